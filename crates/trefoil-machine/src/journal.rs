@@ -297,6 +297,31 @@ impl Started {
     pub fn execution(&self) -> &str {
         self.basis.as_ref().and_then(|basis| basis.execution.as_deref()).unwrap_or(&self.run)
     }
+
+    /// The limits of the command line. `max_calls` and `max_cost_micro` are those of the basis if the driver enforces them.
+    pub fn limits(&self) -> Changes {
+        let basis = self.basis.as_deref();
+        Changes {
+            max_calls: self.flags.max_calls.or(basis.and_then(|basis| basis.max_calls)),
+            max_cost_micro: self.flags.max_cost_micro.or(basis.and_then(|basis| basis.max_cost_micro)),
+            reserve: Some(self.flags.reserve),
+            ..Changes::default()
+        }
+    }
+
+    /// As if the run had started with what a later process has changed.
+    pub fn change(&mut self, changes: &Changes) {
+        self.flags.change(changes);
+        if let Some(basis) = &mut self.basis {
+            basis.max_calls = changes.max_calls.or(basis.max_calls);
+            basis.max_cost_micro = changes.max_cost_micro.or(basis.max_cost_micro);
+        }
+        if let Some(models) = &changes.models {
+            self.answers.clone_from(&models.answers);
+            self.models.clone_from(&models.models);
+        }
+        self.permissions = changes.permissions.clone().or(&self.permissions);
+    }
 }
 
 /// The identity of a program.
@@ -529,8 +554,11 @@ impl Reserve {
 impl Flags {
     /// Applies changes.
     pub fn change(&mut self, changes: &Changes) {
-        self.max_calls = changes.max_calls.or(self.max_calls);
-        self.max_cost_micro = changes.max_cost_micro.or(self.max_cost_micro);
+        // The driver enforces those of a run that reuses results.
+        if !self.reuses {
+            self.max_calls = changes.max_calls.or(self.max_calls);
+            self.max_cost_micro = changes.max_cost_micro.or(self.max_cost_micro);
+        }
         self.reserve = changes.reserve.unwrap_or(self.reserve);
         if !changes.windows.is_empty() {
             self.windows.clone_from(&changes.windows);

@@ -79,7 +79,7 @@ impl Loop<'_> {
             return BTreeSet::new();
         }
         let engine = self.args.host.without_people(self.engine.clone(), settings);
-        let edit = Edit { own_models: true, ..Edit::default() };
+        let edit = Edit { own_settings: true, ..Edit::default() };
         let kept = self.runtime.block_on(asked_again(&engine, self.store.clone(), &run.run, flow, &edit));
         // If that is unknown, nothing is awaited.
         kept.unwrap_or_default()

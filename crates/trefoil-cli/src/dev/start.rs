@@ -235,7 +235,7 @@ impl Loop<'_> {
         let from = asked.from.clone().or_else(|| if asked.all { first() } else { None });
         // After a save, a failure whose cause was not changed stays as it is. A key tries again.
         let (rerun, failed) = (asked.rerun.clone(), asked.anyway);
-        let edit = Edit { from, rerun, failed, own_models: true, ..Edit::default() };
+        let edit = Edit { from, rerun, failed, own_settings: true, ..Edit::default() };
         match self.runtime.block_on(engine.edit(&last.run, flow, &edit)) {
             Err(Error::Store(StoreError::NoContent { .. })) => {
                 output::note("all steps run again: the last run was completed or cancelled without stored content");

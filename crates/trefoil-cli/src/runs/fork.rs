@@ -30,10 +30,10 @@ pub struct Fork {
     dry_run: bool,
     #[command(flatten)]
     host: HostArgs,
-    /// Maximum number of model calls of the new run
+    /// Maximum number of model calls of the new run (default: as RUN)
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
-    /// Maximum cost of the new run in dollars
+    /// Maximum cost of the new run in dollars (default: as RUN)
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<u64>,
     /// Amount that cost limits reserve for each call: its expected cost, or its maximum cost

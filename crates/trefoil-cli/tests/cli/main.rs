@@ -46,6 +46,7 @@ mod init;
 mod inputs;
 #[cfg(unix)]
 mod kept;
+mod kept_limits;
 #[cfg(unix)]
 mod leaks;
 mod levels;

@@ -343,7 +343,7 @@ async fn take_up(
     mut options: Options,
 ) -> Result<Box<Driver>, Box<RunOutcome>> {
     let mut world = World::new(prepared, ports, run.into(), 0).with(&options);
-    let guard = Guard::go_on(&mut options);
+    let guard = Guard::go_on(&options);
     let mut memo = options.memo.take();
     let (mut counted, mut replaced) = (BTreeMap::new(), BTreeSet::new());
     let mut using = Using {

@@ -46,12 +46,12 @@ impl Guard {
     }
 
     /// The limits of a resumed run: the original ones, unless they are changed.
-    pub fn go_on(options: &mut Options) -> Self {
+    pub fn go_on(options: &Options) -> Self {
         let (Some(_), Some(basis)) = (&options.memo, &options.basis) else { return Self::default() };
-        let changes = &mut options.changes;
+        let changes = &options.changes;
         Self {
-            max_calls: changes.max_calls.take().or(basis.max_calls),
-            max_cost_micro: changes.max_cost_micro.take().or(basis.max_cost_micro),
+            max_calls: changes.max_calls.or(basis.max_calls),
+            max_cost_micro: changes.max_cost_micro.or(basis.max_cost_micro),
         }
     }
 }

@@ -41,8 +41,8 @@ pub struct Edit {
     /// The steps whose tools and commands may run again although that may not be safe; `*`: those of all steps. `STEP/INNER` is a
     /// step of the flow that `STEP` calls as a tool; `STEP` alone: all of its steps.
     pub rerun: Vec<String>,
-    /// Whether the new run uses the models of the engine and the manifests, even if other models were chosen for the earlier run.
-    pub own_models: bool,
+    /// Whether the new run uses the models and limits of the engine and the manifests, even if others were chosen for the earlier run.
+    pub own_settings: bool,
     /// The input, if not that of the earlier run.
     pub input: Option<Value>,
     /// Whether the step at which the earlier run failed is repeated, as in a fork. It is repeated anyway if the run would otherwise fail
@@ -111,6 +111,8 @@ impl Engine {
     /// If that run itself reused results of an earlier one, those are available, too: undoing an edit costs nothing,
     /// and a run that failed early loses nothing.
     ///
+    /// Limits that this engine does not set are those of that run; what is reused does not count towards them.
+    ///
     /// ```no_run
     /// # async fn again(engine: trefoil::Engine, flow: trefoil::Flow) -> trefoil::Result<()> {
     /// use trefoil::runs::Edit;
@@ -132,7 +134,7 @@ impl Engine {
         let stored = Stored::read(&*store, run).await?;
         let now = stored.now();
         // The manifest's choice of models may be what was edited.
-        let own = edit.own_models || now.answers == "manifest";
+        let own = edit.own_settings || now.answers == "manifest";
         let engine = if own { self.clone() } else { self.clone().with_models_of(&now) };
         let edit = in_old_names(self, &store, &stored, flow, edit).await?;
         let mut edit = Edit { forked: false, ..edit };
@@ -187,6 +189,9 @@ impl Engine {
         };
         let had = memo.results();
         let engine = if content == Content::All { self.clone() } else { self.clone().no_content() };
+        // The limits of a called run are what its caller has left.
+        let own_limits = edit.own_settings || self.is_called();
+        let engine = if own_limits { engine } else { engine.with_limits_of(&stored.now()) };
         let ready = engine.seed(started.flags.seed).ready(flow)?.based_on(basis, memo);
         hide(&ready, &*store, &started.run, None).await;
         Ok(Edited { ready, started, had, input: edit.input.clone() })

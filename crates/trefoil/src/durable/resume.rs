@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use trefoil_machine::journal::{Answering, GivenPermissions};
-use trefoil_machine::{EntryKind, Started};
+use trefoil_machine::{Entry, EntryKind, Started};
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Content, Store, StoreError};
 
@@ -29,8 +28,10 @@ pub struct Stored {
     pub(super) origin: FileOrigin,
     /// What the store keeps of it.
     content: Content,
-    /// What later processes have changed.
-    later: Later,
+    /// How it started, with what later processes have changed.
+    now: Started,
+    /// The steps that later processes may repeat.
+    rerun: Vec<String>,
 }
 
 impl Stored {
@@ -40,8 +41,8 @@ impl Stored {
         if !record.content.keeps_prompts() {
             return Err(Error::Store(StoreError::NoContent { run: run.to_owned() }));
         }
-        let first = store.entries(run, 0).await?.into_iter().next();
-        let Some(EntryKind::Started(started)) = first.map(|entry| entry.kind) else {
+        let mut page = store.entries(run, 0).await?.into_iter();
+        let Some(EntryKind::Started(started)) = page.next().map(|entry| entry.kind) else {
             return Err(Error::Store(StoreError::NoRun { run: run.to_owned() }));
         };
         let (flow, origin) = unpack(store, run, &started.program).await?;
@@ -50,20 +51,25 @@ impl Stored {
             // Their contents are not in the store, and those on the disk belong to the project that is there.
             FileOrigin::Store { root, .. } => (flow.without_env_files(), root.as_deref().map(changed)),
         };
-        // A run in its first epoch was only held by the process that started it.
-        let later = if record.epoch > 1 { Later::of(store, run).await? } else { Later::default() };
-        Ok(Self { flow, started: *started, note, origin, content: record.content, later })
+        let (mut now, mut rerun) = (Started::clone(&started), Vec::new());
+        let mut page: Vec<Entry> = page.collect();
+        loop {
+            for entry in &page {
+                if let EntryKind::Resumed { changes, .. } | EntryKind::Reopened { changes, .. } = &entry.kind {
+                    now.change(changes);
+                    rerun.extend(changes.rerun.iter().cloned());
+                }
+            }
+            // In its first epoch, a run has had one process: the one that started it, or a worker, whose entry is the second.
+            let Some(last) = page.last().filter(|_| record.epoch > 1) else { break };
+            page = store.entries(run, last.seq.saturating_add(1)).await?;
+        }
+        Ok(Self { flow, started: *started, note, origin, content: record.content, now, rerun })
     }
 
-    /// The settings to continue with: the original start, with the current models.
+    /// The settings to continue with: the original start, with the current models, limits and permissions.
     pub fn now(&self) -> Started {
-        let mut now = self.started.clone();
-        if let Some(Answering { answers, models, prices, windows, fallbacks }) = self.later.answering.clone() {
-            (now.answers, now.models) = (answers, models);
-            (now.flags.prices, now.flags.windows, now.flags.fallbacks) = (prices, windows, fallbacks);
-        }
-        now.permissions = self.later.permissions.clone().or(&now.permissions);
-        now
+        self.now.clone()
     }
 
     /// The file of its entry, where the run was started. Says nothing about its permissions.
@@ -80,41 +86,12 @@ impl Stored {
 
     /// Whether this step's tools and commands may be repeated already.
     pub(crate) fn may_rerun(&self, step: &String) -> bool {
-        self.later.rerun.contains(step) || self.started.basis.as_ref().is_some_and(|basis| basis.rerun.contains(step))
+        self.rerun.contains(step) || self.started.basis.as_ref().is_some_and(|basis| basis.rerun.contains(step))
     }
 }
 
 fn changed(root: &Path) -> String {
     format!("files in `{}` have changed since the run started; it continues with the original files", root.display())
-}
-
-/// What was changed after the start.
-#[derive(Default)]
-struct Later {
-    /// The last setting of the models.
-    answering: Option<Answering>,
-    /// The last permissions that processes had.
-    permissions: GivenPermissions,
-    /// All steps that may be repeated.
-    rerun: Vec<String>,
-}
-
-impl Later {
-    async fn of(store: &dyn Store, run: &str) -> Result<Self> {
-        let (mut later, mut next) = (Self::default(), 1);
-        loop {
-            let page = store.entries(run, next).await?;
-            let Some(end) = page.last() else { return Ok(later) };
-            next = end.seq.saturating_add(1);
-            for entry in page {
-                if let EntryKind::Resumed { changes, .. } | EntryKind::Reopened { changes, .. } = entry.kind {
-                    later.answering = changes.models.or(later.answering);
-                    later.permissions = changes.permissions.or(&later.permissions);
-                    later.rerun.extend(changes.rerun);
-                }
-            }
-        }
-    }
 }
 
 impl Engine {
@@ -147,12 +124,12 @@ impl Engine {
         // Its own environment files are read for hiding only if it may not use them.
         let own = Some(&stored.started).filter(|_| stored.is_from_disk());
         hide(&ready, &*store, &stored.started.run, own).await;
-        if let Some(basis) = stored.started.basis.as_ref().filter(|basis| basis.answers) {
+        if let Some(basis) = stored.now.basis.as_ref().filter(|basis| basis.answers) {
             return Ok(ready.based_on((**basis).clone(), self.answers(basis)?));
         }
-        let Some(basis) = &stored.started.basis else { return Ok(ready) };
+        let Some(basis) = &stored.now.basis else { return Ok(ready) };
         let ready = ready.allowing(rerun);
-        let rerun = basis.rerun.iter().chain(&stored.later.rerun).chain(rerun).cloned().collect();
+        let rerun = basis.rerun.iter().chain(&stored.rerun).chain(rerun).cloned().collect();
         let (from, also_from) = (basis.from.clone(), basis.also_from.clone());
         let edit = Edit { from, also_from, all: basis.all, rerun, ..Edit::default() };
         if basis.earlier().is_none() {
@@ -184,6 +161,11 @@ impl Engine {
         let now = stored.now();
         let engine = if stored.content == Content::All { self.clone() } else { self.clone().no_content() };
         engine.begun(&stored.started, &now).with_models_of(&now)
+    }
+
+    /// With these limits, unless this engine sets others.
+    pub(super) fn with_limits_of(self, run: &Started) -> Engine {
+        self.limited_as(&run.limits())
     }
 
     /// With these models, unless this engine sets models.

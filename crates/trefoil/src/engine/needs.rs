@@ -405,9 +405,7 @@ fn of_tool(mut d: Diagnostic, tool: &str, at: Location) -> Diagnostic {
 
 /// Whether a run that goes on has a cost limit since it began.
 fn was_limited(parts: &Parts) -> bool {
-    parts.begun.as_deref().is_some_and(|begun| {
-        begun.now.flags.max_cost_micro.or(begun.now.basis.as_ref().and_then(|basis| basis.max_cost_micro)).is_some()
-    })
+    parts.begun.as_deref().is_some_and(|begun| begun.now.limits().max_cost_micro.is_some())
 }
 
 /// The environment, with these files, and the secrets.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_machine::Started;
-use trefoil_machine::journal::Basis;
+use trefoil_machine::journal::{Basis, Changes};
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Content, Owner, Store};
 
@@ -121,6 +121,14 @@ impl Engine {
     pub(crate) fn with_models_of_run<'m>(self, models: impl Iterator<Item = &'m (String, String)>) -> Self {
         let engine = models.fold(self, |engine, (agent, model)| engine.model(format!("{agent}={model}").as_str()));
         engine.with(|parts| parts.models_of_run = true)
+    }
+    /// With these limits, unless others were set.
+    pub(crate) fn limited_as(self, limits: &Changes) -> Self {
+        self.with(|parts| {
+            parts.max_calls = parts.max_calls.or(limits.max_calls);
+            parts.max_cost_micro = parts.max_cost_micro.or(limits.max_cost_micro);
+            parts.reserve = parts.reserve.or(limits.reserve);
+        })
     }
     /// Whether models were chosen for it.
     pub(crate) fn chooses_models(&self) -> bool {

@@ -1,0 +1,108 @@
+//! Limits of the command line and of manifests hold for what follows from a run, and every view prints the same commands.
+#![cfg(unix)]
+
+use crate::durable::{command, only, priced, signal, trefoil, until};
+use crate::edited::{FIRST, newest, pipeline};
+use crate::provider::Provider;
+use crate::world::{Folder, finish, wait};
+
+/// The lines that name what can be done next.
+fn next(text: &str) -> Vec<&str> {
+    let is_next = |line: &&str| ["to continue: ", "after an edit: "].iter().any(|purpose| line.starts_with(purpose));
+    text.lines().map(str::trim).filter(is_next).collect()
+}
+
+#[test]
+fn limits_of_a_run_hold_for_what_follows_from_it() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write("config/config.toml", "[prices]\n\"openai:m\" = { input = 1, output = 1 }\n");
+    let run = |args: &[&str]| finish(priced(&folder, &provider, args));
+    folder.write("main.yaml", pipeline(FIRST));
+    run(&["run", "main.yaml", "--max-calls", "3", "--max-cost", "0.5", "--reserve", "estimate"]).exits(0);
+    let first = only(&folder, &provider);
+    let limits = |run: &str| {
+        let journal = trefoil(&folder, &provider, &["runs", "export", run]).lines();
+        let started = journal.iter().find_map(|line| line["entry"]["started"].as_object()).unwrap();
+        let basis = &started["basis"];
+        (basis["max_calls"].as_u64(), basis["max_cost_micro"].as_u64())
+    };
+    // Every step is new, and there is one more.
+    let steps = [
+        ("one", "x", "now one"),
+        ("two", "{{one}}", "now two after {{text}}"),
+        ("three", "{{two}}", "now three after {{text}}"),
+        ("four", "{{three}}", "now four after {{text}}"),
+        ("five", "{{four}}", "now five after {{text}}"),
+    ];
+    folder.write("main.yaml", pipeline(&steps));
+    let edited = run(&["resume", &first, "--with", "main.yaml"]);
+    edited.exits(75).says(&["call limit reached: 3 of 3 calls made"]);
+    let new = newest(&folder, &provider);
+    assert_eq!(limits(&new), (Some(3), Some(500_000)));
+    // A raised limit is the limit from then on.
+    run(&["resume", &new, "--max-calls", "4"]).exits(75).says(&["4 of 4 calls made"]);
+    run(&["resume", &new]).exits(75).says(&["4 of 4 calls made"]);
+    run(&["resume", &new, "--max-calls", "5"]).exits(0);
+    run(&["runs", "fork", &new, "--from", "one"]).exits(0);
+    assert_eq!(limits(&newest(&folder, &provider)), (Some(5), Some(500_000)));
+    run(&["runs", "fork", &new, "--from", "one", "--max-calls", "2", "--max-cost", "9"]).exits(75);
+    assert_eq!(limits(&newest(&folder, &provider)), (Some(2), Some(9_000_000)));
+}
+
+#[test]
+fn every_view_of_a_run_at_a_limit_of_cost_raises_it() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write("config/config.toml", "[prices]\n\"openai:m\" = { input = 1000, output = 1 }\n");
+    folder.write("main.yaml", pipeline(FIRST));
+    let stopped = finish(priced(&folder, &provider, &["run", "main.yaml", "--max-cost", "0.03"]));
+    let run = only(&folder, &provider);
+    let told = next(&stopped.exits(1).err);
+    assert!(told[0].starts_with(&format!("to continue: trefoil resume {run} --max-cost 0.06")), "{told:?}");
+    let shown = trefoil(&folder, &provider, &["runs", "show", &run]).exits(0).out.clone();
+    let trace = trefoil(&folder, &provider, &["trace", &run]).exits(0).out.clone();
+    assert_eq!((next(&shown), next(&trace)), (told.clone(), told));
+}
+
+#[test]
+fn a_run_at_a_limit_of_its_manifest_goes_on_only_with_an_edited_file() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write("main.yaml", pipeline(FIRST).replacen("kind", "tokenBudget: 20\nkind", 1));
+    let stopped = trefoil(&folder, &provider, &["run", "main.yaml"]);
+    stopped.exits(1).says(&["BUDGET_EXCEEDED", "token ceiling exceeded: 26 tokens used, limit is 20"]);
+    let (run, asked) = (only(&folder, &provider), provider.asked().len());
+    let edited = format!("after an edit: trefoil resume {run} --with main.yaml");
+    for text in [&stopped.err, &trefoil(&folder, &provider, &["runs", "show", &run]).out] {
+        let told = next(text);
+        assert!(told.len() == 1 && told[0].starts_with(&edited), "{text}");
+    }
+    let again = trefoil(&folder, &provider, &["resume", &run]);
+    again.exits(1).says(&["WOULD_REPEAT", "raise the limit in the manifest"]);
+    assert_eq!(provider.asked().len(), asked, "no call is paid for that must fail");
+    folder.write("main.yaml", pipeline(FIRST));
+    trefoil(&folder, &provider, &["resume", &run, "--with", "main.yaml"]).exits(0);
+    assert_eq!(provider.asked().len(), asked + 1);
+}
+
+#[test]
+fn permissions_of_a_worker_are_in_the_commands_about_its_runs() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write(
+        "w.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: w, version: \"1.0.0\" }\nspec:\n  initial_state: WAIT\n  \
+         states:\n    WAIT:\n      kind: System\n      command: \"touch began; sleep 60\"\n      transitions: []\n",
+    );
+    trefoil(&folder, &provider, &["run", "w.yaml", "--detach", "--quiet"]).exits(0);
+    let run = only(&folder, &provider);
+    let worker = command(&folder, &provider, &["worker", "--allow-command"]).spawn().unwrap();
+    until("the command", || folder.path().join("began").exists());
+    // The second signal ends the wait for the command.
+    signal(&worker, "-TERM");
+    signal(&worker, "-INT");
+    wait(worker);
+    let shown = trefoil(&folder, &provider, &["runs", "show", &run]).exits(0).out.clone();
+    let resume: Vec<&str> = shown.lines().filter(|line| line.contains("trefoil resume ")).collect();
+    assert!(!resume.is_empty() && resume.iter().all(|line| line.contains(" --allow-command")), "{shown}");
+}
