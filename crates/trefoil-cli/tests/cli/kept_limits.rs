@@ -98,8 +98,9 @@ fn permissions_of_a_worker_are_in_the_commands_about_its_runs() {
     let run = only(&folder, &provider);
     let worker = command(&folder, &provider, &["worker", "--allow-command"]).spawn().unwrap();
     until("the command", || folder.path().join("began").exists());
-    // The second signal ends the wait for the command.
+    // A second signal, not at the same time, ends the wait for the command.
     signal(&worker, "-TERM");
+    std::thread::sleep(std::time::Duration::from_millis(700));
     signal(&worker, "-INT");
     wait(worker);
     let shown = trefoil(&folder, &provider, &["runs", "show", &run]).exits(0).out.clone();
