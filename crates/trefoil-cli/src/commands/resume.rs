@@ -302,7 +302,8 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
     let run = based.id(run)?;
     refuse_called(args, &run, &target)?;
     let input = other_input(args, &run, &flow)?;
-    let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone(), input, ..Edit::default() };
+    let (from, rerun) = (args.from.clone(), args.rerun.clone());
+    let edit = Edit { from, rerun, input, failed_if_stuck: true, ..Edit::default() };
     if !args.from_scratch {
         refuse_other(args, &run, &flow, &edit, &settings)?;
     }

@@ -59,7 +59,11 @@ fn a_result_without_content_that_was_printed_nowhere_stays() {
         let run = command(&folder, &provider, &["run", "hello.yaml", "--no-content"]);
         let mut shell = std::process::Command::new("sh");
         shell.args(["-c", &format!("exec \"$0\" \"$@\" {to}")]).arg(run.get_program()).args(run.get_args());
-        run.get_envs().for_each(|(name, value)| drop(value.map(|value| shell.env(name, value))));
+        for (name, value) in run.get_envs() {
+            if let Some(value) = value {
+                shell.env(name, value);
+            }
+        }
         shell.current_dir(folder.path()).env_remove("TREFOIL_EPHEMERAL");
         shell.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
         let ran = finish(shell);

@@ -45,9 +45,10 @@ pub struct Edit {
     pub own_settings: bool,
     /// The input, if not that of the earlier run.
     pub input: Option<Value>,
-    /// Whether the step at which the earlier run failed is repeated, as in a fork. It is repeated anyway if the run would otherwise fail
-    /// in the same way, without any call.
+    /// Whether the step at which the earlier run failed is repeated, as in a fork.
     pub failed: bool,
+    /// Whether it is repeated if the run would otherwise fail in the same way without any call.
+    pub failed_if_stuck: bool,
     /// Whether this is a fork: the run has the files of the earlier one.
     #[doc(hidden)]
     pub forked: bool,
@@ -138,7 +139,7 @@ impl Engine {
         let engine = if own { self.clone() } else { self.clone().with_models_of(&now) };
         let edit = in_old_names(self, &store, &stored, flow, edit).await?;
         let mut edit = Edit { forked: false, ..edit };
-        if !edit.failed && store.record(&stored.started.run).await?.status == Status::Failed {
+        if edit.failed_if_stuck && !edit.failed && store.record(&stored.started.run).await?.status == Status::Failed {
             // Boxed, because a flow may call itself.
             let seen = Box::pin(preview_with_its_models(&engine, store.clone(), run, flow, &edit)).await?;
             edit.failed = seen.repeats_failed;

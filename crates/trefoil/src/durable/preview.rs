@@ -237,7 +237,7 @@ async fn look(
     let seen = look_once(engine, store.clone(), stored, flow, edit, (program.clone(), from)).await?;
     let ended = store.record(&stored.started.run).await?.error.map(|(code, _)| code);
     let ends_so = seen.calls_nothing && seen.error.as_ref().map(|error| &error.code) == ended.as_ref();
-    if edit.failed || edit.forked || ended.is_none() || !ends_so {
+    if !edit.failed_if_stuck || edit.failed || edit.forked || ended.is_none() || !ends_so {
         return Ok(seen);
     }
     let edit = Edit { failed: true, ..edit.clone() };
