@@ -156,8 +156,10 @@ impl Owner {
     }
 
     /// Claims runs that wait for a process, and returns their journals.
-    pub async fn take(self: &Arc<Self>, share: ClaimShare) -> Result<Vec<Hold>> {
+    pub async fn take(self: &Arc<Self>, mut share: ClaimShare) -> Result<Vec<Hold>> {
         let claim = Claim { failed: false, ..self.claim() };
+        // If this process stood still, its leases have expired and nobody else may have claimed their runs: it still works on them.
+        share.except.extend(self.held().keys().cloned());
         let leases = self.store.claim_some(claim, share).await?;
         let mut held = self.held();
         let holds = leases.into_iter().map(|lease| {

@@ -275,6 +275,30 @@ fn a_lease_is_renewed_as_long_as_its_run_waits() {
     });
 }
 
+/// As if the machine had slept: nothing renews the lease, and nobody else wants the run.
+#[test]
+fn a_process_that_stood_still_longer_than_its_lease_goes_on_with_its_run() {
+    let [_, single] = crate::world::runtimes();
+    single.block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::open(folder.path().join("runs.db"), Options::default()).unwrap());
+        let clock = Arc::new(SystemClock::new());
+        let owner = Owner::with_lease(store.clone(), "still", clock.clone(), 300);
+        let stuck = Arc::new(Counting { stuck: Some("a"), ..Counting::default() });
+        let task = tokio::spawn(start(stuck.clone(), begin(&owner, "r")));
+        until(async || stuck.calls().contains_key("a")).await;
+        let (_, lease) = store.record("r").await.unwrap().owner.unwrap();
+        // Blocks the only thread, so that the renewal waits, too.
+        while clock.wall_ms() <= lease {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        let share = trefoil_store::ClaimShare { most: 10, ..Default::default() };
+        assert!(owner.take(share).await.unwrap().is_empty(), "it has the run already");
+        owner.add("r", trefoil_store::Batch::default()).await.unwrap();
+        task.abort();
+    });
+}
+
 #[test]
 fn a_hundred_runs_at_the_same_time_are_all_kept() {
     for runtime in crate::world::runtimes() {
