@@ -329,8 +329,14 @@ impl Rebuild {
         let origin = at.saturating_sub(entry.at_ms);
         replay.machine.begin_at(origin);
         for asked in replay.asked.values_mut() {
-            if let Request::Human(HumanRequest { answer_by: Some(by), .. }) = &mut asked.activity.request {
-                *by = by.saturating_add(origin.saturating_sub(replay.origin));
+            // Who is asked again has all of the time again.
+            let step = own_step(asked.activity.key.as_str());
+            let is_again = again.iter().any(|key| own_step(key.as_str()) == step);
+            if let Request::Human(HumanRequest { answer_by: Some(by), timeout_ms, .. }) = &mut asked.activity.request {
+                *by = match timeout_ms {
+                    Some(ms) if is_again => at.saturating_add(*ms),
+                    _ => by.saturating_add(origin.saturating_sub(replay.origin)),
+                };
             }
         }
         replay.origin = origin;
