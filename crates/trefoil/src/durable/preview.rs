@@ -235,9 +235,11 @@ async fn look(
 ) -> Result<Preview> {
     let program = at_once(program);
     let seen = look_once(engine, store.clone(), stored, flow, edit, (program.clone(), from)).await?;
+    if !edit.failed_if_stuck || edit.failed || edit.forked || !seen.calls_nothing {
+        return Ok(seen);
+    }
     let ended = store.record(&stored.started.run).await?.error.map(|(code, _)| code);
-    let ends_so = seen.calls_nothing && seen.error.as_ref().map(|error| &error.code) == ended.as_ref();
-    if !edit.failed_if_stuck || edit.failed || edit.forked || ended.is_none() || !ends_so {
+    if ended.is_none() || seen.error.as_ref().map(|error| &error.code) != ended.as_ref() {
         return Ok(seen);
     }
     let edit = Edit { failed: true, ..edit.clone() };
@@ -246,16 +248,15 @@ async fn look(
 }
 
 /// The program without limits on what runs at the same time, so that a preview reaches all that does not need the results of calls.
-fn at_once(program: Arc<Program>) -> Arc<Program> {
-    let mut program = Program::clone(&program);
-    for step in &mut program.steps {
+fn at_once(mut program: Arc<Program>) -> Arc<Program> {
+    for step in &mut Arc::make_mut(&mut program).steps {
         match &mut step.kind {
             StepKind::ForEach(each) => each.concurrency = None,
             StepKind::Parallel(parallel) => parallel.concurrency = None,
             _ => {}
         }
     }
-    Arc::new(program)
+    program
 }
 
 /// Drives a preview to its end. reason: the order of its steps is what it decides, and each needs the ones before.
