@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
-export const TEMPLATE = at('../crates/trefoil/src/trace/page/page.html');
+export const TEMPLATE = at('../crates/trefoil-view/src/trace/page/page.html');
 
 const common = { bundle: true, minify: true, write: false, legalComments: 'none', charset: 'utf8', logLevel: 'error', absWorkingDir: at('.') };
 

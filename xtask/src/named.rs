@@ -45,8 +45,9 @@ mod tests {
 
     #[test]
     fn a_renamed_file_or_type_is_found() {
-        let files = ["crates/trefoil-front/src/bound.rs".to_owned(), "crates/trefoil/src/door/mod.rs".to_owned()];
-        let text = "`front/src/bound.rs`, `trefoil/src/door`, `door/`, `Owner::take`, `env.*`, `cargo run`,
+        let files =
+            ["crates/trefoil-front/src/bound.rs".to_owned(), "crates/trefoil-project/src/door/mod.rs".to_owned()];
+        let text = "`front/src/bound.rs`, `trefoil-project/src/door`, `door/`, `Owner::take`, `env.*`, `cargo run`,
             `bind.rs`, `front/src/names`, `Gone`, `Owner::gone`\n```\n`Not::read`\n```\n";
         let known = names("pub struct Owner; fn take() {}").collect();
         assert_eq!(missing(text, &files, &known), ["Gone", "Owner::gone", "bind.rs", "front/src/names"]);

@@ -20,6 +20,14 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("trefoil-embedded", &["template", "ir", "machine", "runtime"]),
     ("trefoil-models", &["syntax", "template", "ir", "machine", "runtime"]),
     ("trefoil-tools", &["syntax", "template", "ir", "machine", "runtime"]),
+    ("trefoil-view", &["syntax", "template", "ir", "check", "machine", "runtime"]),
+    (
+        "trefoil-project",
+        &[
+            "syntax", "template", "ir", "front", "lint", "check", "machine", "runtime", "store", "models", "tools",
+            "view",
+        ],
+    ),
     ("trefoil-lsp", &["trefoil", "syntax", "template", "ir", "front", "check", "models"]),
     ("trefoil-cli", &["trefoil", "lsp", "syntax", "template", "ir", "front", "check", "machine", "models", "runtime"]),
 ];
@@ -78,20 +86,20 @@ const READING: &[&str] = &[
     ".is_dir()",
 ];
 const READERS: &[(&str, &str)] = &[
-    ("crates/trefoil/src/door/", "the door"),
-    ("crates/trefoil/src/load/discover.rs", "lists the names in a folder; files are read through the door"),
-    ("crates/trefoil/src/fix/write.rs", "replaces files that were named, by real paths that the door gave"),
+    ("crates/trefoil-project/src/door/", "the door"),
+    ("crates/trefoil-project/src/load/discover.rs", "lists the names in a folder; files are read through the door"),
+    ("crates/trefoil-project/src/fix/write.rs", "replaces files that were named, by real paths that the door gave"),
     ("crates/trefoil-store/src/sqlite/", "its own file, where the operator wants it"),
     ("crates/trefoil-models/src/scripted/mod.rs", "reads the script that the operator named"),
     ("crates/trefoil-cli/src/run/input.rs", "reads the input that the operator named"),
     ("crates/trefoil-cli/src/commands/", "write what the operator asked for, where it was asked for"),
-    ("crates/trefoil/src/settings/trust.rs", "writes the list of what the user trusts"),
-    ("crates/trefoil/src/secrets/keep.rs", "writes the files of the user's secrets"),
-    ("crates/trefoil/src/private.rs", "makes files and folders of the user that nobody else may read"),
+    ("crates/trefoil-project/src/settings/trust.rs", "writes the list of what the user trusts"),
+    ("crates/trefoil-project/src/secrets/keep.rs", "writes the files of the user's secrets"),
+    ("crates/trefoil-project/src/private.rs", "makes files and folders of the user that nobody else may read"),
     ("crates/trefoil-tools/src/process/", "looks at the processes that it started"),
-    ("crates/trefoil/src/shell", "looks whether the folder exists that a command names"),
+    ("crates/trefoil-project/src/shell", "looks whether the folder exists that a command names"),
     ("crates/trefoil-cli/src/trace/read.rs", "reads the trace that the operator named"),
-    ("crates/trefoil/src/trace/write.rs", "writes the trace where the operator wants it"),
+    ("crates/trefoil-project/src/written.rs", "writes the trace where the operator wants it"),
     ("tools/mutations/", "runs over manifests of its own, and is not shipped"),
     ("tools/testbed/src/postgres.rs", "makes a folder for a server, and is not shipped"),
     ("tools/untested/src/lib.rs", "looks for material that tests share, and is not shipped"),
@@ -112,9 +120,9 @@ const PARSERS: &[(&str, &str)] = &[
     ("crates/trefoil-template/src/value/foreign.rs", "the reader"),
     ("crates/trefoil-machine/src/answer/pieces.rs", "finds where JSON in prose ends"),
     ("crates/trefoil-store/src/", "reads what it wrote"),
-    ("crates/trefoil/src/durable/bundle.rs", "reads what it wrote"),
-    ("crates/trefoil/src/secrets/vault.rs", "reads what it wrote"),
-    ("crates/trefoil/src/trace/page/tests.rs", "tests"),
+    ("crates/trefoil-project/src/bundle.rs", "reads what it wrote"),
+    ("crates/trefoil-project/src/secrets/vault.rs", "reads what it wrote"),
+    ("crates/trefoil-view/src/trace/page/tests.rs", "tests"),
     ("tools/", "not shipped"),
 ];
 
@@ -164,7 +172,7 @@ pub fn run(root: &Path) -> Outcome {
             if let Some(word) = READING.iter().find(|w| says(content, w))
                 && !READERS.iter().any(|(place, _)| within(&name, place))
             {
-                problems.push(format!("{name}:{line}: `{word}` past the door (`trefoil/src/door`)"));
+                problems.push(format!("{name}:{line}: `{word}` past the door (`trefoil-project/src/door`)"));
             }
             if let Some(word) = PARSING.iter().find(|w| says(content, w))
                 && !PARSERS.iter().any(|(place, _)| within(&name, place))

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use trefoil::internals::settings::{self, Settings};
+use trefoil::internals::target_settings;
 use trefoil::internals::{Cache, LoadOptions, Target};
 use trefoil_check::RULES;
 use trefoil_front::{FRONT_ENDS, FrontEnd, front_end};
@@ -122,7 +123,7 @@ impl TargetArgs {
     }
     /// The settings in the operator's files, and the findings about them.
     pub fn settings(&self) -> settings::FoundSettings {
-        settings::of(&self.target(), &self.options_with(&Settings::default()), self.no_config)
+        target_settings(&self.target(), &self.options_with(&Settings::default()), self.no_config)
     }
     /// The options for loading.
     pub fn options(&self) -> LoadOptions {

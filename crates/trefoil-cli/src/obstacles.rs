@@ -3,7 +3,8 @@
 
 use clap::Args;
 use trefoil::http::AllowedHost;
-use trefoil::internals::settings::{self, Settings};
+use trefoil::internals::settings::Settings;
+use trefoil::internals::target_settings;
 use trefoil::internals::{LoadOptions, Report, Target, roots};
 use trefoil::plan::Bound;
 use trefoil::{Engine, Findings, Flow, Value};
@@ -84,7 +85,7 @@ pub fn place(d: &Diagnostic, files: &Files) -> Option<String> {
 /// uses.
 pub fn flows_at(target: &Target, options: &LoadOptions, no_config: bool) -> Vec<Result<(Flow, Settings), Box<Report>>> {
     let own = |target: &Target| {
-        let settings = settings::of(target, options, no_config).settings;
+        let settings = target_settings(target, options, no_config).settings;
         let allowed = options.allowed.iter().chain(&settings.allowed).cloned().collect();
         let options = LoadOptions { allowed, supplied: settings.supplied(), ..options.clone() };
         let loaded = trefoil::internals::load(target, &options).map_err(Box::new)?;

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use trefoil::Engine;
-use trefoil::internals::settings::{self, FoundSettings};
+use trefoil::internals::settings::FoundSettings;
+use trefoil::internals::target_settings;
 use trefoil::internals::{LoadOptions, door, programs};
 use trefoil::models::{Availability, Configured, ModelOverride, Registry};
 use trefoil_ir::prices::{Price, window};
@@ -67,7 +68,7 @@ impl Offer {
             output::refuse(&format!("`{}` does not exist", target.path.display()), None);
             return Err(exit::NOT_STARTED);
         }
-        let found = settings::of(&target, &options, place.no_config);
+        let found = target_settings(&target, &options, place.no_config);
         if !found.findings.is_empty() {
             output::say(output::diagnostics(&found.findings, &found.files).trim_end());
         }

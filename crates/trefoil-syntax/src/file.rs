@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::span::{FileId, Span};
+use crate::span::{FileId, Location, Span};
 
 /// The number of bytes between two recorded character counts. Bounds the cost of finding a column in a very long line.
 const STRIDE: usize = 1024;
@@ -144,6 +144,12 @@ impl Files {
     /// Whether there are no files.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
+    }
+    /// A location as `FILE:LINE:COLUMN`; `None`: its file is not among these.
+    pub fn place(&self, location: Location) -> Option<String> {
+        let file = self.get(location.file)?;
+        let at = file.position(location.span.start);
+        Some(format!("{}:{}:{}", file.name(), at.line, at.column))
     }
     /// All files with their ids, in the order they were added.
     pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {

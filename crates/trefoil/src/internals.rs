@@ -1,12 +1,18 @@
 //! Items shared with the command line, the language server and the tools of this repository. They are not part of the
 //! library's public interface and may change without notice.
 
-pub use crate::data::data;
-pub use crate::fix::{Fixed, fix, preview};
-pub use crate::load::{
-    Cache, CheckStep, Checks, Leftovers, LoadOptions, Loaded, Progress, Report, Target, check, check_and_keep,
-    entry_file, load, programs, roots, rules,
+pub use trefoil_project::data::data;
+pub use trefoil_project::fix::{Fixed, fix, preview};
+pub use trefoil_project::load::{
+    Cache, CheckStep, Checks, Leftovers, LoadOptions, Loaded, Progress, Report, check, check_and_keep, entry_file,
+    load, programs, roots, rules,
 };
+pub use trefoil_project::target::Target;
+pub use trefoil_project::target_settings::target_settings;
+pub use trefoil_project::{
+    as_tool, bundle, codes, door, failure, fix, folders, input, render, schema, secrets, settings, shell, written,
+};
+pub use trefoil_view::trace;
 
 macro_rules! modules {
     ($($name:ident)*) => {
@@ -19,11 +25,11 @@ macro_rules! modules {
     };
 }
 
+pub use crate::about::run_about;
 pub use crate::durable::{
-    Packed, StoredProject, Trial, can_continue, cancel, ended, history, spent_before, stop_reason, stopped, try_answer,
-    unpack,
+    StoredProject, Trial, can_continue, cancel, ended, history, spent_before, stop_reason, stopped, try_answer,
 };
 pub use crate::runs::{Edit, Edited, Line, Lines, Stored, verify};
 pub use trefoil_store::{Blob, Hold, NewRun, Owner};
 
-modules! { answers as_tool codes command door engine failure fix input preflight render schema secrets settings shell trace }
+modules! { answers command engine preflight }

@@ -69,47 +69,31 @@
 #[doc = include_str!("../../../docs/embedding.md")]
 struct EmbeddingPage;
 
+mod about;
 mod allowed_hosts;
 mod answers;
-mod as_tool;
-mod codes;
 mod command;
-mod data;
-mod describe;
-mod door;
 mod durable;
 mod engine;
-mod error;
-mod failure;
-mod fix;
-mod flow;
-mod input;
-mod load;
 mod preflight;
-mod private;
-mod render;
 mod run;
-mod schema;
-mod secrets;
-mod settings;
-mod shell;
-mod trace;
 
 pub mod diagnostics;
-pub mod graph;
 pub mod http;
 #[doc(hidden)]
 pub mod internals;
 pub mod models;
-pub mod plan;
 pub mod ports;
 pub mod runs;
 pub mod store;
 
+use trefoil_project::{as_tool, bundle, door, error, failure, flow, input, load, secrets, settings};
+
+pub use trefoil_view::{graph, plan};
+
 pub use engine::{AnswersFrom, Engine, Ready};
-pub use error::{BoxError, Error, Failure, Findings, Result};
-pub use flow::{Flow, FlowOptions};
 pub use run::Run;
+pub use trefoil_project::{BoxError, Error, Failure, Findings, Flow, FlowOptions, Result};
 
 pub use trefoil_machine::Cause;
 pub use trefoil_machine::guard::{Ruling, Side, Verdict};

@@ -15,10 +15,10 @@
 //! | [`EventSink`] | [`events`](crate::Engine::events) | only the [`Run`](crate::Run) sees events |
 //! | [`Clock`] | [`clock`](crate::Engine::clock) | the system's |
 
-pub use crate::shell::Shell;
 pub use trefoil_ir::ToolKind;
 pub use trefoil_machine::event::AskedBefore;
 pub use trefoil_machine::{Flags, Reserve};
+pub use trefoil_project::shell::Shell;
 pub use trefoil_runtime::ports::{
     AnswerDoubt, Arrived, Asked, CallSite, Clock, CollectEvents, CommandHost, CommandOutput, Decided, EnvSecrets,
     EventSink, FnModel, HumanInbox, Instead, Journal, JournalError, MapSecrets, MemoryJournal, Meter, ModelAnswer,

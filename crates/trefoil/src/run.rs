@@ -117,7 +117,9 @@ impl Run {
                 let output = value.to_json();
                 T::deserialize(&output).map_err(|error| Error::Output { error, output })
             }
-            Err(error) => Err(Error::Failed(Box::new(Failure::new(flow, error.clone(), outcome.clone())))),
+            Err(error) => {
+                Err(Error::Failed(Box::new(Failure::new(flow.loaded().files.clone(), error.clone(), outcome.clone()))))
+            }
         }
     }
 }

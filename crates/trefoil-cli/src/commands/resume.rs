@@ -9,7 +9,8 @@ use trefoil::Flow;
 use trefoil::Value;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::input::typed;
-use trefoil::internals::settings::{self, Settings};
+use trefoil::internals::settings::Settings;
+use trefoil::internals::target_settings;
 use trefoil::internals::{Checks, Hold, LoadOptions, Owner, Target, ended as only_result};
 use trefoil::runs::{Edit, Line, Stored, caller_in, preview, target_of};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
@@ -279,7 +280,7 @@ fn nothing_to_rerun(args: &Resume, store: &Arc<dyn Store>, record: &Record) -> R
 fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
     let target = Target::parse(target);
     let options = LoadOptions { checks: Some(Checks::default()), ..LoadOptions::default() };
-    let settings = followed(settings::of(&target, &options, args.no_config))?;
+    let settings = followed(target_settings(&target, &options, args.no_config))?;
     let options = LoadOptions { supplied: settings.supplied(), ..options };
     let loaded = trefoil::internals::load(&target, &options).map_err(|report| {
         output::say(output::diagnostics(&report.diagnostics, &report.files));

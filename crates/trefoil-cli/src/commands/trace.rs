@@ -77,7 +77,7 @@ fn shown(args: &Trace, trace: &Json, name: &str) -> u8 {
             return code;
         }
         let page = trefoil::internals::trace::page::html(trace);
-        let written = trefoil::internals::trace::Pending::create(path).and_then(|pending| pending.finish(&page));
+        let written = trefoil::internals::written::PendingFile::create(path).and_then(|pending| pending.finish(&page));
         return match written {
             Ok(()) => {
                 output::note(format!("wrote `{}`; open it in a browser", path.display()));

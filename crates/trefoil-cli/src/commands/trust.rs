@@ -24,7 +24,7 @@ pub struct Trust {
 
 /// Exit code 0; 2: there is nothing to trust, or the decision cannot be stored.
 pub fn run(args: &Trust) -> u8 {
-    let mut trust = settings::Trust::open(settings::config_folder());
+    let mut trust = settings::Trust::open(trefoil::internals::folders::config_folder());
     if args.list {
         let line = |(path, standing): (&Path, Standing)| match standing {
             Standing::Trusted => format!("{}\n", shown(path)),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use trefoil::internals::input::{self, MissingInput};
-use trefoil::internals::trace::{About, Tracer, page, write_page};
+use trefoil::internals::trace::{About, Tracer, page};
+use trefoil::internals::written::write_page;
 use trefoil_machine::event::Waiting;
 use trefoil_template::Value;
 

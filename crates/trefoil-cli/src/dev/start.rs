@@ -142,7 +142,7 @@ impl Loop<'_> {
         self.started.insert(run.clone());
         self.is_current = true;
         self.passed = passed;
-        let about = About::new(loaded, &answers_from);
+        let about = trefoil::internals::run_about(loaded, &answers_from);
         let mut under_way = self.under_way(since, started, run, sinks, (flow.clone(), input), about);
         under_way.flows = settings.flows.iter().map(|tool| tool.name.clone()).collect();
         under_way.lines = lines;
@@ -271,7 +271,7 @@ impl Loop<'_> {
         sinks.shown.resumes();
         sinks.shown.begin(flow.loaded(), &answers_from.to_string(), None);
         let started = self.runtime.block_on(ready.resume(&run)).map_err(|error| did_not_start(&error))?;
-        let about = About::new(flow.loaded(), &answers_from);
+        let about = trefoil::internals::run_about(flow.loaded(), &answers_from);
         let mut under_way = self.under_way(
             since,
             started,

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use trefoil::Flow;
 use trefoil::internals::door::{is_there, named};
-use trefoil::internals::settings::{FoundSettings, Settings, config_folder};
+use trefoil::internals::folders::config_folder;
+use trefoil::internals::settings::{FoundSettings, Settings};
 use trefoil::internals::trace::{About, Tracer};
 use trefoil::internals::{Checks, LoadOptions, Loaded, Report, stopped};
 use trefoil::runs::{Line, Made};

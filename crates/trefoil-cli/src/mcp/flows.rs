@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use trefoil::internals::door::{self, Stamp};
 use trefoil::internals::engine::Engine;
 use trefoil::internals::settings::{self, FoundSettings, Settings};
+use trefoil::internals::target_settings;
 use trefoil::internals::{LoadOptions, Target};
 use trefoil::{Error, Flow};
 use trefoil_syntax::{Diagnostic, Files};
@@ -93,7 +94,7 @@ impl Source {
         let mut loading = Loading::default();
         for target in &self.targets {
             let found = match target.id {
-                Some(_) => settings::of(target, &self.options, self.no_config),
+                Some(_) => target_settings(target, &self.options, self.no_config),
                 None => settings::find(&target.path, self.no_config),
             };
             match self.project(found, &mut loading) {

@@ -26,7 +26,7 @@ pub struct Offered {
 impl Offered {
     /// A flow with its engine.
     pub fn new(flow: Flow, engine: Arc<Engine>) -> Self {
-        let as_tool = AsTool::of(&flow);
+        let as_tool = flow.as_tool();
         let (about, schema) = (as_tool.description.clone(), Arc::new(as_tool.parameters.clone()));
         let mut tool = Tool::new_with_raw(named(flow.name()), Some(about.into()), schema).with_title(flow.name());
         if let Some(result) = &as_tool.result {

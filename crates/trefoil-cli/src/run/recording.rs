@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trefoil::internals::trace::{About, Pending, Tracer, page};
+use trefoil::internals::trace::{About, Tracer, page};
+use trefoil::internals::written::PendingFile;
 
 use crate::{exit, output};
 
@@ -14,13 +15,13 @@ pub struct Recording {
     about: About,
     tracer: Arc<Tracer>,
     /// `None` if it was written or is being written.
-    file: Mutex<Option<Pending>>,
+    file: Mutex<Option<PendingFile>>,
 }
 
 impl Recording {
     /// Creates the file. Returns the exit code on failure.
     pub fn new(path: PathBuf, about: About, tracer: Arc<Tracer>) -> Result<Self, u8> {
-        match Pending::create(&path) {
+        match PendingFile::create(&path) {
             Ok(file) => Ok(Self { path, about, tracer, file: Mutex::new(Some(file)) }),
             Err(error) => {
                 output::refuse(&format!("cannot write the trace to `{}`: {error}", path.display()), None);

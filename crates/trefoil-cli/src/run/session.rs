@@ -9,7 +9,7 @@ use trefoil::http::AllowedHost;
 use trefoil::internals::Loaded;
 use trefoil::internals::engine::{Engine, Ready};
 use trefoil::internals::settings::Settings;
-use trefoil::internals::trace::{About, Suggestion, Tracer};
+use trefoil::internals::trace::{Suggestion, Tracer};
 use trefoil::store::{Content, Store};
 use trefoil::{AnswersFrom, Error, Run};
 use trefoil_machine::PrivateValue;
@@ -268,7 +268,8 @@ impl<'s> Session<'s> {
         kept: Option<KeptRun<'_>>,
         start: impl AsyncFnOnce() -> Result<Run, Error>,
     ) -> Result<Ended<'s>, u8> {
-        let record = |path| Recording::new(path, About::new(self.loaded, answers_from), self.tracer.clone());
+        let record =
+            |path| Recording::new(path, trefoil::internals::run_about(self.loaded, answers_from), self.tracer.clone());
         let recording = self.show.trace.clone().map(record).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| cannot_start(&error))?;

@@ -78,7 +78,7 @@ pub fn trace(store: &Arc<dyn Store>, stored: &Stored, named: String) -> Result<(
     if !record.status.is_end() {
         tracer.stands(record.status, waiting, record.spent.usage, record.spent.calls);
     }
-    let about = About::new(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers));
+    let about = trefoil::internals::run_about(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers));
     Ok((tracer, about))
 }
 
@@ -201,7 +201,7 @@ pub fn stored_steps(store: &Arc<dyn Store>, record: &Record, waiting: &[Waiting]
     let about = block_on(async {
         let stored = Stored::read(&**store, &record.run).await.ok()?;
         history(store.clone(), &stored, tracer.clone()).await.ok()?;
-        Some(About::new(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers)))
+        Some(trefoil::internals::run_about(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers)))
     });
     let mut all = Map::new();
     let Ok(Some(about)) = about else { return all };

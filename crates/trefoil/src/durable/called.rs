@@ -8,8 +8,8 @@ use trefoil_runtime::driver::memo::{Earlier, Lost, Memo};
 use trefoil_store::Store;
 
 use super::Stored;
-use super::bundle::Packed;
 use super::edit::own;
+use crate::bundle::Packed;
 use crate::engine::{Engine, FlowTools, last_run_of, started};
 use crate::flow::Flow;
 

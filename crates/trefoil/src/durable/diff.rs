@@ -220,7 +220,7 @@ async fn acts(store: Arc<dyn Store>, stored: &Stored, seen: &Arc<SeenValues>) ->
     stored.started.input.iter().for_each(|input| seen.learn(input));
     let mut acts = Acts { seen: seen.clone(), ..Acts::default() };
     let looked = driver::look_on(prepared(stored), run, &Stays(store), &mut acts).await;
-    looked.map_err(|error| Error::NotStarted(Findings::of_run(&stored.flow, &error)))?;
+    looked.map_err(|error| Error::NotStarted(Findings::of_run(&stored.flow.loaded().files, &error)))?;
     let side = RunSide {
         run: run.clone(),
         flow: record.flow,

@@ -244,7 +244,7 @@ pub(super) async fn memo(
     stored: &Stored,
     edit: &Edit,
 ) -> Result<Memo> {
-    let of_run = |error: RunError| Error::NotStarted(Findings::of_run(&stored.flow, &error));
+    let of_run = |error: RunError| Error::NotStarted(Findings::of_run(&stored.flow.loaded().files, &error));
     let mut newest = own(store.clone(), stored).await.map_err(of_run)?;
     let mut basis = stored.started.basis.clone();
     let mut newer = Vec::new();

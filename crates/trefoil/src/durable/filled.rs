@@ -11,13 +11,14 @@ use trefoil_runtime::{Event, EventKind, EventSink};
 use trefoil_store::{Filter, Record, Status, Store};
 use trefoil_syntax::{FileId, Location};
 
-use super::bundle::{Whereabouts, unpack, whereabouts};
 use super::why::former_offset;
 use super::{Stored, history};
+use crate::bundle::{Whereabouts, unpack, whereabouts};
 use crate::door::{is_folder, real};
 use crate::engine::{AnswersFrom, called_by, started};
 use crate::error::{Error, Findings, Result};
-use crate::load::{Loaded, Target};
+use crate::load::Loaded;
+use trefoil_project::target::Target;
 
 /// How many of the newest runs are searched if the former name of the flow is unknown.
 const RECENT: usize = 300;
@@ -84,7 +85,7 @@ impl LastRun {
         let stored = Stored::read(&*store, &self.run).await?;
         let prompts = Arc::new(Prompts::default());
         let told = history(store, &stored, prompts.clone()).await;
-        told.map_err(|error| Error::NotStarted(Findings::of_run(&stored.flow, &error)))?;
+        told.map_err(|error| Error::NotStarted(Findings::of_run(&stored.flow.loaded().files, &error)))?;
         let all = std::mem::take(&mut *prompts.0.lock().unwrap_or_else(PoisonError::into_inner));
         let loaded = stored.flow.loaded();
         let one = |((at, path), value): ((Location, String), String)| {
@@ -194,9 +195,8 @@ async fn entry_of(store: &dyn Store, run: &str, program: &Identity, found: &Wher
     if found.files.contains(&found.target.path) {
         return Some(real(&found.target.path));
     }
-    let (flow, _) = unpack(store, run, program).await.ok()?;
-    let loaded = flow.loaded();
-    place(loaded, &found.root, loaded.entry)
+    let (loaded, _) = unpack(store, run, program).await.ok()?;
+    place(&loaded, &found.root, loaded.entry)
 }
 
 /// The real path of a flow's file.

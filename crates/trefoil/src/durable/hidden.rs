@@ -6,8 +6,9 @@ use trefoil_machine::Started;
 use trefoil_machine::journal::Basis;
 use trefoil_store::Store;
 
-use super::unpack;
+use crate::bundle::unpack;
 use crate::engine::{Ready, called_by, started};
+use crate::flow::Flow;
 
 /// Maximum number of runs whose programs are read.
 const MOST: usize = 1_000;
@@ -27,9 +28,9 @@ pub(super) async fn hide(ready: &Ready, store: &dyn Store, run: &str, own: Optio
         left.extend(record.parent);
         left.extend(started.basis.as_deref().and_then(Basis::earlier).map(str::to_owned));
         if programs.insert(started.program.bundle.clone())
-            && let Ok((flow, _)) = unpack(store, &run, &started.program).await
+            && let Ok((loaded, _)) = unpack(store, &run, &started.program).await
         {
-            ready.hides(&flow);
+            ready.hides(&Flow::from(loaded));
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Runs in a store, which can be resumed in any process.
 
 mod answer;
-mod bundle;
 mod called;
 mod cancel;
 mod diff;
@@ -21,7 +20,6 @@ mod verify;
 mod why;
 
 pub use answer::{Trial, try_answer};
-pub use bundle::{Packed, unpack};
 pub use cancel::cancel;
 pub use diff::{RunDiff, RunSide, StepDiff, StepSide, compare};
 pub(crate) use earlier::EarlierRuns;

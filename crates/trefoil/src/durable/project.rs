@@ -12,7 +12,7 @@ use trefoil_machine::Started;
 use trefoil_store::{Filter, Store};
 
 use super::Stored;
-use super::bundle::{FileOrigin, found_in};
+use crate::bundle::{FileOrigin, found_in};
 use crate::engine::{AnswersFrom, Engine};
 use crate::error::Result;
 use crate::settings::{self, FoundSettings, Settings};

@@ -7,10 +7,10 @@ use trefoil_machine::{Entry, EntryKind, Started};
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Content, Store, StoreError};
 
-use super::bundle::{FileOrigin, unpack};
 use super::called::without_edited;
 use super::edit::{Edit, memo, without_failed};
 use super::hidden::hide;
+use crate::bundle::{FileOrigin, unpack};
 use crate::engine::{Engine, Ready};
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
@@ -45,12 +45,13 @@ impl Stored {
         let Some(EntryKind::Started(started)) = page.next().map(|entry| entry.kind) else {
             return Err(Error::Store(StoreError::NoRun { run: run.to_owned() }));
         };
-        let (flow, origin) = unpack(store, run, &started.program).await?;
-        let (flow, note) = match &origin {
-            FileOrigin::Disk(_) => (flow, None),
+        let (loaded, origin) = unpack(store, run, &started.program).await?;
+        let (loaded, note) = match &origin {
+            FileOrigin::Disk(_) => (loaded, None),
             // Their contents are not in the store, and those on the disk belong to the project that is there.
-            FileOrigin::Store { root, .. } => (flow.without_env_files(), root.as_deref().map(changed)),
+            FileOrigin::Store { root, .. } => (loaded.without_env_files(), root.as_deref().map(changed)),
         };
+        let flow = Flow::from(loaded);
         let (mut now, mut rerun) = (Started::clone(&started), Vec::new());
         let mut page: Vec<Entry> = page.collect();
         loop {

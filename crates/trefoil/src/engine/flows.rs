@@ -34,7 +34,7 @@ use crate::durable::{Edit, Edited, LinesOfCalls, Stored};
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::load::LoadOptions;
-use crate::plan::beneath::{FlowCalled, tools_of};
+use crate::plan::called_flows::{FlowCalled, tools_of};
 use crate::run::Run;
 use crate::settings::FlowTool;
 
@@ -347,7 +347,7 @@ impl Loaded {
             format!("its flow `{}` does not load: {why} (see `trefoil check {}`)", tool.flow, tool.flow)
         })?;
         let flow = Flow::from(loaded);
-        let as_tool = AsTool::of(&flow);
+        let as_tool = flow.as_tool();
         let description = tool.description.clone().unwrap_or_else(|| as_tool.description.clone());
         let spec = ToolSpec {
             name: tool.name.as_str().into(),

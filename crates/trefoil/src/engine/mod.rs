@@ -30,7 +30,7 @@ use trefoil_tools::Python;
 use crate::error::{BoxError, Error, Result};
 use crate::flow::Flow;
 use crate::input::INPUT_INVALID;
-use crate::plan::{Bound, FlowCalled, beneath};
+use crate::plan::{Bound, FlowCalled, called_flows};
 use crate::run::Run;
 use crate::settings::Settings;
 
@@ -430,6 +430,6 @@ impl Engine {
     /// Returns the maximum number of model calls of a run, including those of flows that are its tools.
     #[doc(hidden)]
     pub fn model_calls(&self, program: &Program) -> Bound {
-        beneath::model_calls(program, &self.called(program))
+        called_flows::model_calls(program, &self.called(program))
     }
 }

@@ -10,8 +10,8 @@ use trefoil_models::plan::models_used;
 use trefoil_syntax::{Diagnostic, Severity};
 
 use super::{AnswersFrom, BOUND, PRICE};
-use crate::describe;
 use crate::settings::Settings;
+use trefoil_view::model_name;
 
 const DAY_MS: u64 = 86_400_000;
 
@@ -120,7 +120,7 @@ pub fn unbounded(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
         let mut all = flags.candidates(provider, &call.model.name);
         let unknown = all.find(|(_, price, window)| !price.is_some_and(Price::is_free) && window.is_none());
         let Some((name, ..)) = unknown.filter(|_| !limited && told.insert(step.origin)) else { continue };
-        let name = if name.is_empty() { describe::model(&call.model) } else { name.to_owned() };
+        let name = if name.is_empty() { model_name(&call.model) } else { name.to_owned() };
         let message = format!(
             "a strict cost limit needs the maximum cost of each call, but the context window of `{name}` is unknown"
         );

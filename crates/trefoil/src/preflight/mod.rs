@@ -21,7 +21,7 @@ use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 use crate::allowed_hosts::NOT_ALLOWED;
 use crate::answers::{HumanQuestion, Meant, Rehearsal, answers, meant, questions};
 
-use crate::describe::feature;
+use trefoil_view::feature_name;
 
 pub use certain::certain_steps;
 pub use environment::missing_environment;
@@ -115,8 +115,12 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
         let Some(step) = program.step(id) else { continue };
         match &step.kind {
             StepKind::Refused(refused) => found.push(
-                Diagnostic::error(REFUSED, step.origin, format!("{} is not supported yet", feature(&refused.feature)))
-                    .help(refused.message.to_string()),
+                Diagnostic::error(
+                    REFUSED,
+                    step.origin,
+                    format!("{} is not supported yet", feature_name(&refused.feature)),
+                )
+                .help(refused.message.to_string()),
             ),
             StepKind::Tool(call)
                 if call.kind == ToolKind::Python

@@ -1,0 +1,293 @@
+//! The files with which a run started, so that it can continue after they have changed or were deleted.
+//!
+//! A journal names its files by path and hash. A separate file, the *bundle*, says how they form a program (the entry,
+//! the options of the load). All of them are stored by content, so runs of one flow share them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use trefoil_front::front_end;
+use trefoil_machine::{Identity, SourceFile};
+use trefoil_store::{Blob, Hash, Store, StoreError};
+use trefoil_template::limits;
+
+use crate::door::{Door, Memory, clean, folder_real, real};
+use crate::error::{Error, Result};
+use crate::load::{LoadOptions, Loaded, load};
+use crate::target::Target;
+
+/// The format version that this build writes.
+const VERSION: u16 = 1;
+
+/// How files form a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bundle {
+    v: u16,
+    /// The folder of all files on the computer where the run started; `None`: they were in memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    root: Option<PathBuf>,
+    /// The path of the file or folder that was run, in the root.
+    path: PathBuf,
+    /// The manifest that was run, if the root has only a link to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    home: Option<PathBuf>,
+    /// The id in that folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    /// The dialect, if it was set explicitly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dialect: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    skills: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    allowed: Vec<PathBuf>,
+    /// Environment files. They contain secrets, so their contents are never stored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    env_files: Vec<PathBuf>,
+    /// The names that mean an MCP server among the tools of agents. They mean the same when the run continues, whatever is
+    /// declared then.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    servers: BTreeSet<String>,
+    files: Vec<SourceFile>,
+}
+
+/// A flow in the form for journals and stores.
+#[derive(Clone)]
+pub struct Packed {
+    /// The files, by path in the bundle.
+    pub sources: Vec<SourceFile>,
+    /// The hash of the bundle.
+    pub bundle: String,
+    /// The contents of all files, and the bundle.
+    pub blobs: Vec<Arc<Blob>>,
+}
+
+impl Packed {
+    /// The packed form of a flow.
+    pub fn of(loaded: &Loaded) -> Packed {
+        let how = &loaded.how;
+        let disk = how.options.door.memory().is_none();
+        let absolute = |path: &Path| {
+            let whole =
+                if disk { std::path::absolute(path).unwrap_or_else(|_| path.to_owned()) } else { path.to_owned() };
+            clean(&whole)
+        };
+        let manifests = loaded.program.files().into_iter().filter_map(|id| loaded.files.get(id));
+        let manifests = manifests.map(|file| (absolute(Path::new(file.name())), &**file.text()));
+        let texts = loaded.texts.iter().map(|(path, text)| (absolute(path), &**text));
+        let files: BTreeMap<PathBuf, &str> = manifests.chain(texts).collect();
+        let entry = absolute(&how.target.path);
+        let folders = files.keys().filter_map(|path| path.parent());
+        let whole = Some(entry.as_path()).filter(|entry| !files.contains_key(*entry));
+        let root = if disk { common(folders.chain(whole)) } else { PathBuf::new() };
+        let inside = |path: &Path| path.strip_prefix(&root).unwrap_or(path).to_owned();
+        let (mut sources, mut blobs) = (Vec::new(), Vec::new());
+        for (path, text) in &files {
+            let blob = Blob::new(text.as_bytes().to_vec());
+            let path = inside(path).to_string_lossy().into_owned();
+            sources.push(SourceFile { path, sha256: blob.hash().to_string() });
+            blobs.push(Arc::new(blob));
+        }
+        let home = Some(absolute(&loaded.entry_file())).filter(|_| disk).and_then(|file| {
+            let (home, folder) = (real(&file), folder_real(file.parent()?)?);
+            (home.parent() != Some(&*folder)).then_some(home)
+        });
+        let text = |path: &Option<PathBuf>| path.as_deref().map(|path| inside(&absolute(path)));
+        let bundle = Bundle {
+            v: VERSION,
+            root: disk.then(|| root.clone()),
+            path: inside(&entry),
+            home,
+            id: how.target.id.clone(),
+            dialect: how.options.dialect.map(|front| front.name().to_owned()),
+            context: text(&how.options.context),
+            skills: text(&how.options.skills),
+            allowed: how.options.allowed.iter().map(|folder| absolute(folder)).collect(),
+            env_files: loaded.env_files.iter().map(|file| inside(&absolute(&file.path))).collect(),
+            servers: loaded.servers.clone(),
+            files: sources.clone(),
+        };
+        let blob = Blob::new(serde_json::to_vec(&bundle).unwrap_or_default());
+        let hash = blob.hash().to_string();
+        blobs.push(Arc::new(blob));
+        Packed { sources, bundle: hash, blobs }
+    }
+}
+
+/// The program of a run, loaded from its original files if they have not changed, otherwise from the store; and which of
+/// these.
+pub async fn unpack(store: &dyn Store, run: &str, program: &Identity) -> Result<(Loaded, FileOrigin)> {
+    let lost = |why: &str| lost(run, why);
+    let bundle = Bundle::of(store, run, program).await?;
+    if let Some(loaded) = bundle.as_it_was() {
+        let file = loaded.entry_file();
+        return Ok((loaded, FileOrigin::Disk(file)));
+    }
+    let mut files = BTreeMap::new();
+    for SourceFile { path, sha256 } in &bundle.files {
+        let hash = Hash::parse(sha256).ok_or_else(|| lost("the hash of a file is damaged"))?;
+        let bytes = store.blob(hash).await?.ok_or_else(|| lost(&format!("its file `{path}` is missing")))?;
+        files.insert(PathBuf::from(path), String::from_utf8_lossy(&bytes).into_owned());
+    }
+    let loaded = bundle.in_memory(files)?;
+    let entry = loaded.entry_file();
+    let (why, root) = (bundle.difference(), bundle.root.clone());
+    // The link may be gone, and says nothing about where the manifest was.
+    let file = bundle.home.or_else(|| bundle.root.map(|root| root.join(&entry))).unwrap_or(entry);
+    Ok((loaded, FileOrigin::Store { file, root, why }))
+}
+
+/// Where the files of a stored run come from.
+pub enum FileOrigin {
+    /// From the disk: they are as they were when the run started. The file of its entry.
+    Disk(PathBuf),
+    /// From the store, because those on the disk are others.
+    Store {
+        /// The file of the entry on the computer where the run started.
+        file: PathBuf,
+        /// The folder of all files there; `None`: they were in memory.
+        root: Option<PathBuf>,
+        /// Which file differs.
+        why: String,
+    },
+}
+
+/// The files of a run on the computer where it started, whether or not they still exist.
+#[derive(Debug, Clone)]
+pub struct Whereabouts {
+    /// The target, by its absolute path.
+    pub target: Target,
+    /// Its files, by absolute path.
+    pub files: Vec<PathBuf>,
+    /// The folder that contains all of them.
+    pub root: PathBuf,
+}
+
+/// The files of a run; `None`: they were in memory.
+pub async fn whereabouts(store: &dyn Store, run: &str, program: &Identity) -> Result<Option<Whereabouts>> {
+    let bundle = Bundle::of(store, run, program).await?;
+    Ok(bundle.root.clone().map(|root| Whereabouts {
+        target: bundle.target(&root),
+        files: bundle.files.iter().map(|file| root.join(&file.path)).collect(),
+        root,
+    }))
+}
+
+/// The file of the entry in this folder, if all files of a run from another computer are there as they are stored, below the
+/// folder itself or in the same folders below it.
+pub async fn found_in(here: &Path, store: &dyn Store, run: &str, program: &Identity) -> Result<Option<PathBuf>> {
+    let bundle = Bundle::of(store, run, program).await?;
+    let Some(root) = &bundle.root else { return Ok(None) };
+    let names: Vec<_> = root.iter().skip(1).collect();
+    let roots =
+        (0..=names.len()).rev().map(|from| names.iter().skip(from).fold(here.to_owned(), |at, name| at.join(name)));
+    let found = roots.into_iter().find(|root| !bundle.files.is_empty() && bundle.files_at(root).all(|(_, same)| same));
+    Ok(found.map(|root| root.join(&bundle.path)))
+}
+
+fn lost(run: &str, why: &str) -> Error {
+    Error::Store(StoreError::Corrupt { path: PathBuf::new(), why: format!("run `{run}`: {why}") })
+}
+
+impl Bundle {
+    /// The bundle of a run.
+    async fn of(store: &dyn Store, run: &str, program: &Identity) -> Result<Self> {
+        let Some(hash) = program.bundle.as_deref().and_then(Hash::parse) else {
+            return Err(lost(run, "its journal does not name its original files"));
+        };
+        let bytes = store.blob(hash).await?.ok_or_else(|| lost(run, "the list of its files is missing"))?;
+        let bundle: Self =
+            serde_json::from_slice(&bytes).map_err(|error| lost(run, &format!("the list of its files: {error}")))?;
+        match bundle.v > VERSION {
+            true => Err(lost(run, "the list of its files was written by a later version of Trefoil")),
+            false => Ok(bundle),
+        }
+    }
+
+    fn target(&self, root: &Path) -> Target {
+        Target { path: root.join(&self.path), id: self.id.clone() }
+    }
+
+    fn options(&self, root: &Path) -> LoadOptions {
+        let at = |path: &Option<PathBuf>| path.as_ref().map(|path| root.join(path));
+        LoadOptions {
+            dialect: self.dialect.as_deref().and_then(front_end),
+            context: at(&self.context),
+            skills: at(&self.skills),
+            allowed: self.allowed.clone(),
+            servers: Some(self.servers.clone()),
+            ..LoadOptions::default()
+        }
+    }
+
+    /// The flow loaded from its original files, if none has changed.
+    fn as_it_was(&self) -> Option<Loaded> {
+        // With file names as the current user would write them, as in the run's own events.
+        let here = std::env::current_dir().ok();
+        let root = self.root.as_deref()?;
+        let root = here.and_then(|here| root.strip_prefix(here).ok()).unwrap_or(root);
+        let loaded = load(&self.target(root), &self.options(root)).ok()?;
+        (Packed::of(&loaded).sources == self.files).then_some(loaded)
+    }
+
+    /// The paths of the files below a folder, and whether those files are as they are stored.
+    fn files_at(&self, root: &Path) -> impl Iterator<Item = (PathBuf, bool)> {
+        self.files.iter().map(move |file| {
+            let path = root.join(&file.path);
+            let bytes = crate::door::named(&path, limits::TEXT_FILE_BYTES);
+            let same = bytes.is_ok_and(|bytes| Blob::new(bytes).hash().to_string() == file.sha256);
+            (path, same)
+        })
+    }
+
+    /// Which file on the disk is not the one in the store.
+    fn difference(&self) -> String {
+        let Some(root) = &self.root else { return "its files are only in the store".to_owned() };
+        match self.files_at(root).find(|(_, same)| !same).map(|(path, _)| path) {
+            Some(path) if crate::door::is_there(&path) => {
+                format!("`{}` is not the file that is stored", path.display())
+            }
+            Some(path) => format!("`{}` does not exist", path.display()),
+            None => format!("the files in `{}` load differently now", root.display()),
+        }
+    }
+
+    fn in_memory(&self, mut files: BTreeMap<PathBuf, String>) -> Result<Loaded> {
+        // The environment files are read in their current state.
+        if let Some(root) = &self.root {
+            let rooms =
+                Door::Disk.rooms([Door::Disk.project_of(root, Some(root))].into_iter().chain(self.allowed.clone()));
+            for path in &self.env_files {
+                let bytes = rooms.read(&root.join(path), limits::TEXT_FILE_BYTES);
+                if let Some(text) = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()) {
+                    files.insert(path.clone(), text);
+                }
+            }
+        }
+        let mut memory = Memory::default();
+        for (path, text) in files {
+            memory.add(&path, text.into());
+        }
+        let options =
+            LoadOptions { door: Door::Memory(Arc::new(memory)), allowed: Vec::new(), ..self.options(Path::new("")) };
+        Ok(load(&self.target(Path::new("")), &options)?)
+    }
+}
+
+/// The common parent folder.
+fn common<'p>(mut folders: impl Iterator<Item = &'p Path>) -> PathBuf {
+    let Some(mut root) = folders.next() else { return PathBuf::new() };
+    for folder in folders {
+        while !folder.starts_with(root) {
+            match root.parent() {
+                Some(above) => root = above,
+                None => return root.to_owned(),
+            }
+        }
+    }
+    root.to_owned()
+}

@@ -1,0 +1,302 @@
+//! Flows: manifests that are read, checked and compiled once, and run any number of times.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
+
+use trefoil_front::{FRONT_ENDS, front_end};
+use trefoil_machine::Prepared;
+use trefoil_runtime::Event;
+use trefoil_syntax::{Diagnostic, Files, Location, Severity};
+
+use crate::as_tool::AsTool;
+use crate::bundle::Packed;
+use crate::door::{Door, Memory};
+
+use crate::error::{Error, Findings, Result};
+use crate::load::{Checks, LoadOptions, Loaded, Report, load, rules};
+use crate::target::Target;
+use trefoil_view::graph::{Graph, graph};
+use trefoil_view::plan::Plan;
+use trefoil_view::trace::event_json;
+
+/// A workflow or an agent that can run.
+///
+/// Loading reports all mistakes in all of its files, and checks it as `trefoil check` does. A flow is immutable; clones
+/// are cheap and share everything.
+///
+/// ```
+/// use trefoil::Flow;
+///
+/// let mistake = Flow::from_text("hello.yaml", "id: hello\nkind: llm\nmodle: { provider: openai, name: gpt-x }\n");
+/// assert!(mistake.unwrap_err().to_string().contains("hello.yaml:3:1"));
+/// ```
+#[derive(Clone)]
+pub struct Flow(Arc<Inner>);
+
+struct Inner {
+    loaded: Loaded,
+    warnings: Findings,
+    prepared: OnceLock<Arc<Prepared>>,
+    credentials: OnceLock<Vec<Arc<str>>>,
+    packed: OnceLock<Packed>,
+}
+
+/// A weak reference to a flow.
+pub struct WeakFlow(Weak<Inner>);
+
+impl WeakFlow {
+    /// Whether the flow still exists.
+    pub fn is_alive(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
+
+impl std::fmt::Debug for Flow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "flow `{}`", self.name())
+    }
+}
+
+impl Flow {
+    /// Its description as a tool.
+    pub fn as_tool(&self) -> AsTool {
+        AsTool::new(&self.0.loaded.program, &self.0.loaded.files, self.description())
+    }
+}
+
+/// Loading with options.
+impl From<Loaded> for Flow {
+    fn from(loaded: Loaded) -> Self {
+        let warnings = Findings::new(loaded.files.clone(), loaded.diagnostics.clone());
+        Self(Arc::new(Inner {
+            loaded,
+            warnings,
+            prepared: OnceLock::new(),
+            credentials: OnceLock::new(),
+            packed: OnceLock::new(),
+        }))
+    }
+}
+
+impl Flow {
+    /// Loads a flow from disk: a manifest, a folder in which one manifest is the entry, or `FOLDER#ID`. Files that the
+    /// manifest refers to must be inside its project.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Load`] with all mistakes in all of its files.
+    pub fn load(target: impl AsRef<str>) -> Result<Self> {
+        Self::options().load(target)
+    }
+    /// Loads a flow from one manifest in memory. `name` is its file name in findings. Nothing is read from disk.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::load`].
+    pub fn from_text(name: impl AsRef<str>, text: impl Into<String>) -> Result<Self> {
+        Self::options().from_text(name, text)
+    }
+    /// Loads a flow from several files in memory: manifests and the files that they refer to, by path. `entry` is one
+    /// of the paths, or `#ID`; if it is empty, the only manifest that no other manifest uses. Nothing is read from
+    /// disk, so all files must be passed.
+    ///
+    /// ```
+    /// # fn main() -> trefoil::Result<()> {
+    /// let files = [
+    ///     ("main.yaml", "id: main\nkind: sequential\nsteps:\n  - ref: hello\n"),
+    ///     ("agents/hello.yaml", "id: hello\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninstruction: Say hello.\n"),
+    /// ];
+    /// assert_eq!(trefoil::Flow::from_files("#main", files)?.name(), "main");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::load`].
+    pub fn from_files<P: AsRef<str>, T: Into<String>>(
+        entry: impl AsRef<str>,
+        files: impl IntoIterator<Item = (P, T)>,
+    ) -> Result<Self> {
+        Self::options().from_files(entry, files)
+    }
+    /// Options for loading.
+    pub fn options() -> FlowOptions {
+        FlowOptions::default()
+    }
+
+    /// Its name: the id or name in the manifest.
+    pub fn name(&self) -> &str {
+        &self.0.loaded.program.name
+    }
+    /// Its purpose: the manifest's `description` (in AEGIS under `metadata`).
+    pub fn description(&self) -> Option<&str> {
+        self.0.loaded.about.as_deref()
+    }
+    /// The format of its manifest: `agntz`, `aegis`, `sirenspec`.
+    pub fn dialect(&self) -> &'static str {
+        self.0.loaded.dialect
+    }
+    /// Findings in its files that do not prevent a run.
+    pub fn warnings(&self) -> &Findings {
+        &self.0.warnings
+    }
+    /// The plan of a run: inputs, steps in order, models, maximum number of calls. Tools count as one call each, even if an
+    /// engine's settings make them flows.
+    pub fn plan(&self) -> Plan {
+        Plan::of(&self.0.loaded.program, &self.0.loaded.files)
+    }
+    /// The graph of the flow, which can be written in one of the [formats](trefoil_view::graph::FORMATS).
+    pub fn graph(&self) -> Graph {
+        graph(&self.0.loaded.program, &self.0.loaded.files)
+    }
+    /// An event of one of its runs as JSON, with its place in the manifest: what `trefoil run --events jsonl` writes.
+    pub fn event_json(&self, event: &Event) -> serde_json::Value {
+        event_json(event, &self.0.loaded.files)
+    }
+    /// A location in its files as `FILE:LINE:COLUMN`.
+    pub fn place(&self, location: Location) -> Option<String> {
+        self.0.loaded.files.place(location)
+    }
+
+    /// Everything about it.
+    pub fn loaded(&self) -> &Loaded {
+        &self.0.loaded
+    }
+    /// The original program, prepared.
+    pub fn prepared(&self) -> Arc<Prepared> {
+        self.0.prepared.get_or_init(|| Prepared::new(self.0.loaded.program.clone())).clone()
+    }
+    /// The environment variables that it sends as credentials, whatever their names.
+    pub fn credentials(&self) -> &[Arc<str>] {
+        self.0.credentials.get_or_init(|| trefoil_check::credentials_of(&self.0.loaded.program))
+    }
+    /// Its files in the form for stores: hashed once, and shared by all its runs.
+    pub fn packed(&self) -> Packed {
+        self.0.packed.get_or_init(|| Packed::of(&self.0.loaded)).clone()
+    }
+    /// An identity that is unique as long as a reference to the flow exists, weak or not.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+    /// A weak reference to it.
+    pub fn downgrade(&self) -> WeakFlow {
+        WeakFlow(Arc::downgrade(&self.0))
+    }
+}
+
+/// How to load a flow.
+///
+/// ```no_run
+/// # fn main() -> trefoil::Result<()> {
+/// let flow = trefoil::Flow::options().dialect("agntz").allow_path("/srv/shared-agents").load("flows#triage")?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct FlowOptions {
+    options: LoadOptions,
+    dialect: Option<String>,
+}
+
+impl Default for FlowOptions {
+    fn default() -> Self {
+        Self { options: LoadOptions::default().checked(), dialect: None }
+    }
+}
+
+impl FlowOptions {
+    /// Sets the format of the manifest instead of detecting it: `agntz`, `aegis`, `sirenspec`.
+    #[must_use]
+    pub fn dialect(self, name: impl Into<String>) -> Self {
+        Self { dialect: Some(name.into()), ..self }
+    }
+    /// Skips the checks: only load errors prevent a run.
+    #[must_use]
+    pub fn unchecked(mut self) -> Self {
+        self.options.checks = None;
+        self
+    }
+    /// Uses the levels meant for CI: more findings are errors.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.options.checks.get_or_insert_with(Checks::default).levels.strict();
+        self
+    }
+    /// Allows paths in the manifests to lead to this folder outside their project. May be called more than once.
+    #[must_use]
+    pub fn allow_path(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.options.allowed.push(folder.into());
+        self
+    }
+    /// Sets the file with the text for `{{context}}` of AEGIS agents.
+    #[must_use]
+    pub fn context(mut self, file: impl Into<PathBuf>) -> Self {
+        self.options.context = Some(file.into());
+        self
+    }
+    /// Sets the file with the text for `{{agentskills}}` of AEGIS agents.
+    #[must_use]
+    pub fn skills(mut self, file: impl Into<PathBuf>) -> Self {
+        self.options.skills = Some(file.into());
+        self
+    }
+
+    /// Loads from disk: see [`Flow::load`].
+    pub fn load(self, target: impl AsRef<str>) -> Result<Flow> {
+        self.of(&Target::parse(target.as_ref()))
+    }
+    /// Reads one manifest in memory: see [`Flow::from_text`].
+    pub fn from_text(self, name: impl AsRef<str>, text: impl Into<String>) -> Result<Flow> {
+        let target = Target { path: name.as_ref().into(), id: None };
+        self.in_memory([(name, text)], |_| target)
+    }
+    /// Reads several files in memory: see [`Flow::from_files`].
+    pub fn from_files<P: AsRef<str>, T: Into<String>>(
+        self,
+        entry: impl AsRef<str>,
+        files: impl IntoIterator<Item = (P, T)>,
+    ) -> Result<Flow> {
+        self.in_memory(files, |door| Target::parse_at(door, entry.as_ref()))
+    }
+
+    fn in_memory<P: AsRef<str>, T: Into<String>>(
+        mut self,
+        files: impl IntoIterator<Item = (P, T)>,
+        target: impl FnOnce(&Door) -> Target,
+    ) -> Result<Flow> {
+        let mut memory = Memory::default();
+        for (name, text) in files {
+            if !memory.add(Path::new(name.as_ref()), text.into().into()) {
+                let message = format!("`{}` is a duplicate path, or leads outside the files", name.as_ref());
+                return Err(refused(rules::OUTSIDE, message, "use a different relative path for each file"));
+            }
+        }
+        self.options.door = Door::Memory(Arc::new(memory));
+        let target = target(&self.options.door);
+        self.of(&target)
+    }
+    fn of(mut self, target: &Target) -> Result<Flow> {
+        if let Some(name) = self.dialect {
+            let Some(front) = front_end(&name) else {
+                let known: Vec<&str> = FRONT_ENDS.iter().map(|front| front.name()).collect();
+                let help = format!("the dialects are `{}`", known.join("`, `"));
+                return Err(refused(rules::UNKNOWN_DIALECT, format!("unknown dialect `{name}`"), &help));
+            };
+            self.options.dialect = Some(front);
+        }
+        load(target, &self.options).map(Flow::from).map_err(Error::from)
+    }
+}
+
+/// The findings for invalid arguments of a load.
+fn refused(rule: &'static str, message: String, help: &str) -> Error {
+    let found = Diagnostic::nowhere(rule, Severity::Error, None, message).help(help);
+    Error::Load(Findings::new(Files::default(), vec![found]))
+}
+
+impl From<Report> for Error {
+    fn from(report: Report) -> Self {
+        Self::Load(Findings::new(report.files, report.diagnostics))
+    }
+}

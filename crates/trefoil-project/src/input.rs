@@ -1,0 +1,490 @@
+//! Run inputs as typed by users: text, and `key=value` pairs that are converted to the types in the schema.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use trefoil_ir::walk::{self, Evaluated};
+use trefoil_ir::{Expr, Flow, InputField, Program, SlotId, Source};
+use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
+use trefoil_template::{Object, Reference, Value, json_text, read_own_json};
+
+/// The rule for an input that the entry flow does not accept.
+pub const INPUT_INVALID: &str = "input-invalid";
+
+/// Why an input is invalid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputError {
+    /// One line.
+    pub message: String,
+    /// Advice.
+    pub help: Option<String>,
+    /// The place of the input's declaration.
+    pub location: Option<Location>,
+}
+
+impl InputError {
+    /// A message without advice or place.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), help: None, location: None }
+    }
+    /// The error as a finding.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let message = self.message.clone();
+        let d = match self.location {
+            Some(at) => Diagnostic::error(INPUT_INVALID, at, message),
+            None => Diagnostic::nowhere(INPUT_INVALID, Severity::Error, None, message),
+        };
+        match &self.help {
+            Some(help) => d.help(help.clone()),
+            None => d,
+        }
+    }
+    /// Adds advice.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+    fn at(mut self, location: Location) -> Self {
+        self.location.get_or_insert(location);
+        self
+    }
+}
+
+/// Splits `key=value`, if the text starts with a letter or `_`, followed by letters, digits, `_`, `.`, `-` and `=`.
+pub fn pair(text: &str) -> Option<(&str, &str)> {
+    let (key, value) = text.split_once('=')?;
+    let mut chars = key.chars();
+    let first = chars.next()?;
+    let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
+    ((first.is_ascii_alphabetic() || first == '_') && chars.all(word)).then_some((key, value))
+}
+
+/// The input of a run from typed texts and pairs, which are merged into an object if there is one (`--input-json`).
+pub fn typed(program: &Program, given: &[String], base: Option<Value>) -> Result<Option<Value>, InputError> {
+    let flow = program.flow(program.entry);
+    let read = flow.filter(|f| takes_text(f)).map(|f| roots(program, f));
+    take(flow, read.as_ref(), given, base).map_err(|error| match flow {
+        Some(flow) => error.at(flow.origin),
+        None => error,
+    })
+}
+
+/// Whether a flow without declared input accepts plain text (agntz `userQuery`).
+fn takes_text(flow: &Flow) -> bool {
+    let intake = &flow.intake;
+    let query = matches!(&intake.raw, Some((_, Some(_))));
+    query && intake.fields.is_empty() && intake.wrap.is_none() && intake.schema.is_none()
+}
+
+/// The members of the input that a flow's own texts and conditions read.
+fn roots(program: &Program, flow: &Flow) -> BTreeSet<Arc<str>> {
+    let mut found = BTreeSet::new();
+    let mut note = |sources: &[Source], references: &[Reference]| {
+        for reference in references {
+            let source = sources.get(reference.binding.source as usize);
+            if source == Some(&Source::Slot(flow.intake.slot)) {
+                found.extend(reference.path.get(reference.binding.skip as usize).map(|s| s.name.clone()));
+            }
+        }
+    };
+    evaluated(program, flow).for_each(|evaluated| each_text(evaluated, &mut note));
+    found
+}
+
+/// What a flow reads of an input that it does not declare.
+#[derive(Debug, Default)]
+pub struct Reads {
+    /// The members.
+    pub members: BTreeSet<Arc<str>>,
+    /// Whether it reads the input as a whole.
+    pub whole: bool,
+}
+
+/// What the entry flow of a program reads of its input.
+pub fn reads(program: &Program) -> Reads {
+    let Some(flow) = program.flow(program.entry) else { return Reads::default() };
+    let raw = flow.intake.raw.as_ref().map(|(slot, _)| *slot);
+    let is_own = |slot: &SlotId| *slot == flow.intake.slot || Some(*slot) == raw;
+    let mut members = BTreeSet::new();
+    let mut note = |sources: &[Source], references: &[Reference]| {
+        for reference in references {
+            let source = sources.get(reference.binding.source as usize);
+            if matches!(source, Some(Source::Slot(slot)) if is_own(slot)) {
+                members.extend(reference.path.get(reference.binding.skip as usize).map(|s| s.name.clone()));
+            }
+        }
+    };
+    let mut direct = BTreeSet::new();
+    for evaluated in evaluated(program, flow) {
+        each_text(evaluated, &mut note);
+        evaluated.sources(&mut |source| {
+            if let Source::Member(slot, path) = source
+                && is_own(slot)
+            {
+                direct.extend(path.first().cloned());
+            }
+        });
+    }
+    members.extend(direct);
+    // If the unprocessed input is kept, that is what is read as a whole.
+    Reads { members, whole: reads_slot(program, flow, &|slot| slot == raw.unwrap_or(flow.intake.slot)) }
+}
+
+/// Visits the references of every text and condition in something that is evaluated.
+fn each_text(evaluated: Evaluated<'_>, visit: &mut dyn FnMut(&[Source], &[Reference])) {
+    match evaluated {
+        Evaluated::Expr(expr) => {
+            walk::texts(expr, &mut |text| visit(&text.sources, text.template.references()));
+        }
+        Evaluated::Text(text) => visit(&text.sources, text.template.references()),
+        Evaluated::Cond(cond) => visit(&cond.sources, cond.condition.references()),
+        Evaluated::Source(_) => {}
+    }
+}
+
+/// Everything that the entry flow itself evaluates.
+fn evaluated<'p>(program: &'p Program, flow: &'p Flow) -> impl Iterator<Item = Evaluated<'p>> {
+    let own = walk::reachable(program, program.entry).into_iter().filter(|(f, _)| *f == program.entry);
+    let steps = own.filter_map(|(_, step)| program.step(step)).flat_map(walk::evaluated);
+    steps.chain(walk::evaluated_by_flow(flow))
+}
+
+fn take(
+    flow: Option<&Flow>,
+    read: Option<&BTreeSet<Arc<str>>>,
+    given: &[String],
+    base: Option<Value>,
+) -> Result<Option<Value>, InputError> {
+    let fields = flow.map_or(&[] as &[InputField], |f| &f.intake.fields);
+    let wrap = flow.and_then(|f| f.intake.wrap.clone());
+    let closed = flow.is_some_and(|f| f.intake.closed);
+    let tolerated = flow.map_or(&[] as &[&str], |f| f.intake.tolerated);
+    let mut texts = Vec::new();
+    let mut pairs = Object::default();
+    for one in given {
+        match pair(one) {
+            None => texts.push(one.as_str()),
+            Some((key, value)) => {
+                let field = fields.iter().find(|f| &*f.name == key);
+                if field.is_none() && !tolerated.contains(&key) {
+                    let near = suggest::nearest(key, fields.iter().map(|f| &*f.name));
+                    if let Some(read) = read.filter(|read| !read.contains(key)) {
+                        return Err(no_pairs(one, key, read));
+                    } else if closed {
+                        return Err(undeclared(key, fields));
+                    } else if let Some(near) = near {
+                        // The schema allows it, but it is most likely a mistake.
+                        return Err(InputError::new(format!("unknown input `{key}`"))
+                            .help(format!("did you mean `{near}`? `--input-json` accepts any property")));
+                    }
+                }
+                let value = field
+                    .map_or_else(|| Ok(Value::from(value)), |f| by_schema(f, value).map_err(|e| e.at(f.origin)))?;
+                if pairs.insert(key.into(), value).is_some() {
+                    return Err(InputError::new(format!("the input `{key}` is set twice")));
+                }
+            }
+        }
+    }
+    let text = match texts.as_slice() {
+        [] => None,
+        [text] => Some(*text),
+        _ => {
+            return Err(InputError::new("the input text was passed more than once")
+                .help("pass one text, and other inputs as `--input key=value`"));
+        }
+    };
+    if pairs.is_empty() && base.is_none() {
+        return match text {
+            Some(text) if wrap.is_none() && !fields.is_empty() => Err(wants_pairs(text, fields)),
+            text => Ok(text.map(Value::from)),
+        };
+    }
+    let mut all = match base {
+        Some(Value::Object(object)) => (*object).clone(),
+        None => Object::default(),
+        Some(_) if pairs.is_empty() && text.is_none() => return Ok(base),
+        Some(other) => {
+            return Err(InputError::new(format!(
+                "`--input` can only be added to an object, but the JSON input is {}",
+                other.describe()
+            )));
+        }
+    };
+    all.extend(pairs);
+    match (text, wrap) {
+        (None, _) => {}
+        (Some(text), Some(key)) => {
+            if all.insert(key.clone(), Value::from(text)).is_some() {
+                return Err(InputError::new(format!("the input `{key}` is set twice")));
+            }
+        }
+        (Some(text), None) => return Err(wants_pairs(text, fields)),
+    }
+    Ok(Some(Value::from(all)))
+}
+
+fn wants_pairs(text: &str, fields: &[InputField]) -> InputError {
+    let short = trefoil_view::short_text(text);
+    let names: Vec<String> = fields.iter().map(|f| format!("`{}`", f.name)).collect();
+    let error = InputError::new(format!("the input must be an object, but `{short}` is plain text"));
+    match fields.first() {
+        Some(first) => error.help(format!(
+            "write `--input {}=…`; the inputs are {}",
+            fields.iter().find(|f| f.default.is_none()).unwrap_or(first).name,
+            names.join(", ")
+        )),
+        None => error.help("write `--input key=value`"),
+    }
+}
+
+/// The error for a pair if the flow accepts plain text and reads no such name.
+fn no_pairs(pair: &str, key: &str, read: &BTreeSet<Arc<str>>) -> InputError {
+    let near = suggest::nearest(key, read.iter().map(|name| &**name));
+    let quoted = Value::from(pair).to_json().to_string();
+    InputError::new(format!("the input is plain text, and nothing reads an input `{key}`")).help(match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            format!("if `{pair}` is the text, write `--input-json '{quoted}'`; declare named inputs in `inputSchema`")
+        }
+    })
+}
+
+fn undeclared(key: &str, fields: &[InputField]) -> InputError {
+    let error = InputError::new(format!("unknown input `{key}`"));
+    let names: Vec<&str> = fields.iter().map(|f| &*f.name).collect();
+    match suggest::nearest(key, names.iter().copied()) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None if names.is_empty() => error.help("there are no named inputs"),
+        None => error.help(format!("available: `{}`", names.join("`, `"))),
+    }
+}
+
+/// Converts a text to the type in the property's schema. If several types match, text is the last choice.
+fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
+    let schema = field.schema.to_json();
+    let types: Vec<&str> = match schema.get("type") {
+        Some(serde_json::Value::String(one)) => vec![one],
+        Some(serde_json::Value::Array(all)) => all.iter().filter_map(|t| t.as_str()).collect(),
+        _ => Vec::new(),
+    };
+    if let Some(choices) = schema.get("enum").and_then(|e| e.as_array()) {
+        let shown = |c: &serde_json::Value| c.as_str().map_or_else(|| c.to_string(), str::to_owned);
+        let found = choices.iter().find(|c| shown(c) == text);
+        return match found {
+            Some(choice) => Ok(Value::from_json(choice.clone())),
+            None => {
+                let all: Vec<String> = choices.iter().map(shown).collect();
+                let error = InputError::new(format!("the input `{}` cannot be `{text}`", field.name));
+                Err(match suggest::nearest(text, all.iter().map(String::as_str)) {
+                    Some(near) => error.help(format!("did you mean `{near}`?")),
+                    None => error.help(format!("it must be one of `{}`", all.join("`, `"))),
+                })
+            }
+        };
+    }
+    if types.is_empty() || types == ["string"] {
+        return Ok(Value::from(text));
+    }
+    let json: Option<serde_json::Value> = read_own_json(json_text(text)).ok();
+    let fits = |json: &serde_json::Value| {
+        types.iter().any(|t| match *t {
+            // A word typed for a text property means the word.
+            "null" => json.is_null() && !types.contains(&"string"),
+            "boolean" => json.is_boolean(),
+            "integer" => json.is_i64() || json.is_u64() || json.as_f64().is_some_and(|f| f.fract() == 0.0),
+            "number" => json.is_number(),
+            "array" => json.is_array(),
+            "object" => json.is_object(),
+            _ => false,
+        })
+    };
+    match json.filter(fits) {
+        Some(json) => Ok(Value::from_json(json)),
+        None if types.contains(&"string") => Ok(Value::from(text)),
+        None => {
+            let wanted = types.join(" or ");
+            let error =
+                InputError::new(format!("the input `{}` must be of type {wanted}, but `{text}` is not", field.name));
+            Err(match types.first() {
+                Some(&"boolean") => error.help("write `true` or `false`"),
+                Some(&"array") => error.help(format!("write JSON: `--input '{}=[\"a\", \"b\"]'`", field.name)),
+                Some(&"object") => error.help(format!("write JSON: `--input '{}={{\"key\": 1}}'`", field.name)),
+                _ => error,
+            })
+        }
+    }
+}
+
+/// An input that a program expects and that was not passed.
+#[derive(Debug, Clone)]
+pub struct MissingInput {
+    /// Its name.
+    pub name: String,
+    /// Its type, in words.
+    pub kind: String,
+    /// Its description in the manifest.
+    pub description: Option<String>,
+    /// The allowed values, if they are listed.
+    pub choices: Vec<String>,
+    /// Whether it is the whole input, a text without a name.
+    whole: bool,
+    field: InputField,
+}
+
+impl MissingInput {
+    /// Whether it is the whole input, a text without a name.
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+    /// The option to pass it.
+    pub fn option(&self) -> String {
+        if self.whole { "--input TEXT".to_owned() } else { format!("--input {}=...", self.name) }
+    }
+    /// Adds it to the input.
+    pub fn put(&self, given: &mut Option<Value>, value: Value) {
+        if self.whole {
+            *given = Some(value);
+        } else {
+            put(given, &self.name, value);
+        }
+    }
+    /// Converts typed text to the type of the input.
+    pub fn value(&self, typed: &str) -> Result<Value, InputError> {
+        by_schema(&self.field, typed)
+    }
+    /// Whether it may be empty.
+    pub fn may_be_empty(&self) -> bool {
+        self.field.nullable
+    }
+    /// The place of its declaration.
+    pub fn declared(&self) -> Location {
+        self.field.origin
+    }
+}
+
+/// The declared inputs of a program that are missing in an input.
+pub fn missing(program: &Program, given: Option<&Value>) -> Vec<MissingInput> {
+    let Some(flow) = program.flow(program.entry) else { return Vec::new() };
+    // A text is wrapped as the one input.
+    let text = match given {
+        Some(Value::Object(_)) | None => None,
+        // If an object is expected and the input is not one, listing missing members does not help.
+        Some(_) if flow.intake.wrap.is_none() => return Vec::new(),
+        Some(_) => Some(flow.intake.wrap.clone()),
+    };
+    let has = |name: &str| match (&text, given) {
+        (Some(wrap), _) => wrap.as_deref() == Some(name),
+        (None, Some(Value::Object(members))) => members.contains_key(name),
+        (None, _) => false,
+    };
+    let fields = flow.intake.fields.iter().filter(|f| f.default.is_none() && !f.optional && !has(&f.name));
+    let mut all: Vec<MissingInput> = fields.map(wanted).collect();
+    // An undeclared text is missing if it is read.
+    let text = flow.intake.wrap.as_ref().filter(|key| !flow.intake.fields.iter().any(|f| f.name == **key) && !has(key));
+    all.extend(text.filter(|key| reads_member(program, flow, key)).map(|key| undeclared_text(flow, key)));
+    let intake = &flow.intake;
+    let plain = intake.fields.is_empty() && intake.wrap.is_none() && intake.schema.is_none() && !intake.closed;
+    if plain && given.is_none() && reads_all(program, flow) {
+        all.push(MissingInput { whole: true, ..undeclared_text(flow, &Arc::from("input")) });
+    }
+    all
+}
+
+/// Whether a flow reads its input as a whole.
+fn reads_all(program: &Program, flow: &Flow) -> bool {
+    let raw = flow.intake.raw.as_ref().map(|(slot, _)| *slot);
+    reads_slot(program, flow, &|slot| slot == flow.intake.slot || Some(slot) == raw)
+}
+
+/// Whether a flow reads one of these slots as a whole.
+fn reads_slot(program: &Program, flow: &Flow, is_it: &dyn Fn(SlotId) -> bool) -> bool {
+    let own = |source: &Source| matches!(source, Source::Slot(slot) if is_it(*slot));
+    let mut found = false;
+    for evaluated in evaluated(program, flow) {
+        let mut whole = |sources: &[Source], references: &[Reference]| {
+            found |= references.iter().any(|reference| {
+                let source = sources.get(reference.binding.source as usize);
+                source.is_some_and(own) && reference.path.len() == reference.binding.skip as usize
+            });
+        };
+        match evaluated {
+            Evaluated::Expr(expr) => {
+                walk::texts(expr, &mut |text| whole(&text.sources, text.template.references()));
+                walk::expressions(expr, &mut |e| found |= matches!(e, Expr::Read(source) if own(source)));
+            }
+            Evaluated::Text(text) => whole(&text.sources, text.template.references()),
+            Evaluated::Cond(cond) => whole(&cond.sources, cond.condition.references()),
+            Evaluated::Source(source) => found |= own(source),
+        }
+    }
+    found
+}
+
+/// Whether a flow reads a member of its input.
+fn reads_member(program: &Program, flow: &Flow, key: &str) -> bool {
+    let mut found = roots(program, flow).contains(key);
+    for evaluated in evaluated(program, flow) {
+        evaluated.sources(&mut |source| {
+            let Source::Member(slot, path) = source else { return };
+            found |= *slot == flow.intake.slot && path.first().is_some_and(|name| **name == *key);
+        });
+    }
+    found
+}
+
+/// The undeclared text input of a flow.
+fn undeclared_text(flow: &Flow, key: &Arc<str>) -> MissingInput {
+    let schema: Value = [(Arc::from("type"), Value::from("string"))].into_iter().collect();
+    let (default, usual, origin) = (None, None, flow.origin);
+    wanted(&InputField { name: key.clone(), schema, default, usual, nullable: true, optional: false, origin })
+}
+
+fn wanted(field: &InputField) -> MissingInput {
+    let schema = field.schema.to_json();
+    let word = |v: &serde_json::Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
+    let kind = match schema.get("type") {
+        Some(serde_json::Value::Array(all)) => {
+            all.iter().map(word).filter(|t| t != "null").collect::<Vec<_>>().join(" or ")
+        }
+        Some(one) => word(one),
+        None => "string".to_owned(),
+    };
+    let choices = schema
+        .get("enum")
+        .and_then(|e| e.as_array())
+        .map(|all| all.iter().filter(|c| !c.is_null()).map(word).collect());
+    MissingInput {
+        name: field.name.to_string(),
+        kind,
+        description: schema.get("description").and_then(|d| d.as_str()).map(str::to_owned),
+        choices: choices.unwrap_or_default(),
+        whole: false,
+        field: field.clone(),
+    }
+}
+
+fn put(given: &mut Option<Value>, name: &str, value: Value) {
+    let mut members = match given.take() {
+        Some(Value::Object(members)) => (*members).clone(),
+        _ => Object::default(),
+    };
+    members.insert(name.into(), value);
+    *given = Some(Value::from(members));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_begin_like_names() {
+        assert_eq!(pair("topic=tide tables"), Some(("topic", "tide tables")));
+        assert_eq!(pair("a.b-c_9=x=y"), Some(("a.b-c_9", "x=y")));
+        assert_eq!(pair("_x="), Some(("_x", "")));
+        for text in ["is 1 = 1?", "9=a", "=a", "a b=c", "-a=b", "text"] {
+            assert_eq!(pair(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Loading: from a target on disk to a program with its findings.
+//!
+//! ```text
+//! TARGET --(target)--> file or folder --(discover, read)--> manifests --(project)--> what they need --(lower)--> program
+//! ```
+//!
+//! The only place that reads manifests, all of them through the [door](crate::door). It never stops at a mistake: every
+//! mistake becomes a diagnostic, and the rest is still checked. Runs nothing.
+
+mod alike;
+mod cache;
+mod called;
+mod discover;
+mod doubt;
+mod lower;
+mod made;
+mod meant;
+mod nearby;
+mod project;
+mod read;
+mod roots;
+pub mod rules;
+mod settle;
+mod united;
+mod unproven;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+use trefoil_check::proof::Proof;
+use trefoil_check::{Levels, Limits, Supplied};
+use trefoil_front::FrontEnd;
+use trefoil_ir::{Detail, Facts, FlowId, Program};
+use trefoil_machine::journal::SourceFile;
+use trefoil_runtime::ports::EnvSecrets;
+use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Severity, yaml};
+
+pub use cache::Cache;
+
+use lower::Checked;
+use read::Loader;
+
+use crate::door::{Door, Named};
+use crate::target::Target;
+
+/// Options for loading.
+#[derive(Clone, Default)]
+pub struct LoadOptions {
+    /// The dialect of the named files, and of all manifests in a named folder; otherwise it is detected.
+    pub dialect: Option<&'static dyn FrontEnd>,
+    /// Resource limits for untrusted files.
+    pub limits: yaml::Limits,
+    /// The text that replaces every agent's own context (decision E4).
+    pub context: Option<PathBuf>,
+    /// The text of the agents' skills (decision E4).
+    pub skills: Option<PathBuf>,
+    /// The checks beyond loading; `None`: no checks.
+    pub checks: Option<Checks>,
+    /// Whether to say what the checks prove about the program; only if there are checks.
+    pub proofs: bool,
+    /// Texts that replace files on disk, by canonical path: an editor's unsaved buffers.
+    pub overlay: Arc<HashMap<PathBuf, Arc<str>>>,
+    /// Whether the facts include the available names in every text, as editors need, also for files that are not
+    /// checked.
+    pub scopes: bool,
+    /// A cache of trees, for loading the same files repeatedly.
+    pub cache: Option<Cache>,
+    /// Folders outside the project that paths in manifests may lead into.
+    pub allowed: Vec<PathBuf>,
+    /// Whether the folders that a trusted project file allows are allowed in manifests of its project.
+    pub allowed_by_projects: bool,
+    /// The tools declared in the user's own settings, in addition to those of the project.
+    pub supplied: Supplied,
+    /// The names that mean an MCP server among the tools of agents, when a run is continued; `None`: those that are declared
+    /// now.
+    pub servers: Option<BTreeSet<String>>,
+    /// The maximum number of manifests in a folder; default: 10,000.
+    pub max_files: Option<usize>,
+    /// The receiver of progress reports.
+    pub progress: Option<Progress>,
+    /// The location of the files.
+    pub door: Door,
+}
+
+/// Called often with the progress of a check.
+#[derive(Clone)]
+pub struct Progress(pub Arc<dyn Fn(CheckStep) + Send + Sync>);
+
+/// The progress of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckStep {
+    /// The number of folder entries visited.
+    Looking(usize),
+    /// The number of files read, and their total.
+    Reading(usize, usize),
+    /// The number of files checked, and their total.
+    Checking(usize, usize),
+}
+
+/// Which rules check a program, and the levels of their findings.
+#[derive(Debug, Clone, Default)]
+pub struct Checks {
+    /// The levels of findings.
+    pub levels: Levels,
+    /// Limits on the cost of a run.
+    pub limits: Limits,
+    /// Whether project files are ignored. Otherwise their levels apply before `levels`, and their limits are the
+    /// defaults for `limits`.
+    pub without_project: bool,
+    /// Whether comments in manifests that suppress findings are ignored.
+    pub without_comments: bool,
+}
+
+impl LoadOptions {
+    /// Enables checks with every rule at its default level.
+    #[must_use]
+    pub fn checked(self) -> Self {
+        Self { checks: Some(Checks::default()), ..self }
+    }
+    fn facts(&self) -> Detail {
+        match (&self.checks, self.scopes) {
+            (_, true) => Detail::Scopes,
+            (Some(_), false) => Detail::Names,
+            (None, false) => Detail::Nothing,
+        }
+    }
+}
+
+/// A target that can run.
+#[derive(Clone)]
+pub struct Loaded {
+    /// The program.
+    pub program: Arc<Program>,
+    /// Every file that was read, for the locations in the program.
+    pub files: Files,
+    /// Findings that do not prevent a run, by file and place.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Environment files that the program's workflows name, in order.
+    pub env_files: Vec<Named>,
+    /// The dialect of the entry.
+    pub dialect: &'static str,
+    /// The entry's file.
+    pub entry: FileId,
+    /// The description in the entry.
+    pub about: Option<String>,
+    /// The facts about its names, if it was checked.
+    pub facts: Facts,
+    /// What is proved about it, if that was requested.
+    pub proofs: Vec<Proof>,
+    /// The texts that are part of the program but not manifests, by path.
+    pub texts: BTreeMap<PathBuf, Arc<str>>,
+    /// The names in it that mean an MCP server.
+    pub servers: BTreeSet<String>,
+    /// How it was loaded.
+    pub how: How,
+}
+
+/// How something was loaded, so that it can be loaded again.
+#[derive(Clone)]
+pub struct How {
+    /// The target.
+    pub target: Target,
+    /// The options.
+    pub options: LoadOptions,
+}
+
+impl Loaded {
+    /// The same without the variables of environment files.
+    #[must_use]
+    pub fn without_env_files(self) -> Self {
+        Self { env_files: Vec::new(), ..self }
+    }
+
+    /// The file of the entry.
+    pub fn entry_file(&self) -> PathBuf {
+        self.files.get(self.entry).map(|file| file.name().into()).unwrap_or_else(|| self.how.target.path.clone())
+    }
+
+    /// The environment, with the environment files that can be read.
+    pub fn environment(&self) -> EnvSecrets {
+        self.env_files.iter().fold(EnvSecrets::new(), |environment, file| match file.text() {
+            Ok(text) => environment.with_env_file(&file.path.display().to_string(), &text),
+            Err(_) => environment,
+        })
+    }
+
+    /// The files of the program, with the hashes of their texts.
+    pub fn sources(&self) -> Vec<SourceFile> {
+        let hash = |text: &str| Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect();
+        self.source_texts().map(|f| SourceFile { path: f.name().to_owned(), sha256: hash(f.text()) }).collect()
+    }
+
+    /// The files themselves.
+    pub fn source_texts(&self) -> impl Iterator<Item = &trefoil_syntax::SourceFile> {
+        self.program.files().into_iter().filter_map(|id| self.files.get(id))
+    }
+}
+
+/// The findings, whether or not the target loads.
+#[derive(Clone, Default)]
+pub struct Report {
+    /// Every file that was read, for the diagnostics.
+    pub files: Files,
+    /// The findings, by file and place.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The number of checked manifests.
+    pub checked: usize,
+    /// Whether a requested path could not be read at all.
+    pub unreadable: bool,
+    /// The facts about the names in the files.
+    pub facts: Facts,
+}
+
+impl Report {
+    /// Whether any finding is an error.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|d| d.severity == Severity::Error)
+    }
+    /// For people, without colours.
+    pub fn text(&self) -> String {
+        plain(&self.diagnostics, &self.files)
+    }
+}
+
+/// Findings for people, without colours.
+pub(crate) fn plain(diagnostics: &[Diagnostic], files: &Files) -> String {
+    trefoil_syntax::diagnostic::render::text(diagnostics, files, Default::default())
+}
+
+/// Loads a target: the program to run, or why there is none.
+#[allow(clippy::result_large_err, reason = "made once a load, and what is wrong is the result that was asked for")]
+pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
+    let mut loader = Loader::new(options.clone());
+    let mut found = Diagnostics::default();
+    loader.texts(&mut found);
+    let loaded = roots::entry(&mut loader, target, &mut found);
+    let entries = loaded.iter().map(|e| (e.file, e.proved)).collect();
+    let diagnostics = loader.settle(found, &entries);
+    let (files, _, texts) = loader.into_read();
+    let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);
+    match loaded {
+        Some(entry) if !failed => Ok(Loaded {
+            program: Arc::new(entry.program),
+            files,
+            diagnostics,
+            env_files: entry.env_files,
+            dialect: entry.dialect,
+            entry: entry.file,
+            about: entry.about,
+            facts: entry.facts,
+            proofs: entry.proofs,
+            texts,
+            servers: entry.servers,
+            how: How { target: target.clone(), options: options.clone() },
+        }),
+        _ => Err(Report { files, diagnostics, checked: 1, unreadable: false, facts: Facts::default() }),
+    }
+}
+
+/// The manifests at a path that no other manifest there references, as candidates for a run.
+pub fn roots(path: &Path, options: &LoadOptions) -> Vec<Target> {
+    roots::roots(&mut Loader::new(options.clone()), path)
+}
+
+/// The file of the manifest that a target means, without checking it; `None` if it means none, or several.
+pub fn entry_file(target: &Target, options: &LoadOptions) -> Option<PathBuf> {
+    roots::file(&mut Loader::new(options.clone()), target)
+}
+
+/// The programs of all manifests at a path, one for each dialect, with the flows at which a run may start: for
+/// inspection, not for running.
+pub fn programs(path: &Path, options: &LoadOptions) -> Vec<(Program, Vec<FlowId>)> {
+    lower::programs(&mut Loader::new(options.clone()), path)
+}
+
+/// The data of a check. Freeing it, node by node, takes a twentieth of the time of a check; a process that ends after
+/// the report can skip that.
+#[derive(Default)]
+#[allow(dead_code, reason = "is only there to be kept")]
+pub struct Leftovers(Vec<Arc<read::Manifest>>, Vec<made::Linked>);
+
+/// Checks files and folders: every finding of every manifest in one pass, each once.
+pub fn check(paths: &[String], options: &LoadOptions) -> Report {
+    check_and_keep(paths, options).0
+}
+
+/// The same, with the data of the check.
+pub fn check_and_keep(paths: &[String], options: &LoadOptions) -> (Report, Leftovers) {
+    let mut loader = Loader::new(options.clone());
+    let mut found = Diagnostics::default();
+    let mut facts = Facts::of(options.facts());
+    let Checked { files: checked, unreadable, programs } = lower::check(&mut loader, paths, &mut found, &mut facts);
+    let diagnostics = loader.settle(found, &checked);
+    let (files, trees, _) = loader.into_read();
+    (Report { files, diagnostics, checked: checked.len(), unreadable, facts }, Leftovers(trees, programs))
+}

@@ -1,0 +1,304 @@
+//! Determines the final findings: applies comments in manifests, then the levels of the project and of the caller.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ignore::gitignore::Gitignore;
+use trefoil_check::{Group, Levels, Limits, Rule, Supplied, Suppressions, rule, suppress};
+use trefoil_ir::Program;
+use trefoil_machine::Flags;
+use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, SourceFile, yaml};
+
+use trefoil_template::Value;
+
+use super::alike;
+use super::called::{CallsOfTools, FlowOfTool};
+use super::doubt::doubt;
+use super::project::{self, ProjectFile};
+use super::read::Loader;
+use super::united::united;
+use super::{Checks, LoadOptions};
+use crate::as_tool::AsTool;
+use crate::patterns::ignore_patterns;
+use crate::project_file::{ProjectPath, RULE, find_project, manifest_folder, project_bytes};
+use crate::target::Target;
+use trefoil_view::plan::called_flows::{self, FlowCalled};
+
+/// Days since 1970-01-01 UTC, for list prices.
+fn today() -> u64 {
+    std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs() / 86_400)
+}
+
+impl Loader {
+    /// The project file of a file, read once.
+    fn project(&mut self, file: FileId) -> Option<Arc<ProjectFile>> {
+        if self.options.checks.as_ref().is_none_or(|c| c.without_project) {
+            return None;
+        }
+        if let Some(known) = self.projects.known_of(file) {
+            return known;
+        }
+        let folder = manifest_folder(&self.options.door, Path::new(self.files().get(file)?.name()));
+        let project = folder.and_then(|folder| self.project_of_folder(folder));
+        self.projects.remember_of(file, project.clone());
+        project
+    }
+    /// The project file of a real folder.
+    fn project_of_folder(&mut self, folder: PathBuf) -> Option<Arc<ProjectFile>> {
+        if let Some(known) = self.projects.known(&folder) {
+            return known;
+        }
+        let found = find_project(&self.options.door, &folder);
+        // Two folders may have the same project file.
+        let owner = found.as_ref().and_then(|f| f.path.parent()).map(PathBuf::from);
+        if let Some(owner) = owner.filter(|owner| *owner != folder)
+            && let Some(known) = self.projects.known(&owner)
+        {
+            self.projects.remember(folder, known.clone());
+            return known;
+        }
+        let project = found.as_ref().map(|found| Arc::new(self.read_project(found)));
+        if let Some(owner) = found.as_ref().and_then(|f| f.path.parent()) {
+            self.projects.remember(owner.to_owned(), project.clone());
+        }
+        self.projects.remember(folder, project.clone());
+        project
+    }
+    /// The exclusions in the project file of a real folder, if project files are used.
+    pub fn excluded(&mut self, folder: &Path) -> Option<Gitignore> {
+        if self.options.checks.as_ref().is_some_and(|c| c.without_project) {
+            return None;
+        }
+        let owner = find_project(&self.options.door, folder)?.path.parent()?.to_owned();
+        let project = self.project_of_folder(folder.to_owned())?;
+        ignore_patterns(&owner, project.exclude.iter().map(String::as_str))
+    }
+    fn read_project(&mut self, found: &ProjectPath) -> ProjectFile {
+        let mut findings = Vec::new();
+        let project = match project_bytes(&self.options.door, &found.path) {
+            Ok(bytes) => {
+                let file = SourceFile::from_bytes(found.name.clone(), bytes);
+                let id = self.add(file.clone());
+                if file.not_utf8().is_some() {
+                    findings.push(Diagnostic::nowhere(
+                        RULE,
+                        trefoil_syntax::Severity::Error,
+                        Some(id),
+                        "the project file is not UTF-8 text",
+                    ));
+                }
+                let folder = found.path.parent().unwrap_or(Path::new(""));
+                let mut project = project::read(id, folder, &file, &mut findings);
+                // A check must not trust it, so it may only name files in its own folder.
+                let rooms = self.options.door.rooms([folder.to_owned()]);
+                for tool in &mut project.supplied.tools {
+                    let path = |flow: &String| Target::parse_at(&self.options.door, flow).path;
+                    tool.flow = tool.flow.take().filter(|flow| rooms.look(&path(flow)).is_ok());
+                }
+                project
+            }
+            Err(why) => {
+                let id = self.add(SourceFile::new(found.name.clone(), ""));
+                let message = format!("`{}` cannot be read: {}", found.name, why.reason());
+                let error = trefoil_syntax::Severity::Error;
+                findings.push(Diagnostic::nowhere(RULE, error, Some(id), message));
+                ProjectFile::default()
+            }
+        };
+        self.project_findings.extend(findings);
+        project
+    }
+    /// The limits for a run of a file's program.
+    pub fn limits(&mut self, file: FileId) -> Limits {
+        let project = self.project(file);
+        let asked = self.options.checks.as_ref().map(|c| c.limits).unwrap_or_default();
+        let of_project = project.map(|project| project.limits).unwrap_or_default();
+        Limits { max_calls: asked.max_calls.or(of_project.max_calls), max_cost: asked.max_cost.or(of_project.max_cost) }
+    }
+    /// The tools declared by a file's project and by the user's own settings.
+    pub fn supplied(&mut self, file: FileId) -> Arc<Supplied> {
+        let project = self.project(file);
+        let mut supplied = project.map(|project| project.supplied.clone()).unwrap_or_default();
+        // If two have the same name, a run uses that of the project.
+        supplied.add(&self.options.supplied);
+        supplied.prices.day = Some(today());
+        let mut flows = Vec::new();
+        let declared = supplied.clone();
+        for tool in &mut supplied.tools {
+            let Some(flow) = &tool.flow else { continue };
+            if let Some(seen) = self.flow_of_tool(flow) {
+                tool.parameters = Some(seen.parameters.clone());
+                tool.result = seen.result.clone();
+                tool.writes = trefoil_check::semantic::effects::writes(&seen.program, seen.program.entry, &declared);
+            }
+            flows.push((tool.name.clone(), flow.clone()));
+        }
+        if flows.is_empty() {
+            return Arc::new(supplied);
+        }
+        let calls = self.calls_of(flows);
+        for tool in &mut supplied.tools {
+            tool.calls = calls.get(&*tool.name).cloned();
+        }
+        Arc::new(supplied)
+    }
+    /// The model providers declared by the projects of these files and by the user's own settings.
+    pub fn providers(&mut self, files: impl Iterator<Item = FileId>) -> Vec<String> {
+        let mut all = self.options.supplied.providers.clone();
+        for file in files {
+            let project = self.project(file);
+            let declared = project.iter().flat_map(|project| &project.supplied.providers);
+            all.extend(declared.filter(|name| !all.contains(name)).cloned().collect::<Vec<_>>());
+        }
+        all
+    }
+    /// The names that mean an MCP server among the tools of a file's agents. A name that another declared tool has means that
+    /// one.
+    pub fn servers(&mut self, file: FileId) -> BTreeSet<String> {
+        if let Some(servers) = &self.options.servers {
+            return servers.clone();
+        }
+        let project = self.project(file);
+        let all = || project.iter().map(|project| &project.supplied).chain([&self.options.supplied]);
+        let is_tool = |name: &str| all().any(|supplied| supplied.tools.iter().any(|tool| tool.name == name));
+        let servers = all().flat_map(|supplied| &supplied.servers).map(|server| &server.name);
+        servers.filter(|name| !is_tool(name)).cloned().collect()
+    }
+    /// What one call of each of these tools does, which are flows: names and files.
+    fn calls_of(&mut self, flows: Vec<(String, String)>) -> Arc<CallsOfTools> {
+        if let Some(known) = self.calls_of_tools.get(&flows) {
+            return known.clone();
+        }
+        let mut called = Vec::new();
+        for (name, flow) in &flows {
+            let Some(seen) = self.flow_of_tool(flow) else { continue };
+            let (program, files) = (seen.program.clone(), seen.files.clone());
+            called.push(FlowCalled { tool: name.as_str().into(), program, files, money: Flags::default() });
+        }
+        let calls = Arc::new(called_flows::each(&called));
+        self.calls_of_tools.insert(flows, calls.clone());
+        calls
+    }
+    /// The flow of a tool; none: it does not load.
+    fn flow_of_tool(&mut self, flow: &str) -> Option<Arc<FlowOfTool>> {
+        if let Some(known) = self.flows_of_tools.get(flow) {
+            return known.clone();
+        }
+        let LoadOptions { door, allowed, overlay, cache, limits, .. } = self.options.clone();
+        let target = Target::parse_at(&door, flow);
+        let options = LoadOptions { door, allowed, overlay, cache, limits, ..LoadOptions::default() };
+        let seen = super::load(&target, &options).ok().map(|loaded| {
+            let (program, files) = (loaded.program.clone(), loaded.files.clone());
+            let parameters = AsTool::new(&program, &files, loaded.about.as_deref()).parameters;
+            let parameters = Value::from_json(serde_json::Value::Object(parameters));
+            let result = Some(trefoil_check::semantic::Types::returned_by(&program));
+            Arc::new(FlowOfTool { parameters, result, program, files })
+        });
+        self.flows_of_tools.insert(flow.to_owned(), seen.clone());
+        seen
+    }
+    /// Whether a finding of a rule could be shown for a program, as far as that is easy to determine. Unused
+    /// suppressions are reported, which requires that the rule runs, and other folders may have other levels.
+    pub fn shown(&mut self, file: Option<FileId>, program: &Program) -> impl Fn(&Rule) -> bool + use<> {
+        let folder =
+            |file: FileId, files: &Files| files.get(file).map(|f| Path::new(f.name()).parent().map(PathBuf::from));
+        let own = file.and_then(|file| folder(file, self.files()));
+        let here = program.files().iter().all(|f| folder(*f, self.files()) == own);
+        let speaks = !here || self.speaks();
+        self.shown_if(file, speaks)
+    }
+    /// The same for a single file; `speaks`: whether it has a suppression.
+    pub fn shown_in(&mut self, file: FileId, speaks: bool) -> impl Fn(&Rule) -> bool + use<> {
+        self.shown_if(Some(file), speaks)
+    }
+    fn shown_if(&mut self, file: Option<FileId>, speaks: bool) -> impl Fn(&Rule) -> bool + use<> {
+        let levels = self.options.checks.clone().filter(|_| !speaks).map(|checks| self.levels(&checks, file));
+        move |rule| levels.as_ref().is_none_or(|levels| levels.shows(rule))
+    }
+    /// The findings that are shown, by file and place. `entries` are the files that were checked themselves, and
+    /// whether each was fully checked: only then are its unused suppressions reported.
+    pub fn settle(&mut self, found: Diagnostics, entries: &BTreeMap<FileId, bool>) -> Vec<Diagnostic> {
+        let mut found = without_echoes(found.into_sorted());
+        let Some(checks) = self.options.checks.clone() else {
+            found.retain(|d| rule(d.rule).is_none_or(|rule| rule.level.is_some()));
+            alike::name_strangers(&mut found, self.files());
+            return found;
+        };
+        let mut comments = self.comments();
+        // The caller's levels take precedence; a suppression that would cover such a finding counts as used.
+        let covered = |d: &Diagnostic, comments: &mut HashMap<FileId, Suppressions>| {
+            d.file.and_then(|file| comments.get_mut(&file)).is_some_and(|c| c.covers(d)) && !checks.levels.insists(d)
+        };
+        // A suppression applies where a name is read as well as where it is declared, if the finding is moved there.
+        found.retain(|d| !covered(d, &mut comments));
+        doubt(&mut found, self.files());
+        alike::name_strangers(&mut found, self.files());
+        found.retain(|d| !covered(d, &mut comments));
+        let mut kept = Diagnostics::default();
+        kept.extend(found);
+        for (file, proved) in entries {
+            let limited = self.limits(*file).max_calls.is_some();
+            let Some(of_file) = comments.get(file) else { continue };
+            // A rule about limits does not run if no limit is set.
+            let active = |name: &str| {
+                *proved
+                    && !suppress::is_about_suppressions(name)
+                    && (limited || rule(name).is_none_or(|r| r.group != Group::Cost))
+            };
+            let about_comments = of_file.findings(active);
+            kept.extend(about_comments.into_iter().filter(|d| !covered(d, &mut comments)));
+        }
+        let mut all = Diagnostics::default();
+        all.extend(self.levelled(&checks, kept.into_sorted()));
+        let about_projects = std::mem::take(&mut self.project_findings);
+        all.extend(self.levelled(&checks, about_projects));
+        let all = all.into_sorted();
+        // An editor marks every place.
+        if self.options.scopes { all } else { united(all) }
+    }
+    /// The comments that suppress findings, by file; none if they are ignored.
+    pub fn comments(&mut self) -> HashMap<FileId, Suppressions> {
+        let ignored = self.options.checks.as_ref().is_none_or(|checks| checks.without_comments);
+        if ignored { HashMap::new() } else { self.suppressions() }
+    }
+    /// Whether a finding will be shown: neither a comment nor a level hides it.
+    pub fn tells(&mut self, comments: &mut HashMap<FileId, Suppressions>, d: &Diagnostic) -> bool {
+        let Some(checks) = self.options.checks.clone().filter(|_| !trefoil_check::keeps_from_loading(d)) else {
+            return true;
+        };
+        let covered = d.file.and_then(|file| comments.get_mut(&file)).is_some_and(|c| c.covers(d));
+        (!covered || checks.levels.insists(d)) && self.levels(&checks, d.file).apply(d.clone()).is_some()
+    }
+    /// Whether a finding prevents a run.
+    pub fn prevents(&mut self, comments: &mut HashMap<FileId, Suppressions>, d: &Diagnostic) -> bool {
+        let error = trefoil_syntax::Severity::Error;
+        trefoil_check::keeps_from_loading(d)
+            || self.options.checks.clone().is_some_and(|checks| {
+                let level = self.levels(&checks, d.file).apply(d.clone()).map(|d| d.severity);
+                level == Some(error) && self.tells(comments, d)
+            })
+    }
+    /// Applies the levels, which are computed once for each file.
+    fn levelled(&mut self, checks: &Checks, found: impl IntoIterator<Item = Diagnostic>) -> Vec<Diagnostic> {
+        let mut known: HashMap<Option<FileId>, Levels> = HashMap::new();
+        let levelled = found
+            .into_iter()
+            .filter_map(|d| known.entry(d.file).or_insert_with(|| self.levels(checks, d.file)).apply(d));
+        levelled.collect()
+    }
+    fn levels(&mut self, checks: &Checks, file: Option<FileId>) -> Levels {
+        match file.and_then(|file| self.project(file)) {
+            Some(project) => checks.levels.after(&project.levels),
+            None => checks.levels.clone(),
+        }
+    }
+}
+
+/// Removes findings caused by a mistake in the YAML: what follows an open quote is not missing.
+fn without_echoes(found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let broken: HashSet<FileId> =
+        found.iter().filter(|d| d.rule == yaml::rules::SYNTAX).filter_map(|d| d.file).collect();
+    let echo = |d: &Diagnostic| d.rule == "missing-key" && d.file.is_some_and(|file| broken.contains(&file));
+    found.into_iter().filter(|d| !echo(d)).collect()
+}

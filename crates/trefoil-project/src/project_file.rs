@@ -1,0 +1,39 @@
+//! Where a project file, `trefoil.toml`, is: the one in the folder of a manifest, or in the nearest folder above it.
+//! `load/project` and `settings` read what is in it.
+
+use std::path::{Path, PathBuf};
+
+use crate::door::{Door, PROJECT_FILE, Shut};
+
+/// The rule for mistakes in a project file.
+pub const RULE: &str = "project-file";
+
+/// A project file: its path, and its displayed name.
+pub(crate) struct ProjectPath {
+    pub path: PathBuf,
+    pub name: String,
+}
+
+/// The real folder of a file. A link has the project of its target, whatever folder it is in: otherwise a file of
+/// another project could be given the permissions of this one.
+pub(crate) fn manifest_folder(door: &Door, file: &Path) -> Option<PathBuf> {
+    door.folder_real(door.real(file).parent()?)
+}
+
+/// The project file of a real folder.
+pub(crate) fn find_project(door: &Door, folder: &Path) -> Option<ProjectPath> {
+    let path = door.find_up(folder, PROJECT_FILE)?;
+    let here = door.folder_real(Path::new(""));
+    let shown = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
+    let name = shown.unwrap_or_else(|| path.clone()).display().to_string();
+    Some(ProjectPath { path, name })
+}
+
+/// The maximum size of a project file in bytes.
+const BYTES: u64 = 1 << 20;
+
+/// The contents of a project file. It is untrusted like any other file, so a link must not lead out of the folder.
+pub(crate) fn project_bytes(door: &Door, path: &Path) -> Result<Vec<u8>, Shut> {
+    let folder = path.parent().map(Path::to_owned);
+    door.rooms(folder).read(path, BYTES)
+}

@@ -1,0 +1,439 @@
+//! The encrypted file: `secrets.json` in the user's data folder. Names and dates are readable; values are encrypted
+//! with ChaCha20-Poly1305 (RFC 8439) and a key of 32 bytes. The name is authenticated as well, so that values cannot be
+//! swapped.
+//!
+//! The key is in `TREFOIL_SECRETS_KEY` (base64), or in `secrets.key` in the user's configuration folder, which is
+//! created with the first secret. Or it is derived from a passphrase (see [`passphrase`](super::passphrase)) and not
+//! stored in a file. Both files are readable only by the user (0600).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use etcetera::BaseStrategy as _;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use serde::{Deserialize, Serialize};
+
+use trefoil_runtime::ports::Secret;
+
+use super::LARGEST;
+use super::keep::{self, Exclusive};
+use super::passphrase::{self, Passphrase};
+use crate::door;
+use crate::folders::config_folder;
+use crate::private;
+
+/// The environment variable with the key.
+const KEY: &str = "TREFOIL_SECRETS_KEY";
+/// The maximum size of the file in bytes.
+const BYTES: u64 = 16 << 20;
+/// The minimum length of a passphrase in characters.
+const SHORTEST: usize = 8;
+/// The format version.
+const VERSION: u32 = 1;
+
+/// Why an operation on the vault failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VaultError {
+    /// There is no home folder.
+    #[error("no folder for secrets: set `TREFOIL_CONFIG_DIR`")]
+    NoFolder,
+    /// The name is invalid.
+    #[error("`{0}` is not a valid name: use letters, digits, `_` and `-`, and start with a letter or `_`")]
+    NotAName(String),
+    /// The value is empty.
+    #[error("the value is empty")]
+    Empty,
+    /// The value is too large.
+    #[error("the value is larger than {} KB", LARGEST >> 10)]
+    TooLarge,
+    /// A file cannot be read or written.
+    #[error("`{0}`: {1}")]
+    File(String, String),
+    /// A file has invalid contents.
+    #[error("`{0}` is damaged, or written by a later version")]
+    Damaged(String),
+    /// The key is not 32 bytes.
+    #[error("{0} is not a valid key: it must be 32 bytes in base64")]
+    NotAKey(String),
+    /// The file was encrypted with another key.
+    #[error("`{0}` was encrypted with a different key")]
+    OtherKey(String),
+    /// No passphrase was entered.
+    #[error("`{0}` is protected by a passphrase, and `{VARIABLE}` is not set", VARIABLE = passphrase::VARIABLE)]
+    NoPassphrase(String),
+    /// The passphrase is wrong.
+    #[error("wrong passphrase for `{0}`")]
+    WrongPassphrase(String),
+    /// The passphrase is too short.
+    #[error("the passphrase is too short: use at least {SHORTEST} characters")]
+    ShortPassphrase,
+    /// No key can be derived from the passphrase.
+    #[error("cannot derive a key from this passphrase")]
+    BadPassphrase,
+}
+
+impl VaultError {
+    /// Advice.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::NoPassphrase(_) => Some(format!("set `{}`, or run the command in a terminal", passphrase::VARIABLE)),
+            Self::OtherKey(_) => Some(format!("set `{KEY}`, or restore the original `secrets.key`")),
+            _ => None,
+        }
+    }
+}
+
+/// The encrypted file of a user.
+#[derive(Debug, Clone)]
+pub struct Vault {
+    file: PathBuf,
+    key_file: PathBuf,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Contents {
+    version: u32,
+    /// The passphrase parameters; `None`: the key is in a file, or in the environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    passphrase: Option<Protected>,
+    secrets: BTreeMap<String, Sealed>,
+}
+
+/// How the key is derived, and a ciphertext that only the right key decrypts.
+#[derive(Serialize, Deserialize)]
+struct Protected {
+    #[serde(flatten)]
+    made: Passphrase,
+    check: Sealed,
+}
+
+/// The name of that ciphertext, which no secret can have.
+const CHECK: &str = "";
+
+#[derive(Serialize, Deserialize)]
+struct Sealed {
+    nonce: String,
+    sealed: String,
+}
+
+/// Whether a text is a valid name of a secret.
+pub fn is_name(name: &str) -> bool {
+    name.len() <= 128
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
+
+impl Vault {
+    /// The user's vault; `None`: there is no home folder.
+    pub fn of_user() -> Option<Self> {
+        let config = config_folder()?;
+        // If the configuration folder is set explicitly, it also contains the data.
+        let data = match std::env::var_os("TREFOIL_CONFIG_DIR").filter(|dir| !dir.is_empty()) {
+            Some(_) => config.clone(),
+            None => etcetera::choose_base_strategy().ok()?.data_dir().join("trefoil"),
+        };
+        Some(Self { file: data.join("secrets.json"), key_file: config.join("secrets.key") })
+    }
+
+    /// The path of the file.
+    pub fn path(&self) -> &Path {
+        &self.file
+    }
+
+    /// The names, in order.
+    pub fn names(&self) -> Result<Vec<String>, VaultError> {
+        Ok(self.read()?.secrets.into_keys().collect())
+    }
+
+    /// A value; `None`: the name is unknown.
+    pub fn get(&self, name: &str) -> Result<Option<Secret>, VaultError> {
+        let contents = self.read()?;
+        let Some(sealed) = contents.secrets.get(name) else { return Ok(None) };
+        let key = self.key(&contents)?.ok_or_else(|| VaultError::OtherKey(shown(&self.file)))?;
+        open(&key, name, sealed).map(|text| Secret::new(&text)).ok_or_else(|| VaultError::OtherKey(shown(&self.file)))
+    }
+
+    /// Stores a value, replacing an existing one with that name.
+    pub fn set(&self, name: &str, value: &str) -> Result<(), VaultError> {
+        if !is_name(name) {
+            return Err(VaultError::NotAName(name.to_owned()));
+        }
+        if value.is_empty() {
+            return Err(VaultError::Empty);
+        }
+        if value.len() as u64 > LARGEST {
+            return Err(VaultError::TooLarge);
+        }
+        let (mut contents, _held) = self.to_change()?;
+        let key = match self.key(&contents)? {
+            Some(key) => key,
+            None => self.new_key()?,
+        };
+        // Values with different keys in one file would make it impossible to tell which key is missing.
+        if let Some((name, sealed)) = contents.secrets.first_key_value()
+            && open(&key, name, sealed).is_none()
+        {
+            return Err(VaultError::OtherKey(shown(&self.file)));
+        }
+        let sealed = seal(&key, name, value).ok_or_else(|| VaultError::NotAKey(KEY.to_owned()))?;
+        contents.secrets.insert(name.to_owned(), sealed);
+        self.write(&contents)
+    }
+
+    /// Removes a value. False: the name is unknown.
+    pub fn remove(&self, name: &str) -> Result<bool, VaultError> {
+        if !self.read()?.secrets.contains_key(name) {
+            return Ok(false);
+        }
+        let _held = self.exclusive()?;
+        let mut contents = self.read()?;
+        let removed = contents.secrets.remove(name).is_some();
+        if removed {
+            self.write(&contents)?;
+        }
+        Ok(removed)
+    }
+
+    /// The number of secrets, after decrypting one of them as a test.
+    pub fn tried(&self) -> Result<usize, VaultError> {
+        let contents = self.read()?;
+        if let Some(name) = contents.secrets.keys().next() {
+            self.get(name)?;
+        }
+        Ok(contents.secrets.len())
+    }
+
+    /// Whether it is protected by a passphrase.
+    pub fn wants_passphrase(&self) -> Result<bool, VaultError> {
+        Ok(self.read()?.passphrase.is_some())
+    }
+
+    /// Encrypts everything again, with a key derived from this passphrase, or, without one, with a key in a file. The
+    /// current key must be available.
+    pub fn protect(&self, passphrase: Option<&str>) -> Result<(), VaultError> {
+        let (contents, _held) = self.to_change()?;
+        let before = self.key(&contents)?;
+        let other = || VaultError::OtherKey(shown(&self.file));
+        let mut values = BTreeMap::new();
+        for (name, sealed) in &contents.secrets {
+            let value = before.as_ref().and_then(|key| open(key, name, sealed)).ok_or_else(other)?;
+            values.insert(name.clone(), value);
+        }
+        let (key, protected) = match passphrase {
+            Some(text) if text.chars().count() < SHORTEST => return Err(VaultError::ShortPassphrase),
+            Some(text) => {
+                let made = Passphrase::new().ok_or(VaultError::BadPassphrase)?;
+                let key = made.key(text).ok_or(VaultError::BadPassphrase)?;
+                let check = seal(&key, CHECK, CHECK).ok_or(VaultError::BadPassphrase)?;
+                (key, Some(Protected { made, check }))
+            }
+            None => (self.kept_key()?.map_or_else(|| self.new_key(), Ok)?, None),
+        };
+        let sealed = |(name, value): (String, String)| seal(&key, &name, &value).map(|sealed| (name, sealed));
+        let secrets: Option<BTreeMap<String, Sealed>> = values.into_iter().map(sealed).collect();
+        let secrets = secrets.ok_or(VaultError::BadPassphrase)?;
+        self.write(&Contents { version: VERSION, passphrase: protected, secrets })?;
+        if passphrase.is_some() {
+            // It decrypts nothing any more.
+            keep::remove(&self.key_file).map_err(|why| failed(&self.key_file, &why))?;
+        }
+        Ok(())
+    }
+
+    fn exclusive(&self) -> Result<Exclusive, VaultError> {
+        keep::exclusive(&self.file).map_err(|why| failed(&self.file, &why))
+    }
+
+    /// The contents, with a lock that prevents other processes from changing them. The passphrase is requested before
+    /// locking, because other processes would have to wait while it is typed.
+    fn to_change(&self) -> Result<(Contents, Exclusive), VaultError> {
+        self.key(&self.read()?)?;
+        let held = self.exclusive()?;
+        Ok((self.read()?, held))
+    }
+
+    fn read(&self) -> Result<Contents, VaultError> {
+        if !door::is_there(&self.file) {
+            return Ok(Contents { version: VERSION, passphrase: None, secrets: BTreeMap::new() });
+        }
+        let bytes = door::named(&self.file, BYTES).map_err(|why| failed(&self.file, &why.reason()))?;
+        let contents: Option<Contents> = serde_json::from_slice(&bytes).ok();
+        contents.filter(|c| c.version == VERSION).ok_or_else(|| VaultError::Damaged(shown(&self.file)))
+    }
+
+    fn write(&self, contents: &Contents) -> Result<(), VaultError> {
+        let text = serde_json::to_string_pretty(contents).unwrap_or_default();
+        private::replace(&self.file, text.as_bytes()).map_err(|why| failed(&self.file, &why))
+    }
+
+    /// The key of these contents; `None`: there is none yet.
+    fn key(&self, contents: &Contents) -> Result<Option<LessSafeKey>, VaultError> {
+        let Some(Protected { made, check }) = &contents.passphrase else { return self.kept_key() };
+        let text = passphrase::said(&self.file).ok_or_else(|| VaultError::NoPassphrase(shown(&self.file)))?;
+        let key = made.key(&text).ok_or_else(|| VaultError::Damaged(shown(&self.file)))?;
+        open(&key, CHECK, check).ok_or_else(|| VaultError::WrongPassphrase(shown(&self.file)))?;
+        Ok(Some(key))
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
+    fn kept_key(&self) -> Result<Option<LessSafeKey>, VaultError> {
+        if let Ok(text) = std::env::var(KEY)
+            && !text.is_empty()
+        {
+            return key_of(&text).map(Some).ok_or_else(|| VaultError::NotAKey(format!("`{KEY}`")));
+        }
+        if !door::is_there(&self.key_file) {
+            return Ok(None);
+        }
+        let bytes = door::named(&self.key_file, 1_024).map_err(|why| failed(&self.key_file, &why.reason()))?;
+        let key = std::str::from_utf8(&bytes).ok().and_then(key_of);
+        key.map(Some).ok_or_else(|| VaultError::NotAKey(format!("`{}`", shown(&self.key_file))))
+    }
+
+    fn new_key(&self) -> Result<LessSafeKey, VaultError> {
+        let mut bytes = [0; 32];
+        SystemRandom::new()
+            .fill(&mut bytes)
+            .map_err(|_| failed(&self.key_file, &"the system's random number generator failed"))?;
+        let text = STANDARD.encode(bytes);
+        private::replace(&self.key_file, text.as_bytes()).map_err(|why| failed(&self.key_file, &why))?;
+        key_of(&text).ok_or_else(|| VaultError::NotAKey(KEY.to_owned()))
+    }
+}
+
+fn key_of(text: &str) -> Option<LessSafeKey> {
+    let bytes = STANDARD.decode(text.trim()).ok()?;
+    Some(LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &bytes).ok()?))
+}
+
+fn bound_to(name: &str) -> Aad<Vec<u8>> {
+    Aad::from(format!("trefoil secrets {VERSION}\0{name}").into_bytes())
+}
+
+fn seal(key: &LessSafeKey, name: &str, value: &str) -> Option<Sealed> {
+    let mut nonce = [0; NONCE_LEN];
+    SystemRandom::new().fill(&mut nonce).ok()?;
+    let mut bytes = value.as_bytes().to_vec();
+    key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), bound_to(name), &mut bytes).ok()?;
+    Some(Sealed { nonce: STANDARD.encode(nonce), sealed: STANDARD.encode(bytes) })
+}
+
+fn open(key: &LessSafeKey, name: &str, sealed: &Sealed) -> Option<String> {
+    let nonce = STANDARD.decode(&sealed.nonce).ok()?;
+    let mut bytes = STANDARD.decode(&sealed.sealed).ok()?;
+    let nonce = Nonce::try_assume_unique_for_key(&nonce).ok()?;
+    let value = key.open_in_place(nonce, bound_to(name), &mut bytes).ok()?;
+    String::from_utf8(value.to_vec()).ok()
+}
+
+fn failed(path: &Path, why: &dyn std::fmt::Display) -> VaultError {
+    VaultError::File(shown(path), why.to_string())
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vault(folder: &Path) -> Vault {
+        Vault { file: folder.join("data/secrets.json"), key_file: folder.join("config/secrets.key") }
+    }
+
+    #[test]
+    fn what_is_kept_comes_back_and_is_not_readable_in_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let vault = vault(folder.path());
+        assert_eq!((vault.names(), vault.get("A")), (Ok(Vec::new()), Ok(None)));
+        let read = |name: &str| vault.get(name).unwrap().map(|secret| secret.expose().to_owned());
+        vault.set("B_KEY", "hunter2-hunter2").unwrap();
+        vault.set("A", "ü\n").unwrap();
+        vault.set("A", "second").unwrap();
+        assert_eq!(vault.names().unwrap(), ["A", "B_KEY"]);
+        assert_eq!(read("A").as_deref(), Some("second"));
+        let text = std::fs::read_to_string(vault.path()).unwrap();
+        assert!(!text.contains("hunter2") && !text.contains(&STANDARD.encode("hunter2-hunter2")), "{text}");
+        #[cfg(unix)]
+        for file in [&vault.file, &vault.key_file] {
+            use std::os::unix::fs::PermissionsExt as _;
+            assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        assert_eq!((vault.remove("A"), vault.remove("A")), (Ok(true), Ok(false)));
+        assert_eq!(vault.names().unwrap(), ["B_KEY"]);
+    }
+
+    #[test]
+    fn values_cannot_change_places_and_a_changed_byte_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let vault = vault(folder.path());
+        vault.set("A", "first").unwrap();
+        vault.set("B", "second").unwrap();
+        let mut contents = vault.read().unwrap();
+        let a = contents.secrets.remove("A").unwrap();
+        let b = contents.secrets.remove("B").unwrap();
+        contents.secrets.extend([("A".to_owned(), b), ("B".to_owned(), a)]);
+        vault.write(&contents).unwrap();
+        assert!(matches!(vault.get("A"), Err(VaultError::OtherKey(_))));
+        std::fs::write(&vault.file, "{").unwrap();
+        assert!(matches!(vault.get("A"), Err(VaultError::Damaged(_))));
+        assert!(
+            matches!(vault.set("A", "x"), Err(VaultError::Damaged(_))),
+            "nothing is written over what cannot be read"
+        );
+    }
+
+    #[test]
+    fn another_key_neither_reads_nor_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let vault = vault(folder.path());
+        vault.set("A", "first").unwrap();
+        std::fs::remove_file(&vault.key_file).unwrap();
+        assert!(matches!(vault.get("A"), Err(VaultError::OtherKey(_))));
+        assert!(matches!(vault.set("B", "x"), Err(VaultError::OtherKey(_))));
+        std::fs::write(&vault.key_file, "short").unwrap();
+        assert!(matches!(vault.get("A"), Err(VaultError::NotAKey(_))));
+    }
+
+    #[test]
+    fn a_passphrase_protects_what_is_there_and_what_comes() {
+        let folder = tempfile::tempdir().unwrap();
+        let vault = vault(folder.path());
+        vault.set("A", "first").unwrap();
+        let of_file = std::fs::read_to_string(&vault.file).unwrap();
+        passphrase::tests::say(Some("correct horse"), || {
+            vault.protect(Some("correct horse")).unwrap();
+            assert!(!vault.key_file.exists());
+            vault.set("B", "second").unwrap();
+            let read = |name: &str| vault.get(name).unwrap().unwrap().expose().to_owned();
+            assert_eq!((read("A"), read("B")), ("first".to_owned(), "second".to_owned()));
+        });
+        let text = std::fs::read_to_string(&vault.file).unwrap();
+        assert!(!text.contains("first") && !text.contains("horse") && text != of_file, "{text}");
+        passphrase::tests::say(Some("another"), || {
+            assert!(matches!(vault.get("A"), Err(VaultError::WrongPassphrase(_))));
+            assert!(matches!(vault.set("C", "x"), Err(VaultError::WrongPassphrase(_))));
+            assert!(matches!(vault.protect(None), Err(VaultError::WrongPassphrase(_))));
+        });
+        passphrase::tests::say(None, || {
+            assert!(matches!(vault.get("A"), Err(VaultError::NoPassphrase(_))));
+            assert_eq!(vault.names().unwrap(), ["A", "B"], "names are no secrets");
+            assert_eq!(vault.remove("B"), Ok(true), "nor is what is thrown away");
+        });
+        passphrase::tests::say(Some("correct horse"), || vault.protect(None).unwrap());
+        passphrase::tests::say(None, || assert_eq!(vault.get("A").unwrap(), Secret::new("first")));
+    }
+
+    #[test]
+    fn names_are_plain() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["", "1A", "a b", "../x", "a/b", "ä", "-a"] {
+            assert_eq!(vault(folder.path()).set(name, "x"), Err(VaultError::NotAName(name.to_owned())));
+        }
+        assert_eq!(vault(folder.path()).set("A", ""), Err(VaultError::Empty));
+    }
+}

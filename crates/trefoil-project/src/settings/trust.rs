@@ -1,0 +1,145 @@
+//! Which project files the user has trusted: a list of SHA-256 hashes and paths in the format of `sha256sum`, in the
+//! user's configuration folder. A changed file is not trusted any more.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use trefoil_syntax::SourceFile;
+
+use crate::door::{self, Door};
+use crate::private;
+use crate::project_file::{find_project, project_bytes};
+
+/// The name of the list.
+pub(super) const LIST: &str = "trusted";
+/// The maximum size of the list in bytes.
+const BYTES: u64 = 1 << 20;
+
+/// Whether a project file is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Trusted in its current state.
+    Trusted,
+    /// Trusted once, but changed since.
+    Changed,
+    /// Never trusted.
+    Unknown,
+}
+
+/// Why trust could not be stored or removed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TrustError {
+    /// There is no project file.
+    #[error("the project of `{0}` has no `trefoil.toml`")]
+    NoProject(String),
+    /// Anybody could have changed the project file.
+    #[error("anybody can write to the folder of `{0}`, so it cannot be trusted; remove that permission: `chmod o-w`")]
+    Exposed(String),
+    /// There is no folder in which to store it.
+    #[error("no configuration folder: set `TREFOIL_CONFIG_DIR`")]
+    NoFolder,
+    /// A file could not be read or written.
+    #[error("`{0}`: {1}")]
+    File(String, String),
+}
+
+/// The list of trusted project files.
+#[derive(Debug, Default)]
+pub struct Trust {
+    folder: Option<PathBuf>,
+    hashes: BTreeMap<PathBuf, String>,
+}
+
+impl Trust {
+    /// The list in a configuration folder. If it cannot be read, nothing is trusted.
+    pub fn open(folder: Option<PathBuf>) -> Self {
+        let text = folder.as_ref().and_then(|folder| door::named(&folder.join(LIST), BYTES).ok());
+        let text = text.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+        let entry = |line: &str| {
+            let (hash, path) = line.split_once("  ")?;
+            Some((PathBuf::from(path), hash.to_owned()))
+        };
+        Self { folder, hashes: text.lines().filter_map(entry).collect() }
+    }
+
+    /// Whether the project file with these bytes is trusted. `path` has no links.
+    pub fn standing(&self, path: &Path, bytes: &[u8]) -> Standing {
+        match self.hashes.get(path) {
+            Some(known) if *known == hash(bytes) => Standing::Trusted,
+            Some(_) => Standing::Changed,
+            None => Standing::Unknown,
+        }
+    }
+
+    /// Whether a file was trusted in any state.
+    pub(super) fn is_listed(&self, path: &Path) -> bool {
+        self.hashes.contains_key(path)
+    }
+
+    /// All project files that were trusted, with their current state.
+    pub fn list(&self) -> Vec<(&Path, Standing)> {
+        let now =
+            |path: &PathBuf| project_bytes(&Door::Disk, path).map_or(Standing::Changed, |b| self.standing(path, &b));
+        self.hashes.keys().map(|path| (path.as_path(), now(path))).collect()
+    }
+
+    /// Trusts the project file of a folder in its current state; returns its path and its text.
+    pub fn add(&mut self, folder: &Path) -> Result<(PathBuf, SourceFile), TrustError> {
+        let path = project_file(folder)?;
+        let failed = |why: door::Shut| TrustError::File(path.display().to_string(), why.reason());
+        let bytes = project_bytes(&Door::Disk, &path).map_err(failed)?;
+        self.hashes.insert(path.clone(), hash(&bytes));
+        self.save()?;
+        let text = SourceFile::from_bytes(path.display().to_string(), bytes);
+        Ok((path, text))
+    }
+
+    /// Removes trust; returns the path, and whether the file was trusted.
+    pub fn remove(&mut self, folder: &Path) -> Result<(PathBuf, bool), TrustError> {
+        // The file may have been deleted.
+        let gone = door::real(folder).join(door::PROJECT_FILE);
+        let path = project_file(folder).unwrap_or(gone);
+        let was = self.hashes.remove(&path).is_some();
+        self.save()?;
+        Ok((path, was))
+    }
+
+    fn save(&self) -> Result<(), TrustError> {
+        let folder = self.folder.as_deref().ok_or(TrustError::NoFolder)?;
+        let path = folder.join(LIST);
+        let failed = |error: std::io::Error| TrustError::File(path.display().to_string(), error.to_string());
+        let mut text = String::new();
+        for (path, hash) in &self.hashes {
+            let _ = writeln!(text, "{hash}  {}", path.display());
+        }
+        // Half a list would remove trust.
+        private::replace(&path, text.as_bytes()).map_err(failed)
+    }
+}
+
+/// The project file that applies to a folder, without links.
+fn project_file(folder: &Path) -> Result<PathBuf, TrustError> {
+    let none = || TrustError::NoProject(folder.display().to_string());
+    let real = door::folder_real(folder).ok_or_else(none)?;
+    let exposed =
+        || door::exposed(&real, door::PROJECT_FILE).map(|path| TrustError::Exposed(path.display().to_string()));
+    let found = find_project(&Door::Disk, &real).ok_or_else(|| exposed().unwrap_or_else(none))?;
+    // A line of the list contains one path.
+    match found.path.to_str() {
+        Some(text) if !text.contains(['\n', '\r']) => Ok(found.path),
+        _ => Err(TrustError::File(
+            found.path.display().to_string(),
+            "its path has characters that cannot be stored".to_owned(),
+        )),
+    }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,92 @@
+//! Values in a settings file, as Rust types. An error is what is wrong, and its place.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use trefoil_template::{Masked, Value};
+use trefoil_tools::process::Environment;
+
+/// The maximum timeout of a call: a day.
+const LONGEST: Duration = Duration::from_secs(86_400);
+
+/// What is wrong with a value, and its place.
+pub type Wrong = (Range<usize>, String);
+/// A value with its place.
+pub type TableEntry<'t> = Spanned<DeValue<'t>>;
+
+pub fn table<'v, 't>(value: &'v TableEntry<'t>) -> Result<&'v DeTable<'t>, Wrong> {
+    value.get_ref().as_table().ok_or_else(|| (value.span(), "it must be a table".to_owned()))
+}
+
+pub fn text<'v>(value: &'v TableEntry<'_>) -> Result<&'v str, Wrong> {
+    value.get_ref().as_str().ok_or_else(|| (value.span(), "it must be a string".to_owned()))
+}
+
+pub fn words(value: &TableEntry<'_>) -> Result<Vec<String>, Wrong> {
+    let all = value.get_ref().as_array().map(|all| all.iter().map(|one| one.get_ref().as_str()).collect());
+    let all: Option<Vec<&str>> = all.flatten();
+    all.map(|all| all.into_iter().map(str::to_owned).collect())
+        .ok_or_else(|| (value.span(), "it must be a list of strings".to_owned()))
+}
+
+/// A program and its arguments as a list. A single text would need a shell to be parsed.
+pub fn command(value: &TableEntry<'_>) -> Result<Vec<String>, Wrong> {
+    let form = "`command` must be a list: `[\"program\", \"argument\"]`";
+    words(value).ok().filter(|words| !words.is_empty()).ok_or_else(|| (value.span(), form.to_owned()))
+}
+
+pub fn time(value: &TableEntry<'_>) -> Result<Duration, Wrong> {
+    let time = value.get_ref().as_str().and_then(|text| humantime::parse_duration(text).ok());
+    time.filter(|time| !time.is_zero() && *time <= LONGEST)
+        .ok_or_else(|| (value.span(), "invalid `timeout`: write `30s` or `5m`".to_owned()))
+}
+
+pub fn word<T: Copy>(value: &TableEntry<'_>, known: &[(&str, T)]) -> Result<T, Wrong> {
+    let found = value.get_ref().as_str().and_then(|text| known.iter().find(|(name, _)| *name == text));
+    let names: Vec<String> = known.iter().map(|(name, _)| format!("`\"{name}\"`")).collect();
+    found.map(|(_, of)| *of).ok_or_else(|| (value.span(), format!("it must be one of {}", names.join(", "))))
+}
+
+/// `["NAME"]`: variables passed on; `{ NAME = "text" }`: variables set, which may contain `{{secrets.NAME}}` and
+/// `{{env.NAME}}`.
+pub fn environment(value: &TableEntry<'_>) -> Result<Environment, Wrong> {
+    if value.get_ref().is_array() {
+        return Ok(Environment { pass: words(value)?, ..Environment::default() });
+    }
+    Ok(Environment { set: texts(value)?, ..Environment::default() })
+}
+
+/// Names and texts with holes.
+pub fn texts(value: &TableEntry<'_>) -> Result<Vec<(String, Value)>, Wrong> {
+    let all = table(value)?.iter();
+    all.map(|(key, value)| {
+        Ok((key.get_ref().to_string(), Masked::read(text(value)?).map_err(|why| (value.span(), why))?))
+    })
+    .collect()
+}
+
+/// A TOML value as JSON.
+pub fn json(value: &TableEntry<'_>) -> Result<serde_json::Value, Wrong> {
+    Ok(match value.get_ref() {
+        DeValue::String(text) => text.as_ref().into(),
+        DeValue::Boolean(truth) => (*truth).into(),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .map_err(|_| (value.span(), "the number is too large".to_owned()))?
+            .into(),
+        DeValue::Float(number) => number
+            .as_str()
+            .parse::<f64>()
+            .ok()
+            .and_then(serde_json::Number::from_f64)
+            .ok_or_else(|| (value.span(), "JSON has no such number".to_owned()))?
+            .into(),
+        DeValue::Datetime(_) => return Err((value.span(), "JSON has no dates".to_owned())),
+        DeValue::Array(items) => items.iter().map(json).collect::<Result<Vec<_>, _>>()?.into(),
+        DeValue::Table(members) => {
+            let members = members.iter().map(|(key, value)| Ok((key.get_ref().to_string(), json(value)?)));
+            serde_json::Value::Object(members.collect::<Result<_, Wrong>>()?)
+        }
+    })
+}

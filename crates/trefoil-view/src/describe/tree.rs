@@ -1,0 +1,187 @@
+//! A description of a program in words, step by step. Made once for each flow; plans list it and graphs draw it. The
+//! checker counts how often each step runs (`trefoil_check::semantic::cost`), without words.
+
+use std::sync::Arc;
+
+use trefoil_ir::{
+    Callee, Flow, FlowId, Graph, OnItemFailure, Program, StateMachine, Step, StepId, StepKind, ValidatorKind, walk,
+};
+use trefoil_syntax::{Files, Location};
+
+use super::{command, duration, expr, items, model_name, policies, short_text, tool, written};
+use crate::plan::Place;
+
+/// The flows of a program.
+pub struct Description<'p> {
+    pub program: &'p Program,
+    pub files: &'p Files,
+    bodies: Vec<Option<StepNode<'p>>>,
+}
+
+/// A step.
+pub struct StepNode<'p> {
+    pub step: &'p Step,
+    /// Its flow.
+    pub flow: FlowId,
+    pub place: Option<Place>,
+    /// Its condition and its policies.
+    pub notes: Vec<String>,
+    pub what: What<'p>,
+}
+
+/// The content of a step.
+pub enum What<'p> {
+    /// An effect, a wait or an unsupported step. `title` is used if the manifest has no name for it.
+    Effect { title: &'p str, says: String },
+    /// It computes a value.
+    Value,
+    /// Steps in sequence.
+    Sequence(Vec<StepNode<'p>>),
+    /// Concurrent steps. `width`: the maximum number at a time; `skips`: a failure does not affect the others.
+    Parallel { width: Option<String>, skips: bool, branches: Vec<StepNode<'p>> },
+    /// The first arm whose condition holds.
+    Choice { arms: Vec<(String, StepNode<'p>)>, otherwise: Option<Box<StepNode<'p>>> },
+    /// A loop.
+    Loop { until: String, most: String, body: Box<StepNode<'p>> },
+    /// A flow for each of these items.
+    Each { items: String, width: Option<String>, limit: Option<String>, skips: bool, body: FlowId },
+    /// Nodes, each of which runs after those before it have ended.
+    Graph { graph: &'p Graph, nodes: Vec<StepNode<'p>> },
+    /// States, connected by transitions.
+    States { machine: &'p StateMachine, states: Vec<StepNode<'p>> },
+    /// A body that is repeated until it is accepted or calls no tool. `beside` are flows: judges, or agents that are
+    /// tools.
+    Turns { notes: Vec<String>, role: &'static str, beside: Vec<(Arc<str>, FlowId)>, body: Box<StepNode<'p>> },
+    /// A call of another flow.
+    Call(FlowId),
+    /// A call of one of these flows, by a name known only at run time.
+    Named { name: String, flows: &'p [(Arc<str>, FlowId)] },
+}
+
+impl<'p> Description<'p> {
+    /// Describes all flows.
+    pub fn of(program: &'p Program, files: &'p Files) -> Self {
+        let mut made = Self { program, files, bodies: Vec::new() };
+        made.bodies =
+            (0..).map(FlowId).zip(&program.flows).map(|(id, flow)| made.node((id, flow), flow.body)).collect();
+        made
+    }
+    /// The body of a flow.
+    pub fn body(&self, id: FlowId) -> Option<&StepNode<'p>> {
+        self.bodies.get(id.index())?.as_ref()
+    }
+    /// A place in a manifest.
+    pub fn place(&self, at: Location) -> Option<Place> {
+        Place::of(self.files, at)
+    }
+    fn node(&self, flow: (FlowId, &'p Flow), id: StepId) -> Option<StepNode<'p>> {
+        let step = self.program.step(id)?;
+        let when = step.when.iter().map(|when| format!("when {}", short_text(&when.text)));
+        let notes = when.chain(policies(step)).collect();
+        Some(StepNode { step, flow: flow.0, place: self.place(step.origin), notes, what: self.what(flow, step)? })
+    }
+    fn nodes(&self, flow: (FlowId, &'p Flow), ids: impl IntoIterator<Item = StepId>) -> Vec<StepNode<'p>> {
+        ids.into_iter().filter_map(|id| self.node(flow, id)).collect()
+    }
+    /// The description of a step; `None`: the step contains nothing.
+    fn what(&self, flow: (FlowId, &'p Flow), step: &'p Step) -> Option<What<'p>> {
+        let one = |id: StepId| self.node(flow, id).map(Box::new);
+        let width = |n: Option<u32>| n.map(|n| format!("{n} at a time"));
+        Some(match &step.kind {
+            StepKind::Sequence(steps) => What::Sequence(self.nodes(flow, steps.iter().copied())),
+            StepKind::Parallel(parallel) => What::Parallel {
+                width: width(parallel.concurrency),
+                skips: parallel.on_failure == OnItemFailure::Continue,
+                branches: self.nodes(flow, parallel.branches.iter().copied()),
+            },
+            StepKind::Branch { arms, otherwise } => What::Choice {
+                arms: arms.iter().filter_map(|a| Some((short_text(&a.when.text), self.node(flow, a.step)?))).collect(),
+                otherwise: otherwise.and_then(one),
+            },
+            StepKind::Loop(it) => What::Loop {
+                until: format!("until {}", short_text(&it.until.text)),
+                most: format!("at most {} iterations", it.max),
+                body: one(it.body)?,
+            },
+            StepKind::ForEach(each) => What::Each {
+                items: items(self.files, Some(flow.1), &each.items),
+                width: width(each.concurrency),
+                limit: each.timeout_ms.map(|ms| format!("time limit {} each", duration(ms))),
+                skips: each.on_failure == OnItemFailure::Continue,
+                body: each.body,
+            },
+            StepKind::Graph(graph) => {
+                What::Graph { graph, nodes: self.nodes(flow, graph.nodes.iter().map(|n| n.step)) }
+            }
+            StepKind::StateMachine(machine) => {
+                What::States { machine, states: self.nodes(flow, machine.states.iter().map(|s| s.step)) }
+            }
+            StepKind::Attempts(attempts) => {
+                let (checks, judges) = checks(attempts);
+                let tries = (attempts.max > 1).then(|| format!("up to {} attempts", attempts.max));
+                let notes = tries.into_iter().chain(checks).collect();
+                What::Turns { notes, role: "judge", beside: judges, body: one(attempts.body)? }
+            }
+            StepKind::Conversation(it) => {
+                let called = |offer: &trefoil_ir::Offer| match offer.all {
+                    true => format!("{}*", offer.name),
+                    false => offer.name.to_string(),
+                };
+                let names: Vec<_> = it.offers.iter().map(called).collect();
+                let calls = it.calls.most.map(|calls| format!(" and {calls} tool calls")).unwrap_or_default();
+                let turns = format!("up to {} turns{calls}", it.max_turns);
+                let mut notes = vec![turns, format!("may call {}", names.join(", "))];
+                let gate = it.gate.and_then(|gate| match &self.program.step(gate)?.kind {
+                    StepKind::Attempts(attempts) => Some(checks(attempts)),
+                    _ => None,
+                });
+                let (checks, judges) = gate.unwrap_or_default();
+                notes.extend(checks.into_iter().map(|check| format!("calls {check}")));
+                let flows = |offer: &trefoil_ir::Offer| {
+                    let callees = self.program.step(offer.step).map(walk::callees).unwrap_or_default();
+                    let called = |flow: FlowId| match callees.as_slice() {
+                        [_] => offer.name.clone(),
+                        _ => self.program.flow(flow).map_or_else(|| offer.name.clone(), |flow| flow.name.clone()),
+                    };
+                    callees.iter().map(|flow| (called(*flow), *flow)).collect::<Vec<_>>()
+                };
+                let beside = it.offers.iter().flat_map(flows).chain(judges).collect();
+                What::Turns { notes, role: "tool", beside, body: one(it.turn)? }
+            }
+            StepKind::Call(call) => match &call.callee {
+                Callee::Flow(id) => What::Call(*id),
+                Callee::Named { name, flows } => {
+                    What::Named { name: format!("agent {}", written(self.files, name)), flows }
+                }
+            },
+            kind => self.effect(flow.1, kind),
+        })
+    }
+    fn effect(&self, flow: &'p Flow, kind: &'p StepKind) -> What<'p> {
+        let (title, says): (&str, String) = match kind {
+            StepKind::Model(call) => (&call.speaker, model_name(&call.model)),
+            StepKind::Tool(call) => (&call.name, format!("{} {}", tool(&call.kind), call.name)),
+            StepKind::Command(call) => ("command", command(self.files, Some(flow), call)),
+            StepKind::Human(call) => ("human", expr(self.files, Some(flow), &call.prompt)),
+            StepKind::Wait { ms } => ("wait", duration(*ms)),
+            StepKind::Refused(refused) => (&refused.feature, format!("not run: {}", refused.feature)),
+            _ => return What::Value,
+        };
+        What::Effect { title, says }
+    }
+}
+
+/// Descriptions of the validators of attempts, and their judges.
+fn checks(attempts: &trefoil_ir::Attempts) -> (Vec<String>, Vec<(Arc<str>, FlowId)>) {
+    let (mut notes, mut judges) = (Vec::new(), Vec::new());
+    for validator in &attempts.validators {
+        let ValidatorKind::Judges { judges: all, .. } = &validator.kind else {
+            notes.push(format!("checked by {}", validator.name));
+            continue;
+        };
+        let names: Vec<_> = all.iter().map(|j| &*j.name).collect();
+        notes.push(format!("judged by {}", names.join(", ")));
+        judges.extend(all.iter().map(|j| (j.name.clone(), j.flow)));
+    }
+    (notes, judges)
+}

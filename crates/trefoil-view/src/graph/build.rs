@@ -1,0 +1,406 @@
+//! Builds the graph from the description.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Flow, FlowId, Graph as Nodes, Program, StateMachine, StepKind, Takes};
+use trefoil_syntax::{Files, Location};
+
+use super::{Cluster, Edge, Graph, Line, Node, Place, Shape};
+use crate::describe::{self, Description, StepNode as Described, What};
+
+/// The maximum number of boxes; beyond it, flows are not expanded.
+const LIMIT: usize = 600;
+
+/// Draws the entry flow between a start and an end.
+pub(super) fn build(program: &Program, files: &Files) -> Graph {
+    let described = Description::of(program, files);
+    let mut drawing = Drawing { described: &described, graph: Graph::default() };
+    let Some(flow) = program.flow(program.entry) else { return drawing.graph };
+    drawing.graph.title = flow.name.to_string();
+    let here = GraphAround { place: described.place(flow.origin), ..GraphAround::default() };
+    let start = drawing.node(Shape::Start, flow.name.to_string(), inputs(flow), &here);
+    let body =
+        described.body(program.entry).map(|body| drawing.step(body, &GraphAround::default())).unwrap_or_default();
+    let end = drawing.node(Shape::End, "end".to_owned(), Vec::new(), &GraphAround::default());
+    drawing.join(&[Exit { node: start, label: None, line: Line::Then }], &body.entries);
+    let exits =
+        if body.entries.is_empty() { vec![Exit { node: start, label: None, line: Line::Then }] } else { body.exits };
+    drawing.join(&exits, &[end]);
+    drawing.graph
+}
+
+fn inputs(flow: &Flow) -> Vec<String> {
+    flow.intake.fields.iter().map(|f| f.name.to_string()).collect()
+}
+
+/// The context of a step.
+#[derive(Clone, Default)]
+struct GraphAround {
+    /// The enclosing frame.
+    cluster: Option<usize>,
+    /// The name given by enclosing steps that only add a name.
+    title: Option<Arc<str>>,
+    /// Notes of those steps.
+    notes: Vec<String>,
+    /// Whether those steps may be skipped.
+    optional: bool,
+    /// The place in the manifest of that name.
+    place: Option<Place>,
+    /// The places of those steps in the manifest, outermost first.
+    origins: Vec<Location>,
+}
+
+/// An exit of what was drawn.
+#[derive(Clone)]
+struct Exit {
+    node: usize,
+    label: Option<String>,
+    line: Line,
+}
+
+/// A drawn part: where arrows enter and leave. Both are empty if nothing was drawn.
+#[derive(Default)]
+struct Fragment {
+    entries: Vec<usize>,
+    exits: Vec<Exit>,
+}
+
+struct Drawing<'d, 'p> {
+    described: &'d Description<'p>,
+    graph: Graph,
+}
+
+impl<'d, 'p> Drawing<'d, 'p> {
+    fn node(&mut self, shape: Shape, title: String, notes: Vec<String>, around: &GraphAround) -> usize {
+        let (cluster, optional, place) = (around.cluster, around.optional, around.place.clone());
+        let origins = around.origins.clone();
+        self.graph.nodes.push(Node { shape, title, notes, cluster, optional, place, origins });
+        self.graph.nodes.len() - 1
+    }
+    fn edge(&mut self, from: usize, to: usize, label: Option<String>, line: Line) {
+        let edge = Edge { from, to, label, line };
+        if !self.graph.edges.contains(&edge) {
+            self.graph.edges.push(edge);
+        }
+    }
+    /// Connects all exits of one stage with all entries of the next. If both have several, the arrows go through one
+    /// dot, because each entry waits for all exits.
+    fn stage(&mut self, exits: &[Exit], entries: &[usize], around: &GraphAround) {
+        if exits.len() < 2 || entries.len() < 2 {
+            return self.join(exits, entries);
+        }
+        let dot = self.dot(exits, around);
+        self.join(&[dot], entries);
+    }
+    /// A dot to which all of these lead.
+    fn dot(&mut self, exits: &[Exit], around: &GraphAround) -> Exit {
+        let here = GraphAround { cluster: around.cluster, ..GraphAround::default() };
+        let node = self.node(Shape::Join, String::new(), Vec::new(), &here);
+        self.join(exits, &[node]);
+        Exit { node, label: None, line: Line::Then }
+    }
+    fn join(&mut self, exits: &[Exit], entries: &[usize]) {
+        for exit in exits {
+            for entry in entries {
+                self.edge(exit.node, *entry, exit.label.clone(), exit.line);
+            }
+        }
+    }
+    /// One box.
+    fn leaf(&mut self, shape: Shape, fallback: &str, around: &GraphAround, notes: Vec<String>) -> Fragment {
+        let title = around.title.as_deref().unwrap_or(fallback).to_owned();
+        let notes = around.notes.iter().cloned().chain(notes).collect();
+        let node = self.node(shape, title, notes, around);
+        Fragment { entries: vec![node], exits: vec![Exit { node, label: None, line: Line::Then }] }
+    }
+    /// Adds a frame; returns the context for the steps in it.
+    fn frame(&mut self, around: &GraphAround, what: String) -> GraphAround {
+        let (title, mut notes) = match &around.title {
+            Some(title) => (title.to_string(), vec![what]),
+            None => (what, Vec::new()),
+        };
+        notes.extend(around.notes.iter().cloned());
+        let (place, origins) = (around.place.clone(), around.origins.clone());
+        let cluster = Cluster { title, note: notes.join(", "), parent: around.cluster, place, origins };
+        self.graph.clusters.push(cluster);
+        GraphAround { cluster: Some(self.graph.clusters.len() - 1), ..GraphAround::default() }
+    }
+
+    fn step(&mut self, node: &'d Described<'p>, around: &GraphAround) -> Fragment {
+        let mut around = around.clone();
+        around.place = node.place.clone().or(around.place);
+        around.origins.push(node.step.origin);
+        if around.title.is_none() {
+            around.title.clone_from(&node.step.label);
+        }
+        around.optional |= node.step.when.is_some();
+        around.notes.extend(node.notes.iter().cloned());
+        let around = &around;
+        match &node.what {
+            What::Effect { title, says } => self.effect(&node.step.kind, title, says, around),
+            What::Value if around.title.is_none() => Fragment::default(),
+            What::Value => self.leaf(Shape::Plain, "value", around, Vec::new()),
+            What::Sequence(steps) => self.sequence(steps, around),
+            What::Parallel { width, skips, branches } => {
+                let what = skipping(width.clone().unwrap_or_else(|| "in parallel".to_owned()), *skips);
+                let inner = self.frame(around, what);
+                let mut all = Fragment::default();
+                for branch in branches {
+                    let one = self.step(branch, &inner);
+                    all.entries.extend(one.entries);
+                    all.exits.extend(one.exits);
+                }
+                all
+            }
+            What::Choice { arms, otherwise } => self.choice(arms, otherwise.as_deref(), around),
+            What::Loop { until, most, body } => {
+                let inner = self.frame(around, format!("{until}, {most}"));
+                let mut body = self.step(body, &inner);
+                if body.exits.len() > 1 && body.entries.len() > 1 {
+                    body.exits = vec![self.dot(&body.exits, &inner)];
+                }
+                for exit in body.exits.clone() {
+                    for entry in body.entries.clone() {
+                        self.edge(exit.node, entry, Some("again".to_owned()), Line::Again);
+                    }
+                }
+                body
+            }
+            What::Each { items, width, skips, body, .. } => {
+                let what = width.iter().fold(items.clone(), |all, width| all + ", " + width);
+                let inner = self.frame(around, skipping(what, *skips));
+                self.flow(*body, None, &inner)
+            }
+            What::Graph { graph, nodes } => self.nodes(graph, nodes, around),
+            What::States { machine, states } => self.states(machine, states, around),
+            What::Turns { notes, body, .. } => {
+                let mut inner = around.clone();
+                inner.notes.extend(notes.iter().cloned());
+                self.step(body, &inner)
+            }
+            What::Call(flow) => {
+                let name = self.described.program.flow(*flow).map(|f| f.name.clone());
+                self.flow(*flow, name, around)
+            }
+            What::Named { name, flows } => {
+                let mut notes = vec![name.clone()];
+                if flows.len() <= 8 {
+                    notes.push(format!("one of {}", flows.iter().map(|(n, _)| &**n).collect::<Vec<_>>().join(", ")));
+                }
+                self.leaf(Shape::Flow, "call", around, notes)
+            }
+        }
+    }
+    fn effect(&mut self, kind: &StepKind, title: &str, says: &str, around: &GraphAround) -> Fragment {
+        let (shape, says) = match kind {
+            StepKind::Model(_) => (Shape::Agent, says.to_owned()),
+            StepKind::Tool(_) => (Shape::Tool, says.to_owned()),
+            StepKind::Command(_) => (Shape::Command, says.to_owned()),
+            StepKind::Human(_) => (Shape::Human, "human answer".to_owned()),
+            StepKind::Wait { .. } => (Shape::Plain, format!("waits {says}")),
+            _ => (Shape::Refused, says.to_owned()),
+        };
+        self.leaf(shape, title, around, vec![says])
+    }
+    fn sequence(&mut self, steps: &'d [Described<'p>], around: &GraphAround) -> Fragment {
+        let drawn = steps.iter().filter(|s| draws(s)).count();
+        let inner = match (&around.title, drawn) {
+            (Some(_), 2..) => self.frame(around, "in order".to_owned()),
+            (None, 2..) => GraphAround { notes: Vec::new(), ..around.clone() },
+            _ => around.clone(),
+        };
+        let mut all = Fragment::default();
+        for step in steps {
+            // The name belongs to a step that is drawn, not to a computed value next to it.
+            let next = if draws(step) {
+                self.step(step, &inner)
+            } else {
+                self.step(step, &GraphAround { title: None, ..inner.clone() })
+            };
+            if next.entries.is_empty() {
+                continue;
+            }
+            if all.entries.is_empty() {
+                all = next;
+            } else {
+                self.stage(&all.exits, &next.entries, &inner);
+                all.exits = next.exits;
+            }
+        }
+        all
+    }
+    fn choice(
+        &mut self,
+        arms: &'d [(String, Described<'p>)],
+        otherwise: Option<&'d Described<'p>>,
+        around: &GraphAround,
+    ) -> Fragment {
+        let choice = self.leaf(Shape::Choice, "choose", around, Vec::new());
+        let inner = GraphAround { cluster: around.cluster, ..GraphAround::default() };
+        let mut exits = Vec::new();
+        let arms = arms.iter().map(|(when, node)| (when.clone(), Some(node)));
+        for (label, step) in arms.chain([("else".to_owned(), otherwise)]) {
+            let arm = step.map(|s| self.step(s, &inner)).unwrap_or_default();
+            for from in &choice.exits {
+                for entry in &arm.entries {
+                    self.edge(from.node, *entry, Some(label.clone()), Line::Then);
+                }
+                if arm.entries.is_empty() {
+                    exits.push(Exit { label: Some(label.clone()), ..from.clone() });
+                }
+            }
+            exits.extend(arm.exits);
+        }
+        Fragment { entries: choice.entries, exits }
+    }
+    fn nodes(&mut self, graph: &Nodes, nodes: &'d [Described<'p>], around: &GraphAround) -> Fragment {
+        let inner = match around.title {
+            Some(_) => self.frame(around, "graph".to_owned()),
+            None => around.clone(),
+        };
+        let drawn: Vec<Fragment> = nodes.iter().map(|node| self.step(node, &inner)).collect();
+        let mut ends = vec![true; drawn.len()];
+        for (index, node) in graph.nodes.iter().enumerate() {
+            let Some(to) = drawn.get(index) else { continue };
+            let to = to.entries.clone();
+            let mut connect = |this: &mut Self, from: usize, label: Option<String>, line: Line| {
+                if let Some(fragment) = drawn.get(from) {
+                    for exit in &fragment.exits {
+                        for entry in &to {
+                            let label = label.clone().or_else(|| exit.label.clone());
+                            this.edge(exit.node, *entry, label, line);
+                        }
+                    }
+                }
+                if let Some(end) = ends.get_mut(from) {
+                    *end = false;
+                }
+            };
+            for edge in &node.incoming {
+                let label = edge.when.as_ref().map(|w| describe::short_text(&w.text));
+                connect(self, edge.from.index(), label, Line::Then);
+            }
+            // The order that arrows do not show yet. What follows a fallback is what follows its node.
+            let stand_ins = node.after.iter().filter_map(|n| graph.nodes.get(n.index())).flat_map(|n| &n.fallback_of);
+            let after: Vec<usize> = node.after.iter().chain(stand_ins).map(|n| n.index()).collect();
+            let usual = |n: &usize| graph.nodes.get(*n).is_some_and(|n| n.fallback_of.is_empty());
+            let direct: Vec<usize> = node.incoming.iter().map(|e| e.from.index()).collect();
+            for before in &after {
+                let known = direct.iter().chain(after.iter().filter(|n| *n != before && usual(n)));
+                let implied = known.into_iter().any(|n| n == before || reaches(graph, *before, *n));
+                if !node.fallback_of.iter().any(|n| n.index() == *before) && !implied {
+                    connect(self, *before, None, Line::Then);
+                }
+            }
+            for failed in &node.fallback_of {
+                connect(self, failed.index(), Some("on failure".to_owned()), Line::Failure);
+            }
+        }
+        // The fallback of a failed node is not its only exit.
+        for (index, node) in graph.nodes.iter().enumerate() {
+            let leads_on = graph.nodes.iter().any(|n| {
+                n.incoming.iter().any(|e| e.from.index() == index) || n.after.iter().any(|a| a.index() == index)
+            });
+            if node.fallback.is_some()
+                && !leads_on
+                && let Some(end) = ends.get_mut(index)
+            {
+                *end = true;
+            }
+        }
+        let first = |n: &trefoil_ir::GraphNode| n.incoming.is_empty() && n.after.is_empty() && n.fallback_of.is_empty();
+        let entries = graph.nodes.iter().zip(&drawn).filter(|(n, _)| first(n)).flat_map(|(_, f)| f.entries.clone());
+        let exits = ends.iter().zip(&drawn).filter(|(end, _)| **end).flat_map(|(_, f)| f.exits.clone());
+        Fragment { entries: entries.collect(), exits: exits.collect() }
+    }
+    fn states(&mut self, machine: &StateMachine, nodes: &'d [Described<'p>], around: &GraphAround) -> Fragment {
+        let inner = match around.title {
+            Some(_) => self.frame(around, "states".to_owned()),
+            None => around.clone(),
+        };
+        let drawn: Vec<Fragment> = machine
+            .states
+            .iter()
+            .zip(nodes)
+            .map(|(state, node)| {
+                let inner = GraphAround { title: Some(state.name.clone()), ..inner.clone() };
+                let drawn = self.step(node, &inner);
+                if drawn.entries.is_empty() { self.leaf(Shape::Plain, &state.name, &inner, Vec::new()) } else { drawn }
+            })
+            .collect();
+        let mut exits = Vec::new();
+        for (from, state) in drawn.iter().zip(&machine.states) {
+            if state.may_end() {
+                exits.extend(from.exits.iter().cloned());
+            }
+            for transition in &state.transitions {
+                let Some(to) = drawn.get(transition.target.index()) else { continue };
+                let always = transition.when.is_none() && transition.takes != Takes::Failure;
+                let label = (!always || &*transition.text != "always")
+                    .then(|| describe::short_text(&transition.text))
+                    .filter(|l| !l.is_empty() && (l != "always" || state.transitions.len() > 1));
+                let line = if transition.takes == Takes::Failure { Line::Failure } else { Line::Then };
+                for exit in &from.exits {
+                    for entry in &to.entries {
+                        self.edge(exit.node, *entry, label.clone(), line);
+                    }
+                }
+            }
+        }
+        let entries = drawn.get(machine.initial.index()).map(|f| f.entries.clone()).unwrap_or_default();
+        Fragment { entries, exits }
+    }
+    fn flow(&mut self, id: FlowId, name: Option<Arc<str>>, around: &GraphAround) -> Fragment {
+        let (Some(flow), Some(body)) = (self.described.program.flow(id), self.described.body(id)) else {
+            return Fragment::default();
+        };
+        let mut inner = around.clone();
+        match (&inner.title, name) {
+            (Some(title), Some(name)) if *title != name => inner.notes.push(format!("{} {name}", flow.sort)),
+            (None, Some(name)) => inner.title = Some(name),
+            _ => {}
+        }
+        if self.graph.nodes.len() >= LIMIT {
+            return self.leaf(Shape::Flow, &flow.name, &inner, vec!["not expanded".to_owned()]);
+        }
+        self.step(body, &inner)
+    }
+}
+
+/// Whether a step is drawn.
+fn draws(node: &Described<'_>) -> bool {
+    match &node.what {
+        What::Value => node.step.label.is_some(),
+        What::Sequence(steps) => steps.iter().any(draws),
+        _ => true,
+    }
+}
+
+/// The note of a frame, and whether failures are skipped in it.
+fn skipping(what: String, skips: bool) -> String {
+    if skips { what + ", failures are skipped" } else { what }
+}
+
+/// Whether a node precedes another one through edges and order.
+fn reaches(graph: &Nodes, from: usize, to: usize) -> bool {
+    let mut seen = vec![false; graph.nodes.len()];
+    let mut stack = vec![to];
+    while let Some(at) = stack.pop() {
+        let Some(node) = graph.nodes.get(at) else { continue };
+        for before in node.incoming.iter().map(|e| e.from.index()).chain(node.after.iter().map(|n| n.index())) {
+            if before == from {
+                return true;
+            }
+            // A node that only runs on failure does not connect two nodes.
+            let always = graph.nodes.get(before).is_some_and(|n| n.fallback_of.is_empty());
+            if let Some(s) = seen.get_mut(before)
+                && always
+                && !*s
+            {
+                *s = true;
+                stack.push(before);
+            }
+        }
+    }
+    false
+}

@@ -1,0 +1,11 @@
+//! What people see of a program and of a run: descriptions of steps, the plan, the graph, the trace and its page.
+//!
+//! Each is computed from values that are passed in: a program with its files, or the events of a run. Nothing is read,
+//! run or decided here.
+
+mod describe;
+pub mod graph;
+pub mod plan;
+pub mod trace;
+
+pub use describe::{feature_name, model_name, short_text};

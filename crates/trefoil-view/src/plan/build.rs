@@ -1,0 +1,439 @@
+//! Builds the plan from the description: called flows are expanded in place, and calls are counted.
+
+use std::sync::Arc;
+
+use trefoil_check::semantic::cost::{Costs, tries};
+use trefoil_check::semantic::visits::Ways;
+use trefoil_ir::prices::Dollars;
+use trefoil_ir::{
+    Budget, Flow, FlowId, Graph, NodeId, OnExceeded, OnTimeout, Program, StateMachine, StepKind, Takes, walk,
+};
+use trefoil_syntax::Files;
+
+use super::called_flows::{self, CallsPerTool, FlowCalled};
+use super::{Bound, Calls, Input, Obstacle, Plan, Step};
+use crate::describe::{self, Description, StepNode, What};
+
+/// The maximum number of steps in a plan; beyond it, flows are not expanded.
+const LIMIT: usize = 2000;
+
+/// Plans a run of the entry flow.
+pub(super) fn build(program: &Program, files: &Files, called: &[FlowCalled]) -> Plan {
+    let described = Description::of(program, files);
+    let beneath = CallsPerTool::of(called, |one, known| {
+        called_flows::costs(&one.program, &one.files, known).flow(one.program.entry)
+    });
+    let mut costs = called_flows::costs(program, files, &beneath);
+    let calls = costs.beside_budget(program.entry);
+    let mut planner = Planner {
+        described: &described,
+        costs,
+        beneath: &beneath,
+        models: Vec::new(),
+        open: vec![program.entry],
+        left: LIMIT,
+    };
+    let (Some(flow), Some(body)) = (program.flow(program.entry), described.body(program.entry)) else {
+        return Plan {
+            name: program.name.to_string(),
+            sort: "program",
+            place: None,
+            inputs: Vec::new(),
+            takes_text: false,
+            steps: Vec::new(),
+            output: Vec::new(),
+            models: Vec::new(),
+            calls,
+            money: None,
+            limits: Vec::new(),
+            obstacles: Vec::new(),
+            proofs: Vec::new(),
+            cut: false,
+        };
+    };
+    let steps = planner.step(body, PlanAround::inside(Bound::known(1)));
+    let mut output = Vec::new();
+    if let Some(expr) = &flow.output {
+        describe::reads_of(Some(flow), expr, &mut output);
+    }
+    Plan {
+        name: flow.name.to_string(),
+        sort: flow.sort,
+        place: described.place(flow.origin),
+        inputs: inputs(flow),
+        takes_text: flow.intake.fields.is_empty() || flow.intake.wrap.is_some(),
+        steps,
+        output,
+        models: planner.models(&calls),
+        calls,
+        money: None,
+        limits: flow.budget.as_ref().map(limits).unwrap_or_default(),
+        obstacles: obstacles(&described),
+        proofs: Vec::new(),
+        cut: planner.left == 0,
+    }
+}
+
+fn inputs(flow: &Flow) -> Vec<Input> {
+    let fields = flow.intake.fields.iter();
+    fields
+        .map(|f| Input {
+            name: f.name.to_string(),
+            schema: f.schema.clone(),
+            required: f.default.is_none() && !f.nullable,
+            default: f.default.clone(),
+        })
+        .collect()
+}
+
+fn limits(budget: &Budget) -> Vec<String> {
+    let then = match budget.on_exceeded {
+        OnExceeded::Abort => "exceeding it fails the run",
+        OnExceeded::Warn => "exceeding it is a warning",
+        OnExceeded::SkipRemaining => "exceeding it skips nodes that have not started",
+    };
+    let mut all = Vec::new();
+    if let Some(n) = budget.max_calls {
+        all.push(format!("{n} model calls; {then}"));
+    }
+    if let Some(n) = budget.max_tokens {
+        all.push(format!("{n} tokens; {then}"));
+    }
+    if let Some(micro) = budget.max_cost_micro {
+        all.push(format!("{}; {then}", Dollars(micro)));
+    }
+    if let Some(ms) = budget.max_duration_ms {
+        all.push(format!("{}; {then}", describe::duration(ms)));
+    }
+    all
+}
+
+/// The context of a step.
+#[derive(Clone)]
+struct PlanAround {
+    /// The name given by enclosing steps that only add a name.
+    name: Option<Arc<str>>,
+    notes: Vec<String>,
+    /// The maximum number of times it starts.
+    times: Bound,
+    /// The final place of its result.
+    writes: Option<String>,
+}
+
+impl PlanAround {
+    /// In a structure that starts this often.
+    fn inside(times: Bound) -> Self {
+        Self { name: None, notes: Vec::new(), times, writes: None }
+    }
+    /// Adds notes.
+    fn with(self, notes: Vec<String>) -> Self {
+        Self { notes, ..self }
+    }
+}
+
+struct Planner<'d, 'p> {
+    described: &'d Description<'p>,
+    costs: Costs<'p>,
+    beneath: &'p CallsPerTool,
+    /// The models used by steps, in the order of the steps.
+    models: Vec<String>,
+    /// The flows being expanded, outermost first.
+    open: Vec<FlowId>,
+    left: usize,
+}
+
+impl<'d, 'p> Planner<'d, 'p> {
+    /// The entries for a step. A structure without a name and without notes is replaced by its steps.
+    fn step(&mut self, node: &'d StepNode<'p>, mut around: PlanAround) -> Vec<Step> {
+        let step = node.step;
+        let flow = self.described.program.flow(node.flow);
+        if around.name.is_none() {
+            around.name.clone_from(&step.label);
+        }
+        if let Some(slot) = step.out {
+            around.writes = Some(describe::slot_paths(flow, slot)).filter(|n| !n.is_empty());
+        }
+        around.notes.extend(node.notes.iter().cloned());
+        if step.asks_again() {
+            around.notes.push("called again if the answer does not match its schema".to_owned());
+        }
+        around.times = around.times.times(&Bound::known(tries(step)));
+        let sort = describe::sort(&step.kind);
+        let mut here = Step {
+            name: around.name.as_deref().unwrap_or(sort).to_owned(),
+            sort,
+            place: node.place.clone(),
+            notes: around.notes.clone(),
+            model: None,
+            reads: describe::reads(flow, step),
+            writes: around.writes.clone(),
+            at_most: around.times.clone(),
+            steps: Vec::new(),
+        };
+        let times = around.times.times(&self.costs.passes(node.flow, step));
+        match &node.what {
+            What::Turns { .. } => return self.turns(node, times, around),
+            What::Call(id) => return self.call(*id, around, here),
+            What::Value if around.name.is_none() => return Vec::new(),
+            What::Value => {}
+            What::Effect { title, says } => self.effect(&step.kind, (title, says), around.name.is_none(), &mut here),
+            What::Sequence(steps) => {
+                here.steps = self.all(steps, &PlanAround::inside(times));
+                let lone = here.steps.len() == 1 && around.name.is_none();
+                if lone || is_bare(&around) {
+                    return here.steps;
+                }
+                here.reads.clear();
+            }
+            What::Parallel { width, branches, .. } => {
+                here.notes.extend(width.clone());
+                here.steps = self.all(branches, &PlanAround::inside(times));
+            }
+            What::Choice { arms, otherwise } => {
+                let arms = arms.iter().map(|(when, node)| (format!("if {when}"), node));
+                for (note, node) in arms.chain(otherwise.iter().map(|node| ("else".to_owned(), &**node))) {
+                    here.steps.extend(self.step(node, PlanAround::inside(times.clone()).with(vec![note])));
+                }
+            }
+            What::Loop { until, most, body } => {
+                here.notes.extend([until.clone(), most.clone()]);
+                here.steps = self.step(body, PlanAround::inside(times));
+            }
+            What::Each { items, width, limit, body, .. } => {
+                here.notes.push(items.clone());
+                here.notes.extend(width.iter().chain(limit).cloned());
+                here.steps = self.flow(*body, PlanAround::inside(times));
+            }
+            What::Graph { .. } | What::States { .. } => {
+                here.steps = match &node.what {
+                    What::Graph { graph, nodes } => self.graph(graph, nodes, &PlanAround::inside(times)),
+                    What::States { machine, states } => self.states(machine, states, &PlanAround::inside(times)),
+                    _ => Vec::new(),
+                };
+                if is_bare(&around) {
+                    return here.steps;
+                }
+                here.reads.clear();
+            }
+            What::Named { name, flows } => {
+                here.notes.push(name.clone());
+                here.steps = self.named(flows, "if named", &times);
+            }
+        }
+        vec![here]
+    }
+    fn effect(&mut self, kind: &StepKind, (title, says): (&str, &str), nameless: bool, here: &mut Step) {
+        match kind {
+            StepKind::Model(_) => {
+                if nameless {
+                    here.name = title.to_owned();
+                }
+                if !self.models.iter().any(|model| model == says) {
+                    self.models.push(says.to_owned());
+                }
+                here.model = Some(says.to_owned());
+            }
+            StepKind::Command(_) => here.notes.push(format!("runs {says}")),
+            StepKind::Human(call) => {
+                here.notes.push(format!("asks {says}"));
+                if let OnTimeout::Answer(answer) = &call.on_timeout {
+                    here.notes.push(format!("else {}", describe::short_text(answer)));
+                }
+            }
+            kind => {
+                here.notes.push(says.to_owned());
+                here.notes.extend(self.beneath(kind));
+            }
+        }
+    }
+    /// What a call of a tool causes, if the tool is a flow.
+    fn beneath(&self, kind: &StepKind) -> Option<String> {
+        let StepKind::Tool(call) = kind else { return None };
+        let calls = self.beneath.call(call).model;
+        let many = match calls.number() {
+            Some(0) => return None,
+            Some(1) => "at most 1 model call".to_owned(),
+            _ if calls.endless => "any number of model calls".to_owned(),
+            _ => format!("at most {calls} model calls"),
+        };
+        Some(format!("`{}` runs a flow: {many}, each time", call.name))
+    }
+    fn all(&mut self, nodes: &'d [StepNode<'p>], around: &PlanAround) -> Vec<Step> {
+        nodes.iter().flat_map(|node| self.step(node, around.clone())).collect()
+    }
+    /// The calls of each model, counted like all calls.
+    fn models(&self, calls: &Calls) -> Vec<(String, Bound)> {
+        let more = calls.models.iter().map(|(name, _)| &**name).filter(|n| !self.models.iter().any(|m| m == n));
+        let all = self.models.iter().map(String::as_str).chain(more);
+        all.map(|name| (name.to_owned(), calls.of_model(name))).collect()
+    }
+    fn graph(&mut self, graph: &Graph, nodes: &'d [StepNode<'p>], around: &PlanAround) -> Vec<Step> {
+        let name = |id: NodeId| {
+            nodes.get(id.index()).and_then(|n| n.step.label.clone()).unwrap_or_else(|| id.0.to_string().into())
+        };
+        let mut all = Vec::new();
+        for index in order(graph) {
+            let (Some(node), Some(described)) = (graph.nodes.get(index), nodes.get(index)) else { continue };
+            let mut own = Vec::new();
+            for edge in &node.incoming {
+                let when = edge.when.as_ref().map(|w| format!(" when {}", describe::short_text(&w.text)));
+                own.push(format!("after {}{}", name(edge.from), when.unwrap_or_default()));
+            }
+            for before in &node.after {
+                if !node.incoming.iter().any(|e| e.from == *before) && !node.fallback_of.contains(before) {
+                    own.push(format!("after {}", name(*before)));
+                }
+            }
+            own.extend(node.fallback_of.iter().map(|n| format!("only when {} fails", name(*n))));
+            all.extend(self.step(described, around.clone().with(own)));
+        }
+        all
+    }
+    fn states(&mut self, machine: &StateMachine, nodes: &'d [StepNode<'p>], around: &PlanAround) -> Vec<Step> {
+        let mut all = Vec::new();
+        let ways = Ways::of(machine);
+        for (index, (state, node)) in machine.states.iter().zip(nodes).enumerate() {
+            let visits = ways.visits(index);
+            let mut notes = Vec::new();
+            if index == machine.initial.index() {
+                notes.push("starts here".to_owned());
+            }
+            if visits > 1 {
+                notes.push(format!("at most {visits} visits"));
+            }
+            for transition in &state.transitions {
+                let target = machine.states.get(transition.target.index()).map_or("?", |s| &*s.name);
+                let told = transition.text.contains("failure");
+                let on = if transition.takes == Takes::Failure && !told { "on failure " } else { "" };
+                notes.push(format!("{on}{} → {target}", describe::short_text(&transition.text)));
+            }
+            if state.transitions.is_empty() {
+                notes.push("ends here".to_owned());
+            } else if state.ends_unmatched {
+                notes.push("ends here on success".to_owned());
+            }
+            let times = around.times.times(&Bound::known(visits));
+            all.extend(self.step(node, PlanAround { name: Some(state.name.clone()), notes, times, writes: None }));
+        }
+        all
+    }
+    /// Turns of a model, with what it may call; `times`: how often the turns start.
+    fn turns(&mut self, node: &'d StepNode<'p>, times: Bound, mut around: PlanAround) -> Vec<Step> {
+        let What::Turns { notes, role, beside, body } = &node.what else { return Vec::new() };
+        around.notes.extend(notes.iter().cloned());
+        if let StepKind::Conversation(it) = &node.step.kind {
+            let program = self.described.program;
+            let offered = it.offers.iter().filter_map(|offer| program.step(offer.step));
+            around.notes.extend(offered.filter_map(|step| self.beneath(&step.kind)));
+        }
+        // The model may call each tool several times in a turn.
+        let called = match &node.step.kind {
+            StepKind::Conversation(it) => around.times.times(&Bound::known(it.most_calls(it.max_turns))),
+            _ => times.clone(),
+        };
+        let mut steps = self.step(body, PlanAround { times, ..around });
+        steps.extend(self.named(beside, role, &called));
+        steps
+    }
+    /// Flows by name, each with a note saying why it runs.
+    fn named(&mut self, flows: &[(Arc<str>, FlowId)], note: &str, times: &Bound) -> Vec<Step> {
+        let each = flows.iter().flat_map(|(name, id)| {
+            let around = PlanAround::inside(times.clone()).with(vec![note.to_owned()]);
+            self.flow(*id, PlanAround { name: Some(name.clone()), ..around })
+        });
+        each.collect()
+    }
+    fn call(&mut self, id: FlowId, mut around: PlanAround, here: Step) -> Vec<Step> {
+        let flow = self.described.program.flow(id);
+        match (&around.name, flow) {
+            (Some(name), Some(flow)) if flow.name != *name => around.notes.push(format!("{} {}", flow.sort, flow.name)),
+            (None, Some(flow)) => around.name = Some(flow.name.clone()),
+            _ => {}
+        }
+        let steps = self.flow(id, around);
+        // For a reader of the manifest, the caller's input is what the step reads.
+        match <[Step; 1]>::try_from(steps) {
+            Ok([only]) => vec![Step {
+                reads: if here.reads.is_empty() { only.reads } else { here.reads },
+                writes: here.writes.or(only.writes),
+                place: here.place,
+                ..only
+            }],
+            Err(steps) => vec![Step { sort: flow.map_or("call", |f| f.sort), steps, ..here }],
+        }
+    }
+    fn flow(&mut self, id: FlowId, around: PlanAround) -> Vec<Step> {
+        let (Some(flow), Some(body)) = (self.described.program.flow(id), self.described.body(id)) else {
+            return Vec::new();
+        };
+        if self.open.contains(&id) {
+            return vec![self.again(flow, around)];
+        }
+        if self.left == 0 {
+            return Vec::new();
+        }
+        self.left -= 1;
+        self.open.push(id);
+        let steps = self.step(body, around);
+        self.open.pop();
+        steps
+    }
+    /// A call of a flow that is already being expanded, which is not expanded again.
+    fn again(&mut self, flow: &Flow, around: PlanAround) -> Step {
+        let mut notes = around.notes;
+        notes.push("calls itself".to_owned());
+        Step {
+            name: around.name.unwrap_or_else(|| flow.name.clone()).to_string(),
+            sort: flow.sort,
+            place: self.described.place(flow.origin),
+            notes,
+            model: None,
+            reads: Vec::new(),
+            writes: around.writes,
+            at_most: Bound::endless(),
+            steps: Vec::new(),
+        }
+    }
+}
+
+/// Whether a structure has neither name nor notes.
+fn is_bare(around: &PlanAround) -> bool {
+    around.name.is_none() && around.notes.is_empty()
+}
+
+fn obstacles(described: &Description<'_>) -> Vec<Obstacle> {
+    let program = described.program;
+    let refused = walk::refusals(program).into_iter().map(|(id, refused)| Obstacle {
+        what: format!("{} is not supported yet", describe::feature_name(&refused.feature)),
+        help: None,
+        place: program.step(id).and_then(|step| described.place(step.origin)),
+    });
+    let missing = program.missing_agents.iter().map(|(name, at)| Obstacle {
+        what: format!("agent `{name}` is not defined; only the embedded model can stand in for it"),
+        help: None,
+        place: described.place(*at),
+    });
+    refused.chain(missing).collect()
+}
+
+/// Declaration order, changed only where a node must come after a later one.
+fn order(graph: &Graph) -> Vec<usize> {
+    let mut done = vec![false; graph.nodes.len()];
+    let mut all = Vec::new();
+    while all.len() < graph.nodes.len() {
+        let ready = graph.nodes.iter().enumerate().find(|(i, n)| {
+            let before =
+                n.incoming.iter().map(|e| e.from).chain(n.after.iter().copied()).chain(n.fallback_of.iter().copied());
+            !done.get(*i).copied().unwrap_or(true)
+                && before.map(|b| b.index()).all(|b| done.get(b).copied().unwrap_or(true))
+        });
+        // A cycle is a load error; if there were one, its first node comes first.
+        let next = ready.map(|(i, _)| i).or_else(|| done.iter().position(|d| !d));
+        let Some(next) = next else { break };
+        if let Some(place) = done.get_mut(next) {
+            *place = true;
+        }
+        all.push(next);
+    }
+    all
+}

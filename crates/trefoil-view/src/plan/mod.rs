@@ -1,0 +1,164 @@
+//! Plans: what a run would do, in order, without running it. What each step reads and writes, which model it uses, and
+//! the maximum number of calls; with prices, also the cost.
+
+mod build;
+pub mod called_flows;
+mod json;
+mod money;
+mod place;
+mod proofs;
+mod text;
+
+use trefoil_check::proof::Proof;
+use trefoil_ir::Program;
+use trefoil_machine::Flags;
+use trefoil_syntax::{Diagnostic, Files, Location};
+use trefoil_template::Value;
+
+pub use called_flows::FlowCalled;
+pub use money::{ExpectedCost, Money};
+pub use place::Place;
+pub use proofs::PlanProof;
+pub use trefoil_check::semantic::bound::{Bound, Calls};
+
+/// A plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The entry flow.
+    pub name: String,
+    /// Its kind: `agent`, `pipeline`, `workflow`.
+    pub sort: &'static str,
+    /// The place of the flow.
+    pub place: Option<Place>,
+    /// The inputs.
+    pub inputs: Vec<Input>,
+    /// Whether it also accepts plain text.
+    pub takes_text: bool,
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// What the output is made from, unless it is simply the last step's result.
+    pub output: Vec<String>,
+    /// The models that it can use, with the calls of each.
+    pub models: Vec<(String, Bound)>,
+    /// The maximum calls of a run.
+    pub calls: Calls,
+    /// Their cost, if prices were passed.
+    pub money: Option<Money>,
+    /// Limits that end a run earlier.
+    pub limits: Vec<String>,
+    /// What prevents a run, although the checks find nothing: unsupported features, agents that are not defined, and what this
+    /// machine lacks.
+    pub obstacles: Vec<Obstacle>,
+    /// What is proved about it, one for each kind of proof. Empty if it was not checked.
+    pub proofs: Vec<PlanProof>,
+    /// Whether there are more steps than are listed; the numbers of calls include all of them.
+    pub cut: bool,
+}
+
+/// A declared input.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// Its name.
+    pub name: String,
+    /// Its JSON Schema.
+    pub schema: Value,
+    /// Whether it is required.
+    pub required: bool,
+    /// Its default.
+    pub default: Option<Value>,
+}
+
+/// A step, or a structure of steps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// The name in the manifest; a structure without one is described.
+    pub name: String,
+    /// `agent`, `tool`, `parallel`, ...
+    pub sort: &'static str,
+    /// Its place.
+    pub place: Option<Place>,
+    /// Its conditions and limits, what precedes it, where it leads.
+    pub notes: Vec<String>,
+    /// The model, as in the manifest.
+    pub model: Option<String>,
+    /// What it reads.
+    pub reads: Vec<String>,
+    /// Where its result is stored.
+    pub writes: Option<String>,
+    /// The maximum number of times that it runs; for a structure, that it starts.
+    pub at_most: Bound,
+    /// The steps in it.
+    pub steps: Vec<Step>,
+}
+
+/// Something that prevents a run from starting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Obstacle {
+    /// The obstacle.
+    pub what: String,
+    /// What to do.
+    pub help: Option<String>,
+    /// Its place.
+    pub place: Option<Place>,
+}
+
+impl Plan {
+    /// The plan of a program. Calls of tools are counted, not what the tools do.
+    pub fn of(program: &Program, files: &Files) -> Self {
+        Self::with_flows(program, files, &[])
+    }
+    /// The same, including what flows do that are its tools.
+    #[doc(hidden)]
+    pub fn with_flows(program: &Program, files: &Files, called: &[FlowCalled]) -> Self {
+        build::build(program, files, called)
+    }
+    /// The same with costs, and including what flows do that are its tools. `money`: the prices and context windows of
+    /// the models, and their fallbacks. If a price is missing, the cost of that model is unknown.
+    #[doc(hidden)]
+    pub fn with_money(program: &Program, files: &Files, money: &Flags, called: &[FlowCalled]) -> Self {
+        let cost = money::money(program, files, money, called);
+        Self { money: Some(cost), ..Self::with_flows(program, files, called) }
+    }
+    /// The same with a limit on the cost of the run.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_limit(mut self, micro: u64) -> Self {
+        self.money.iter_mut().for_each(|money| money.limit(micro, "`--max-cost`"));
+        self
+    }
+    /// The same with what earlier runs cost.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_expected(mut self, cost: ExpectedCost) -> Self {
+        self.money.iter_mut().for_each(|money| money.expected = Some(cost));
+        self
+    }
+    /// The same with these reasons why it does not run here.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_obstacles(mut self, reasons: &[Diagnostic], files: &Files) -> Self {
+        for reason in reasons {
+            let place =
+                reason.file.zip(reason.span).and_then(|(file, span)| Place::of(files, Location::new(file, span)));
+            if self.obstacles.iter().all(|known| known.what != reason.message) {
+                self.obstacles.push(Obstacle { what: reason.message.clone(), help: reason.help.clone(), place });
+            }
+        }
+        self
+    }
+    /// The same with what is proved. The last step, because the proof about cost is made from the rest of the plan.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_proofs(mut self, proofs: &[Proof], files: &Files) -> Self {
+        self.proofs = proofs.iter().map(|proof| PlanProof::of(proof, &self, files)).collect();
+        self
+    }
+    /// The text for people.
+    pub fn text(&self) -> String {
+        text::text(self)
+    }
+    /// The JSON for programs.
+    pub fn json(&self) -> serde_json::Value {
+        json::json(self)
+    }
+}
