@@ -53,7 +53,7 @@ fn main() -> ExitCode {
 fn rules(root: &Path) -> Outcome {
     for (name, text) in [
         ("docs/rules.md", trefoil_check::catalogue::markdown()),
-        ("docs/errors.md", trefoil::internals::codes::markdown()),
+        ("docs/errors.md", trefoil_project::codes::markdown()),
     ] {
         let path = root.join(name);
         std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;

@@ -28,7 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "view",
         ],
     ),
-    ("trefoil-lsp", &["trefoil", "syntax", "template", "ir", "front", "check", "models"]),
+    ("trefoil-lsp", &["trefoil", "project", "syntax", "template", "ir", "front", "check", "models"]),
     ("trefoil-cli", &["trefoil", "lsp", "syntax", "template", "ir", "front", "check", "machine", "models", "runtime"]),
 ];
 

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use trefoil::internals::door::{self, real};
-use trefoil::internals::{Cache, Report};
 use trefoil_front::{Detection, FrontEnd, detect};
 use trefoil_ir::facts::{Declaration, Facts, Mention, Scope};
+use trefoil_project::door::{self, real};
+use trefoil_project::load::{Cache, Report};
 use trefoil_syntax::yaml;
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span};
 

@@ -44,7 +44,6 @@ fn named_file(analysis: &Analysis, file: FileId, offset: u32) -> Option<Location
     }
     let own = std::path::Path::new(analysis.source(file)?.name());
     // Only files that were read are known; nothing else is opened.
-    let path =
-        trefoil::internals::door::clean(&trefoil::internals::door::folder_real(own.parent()?)?.join(&*text.value));
+    let path = trefoil_project::door::clean(&trefoil_project::door::folder_real(own.parent()?)?.join(&*text.value));
     Some(Location::new(analysis.file(&path)?, Span::new(0, 0)))
 }

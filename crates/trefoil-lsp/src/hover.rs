@@ -1,9 +1,9 @@
 //! Hover: describes names, rules and keys.
 
-use trefoil::internals::schema::{Segment, keys_at, values_at};
 use trefoil_check::{Rule, rule};
 use trefoil_ir::facts::{Declaration, DeclarationKind, Defined};
 use trefoil_models::vendors::VENDORS;
+use trefoil_project::schema::{Segment, keys_at, values_at};
 use trefoil_syntax::{FileId, Span};
 use trefoil_template::Value;
 

@@ -12,14 +12,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel}
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
+use trefoil::internals::Stored;
 use trefoil::internals::command::{PrintedCommand, RunOptions, store_option};
-use trefoil::internals::door::is_there;
-use trefoil::internals::{LoadOptions, Stored};
 use trefoil::runs::{
     Edit, Fate, LastRun, Line, Preview, Prompted, Reason, TextReason, last_with, preview_with_its_models,
 };
 use trefoil::store::{Filter, Location, Options, Status, Store, StoreError};
-use trefoil::{Engine, Flow, internals};
+use trefoil::{Engine, Flow};
+use trefoil_project::door::is_there;
+use trefoil_project::load::LoadOptions;
 
 /// Longer journals are not read while the user is typing.
 const LONGEST: u64 = 20_000;
@@ -234,8 +235,9 @@ impl Lookup {
         let known = self.of(file, names).ok_or("there is no stored run of this file")?;
         let store = self.store().ok_or("the store cannot be read")?;
         let LastRun { run, target, .. } = &known.run;
-        let loaded = internals::load(target, options).map_err(|_| "the file has errors, so nothing can run")?;
-        let engine = Engine::new().settings(internals::settings::find(&loaded.entry_file(), false).settings);
+        let loaded =
+            trefoil_project::load::load(target, options).map_err(|_| "the file has errors, so nothing can run")?;
+        let engine = Engine::new().settings(trefoil_project::settings::find(&loaded.entry_file(), false).settings);
         let flow = Flow::from(loaded);
         let edit = Edit::default();
         let preview = self.runtime.block_on(preview_with_its_models(&engine, store, run, &flow, &edit));

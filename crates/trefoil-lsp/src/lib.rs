@@ -1,7 +1,7 @@
 //! Editor features for manifests: first as plain data, then as a language server on standard input and output.
 //!
 //! ```text
-//! buffers --(workspace)--> trefoil::internals::check --> analysis --(one feature a file)--> plain data --(server)--> the protocol
+//! buffers --(workspace)--> trefoil_project::load::check --> analysis --(one feature a file)--> plain data --(server)--> the protocol
 //! ```
 //!
 //! A feature is a function over an [`Analysis`] with byte offsets as input and output. Only [`server`] uses the

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use trefoil::internals::door;
+use trefoil_project::door;
 use trefoil_syntax::yaml::{Kind, Text};
 use trefoil_syntax::{FileId, Span};
 

@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trefoil::internals::door::{self, real};
-use trefoil::internals::{Cache, Checks, LoadOptions, settings};
 use trefoil_front::{Detection, detect};
+use trefoil_project::door::{self, real};
+use trefoil_project::load::{Cache, Checks, LoadOptions};
+use trefoil_project::settings;
 use trefoil_syntax::yaml;
 use trefoil_syntax::{FileId, SourceFile};
 
@@ -186,7 +187,7 @@ impl Workspace {
             ..LoadOptions::default()
         };
         let root = root.to_string_lossy().into_owned();
-        Analysis::new(trefoil::internals::check(&[root], &options), self.cache.clone())
+        Analysis::new(trefoil_project::load::check(&[root], &options), self.cache.clone())
     }
     /// The folder that is checked for a file.
     fn root_of(&self, path: &Path) -> PathBuf {

@@ -36,7 +36,7 @@ pub enum Error {
         /// The output.
         output: serde_json::Value,
     },
-    /// [`start`](crate::Engine::start) was called outside a tokio runtime.
+    /// `Engine::start` was called outside a tokio runtime.
     NoRuntime,
     /// The store failed.
     Store(trefoil_store::StoreError),

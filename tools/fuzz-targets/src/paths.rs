@@ -8,8 +8,8 @@ use std::ffi::OsStr;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use trefoil::internals::door::{Rooms, Shut, Steps, clean};
 use trefoil_front::project::resolve_path;
+use trefoil_project::door::{Rooms, Shut, Steps, clean};
 
 use crate::{Target, fixed};
 

@@ -1,7 +1,7 @@
 //! Renders plans and graphs of programs.
 
-use trefoil::graph;
-use trefoil::plan::Plan;
+use trefoil_view::graph;
+use trefoil_view::plan::Plan;
 
 use crate::manifest::{self, Bundle, Folder, KEYS, WORDS};
 use crate::{Shape, Target, fixed};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::Regex;
-use trefoil::internals::schema::Segment;
+use trefoil_project::schema::Segment;
 use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Style};
 use trefoil_syntax::{Files, SourceFile, yaml};
 
@@ -115,8 +115,8 @@ impl Manifest {
         self.places.iter().filter(move |p| &*p.entry.key.value == key)
     }
     /// The schema of the key at this place, if it belongs to the format and is not a name chosen by the user.
-    pub fn is_format_key(&self, place: &Place) -> Option<trefoil::internals::schema::SchemaKey> {
-        let keys = trefoil::internals::schema::keys_at(self.dialect, &self.root, &place.path);
+    pub fn is_format_key(&self, place: &Place) -> Option<trefoil_project::schema::SchemaKey> {
+        let keys = trefoil_project::schema::keys_at(self.dialect, &self.root, &place.path);
         keys.into_iter().find(|k| k.name == *place.entry.key.value)
     }
     /// The places whose text is a template.

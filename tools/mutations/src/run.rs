@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trefoil::internals::{LoadOptions, check};
+use trefoil_project::load::{LoadOptions, check};
 use trefoil_syntax::diagnostic::Fix;
 use trefoil_syntax::{Files, Severity};
 

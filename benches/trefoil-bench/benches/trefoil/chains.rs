@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use trefoil::internals::{LoadOptions, check};
+use trefoil_project::load::{LoadOptions, check};
 
 use super::check::Scratch;
 use super::single;

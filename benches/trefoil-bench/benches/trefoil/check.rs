@@ -6,8 +6,8 @@ use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use trefoil::internals::{LoadOptions, check};
 use trefoil_lsp::Workspace;
+use trefoil_project::load::{LoadOptions, check};
 
 use super::manifests::{aegis, agntz, sirenspec};
 use super::{long, short};

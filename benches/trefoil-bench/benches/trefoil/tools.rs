@@ -8,8 +8,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use trefoil::internals::settings::Settings;
 use trefoil::{Engine, Flow};
+use trefoil_project::settings::Settings;
 use trefoil_tools::process::{Environment, Program};
 use trefoil_tools::{Idempotent, McpPlace, McpServer, TIME};
 

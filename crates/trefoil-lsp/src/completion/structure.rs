@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use trefoil::internals::schema::{Choice, Takes, keys_at, values_at};
 use trefoil_front::{Detection, FRONT_ENDS, detect};
 use trefoil_ir::facts::{Declaration, DeclarationKind as Kind};
+use trefoil_project::schema::{Choice, Takes, keys_at, values_at};
 use trefoil_syntax::yaml::{self, Node};
 use trefoil_syntax::{FileId, Location, SourceFile, Span};
 use trefoil_template::Value;
 
 use super::{Completion, Item, ItemSort, STAND_IN, elsewhere, seen};
-use trefoil::internals::door::real;
+use trefoil_project::door::real;
 
 use crate::analysis::Analysis;
 use crate::cursor::{On, PathStep, Spot, line, spot};
@@ -216,7 +216,7 @@ fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool
     keys.retain(|k| there.get(&k.name).is_none());
     // Required keys first, deprecated ones last.
     keys.sort_by_key(|k| (!k.required, k.deprecated));
-    let item = |k: trefoil::internals::schema::SchemaKey| {
+    let item = |k: trefoil_project::schema::SchemaKey| {
         let behind = match (colon, k.takes) {
             (true, _) => "",
             (false, Takes::Scalar) => ": ",

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use trefoil::internals::door;
 use trefoil_ir::facts::DeclarationKind;
+use trefoil_project::door;
 use trefoil_syntax::yaml::{Entry, Mapping, Node};
 use trefoil_syntax::{Edit, FileId, Location, Span};
 

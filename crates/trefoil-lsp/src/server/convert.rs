@@ -9,7 +9,7 @@ use trefoil_syntax::{Diagnostic, Edit, FileId, Location, Severity, Span};
 
 use super::position::Lines;
 use super::session::Session;
-use trefoil::internals::door::real;
+use trefoil_project::door::real;
 
 use crate::analysis::Analysis;
 use crate::create::Creation;

@@ -19,7 +19,7 @@ use super::uri;
 use crate::Workspace;
 use crate::last_run::{Known, LastRuns};
 use crate::lens::{self, Does};
-use trefoil::internals::door::real;
+use trefoil_project::door::real;
 
 use crate::analysis::Analysis;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use trefoil::internals::{Cache, LoadOptions, Report};
+use trefoil_project::load::{Cache, LoadOptions, Report};
 
 use crate::Folder;
 
@@ -12,7 +12,7 @@ const MAIN: &str = "id: main\nkind: sequential\nsteps:\n  - ref: helper\n    inp
 
 fn check(folder: &Folder, cache: Option<&Cache>) -> Report {
     let options = LoadOptions { cache: cache.cloned(), ..LoadOptions::default().checked() };
-    trefoil::internals::check(&[folder.0.display().to_string()], &options)
+    trefoil_project::load::check(&[folder.0.display().to_string()], &options)
 }
 
 /// Checks with the cached trees; the findings must be those without a cache.
@@ -65,7 +65,8 @@ fn an_unsaved_text_and_the_file_do_not_get_mixed_up() {
     let unsaved = LoadOptions { overlay, cache: Some(cache.clone()), ..LoadOptions::default().checked() };
     let folders = [folder.0.display().to_string()];
     for _ in 0..2 {
-        let rules: Vec<_> = trefoil::internals::check(&folders, &unsaved).diagnostics.iter().map(|d| d.rule).collect();
+        let rules: Vec<_> =
+            trefoil_project::load::check(&folders, &unsaved).diagnostics.iter().map(|d| d.rule).collect();
         assert_eq!(rules, ["unknown-reference"]);
         assert_eq!(again(&folder, &cache), [""; 0]);
     }

@@ -4,8 +4,9 @@ use expect_test::expect;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use trefoil::internals::{Checks, LoadOptions, Target};
 use trefoil_check::{Level, Levels};
+use trefoil_project::load::{Checks, LoadOptions};
+use trefoil_project::target::Target;
 use trefoil_syntax::Severity;
 
 use crate::Folder;
@@ -26,7 +27,7 @@ fn with(rule: &str, level: Level) -> LoadOptions {
 fn a_denied_finding_keeps_a_target_from_loading() {
     let folder = Folder::with(&[("a.yaml", &format!("{AGENT}colour: blue\n"))]);
     let target = Target::parse(&folder.0.join("a.yaml").display().to_string());
-    let severities = |options: &LoadOptions| match trefoil::internals::load(&target, options) {
+    let severities = |options: &LoadOptions| match trefoil_project::load::load(&target, options) {
         Ok(loaded) => (true, loaded.diagnostics.iter().map(|d| d.severity).collect::<Vec<_>>()),
         Err(report) => (false, report.diagnostics.iter().map(|d| d.severity).collect()),
     };
@@ -51,7 +52,7 @@ fn the_limit_of_calls_comes_from_the_project_unless_it_is_given() {
     let found = |max_calls: Option<u64>| {
         let mut options = LoadOptions::default().checked();
         options.checks.as_mut().unwrap().limits.max_calls = max_calls;
-        let report = trefoil::internals::check(std::slice::from_ref(&path), &options);
+        let report = trefoil_project::load::check(std::slice::from_ref(&path), &options);
         report.diagnostics.iter().any(|d| d.rule == "too-many-calls")
     };
     assert_eq!((found(None), found(Some(2)), found(Some(1))), (true, false, true));
@@ -65,7 +66,7 @@ fn a_file_that_is_no_longer_what_was_checked_is_left_alone() {
     let buffer: Arc<str> = AGENT.replace("instruction", "instrction").into();
     let overlay = HashMap::from([(path.canonicalize().unwrap(), buffer)]);
     let options = LoadOptions { overlay: Arc::new(overlay), ..LoadOptions::default().checked() };
-    let fixed = trefoil::internals::fix(&[path.display().to_string()], &options);
+    let fixed = trefoil_project::fix::fix(&[path.display().to_string()], &options);
     assert!(fixed.done.is_empty());
     expect!["it was changed during the check"].assert_eq(&fixed.refused.into_values().collect::<Vec<_>>().join("\n"));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), on_disk);
@@ -78,7 +79,7 @@ fn a_file_that_is_not_utf8_is_left_alone() {
     let path = folder.0.join("a.yaml");
     let bytes = [AGENT.replace("instruction", "instrction").as_bytes(), b"# \xff\n"].concat();
     std::fs::write(&path, &bytes).unwrap();
-    let fixed = trefoil::internals::fix(&[path.display().to_string()], &LoadOptions::default().checked());
+    let fixed = trefoil_project::fix::fix(&[path.display().to_string()], &LoadOptions::default().checked());
     assert!(fixed.done.is_empty() && fixed.report.has_errors());
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
 }
@@ -88,7 +89,7 @@ fn in_a_folder_only_a_manifest_must_be_utf8() {
     let folder = Folder::with(&[("a.yaml", AGENT)]);
     let other = |content: &str| std::fs::write(folder.0.join("other.yaml"), [content.as_bytes(), b"# \xe9\n"].concat());
     let rules = |path: &std::path::Path| {
-        let report = trefoil::internals::check(&[path.display().to_string()], &LoadOptions::default().checked());
+        let report = trefoil_project::load::check(&[path.display().to_string()], &LoadOptions::default().checked());
         report.diagnostics.iter().filter(|d| d.severity == Severity::Error).map(|d| d.rule).collect::<Vec<_>>()
     };
     other("apiVersion: v1\nitems: []\n").unwrap();
@@ -103,7 +104,7 @@ fn fixes_go_on_until_there_is_none() {
     let folder =
         Folder::with(&[("a.yaml", &AGENT.replace("instruction", "instrction").replace("kind: llm", "knd: lllm"))]);
     let path = folder.0.join("a.yaml");
-    let fixed = trefoil::internals::fix(
+    let fixed = trefoil_project::fix::fix(
         &[path.display().to_string()],
         &LoadOptions { dialect: trefoil_front::front_end("agntz"), ..LoadOptions::default().checked() },
     );
@@ -119,7 +120,7 @@ fn what_an_open_quote_swallows_is_not_missing() {
     let path = folder.0.join("a.yaml").display().to_string();
     let mut options = LoadOptions::default().checked();
     options.dialect = trefoil_front::front_end("agntz");
-    let report = trefoil::internals::check(&[path], &options);
+    let report = trefoil_project::load::check(&[path], &options);
     let rules: Vec<_> = report.diagnostics.iter().map(|d| d.rule).collect();
     assert!(rules.contains(&"yaml-syntax") && !rules.contains(&"missing-key"), "{rules:?}");
 }
@@ -130,7 +131,7 @@ const RISKY: &str = "id: helper\nkind: llm\nmodel: { provider: openai, name: gpt
 const OFF: &str = "prompt-injection";
 
 fn rules_of(folder: &Folder, name: &str, options: &LoadOptions) -> Vec<(&'static str, Severity)> {
-    let report = trefoil::internals::check(&[folder.0.join(name).display().to_string()], options);
+    let report = trefoil_project::load::check(&[folder.0.join(name).display().to_string()], options);
     report.diagnostics.iter().map(|d| (d.rule, d.severity)).collect()
 }
 
@@ -217,7 +218,7 @@ fn a_comment_covers_a_finding_that_moved_here_or_there() {
     let (read, given) = (allow("      instruction"), allow("      topic"));
     let folder = Folder::with(&[("none.yaml", TURNED), ("read.yaml", &read), ("given.yaml", &given)]);
     let checked = LoadOptions::default().checked();
-    let report = trefoil::internals::check(&[folder.0.join("none.yaml").display().to_string()], &checked);
+    let report = trefoil_project::load::check(&[folder.0.join("none.yaml").display().to_string()], &checked);
     let found: Vec<_> = report.diagnostics.iter().map(|d| d.message.as_str()).collect();
     expect!["the step passes `topic`, but `topc` is read"].assert_eq(&found.join("\n"));
     for name in ["read.yaml", "given.yaml"] {
@@ -242,7 +243,7 @@ fn a_finding_that_moved_to_another_file_is_told_once_and_covered_there() {
     assert_eq!(rules, ["unknown-input", "unknown-input"]);
     // Here it is not.
     std::fs::write(folder.0.join("c.yaml"), child.replace("{{topci}}", "go")).unwrap();
-    let report = trefoil::internals::check(&[folder.0.join("p.yaml").display().to_string()], &checked);
+    let report = trefoil_project::load::check(&[folder.0.join("p.yaml").display().to_string()], &checked);
     assert_eq!(report.diagnostics.iter().map(|d| d.labels.len()).collect::<Vec<_>>(), [2]);
     expect!["`topci` is declared, but `topic` is given"].assert_eq(&report.diagnostics[0].message);
     let name = report.diagnostics[0].file.and_then(|f| report.files.get(f)).unwrap().name().to_owned();
@@ -270,7 +271,7 @@ fn a_mistake_does_not_hide_what_is_dangerous() {
 fn found(files: &[(&str, &str)]) -> String {
     let folder = Folder::with(files);
     let path = folder.0.join(files[0].0).display().to_string();
-    let report = trefoil::internals::check(&[path], &checks(Levels::default()));
+    let report = trefoil_project::load::check(&[path], &checks(Levels::default()));
     let lines = report.diagnostics.iter().map(|d| {
         let at = d.file.zip(d.span).map(|(file, span)| report.files.get(file).unwrap().line(span.start));
         format!("{} {} {}\n", at.unwrap_or(0), d.rule, d.message)
@@ -369,7 +370,7 @@ fn a_mistake_does_not_hide_what_is_wrong_elsewhere() {
 fn told(text: &str) -> String {
     let folder = Folder::with(&[("a.yaml", text)]);
     let path = folder.0.join("a.yaml").display().to_string();
-    let report = trefoil::internals::check(&[path], &LoadOptions::default().checked());
+    let report = trefoil_project::load::check(&[path], &LoadOptions::default().checked());
     let place = |d: &trefoil_syntax::Location| {
         report.files.get(d.file).map(|file| file.position(d.span.start).line).unwrap_or_default()
     };

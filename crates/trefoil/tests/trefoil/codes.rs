@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use trefoil::internals::codes::{CODES, When};
+use trefoil_project::codes::{CODES, When};
 
 /// Every Rust file in a folder.
 fn sources(folder: &Path, into: &mut Vec<String>) {
@@ -34,7 +34,7 @@ fn every_code_of_the_sources_has_a_page() {
     let not_started: BTreeSet<&str> = CODES.iter().filter(|c| c.when == When::NotStarted).map(|c| c.name).collect();
     let reasons = trefoil::internals::preflight::RULES
         .iter()
-        .chain(trefoil::internals::secrets::RULES)
+        .chain(trefoil_project::secrets::RULES)
         .chain(trefoil::internals::engine::RULES)
         .map(|(name, _)| *name);
     let missing: Vec<_> =
@@ -55,5 +55,5 @@ fn every_page_says_what_it_is_and_how_to_fix_it() {
 fn the_page_of_all_codes_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors.md");
     let written = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(written == trefoil::internals::codes::markdown(), "docs/errors.md is out of date; run `cargo xtask rules`");
+    assert!(written == trefoil_project::codes::markdown(), "docs/errors.md is out of date; run `cargo xtask rules`");
 }

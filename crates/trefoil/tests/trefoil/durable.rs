@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use expect_test::expect;
 use serde_json::{Value as Json, json};
-use trefoil::internals::{Blob, NewRun, Packed, unpack};
 use trefoil::store::{Letter, LetterKind, Options, SqliteStore, Status, Store};
 use trefoil::{Engine, Error, EventKind, Flow};
+use trefoil_project::bundle::{Packed, unpack};
+use trefoil_store::{Blob, NewRun};
 
 use crate::Folder;
 use crate::manifests::root;
@@ -196,6 +197,6 @@ async fn survives(kept: &SqliteStore, target: &Path) -> Result<(), String> {
         .map_err(|e| e.to_string())?;
     let identity = trefoil_machine::Identity { bundle: Some(hash), ..Default::default() };
     let (again, _) = unpack(kept, &run, &identity).await.map_err(|e| e.to_string())?;
-    let now = again.loaded().program.fingerprint().to_string();
+    let now = again.program.fingerprint().to_string();
     if now == fingerprint { Ok(()) } else { Err("another program".to_owned()) }
 }

@@ -1,6 +1,6 @@
 //! Fixes of load findings: an applied fix removes the finding and keeps every other byte.
 
-use trefoil::internals::{LoadOptions, Report};
+use trefoil_project::load::{LoadOptions, Report};
 use trefoil_syntax::{Diagnostic, Edit};
 
 use crate::Folder;
@@ -216,7 +216,7 @@ fn check(main: &str, other: Option<&str>) -> Report {
     if other.is_none() {
         std::fs::remove_file(folder.0.join("other.yaml")).unwrap();
     }
-    trefoil::internals::check(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().checked())
+    trefoil_project::load::check(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().checked())
 }
 
 fn applied(text: &str, edits: &[Edit]) -> String {

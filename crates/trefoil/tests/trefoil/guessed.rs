@@ -1,9 +1,10 @@
 //! Keys that are only guessed, names that look like others, lists for the shorthand `object`, and lines of environment files: what a check says, and what runs.
 
 use serde_json::json;
-use trefoil::internals::{LoadOptions, Target, check, load};
 use trefoil::ports::{FnModel, ModelRequest, Role};
 use trefoil::{Engine, Error, Flow, Key};
+use trefoil_project::load::{LoadOptions, check, load};
+use trefoil_project::target::Target;
 use trefoil_syntax::Severity;
 
 use crate::Folder;

@@ -34,7 +34,8 @@ mod tool_loop;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use trefoil::internals::{LoadOptions, Loaded, Target};
+use trefoil_project::load::{LoadOptions, Loaded};
+use trefoil_project::target::Target;
 
 /// A folder with manifests, removed at the end.
 struct Folder(PathBuf);
@@ -54,7 +55,8 @@ impl Folder {
     }
     fn load(&self, target: &str) -> Loaded {
         let target = Target::parse(&format!("{}{target}", self.0.display()));
-        trefoil::internals::load(&target, &LoadOptions::default()).unwrap_or_else(|report| panic!("{}", report.text()))
+        trefoil_project::load::load(&target, &LoadOptions::default())
+            .unwrap_or_else(|report| panic!("{}", report.text()))
     }
 }
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trefoil::internals::{LoadOptions, Report, Target, check, load};
 use trefoil_check::Level;
+use trefoil_project::load::{LoadOptions, Report, check, load};
+use trefoil_project::target::Target;
 use trefoil_syntax::{Diagnostic, Severity};
 
 use crate::Folder;

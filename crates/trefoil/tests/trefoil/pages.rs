@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use trefoil::internals::{Checks, LoadOptions, rules};
 use trefoil_check::{Level, Levels, Rule};
+use trefoil_project::load::{Checks, LoadOptions, rules};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::Policy;
 
@@ -75,7 +75,7 @@ fn findings(files: &[(String, &str)], rule: &Rule) -> (Vec<(Severity, &'static s
     }
     let checks = Checks { levels, ..Checks::default() };
     let options = LoadOptions { checks: Some(checks), ..LoadOptions::default() };
-    let report = trefoil::internals::check(&[folder.0.join(files[0].0).display().to_string()], &options);
+    let report = trefoil_project::load::check(&[folder.0.join(files[0].0).display().to_string()], &options);
     (report.diagnostics.iter().map(|d| (d.severity, d.rule)).collect(), report.text())
 }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use regex::Regex;
 use serde_json::Value;
-use trefoil::internals::schema::{Segment, Takes, keys_at, text, values_at};
-use trefoil::internals::{LoadOptions, Report, check};
 use trefoil_front::FRONT_ENDS;
 use trefoil_front::read::to_value;
+use trefoil_project::load::{LoadOptions, Report, check};
+use trefoil_project::schema::{Segment, Takes, keys_at, text, values_at};
 use trefoil_syntax::yaml::{Kind, Node};
 use trefoil_syntax::{Files, Severity, SourceFile, yaml};
 

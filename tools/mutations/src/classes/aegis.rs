@@ -1,7 +1,7 @@
 //! Mistakes that are specific to AEGIS: units and their declarations, blocks and helpers, results of states, conditions
 //! of transitions.
 
-use trefoil::internals::schema::Segment;
+use trefoil_project::schema::Segment;
 use trefoil_syntax::yaml::{Node, Text};
 
 use super::names::states;

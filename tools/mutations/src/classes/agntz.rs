@@ -1,7 +1,7 @@
 //! Mistakes that are specific to agntz: names without braces or in the wrong ones, agents of the wrong kind,
 //! conflicting steps, models of another provider.
 
-use trefoil::internals::schema::Segment;
+use trefoil_project::schema::Segment;
 
 use super::{AGNTZ, Class, class};
 use crate::Manifest;

@@ -1,6 +1,6 @@
 //! The order of steps and nodes, and the edges between them (agntz and SirenSpec).
 
-use trefoil::internals::schema::Segment;
+use trefoil_project::schema::Segment;
 use trefoil_syntax::yaml::{Entry, Node};
 
 use super::{AGNTZ, Class, SIREN, class};

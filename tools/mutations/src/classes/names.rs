@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use trefoil::internals::schema::Segment;
+use trefoil_project::schema::Segment;
 use trefoil_syntax::yaml::Node;
 
 use super::{AEGIS, AGNTZ, ALL, Class, SIREN, class};

@@ -1,6 +1,6 @@
 //! Schemas, values passed to them, and examples and defaults that do not match them.
 
-use trefoil::internals::schema::Segment;
+use trefoil_project::schema::Segment;
 use trefoil_syntax::yaml::{Entry, Node};
 
 use super::{AGNTZ, Class, class};

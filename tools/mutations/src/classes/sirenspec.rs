@@ -1,6 +1,6 @@
 //! Mistakes that are specific to SirenSpec: nodes and their types, edges and their conditions, swarms, written paths.
 
-use trefoil::internals::schema::Segment;
+use trefoil_project::schema::Segment;
 use trefoil_syntax::yaml::{Entry, Node, Style};
 
 use super::{Class, SIREN, class};

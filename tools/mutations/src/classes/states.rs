@@ -1,6 +1,6 @@
 //! States and their transitions (AEGIS).
 
-use trefoil::internals::schema::Segment;
+use trefoil_project::schema::Segment;
 use trefoil_syntax::yaml::{Entry, Mapping, Node};
 
 use super::names::states;

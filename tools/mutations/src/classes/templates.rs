@@ -1,6 +1,6 @@
 //! Mistakes inside `{{ }}`.
 
-use trefoil::internals::schema::Segment;
+use trefoil_project::schema::Segment;
 
 use super::{AEGIS, AGNTZ, ALL, Class, SIREN, class};
 use crate::Manifest;

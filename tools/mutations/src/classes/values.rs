@@ -1,6 +1,6 @@
 //! Values of the wrong type, out of range, or not among the allowed ones.
 
-use trefoil::internals::schema::{Segment, Takes, values_at};
+use trefoil_project::schema::{Segment, Takes, values_at};
 use trefoil_syntax::yaml::{Kind, Scalar};
 
 use super::{AEGIS, AGNTZ, ALL, Class, SIREN, class};

@@ -12,8 +12,9 @@ use crate::server::session::Session;
 use crate::{code_action, create, lens, rename};
 use trefoil::Engine;
 use trefoil::internals::command::PrintedCommand;
-use trefoil::internals::{Checks, LoadOptions, Target};
 use trefoil::plan::Plan;
+use trefoil_project::load::{Checks, LoadOptions};
+use trefoil_project::target::Target;
 
 pub fn code_actions(
     session: &mut Session,
@@ -100,7 +101,7 @@ pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams)
             None => return Err(Refused::new(ErrorCode::RequestFailed, "there is no stored run of this file")),
         },
         lens::Does::Why => {
-            let supplied = trefoil::internals::settings::find(&place.path, false).settings.supplied();
+            let supplied = trefoil_project::settings::find(&place.path, false).settings.supplied();
             let options = LoadOptions { overlay: session.workspace.overlay(), supplied, ..LoadOptions::default() };
             let names = lens::flows(&place.analysis, place.file);
             let said = session.last_runs.why(&place.path, names, options);
@@ -110,7 +111,7 @@ pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams)
             let options =
                 LoadOptions { checks: None::<Checks>, overlay: session.workspace.overlay(), ..LoadOptions::default() };
             let target = Target { path: place.path.clone(), id: None };
-            let loaded = trefoil::internals::load(&target, &options).map_err(|report| {
+            let loaded = trefoil_project::load::load(&target, &options).map_err(|report| {
                 let errors =
                     report.diagnostics.iter().filter(|d| d.severity == trefoil_syntax::Severity::Error).count();
                 Refused::new(
@@ -118,7 +119,7 @@ pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams)
                     format!("no plan, because the file does not load ({errors} errors)"),
                 )
             })?;
-            let settings = trefoil::internals::settings::find(&place.path, false).settings;
+            let settings = trefoil_project::settings::find(&place.path, false).settings;
             let called = Engine::new().settings(settings).called(&loaded.program);
             Plan::with_flows(&loaded.program, &loaded.files, &called).text()
         }

@@ -10,7 +10,7 @@ use crate::{
     completion as feature, definition as definitions, highlight, hover as hovers, references as reference,
     rename as renames, signature,
 };
-use trefoil::internals::door::real;
+use trefoil_project::door::real;
 
 pub fn completion(
     session: &mut Session,

@@ -51,7 +51,7 @@ pub fn workspace_symbol(
     for (root, analysis) in session.workspace.analyses() {
         let mut converter = Converter::new(session, analysis);
         let own = |file: FileId| {
-            let path = analysis.source(file).map(|s| trefoil::internals::door::real(std::path::Path::new(s.name())));
+            let path = analysis.source(file).map(|s| trefoil_project::door::real(std::path::Path::new(s.name())));
             path.is_some_and(|path| session.workspace.speaks_for(&path) == Some(root))
         };
         // A file in two folders is reported for only one of them.
