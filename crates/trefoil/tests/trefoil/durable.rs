@@ -13,7 +13,7 @@ use trefoil_project::bundle::{Packed, unpack};
 use trefoil_store::{Blob, NewRun};
 
 use crate::Folder;
-use crate::manifests::root;
+use crate::root;
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()

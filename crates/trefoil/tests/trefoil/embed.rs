@@ -1,6 +1,6 @@
 //! The program in README and documentation is the example. The documentation's test shows that it runs.
 
-use crate::manifests::root;
+use crate::root;
 
 /// The first Rust block after a text, without the prefix of each line.
 fn block(text: &str, after: &str, prefix: &str) -> String {

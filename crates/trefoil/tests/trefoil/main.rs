@@ -9,29 +9,20 @@
 )]
 
 mod blocks;
-mod cache;
-mod checks;
 mod codes;
 mod durable;
 mod embed;
 mod engine;
-mod fixes;
 mod flow;
-mod foreign_files;
 mod guessed;
 mod host_limits;
 mod kept;
-mod manifests;
-mod meant;
-mod pages;
-mod plan;
 mod providers;
 mod reused;
 mod scale;
-mod schema;
 mod tool_loop;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use trefoil_project::load::{LoadOptions, Loaded};
@@ -64,4 +55,9 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// The root of the workspace.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }

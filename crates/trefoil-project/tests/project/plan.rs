@@ -1,9 +1,9 @@
 //! Worst cases of plans, through all kinds of repetition.
 
 use expect_test::expect;
-use trefoil::plan::Plan;
-use trefoil::ports::Flags;
+use trefoil_machine::Flags;
 use trefoil_ir::prices::{Price, Rates};
+use trefoil_view::plan::Plan;
 
 use crate::Folder;
 
