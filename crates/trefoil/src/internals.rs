@@ -30,6 +30,7 @@ pub use crate::durable::{
     StoredProject, Trial, can_continue, cancel, ended, history, spent_before, stop_reason, stopped, try_answer,
 };
 pub use crate::runs::{Edit, Edited, Line, Lines, Stored, verify};
+pub use crate::stored_runs::{UnreadableRun, cancel_run, post_answer, tell_events, waiting_and_events, waiting_steps};
 pub use trefoil_store::{Blob, Hold, NewRun, Owner};
 
 modules! { answers command engine preflight }

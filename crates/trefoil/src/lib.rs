@@ -77,6 +77,7 @@ mod durable;
 mod engine;
 mod preflight;
 mod run;
+mod stored_runs;
 
 pub mod diagnostics;
 pub mod http;
@@ -93,6 +94,7 @@ pub use trefoil_view::{graph, plan};
 
 pub use engine::{AnswersFrom, Engine, Ready};
 pub use run::Run;
+pub use stored_runs::{AnswerRefusal, RunCancellation, RunFollower, Runs};
 pub use trefoil_project::{BoxError, Error, Failure, Findings, Flow, FlowOptions, Result};
 
 pub use trefoil_machine::Cause;

@@ -1,8 +1,8 @@
 //! Worst cases of plans, through all kinds of repetition.
 
 use expect_test::expect;
-use trefoil_machine::Flags;
 use trefoil_ir::prices::{Price, Rates};
+use trefoil_machine::Flags;
 use trefoil_view::plan::Plan;
 
 use crate::Folder;

@@ -35,10 +35,25 @@ pub async fn history(
     stored: &Stored,
     events: Arc<dyn EventSink>,
 ) -> Result<Vec<Waiting>, RunError> {
+    let journal = Arc::new(Stays(store.clone()));
+    history_of(store, journal, stored, events).await
+}
+
+/// The same from another view of the run's journal, which may wait for entries.
+///
+/// # Errors
+///
+/// As [`history`].
+pub async fn history_of(
+    store: Arc<dyn Store>,
+    journal: Arc<dyn Journal>,
+    stored: &Stored,
+    events: Arc<dyn EventSink>,
+) -> Result<Vec<Waiting>, RunError> {
     let started = &stored.started;
     let options = Options { placeholder: started.answers == "embedded", ..Options::default() };
     let tools = Arc::new(ToolsOfSettings::of(stored));
-    let ports = Ports { tools, secrets: Arc::new(Masked), ..reading(store, started, events) };
+    let ports = Ports { tools, secrets: Arc::new(Masked), journal, ..reading(store, started, events) };
     retell(prepared(stored), &started.run, ports, &options).await
 }
 

@@ -27,7 +27,7 @@ pub use edit::{Edit, Edited};
 pub use ended::ended;
 pub use filled::{LastRun, Prompted, caller_in, last_of, last_with, spent_before, target_of};
 pub(crate) use history::program_of;
-pub use history::{can_continue, history};
+pub use history::{can_continue, history, history_of};
 pub(crate) use library::StoredAnswers;
 pub(crate) use lines::LinesOfCalls;
 pub use lines::{Lines, Made};

@@ -14,6 +14,7 @@ mod durable;
 mod embed;
 mod engine;
 mod flow;
+mod followed;
 mod guessed;
 mod host_limits;
 mod kept;
@@ -24,9 +25,6 @@ mod tool_loop;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-
-use trefoil_project::load::{LoadOptions, Loaded};
-use trefoil_project::target::Target;
 
 /// A folder with manifests, removed at the end.
 struct Folder(PathBuf);
@@ -43,11 +41,6 @@ impl Folder {
             std::fs::write(file, text).unwrap();
         }
         Self(path)
-    }
-    fn load(&self, target: &str) -> Loaded {
-        let target = Target::parse(&format!("{}{target}", self.0.display()));
-        trefoil_project::load::load(&target, &LoadOptions::default())
-            .unwrap_or_else(|report| panic!("{}", report.text()))
     }
 }
 

@@ -1,0 +1,91 @@
+//! Follows a run that any process drives: its events are computed from its journal, as they are stored.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::mpsc;
+use trefoil_machine::Entry;
+use trefoil_runtime::ports::{JournalError, LetterId};
+use trefoil_runtime::{Event, EventSink, Journal};
+use trefoil_store::Store;
+
+use super::UnreadableRun;
+use crate::durable::{Stored, history_of};
+use crate::error::{Error, Result};
+
+/// Time between looks at a journal to which nothing was added.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The events of a run, from its first on. Dropping it stops nothing.
+pub struct RunFollower {
+    events: mpsc::UnboundedReceiver<Event>,
+    /// Reads the journal, and ends when the run does. `None`: it has ended.
+    reading: Option<Pin<Box<dyn Future<Output = Result<(), UnreadableRun>> + Send>>>,
+}
+
+impl RunFollower {
+    pub(super) fn new(store: Arc<dyn Store>, stored: Stored) -> Self {
+        let (sender, events) = mpsc::unbounded_channel();
+        let reading = async move {
+            let journal = Arc::new(GrowingJournal(store.clone()));
+            let told = history_of(store, journal, &stored, Arc::new(Sent(sender))).await;
+            told.map(drop).map_err(|error| UnreadableRun::Journal(Box::new(error), stored.flow.loaded().files.clone()))
+        };
+        Self { events, reading: Some(Box::pin(reading)) }
+    }
+
+    /// The next event; waits for it. `None` after the last event of a run that has ended. A run that waits is followed
+    /// on: somebody may answer it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] or [`Error::NotStarted`] if the journal cannot be read, or is not that of this program.
+    pub async fn event(&mut self) -> Result<Option<Event>> {
+        loop {
+            let Some(reading) = &mut self.reading else { return Ok(self.events.recv().await) };
+            tokio::select! {
+                biased;
+                event = self.events.recv() => if event.is_some() { return Ok(event) },
+                read = reading => {
+                    self.reading = None;
+                    read.map_err(Error::from)?;
+                }
+            }
+        }
+    }
+}
+
+/// Sends events to whoever follows. Whoever has left needs none.
+struct Sent(mpsc::UnboundedSender<Event>);
+
+impl EventSink for Sent {
+    fn event(&self, event: &Event) {
+        self.take(event.clone());
+    }
+    fn take(&self, event: Event) {
+        let _ = self.0.send(event);
+    }
+}
+
+/// A read-only journal that ends only when its run has.
+struct GrowingJournal(Arc<dyn Store>);
+
+#[async_trait]
+impl Journal for GrowingJournal {
+    async fn append(&self, _run: &str, _entries: &[Entry], _letters: &[LetterId]) -> Result<(), JournalError> {
+        Err(JournalError::new("nothing is added to a journal that is read"))
+    }
+    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+        loop {
+            // The record is read first: what is added after that is found by the next look.
+            let record = self.0.record(run).await?;
+            let page = self.0.entries(run, from).await?;
+            if !page.is_empty() || record.status.is_end() && record.entries <= from {
+                return Ok(page);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}

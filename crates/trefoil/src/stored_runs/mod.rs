@@ -1,0 +1,109 @@
+//! The runs in a store, for any process: what they wait for, answers, cancellation, and following a run that another
+//! process drives.
+
+mod answering;
+mod cancellation;
+mod following;
+mod submission;
+mod unreadable;
+mod waiting;
+
+use std::sync::Arc;
+
+use trefoil_machine::event::Waiting;
+use trefoil_runtime::EventSink;
+use trefoil_store::{Record, Store};
+
+use crate::durable::Stored;
+use crate::error::Result;
+
+pub use answering::{AnswerRefusal, post_answer};
+pub use cancellation::{RunCancellation, cancel_run};
+pub use following::RunFollower;
+pub use unreadable::UnreadableRun;
+pub use waiting::{tell_events, waiting_and_events, waiting_steps};
+
+/// The runs in a store. They may be driven by this process or by others.
+///
+/// [`Engine::submit`](crate::Engine::submit) puts a run there, [`Engine::resume`](crate::Engine::resume) continues one
+/// here. Everything else about a run needs no engine: neither its models, nor its keys.
+#[derive(Clone)]
+pub struct Runs {
+    store: Arc<dyn Store>,
+}
+
+impl Runs {
+    /// Those of a store.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store }
+    }
+    /// The store, which lists runs, reads their journals and deletes them.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+    /// The record of a run: its status, its figures, who has it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`](crate::Error::Store).
+    pub async fn record(&self, run: &str) -> Result<Record> {
+        Ok(self.store.record(run).await?)
+    }
+    /// What a run waits for: questions, decisions about steps whose outcome is unknown, runs of its tools. Empty if it
+    /// does not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`](crate::Error::Store) if it cannot be read; [`Error::NotStarted`](crate::Error::NotStarted) with
+    /// `JOURNAL_ERROR` or `NONDETERMINISM` if this version cannot replay it.
+    pub async fn waiting(&self, run: &str) -> Result<Vec<Waiting>> {
+        let record = self.store.record(run).await?;
+        Ok(waiting_steps(&self.store, &record).await?)
+    }
+    /// Sends the events of a run so far to a sink, from its journal and with their original numbers. Nothing is called.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::waiting`].
+    pub async fn tell(&self, run: &str, events: Arc<dyn EventSink>) -> Result<()> {
+        let stored = Stored::read(&*self.store, run).await?;
+        tell_events(&self.store, &stored, events).await?;
+        Ok(())
+    }
+    /// The events of a run from its first to its last, while another process drives it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`](crate::Error::Store) if there is no such run, or its content is not kept.
+    pub async fn follow(&self, run: &str) -> Result<RunFollower> {
+        let stored = Stored::read(&*self.store, run).await?;
+        Ok(RunFollower::new(self.store.clone(), stored))
+    }
+    /// Answers a question of a run, or of a run that one of its tools has started. The answer is for the question as it
+    /// is asked now: the first one counts. The process that drives the run continues with it; if there is none, the run
+    /// can be resumed.
+    ///
+    /// # Errors
+    ///
+    /// Why the answer does not count: [`AnswerRefusal`].
+    pub async fn answer(&self, run: &str, question: &Waiting, answer: &str) -> Result<(), AnswerRefusal> {
+        post_answer(&self.store, run, question, answer, None).await
+    }
+    /// Decides that a step whose outcome is unknown was done, with this result: JSON or text. For the other decisions,
+    /// [`answer`](Self::answer) with `retry` or `fail`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::answer`].
+    pub async fn answer_done(&self, run: &str, step: &Waiting, result: &str) -> Result<(), AnswerRefusal> {
+        post_answer(&self.store, run, step, trefoil_store::Letter::DONE, Some(result)).await
+    }
+    /// Ends a run for good. If another process drives it, that process is asked to.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`](crate::Error::Store), also if it has ended.
+    pub async fn cancel(&self, run: &str) -> Result<RunCancellation> {
+        Ok(cancel_run(&self.store, run).await?)
+    }
+}
