@@ -76,6 +76,7 @@ mod command;
 mod durable;
 mod engine;
 mod preflight;
+mod reuse;
 mod run;
 mod stored_runs;
 

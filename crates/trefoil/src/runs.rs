@@ -3,10 +3,12 @@
 //! [compare] two runs, and [verify] a journal.
 
 pub use crate::durable::{
-    Edit, Edited, Fate, Hunk, LastRun, Line, Lines, Made, Part, Place, Preview, Prompted, Reason, RunDiff, RunSide,
-    SourceReason, StepDiff, StepSide, Stored, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff,
-    asked_again, caller_in, compare, last_of, last_with, preview, preview_fork, preview_with_its_models, target_of,
-    verify,
+    Fate, Hunk, LastRun, Line, Part, Place, Prompted, Reason, RunDiff, RunSide, SourceReason, StepDiff, StepSide,
+    Stored, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff, caller_in, compare, last_of, last_with,
+    target_of, verify,
+};
+pub use crate::reuse::{
+    Edit, Edited, Lines, Made, Preview, asked_again, preview, preview_fork, preview_with_its_models,
 };
 pub use trefoil_machine::{Difference, What};
 pub use trefoil_runtime::driver::Verified;

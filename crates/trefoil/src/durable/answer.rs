@@ -9,7 +9,7 @@ use trefoil_store::Store;
 use trefoil_template::Value;
 
 use super::Stored;
-use super::history::{Stays, prepared};
+use super::replay::{Stays, prepared};
 
 /// The effect of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use trefoil_runtime::{RunError, driver};
 use trefoil_store::{Status, Store};
 
 use super::Stored;
-use super::history::{Stays, prepared};
+use super::replay::{Stays, prepared};
 use super::why::{Comparing, Reason, WordDiff};
 use crate::error::{Error, Findings, Result};
 

@@ -12,10 +12,10 @@ use trefoil_store::{Filter, Record, Status, Store};
 use trefoil_syntax::{FileId, Location};
 
 use super::why::former_offset;
-use super::{Stored, history};
+use super::{Stored, called_runs, history, start_entry};
 use crate::bundle::{Whereabouts, unpack, whereabouts};
 use crate::door::{is_folder, real};
-use crate::engine::{AnswersFrom, called_by, started};
+use crate::engine::AnswersFrom;
 use crate::error::{Error, Findings, Result};
 use crate::load::Loaded;
 use trefoil_project::target::Target;
@@ -132,14 +132,14 @@ pub async fn last_with(store: &dyn Store, file: &Path, names: &[String]) -> Opti
 
 /// The target that a run started with; `None` if its files were in memory.
 pub async fn target_of(store: &dyn Store, run: &str) -> Option<Target> {
-    let begun = started(store, run).await?;
+    let begun = start_entry(store, run).await?;
     whereabouts(store, run, &begun.program).await.ok()?.map(|found| found.target)
 }
 
 /// The target that a run started with, if this file is another one that it calls, also as a tool.
 pub async fn caller_in(store: &dyn Store, run: &str, file: &Path) -> Option<Target> {
     let file = real(file);
-    let begun = started(store, run).await?;
+    let begun = start_entry(store, run).await?;
     let found = whereabouts(store, run, &begun.program).await.ok()??;
     if entry_of(store, run, &begun.program, &found).await.is_some_and(|entry| entry == file) {
         return None;
@@ -154,10 +154,10 @@ pub async fn caller_in(store: &dyn Store, run: &str, file: &Path) -> Option<Targ
         if !met.insert(run.clone()) {
             continue;
         }
-        let basis = started(store, &run).await.and_then(|started| started.basis);
+        let basis = start_entry(store, &run).await.and_then(|started| started.basis);
         left.extend(basis.and_then(|basis| basis.earlier().map(str::to_owned)));
-        for called in called_by(store, &run).await {
-            let Some(begun) = started(store, &called).await else { continue };
+        for called in called_runs(store, &run).await {
+            let Some(begun) = start_entry(store, &called).await else { continue };
             if whereabouts(store, &called, &begun.program).await.ok().flatten().is_some_and(|there| has(&there)) {
                 return Some(found.target);
             }

@@ -4,23 +4,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use trefoil_ir::{Program, ToolKind};
+use trefoil_ir::ToolKind;
 use trefoil_machine::event::Waiting;
-use trefoil_machine::{Entry, Prepared, Started};
-use trefoil_models::Registry;
 use trefoil_runtime::driver::{self, Options, retell};
-use trefoil_runtime::ports::{
-    CallSite, JournalError, LetterId, MapSecrets, NoEvents, NoHumans, NoTools, Secret, Secrets, SeededRandom,
-    SystemClock,
-};
-use trefoil_runtime::{
-    EventSink, Journal, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Ports, RunError,
-    ToolError, ToolHost, ToolRequest,
-};
+use trefoil_runtime::ports::{CallSite, NoEvents, Secret, Secrets};
+use trefoil_runtime::{EventSink, Journal, Ports, RunError, ToolError, ToolHost, ToolRequest};
 use trefoil_store::Store;
 use trefoil_template::{HoleKind, Value};
 
-use super::Stored;
+use super::replay::{Stays, prepared, reading};
+use super::stored::Stored;
 use crate::engine::{AnswersFrom, Engine};
 use crate::settings;
 
@@ -105,73 +98,5 @@ impl ToolHost for ToolsOfSettings {
     }
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
         self.tools().is_idempotent(request)
-    }
-}
-
-/// Ports for reading a journal, without side effects.
-pub(super) fn reading(store: Arc<dyn Store>, started: &Started, events: Arc<dyn EventSink>) -> Ports {
-    Ports {
-        models: Arc::new(Labels(started.answers.clone())),
-        tools: Arc::new(NoTools),
-        commands: None,
-        humans: Arc::new(NoHumans),
-        journal: Arc::new(Stays(store)),
-        clock: Arc::new(SystemClock::new()),
-        random: Arc::new(SeededRandom::new(0)),
-        secrets: Arc::new(MapSecrets::new()),
-        events,
-    }
-}
-
-/// The program of the run, with the models chosen for it. Needs no keys.
-pub(super) fn prepared(stored: &Stored) -> Arc<Prepared> {
-    let own = &stored.flow.loaded().program;
-    if own.fingerprint().to_string() == stored.started.program.fingerprint {
-        return stored.flow.prepared();
-    }
-    Prepared::new(program_of(own, &stored.started))
-}
-
-/// A program with the models chosen for a run of it.
-pub(crate) fn program_of(own: &Arc<Program>, run: &Started) -> Arc<Program> {
-    let mut program = own.clone();
-    let engine = Engine::new().registry(Registry::to_read()).with_models_of(run);
-    let _ = engine.aim(&mut program);
-    program
-}
-
-/// Names models and answers no calls.
-struct Labels(String);
-
-#[async_trait]
-impl ModelProvider for Labels {
-    async fn call(
-        &self,
-        _at: CallSite<'_>,
-        _request: &ModelRequest,
-        _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
-    ) -> Result<ModelAnswer, ModelError> {
-        Err(ModelError::new(ModelErrorKind::Setup, "nothing is called while a journal is read"))
-    }
-    fn label(&self, request: &ModelRequest) -> String {
-        match (self.0.as_str(), &request.provider) {
-            ("embedded", _) => "embedded".to_owned(),
-            (script, _) if script.starts_with("scripted=") => "scripted".to_owned(),
-            (_, Some(provider)) => format!("{provider}:{}", request.model),
-            (_, None) => request.model.to_string(),
-        }
-    }
-}
-
-/// A read-only journal.
-pub(super) struct Stays(pub Arc<dyn Store>);
-
-#[async_trait]
-impl Journal for Stays {
-    async fn append(&self, _run: &str, _entries: &[Entry], _letters: &[LetterId]) -> Result<(), JournalError> {
-        Err(JournalError::new("nothing is added to a journal that is read"))
-    }
-    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
-        Ok(self.0.entries(run, from).await?)
     }
 }

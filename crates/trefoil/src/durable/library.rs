@@ -10,7 +10,7 @@ use trefoil_machine::{ContentKey, EntryKind};
 use trefoil_runtime::driver::memo::{FoundEntry, Library};
 use trefoil_store::{Content, Store};
 
-use crate::engine::called_by;
+use super::called_runs;
 
 /// The maximum number of runs searched for one request.
 const RUNS: usize = 16;
@@ -79,7 +79,7 @@ impl StoredAnswers {
             next += 1;
             let mut called = self.of_run(read, &run).await.called.clone();
             // A call that has not ended names no run.
-            called.extend(called_by(&*self.store, &run).await);
+            called.extend(called_runs(&*self.store, &run).await);
             for run in called {
                 if all.len() < CALLED && !all.contains(&run) {
                     all.push(run);

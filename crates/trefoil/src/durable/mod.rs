@@ -1,40 +1,32 @@
-//! Runs in a store, which can be resumed in any process.
+//! Runs in a store: what is stored of them, and how it is read back.
 
 mod answer;
-mod called;
+mod called_runs;
 mod cancel;
 mod diff;
-mod earlier;
-mod edit;
 mod ended;
 mod filled;
-mod hidden;
 mod history;
 mod library;
-mod lines;
-mod preview;
 mod project;
-mod resume;
+mod replay;
 mod stopped;
+mod stored;
 mod verify;
-mod why;
+pub(crate) mod why;
 
 pub use answer::{Trial, try_answer};
+pub(crate) use called_runs::{call_run_id, called_runs, last_call_run, start_entry};
 pub use cancel::cancel;
 pub use diff::{RunDiff, RunSide, StepDiff, StepSide, compare};
-pub(crate) use earlier::EarlierRuns;
-pub use edit::{Edit, Edited};
 pub use ended::ended;
 pub use filled::{LastRun, Prompted, caller_in, last_of, last_with, spent_before, target_of};
-pub(crate) use history::program_of;
 pub use history::{can_continue, history, history_of};
 pub(crate) use library::StoredAnswers;
-pub(crate) use lines::LinesOfCalls;
-pub use lines::{Lines, Made};
-pub use preview::{Preview, asked_again, preview, preview_fork, preview_with_its_models};
 pub use project::StoredProject;
-pub use resume::Stored;
+pub(crate) use replay::{prepared, reading};
 pub use stopped::{stop_reason, stopped};
+pub use stored::Stored;
 pub use verify::verify;
 pub use why::{
     Fate, Hunk, Line, Part, Place, Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff,

@@ -7,7 +7,7 @@ use trefoil_runtime::driver::{self, Verified};
 use trefoil_store::Store;
 
 use super::Stored;
-use super::history::{Stays, prepared};
+use super::replay::{Stays, prepared};
 
 /// Replays the program of a run against the results in its journal, without calling anything, and compares every
 /// request and the outcome. Results taken from other runs are looked up there.

@@ -9,7 +9,7 @@ use trefoil_runtime::ports::{NoTools, Secret, Secrets};
 use trefoil_template::HoleKind;
 use trefoil_tools::{CommandTools, HttpTools, PythonTools};
 
-use super::flows::FlowTools;
+use super::flow_tools::FlowTools;
 use super::tools::All;
 use super::{AnswersFrom, Engine};
 
@@ -53,7 +53,7 @@ impl Hosts {
         all.extend(script.map(|script| script as Arc<dyn ToolHost>));
         // Calls of these tools are the same in every run of this engine.
         let before = all.clone();
-        all.extend(flows.clone().map(|flows| flows as Arc<dyn ToolHost>));
+        all.extend(flows.clone().map(FlowTools::host));
         let mut hosts = Self {
             tools: Arc::new(NoTools),
             flows,
@@ -147,7 +147,7 @@ impl Engine {
     pub(crate) fn tools_to_ask_about(&self, from: &AnswersFrom) -> Arc<dyn ToolHost> {
         let secrets: Arc<dyn Secrets> = Arc::new(trefoil_runtime::ports::MapSecrets::new());
         let script = super::models::script(from).ok().flatten();
-        Hosts::of(self, Some(from), script, &secrets, super::flows::of(self)).tools
+        Hosts::of(self, Some(from), script, &secrets, self.flow_tools()).tools
     }
 }
 

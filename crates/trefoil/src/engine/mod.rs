@@ -1,10 +1,12 @@
 //! The engine, which starts runs. Wires the defaults; everything can be replaced.
 
-mod called_before;
-mod flows;
+mod answers_from;
+mod flow_calls;
+mod flow_tools;
 mod hosts;
 mod models;
 mod needs;
+mod obstacles;
 mod prices;
 mod ready;
 mod store;
@@ -15,32 +17,30 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use trefoil_ir::Program;
 use trefoil_machine::journal::GivenPermissions;
-use trefoil_machine::{Flags, Reserve, Started};
+use trefoil_machine::{Reserve, Started};
 use trefoil_models::{Limits, ModelOverride, PlanError, Registry};
 use trefoil_runtime::ports::{SeededRandom, SystemClock};
 use trefoil_runtime::{
     Clock, CommandHost, EventSink, HostLimits, HumanInbox, Journal, ModelProvider, Places, Random, Recovery, Secrets,
     ToolHost, ToolSpec,
 };
-use trefoil_syntax::Diagnostic;
 use trefoil_tools::Python;
 
-use crate::error::{BoxError, Error, Result};
-use crate::flow::Flow;
+use crate::error::BoxError;
 use crate::input::INPUT_INVALID;
-use crate::plan::{Bound, FlowCalled, called_flows};
-use crate::run::Run;
+use crate::reuse::EarlierRuns;
 use crate::settings::Settings;
 
-pub(crate) use called_before::{Before, Call, CalledBefore, Inside, called_by, labels, last_run_of, started};
-pub(crate) use flows::FlowTools;
-pub use models::{Answering, AnswersFrom};
-pub use needs::add_findings;
+pub use answers_from::AnswersFrom;
+pub(crate) use flow_tools::FlowTools;
+pub use models::Answering;
+pub(crate) use models::program_of;
+pub use obstacles::add_findings;
 pub use ready::Ready;
 pub(crate) use watch::Events;
 
+use flow_tools::FlowHost;
 use models::Kept;
 use tools::Closures;
 
@@ -83,7 +83,7 @@ pub const RULES: &[(&str, &str)] = &[
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Engine {
     parts: Arc<Parts>,
     /// Cached results for these parts. Changing a part starts a new cache.
@@ -145,14 +145,24 @@ struct Parts {
     seen: Option<Arc<trefoil_runtime::driver::SeenValues>>,
     /// The calling run.
     caller: Option<String>,
+    /// Performs the calls of flows that are tools.
+    flow_host: FlowHost,
     owner: Option<Arc<trefoil_store::Owner>>,
     content: trefoil_store::Content,
     /// Whether workers leave its runs alone.
     attended: bool,
     /// The earlier runs that it remembers, if it does.
-    earlier: Option<Arc<crate::durable::EarlierRuns>>,
+    earlier: Option<Arc<EarlierRuns>>,
     /// Whether to use answers of earlier runs: of this one, or of all.
     answers_of: Option<Option<String>>,
+}
+
+impl Parts {
+    /// The clock. Stored runs use the clock that all hosts of the store share.
+    fn clock(&self) -> Arc<dyn Clock> {
+        let shared = self.owner.as_ref().map(|owner| owner.store().clock());
+        self.clock.clone().or(shared).unwrap_or_else(|| Arc::new(SystemClock::new()))
+    }
 }
 
 impl std::fmt::Debug for Engine {
@@ -162,11 +172,6 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// An engine with the defaults.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn with(mut self, change: impl FnOnce(&mut Parts)) -> Self {
         change(Arc::make_mut(&mut self.parts));
         Self { parts: self.parts, kept: Arc::default() }
@@ -375,61 +380,5 @@ impl Engine {
             parts.seed = Some(seed);
             parts.random = Some(Arc::new(SeededRandom::new(seed)));
         })
-    }
-
-    /// Starts a run and returns its handle. The run continues whether or not its events are read; dropping the handle
-    /// stops it.
-    ///
-    /// The input is any value that serde can serialize; `()` and null mean no input. Must be called inside a tokio
-    /// runtime.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NotStarted`] lists everything that is missing or invalid: models without a key, missing tools,
-    /// questions without an answer, an input that the flow does not accept. In this case nothing was called.
-    /// [`Error::Input`] and [`Error::NoRuntime`] mean that the call itself is wrong.
-    pub fn start(&self, flow: &Flow, input: impl Serialize) -> Result<Run> {
-        self.ready(flow)?.start(input)
-    }
-    /// Returns everything that a run of the flow needs, or [`Error::NotStarted`] with everything that is missing. Calls
-    /// nothing.
-    pub fn ready(&self, flow: &Flow) -> Result<Ready> {
-        let ready = Ready::new(self, flow).map_err(Error::NotStarted)?;
-        let ready = self.with_answers(ready)?;
-        Ok(ready)
-    }
-
-    /// Chooses the models as [`Self::ready`] would, and writes them into a program without running it.
-    #[doc(hidden)]
-    pub fn aim(&self, program: &mut Arc<Program>) -> std::result::Result<Answering, Vec<Diagnostic>> {
-        self.kept.decide(&self.parts, program)
-    }
-
-    /// Returns the current price of a model, written as `PROVIDER:NAME`.
-    #[doc(hidden)]
-    pub fn price(&self, model: &str) -> Option<trefoil_ir::prices::Price> {
-        let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
-        prices::today(model, &self.parts.settings, clock.wall_ms())
-    }
-
-    /// Returns the current prices and the context windows of a program's models, and those that may answer instead.
-    #[doc(hidden)]
-    pub fn money(&self, program: &Program, answering: &Answering) -> Flags {
-        let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
-        let fallbacks = prices::others(program, &answering.fallbacks);
-        let prices = prices::of(program, &answering.from, &fallbacks, &self.parts.settings, clock.wall_ms());
-        Flags { windows: prices::windows(program, &fallbacks), prices, fallbacks, ..Flags::default() }
-    }
-
-    /// Returns the flows that a program can call as tools of this engine, and that those can call.
-    #[doc(hidden)]
-    pub fn called(&self, program: &Program) -> Vec<FlowCalled> {
-        flows::called(self, program)
-    }
-
-    /// Returns the maximum number of model calls of a run, including those of flows that are its tools.
-    #[doc(hidden)]
-    pub fn model_calls(&self, program: &Program) -> Bound {
-        called_flows::model_calls(program, &self.called(program))
     }
 }

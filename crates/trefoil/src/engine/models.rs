@@ -1,12 +1,11 @@
 //! The models for a flow's calls, chosen and prepared once for all of an engine's runs of it.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use trefoil_embedded::Embedded;
 use trefoil_ir::Program;
-use trefoil_machine::Prepared;
+use trefoil_machine::{Prepared, Started};
 use trefoil_models::{
     Elsewhere, Fallbacks, ModelOverride, ModelPlan, PlanError, PlanInput, Registry, Scripted, plan::models_used,
 };
@@ -15,60 +14,8 @@ use trefoil_syntax::{Diagnostic, Location, Severity};
 use trefoil_tools::HttpTools;
 use trefoil_tools::guard::{Client, Rules};
 
-use super::{MODEL, Parts, SCRIPT};
+use super::{AnswersFrom, Engine, MODEL, Parts, SCRIPT};
 use crate::flow::{Flow, WeakFlow};
-
-/// What answers model calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AnswersFrom {
-    /// The embedded model.
-    Embedded,
-    /// This script.
-    Script(PathBuf),
-    /// This model, every call.
-    One(String),
-    /// The manifest's models.
-    AsWritten,
-    /// The embedder's provider.
-    Provider,
-}
-
-impl AnswersFrom {
-    /// The form in journals.
-    pub(super) fn stored(&self) -> String {
-        match self {
-            Self::Embedded => "embedded".to_owned(),
-            Self::Script(path) => format!("scripted={}", path.display()),
-            Self::One(model) => model.clone(),
-            Self::AsWritten => "manifest".to_owned(),
-            Self::Provider => "host".to_owned(),
-        }
-    }
-
-    /// Reads the form in journals.
-    #[doc(hidden)]
-    pub fn of_stored(stored: &str) -> Self {
-        match stored {
-            "embedded" => Self::Embedded,
-            "manifest" => Self::AsWritten,
-            "host" | "" => Self::Provider,
-            one => one.strip_prefix("scripted=").map_or(Self::One(one.to_owned()), |path| Self::Script(path.into())),
-        }
-    }
-}
-
-impl std::fmt::Display for AnswersFrom {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Embedded => f.write_str("embedded model"),
-            Self::Script(path) => write!(f, "answers from {}", path.display()),
-            Self::One(model) => f.write_str(model),
-            Self::AsWritten => f.write_str("models from the manifest"),
-            Self::Provider => f.write_str("custom model provider"),
-        }
-    }
-}
 
 /// The source of a program's model answers, with its details.
 #[doc(hidden)]
@@ -112,7 +59,7 @@ impl Aimed {
             if first.program.semantics != trefoil_ir::SEMANTICS || is_it(&self.prepared.program) {
                 return Ok(self);
             }
-            let program = if is_it(own) { own.clone() } else { crate::durable::program_of(own, first) };
+            let program = if is_it(own) { own.clone() } else { program_of(own, first) };
             if !is_it(&program) {
                 // The models do not cause the mismatch; the replay reports the difference.
                 return Ok(self);
@@ -131,7 +78,46 @@ impl Aimed {
     }
 }
 
-fn other_models(first: &trefoil_machine::Started) -> Diagnostic {
+impl Engine {
+    /// Chooses the models as [`Self::ready`] would, and writes them into a program without running it.
+    #[doc(hidden)]
+    pub fn aim(&self, program: &mut Arc<Program>) -> std::result::Result<Answering, Vec<Diagnostic>> {
+        self.kept.decide(&self.parts, program)
+    }
+
+    /// With these models, unless this engine sets models.
+    pub(crate) fn with_models_of(self, run: &Started) -> Engine {
+        if self.chooses_models() {
+            return self;
+        }
+        match run.answers.as_str() {
+            "host" | "" => self,
+            "manifest" => self.with_models_of_run(run.models.iter().filter(|(_, model)| model.contains(':'))),
+            one => self.model(one),
+        }
+    }
+
+    /// With the models of a run's agents, which were not chosen for this engine.
+    pub(crate) fn with_models_of_run<'m>(self, models: impl Iterator<Item = &'m (String, String)>) -> Self {
+        let engine = models.fold(self, |engine, (agent, model)| engine.model(format!("{agent}={model}").as_str()));
+        engine.with(|parts| parts.models_of_run = true)
+    }
+
+    /// Whether models were chosen for it.
+    pub(crate) fn chooses_models(&self) -> bool {
+        self.parts.provider.is_some() || !self.parts.models.is_empty()
+    }
+}
+
+/// A program with the models chosen for a run of it.
+pub(crate) fn program_of(own: &Arc<Program>, run: &Started) -> Arc<Program> {
+    let mut program = own.clone();
+    let engine = Engine::new().registry(Registry::to_read()).with_models_of(run);
+    let _ = engine.aim(&mut program);
+    program
+}
+
+fn other_models(first: &Started) -> Diagnostic {
     let mut models: Vec<String> = first.models.iter().map(|(_, model)| format!("`{model}`")).collect();
     models.dedup();
     let message = format!("the run cannot continue with models other than its original ones: {}", models.join(", "));

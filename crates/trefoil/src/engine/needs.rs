@@ -10,23 +10,21 @@ use trefoil_models::{Elsewhere, Scripted};
 use trefoil_runtime::ModelProvider;
 use trefoil_runtime::ports::{EnvFile, Secrets};
 use trefoil_syntax::{Diagnostic, FileId, Label, Location, Severity};
-use trefoil_template::{HoleKind, Value};
+use trefoil_template::HoleKind;
 use trefoil_tools::PythonTools;
 
 use super::hosts::{Hosts, is_rehearsal};
 use super::models::{Aimed, script};
 use super::prices;
-use super::ready::{Ready, clock};
 use super::{AnswersFrom, Engine, Parts};
 use crate::allowed_hosts;
 use crate::door::Named;
-use crate::error::{Error, Findings};
+use crate::error::Findings;
 use crate::flow::Flow;
+use crate::load::Loaded;
 use crate::load::rules::{ENV_FILE, ENV_LINE, ENV_LINE_HELP};
-use crate::load::{Loaded, Report};
 use crate::preflight::{
-    Host, MISSING_TOOL, ModuleUse, certain_steps, local_calls, missing_environment, missing_inputs, missing_modules,
-    modules_of, preflight, uncalled,
+    Host, MISSING_TOOL, ModuleUse, certain_steps, local_calls, missing_environment, modules_of, preflight, uncalled,
 };
 use crate::secrets::{self, OperatorSecrets};
 
@@ -59,7 +57,7 @@ impl Needs {
         let script = script.map_err(|why| lacks.push(why)).ok().flatten().flatten();
         // Only `env.*` is different for each flow, and a source of secrets may ask somebody for each.
         let secrets = caller.map_or_else(|| secrets_of(parts, loaded), |caller| caller.secrets.clone());
-        let flows = caller.map_or_else(|| super::flows::of(engine), |caller| caller.hosts.flows.clone());
+        let flows = caller.map_or_else(|| engine.flow_tools(), |caller| caller.hosts.flows.clone());
         let hosts = Hosts::of(engine, aimed.as_ref().map(|aimed| &aimed.from), script.clone(), &secrets, flows);
         let rehearsal = aimed.as_ref().is_some_and(|aimed| is_rehearsal(&aimed.from));
         // Of a run that is gone on with nobody knows whether it comes to a command: it stops there.
@@ -114,7 +112,7 @@ impl Needs {
         let models = models.or_else(|| script.clone().map(|script| script as _));
         let mut money = Flags::default();
         if let (Some(aimed), true) = (&aimed, lacks.is_empty()) {
-            match money_of(parts, aimed, clock(parts).wall_ms()) {
+            match money_of(parts, aimed, parts.clock().wall_ms()) {
                 Ok(known) => money = known,
                 Err(missing) => lacks = missing,
             }
@@ -195,17 +193,17 @@ pub(super) struct Beneath {
     /// Where else than at the provider their models are called.
     pub elsewhere: Vec<Elsewhere>,
     /// The Python modules that they name.
-    trials: Vec<ModuleTrial>,
+    pub trials: Vec<ModuleTrial>,
 }
 
 /// The Python modules that a flow names, to be imported.
-struct ModuleTrial {
-    modules: Vec<ModuleUse>,
-    python: PythonTools,
+pub(super) struct ModuleTrial {
+    pub modules: Vec<ModuleUse>,
+    pub python: PythonTools,
     /// Its files among those of the findings.
-    files: Vec<FileId>,
+    pub files: Vec<FileId>,
     /// The tool that the flow is, and where that is called.
-    tool: Option<(Arc<str>, Location)>,
+    pub tool: Option<(Arc<str>, Location)>,
 }
 
 /// A call of a flow that was not looked at yet.
@@ -234,90 +232,9 @@ impl FlowCall {
     }
 }
 
-impl Engine {
-    /// Everything that is certain to stop a run of a flow, in one list: that of [`Self::ready_for`].
-    ///
-    /// # Errors
-    ///
-    /// What prevents that it is found out, such as a store that cannot be read.
-    #[doc(hidden)]
-    pub async fn obstacles(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<Findings, Error> {
-        match self.ready_for(flow, input).await {
-            Ok(_) => Ok(Findings::new(flow.loaded().files.clone(), Vec::new())),
-            Err(Error::NotStarted(why)) => Ok(why),
-            Err(other) => Err(other),
-        }
-    }
-
-    /// A run of a flow that nothing is certain to stop. Python modules are imported to try them, if Python is allowed; nothing else
-    /// is called. `input`: that of the run, if it is to be judged.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NotStarted`] with everything that is certain to stop it.
-    #[doc(hidden)]
-    pub async fn ready_for(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<Ready, Error> {
-        let (ready, mut found) = match self.ready(flow) {
-            Ok(ready) => (Some(ready), Findings::new(flow.loaded().files.clone(), Vec::new())),
-            Err(Error::NotStarted(why)) => (None, why),
-            Err(other) => return Err(other),
-        };
-        let mut add = |more: &Findings| {
-            let files = found.adopt(more.files());
-            more.diagnostics().iter().for_each(|d| found.push(in_files(d.clone(), &files)));
-        };
-        add(&self.missing_modules(flow).await);
-        if let Some(input) = input {
-            let unset = missing_inputs(&flow.loaded().program, input.as_ref());
-            let is_set = unset.is_empty();
-            add(&Findings::new(flow.loaded().files.clone(), unset));
-            match ready.as_ref().filter(|_| is_set).map(|ready| ready.check_input(input)) {
-                Some(Err(Error::NotStarted(why))) => add(&why),
-                Some(Err(other)) => return Err(other),
-                Some(Ok(())) | None => {}
-            }
-        }
-        ready.filter(|_| found.is_empty()).ok_or(Error::NotStarted(found))
-    }
-
-    /// The Python modules of a flow, and of the flows that it can call as tools, that cannot be imported, if Python is allowed.
-    async fn missing_modules(&self, flow: &Flow) -> Findings {
-        let program = &flow.loaded().program;
-        let mut found = Findings::new(flow.loaded().files.clone(), Vec::new());
-        // Most flows call no Python and no flows, and then nothing else is looked up.
-        let calls_others = !local_calls(program, false).is_empty();
-        // Whoever runs it elsewhere has others.
-        if self.parts.python.is_none()
-            || self.parts.submits
-            || !calls_others && modules_of(program, &|_| true).is_empty()
-        {
-            return found;
-        }
-        let trials = {
-            let needs = Needs::of(self, flow, None);
-            let mut around = found.clone();
-            let files = around.files().iter().map(|(id, _)| id).collect();
-            let own = needs.trial(self, flow, (files, None));
-            let beneath = needs.beneath(self, flow, &mut around).trials;
-            found = Findings::new(around.files().clone(), Vec::new());
-            own.into_iter().chain(beneath).collect::<Vec<_>>()
-        };
-        for ModuleTrial { modules, python, files, tool } in trials {
-            for missing in missing_modules(&python, modules).await {
-                let missing = in_files(missing, &files);
-                found.push(match &tool {
-                    Some((tool, at)) => of_tool(missing, tool, *at),
-                    None => missing,
-                });
-            }
-        }
-        found
-    }
-}
-
 impl Needs {
     /// The Python modules of a flow with these needs, if it has any and Python is allowed.
-    fn trial(
+    pub fn trial(
         &self,
         engine: &Engine,
         flow: &Flow,
@@ -369,24 +286,8 @@ impl Needs {
     }
 }
 
-/// Adds these findings to a report, each once.
-#[doc(hidden)]
-pub fn add_findings(report: &mut Report, found: &Findings) {
-    let mut all = Findings::new(std::mem::take(&mut report.files), Vec::new());
-    let files = all.adopt(found.files());
-    for d in found.diagnostics() {
-        let d = in_files(d.clone(), &files);
-        let same =
-            |one: &Diagnostic| (one.rule, one.file, one.span, &one.message) == (d.rule, d.file, d.span, &d.message);
-        if !report.diagnostics.iter().any(same) {
-            report.diagnostics.push(d);
-        }
-    }
-    report.files = all.files().clone();
-}
-
 /// A finding in the files of others.
-fn in_files(mut d: Diagnostic, files: &[FileId]) -> Diagnostic {
+pub(super) fn in_files(mut d: Diagnostic, files: &[FileId]) -> Diagnostic {
     d.file = d.file.and_then(|file| files.get(file.0 as usize).copied());
     d.labels = d.labels.into_iter().filter_map(|l| Some(Label { location: moved(l.location, files)?, ..l })).collect();
     d
@@ -397,7 +298,7 @@ fn moved(at: Location, files: &[FileId]) -> Option<Location> {
 }
 
 /// The same of the flow of a tool, which is called at a place.
-fn of_tool(mut d: Diagnostic, tool: &str, at: Location) -> Diagnostic {
+pub(super) fn of_tool(mut d: Diagnostic, tool: &str, at: Location) -> Diagnostic {
     d.message = format!("{} (in the flow of the tool `{tool}`)", d.message);
     d.labels.push(Label { location: at, message: format!("`{tool}` is called here") });
     d

@@ -1,19 +1,40 @@
 //! The prices of a run's models: the operator's, otherwise list prices.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use trefoil_ir::prices::{Price, listed, window};
 use trefoil_ir::{Guard, ModelChoice, Program, StepKind, walk};
 use trefoil_machine::Flags;
 use trefoil_models::Fallbacks;
 use trefoil_models::plan::models_used;
+use trefoil_runtime::Clock as _;
+use trefoil_runtime::ports::SystemClock;
 use trefoil_syntax::{Diagnostic, Severity};
 
-use super::{AnswersFrom, BOUND, PRICE};
+use super::{Answering, AnswersFrom, BOUND, Engine, PRICE};
 use crate::settings::Settings;
 use trefoil_view::model_name;
 
 const DAY_MS: u64 = 86_400_000;
+
+impl Engine {
+    /// Returns the current price of a model, written as `PROVIDER:NAME`.
+    #[doc(hidden)]
+    pub fn price(&self, model: &str) -> Option<Price> {
+        let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
+        today(model, &self.parts.settings, clock.wall_ms())
+    }
+
+    /// Returns the current prices and the context windows of a program's models, and those that may answer instead.
+    #[doc(hidden)]
+    pub fn money(&self, program: &Program, answering: &Answering) -> Flags {
+        let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
+        let fallbacks = others(program, &answering.fallbacks);
+        let prices = of(program, &answering.from, &fallbacks, &self.parts.settings, clock.wall_ms());
+        Flags { windows: windows(program, &fallbacks), prices, fallbacks, ..Flags::default() }
+    }
+}
 
 /// The operator's price of a model, otherwise the list price.
 pub fn today(full: &str, settings: &Settings, now: u64) -> Option<Price> {

@@ -12,21 +12,21 @@ use trefoil_models::{Elsewhere, Scripted};
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_runtime::driver::{Options, SeenValues, run_prepared};
 use trefoil_runtime::driver::{first_entry, resume_prepared};
-use trefoil_runtime::ports::{HumanInbox, NoJournal, Random, SystemClock, SystemRandom};
-use trefoil_runtime::{Cancel, Clock, Places, Ports, Recovery, RunOutcome, Share};
+use trefoil_runtime::ports::{HumanInbox, NoJournal, Random, SystemRandom};
+use trefoil_runtime::{Cancel, Places, Ports, Recovery, RunOutcome, Share};
 use trefoil_template::{HoleKind, Value, limits};
 
-use super::called_before::Before;
 use super::hosts::{Hosts, is_rehearsal};
 use super::needs::{Beneath, Needs};
 use super::watch::{all, to_handle};
 use super::{AnswersFrom, Engine, Parts};
 use crate::answers::Answers;
-use crate::durable::Lines;
+use crate::durable::StoredAnswers;
 use crate::error::{Error, Findings, Result};
 use crate::failure::explain_failure;
 use crate::flow::Flow;
 use crate::input::INPUT_INVALID;
+use crate::reuse::{EarlierCalls, Lines};
 use crate::run::Run;
 use crate::secrets;
 
@@ -90,7 +90,7 @@ impl Ready {
             commands: parts.commands.clone(),
             humans: Arc::new(Answers::new(&flow.loaded().program, &parts.answers, people(parts))),
             journal: parts.journal.clone().unwrap_or_else(|| Arc::new(NoJournal)),
-            clock: clock(parts),
+            clock: parts.clock(),
             secrets,
             events: all(&parts.events),
             random,
@@ -174,7 +174,7 @@ impl Ready {
             _ => None,
         };
         if let Some(flows) = self.hosts.flows.as_ref().filter(|_| !basis.answers) {
-            flows.reuse(Before::of(&memo, &basis, &self.prepared));
+            flows.reuse(EarlierCalls::of(&memo, &basis, &self.prepared));
         }
         Self { basis: Some((basis, memo.without_made_up(made_up))), ..self }
     }
@@ -368,9 +368,39 @@ impl Ready {
 }
 
 impl Engine {
-    /// Whether runs are stored, so that questions can be answered later.
-    pub(super) fn keeps_runs(&self) -> bool {
-        self.parts.owner.is_some()
+    /// Starts a run and returns its handle. The run continues whether or not its events are read; dropping the handle
+    /// stops it.
+    ///
+    /// The input is any value that serde can serialize; `()` and null mean no input. Must be called inside a tokio
+    /// runtime.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotStarted`] lists everything that is missing or invalid: models without a key, missing tools,
+    /// questions without an answer, an input that the flow does not accept. In this case nothing was called.
+    /// [`Error::Input`] and [`Error::NoRuntime`] mean that the call itself is wrong.
+    pub fn start(&self, flow: &Flow, input: impl Serialize) -> Result<Run> {
+        self.ready(flow)?.start(input)
+    }
+    /// Returns everything that a run of the flow needs, or [`Error::NotStarted`] with everything that is missing. Calls
+    /// nothing.
+    pub fn ready(&self, flow: &Flow) -> Result<Ready> {
+        let ready = Ready::new(self, flow).map_err(Error::NotStarted)?;
+        let ready = self.with_answers(ready)?;
+        Ok(ready)
+    }
+
+    /// A run about to start, with the results of earlier runs that it may use.
+    fn with_answers(&self, ready: Ready) -> Result<Ready> {
+        let Some(run) = self.parts.answers_of.clone().filter(|_| self.parts.begun.is_none()) else { return Ok(ready) };
+        let basis = Basis { run: run.unwrap_or_default(), answers: true, ..Basis::default() };
+        let memo = self.answers(&basis)?;
+        Ok(ready.based_on(basis, memo))
+    }
+    /// The answers that a run uses according to its start entry.
+    pub(crate) fn answers(&self, basis: &Basis) -> Result<Memo> {
+        let only = Some(basis.run.clone()).filter(|run| !run.is_empty());
+        Ok(Memo::of_answers(Arc::new(StoredAnswers::of(self.kept_runs()?, only))))
     }
 }
 
@@ -388,10 +418,4 @@ fn people(parts: &Parts) -> Option<Arc<dyn HumanInbox>> {
         return Some(Arc::new(trefoil_store::Inbox::new(owner.clone(), parts.humans.clone())));
     }
     parts.humans.clone()
-}
-
-/// The clock. Stored runs use the clock that all hosts of the store share.
-pub(super) fn clock(parts: &Parts) -> Arc<dyn Clock> {
-    let shared = parts.owner.as_ref().map(|owner| owner.store().clock());
-    parts.clock.clone().or(shared).unwrap_or_else(|| Arc::new(SystemClock::new()))
 }

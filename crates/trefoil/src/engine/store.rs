@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use trefoil_machine::Started;
-use trefoil_machine::journal::{Basis, Changes};
-use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Content, Owner, Store};
 
-use super::{Begun, Engine, Ready};
-use crate::durable::{EarlierRuns, StoredAnswers};
+use super::{Begun, Engine};
 use crate::error::{Error, Findings, Result};
+use crate::reuse::EarlierRuns;
 
 impl Engine {
     /// Stores every run with the files of its flow: its journal, its cost, its outcome. An interrupted run can be
@@ -73,18 +71,6 @@ impl Engine {
     pub fn reuse_answers(self, run: Option<String>) -> Self {
         self.with(|parts| parts.answers_of = Some(run))
     }
-    /// A run about to start, with the results of earlier runs that it may use.
-    pub(super) fn with_answers(&self, ready: Ready) -> Result<Ready> {
-        let Some(run) = self.parts.answers_of.clone().filter(|_| self.parts.begun.is_none()) else { return Ok(ready) };
-        let basis = Basis { run: run.unwrap_or_default(), answers: true, ..Basis::default() };
-        let memo = self.answers(&basis)?;
-        Ok(ready.based_on(basis, memo))
-    }
-    /// The answers that a run uses according to its start entry.
-    pub(crate) fn answers(&self, basis: &Basis) -> Result<Memo> {
-        let only = Some(basis.run.clone()).filter(|run| !run.is_empty());
-        Ok(Memo::of_answers(Arc::new(StoredAnswers::of(self.kept_runs()?, only))))
-    }
     /// The store of its runs.
     pub(crate) fn kept_runs(&self) -> Result<Arc<dyn Store>> {
         match self.owner() {
@@ -104,6 +90,10 @@ impl Engine {
     pub fn for_others(self) -> Self {
         self.registry(trefoil_models::Registry::to_read()).with(|parts| parts.submits = true)
     }
+    /// Whether runs are stored, so that questions can be answered later.
+    pub(super) fn keeps_runs(&self) -> bool {
+        self.parts.owner.is_some()
+    }
     /// The holder of its runs' leases.
     #[doc(hidden)]
     pub fn owner(&self) -> Option<Arc<Owner>> {
@@ -117,22 +107,14 @@ impl Engine {
             parts.begun = Some(Arc::new(Begun { first: first.clone(), now: now.clone() }));
         })
     }
-    /// With the models of a run's agents, which were not chosen for this engine.
-    pub(crate) fn with_models_of_run<'m>(self, models: impl Iterator<Item = &'m (String, String)>) -> Self {
-        let engine = models.fold(self, |engine, (agent, model)| engine.model(format!("{agent}={model}").as_str()));
-        engine.with(|parts| parts.models_of_run = true)
-    }
-    /// With these limits, unless others were set.
-    pub(crate) fn limited_as(self, limits: &Changes) -> Self {
+    /// With the limits of a run, unless others were set.
+    pub(crate) fn with_limits_of(self, run: &Started) -> Self {
+        let limits = run.limits();
         self.with(|parts| {
             parts.max_calls = parts.max_calls.or(limits.max_calls);
             parts.max_cost_micro = parts.max_cost_micro.or(limits.max_cost_micro);
             parts.reserve = parts.reserve.or(limits.reserve);
         })
-    }
-    /// Whether models were chosen for it.
-    pub(crate) fn chooses_models(&self) -> bool {
-        self.parts.provider.is_some() || !self.parts.models.is_empty()
     }
 
     /// Releases the runs that this engine holds but does not continue, and returns when the store has recorded it. Call

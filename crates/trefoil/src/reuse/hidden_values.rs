@@ -7,7 +7,8 @@ use trefoil_machine::journal::Basis;
 use trefoil_store::Store;
 
 use crate::bundle::unpack;
-use crate::engine::{Ready, called_by, started};
+use crate::durable::{called_runs, start_entry};
+use crate::engine::Ready;
 use crate::flow::Flow;
 
 /// Maximum number of runs whose programs are read.
@@ -15,7 +16,7 @@ const MOST: usize = 1_000;
 
 /// Hides the secrets and environment values in the programs of a run, of the runs whose results it reuses, of those that called these,
 /// and of those that they called. Runs that were deleted are skipped. `own`: the start of the run itself, which knows its own program.
-pub(super) async fn hide(ready: &Ready, store: &dyn Store, run: &str, own: Option<&Started>) {
+pub(super) async fn hide_earlier(ready: &Ready, store: &dyn Store, run: &str, own: Option<&Started>) {
     let mut programs: HashSet<Option<String>> = own.map(|own| own.program.bundle.clone()).into_iter().collect();
     let (mut met, mut left) = (HashSet::new(), vec![run.to_owned()]);
     while let Some(run) = left.pop() {
@@ -23,8 +24,8 @@ pub(super) async fn hide(ready: &Ready, store: &dyn Store, run: &str, own: Optio
             continue;
         }
         let Ok(record) = store.record(&run).await else { continue };
-        let Some(started) = started(store, &run).await else { continue };
-        left.extend(called_by(store, &run).await);
+        let Some(started) = start_entry(store, &run).await else { continue };
+        left.extend(called_runs(store, &run).await);
         left.extend(record.parent);
         left.extend(started.basis.as_deref().and_then(Basis::earlier).map(str::to_owned));
         if programs.insert(started.program.bundle.clone())

@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_machine::journal::Basis;
+use trefoil_runtime::RunError;
+use trefoil_runtime::driver::Options;
 use trefoil_runtime::driver::memo::Memo;
+use trefoil_runtime::ports::NoEvents;
 use trefoil_store::{Record, Store};
 
-use super::Stored;
-use super::edit::own;
+use crate::durable::{Stored, prepared, reading};
 
 /// The maximum number of runs that are remembered.
 const MOST: usize = 256;
@@ -51,10 +53,16 @@ pub(super) async fn earlier_run(store: &Arc<dyn Store>, known: Option<&EarlierRu
         return Some(found);
     }
     let stored = Stored::read(&**store, run).await.ok()?;
-    let results = own(store.clone(), &stored).await.ok()?;
+    let results = own_results(store.clone(), &stored).await.ok()?;
     let found = EarlierRun { results, basis: stored.started.basis };
     if let Some(known) = known.filter(|_| record.status.is_end()) {
         known.put(record, found.clone());
     }
     Some(found)
+}
+
+/// The results of a run alone.
+pub(super) async fn own_results(store: Arc<dyn Store>, stored: &Stored) -> std::result::Result<Memo, RunError> {
+    let ports = reading(store, &stored.started, Arc::new(NoEvents));
+    Memo::of(prepared(stored), &stored.started.run, ports, &Options::default()).await
 }

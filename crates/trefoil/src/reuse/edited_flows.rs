@@ -7,10 +7,10 @@ use trefoil_machine::{EntryKind, Key};
 use trefoil_runtime::driver::memo::{Earlier, Lost, Memo};
 use trefoil_store::Store;
 
-use super::Stored;
-use super::edit::own;
+use super::earlier_runs::own_results;
 use crate::bundle::Packed;
-use crate::engine::{Engine, FlowTools, last_run_of, started};
+use crate::durable::{Stored, last_call_run, start_entry};
+use crate::engine::{Engine, FlowTools};
 use crate::flow::Flow;
 
 /// Drops the results of called flows that were edited since.
@@ -76,7 +76,7 @@ impl Current<'_> {
             return true;
         }
         let Ok(stored) = Stored::read(&**self.store, &run).await else { return true };
-        let Ok(memo) = own(self.store.clone(), &stored).await else { return true };
+        let Ok(memo) = own_results(self.store.clone(), &stored).await else { return true };
         for call in calls(&memo) {
             // Boxed, because a flow may call itself.
             if !Box::pin(self.are_those_of(&call)).await {
@@ -90,7 +90,7 @@ impl Current<'_> {
     async fn run_of(&mut self, run: &str, key: &Key) -> Option<String> {
         let (mut run, mut key) = (run.to_owned(), key.clone());
         loop {
-            if let Some(found) = last_run_of(&**self.store, &run, &key).await {
+            if let Some(found) = last_call_run(&**self.store, &run, &key).await {
                 return Some(found);
             }
             (run, key) = self.cited(&run).await.get(&key)?.clone();
@@ -119,7 +119,7 @@ impl Current<'_> {
 
     /// Whether a run has the program of a flow.
     async fn is_that_of(&mut self, run: &str, tool: &Arc<str>, flow: &Flow) -> bool {
-        let Some(started) = started(&**self.store, run).await else { return true };
+        let Some(started) = start_entry(&**self.store, run).await else { return true };
         let known = (tool.clone(), started.program.bundle.unwrap_or_default());
         if let Some(same) = self.same.get(&known) {
             return *same;

@@ -3,21 +3,17 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trefoil_ir::Program;
-use trefoil_machine::journal::{Basis, Started};
+use trefoil_machine::journal::Basis;
 use trefoil_machine::{EntryKind, Key, Prepared, PrivateValue};
 use trefoil_runtime::driver::memo::{Decision, EVERY_STEP, EarlierCall, Memo, Reuse};
-use trefoil_store::{Filter, Store};
+use trefoil_store::Store;
 use trefoil_template::Value;
 
-use super::flows::id_of;
-use crate::durable::Edit;
-
-/// Called runs of one run that are searched for the same call under another name.
-const CALLED: usize = 1_000;
+use super::request::Edit;
+use crate::durable::{call_run_id, called_runs, last_call_run, start_entry};
 
 /// The tool calls of the earlier runs whose results a run reuses.
-pub(crate) struct Before {
+pub(crate) struct EarlierCalls {
     /// The earlier runs, the newest first.
     runs: Vec<Arc<str>>,
     /// Their calls, with whether the step that made the call is not in the run's program.
@@ -44,14 +40,14 @@ struct Claimed {
 
 /// How much of a called run is reused.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Again {
+pub(crate) struct ReuseExtent {
     /// Nothing, although what it did counts as done.
     pub all: bool,
     /// Nothing from these steps on.
     pub from: Vec<String>,
 }
 
-impl Again {
+impl ReuseExtent {
     /// How much of an earlier call is reused.
     fn of(call: &EarlierCall) -> Self {
         Self { all: call.wanted, from: call.within.clone() }
@@ -61,7 +57,7 @@ impl Again {
 /// Whether a call was made in an earlier run.
 pub(crate) enum CalledBefore {
     /// It was, with this run.
-    As(String, Again),
+    As(String, ReuseExtent),
     /// It was not.
     Never,
     /// A run before the calling one cannot be read any more.
@@ -69,7 +65,7 @@ pub(crate) enum CalledBefore {
 }
 
 /// A call of a flow.
-pub(crate) struct Call<'c> {
+pub(crate) struct NewCall<'c> {
     /// The calling run. Empty: it has not started.
     pub run: &'c str,
     /// The key of the call.
@@ -80,7 +76,7 @@ pub(crate) struct Call<'c> {
     pub input: Option<Value>,
 }
 
-impl Before {
+impl EarlierCalls {
     /// For a run of this program.
     pub fn of(memo: &Memo, basis: &Basis, prepared: &Prepared) -> Self {
         let calls: Vec<_> = memo.calls();
@@ -103,8 +99,8 @@ impl Before {
 
     /// How the run of a call reuses this much of an earlier one. The step at which that one failed is repeated if that of the calling
     /// run is.
-    pub fn edit(&self, again: Again, call: &Key, labels: &[Arc<str>]) -> Edit {
-        let Again { all, from } = again;
+    pub fn edit(&self, again: ReuseExtent, call: &Key, labels: &[Arc<str>]) -> Edit {
+        let ReuseExtent { all, from } = again;
         let mut from = from.into_iter();
         let (from, also_from) = (from.next(), from.collect());
         Edit { all, from, also_from, rerun: self.rerun(call, labels), failed: self.failed, ..Edit::default() }
@@ -113,14 +109,14 @@ impl Before {
     /// The run of a call in the runs before the calling one: that with its key, or else one with its input whose step is not in the
     /// program any more. If such a step called the flow with another input, the call may still be the same one, so whatever that
     /// run did counts as done.
-    pub async fn run_of(&self, call: &Call<'_>, store: &dyn Store) -> CalledBefore {
+    pub async fn run_of(&self, call: &NewCall<'_>, store: &dyn Store) -> CalledBefore {
         let mut left = None;
         let mut claimed = None;
         for run in &self.runs {
-            if let Some(found) = last_run_of(store, run, call.key).await {
+            if let Some(found) = last_call_run(store, run, call.key).await {
                 let earlier = self.calls.iter().map(|(earlier, _)| earlier);
                 let mut own = earlier.filter(|earlier| earlier.run == *run && earlier.activity.key == *call.key);
-                return CalledBefore::As(found, own.next().map(Again::of).unwrap_or_default());
+                return CalledBefore::As(found, own.next().map(ReuseExtent::of).unwrap_or_default());
             }
             for (earlier, _) in self.calls.iter().filter(|(earlier, gone)| *gone && earlier.run == *run) {
                 let claimed = match &claimed {
@@ -130,8 +126,9 @@ impl Before {
                 if claimed.calls.contains(&(run.to_string(), earlier.activity.key.clone())) {
                     continue;
                 }
-                let Some(found) = last_run_of(store, run, &earlier.activity.key).await else { continue };
-                let Some(started) = started(store, &found).await.filter(|one| *one.program.flow == *call.flow) else {
+                let Some(found) = last_call_run(store, run, &earlier.activity.key).await else { continue };
+                let Some(started) = start_entry(store, &found).await.filter(|one| *one.program.flow == *call.flow)
+                else {
                     continue;
                 };
                 let is_free = !claimed.runs.contains(&found);
@@ -139,14 +136,16 @@ impl Before {
                     && started.input.as_ref().map(PrivateValue::exact) == call.input.as_ref()
                     && self.takes(&found)
                 {
-                    return CalledBefore::As(found, Again::of(earlier));
+                    return CalledBefore::As(found, ReuseExtent::of(earlier));
                 }
                 left = left.or(Some(found).filter(|found| is_free && !self.has_taken(found)));
             }
         }
         match (left, &self.lost) {
-            (Some(left), _) => CalledBefore::As(left, Again { all: true, from: Vec::new() }),
-            (None, Some(lost)) => CalledBefore::Perhaps(Basis { run: id_of(lost, call.key, 0), ..Basis::default() }),
+            (Some(left), _) => CalledBefore::As(left, ReuseExtent { all: true, from: Vec::new() }),
+            (None, Some(lost)) => {
+                CalledBefore::Perhaps(Basis { run: call_run_id(lost, call.key, 0), ..Basis::default() })
+            }
             (None, None) => CalledBefore::Never,
         }
     }
@@ -163,8 +162,8 @@ impl Before {
     /// What the calls of a run reuse, in this process and in earlier ones.
     async fn claimed(&self, store: &dyn Store, run: &str) -> Claimed {
         let mut claimed = Claimed { runs: HashSet::new(), calls: HashSet::new() };
-        for called in called_by(store, run).await {
-            claimed.runs.extend(started(store, &called).await.and_then(|started| Some(started.basis?.run)));
+        for called in called_runs(store, run).await {
+            claimed.runs.extend(start_entry(store, &called).await.and_then(|started| Some(started.basis?.run)));
         }
         let mut next = 0;
         while let Ok(page) = store.entries(run, next).await {
@@ -199,66 +198,4 @@ fn rerun_within(rerun: &[String], call: &Key, labels: &[Arc<str>]) -> Vec<String
         steps.find_map(|step| name.strip_prefix(step)?.strip_prefix('/')).map(str::to_owned)
     };
     rerun.iter().filter_map(|name| within(name)).collect()
-}
-
-/// A step of the flow that a call has called.
-pub(crate) struct Inside {
-    /// The call.
-    pub call: EarlierCall,
-    /// The step: a label or key of the called run.
-    pub step: String,
-}
-
-impl Inside {
-    /// The meaning of `CALL/STEP`, unless the earlier runs have a step with this name themselves.
-    pub fn of(name: &str, memo: &Memo) -> Option<Self> {
-        if memo.has_step(name) {
-            return None;
-        }
-        let calls = memo.calls();
-        // The longest name of a call.
-        name.rmatch_indices('/').find_map(|(at, _)| {
-            let (call, step) = (name.get(..at)?, name.get(at + 1..)?);
-            let call = calls.iter().find(|earlier| earlier.is_of(call))?.clone();
-            Some(Self { call, step: step.to_owned() })
-        })
-    }
-
-    /// The run of the call.
-    pub async fn run(&self, store: &dyn Store) -> Option<String> {
-        last_run_of(store, &self.call.run, &self.call.activity.key).await
-    }
-}
-
-/// The last run of the call with this key.
-pub(crate) async fn last_run_of(store: &dyn Store, run: &str, key: &Key) -> Option<String> {
-    let mut found = None;
-    for nth in 0u32.. {
-        let id = id_of(run, key, nth);
-        if store.record(&id).await.is_err() {
-            break;
-        }
-        found = Some(id);
-    }
-    found
-}
-
-/// The runs that a run has called.
-pub(crate) async fn called_by(store: &dyn Store, run: &str) -> Vec<String> {
-    let filter = Filter { parent: Some(run.to_owned()), ..Filter::default() };
-    let page = store.list(&filter, None, CALLED).await;
-    page.map(|page| page.runs.into_iter().map(|record| record.run).collect()).unwrap_or_default()
-}
-
-/// The start of a run.
-pub(crate) async fn started(store: &dyn Store, run: &str) -> Option<Started> {
-    match store.entries(run, 0).await.ok()?.into_iter().next()?.kind {
-        EntryKind::Started(started) => Some(*started),
-        _ => None,
-    }
-}
-
-/// The labels of a program's steps.
-pub(crate) fn labels(program: &Program) -> impl Iterator<Item = &str> {
-    program.steps.iter().filter_map(|step| step.label.as_deref())
 }

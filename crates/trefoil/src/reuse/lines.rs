@@ -11,7 +11,7 @@ use trefoil_runtime::driver::SeenValues;
 use trefoil_runtime::driver::memo::{Decision, Reuse};
 use trefoil_template::{Hole, HoleKind};
 
-use super::why::{Comparing, Fate, Line, line, similarity};
+use crate::durable::why::{Comparing, Fate, Line, line, similarity};
 use crate::flow::Flow;
 
 /// The decisions for the steps of a run that reuses results of an earlier one.

@@ -16,13 +16,15 @@ use trefoil_runtime::driver::{self, Described, Options, SeenValues};
 use trefoil_runtime::ports::{NoEvents, NoTools, Secrets, ToolHost};
 use trefoil_store::Store;
 
-use super::called::without_edited;
-use super::edit::{Edit, is_inside, memo, without_failed};
-use super::history::{prepared, reading};
+use super::earlier_calls::{CalledBefore, EarlierCalls, NewCall};
 use super::lines::Lines;
-use super::why::Reason;
-use super::{Fate, Line, Stored};
-use crate::engine::{AnswersFrom, Before, Call, CalledBefore, Engine, Inside, labels};
+use super::memo::memo as memo_of;
+use super::request::Edit;
+use super::results::results_for;
+use super::step_names::{Inside, step_labels};
+use crate::durable::why::{Fate, Line, Reason};
+use crate::durable::{Stored, prepared, reading};
+use crate::engine::{AnswersFrom, Engine};
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
 
@@ -149,7 +151,7 @@ pub(super) async fn in_old_names(
     edit: &Edit,
 ) -> Result<Edit> {
     let Some(from) = edit.from.as_deref() else { return Ok(edit.clone()) };
-    let known = memo(store.clone(), engine.earlier_runs(), stored, &Edit::default()).await?;
+    let known = memo_of(store.clone(), engine.earlier_runs(), stored, &Edit::default()).await?;
     if known.has_step(from) {
         return Ok(edit.clone());
     }
@@ -159,7 +161,7 @@ pub(super) async fn in_old_names(
         let names = std::iter::once(from.len()).chain(from.rmatch_indices('/').map(|(at, _)| at));
         let name = names
             .filter_map(|end| from.get(..end))
-            .find(|name| !known.has_step(name) && labels(&flow.loaded().program).any(|label| label == *name));
+            .find(|name| !known.has_step(name) && step_labels(&flow.loaded().program).any(|label| label == *name));
         let Some(name) = name else { return Ok(edit.clone()) };
         let edit = Edit { from: None, ..edit.clone() };
         // Boxed, because a preview needs the name itself.
@@ -269,21 +271,11 @@ async fn look_once(
     (program, from): (Arc<Program>, &AnswersFrom),
 ) -> Result<Preview> {
     let prepared = Prepared::new(program);
-    let mut memo = memo(store.clone(), engine.earlier_runs(), stored, edit).await?;
-    if edit.failed {
-        memo = without_failed(memo, &*store, stored).await?;
-    }
-    if !edit.forked {
-        memo = without_edited(memo, engine, &store).await;
-    }
-    if let Some(from) = &edit.from {
-        is_inside(&store, from, &memo).await?;
-    }
-    engine.are_steps(&edit.rerun, flow, &memo)?;
+    let memo = results_for(engine, &store, stored, flow, edit).await?;
     // The results to be repeated are also results of the earlier run.
     let (had, known) = match edit.from.is_some() || edit.all {
         true => {
-            let all = super::edit::memo(store.clone(), engine.earlier_runs(), stored, &Edit::default()).await?;
+            let all = memo_of(store.clone(), engine.earlier_runs(), stored, &Edit::default()).await?;
             (all.results(), memo.all_results())
         }
         false => (memo.results(), memo.all_results()),
@@ -296,7 +288,7 @@ async fn look_once(
     let execution = Some(stored.started.execution().to_owned());
     let (run, failed, forked) = (stored.started.run.clone(), edit.failed, edit.forked);
     let basis = Basis { run, failed, forked, execution, ..Basis::default() };
-    let before = Before::of(&memo, &basis, &prepared);
+    let before = EarlierCalls::of(&memo, &basis, &prepared);
     let memo = memo.without_made_up(made_up);
     let decisions = memo.decisions();
     let seen = Arc::new(SeenValues::default());
@@ -312,7 +304,7 @@ async fn look_once(
     let environment = flow.loaded().environment();
     // A flow that is called again continues from its own results, so it may be called.
     let tools: Arc<dyn ToolHost> = match engine.flow_tools() {
-        Some(flows) => flows,
+        Some(flows) => flows.host(),
         None => Arc::new(NoTools),
     };
     let hosts: (Arc<dyn ToolHost>, Arc<dyn Secrets>) = (tools, Arc::new(environment));
@@ -326,7 +318,7 @@ async fn look_once(
     let is_done = ended.as_ref().is_some_and(|outcome| outcome.result.is_ok());
     let mut error = ended.and_then(|outcome| outcome.result.err());
     // A step that the flow does not have any more comes no later.
-    let labels: BTreeSet<&str> = labels(&flow.loaded().program).collect();
+    let labels: BTreeSet<&str> = step_labels(&flow.loaded().program).collect();
     let is_there = |line: &Line| labels.contains(label_of(&line.key));
     let is_later = |line: &Line| !is_done && is_there(line);
     let unused = lines.unused().into_iter().filter(|line| !is_later(line)).collect();
@@ -375,7 +367,7 @@ fn comes_later(line: Line, acts: &BTreeSet<Key>) -> Line {
 /// The steps that the edit has added, if no decision is known about them.
 fn new_steps<'l>(stored: &Stored, flow: &Flow, shown: impl Iterator<Item = &'l Line>) -> Vec<Line> {
     let program = &flow.loaded().program;
-    let before: BTreeSet<&str> = labels(&stored.flow.loaded().program).collect();
+    let before: BTreeSet<&str> = step_labels(&stored.flow.loaded().program).collect();
     let shown: BTreeSet<&str> = shown.map(|line| label_of(&line.key)).collect();
     // The name of an agent is that of its call.
     let does = |kind: &StepKind| {
@@ -399,7 +391,7 @@ fn new_steps<'l>(stored: &Stored, flow: &Flow, shown: impl Iterator<Item = &'l L
 async fn look_beneath(
     engine: &Engine,
     store: &Arc<dyn Store>,
-    before: &Before,
+    before: &EarlierCalls,
     decision: &Decision,
 ) -> Option<Preview> {
     let (Reuse::Again { .. } | Reuse::New, Request::Tool(request)) = (&decision.is, &decision.asked.request) else {
@@ -410,7 +402,7 @@ async fn look_beneath(
     let (key, labels) = (&decision.asked.key, &decision.asked.labels);
     let given = flows.input_of(request)?;
     let input = Some(given.clone()).filter(|input| !input.is_null());
-    let call = Call { run: "", key, flow: &flow.loaded().program.name, input };
+    let call = NewCall { run: "", key, flow: &flow.loaded().program.name, input };
     let CalledBefore::As(run, again) = before.run_of(&call, &**store).await else { return None };
     let edit = Edit { input: Some(given), ..before.edit(again, key, labels) };
     // Boxed, because a flow may call itself.

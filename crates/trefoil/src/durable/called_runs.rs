@@ -1,0 +1,46 @@
+//! The runs of calls of flows: their ids, and where they are in a store.
+
+use sha2::{Digest as _, Sha256};
+use trefoil_machine::{EntryKind, Key, Started};
+use trefoil_store::{Filter, Store};
+
+/// Called runs of one run that are searched for the same call under another name.
+const CALLED: usize = 1_000;
+
+/// The id of the run of a call. `nth`: the number of cancelled runs of the same call.
+pub(crate) fn call_run_id(run: &str, key: &Key, nth: u32) -> String {
+    let mut of = format!("{run}/{}", key.0);
+    if nth > 0 {
+        of.push_str(&format!("~{nth}"));
+    }
+    let digest = Sha256::digest(of);
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The last run of the call with this key.
+pub(crate) async fn last_call_run(store: &dyn Store, run: &str, key: &Key) -> Option<String> {
+    let mut found = None;
+    for nth in 0u32.. {
+        let id = call_run_id(run, key, nth);
+        if store.record(&id).await.is_err() {
+            break;
+        }
+        found = Some(id);
+    }
+    found
+}
+
+/// The runs that a run has called.
+pub(crate) async fn called_runs(store: &dyn Store, run: &str) -> Vec<String> {
+    let filter = Filter { parent: Some(run.to_owned()), ..Filter::default() };
+    let page = store.list(&filter, None, CALLED).await;
+    page.map(|page| page.runs.into_iter().map(|record| record.run).collect()).unwrap_or_default()
+}
+
+/// The start of a run.
+pub(crate) async fn start_entry(store: &dyn Store, run: &str) -> Option<Started> {
+    match store.entries(run, 0).await.ok()?.into_iter().next()?.kind {
+        EntryKind::Started(started) => Some(*started),
+        _ => None,
+    }
+}

@@ -1,0 +1,76 @@
+//! The program and the ports with which the journal of a stored run is read, without side effects.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use trefoil_machine::{Entry, Prepared, Started};
+use trefoil_runtime::ports::{
+    CallSite, JournalError, LetterId, MapSecrets, NoHumans, NoTools, SeededRandom, SystemClock,
+};
+use trefoil_runtime::{
+    EventSink, Journal, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Ports,
+};
+use trefoil_store::Store;
+
+use super::Stored;
+use crate::engine::program_of;
+
+/// Ports for reading a journal, without side effects.
+pub(crate) fn reading(store: Arc<dyn Store>, started: &Started, events: Arc<dyn EventSink>) -> Ports {
+    Ports {
+        models: Arc::new(Labels(started.answers.clone())),
+        tools: Arc::new(NoTools),
+        commands: None,
+        humans: Arc::new(NoHumans),
+        journal: Arc::new(Stays(store)),
+        clock: Arc::new(SystemClock::new()),
+        random: Arc::new(SeededRandom::new(0)),
+        secrets: Arc::new(MapSecrets::new()),
+        events,
+    }
+}
+
+/// The program of the run, with the models chosen for it. Needs no keys.
+pub(crate) fn prepared(stored: &Stored) -> Arc<Prepared> {
+    let own = &stored.flow.loaded().program;
+    if own.fingerprint().to_string() == stored.started.program.fingerprint {
+        return stored.flow.prepared();
+    }
+    Prepared::new(program_of(own, &stored.started))
+}
+
+/// Names models and answers no calls.
+struct Labels(String);
+
+#[async_trait]
+impl ModelProvider for Labels {
+    async fn call(
+        &self,
+        _at: CallSite<'_>,
+        _request: &ModelRequest,
+        _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        Err(ModelError::new(ModelErrorKind::Setup, "nothing is called while a journal is read"))
+    }
+    fn label(&self, request: &ModelRequest) -> String {
+        match (self.0.as_str(), &request.provider) {
+            ("embedded", _) => "embedded".to_owned(),
+            (script, _) if script.starts_with("scripted=") => "scripted".to_owned(),
+            (_, Some(provider)) => format!("{provider}:{}", request.model),
+            (_, None) => request.model.to_string(),
+        }
+    }
+}
+
+/// A read-only journal.
+pub(super) struct Stays(pub Arc<dyn Store>);
+
+#[async_trait]
+impl Journal for Stays {
+    async fn append(&self, _run: &str, _entries: &[Entry], _letters: &[LetterId]) -> Result<(), JournalError> {
+        Err(JournalError::new("nothing is added to a journal that is read"))
+    }
+    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+        Ok(self.0.entries(run, from).await?)
+    }
+}

@@ -1,0 +1,246 @@
+//! Flows as tools: which there are, what they are as tools, and the flows that a program can call.
+//! `flow_calls` performs the calls.
+
+use std::sync::{Arc, OnceLock};
+
+use trefoil_ir::schema::Checker;
+use trefoil_ir::{OnExceeded, Program, ToolKind};
+use trefoil_machine::Effects;
+use trefoil_models::ModelOverride;
+use trefoil_models::plan::names;
+use trefoil_runtime::driver::SeenValues;
+use trefoil_runtime::ports::{CallSite, NoTools};
+use trefoil_runtime::{Share, ToolHost, ToolRequest, ToolSpec};
+use trefoil_template::Value;
+
+use super::{AnswersFrom, Engine, Parts};
+use crate::answers::{Meant, meant, questions};
+use crate::as_tool::AsTool;
+use crate::flow::Flow;
+use crate::load::LoadOptions;
+use crate::plan::called_flows::tools_of;
+use crate::plan::{Bound, FlowCalled, called_flows};
+use crate::reuse::{EarlierCalls, LinesOfCalls, step_labels};
+use crate::settings::FlowTool;
+
+/// Flows that are tools.
+pub(crate) struct FlowTools {
+    pub(super) engine: Engine,
+    /// The tools. Each flow is loaded when it is first needed.
+    tools: Vec<(FlowTool, OnceLock<Result<LoadedTool, String>>)>,
+    /// The values to hide that the calling run and all runs beneath it share.
+    seen: Arc<SeenValues>,
+    /// The calls of the earlier runs whose results the calling run reuses. Empty if it reuses none.
+    pub(super) before: OnceLock<EarlierCalls>,
+    /// What the called runs have reused.
+    lines: LinesOfCalls,
+}
+
+/// A flow that can be called.
+pub(super) struct LoadedTool {
+    pub flow: Flow,
+    pub as_tool: AsTool,
+    pub spec: ToolSpec,
+    /// Validates the arguments. `None`: the run itself validates its input.
+    pub takes: Option<Checker>,
+}
+
+/// Makes the tool host that performs the calls of flows. It starts runs of engines, and this module is a part of what starts a run, so
+/// the engine is given it when it is made.
+#[derive(Clone, Copy)]
+pub(super) struct FlowHost(pub fn(Arc<FlowTools>) -> Arc<dyn ToolHost>);
+
+/// No flow can be called.
+impl Default for FlowHost {
+    fn default() -> Self {
+        Self(|_| Arc::new(NoTools))
+    }
+}
+
+impl FlowTools {
+    /// The flows in the operator's settings. A flow that does not load fails when it is called.
+    pub fn new(engine: &Engine) -> Self {
+        let tools = engine.parts.settings.flows.iter().map(|tool| (tool.clone(), OnceLock::new())).collect();
+        let seen = engine.parts.seen.clone().unwrap_or_default();
+        let engine = engine.clone().with(|parts| {
+            parts.seen = Some(seen.clone());
+            parts.events.clear();
+            (parts.journal, parts.begun) = (None, None);
+            // A called flow chooses its own models, as it did when the run started.
+            if std::mem::take(&mut parts.models_of_run) {
+                parts.models.clear();
+            }
+            parts.depth += 1;
+        });
+        Self { engine, tools, seen, before: OnceLock::new(), lines: LinesOfCalls::default() }
+    }
+
+    /// The tool host that performs their calls.
+    pub fn host(self: Arc<Self>) -> Arc<dyn ToolHost> {
+        let FlowHost(host) = self.engine.parts.flow_host;
+        host(self)
+    }
+
+    /// Whether one of these flows is the tool of this name.
+    pub fn offers(&self, name: &str, kind: &ToolKind) -> bool {
+        *kind == ToolKind::Local && self.tools.iter().any(|(tool, _)| tool.name == name)
+    }
+
+    /// Their descriptions.
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        self.tools.iter().filter_map(|one| self.loaded(one).as_ref().ok()).map(|tool| tool.spec.clone()).collect()
+    }
+
+    /// What the called runs have reused.
+    pub fn lines(&self) -> &LinesOfCalls {
+        &self.lines
+    }
+
+    /// The values to hide that the calling run shares with those that it calls.
+    pub fn seen(&self) -> &Arc<SeenValues> {
+        &self.seen
+    }
+
+    /// Sets the calls of the earlier runs whose results the calling run reuses.
+    pub fn reuse(&self, before: EarlierCalls) {
+        let _ = self.before.set(before);
+    }
+
+    /// Why the flow with this name does not load.
+    pub fn fault(&self, name: &str) -> Option<&str> {
+        self.get(name)?.as_ref().err().map(String::as_str)
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Result<LoadedTool, String>> {
+        self.tools.iter().find(|(tool, _)| tool.name == name).map(|one| self.loaded(one))
+    }
+
+    fn loaded<'t>(
+        &self,
+        (tool, loaded): &'t (FlowTool, OnceLock<Result<LoadedTool, String>>),
+    ) -> &'t Result<LoadedTool, String> {
+        loaded.get_or_init(|| LoadedTool::new(&self.engine, tool))
+    }
+
+    /// Whether an answer given in advance may be for a step of one of these flows.
+    pub fn ask(&self, name: &str) -> bool {
+        let flows = self.tools.iter().filter_map(|one| self.loaded(one).as_ref().ok());
+        flows.into_iter().any(|tool| meant(&questions(&tool.flow.loaded().program), name) != Meant::Nobody)
+    }
+
+    /// The parts for the run of a flow, without model overrides for steps of other flows.
+    pub(super) fn parts_of(&self, tool: &LoadedTool) -> Parts {
+        let mut parts = (*self.engine.parts).clone();
+        let program = &tool.flow.loaded().program;
+        parts.models.retain(|model| !matches!(model, ModelOverride::For { name, .. } if !names(program, name)));
+        parts
+    }
+
+    /// An engine for the runs of calls, with these parts.
+    pub(super) fn engine_with(&self, parts: Parts) -> Engine {
+        Engine { parts: Arc::new(parts), kept: self.engine.kept.clone() }
+    }
+}
+
+impl LoadedTool {
+    fn new(engine: &Engine, tool: &FlowTool) -> Result<Self, String> {
+        let settings = &engine.parts.settings;
+        let options =
+            LoadOptions { allowed: settings.allowed.clone(), supplied: settings.supplied(), ..LoadOptions::default() };
+        let loaded = crate::load::load(&tool.flow, &options).map_err(|report| {
+            let first = report.diagnostics.into_iter().find(|d| d.severity == trefoil_syntax::Severity::Error);
+            let why = first.map(|d| d.message).unwrap_or_default();
+            format!("its flow `{}` does not load: {why} (see `trefoil check {}`)", tool.flow, tool.flow)
+        })?;
+        let flow = Flow::from(loaded);
+        let as_tool = flow.as_tool();
+        let description = tool.description.clone().unwrap_or_else(|| as_tool.description.clone());
+        let spec = ToolSpec {
+            name: tool.name.as_str().into(),
+            description: description.into(),
+            parameters: Value::from_json(serde_json::Value::Object(as_tool.parameters.clone())),
+            effects: Effects::Writes,
+        };
+        let takes = Checker::new(&serde_json::Value::Object(as_tool.parameters.clone())).ok();
+        Ok(Self { flow, as_tool, spec, takes })
+    }
+
+    /// Whether the limit that ended the flow's run is probably one of its own manifest.
+    pub fn is_limited(&self, at: CallSite<'_>) -> bool {
+        let fails = |flow: &trefoil_ir::Flow| flow.budget.as_ref().is_some_and(|b| b.on_exceeded == OnExceeded::Abort);
+        self.flow.loaded().program.flows.iter().any(fails) && !at.meter.part().is_some_and(Share::was_refused)
+    }
+}
+
+impl FlowTools {
+    /// The flow of a tool. `None`: the tool is not a flow, or its flow does not load.
+    pub fn flow(&self, name: &str) -> Option<&Flow> {
+        self.get(name)?.as_ref().ok().map(|tool| &tool.flow)
+    }
+
+    /// Whether one of these flows has a step with this label.
+    pub fn have_step(&self, label: &str) -> bool {
+        let flows = self.tools.iter().filter_map(|one| self.loaded(one).as_ref().ok());
+        flows.into_iter().any(|tool| step_labels(&tool.flow.loaded().program).any(|known| known == label))
+    }
+
+    /// Whether a flow can call one of these.
+    pub fn are_called_by(&self, flow: &Flow) -> bool {
+        tools_of(&flow.loaded().program).into_iter().any(|name| self.tools.iter().any(|(tool, _)| tool.name == **name))
+    }
+
+    /// The flow of a tool, and the engine that a run of it would have. `limited`: the run that calls it has had a cost limit
+    /// since it began.
+    pub fn run_of(&self, name: &str, limited: bool) -> Option<(Flow, Engine)> {
+        let tool = self.get(name)?.as_ref().ok()?;
+        let mut parts = self.parts_of(tool);
+        parts.answers.retain(|(name, _)| self.ask(name));
+        parts.max_cost_micro = parts.max_cost_micro.or(limited.then_some(u64::MAX));
+        Some((tool.flow.clone(), self.engine_with(parts)))
+    }
+
+    /// The input of the run that a call starts. `None`: the tool is not a flow, or its flow does not take these arguments.
+    pub fn input_of(&self, request: &ToolRequest) -> Option<Value> {
+        let tool = self.get(&request.name)?.as_ref().ok()?;
+        tool.as_tool.input(request.arguments.to_json()).ok().map(Value::from_json)
+    }
+}
+
+impl Engine {
+    /// Whether its runs are called by other runs.
+    pub(crate) fn is_called(&self) -> bool {
+        self.parts.depth > 0
+    }
+
+    /// The flows of the settings as tools, if there are any.
+    pub(crate) fn flow_tools(&self) -> Option<Arc<FlowTools>> {
+        (!self.parts.settings.flows.is_empty()).then(|| Arc::new(FlowTools::new(self)))
+    }
+
+    /// Returns the flows that a program can call as tools of this engine, and that those can call. Flows that do not load are skipped.
+    #[doc(hidden)]
+    pub fn called(&self, program: &Program) -> Vec<FlowCalled> {
+        let Some(flows) = self.flow_tools() else { return Vec::new() };
+        let mut found: Vec<FlowCalled> = Vec::new();
+        let mut left: Vec<Arc<str>> = tools_of(program).into_iter().cloned().collect();
+        while let Some(name) = left.pop() {
+            let new = flows.get(&name).filter(|_| found.iter().all(|one| one.tool != name));
+            let Some(Ok(tool)) = new else { continue };
+            let engine = flows.engine_with(flows.parts_of(tool));
+            let loaded = tool.flow.loaded();
+            let mut program = loaded.program.clone();
+            // Problems with its models are reported when a run starts.
+            let answering = engine.aim(&mut program).unwrap_or_else(|_| AnswersFrom::AsWritten.into());
+            left.extend(tools_of(&program).into_iter().cloned());
+            let money = engine.money(&program, &answering);
+            found.push(FlowCalled { tool: name, money, files: loaded.files.clone(), program });
+        }
+        found
+    }
+
+    /// Returns the maximum number of model calls of a run, including those of flows that are its tools.
+    #[doc(hidden)]
+    pub fn model_calls(&self, program: &Program) -> Bound {
+        called_flows::model_calls(program, &self.called(program))
+    }
+}

@@ -1,0 +1,108 @@
+//! Everything that is certain to stop a run of a flow.
+
+use trefoil_syntax::Diagnostic;
+use trefoil_template::Value;
+
+use super::needs::{ModuleTrial, Needs, in_files, of_tool};
+use super::{Engine, Ready};
+use crate::error::{Error, Findings};
+use crate::flow::Flow;
+use crate::load::Report;
+use crate::preflight::{local_calls, missing_inputs, missing_modules, modules_of};
+
+impl Engine {
+    /// Everything that is certain to stop a run of a flow, in one list: that of [`Self::ready_for`].
+    ///
+    /// # Errors
+    ///
+    /// What prevents that it is found out, such as a store that cannot be read.
+    #[doc(hidden)]
+    pub async fn obstacles(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<Findings, Error> {
+        match self.ready_for(flow, input).await {
+            Ok(_) => Ok(Findings::new(flow.loaded().files.clone(), Vec::new())),
+            Err(Error::NotStarted(why)) => Ok(why),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// A run of a flow that nothing is certain to stop. Python modules are imported to try them, if Python is allowed; nothing else
+    /// is called. `input`: that of the run, if it is to be judged.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotStarted`] with everything that is certain to stop it.
+    #[doc(hidden)]
+    pub async fn ready_for(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<Ready, Error> {
+        let (ready, mut found) = match self.ready(flow) {
+            Ok(ready) => (Some(ready), Findings::new(flow.loaded().files.clone(), Vec::new())),
+            Err(Error::NotStarted(why)) => (None, why),
+            Err(other) => return Err(other),
+        };
+        let mut add = |more: &Findings| {
+            let files = found.adopt(more.files());
+            more.diagnostics().iter().for_each(|d| found.push(in_files(d.clone(), &files)));
+        };
+        add(&self.missing_modules(flow).await);
+        if let Some(input) = input {
+            let unset = missing_inputs(&flow.loaded().program, input.as_ref());
+            let is_set = unset.is_empty();
+            add(&Findings::new(flow.loaded().files.clone(), unset));
+            match ready.as_ref().filter(|_| is_set).map(|ready| ready.check_input(input)) {
+                Some(Err(Error::NotStarted(why))) => add(&why),
+                Some(Err(other)) => return Err(other),
+                Some(Ok(())) | None => {}
+            }
+        }
+        ready.filter(|_| found.is_empty()).ok_or(Error::NotStarted(found))
+    }
+
+    /// The Python modules of a flow, and of the flows that it can call as tools, that cannot be imported, if Python is allowed.
+    async fn missing_modules(&self, flow: &Flow) -> Findings {
+        let program = &flow.loaded().program;
+        let mut found = Findings::new(flow.loaded().files.clone(), Vec::new());
+        // Most flows call no Python and no flows, and then nothing else is looked up.
+        let calls_others = !local_calls(program, false).is_empty();
+        // Whoever runs it elsewhere has others.
+        if self.parts.python.is_none()
+            || self.parts.submits
+            || !calls_others && modules_of(program, &|_| true).is_empty()
+        {
+            return found;
+        }
+        let trials = {
+            let needs = Needs::of(self, flow, None);
+            let mut around = found.clone();
+            let files = around.files().iter().map(|(id, _)| id).collect();
+            let own = needs.trial(self, flow, (files, None));
+            let beneath = needs.beneath(self, flow, &mut around).trials;
+            found = Findings::new(around.files().clone(), Vec::new());
+            own.into_iter().chain(beneath).collect::<Vec<_>>()
+        };
+        for ModuleTrial { modules, python, files, tool } in trials {
+            for missing in missing_modules(&python, modules).await {
+                let missing = in_files(missing, &files);
+                found.push(match &tool {
+                    Some((tool, at)) => of_tool(missing, tool, *at),
+                    None => missing,
+                });
+            }
+        }
+        found
+    }
+}
+
+/// Adds these findings to a report, each once.
+#[doc(hidden)]
+pub fn add_findings(report: &mut Report, found: &Findings) {
+    let mut all = Findings::new(std::mem::take(&mut report.files), Vec::new());
+    let files = all.adopt(found.files());
+    for d in found.diagnostics() {
+        let d = in_files(d.clone(), &files);
+        let same =
+            |one: &Diagnostic| (one.rule, one.file, one.span, &one.message) == (d.rule, d.file, d.span, &d.message);
+        if !report.diagnostics.iter().any(same) {
+            report.diagnostics.push(d);
+        }
+    }
+    report.files = all.files().clone();
+}

@@ -1,0 +1,107 @@
+//! The results of earlier runs that a run may use, as far as that is read from a store.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use trefoil_machine::EntryKind;
+use trefoil_machine::machine::Scan;
+use trefoil_runtime::RunError;
+use trefoil_runtime::driver::memo::Memo;
+use trefoil_store::{Status, Store};
+
+use super::earlier_runs::{EarlierRuns, earlier_run, own_results};
+use super::request::Edit;
+use super::step_names::{Inside, no_step};
+use crate::durable::Stored;
+use crate::error::{Error, Findings, Result};
+
+/// The maximum number of earlier runs whose results are used if the preceding one has none.
+const BEFORE: usize = 64;
+
+/// The results of a run, and of the runs that it reused itself.
+/// `known`: those that were read before.
+pub(super) async fn memo(
+    store: Arc<dyn Store>,
+    known: Option<&EarlierRuns>,
+    stored: &Stored,
+    edit: &Edit,
+) -> Result<Memo> {
+    let of_run = |error: RunError| Error::NotStarted(Findings::of_run(&stored.flow.loaded().files, &error));
+    let mut newest = own_results(store.clone(), stored).await.map_err(of_run)?;
+    let mut basis = stored.started.basis.clone();
+    let mut newer = Vec::new();
+    for _ in 0..BEFORE {
+        let Some(before) = basis.clone().filter(|before| before.earlier().is_some()) else { break };
+        // A run that was deleted, or that this version cannot replay, provides no results. Its activities still count
+        // as done.
+        let Some(earlier) = earlier_run(&store, known, &before.run).await else { break };
+        newer.push((std::mem::replace(&mut newest, earlier.results), before));
+        basis = earlier.basis;
+    }
+    // From the oldest run on. What a run was to repeat is not taken from the runs before it either, also if it did not get there.
+    let mut memo = newest;
+    while let Some((run, basis)) = newer.pop() {
+        for step in basis.from.iter().chain(&basis.also_from) {
+            drop_from(&mut memo, step);
+        }
+        if basis.all {
+            memo.drop_all();
+        }
+        memo = run.over(memo);
+    }
+    if basis.is_some_and(|before| before.earlier().is_some()) {
+        memo = memo.cut_off();
+    }
+    let mut memo = memo.rerunning(edit.rerun.iter().cloned());
+    if edit.all {
+        memo.drop_all();
+    }
+    for step in edit.from.iter().chain(&edit.also_from) {
+        if !drop_from(&mut memo, step) {
+            return Err(no_step(step, &memo));
+        }
+    }
+    Ok(memo)
+}
+
+/// Without the results of the step at which the run failed: as when it is resumed, that step runs again.
+pub(super) async fn without_failed(memo: Memo, store: &dyn Store, stored: &Stored) -> Result<Memo> {
+    let run = &stored.started.run;
+    if store.record(run).await?.status != Status::Failed {
+        return Ok(memo);
+    }
+    let (mut entries, mut next) = (Vec::new(), 0);
+    loop {
+        let page = store.entries(run, next).await?;
+        let Some(last) = page.last() else { break };
+        next = last.seq.saturating_add(1);
+        entries.extend(page);
+    }
+    let Some(EntryKind::Finished { error: Some(error), .. }) = entries.last().map(|entry| &entry.kind) else {
+        return Ok(memo);
+    };
+    let mut scan = Scan::of(error, &stored.flow.loaded().program.name);
+    entries.iter().for_each(|entry| scan.entry(entry));
+    Ok(memo.trying_again(run, &scan.end(&BTreeSet::new()), &error.code))
+}
+
+/// Drops the results of a step and of everything that started after it. Returns whether the step exists.
+fn drop_from(memo: &mut Memo, from: &str) -> bool {
+    match Inside::of(from, memo) {
+        // The run of the call keeps what comes before.
+        Some(inside) => memo.drop_within(&inside.call, &inside.step),
+        None => memo.drop_from(from),
+    }
+}
+
+/// If a name is of a step of a called flow, checks that the call has run it.
+pub(super) async fn check_inside(store: &Arc<dyn Store>, from: &str, memo: &Memo) -> Result<()> {
+    let Some(inside) = Inside::of(from, memo) else { return Ok(()) };
+    let Some(run) = inside.run(&**store).await else { return Err(no_step(from, memo)) };
+    let stored = Stored::read(&**store, &run).await?;
+    let edit = Edit { from: Some(inside.step.clone()), ..Edit::default() };
+    // Boxed, because a flow may call itself.
+    let memo = Box::pin(self::memo(store.clone(), None, &stored, &Edit::default())).await?;
+    Box::pin(self::memo(store.clone(), None, &stored, &edit)).await?;
+    Box::pin(check_inside(store, &inside.step, &memo)).await
+}

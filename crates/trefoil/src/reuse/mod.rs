@@ -1,0 +1,23 @@
+//! Runs that use what earlier runs have paid for: they are resumed, edited, forked, or take answers of others.
+
+mod earlier_calls;
+mod earlier_runs;
+mod edit;
+mod edited_flows;
+mod hidden_values;
+mod lines;
+mod memo;
+mod preview;
+mod request;
+mod results;
+mod resume;
+mod step_names;
+
+pub(crate) use earlier_calls::{CalledBefore, EarlierCalls, NewCall};
+pub(crate) use earlier_runs::EarlierRuns;
+pub use edit::Edited;
+pub(crate) use lines::LinesOfCalls;
+pub use lines::{Lines, Made};
+pub use preview::{Preview, asked_again, preview, preview_fork, preview_with_its_models};
+pub use request::Edit;
+pub(crate) use step_names::step_labels;

@@ -1,0 +1,76 @@
+//! Resuming a run from a store.
+
+use std::sync::Arc;
+
+use trefoil_runtime::driver::memo::Memo;
+use trefoil_store::{Content, Store, StoreError};
+
+use super::hidden_values::hide_earlier;
+use super::request::Edit;
+use super::results::{check_rerun, results_again};
+use crate::durable::Stored;
+use crate::engine::{Engine, Ready};
+use crate::error::{Error, Result};
+use crate::run::Run;
+
+impl Engine {
+    /// Resumes a run of the [store](Self::store) without repeating completed calls. The handle is like that of
+    /// [`start`](Self::start); it first repeats the earlier events.
+    ///
+    /// The run continues with its original files, input, seed, limits and models. If this engine sets other limits, a
+    /// script or the embedded model, these apply from now on. Tools, commands, people and keys are those of this
+    /// engine.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] if the run does not exist, if another process is working on it, or if the store fails;
+    /// [`Error::NotStarted`] with everything that is missing.
+    pub async fn resume(&self, run: &str) -> Result<Run> {
+        let stored = Stored::read(&*self.kept_runs()?, run).await?;
+        self.ready_again(&stored, &[]).await?.resume(&stored.started.run).await
+    }
+
+    /// Prepares to resume a run, with the results that it reuses from an earlier one, if those still exist. `rerun`: as
+    /// [`Edit::rerun`].
+    #[doc(hidden)]
+    pub async fn ready_again(&self, stored: &Stored, rerun: &[String]) -> Result<Ready> {
+        let ready = self.as_begun(stored).ready(&stored.flow)?;
+        let Some(owner) = self.owner() else { return Ok(ready) };
+        let store: Arc<dyn Store> = owner.store().clone();
+        // Its own environment files are read for hiding only if it may not use them.
+        let own = Some(&stored.started).filter(|_| stored.is_from_disk());
+        hide_earlier(&ready, &*store, &stored.started.run, own).await;
+        if let Some(basis) = stored.now.basis.as_ref().filter(|basis| basis.answers) {
+            return Ok(ready.based_on((**basis).clone(), self.answers(basis)?));
+        }
+        let Some(basis) = &stored.now.basis else { return Ok(ready) };
+        let ready = ready.allowing(rerun);
+        let rerun = basis.rerun.iter().chain(&stored.rerun).chain(rerun).cloned().collect();
+        let (from, also_from) = (basis.from.clone(), basis.also_from.clone());
+        let (all, forked, failed) = (basis.all, basis.forked, basis.repeats_failed());
+        let edit = Edit { from, also_from, all, rerun, forked, failed, ..Edit::default() };
+        if basis.earlier().is_none() {
+            let memo = Memo::default().rerunning(edit.rerun.iter().cloned());
+            return Ok(ready.based_on((**basis).clone(), memo));
+        }
+        let memo = match Stored::read(&*store, &basis.run).await {
+            Ok(earlier) => results_again(self, &store, &earlier, &edit).await?,
+            // A run that was deleted provides no results, but it may have done anything.
+            Err(Error::Store(StoreError::NoRun { .. } | StoreError::NoContent { .. })) => {
+                Memo::default().cut_off().rerunning(edit.rerun.iter().cloned())
+            }
+            Err(error) => return Err(error),
+        };
+        check_rerun(self, &edit.rerun, &stored.flow, &memo)?;
+        Ok(ready.based_on((**basis).clone(), memo))
+    }
+
+    /// With the models and the original seed of a run, unless this engine sets models. The flows that it calls keep no more
+    /// content than it does.
+    #[doc(hidden)]
+    pub fn as_begun(&self, stored: &Stored) -> Engine {
+        let now = stored.now();
+        let engine = if stored.content == Content::All { self.clone() } else { self.clone().no_content() };
+        engine.begun(&stored.started, &now).with_models_of(&now)
+    }
+}
