@@ -58,7 +58,7 @@ pub fn markdown() -> String {
     out.push_str("\n## All rules\n\n| rule | level | with `--strict` | found by | finding |\n|---|---|---|---|---|\n");
     for rule in in_order() {
         let found = match rule.run {
-            Run::Load => "loading",
+            Run::Load | Run::Place => "loading",
             Run::Several(_) | Run::Program(_) | Run::Declared(_) | Run::Whole(_) | Run::Tree(_) => "checking",
         };
         let strict = rule.strict.map_or("", |s| level(Some(s)));

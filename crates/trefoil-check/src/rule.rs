@@ -36,6 +36,9 @@ pub struct Rule {
 pub enum Run {
     /// Reading, binding and finders.
     Load,
+    /// The same, but a finding depends on its own place only: it also holds in a file that could not be read completely, because
+    /// what is missing cannot cause it.
+    Place,
     /// Several functions of this crate.
     Several(&'static [Run]),
     /// A function on a program. A finding depends only on what it names and what that reads.
@@ -183,7 +186,7 @@ impl Context<'_> {
         let doubtful = match self.run {
             Run::Whole(_) => gaps.reach(diagnostic.file),
             Run::Declared(_) => at.is_some_and(|at| gaps.touch(at)),
-            Run::Program(_) | Run::Load | Run::Several(_) | Run::Tree(_) => false,
+            Run::Program(_) | Run::Load | Run::Place | Run::Several(_) | Run::Tree(_) => false,
         };
         if doubtful || at.is_some_and(|at| gaps.rename(at)) || places.iter().any(|at| gaps.touch(*at)) {
             return;
@@ -223,12 +226,12 @@ impl TreeContext<'_> {
 impl Rule {
     /// Whether an error of it may prevent a program from being made.
     pub fn is_of_loading(&self) -> bool {
-        matches!(self.run, Run::Load)
+        matches!(self.run, Run::Load | Run::Place)
     }
     /// Its functions in this crate.
     pub fn looks(&self) -> &[Run] {
         match &self.run {
-            Run::Load => &[],
+            Run::Load | Run::Place => &[],
             Run::Several(all) => all,
             run => std::slice::from_ref(run),
         }

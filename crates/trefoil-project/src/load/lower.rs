@@ -470,7 +470,7 @@ impl Folder {
     /// Whether a finding is valid although a part of its file could not be read.
     fn holds(&self, d: &Diagnostic) -> bool {
         let complete = d.file.and_then(|f| self.manifest(f)).is_none_or(|m| m.complete);
-        complete || rules::LOCAL.iter().any(|rule| d.rule.starts_with(rule))
+        complete || trefoil_check::rule(d.rule).is_some_and(|rule| matches!(rule.run, trefoil_check::Run::Place))
     }
     /// Environment files by project path, to be read later.
     pub fn env_files(&self, loader: &mut Loader, paths: &[String]) -> Vec<Named> {

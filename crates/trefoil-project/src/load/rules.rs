@@ -47,17 +47,3 @@ pub const RULES: &[(&str, &str)] = &[
     ("unused-suppression", "a comment allows a rule that reports nothing there"),
     (FOLDER_LIMIT, "the folder is deeper or larger than the limits allow"),
 ];
-
-/// Rules that apply to an incomplete tree, because a missing part cannot cause their findings.
-pub const LOCAL: &[&str] = &[
-    "unknown-key",
-    "wrong-type",
-    "out-of-range",
-    "unknown-value",
-    "unknown-provider",
-    "invalid-name",
-    "invalid-url",
-    "template-",
-    "condition-",
-    "misleading-operator",
-];

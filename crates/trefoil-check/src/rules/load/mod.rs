@@ -5,23 +5,26 @@ use trefoil_syntax::Severity;
 use crate::rule::{Group, Rule, Run};
 
 macro_rules! load {
-    ($($name:literal $group:ident $level:ident $($strict:ident)?;)*) => {
+    ($($name:literal $group:ident $level:ident $($strict:ident)? $(, $run:ident)?;)*) => {
         &[$(Rule {
             name: $name,
             group: Group::$group,
             level: load!(@level $level),
             strict: load!(@strict $($strict)?),
             page: include_str!(concat!($name, ".md")),
-            run: Run::Load,
+            run: load!(@run $($run)?),
         },)*]
     };
     (@level Off) => { None };
     (@level $level:ident) => { Some(Severity::$level) };
+    (@run) => { Run::Load };
+    (@run $run:ident) => { Run::$run };
     (@strict) => { None };
     (@strict $strict:ident) => { Some(Severity::$strict) };
 }
 
-/// Name, group, usual severity (`Off`: only on request), and the one with `--strict` if different.
+/// Name, group, usual severity (`Off`: only on request), the one with `--strict` if different, and `Place` if a finding depends on
+/// its own place only.
 pub(super) static RULES: &[Rule] = load! {
     "project-file" Form Warning Error;
     "unknown-suppression" Form Warning Error;
@@ -55,37 +58,37 @@ pub(super) static RULES: &[Rule] = load! {
     "unknown-dialect" Form Error;
     "ambiguous-dialect" Form Error;
     "not-an-agent" Form Error;
-    "unknown-key" Form Warning Error;
+    "unknown-key" Form Warning Error, Place;
     "missing-key" Form Error;
-    "wrong-type" Form Error;
-    "out-of-range" Form Error;
-    "unknown-value" Form Error;
+    "wrong-type" Form Error, Place;
+    "out-of-range" Form Error, Place;
+    "unknown-value" Form Error, Place;
     "no-effect" Form Warning;
     "deprecated" Form Warning Error;
     "duplicate-id" Form Error;
     "overlapping-mounts" Form Warning;
-    "invalid-name" Form Error;
+    "invalid-name" Form Error, Place;
     "invalid-regex" Form Error;
-    "invalid-url" Form Error;
+    "invalid-url" Form Error, Place;
     "both-spellings" Form Error;
     "conflicting-keys" Form Error;
     "bad-path" Form Error;
     "empty-message" Form Warning Error;
-    "template-unclosed" Form Error;
-    "template-unclosed-block" Form Error;
-    "template-stray-close" Form Error;
-    "template-stray-else" Form Error;
-    "template-unknown-block" Form Error;
-    "template-unknown-helper" Form Error;
-    "template-bad-filter" Form Error;
-    "template-bad-arguments" Form Error;
-    "template-bad-condition" Form Error;
-    "template-bad-path" Form Error;
-    "template-syntax" Form Error;
-    "template-empty" Form Error;
-    "template-unsupported" Form Error;
-    "template-too-large" Form Error;
-    "template-too-deep" Form Error;
+    "template-unclosed" Form Error, Place;
+    "template-unclosed-block" Form Error, Place;
+    "template-stray-close" Form Error, Place;
+    "template-stray-else" Form Error, Place;
+    "template-unknown-block" Form Error, Place;
+    "template-unknown-helper" Form Error, Place;
+    "template-bad-filter" Form Error, Place;
+    "template-bad-arguments" Form Error, Place;
+    "template-bad-condition" Form Error, Place;
+    "template-bad-path" Form Error, Place;
+    "template-syntax" Form Error, Place;
+    "template-empty" Form Error, Place;
+    "template-unsupported" Form Error, Place;
+    "template-too-large" Form Error, Place;
+    "template-too-deep" Form Error, Place;
     "not-a-placeholder" Form Warning Error;
     "not-computed" Form Warning Error;
     "unused" Form Warning;
@@ -93,16 +96,16 @@ pub(super) static RULES: &[Rule] = load! {
     "unlikely-timeout" Form Warning;
     "conflicting-limits" Form Warning;
     "portability" Form Off;
-    "misleading-operator" Form Warning Error;
+    "misleading-operator" Form Warning Error, Place;
     "swallowed-key" Form Warning Error;
-    "condition-empty" Form Error;
-    "condition-syntax" Form Error;
-    "condition-bad-operator" Form Error;
-    "condition-bad-path" Form Error;
-    "condition-unknown-name" Form Error;
-    "condition-unsupported" Form Error;
-    "condition-too-large" Form Error;
-    "condition-too-deep" Form Error;
+    "condition-empty" Form Error, Place;
+    "condition-syntax" Form Error, Place;
+    "condition-bad-operator" Form Error, Place;
+    "condition-bad-path" Form Error, Place;
+    "condition-unknown-name" Form Error, Place;
+    "condition-unsupported" Form Error, Place;
+    "condition-too-large" Form Error, Place;
+    "condition-too-deep" Form Error, Place;
     "unresolved-name" Names Error Error;
     "loop-variable" Names Error;
     "state-key" Names Warning Error;
@@ -129,7 +132,7 @@ pub(super) static RULES: &[Rule] = load! {
     "too-deep" Flow Error;
     "env-decides" Flow Error;
     "bad-model" Models Error;
-    "unknown-provider" Models Warning Error;
+    "unknown-provider" Models Warning Error, Place;
     "tool-clash" Models Warning Error;
     "refused" Models Warning;
     "untrusted-tool-url" Safety Warning Error;
