@@ -92,6 +92,7 @@ const READERS: &[(&str, &str)] = &[
     ("crates/trefoil-store/src/sqlite/", "its own file, where the operator wants it"),
     ("crates/trefoil-models/src/scripted/mod.rs", "reads the script that the operator named"),
     ("crates/trefoil-cli/src/run/input.rs", "reads the input that the operator named"),
+    ("crates/trefoil-cli/src/command_line/tests.rs", "a test"),
     ("crates/trefoil-cli/src/commands/", "write what the operator asked for, where it was asked for"),
     ("crates/trefoil-project/src/settings/trust.rs", "writes the list of what the user trusts"),
     ("crates/trefoil-project/src/secrets/keep.rs", "writes the files of the user's secrets"),

@@ -4,26 +4,29 @@
 
 mod args;
 mod columns;
+mod command_line;
 mod commands;
 mod crash;
 mod dev;
 mod exit;
 mod harmless;
-mod levels;
+mod load;
 #[cfg(feature = "mcp")]
 mod mcp;
-mod model;
 mod obstacles;
 mod offer;
 mod output;
 mod overwrite;
 mod pick;
+mod placeholders;
 mod progress;
+mod refusal;
 mod run;
 mod runs;
 mod shapes;
 mod store;
 mod trace;
+mod words;
 mod worker;
 
 use std::process::ExitCode;
@@ -34,8 +37,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     crash::report_without_values();
-    let cli = args::read().unwrap_or_else(|error| args::refuse(args::nearest_command(error)));
+    let cli = command_line::read().unwrap_or_else(|error| command_line::refuse(command_line::nearest_command(error)));
     cli.color.apply();
     trefoil::internals::secrets::passphrase::ask_with(commands::secrets::ask_passphrase);
-    ExitCode::from(commands::dispatch(cli.command))
+    ExitCode::from(command_line::dispatch(cli.command))
 }

@@ -1,8 +1,6 @@
 //! What would stop a run here, for the commands that only look: `doctor`, `plan`, `check --here`. `run` stops for the same
 //! findings, which are made in one place ([`Engine::obstacles`]).
 
-use clap::Args;
-use trefoil::http::AllowedHost;
 use trefoil::internals::settings::Settings;
 use trefoil::internals::target_settings;
 use trefoil::internals::{LoadOptions, Report, Target, roots};
@@ -10,31 +8,9 @@ use trefoil::plan::Bound;
 use trefoil::{Engine, Findings, Flow, Value};
 use trefoil_syntax::{Diagnostic, Files};
 
-use crate::model::ModelArgs;
-use crate::run::{HostArgs, answer};
+use crate::args::HostArgs;
+use crate::refusal::did_not_start;
 use crate::store::block_on;
-
-/// What runs may do here.
-#[derive(Args, Clone, Default)]
-pub struct PermissionArgs {
-    /// Allow steps to run shell commands and Python functions; Python modules are imported to test them
-    #[arg(long)]
-    allow_command: bool,
-    /// Allow HTTP tools to call this host, as for `run` (repeatable)
-    #[arg(long, value_name = "HOST")]
-    allow_host: Vec<AllowedHost>,
-    /// Answer for a human step, as for `run`
-    #[arg(long = "answer", value_name = "STEP=VALUE", value_parser = answer)]
-    answers: Vec<(String, String)>,
-}
-
-impl PermissionArgs {
-    /// The options of a run with these permissions.
-    pub fn host(&self, models: &ModelArgs) -> HostArgs {
-        let (models, answers) = (models.clone(), self.answers.clone());
-        HostArgs { models, answers, ..HostArgs::allowing(self.allow_command, self.allow_host.clone()) }
-    }
-}
 
 /// The engine of a run with these options. People are there to be asked.
 pub fn engine(host: &HostArgs, settings: &Settings) -> Engine {
@@ -57,7 +33,7 @@ impl trefoil::ports::HumanInbox for LaterAnswers {
 
 /// The obstacles of a run of a flow. `input`: that of the run, if it is to be judged.
 pub fn of_flow(engine: &Engine, flow: &Flow, input: Option<&Option<Value>>) -> Result<Findings, u8> {
-    block_on(engine.obstacles(flow, input))?.map_err(|error| crate::commands::run::did_not_start(&error))
+    block_on(engine.obstacles(flow, input))?.map_err(|error| did_not_start(&error))
 }
 
 /// A number of model calls in words.

@@ -12,9 +12,9 @@ use trefoil_ir::prices::{Price, window};
 use trefoil_ir::{ModelChoice, Program, StepKind};
 use trefoil_models::plan::models_used;
 
+use crate::args::ModelArgs;
 use crate::args::PlaceArgs;
-use crate::commands::load_with;
-use crate::model::ModelArgs;
+use crate::load::load_with;
 use crate::{exit, output};
 
 /// Providers, aliases and models.

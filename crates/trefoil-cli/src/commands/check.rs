@@ -8,11 +8,12 @@ use trefoil_check::catalogue::in_order;
 use trefoil_check::{Limits, Rule};
 use trefoil_syntax::diagnostic::render::{SarifRule, github, json, sarif, summary};
 
+use crate::args::LevelArgs;
+use crate::args::ModelArgs;
+use crate::args::PermissionArgs;
+use crate::args::parse_dollars;
 use crate::args::{DialectArg, PathArgs};
-use crate::commands::run::dollars;
-use crate::levels::LevelArgs;
-use crate::model::ModelArgs;
-use crate::obstacles::{self, PermissionArgs};
+use crate::obstacles;
 use crate::progress::Progress;
 use crate::{exit, output, shown};
 
@@ -33,7 +34,7 @@ pub struct Check {
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
     /// Report workflows whose maximum cost exceeds this
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
     max_cost: Option<u64>,
     /// Ignore `trefoil.toml`
     #[arg(long)]

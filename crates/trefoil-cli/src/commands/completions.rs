@@ -1,9 +1,8 @@
 //! `trefoil completions SHELL`.
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::args::Cli;
 use crate::output;
 
 /// Print completions for a shell
@@ -13,9 +12,9 @@ pub struct Completions {
     shell: Shell,
 }
 
-/// Exit code 0; 1: the script cannot be written.
-pub fn run(args: &Completions) -> u8 {
+/// Exit code 0; 1: the script cannot be written. `whole`: the command line.
+pub fn run(args: &Completions, mut whole: Command) -> u8 {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "trefoil", &mut script);
+    clap_complete::generate(args.shell, &mut whole, "trefoil", &mut script);
     output::data(&String::from_utf8_lossy(&script))
 }

@@ -15,17 +15,20 @@ use trefoil_models::registry::{ANSWER_TOKENS, QUESTION};
 use trefoil_syntax::suggest::nearest;
 use trefoil_syntax::{Diagnostic, Files, Severity};
 
-use super::count;
-use super::run::{dollars, limited};
+use crate::args::ModelArgs;
+use crate::args::PermissionArgs;
 use crate::args::PlaceArgs;
+use crate::args::StoreArgs;
+use crate::args::{limit_engine, parse_dollars};
 use crate::harmless::safe;
-use crate::model::ModelArgs;
-use crate::obstacles::{self, PermissionArgs, too_many_calls};
+use crate::obstacles::{self, too_many_calls};
 use crate::offer::Offer;
-use crate::run::command::{PrintedCommand, RunOptions};
+use crate::refusal::store_advice;
 use crate::run::input::{self, Refusal};
-use crate::store::{StoreArgs, block_on};
+use crate::store::block_on;
+use crate::words::count_of;
 use crate::{exit, output};
+use trefoil::internals::command::{PrintedCommand, RunOptions};
 
 /// Test settings, store, secrets, programs of tools, providers, and (if you agree to the calls) models
 #[derive(Args)]
@@ -48,8 +51,8 @@ pub struct Doctor {
     /// Maximum number of model calls, as for `run`
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
-    /// Maximum cost in dollars, as for `run`
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    /// Maximum cost in parse_dollars, as for `run`
+    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
     max_cost: Option<u64>,
     #[command(flatten)]
     store: StoreArgs,
@@ -145,9 +148,9 @@ impl Report {
                 let doubtful = self.all.iter().filter(|one| one.found == Checkup::Doubtful).count() as u64;
                 output::result(match (wrong, doubtful) {
                     (0, 0) => "nothing is wrong\n".to_owned(),
-                    (0, n) => format!("{} found\n", count(n, "warning")),
-                    (n, 0) => format!("{} found\n", count(n, "problem")),
-                    (n, m) => format!("{} and {} found\n", count(n, "problem"), count(m, "warning")),
+                    (0, n) => format!("{} found\n", count_of(n, "warning")),
+                    (n, 0) => format!("{} found\n", count_of(n, "problem")),
+                    (n, m) => format!("{} and {} found\n", count_of(n, "problem"), count_of(m, "warning")),
                 })
             }
             false => output::json_result(&format_args!("{:#}", self.json())),
@@ -177,7 +180,7 @@ fn settings(offer: &Offer, report: &mut Report) {
 
 fn store(args: &StoreArgs) -> Result<Finding, u8> {
     let wrong = |error: &StoreError| Finding {
-        help: crate::store::advice(error),
+        help: store_advice(error),
         ..finding("store", Checkup::Wrong, error.to_string())
     };
     let store = match args.try_look() {
@@ -190,14 +193,14 @@ fn store(args: &StoreArgs) -> Result<Finding, u8> {
     let path = store.place();
     Ok(match block_on(store.check())? {
         Ok(health) if health.problems.is_empty() => {
-            finding("store", Checkup::Fine, format!("{} in `{path}`", count(health.runs, "run")))
+            finding("store", Checkup::Fine, format!("{} in `{path}`", count_of(health.runs, "run")))
         }
         Ok(health) => Finding {
             help: Some(format!("run `{}`", RunOptions::of_store(args.option()).text(PrintedCommand::CheckStore))),
             ..finding(
                 "store",
                 Checkup::Wrong,
-                format!("{} in `{path}`", count(health.problems.len() as u64, "problem")),
+                format!("{} in `{path}`", count_of(health.problems.len() as u64, "problem")),
             )
         },
         Err(error) => wrong(&error),
@@ -249,7 +252,7 @@ fn flows(args: &Doctor, report: &mut Report) -> Result<(), u8> {
         let models = args.models.of_program(&flow.loaded().program, &programs);
         // Placeholder answers are not what somebody tests for.
         let engine = obstacles::engine(&args.permissions.host(&models), settings).placeholders(false);
-        let engine = limited(engine, args.max_calls, args.max_cost, None);
+        let engine = limit_engine(engine, args.max_calls, args.max_cost, None);
         if let Some(why) = too_many_calls(&engine.model_calls(&flow.loaded().program), args.max_calls) {
             report.add(finding(flow.name(), Checkup::Wrong, why));
         }
@@ -308,7 +311,7 @@ async fn providers(offer: &Offer, report: &mut Report) {
         report.add(finding(
             what,
             Checkup::Fine,
-            format!("{address} {accepts} and offers {}", count(list.len() as u64, "model")),
+            format!("{address} {accepts} and offers {}", count_of(list.len() as u64, "model")),
         ));
         // Azure deployments have their own names, which are in no list.
         for model in offer.models.iter().filter(|model| what != "azure" && model.provider() == Some(what)) {
@@ -351,11 +354,11 @@ async fn models(args: &Doctor, offer: &Offer, report: &mut Report) {
     let unknown = priced.iter().filter(|price| price.is_none()).count() as u64;
     let cost = match unknown {
         0 => format!("at most {}", Dollars(most)),
-        n => format!("at most {}, and {} without a known price", Dollars(most), count(n, "call")),
+        n => format!("at most {}, and {} without a known price", Dollars(most), count_of(n, "call")),
     };
     let names: Vec<String> =
         all.iter().map(|(provider, model, _)| format!("`{}`", safe(&format!("{provider}:{model}")))).collect();
-    let calls = count(all.len() as u64, "call");
+    let calls = count_of(all.len() as u64, "call");
     output::note(format!(
         "{calls} to test {}: `{QUESTION}`, {ANSWER_TOKENS} tokens for the answer; {cost}",
         names.join(", ")

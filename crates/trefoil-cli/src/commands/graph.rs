@@ -6,8 +6,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use trefoil::graph::{FORMATS, graph};
 
-use super::{load, warn};
 use crate::args::TargetArgs;
+use crate::load::{load_target, print_warnings};
 use crate::{exit, output, overwrite};
 
 /// Maximum number of boxes in an SVG. More are unreadable, and the layout takes ever longer.
@@ -65,11 +65,11 @@ pub fn run(args: &Graph) -> u8 {
         output::refuse(&format!("a graph cannot be written as `.{ending}`"), Some(help));
         return exit::NOT_STARTED;
     }
-    let loaded = match load(&args.target) {
+    let loaded = match load_target(&args.target) {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
-    warn(&loaded);
+    print_warnings(&loaded);
     if let Err(code) = overwrite::spare_sources(args.output.as_deref(), &loaded.files) {
         return code;
     }

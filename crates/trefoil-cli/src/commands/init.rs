@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use crate::run::command::{PrintedCommand, RunOptions};
 use crate::shapes::{MISSING, SHAPES, TEMPLATES, Template, formats, template};
 use crate::{exit, output, pick};
+use trefoil::internals::command::{PrintedCommand, RunOptions};
 
 /// The default name of a workflow.
 const NAME: &str = "my-flow";

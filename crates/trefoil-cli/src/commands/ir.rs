@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::{load, warn};
 use crate::args::TargetArgs;
+use crate::load::{load_target, print_warnings};
 use crate::output;
 
 /// Print the compiled program of a manifest
@@ -18,11 +18,11 @@ pub struct Ir {
 
 /// Exit code 0; 1: the program cannot be written; 2: the target does not load.
 pub fn run(args: &Ir) -> u8 {
-    let loaded = match load(&args.target) {
+    let loaded = match load_target(&args.target) {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
-    warn(&loaded);
+    print_warnings(&loaded);
     if args.hash {
         return output::result(format!("{}\n", loaded.program.fingerprint()));
     }

@@ -5,13 +5,13 @@ use trefoil::internals::engine::Engine;
 use trefoil::internals::settings::Settings;
 use trefoil::internals::{Checks, LoadOptions, Target};
 
-use super::run::{dollars, limited};
+use crate::args::HostArgs;
 use crate::args::{DialectArg, PathArgs};
+use crate::args::{DurabilityArg, StoreArgs};
+use crate::args::{limit_engine, parse_dollars};
 use crate::mcp::{Flows, Source, serve};
-use crate::run::HostArgs;
-use crate::run::command::RunOptions;
-use crate::store::{DurabilityArg, StoreArgs};
 use crate::{exit, output};
+use trefoil::internals::command::RunOptions;
 
 /// Serve flows as MCP tools over stdin and stdout
 #[derive(Args)]
@@ -31,8 +31,8 @@ pub struct Mcp {
     /// Maximum number of model calls of each run
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
-    /// Maximum cost of each run in dollars; a call that may exceed it does not start (needs the prices of all models)
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    /// Maximum cost of each run in parse_dollars; a call that may exceed it does not start (needs the prices of all models)
+    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
     max_cost: Option<u64>,
     #[command(flatten)]
     store: StoreArgs,
@@ -57,7 +57,8 @@ fn start(args: &Mcp) -> Result<u8, u8> {
     }
     let (host, plain) = (args.host.clone(), base.clone());
     let (calls, micro) = (args.max_calls, args.max_cost);
-    let engine = move |settings: &Settings| limited(host.without_people(plain.clone(), settings), calls, micro, None);
+    let engine =
+        move |settings: &Settings| limit_engine(host.without_people(plain.clone(), settings), calls, micro, None);
     let options = LoadOptions {
         dialect: args.dialect.dialect.map(|dialect| dialect.0),
         allowed: args.paths.allow_path.clone(),

@@ -5,13 +5,13 @@ use serde_json::{Value as Json, json};
 use trefoil::models::{Availability, Configured, SaidBy};
 use trefoil_ir::prices::Dollars;
 
+use crate::args::ModelArgs;
 use crate::args::PlaceArgs;
 use crate::columns::columns;
 use crate::harmless::safe;
-use crate::model::ModelArgs;
 use crate::offer::{Alias, Offer, UsedModel};
 use crate::output;
-use crate::run::words::grouped;
+use crate::words::grouped;
 
 /// List providers, aliases, and the models of the workflows here with their prices
 #[derive(Args)]

@@ -8,13 +8,15 @@ use trefoil::plan::ExpectedCost;
 use trefoil::store::{Store, StoreError};
 use trefoil::{AnswersFrom, Engine, Flow};
 
-use super::run::dollars;
-use super::{load_with, warn};
+use crate::args::ModelArgs;
+use crate::args::PermissionArgs;
+use crate::args::StoreArgs;
 use crate::args::TargetArgs;
-use crate::model::ModelArgs;
-use crate::obstacles::{self, PermissionArgs};
+use crate::args::parse_dollars;
+use crate::load::{load_with, print_warnings};
+use crate::obstacles;
 use crate::output;
-use crate::store::{StoreArgs, block_on};
+use crate::store::block_on;
 
 /// How many earlier runs make the expected cost.
 const RUNS: usize = 20;
@@ -35,7 +37,7 @@ pub struct Plan {
     #[arg(long)]
     no_check: bool,
     /// Maximum cost in dollars that the run would have
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
     max_cost: Option<u64>,
     #[command(flatten)]
     store: StoreArgs,
@@ -60,7 +62,7 @@ pub fn run(args: &Plan) -> u8 {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
-    warn(&loaded);
+    print_warnings(&loaded);
     if args.no_check {
         output::say("checks skipped (`--no-check`)");
     }

@@ -9,7 +9,7 @@ use trefoil::internals::render::{RenderQuestion, answer_line, bad_question};
 use trefoil_template::state::{Failure, TextKind, Traced};
 use trefoil_template::{Object, Value};
 
-use crate::args::{Dialect, dialect, dialects};
+use crate::args::{NamedDialect, dialect_names, parse_dialect};
 use crate::harmless::TerminalText;
 use crate::{exit, output, shown};
 
@@ -22,11 +22,11 @@ pub struct Render {
     #[arg(
         long,
         value_name = "NAME",
-        value_parser = dialect,
+        value_parser = parse_dialect,
         required_unless_present = "jsonl",
-        help = format!("Template dialect: {}", dialects())
+        help = format!("Template dialect: {}", dialect_names())
     )]
-    dialect: Option<Dialect>,
+    dialect: Option<NamedDialect>,
     /// JSON or YAML file with the state, an object (`-` for stdin); `env` comes from this file too
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,

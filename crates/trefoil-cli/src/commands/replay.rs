@@ -7,10 +7,11 @@ use serde_json::{Value as Json, json};
 use trefoil::runs::{Difference, Verified, verify};
 use trefoil::store::Store as _;
 
+use crate::args::OutputFormat;
+use crate::args::StoreArgs;
 use crate::harmless::safe;
-use crate::runs::show::Output;
 use crate::runs::{past, print, print_json};
-use crate::store::{StoreArgs, block_on, full_id, wait};
+use crate::store::{await_store, block_on, full_id};
 use crate::{exit, output};
 
 /// Verify a run's journal: replay its workflow against the stored results, without calling anything, and compare every
@@ -21,7 +22,7 @@ pub struct Replay {
     run: String,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    output: Output,
+    output: OutputFormat,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -33,13 +34,13 @@ pub fn run(args: &Replay) -> u8 {
 
 fn replay(args: &Replay) -> Result<u8, u8> {
     let store = Arc::new(args.store.look_into()?);
-    let record = wait(async { store.record(&full_id(&store, &args.run).await?).await })?;
+    let record = await_store(async { store.record(&full_id(&store, &args.run).await?).await })?;
     let stored = past::read(&store, &record.run)?;
     let verified = block_on(verify(store.clone(), &stored))?.map_err(|error| past::unreadable(&error))?;
     let holds = if verified.holds() { exit::OK } else { exit::FAILED };
     let written = match args.output {
-        Output::Json => print_json(&[as_json(&record.run, &verified)]),
-        Output::Text => {
+        OutputFormat::Json => print_json(&[as_json(&record.run, &verified)]),
+        OutputFormat::Text => {
             verified.notes.iter().for_each(output::note);
             print(&lines(&record.run, &record.flow, &verified))
         }

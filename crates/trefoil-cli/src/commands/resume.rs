@@ -16,13 +16,18 @@ use trefoil::runs::{Edit, Line, Stored, caller_in, preview, target_of};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 use trefoil_machine::PrivateValue;
 
-use super::run::{ReserveArg, did_not_start, dollars, followed, label, limited};
+use crate::args::{ContentArg, DurabilityArg, StoreArgs};
+use crate::args::{HostArgs, ShowArgs, UnknownArg};
+use crate::args::{ReserveArg, limit_engine, parse_dollars};
+use crate::load::accept_settings;
+use crate::refusal::{did_not_start, refuse_store};
 use crate::run::based::previewed;
-use crate::run::command::{PrintedCommand, RunOptions, pasted};
-use crate::run::{Based, End, HostArgs, KeptRun, MARKS, Recording, Session, ShowArgs, Unknown, input};
+use crate::run::{Based, End, KeptRun, MARKS, Recording, Session, input};
+use crate::run::{announce_source, print_again, print_result};
 use crate::runs::past;
-use crate::store::{self, ContentArg, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
+use crate::store::{await_store, block_on, full_id};
 use crate::{exit, output, overwrite};
+use trefoil::internals::command::{PrintedCommand, RunOptions, pasted};
 
 /// How long a process that may be stuck is waited for: a lease, and a little more.
 const STUCK: Duration = Duration::from_secs(35);
@@ -71,12 +76,12 @@ pub struct Resume {
     /// Decision about commands and tool calls with an unknown outcome, because they were running when the process ended
     /// (default: `[recovery]` in the settings, or `ask`)
     #[arg(long, value_name = "WHAT")]
-    unknown: Option<Unknown>,
+    unknown: Option<UnknownArg>,
     /// Maximum number of model calls from now on, including earlier ones
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
     /// Maximum cost in dollars from now on, including earlier costs
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
     max_cost: Option<u64>,
     /// Amount that cost limits reserve for each call from now on: its expected cost, or its maximum cost
     #[arg(long, value_name = "WHAT")]
@@ -98,7 +103,7 @@ pub struct Resume {
 
 impl Resume {
     fn limited(&self, engine: Engine) -> Engine {
-        limited(engine, self.max_calls, self.max_cost, self.reserve)
+        limit_engine(engine, self.max_calls, self.max_cost, self.reserve)
     }
 }
 
@@ -130,8 +135,8 @@ fn all(args: &Resume) -> Result<Vec<String>, u8> {
         return Ok(Vec::new());
     }
     let store = args.store.resume(&args.durability)?;
-    let mut ids = wait(store.claimable(now(&*store), MOST))?;
-    if matches!(args.unknown, Some(Unknown::Retry | Unknown::Fail)) {
+    let mut ids = await_store(store.claimable(store.clock().wall_ms(), MOST))?;
+    if matches!(args.unknown, Some(UnknownArg::Retry | UnknownArg::Fail)) {
         ids.extend(undecided(&store)?);
     }
     ids.sort();
@@ -146,7 +151,7 @@ fn all(args: &Resume) -> Result<Vec<String>, u8> {
 fn undecided(store: &Arc<dyn Store>) -> Result<Vec<String>, u8> {
     let filter = Filter { status: vec![Status::Waiting], ..Filter::default() };
     let mut ids = Vec::new();
-    for record in wait(store.list(&filter, None, MOST))?.runs {
+    for record in await_store(store.list(&filter, None, MOST))?.runs {
         if past::waiting(store, &record)?.iter().any(|one| one.is_unknown()) {
             ids.push(record.run);
         }
@@ -160,20 +165,20 @@ fn ended(args: &Resume, store: Arc<dyn Store>, record: &Record) -> Result<u8, u8
         output::note(format!("run {} has ended: {}", record.run, record.standing()));
     }
     if record.content == Content::Removed {
-        store::refuse(&StoreError::NoContent { run: record.run.clone() });
+        refuse_store(&StoreError::NoContent { run: record.run.clone() });
         return Ok(if record.status == Status::Completed { exit::FAILED } else { exit::CANCELLED });
     }
     if record.content == Content::Result {
         // Of such a run nothing else is left, not even its files.
         let outcome = block_on(only_result(&*store, record.clone()))?.map_err(|error| did_not_start(&error))?;
-        return Ok(outcome.result.map_or(exit::FAILED, |value| args.show.print(&value)));
+        return Ok(outcome.result.map_or(exit::FAILED, |value| print_result(&args.show, &value)));
     }
     let stored = past::read(&*store, &record.run)?;
     if let Some(path) = &args.show.trace {
         recorded(args, path, &store, &stored)?;
     }
     let end = past::end(&store, &stored)?;
-    Ok(end.map_or(exit::FAILED, |end| args.show.once_more(stored.flow.loaded(), &end)))
+    Ok(end.map_or(exit::FAILED, |end| print_again(&args.show, stored.flow.loaded(), &end)))
 }
 
 /// Writes the trace of a run that has ended, from its journal.
@@ -189,7 +194,7 @@ fn recorded(args: &Resume, path: &Path, store: &Arc<dyn Store>, stored: &Stored)
 
 fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let store = args.store.look_into()?;
-    let record = wait(async { store.record(&full_id(&*store, run).await?).await })?;
+    let record = await_store(async { store.record(&full_id(&*store, run).await?).await })?;
     if record.status.is_end() && record.status != Status::Failed {
         return ended(args, store, &record);
     }
@@ -215,12 +220,12 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     }
     let (flow, now) = (stored.flow.clone(), stored.now());
     let session = Session::new(&args.show, flow.loaded());
-    let engine = args.host.apply(session.watch(Engine::new()), &settings, &session);
+    let engine = session.engine(&args.host, &settings);
     let engine = engine.permissions(args.host.permissions(args.no_config)).store(store);
-    let engine = engine.recovery(args.unknown.map_or(settings.recovery, Unknown::recovery)).as_begun(&stored);
+    let engine = engine.recovery(args.unknown.map_or(settings.recovery, UnknownArg::recovery)).as_begun(&stored);
     let engine = args.limited(engine);
     let ready = block_on(engine.ready_again(&stored, &args.rerun))?.map_err(|error| did_not_start(&error))?;
-    label(now.answers == "embedded" || args.host.models.embedded(), &ready);
+    announce_source(now.answers == "embedded" || args.host.models.embedded(), &ready);
     session.resumes();
     record.base.iter().for_each(|base| session.reuses(base));
     session.begin(&ready, None, Some(&run));
@@ -280,7 +285,7 @@ fn nothing_to_rerun(args: &Resume, store: &Arc<dyn Store>, record: &Record) -> R
 fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
     let target = Target::parse(target);
     let options = LoadOptions { checks: Some(Checks::default()), ..LoadOptions::default() };
-    let settings = followed(target_settings(&target, &options, args.no_config))?;
+    let settings = accept_settings(target_settings(&target, &options, args.no_config))?;
     let options = LoadOptions { supplied: settings.supplied(), ..options };
     let loaded = trefoil::internals::load(&target, &options).map_err(|report| {
         output::say(output::diagnostics(&report.diagnostics, &report.files));
@@ -337,7 +342,7 @@ fn refuse_called(args: &Resume, run: &str, named: &Target) -> Result<(), u8> {
 /// for an activity of the run. A flow that was only renamed has both.
 fn refuse_other(args: &Resume, run: &str, flow: &Flow, edit: &Edit, settings: &Settings) -> Result<(), u8> {
     let store = args.store.look_into()?;
-    let (was, now) = (wait(store.record(run))?.flow, &flow.loaded().program.name);
+    let (was, now) = (await_store(store.record(run))?.flow, &flow.loaded().program.name);
     if was == **now {
         return Ok(());
     }

@@ -1,22 +1,24 @@
 //! `trefoil run TARGET`: runs a flow, shows its progress and prints its result.
 
-use clap::{Args, ValueEnum};
-use trefoil::internals::engine::{Engine, MODEL, Ready};
-use trefoil::internals::settings::{FoundSettings, Settings};
+use clap::Args;
+use trefoil::Flow;
+use trefoil::internals::engine::{Engine, Ready};
+use trefoil::internals::settings::Settings;
 use trefoil::internals::{Checks, LoadOptions, Loaded, Report};
 use trefoil::ports::Shell;
-use trefoil::{AnswersFrom, Error, Findings, Flow};
-use trefoil_machine::Reserve;
 use trefoil_syntax::Severity;
 use trefoil_template::limits;
 
+use crate::args::{ContentArg, DurabilityArg, ReserveArg, StoreArgs, limit_engine, parse_dollars};
+use crate::args::{HostArgs, ShowArgs};
 use crate::args::{TargetArgs, TextArgs};
-use crate::model::unasked;
+use crate::load::accept_settings;
 use crate::obstacles::{call_number, too_many_calls};
-use crate::run::command::{PrintedCommand, RunOptions, reading};
-use crate::run::{End, HostArgs, KeptRun, MARKS, Session, ShowArgs, ask, based, input};
-use crate::store::{self, ContentArg, DurabilityArg, StoreArgs};
+use crate::refusal::did_not_start;
+use crate::run::{End, KeptRun, MARKS, Session, announce_source, ask, based, input};
+use crate::store::{await_store, block_on, full_id, prune_expired};
 use crate::{exit, output, overwrite};
+use trefoil::internals::command::{PrintedCommand, RunOptions};
 
 /// Run a workflow or an agent
 #[derive(Args)]
@@ -46,7 +48,7 @@ pub struct Run {
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
     /// Maximum cost in dollars; a call that may exceed it does not start (needs the prices of all models)
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
     max_cost: Option<u64>,
     /// Amount that a cost limit reserves for each call: its expected cost, or its maximum cost [default: estimate]
     #[arg(long, value_name = "WHAT")]
@@ -69,36 +71,6 @@ pub struct Run {
     content: ContentArg,
 }
 
-/// Amount that a cost limit reserves for a call.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum ReserveArg {
-    /// The expected cost.
-    Estimate,
-    /// The maximum cost, so that the limit is never exceeded.
-    Bound,
-}
-
-impl From<ReserveArg> for Reserve {
-    fn from(arg: ReserveArg) -> Self {
-        match arg {
-            ReserveArg::Estimate => Self::Estimate,
-            ReserveArg::Bound => Self::Bound,
-        }
-    }
-}
-
-/// Applies limits to an engine: calls, cost in micro-dollars, and the amount to reserve for a call.
-pub fn limited(engine: Engine, calls: Option<u64>, micro: Option<u64>, reserve: Option<ReserveArg>) -> Engine {
-    let engine = calls.into_iter().fold(engine, Engine::max_calls);
-    let engine = micro.into_iter().fold(engine, Engine::max_cost_micro);
-    reserve.into_iter().fold(engine, |engine, reserve| engine.reserve(reserve.into()))
-}
-
-/// Parses dollars to micro-dollars.
-pub fn dollars(text: &str) -> Result<u64, String> {
-    trefoil_ir::prices::parse_dollars(text).ok_or_else(|| "write a number of dollars: `0.50`".to_owned())
-}
-
 /// Exit code 0: success; 1: the run failed, or its result could not be written; 2: the run did not start; 75: the run
 /// is waiting for a person; 130: the run was stopped.
 pub fn run(args: &Run) -> u8 {
@@ -115,15 +87,6 @@ fn warn_of_texts(args: &Run, dialect: &str) {
             output::warning(format!("`{option}` has no effect, because {dialect} manifests do not use it"));
         }
     }
-}
-
-/// The operator's settings. If a project file is not trusted, its requests are reported and the run does not start.
-pub fn followed(operator: FoundSettings) -> Result<Settings, u8> {
-    if operator.findings.is_empty() {
-        return Ok(operator.settings);
-    }
-    output::say(output::diagnostics(&operator.findings, &operator.files).trim_end());
-    Err(exit::NOT_STARTED)
 }
 
 /// Refuses options for a run of this process if a worker is to run it.
@@ -166,7 +129,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     if args.detach {
         refuse_if_detached(args)?;
     }
-    let settings = followed(args.target.settings())?;
+    let settings = accept_settings(args.target.settings())?;
     let options = LoadOptions {
         context: args.texts.context.clone(),
         skills: args.texts.skills.clone(),
@@ -185,17 +148,17 @@ fn start(args: &Run) -> Result<u8, u8> {
     let input = input.map_err(|why| input::refuse(loaded, why))?;
     let interactive = output::interactive() && args.show.events.is_none();
     let session = Session::new(&args.show, loaded);
-    let mut engine = args.host.apply(session.watch(Engine::new()), &settings, &session);
+    let mut engine = session.engine(&args.host, &settings);
     if let Some(seed) = args.seed {
         engine = engine.seed(seed);
     }
-    engine = limited(engine, args.max_calls, args.max_cost, args.reserve);
+    engine = limit_engine(engine, args.max_calls, args.max_cost, args.reserve);
     engine = engine.permissions(args.host.permissions(args.target.no_config));
     if !args.ephemeral {
         let store = args.store.create(&args.durability)?;
-        store::tidy(&*store, settings.keep, args.show.quiet)?;
+        prune_expired(&*store, settings.keep, args.show.quiet)?;
         if let Some(run) = &args.reuse {
-            let run = run.as_ref().map(|run| store::wait(store::full_id(&*store, run))).transpose()?;
+            let run = run.as_ref().map(|run| await_store(full_id(&*store, run))).transpose()?;
             engine = engine.reuse_answers(run);
         }
         engine = engine.store(store);
@@ -206,7 +169,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     }
     // At a terminal, what is missing in the input is asked for, but first what nobody could answer.
     let judged = (!interactive).then_some(&input);
-    let ready = store::block_on(engine.ready_for(&flow, judged))?.map_err(|error| did_not_start(&error))?;
+    let ready = block_on(engine.ready_for(&flow, judged))?.map_err(|error| did_not_start(&error))?;
     // What is asked for is not missing, so there are no warnings.
     let warnings = if interactive { Vec::new() } else { ask::warnings(loaded, input.as_ref()) };
     let ready = ready.warns(many.into_iter().chain(warnings).collect());
@@ -216,12 +179,12 @@ fn start(args: &Run) -> Result<u8, u8> {
         return submit(args, ready, &input);
     }
     overwrite::spare_sources(args.show.trace.as_deref(), &loaded.files)?;
-    label(args.host.models.embedded(), &ready);
+    announce_source(args.host.models.embedded(), &ready);
     session.begin(&ready, args.seed, Some(ready.run()).filter(|_| !args.ephemeral));
     let answers_from = ready.answers_from().clone();
     let reused = ready.reused();
-    let options =
-        reading(RunOptions::new(args.store.option(), &args.host.permissions(args.target.no_config)), &args.target);
+    let options = RunOptions::new(args.store.option(), &args.host.permissions(args.target.no_config));
+    let options = args.target.reading(options);
     let target = args.target.target.as_str();
     let keeps_prompts = !args.ephemeral && args.content.keeps_prompts();
     let kept = (!args.ephemeral).then_some(KeptRun { options: &options, edited: Some((target, false)) });
@@ -241,37 +204,14 @@ fn start(args: &Run) -> Result<u8, u8> {
 /// Puts a run in the store and says how to follow it.
 fn submit(args: &Run, ready: Ready, input: &Option<trefoil::Value>) -> Result<u8, u8> {
     if args.host.models.embedded() {
-        label(true, &ready);
+        announce_source(true, &ready);
     }
-    let run = store::block_on(ready.submit(input))?.map_err(|error| did_not_start(&error))?;
+    let run = block_on(ready.submit(input))?.map_err(|error| did_not_start(&error))?;
     if !args.show.quiet {
         let show = RunOptions::of_store(args.store.option()).text(PrintedCommand::Show(&run));
         output::note(format!("a worker runs it; to see how it goes: {show}"));
     }
     Ok(output::result(format!("{run}\n")))
-}
-
-/// Always shows the notice about placeholder answers, even with `--quiet`.
-pub fn label(asked_for: bool, ready: &Ready) {
-    if *ready.answers_from() == AnswersFrom::Embedded {
-        let why = if asked_for { "" } else { "no API key is set for any provider: " };
-        output::loud(format!("{why}answers are placeholders from the offline embedded model"));
-    }
-    // Shows where prompts and keys are sent before the run starts.
-    ready.elsewhere().iter().for_each(|elsewhere| output::note(elsewhere.to_string()));
-}
-
-pub fn did_not_start(error: &Error) -> u8 {
-    match error {
-        Error::NotStarted(why) => refuse(why),
-        Error::Store(error) => store::refuse(error),
-        other => cannot_start(other),
-    }
-}
-
-pub fn cannot_start(error: &dyn std::error::Error) -> u8 {
-    output::refuse(&format!("the run could not start: {error}"), None);
-    exit::NOT_STARTED
 }
 
 /// Reports why the run did not start, and whether `--no-check` would start it.
@@ -295,7 +235,7 @@ fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
 fn count_calls(args: &Run, loaded: &Loaded, settings: &Settings) -> Result<Option<String>, u8> {
     let calls = args.host.models.apply(Engine::new(), settings).model_calls(&loaded.program);
     let most = args.max_calls.unwrap_or(limits::RUN_CALLS);
-    let plan = reading(RunOptions::default(), &args.target).text(PrintedCommand::Plan(&args.target.target));
+    let plan = args.target.reading(RunOptions::default()).text(PrintedCommand::Plan(&args.target.target));
     let breakdown = format!("see `{plan}` for the breakdown; raise `--max-calls`, or lower an iteration limit");
     // Answers that are reused are no calls: how many there are is known when the run comes to them.
     if let Some(why) = too_many_calls(&calls, args.max_calls).filter(|_| args.reuse.is_none()) {
@@ -305,16 +245,6 @@ fn count_calls(args: &Run, loaded: &Loaded, settings: &Settings) -> Result<Optio
     let is_many = args.max_calls.is_none() && (calls.endless || calls.fixed > limits::MANY_CALLS);
     let message = format!("this run may make {}; it stops after {most} (see `{plan}`)", call_number(&calls));
     Ok(is_many.then(|| format!("{message}; change the limit with `--max-calls`")))
-}
-
-fn refuse(why: &Findings) -> u8 {
-    output::say(output::diagnostics(why.diagnostics(), why.files()).trim_end());
-    if why.diagnostics().iter().any(|reason| reason.rule == MODEL) {
-        output::say("");
-        let help = format!("for placeholder answers, add `--model embedded`{}", unasked());
-        output::refuse("the run did not start, and nothing was sent", Some(&help));
-    }
-    exit::NOT_STARTED
 }
 
 /// Reports the number of warnings; `check` shows their texts, and less severe findings.
@@ -330,7 +260,7 @@ fn count_warnings(args: &Run, loaded: &Loaded) {
     };
     output::say(format!(
         "check: {said} (run `{}` to see {})",
-        reading(RunOptions::default(), &args.target).text(PrintedCommand::Check(&args.target.target)),
+        args.target.reading(RunOptions::default()).text(PrintedCommand::Check(&args.target.target)),
         if warnings == 1 { "it" } else { "them" }
     ));
 }

@@ -7,11 +7,14 @@ use clap::{Args, Subcommand};
 use trefoil::internals::settings::{self, Keep, keep_size, keep_time};
 use trefoil::store::{FORMAT, Health, StoreError};
 
-use super::run::followed;
+use crate::args::StoreArgs;
 use crate::harmless::TerminalText;
-use crate::run::command::{PrintedCommand, RunOptions};
-use crate::store::{StoreArgs, block_on, failed, refuse, retention, wait, wait_to_free};
+use crate::load::accept_settings;
+use crate::refusal::refuse_store;
+use crate::store::{await_space, await_store, block_on, lost_failures, retention_now};
+use crate::words::count_of;
 use crate::{exit, output, shown};
+use trefoil::internals::command::{PrintedCommand, RunOptions};
 
 /// Show, check, back up or shrink the store of runs
 #[derive(Args)]
@@ -81,10 +84,10 @@ fn show(args: &Store) -> Result<u8, u8> {
     let store = match args.store.try_look() {
         Ok(store) => store,
         Err(StoreError::Missing { path }) => return Ok(output::result(shown!("{}\nno runs yet\n", path.display()))),
-        Err(error) => return Err(refuse(&error)),
+        Err(error) => return Err(refuse_store(&error)),
     };
-    let size = wait(store.size())?;
-    let (path, runs) = (store.place(), count(size.runs, "run"));
+    let size = await_store(store.size())?;
+    let (path, runs) = (store.place(), count_of(size.runs, "run"));
     Ok(output::result(shown!("{}\n{}, {} on disk, {} in use\n", path, runs, bytes(size.disk), bytes(size.used))))
 }
 
@@ -97,15 +100,15 @@ fn check(args: &Store) -> Result<u8, u8> {
     let health = match checked {
         // The store is too damaged to be opened.
         Err(StoreError::Corrupt { why, .. }) => Health { problems: vec![why], ..Health::default() },
-        checked => checked.map_err(|error| refuse(&error))?,
+        checked => checked.map_err(|error| refuse_store(&error))?,
     };
-    let (runs, entries) = (count(health.runs, "run"), count(health.entries, "entry"));
+    let (runs, entries) = (count_of(health.runs, "run"), count_of(health.entries, "entry"));
     if health.problems.is_empty() {
         output::note(format!("no problems in {runs} with {entries}"));
         return Ok(exit::OK);
     }
     let code = output::result(health.problems.iter().map(|problem| shown!("{}\n", problem)).collect::<TerminalText>());
-    let problems = count(health.problems.len() as u64, "problem");
+    let problems = count_of(health.problems.len() as u64, "problem");
     let message = format!("the store has {problems}; {entries} of {runs} can be read");
     let export = RunOptions::of_store(args.store.option()).text(PrintedCommand::Export("RUN"));
     let help = format!(
@@ -116,13 +119,13 @@ fn check(args: &Store) -> Result<u8, u8> {
 }
 
 fn backup(args: &Store, to: &Path) -> Result<u8, u8> {
-    wait(args.store.look_into()?.backup(to))?;
+    await_store(args.store.look_into()?.backup(to))?;
     output::note(format!("copied to {}", to.display()));
     Ok(exit::OK)
 }
 
 fn shrink(args: &Store, prune: &Prune) -> Result<u8, u8> {
-    let settings = followed(settings::find(Path::new("."), prune.no_config))?.keep;
+    let settings = accept_settings(settings::find(Path::new("."), prune.no_config))?.keep;
     let keep = Keep {
         ended: prune.keep.map_or(settings.ended, |time| time.0),
         failed: prune.keep_failed.map_or(settings.failed, |time| time.0),
@@ -132,8 +135,13 @@ fn shrink(args: &Store, prune: &Prune) -> Result<u8, u8> {
         return Ok(exit::OK);
     }
     let store = args.store.shrink()?;
-    let pruned = wait_to_free(store.prune(&retention(&*store, keep)))?;
-    output::note(format!("deleted {}{}, freed {}", count(pruned.runs, "run"), failed(&pruned), bytes(pruned.bytes)));
+    let pruned = await_space(store.prune(&retention_now(&*store, keep)))?;
+    output::note(format!(
+        "deleted {}{}, freed {}",
+        count_of(pruned.runs, "run"),
+        lost_failures(&pruned),
+        bytes(pruned.bytes)
+    ));
     Ok(exit::OK)
 }
 
@@ -143,14 +151,6 @@ fn migrate(args: &Store) -> Result<u8, u8> {
         output::note(format!("nothing to do: the store has format {FORMAT}, the newest that this version knows"));
     }
     Ok(exit::OK)
-}
-
-pub fn count(number: u64, what: &str) -> String {
-    match (number, what.strip_suffix('y')) {
-        (1, _) => format!("1 {what}"),
-        (_, Some(stem)) => format!("{number} {stem}ies"),
-        (_, None) => format!("{number} {what}s"),
-    }
 }
 
 /// Formats a size.

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::Value as Json;
 
-use crate::run::command::pasted;
+use crate::args::StoreArgs;
 use crate::runs::past;
-use crate::store::{StoreArgs, full_id, wait};
+use crate::store::{await_store, full_id};
 use crate::trace::{MissingStep, TraceLook, read, step, tree};
 use crate::{exit, output, overwrite};
+use trefoil::internals::command::pasted;
 
 /// Show a trace file or a stored run: all steps, or one step in detail
 #[derive(Args)]
@@ -52,7 +53,7 @@ fn stored_id(trace: &Path) -> Option<&str> {
 /// The trace of a stored run from its journal, and the run as it is named in commands.
 fn of_run(args: &Trace, id: &str) -> Result<(Json, String), u8> {
     let store = args.store.look_into()?;
-    let run = wait(full_id(&*store, id))?;
+    let run = await_store(full_id(&*store, id))?;
     let (tracer, about) = past::trace(&store, &past::read(&*store, &run)?, args.store.option())?;
     Ok((tracer.trace().json(&about), format!("{run}{}", args.store.option())))
 }

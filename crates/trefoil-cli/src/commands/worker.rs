@@ -8,9 +8,9 @@ use trefoil::internals::Owner;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::settings::{self, Settings};
 
-use super::run::followed;
-use crate::run::{HostArgs, Unknown};
-use crate::store::{DurabilityArg, StoreArgs};
+use crate::args::{DurabilityArg, StoreArgs};
+use crate::args::{HostArgs, UnknownArg};
+use crate::load::accept_settings;
 use crate::worker::{Engines, Worker, Workload};
 
 /// How many runs a worker works on at a time by default. More runs than model calls would only keep them from other workers.
@@ -37,7 +37,7 @@ pub struct WorkerArgs {
     /// What to do about commands and tool calls that were running when a process ended, of which it is not known whether they
     /// were done: `ask` leaves the run waiting (default: `[recovery]` of the settings, else `ask`)
     #[arg(long, value_name = "WHAT")]
-    unknown: Option<Unknown>,
+    unknown: Option<UnknownArg>,
     #[command(flatten)]
     store: StoreArgs,
     #[command(flatten)]
@@ -58,10 +58,10 @@ pub fn run(args: &WorkerArgs) -> u8 {
 
 fn start(args: &WorkerArgs) -> Result<u8, u8> {
     let folder = Path::new(".");
-    let settings = followed(settings::find(folder, args.no_config))?;
+    let settings = accept_settings(settings::find(folder, args.no_config))?;
     let store = args.store.resume(&args.durability)?;
     let owner = Owner::of_process_with_lease(store, u64::from(args.lease) * 1_000);
-    let recovery = args.unknown.map_or(settings.recovery, Unknown::recovery);
+    let recovery = args.unknown.map_or(settings.recovery, UnknownArg::recovery);
     let engine =
         |settings: &Settings| args.host.without_people(Engine::new(), settings).recovery(recovery).owned(owner.clone());
     // Other runs have the settings of the user only: whoever can write to the store decides what they do.

@@ -5,8 +5,8 @@ use trefoil_template::Value;
 
 use super::layout::{Span, is_rewritten, plain, spans, wrap};
 use crate::harmless::TerminalText;
-use crate::run::words::structured;
 use crate::shown;
+use crate::words::structured;
 
 /// The column at which texts of a step start.
 pub const INDENT: usize = 8;

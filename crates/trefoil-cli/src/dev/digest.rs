@@ -11,8 +11,9 @@ use super::changes::{Field, INDENT, Look, fields, lines};
 use super::layout::{Span, plain, spans, wrap};
 use super::seen::Told;
 use crate::harmless::TerminalText;
-use crate::run::{why, words};
+use crate::run::why;
 use crate::shown;
+use crate::words;
 
 /// Maximum number of lines for the output of a step, unless everything is shown.
 pub const MOST: usize = 6;

@@ -13,12 +13,13 @@ use super::digest::Digest;
 use super::said::Since;
 use super::seen::Going;
 use super::start::UnderWay;
-use super::turn::{Asked, Last, Read, Taken, Turn, allowing, has_step, limit, repeated};
+use super::stops::{reached_limit, repeated_steps};
+use super::turn::{Asked, Last, Read, Taken, Turn, allowing, has_step};
 use super::{Happening, Loop, said};
-use crate::commands::run::cannot_start;
 use crate::output;
-use crate::run::command::RunOptions;
+use crate::refusal::cannot_start;
 use crate::run::{based, report};
+use trefoil::internals::command::RunOptions;
 
 /// What comes after a run in progress.
 #[derive(Default)]
@@ -220,7 +221,7 @@ impl Loop<'_> {
             Ok(_) => {}
             Err(_) if replaced || !outcome.waiting.is_empty() => {}
             Err(error) if said::is_stop(&error.code) => output::note("stopped"),
-            Err(error) if repeated(error).next().is_some() => {
+            Err(error) if repeated_steps(error).next().is_some() => {
                 let key = error.key.as_ref().map(|key| key.without_try()).unwrap_or_default();
                 let name = run.seen.so_far().steps.get(key).map_or_else(|| key.to_owned(), |step| step.label.clone());
                 said::would_repeat(&name, error);
@@ -248,7 +249,7 @@ impl Loop<'_> {
     /// Makes this run the last one.
     fn replace_last(&mut self, run: UnderWay, outcome: Outcome) {
         let error = outcome.result.as_ref().err();
-        let (repeats, limit) = (allowing(error, &outcome.waiting), limit(error, &outcome.waiting));
+        let (repeats, limit) = (allowing(error, &outcome.waiting), reached_limit(error, &outcome.waiting));
         let is_open = outcome.suspended || error.is_some_and(|error| error.code == "INTERRUPTED");
         let (mut told, reuse) = (run.seen.so_far(), run.reuse());
         let (mut result, waiting) = (outcome.shown(), outcome.waiting);

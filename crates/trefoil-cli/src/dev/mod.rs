@@ -15,6 +15,7 @@ mod said;
 mod seen;
 mod session;
 mod start;
+mod stops;
 mod turn;
 mod watch;
 
@@ -32,15 +33,18 @@ use trefoil::{AnswersFrom, Flow};
 use trefoil_machine::key::own_step;
 use trefoil_template::Value;
 
+use crate::args::HostArgs;
+use crate::args::parse_dollars;
+use crate::args::{ContentArg, DurabilityArg, StoreArgs};
 use crate::args::{TargetArgs, TextArgs};
-use crate::commands::run::{cannot_start, dollars};
-use crate::run::command::{PrintedCommand, RunOptions};
-use crate::run::{HostArgs, Signals};
-use crate::store::{ContentArg, DurabilityArg, StoreArgs, block_on, full_id, wait};
+use crate::refusal::cannot_start;
+use crate::run::Signals;
+use crate::store::{await_store, block_on, full_id};
 use crate::{exit, output};
 use digest::Digest;
 use keyboard::{Keyboard, Typed};
 use session::Session;
+use trefoil::internals::command::{PrintedCommand, RunOptions};
 use turn::{Asked, Given, Last, Read, Turn};
 use watch::Watch;
 
@@ -79,7 +83,7 @@ pub struct Dev {
     #[arg(long, value_name = "N", default_value_t = 50)]
     max_calls: u64,
     /// Maximum cost in dollars after each save [default: 1, if the prices of all models are known]
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
     max_cost: Option<u64>,
     #[command(flatten)]
     texts: TextArgs,
@@ -259,7 +263,7 @@ impl<'a> Loop<'a> {
     fn begin_with(&self) -> Result<Option<Last>, u8> {
         let args = self.args;
         if let Some(run) = &args.run {
-            let run = wait(full_id(&self.store, run))?;
+            let run = await_store(full_id(&self.store, run))?;
             return self.last_of(&run).map(Some);
         }
         if args.fresh {

@@ -10,21 +10,23 @@ use trefoil_ir::Program;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::guard;
 use trefoil_runtime::RunError;
-use trefoil_syntax::Diagnostic;
+use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::Value;
 
 use super::Loop;
 use super::changes::Look;
 use super::digest::{Digest, MOST};
 use super::edits::{self, Changed};
-use super::turn::{LIMIT, called_repeats, worth};
+use super::stops::{LIMIT_CODE, called_repeats};
 use crate::harmless::{TerminalText, safe};
 use crate::output;
-use crate::run::command::RunOptions;
 use crate::run::waiting::{commands, line};
-use crate::run::words::{cut, wrap};
-use crate::run::{money, time, why, words};
+use crate::run::why;
 use crate::shown;
+use crate::words;
+use crate::words::{cut, wrap};
+use crate::words::{money, time};
+use trefoil::internals::command::RunOptions;
 
 /// Maximum number of lines shown of a result.
 const RESULT: usize = 20;
@@ -67,13 +69,18 @@ pub fn saved(changed: &[Changed]) -> BTreeSet<String> {
     shown
 }
 
+/// Whether a finding is printed here.
+fn is_printed(found: &Diagnostic) -> bool {
+    found.severity > Severity::Info
+}
+
 /// Prints the new findings, and the total number.
 pub fn findings(before: Option<&Report>, now: &Report, failed: bool) {
-    let all: Vec<&Diagnostic> = now.diagnostics.iter().filter(|d| worth(d)).collect();
+    let all: Vec<&Diagnostic> = now.diagnostics.iter().filter(|d| is_printed(d)).collect();
     let known: BTreeSet<String> = before
         .into_iter()
         .flat_map(|report| &report.diagnostics)
-        .filter(|d| worth(d))
+        .filter(|d| is_printed(d))
         .map(|d| format!("{}{}", d.rule, d.message))
         .collect();
     let is_new = |d: &&&Diagnostic| failed || !known.contains(&format!("{}{}", d.rule, d.message));
@@ -169,7 +176,7 @@ pub fn waiting(run: &str, all: &[Waiting], options: &RunOptions) {
     for one in all {
         match (&one.why, called_repeats(one).first()) {
             (Some(why), Some(name)) => would_repeat(name, why),
-            (Some(why), None) if why.code == LIMIT => {
+            (Some(why), None) if why.code == LIMIT_CODE => {
                 let of = one.calls.last().map(|call| call.without_try()).unwrap_or_default();
                 output::say(format!("waiting: the flow that `{}` calls: {}", safe(of), safe(&why.message)));
                 output::say(format!("  {AT_LIMIT}"));

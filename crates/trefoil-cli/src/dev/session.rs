@@ -6,8 +6,8 @@ use trefoil::Outcome;
 use trefoil::runs::{Fate, Line};
 use trefoil_runtime::Usage;
 
-use crate::run::money;
-use crate::run::words::grouped;
+use crate::words::grouped;
+use crate::words::money;
 
 /// The figures of all runs of a session.
 #[derive(Default)]

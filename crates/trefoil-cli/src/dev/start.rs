@@ -20,13 +20,14 @@ use trefoil_template::{Object, Value};
 use super::Loop;
 use super::seen::Seen;
 use super::turn::Asked;
-use crate::commands::run::{did_not_start, label};
 use crate::exit;
 use crate::harmless::TerminalText;
+use crate::refusal::did_not_start;
+use crate::run::announce_source;
 use crate::run::{Shown, ask, input};
 use crate::runs::past;
 use crate::store::block_on;
-use crate::{output, run};
+use crate::{output, words};
 
 /// The default cost limit, in micro-dollars.
 const MAX_COST: u64 = 1_000_000;
@@ -131,7 +132,7 @@ impl Loop<'_> {
             return Err(code);
         }
         if self.answers_from.as_ref() != Some(ready.answers_from()) {
-            label(self.args.host.models.embedded(), ready);
+            announce_source(self.args.host.models.embedded(), ready);
             self.answers_from = Some(ready.answers_from().clone());
         }
         let (run, answers_from) = (ready.run().to_owned(), ready.answers_from().clone());
@@ -216,7 +217,7 @@ impl Loop<'_> {
             // The user did not set a cost limit, so the run starts even if the default cannot be enforced.
             Err(Error::NotStarted(why)) if given.is_none() && why.diagnostics().iter().all(unpriced) => {
                 if !std::mem::replace(&mut self.is_unpriced, true) {
-                    let calls = run::words::calls(self.args.max_calls);
+                    let calls = words::calls(self.args.max_calls);
                     output::note(format!(
                         "not all models have a known price, so only calls are limited: {calls} after each save"
                     ));

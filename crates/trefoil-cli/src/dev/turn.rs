@@ -13,19 +13,21 @@ use trefoil::internals::trace::{About, Tracer};
 use trefoil::internals::{Checks, LoadOptions, Loaded, Report, stopped};
 use trefoil::runs::{Line, Made};
 use trefoil_machine::event::Waiting;
-use trefoil_machine::key::own_step;
 use trefoil_machine::{Key, PrivateValue};
 use trefoil_runtime::RunError;
 use trefoil_runtime::ports::NoEvents;
-use trefoil_syntax::{Diagnostic, FileId, Files, Severity, SourceFile};
+use trefoil_syntax::{FileId, Files, SourceFile};
 use trefoil_template::{Value, limits};
 
 use super::edits::Changed;
 use super::seen::{Seen, Told};
+use super::stops::{called_repeats, reached_limit, repeated_steps};
 use super::{Loop, said, watch};
-use crate::commands::run::{cannot_start, did_not_start, followed};
+use crate::load::accept_settings;
 use crate::output;
+use crate::refusal::{cannot_start, did_not_start};
 use crate::runs::past;
+use crate::store::await_store;
 
 /// What a turn should do.
 #[derive(Debug, Default, Clone)]
@@ -213,7 +215,7 @@ impl Loop<'_> {
         // Somebody may trust the settings, from anywhere.
         files.extend(config_folder().filter(|_| !operator.findings.is_empty()).map(|folder| folder.join("trusted")));
         self.watch.also(files).map_err(|error| cannot_start(&error))?;
-        let Ok(settings) = followed(operator) else { return Ok(ReadTurn::Faulty) };
+        let Ok(settings) = accept_settings(operator) else { return Ok(ReadTurn::Faulty) };
         let same = self.read.as_ref().is_some_and(|before| before.is_same(&read));
         let first = self.read.is_none();
         if !same || (asked.anyway && loaded.is_none()) {
@@ -262,7 +264,7 @@ impl Loop<'_> {
         let stored = past::read(&self.store, run)?;
         let seen = Arc::new(Seen::default());
         let _ = past::tell(&self.store, &stored, seen.clone())?;
-        let record = crate::store::wait(self.store.record(run))?;
+        let record = await_store(self.store.record(run))?;
         let waiting = past::seen(&self.store, &record, Arc::new(NoEvents))?;
         let stopped = self.runtime.block_on(stopped(&*self.store, &record)).map_err(|error| did_not_start(&error))?;
         let end = past::end(&self.store, &stored)?;
@@ -278,7 +280,7 @@ impl Loop<'_> {
             result,
             reuse: Default::default(),
             repeats: allowing(stopped.as_ref(), &waiting),
-            limit: limit(stopped.as_ref(), &waiting),
+            limit: reached_limit(stopped.as_ref(), &waiting),
             waiting,
             is_open: !record.status.is_end(),
             trace: None,
@@ -288,41 +290,15 @@ impl Loop<'_> {
 
 /// What lets a run repeat the steps that it, or a run that it has called, stopped before.
 pub fn allowing(error: Option<&RunError>, waiting: &[Waiting]) -> Option<Asked> {
-    let own = error.into_iter().flat_map(repeated).map(Key::to_string);
+    let own = error.into_iter().flat_map(repeated_steps).map(Key::to_string);
     let called = waiting.iter().flat_map(called_repeats);
     let mut rerun: Vec<String> = own.chain(called).collect();
     rerun.dedup();
     (!rerun.is_empty()).then(|| Asked { rerun, resume: true, anyway: true, ..Asked::default() })
 }
 
-/// The steps that a run stopped before because they would be repeated.
-pub fn repeated(error: &RunError) -> impl Iterator<Item = &Key> {
-    error.keys().filter(|_| error.code == "WOULD_REPEAT")
-}
-
-/// The same for a run that was called, as the calling run names them: `CALL/STEP`.
-pub fn called_repeats(one: &Waiting) -> Vec<String> {
-    let call: String = one.calls.iter().map(|call| format!("{}/", call.without_try())).collect();
-    let steps = one.why.iter().flat_map(|why| repeated(why));
-    steps.map(|step| format!("{call}{}", own_step(step.without_try()))).collect()
-}
-
-/// The limit at which a run, or one that it has called, stopped.
-pub fn limit(error: Option<&RunError>, waiting: &[Waiting]) -> Option<RunError> {
-    let called = waiting.iter().filter_map(|one| one.why.as_deref());
-    error.into_iter().chain(called).find(|error| error.code == LIMIT).cloned()
-}
-
 /// Whether a flow has a step with this name.
 pub fn has_step(flow: &Flow, label: &str) -> bool {
     let program = &flow.loaded().program;
     *program.name == *label || program.steps.iter().any(|step| step.label.as_deref() == Some(label))
-}
-
-/// The code of a run that stopped at a limit.
-pub const LIMIT: &str = "BUDGET_EXCEEDED";
-
-/// Whether a finding is printed here.
-pub fn worth(found: &Diagnostic) -> bool {
-    found.severity > Severity::Info
 }

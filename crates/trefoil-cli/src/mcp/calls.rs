@@ -21,7 +21,7 @@ use super::call::Call;
 use super::question::{Asker, Asking, Reply};
 use super::result::told;
 use super::running::Running;
-use crate::run::command::RunOptions;
+use trefoil::internals::command::RunOptions;
 
 /// The key of the question in a response.
 const QUESTION: &str = "question";

@@ -27,13 +27,13 @@ use trefoil::internals::engine::Engine;
 use trefoil::internals::shell;
 
 use crate::run::SignalStop;
-use crate::run::command::RunOptions;
 use crate::{exit, output};
 use calls::Calls;
 pub use flows::{Flows, Source};
 use lines::Lines;
 use result::told;
 pub use tools::{Offered, Tools};
+use trefoil::internals::command::RunOptions;
 
 /// How long runs may take to end after the client has disconnected.
 const PATIENCE: Duration = Duration::from_secs(5);

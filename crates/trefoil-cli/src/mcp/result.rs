@@ -6,8 +6,8 @@ use trefoil::{Error, Run};
 use trefoil_machine::event::Waiting;
 use trefoil_template::Value;
 
-use crate::run::command::RunOptions;
 use crate::run::waiting;
+use trefoil::internals::command::RunOptions;
 
 /// The result of a call that failed, for a model.
 pub fn told(why: impl Into<String>) -> CallToolResult {

@@ -7,8 +7,8 @@ use trefoil::internals::input::{self, MissingInput};
 use trefoil::internals::preflight;
 use trefoil_template::Value;
 
-use super::words::{line, safe};
 use crate::harmless::TerminalText;
+use crate::words::{line, safe};
 use crate::{exit, output, shown};
 
 /// The warnings of a run about missing inputs.

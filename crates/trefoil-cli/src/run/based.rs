@@ -7,12 +7,16 @@ use trefoil::runs::{Edited, Fate, Line, Lines, Preview};
 use trefoil::store::{Status, Store as _};
 use trefoil::{Error, Result};
 
-use super::command::{PrintedCommand, RunOptions};
-use super::{End, HostArgs, KeptRun, Session, ShowArgs, why, words};
-use crate::commands::run::{did_not_start, label};
+use super::{End, KeptRun, Session, why};
+use crate::args::{ContentArg, DurabilityArg, StoreArgs};
+use crate::args::{HostArgs, ShowArgs};
 use crate::harmless::TerminalText;
-use crate::store::{ContentArg, DurabilityArg, StoreArgs, block_on, full_id, wait};
+use crate::refusal::did_not_start;
+use crate::run::announce_source;
+use crate::store::{await_store, block_on, full_id};
+use crate::words;
 use crate::{exit, output, overwrite, shown};
+use trefoil::internals::command::{PrintedCommand, RunOptions};
 
 /// How to run and show it.
 pub struct Based<'a> {
@@ -42,7 +46,7 @@ impl Based<'_> {
     /// The full id of the earlier run.
     pub fn id(&self, run: &str) -> Result<String, u8> {
         let store = self.store.look_into()?;
-        wait(async { full_id(&store, run).await })
+        await_store(async { full_id(&store, run).await })
     }
 
     /// Runs it, and reports what was reused from the run `earlier`.
@@ -54,20 +58,20 @@ impl Based<'_> {
     ) -> Result<u8, u8> {
         overwrite::spare_sources(self.show.trace.as_deref(), &flow.loaded().files)?;
         let session = Session::new(self.show, flow.loaded());
-        let engine = self.host.apply(session.watch(Engine::new()), self.settings, &session);
+        let engine = session.engine(self.host, self.settings);
         let engine = engine.permissions(self.host.permissions(self.no_config));
         let engine = self.content.apply((self.limits)(engine)).store(self.store.resume(self.durability)?);
         let edited = block_on(begin(&engine))?.map_err(|error| did_not_start(&error))?;
         edited.check_input().map_err(|error| did_not_start(&error))?;
         let store = self.store.look_into()?;
-        let status = wait(async { store.record(earlier).await })?.status;
+        let status = await_store(async { store.record(earlier).await })?.status;
         if matches!(status, Status::Waiting | Status::Pending | Status::Interrupted) && !self.show.quiet {
             let cancel = RunOptions::of_store(self.store.option()).text(PrintedCommand::Cancel(earlier));
             let cancel = format!("`{cancel}`");
             output::note(format!("run {earlier} has not ended ({status}); if it should not continue, {cancel}"));
         }
         let ready = &edited.ready;
-        label(edited.started.answers == "embedded" || self.host.models.embedded(), ready);
+        announce_source(edited.started.answers == "embedded" || self.host.models.embedded(), ready);
         session.reuses(earlier);
         session.begin(ready, None, Some(ready.run()));
         let (answers_from, lines) = (ready.answers_from().clone(), edited.lines());

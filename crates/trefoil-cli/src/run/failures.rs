@@ -7,8 +7,8 @@ use trefoil_syntax::{Files, Location};
 use super::look::{LineLook, dim};
 use super::nodes::{ProgressNode, StepState};
 use super::progress::Progress;
-use super::words::{cut, safe, wrap};
 use crate::harmless::TerminalText;
+use crate::words::{cut, safe, wrap};
 
 /// Maximum number of items that are named for the same failure.
 const NAMED: usize = 12;

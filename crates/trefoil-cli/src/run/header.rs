@@ -4,7 +4,7 @@ use trefoil::internals::Loaded;
 use trefoil_check::semantic::cost::Costs;
 use trefoil_runtime::Usage;
 
-use super::words::{self, grouped, money, time, tokens};
+use crate::words::{self, grouped, money, time, tokens};
 
 /// The facts that are known before a run starts.
 #[derive(Debug, Clone, Default)]

@@ -8,8 +8,8 @@ use trefoil::internals::input::{InputError, typed};
 use trefoil_syntax::{Diagnostic, Files};
 use trefoil_template::{Value, limits};
 
-use super::command::pasted;
 use crate::{exit, output};
+use trefoil::internals::command::pasted;
 
 /// Why the input is invalid.
 pub enum Refusal {

@@ -4,8 +4,8 @@ use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::nodes::StepState;
-use super::words::cut;
 use crate::harmless::TerminalText;
+use crate::words::cut;
 
 /// The style of lines.
 #[derive(Debug, Clone, Copy, Default)]

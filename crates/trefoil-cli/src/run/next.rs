@@ -6,10 +6,10 @@ use trefoil::internals::trace::Suggestion;
 use trefoil::store::without_password;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::command::{PrintedCommand, RunOptions};
 use super::recording::is_page;
 use crate::harmless::TerminalText;
 use crate::output;
+use trefoil::internals::command::{PrintedCommand, RunOptions};
 
 /// A command and its purpose.
 type NextCommand = (String, &'static str);

@@ -6,8 +6,8 @@ use trefoil_runtime::{Event, EventKind};
 
 use super::look::LineLook;
 use super::progress::Progress;
-use super::words::line;
 use crate::harmless::TerminalText;
+use crate::words::line;
 
 /// Maximum number of notes in the picture that is redrawn, and in the one that stays.
 pub const LIVE: usize = 3;

@@ -13,8 +13,8 @@ use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{Asked, HumanInbox, HumanRequest};
 
 use super::Shown;
-use super::words::{limit, line, safe};
 use crate::harmless::TerminalText;
+use crate::words::{limit, line, safe};
 use crate::{output, shown};
 
 /// Asks on stderr and reads lines from stdin.

@@ -7,7 +7,7 @@ use super::nodes::{ProgressNode, StepState};
 use super::notes::note;
 use super::progress::{Progress, delayed};
 use super::row::NO_ITEMS;
-use super::words::{arrived, grouped, line, money, safe, time};
+use crate::words::{arrived, grouped, line, money, safe, time};
 
 /// The line for an event, if it has one.
 pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, look: LineLook) -> Option<String> {

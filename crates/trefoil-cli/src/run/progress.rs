@@ -10,7 +10,7 @@ use trefoil_runtime::{Event, EventKind, Usage};
 use trefoil_template::Value;
 
 use super::nodes::{Folded, Items, Nodes, ProgressNode, StepState};
-use super::words::{line, preview, safe};
+use crate::words::{line, preview, safe};
 
 /// Number of characters of streamed text that are kept.
 const TAIL: usize = 400;

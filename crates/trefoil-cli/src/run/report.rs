@@ -6,9 +6,9 @@ use trefoil::internals::failure::failed_run;
 use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_template::Value;
 
-use super::words::{preview, total};
 use crate::harmless::{TerminalText, safe};
 use crate::output;
+use crate::words::{preview, total};
 
 /// Why a run failed: code, message, step, excerpt, cause, help.
 pub fn failure(loaded: &Loaded, error: &RunError, answered: &[(String, String)]) -> TerminalText {

@@ -1,6 +1,13 @@
 //! Formats the result of a run.
 
+use trefoil::internals::Loaded;
+use trefoil_machine::PrivateValue;
+use trefoil_runtime::{Event, EventKind, EventSink as _};
 use trefoil_template::Value;
+
+use super::{Jsonl, report};
+use crate::args::{EventFormat, OutputFormat, ShowArgs};
+use crate::{exit, output};
 
 /// Formats a result: text as it is, anything else as JSON. On a terminal, an object with multi-line texts is shown as
 /// blocks.
@@ -30,6 +37,37 @@ pub fn text(value: &Value, terminal: bool) -> String {
 
 fn several_lines(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.trim_end().contains('\n'))
+}
+
+/// Prints a result. The exit code says whether it could be written.
+pub fn print_result(show: &ShowArgs, value: &Value) -> u8 {
+    match show.output {
+        OutputFormat::Json => output::json_result(&value.to_json()),
+        OutputFormat::Text => output::answer(&text(value, output::is_result_shown())),
+    }
+}
+
+/// Shows the end of a run that had already ended: its result or its error. Returns that run's exit code.
+pub fn print_again(show: &ShowArgs, loaded: &Loaded, end: &Event) -> u8 {
+    let EventKind::RunFinished { output, error, .. } = &end.kind else { return exit::FAILED };
+    let code = match (show.events, output, error) {
+        (Some(EventFormat::Jsonl), ..) => {
+            let lines = Jsonl::new(loaded.files.clone());
+            lines.event(end);
+            output::written(lines.written())
+        }
+        (None, _, Some(error)) if error.code != "CANCELLED" => {
+            output::say(report::failure(loaded, error, &[]).trim_end());
+            exit::OK
+        }
+        (None, _, Some(_)) => exit::OK,
+        (None, output, None) => print_result(show, output.as_ref().map_or(&Value::Null, PrivateValue::exact)),
+    };
+    code.max(match error.as_ref().map(|error| error.code.as_str()) {
+        None => exit::OK,
+        Some("CANCELLED") => exit::CANCELLED,
+        Some(_) => exit::FAILED,
+    })
 }
 
 #[cfg(test)]

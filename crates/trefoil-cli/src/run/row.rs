@@ -5,8 +5,8 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::look::{LineLook, dim};
 use super::nodes::{ProgressNode, StepState};
-use super::words::{arrived, grouped, money, pad, tail, time};
 use crate::harmless::TerminalText;
+use crate::words::{arrived, grouped, money, pad, tail, time};
 
 /// The time and layout of a row.
 #[derive(Debug, Clone, Copy)]

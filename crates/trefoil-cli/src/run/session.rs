@@ -1,201 +1,29 @@
 //! A run in the terminal, from its start or resume to its end.
 
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use trefoil::http::AllowedHost;
 use trefoil::internals::Loaded;
 use trefoil::internals::engine::{Engine, Ready};
 use trefoil::internals::settings::Settings;
 use trefoil::internals::trace::{Suggestion, Tracer};
 use trefoil::store::{Content, Store};
 use trefoil::{AnswersFrom, Error, Run};
-use trefoil_machine::PrivateValue;
-use trefoil_machine::journal::GivenPermissions;
-use trefoil_models::{Limits, Scripted};
-use trefoil_runtime::{Event, EventKind, EventSink as _, OnUnknown, Recovery, RunOutcome};
-use trefoil_template::Value;
+use trefoil_models::Scripted;
+use trefoil_runtime::RunOutcome;
 
-use super::command::RunOptions;
+use super::result::print_result;
 use super::waiting::StoppedRun;
-use super::{Jsonl, Recording, Shown, SignalStop, Terminal, next, report, result, waiting};
-use crate::commands::run::{cannot_start, did_not_start};
-use crate::model::ModelArgs;
+use super::{Jsonl, Recording, Shown, SignalStop, Terminal, next, report, waiting};
+use crate::args::{EventFormat, HostArgs, ShowArgs};
 use crate::output::Reader;
+use crate::refusal::{cannot_start, did_not_start};
 use crate::store::block_on;
 use crate::{exit, output};
+use trefoil::internals::command::RunOptions;
 
 /// How long to wait for other threads after the run has ended.
 const CLOSING: Duration = Duration::from_millis(200);
-
-/// What to show of a run.
-#[derive(Args)]
-pub struct ShowArgs {
-    /// Write a trace to a JSON file, or to a page if its name ends in `.html`: every step with its prompts, answers, usage and
-    /// timing
-    #[arg(long, value_name = "FILE")]
-    pub trace: Option<PathBuf>,
-    /// Stream events to stdout as JSON Lines instead of the result (the last event holds the output as it may be shown)
-    #[arg(long, value_name = "FORMAT")]
-    pub events: Option<Events>,
-    /// Output format of the result
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub output: Output,
-    /// Print only errors and the result (the embedded-model notice is always shown)
-    #[arg(long, short)]
-    pub quiet: bool,
-}
-
-impl ShowArgs {
-    /// Prints a result. The exit code says whether it could be written.
-    pub fn print(&self, value: &Value) -> u8 {
-        match self.output {
-            Output::Json => output::json_result(&value.to_json()),
-            Output::Text => output::answer(&result::text(value, output::is_result_shown())),
-        }
-    }
-
-    /// Shows the end of a run that had already ended: its result or its error. Returns that run's exit code.
-    pub fn once_more(&self, loaded: &Loaded, end: &Event) -> u8 {
-        let EventKind::RunFinished { output, error, .. } = &end.kind else { return exit::FAILED };
-        let code = match (self.events, output, error) {
-            (Some(Events::Jsonl), ..) => {
-                let lines = Jsonl::new(loaded.files.clone());
-                lines.event(end);
-                output::written(lines.written())
-            }
-            (None, _, Some(error)) if error.code != "CANCELLED" => {
-                output::say(report::failure(loaded, error, &[]).trim_end());
-                exit::OK
-            }
-            (None, _, Some(_)) => exit::OK,
-            (None, output, None) => self.print(output.as_ref().map_or(&Value::Null, PrivateValue::exact)),
-        };
-        code.max(match error.as_ref().map(|error| error.code.as_str()) {
-            None => exit::OK,
-            Some("CANCELLED") => exit::CANCELLED,
-            Some(_) => exit::FAILED,
-        })
-    }
-}
-
-/// How events are written.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum Events {
-    /// One JSON object per line.
-    Jsonl,
-}
-
-/// How a result is written.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum Output {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
-}
-
-/// What a run may use here.
-#[derive(Args, Clone)]
-pub struct HostArgs {
-    #[command(flatten)]
-    pub models: ModelArgs,
-    /// Time limit of each model call, in seconds (a manifest's own limit may be shorter)
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub timeout: Option<u64>,
-    /// Answer for a human step; STEP is its name, or its key if the name is not unique (`outer/inner`)
-    #[arg(long = "answer", value_name = "STEP=VALUE", value_parser = answer)]
-    pub answers: Vec<(String, String)>,
-    /// Allow steps to run shell commands on this machine
-    #[arg(long)]
-    pub allow_command: bool,
-    /// Allow HTTP tools to call a host that is not public, and to send it secrets and environment values: `name`,
-    /// `name:port`, `*.domain` or `10.0.0.0/8` (repeatable)
-    #[arg(long, value_name = "HOST")]
-    pub allow_host: Vec<AllowedHost>,
-}
-
-/// Parses the time limit of a call.
-fn seconds(text: &str) -> Result<u64, String> {
-    let number = text.parse().ok().filter(|seconds| (1..=86_400).contains(seconds));
-    number.ok_or_else(|| "write whole seconds, from 1 to 86400: `60`".to_owned())
-}
-
-/// Parses the answer of a step.
-pub fn answer(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((step, value)) if !step.is_empty() => Ok((step.to_owned(), value.to_owned())),
-        _ => Err("write STEP=VALUE".to_owned()),
-    }
-}
-
-impl HostArgs {
-    /// These permissions, and nothing else.
-    pub fn allowing(allow_command: bool, allow_host: Vec<AllowedHost>) -> Self {
-        Self { models: ModelArgs::default(), timeout: None, answers: Vec::new(), allow_command, allow_host }
-    }
-
-    /// What the options allow, in this process only. `no_config`: the settings of the project are ignored.
-    pub fn permissions(&self, no_config: bool) -> GivenPermissions {
-        let hosts = self.allow_host.iter().map(ToString::to_string).collect();
-        GivenPermissions { commands: self.allow_command, hosts, no_config }
-    }
-
-    /// Configures an engine with these permissions, and to ask the user at the terminal.
-    pub fn apply(&self, engine: Engine, settings: &Settings, session: &Session<'_>) -> Engine {
-        let engine = self.without_people(engine, settings);
-        if output::interactive() { engine.humans(Terminal::new(session.shown.clone())) } else { engine }
-    }
-
-    /// Configures an engine without a terminal.
-    pub fn without_people(&self, engine: Engine, settings: &Settings) -> Engine {
-        let call_ms = self.timeout.map(|seconds| seconds.saturating_mul(1000));
-        #[cfg(debug_assertions)]
-        let engine = crate::crash::provokable(engine);
-        let mut engine = self.models.apply(engine, settings).limits(Limits { call_ms, ..Limits::default() });
-        for (step, value) in &self.answers {
-            engine = engine.answer(step.clone(), value.clone());
-        }
-        let mut rules = settings.http.clone();
-        rules.allow.extend(self.allow_host.iter().cloned());
-        engine = engine.http(rules).permissions(self.permissions(false));
-        let commands = self.allow_command || settings.commands;
-        // This process's memory contains keys, whether or not it starts other processes.
-        trefoil::internals::shell::hide();
-        if commands || settings.starts_processes() {
-            trefoil::internals::shell::adopt();
-        }
-        if commands {
-            engine = engine.commands(settings.shell()).python(settings.python.clone());
-        }
-        engine
-    }
-}
-
-/// The decision about tools and commands with an unknown outcome.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum Unknown {
-    /// Wait for a decision.
-    Ask,
-    /// Run it again.
-    Retry,
-    /// Treat it as failed.
-    Fail,
-}
-
-impl Unknown {
-    /// The recovery policy for the engine.
-    pub fn recovery(self) -> Recovery {
-        let policy = match self {
-            Self::Ask => OnUnknown::Ask,
-            Self::Retry => OnUnknown::Retry,
-            Self::Fail => OnUnknown::Fail,
-        };
-        Recovery { tools: policy, commands: policy }
-    }
-}
 
 /// The terminal session of a run.
 pub struct Session<'s> {
@@ -214,12 +42,18 @@ impl<'s> Session<'s> {
         // Events on a terminal and a live picture would disturb each other.
         let events_shown = show.events.is_some() && output::is_result_shown();
         let shown = Arc::new(Shown::new(show.quiet || events_shown));
-        let lines = show.events.map(|Events::Jsonl| Arc::new(Jsonl::new(loaded.files.clone())));
+        let lines = show.events.map(|EventFormat::Jsonl| Arc::new(Jsonl::new(loaded.files.clone())));
         Self { show, loaded, shown, tracer: Arc::new(Tracer::default()), lines, script: OnceLock::new() }
     }
 
+    /// The engine of a run with these permissions: this session shows its events, and asks the user at the terminal.
+    pub fn engine(&self, host: &HostArgs, settings: &Settings) -> Engine {
+        let engine = host.without_people(self.watch(Engine::new()), settings);
+        if output::interactive() { engine.humans(Terminal::new(self.shown.clone())) } else { engine }
+    }
+
     /// Connects an engine's events to this session.
-    pub fn watch(&self, engine: Engine) -> Engine {
+    fn watch(&self, engine: Engine) -> Engine {
         let mut engine = engine.events(self.shown.clone());
         if self.show.trace.is_some() {
             engine = engine.events(self.tracer.clone());
@@ -430,7 +264,7 @@ fn told(
             if person {
                 output::say("");
             }
-            let code = show.print(value);
+            let code = print_result(show, value);
             if let Some(target) = end.target
                 && (person || (placeholders && code == exit::OK && !show.quiet))
             {
@@ -450,7 +284,7 @@ fn told(
     match error.code.as_str() {
         "CANCELLED" => output::note("cancelled"),
         "INTERRUPTED" => output::note("interrupted"),
-        _ if is_refused(outcome) => output::say(format!("waiting: {}", error.stopped_before())),
+        _ if outcome.is_refused() => output::say(format!("waiting: {}", error.stopped_before())),
         _ => output::say(report::failure(loaded, error, end.answers).trim_end()),
     }
     if !show.quiet {
@@ -480,9 +314,4 @@ fn told(
         false if outcome.suspended => exit::WAITING,
         false => exit::FAILED,
     }
-}
-
-/// Whether the run stopped before a command that this process may not run.
-pub fn is_refused(outcome: &RunOutcome) -> bool {
-    outcome.suspended && outcome.result.as_ref().is_err_and(|error| error.code == "REFUSED")
 }

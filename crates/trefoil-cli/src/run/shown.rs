@@ -17,10 +17,9 @@ use super::nodes::StepState;
 use super::notes;
 use super::plain::{is_kept, is_start, kept, plain};
 use super::progress::Progress;
-use super::session::is_refused;
 use super::tree::{Size, TreeSort, lines};
-use super::words::{safe, total};
 use crate::output;
+use crate::words::{safe, total};
 
 /// Time between frames.
 const FRAME: Duration = Duration::from_millis(80);
@@ -130,7 +129,7 @@ impl Shown {
             Mode::Lines => {
                 view.say_starts(|_| true);
                 view.say_held(None);
-                let stopped = outcome.result.as_ref().err().filter(|_| is_refused(outcome));
+                let stopped = outcome.result.as_ref().err().filter(|_| outcome.is_refused());
                 let stopped = stopped.and_then(|error| Some(safe(error.key.as_ref()?.named()).into_owned()));
                 let waits = outcome.suspended && stopped.is_none();
                 let left: Vec<String> = stopped.into_iter().chain(view.progress.expected.iter().cloned()).collect();

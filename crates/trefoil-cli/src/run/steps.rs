@@ -11,9 +11,9 @@ use super::look::LineLook;
 use super::nodes::StepState;
 use super::progress::Progress;
 use super::tree::{Size, TreeSort, lines};
-use super::words::line;
 use crate::harmless::TerminalText;
 use crate::output;
+use crate::words::line;
 
 /// Collects the steps and the verdicts of guardrails and validators from events.
 #[derive(Default)]

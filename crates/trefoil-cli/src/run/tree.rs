@@ -247,7 +247,7 @@ mod tests {
     use trefoil_runtime::{Event, EventKind, Key, RunError};
 
     use super::*;
-    use crate::run::words::safe;
+    use crate::words::safe;
 
     fn event(at_ms: u64, key: &str, kind: EventKind) -> Event {
         Event { run: "r".into(), seq: 0, at_ms, key: Some(Key(key.into())), location: None, kind }

@@ -5,9 +5,9 @@ use trefoil_machine::event::Waiting;
 use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_template::Value;
 
-use super::command::{PrintedCommand, RunOptions};
 use crate::harmless::TerminalText;
 use crate::output;
+use trefoil::internals::command::{PrintedCommand, RunOptions};
 
 /// Maximum number of characters shown of a call.
 const LONGEST: usize = 200;

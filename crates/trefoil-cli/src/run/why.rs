@@ -5,9 +5,9 @@ use trefoil::runs::{Fate, Line, Part, Reason, TextReason, WordDiff};
 use trefoil_runtime::Usage;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::words::{grouped, money, safe};
 use crate::harmless::TerminalText;
 use crate::shown;
+use crate::words::{grouped, money, safe};
 
 /// Number of words shown around a change.
 const CONTEXT: usize = 4;

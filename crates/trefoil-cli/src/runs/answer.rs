@@ -12,11 +12,13 @@ use trefoil_machine::event::{Settled, Waiting};
 use trefoil_template::Value;
 
 use super::past;
+use crate::args::StoreArgs;
 use crate::harmless::TerminalText;
-use crate::run::command::{PrintedCommand, RunOptions};
+use crate::refusal::refuse_store;
 use crate::run::waiting::{TYPED, line};
-use crate::store::{StoreArgs, block_on, full_id, now, refuse, wait};
+use crate::store::{await_store, block_on, full_id};
 use crate::{exit, output};
+use trefoil::internals::command::{PrintedCommand, RunOptions};
 
 /// Answer a question of a run, or decide about a step with an unknown outcome
 #[derive(Args)]
@@ -38,8 +40,8 @@ pub struct Answer {
 
 pub fn run(args: &Answer) -> Result<u8, u8> {
     let store = args.store.change()?;
-    let run = wait(full_id(&*store, &args.run))?;
-    let all = past::waiting(&store, &wait(store.record(&run))?)?;
+    let run = await_store(full_id(&*store, &args.run))?;
+    let all = past::waiting(&store, &await_store(store.record(&run))?)?;
     let show = RunOptions::of_store(args.store.option()).text(PrintedCommand::Show(&run));
     let one = find(&all, &args.step, &show)?;
     let value = match args.value.as_str() {
@@ -47,7 +49,7 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
         given => given.to_owned(),
     };
     post(&store, &run, one, (&value, args.result.as_deref()), args.store.option())?;
-    let Record { run, owner, .. } = outermost(&store, wait(store.record(&run))?)?;
+    let Record { run, owner, .. } = outermost(&store, await_store(store.record(&run))?)?;
     match owner {
         Some(_) => output::note(format!("answered; the process that is running {run} continues with it")),
         None => {
@@ -106,7 +108,7 @@ pub fn post(
     }
     let asks = one.run.as_deref().unwrap_or(run);
     // The record is read before the question, so that no later question of the same step is taken for it.
-    let record = wait(store.record(asks))?;
+    let record = await_store(store.record(asks))?;
     let refuse_settled = |by: Option<&Settled>| {
         let options = past::options(&**store, run, named.clone());
         let (why, help) = match (by, &one.deadline) {
@@ -131,22 +133,22 @@ pub fn post(
     }
     let value = accepted(store, asks, one, value, done)?;
     let kind = if one.prompt.is_some() { LetterKind::Answer } else { LetterKind::Signal };
-    let at = now(&**store);
+    let at = store.clock().wall_ms();
     match block_on(store.post(asks, Letter { kind, key: one.key.to_string(), value, at, as_of: record.entries }))? {
         Ok(_) => call_back(store, asks, at),
         // The first answer counts, and who gave another one must learn that.
         Err(StoreError::Answered { by, .. }) => Err(refuse_settled(by.map(Settled::Answered).as_ref())),
         Err(StoreError::Ended { .. }) => Err(refuse_settled(None)),
-        Err(error) => Err(refuse(&error)),
+        Err(error) => Err(refuse_store(&error)),
     }
 }
 
 /// Tells the calling runs that this run can continue: they wait for it, and resume it.
 fn call_back(store: &Arc<dyn Store>, run: &str, at: u64) -> Result<(), u8> {
     let mut called = run.to_owned();
-    while let Some(caller) = wait(store.record(&called))?.parent {
+    while let Some(caller) = await_store(store.record(&called))?.parent {
         let letter = Letter { kind: LetterKind::Signal, key: called, value: Letter::CONTINUE.into(), at, as_of: 0 };
-        // A run that has ended does not wait, nor do the runs above it.
+        // A run that has ended does not await_store, nor do the runs above it.
         if block_on(store.post(&caller, letter))?.is_err() {
             break;
         }

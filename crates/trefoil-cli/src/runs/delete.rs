@@ -3,9 +3,10 @@
 use clap::Args;
 use trefoil::store::{Filter, Record, Store, StoreError};
 
-use crate::run::command::{PrintedCommand, RunOptions};
-use crate::store::{StoreArgs, full_id, now, wait_to_free};
+use crate::args::StoreArgs;
+use crate::store::{await_space, full_id};
 use crate::{exit, output};
+use trefoil::internals::command::{PrintedCommand, RunOptions};
 
 /// Delete runs with the runs that their tools started, and all data used only by them
 #[derive(Args)]
@@ -25,19 +26,19 @@ pub fn run(args: &Delete) -> Result<u8, u8> {
     let store = args.store.shrink()?;
     let mut runs = Vec::new();
     for run in &args.runs {
-        runs.push(wait_to_free(full_id(&*store, run))?);
+        runs.push(await_space(full_id(&*store, run))?);
     }
     // Everything is checked before anything is deleted. Each run, and the one that has called it.
     let mut all: Vec<(String, Option<String>)> = runs.iter().map(|run| (run.clone(), None)).collect();
     for run in &runs {
-        if let Some(caller) = wait_to_free(caller_of(&*store, run))?.filter(|caller| !runs.contains(caller)) {
+        if let Some(caller) = await_space(caller_of(&*store, run))?.filter(|caller| !runs.contains(caller)) {
             let help = format!("delete that run instead: `{}`", options.text(PrintedCommand::Delete(&caller)));
             output::refuse(&format!("run {run} is a part of run {caller}, which may call it again"), Some(&help));
             return Err(exit::NOT_STARTED);
         }
         let mut left = vec![run.clone()];
         while let Some(caller) = left.pop() {
-            for called in wait_to_free(called(&*store, &caller))? {
+            for called in await_space(called(&*store, &caller))? {
                 if all.iter().all(|(run, _)| *run != called) {
                     left.push(called.clone());
                     all.push((called, Some(caller.clone())));
@@ -48,7 +49,7 @@ pub fn run(args: &Delete) -> Result<u8, u8> {
     let deleted: Vec<String> = all.iter().map(|(run, _)| run.clone()).collect();
     let mut ended: Vec<(String, &String)> = Vec::new();
     for run in &deleted {
-        for other in wait_to_free(dependent(&*store, run, &deleted))? {
+        for other in await_space(dependent(&*store, run, &deleted))? {
             if !other.status.is_end() && !args.force {
                 let open = &other.run;
                 let help = format!(
@@ -64,7 +65,7 @@ pub fn run(args: &Delete) -> Result<u8, u8> {
         }
     }
     for (run, caller) in &all {
-        wait_to_free(store.delete(run, now(&*store)))?;
+        await_space(store.delete(run, store.clock().wall_ms()))?;
         output::note(match caller {
             None => format!("deleted {run}"),
             Some(caller) => format!("deleted {run}, which {caller} had called"),

@@ -9,14 +9,16 @@ use trefoil::runs::{
 };
 
 use super::print_json;
-use super::show::Output;
-use crate::commands::run::did_not_start;
+use crate::args::OutputFormat;
+use crate::args::StoreArgs;
 use crate::harmless::TerminalText;
 use crate::output;
-use crate::run::words::{line, total};
-use crate::run::{money, time, why};
+use crate::refusal::did_not_start;
+use crate::run::why;
 use crate::shown;
-use crate::store::{StoreArgs, block_on, full_id, wait};
+use crate::store::{await_store, block_on, full_id};
+use crate::words::{line, total};
+use crate::words::{money, time};
 
 /// Compare two runs: steps by key, prompts and answers word by word, tokens, cost and time
 #[derive(Args)]
@@ -27,14 +29,14 @@ pub struct Diff {
     b: String,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    output: Output,
+    output: OutputFormat,
     #[command(flatten)]
     store: StoreArgs,
 }
 
 pub fn run(args: &Diff) -> Result<u8, u8> {
     let store = Arc::new(args.store.look_into()?);
-    let (a, b) = wait(async { Ok((full_id(&store, &args.a).await?, full_id(&store, &args.b).await?)) })?;
+    let (a, b) = await_store(async { Ok((full_id(&store, &args.a).await?, full_id(&store, &args.b).await?)) })?;
     let diff = block_on(compare(store, &a, &b))?.map_err(|error| did_not_start(&error))?;
     if args.output.is_json() {
         return Ok(print_json(&[as_json(&diff)]));

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::past;
+use crate::args::StoreArgs;
 use crate::output;
 use crate::run::Jsonl;
-use crate::store::{StoreArgs, full_id, wait};
+use crate::store::{await_store, full_id};
 
 /// Print a run's events from its journal as JSON Lines, with their original numbers
 #[derive(Args)]
@@ -23,7 +24,7 @@ pub struct Events {
 
 pub fn run(args: &Events) -> Result<u8, u8> {
     let store = args.store.look_into()?;
-    let run = wait(full_id(&*store, &args.run))?;
+    let run = await_store(full_id(&*store, &args.run))?;
     let stored = past::read(&*store, &run)?;
     let lines = Arc::new(Jsonl::new(stored.flow.loaded().files.clone()).after(args.after));
     let _ = past::tell(&store, &stored, lines.clone())?;

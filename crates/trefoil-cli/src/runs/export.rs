@@ -4,7 +4,8 @@ use clap::Args;
 use trefoil::store::Store as _;
 
 use super::{print_json, record};
-use crate::store::{StoreArgs, full_id, wait};
+use crate::args::StoreArgs;
+use crate::store::{await_store, full_id};
 use crate::{exit, output};
 
 /// Print a run's journal as JSON Lines, one entry per line
@@ -18,7 +19,7 @@ pub struct Export {
 
 pub fn run(args: &Export) -> Result<u8, u8> {
     let store = args.store.look_into()?;
-    let record = wait(async { store.record(&full_id(&*store, &args.run).await?).await })?;
+    let record = await_store(async { store.record(&full_id(&*store, &args.run).await?).await })?;
     if let Some(content) = record::content(&record, &args.store.option()) {
         output::note(format!("content {content}"));
     }
@@ -26,7 +27,7 @@ pub fn run(args: &Export) -> Result<u8, u8> {
     let (mut code, mut next) = (exit::OK, 0);
     loop {
         // If the journal is damaged, the readable part is printed before the error.
-        let page = wait(store.entries(&run, next)).map_err(|code| if next > 0 { exit::FAILED } else { code })?;
+        let page = await_store(store.entries(&run, next)).map_err(|code| if next > 0 { exit::FAILED } else { code })?;
         let Some(last) = page.last() else { return Ok(code) };
         next = last.seq.saturating_add(1);
         let lines: Vec<String> = page.iter().filter_map(|entry| serde_json::to_string(entry).ok()).collect();

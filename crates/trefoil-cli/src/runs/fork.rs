@@ -5,10 +5,13 @@ use trefoil::internals::engine::Engine;
 use trefoil::runs::{Edit, preview_fork, target_of};
 
 use super::past;
-use crate::commands::run::{ReserveArg, did_not_start, dollars, limited};
+use crate::args::{ContentArg, DurabilityArg, StoreArgs};
+use crate::args::{HostArgs, ShowArgs};
+use crate::args::{ReserveArg, limit_engine, parse_dollars};
+use crate::refusal::did_not_start;
+use crate::run::Based;
 use crate::run::based::previewed;
-use crate::run::{Based, HostArgs, ShowArgs};
-use crate::store::{ContentArg, DurabilityArg, StoreArgs, block_on};
+use crate::store::{await_store, block_on, full_id};
 
 /// Start a new run from a stored one, with its files and input; completed steps are kept
 #[derive(Args)]
@@ -34,7 +37,7 @@ pub struct Fork {
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
     /// Maximum cost of the new run in dollars (default: as RUN)
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
     max_cost: Option<u64>,
     /// Amount that cost limits reserve for each call: its expected cost, or its maximum cost
     #[arg(long, value_name = "WHAT")]
@@ -55,13 +58,13 @@ pub struct Fork {
 /// Exit codes as those of `run`.
 pub fn run(args: &Fork) -> Result<u8, u8> {
     let store = args.store.look_into()?;
-    let run = crate::store::wait(async { crate::store::full_id(&store, &args.run).await })?;
+    let run = await_store(async { full_id(&store, &args.run).await })?;
     let past = past::read(&store, &run)?;
     let settings = past::permitted(&store, &past, args.no_config, args.show.quiet)?;
     let target = block_on(target_of(&*store, &run))?.map(|target| past::named_here(&target));
     drop(store);
     let flow = past.flow;
-    let limits = |engine| limited(engine, args.max_calls, args.max_cost, args.reserve);
+    let limits = |engine| limit_engine(engine, args.max_calls, args.max_cost, args.reserve);
     let based = Based {
         host: &args.host,
         show: &args.show,

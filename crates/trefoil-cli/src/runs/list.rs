@@ -10,10 +10,12 @@ use trefoil::store::{Cursor, Filter, Page, Record, Status, Store};
 
 use super::record::{self, calls};
 use super::{print, print_json};
+use crate::args::{OutputFormat, StoreArgs};
 use crate::columns::columns;
 use crate::harmless::safe;
-use crate::run::money;
-use crate::store::{StoreArgs, refuse, wait};
+use crate::refusal::refuse_store;
+use crate::store::await_store;
+use crate::words::money;
 use crate::{exit, output};
 
 /// List runs, newest first
@@ -40,7 +42,7 @@ pub struct List {
     after: Option<String>,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    output: super::show::Output,
+    output: OutputFormat,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -84,11 +86,11 @@ impl List {
 }
 
 pub fn run(args: &List) -> Result<u8, u8> {
-    let after = args.after.as_deref().map(Cursor::parse).transpose().map_err(|error| refuse(&error))?;
+    let after = args.after.as_deref().map(Cursor::parse).transpose().map_err(|error| refuse_store(&error))?;
     let filter = args.filter();
     let store = args.store.look()?;
     let page = match &store {
-        Some(store) => wait(store.list(&filter, after, usize::from(args.limit)))?,
+        Some(store) => await_store(store.list(&filter, after, usize::from(args.limit)))?,
         None => Page::default(),
     };
     let next = page.next.map(|cursor| cursor.to_string());
@@ -119,7 +121,7 @@ pub fn run(args: &List) -> Result<u8, u8> {
 fn answered(store: &Arc<dyn Store>, runs: &[Record]) -> Result<BTreeSet<String>, u8> {
     let mut all = BTreeSet::new();
     for record in runs.iter().filter(|record| record.status == Status::Waiting) {
-        if !wait(store.inbox(&record.run))?.is_empty() {
+        if !await_store(store.inbox(&record.run))?.is_empty() {
             all.insert(record.run.clone());
         }
     }

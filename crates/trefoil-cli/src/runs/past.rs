@@ -15,11 +15,12 @@ use trefoil_machine::journal::GivenPermissions;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventKind, EventSink, RunError};
 
-use crate::commands::run::{did_not_start, followed};
-use crate::run::command::RunOptions;
+use crate::load::accept_settings;
+use crate::refusal::did_not_start;
 use crate::run::waiting::StoppedRun;
-use crate::store::{block_on, now, wait};
+use crate::store::{await_store, block_on};
 use crate::{exit, output};
+use trefoil::internals::command::RunOptions;
 
 /// Reads the start of a run.
 pub fn read(store: &dyn Store, run: &str) -> Result<Stored, u8> {
@@ -49,7 +50,7 @@ pub fn permitted(store: &dyn Store, stored: &Stored, no_config: bool, quiet: boo
     if let Some(why) = project.why_not().filter(|_| !no_config && !quiet) {
         output::note(without_project(why));
     }
-    followed(project.settings(no_config))
+    accept_settings(project.settings(no_config))
 }
 
 /// Why a stored run continues without the settings of a project.
@@ -67,7 +68,7 @@ pub fn tell(store: &Arc<dyn Store>, stored: &Stored, events: Arc<dyn EventSink>)
 /// option that names the store.
 pub fn trace(store: &Arc<dyn Store>, stored: &Stored, named: String) -> Result<(Arc<Tracer>, About), u8> {
     let tracer = Arc::new(Tracer::default());
-    let record = wait(store.record(&stored.started.run))?;
+    let record = await_store(store.record(&stored.started.run))?;
     let waiting = match record.status.is_end() {
         true => tell(store, stored, tracer.clone()).map(|_| Vec::new())?,
         false => seen(store, &record, tracer.clone())?,
@@ -134,8 +135,8 @@ pub fn seen(store: &Arc<dyn Store>, record: &Record, by: Arc<dyn EventSink>) -> 
     // If a process works on the run, the outcome of its activities is not unknown.
     unknown.retain(|one| record.owner.is_none() && waiting.iter().all(|known| known.key != one.key));
     waiting.extend(unknown);
-    let letters = if waiting.is_empty() { Vec::new() } else { wait(store.inbox(&record.run))? };
-    let at = now(&**store);
+    let letters = if waiting.is_empty() { Vec::new() } else { await_store(store.inbox(&record.run))? };
+    let at = store.clock().wall_ms();
     let mut all = Vec::new();
     for one in waiting {
         match &one.run {

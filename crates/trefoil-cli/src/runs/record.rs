@@ -1,7 +1,7 @@
 //! A summary of a run, for people and as JSON.
 
-use crate::run::command::RunOptions;
 use serde_json::{Value as Json, json};
+use trefoil::internals::command::RunOptions;
 use trefoil::internals::trace::rfc3339_ms;
 use trefoil::store::{Content, Record, UNSEEN_MS};
 

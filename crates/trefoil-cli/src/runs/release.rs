@@ -3,7 +3,8 @@
 use clap::Args;
 use trefoil::store::Store as _;
 
-use crate::store::{StoreArgs, full_id, wait};
+use crate::args::StoreArgs;
+use crate::store::{await_store, full_id};
 use crate::{exit, output};
 
 /// Take a run away from a process that no longer responds, so that another one can continue it
@@ -17,8 +18,8 @@ pub struct Release {
 
 pub fn run(args: &Release) -> Result<u8, u8> {
     let store = args.store.change()?;
-    let run = wait(full_id(&*store, &args.run))?;
-    match wait(store.evict_owner(&run))? {
+    let run = await_store(full_id(&*store, &args.run))?;
+    match await_store(store.evict_owner(&run))? {
         Some(owner) => {
             output::note(format!("took {run} from the process {owner}, which can no longer store anything for it"))
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Value, json};
 use trefoil::internals::trace::Suggestion;
 use trefoil::internals::{ended, stopped, trace};
@@ -11,10 +11,12 @@ use trefoil_machine::event::{Settled, Waiting};
 use trefoil_runtime::RunError;
 
 use super::{past, print, print_json, record};
-use crate::commands::run::did_not_start;
-use crate::run::command::{PrintedCommand, RunOptions};
-use crate::run::{Steps, arrived, money, time, tokens, waiting};
-use crate::store::{StoreArgs, block_on, full_id, wait};
+use crate::args::{OutputFormat, StoreArgs};
+use crate::refusal::did_not_start;
+use crate::run::{Steps, waiting};
+use crate::store::{await_store, block_on, full_id};
+use crate::words::{arrived, money, time, tokens};
+use trefoil::internals::command::{PrintedCommand, RunOptions};
 
 /// Show a run: its steps, tokens and cost, and what it is waiting for
 #[derive(Args)]
@@ -23,31 +25,15 @@ pub struct Show {
     run: String,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    output: Output,
+    output: OutputFormat,
     #[command(flatten)]
     store: StoreArgs,
-}
-
-/// The output format.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum Output {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
-}
-
-impl Output {
-    /// Whether the output is for programs.
-    pub fn is_json(self) -> bool {
-        matches!(self, Self::Json)
-    }
 }
 
 /// Shows a run. reason: the lines in their order.
 pub fn run(args: &Show) -> Result<u8, u8> {
     let store = args.store.look_into()?;
-    let record = wait(async { store.record(&full_id(&*store, &args.run).await?).await })?;
+    let record = await_store(async { store.record(&full_id(&*store, &args.run).await?).await })?;
     let open = !record.status.is_end();
     let steps = Arc::new(Steps::default());
     let waiting = if open {
@@ -61,7 +47,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     let stopped = block_on(stopped(&*store, &record))?.map_err(|error| did_not_start(&error))?;
     let options = past::options(&*store, &record.run, args.store.option());
     let next = past::next(&store, &record, &waiting, &options)?;
-    let drafts = if open { wait(store.drafts(&record.run))? } else { Vec::new() };
+    let drafts = if open { await_store(store.drafts(&record.run))? } else { Vec::new() };
     if args.output.is_json() {
         let arrived = drafts.iter().map(|draft| json!({ "key": draft.key.as_str(), "text": draft.text }));
         let mut json = as_json(&record, &steps, &waiting, stopped.as_ref(), arrived.collect());
@@ -188,7 +174,7 @@ const MOST: usize = 100;
 /// ended.
 fn called(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<String>, u8> {
     let filter = Filter { parent: Some(record.run.clone()), ..Filter::default() };
-    let page = wait(store.list(&filter, None, MOST))?;
+    let page = await_store(store.list(&filter, None, MOST))?;
     let one = |called: &Record| {
         let used = [record::calls(called.spent.calls), tokens(&called.spent.usage), money(&called.spent.usage)];
         format!("called   {} {} {}: {}", called.run, called.flow, called.status, used.join(", "))

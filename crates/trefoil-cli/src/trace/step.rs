@@ -156,7 +156,7 @@ fn passed(verdicts: &[Value], out: &mut TerminalText, look: TraceLook<'_>) {
 
 /// A note between the calls, unless a call has just shown the same.
 fn one_note(note: &Value, told: &[String], out: &mut TerminalText, look: TraceLook<'_>) {
-    let at = number(note, "at_ms").map_or_else(String::new, |ms| format!("{}  ", crate::run::time(ms)));
+    let at = number(note, "at_ms").map_or_else(String::new, |ms| format!("{}  ", crate::words::time(ms)));
     let mut said = safe(text(note, "text").unwrap_or_default());
     if let Some(short) = told.last().and_then(|error| said.strip_suffix(&format!(", because {error}"))) {
         said = short.to_owned();

@@ -14,8 +14,8 @@ use super::words::{
     advice, brief, exited, failure, handled, is_stopped, line, list, number, place, spent, text, tokens, took,
 };
 use crate::harmless::TerminalText;
-use crate::run::command::{PrintedCommand, RunOptions};
 use crate::shown;
+use trefoil::internals::command::{PrintedCommand, RunOptions};
 
 /// Maximum length of a label.
 const LABEL: usize = 44;

@@ -4,7 +4,7 @@ use serde_json::Value;
 use trefoil_ir::prices::Dollars;
 
 use crate::harmless::safe_lines;
-use crate::run::{cut, preview, time};
+use crate::words::{cut, preview, time};
 
 /// A member that is text.
 pub fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {

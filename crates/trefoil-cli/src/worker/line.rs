@@ -5,7 +5,7 @@ use trefoil::internals::Stored;
 use trefoil_runtime::RunOutcome;
 
 use crate::harmless::safe;
-use crate::run::words::total;
+use crate::words::total;
 
 /// The worker starts a run.
 pub fn begun(run: &str, stored: &Stored) -> String {

@@ -18,10 +18,10 @@ use trefoil::internals::{Hold, Owner, Stored, StoredProject};
 use trefoil::store::{ClaimShare, Store, StoreError};
 use trefoil_runtime::RunOutcome;
 
-use crate::commands::count;
+use crate::refusal::{cannot_start, refuse_store};
 use crate::run::Signals;
 use crate::runs::past::without_project;
-use crate::store::now;
+use crate::words::count_of;
 use crate::{exit, output};
 
 /// Time between queries for runs, if there are no notifications.
@@ -118,9 +118,9 @@ impl Worker {
     /// Works until it is stopped, or until no run waits. Returns the exit code.
     pub fn work(mut self) -> Result<u8, u8> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| crate::commands::run::cannot_start(&error))?;
+        let runtime = runtime.map_err(|error| cannot_start(&error))?;
         let code = runtime.block_on(async {
-            let mut signals = Signals::new().map_err(|error| crate::commands::run::cannot_start(&error))?;
+            let mut signals = Signals::new().map_err(|error| cannot_start(&error))?;
             self.say(&format!(
                 "working on the runs in {}, {} at a time",
                 self.store.place(),
@@ -132,7 +132,7 @@ impl Worker {
             }
             let released = self.engines.of_project.release().await;
             if let Stop::Unusable(error) = why {
-                return Err(crate::store::refuse(&error));
+                return Err(refuse_store(&error));
             }
             if let Err(error) = released {
                 output::refuse(&format!("not all runs were given back: {error}"), None);
@@ -140,7 +140,7 @@ impl Worker {
             }
             match self.elsewhere.len() {
                 left if left > 0 && matches!(why, Stop::Idle) => {
-                    output::note(format!("{} could not continue here", count(left as u64, "run")));
+                    output::note(format!("{} could not continue here", count_of(left as u64, "run")));
                     Ok(exit::FAILED)
                 }
                 _ => Ok(exit::OK),
@@ -181,7 +181,7 @@ impl Worker {
     async fn take(&mut self) -> Result<bool, StoreError> {
         if self.reclaimed.is_none_or(|at| at.elapsed() >= RECLAIM) {
             self.reclaimed = Some(Instant::now());
-            self.store.reclaim(now(&*self.store)).await?;
+            self.store.reclaim(self.store.clock().wall_ms()).await?;
         }
         let room = self.workload.concurrency.saturating_sub(self.under_way.len());
         if room > 0 {
@@ -347,7 +347,7 @@ async fn go_on(owner: &Owner, engines: &Engines, hold: Hold, cancel: &Cancel, qu
     };
     let outcome = Box::new(outcome);
     // This process lacks something that another worker may have: the store says who has the run, and whether it has ended.
-    let waits = outcome.suspended && !crate::run::is_refused(&outcome);
+    let waits = outcome.suspended && !outcome.is_refused();
     let stuck = outcome.continues && !waits && outcome.waiting.is_empty() && outcome.result.is_err();
     if !stuck {
         return WorkEnd::Outcome { outcome, open: false };

@@ -208,6 +208,11 @@ impl RunOutcome {
         Some(PrivateValue::new(value.clone(), self.hidden.clone()).shown())
     }
 
+    /// Whether the run stopped before a command that this process may not run.
+    pub fn is_refused(&self) -> bool {
+        self.suspended && self.result.as_ref().is_err_and(|error| error.code == "REFUSED")
+    }
+
     /// The outcome of a run that failed before it could start or continue.
     fn failed(run: &str, error: RunError) -> Self {
         Self {

@@ -7,6 +7,8 @@ use trefoil_ir::Program;
 use trefoil_models::ModelOverride;
 use trefoil_models::plan::names;
 
+use crate::placeholders::placeholders_allowed;
+
 /// Which models answer.
 #[derive(Args, Clone, Default)]
 pub struct ModelArgs {
@@ -19,7 +21,7 @@ pub struct ModelArgs {
 impl ModelArgs {
     /// Applies the choice to an engine.
     pub fn apply(&self, engine: Engine, settings: &Settings) -> Engine {
-        self.choose(engine.placeholders(placeholders()).settings(settings.clone()))
+        self.choose(engine.placeholders(placeholders_allowed()).settings(settings.clone()))
     }
     /// Applies only the choice.
     pub fn choose(&self, engine: Engine) -> Engine {
@@ -54,28 +56,4 @@ impl ModelArgs {
 fn read(text: &str) -> Result<ModelOverride, String> {
     let read = text.parse::<ModelOverride>().map_err(|error| error.help.unwrap_or(error.message))?;
     read.unknown_provider().map_or(Ok(read), Err)
-}
-
-/// Whether this runs in CI.
-fn ci() -> bool {
-    std::env::var("CI").is_ok_and(|ci| !matches!(ci.trim(), "" | "0" | "false"))
-}
-
-fn terminal() -> bool {
-    crate::output::is_result_shown() && crate::output::is_terminal()
-}
-
-/// Whether a person will see the notice about placeholder answers: output is a terminal, and this is not CI.
-fn placeholders() -> bool {
-    !ci() && terminal()
-}
-
-/// Why placeholder answers must be requested explicitly here; empty if they are the default without a configured
-/// provider.
-pub fn unasked() -> &'static str {
-    match (ci(), terminal()) {
-        (true, _) => " (with `CI` set, they are never used automatically)",
-        (false, false) => " (without a terminal, they are never used automatically)",
-        (false, true) => "",
-    }
 }

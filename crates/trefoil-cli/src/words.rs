@@ -198,6 +198,15 @@ pub fn pad(text: &str, width: usize, rest: &str) -> String {
     cut + &" ".repeat(missing)
 }
 
+/// `1 run`, `3 runs`, `2 entries`.
+pub fn count_of(number: u64, what: &str) -> String {
+    match (number, what.strip_suffix('y')) {
+        (1, _) => format!("1 {what}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        (_, None) => format!("{number} {what}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,9 +2,8 @@
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use trefoil_check::{Level, Levels, rule};
-
-use crate::args::no_such_rule;
+use trefoil_check::{Level, Levels, RULES, rule};
+use trefoil_syntax::suggest::nearest;
 
 /// The levels from the command line.
 #[derive(Clone, Default)]
@@ -69,4 +68,14 @@ impl FromArgMatches for LevelArgs {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// The message and the help for an unknown rule.
+fn no_such_rule(name: &str) -> (String, String) {
+    let near = nearest(name, RULES.iter().map(|r| r.name));
+    let help = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`trefoil rules` lists them".to_owned(),
+    };
+    (format!("unknown rule `{name}`"), help)
 }

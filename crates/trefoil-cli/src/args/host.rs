@@ -1,0 +1,122 @@
+//! What a run may use and do here.
+
+use clap::{Args, ValueEnum};
+use trefoil::http::AllowedHost;
+use trefoil::internals::engine::Engine;
+use trefoil::internals::settings::Settings;
+use trefoil_machine::journal::GivenPermissions;
+use trefoil_models::Limits;
+use trefoil_runtime::{OnUnknown, Recovery};
+
+use super::ModelArgs;
+
+/// What a run may use here.
+#[derive(Args, Clone)]
+pub struct HostArgs {
+    #[command(flatten)]
+    pub models: ModelArgs,
+    /// Time limit of each model call, in seconds (a manifest's own limit may be shorter)
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<u64>,
+    /// Answer for a human step; STEP is its name, or its key if the name is not unique (`outer/inner`)
+    #[arg(long = "answer", value_name = "STEP=VALUE", value_parser = step_answer)]
+    pub answers: Vec<(String, String)>,
+    /// Allow steps to run shell commands on this machine
+    #[arg(long)]
+    pub allow_command: bool,
+    /// Allow HTTP tools to call a host that is not public, and to send it secrets and environment values: `name`,
+    /// `name:port`, `*.domain` or `10.0.0.0/8` (repeatable)
+    #[arg(long, value_name = "HOST")]
+    pub allow_host: Vec<AllowedHost>,
+}
+
+/// Parses the time limit of a call.
+fn seconds(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|seconds| (1..=86_400).contains(seconds));
+    number.ok_or_else(|| "write whole seconds, from 1 to 86400: `60`".to_owned())
+}
+
+/// Parses the answer of a step.
+fn step_answer(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((step, value)) if !step.is_empty() => Ok((step.to_owned(), value.to_owned())),
+        _ => Err("write STEP=VALUE".to_owned()),
+    }
+}
+
+impl HostArgs {
+    /// What the options allow, in this process only. `no_config`: the settings of the project are ignored.
+    pub fn permissions(&self, no_config: bool) -> GivenPermissions {
+        let hosts = self.allow_host.iter().map(ToString::to_string).collect();
+        GivenPermissions { commands: self.allow_command, hosts, no_config }
+    }
+
+    /// Configures an engine without a terminal.
+    pub fn without_people(&self, engine: Engine, settings: &Settings) -> Engine {
+        let call_ms = self.timeout.map(|seconds| seconds.saturating_mul(1000));
+        #[cfg(debug_assertions)]
+        let engine = crate::crash::provokable(engine);
+        let mut engine = self.models.apply(engine, settings).limits(Limits { call_ms, ..Limits::default() });
+        for (step, value) in &self.answers {
+            engine = engine.answer(step.clone(), value.clone());
+        }
+        let mut rules = settings.http.clone();
+        rules.allow.extend(self.allow_host.iter().cloned());
+        engine = engine.http(rules).permissions(self.permissions(false));
+        let commands = self.allow_command || settings.commands;
+        // This process's memory contains keys, whether or not it starts other processes.
+        trefoil::internals::shell::hide();
+        if commands || settings.starts_processes() {
+            trefoil::internals::shell::adopt();
+        }
+        if commands {
+            engine = engine.commands(settings.shell()).python(settings.python.clone());
+        }
+        engine
+    }
+}
+
+/// The decision about tools and commands with an unknown outcome.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum UnknownArg {
+    /// Wait for a decision.
+    Ask,
+    /// Run it again.
+    Retry,
+    /// Treat it as failed.
+    Fail,
+}
+
+impl UnknownArg {
+    /// The recovery policy for the engine.
+    pub fn recovery(self) -> Recovery {
+        let policy = match self {
+            Self::Ask => OnUnknown::Ask,
+            Self::Retry => OnUnknown::Retry,
+            Self::Fail => OnUnknown::Fail,
+        };
+        Recovery { tools: policy, commands: policy }
+    }
+}
+
+/// What runs may do here.
+#[derive(Args, Clone, Default)]
+pub struct PermissionArgs {
+    /// Allow steps to run shell commands and Python functions; Python modules are imported to test them
+    #[arg(long)]
+    allow_command: bool,
+    /// Allow HTTP tools to call this host, as for `run` (repeatable)
+    #[arg(long, value_name = "HOST")]
+    allow_host: Vec<AllowedHost>,
+    /// Answer for a human step, as for `run`
+    #[arg(long = "answer", value_name = "STEP=VALUE", value_parser = step_answer)]
+    answers: Vec<(String, String)>,
+}
+
+impl PermissionArgs {
+    /// The options of a run with these permissions.
+    pub fn host(&self, models: &ModelArgs) -> HostArgs {
+        let Self { allow_command, allow_host, answers } = self.clone();
+        HostArgs { models: models.clone(), timeout: None, answers, allow_command, allow_host }
+    }
+}

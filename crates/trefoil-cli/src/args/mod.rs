@@ -1,0 +1,17 @@
+//! The arguments that several commands share.
+
+mod host;
+mod levels;
+mod limits;
+mod models;
+mod show;
+mod store;
+mod target;
+
+pub use host::{HostArgs, PermissionArgs, UnknownArg};
+pub use levels::LevelArgs;
+pub use limits::{ReserveArg, limit_engine, parse_dollars};
+pub use models::ModelArgs;
+pub use show::{EventFormat, OutputFormat, ShowArgs};
+pub use store::{ContentArg, DurabilityArg, StoreArgs};
+pub use target::{DialectArg, NamedDialect, PathArgs, PlaceArgs, TargetArgs, TextArgs, dialect_names, parse_dialect};

@@ -1,0 +1,162 @@
+//! The help lists every command, and every command that is printed anywhere can be run.
+
+use super::{Cli, GROUPS, read_from};
+use clap::CommandFactory as _;
+use clap::error::ErrorKind;
+use trefoil::internals::command::{PrintedCommand, RunOptions};
+use trefoil_machine::RunError;
+use trefoil_machine::error::Raise;
+use trefoil_machine::journal::GivenPermissions;
+
+/// One of each. The match fails to compile if a variant is missing here.
+fn samples() -> Vec<PrintedCommand<'static>> {
+    use PrintedCommand as C;
+    let run = "0123456789abcdef";
+    let words: &'static [String] = ["run", "--ephemeral", "a b.yaml"].map(str::to_owned).to_vec().leak();
+    let all = vec![
+        C::Check("a b.yaml"),
+        C::Plan("a.yaml"),
+        C::Graph("a.yaml"),
+        C::Run("a.yaml"),
+        C::Dev("a.yaml"),
+        C::Record(words),
+        C::Try { target: "a.yaml", input: "-i x" },
+        C::Reuse { target: "a.yaml", run },
+        C::Resume { run, steps: &["a", "b"], why: None },
+        C::Resume { run, steps: &[], why: Some(limited(Raise { max_calls: Some(8), max_cost_micro: Some(20_000) })) },
+        C::Edited { run, target: "a.yaml" },
+        C::Fork { run, from: Some("a") },
+        C::Answer { run, step: "a", word: "-1" },
+        C::Worker,
+        C::Show(run),
+        C::Trace(run),
+        C::TraceStep { run, step: "a b" },
+        C::TraceFile("t.json"),
+        C::Cancel(run),
+        C::Release(run),
+        C::Delete(run),
+        C::Export(run),
+        C::List,
+        C::Prune,
+        C::CheckStore,
+        C::Backup("FILE"),
+        C::Explain("REFUSED"),
+    ];
+    all.iter().for_each(|one| match one {
+        C::Check(_) | C::Plan(_) | C::Graph(_) | C::Try { .. } | C::Reuse { .. } | C::Resume { .. } => {}
+        C::Edited { .. } | C::Fork { .. } | C::Answer { .. } | C::Show(_) | C::Trace(_) | C::TraceStep { .. } => {}
+        C::TraceFile(_) | C::Cancel(_) | C::Release(_) | C::Delete(_) | C::Export(_) | C::List | C::Prune => {}
+        C::CheckStore | C::Worker | C::Explain(_) | C::Run(_) | C::Dev(_) | C::Record(_) | C::Backup(_) => {}
+    });
+    all
+}
+
+/// A run stopped at a limit of its command line.
+fn limited(raise: Raise) -> &'static RunError {
+    Box::leak(Box::new(RunError::new("BUDGET_EXCEEDED", "the limit is reached").raising(raise)))
+}
+
+/// The words of a command, without quotes.
+fn words(text: &str) -> Vec<String> {
+    let mut all = vec![String::new()];
+    let mut quoted = false;
+    for c in text.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => all.push(String::new()),
+            c => all.last_mut().unwrap().push(c),
+        }
+    }
+    all
+}
+
+#[test]
+fn every_printed_command_is_valid_with_all_options_and_run_by_a_test() {
+    let given = GivenPermissions { commands: true, hosts: vec!["*.example.org".to_owned()], no_config: true };
+    let options = RunOptions::new(" --store 'my runs.db'".to_owned(), &given);
+    let options = options.reading(Some("agntz"), &["..".into()], true);
+    // `dev` does not end by itself, so it has tests of its own; so does `worker`.
+    let tests = concat!(
+        include_str!("../../tests/cli/next_commands.rs"),
+        include_str!("../../tests/cli/dev.rs"),
+        include_str!("../../tests/cli/run_views.rs")
+    );
+    for command in samples() {
+        let text = options.text(command);
+        let words = words(&text);
+        // Nothing has to be replaced before it can be run.
+        let is_placeholder = |word: &&String| ["N", "USD", "STEP", "NAME", "VALUE"].contains(&word.as_str());
+        assert_eq!(words.iter().find(is_placeholder), None, "{text}");
+        if let Err(error) = read_from(&words) {
+            panic!("{text}: {error}");
+        }
+        let name = words.get(1..if ["runs", "store"].contains(&&*words[1]) { 3 } else { 2 }).unwrap().join(" ");
+        let runs = [format!("\"{name}\""), format!("; trefoil {name} ")];
+        assert!(runs.iter().any(|run| tests.contains(run)), "no test runs `{name}`");
+    }
+}
+
+/// Texts in the sources that name a command: rule pages, help, advice. What stands for a value is replaced by one.
+#[test]
+fn every_command_named_in_a_text_is_valid() {
+    let sample = |word: &str| match word.trim_end_matches("...") {
+        "N" => "1".to_owned(),
+        "USD" => "0.50".to_owned(),
+        "USER" | "PATH|URL" => "x".to_owned(),
+        word => word.replace(['{', '}', '[', ']', '<', '>'], "x"),
+    };
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    let mut left = vec![root];
+    let mut met = 0;
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            let inside = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+            left.extend(inside.filter(|path| !path.ends_with("tests") && !path.ends_with("command.rs")));
+            continue;
+        }
+        if !path.extension().is_some_and(|ending| ending == "rs" || ending == "md") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        for line in text.lines() {
+            for (at, _) in line.match_indices("`trefoil ") {
+                let Some((command, _)) = line[at + 1..].split_once('`') else { continue };
+                // A part of it, or with an ellipsis.
+                if command.contains(['|', '…', '\\', '"']) || command.contains("{}") {
+                    continue;
+                }
+                let own = words(command.split(" < ").next().unwrap());
+                let named = is_command(&own);
+                assert!(named, "{}: `{command}`", path.display());
+                let own: Vec<String> = own.iter().map(|word| sample(word)).collect();
+                met += 1;
+                match read_from(&own) {
+                    Ok(_) => {}
+                    // A text may name only the command, or a value by what it is.
+                    Err(error) => assert!(
+                        !matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand),
+                        "{}: `{command}`: {error}",
+                        path.display()
+                    ),
+                }
+            }
+        }
+    }
+    assert!(met > 100, "only {met} commands were found");
+}
+
+/// Whether words, of which the first is the name of the program, name a command.
+fn is_command(words: &[String]) -> bool {
+    words.get(1).is_some_and(|word| word.starts_with('-') || Cli::command().find_subcommand(word).is_some())
+}
+
+#[test]
+fn every_command_is_in_one_group_of_the_help() {
+    let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+    let command = Cli::command();
+    let mut all: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+    grouped.retain(|name| cfg!(feature = "mcp") || *name != "mcp");
+    grouped.sort_unstable();
+    all.sort_unstable();
+    assert_eq!(grouped, all);
+}

@@ -1,0 +1,39 @@
+//! Loads targets and settings, and reports what prevents it.
+
+use trefoil::internals::settings::{FoundSettings, Settings};
+use trefoil::internals::{LoadOptions, Loaded, Target};
+use trefoil_syntax::Severity;
+
+use crate::args::TargetArgs;
+use crate::{exit, output};
+
+/// Loads a target. On failure, reports why and returns the exit code.
+pub fn load_target(args: &TargetArgs) -> Result<Loaded, u8> {
+    load_with(&args.target(), &args.options())
+}
+
+/// The same with other options.
+pub fn load_with(target: &Target, options: &LoadOptions) -> Result<Loaded, u8> {
+    trefoil::internals::load(target, options).map_err(|report| {
+        output::say(output::diagnostics(&report.diagnostics, &report.files).trim_end());
+        exit::NOT_STARTED
+    })
+}
+
+/// Prints the warnings about a loaded target.
+pub fn print_warnings(loaded: &Loaded) {
+    // Findings below a warning are reported only by `check`.
+    let found: Vec<_> = loaded.diagnostics.iter().filter(|d| d.severity > Severity::Info).cloned().collect();
+    if !found.is_empty() {
+        output::say(output::diagnostics(&found, &loaded.files));
+    }
+}
+
+/// The operator's settings. If a project file is not trusted, its requests are reported and the run does not start.
+pub fn accept_settings(operator: FoundSettings) -> Result<Settings, u8> {
+    if operator.findings.is_empty() {
+        return Ok(operator.settings);
+    }
+    output::say(output::diagnostics(&operator.findings, &operator.files).trim_end());
+    Err(exit::NOT_STARTED)
+}

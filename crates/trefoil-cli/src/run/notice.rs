@@ -1,0 +1,16 @@
+//! What is said before a run starts about who answers it.
+
+use trefoil::AnswersFrom;
+use trefoil::internals::engine::Ready;
+
+use crate::output;
+
+/// Always shows the notice about placeholder answers, even with `--quiet`.
+pub fn announce_source(asked_for: bool, ready: &Ready) {
+    if *ready.answers_from() == AnswersFrom::Embedded {
+        let why = if asked_for { "" } else { "no API key is set for any provider: " };
+        output::loud(format!("{why}answers are placeholders from the offline embedded model"));
+    }
+    // Shows where prompts and keys are sent before the run starts.
+    ready.elsewhere().iter().for_each(|elsewhere| output::note(elsewhere.to_string()));
+}

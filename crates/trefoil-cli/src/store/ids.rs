@@ -1,0 +1,44 @@
+//! Finds runs by what a user writes.
+
+use trefoil::store::{Filter, Store, StoreError};
+
+/// The word for the run that was started last.
+const LAST: &str = "last";
+
+/// The run that was started last, apart from those that tools have started.
+async fn last_id(store: &dyn Store) -> Result<Option<String>, StoreError> {
+    let mut after = None;
+    loop {
+        let page = store.list(&Filter::default(), after, 100).await?;
+        let found = page.runs.into_iter().find(|record| record.parent.is_none());
+        after = page.next;
+        if found.is_some() || after.is_none() {
+            return Ok(found.map(|record| record.run));
+        }
+    }
+}
+
+/// The only id that starts with this text, or the last run.
+pub async fn full_id(store: &dyn Store, start: &str) -> Result<String, StoreError> {
+    if start == LAST {
+        return last_id(store).await?.ok_or_else(|| StoreError::NoRun { run: start.to_owned() });
+    }
+    let unknown = match store.record(start).await {
+        Ok(record) => return Ok(record.run),
+        Err(StoreError::NoRun { run }) if !run.is_empty() => StoreError::NoRun { run },
+        Err(error) => return Err(error),
+    };
+    let filter = Filter { text: Some(start.to_owned()), ..Filter::default() };
+    let found = store.list(&filter, None, 100).await?.runs;
+    let mut ids: Vec<String> =
+        found.into_iter().map(|record| record.run).filter(|run| run.starts_with(start)).collect();
+    ids.sort();
+    match ids.as_slice() {
+        [] => Err(unknown),
+        [only] => Ok(only.clone()),
+        _ => {
+            ids.truncate(5);
+            Err(StoreError::Ambiguous { start: start.to_owned(), runs: ids })
+        }
+    }
+}
