@@ -28,8 +28,21 @@ const LAYERS: &[(&str, &[&str])] = &[
             "view",
         ],
     ),
+    (
+        "trefoil-host",
+        &[
+            "syntax", "template", "ir", "front", "check", "machine", "runtime", "store", "embedded", "models", "tools",
+            "view", "project",
+        ],
+    ),
     ("trefoil-lsp", &["trefoil", "project", "syntax", "template", "ir", "front", "check", "models"]),
-    ("trefoil-cli", &["trefoil", "lsp", "syntax", "template", "ir", "front", "check", "machine", "models", "runtime"]),
+    (
+        "trefoil-cli",
+        &[
+            "trefoil", "host", "project", "view", "lsp", "syntax", "template", "ir", "front", "check", "machine",
+            "models", "runtime",
+        ],
+    ),
 ];
 
 /// Crates without IO and async, and the words that indicate either.

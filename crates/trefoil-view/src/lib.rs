@@ -7,5 +7,6 @@ mod describe;
 pub mod graph;
 pub mod plan;
 pub mod trace;
+pub mod why;
 
 pub use describe::{feature_name, model_name, short_text};

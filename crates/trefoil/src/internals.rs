@@ -14,23 +14,14 @@ pub use trefoil_project::{
 };
 pub use trefoil_view::trace;
 
-macro_rules! modules {
-    ($($name:ident)*) => {
-        $(
-            #[allow(missing_docs, reason = "it has them where it is")]
-            pub mod $name {
-                pub use crate::$name::*;
-            }
-        )*
-    };
-}
-
-pub use crate::about::run_about;
-pub use crate::durable::{
+pub use crate::runs::{Edit, Edited, Line, Lines, Stored, verify};
+pub use trefoil_host::durable::{
     StoredProject, Trial, can_continue, cancel, ended, history, spent_before, stop_reason, stopped, try_answer,
 };
-pub use crate::runs::{Edit, Edited, Line, Lines, Stored, verify};
-pub use crate::stored_runs::{UnreadableRun, cancel_run, post_answer, tell_events, waiting_and_events, waiting_steps};
+pub use trefoil_host::run_about;
+pub use trefoil_host::stored_runs::{
+    UnreadableRun, cancel_run, post_answer, tell_events, waiting_and_events, waiting_steps,
+};
 pub use trefoil_store::{Blob, Hold, NewRun, Owner};
 
-modules! { answers command engine preflight }
+pub use trefoil_host::{answers, command, engine, preflight};

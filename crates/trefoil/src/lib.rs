@@ -69,17 +69,6 @@
 #[doc = include_str!("../../../docs/embedding.md")]
 struct EmbeddingPage;
 
-mod about;
-mod allowed_hosts;
-mod answers;
-mod command;
-mod durable;
-mod engine;
-mod preflight;
-mod reuse;
-mod run;
-mod stored_runs;
-
 pub mod diagnostics;
 pub mod http;
 #[doc(hidden)]
@@ -89,13 +78,9 @@ pub mod ports;
 pub mod runs;
 pub mod store;
 
-use trefoil_project::{as_tool, bundle, door, error, failure, flow, input, load, secrets, settings};
-
 pub use trefoil_view::{graph, plan};
 
-pub use engine::{AnswersFrom, Engine, Ready};
-pub use run::Run;
-pub use stored_runs::{AnswerRefusal, RunCancellation, RunFollower, Runs};
+pub use trefoil_host::{AnswerRefusal, AnswersFrom, Engine, Ready, Run, RunCancellation, RunFollower, Runs};
 pub use trefoil_project::{BoxError, Error, Failure, Findings, Flow, FlowOptions, Result};
 
 pub use trefoil_machine::Cause;

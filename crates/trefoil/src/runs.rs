@@ -1,14 +1,17 @@
 //! Operations on runs of a [store](crate::store) in addition to [resuming](crate::Engine::resume) them: start a run of
 //! an [edited](crate::Engine::edit) flow that pays only for what the edit changed, [fork](crate::Engine::fork) a run,
-//! [compare] two runs, and [verify] a journal.
+//! [compare] two runs, and [verify] a journal. [`Runs`](crate::Runs) follows, answers and cancels runs of any process.
 
-pub use crate::durable::{
-    Fate, Hunk, LastRun, Line, Part, Place, Prompted, Reason, RunDiff, RunSide, SourceReason, StepDiff, StepSide,
-    Stored, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff, caller_in, compare, last_of, last_with,
-    target_of, verify,
+pub use trefoil_host::durable::{
+    LastRun, Prompted, RunDiff, RunSide, StepDiff, StepSide, Stored, caller_in, compare, last_of, last_with, target_of,
+    verify,
 };
-pub use crate::reuse::{
+pub use trefoil_host::reuse::{
     Edit, Edited, Lines, Made, Preview, asked_again, preview, preview_fork, preview_with_its_models,
 };
+pub use trefoil_machine::event::Waiting;
 pub use trefoil_machine::{Difference, What};
 pub use trefoil_runtime::driver::Verified;
+pub use trefoil_view::why::{
+    Fate, Hunk, Line, Part, Place, Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff,
+};

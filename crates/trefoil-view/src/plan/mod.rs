@@ -108,33 +108,28 @@ impl Plan {
         Self::with_flows(program, files, &[])
     }
     /// The same, including what flows do that are its tools.
-    #[doc(hidden)]
     pub fn with_flows(program: &Program, files: &Files, called: &[FlowCalled]) -> Self {
         build::build(program, files, called)
     }
     /// The same with costs, and including what flows do that are its tools. `money`: the prices and context windows of
     /// the models, and their fallbacks. If a price is missing, the cost of that model is unknown.
-    #[doc(hidden)]
     pub fn with_money(program: &Program, files: &Files, money: &Flags, called: &[FlowCalled]) -> Self {
         let cost = money::money(program, files, money, called);
         Self { money: Some(cost), ..Self::with_flows(program, files, called) }
     }
     /// The same with a limit on the cost of the run.
-    #[doc(hidden)]
     #[must_use]
     pub fn with_limit(mut self, micro: u64) -> Self {
         self.money.iter_mut().for_each(|money| money.limit(micro, "`--max-cost`"));
         self
     }
     /// The same with what earlier runs cost.
-    #[doc(hidden)]
     #[must_use]
     pub fn with_expected(mut self, cost: ExpectedCost) -> Self {
         self.money.iter_mut().for_each(|money| money.expected = Some(cost));
         self
     }
     /// The same with these reasons why it does not run here.
-    #[doc(hidden)]
     #[must_use]
     pub fn with_obstacles(mut self, reasons: &[Diagnostic], files: &Files) -> Self {
         for reason in reasons {
@@ -147,7 +142,6 @@ impl Plan {
         self
     }
     /// The same with what is proved. The last step, because the proof about cost is made from the rest of the plan.
-    #[doc(hidden)]
     #[must_use]
     pub fn with_proofs(mut self, proofs: &[Proof], files: &Files) -> Self {
         self.proofs = proofs.iter().map(|proof| PlanProof::of(proof, &self, files)).collect();

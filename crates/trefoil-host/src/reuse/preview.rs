@@ -22,11 +22,11 @@ use super::memo::memo as memo_of;
 use super::request::Edit;
 use super::results::results_for;
 use super::step_names::{Inside, step_labels};
-use crate::durable::why::{Fate, Line, Reason};
 use crate::durable::{Stored, prepared, reading};
 use crate::engine::{AnswersFrom, Engine};
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
+use crate::why::{Fate, Line, Reason};
 
 /// The maximum number of earlier runs whose tool descriptions are used.
 const BEFORE: usize = 64;

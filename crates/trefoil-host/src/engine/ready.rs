@@ -190,13 +190,11 @@ impl Ready {
     }
 
     /// The run starts with these warnings: they belong to its events, its trace and its journal.
-    #[doc(hidden)]
     pub fn warns(self, warnings: Vec<String>) -> Self {
         Self { warnings, ..self }
     }
 
     /// The id that the run will have.
-    #[doc(hidden)]
     pub fn run(&self) -> &str {
         &self.run
     }
@@ -210,7 +208,6 @@ impl Ready {
         &self.elsewhere
     }
     /// The script, if it is the source of answers.
-    #[doc(hidden)]
     pub fn script(&self) -> Option<&Arc<Scripted>> {
         self.script.as_ref()
     }
@@ -252,7 +249,6 @@ impl Ready {
     }
 
     /// Stores the run for a worker to perform, and returns its id. Calls nothing.
-    #[doc(hidden)]
     pub async fn submit(self, input: impl Serialize) -> Result<String> {
         let input = self.input(input)?;
         let owner = self.kept.clone().ok_or(Error::NoRuntime)?;
@@ -273,7 +269,6 @@ impl Ready {
     }
 
     /// Resumes a run from its journal.
-    #[doc(hidden)]
     pub async fn resume(self, run: &str) -> Result<Run> {
         let owner = self.kept.clone().ok_or(Error::NoRuntime)?;
         let hold = owner.resume(run).await?;
@@ -281,7 +276,6 @@ impl Ready {
     }
 
     /// Resumes a run whose lease this process holds.
-    #[doc(hidden)]
     pub fn resume_held(mut self, hold: trefoil_store::Hold) -> Result<Run> {
         let run = hold.run().to_owned();
         self.run.clone_from(&run);

@@ -116,7 +116,7 @@ struct Parts {
     limits: Limits,
     closures: Closures,
     tools: Option<Arc<dyn ToolHost>>,
-    http: Option<crate::http::Rules>,
+    http: Option<trefoil_tools::guard::Rules>,
     python: Option<Python>,
     commands: Option<Arc<dyn CommandHost>>,
     humans: Option<Arc<dyn HumanInbox>>,
@@ -181,7 +181,7 @@ impl Engine {
     /// same name, the later one is used.
     ///
     /// An error fails the step that called the tool, subject to the step's retries and its `on failure`. Any error type
-    /// works, so `?` works in the closure, and so does [`ToolError::Timeout`](crate::ports::ToolError::Timeout).
+    /// works, so `?` works in the closure, and so does [`ToolError::Timeout`](trefoil_runtime::ToolError::Timeout).
     /// Arguments that do not match the closure's type also fail the step.
     ///
     /// The future that the closure returns must not borrow from the closure, so clone captured values.
@@ -277,13 +277,11 @@ impl Engine {
         self.with(|parts| parts.places = places)
     }
     /// Names what the command line allows, so that the commands that continue a run can name it, too. Allows nothing.
-    #[doc(hidden)]
     #[must_use]
     pub fn permissions(self, permissions: GivenPermissions) -> Self {
         self.with(|parts| parts.permissions = permissions)
     }
     /// Sets the operator's settings for models and providers. [`Self::model`] and the environment override them.
-    #[doc(hidden)]
     #[must_use]
     pub fn settings(self, settings: Settings) -> Self {
         let limits = settings.limits.clone();
@@ -292,7 +290,6 @@ impl Engine {
     }
     /// Whether the embedded model is used automatically if no provider is configured. Only for callers that show that
     /// the answers are placeholders. Default: a flow whose models cannot be called does not start.
-    #[doc(hidden)]
     #[must_use]
     pub fn placeholders(self, placeholders: bool) -> Self {
         self.with(|parts| parts.placeholders = placeholders)
@@ -300,7 +297,7 @@ impl Engine {
     /// Allows the HTTP tools of manifests, within these rules. Default: no HTTP tools. If the embedded model or a script
     /// answers, they call only hosts that the rules allow by name.
     #[must_use]
-    pub fn http(self, rules: crate::http::Rules) -> Self {
+    pub fn http(self, rules: trefoil_tools::guard::Rules) -> Self {
         self.with(|parts| parts.http = Some(rules))
     }
     /// Allows the Python functions of manifests, with this interpreter. Default: none. A manifest can name any module

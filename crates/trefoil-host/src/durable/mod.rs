@@ -13,7 +13,6 @@ mod replay;
 mod stopped;
 mod stored;
 mod verify;
-pub(crate) mod why;
 
 pub use answer::{Trial, try_answer};
 pub(crate) use called_runs::{call_run_id, called_runs, last_call_run, start_entry};
@@ -28,6 +27,3 @@ pub(crate) use replay::{prepared, reading};
 pub use stopped::{stop_reason, stopped};
 pub use stored::Stored;
 pub use verify::verify;
-pub use why::{
-    Fate, Hunk, Line, Part, Place, Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff,
-};

@@ -32,7 +32,6 @@ impl Engine {
 
     /// Prepares to resume a run, with the results that it reuses from an earlier one, if those still exist. `rerun`: as
     /// [`Edit::rerun`].
-    #[doc(hidden)]
     pub async fn ready_again(&self, stored: &Stored, rerun: &[String]) -> Result<Ready> {
         let ready = self.as_begun(stored).ready(&stored.flow)?;
         let Some(owner) = self.owner() else { return Ok(ready) };
@@ -67,7 +66,6 @@ impl Engine {
 
     /// With the models and the original seed of a run, unless this engine sets models. The flows that it calls keep no more
     /// content than it does.
-    #[doc(hidden)]
     pub fn as_begun(&self, stored: &Stored) -> Engine {
         let now = stored.now();
         let engine = if stored.content == Content::All { self.clone() } else { self.clone().no_content() };

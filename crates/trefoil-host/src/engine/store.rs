@@ -42,7 +42,6 @@ impl Engine {
     /// Remembers the results of the runs before those that its runs reuse, so that they are read only once. They stay in memory as long
     /// as this engine or one that was made of it.
     #[must_use]
-    #[doc(hidden)]
     pub fn remember_earlier_runs(self) -> Self {
         self.with(|parts| parts.earlier = Some(Arc::default()))
     }
@@ -58,7 +57,6 @@ impl Engine {
     }
     /// Leaves its runs to people, if their process ends: workers do not continue them.
     #[must_use]
-    #[doc(hidden)]
     pub fn attended(self) -> Self {
         self.with(|parts| parts.attended = true)
     }
@@ -79,13 +77,11 @@ impl Engine {
         }
     }
     /// Stores runs as a process that holds leases.
-    #[doc(hidden)]
     #[must_use]
     pub fn owned(self, owner: Arc<Owner>) -> Self {
         self.with(|parts| parts.owner = Some(owner))
     }
     /// For runs that other processes execute, which must have keys, secrets and the permission to run commands.
-    #[doc(hidden)]
     #[must_use]
     pub fn for_others(self) -> Self {
         self.registry(trefoil_models::Registry::to_read()).with(|parts| parts.submits = true)
@@ -95,7 +91,6 @@ impl Engine {
         self.parts.owner.is_some()
     }
     /// The holder of its runs' leases.
-    #[doc(hidden)]
     pub fn owner(&self) -> Option<Arc<Owner>> {
         self.parts.owner.clone()
     }

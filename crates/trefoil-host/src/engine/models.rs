@@ -18,7 +18,6 @@ use super::{AnswersFrom, Engine, MODEL, Parts, SCRIPT};
 use crate::flow::{Flow, WeakFlow};
 
 /// The source of a program's model answers, with its details.
-#[doc(hidden)]
 #[derive(Debug, Clone)]
 pub struct Answering {
     /// The source.
@@ -80,7 +79,6 @@ impl Aimed {
 
 impl Engine {
     /// Chooses the models as [`Self::ready`] would, and writes them into a program without running it.
-    #[doc(hidden)]
     pub fn aim(&self, program: &mut Arc<Program>) -> std::result::Result<Answering, Vec<Diagnostic>> {
         self.kept.decide(&self.parts, program)
     }
@@ -262,7 +260,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::Aimed;
-    use crate::{Engine, Flow};
+    use crate::Engine;
+    use crate::flow::Flow;
 
     const AGENT: &str = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I\nprompt: P\n\
                          outputSchema: { type: object, properties: { x: { type: string, pattern: '^a+$' } } }\n";

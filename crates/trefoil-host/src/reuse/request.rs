@@ -10,7 +10,6 @@ pub struct Edit {
     /// the flow that `STEP` calls as a tool.
     pub from: Option<String>,
     /// The same for these steps of a called run: earlier runs of its caller were to repeat them, and did not come to that.
-    #[doc(hidden)]
     pub also_from: Vec<String>,
     /// Whether every step is repeated.
     pub all: bool,
@@ -26,6 +25,5 @@ pub struct Edit {
     /// Whether it is repeated if the run would otherwise fail in the same way without any call.
     pub failed_if_stuck: bool,
     /// Whether this is a fork: the run has the files of the earlier one.
-    #[doc(hidden)]
     pub forked: bool,
 }

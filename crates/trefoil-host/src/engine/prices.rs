@@ -20,14 +20,12 @@ const DAY_MS: u64 = 86_400_000;
 
 impl Engine {
     /// Returns the current price of a model, written as `PROVIDER:NAME`.
-    #[doc(hidden)]
     pub fn price(&self, model: &str) -> Option<Price> {
         let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
         today(model, &self.parts.settings, clock.wall_ms())
     }
 
     /// Returns the current prices and the context windows of a program's models, and those that may answer instead.
-    #[doc(hidden)]
     pub fn money(&self, program: &Program, answering: &Answering) -> Flags {
         let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
         let fallbacks = others(program, &answering.fallbacks);

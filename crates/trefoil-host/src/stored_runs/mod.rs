@@ -45,7 +45,7 @@ impl Runs {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store).
+    /// [`Error::Store`](trefoil_project::Error::Store).
     pub async fn record(&self, run: &str) -> Result<Record> {
         Ok(self.store.record(run).await?)
     }
@@ -54,7 +54,7 @@ impl Runs {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store) if it cannot be read; [`Error::NotStarted`](crate::Error::NotStarted) with
+    /// [`Error::Store`](trefoil_project::Error::Store) if it cannot be read; [`Error::NotStarted`](trefoil_project::Error::NotStarted) with
     /// `JOURNAL_ERROR` or `NONDETERMINISM` if this version cannot replay it.
     pub async fn waiting(&self, run: &str) -> Result<Vec<Waiting>> {
         let record = self.store.record(run).await?;
@@ -74,7 +74,7 @@ impl Runs {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store) if there is no such run, or its content is not kept.
+    /// [`Error::Store`](trefoil_project::Error::Store) if there is no such run, or its content is not kept.
     pub async fn follow(&self, run: &str) -> Result<RunFollower> {
         let stored = Stored::read(&*self.store, run).await?;
         Ok(RunFollower::new(self.store.clone(), stored))
@@ -102,7 +102,7 @@ impl Runs {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store), also if it has ended.
+    /// [`Error::Store`](trefoil_project::Error::Store), also if it has ended.
     pub async fn cancel(&self, run: &str) -> Result<RunCancellation> {
         Ok(cancel_run(&self.store, run).await?)
     }

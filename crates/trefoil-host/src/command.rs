@@ -8,8 +8,8 @@ use trefoil_machine::journal::GivenPermissions;
 use trefoil_machine::key::own_step;
 use trefoil_runtime::RunError;
 
-use crate::runs::Stored;
-use crate::store::Location;
+use crate::durable::Stored;
+use trefoil_store::Location;
 
 /// A command to copy.
 #[allow(missing_docs, reason = "the fields are what their names say")]

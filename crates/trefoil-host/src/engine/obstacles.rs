@@ -16,7 +16,6 @@ impl Engine {
     /// # Errors
     ///
     /// What prevents that it is found out, such as a store that cannot be read.
-    #[doc(hidden)]
     pub async fn obstacles(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<Findings, Error> {
         match self.ready_for(flow, input).await {
             Ok(_) => Ok(Findings::new(flow.loaded().files.clone(), Vec::new())),
@@ -31,7 +30,6 @@ impl Engine {
     /// # Errors
     ///
     /// [`Error::NotStarted`] with everything that is certain to stop it.
-    #[doc(hidden)]
     pub async fn ready_for(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<Ready, Error> {
         let (ready, mut found) = match self.ready(flow) {
             Ok(ready) => (Some(ready), Findings::new(flow.loaded().files.clone(), Vec::new())),
@@ -92,7 +90,6 @@ impl Engine {
 }
 
 /// Adds these findings to a report, each once.
-#[doc(hidden)]
 pub fn add_findings(report: &mut Report, found: &Findings) {
     let mut all = Findings::new(std::mem::take(&mut report.files), Vec::new());
     let files = all.adopt(found.files());

@@ -11,13 +11,13 @@ use trefoil_runtime::{Event, EventKind, EventSink};
 use trefoil_store::{Filter, Record, Status, Store};
 use trefoil_syntax::{FileId, Location};
 
-use super::why::former_offset;
 use super::{Stored, called_runs, history, start_entry};
 use crate::bundle::{Whereabouts, unpack, whereabouts};
 use crate::door::{is_folder, real};
 use crate::engine::AnswersFrom;
 use crate::error::{Error, Findings, Result};
 use crate::load::Loaded;
+use crate::why::former_offset;
 use trefoil_project::target::Target;
 
 /// How many of the newest runs are searched if the former name of the flow is unknown.
@@ -79,7 +79,7 @@ impl LastRun {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store) if the run cannot be read, [`Error::NotStarted`](crate::Error::NotStarted)
+    /// [`Error::Store`](trefoil_project::Error::Store) if the run cannot be read, [`Error::NotStarted`](trefoil_project::Error::NotStarted)
     /// if this version would not do the same.
     pub async fn prompted(&self, store: Arc<dyn Store>) -> Result<Prompted> {
         let stored = Stored::read(&*store, &self.run).await?;

@@ -218,7 +218,6 @@ impl Engine {
     }
 
     /// Returns the flows that a program can call as tools of this engine, and that those can call. Flows that do not load are skipped.
-    #[doc(hidden)]
     pub fn called(&self, program: &Program) -> Vec<FlowCalled> {
         let Some(flows) = self.flow_tools() else { return Vec::new() };
         let mut found: Vec<FlowCalled> = Vec::new();
@@ -239,7 +238,6 @@ impl Engine {
     }
 
     /// Returns the maximum number of model calls of a run, including those of flows that are its tools.
-    #[doc(hidden)]
     pub fn model_calls(&self, program: &Program) -> Bound {
         called_flows::model_calls(program, &self.called(program))
     }

@@ -31,7 +31,6 @@ impl AnswersFrom {
     }
 
     /// Reads the form in journals.
-    #[doc(hidden)]
     pub fn of_stored(stored: &str) -> Self {
         match stored {
             "embedded" => Self::Embedded,

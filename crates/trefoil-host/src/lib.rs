@@ -1,0 +1,29 @@
+//! Runs, for hosts: the engine that starts them, what is checked before their first call, the runs in a store and what
+//! any process can do with them, and the ways to use again what was paid for.
+//!
+//! ```text
+//! durable (what is stored of a run) <- engine, preflight (a run that may start) <- reuse (resume, edit, fork)
+//!                                                                              <- stored_runs (submit, follow, answer, cancel)
+//! ```
+//!
+//! A host (a command line, a server, a worker) parses, prints and asks, and decides nothing itself. Programs that only
+//! start runs use the crate `trefoil`, which re-exports the rest of what they need.
+
+mod about;
+mod allowed_hosts;
+pub mod answers;
+pub mod command;
+pub mod durable;
+pub mod engine;
+pub mod preflight;
+pub mod reuse;
+mod run;
+pub mod stored_runs;
+
+use trefoil_project::{as_tool, bundle, door, error, failure, flow, input, load, secrets, settings};
+use trefoil_view::{plan, why};
+
+pub use about::run_about;
+pub use engine::{AnswersFrom, Engine, Ready};
+pub use run::Run;
+pub use stored_runs::{AnswerRefusal, RunCancellation, RunFollower, Runs};
