@@ -1,7 +1,7 @@
 //! What would stop a run here, for the commands that only look: `doctor`, `plan`, `check --here`. `run` stops for the same
 //! findings, which are made in one place ([`Engine::obstacles`]).
 
-use trefoil::internals::settings::Settings;
+use trefoil::internals::settings::{self, FoundSettings, Settings};
 use trefoil::internals::target_settings;
 use trefoil::internals::{LoadOptions, Report, Target, roots};
 use trefoil::plan::Bound;
@@ -31,9 +31,21 @@ impl trefoil::ports::HumanInbox for LaterAnswers {
     }
 }
 
-/// The obstacles of a run of a flow. `input`: that of the run, if it is to be judged.
-pub fn of_flow(engine: &Engine, flow: &Flow, input: Option<&Option<Value>>) -> Result<Findings, u8> {
-    block_on(engine.obstacles(flow, input))?.map_err(|error| did_not_start(&error))
+/// The obstacles of a run of a flow: what is wrong with its settings, and what the flow lacks. `input`: that of the run, if it is to be
+/// judged.
+pub fn of_flow(
+    engine: &Engine,
+    found: &FoundSettings,
+    flow: &Flow,
+    input: Option<&Option<Value>>,
+) -> Result<Vec<Findings>, u8> {
+    let mut all = vec![Findings::from(found)];
+    // Settings that are not trusted do not apply, so it is not known what else is missing.
+    if found.findings.iter().all(|d| d.rule != settings::UNTRUSTED) {
+        let found = block_on(engine.obstacles(flow, input))?;
+        all.push(found.map_err(|error| did_not_start(&error))?);
+    }
+    Ok(all)
 }
 
 /// A number of model calls in words.
@@ -59,13 +71,18 @@ pub fn place(d: &Diagnostic, files: &Files) -> Option<String> {
 
 /// The flows of a target, each with the settings of its project, or why it does not load: that of an id, or all that no other one
 /// uses.
-pub fn flows_at(target: &Target, options: &LoadOptions, no_config: bool) -> Vec<Result<(Flow, Settings), Box<Report>>> {
+pub fn flows_at(
+    target: &Target,
+    options: &LoadOptions,
+    no_config: bool,
+) -> Vec<Result<(Flow, FoundSettings), Box<Report>>> {
     let own = |target: &Target| {
-        let settings = target_settings(target, options, no_config).settings;
+        let found = target_settings(target, options, no_config);
+        let settings = &found.settings;
         let allowed = options.allowed.iter().chain(&settings.allowed).cloned().collect();
         let options = LoadOptions { allowed, supplied: settings.supplied(), ..options.clone() };
         let loaded = trefoil::internals::load(target, &options).map_err(Box::new)?;
-        Ok((Flow::from(loaded), settings))
+        Ok((Flow::from(loaded), found))
     };
     match target.id {
         Some(_) => vec![own(target)],

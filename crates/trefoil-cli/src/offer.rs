@@ -15,7 +15,7 @@ use trefoil_models::plan::models_used;
 use crate::args::ModelArgs;
 use crate::args::PlaceArgs;
 use crate::load::load_with;
-use crate::{exit, output};
+use crate::output;
 
 /// Providers, aliases and models.
 pub struct Offer {
@@ -65,8 +65,7 @@ impl Offer {
     pub fn find(place: &PlaceArgs, chosen: &ModelArgs) -> Result<Self, u8> {
         let (target, options) = (place.target(), place.options());
         if !door::is_there(&target.path) {
-            output::refuse(&format!("`{}` does not exist", target.path.display()), None);
-            return Err(exit::NOT_STARTED);
+            load_with(&target, &options)?;
         }
         let found = target_settings(&target, &options, place.no_config);
         if !found.findings.is_empty() {

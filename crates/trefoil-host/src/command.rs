@@ -89,7 +89,7 @@ impl RunOptions {
     /// With the options that allow this.
     pub fn permitting(self, given: &GivenPermissions) -> Self {
         let command = given.commands.then(|| " --allow-command".to_owned());
-        let hosts = given.hosts.iter().map(|host| format!(" --allow-host {}", pasted(host)));
+        let hosts = given.hosts.iter().map(|host| option_text("--allow-host", host));
         let bare = given.no_config.then(|| " --no-config".to_owned());
         Self { permissions: command.into_iter().chain(hosts).chain(bare).collect(), ..self }
     }
@@ -112,7 +112,7 @@ impl RunOptions {
     /// With the options that say how the target is read: its dialect, paths that it may read, and whether without settings.
     pub fn reading(self, dialect: Option<&str>, paths: &[PathBuf], no_config: bool) -> Self {
         let dialect = dialect.map(|dialect| format!(" --dialect {dialect}"));
-        let paths = paths.iter().map(|path| format!(" --allow-path {}", pasted(&path.display().to_string())));
+        let paths = paths.iter().map(|path| option_text("--allow-path", &path.display().to_string()));
         let bare = no_config.then(|| " --no-config".to_owned());
         Self { target: dialect.into_iter().chain(paths).chain(bare).collect(), ..self }
     }
@@ -121,52 +121,62 @@ impl RunOptions {
     pub fn text(&self, command: PrintedCommand<'_>) -> String {
         use PrintedCommand as C;
         let Self { store, permissions, target: read } = self;
-        match command {
-            C::Check(target) => format!("trefoil check {}{read}", pasted(target)),
-            C::Plan(target) => format!("trefoil plan {}{read}", pasted(target)),
-            C::Graph(target) => format!("trefoil graph {} -o flow.svg{read}", pasted(target)),
-            C::Run(target) => format!("trefoil run {}{read}{store}", pasted(target)),
-            C::Dev(target) => format!("trefoil dev {}{read}{store}", pasted(target)),
+        let command = match command {
+            C::Check(target) => CommandWords::of("check").value(target).options(read),
+            C::Plan(target) => CommandWords::of("plan").value(target).options(read),
+            C::Graph(target) => CommandWords::of("graph").value(target).option("-o", "flow.svg").options(read),
+            C::Run(target) => CommandWords::of("run").value(target).options(read).options(store),
+            C::Dev(target) => CommandWords::of("dev").value(target).options(read).options(store),
             C::Record(words) => {
                 // After the name of the command, where no word ends the options.
                 let (name, rest) = words.split_at(words.len().min(1));
                 let recorded = ["--trace".to_owned(), "trace.json".to_owned()];
                 let words = name.iter().chain(&recorded).chain(rest).map(|word| pasted(word));
-                format!("trefoil {}", words.collect::<Vec<_>>().join(" "))
+                return format!("trefoil {}", words.collect::<Vec<_>>().join(" "));
             }
-            C::Try { target, input } => format!("trefoil run {} {input} --model embedded{read}", pasted(target)),
-            C::Reuse { target, run } => format!("trefoil run {} --reuse={run}{store}{permissions}", pasted(target)),
+            C::Try { target, input } => {
+                let run = CommandWords::of("run").value(target).options(&format!(" {input}"));
+                run.option("--model", "embedded").options(read)
+            }
+            C::Reuse { target, run } => {
+                let reuse = format!(" --reuse={}", pasted(run));
+                CommandWords::of("run").value(target).options(&reuse).options(store).options(permissions)
+            }
             C::Resume { run, steps, why } => {
-                let rerun: String = steps.iter().map(|step| format!(" --rerun {}", pasted(step))).collect();
                 let lacking = why.and_then(lacking).filter(|option| !permissions.contains(option)).unwrap_or_default();
                 let raised = why.and_then(RunError::raise).map(raised).unwrap_or_default();
-                format!("trefoil resume {run}{rerun}{raised}{store}{permissions}{lacking}")
+                let resume = CommandWords::of("resume").value(run);
+                let resume = steps.iter().fold(resume, |resume, step| resume.option("--rerun", step));
+                resume.options(&raised).options(store).options(permissions).options(&lacking)
             }
             C::Edited { run, target } => {
-                format!("trefoil resume {run} --with {}{store}{permissions}", pasted(target))
+                let resume = CommandWords::of("resume").value(run).option("--with", target);
+                resume.options(store).options(permissions)
             }
             C::Fork { run, from } => {
-                let from = from.map(|from| format!(" --from {}", pasted(from))).unwrap_or_default();
-                format!("trefoil runs fork {run}{from}{store}{permissions}")
+                let fork = CommandWords::of("runs fork").value(run);
+                let fork = from.into_iter().fold(fork, |fork, from| fork.option("--from", from));
+                fork.options(store).options(permissions)
             }
             C::Answer { run, step, word } => {
-                format!("trefoil runs answer {run} {} {}{store}", pasted(step), pasted(word))
+                CommandWords::of("runs answer").value(run).value(step).value(word).options(store)
             }
-            C::Worker => format!("trefoil worker{store}{permissions}"),
-            C::Show(run) => format!("trefoil runs show {run}{store}"),
-            C::Trace(run) => format!("trefoil trace {run}{store}"),
-            C::TraceStep { run, step } => format!("trefoil trace {} --step {}{store}", run, pasted(step)),
-            C::TraceFile(file) => format!("trefoil trace {}", pasted(file)),
-            C::Cancel(run) => format!("trefoil runs cancel {run}{store}"),
-            C::Release(run) => format!("trefoil runs release {run}{store}"),
-            C::Delete(run) => format!("trefoil runs delete {run}{store}"),
-            C::Export(run) => format!("trefoil runs export {run}{store}"),
-            C::List => format!("trefoil runs list{store}"),
-            C::Prune => format!("trefoil store prune{store}"),
-            C::CheckStore => format!("trefoil store check{store}"),
-            C::Backup(file) => format!("trefoil store backup {}{store}", pasted(file)),
-            C::Explain(code) => format!("trefoil explain {code}"),
-        }
+            C::Worker => CommandWords::of("worker").options(store).options(permissions),
+            C::Show(run) => CommandWords::of("runs show").value(run).options(store),
+            C::Trace(run) => CommandWords::of("trace").value(run).options(store),
+            C::TraceStep { run, step } => CommandWords::of("trace").value(run).option("--step", step).options(store),
+            C::TraceFile(file) => CommandWords::of("trace").value(file),
+            C::Cancel(run) => CommandWords::of("runs cancel").value(run).options(store),
+            C::Release(run) => CommandWords::of("runs release").value(run).options(store),
+            C::Delete(run) => CommandWords::of("runs delete").value(run).options(store),
+            C::Export(run) => CommandWords::of("runs export").value(run).options(store),
+            C::List => CommandWords::of("runs list").options(store),
+            C::Prune => CommandWords::of("store prune").options(store),
+            C::CheckStore => CommandWords::of("store check").options(store),
+            C::Backup(file) => CommandWords::of("store backup").value(file).options(store),
+            C::Explain(code) => CommandWords::of("explain").value(code),
+        };
+        command.text()
     }
 
     /// The command that continues a run. `why`: what the run stopped for. Steps that it does not repeat unasked are allowed, what it may
@@ -183,9 +193,55 @@ impl RunOptions {
     }
 }
 
+/// The words of a command. Names of steps, files and stores may begin like an option: nothing that is written here is read as one.
+struct CommandWords {
+    name: &'static str,
+    values: Vec<String>,
+    options: String,
+}
+
+impl CommandWords {
+    fn of(name: &'static str) -> Self {
+        Self { name, values: Vec::new(), options: String::new() }
+    }
+
+    /// With a value that is found by its position.
+    fn value(mut self, value: &str) -> Self {
+        self.values.push(value.to_owned());
+        self
+    }
+
+    /// With an option and its value.
+    fn option(self, name: &str, value: &str) -> Self {
+        self.options(&option_text(name, value))
+    }
+
+    /// With options that are written, each after a space.
+    fn options(mut self, written: &str) -> Self {
+        self.options.push_str(written);
+        self
+    }
+
+    fn text(&self) -> String {
+        let Self { name, values, options } = self;
+        let all: String = values.iter().map(|value| format!(" {}", pasted(value))).collect();
+        // A single `-` is a value everywhere.
+        match values.iter().any(|value| value.starts_with('-') && value != "-") {
+            false => format!("trefoil {name}{all}{options}"),
+            true => format!("trefoil {name}{options} --{all}"),
+        }
+    }
+}
+
+/// An option with its value, after a space. A value that begins like an option is part of the same word.
+pub fn option_text(name: &str, value: &str) -> String {
+    let between = if value.starts_with('-') { '=' } else { ' ' };
+    format!(" {name}{between}{}", pasted(value))
+}
+
 /// The option that names a store, after a space and without its password.
 pub fn store_option(location: &Location) -> String {
-    format!(" --store {}", pasted(&location.to_string()))
+    option_text("--store", &location.to_string())
 }
 
 /// The options that raise the limits of the command line at which a run stopped, each after a space.
@@ -206,7 +262,7 @@ fn lacking(why: &RunError) -> Option<String> {
     let mut quoted = help.split('`').skip(1).step_by(2);
     quoted.find_map(|option| match option.split_once(' ') {
         None => (option == "--allow-command").then(|| format!(" {option}")),
-        Some((name, host)) => (name == "--allow-host").then(|| format!(" {name} {}", pasted(host))),
+        Some((name, host)) => (name == "--allow-host").then(|| option_text(name, host)),
     })
 }
 

@@ -8,6 +8,7 @@ use trefoil_syntax::diagnostic::render::{json, text};
 use trefoil_syntax::{Diagnostic, FileId, Files, Severity, SourceFile};
 
 use crate::failure::{explain_failure, failed_run};
+use crate::settings::FoundSettings;
 
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -78,6 +79,12 @@ impl std::error::Error for Error {}
 pub struct Findings {
     files: Files,
     diagnostics: Vec<Diagnostic>,
+}
+
+impl From<&FoundSettings> for Findings {
+    fn from(found: &FoundSettings) -> Self {
+        Self::new(found.files.clone(), found.findings.clone())
+    }
 }
 
 impl Findings {

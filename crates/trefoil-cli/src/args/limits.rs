@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use trefoil::internals::engine::Engine;
 use trefoil_machine::Reserve;
+use trefoil_template::limits::RUN_CALLS;
 
 /// Amount that a cost limit reserves for a call.
 #[derive(Clone, Copy, ValueEnum)]
@@ -32,4 +33,22 @@ pub fn limit_engine(engine: Engine, calls: Option<u64>, micro: Option<u64>, rese
 /// Parses dollars to micro-dollars.
 pub fn parse_dollars(text: &str) -> Result<u64, String> {
     trefoil_ir::prices::parse_dollars(text).ok_or_else(|| "write a number of dollars: `0.50`".to_owned())
+}
+
+/// A limit that an earlier run has, or `none` to lift it.
+fn or_none(text: &str, none: u64, parse: impl FnOnce(&str) -> Result<u64, String>) -> Result<u64, String> {
+    match text {
+        "none" => Ok(none),
+        _ => parse(text).map_err(|why| format!("{why}, or `none`")),
+    }
+}
+
+/// Parses dollars to micro-dollars; `none` lifts the limit.
+pub fn dollars_or_none(text: &str) -> Result<u64, String> {
+    or_none(text, Engine::NO_COST_LIMIT, parse_dollars)
+}
+
+/// Parses a number of calls; `none` is the limit of a run that was started without one.
+pub fn calls_or_none(text: &str) -> Result<u64, String> {
+    or_none(text, RUN_CALLS, |text| text.parse().map_err(|_| "write a whole number".to_owned()))
 }

@@ -3,7 +3,7 @@
 use super::{Cli, GROUPS, read_from};
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
-use trefoil::internals::command::{PrintedCommand, RunOptions};
+use trefoil::internals::command::{PrintedCommand, RunOptions, option_text};
 use trefoil_machine::RunError;
 use trefoil_machine::error::Raise;
 use trefoil_machine::journal::GivenPermissions;
@@ -51,6 +51,29 @@ fn samples() -> Vec<PrintedCommand<'static>> {
     all
 }
 
+/// One of each that has a name in it, with names that begin like an option.
+fn like_options() -> Vec<PrintedCommand<'static>> {
+    use PrintedCommand as C;
+    let (run, file, step) = ("0123456789abcdef", "-f.yaml", "-K");
+    vec![
+        C::Check(file),
+        C::Plan(file),
+        C::Graph(file),
+        C::Run(file),
+        C::Dev(file),
+        C::Try { target: file, input: "-i x" },
+        C::Reuse { target: file, run },
+        C::Resume { run, steps: &["-K", "--model"], why: None },
+        C::Edited { run, target: file },
+        C::Fork { run, from: Some(step) },
+        C::Answer { run, step, word: "-q" },
+        C::Answer { run, step: "-q", word: "-" },
+        C::TraceStep { run, step: "--json" },
+        C::TraceFile("-t.json"),
+        C::Backup("-b.db"),
+    ]
+}
+
 /// A run stopped at a limit of its command line.
 fn limited(raise: Raise) -> &'static RunError {
     Box::leak(Box::new(RunError::new("BUDGET_EXCEEDED", "the limit is reached").raising(raise)))
@@ -94,6 +117,40 @@ fn every_printed_command_is_valid_with_all_options_and_run_by_a_test() {
         let runs = [format!("\"{name}\""), format!("; trefoil {name} ")];
         assert!(runs.iter().any(|run| tests.contains(run)), "no test runs `{name}`");
     }
+}
+
+/// The same words come back from the parser: a name is read as an option neither alone nor after another option.
+#[test]
+fn names_that_begin_like_an_option_are_read_as_names() {
+    let given = GivenPermissions { commands: true, hosts: vec!["-h".to_owned()], no_config: true };
+    let options = RunOptions::new(option_text("--store", "-s.db"), &given);
+    let options = options.reading(Some("agntz"), &[".".into()], true);
+    let mut all = String::new();
+    for command in like_options() {
+        let text = options.text(command);
+        if let Err(error) = read_from(&words(&text)) {
+            panic!("{text}: {error}");
+        }
+        all.push_str(&text);
+        all.push('\n');
+    }
+    expect_test::expect![[r#"
+        trefoil check --dialect agntz --allow-path . --no-config -- -f.yaml
+        trefoil plan --dialect agntz --allow-path . --no-config -- -f.yaml
+        trefoil graph -o flow.svg --dialect agntz --allow-path . --no-config -- -f.yaml
+        trefoil run --dialect agntz --allow-path . --no-config --store=-s.db -- -f.yaml
+        trefoil dev --dialect agntz --allow-path . --no-config --store=-s.db -- -f.yaml
+        trefoil run -i x --model embedded --dialect agntz --allow-path . --no-config -- -f.yaml
+        trefoil run --reuse=0123456789abcdef --store=-s.db --allow-command --allow-host=-h --no-config -- -f.yaml
+        trefoil resume 0123456789abcdef --rerun=-K --rerun=--model --store=-s.db --allow-command --allow-host=-h --no-config
+        trefoil resume 0123456789abcdef --with=-f.yaml --store=-s.db --allow-command --allow-host=-h --no-config
+        trefoil runs fork 0123456789abcdef --from=-K --store=-s.db --allow-command --allow-host=-h --no-config
+        trefoil runs answer --store=-s.db -- 0123456789abcdef -K -q
+        trefoil runs answer --store=-s.db -- 0123456789abcdef -q -
+        trefoil trace 0123456789abcdef --step=--json --store=-s.db
+        trefoil trace -- -t.json
+        trefoil store backup --store=-s.db -- -b.db
+    "#]].assert_eq(&all);
 }
 
 /// Texts in the sources that name a command: rule pages, help, advice. What stands for a value is replaced by one.

@@ -137,9 +137,10 @@ fn add_obstacles(args: &Check, options: &LoadOptions, report: &mut Report) -> Re
     for path in &args.paths {
         // What does not load is a finding of the check.
         let target = Target { path: path.into(), id: None };
-        for (flow, settings) in obstacles::flows_at(&target, &options, args.no_config).into_iter().flatten() {
-            let engine = obstacles::engine(&args.permissions.host(&ModelArgs::default()), &settings);
-            add_findings(report, &obstacles::of_flow(&engine, &flow, None)?);
+        for (flow, own) in obstacles::flows_at(&target, &options, args.no_config).into_iter().flatten() {
+            let engine = obstacles::engine(&args.permissions.host(&ModelArgs::default()), &own.settings);
+            let found = obstacles::of_flow(&engine, &own, &flow, None)?;
+            found.iter().for_each(|found| add_findings(report, found));
         }
     }
     Ok(())

@@ -170,9 +170,7 @@ fn finding(what: impl Into<String>, found: Checkup, says: impl Into<String>) -> 
 
 /// Findings about the settings; they were already printed with their excerpts.
 fn settings(offer: &Offer, report: &mut Report) {
-    for d in &offer.found.findings {
-        report.add(Finding { help: d.help.clone(), ..finding("settings", Checkup::Wrong, d.message.clone()) });
-    }
+    stops(&offer.found.findings, &offer.found.files, "settings", report);
     if offer.found.findings.is_empty() {
         report.add(finding("settings", Checkup::Fine, "can be read and apply"));
     }
@@ -242,7 +240,7 @@ fn flows(args: &Doctor, report: &mut Report) -> Result<(), u8> {
     let programs: Vec<&Program> = all.iter().flatten().map(|(flow, _)| &*flow.loaded().program).collect();
     let has_input = !args.inputs.is_empty() || args.input_json.is_some();
     for one in &all {
-        let (flow, settings) = match one {
+        let (flow, own) = match one {
             Ok(flow) => flow,
             Err(unloaded) => {
                 stops(&unloaded.diagnostics, &unloaded.files, "flow", report);
@@ -251,7 +249,7 @@ fn flows(args: &Doctor, report: &mut Report) -> Result<(), u8> {
         };
         let models = args.models.of_program(&flow.loaded().program, &programs);
         // Placeholder answers are not what somebody tests for.
-        let engine = obstacles::engine(&args.permissions.host(&models), settings).placeholders(false);
+        let engine = obstacles::engine(&args.permissions.host(&models), &own.settings).placeholders(false);
         let engine = limit_engine(engine, args.max_calls, args.max_cost, None);
         if let Some(why) = too_many_calls(&engine.model_calls(&flow.loaded().program), args.max_calls) {
             report.add(finding(flow.name(), Checkup::Wrong, why));
@@ -267,8 +265,9 @@ fn flows(args: &Doctor, report: &mut Report) -> Result<(), u8> {
                 None
             }
         };
-        let found = obstacles::of_flow(&engine, flow, input.as_ref())?;
-        stops(found.diagnostics(), found.files(), flow.name(), report);
+        for found in obstacles::of_flow(&engine, own, flow, input.as_ref())? {
+            stops(found.diagnostics(), found.files(), flow.name(), report);
+        }
     }
     Ok(())
 }

@@ -82,14 +82,14 @@ pub fn run(args: &Plan) -> u8 {
         Err(_) => AnswersFrom::AsWritten.into(),
     };
     let host = args.permissions.host(&args.models);
-    let lacks = match obstacles::of_flow(&obstacles::engine(&host, &operator.settings), &flow, None) {
+    let lacks = match obstacles::of_flow(&obstacles::engine(&host, &operator.settings), &operator, &flow, None) {
         Ok(lacks) => lacks,
         Err(code) => return code,
     };
     let money = engine.money(&loaded.program, &answering);
     let called = engine.called(&loaded.program);
     let mut plan = trefoil::plan::Plan::with_money(&loaded.program, &loaded.files, &money, &called);
-    plan = plan.with_obstacles(&operator.findings, &operator.files).with_obstacles(lacks.diagnostics(), lacks.files());
+    plan = lacks.iter().fold(plan, |plan, found| plan.with_obstacles(found.diagnostics(), found.files()));
     if let Some(micro) = args.max_cost {
         plan = plan.with_limit(micro);
     }

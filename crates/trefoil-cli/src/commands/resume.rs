@@ -18,7 +18,7 @@ use trefoil_machine::PrivateValue;
 
 use crate::args::{ContentArg, DurabilityArg, StoreArgs};
 use crate::args::{HostArgs, ShowArgs, UnknownArg};
-use crate::args::{ReserveArg, limit_engine, parse_dollars};
+use crate::args::{ReserveArg, calls_or_none, dollars_or_none, limit_engine};
 use crate::load::accept_settings;
 use crate::refusal::{did_not_start, refuse_store};
 use crate::run::based::previewed;
@@ -27,7 +27,7 @@ use crate::run::{announce_source, print_again, print_result};
 use crate::runs::past;
 use crate::store::{await_store, block_on, full_id};
 use crate::{exit, output, overwrite};
-use trefoil::internals::command::{PrintedCommand, RunOptions, pasted};
+use trefoil::internals::command::{PrintedCommand, RunOptions, option_text};
 
 /// How long a process that may be stuck is waited for: a lease, and a little more.
 const STUCK: Duration = Duration::from_secs(35);
@@ -77,11 +77,11 @@ pub struct Resume {
     /// (default: `[recovery]` in the settings, or `ask`)
     #[arg(long, value_name = "WHAT")]
     unknown: Option<UnknownArg>,
-    /// Maximum number of model calls from now on, including earlier ones
-    #[arg(long, value_name = "N")]
+    /// Maximum number of model calls from now on, including earlier ones; `none`: as for a run without this option
+    #[arg(long, value_name = "N|none", value_parser = calls_or_none)]
     max_calls: Option<u64>,
-    /// Maximum cost in dollars from now on, including earlier costs
-    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
+    /// Maximum cost in dollars from now on, including earlier costs; `none` lifts the limit
+    #[arg(long, value_name = "USD|none", value_parser = dollars_or_none)]
     max_cost: Option<u64>,
     /// Amount that cost limits reserve for each call from now on: its expected cost, or its maximum cost
     #[arg(long, value_name = "WHAT")]
@@ -222,8 +222,8 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let session = Session::new(&args.show, flow.loaded());
     let engine = session.engine(&args.host, &settings);
     let engine = engine.permissions(args.host.permissions(args.no_config)).store(store);
-    let engine = engine.recovery(args.unknown.map_or(settings.recovery, UnknownArg::recovery)).as_begun(&stored);
-    let engine = args.limited(engine);
+    let engine = engine.recovery(args.unknown.map_or(settings.recovery, UnknownArg::recovery));
+    let engine = args.limited(engine).as_begun(&stored);
     let ready = block_on(engine.ready_again(&stored, &args.rerun))?.map_err(|error| did_not_start(&error))?;
     announce_source(now.answers == "embedded" || args.host.models.embedded(), &ready);
     session.resumes();
@@ -326,13 +326,15 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
 fn refuse_called(args: &Resume, run: &str, named: &Target) -> Result<(), u8> {
     let store = args.store.look_into()?;
     let Some(entry) = block_on(caller_in(&*store, run, &named.path))? else { return Ok(()) };
-    let entry = pasted(&past::named_here(&entry));
+    let entry = past::named_here(&entry);
+    let with = option_text("--with", &entry);
     let options = RunOptions::new(args.store.option(), &args.host.permissions(args.no_config));
     let alone = options.text(PrintedCommand::Reuse { target: &named.to_string(), run });
     output::refuse(
         &format!("`{}` is only a part of run {run}, which started with `{entry}`", named.path.display()),
         Some(&format!(
-            "write `--with {entry}`: the edits of all its files count; or, to run this file by itself, use `{alone}`"
+            "write `{}`: the edits of all its files count; or, to run this file by itself, use `{alone}`",
+            with.trim_start()
         )),
     );
     Err(exit::NOT_STARTED)

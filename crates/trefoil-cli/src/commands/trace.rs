@@ -10,7 +10,7 @@ use crate::runs::past;
 use crate::store::{await_store, full_id};
 use crate::trace::{MissingStep, TraceLook, read, step, tree};
 use crate::{exit, output, overwrite};
-use trefoil::internals::command::pasted;
+use trefoil::internals::command::RunOptions;
 
 /// Show a trace file or a stored run: all steps, or one step in detail
 #[derive(Args)]
@@ -38,7 +38,7 @@ pub fn run(args: &Trace) -> u8 {
         None => of_file(&args.trace),
     };
     match found {
-        Ok((trace, name)) => shown(args, &trace, &name),
+        Ok((trace, name, options)) => shown(args, &trace, (&name, &options)),
         Err(code) => code,
     }
 }
@@ -50,15 +50,15 @@ fn stored_id(trace: &Path) -> Option<&str> {
     (!id.is_empty() && id.chars().all(plain)).then_some(id)
 }
 
-/// The trace of a stored run from its journal, and the run as it is named in commands.
-fn of_run(args: &Trace, id: &str) -> Result<(Json, String), u8> {
+/// The trace of a stored run from its journal, and the run with the options of commands about it.
+fn of_run(args: &Trace, id: &str) -> Result<(Json, String, RunOptions), u8> {
     let store = args.store.look_into()?;
     let run = await_store(full_id(&*store, id))?;
     let (tracer, about) = past::trace(&store, &past::read(&*store, &run)?, args.store.option())?;
-    Ok((tracer.trace().json(&about), format!("{run}{}", args.store.option())))
+    Ok((tracer.trace().json(&about), run, RunOptions::of_store(args.store.option())))
 }
 
-fn of_file(file: &Path) -> Result<(Json, String), u8> {
+fn of_file(file: &Path) -> Result<(Json, String, RunOptions), u8> {
     let (trace, note) = read(file).map_err(|(message, help)| {
         output::refuse(&message, help.as_deref());
         exit::NOT_STARTED
@@ -66,10 +66,10 @@ fn of_file(file: &Path) -> Result<(Json, String), u8> {
     if let Some(note) = note {
         output::note(&note);
     }
-    Ok((trace, pasted(&file.display().to_string())))
+    Ok((trace, file.display().to_string(), RunOptions::default()))
 }
 
-fn shown(args: &Trace, trace: &Json, name: &str) -> u8 {
+fn shown(args: &Trace, trace: &Json, (name, options): (&str, &RunOptions)) -> u8 {
     if args.json {
         return output::json_result(&format_args!("{trace:#}"));
     }
@@ -90,7 +90,7 @@ fn shown(args: &Trace, trace: &Json, name: &str) -> u8 {
             }
         };
     }
-    let look = TraceLook { name, color: output::colored_result(), width: output::width() };
+    let look = TraceLook { name, options, color: output::colored_result(), width: output::width() };
     match &args.step {
         None => output::result(tree(trace, look)),
         Some(name) => match step(trace, name, look) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use trefoil::internals::Owner;
+use trefoil::internals::command::RunOptions;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::settings::{self, Settings};
 
@@ -76,5 +77,6 @@ fn start(args: &WorkerArgs) -> Result<u8, u8> {
         once: args.once,
         drain: Duration::from_secs(args.drain.into()),
     };
-    Worker::new(owner, engines, workload, args.quiet).work()
+    let options = RunOptions::new(args.store.option(), &args.host.permissions(args.no_config));
+    Worker::new(owner, engines, workload, (args.quiet, options)).work()
 }

@@ -1,5 +1,7 @@
 //! Messages about a waiting run: what it waits for, and how to answer.
 
+use trefoil::internals::Target;
+use trefoil::internals::door::is_there;
 use trefoil::internals::trace::Suggestion;
 use trefoil_machine::event::Waiting;
 use trefoil_runtime::{RunError, RunOutcome};
@@ -111,6 +113,8 @@ impl<'s> StoppedRun<'s> {
     /// them.
     pub fn next(&self, options: &RunOptions) -> Vec<Suggestion> {
         let Self { run, waiting, why, open, has_failed_items, edited, needs_project } = *self;
+        // A file that was moved or deleted cannot be passed.
+        let edited = edited.filter(|(target, _)| is_there(&Target::parse(target).path));
         let suggestion = |purpose: &str, command| Suggestion { command, purpose: purpose.to_owned() };
         let answers = waiting.iter().flat_map(|one| commands(run, one, waiting, options));
         let answers =
@@ -122,12 +126,13 @@ impl<'s> StoppedRun<'s> {
         };
         let purpose = if changed.is_some() { "without them" } else { CONTINUE };
         let resume = open.then(|| suggestion(purpose, options.resume(run, why)));
-        let fork = match edited.filter(|_| needs_project) {
-            Some((target, _)) => PrintedCommand::Edited { run, target },
-            None => PrintedCommand::Fork { run, from: None },
+        let fork = match edited {
+            Some((target, _)) if needs_project => Some(PrintedCommand::Edited { run, target }),
+            None if needs_project => None,
+            _ => Some(PrintedCommand::Fork { run, from: None }),
         };
-        let fork = || suggestion("to run the failed items again", options.text(fork));
-        let fork = (!open && has_failed_items).then(fork);
+        let fork = fork.filter(|_| !open && has_failed_items);
+        let fork = fork.map(|fork| suggestion("to run the failed items again", options.text(fork)));
         let is_other = |one: &Suggestion| fork.as_ref().is_none_or(|fork| fork.command != one.command);
         let changed = changed.filter(is_other);
         answers.chain(changed).chain(resume).chain(with).chain(fork).collect()

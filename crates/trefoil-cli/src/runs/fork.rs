@@ -7,7 +7,7 @@ use trefoil::runs::{Edit, preview_fork, target_of};
 use super::past;
 use crate::args::{ContentArg, DurabilityArg, StoreArgs};
 use crate::args::{HostArgs, ShowArgs};
-use crate::args::{ReserveArg, limit_engine, parse_dollars};
+use crate::args::{ReserveArg, calls_or_none, dollars_or_none, limit_engine};
 use crate::refusal::did_not_start;
 use crate::run::Based;
 use crate::run::based::previewed;
@@ -33,11 +33,11 @@ pub struct Fork {
     dry_run: bool,
     #[command(flatten)]
     host: HostArgs,
-    /// Maximum number of model calls of the new run (default: as RUN)
-    #[arg(long, value_name = "N")]
+    /// Maximum number of model calls of the new run (default: as RUN); `none`: as for a run without this option
+    #[arg(long, value_name = "N|none", value_parser = calls_or_none)]
     max_calls: Option<u64>,
-    /// Maximum cost of the new run in dollars (default: as RUN)
-    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
+    /// Maximum cost of the new run in dollars (default: as RUN); `none` lifts the limit
+    #[arg(long, value_name = "USD|none", value_parser = dollars_or_none)]
     max_cost: Option<u64>,
     /// Amount that cost limits reserve for each call: its expected cost, or its maximum cost
     #[arg(long, value_name = "WHAT")]

@@ -1,15 +1,16 @@
 //! `trefoil runs list`
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use serde_json::json;
-use trefoil::store::{Cursor, Filter, Page, Record, Status, Store};
+use serde_json::{Value as Json, json};
+use trefoil::internals::trace::questions;
+use trefoil::store::{Cursor, Filter, Page, Record, Status};
+use trefoil_machine::event::{Settled, Waiting};
 
 use super::record::{self, calls};
-use super::{print, print_json};
+use super::{past, print, print_json};
 use crate::args::{OutputFormat, StoreArgs};
 use crate::columns::columns;
 use crate::harmless::safe;
@@ -94,8 +95,9 @@ pub fn run(args: &List) -> Result<u8, u8> {
         None => Page::default(),
     };
     let next = page.next.map(|cursor| cursor.to_string());
+    let asked = store.as_ref().map(|store| past::asked(store, &page.runs)).transpose()?.unwrap_or_default();
     if args.output.is_json() {
-        let runs: Vec<_> = page.runs.iter().map(record::json).collect();
+        let runs: Vec<_> = page.runs.iter().map(|record| as_json(record, &asked)).collect();
         return Ok(print_json(&[json!({ "runs": runs, "next": next })]));
     }
     match store {
@@ -105,9 +107,8 @@ pub fn run(args: &List) -> Result<u8, u8> {
             output::note(format!("{what} in `{}`", store.place()));
             Ok(exit::OK)
         }
-        Some(store) => {
-            let answered = answered(&store, &page.runs)?;
-            let code = print(&table(&page.runs, &answered));
+        Some(_) => {
+            let code = print(&table(&page.runs, &asked));
             if let Some(next) = next {
                 output::note(format!("for more, add `--after {next}`"));
             }
@@ -117,24 +118,40 @@ pub fn run(args: &List) -> Result<u8, u8> {
     }
 }
 
-/// The waiting runs that have been answered, and that no process has continued yet.
-fn answered(store: &Arc<dyn Store>, runs: &[Record]) -> Result<BTreeSet<String>, u8> {
-    let mut all = BTreeSet::new();
-    for record in runs.iter().filter(|record| record.status == Status::Waiting) {
-        if !await_store(store.inbox(&record.run))?.is_empty() {
-            all.insert(record.run.clone());
-        }
+/// A run, with what it waits for.
+fn as_json(record: &Record, asked: &BTreeMap<String, Vec<Waiting>>) -> Json {
+    let mut json = record::json(record);
+    if let (Some(members), Some(waiting)) = (json.as_object_mut(), asked.get(&record.run)) {
+        members.extend((!waiting.is_empty()).then(|| ("waiting".to_owned(), questions(waiting))));
     }
-    Ok(all)
+    json
 }
 
-fn table(runs: &[Record], answered: &BTreeSet<String>) -> Vec<String> {
+/// The steps that a run waits for.
+fn named(waiting: &[Waiting]) -> Option<String> {
+    let open: Vec<&Waiting> = waiting.iter().filter(|one| one.settled.is_none()).collect();
+    let first = open.first().copied().or(waiting.first())?;
+    let verb = match (&first.settled, &first.prompt) {
+        (Some(Settled::Answered(_)), _) => return Some("answered".to_owned()),
+        (Some(Settled::Late), _) => return None,
+        (None, Some(_)) => "asks",
+        (None, None) => "stopped at",
+    };
+    let more = match open.len() {
+        0 | 1 => String::new(),
+        n => format!(" and {} more", n - 1),
+    };
+    Some(format!("{verb} {}{more}", first.step))
+}
+
+fn table(runs: &[Record], asked: &BTreeMap<String, Vec<Waiting>>) -> Vec<String> {
     let rows = runs.iter().map(|record| {
-        let is_answered = answered.contains(&record.run);
         let failed = record.items.map(|items| items.to_string());
+        let waiting = asked.get(&record.run).map(Vec::as_slice).unwrap_or_default();
+        let is_answered = waiting.iter().any(|one| matches!(one.settled, Some(Settled::Answered(_))));
         let due = record.wake_at.filter(|_| !is_answered).map(|at| format!("due {}", record::time(at)));
-        let what = record.error.as_ref().map(|(code, _)| code.clone()).or(failed).or(due);
-        let what = what.or(is_answered.then(|| "answered".to_owned())).unwrap_or_default();
+        let waits = [named(waiting), due].into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let what = record.error.as_ref().map(|(code, _)| code.clone()).or(failed).unwrap_or(waits);
         let calls = calls(record.spent.calls);
         [
             safe(&record.run).into_owned(),

@@ -1,5 +1,6 @@
 //! Reads stored runs: their events, and what they wait for.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -127,6 +128,17 @@ pub fn waiting(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<Waiting>, 
     seen(store, record, Arc::new(NoEvents))
 }
 
+/// The same for each run of a list that waits. Empty for a run whose journal this version cannot read.
+pub fn asked(store: &Arc<dyn Store>, runs: &[Record]) -> Result<BTreeMap<String, Vec<Waiting>>, u8> {
+    let mut all = BTreeMap::new();
+    for record in runs.iter().filter(|record| record.status == Status::Waiting) {
+        if tell_if_known(store, record, Arc::new(NoEvents)) {
+            all.insert(record.run.clone(), waiting(store, record)?);
+        }
+    }
+    Ok(all)
+}
+
 /// The same, and sends the run's events to a sink.
 pub fn seen(store: &Arc<dyn Store>, record: &Record, by: Arc<dyn EventSink>) -> Result<Vec<Waiting>, u8> {
     let last = Arc::new(Last { waiting: Mutex::default(), also: by });
@@ -170,12 +182,13 @@ fn of_called(store: &Arc<dyn Store>, run: &str, call: &Waiting) -> Result<Vec<Wa
     Ok(all)
 }
 
-/// Sends the events of a run that has ended, as far as this version can read them.
-pub fn tell_if_known(store: &Arc<dyn Store>, record: &Record, events: Arc<dyn EventSink>) {
-    let _ = block_on(async {
+/// Sends the events of a run, if this version can read them.
+pub fn tell_if_known(store: &Arc<dyn Store>, record: &Record, events: Arc<dyn EventSink>) -> bool {
+    let told = block_on(async {
         let stored = Stored::read(&**store, &record.run).await.ok()?;
         history(store.clone(), &stored, events).await.ok()
     });
+    matches!(told, Ok(Some(_)))
 }
 
 /// The members of a step in the JSON of a run: those of a trace, without its calls.

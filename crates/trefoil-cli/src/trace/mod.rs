@@ -14,11 +14,15 @@ pub use read::read;
 pub use step::{MissingStep, step};
 pub use tree::tree;
 
+use trefoil::internals::command::RunOptions;
+
 /// The style of the output.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceLook<'n> {
     /// The name of the trace in suggested commands.
     pub name: &'n str,
+    /// The options of suggested commands.
+    pub options: &'n RunOptions,
     /// Use colours.
     pub color: bool,
     /// The width of the terminal.

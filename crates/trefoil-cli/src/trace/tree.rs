@@ -49,6 +49,9 @@ pub fn tree(trace: &Value, look: TraceLook<'_>) -> TerminalText {
             out.push(shown!("  more: `{}`\n", explain));
         }
     }
+    if steps.is_empty() && text(trace, "status") == Some("pending") {
+        out.push(shown!("no process has started it yet\n"));
+    }
     for question in list(trace, "waiting").iter().filter_map(|one| text(one, "question")) {
         out.push(shown!("\nwaiting: {}\n", line(question, 500)));
     }
@@ -63,7 +66,7 @@ pub fn tree(trace: &Value, look: TraceLook<'_>) -> TerminalText {
     let is_alone = |label: &&str| steps.iter().filter(|step| text(step, "label") == Some(label)).count() == 1;
     let name = |step| text(step, "label").filter(is_alone).or_else(|| text(step, "key").map(without_try));
     if let Some(step) = one.and_then(name) {
-        let how = RunOptions::default().text(PrintedCommand::TraceStep { run: look.name, step: &line(step, 200) });
+        let how = look.options.text(PrintedCommand::TraceStep { run: look.name, step: &line(step, 200) });
         let how = format!("a step's prompts and answers: `{how}`");
         out.push(shown!("\n{}\n", look.dim(&how)));
     }

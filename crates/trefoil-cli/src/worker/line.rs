@@ -2,9 +2,11 @@
 
 use trefoil::Error;
 use trefoil::internals::Stored;
+use trefoil::internals::command::{PrintedCommand, RunOptions};
 use trefoil_runtime::RunOutcome;
 
 use crate::harmless::safe;
+use crate::run::waiting;
 use crate::words::total;
 
 /// The worker starts a run.
@@ -13,16 +15,22 @@ pub fn begun(run: &str, stored: &Stored) -> String {
 }
 
 /// A run has ended here. `open`: it has not ended in the store, because this process lacks something that another one may
-/// have.
-pub fn ended(outcome: &RunOutcome, open: bool) -> String {
+/// have. `kept`: the store keeps its content.
+pub fn ended(outcome: &RunOutcome, open: bool, kept: bool, options: &RunOptions) -> String {
     let spent = total(outcome.calls, &outcome.usage, outcome.duration_ms);
     let run = &outcome.run;
     let line = match &outcome.result {
         Ok(_) => {
             let items = outcome.items.map(|items| format!(", {items}")).unwrap_or_default();
-            format!("run {run} completed{items}: {spent}")
+            let again = options.text(PrintedCommand::Fork { run, from: None });
+            let again = outcome.items.filter(|_| kept).map(|_| format!("; to run the failed items again: {again}"));
+            format!("run {run} completed{items}: {spent}{}", again.unwrap_or_default())
         }
-        Err(_) if !outcome.waiting.is_empty() => format!("run {run} waits for an answer: {spent}"),
+        Err(_) if !outcome.waiting.is_empty() => {
+            let asked: Vec<String> = outcome.waiting.iter().map(|one| waiting::line(one, &outcome.waiting)).collect();
+            let show = options.text(PrintedCommand::Show(run));
+            format!("run {run} waits for an answer: {}; to answer: {show}; {spent}", asked.join("; "))
+        }
         Err(error) if outcome.suspended && !open => {
             format!("run {run} waits for a decision: {}; {spent}", error.message)
         }

@@ -23,6 +23,7 @@ use crate::run::Signals;
 use crate::runs::past::without_project;
 use crate::words::count_of;
 use crate::{exit, output};
+use trefoil::internals::command::RunOptions;
 
 /// Time between queries for runs, if there are no notifications.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -68,6 +69,8 @@ pub struct Worker {
     engines: Engines,
     workload: Workload,
     quiet: bool,
+    /// The options of printed commands.
+    options: RunOptions,
     owner: Arc<Owner>,
     /// The runs in progress, with their handles for stopping.
     under_way: BTreeMap<String, Cancel>,
@@ -89,8 +92,8 @@ enum Stop {
 
 /// The result of working on a run.
 enum WorkEnd {
-    /// The run was driven to an outcome. `open`: it has not ended in the store.
-    Outcome { outcome: Box<RunOutcome>, open: bool },
+    /// The run was driven to an outcome. `open`: it has not ended in the store. `kept`: the store keeps its content.
+    Outcome { outcome: Box<RunOutcome>, open: bool, kept: bool },
     /// This process has lost the run to another one.
     TakenOver(Box<RunOutcome>),
     /// Another process owns it, or it has ended.
@@ -101,12 +104,13 @@ enum WorkEnd {
 
 impl Worker {
     /// Creates a worker whose engine uses the same owner.
-    pub fn new(owner: Arc<Owner>, engines: Engines, workload: Workload, quiet: bool) -> Self {
+    pub fn new(owner: Arc<Owner>, engines: Engines, workload: Workload, (quiet, options): (bool, RunOptions)) -> Self {
         Self {
             store: owner.store().clone(),
             engines,
             workload,
             quiet,
+            options,
             owner,
             under_way: BTreeMap::new(),
             work: JoinSet::new(),
@@ -226,8 +230,8 @@ impl Worker {
                 self.say(&line::taken_over(&outcome));
                 self.elsewhere.remove(&run);
             }
-            WorkEnd::Outcome { outcome, open } => {
-                self.say(&line::ended(&outcome, open));
+            WorkEnd::Outcome { outcome, open, kept } => {
+                self.say(&line::ended(&outcome, open, kept, &self.options));
                 match open && !interrupted {
                     true => self.leave(run),
                     false => drop(self.elsewhere.remove(&run)),
@@ -349,14 +353,15 @@ async fn go_on(owner: &Owner, engines: &Engines, hold: Hold, cancel: &Cancel, qu
     // This process lacks something that another worker may have: the store says who has the run, and whether it has ended.
     let waits = outcome.suspended && !outcome.is_refused();
     let stuck = outcome.continues && !waits && outcome.waiting.is_empty() && outcome.result.is_err();
+    let kept = stored.is_kept();
     if !stuck {
-        return WorkEnd::Outcome { outcome, open: false };
+        return WorkEnd::Outcome { outcome, open: false, kept };
     }
-    let Ok(record) = store.record(&run).await else { return WorkEnd::Outcome { outcome, open: true } };
+    let Ok(record) = store.record(&run).await else { return WorkEnd::Outcome { outcome, open: true, kept } };
     let lost = outcome.result.as_ref().is_err_and(|error| error.code == "JOURNAL_ERROR");
     let elsewhere = record.owner.is_some_and(|(name, _)| name != owner.name());
     match lost && (elsewhere || record.status.is_end()) {
         true => WorkEnd::TakenOver(outcome),
-        false => WorkEnd::Outcome { outcome, open: !record.status.is_end() },
+        false => WorkEnd::Outcome { outcome, open: !record.status.is_end(), kept },
     }
 }

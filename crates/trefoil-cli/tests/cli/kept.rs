@@ -64,6 +64,18 @@ fn a_run_that_could_not_be_stored_is_not_said_to_continue() {
     assert_eq!(provider.asked().len(), 0);
 }
 
+/// A command of a test has a store of its own even if the test names none.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_store_of_a_command_of_a_test_is_in_the_home_of_its_folder() {
+    let folder = Folder::new();
+    folder.write("one.yaml", agent("one"));
+    let mut run = folder.command(&["run", "one.yaml", "--model", "embedded"]);
+    run.env_remove("TREFOIL_EPHEMERAL");
+    finish(run).exits(0);
+    assert!(folder.home().join(".local/share/trefoil/runs.db").exists());
+}
+
 #[test]
 fn an_answer_passed_beforehand_is_the_answer_that_could_be_sent_later() {
     let provider = Provider::start();

@@ -51,6 +51,35 @@ fn limits_of_a_run_hold_for_what_follows_from_it() {
 }
 
 #[test]
+fn none_lifts_a_limit_of_the_run_that_goes_on_or_is_forked() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write("config/config.toml", "[prices]\n\"openai:m\" = { input = 1000, output = 1 }\n");
+    folder.write("main.yaml", pipeline(FIRST));
+    let run = |args: &[&str]| finish(priced(&folder, &provider, args));
+    let limit = |run: &str| {
+        let journal = trefoil(&folder, &provider, &["runs", "export", run]).lines();
+        let basis = journal.iter().find_map(|line| line["entry"]["started"]["basis"].as_object()).unwrap();
+        (basis.get("max_calls").and_then(|n| n.as_u64()), basis.get("max_cost_micro").cloned())
+    };
+    run(&["run", "main.yaml", "--max-cost", "0.03", "--max-calls", "3"]).exits(1).says(&["BUDGET_EXCEEDED"]);
+    let first = only(&folder, &provider);
+    run(&["runs", "fork", &first, "--max-cost", "none", "--max-calls", "none"]).exits(0);
+    assert_eq!(limit(&newest(&folder, &provider)), (Some(10_000), None));
+    run(&["resume", &first, "--max-cost", "none", "--max-calls", "none"]).exits(0);
+    run(&["runs", "fork", &first, "--from", "one"]).exits(0);
+    assert_eq!(limit(&newest(&folder, &provider)), (Some(10_000), None), "the lifted limit is inherited");
+    // Where there is no limit, nothing is lifted, so no price is needed.
+    folder.write("config/config.toml", "");
+    folder.write("bad.yaml", pipeline(FIRST).replacen("kind", "tokenBudget: 1\nkind", 1));
+    run(&["run", "bad.yaml"]).exits(1);
+    run(&["resume", "last", "--max-cost", "none"]).says(&["WOULD_REPEAT"]);
+    run(&["runs", "fork", &first, "--max-cost", "some"])
+        .exits(2)
+        .says(&["write a number of dollars: `0.50`, or `none`"]);
+}
+
+#[test]
 fn every_view_of_a_run_at_a_limit_of_cost_raises_it() {
     let (folder, provider) = (Folder::new(), Provider::start());
     provider.hang(false);

@@ -147,7 +147,7 @@ fn pasted(folder: &Folder, command: &str) -> Ran {
     let binary = env!("CARGO_BIN_EXE_trefoil");
     shell.args(["-c", &format!("trefoil() {{ '{binary}' \"$@\"; }}\n{command}")]).current_dir(folder.path());
     crate::world::bare(&mut shell);
-    shell.env_remove("TREFOIL_EPHEMERAL").env("XDG_DATA_HOME", folder.path());
+    shell.env_remove("TREFOIL_EPHEMERAL").env("HOME", folder.home());
     finish(shell)
 }
 
@@ -253,6 +253,64 @@ fn every_printed_command_does_what_it_says_where_it_is_printed() {
     each(&folder, &unknown, &["runs list"], 0);
     let detached = trefoil(&folder, &[&["run", "ship.yaml", "-i", "x", "--detach"], &STORE[..]].concat());
     each(&folder, &detached, &["runs show"], 0);
+}
+
+/// Names of a step, a store, a manifest and a trace that begin like an option: every printed command works as it is.
+#[test]
+fn printed_commands_with_names_that_begin_like_options_work() {
+    let folder = Folder::new();
+    let flow = "version: \"0.1\"\nagents: { w: { model: \"openai:m\", system: W } }\nnodes:\n  -h: { type: human, prompt: \"Ok?\", \
+                writes: working.x }\n  -K: { type: agent, agent: w, writes: output.o }\nedges: [ { from: -h, to: -K } ]\ninput: { message: hi }\n";
+    folder.write("-f.yaml", flow).write("s.yaml", "answers: { w: { error: { status: 400, message: bad } } }\n");
+    let store = ["--store=-s.db", "--model", "scripted=s.yaml"];
+    let asks = trefoil(&folder, &[&["run", "--trace=-t.json"], &store[..], &["--", "-f.yaml"]].concat());
+    asks.exits(75);
+    let answer = named(&asks.err, "runs answer").remove(0);
+    let mut shell = std::process::Command::new("sh");
+    let binary = env!("CARGO_BIN_EXE_trefoil");
+    shell.args(["-c", &format!("trefoil() {{ '{binary}' \"$@\"; }}\necho --json | {answer}")]);
+    crate::world::bare(shell.current_dir(folder.path()));
+    finish(shell).exits(0);
+    let failed = trefoil(&folder, &[&["resume", "last"], &store[..]].concat());
+    failed.exits(1).says(&["--store=-s.db", "--with=-f.yaml"]);
+    each(&folder, &failed, &["trace", "explain"], 0);
+    each(&folder, &failed, &["resume"], 1);
+    folder.write("s.yaml", "answers: { w: fine }\n");
+    let traced = trefoil(&folder, &["trace", "last", "--store=-s.db"]);
+    assert!(traced.out.contains("--step=-K"), "{traced:?}");
+    each(&folder, &traced, &["trace"], 0);
+    let edited = named(&failed.err, "resume").into_iter().find(|one| one.contains(" --with=")).unwrap();
+    pasted(&folder, &edited).exits(0);
+    let good = ["run", "--trace=-t.json", "--answer=-h=yes", "--store=-s.db", "--model=embedded", "--", "-f.yaml"];
+    let good = trefoil(&folder, &good);
+    each(&folder, &good, &["plan", "graph", "trace"], 0);
+    let from = trefoil(&folder, &["resume", "last", "--from=-K", "--store=-s.db"]);
+    from.exits(2);
+    let fork = named(&from.err, "runs fork").remove(0);
+    pasted(&folder, &fork).exits(0).says(&["1 result of run"]);
+}
+
+/// A file that was moved after its run is in no printed command.
+#[test]
+fn no_printed_command_has_a_file_that_is_not_there() {
+    let folder = Folder::new();
+    folder.write("a.yaml", crate::world::AGENT);
+    folder.write("s.yaml", "answers: { helper: { error: { status: 400, message: bad } } }\n");
+    let run = ["run", "a.yaml", "-i", "x", "--model", "scripted=s.yaml", "--store", "runs.db"];
+    trefoil(&folder, &run).exits(1).says(&["--with a.yaml"]);
+    let views = || {
+        let shown = trefoil(&folder, &["runs", "show", "last", "--store", "runs.db"]);
+        let traced = trefoil(&folder, &["trace", "last", "--store", "runs.db"]);
+        let again = trefoil(&folder, &["resume", "last", "--store", "runs.db", "--model", "scripted=s.yaml"]);
+        [shown.out, traced.out, again.err]
+    };
+    for said in views() {
+        assert!(said.contains("after an edit: trefoil resume ") && said.contains(" --with a.yaml"), "{said}");
+    }
+    std::fs::rename(folder.path().join("a.yaml"), folder.path().join("b.yaml")).unwrap();
+    for said in views() {
+        assert!(said.contains("to continue: trefoil resume ") && !said.contains("--with"), "{said}");
+    }
 }
 
 /// The states in which a store or a run cannot be used as it is.

@@ -156,8 +156,9 @@ fn what_is_wrong_is_found_and_told_with_what_to_do() {
     folder.write("config/config.toml", "[models]\nsmart = 7\n");
     let env = [("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"), ("TREFOIL_STORE", "runs.db")];
     let ran = trefoil(&folder, &env, &["doctor", "flows"]);
+    let here = folder.path().display().to_string();
     expect![[r#"
-        error    settings: the model of `smart` must be `"provider:name"`, or a list of at most 8 of them
+        error    HERE/config/config.toml:2: the model of `smart` must be `"provider:name"`, or a list of at most 8 of them
         ok       store: no runs yet; `runs.db` will be created
         ok       secrets: none are set
         error    flows/broken.yaml:1: an agent needs `model`
@@ -170,7 +171,7 @@ fn what_is_wrong_is_found_and_told_with_what_to_do() {
         skipped  openai:gpt-4o: not called; add `--yes` to call the models
         5 problems found
     "#]]
-    .assert_eq(&ran.exits(1).out);
+    .assert_eq(&ran.exits(1).out.replace(&here, "HERE"));
 }
 
 /// The user's `trefoil.toml`: the first model of the agent does not exist.

@@ -408,6 +408,31 @@ fn whatever_run_refuses_the_doctor_says_in_the_same_words() {
     }
 }
 
+/// A missing file, and a project that is not trusted: those who only look have the words of `run`, and no other advice.
+#[test]
+fn what_looks_at_a_run_has_its_words_for_a_missing_file_and_an_untrusted_project() {
+    let folder = Folder::new();
+    let missing = |command: &str| folder.trefoil(&[command, "flow.yml"]).exits(2).err.clone();
+    folder.write("flow.yaml", "id: m\nkind: tool\ntool: { kind: local, name: hello, params: {} }\n");
+    let said = missing("plan");
+    assert!(said.contains("error[file-not-found]") && said.contains("did you mean `flow.yaml`?"), "{said}");
+    assert!(missing("run").starts_with(&*said), "{said}");
+    for command in ["doctor", "models", "graph"] {
+        assert_eq!(missing(command), said, "{command}");
+    }
+    folder.write("trefoil.toml", "[tools.hello]\ncommand = [\"echo\", \"hi\"]\n");
+    let message = "`[tools]` would run programs as tools, but you have not trusted this project";
+    folder.trefoil(&["run", "flow.yaml"]).silent(2).says(&["error[untrusted-project]", message]);
+    for args in
+        [&["doctor", "flow.yaml"][..], &["doctor", "."], &["plan", "flow.yaml"], &["check", "flow.yaml", "--here"]]
+    {
+        let ran = folder.trefoil(args);
+        assert_eq!(ran.out.matches(message).count(), 1, "{args:?}: {ran:?}");
+        assert!(!ran.out.contains("no implementation"), "{args:?}: {ran:?}");
+        assert!(ran.out.contains("trefoil.toml:1"), "{args:?}: {ran:?}");
+    }
+}
+
 #[test]
 fn doctor_and_models_take_the_targets_and_models_of_run() {
     let folder = aliased();

@@ -126,7 +126,7 @@ fn a_question_says_by_when_it_has_to_be_answered_in_every_view() {
         // From then on it can continue; the two are computed at different moments.
         let seconds = |text: &str| text.get(..text.len() - 3).unwrap().to_owned();
         let list = trefoil(&folder, &["runs", "list"]).out;
-        assert!(list.contains("  ship  due 2") && show.contains("\ndue      2"), "{list}{show}");
+        assert!(list.contains("  ship  asks ASK, due 2") && show.contains("\ndue      2"), "{list}{show}");
         assert!(list.contains(&format!("due {}", seconds(&moment))) || list.contains("due "), "{list}");
         let events = trefoil(&folder, &["runs", "events", "last"]).lines();
         let asked = events.iter().find(|event| event["event"] == "signal_wanted").unwrap();

@@ -357,7 +357,7 @@ fn a_stored_run_is_shown_without_a_file_and_without_a_call() {
     assert!(shown.contains(&format!("prompts  trefoil trace {run} --store runs.db")), "{shown}");
     let tree = with(&["trace", run]).exits(0).out.clone();
     assert!(tree.contains("one") && tree.contains("last"), "{tree}");
-    assert!(tree.contains(&format!("`trefoil trace {run} --store runs.db --step last`")), "{tree}");
+    assert!(tree.contains(&format!("`trefoil trace {run} --step last --store runs.db`")), "{tree}");
     let step = with(&["trace", &run[..8], "--step", "one"]).exits(0).out.clone();
     assert!(step.contains("Be one.") && step.contains("first answer"), "{step}");
     let json = with(&["trace", run, "--json"]).json();

@@ -206,9 +206,39 @@ fn runs_of_a_worker_that_was_killed_go_on_and_an_answer_wakes_the_one_that_waits
     until("the end of the run", || status(&folder, &provider, &run) == "completed");
     let asks = submit(&folder, &provider, &["ask.yaml"]);
     until("the question", || status(&folder, &provider, &asks) == "waiting");
+    let listed = trefoil(&folder, &provider, &["runs", "list"]);
+    assert!(listed.out.lines().any(|line| line.starts_with(&asks) && line.ends_with("asks approve")), "{listed:?}");
+    let json = |args: &[&str]| trefoil(&folder, &provider, &[args, &["--output", "json"]].concat()).json();
+    let (list, shown) = (json(&["runs", "list", "--status", "waiting"]), json(&["runs", "show", &asks]));
+    assert_eq!(list["runs"][0]["waiting"], shown["waiting"], "{list:#}");
+    assert!(shown["waiting"][0]["question"].is_string(), "{shown:#}");
     trefoil(&folder, &provider, &["runs", "answer", &asks, "approve", "yes"]).exits(0);
     until("the end after the answer", || status(&folder, &provider, &asks) == "completed");
-    end(worker).exits(0).says(&[&format!("run {asks} waits for an answer")]);
+    let question = format!("run {asks} waits for an answer: `approve` asks: ");
+    end(worker).exits(0).says(&[&question, &format!("; to answer: trefoil runs show {asks}")]);
+}
+
+/// What a worker says about a run with failed items, and what a trace says about a run that none has taken.
+#[test]
+fn a_run_of_a_worker_names_the_fork_for_its_failed_items_and_has_not_started_before() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write(
+        "f.yaml",
+        "version: \"0.1\"\nagents: { w: { model: \"openai:m\", system: \"W {{ inputs.t }}\" } }\nnodes:\n  f: { type: factory, agent: w, \
+         for_each: \"{{ inputs.message }}\", inputs: { t: \"{{ item }}\" }, writes: output.o, on_failure: continue }\ninput: { message: \"[1, 2]\" }\n",
+    );
+    folder.write("s.yaml", "answers: { w: [ A, { error: { status: 400, message: bad } } ] }\n");
+    let with = ["--model", "scripted=s.yaml", "f.yaml"];
+    let run = submit(&folder, &provider, &with);
+    let traced = trefoil(&folder, &provider, &["trace", &run]);
+    assert!(traced.out.contains("  pending  ") && traced.out.contains("no process has started it yet"), "{traced:?}");
+    assert!(!traced.out.contains("interrupted"), "{traced:?}");
+    let worked = trefoil(&folder, &provider, &["worker", "--once"]);
+    worked.exits(0).says(&[&format!("; to run the failed items again: trefoil runs fork {run}")]);
+    let bare = submit(&folder, &provider, &[&["--no-content"], &with[..]].concat());
+    let worked = trefoil(&folder, &provider, &["worker", "--once"]);
+    worked.exits(0).says(&[&format!("run {bare} completed, 1 of 2 items failed")]);
+    assert!(!worked.err.contains("runs fork"), "{worked:?}");
 }
 
 #[test]
@@ -237,7 +267,8 @@ fn a_run_that_waits_for_one_that_it_has_called_goes_on_after_the_answer() {
     assert_eq!(status(&folder, &provider, &called), "completed");
     let ended = end(worker);
     // Nobody but the run that has called it goes on with the called run.
-    assert!(ended.err.matches(&format!("run {run} ")).count() >= 3 && !ended.err.contains(&called), "{ended:?}");
+    assert!(ended.err.matches(&format!("run {run} ")).count() >= 3, "{ended:?}");
+    assert!(!ended.err.contains(&format!("run {called} ")), "{ended:?}");
     ran(&["worker", "--once", "--quiet"]).silent(0);
 }
 

@@ -60,21 +60,28 @@ impl Folder {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trefoil"));
         command.args(args).current_dir(&self.0);
         bare(&mut command);
+        command.env("HOME", self.home());
         command
+    }
+    /// The home of its commands: next to it, so that no command finds it as a part of a project.
+    pub fn home(&self) -> PathBuf {
+        let name = self.0.file_name().unwrap_or_default().to_string_lossy();
+        self.0.with_file_name(format!("{name}-home"))
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(self.home());
     }
 }
 
-/// No key, no colour, no terminal: only what a program needs to start.
+/// No key, no colour, no terminal: only what a program needs to start. Without a home, it has no store but one that it names.
 pub fn bare(command: &mut Command) {
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     // Nor the user's settings, trust decisions and store.
-    command.env("TREFOIL_EPHEMERAL", "1");
+    command.env("TREFOIL_EPHEMERAL", "1").env("HOME", "/dev/null");
     command.env("TREFOIL_CONFIG_DIR", std::env::temp_dir().join("trefoil-tests-without-config"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
 }

@@ -28,6 +28,11 @@ pub struct Stored {
 }
 
 impl Stored {
+    /// Whether the store keeps its content when it has ended, so that another run can use its results.
+    pub fn is_kept(&self) -> bool {
+        self.content == Content::All
+    }
+
     /// Reads the start of a run, and loads its flow.
     pub async fn read(store: &dyn Store, run: &str) -> Result<Self> {
         let record = store.record(run).await?;

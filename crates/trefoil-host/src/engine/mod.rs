@@ -355,9 +355,12 @@ impl Engine {
     pub fn max_calls(self, calls: u64) -> Self {
         self.with(|parts| parts.max_calls = Some(calls))
     }
+    /// As the maximum cost: none, even if the earlier run that is resumed or forked has one.
+    pub const NO_COST_LIMIT: u64 = u64::MAX;
     /// Sets the maximum cost of a run in micro-dollars; the run ends with `BUDGET_EXCEEDED` at the limit. Default: no
     /// limit. The expected cost of a call is reserved before it starts, so only calls in progress can exceed the limit.
-    /// A run does not start if the price of one of its models is unknown.
+    /// A run does not start if the price of one of its models is unknown. [`NO_COST_LIMIT`](Self::NO_COST_LIMIT) lifts the limit of an earlier run that
+    /// is resumed or forked.
     #[must_use]
     pub fn max_cost_micro(self, micro_dollars: u64) -> Self {
         self.with(|parts| parts.max_cost_micro = Some(micro_dollars))

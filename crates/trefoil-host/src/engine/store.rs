@@ -99,6 +99,9 @@ impl Engine {
     pub(crate) fn begun(self, first: &Started, now: &Started) -> Self {
         self.with(|parts| {
             parts.seed = Some(first.flags.seed);
+            // Without a limit, there is none to lift, and prices are not needed.
+            let is_limited = now.limits().max_cost_micro.is_some();
+            parts.max_cost_micro = parts.max_cost_micro.filter(|micro| is_limited || *micro != Self::NO_COST_LIMIT);
             parts.begun = Some(Arc::new(Begun { first: first.clone(), now: now.clone() }));
         })
     }
@@ -107,7 +110,9 @@ impl Engine {
         let limits = run.limits();
         self.with(|parts| {
             parts.max_calls = parts.max_calls.or(limits.max_calls);
-            parts.max_cost_micro = parts.max_cost_micro.or(limits.max_cost_micro);
+            // A new run has no limit instead of one that cannot be reached.
+            let max_cost = parts.max_cost_micro.or(limits.max_cost_micro);
+            parts.max_cost_micro = max_cost.filter(|micro| *micro != Self::NO_COST_LIMIT);
             parts.reserve = parts.reserve.or(limits.reserve);
         })
     }

@@ -57,6 +57,7 @@ const TYPES: &[(&str, PartKind)] = &[
     ("mcp_call", PartKind::Beside),
     ("mcp_list_tools", PartKind::Beside),
     ("compaction", PartKind::Beside),
+    ("compaction_delta", PartKind::Beside),
     ("executableCode", PartKind::Beside),
     ("codeExecutionResult", PartKind::Beside),
     ("toolCall", PartKind::Beside),

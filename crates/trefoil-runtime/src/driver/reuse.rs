@@ -222,7 +222,7 @@ fn would_repeat(
         message.push_str(&format!("; the same applies to `{}`", more.join("`, `")));
     }
     let location = world.prepared.program.step(asked.step).map(|step| step.origin);
-    let help = format!("to allow it, pass `--rerun {}`", names.join(" --rerun "));
+    let help = format!("to allow it, pass `--rerun {}` (in a program: `Edit::rerun`)", names.join(" --rerun "));
     let error = RunError::new("WOULD_REPEAT", message).at_step(Some(asked.key.clone()), location);
     Some(error.others(others.iter().map(|(asked, _)| asked.key.clone()).collect()).help(help))
 }

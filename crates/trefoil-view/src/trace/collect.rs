@@ -176,6 +176,15 @@ impl Trace {
             end_open(step, at, how);
         }
     }
+    /// No process has the run, and it was not interrupted: what called nothing yet has not started.
+    pub(super) fn begins_later(&mut self) {
+        let has_begun = |step: &StepTrace| !step.calls.is_empty() || step.status != "running";
+        if self.steps.iter().any(has_begun) {
+            return self.cut_off("interrupted");
+        }
+        self.steps.clear();
+        self.index.clear();
+    }
     /// The process of the run has ended, and the steps that it worked on are open.
     pub(super) fn cut_off(&mut self, how: &'static str) {
         let at = self.last_ms;

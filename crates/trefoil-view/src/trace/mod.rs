@@ -192,7 +192,10 @@ impl Tracer {
         if matches!(status, RunStatus::Interrupted | RunStatus::Pending) {
             let asked: Vec<Waiting> = waiting.iter().filter(|one| one.prompt.is_some()).cloned().collect();
             trace.waits_for(&asked);
-            trace.cut_off("interrupted");
+            match status == RunStatus::Pending {
+                true => trace.begins_later(),
+                false => trace.cut_off("interrupted"),
+            }
         } else {
             trace.waits_for(&waiting);
         }

@@ -33,6 +33,9 @@ static TABLE: StreamTable = StreamTable {
         "timings",
         "citations",
         "search_results",
+        // Of gateways: what they have checked, and what they have searched.
+        "hook_results",
+        "sources",
     ],
     done: DoneMark::Last,
     ..StreamTable::PLAIN

@@ -156,6 +156,7 @@ fn pieces_of_an_unknown_type_with_text_are_an_error() {
         (json!({"text": "one"}), Ok("one")),
         (json!({"type": "citations_delta", "citation": {"cited_text": "x"}}), Ok("")),
         (json!({"type": "signature_delta", "signature": "x"}), Ok("")),
+        (json!({"type": "compaction_delta", "content": "what was said before"}), Ok("")),
         (json!({"type": "strange_delta", "text": "one"}), Err(())),
         (json!({"type": "text_delta", "text": 7}), Err(())),
     ];

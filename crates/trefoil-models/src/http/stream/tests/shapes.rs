@@ -88,6 +88,8 @@ fn events_that_say_nothing_about_the_answer_change_nothing() {
         json!({"x_groq": {"id": "r"}}),
         json!({"obfuscation": "abc"}),
         json!({"timings": {"prompt_n": 1}}),
+        json!({"hook_results": {"before_request_hooks": [{"verdict": true}]}}),
+        json!({"sources": [{"source": {"name": "a page"}, "document": ["a text"]}]}),
         json!({"choices": [{"index": 0, "delta": {}, "finish_reason": null}], "base_resp": {"status_code": 0, "status_msg": ""}}),
         json!({"choices": [], "code": 0, "msg": "ok", "success": true}),
     ];
