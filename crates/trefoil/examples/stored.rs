@@ -1,12 +1,12 @@
-//! Runs that are kept: one that waits for a person is suspended, answered through the store, and resumed.
+//! A run that is kept: this process drives it, and another one follows it and answers its question.
 //!
-//! `cargo run -p trefoil --features store --example stored`
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for a terminal")]
+//! `cargo run -p trefoil --example stored`
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
-use std::sync::Arc;
+use std::{env, error::Error, process::Command, sync::Arc, time::Duration};
 
-use trefoil::store::{Letter, LetterKind, Options, SqliteStore, Status, Store as _};
-use trefoil::{Engine, Flow};
+use trefoil::store::{Options, SqliteStore};
+use trefoil::{Engine, EventKind, Flow, Runs};
 
 const GATE: &str = r#"
 apiVersion: 100monkeys.ai/v1
@@ -18,31 +18,47 @@ spec:
     ASK:
       kind: Human
       prompt: Publish it?
-      transitions:
-        - { condition: input_equals_yes, target: DONE }
-        - { condition: input_equals_no, target: DONE }
+      transitions: [{ condition: input_equals_yes, target: DONE }, { condition: input_equals_no, target: DONE }]
     DONE: { kind: Human, prompt: "Where?", transitions: [] }
 "#;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = tempfile::tempdir()?;
-    let store = Arc::new(SqliteStore::open(folder.path().join("runs.db"), Options::default())?);
-    let engine = Engine::new().store(store.clone()).answer("DONE", "everywhere");
-    let gate = Flow::from_text("gate.yaml", GATE)?;
-
-    let run = engine.start(&gate, ())?;
-    let id = run.id().to_owned();
-    let outcome = run.outcome().await;
-    let seen = store.record(&id).await?.entries;
-    for question in &outcome.waiting {
-        println!("{} asks: {}", question.step, question.prompt.as_deref().unwrap_or_default());
-        // Any process may send the answer. The first one counts.
-        let (key, value, at, as_of) = (question.key.to_string(), "yes".into(), 0, seen);
-        store.post(&id, Letter { kind: LetterKind::Answer, key, value, at, as_of }).await?;
+async fn main() -> Result<(), Box<dyn Error>> {
+    match env::args().skip(1).collect::<Vec<_>>().as_slice() {
+        [store, run] => follow(store, run).await,
+        _ => drive().await,
     }
-    let output: serde_json::Value = engine.resume(&id).await?.output().await?;
-    println!("{output}");
-    assert_eq!(store.record(&id).await?.status, Status::Completed);
+}
+
+/// What a server does for a client: it needs the store, and neither models nor keys.
+async fn follow(store: &str, run: &str) -> Result<(), Box<dyn Error>> {
+    let runs = Runs::new(Arc::new(SqliteStore::open(store, Options::default())?));
+    let mut follower = runs.follow(run).await?;
+    while let Some(event) = follower.event().await? {
+        println!("{event}");
+        if let EventKind::RunSuspended { waiting, .. } = &event.kind {
+            for question in waiting {
+                runs.answer(run, question, "yes").await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What `trefoil worker` does for many runs.
+async fn drive() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("runs.db");
+    let store = Arc::new(SqliteStore::open(&path, Options::default())?);
+    let engine = Engine::new().store(store.clone()).answer("DONE", "everywhere");
+    let runs = Runs::new(store);
+    let run = engine.submit(&Flow::from_text("gate.yaml", GATE)?, ()).await?;
+    let mut other = Command::new(env::current_exe()?).arg(&path).arg(&run).spawn()?;
+    while engine.resume(&run).await?.outcome().await.suspended {
+        while runs.waiting(&run).await?.iter().any(|question| question.settled.is_none()) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+    assert!(other.wait()?.success());
     Ok(())
 }
