@@ -1,6 +1,9 @@
 //! `trefoil worker`: processes the waiting runs of a store.
 
+mod lines;
+
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -9,10 +12,14 @@ use trefoil::internals::command::RunOptions;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::settings::{self, Settings};
 
-use crate::args::{DurabilityArg, StoreArgs};
-use crate::args::{HostArgs, UnknownArg};
+use crate::args::{DurabilityArg, HostArgs, StoreArgs, UnknownArg};
 use crate::load::accept_settings;
-use crate::worker::{Engines, Worker, Workload};
+use crate::refusal::{cannot_start, refuse_store};
+use crate::run::Signals;
+use crate::words::count_of;
+use crate::worker::{StopRequests, Worker, WorkerEnd, WorkerEngines, WorkerError, WorkerLimits};
+use crate::{exit, output};
+use lines::WorkerLines;
 
 /// How many runs a worker works on at a time by default. More runs than model calls would only keep them from other workers.
 const RUNS: u16 = 8;
@@ -66,17 +73,48 @@ fn start(args: &WorkerArgs) -> Result<u8, u8> {
     let engine =
         |settings: &Settings| args.host.without_people(Engine::new(), settings).recovery(recovery).owned(owner.clone());
     // Other runs have the settings of the user only: whoever can write to the store decides what they do.
-    let engines = Engines { of_project: engine(&settings), own: engine(&settings::own()), folder: folder.to_owned() };
+    let engines =
+        WorkerEngines { of_project: engine(&settings), own: engine(&settings::own()), folder: folder.to_owned() };
     let calls = settings.limits.as_ref().and_then(|limits| limits.in_flight).and_then(|most| u16::try_from(most).ok());
     let concurrency = args.concurrency.unwrap_or_else(|| calls.unwrap_or(RUNS).clamp(1, RUNS));
     let per_flow = settings.limits.as_ref().and_then(|limits| limits.runs_per_flow);
     let per_flow = per_flow.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
-    let workload = Workload {
+    let limits = WorkerLimits {
         concurrency: usize::from(concurrency),
         per_flow,
         once: args.once,
         drain: Duration::from_secs(args.drain.into()),
     };
     let options = RunOptions::new(args.store.option(), &args.host.permissions(args.no_config));
-    Worker::new(owner, engines, workload, (args.quiet, options)).work()
+    work(Worker::new(owner, engines, limits, Arc::new(WorkerLines { quiet: args.quiet, options })))
+}
+
+/// Lets a worker work until a signal. Returns the exit code.
+fn work(worker: Worker) -> Result<u8, u8> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| cannot_start(&error))?;
+    let ended: Result<_, u8> = runtime.block_on(async {
+        let signals = Signals::new().map_err(|error| cannot_start(&error))?;
+        Ok(worker.work(signals).await)
+    });
+    // Remaining tasks only wait for others, so nothing is lost.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    match ended? {
+        Ok(WorkerEnd::Stopped | WorkerEnd::Idle { left: 0 }) => Ok(exit::OK),
+        Ok(WorkerEnd::Idle { left }) => {
+            output::note(format!("{} could not continue here", count_of(left as u64, "run")));
+            Ok(exit::FAILED)
+        }
+        Err(WorkerError::Store(error)) => Err(refuse_store(&error)),
+        Err(WorkerError::Release(error)) => {
+            output::refuse(&format!("not all runs were given back: {error}"), None);
+            Err(exit::FAILED)
+        }
+    }
+}
+
+impl StopRequests for Signals {
+    async fn next(&mut self) {
+        Signals::next(self).await;
+    }
 }

@@ -1,0 +1,116 @@
+//! What a worker says, on lines.
+
+use std::time::Duration;
+
+use trefoil::Error;
+use trefoil::internals::command::{PrintedCommand, RunOptions};
+use trefoil_runtime::RunOutcome;
+
+use crate::harmless::safe;
+use crate::output;
+use crate::run::waiting;
+use crate::runs::past::without_project;
+use crate::words::total;
+use crate::worker::{WorkerEvent, WorkerWatch};
+
+/// Prints what a worker says.
+pub struct WorkerLines {
+    /// Print only warnings.
+    pub quiet: bool,
+    /// The options of printed commands.
+    pub options: RunOptions,
+}
+
+impl WorkerWatch for WorkerLines {
+    fn event(&self, event: WorkerEvent<'_>) {
+        match event {
+            WorkerEvent::RunRefused { run, why: reason } => {
+                output::warning(format!("run {run} cannot continue here: {}", why(reason)));
+            }
+            WorkerEvent::StoreUnavailable(error) => {
+                output::warning(format!("the store cannot be asked for runs: {error}"));
+            }
+            _ if self.quiet => {}
+            WorkerEvent::ProjectIgnored { run, why } => output::note(format!("run {run}: {}", without_project(why))),
+            WorkerEvent::Working { place, concurrency } => {
+                output::say(format!("working on the runs in {place}, {concurrency} at a time"));
+            }
+            WorkerEvent::RunBegun { run, flow } => output::say(begun(run, flow)),
+            WorkerEvent::RunEnded { outcome, open, kept } => output::say(ended(outcome, open, kept, &self.options)),
+            WorkerEvent::RunTaken(outcome) => output::say(taken_over(outcome)),
+            WorkerEvent::Stopping { runs, drain } => output::say(stopping(runs, drain)),
+            WorkerEvent::CallsCut { runs } => {
+                let (given, whose) = given_back(runs);
+                output::say(format!("{given}, and {whose} calls in progress may be paid for again"));
+            }
+        }
+    }
+}
+
+fn stopping(runs: usize, drain: Option<Duration>) -> String {
+    let (given, whose) = given_back(runs);
+    match (runs, drain) {
+        (0, _) => "stopping".to_owned(),
+        (_, Some(limit)) => format!(
+            "stopping; {given} when {whose} calls in progress have ended, or after {} s (at once with another signal)",
+            limit.as_secs()
+        ),
+        (_, None) => format!("stopping; {given}"),
+    }
+}
+
+/// The words for runs that are given back, and whose their calls are.
+fn given_back(runs: usize) -> (String, &'static str) {
+    match runs {
+        1 => ("1 run is given back".to_owned(), "its"),
+        n => (format!("{n} runs are given back"), "their"),
+    }
+}
+
+/// The worker starts a run.
+fn begun(run: &str, flow: &str) -> String {
+    safe(&format!("run {run} started: {flow}")).into_owned()
+}
+
+/// A run has ended here. `open`: it has not ended in the store, because this process lacks something that another one may
+/// have. `kept`: the store keeps its content.
+fn ended(outcome: &RunOutcome, open: bool, kept: bool, options: &RunOptions) -> String {
+    let spent = total(outcome.calls, &outcome.usage, outcome.duration_ms);
+    let run = &outcome.run;
+    let line = match &outcome.result {
+        Ok(_) => {
+            let items = outcome.items.map(|items| format!(", {items}")).unwrap_or_default();
+            let again = options.text(PrintedCommand::Fork { run, from: None });
+            let again = outcome.items.filter(|_| kept).map(|_| format!("; to run the failed items again: {again}"));
+            format!("run {run} completed{items}: {spent}{}", again.unwrap_or_default())
+        }
+        Err(_) if !outcome.waiting.is_empty() => {
+            let asked: Vec<String> = outcome.waiting.iter().map(|one| waiting::line(one, &outcome.waiting)).collect();
+            let show = options.text(PrintedCommand::Show(run));
+            format!("run {run} waits for an answer: {}; to answer: {show}; {spent}", asked.join("; "))
+        }
+        Err(error) if outcome.suspended && !open => {
+            format!("run {run} waits for a decision: {}; {spent}", error.message)
+        }
+        Err(error) if error.code == "INTERRUPTED" => format!("run {run} given back: {spent}"),
+        Err(error) if error.code == "CANCELLED" => format!("run {run} cancelled: {spent}"),
+        Err(error) if open => format!("run {run} left to other workers: {}: {}; {spent}", error.code, error.message),
+        Err(error) => format!("run {run} failed: {}: {}; {spent}", error.code, error.message),
+    };
+    safe(&line).into_owned()
+}
+
+/// Another process works on a run that this one has lost.
+fn taken_over(outcome: &RunOutcome) -> String {
+    let spent = total(outcome.calls, &outcome.usage, outcome.duration_ms);
+    safe(&format!("run {} was taken over by another process: {spent}", outcome.run)).into_owned()
+}
+
+/// Why a run cannot continue here, on one line.
+fn why(error: &Error) -> String {
+    let words = match error {
+        Error::NotStarted(findings) => findings.diagnostics().iter().map(|found| found.message.clone()).collect(),
+        other => vec![other.to_string()],
+    };
+    safe(&words.join("; ")).into_owned()
+}

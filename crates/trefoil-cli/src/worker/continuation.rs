@@ -1,0 +1,84 @@
+//! Continues one run, from its claim to its outcome here.
+
+use std::pin::pin;
+
+use trefoil::internals::{Hold, Owner, Stored, StoredProject};
+use trefoil::store::StoreError;
+use trefoil::{Cancel, Error};
+use trefoil_runtime::RunOutcome;
+
+use super::WorkerEngines;
+use super::events::{WorkerEvent, WorkerWatch};
+
+/// The result of working on a run.
+pub enum WorkEnd {
+    /// The run was driven to an outcome. `open`: it has not ended in the store. `kept`: the store keeps its content.
+    Outcome { outcome: Box<RunOutcome>, open: bool, kept: bool },
+    /// This process has lost the run to another one.
+    TakenOver(Box<RunOutcome>),
+    /// Another process owns it, or it has ended.
+    Taken,
+    /// It cannot be run here, and why.
+    Refused(Box<Error>),
+}
+
+/// Resumes a run that this process owns. Dropping the future releases it.
+pub async fn continue_run(
+    owner: &Owner,
+    engines: &WorkerEngines,
+    hold: Hold,
+    cancel: &Cancel,
+    watch: &dyn WorkerWatch,
+) -> WorkEnd {
+    let refused = |error: Error| match error {
+        Error::Store(
+            StoreError::Held { .. } | StoreError::Ended { .. } | StoreError::NoRun { .. } | StoreError::NotHeld { .. },
+        ) => WorkEnd::Taken,
+        // It is tried again when the store responds.
+        Error::Store(error) if error.is_of_the_store() => WorkEnd::Taken,
+        error => WorkEnd::Refused(Box::new(error)),
+    };
+    let (run, store) = (hold.run().to_owned(), &**owner.store());
+    let stored = match Stored::read(store, &run).await {
+        Ok(stored) => stored,
+        Err(error) => return refused(error),
+    };
+    let project = match StoredProject::of_worker(store, &stored, &engines.folder).await {
+        Ok(project) => project,
+        Err(error) => return refused(error),
+    };
+    if let Some(why) = project.why_not() {
+        watch.event(WorkerEvent::ProjectIgnored { run: &run, why });
+    }
+    let engine = if project.is_around(&engines.folder) { &engines.of_project } else { &engines.own };
+    let ready = match engine.as_begun(&stored).ready_again(&stored, &[]).await {
+        Ok(ready) => ready,
+        Err(error) => return refused(error),
+    };
+    let begun = match ready.resume_held(hold) {
+        Ok(begun) => begun,
+        Err(error) => return refused(error),
+    };
+    watch.event(WorkerEvent::RunBegun { run: &run, flow: &stored.started.program.flow });
+    let stop = begun.canceller();
+    let mut outcome = pin!(begun.outcome());
+    let outcome = tokio::select! {
+        outcome = &mut outcome => outcome,
+        () = cancel.passed_on(&stop) => outcome.await,
+    };
+    let outcome = Box::new(outcome);
+    // This process lacks something that another worker may have: the store says who has the run, and whether it has ended.
+    let waits = outcome.suspended && !outcome.is_refused();
+    let stuck = outcome.continues && !waits && outcome.waiting.is_empty() && outcome.result.is_err();
+    let kept = stored.is_kept();
+    if !stuck {
+        return WorkEnd::Outcome { outcome, open: false, kept };
+    }
+    let Ok(record) = store.record(&run).await else { return WorkEnd::Outcome { outcome, open: true, kept } };
+    let lost = outcome.result.as_ref().is_err_and(|error| error.code == "JOURNAL_ERROR");
+    let elsewhere = record.owner.is_some_and(|(name, _)| name != owner.name());
+    match lost && (elsewhere || record.status.is_end()) {
+        true => WorkEnd::TakenOver(outcome),
+        false => WorkEnd::Outcome { outcome, open: !record.status.is_end(), kept },
+    }
+}
