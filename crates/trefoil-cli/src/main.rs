@@ -26,6 +26,7 @@ mod runs;
 mod shapes;
 mod store;
 mod trace;
+mod waiting;
 mod words;
 mod worker;
 

@@ -2,8 +2,7 @@
 //! findings, which are made in one place ([`Engine::obstacles`]).
 
 use trefoil::internals::settings::{self, FoundSettings, Settings};
-use trefoil::internals::target_settings;
-use trefoil::internals::{LoadOptions, Report, Target, roots};
+use trefoil::internals::{LoadOptions, Report, Target, roots, target_settings};
 use trefoil::plan::Bound;
 use trefoil::{Engine, Findings, Flow, Value};
 use trefoil_syntax::{Diagnostic, Files};

@@ -5,15 +5,13 @@ use std::sync::Arc;
 
 use trefoil::Engine;
 use trefoil::internals::settings::FoundSettings;
-use trefoil::internals::target_settings;
-use trefoil::internals::{LoadOptions, door, programs};
+use trefoil::internals::{LoadOptions, door, programs, target_settings};
 use trefoil::models::{Availability, Configured, ModelOverride, Registry};
 use trefoil_ir::prices::{Price, window};
 use trefoil_ir::{ModelChoice, Program, StepKind};
 use trefoil_models::plan::models_used;
 
-use crate::args::ModelArgs;
-use crate::args::PlaceArgs;
+use crate::args::{ModelArgs, PlaceArgs};
 use crate::load::load_with;
 use crate::output;
 

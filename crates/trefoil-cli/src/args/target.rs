@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use trefoil::internals::command::RunOptions;
 use trefoil::internals::settings::{self, Settings};
-use trefoil::internals::target_settings;
-use trefoil::internals::{Cache, LoadOptions, Target};
+use trefoil::internals::{Cache, LoadOptions, Target, target_settings};
 use trefoil_front::{FRONT_ENDS, FrontEnd, front_end};
 
 /// A target and how to read it.

@@ -8,11 +8,7 @@ use trefoil_check::catalogue::in_order;
 use trefoil_check::{Limits, Rule};
 use trefoil_syntax::diagnostic::render::{SarifRule, github, json, sarif, summary};
 
-use crate::args::LevelArgs;
-use crate::args::ModelArgs;
-use crate::args::PermissionArgs;
-use crate::args::parse_dollars;
-use crate::args::{DialectArg, PathArgs};
+use crate::args::{DialectArg, LevelArgs, ModelArgs, PathArgs, PermissionArgs, parse_dollars};
 use crate::obstacles;
 use crate::progress::Progress;
 use crate::{exit, output, shown};

@@ -15,11 +15,7 @@ use trefoil_models::registry::{ANSWER_TOKENS, QUESTION};
 use trefoil_syntax::suggest::nearest;
 use trefoil_syntax::{Diagnostic, Files, Severity};
 
-use crate::args::ModelArgs;
-use crate::args::PermissionArgs;
-use crate::args::PlaceArgs;
-use crate::args::StoreArgs;
-use crate::args::{limit_engine, parse_dollars};
+use crate::args::{ModelArgs, PermissionArgs, PlaceArgs, StoreArgs, limit_engine, parse_dollars};
 use crate::harmless::safe;
 use crate::obstacles::{self, too_many_calls};
 use crate::offer::Offer;

@@ -1,15 +1,20 @@
 //! `trefoil mcp TARGET…`: serves flows as tools of the Model Context Protocol over stdin and stdout.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use clap::Args;
+use trefoil::Cancel;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::settings::Settings;
 use trefoil::internals::{Checks, LoadOptions, Target};
 
-use crate::args::HostArgs;
-use crate::args::{DialectArg, PathArgs};
-use crate::args::{DurabilityArg, StoreArgs};
-use crate::args::{limit_engine, parse_dollars};
-use crate::mcp::{Flows, Source, serve};
+use crate::args::{DialectArg, DurabilityArg, HostArgs, PathArgs, StoreArgs, limit_engine, parse_dollars};
+use crate::harmless::json;
+use crate::mcp::{
+    FlowSource, Flows, ServerEnd, ServerNotice, ServerOptions, ServerStop, ServerStreams, ServerWatch, serve,
+};
+use crate::run::SignalStop;
 use crate::{exit, output};
 use trefoil::internals::command::RunOptions;
 
@@ -66,7 +71,9 @@ fn start(args: &Mcp) -> Result<u8, u8> {
         ..LoadOptions::default()
     };
     let targets = args.targets.iter().map(|named| Target::parse(named)).collect();
-    let source = Source { targets, options, no_config: args.no_config, engine: Box::new(engine) };
+    let watch: Arc<dyn ServerWatch> = Arc::new(ServerMessages);
+    let (no_config, engine) = (args.no_config, Box::new(engine));
+    let source = FlowSource { targets, options, no_config, engine, watch: watch.clone() };
     let flows = Flows::new(source).ok_or(exit::NOT_STARTED)?;
     let tools = flows.now();
     if tools.is_empty() {
@@ -76,5 +83,73 @@ fn start(args: &Mcp) -> Result<u8, u8> {
     output::note(format!("serving over stdin and stdout: {}", tools.names().join(", ")));
     drop(tools);
     let options = RunOptions::new(args.store.option_anywhere(), &args.host.permissions(false));
-    Ok(serve(flows, base, (!args.ephemeral).then_some(options)))
+    #[allow(clippy::disallowed_methods, reason = "only the server writes to it")]
+    let output = Box::new(tokio::io::stdout());
+    let escape = |text: &str| json(&text);
+    let streams = ServerStreams { input: Box::new(tokio::io::stdin()), output, escape };
+    let commands = (!args.ephemeral).then_some(options);
+    serve_process(flows, &base, ServerOptions { commands, wait: wait_for_answers(), watch, streams })
+}
+
+/// Serves until the client disconnects, or a signal arrives. Returns the exit code.
+fn serve_process(flows: Flows, base: &Engine, options: ServerOptions) -> Result<u8, u8> {
+    let not_started = |error: std::io::Error| {
+        output::refuse(&format!("the server could not start: {error}"), None);
+        exit::NOT_STARTED
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(not_started)?;
+    let stopped = Cancel::new();
+    // Ends the process soon after a signal, whatever it is doing.
+    SignalStop::listen(stopped.clone(), None, None).map_err(not_started)?;
+    let ServerEnd { why, released } = runtime.block_on(serve(flows, base, options, &stopped));
+    // Reading stdin cannot be cancelled.
+    runtime.shutdown_background();
+    let code = match why {
+        Ok(ServerStop::Disconnected) => exit::OK,
+        Ok(ServerStop::Requested) => exit::CANCELLED,
+        Err(error) => {
+            output::refuse(&format!("the server failed: {error}"), None);
+            exit::FAILED
+        }
+    };
+    match released {
+        Ok(()) => Ok(code),
+        Err(error) => {
+            output::refuse(&error.to_string(), None);
+            Ok(exit::FAILED)
+        }
+    }
+}
+
+/// How long a run waits for the client's answer. The tests wait for less.
+fn wait_for_answers() -> Duration {
+    #[cfg(debug_assertions)]
+    if let Some(ms) = std::env::var("TREFOIL_MCP_WAIT_MS").ok().and_then(|ms| ms.parse().ok()) {
+        return Duration::from_millis(ms);
+    }
+    Duration::from_secs(30 * 60)
+}
+
+/// Prints what the server says on stderr.
+struct ServerMessages;
+
+impl ServerWatch for ServerMessages {
+    fn notice(&self, notice: ServerNotice<'_>) {
+        match notice {
+            ServerNotice::FlowsChanged(names) => {
+                output::note(format!("files have changed; now serving: {}", names.join(", ")));
+            }
+            ServerNotice::Findings(found, files) => output::say(output::diagnostics(found, files).trim_end()),
+            ServerNotice::ProjectIgnored(target) => {
+                output::warning(format!("`{target}` is not served, because the settings of its project do not apply"));
+            }
+            ServerNotice::NotLoaded(target) => {
+                output::warning(format!("`{target}` is not served, because it does not load"));
+            }
+            ServerNotice::CannotRun { name, why } => output::warning(format!("`{name}` cannot run now: {why}")),
+            ServerNotice::MessageRejected(why) => {
+                output::warning(format!("a message of the client is rejected: {why}"));
+            }
+        }
+    }
 }

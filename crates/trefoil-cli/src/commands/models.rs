@@ -5,8 +5,7 @@ use serde_json::{Value as Json, json};
 use trefoil::models::{Availability, Configured, SaidBy};
 use trefoil_ir::prices::Dollars;
 
-use crate::args::ModelArgs;
-use crate::args::PlaceArgs;
+use crate::args::{ModelArgs, PlaceArgs};
 use crate::columns::columns;
 use crate::harmless::safe;
 use crate::offer::{Alias, Offer, UsedModel};

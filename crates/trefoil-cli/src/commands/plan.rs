@@ -8,11 +8,7 @@ use trefoil::plan::ExpectedCost;
 use trefoil::store::{Store, StoreError};
 use trefoil::{AnswersFrom, Engine, Flow};
 
-use crate::args::ModelArgs;
-use crate::args::PermissionArgs;
-use crate::args::StoreArgs;
-use crate::args::TargetArgs;
-use crate::args::parse_dollars;
+use crate::args::{ModelArgs, PermissionArgs, StoreArgs, TargetArgs, parse_dollars};
 use crate::load::{load_with, print_warnings};
 use crate::obstacles;
 use crate::output;

@@ -7,8 +7,7 @@ use serde_json::{Value as Json, json};
 use trefoil::runs::{Difference, Verified, verify};
 use trefoil::store::Store as _;
 
-use crate::args::OutputFormat;
-use crate::args::StoreArgs;
+use crate::args::{OutputFormat, StoreArgs};
 use crate::harmless::safe;
 use crate::runs::{past, print, print_json};
 use crate::store::{await_store, block_on, full_id};

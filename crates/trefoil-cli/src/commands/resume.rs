@@ -10,20 +10,19 @@ use trefoil::Value;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::input::typed;
 use trefoil::internals::settings::Settings;
-use trefoil::internals::target_settings;
-use trefoil::internals::{Checks, Hold, LoadOptions, Owner, Target, ended as only_result};
+use trefoil::internals::{Checks, Hold, LoadOptions, Owner, Target, ended as only_result, target_settings};
 use trefoil::runs::{Edit, Line, Stored, caller_in, preview, target_of};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 use trefoil_machine::PrivateValue;
 
-use crate::args::{ContentArg, DurabilityArg, StoreArgs};
-use crate::args::{HostArgs, ShowArgs, UnknownArg};
-use crate::args::{ReserveArg, calls_or_none, dollars_or_none, limit_engine};
+use crate::args::{
+    ContentArg, DurabilityArg, HostArgs, ReserveArg, ShowArgs, StoreArgs, UnknownArg, calls_or_none, dollars_or_none,
+    limit_engine,
+};
 use crate::load::accept_settings;
 use crate::refusal::{did_not_start, refuse_store};
 use crate::run::based::previewed;
-use crate::run::{Based, End, KeptRun, MARKS, Recording, Session, input};
-use crate::run::{announce_source, print_again, print_result};
+use crate::run::{Based, End, KeptRun, MARKS, Recording, Session, announce_source, input, print_again, print_result};
 use crate::runs::past;
 use crate::store::{await_store, block_on, full_id};
 use crate::{exit, output, overwrite};

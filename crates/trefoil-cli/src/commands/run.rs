@@ -9,9 +9,10 @@ use trefoil::ports::Shell;
 use trefoil_syntax::Severity;
 use trefoil_template::limits;
 
-use crate::args::{ContentArg, DurabilityArg, ReserveArg, StoreArgs, limit_engine, parse_dollars};
-use crate::args::{HostArgs, ShowArgs};
-use crate::args::{TargetArgs, TextArgs};
+use crate::args::{
+    ContentArg, DurabilityArg, HostArgs, ReserveArg, ShowArgs, StoreArgs, TargetArgs, TextArgs, limit_engine,
+    parse_dollars,
+};
 use crate::load::accept_settings;
 use crate::obstacles::{call_number, too_many_calls};
 use crate::refusal::did_not_start;

@@ -17,8 +17,8 @@ use super::turn::{Asked, Given, Taken, has_step};
 use super::{Happening, Loop, said};
 use crate::harmless::{TerminalText, safe};
 use crate::output;
-use crate::run::waiting;
 use crate::runs::answer;
+use crate::waiting::waiting_line;
 
 impl Loop<'_> {
     /// Reads a line. `None`: the prompt was cancelled, or stdin has ended. Other events are handled later.
@@ -145,7 +145,7 @@ impl Loop<'_> {
             output::note("nothing waits for an answer");
             return None;
         };
-        output::say(TerminalText::line(&waiting::line(one, all)));
+        output::say(TerminalText::line(&waiting_line(one, all)));
         let choices = match one.accepts.is_empty() {
             true => String::new(),
             false => format!("({}) ", one.accepts.join("/")),

@@ -33,10 +33,7 @@ use trefoil::{AnswersFrom, Flow};
 use trefoil_machine::key::own_step;
 use trefoil_template::Value;
 
-use crate::args::HostArgs;
-use crate::args::parse_dollars;
-use crate::args::{ContentArg, DurabilityArg, StoreArgs};
-use crate::args::{TargetArgs, TextArgs};
+use crate::args::{ContentArg, DurabilityArg, HostArgs, StoreArgs, TargetArgs, TextArgs, parse_dollars};
 use crate::refusal::cannot_start;
 use crate::run::Signals;
 use crate::store::{await_store, block_on, full_id};

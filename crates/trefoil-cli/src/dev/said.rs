@@ -20,12 +20,11 @@ use super::edits::{self, Changed};
 use super::stops::{LIMIT_CODE, called_repeats};
 use crate::harmless::{TerminalText, safe};
 use crate::output;
-use crate::run::waiting::{commands, line};
 use crate::run::why;
 use crate::shown;
+use crate::waiting::{answer_commands, waiting_line};
 use crate::words;
-use crate::words::{cut, wrap};
-use crate::words::{money, time};
+use crate::words::{cut, money, time, wrap};
 use trefoil::internals::command::RunOptions;
 
 /// Maximum number of lines shown of a result.
@@ -181,11 +180,11 @@ pub fn waiting(run: &str, all: &[Waiting], options: &RunOptions) {
                 output::say(format!("waiting: the flow that `{}` calls: {}", safe(of), safe(&why.message)));
                 output::say(format!("  {AT_LIMIT}"));
             }
-            _ => output::say(format!("waiting: {}", safe(&line(one, all)))),
+            _ => output::say(format!("waiting: {}", safe(&waiting_line(one, all)))),
         }
         // No key does something for a run that this one has called and that says nothing.
         if one.sort == "run" && one.why.is_none() {
-            let first = commands(run, one, all, options).into_iter().next().unwrap_or_default();
+            let first = answer_commands(run, one, all, options).into_iter().next().unwrap_or_default();
             output::say(format!("  run `{}`, then press Enter here", safe(&first)));
         }
     }

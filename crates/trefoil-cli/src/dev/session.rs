@@ -6,8 +6,7 @@ use trefoil::Outcome;
 use trefoil::runs::{Fate, Line};
 use trefoil_runtime::Usage;
 
-use crate::words::grouped;
-use crate::words::money;
+use crate::words::{grouped, money};
 
 /// The figures of all runs of a session.
 #[derive(Default)]

@@ -25,8 +25,7 @@ use trefoil::internals::command::RunOptions;
 
 /// The key of the question in a response.
 const QUESTION: &str = "question";
-/// How long a run waits for the client's answer, and how many runs may wait.
-const WAIT: Duration = Duration::from_secs(30 * 60);
+/// How many runs may wait for the client's answer.
 const MOST: usize = 256;
 
 /// The calls of a client.
@@ -47,9 +46,10 @@ pub struct Parked {
 }
 
 impl Calls {
-    /// No calls yet. `options`: those of commands that continue runs; `None`: runs are not stored.
-    pub fn new(options: Option<RunOptions>) -> Self {
-        Self { parked: Mutex::default(), running: Arc::default(), options, wait: wait() }
+    /// No calls yet. `options`: those of commands that continue runs; `None`: runs are not stored. `wait`: how long a run waits
+    /// for the client's answer.
+    pub fn new(options: Option<RunOptions>, wait: Duration) -> Self {
+        Self { parked: Mutex::default(), running: Arc::default(), options, wait }
     }
 
     /// Starts a run, and continues until it ends or asks a question.
@@ -159,13 +159,4 @@ impl Parked {
         drop(self.asking);
         self.call.left().await;
     }
-}
-
-/// How long a run waits for the client's answer. The tests wait for less.
-fn wait() -> Duration {
-    #[cfg(debug_assertions)]
-    if let Some(ms) = std::env::var("TREFOIL_MCP_WAIT_MS").ok().and_then(|ms| ms.parse().ok()) {
-        return Duration::from_millis(ms);
-    }
-    WAIT
 }

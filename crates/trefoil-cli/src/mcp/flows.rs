@@ -11,18 +11,17 @@ use tokio::sync::mpsc;
 use trefoil::internals::door::{self, Stamp};
 use trefoil::internals::engine::Engine;
 use trefoil::internals::settings::{self, FoundSettings, Settings};
-use trefoil::internals::target_settings;
-use trefoil::internals::{LoadOptions, Target};
+use trefoil::internals::{LoadOptions, Target, target_settings};
 use trefoil::{Error, Flow};
 use trefoil_syntax::{Diagnostic, Files};
 
+use super::notices::{ServerNotice, ServerWatch};
 use super::question::Asker;
 use super::{Offered, Tools};
-use crate::output;
 
 /// What is served, and how.
-pub struct Source {
-    /// The targets of the command line.
+pub struct FlowSource {
+    /// The targets that were named.
     pub targets: Vec<Target>,
     /// The options for loading them, without any settings.
     pub options: LoadOptions,
@@ -30,11 +29,13 @@ pub struct Source {
     pub no_config: bool,
     /// The engine for flows of a project with these settings.
     pub engine: Box<dyn Fn(&Settings) -> Engine + Send + Sync>,
+    /// Gets what prevents flows from being served.
+    pub watch: Arc<dyn ServerWatch>,
 }
 
 /// The flows that are served now.
 pub struct Flows {
-    source: Source,
+    source: FlowSource,
     served: Mutex<Served>,
 }
 
@@ -65,7 +66,7 @@ struct Loading {
 
 impl Flows {
     /// Loads the flows. `None`: the settings of a target do not apply.
-    pub fn new(source: Source) -> Option<Self> {
+    pub fn new(source: FlowSource) -> Option<Self> {
         let served = source.load(true)?;
         Some(Self { source, served: Mutex::new(served) })
     }
@@ -81,14 +82,14 @@ impl Flows {
             let before = served.tools.clone();
             *served = self.source.load(false).unwrap_or_default();
             if !may_be_others || served.tools.names() != before.names() {
-                output::note(format!("files have changed; now serving: {}", served.tools.names().join(", ")));
+                self.source.watch.notice(ServerNotice::FlowsChanged(&served.tools.names()));
             }
         }
         served.tools.clone()
     }
 }
 
-impl Source {
+impl FlowSource {
     /// `strict`: returns `None` if the settings of a target do not apply. Otherwise its flows are not served.
     fn load(&self, strict: bool) -> Option<Served> {
         let mut loading = Loading::default();
@@ -115,7 +116,7 @@ impl Source {
     fn project(&self, found: FoundSettings, loading: &mut Loading) -> Option<Project> {
         loading.read(&found.files);
         if !found.findings.is_empty() {
-            output::say(output::diagnostics(&found.findings, &found.files).trim_end());
+            self.watch.notice(ServerNotice::Findings(&found.findings, &found.files));
             return None;
         }
         let settings = found.settings;
@@ -128,14 +129,14 @@ impl Source {
     fn serve(&self, target: &Target, own: &Project, loading: &mut Loading) {
         loading.files.insert(target.path.clone());
         if target.id.is_some() {
-            return loading.add(target, own);
+            return loading.add(target, own, &*self.watch);
         }
         let project_of = |path: &Path| settings::project_file(path).filter(|_| !self.no_config);
         let here = project_of(&target.path);
         for one in trefoil::internals::roots(&target.path, &own.options) {
             let there = project_of(&one.path);
             if there == here {
-                loading.add(&one, own);
+                loading.add(&one, own, &*self.watch);
                 continue;
             }
             let project = match loading.projects.get(&there) {
@@ -147,10 +148,8 @@ impl Source {
                 }
             };
             match project {
-                Some(project) => loading.add(&one, &project),
-                None => {
-                    output::warning(format!("`{one}` is not served, because the settings of its project do not apply"))
-                }
+                Some(project) => loading.add(&one, &project, &*self.watch),
+                None => self.watch.notice(ServerNotice::ProjectIgnored(&one)),
             }
         }
     }
@@ -158,7 +157,7 @@ impl Source {
 
 impl Loading {
     /// Adds a flow, and says what prevents its runs.
-    fn add(&mut self, target: &Target, project: &Project) {
+    fn add(&mut self, target: &Target, project: &Project, watch: &dyn ServerWatch) {
         match trefoil::internals::load(target, &project.options) {
             Ok(loaded) => {
                 self.read(&loaded.files);
@@ -170,7 +169,7 @@ impl Loading {
                 let prevented = prevented(&project.engine, &flow);
                 let name = self.tools.add(Offered::new(flow, project.engine.clone()));
                 if let Some(why) = prevented {
-                    output::warning(format!("`{name}` cannot run now: {why}"));
+                    watch.notice(ServerNotice::CannotRun { name: &name, why: &why });
                 }
             }
             Err(report) => {
@@ -178,9 +177,9 @@ impl Loading {
                 let new = report.diagnostics.iter().filter(|d| self.shown.insert(place(d, &report.files)));
                 let new: Vec<Diagnostic> = new.cloned().collect();
                 if !new.is_empty() {
-                    output::say(output::diagnostics(&new, &report.files).trim_end());
+                    watch.notice(ServerNotice::Findings(&new, &report.files));
                 }
-                output::warning(format!("`{target}` is not served, because it does not load"));
+                watch.notice(ServerNotice::NotLoaded(target));
             }
         }
     }

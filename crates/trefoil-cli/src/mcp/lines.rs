@@ -1,7 +1,7 @@
-//! The client's messages on stdin and ours on stdout, one line each.
+//! The client's messages and ours, one line each.
 //!
 //! The SDK drops a message that it cannot read, and its client then waits forever. Here such a message is answered with
-//! an error and reported on stderr. The end of stdin is noticed at once, even while calls are in progress.
+//! an error and reported. The end of its stream is noticed at once, even while calls are in progress.
 
 use std::io;
 use std::sync::Arc;
@@ -13,13 +13,12 @@ use rmcp::model::{
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader, Stdout};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{Mutex, mpsc};
 use trefoil_template::read_json_bytes;
 
 use super::id::IdSearch;
-use crate::harmless::json as json_text;
-use crate::output;
+use super::notices::{ServerNotice, ServerWatch};
 
 /// Maximum size of a client's message in bytes.
 const LONGEST: usize = 8 << 20;
@@ -33,25 +32,39 @@ const WRONG_PARAMS: i32 = -32602;
 
 type Incoming = RxJsonRpcMessage<RoleServer>;
 
+/// The streams of a client.
+pub struct ServerStreams {
+    /// Its messages.
+    pub input: Box<dyn AsyncRead + Send + Unpin>,
+    /// The answers to it.
+    pub output: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Makes JSON harmless for where it is written, which may be a terminal.
+    pub escape: fn(&str) -> String,
+}
+
 /// The transport for the SDK.
 pub struct Lines {
     messages: mpsc::Receiver<Incoming>,
     out: Out,
 }
 
-/// Stdout; `None` after the SDK has closed it.
+/// The stream to the client, `None` after the SDK has closed it, and what makes JSON harmless for it.
 #[derive(Clone)]
-struct Out(Arc<Mutex<Option<Stdout>>>);
+struct Out(Arc<Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>>, fn(&str) -> String);
 
 impl Lines {
-    /// Reads from now on. `left` is called when the client has closed stdin.
-    pub fn of_process(left: impl FnOnce() + Send + 'static) -> Self {
-        #[allow(clippy::disallowed_methods, reason = "only `Out::write` writes to it")]
-        let out = Out(Arc::new(Mutex::new(Some(tokio::io::stdout()))));
+    /// Reads from now on. `left` is called when the client has closed its stream.
+    pub fn read_from(
+        streams: ServerStreams,
+        watch: Arc<dyn ServerWatch>,
+        left: impl FnOnce() + Send + 'static,
+    ) -> Self {
+        let ServerStreams { input, output, escape } = streams;
+        let out = Out(Arc::new(Mutex::new(Some(output))), escape);
         let (sender, messages) = mpsc::channel(QUEUE);
         let answers = out.clone();
         tokio::spawn(async move {
-            let mut from = BufReader::new(tokio::io::stdin());
+            let mut from = BufReader::new(input);
             while let Some(line) = next(&mut from, LONGEST).await {
                 match line.read() {
                     Ok(Some(message)) => {
@@ -60,7 +73,7 @@ impl Lines {
                         }
                     }
                     Ok(None) => {}
-                    Err(refused) => refused.report(&answers).await,
+                    Err(refused) => refused.report(&answers, &*watch).await,
                 }
             }
             left();
@@ -89,7 +102,7 @@ impl Transport<RoleServer> for Lines {
 
 impl Out {
     async fn write(&self, message: serde_json::Result<String>) -> io::Result<()> {
-        let line = format!("{}\n", json_text(&message?));
+        let line = format!("{}\n", (self.1)(&message?));
         match &mut *self.0.lock().await {
             Some(out) => {
                 out.write_all(line.as_bytes()).await?;
@@ -218,8 +231,8 @@ fn wrong_params(method: &str, params: Option<&Value>) -> Option<String> {
 }
 
 impl Refused {
-    async fn report(self, out: &Out) {
-        output::warning(format!("a message of the client is rejected: {}", self.why));
+    async fn report(self, out: &Out, watch: &dyn ServerWatch) {
+        watch.notice(ServerNotice::MessageRejected(&self.why));
         if self.answered {
             let error = json!({ "code": self.code, "message": self.why });
             // A disconnected client is detected elsewhere.

@@ -7,6 +7,7 @@ mod calls;
 mod flows;
 mod id;
 mod lines;
+mod notices;
 mod question;
 mod result;
 mod running;
@@ -22,16 +23,17 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, serve_server};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use trefoil::Cancel;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::shell;
+use trefoil::{Cancel, Error};
 
-use crate::run::SignalStop;
-use crate::{exit, output};
 use calls::Calls;
-pub use flows::{Flows, Source};
 use lines::Lines;
 use result::told;
+
+pub use flows::{FlowSource, Flows};
+pub use lines::ServerStreams;
+pub use notices::{ServerNotice, ServerWatch};
 pub use tools::{Offered, Tools};
 use trefoil::internals::command::RunOptions;
 
@@ -45,63 +47,62 @@ struct Server {
     calls: Arc<Calls>,
 }
 
-/// Serves until the client disconnects, or a signal arrives. Runs in progress are then interrupted, and their commands
-/// are ended. `options`: those of commands that continue runs; `None`: runs are not stored. Returns the exit code.
-pub fn serve(flows: Flows, base: Engine, options: Option<RunOptions>) -> u8 {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return not_started(&error),
-    };
-    let calls = Arc::new(Calls::new(options));
+/// What a server is given by its host.
+pub struct ServerOptions {
+    /// The options of commands that continue runs; `None`: runs are not stored.
+    pub commands: Option<RunOptions>,
+    /// How long a run waits for the client's answer between two calls.
+    pub wait: Duration,
+    /// Gets what the server says.
+    pub watch: Arc<dyn ServerWatch>,
+    /// The streams of the client.
+    pub streams: ServerStreams,
+}
+
+/// Why a server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerStop {
+    /// The client disconnected.
+    Disconnected,
+    /// The host stopped it.
+    Requested,
+}
+
+/// How a server ended.
+pub struct ServerEnd {
+    /// Why it ended, or how the protocol failed.
+    pub why: Result<ServerStop, Box<dyn std::error::Error + Send + Sync>>,
+    /// Whether its runs were given back.
+    pub released: Result<(), Error>,
+}
+
+/// Serves until the client disconnects, or it is stopped. Runs in progress are then interrupted, and their commands are
+/// ended. `base`: an engine with the owner of the runs.
+pub async fn serve(flows: Flows, base: &Engine, options: ServerOptions, stopped: &Cancel) -> ServerEnd {
+    let ServerOptions { commands, wait, watch, streams } = options;
+    let calls = Arc::new(Calls::new(commands, wait));
     let server = Server { flows: Arc::new(flows), calls: calls.clone() };
-    let stopped = Cancel::new();
-    // Ends the process soon after a signal, whatever it is doing.
-    if let Err(error) = SignalStop::listen(stopped.clone(), None, None) {
-        return not_started(&error);
-    }
-    let code = runtime.block_on(async {
-        let left = calls.clone();
-        let lines = Lines::of_process(move || left.interrupt());
-        // Not dropped before the runs are interrupted, because its end cancels them.
-        let mut session = pin!(session(server, lines));
-        let code = tokio::select! {
-            code = &mut session => code,
-            () = stopped.cancelled() => exit::CANCELLED,
-        };
-        calls.stop(PATIENCE).await;
-        shell::end_all();
-        if let Err(error) = base.release().await {
-            output::refuse(&error.to_string(), None);
-            return exit::FAILED;
-        }
-        code
-    });
-    // Reading stdin cannot be cancelled.
-    runtime.shutdown_background();
-    code
+    let left = calls.clone();
+    let lines = Lines::read_from(streams, watch, move || left.interrupt());
+    // Not dropped before the runs are interrupted, because its end cancels them.
+    let mut session = pin!(session(server, lines));
+    let why = tokio::select! {
+        why = &mut session => why,
+        () = stopped.cancelled() => Ok(ServerStop::Requested),
+    };
+    calls.stop(PATIENCE).await;
+    shell::end_all();
+    ServerEnd { why, released: base.release().await }
 }
 
 /// Serves until the client disconnects.
-async fn session(server: Server, lines: Lines) -> u8 {
+async fn session(server: Server, lines: Lines) -> Result<ServerStop, Box<dyn std::error::Error + Send + Sync>> {
     match serve_server(server, lines).await {
-        Ok(running) => match running.waiting().await {
-            Ok(_) => exit::OK,
-            Err(error) => failed(&error),
-        },
+        Ok(running) => running.waiting().await.map(|_| ServerStop::Disconnected).map_err(Into::into),
         // The client disconnected before the handshake.
-        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => exit::OK,
-        Err(error) => failed(&error),
+        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(ServerStop::Disconnected),
+        Err(error) => Err(error.into()),
     }
-}
-
-fn not_started(error: &std::io::Error) -> u8 {
-    output::refuse(&format!("the server could not start: {error}"), None);
-    exit::NOT_STARTED
-}
-
-fn failed(error: &dyn std::error::Error) -> u8 {
-    output::refuse(&format!("the server failed: {error}"), None);
-    exit::FAILED
 }
 
 impl ServerHandler for Server {

@@ -2,12 +2,12 @@
 
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Value as Json, json};
+use trefoil::internals::command::RunOptions;
 use trefoil::{Error, Run};
 use trefoil_machine::event::Waiting;
 use trefoil_template::Value;
 
-use crate::run::waiting;
-use trefoil::internals::command::RunOptions;
+use crate::waiting::{answer_commands, waiting_line};
 
 /// The result of a call that failed, for a model.
 pub fn told(why: impl Into<String>) -> CallToolResult {
@@ -45,8 +45,8 @@ fn open(run: &str, all: &[Waiting], declined: &[String], options: &RunOptions) -
     let mut lines: Vec<String> = refused.collect();
     lines.push("the run is waiting for a person".to_owned());
     for one in all {
-        lines.push(waiting::line(one, all));
-        lines.extend(waiting::commands(run, one, all, options).into_iter().map(|command| format!("  {command}")));
+        lines.push(waiting_line(one, all));
+        lines.extend(answer_commands(run, one, all, options).into_iter().map(|command| format!("  {command}")));
     }
     let resume = options.resume(run, None);
     lines.push(format!("then continue with: {resume}"));
@@ -59,7 +59,7 @@ fn open(run: &str, all: &[Waiting], declined: &[String], options: &RunOptions) -
                 "key": one.key,
                 "question": one.prompt,
                 "accepts": one.accepts,
-                "commands": waiting::commands(run, one, all, options),
+                "commands": answer_commands(run, one, all, options),
             })
         })
         .collect();

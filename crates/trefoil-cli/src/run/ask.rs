@@ -2,9 +2,8 @@
 
 use std::io::BufRead as _;
 
-use trefoil::internals::Loaded;
 use trefoil::internals::input::{self, MissingInput};
-use trefoil::internals::preflight;
+use trefoil::internals::{Loaded, preflight};
 use trefoil_template::Value;
 
 use crate::harmless::TerminalText;

@@ -8,8 +8,7 @@ use trefoil::store::{Status, Store as _};
 use trefoil::{Error, Result};
 
 use super::{End, KeptRun, Session, why};
-use crate::args::{ContentArg, DurabilityArg, StoreArgs};
-use crate::args::{HostArgs, ShowArgs};
+use crate::args::{ContentArg, DurabilityArg, HostArgs, ShowArgs, StoreArgs};
 use crate::harmless::TerminalText;
 use crate::refusal::did_not_start;
 use crate::run::announce_source;

@@ -24,7 +24,6 @@ mod shown;
 mod steps;
 mod stop;
 mod tree;
-pub mod waiting;
 pub mod why;
 
 pub use based::Based;

@@ -13,12 +13,13 @@ use trefoil_models::Scripted;
 use trefoil_runtime::RunOutcome;
 
 use super::result::print_result;
-use super::waiting::StoppedRun;
-use super::{Jsonl, Recording, Shown, SignalStop, Terminal, next, report, waiting};
+use super::{Jsonl, Recording, Shown, SignalStop, Terminal, next, report};
 use crate::args::{EventFormat, HostArgs, ShowArgs};
+use crate::harmless::TerminalText;
 use crate::output::Reader;
 use crate::refusal::{cannot_start, did_not_start};
 use crate::store::block_on;
+use crate::waiting::{StoppedRun, waiting_lines};
 use crate::{exit, output};
 use trefoil::internals::command::RunOptions;
 
@@ -277,7 +278,9 @@ fn told(
         Err(error) => error,
     };
     if !outcome.waiting.is_empty() {
-        waiting::say(&outcome.run, &outcome.waiting, &end.options);
+        // Also with `--quiet`, because nothing else says how to continue.
+        let lines = waiting_lines(&outcome.run, &outcome.waiting, &end.options);
+        lines.iter().for_each(|line| output::say(TerminalText::line(line)));
         return exit::WAITING;
     }
     let cancelled = ["CANCELLED", "INTERRUPTED"].contains(&error.code.as_str());

@@ -15,8 +15,8 @@ use super::past;
 use crate::args::StoreArgs;
 use crate::harmless::TerminalText;
 use crate::refusal::refuse_store;
-use crate::run::waiting::{TYPED, line};
 use crate::store::{await_store, block_on, full_id};
+use crate::waiting::{TYPED, waiting_line};
 use crate::{exit, output};
 use trefoil::internals::command::{PrintedCommand, RunOptions};
 
@@ -65,7 +65,7 @@ fn typed(one: &Waiting, all: &[Waiting]) -> Result<String, u8> {
     let mut text = String::new();
     let stdin = std::io::stdin();
     let read = if stdin.is_terminal() {
-        output::say(TerminalText::line(&line(one, all)));
+        output::say(TerminalText::line(&waiting_line(one, all)));
         output::put(TerminalText::from("> "));
         stdin.read_line(&mut text)
     } else {
@@ -238,7 +238,7 @@ fn find<'w>(all: &'w [Waiting], step: &str, show: &str) -> Result<&'w Waiting, u
                 [] => format!("the run is not waiting for an answer; see `{show}`"),
                 all => format!(
                     "it is waiting for: {}",
-                    all.iter().map(|one| line(one, all)).collect::<Vec<_>>().join("; ")
+                    all.iter().map(|one| waiting_line(one, all)).collect::<Vec<_>>().join("; ")
                 ),
             };
             output::refuse(&format!("the run is not waiting for `{step}`"), Some(&help));

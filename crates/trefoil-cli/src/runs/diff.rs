@@ -9,16 +9,14 @@ use trefoil::runs::{
 };
 
 use super::print_json;
-use crate::args::OutputFormat;
-use crate::args::StoreArgs;
+use crate::args::{OutputFormat, StoreArgs};
 use crate::harmless::TerminalText;
 use crate::output;
 use crate::refusal::did_not_start;
 use crate::run::why;
 use crate::shown;
 use crate::store::{await_store, block_on, full_id};
-use crate::words::{line, total};
-use crate::words::{money, time};
+use crate::words::{line, money, time, total};
 
 /// Compare two runs: steps by key, prompts and answers word by word, tokens, cost and time
 #[derive(Args)]

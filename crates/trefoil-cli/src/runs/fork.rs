@@ -5,9 +5,9 @@ use trefoil::internals::engine::Engine;
 use trefoil::runs::{Edit, preview_fork, target_of};
 
 use super::past;
-use crate::args::{ContentArg, DurabilityArg, StoreArgs};
-use crate::args::{HostArgs, ShowArgs};
-use crate::args::{ReserveArg, calls_or_none, dollars_or_none, limit_engine};
+use crate::args::{
+    ContentArg, DurabilityArg, HostArgs, ReserveArg, ShowArgs, StoreArgs, calls_or_none, dollars_or_none, limit_engine,
+};
 use crate::refusal::did_not_start;
 use crate::run::Based;
 use crate::run::based::previewed;

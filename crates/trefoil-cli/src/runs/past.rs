@@ -18,8 +18,8 @@ use trefoil_runtime::{Event, EventKind, EventSink, RunError};
 
 use crate::load::accept_settings;
 use crate::refusal::did_not_start;
-use crate::run::waiting::StoppedRun;
 use crate::store::{await_store, block_on};
+use crate::waiting::StoppedRun;
 use crate::{exit, output};
 use trefoil::internals::command::RunOptions;
 

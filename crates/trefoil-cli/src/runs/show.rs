@@ -13,8 +13,9 @@ use trefoil_runtime::RunError;
 use super::{past, print, print_json, record};
 use crate::args::{OutputFormat, StoreArgs};
 use crate::refusal::did_not_start;
-use crate::run::{Steps, waiting};
+use crate::run::Steps;
 use crate::store::{await_store, block_on, full_id};
+use crate::waiting::{ANSWER, CONTINUE, answer_commands, waiting_line};
 use crate::words::{arrived, money, time, tokens};
 use trefoil::internals::command::{PrintedCommand, RunOptions};
 
@@ -123,11 +124,9 @@ pub fn run(args: &Show) -> Result<u8, u8> {
 
 /// The commands with which a run goes on, each on a line.
 fn going_on<'n>(next: &'n [Suggestion], name: &'n str) -> impl Iterator<Item = String> + 'n {
-    next.iter().filter(|next| next.purpose != waiting::ANSWER).map(move |next| {
-        match next.purpose == waiting::CONTINUE {
-            true => format!("{name:<8} {}", next.command),
-            false => format!("{}: {}", next.purpose, next.command),
-        }
+    next.iter().filter(|next| next.purpose != ANSWER).map(move |next| match next.purpose == CONTINUE {
+        true => format!("{name:<8} {}", next.command),
+        false => format!("{}: {}", next.purpose, next.command),
     })
 }
 
@@ -186,9 +185,9 @@ fn called(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<String>, u8> {
 /// What a run waits for, each item with the commands that answer it.
 fn questions(run: &str, waiting: &[Waiting], options: &RunOptions) -> Vec<String> {
     let lines = |one: &Waiting| {
-        let commands = waiting::commands(run, one, waiting, options).into_iter();
+        let commands = answer_commands(run, one, waiting, options).into_iter();
         let below = commands.map(|command| format!("         {command}"));
-        [format!("waiting  {}", waiting::line(one, waiting))].into_iter().chain(below)
+        [format!("waiting  {}", waiting_line(one, waiting))].into_iter().chain(below)
     };
     waiting.iter().flat_map(lines).collect()
 }

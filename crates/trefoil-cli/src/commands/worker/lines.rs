@@ -8,8 +8,8 @@ use trefoil_runtime::RunOutcome;
 
 use crate::harmless::safe;
 use crate::output;
-use crate::run::waiting;
 use crate::runs::past::without_project;
+use crate::waiting::waiting_line;
 use crate::words::total;
 use crate::worker::{WorkerEvent, WorkerWatch};
 
@@ -85,7 +85,7 @@ fn ended(outcome: &RunOutcome, open: bool, kept: bool, options: &RunOptions) -> 
             format!("run {run} completed{items}: {spent}{}", again.unwrap_or_default())
         }
         Err(_) if !outcome.waiting.is_empty() => {
-            let asked: Vec<String> = outcome.waiting.iter().map(|one| waiting::line(one, &outcome.waiting)).collect();
+            let asked: Vec<String> = outcome.waiting.iter().map(|one| waiting_line(one, &outcome.waiting)).collect();
             let show = options.text(PrintedCommand::Show(run));
             format!("run {run} waits for an answer: {}; to answer: {show}; {spent}", asked.join("; "))
         }

@@ -7,27 +7,21 @@ use trefoil_machine::event::Waiting;
 use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_template::Value;
 
-use crate::harmless::TerminalText;
-use crate::output;
 use trefoil::internals::command::{PrintedCommand, RunOptions};
 
 /// Maximum number of characters shown of a call.
 const LONGEST: usize = 200;
 
-/// Prints what a run waits for. This is not an error, but is shown even with `--quiet`, because nothing else says how to continue.
-pub fn say(run: &str, waiting: &[Waiting], options: &RunOptions) {
-    lines(run, waiting, options).iter().for_each(|line| output::say(TerminalText::line(line)));
-}
-
-fn lines(run: &str, waiting: &[Waiting], options: &RunOptions) -> Vec<String> {
-    let commands: Vec<Vec<String>> = waiting.iter().map(|one| commands(run, one, waiting, options)).collect();
+/// What a run waits for, and how it goes on, on lines.
+pub fn waiting_lines(run: &str, waiting: &[Waiting], options: &RunOptions) -> Vec<String> {
+    let commands: Vec<Vec<String>> = waiting.iter().map(|one| answer_commands(run, one, waiting, options)).collect();
     let one = |(at, one): (usize, &Waiting)| {
         let call = one.call.as_ref().map(|call| format!("  it was called with {}", short(call)));
         // A command for several items is after the last of them.
         let is_later = |command: &&String| commands.iter().skip(at + 1).any(|later| later.contains(command));
         let own = commands.get(at).into_iter().flatten().filter(|command| !is_later(command));
         let answers: Vec<String> = own.map(|command| format!("  {command}")).collect();
-        [Some(format!("waiting: {}", line(one, waiting))), call].into_iter().flatten().chain(answers)
+        [Some(format!("waiting: {}", waiting_line(one, waiting))), call].into_iter().flatten().chain(answers)
     };
     // A limit is raised, and the run resumed, with one command.
     let then = (!waiting.iter().all(is_limit)).then(|| format!("then: {}", options.resume(run, None)));
@@ -40,8 +34,8 @@ pub const TYPED: &str = "-";
 const ANSWERS: usize = 3;
 
 /// The commands that answer an item, to copy: one for each answer if there are only a few, otherwise one that asks for the answer, so
-/// that no word of it is taken for one. None if it cannot be answered any more. `all`: as in [`line`].
-pub fn commands(run: &str, one: &Waiting, all: &[Waiting], options: &RunOptions) -> Vec<String> {
+/// that no word of it is taken for one. None if it cannot be answered any more. `all`: as in [`waiting_line`].
+pub fn answer_commands(run: &str, one: &Waiting, all: &[Waiting], options: &RunOptions) -> Vec<String> {
     let of = one.run.as_deref().unwrap_or(run);
     // Nobody can answer it any more.
     if one.settled.is_some() {
@@ -116,7 +110,7 @@ impl<'s> StoppedRun<'s> {
         // A file that was moved or deleted cannot be passed.
         let edited = edited.filter(|(target, _)| is_there(&Target::parse(target).path));
         let suggestion = |purpose: &str, command| Suggestion { command, purpose: purpose.to_owned() };
-        let answers = waiting.iter().flat_map(|one| commands(run, one, waiting, options));
+        let answers = waiting.iter().flat_map(|one| answer_commands(run, one, waiting, options));
         let answers =
             answers.filter(|command| command.starts_with("trefoil ")).map(|command| suggestion(ANSWER, command));
         let with = edited.map(|(target, _)| options.text(PrintedCommand::Edited { run, target }));
@@ -152,7 +146,7 @@ fn short(call: &Value) -> String {
 }
 
 /// One line for an item. `all`: all items that the run waits for, in which the name must be unique.
-pub fn line(one: &Waiting, all: &[Waiting]) -> String {
+pub fn waiting_line(one: &Waiting, all: &[Waiting]) -> String {
     one.question(name(one, all))
 }
 
@@ -189,7 +183,7 @@ mod tests {
             calls: Vec::new(),
             settled: None,
         };
-        let line = line(&one, std::slice::from_ref(&one));
+        let line = waiting_line(&one, std::slice::from_ref(&one));
         expect!["`mcp__files`: it is unknown whether this tool, `delete`, was done; did it finish?"].assert_eq(&line);
     }
 
@@ -232,6 +226,6 @@ mod tests {
             waiting: `ask me` asks: Go on?
               trefoil runs answer r1 'ask me' -
             then: trefoil resume r1"#]]
-        .assert_eq(&lines("r1", &all, &RunOptions::default()).join("\n"));
+        .assert_eq(&waiting_lines("r1", &all, &RunOptions::default()).join("\n"));
     }
 }
