@@ -62,7 +62,7 @@ pub const RULES: &[(&str, &str)] = &[
     (MODEL, "a model cannot be called: its key is not set, its alias has no model, or its provider is unknown"),
 ];
 
-/// Starts runs of [flows](Flow).
+/// Starts runs of [flows](trefoil_project::Flow).
 ///
 /// Configure an engine with its methods, then use it: `start` takes `&self`, and clones are cheap and share cached
 /// results. By default, the manifest's models are called with the keys in the process's environment; there are no

@@ -42,8 +42,5 @@ pub const RULES: &[(&str, &str)] = &[
     (crate::project_file::RULE, "something in the project file is not valid"),
     (trefoil_check::suppress::UNKNOWN, "an unrecognised `# trefoil:` comment"),
     (trefoil_check::suppress::UNUSED, "a comment allows a rule where the rule reports nothing"),
-    ("project-file", "something in `trefoil.toml` is not valid"),
-    ("unknown-suppression", "a comment allows an unknown rule"),
-    ("unused-suppression", "a comment allows a rule that reports nothing there"),
     (FOLDER_LIMIT, "the folder is deeper or larger than the limits allow"),
 ];

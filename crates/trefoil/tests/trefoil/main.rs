@@ -18,6 +18,7 @@ mod followed;
 mod guessed;
 mod host_limits;
 mod kept;
+mod listed;
 mod providers;
 mod reused;
 mod scale;
