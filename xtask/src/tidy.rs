@@ -35,12 +35,12 @@ const LAYERS: &[(&str, &[&str])] = &[
             "view", "project",
         ],
     ),
-    ("trefoil-lsp", &["trefoil", "project", "syntax", "template", "ir", "front", "check", "models"]),
+    ("trefoil-lsp", &["trefoil", "host", "project", "view", "syntax", "template", "ir", "front", "check", "models"]),
     (
         "trefoil-cli",
         &[
-            "trefoil", "host", "project", "view", "lsp", "syntax", "template", "ir", "front", "check", "machine",
-            "models", "runtime",
+            "trefoil", "host", "project", "view", "store", "lsp", "syntax", "template", "ir", "front", "check",
+            "machine", "models", "runtime",
         ],
     ),
 ];

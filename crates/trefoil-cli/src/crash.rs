@@ -25,7 +25,7 @@ fn report(panic: &PanicHookInfo<'_>, trace: &Backtrace) -> String {
 
 /// Adds a tool that panics with its arguments, to test the report. Only in debug builds.
 #[cfg(debug_assertions)]
-pub fn provokable(engine: trefoil::internals::engine::Engine) -> trefoil::internals::engine::Engine {
+pub fn provokable(engine: trefoil_host::engine::Engine) -> trefoil_host::engine::Engine {
     let Some(how) = std::env::var_os("TREFOIL_PANIC") else { return engine };
     let slice = how == "slice";
     engine.tool("panics", move |sent: serde_json::Value| async move {

@@ -1,7 +1,8 @@
 //! Loads targets and settings, and reports what prevents it.
 
-use trefoil::internals::settings::{FoundSettings, Settings};
-use trefoil::internals::{LoadOptions, Loaded, Target};
+use trefoil_project::load::{LoadOptions, Loaded};
+use trefoil_project::settings::{FoundSettings, Settings};
+use trefoil_project::target::Target;
 use trefoil_syntax::Severity;
 
 use crate::args::TargetArgs;
@@ -14,7 +15,7 @@ pub fn load_target(args: &TargetArgs) -> Result<Loaded, u8> {
 
 /// The same with other options.
 pub fn load_with(target: &Target, options: &LoadOptions) -> Result<Loaded, u8> {
-    trefoil::internals::load(target, options).map_err(|report| {
+    trefoil_project::load::load(target, options).map_err(|report| {
         output::say(output::diagnostics(&report.diagnostics, &report.files).trim_end());
         exit::NOT_STARTED
     })

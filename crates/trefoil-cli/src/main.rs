@@ -40,6 +40,6 @@ fn main() -> ExitCode {
     crash::report_without_values();
     let cli = command_line::read().unwrap_or_else(|error| command_line::refuse(command_line::nearest_command(error)));
     cli.color.apply();
-    trefoil::internals::secrets::passphrase::ask_with(commands::secrets::ask_passphrase);
+    trefoil_project::secrets::passphrase::ask_with(commands::secrets::ask_passphrase);
     ExitCode::from(command_line::dispatch(cli.command))
 }

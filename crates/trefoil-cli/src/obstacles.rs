@@ -1,10 +1,12 @@
 //! What would stop a run here, for the commands that only look: `doctor`, `plan`, `check --here`. `run` stops for the same
 //! findings, which are made in one place ([`Engine::obstacles`]).
 
-use trefoil::internals::settings::{self, FoundSettings, Settings};
-use trefoil::internals::{LoadOptions, Report, Target, roots, target_settings};
 use trefoil::plan::Bound;
 use trefoil::{Engine, Findings, Flow, Value};
+use trefoil_project::load::{LoadOptions, Report, roots};
+use trefoil_project::settings::{self, FoundSettings, Settings};
+use trefoil_project::target::Target;
+use trefoil_project::target_settings::target_settings;
 use trefoil_syntax::{Diagnostic, Files};
 
 use crate::args::HostArgs;
@@ -80,7 +82,7 @@ pub fn flows_at(
         let settings = &found.settings;
         let allowed = options.allowed.iter().chain(&settings.allowed).cloned().collect();
         let options = LoadOptions { allowed, supplied: settings.supplied(), ..options.clone() };
-        let loaded = trefoil::internals::load(target, &options).map_err(Box::new)?;
+        let loaded = trefoil_project::load::load(target, &options).map_err(Box::new)?;
         Ok((Flow::from(loaded), found))
     };
     match target.id {

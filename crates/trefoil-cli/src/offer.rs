@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use trefoil::Engine;
-use trefoil::internals::settings::FoundSettings;
-use trefoil::internals::{LoadOptions, door, programs, target_settings};
 use trefoil::models::{Availability, Configured, ModelOverride, Registry};
 use trefoil_ir::prices::{Price, window};
 use trefoil_ir::{ModelChoice, Program, StepKind};
 use trefoil_models::plan::models_used;
+use trefoil_project::door;
+use trefoil_project::load::{LoadOptions, programs};
+use trefoil_project::settings::FoundSettings;
+use trefoil_project::target_settings::target_settings;
 
 use crate::args::{ModelArgs, PlaceArgs};
 use crate::load::load_with;

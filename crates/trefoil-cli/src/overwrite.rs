@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trefoil::internals::door;
+use trefoil_project::door;
 use trefoil_syntax::Files;
 
 use crate::{exit, output};

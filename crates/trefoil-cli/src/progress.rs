@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use trefoil::internals::CheckStep;
+use trefoil_project::load::CheckStep;
 
 use crate::harmless::TerminalText;
 use crate::output;
@@ -32,9 +32,9 @@ impl Progress {
         output::is_terminal().then(|| Self(Arc::new(line)))
     }
     /// The callback for progress.
-    pub fn listener(&self) -> trefoil::internals::Progress {
+    pub fn listener(&self) -> trefoil_project::load::Progress {
         let line = self.0.clone();
-        trefoil::internals::Progress(Arc::new(move |step| line.tell(step)))
+        trefoil_project::load::Progress(Arc::new(move |step| line.tell(step)))
     }
 }
 

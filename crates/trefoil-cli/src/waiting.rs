@@ -1,13 +1,13 @@
 //! Messages about a waiting run: what it waits for, and how to answer.
 
-use trefoil::internals::Target;
-use trefoil::internals::door::is_there;
-use trefoil::internals::trace::Suggestion;
 use trefoil_machine::event::Waiting;
+use trefoil_project::door::is_there;
+use trefoil_project::target::Target;
 use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_template::Value;
+use trefoil_view::trace::Suggestion;
 
-use trefoil::internals::command::{PrintedCommand, RunOptions};
+use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// Maximum number of characters shown of a call.
 const LONGEST: usize = 200;

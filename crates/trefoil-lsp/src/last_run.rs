@@ -12,13 +12,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel}
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
-use trefoil::internals::Stored;
-use trefoil::internals::command::{PrintedCommand, RunOptions, store_option};
 use trefoil::runs::{
     Edit, Fate, LastRun, Line, Preview, Prompted, Reason, TextReason, last_with, preview_with_its_models,
 };
 use trefoil::store::{Filter, Location, Options, Status, Store, StoreError};
 use trefoil::{Engine, Flow};
+use trefoil_host::command::{PrintedCommand, RunOptions, store_option};
+use trefoil_host::durable::Stored;
 use trefoil_project::door::is_there;
 use trefoil_project::load::LoadOptions;
 

@@ -71,8 +71,6 @@ struct EmbeddingPage;
 
 pub mod diagnostics;
 pub mod http;
-#[doc(hidden)]
-pub mod internals;
 pub mod models;
 pub mod ports;
 pub mod runs;

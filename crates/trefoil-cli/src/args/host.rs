@@ -2,10 +2,10 @@
 
 use clap::{Args, ValueEnum};
 use trefoil::http::AllowedHost;
-use trefoil::internals::engine::Engine;
-use trefoil::internals::settings::Settings;
+use trefoil_host::engine::Engine;
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_models::Limits;
+use trefoil_project::settings::Settings;
 use trefoil_runtime::{OnUnknown, Recovery};
 
 use super::ModelArgs;
@@ -65,9 +65,9 @@ impl HostArgs {
         engine = engine.http(rules).permissions(self.permissions(false));
         let commands = self.allow_command || settings.commands;
         // This process's memory contains keys, whether or not it starts other processes.
-        trefoil::internals::shell::hide();
+        trefoil_project::shell::hide();
         if commands || settings.starts_processes() {
-            trefoil::internals::shell::adopt();
+            trefoil_project::shell::adopt();
         }
         if commands {
             engine = engine.commands(settings.shell()).python(settings.python.clone());

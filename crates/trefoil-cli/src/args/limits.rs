@@ -1,7 +1,7 @@
 //! The limits of a run.
 
 use clap::ValueEnum;
-use trefoil::internals::engine::Engine;
+use trefoil_host::engine::Engine;
 use trefoil_machine::Reserve;
 use trefoil_template::limits::RUN_CALLS;
 

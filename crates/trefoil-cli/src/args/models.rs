@@ -2,10 +2,10 @@
 
 use clap::Args;
 use trefoil::Engine;
-use trefoil::internals::settings::Settings;
 use trefoil_ir::Program;
 use trefoil_models::ModelOverride;
 use trefoil_models::plan::names;
+use trefoil_project::settings::Settings;
 
 use crate::placeholders::placeholders_allowed;
 

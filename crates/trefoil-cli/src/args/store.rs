@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use trefoil::internals::command::store_option;
-use trefoil::internals::engine::Engine;
 use trefoil::store::{Durability, Location, Options, Store, StoreError};
+use trefoil_host::command::store_option;
+use trefoil_host::engine::Engine;
 
 use crate::refusal::{refuse_space, refuse_store, remember_store, store_advice};
 use crate::store::block_on;

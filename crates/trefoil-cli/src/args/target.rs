@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use trefoil::internals::command::RunOptions;
-use trefoil::internals::settings::{self, Settings};
-use trefoil::internals::{Cache, LoadOptions, Target, target_settings};
 use trefoil_front::{FRONT_ENDS, FrontEnd, front_end};
+use trefoil_host::command::RunOptions;
+use trefoil_project::load::{Cache, LoadOptions};
+use trefoil_project::settings::{self, Settings};
+use trefoil_project::target::Target;
+use trefoil_project::target_settings::target_settings;
 
 /// A target and how to read it.
 #[derive(Args)]
@@ -95,7 +97,7 @@ pub struct PathArgs {
 
 fn folder(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
-    if trefoil::internals::door::is_folder(&path) { Ok(path) } else { Err("no such folder".to_owned()) }
+    if trefoil_project::door::is_folder(&path) { Ok(path) } else { Err("no such folder".to_owned()) }
 }
 
 /// `--dialect`

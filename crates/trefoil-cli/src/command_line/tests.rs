@@ -3,7 +3,7 @@
 use super::{Cli, GROUPS, read_from};
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
-use trefoil::internals::command::{PrintedCommand, RunOptions, option_text};
+use trefoil_host::command::{PrintedCommand, RunOptions, option_text};
 use trefoil_machine::RunError;
 use trefoil_machine::error::Raise;
 use trefoil_machine::journal::GivenPermissions;

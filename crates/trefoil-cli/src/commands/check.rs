@@ -1,11 +1,13 @@
 //! `trefoil check PATH…`: reports the findings of all files in one pass.
 
 use clap::{Args, ValueEnum};
-use trefoil::internals::engine::add_findings;
-use trefoil::internals::fix::{Change, Mended};
-use trefoil::internals::{Checks, Fixed, Leftovers, LoadOptions, Report, Target};
 use trefoil_check::catalogue::in_order;
 use trefoil_check::{Limits, Rule};
+use trefoil_host::engine::add_findings;
+use trefoil_project::fix::Fixed;
+use trefoil_project::fix::{Change, Mended};
+use trefoil_project::load::{Checks, Leftovers, LoadOptions, Report};
+use trefoil_project::target::Target;
 use trefoil_syntax::diagnostic::render::{SarifRule, github, json, sarif, summary};
 
 use crate::args::{DialectArg, LevelArgs, ModelArgs, PathArgs, PermissionArgs, parse_dollars};
@@ -73,7 +75,7 @@ pub fn run(args: &Check) -> u8 {
         without_comments: args.no_inline,
     };
     let dialect = args.dialect.dialect.map(|d| d.0);
-    let own = trefoil::internals::settings::own();
+    let own = trefoil_project::settings::own();
     let progress = Progress::start();
     let options = LoadOptions {
         dialect,
@@ -88,10 +90,10 @@ pub fn run(args: &Check) -> u8 {
     };
     let mut read = Leftovers::default();
     let fixed = match (args.fix, args.diff) {
-        (_, true) => trefoil::internals::preview(&args.paths, &options),
-        (true, false) => trefoil::internals::fix(&args.paths, &options),
+        (_, true) => trefoil_project::fix::preview(&args.paths, &options),
+        (true, false) => trefoil_project::fix::fix(&args.paths, &options),
         (false, false) => {
-            let (mut report, kept) = trefoil::internals::check_and_keep(&args.paths, &options);
+            let (mut report, kept) = trefoil_project::load::check_and_keep(&args.paths, &options);
             read = kept;
             if args.here
                 && let Err(code) = add_obstacles(args, &options, &mut report)

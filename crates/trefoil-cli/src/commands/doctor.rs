@@ -5,13 +5,13 @@ use std::io::BufRead as _;
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
 use trefoil::Engine;
-use trefoil::internals::secrets::sources;
-use trefoil::internals::{Checks, LoadOptions};
 use trefoil::models::{Availability, Registry};
 use trefoil::store::{Store as _, StoreError};
 use trefoil_ir::Program;
 use trefoil_ir::prices::{Dollars, Price, estimate};
 use trefoil_models::registry::{ANSWER_TOKENS, QUESTION};
+use trefoil_project::load::{Checks, LoadOptions};
+use trefoil_project::secrets::sources;
 use trefoil_syntax::suggest::nearest;
 use trefoil_syntax::{Diagnostic, Files, Severity};
 
@@ -24,7 +24,7 @@ use crate::run::input::{self, Refusal};
 use crate::store::block_on;
 use crate::words::count_of;
 use crate::{exit, output};
-use trefoil::internals::command::{PrintedCommand, RunOptions};
+use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// Test settings, store, secrets, programs of tools, providers, and (if you agree to the calls) models
 #[derive(Args)]

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use trefoil::internals::codes::{CODES, Code, When, code};
 use trefoil_check::catalogue::level;
 use trefoil_check::{RULES, Rule, rule};
+use trefoil_project::codes::{CODES, Code, When, code};
 use trefoil_syntax::suggest;
 
 use crate::harmless::TerminalText;

@@ -10,7 +10,7 @@ use clap::builder::PossibleValuesParser;
 
 use crate::shapes::{MISSING, SHAPES, TEMPLATES, Template, formats, template};
 use crate::{exit, output, pick};
-use trefoil::internals::command::{PrintedCommand, RunOptions};
+use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// The default name of a workflow.
 const NAME: &str = "my-flow";

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use clap::Args;
 use trefoil::Cancel;
-use trefoil::internals::engine::Engine;
-use trefoil::internals::settings::Settings;
-use trefoil::internals::{Checks, LoadOptions, Target};
+use trefoil_host::engine::Engine;
+use trefoil_project::load::{Checks, LoadOptions};
+use trefoil_project::settings::Settings;
+use trefoil_project::target::Target;
 
 use crate::args::{DialectArg, DurabilityArg, HostArgs, PathArgs, StoreArgs, limit_engine, parse_dollars};
 use crate::harmless::json;
@@ -16,7 +17,7 @@ use crate::mcp::{
 };
 use crate::run::SignalStop;
 use crate::{exit, output};
-use trefoil::internals::command::RunOptions;
+use trefoil_host::command::RunOptions;
 
 /// Serve flows as MCP tools over stdin and stdout
 #[derive(Args)]

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use trefoil::internals::{Checks, LoadOptions, Loaded, spent_before};
 use trefoil::plan::ExpectedCost;
 use trefoil::store::{Store, StoreError};
 use trefoil::{AnswersFrom, Engine, Flow};
+use trefoil_host::durable::spent_before;
+use trefoil_project::load::{Checks, LoadOptions, Loaded};
 
 use crate::args::{ModelArgs, PermissionArgs, StoreArgs, TargetArgs, parse_dollars};
 use crate::load::{load_with, print_warnings};

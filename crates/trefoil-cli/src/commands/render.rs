@@ -4,8 +4,8 @@ use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use trefoil::internals::door;
-use trefoil::internals::render::{RenderQuestion, answer_line, bad_question};
+use trefoil_project::door;
+use trefoil_project::render::{RenderQuestion, answer_line, bad_question};
 use trefoil_template::state::{Failure, TextKind, Traced};
 use trefoil_template::{Object, Value};
 
@@ -57,7 +57,7 @@ pub fn run(args: &Render) -> u8 {
         Ok(state) => state,
         Err(code) => return code,
     };
-    if let Err(why) = trefoil::internals::render::check_state(dialect.0, &state) {
+    if let Err(why) = trefoil_project::render::check_state(dialect.0, &state) {
         output::refuse(&why, None);
         return exit::NOT_STARTED;
     }
@@ -127,7 +127,7 @@ fn read_state(path: &Path) -> Result<Value, u8> {
         Ok(bytes) => bytes,
         Err(why) => return refuse(format!("cannot read `{name}`: {}", why.reason())),
     };
-    match trefoil::internals::data(&name.to_string(), bytes) {
+    match trefoil_project::data::data(&name.to_string(), bytes) {
         Ok(state @ Value::Object(_)) => Ok(state),
         Ok(other) => refuse(format!("the state in `{name}` must be an object, not {}", other.describe())),
         Err((files, found)) => {

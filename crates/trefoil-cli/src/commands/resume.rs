@@ -7,13 +7,17 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use trefoil::Flow;
 use trefoil::Value;
-use trefoil::internals::engine::Engine;
-use trefoil::internals::input::typed;
-use trefoil::internals::settings::Settings;
-use trefoil::internals::{Checks, Hold, LoadOptions, Owner, Target, ended as only_result, target_settings};
 use trefoil::runs::{Edit, Line, Stored, caller_in, preview, target_of};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
+use trefoil_host::durable::ended as only_result;
+use trefoil_host::engine::Engine;
 use trefoil_machine::PrivateValue;
+use trefoil_project::input::typed;
+use trefoil_project::load::{Checks, LoadOptions};
+use trefoil_project::settings::Settings;
+use trefoil_project::target::Target;
+use trefoil_project::target_settings::target_settings;
+use trefoil_store::{Hold, Owner};
 
 use crate::args::{
     ContentArg, DurabilityArg, HostArgs, ReserveArg, ShowArgs, StoreArgs, UnknownArg, calls_or_none, dollars_or_none,
@@ -26,7 +30,7 @@ use crate::run::{Based, End, KeptRun, MARKS, Recording, Session, announce_source
 use crate::runs::past;
 use crate::store::{await_store, block_on, full_id};
 use crate::{exit, output, overwrite};
-use trefoil::internals::command::{PrintedCommand, RunOptions, option_text};
+use trefoil_host::command::{PrintedCommand, RunOptions, option_text};
 
 /// How long a process that may be stuck is waited for: a lease, and a little more.
 const STUCK: Duration = Duration::from_secs(35);
@@ -286,7 +290,7 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
     let options = LoadOptions { checks: Some(Checks::default()), ..LoadOptions::default() };
     let settings = accept_settings(target_settings(&target, &options, args.no_config))?;
     let options = LoadOptions { supplied: settings.supplied(), ..options };
-    let loaded = trefoil::internals::load(&target, &options).map_err(|report| {
+    let loaded = trefoil_project::load::load(&target, &options).map_err(|report| {
         output::say(output::diagnostics(&report.diagnostics, &report.files));
         output::refuse("the run did not start because of errors in the edited file", None);
         exit::NOT_STARTED

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use trefoil::Flow;
-use trefoil::internals::engine::{Engine, Ready};
-use trefoil::internals::settings::Settings;
-use trefoil::internals::{Checks, LoadOptions, Loaded, Report};
 use trefoil::ports::Shell;
+use trefoil_host::engine::{Engine, Ready};
+use trefoil_project::load::{Checks, LoadOptions, Loaded, Report};
+use trefoil_project::settings::Settings;
 use trefoil_syntax::Severity;
 use trefoil_template::limits;
 
@@ -19,7 +19,7 @@ use crate::refusal::did_not_start;
 use crate::run::{End, KeptRun, MARKS, Session, announce_source, ask, based, input};
 use crate::store::{await_store, block_on, full_id, prune_expired};
 use crate::{exit, output, overwrite};
-use trefoil::internals::command::{PrintedCommand, RunOptions};
+use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// Run a workflow or an agent
 #[derive(Args)]
@@ -137,7 +137,7 @@ fn start(args: &Run) -> Result<u8, u8> {
         checks: (!args.no_check).then(Checks::default),
         ..args.target.options_with(&settings)
     };
-    let loaded = trefoil::internals::load(&args.target.target(), &options);
+    let loaded = trefoil_project::load::load(&args.target.target(), &options);
     let flow = Flow::from(loaded.map_err(|report| not_started(args, &options, &report))?);
     let loaded = flow.loaded();
     let many = count_calls(args, loaded, &settings)?;
@@ -222,7 +222,7 @@ fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
     let errors = found.iter().filter(|d| d.severity == Severity::Error).count();
     let of = if errors == 1 { "an error".to_owned() } else { format!("{errors} errors") };
     let unchecked = LoadOptions { checks: None, ..options.clone() };
-    let only_rules = !args.no_check && trefoil::internals::load(&args.target.target(), &unchecked).is_ok();
+    let only_rules = !args.no_check && trefoil_project::load::load(&args.target.target(), &unchecked).is_ok();
     let help = match args.no_check {
         true => Some("`--no-check` cannot skip these errors: the file cannot be loaded"),
         false => only_rules.then_some("to run it anyway, add `--no-check`"),

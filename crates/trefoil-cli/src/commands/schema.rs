@@ -8,7 +8,7 @@ use trefoil_syntax::diagnostic::render::JSON_SCHEMA;
 use crate::output;
 
 /// Output formats with a schema. A new one is a line here; the input formats are those of the front ends.
-const PRINTED: &[(&str, &str)] = &[("check-output", JSON_SCHEMA), ("trace-output", trefoil::internals::trace::SCHEMA)];
+const PRINTED: &[(&str, &str)] = &[("check-output", JSON_SCHEMA), ("trace-output", trefoil_view::trace::SCHEMA)];
 
 fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     FRONT_ENDS.iter().map(|f| (f.name(), f.schema())).chain(PRINTED.iter().copied())

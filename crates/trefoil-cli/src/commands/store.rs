@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use trefoil::internals::settings::{self, Keep, keep_size, keep_time};
 use trefoil::store::{FORMAT, Health, StoreError};
+use trefoil_project::settings::{self, Keep, keep_size, keep_time};
 
 use crate::args::StoreArgs;
 use crate::harmless::TerminalText;
@@ -14,7 +14,7 @@ use crate::refusal::refuse_store;
 use crate::store::{await_space, await_store, block_on, lost_failures, retention_now};
 use crate::words::count_of;
 use crate::{exit, output, shown};
-use trefoil::internals::command::{PrintedCommand, RunOptions};
+use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// Show, check, back up or shrink the store of runs
 #[derive(Args)]

@@ -10,7 +10,7 @@ use crate::runs::past;
 use crate::store::{await_store, full_id};
 use crate::trace::{MissingStep, TraceLook, read, step, tree};
 use crate::{exit, output, overwrite};
-use trefoil::internals::command::RunOptions;
+use trefoil_host::command::RunOptions;
 
 /// Show a trace file or a stored run: all steps, or one step in detail
 #[derive(Args)]
@@ -77,8 +77,8 @@ fn shown(args: &Trace, trace: &Json, (name, options): (&str, &RunOptions)) -> u8
         if let Err(code) = overwrite::spare(path, [args.trace.as_path()]) {
             return code;
         }
-        let page = trefoil::internals::trace::page::html(trace);
-        let written = trefoil::internals::written::PendingFile::create(path).and_then(|pending| pending.finish(&page));
+        let page = trefoil_view::trace::page::html(trace);
+        let written = trefoil_project::written::PendingFile::create(path).and_then(|pending| pending.finish(&page));
         return match written {
             Ok(()) => {
                 output::note(format!("wrote `{}`; open it in a browser", path.display()));

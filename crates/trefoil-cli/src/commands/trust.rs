@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use trefoil::internals::settings::{self, Standing};
+use trefoil_project::settings::{self, Standing};
 use trefoil_syntax::diagnostic::render::clean;
 
 use crate::{exit, output};
@@ -24,7 +24,7 @@ pub struct Trust {
 
 /// Exit code 0; 2: there is nothing to trust, or the decision cannot be stored.
 pub fn run(args: &Trust) -> u8 {
-    let mut trust = settings::Trust::open(trefoil::internals::folders::config_folder());
+    let mut trust = settings::Trust::open(trefoil_project::folders::config_folder());
     if args.list {
         let line = |(path, standing): (&Path, Standing)| match standing {
             Standing::Trusted => format!("{}\n", shown(path)),

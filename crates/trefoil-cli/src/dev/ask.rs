@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use trefoil::internals::input::{self, MissingInput};
-use trefoil::internals::trace::{About, Tracer, page};
-use trefoil::internals::written::write_page;
 use trefoil_machine::event::Waiting;
+use trefoil_project::input::{self, MissingInput};
+use trefoil_project::written::write_page;
 use trefoil_template::Value;
+use trefoil_view::trace::{About, Tracer, page};
 
 use super::keyboard::Typed;
 use super::seen::SeenStep;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use tokio::task::JoinHandle;
-use trefoil::internals::settings::Settings;
 use trefoil::runs::{Edit, Fate, asked_again};
 use trefoil::{Flow, Outcome};
 use trefoil_machine::Key;
+use trefoil_project::settings::Settings;
 use trefoil_runtime::RunError;
 
 use super::digest::Digest;
@@ -19,7 +19,7 @@ use super::{Happening, Loop, said};
 use crate::output;
 use crate::refusal::cannot_start;
 use crate::run::{based, report};
-use trefoil::internals::command::RunOptions;
+use trefoil_host::command::RunOptions;
 
 /// What comes after a run in progress.
 #[derive(Default)]

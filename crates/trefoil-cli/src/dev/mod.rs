@@ -26,10 +26,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use trefoil::internals::engine::Engine;
 use trefoil::runs::last_of;
 use trefoil::store::Store;
 use trefoil::{AnswersFrom, Flow};
+use trefoil_host::engine::Engine;
 use trefoil_machine::key::own_step;
 use trefoil_template::Value;
 
@@ -41,7 +41,7 @@ use crate::{exit, output};
 use digest::Digest;
 use keyboard::{Keyboard, Typed};
 use session::Session;
-use trefoil::internals::command::{PrintedCommand, RunOptions};
+use trefoil_host::command::{PrintedCommand, RunOptions};
 use turn::{Asked, Given, Last, Read, Turn};
 use watch::Watch;
 

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use trefoil::Outcome;
-use trefoil::internals::Report;
 use trefoil::runs::{Line, Made};
 use trefoil_ir::Program;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::guard;
+use trefoil_project::load::Report;
 use trefoil_runtime::RunError;
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::Value;
@@ -25,7 +25,7 @@ use crate::shown;
 use crate::waiting::{answer_commands, waiting_line};
 use crate::words;
 use crate::words::{cut, money, time, wrap};
-use trefoil::internals::command::RunOptions;
+use trefoil_host::command::RunOptions;
 
 /// Maximum number of lines shown of a result.
 const RESULT: usize = 20;

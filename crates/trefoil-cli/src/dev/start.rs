@@ -5,17 +5,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::task::JoinHandle;
-use trefoil::internals::engine::{Engine, PRICE, Ready};
-use trefoil::internals::input::MissingInput;
-use trefoil::internals::settings::Settings;
-use trefoil::internals::trace::{About, Tracer};
-use trefoil::internals::{Loaded, cancel, input as inputs};
 use trefoil::runs::{Edit, Line, Lines, Made, Stored};
 use trefoil::store::StoreError;
 use trefoil::{Cancel, Error, Flow, Outcome, Run};
+use trefoil_host::durable::cancel;
+use trefoil_host::engine::{Engine, PRICE, Ready};
 use trefoil_machine::PrivateValue;
+use trefoil_project::input as inputs;
+use trefoil_project::input::MissingInput;
+use trefoil_project::load::Loaded;
+use trefoil_project::settings::Settings;
 use trefoil_syntax::Diagnostic;
 use trefoil_template::{Object, Value};
+use trefoil_view::trace::{About, Tracer};
 
 use super::Loop;
 use super::seen::Seen;
@@ -142,7 +144,7 @@ impl Loop<'_> {
         self.started.insert(run.clone());
         self.is_current = true;
         self.passed = passed;
-        let about = trefoil::internals::run_about(loaded, &answers_from);
+        let about = trefoil_host::run_about(loaded, &answers_from);
         let mut under_way = self.under_way(since, started, run, sinks, (flow.clone(), input), about);
         under_way.flows = settings.flows.iter().map(|tool| tool.name.clone()).collect();
         under_way.lines = lines;
@@ -271,7 +273,7 @@ impl Loop<'_> {
         sinks.shown.resumes();
         sinks.shown.begin(flow.loaded(), &answers_from.to_string(), None);
         let started = self.runtime.block_on(ready.resume(&run)).map_err(|error| did_not_start(&error))?;
-        let about = trefoil::internals::run_about(flow.loaded(), &answers_from);
+        let about = trefoil_host::run_about(flow.loaded(), &answers_from);
         let mut under_way = self.under_way(
             since,
             started,

@@ -6,18 +6,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use trefoil::Flow;
-use trefoil::internals::door::{is_there, named};
-use trefoil::internals::folders::config_folder;
-use trefoil::internals::settings::{FoundSettings, Settings};
-use trefoil::internals::trace::{About, Tracer};
-use trefoil::internals::{Checks, LoadOptions, Loaded, Report, stopped};
 use trefoil::runs::{Line, Made};
+use trefoil_host::durable::stopped;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::{Key, PrivateValue};
+use trefoil_project::door::{is_there, named};
+use trefoil_project::folders::config_folder;
+use trefoil_project::load::{Checks, LoadOptions, Loaded, Report};
+use trefoil_project::settings::{FoundSettings, Settings};
 use trefoil_runtime::RunError;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_syntax::{FileId, Files, SourceFile};
 use trefoil_template::{Value, limits};
+use trefoil_view::trace::{About, Tracer};
 
 use super::edits::Changed;
 use super::seen::{Seen, Told};
@@ -184,7 +185,7 @@ impl Loop<'_> {
         if let Some((file, text)) = input.and_then(|file| Some((file, text(file)?))) {
             others.insert(file.to_owned(), text.into());
         }
-        match trefoil::internals::load(&args.target.target(), &options) {
+        match trefoil_project::load::load(&args.target.target(), &options) {
             Ok(loaded) => {
                 let engine = self.args.host.without_people(self.engine.clone(), settings);
                 for flow in engine.called(&loaded.program) {

@@ -11,8 +11,8 @@ use ignore::WalkBuilder;
 use notify::event::{EventKind, ModifyKind};
 use notify::{Config, Event, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedSender;
-use trefoil::internals::Loaded;
-use trefoil::internals::door::{identity, is_folder, real};
+use trefoil_project::door::{identity, is_folder, real};
+use trefoil_project::load::Loaded;
 
 use super::Happening;
 

@@ -13,7 +13,7 @@ use super::asked::AskedClient;
 use super::question::{Asking, Reply};
 use super::result::result;
 use super::running::{Running, UnderWay};
-use trefoil::internals::command::RunOptions;
+use trefoil_host::command::RunOptions;
 
 /// A call in progress.
 pub struct Call {

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
-use trefoil::internals::door::{self, Stamp};
-use trefoil::internals::engine::Engine;
-use trefoil::internals::settings::{self, FoundSettings, Settings};
-use trefoil::internals::{LoadOptions, Target, target_settings};
 use trefoil::{Error, Flow};
+use trefoil_host::engine::Engine;
+use trefoil_project::door::{self, Stamp};
+use trefoil_project::load::LoadOptions;
+use trefoil_project::settings::{self, FoundSettings, Settings};
+use trefoil_project::target::Target;
+use trefoil_project::target_settings::target_settings;
 use trefoil_syntax::{Diagnostic, Files};
 
 use super::notices::{ServerNotice, ServerWatch};
@@ -133,7 +135,7 @@ impl FlowSource {
         }
         let project_of = |path: &Path| settings::project_file(path).filter(|_| !self.no_config);
         let here = project_of(&target.path);
-        for one in trefoil::internals::roots(&target.path, &own.options) {
+        for one in trefoil_project::load::roots(&target.path, &own.options) {
             let there = project_of(&one.path);
             if there == here {
                 loading.add(&one, own, &*self.watch);
@@ -158,7 +160,7 @@ impl FlowSource {
 impl Loading {
     /// Adds a flow, and says what prevents its runs.
     fn add(&mut self, target: &Target, project: &Project, watch: &dyn ServerWatch) {
-        match trefoil::internals::load(target, &project.options) {
+        match trefoil_project::load::load(target, &project.options) {
             Ok(loaded) => {
                 self.read(&loaded.files);
                 self.files.extend(loaded.texts.keys().cloned());

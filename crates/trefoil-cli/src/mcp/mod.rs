@@ -23,9 +23,9 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, serve_server};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use trefoil::internals::engine::Engine;
-use trefoil::internals::shell;
 use trefoil::{Cancel, Error};
+use trefoil_host::engine::Engine;
+use trefoil_project::shell;
 
 use calls::Calls;
 use lines::Lines;
@@ -35,7 +35,7 @@ pub use flows::{FlowSource, Flows};
 pub use lines::ServerStreams;
 pub use notices::{ServerNotice, ServerWatch};
 pub use tools::{Offered, Tools};
-use trefoil::internals::command::RunOptions;
+use trefoil_host::command::RunOptions;
 
 /// How long runs may take to end after the client has disconnected.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,6 +1,6 @@
 //! What a server says. Its host decides what becomes of it: stdout belongs to the protocol.
 
-use trefoil::internals::Target;
+use trefoil_project::target::Target;
 use trefoil_syntax::{Diagnostic, Files};
 
 /// Something that the operator of a server should know.

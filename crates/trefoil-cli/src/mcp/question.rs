@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
-use trefoil::internals::answers::word;
+use trefoil_host::answers::word;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{Asked, HumanInbox, HumanRequest};
 

@@ -2,8 +2,8 @@
 
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Value as Json, json};
-use trefoil::internals::command::RunOptions;
 use trefoil::{Error, Run};
+use trefoil_host::command::RunOptions;
 use trefoil_machine::event::Waiting;
 use trefoil_template::Value;
 

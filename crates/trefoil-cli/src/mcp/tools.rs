@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 use trefoil::Flow;
-use trefoil::internals::as_tool::AsTool;
-use trefoil::internals::engine::Engine;
+use trefoil_host::engine::Engine;
+use trefoil_project::as_tool::AsTool;
 use trefoil_syntax::diagnostic::render::text;
 
 /// Maximum length of a name that clients accept.

@@ -2,8 +2,8 @@
 
 mod store;
 
-use trefoil::internals::engine::MODEL;
 use trefoil::{Error, Findings};
+use trefoil_host::engine::MODEL;
 
 use crate::placeholders::placeholder_reason;
 use crate::{exit, output};

@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use trefoil::internals::command::{PrintedCommand, RunOptions};
 use trefoil::store::StoreError;
+use trefoil_host::command::{PrintedCommand, RunOptions};
 
 use crate::{exit, output};
 

@@ -2,8 +2,9 @@
 
 use std::io::BufRead as _;
 
-use trefoil::internals::input::{self, MissingInput};
-use trefoil::internals::{Loaded, preflight};
+use trefoil_host::preflight;
+use trefoil_project::input::{self, MissingInput};
+use trefoil_project::load::Loaded;
 use trefoil_template::Value;
 
 use crate::harmless::TerminalText;

@@ -1,11 +1,11 @@
 //! A run that reuses the results of an earlier one: with an edited file, or as a fork.
 
 use trefoil::Flow;
-use trefoil::internals::engine::Engine;
-use trefoil::internals::settings::Settings;
 use trefoil::runs::{Edited, Fate, Line, Lines, Preview};
 use trefoil::store::{Status, Store as _};
 use trefoil::{Error, Result};
+use trefoil_host::engine::Engine;
+use trefoil_project::settings::Settings;
 
 use super::{End, KeptRun, Session, why};
 use crate::args::{ContentArg, DurabilityArg, HostArgs, ShowArgs, StoreArgs};
@@ -15,7 +15,7 @@ use crate::run::announce_source;
 use crate::store::{await_store, block_on, full_id};
 use crate::words;
 use crate::{exit, output, overwrite, shown};
-use trefoil::internals::command::{PrintedCommand, RunOptions};
+use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// How to run and show it.
 pub struct Based<'a> {

@@ -1,7 +1,7 @@
 //! The line above the tree: the flow, elapsed time, usage and limits.
 
-use trefoil::internals::Loaded;
 use trefoil_check::semantic::cost::Costs;
+use trefoil_project::load::Loaded;
 use trefoil_runtime::Usage;
 
 use crate::words::{self, grouped, money, time, tokens};

@@ -2,14 +2,14 @@
 
 use std::io::Read as _;
 
-use trefoil::internals::Loaded;
-use trefoil::internals::door::reason;
-use trefoil::internals::input::{InputError, typed};
+use trefoil_project::door::reason;
+use trefoil_project::input::{InputError, typed};
+use trefoil_project::load::Loaded;
 use trefoil_syntax::{Diagnostic, Files};
 use trefoil_template::{Value, limits};
 
 use crate::{exit, output};
-use trefoil::internals::command::pasted;
+use trefoil_host::command::pasted;
 
 /// Why the input is invalid.
 pub enum Refusal {
@@ -53,7 +53,7 @@ fn base(argument: &str) -> Result<Value, Refusal> {
     if bytes.len() as u64 > limits::INPUT_BYTES {
         return Err(error(format!("the input is larger than {} MB", limits::INPUT_BYTES >> 20)));
     }
-    trefoil::internals::data(&name, bytes).map_err(|(files, found)| Refusal::Findings(files, found))
+    trefoil_project::data::data(&name, bytes).map_err(|(files, found)| Refusal::Findings(files, found))
 }
 
 /// Refuses a text that is the name of a file behind an `@`, as other programs read files: the text itself would be sent.

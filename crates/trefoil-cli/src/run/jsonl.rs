@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use trefoil::internals::trace::event_json;
 use trefoil_runtime::{Event, EventSink};
 use trefoil_syntax::Files;
+use trefoil_view::trace::event_json;
 
 use crate::output;
 

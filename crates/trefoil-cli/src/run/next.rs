@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use trefoil::internals::trace::Suggestion;
 use trefoil::store::without_password;
+use trefoil_view::trace::Suggestion;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::recording::is_page;
 use crate::harmless::TerminalText;
 use crate::output;
-use trefoil::internals::command::{PrintedCommand, RunOptions};
+use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// A command and its purpose.
 type NextCommand = (String, &'static str);

@@ -1,7 +1,7 @@
 //! What is said before a run starts about who answers it.
 
 use trefoil::AnswersFrom;
-use trefoil::internals::engine::Ready;
+use trefoil_host::engine::Ready;
 
 use crate::output;
 

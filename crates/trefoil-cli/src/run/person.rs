@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use trefoil::internals::answers::word;
+use trefoil_host::answers::word;
 use trefoil_ir::OnTimeout;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{Asked, HumanInbox, HumanRequest};

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use trefoil::internals::trace::outer;
 use trefoil_machine::key::{KeyPart, own_label, parts, segment};
 use trefoil_machine::said;
 use trefoil_runtime::{Event, EventKind, Usage};
 use trefoil_template::Value;
+use trefoil_view::trace::outer;
 
 use super::nodes::{Folded, Items, Nodes, ProgressNode, StepState};
 use crate::words::{line, preview, safe};

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trefoil::internals::trace::{About, Tracer, page};
-use trefoil::internals::written::PendingFile;
+use trefoil_project::written::PendingFile;
+use trefoil_view::trace::{About, Tracer, page};
 
 use crate::{exit, output};
 

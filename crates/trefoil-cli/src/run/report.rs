@@ -1,8 +1,8 @@
 //! The report of a failed run: the error, its place, and the cost.
 
-use trefoil::internals::Loaded;
-use trefoil::internals::answers::{about, answers, questions};
-use trefoil::internals::failure::failed_run;
+use trefoil_host::answers::{about, answers, questions};
+use trefoil_project::failure::failed_run;
+use trefoil_project::load::Loaded;
 use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_template::Value;
 

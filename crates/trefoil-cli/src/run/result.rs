@@ -1,7 +1,7 @@
 //! Formats the result of a run.
 
-use trefoil::internals::Loaded;
 use trefoil_machine::PrivateValue;
+use trefoil_project::load::Loaded;
 use trefoil_runtime::{Event, EventKind, EventSink as _};
 use trefoil_template::Value;
 

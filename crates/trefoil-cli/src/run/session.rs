@@ -3,14 +3,14 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use trefoil::internals::Loaded;
-use trefoil::internals::engine::{Engine, Ready};
-use trefoil::internals::settings::Settings;
-use trefoil::internals::trace::{Suggestion, Tracer};
 use trefoil::store::{Content, Store};
 use trefoil::{AnswersFrom, Error, Run};
+use trefoil_host::engine::{Engine, Ready};
 use trefoil_models::Scripted;
+use trefoil_project::load::Loaded;
+use trefoil_project::settings::Settings;
 use trefoil_runtime::RunOutcome;
+use trefoil_view::trace::{Suggestion, Tracer};
 
 use super::result::print_result;
 use super::{Jsonl, Recording, Shown, SignalStop, Terminal, next, report};
@@ -21,7 +21,7 @@ use crate::refusal::{cannot_start, did_not_start};
 use crate::store::block_on;
 use crate::waiting::{StoppedRun, waiting_lines};
 use crate::{exit, output};
-use trefoil::internals::command::RunOptions;
+use trefoil_host::command::RunOptions;
 
 /// How long to wait for other threads after the run has ended.
 const CLOSING: Duration = Duration::from_millis(200);
@@ -104,7 +104,7 @@ impl<'s> Session<'s> {
         start: impl AsyncFnOnce() -> Result<Run, Error>,
     ) -> Result<Ended<'s>, u8> {
         let record =
-            |path| Recording::new(path, trefoil::internals::run_about(self.loaded, answers_from), self.tracer.clone());
+            |path| Recording::new(path, trefoil_host::run_about(self.loaded, answers_from), self.tracer.clone());
         let recording = self.show.trace.clone().map(record).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| cannot_start(&error))?;

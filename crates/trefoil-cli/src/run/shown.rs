@@ -4,8 +4,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use trefoil::internals::Loaded;
 use trefoil_ir::{Program, walk};
+use trefoil_project::load::Loaded;
 use trefoil_runtime::{Event, EventKind, EventSink, Key, RunOutcome};
 use trefoil_syntax::Files;
 

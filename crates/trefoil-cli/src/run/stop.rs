@@ -75,7 +75,7 @@ async fn answer(
         () = patience => {}
         () = signals.next() => {}
     }
-    trefoil::internals::shell::end_all();
+    trefoil_project::shell::end_all();
     if let Some(recording) = recording {
         // Written in another thread, because a lock that it needs may never be released.
         let (done, written) = mpsc::channel();

@@ -5,9 +5,9 @@ use std::io::{IsTerminal as _, Read as _};
 use std::sync::Arc;
 
 use clap::Args;
-use trefoil::internals::answers::word;
-use trefoil::internals::{Trial, try_answer};
 use trefoil::store::{Letter, LetterKind, Record, Store, StoreError};
+use trefoil_host::answers::word;
+use trefoil_host::durable::{Trial, try_answer};
 use trefoil_machine::event::{Settled, Waiting};
 use trefoil_template::Value;
 
@@ -18,7 +18,7 @@ use crate::refusal::refuse_store;
 use crate::store::{await_store, block_on, full_id};
 use crate::waiting::{TYPED, waiting_line};
 use crate::{exit, output};
-use trefoil::internals::command::{PrintedCommand, RunOptions};
+use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// Answer a question of a run, or decide about a step with an unknown outcome
 #[derive(Args)]

@@ -1,8 +1,8 @@
 //! `trefoil runs cancel RUN`
 
 use clap::Args;
-use trefoil::internals::cancel;
 use trefoil::store::{Letter, LetterKind, Store as _, StoreError};
+use trefoil_host::durable::cancel;
 use trefoil_template::Value;
 
 use crate::args::StoreArgs;

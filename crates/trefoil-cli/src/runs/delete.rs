@@ -6,7 +6,7 @@ use trefoil::store::{Filter, Record, Store, StoreError};
 use crate::args::StoreArgs;
 use crate::store::{await_space, full_id};
 use crate::{exit, output};
-use trefoil::internals::command::{PrintedCommand, RunOptions};
+use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// Delete runs with the runs that their tools started, and all data used only by them
 #[derive(Args)]

@@ -1,8 +1,8 @@
 //! `trefoil runs fork RUN`
 
 use clap::Args;
-use trefoil::internals::engine::Engine;
 use trefoil::runs::{Edit, preview_fork, target_of};
+use trefoil_host::engine::Engine;
 
 use super::past;
 use crate::args::{

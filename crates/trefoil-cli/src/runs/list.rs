@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use serde_json::{Value as Json, json};
-use trefoil::internals::trace::questions;
 use trefoil::store::{Cursor, Filter, Page, Record, Status};
 use trefoil_machine::event::{Settled, Waiting};
+use trefoil_view::trace::questions;
 
 use super::record::{self, calls};
 use super::{past, print, print_json};

@@ -6,22 +6,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value as Json};
 use trefoil::AnswersFrom;
-use trefoil::internals::settings::Settings;
-use trefoil::internals::trace::{About, Suggestion, Tracer};
-use trefoil::internals::{Stored, StoredProject, Target, can_continue, history, stop_reason, stopped};
 use trefoil::runs::target_of;
 use trefoil::store::{Record, Status, Store};
+use trefoil_host::durable::{Stored, StoredProject, can_continue, history, stop_reason, stopped};
 use trefoil_machine::event::Waiting;
 use trefoil_machine::journal::GivenPermissions;
+use trefoil_project::settings::Settings;
+use trefoil_project::target::Target;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventKind, EventSink, RunError};
+use trefoil_view::trace::{About, Suggestion, Tracer};
 
 use crate::load::accept_settings;
 use crate::refusal::did_not_start;
 use crate::store::{await_store, block_on};
 use crate::waiting::StoppedRun;
 use crate::{exit, output};
-use trefoil::internals::command::RunOptions;
+use trefoil_host::command::RunOptions;
 
 /// Reads the start of a run.
 pub fn read(store: &dyn Store, run: &str) -> Result<Stored, u8> {
@@ -80,7 +81,7 @@ pub fn trace(store: &Arc<dyn Store>, stored: &Stored, named: String) -> Result<(
     if !record.status.is_end() {
         tracer.stands(record.status, waiting, record.spent.usage, record.spent.calls);
     }
-    let about = trefoil::internals::run_about(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers));
+    let about = trefoil_host::run_about(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers));
     Ok((tracer, about))
 }
 
@@ -215,7 +216,7 @@ pub fn stored_steps(store: &Arc<dyn Store>, record: &Record, waiting: &[Waiting]
     let about = block_on(async {
         let stored = Stored::read(&**store, &record.run).await.ok()?;
         history(store.clone(), &stored, tracer.clone()).await.ok()?;
-        Some(trefoil::internals::run_about(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers)))
+        Some(trefoil_host::run_about(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers)))
     });
     let mut all = Map::new();
     let Ok(Some(about)) = about else { return all };

@@ -1,11 +1,11 @@
 //! A summary of a run, for people and as JSON.
 
 use serde_json::{Value as Json, json};
-use trefoil::internals::command::RunOptions;
-use trefoil::internals::trace::rfc3339_ms;
 use trefoil::store::{Content, Record, UNSEEN_MS};
+use trefoil_host::command::RunOptions;
+use trefoil_view::trace::rfc3339_ms;
 
-pub use trefoil::internals::trace::moment as time;
+pub use trefoil_view::trace::moment as time;
 
 /// `1 call`, `3 calls`.
 pub fn calls(calls: u64) -> String {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Value, json};
-use trefoil::internals::trace::Suggestion;
-use trefoil::internals::{ended, stopped, trace};
 use trefoil::store::{Content, Filter, Record, Status, Store};
+use trefoil_host::durable::{ended, stopped};
 use trefoil_machine::event::{Settled, Waiting};
 use trefoil_runtime::RunError;
+use trefoil_view::trace;
+use trefoil_view::trace::Suggestion;
 
 use super::{past, print, print_json, record};
 use crate::args::{OutputFormat, StoreArgs};
@@ -17,7 +18,7 @@ use crate::run::Steps;
 use crate::store::{await_store, block_on, full_id};
 use crate::waiting::{ANSWER, CONTINUE, answer_commands, waiting_line};
 use crate::words::{arrived, money, time, tokens};
-use trefoil::internals::command::{PrintedCommand, RunOptions};
+use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// Show a run: its steps, tokens and cost, and what it is waiting for
 #[derive(Args)]

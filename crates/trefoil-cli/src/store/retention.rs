@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use trefoil::internals::settings::Keep;
 use trefoil::store::{Pruned, Retention, Store};
+use trefoil_project::settings::Keep;
 
 use super::block_on;
 use crate::output;

@@ -14,7 +14,7 @@ pub use read::read;
 pub use step::{MissingStep, step};
 pub use tree::tree;
 
-use trefoil::internals::command::RunOptions;
+use trefoil_host::command::RunOptions;
 
 /// The style of the output.
 #[derive(Debug, Clone, Copy)]

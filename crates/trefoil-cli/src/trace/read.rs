@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::Value;
-use trefoil::internals::door::reason;
+use trefoil_project::door::reason;
 use trefoil_template::read_own_json;
 
 /// Maximum size of a trace file in bytes.

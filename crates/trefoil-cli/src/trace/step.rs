@@ -2,8 +2,8 @@
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
-use trefoil::internals::trace::without_try;
 use trefoil_syntax::suggest;
+use trefoil_view::trace::without_try;
 
 use super::TraceLook;
 use super::names::{KeyMarks, aliases, natural, plain};

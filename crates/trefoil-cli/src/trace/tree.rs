@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
-use trefoil::internals::trace::without_try;
 use trefoil_machine::event::Tally;
+use trefoil_view::trace::without_try;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::TraceLook;
@@ -15,7 +15,7 @@ use super::words::{
 };
 use crate::harmless::TerminalText;
 use crate::shown;
-use trefoil::internals::command::{PrintedCommand, RunOptions};
+use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// Maximum length of a label.
 const LABEL: usize = 44;
@@ -44,7 +44,7 @@ pub fn tree(trace: &Value, look: TraceLook<'_>) -> TerminalText {
         if let Some(help) = advice(error) {
             out.push(shown!("  help: {}\n", line(&help, 400)));
         }
-        if let Some(code) = text(error, "code").and_then(trefoil::internals::codes::code) {
+        if let Some(code) = text(error, "code").and_then(trefoil_project::codes::code) {
             let explain = RunOptions::default().text(PrintedCommand::Explain(code.name));
             out.push(shown!("  more: `{}`\n", explain));
         }
@@ -147,7 +147,7 @@ pub fn parents(steps: &[Value]) -> Vec<Option<usize>> {
         }
         let mut at = text(step, "key")?;
         loop {
-            at = trefoil::internals::trace::outer(at)?;
+            at = trefoil_view::trace::outer(at)?;
             if let Some(found) = keys.get(at) {
                 return Some(*found);
             }

@@ -2,10 +2,11 @@
 
 use std::pin::pin;
 
-use trefoil::internals::{Hold, Owner, Stored, StoredProject};
 use trefoil::store::StoreError;
 use trefoil::{Cancel, Error};
+use trefoil_host::durable::{Stored, StoredProject};
 use trefoil_runtime::RunOutcome;
+use trefoil_store::{Hold, Owner};
 
 use super::WorkerEngines;
 use super::events::{WorkerEvent, WorkerWatch};

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
-use trefoil::internals::engine::Engine;
-use trefoil::internals::{Hold, Owner};
 use trefoil::store::{ClaimShare, Store, StoreError};
 use trefoil::{Cancel, Error};
+use trefoil_host::engine::Engine;
+use trefoil_store::{Hold, Owner};
 
 use continuation::{WorkEnd, continue_run};
 
@@ -251,7 +251,7 @@ impl Worker {
         }
         self.under_way.values().for_each(Cancel::interrupt);
         self.until_ended(&mut requests, GRACE).await;
-        trefoil::internals::shell::end_all();
+        trefoil_project::shell::end_all();
     }
 
     /// Waits until all runs have ended here, but not longer than this, and not after another request.

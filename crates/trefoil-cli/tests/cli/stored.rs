@@ -276,7 +276,7 @@ fn a_time_after_the_year_9999_is_shown() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     for (n, now) in [253_402_300_800_000, i64::MAX as u64, u64::MAX].into_iter().enumerate() {
         let store = SqliteStore::open(folder.path().join("runs.db"), Options::default()).unwrap();
-        let new = trefoil::internals::NewRun { run: format!("late-{n}"), now, ..Default::default() };
+        let new = trefoil_store::NewRun { run: format!("late-{n}"), now, ..Default::default() };
         runtime.block_on(store.create(new)).unwrap();
         drop(store);
         for args in [&["runs", "list"][..], &["runs", "list", "--output", "json"]] {

@@ -27,10 +27,11 @@ use std::time::{Duration, Instant};
 
 use testbed::postgres::Server;
 use trefoil::Flow;
-use trefoil::internals::engine::Engine;
-use trefoil::internals::{LoadOptions, Target, load};
 use trefoil::store::{Filter, Location, Options, Status, Store};
+use trefoil_host::engine::Engine;
 use trefoil_machine::EntryKind;
+use trefoil_project::load::{LoadOptions, load};
+use trefoil_project::target::Target;
 
 use provider::{KEY, Provider};
 use world::Folder;

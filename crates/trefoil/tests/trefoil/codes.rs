@@ -32,10 +32,10 @@ fn every_code_of_the_sources_has_a_page() {
     let missing: Vec<_> = used.difference(&listed).collect();
     assert!(missing.is_empty(), "no page in src/codes for {missing:?}");
     let not_started: BTreeSet<&str> = CODES.iter().filter(|c| c.when == When::NotStarted).map(|c| c.name).collect();
-    let reasons = trefoil::internals::preflight::RULES
+    let reasons = trefoil_host::preflight::RULES
         .iter()
         .chain(trefoil_project::secrets::RULES)
-        .chain(trefoil::internals::engine::RULES)
+        .chain(trefoil_host::engine::RULES)
         .map(|(name, _)| *name);
     let missing: Vec<_> =
         reasons.filter(|name| !not_started.contains(name) && trefoil_check::rule(name).is_none()).collect();

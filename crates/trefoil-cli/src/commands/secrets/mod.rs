@@ -6,7 +6,7 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 
 use clap::{Args, Subcommand};
-use trefoil::internals::secrets::{Vault, VaultError};
+use trefoil_project::secrets::{Vault, VaultError};
 use trefoil_runtime::driver::SHORTEST_SECRET;
 
 use crate::harmless::TerminalText;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use trefoil::Error;
-use trefoil::internals::command::{PrintedCommand, RunOptions};
+use trefoil_host::command::{PrintedCommand, RunOptions};
 use trefoil_runtime::RunOutcome;
 
 use crate::harmless::safe;

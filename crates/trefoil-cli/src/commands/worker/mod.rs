@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use trefoil::internals::Owner;
-use trefoil::internals::command::RunOptions;
-use trefoil::internals::engine::Engine;
-use trefoil::internals::settings::{self, Settings};
+use trefoil_host::command::RunOptions;
+use trefoil_host::engine::Engine;
+use trefoil_project::settings::{self, Settings};
+use trefoil_store::Owner;
 
 use crate::args::{DurabilityArg, HostArgs, StoreArgs, UnknownArg};
 use crate::load::accept_settings;

@@ -286,8 +286,9 @@ fn a_server_that_does_not_respond_holds_nothing_up() {
 
 #[test]
 fn a_run_is_found_however_many_runs_of_others_are_newer_and_read_again_when_it_goes_on() {
-    use trefoil::internals::engine::Engine;
-    use trefoil::internals::{LoadOptions, Target, load};
+    use trefoil_host::engine::Engine;
+    use trefoil_project::load::{LoadOptions, load};
+    use trefoil_project::target::Target;
     let (mut client, _provider, run) = opened(&json!({}));
     let other = client.folder.path().join("other.yaml");
     std::fs::write(&other, format!("id: other\n{MODEL}prompt: P.\n")).unwrap();

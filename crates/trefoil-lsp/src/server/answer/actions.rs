@@ -11,8 +11,8 @@ use crate::server::position::Lines;
 use crate::server::session::Session;
 use crate::{code_action, create, lens, rename};
 use trefoil::Engine;
-use trefoil::internals::command::PrintedCommand;
 use trefoil::plan::Plan;
+use trefoil_host::command::PrintedCommand;
 use trefoil_project::load::{Checks, LoadOptions};
 use trefoil_project::target::Target;
 
