@@ -128,7 +128,7 @@ fn names_that_begin_like_an_option_are_read_as_names() {
     let mut all = String::new();
     for command in like_options() {
         let text = options.text(command);
-        if let Err(error) = read_from(&words(&text)) {
+        if let Err(error) = read_from(words(&text)) {
             panic!("{text}: {error}");
         }
         all.push_str(&text);

@@ -12,7 +12,6 @@ use super::{Bound, Calls};
 use crate::describe;
 
 /// A flow that is a tool.
-
 pub struct FlowCalled {
     /// The tool.
     pub tool: Arc<str>,
