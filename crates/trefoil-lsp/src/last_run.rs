@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use trefoil::runs::{
-    Edit, Fate, LastRun, Line, Preview, Prompted, Reason, TextReason, last_with, preview_with_its_models,
+    Fate, LastRun, Line, Preview, Prompted, Reason, ReuseRequest, TextReason, last_with, preview_with_its_models,
 };
 use trefoil::store::{Filter, Location, Options, Status, Store, StoreError};
 use trefoil::{Engine, Flow};
@@ -239,8 +239,8 @@ impl Lookup {
             trefoil_project::load::load(target, options).map_err(|_| "the file has errors, so nothing can run")?;
         let engine = Engine::new().settings(trefoil_project::settings::find(&loaded.entry_file(), false).settings);
         let flow = Flow::from(loaded);
-        let edit = Edit::default();
-        let preview = self.runtime.block_on(preview_with_its_models(&engine, store, run, &flow, &edit));
+        let request = ReuseRequest::whole(run);
+        let preview = self.runtime.block_on(preview_with_its_models(&engine, store, &flow, &request));
         Ok(told(run, &preview.map_err(|error| error.to_string())?))
     }
 }

@@ -7,7 +7,7 @@ pub use trefoil_host::durable::{
     verify,
 };
 pub use trefoil_host::reuse::{
-    Edit, Edited, Lines, Made, Preview, asked_again, preview, preview_fork, preview_with_its_models,
+    Edited, Lines, Made, Preview, ReuseRequest, asked_again, preview, preview_fork, preview_with_its_models,
 };
 pub use trefoil_machine::event::Waiting;
 pub use trefoil_machine::{Difference, What};

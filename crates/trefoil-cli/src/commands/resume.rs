@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use trefoil::Flow;
 use trefoil::Value;
-use trefoil::runs::{Edit, Line, Stored, caller_in, preview, target_of};
+use trefoil::runs::{Line, Preview, ReuseRequest, Stored, caller_in, preview, target_of};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 use trefoil_host::durable::ended as only_result;
 use trefoil_host::engine::Engine;
 use trefoil_machine::PrivateValue;
 use trefoil_project::input::typed;
 use trefoil_project::load::{Checks, LoadOptions};
-use trefoil_project::settings::Settings;
 use trefoil_project::target::Target;
 use trefoil_project::target_settings::target_settings;
 use trefoil_store::{Hold, Owner};
@@ -312,17 +311,22 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
     refuse_called(args, &run, &target)?;
     let input = other_input(args, &run, &flow)?;
     let (from, rerun) = (args.from.clone(), args.rerun.clone());
-    let edit = Edit { from, rerun, input, failed_if_stuck: true, ..Edit::default() };
-    if !args.from_scratch {
-        refuse_other(args, &run, &flow, &edit, &settings)?;
-    }
-    if args.dry_run {
+    let mut request = ReuseRequest { from, rerun, input, failed_if_stuck: true, ..ReuseRequest::whole(&run) };
+    let other = if args.from_scratch { None } else { other_flow(args, &run, &flow)? };
+    if args.dry_run || other.is_some() {
         // Chooses the same models as the run would.
         let engine = args.host.models.apply(Engine::new(), &settings);
-        let seen = block_on(preview(&engine, args.store.look_into()?, &run, &flow, &edit))?;
-        return seen.map(|seen| previewed(&run, &seen)).map_err(|error| did_not_start(&error));
+        let seen = block_on(preview(&engine, args.store.look_into()?, &flow, &request))?;
+        if let (Some(was), Ok(seen)) = (&other, &seen) {
+            refuse_other(&run, was, &flow, seen)?;
+        }
+        if args.dry_run {
+            return seen.map(|seen| previewed(&run, &seen)).map_err(|error| did_not_start(&error));
+        }
+        // What cannot be foreseen is reported when it runs.
+        request = seen.map_or(request, |seen| seen.request);
     }
-    based.run(&run, &flow, async |engine| engine.edit(&run, &flow, &edit).await)
+    based.run(&run, &flow, async |engine| engine.edit(&flow, &request).await)
 }
 
 /// Refuses a file that the run's own file calls: it would run by itself, with none of the results of the run.
@@ -343,20 +347,19 @@ fn refuse_called(args: &Resume, run: &str, named: &Target) -> Result<(), u8> {
     Err(exit::NOT_STARTED)
 }
 
+/// The name of the flow of a run, if the flow of the file has another one.
+fn other_flow(args: &Resume, run: &str, flow: &Flow) -> Result<Option<String>, u8> {
+    let was = await_store(args.store.look_into()?.record(run))?.flow;
+    Ok(Some(was).filter(|was| *was != *flow.loaded().program.name))
+}
+
 /// Refuses a file of another flow, if it has nothing to do with the run: nothing would be kept, and nothing would stop
 /// for an activity of the run. A flow that was only renamed has both.
-fn refuse_other(args: &Resume, run: &str, flow: &Flow, edit: &Edit, settings: &Settings) -> Result<(), u8> {
-    let store = args.store.look_into()?;
-    let (was, now) = (await_store(store.record(run))?.flow, &flow.loaded().program.name);
-    if was == **now {
-        return Ok(());
-    }
-    let engine = args.host.models.apply(Engine::new(), settings);
-    // What cannot be foreseen is reported when it runs.
-    let Ok(seen) = block_on(preview(&engine, store, run, flow, edit))? else { return Ok(()) };
+fn refuse_other(run: &str, was: &str, flow: &Flow, seen: &Preview) -> Result<(), u8> {
     if seen.lines.iter().flat_map(Line::and_called).any(Line::is_decided_by_earlier) {
         return Ok(());
     }
+    let now = &flow.loaded().program.name;
     output::refuse(
         &format!("run {run} is of `{was}`, and this file is `{now}`, so nothing can be kept"),
         Some("pass the file of that flow; or, to start this one anyway, add `--from-scratch`"),

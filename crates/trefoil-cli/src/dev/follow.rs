@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tokio::task::JoinHandle;
-use trefoil::runs::{Edit, Fate, asked_again};
+use trefoil::runs::{Fate, ReuseRequest, asked_again};
 use trefoil::{Flow, Outcome};
 use trefoil_machine::Key;
 use trefoil_project::settings::Settings;
@@ -80,8 +80,8 @@ impl Loop<'_> {
             return BTreeSet::new();
         }
         let engine = self.args.host.without_people(self.engine.clone(), settings);
-        let edit = Edit { own_settings: true, ..Edit::default() };
-        let kept = self.runtime.block_on(asked_again(&engine, self.store.clone(), &run.run, flow, &edit));
+        let request = ReuseRequest { own_settings: true, ..ReuseRequest::whole(&run.run) };
+        let kept = self.runtime.block_on(asked_again(&engine, self.store.clone(), flow, &request));
         // If that is unknown, nothing is awaited.
         kept.unwrap_or_default()
     }

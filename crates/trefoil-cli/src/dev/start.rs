@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::task::JoinHandle;
-use trefoil::runs::{Edit, Line, Lines, Made, Stored};
+use trefoil::runs::{Line, Lines, Made, ReuseRequest, Stored};
 use trefoil::store::StoreError;
 use trefoil::{Cancel, Error, Flow, Outcome, Run};
 use trefoil_host::durable::cancel;
@@ -237,8 +237,9 @@ impl Loop<'_> {
         let from = asked.from.clone().or_else(|| if asked.all { first() } else { None });
         // After a save, a failure whose cause was not changed stays as it is. A key tries again.
         let (rerun, failed) = (asked.rerun.clone(), asked.anyway);
-        let edit = Edit { from, rerun, failed, own_settings: true, ..Edit::default() };
-        match self.runtime.block_on(engine.edit(&last.run, flow, &edit)) {
+        let whole = ReuseRequest::whole(&last.run);
+        let request = ReuseRequest { from, rerun, failed, own_settings: true, ..whole };
+        match self.runtime.block_on(engine.edit(flow, &request)) {
             Err(Error::Store(StoreError::NoContent { .. })) => {
                 output::note("all steps run again: the last run was completed or cancelled without stored content");
                 engine.ready(flow).map(|ready| Prepared { ready, lines: None })

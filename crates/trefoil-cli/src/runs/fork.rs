@@ -1,7 +1,7 @@
 //! `trefoil runs fork RUN`
 
 use clap::Args;
-use trefoil::runs::{Edit, preview_fork, target_of};
+use trefoil::runs::{ReuseRequest, preview_fork, target_of};
 use trefoil_host::engine::Engine;
 
 use super::past;
@@ -77,11 +77,12 @@ pub fn run(args: &Fork) -> Result<u8, u8> {
         target,
         limits: &limits,
     };
-    let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone(), ..Edit::default() };
+    let (from, rerun) = (args.from.clone(), args.rerun.clone());
+    let request = ReuseRequest { from, rerun, ..ReuseRequest::whole(&run) };
     if args.dry_run {
         let engine = args.host.models.apply(Engine::new(), &settings);
-        let seen = block_on(preview_fork(&engine, args.store.look_into()?, &run, &edit))?;
+        let seen = block_on(preview_fork(&engine, args.store.look_into()?, &request))?;
         return seen.map(|seen| previewed(&run, &seen)).map_err(|error| did_not_start(&error));
     }
-    based.run(&run, &flow, async |engine| engine.fork(&run, &edit).await)
+    based.run(&run, &flow, async |engine| engine.fork(&request).await)
 }

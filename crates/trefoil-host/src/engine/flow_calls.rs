@@ -11,8 +11,6 @@ use trefoil_ir::ToolKind;
 use trefoil_ir::schema::Misfit;
 use trefoil_machine::PrivateValue;
 use trefoil_machine::event::Waiting;
-use trefoil_machine::journal::Basis;
-use trefoil_runtime::driver::memo::Memo;
 use trefoil_runtime::ports::{CallSite, SuspendedCall};
 use trefoil_runtime::{Cancel, RunOutcome, Share, ToolError, ToolHost, ToolRequest, ToolSpec, Usage};
 use trefoil_store::{Status, StoreError};
@@ -22,7 +20,7 @@ use super::flow_tools::{FlowHost, FlowTools, LoadedTool};
 use super::{Engine, Parts, Ready};
 use crate::durable::{Stored, call_run_id, cancel, ended};
 use crate::error::{Error, Findings};
-use crate::reuse::{CalledBefore, Edit, Edited, NewCall};
+use crate::reuse::{CalledBefore, Edited, NewCall, ReuseRequest, no_results};
 use crate::run::Run;
 
 /// Maximum depth of runs that call runs.
@@ -89,8 +87,9 @@ impl FlowCalls {
                     Err(StoreError::NoRun { .. }) => {
                         let ready = match cancelled {
                             Some(cancelled) => {
-                                let edit = Edit { rerun: self.rerun(at), ..Edit::default() };
-                                reusing(&engine, tool, &cancelled, engine.fork(&cancelled, &edit).await)?
+                                let rerun = self.rerun(at);
+                                let request = ReuseRequest { rerun, ..ReuseRequest::whole(cancelled) };
+                                reusing(&engine, tool, &request, engine.fork(&request).await)?
                             }
                             None => self.first(&engine, at, tool, &input).await?,
                         };
@@ -118,19 +117,13 @@ impl FlowCalls {
             return engine.ready(&tool.flow);
         };
         let input = Some(Value::from_json(input.clone())).filter(|input| !input.is_null());
-        let call = NewCall { run: at.run, key: at.key, flow: &tool.flow.loaded().program.name, input };
+        let flow = &tool.flow.loaded().program.name;
+        let call = NewCall { run: at.run, key: at.key, labels: at.labels, flow, input };
         match before.run_of(&call, &**owner.store()).await {
-            CalledBefore::As(run, again) => {
-                let edit = before.edit(again, at.key, at.labels);
-                reusing(engine, tool, &run, engine.edit(&run, &tool.flow, &edit).await)
-            }
+            CalledBefore::As(request) => reusing(engine, tool, &request, engine.edit(&tool.flow, &request).await),
             // Its limits are those of the calling run, which waits until they are raised.
-            CalledBefore::Never => Ok(engine.ready(&tool.flow)?.based_on(Basis::default(), Memo::default())),
-            CalledBefore::Perhaps(basis) => {
-                let basis = Basis { rerun: self.rerun(at), ..basis };
-                let memo = Memo::default().cut_off().rerunning(basis.rerun.iter().cloned());
-                Ok(engine.ready(&tool.flow)?.based_on(basis, memo))
-            }
+            CalledBefore::Never => without_results(engine, tool, &ReuseRequest::default()),
+            CalledBefore::Perhaps(request) => without_results(engine, tool, &request),
         }
     }
 
@@ -239,15 +232,22 @@ impl FlowCalls {
 }
 
 /// A run of a call that reuses the results of an earlier run of it.
-fn reusing(engine: &Engine, tool: &LoadedTool, run: &str, edited: Result<Edited, Error>) -> Result<Ready, Error> {
+fn reusing(
+    engine: &Engine,
+    tool: &LoadedTool,
+    request: &ReuseRequest,
+    edited: Result<Edited, Error>,
+) -> Result<Ready, Error> {
     match edited {
         // The results were deleted with the run's content, but it may have done anything.
-        Err(Error::Store(StoreError::NoContent { .. })) => {
-            let basis = Basis { run: run.to_owned(), ..Basis::default() };
-            Ok(engine.ready(&tool.flow)?.based_on(basis, Memo::default().cut_off()))
-        }
+        Err(Error::Store(StoreError::NoContent { .. })) => without_results(engine, tool, request),
         edited => edited.map(|edited| edited.ready),
     }
+}
+
+/// A run of a call of which no earlier results can be read.
+fn without_results(engine: &Engine, tool: &LoadedTool, request: &ReuseRequest) -> Result<Ready, Error> {
+    Ok(engine.ready(&tool.flow)?.based_on(request.stored(None), no_results(request)))
 }
 
 /// Waits for the end of a run, and stops it if its call is stopped.

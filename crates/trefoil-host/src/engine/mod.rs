@@ -29,7 +29,7 @@ use trefoil_tools::Python;
 
 use crate::error::BoxError;
 use crate::input::INPUT_INVALID;
-use crate::reuse::EarlierRuns;
+use crate::reuse::{EarlierRuns, ReuseRequest};
 use crate::settings::Settings;
 
 pub use answers_from::AnswersFrom;
@@ -153,8 +153,8 @@ struct Parts {
     attended: bool,
     /// The earlier runs that it remembers, if it does.
     earlier: Option<Arc<EarlierRuns>>,
-    /// Whether to use answers of earlier runs: of this one, or of all.
-    answers_of: Option<Option<String>>,
+    /// What its runs reuse without being asked: answers of earlier runs.
+    reuses: Option<ReuseRequest>,
 }
 
 impl Parts {

@@ -386,8 +386,8 @@ impl Engine {
 
     /// A run about to start, with the results of earlier runs that it may use.
     fn with_answers(&self, ready: Ready) -> Result<Ready> {
-        let Some(run) = self.parts.answers_of.clone().filter(|_| self.parts.begun.is_none()) else { return Ok(ready) };
-        let basis = Basis { run: run.unwrap_or_default(), answers: true, ..Basis::default() };
+        let request = self.parts.reuses.as_ref().filter(|_| self.parts.begun.is_none());
+        let Some(basis) = request.map(|request| request.stored(None)) else { return Ok(ready) };
         let memo = self.answers(&basis)?;
         Ok(ready.based_on(basis, memo))
     }

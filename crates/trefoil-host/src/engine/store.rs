@@ -7,7 +7,7 @@ use trefoil_store::{Content, Owner, Store};
 
 use super::{Begun, Engine};
 use crate::error::{Error, Findings, Result};
-use crate::reuse::EarlierRuns;
+use crate::reuse::{EarlierRuns, ReuseRequest};
 
 impl Engine {
     /// Stores every run with the files of its flow: its journal, its cost, its outcome. An interrupted run can be
@@ -67,7 +67,8 @@ impl Engine {
     /// [`Ready::reused`](super::Ready::reused) returns what was reused.
     #[must_use]
     pub fn reuse_answers(self, run: Option<String>) -> Self {
-        self.with(|parts| parts.answers_of = Some(run))
+        let request = ReuseRequest { answers: true, ..ReuseRequest::whole(run.unwrap_or_default()) };
+        self.with(|parts| parts.reuses = Some(request))
     }
     /// The store of its runs.
     pub(crate) fn kept_runs(&self) -> Result<Arc<dyn Store>> {

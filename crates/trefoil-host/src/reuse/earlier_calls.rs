@@ -9,7 +9,7 @@ use trefoil_runtime::driver::memo::{Decision, EVERY_STEP, EarlierCall, Memo, Reu
 use trefoil_store::Store;
 use trefoil_template::Value;
 
-use super::request::Edit;
+use super::request::ReuseRequest;
 use crate::durable::{call_run_id, called_runs, last_call_run, start_entry};
 
 /// The tool calls of the earlier runs whose results a run reuses.
@@ -38,30 +38,14 @@ struct Claimed {
     calls: HashSet<(String, Key)>,
 }
 
-/// How much of a called run is reused.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ReuseExtent {
-    /// Nothing, although what it did counts as done.
-    pub all: bool,
-    /// Nothing from these steps on.
-    pub from: Vec<String>,
-}
-
-impl ReuseExtent {
-    /// How much of an earlier call is reused.
-    fn of(call: &EarlierCall) -> Self {
-        Self { all: call.wanted, from: call.within.clone() }
-    }
-}
-
 /// Whether a call was made in an earlier run.
 pub(crate) enum CalledBefore {
-    /// It was, with this run.
-    As(String, ReuseExtent),
+    /// It was. What its run reuses.
+    As(Box<ReuseRequest>),
     /// It was not.
     Never,
-    /// A run before the calling one cannot be read any more.
-    Perhaps(Basis),
+    /// A run before the calling one cannot be read any more. What its run would have reused.
+    Perhaps(Box<ReuseRequest>),
 }
 
 /// A call of a flow.
@@ -70,6 +54,8 @@ pub(crate) struct NewCall<'c> {
     pub run: &'c str,
     /// The key of the call.
     pub key: &'c Key,
+    /// The labels of its step and of those around it.
+    pub labels: &'c [Arc<str>],
     /// The name of the flow.
     pub flow: &'c str,
     /// Its input.
@@ -97,13 +83,17 @@ impl EarlierCalls {
         rerun_within(&self.rerun, call, labels)
     }
 
-    /// How the run of a call reuses this much of an earlier one. The step at which that one failed is repeated if that of the calling
-    /// run is.
-    pub fn edit(&self, again: ReuseExtent, call: &Key, labels: &[Arc<str>]) -> Edit {
-        let ReuseExtent { all, from } = again;
-        let mut from = from.into_iter();
-        let (from, also_from) = (from.next(), from.collect());
-        Edit { all, from, also_from, rerun: self.rerun(call, labels), failed: self.failed, ..Edit::default() }
+    /// What the run of a call reuses of an earlier one. The step at which that one failed is repeated if that of the calling run is.
+    fn request(&self, run: String, call: &NewCall<'_>, earlier: Option<&EarlierCall>) -> Box<ReuseRequest> {
+        let mut from = earlier.into_iter().flat_map(|earlier| earlier.within.iter().cloned());
+        Box::new(ReuseRequest {
+            from: from.next(),
+            also_from: from.collect(),
+            all: earlier.is_some_and(|earlier| earlier.wanted),
+            rerun: self.rerun(call.key, call.labels),
+            failed: self.failed,
+            ..ReuseRequest::whole(run)
+        })
     }
 
     /// The run of a call in the runs before the calling one: that with its key, or else one with its input whose step is not in the
@@ -116,7 +106,7 @@ impl EarlierCalls {
             if let Some(found) = last_call_run(store, run, call.key).await {
                 let earlier = self.calls.iter().map(|(earlier, _)| earlier);
                 let mut own = earlier.filter(|earlier| earlier.run == *run && earlier.activity.key == *call.key);
-                return CalledBefore::As(found, own.next().map(ReuseExtent::of).unwrap_or_default());
+                return CalledBefore::As(self.request(found, call, own.next()));
             }
             for (earlier, _) in self.calls.iter().filter(|(earlier, gone)| *gone && earlier.run == *run) {
                 let claimed = match &claimed {
@@ -136,15 +126,19 @@ impl EarlierCalls {
                     && started.input.as_ref().map(PrivateValue::exact) == call.input.as_ref()
                     && self.takes(&found)
                 {
-                    return CalledBefore::As(found, ReuseExtent::of(earlier));
+                    return CalledBefore::As(self.request(found, call, Some(earlier)));
                 }
                 left = left.or(Some(found).filter(|found| is_free && !self.has_taken(found)));
             }
         }
         match (left, &self.lost) {
-            (Some(left), _) => CalledBefore::As(left, ReuseExtent { all: true, from: Vec::new() }),
+            (Some(left), _) => {
+                CalledBefore::As(Box::new(ReuseRequest { all: true, ..*self.request(left, call, None) }))
+            }
             (None, Some(lost)) => {
-                CalledBefore::Perhaps(Basis { run: call_run_id(lost, call.key, 0), ..Basis::default() })
+                let rerun = self.rerun(call.key, call.labels);
+                let lost = ReuseRequest::whole(call_run_id(lost, call.key, 0));
+                CalledBefore::Perhaps(Box::new(ReuseRequest { rerun, ..lost }))
             }
             (None, None) => CalledBefore::Never,
         }

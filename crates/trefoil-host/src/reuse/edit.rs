@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use trefoil_machine::journal::Basis;
 use trefoil_machine::request::Activity;
 use trefoil_machine::{PrivateValue, Started};
 use trefoil_store::{Content, Status, Store, StoreError};
@@ -11,7 +10,7 @@ use trefoil_template::Value;
 use super::hidden_values::hide_earlier;
 use super::lines::Lines;
 use super::preview::{in_old_names, preview_with_its_models};
-use super::request::Edit;
+use super::request::ReuseRequest;
 use super::results::results_for;
 use crate::durable::Stored;
 use crate::engine::{Engine, Ready};
@@ -37,7 +36,7 @@ impl Edited {
         self.ready.reused().with(self.had.clone())
     }
 
-    /// Starts it, with the input of the earlier run, or [`Edit::input`].
+    /// Starts it, with the input of the earlier run, or [`ReuseRequest::input`].
     ///
     /// # Errors
     ///
@@ -69,7 +68,7 @@ impl Engine {
     /// Prepares a new run of an edited flow that reuses the results of a run of the [store](Self::store): requests that
     /// are the same as there are not repeated. Model calls, tools and commands are compared by their requests; a
     /// renamed step keeps its result if its request is unchanged. Tools and commands that ran with different arguments,
-    /// and may not be safe to repeat, stop the run with `WOULD_REPEAT` unless [`Edit::rerun`] names their steps.
+    /// and may not be safe to repeat, stop the run with `WOULD_REPEAT` unless [`ReuseRequest::rerun`] names their steps.
     ///
     /// If that run itself reused results of an earlier one, those are available, too: undoing an edit costs nothing,
     /// and a run that failed early loses nothing.
@@ -78,9 +77,10 @@ impl Engine {
     ///
     /// ```no_run
     /// # async fn again(engine: trefoil::Engine, flow: trefoil::Flow) -> trefoil::Result<()> {
-    /// use trefoil::runs::Edit;
+    /// use trefoil::runs::ReuseRequest;
     ///
-    /// let edited = engine.edit("0191f6c4", &flow, &Edit { rerun: vec!["notify".into()], ..Edit::default() }).await?;
+    /// let request = ReuseRequest { of: "0191f6c4".into(), rerun: vec!["notify".into()], ..ReuseRequest::default() };
+    /// let edited = engine.edit(&flow, &request).await?;
     /// let lines = edited.lines();
     /// println!("{}", edited.start()?.output::<String>().await?);
     /// println!("{} calls were looked at", lines.all().len());
@@ -91,63 +91,60 @@ impl Engine {
     /// # Errors
     ///
     /// [`Error::Store`] if the run does not exist, its content was removed, or a process works on it; [`Error::NotStarted`] with everything
-    /// that is missing, or if the step [`Edit::from`] does not exist.
-    pub async fn edit(&self, run: &str, flow: &Flow, edit: &Edit) -> Result<Edited> {
+    /// that is missing, or if the step [`ReuseRequest::from`] does not exist.
+    pub async fn edit(&self, flow: &Flow, request: &ReuseRequest) -> Result<Edited> {
         let store = self.kept_runs()?;
-        let stored = Stored::read(&*store, run).await?;
+        let stored = Stored::read(&*store, &request.of).await?;
         let now = stored.now();
         // The manifest's choice of models may be what was edited.
-        let own = edit.own_settings || now.answers == "manifest";
+        let own = request.own_settings || now.answers == "manifest";
         let engine = if own { self.clone() } else { self.clone().with_models_of(&now) };
-        let edit = in_old_names(self, &store, &stored, flow, edit).await?;
-        let mut edit = Edit { forked: false, ..edit };
-        if edit.failed_if_stuck && !edit.failed && store.record(&stored.started.run).await?.status == Status::Failed {
+        let request = in_old_names(self, &store, &stored, flow, request).await?;
+        let mut request = ReuseRequest { forked: false, ..request };
+        let is_open = request.failed_if_stuck && !request.failed;
+        if is_open && store.record(&stored.started.run).await?.status == Status::Failed {
             // Boxed, because a flow may call itself.
-            let seen = Box::pin(preview_with_its_models(&engine, store.clone(), run, flow, &edit)).await?;
-            edit.failed = seen.repeats_failed;
+            let seen = Box::pin(preview_with_its_models(&engine, store.clone(), flow, &request)).await?;
+            request = seen.request;
         }
-        engine.based_on(store, &stored, flow, &edit).await
+        engine.reusing(store, &stored, flow, &request).await
     }
 
     /// Prepares a new run from a run of the [store](Self::store), with its files, models and input: completed steps are
-    /// kept, except those of [`Edit::from`]. See [`edit`](Self::edit).
+    /// kept, except those of [`ReuseRequest::from`]. See [`edit`](Self::edit).
     ///
     /// # Errors
     ///
     /// As [`edit`](Self::edit).
-    pub async fn fork(&self, run: &str, edit: &Edit) -> Result<Edited> {
+    pub async fn fork(&self, request: &ReuseRequest) -> Result<Edited> {
         let store = self.kept_runs()?;
-        let stored = Stored::read(&*store, run).await?;
+        let stored = Stored::read(&*store, &request.of).await?;
         let engine = self.clone().with_models_of(&stored.now());
-        let edit = Edit { forked: true, ..edit.clone() };
-        engine.based_on(store, &stored, &stored.flow, &edit).await
+        let request = ReuseRequest { forked: true, ..request.clone() };
+        engine.reusing(store, &stored, &stored.flow, &request).await
     }
 
-    async fn based_on(&self, store: Arc<dyn Store>, stored: &Stored, flow: &Flow, edit: &Edit) -> Result<Edited> {
+    async fn reusing(
+        &self,
+        store: Arc<dyn Store>,
+        stored: &Stored,
+        flow: &Flow,
+        request: &ReuseRequest,
+    ) -> Result<Edited> {
         self.is_idle(&*store, &stored.started.run).await?;
         // If the original run does not keep its content, neither does a run that reuses its results.
         let content = store.record(&stored.started.run).await?.content;
-        let memo = results_for(self, &store, stored, flow, edit).await?;
+        let memo = results_for(self, &store, stored, flow, request).await?;
         let started = stored.started.clone();
-        let basis = Basis {
-            run: started.run.clone(),
-            from: edit.from.clone(),
-            also_from: edit.also_from.clone(),
-            all: edit.all,
-            rerun: edit.rerun.clone(),
-            forked: edit.forked,
-            failed: edit.failed,
-            execution: Some(started.execution().to_owned()),
-            ..Basis::default()
-        };
+        let basis = request.stored(Some(started.execution()));
         let had = memo.results();
         let engine = if content == Content::All { self.clone() } else { self.clone().no_content() };
         // The limits of a called run are what its caller has left.
-        let own_limits = edit.own_settings || self.is_called();
+        let own_limits = request.own_settings || self.is_called();
         let engine = if own_limits { engine } else { engine.with_limits_of(&stored.now()) };
         let ready = engine.seed(started.flags.seed).ready(flow)?.based_on(basis, memo);
         hide_earlier(&ready, &*store, &started.run, None).await;
-        Ok(Edited { ready, started, had, input: edit.input.clone() })
+        Ok(Edited { ready, started, had, input: request.input.clone() })
     }
 }
 

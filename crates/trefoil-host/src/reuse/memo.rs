@@ -10,7 +10,7 @@ use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Status, Store};
 
 use super::earlier_runs::{EarlierRuns, earlier_run, own_results};
-use super::request::Edit;
+use super::request::ReuseRequest;
 use super::step_names::{Inside, no_step};
 use crate::durable::Stored;
 use crate::error::{Error, Findings, Result};
@@ -24,7 +24,7 @@ pub(super) async fn memo(
     store: Arc<dyn Store>,
     known: Option<&EarlierRuns>,
     stored: &Stored,
-    edit: &Edit,
+    request: &ReuseRequest,
 ) -> Result<Memo> {
     let of_run = |error: RunError| Error::NotStarted(Findings::of_run(&stored.flow.loaded().files, &error));
     let mut newest = own_results(store.clone(), stored).await.map_err(of_run)?;
@@ -52,11 +52,11 @@ pub(super) async fn memo(
     if basis.is_some_and(|before| before.earlier().is_some()) {
         memo = memo.cut_off();
     }
-    let mut memo = memo.rerunning(edit.rerun.iter().cloned());
-    if edit.all {
+    let mut memo = memo.rerunning(request.rerun.iter().cloned());
+    if request.all {
         memo.drop_all();
     }
-    for step in edit.from.iter().chain(&edit.also_from) {
+    for step in request.from.iter().chain(&request.also_from) {
         if !drop_from(&mut memo, step) {
             return Err(no_step(step, &memo));
         }
@@ -99,9 +99,9 @@ pub(super) async fn check_inside(store: &Arc<dyn Store>, from: &str, memo: &Memo
     let Some(inside) = Inside::of(from, memo) else { return Ok(()) };
     let Some(run) = inside.run(&**store).await else { return Err(no_step(from, memo)) };
     let stored = Stored::read(&**store, &run).await?;
-    let edit = Edit { from: Some(inside.step.clone()), ..Edit::default() };
+    let request = ReuseRequest { from: Some(inside.step.clone()), ..ReuseRequest::default() };
     // Boxed, because a flow may call itself.
-    let memo = Box::pin(self::memo(store.clone(), None, &stored, &Edit::default())).await?;
-    Box::pin(self::memo(store.clone(), None, &stored, &edit)).await?;
+    let memo = Box::pin(self::memo(store.clone(), None, &stored, &ReuseRequest::default())).await?;
+    Box::pin(self::memo(store.clone(), None, &stored, &request)).await?;
     Box::pin(check_inside(store, &inside.step, &memo)).await
 }

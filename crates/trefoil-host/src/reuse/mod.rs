@@ -19,5 +19,6 @@ pub use edit::Edited;
 pub(crate) use lines::LinesOfCalls;
 pub use lines::{Lines, Made};
 pub use preview::{Preview, asked_again, preview, preview_fork, preview_with_its_models};
-pub use request::Edit;
+pub use request::ReuseRequest;
+pub(crate) use results::no_results;
 pub(crate) use step_names::step_labels;

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
 use trefoil_ir::{Program, StepKind, walk};
-use trefoil_machine::journal::Basis;
 use trefoil_machine::key::{own_step, without_try};
 use trefoil_machine::request::Activity;
 use trefoil_machine::{ContentKey, EntryKind, Key, Prepared, PrivateValue, Request, Started};
@@ -19,7 +18,7 @@ use trefoil_store::Store;
 use super::earlier_calls::{CalledBefore, EarlierCalls, NewCall};
 use super::lines::Lines;
 use super::memo::memo as memo_of;
-use super::request::Edit;
+use super::request::ReuseRequest;
 use super::results::results_for;
 use super::step_names::{Inside, step_labels};
 use crate::durable::{Stored, prepared, reading};
@@ -42,8 +41,9 @@ pub struct Preview {
     pub unused: Vec<Line>,
     /// Why the run would fail there.
     pub error: Option<RunError>,
-    /// Whether the step at which the earlier run failed is repeated, because with all that is kept the run would fail in the same way.
-    pub(super) repeats_failed: bool,
+    /// The request with what was decided: with the names of steps in the earlier run, and with whether the step at which that one failed is
+    /// repeated. A run with this request decides nothing once more.
+    pub request: ReuseRequest,
     /// Whether it would succeed without any call.
     is_done: bool,
     /// Whether nothing would be called, and nobody asked.
@@ -65,11 +65,11 @@ impl Preview {
 /// # Errors
 ///
 /// As [`Engine::edit`](crate::Engine::edit).
-pub async fn preview(engine: &Engine, store: Arc<dyn Store>, run: &str, flow: &Flow, edit: &Edit) -> Result<Preview> {
-    let stored = Stored::read(&*store, run).await?;
-    let edit = &in_old_names(engine, &store, &stored, flow, edit).await?;
+pub async fn preview(engine: &Engine, store: Arc<dyn Store>, flow: &Flow, request: &ReuseRequest) -> Result<Preview> {
+    let stored = Stored::read(&*store, &request.of).await?;
+    let request = &in_old_names(engine, &store, &stored, flow, request).await?;
     let (program, from) = aimed(engine, flow, &stored.now());
-    look(engine, store, &stored, flow, edit, (program, &from?)).await
+    look(engine, store, &stored, flow, request, (program, &from?)).await
 }
 
 /// What [`Engine::fork`](crate::Engine::fork) of this engine with these arguments would do first. Calls nothing and needs no keys.
@@ -77,12 +77,12 @@ pub async fn preview(engine: &Engine, store: Arc<dyn Store>, run: &str, flow: &F
 /// # Errors
 ///
 /// As [`Engine::fork`](crate::Engine::fork).
-pub async fn preview_fork(engine: &Engine, store: Arc<dyn Store>, run: &str, edit: &Edit) -> Result<Preview> {
-    let stored = Stored::read(&*store, run).await?;
+pub async fn preview_fork(engine: &Engine, store: Arc<dyn Store>, request: &ReuseRequest) -> Result<Preview> {
+    let stored = Stored::read(&*store, &request.of).await?;
     let (engine, flow) = (&engine.clone().with_models_of(&stored.now()), &stored.flow);
     let (program, from) = aimed(engine, flow, &stored.now());
-    let edit = Edit { failed: true, forked: true, ..edit.clone() };
-    look(engine, store, &stored, flow, &edit, (program, &from?)).await
+    let request = ReuseRequest { failed: true, forked: true, ..request.clone() };
+    look(engine, store, &stored, flow, &request, (program, &from?)).await
 }
 
 /// The model calls in progress of a run that a run of the edited flow would make, too, with the same requests. Their results will be
@@ -94,14 +94,13 @@ pub async fn preview_fork(engine: &Engine, store: Arc<dyn Store>, run: &str, edi
 pub async fn asked_again(
     engine: &Engine,
     store: Arc<dyn Store>,
-    run: &str,
     flow: &Flow,
-    edit: &Edit,
+    request: &ReuseRequest,
 ) -> Result<BTreeSet<Key>> {
-    let asks = preview(engine, store.clone(), run, flow, edit).await?.asks;
+    let asks = preview(engine, store.clone(), flow, request).await?.asks;
     let (mut open, mut next) = (BTreeMap::new(), 0);
     loop {
-        let page = store.entries(run, next).await?;
+        let page = store.entries(&request.of, next).await?;
         let Some(last) = page.last() else { break };
         next = last.seq.saturating_add(1);
         for entry in page {
@@ -123,12 +122,11 @@ pub async fn asked_again(
 pub async fn preview_with_its_models(
     engine: &Engine,
     store: Arc<dyn Store>,
-    run: &str,
     flow: &Flow,
-    edit: &Edit,
+    request: &ReuseRequest,
 ) -> Result<Preview> {
-    let stored = Stored::read(&*store, run).await?;
-    let edit = &in_old_names(engine, &store, &stored, flow, edit).await?;
+    let stored = Stored::read(&*store, &request.of).await?;
+    let request = &in_old_names(engine, &store, &stored, flow, request).await?;
     let now = stored.now();
     let own = &flow.loaded().program;
     let (program, from) = match now.answers.as_str() {
@@ -138,7 +136,7 @@ pub async fn preview_with_its_models(
             (left, Err(_)) => (with_models_of(engine, own, &left, &now), AnswersFrom::AsWritten),
         },
     };
-    look(engine, store, &stored, flow, edit, (program, &from)).await
+    look(engine, store, &stored, flow, request, (program, &from)).await
 }
 
 /// The edit with the name that its step has in the earlier run: a step that was renamed keeps its result, and that says what it was. A
@@ -148,12 +146,12 @@ pub(super) async fn in_old_names(
     store: &Arc<dyn Store>,
     stored: &Stored,
     flow: &Flow,
-    edit: &Edit,
-) -> Result<Edit> {
-    let Some(from) = edit.from.as_deref() else { return Ok(edit.clone()) };
-    let known = memo_of(store.clone(), engine.earlier_runs(), stored, &Edit::default()).await?;
+    request: &ReuseRequest,
+) -> Result<ReuseRequest> {
+    let Some(from) = request.from.as_deref() else { return Ok(request.clone()) };
+    let known = memo_of(store.clone(), engine.earlier_runs(), stored, &ReuseRequest::default()).await?;
     if known.has_step(from) {
-        return Ok(edit.clone());
+        return Ok(request.clone());
     }
     let mut from = from.to_owned();
     if Inside::of(&from, &known).is_none() {
@@ -162,10 +160,10 @@ pub(super) async fn in_old_names(
         let name = names
             .filter_map(|end| from.get(..end))
             .find(|name| !known.has_step(name) && step_labels(&flow.loaded().program).any(|label| label == *name));
-        let Some(name) = name else { return Ok(edit.clone()) };
-        let edit = Edit { from: None, ..edit.clone() };
+        let Some(name) = name else { return Ok(request.clone()) };
+        let unnamed = ReuseRequest { from: None, ..request.clone() };
         // Boxed, because a preview needs the name itself.
-        let seen = preview_with_its_models(engine, store.clone(), &stored.started.run, flow, &edit);
+        let seen = preview_with_its_models(engine, store.clone(), flow, &unnamed);
         let seen = Box::pin(seen).await?;
         let was = seen.lines.iter().filter(|line| label_of(&line.key) == name).find_map(|line| match &line.fate {
             Fate::Kept { was, .. } => was.as_ref(),
@@ -176,7 +174,7 @@ pub(super) async fn in_old_names(
         let is_known = |old: &String| known.has_step(old) || Inside::of(old, &known).is_some();
         match old.filter(is_known) {
             Some(old) => from = old,
-            None => return Ok(Edit { from: Some(from), ..edit }),
+            None => return Ok(request.clone()),
         }
     }
     if let Some(inside) = Inside::of(&from, &known)
@@ -185,7 +183,7 @@ pub(super) async fn in_old_names(
         let call = from.strip_suffix(&inside.step).unwrap_or_default();
         from = format!("{call}{inner}");
     }
-    Ok(Edit { from: Some(from), ..edit.clone() })
+    Ok(ReuseRequest { from: Some(from), ..request.clone() })
 }
 
 /// The name that a step of a called flow has in the run of the call. `None`: that run or its flow cannot be read.
@@ -193,9 +191,9 @@ async fn inner_name(engine: &Engine, store: &Arc<dyn Store>, inside: &Inside) ->
     let Request::Tool(request) = &inside.call.activity.request else { return None };
     let (flow, engine) = engine.flow_tools()?.run_of(&request.name, false)?;
     let stored = Stored::read(&**store, &inside.run(&**store).await?).await.ok()?;
-    let edit = Edit { from: Some(inside.step.clone()), ..Edit::default() };
+    let request = ReuseRequest { from: Some(inside.step.clone()), ..ReuseRequest::whole(&stored.started.run) };
     // Boxed, because a flow may call itself.
-    Box::pin(in_old_names(&engine, store, &stored, &flow, &edit)).await.ok()?.from
+    Box::pin(in_old_names(&engine, store, &stored, &flow, &request)).await.ok()?.from
 }
 
 /// The label of the step of an activity.
@@ -232,21 +230,20 @@ async fn look(
     store: Arc<dyn Store>,
     stored: &Stored,
     flow: &Flow,
-    edit: &Edit,
+    request: &ReuseRequest,
     (program, from): (Arc<Program>, &AnswersFrom),
 ) -> Result<Preview> {
     let program = at_once(program);
-    let seen = look_once(engine, store.clone(), stored, flow, edit, (program.clone(), from)).await?;
-    if !edit.failed_if_stuck || edit.failed || edit.forked || !seen.calls_nothing {
+    let decided = ReuseRequest { failed_if_stuck: false, ..request.clone() };
+    let seen = look_once(engine, store.clone(), stored, flow, &decided, (program.clone(), from)).await?;
+    if !request.failed_if_stuck || request.failed || request.forked || !seen.calls_nothing {
         return Ok(seen);
     }
     let ended = store.record(&stored.started.run).await?.error.map(|(code, _)| code);
     if ended.is_none() || seen.error.as_ref().map(|error| &error.code) != ended.as_ref() {
         return Ok(seen);
     }
-    let edit = Edit { failed: true, ..edit.clone() };
-    let seen = look_once(engine, store, stored, flow, &edit, (program, from)).await?;
-    Ok(Preview { repeats_failed: true, ..seen })
+    look_once(engine, store, stored, flow, &ReuseRequest { failed: true, ..decided }, (program, from)).await
 }
 
 /// The program without limits on what runs at the same time, so that a preview reaches all that does not need the results of calls.
@@ -267,15 +264,15 @@ async fn look_once(
     store: Arc<dyn Store>,
     stored: &Stored,
     flow: &Flow,
-    edit: &Edit,
+    request: &ReuseRequest,
     (program, from): (Arc<Program>, &AnswersFrom),
 ) -> Result<Preview> {
     let prepared = Prepared::new(program);
-    let memo = results_for(engine, &store, stored, flow, edit).await?;
+    let memo = results_for(engine, &store, stored, flow, request).await?;
     // The results to be repeated are also results of the earlier run.
-    let (had, known) = match edit.from.is_some() || edit.all {
+    let (had, known) = match request.from.is_some() || request.all {
         true => {
-            let all = memo_of(store.clone(), engine.earlier_runs(), stored, &Edit::default()).await?;
+            let all = memo_of(store.clone(), engine.earlier_runs(), stored, &ReuseRequest::default()).await?;
             (all.results(), memo.all_results())
         }
         false => (memo.results(), memo.all_results()),
@@ -285,9 +282,7 @@ async fn look_once(
         AnswersFrom::Script(_) => Some("scripted"),
         _ => None,
     };
-    let execution = Some(stored.started.execution().to_owned());
-    let (run, failed, forked) = (stored.started.run.clone(), edit.failed, edit.forked);
-    let basis = Basis { run, failed, forked, execution, ..Basis::default() };
+    let basis = request.stored(Some(stored.started.execution()));
     let before = EarlierCalls::of(&memo, &basis, &prepared);
     let memo = memo.without_made_up(made_up);
     let decisions = memo.decisions();
@@ -309,7 +304,7 @@ async fn look_once(
     };
     let hosts: (Arc<dyn ToolHost>, Arc<dyn Secrets>) = (tools, Arc::new(environment));
     let described = described(store.clone(), stored).await;
-    let input = edit
+    let input = request
         .input
         .clone()
         .or_else(|| stored.started.input.clone().map(PrivateValue::into_exact))
@@ -343,7 +338,7 @@ async fn look_once(
     };
     let calls_nothing = !decisions.iter().filter(is_asked).any(is_call);
     let asks = decisions.iter().filter(is_asked).map(|one| one.asked.content).collect();
-    Ok(Preview { lines, later, unused, error, repeats_failed: edit.failed, is_done, calls_nothing, asks })
+    Ok(Preview { lines, later, unused, error, request: request.clone(), is_done, calls_nothing, asks })
 }
 
 /// Whether an activity may need permission to be repeated with another request. A called flow asks for it by itself.
@@ -402,11 +397,11 @@ async fn look_beneath(
     let (key, labels) = (&decision.asked.key, &decision.asked.labels);
     let given = flows.input_of(request)?;
     let input = Some(given.clone()).filter(|input| !input.is_null());
-    let call = NewCall { run: "", key, flow: &flow.loaded().program.name, input };
-    let CalledBefore::As(run, again) = before.run_of(&call, &**store).await else { return None };
-    let edit = Edit { input: Some(given), ..before.edit(again, key, labels) };
+    let call = NewCall { run: "", key, labels, flow: &flow.loaded().program.name, input };
+    let CalledBefore::As(request) = before.run_of(&call, &**store).await else { return None };
+    let request = ReuseRequest { input: Some(given), ..*request };
     // Boxed, because a flow may call itself.
-    Box::pin(preview_with_its_models(&engine, store.clone(), &run, &flow, &edit)).await.ok()
+    Box::pin(preview_with_its_models(&engine, store.clone(), &flow, &request)).await.ok()
 }
 
 /// The tool descriptions in a run and in those that it reused itself. Runs that cannot be read are ignored.

@@ -1,10 +1,17 @@
-//! What a run is to reuse.
+//! What a run is to reuse of earlier runs: the same for a run of edited files, a fork, a run that is resumed, the run of a call, a run that
+//! takes answers of others, and a preview of any of them.
 
+use trefoil_machine::journal::Basis;
 use trefoil_template::Value;
 
-/// Options for reusing the results of an earlier run.
-#[derive(Debug, Clone, Default)]
-pub struct Edit {
+/// What a run is to reuse of an earlier one, and what it is to repeat.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ReuseRequest {
+    /// The earlier run. Empty for [`answers`](Self::answers) of any run.
+    pub of: String,
+    /// Whether only answers of models are reused.
+    #[doc(hidden)]
+    pub answers: bool,
     /// The step to repeat, by its name in the earlier run or, if the edit renamed it, its new name, with everything that started after
     /// it; `None`: only changed requests are made. `STEP/INNER` is a step of
     /// the flow that `STEP` calls as a tool.
@@ -26,4 +33,42 @@ pub struct Edit {
     pub failed_if_stuck: bool,
     /// Whether this is a fork: the run has the files of the earlier one.
     pub forked: bool,
+}
+
+impl ReuseRequest {
+    /// Everything of a run.
+    pub fn whole(of: impl Into<String>) -> Self {
+        Self { of: of.into(), ..Self::default() }
+    }
+
+    /// Its form in journals. `execution`: the id of the earlier run for its program.
+    pub(crate) fn stored(&self, execution: Option<&str>) -> Basis {
+        Basis {
+            run: self.of.clone(),
+            answers: self.answers,
+            from: self.from.clone(),
+            also_from: self.also_from.clone(),
+            all: self.all,
+            forked: self.forked,
+            failed: self.failed,
+            rerun: self.rerun.clone(),
+            execution: execution.map(str::to_owned),
+            ..Basis::default()
+        }
+    }
+
+    /// The request with which a run has started. `rerun`: what it may repeat since.
+    pub(crate) fn from_stored(basis: &Basis, rerun: &[String]) -> Self {
+        Self {
+            of: basis.run.clone(),
+            answers: basis.answers,
+            from: basis.from.clone(),
+            also_from: basis.also_from.clone(),
+            all: basis.all,
+            forked: basis.forked,
+            failed: basis.failed,
+            rerun: basis.rerun.iter().chain(rerun).cloned().collect(),
+            ..Self::default()
+        }
+    }
 }

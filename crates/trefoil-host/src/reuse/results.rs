@@ -4,15 +4,15 @@
 use std::sync::Arc;
 
 use trefoil_runtime::driver::memo::{EVERY_STEP, Memo};
-use trefoil_store::Store;
+use trefoil_store::{Store, StoreError};
 
 use super::edited_flows::without_edited;
 use super::memo::{check_inside, memo, without_failed};
-use super::request::Edit;
+use super::request::ReuseRequest;
 use super::step_names::{no_step, step_labels};
 use crate::durable::Stored;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::flow::Flow;
 
 /// The results for a new run of a flow. Checks the names of the request.
@@ -21,28 +21,40 @@ pub(super) async fn results_for(
     store: &Arc<dyn Store>,
     stored: &Stored,
     flow: &Flow,
-    edit: &Edit,
+    request: &ReuseRequest,
 ) -> Result<Memo> {
-    let memo = results_again(engine, store, stored, edit).await?;
-    if let Some(from) = &edit.from {
+    let memo = results_of(engine, store, stored, request).await?;
+    if let Some(from) = &request.from {
         check_inside(store, from, &memo).await?;
     }
-    check_rerun(engine, &edit.rerun, flow, &memo)?;
+    check_rerun(engine, &request.rerun, flow, &memo)?;
     Ok(memo)
 }
 
-/// The results for a run that has started with this request.
-pub(super) async fn results_again(
-    engine: &Engine,
-    store: &Arc<dyn Store>,
-    stored: &Stored,
-    edit: &Edit,
-) -> Result<Memo> {
-    let mut memo = memo(store.clone(), engine.earlier_runs(), stored, edit).await?;
-    if edit.forked || edit.failed {
+/// The results for a run that has started with this request. The run may have been deleted since.
+pub(super) async fn results_again(engine: &Engine, store: &Arc<dyn Store>, request: &ReuseRequest) -> Result<Memo> {
+    if request.of.is_empty() {
+        return Ok(no_results(request));
+    }
+    match Stored::read(&**store, &request.of).await {
+        Ok(stored) => results_of(engine, store, &stored, request).await,
+        Err(Error::Store(StoreError::NoRun { .. } | StoreError::NoContent { .. })) => Ok(no_results(request)),
+        Err(error) => Err(error),
+    }
+}
+
+/// If no results can be read. The earlier run, if there is one, may have done anything.
+pub(crate) fn no_results(request: &ReuseRequest) -> Memo {
+    let memo = Memo::default().rerunning(request.rerun.iter().cloned());
+    if request.of.is_empty() { memo } else { memo.cut_off() }
+}
+
+async fn results_of(engine: &Engine, store: &Arc<dyn Store>, stored: &Stored, request: &ReuseRequest) -> Result<Memo> {
+    let mut memo = memo(store.clone(), engine.earlier_runs(), stored, request).await?;
+    if request.forked || request.failed {
         memo = without_failed(memo, &**store, stored).await?;
     }
-    Ok(if edit.forked { memo } else { without_edited(memo, engine, store).await })
+    Ok(if request.forked { memo } else { without_edited(memo, engine, store).await })
 }
 
 /// Checks that all names are steps of the earlier runs, of the current flow, or of the flow of a tool that one of these calls.

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use trefoil_runtime::driver::memo::Memo;
-use trefoil_store::{Content, Store, StoreError};
+use trefoil_store::{Content, Store};
 
 use super::hidden_values::hide_earlier;
-use super::request::Edit;
+use super::request::ReuseRequest;
 use super::results::{check_rerun, results_again};
 use crate::durable::Stored;
 use crate::engine::{Engine, Ready};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::run::Run;
 
 impl Engine {
@@ -31,7 +30,7 @@ impl Engine {
     }
 
     /// Prepares to resume a run, with the results that it reuses from an earlier one, if those still exist. `rerun`: as
-    /// [`Edit::rerun`].
+    /// [`ReuseRequest::rerun`].
     pub async fn ready_again(&self, stored: &Stored, rerun: &[String]) -> Result<Ready> {
         let ready = self.as_begun(stored).ready(&stored.flow)?;
         let Some(owner) = self.owner() else { return Ok(ready) };
@@ -39,29 +38,17 @@ impl Engine {
         // Its own environment files are read for hiding only if it may not use them.
         let own = Some(&stored.started).filter(|_| stored.is_from_disk());
         hide_earlier(&ready, &*store, &stored.started.run, own).await;
-        if let Some(basis) = stored.now.basis.as_ref().filter(|basis| basis.answers) {
-            return Ok(ready.based_on((**basis).clone(), self.answers(basis)?));
+        let Some(basis) = stored.now.basis.as_deref() else { return Ok(ready) };
+        if basis.answers {
+            return Ok(ready.based_on(basis.clone(), self.answers(basis)?));
         }
-        let Some(basis) = &stored.now.basis else { return Ok(ready) };
-        let ready = ready.allowing(rerun);
-        let rerun = basis.rerun.iter().chain(&stored.rerun).chain(rerun).cloned().collect();
-        let (from, also_from) = (basis.from.clone(), basis.also_from.clone());
-        let (all, forked, failed) = (basis.all, basis.forked, basis.repeats_failed());
-        let edit = Edit { from, also_from, all, rerun, forked, failed, ..Edit::default() };
-        if basis.earlier().is_none() {
-            let memo = Memo::default().rerunning(edit.rerun.iter().cloned());
-            return Ok(ready.based_on((**basis).clone(), memo));
+        let since: Vec<String> = stored.rerun.iter().chain(rerun).cloned().collect();
+        let request = ReuseRequest::from_stored(basis, &since);
+        let memo = results_again(self, &store, &request).await?;
+        if basis.earlier().is_some() {
+            check_rerun(self, &request.rerun, &stored.flow, &memo)?;
         }
-        let memo = match Stored::read(&*store, &basis.run).await {
-            Ok(earlier) => results_again(self, &store, &earlier, &edit).await?,
-            // A run that was deleted provides no results, but it may have done anything.
-            Err(Error::Store(StoreError::NoRun { .. } | StoreError::NoContent { .. })) => {
-                Memo::default().cut_off().rerunning(edit.rerun.iter().cloned())
-            }
-            Err(error) => return Err(error),
-        };
-        check_rerun(self, &edit.rerun, &stored.flow, &memo)?;
-        Ok(ready.based_on((**basis).clone(), memo))
+        Ok(ready.allowing(rerun).based_on(basis.clone(), memo))
     }
 
     /// With the models and the original seed of a run, unless this engine sets models. The flows that it calls keep no more

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use trefoil::ports::{CallSite, ModelAnswer, ModelError, ModelProvider, ModelRequest, Usage};
-use trefoil::runs::{Edit, Fate, Reason, Stored, TextSource, compare, verify};
+use trefoil::runs::{Fate, Reason, ReuseRequest, Stored, TextSource, compare, verify};
 use trefoil::store::{Options, SqliteStore, Store};
 use trefoil::{Engine, Error, Flow};
 
@@ -62,7 +62,7 @@ fn an_embedder_edits_forks_compares_verifies_and_uses_answers_again() {
         assert_eq!((run.output::<String>().await.unwrap().as_str(), asked()), ("One. Two.", 2));
 
         // An edited flow: one step is kept, and the other one is repeated because of two words.
-        let edited = engine.edit(&first, &flow("{{text}} And two."), &Edit::default()).await.unwrap();
+        let edited = engine.edit(&flow("{{text}} And two."), &ReuseRequest::whole(&first)).await.unwrap();
         let lines = edited.lines();
         let run = edited.start().unwrap();
         let second = run.id().to_owned();
@@ -75,14 +75,15 @@ fn an_embedder_edits_forks_compares_verifies_and_uses_answers_again() {
         assert_eq!(&reason.diff.now[reason.diff.hunks[0].now.clone()], "And two");
 
         // The savings are also known in a chain of runs.
-        let forked = engine.fork(&second, &Edit { from: Some("second".to_owned()), ..Edit::default() }).await.unwrap();
+        let from = |step: &str| ReuseRequest { from: Some(step.to_owned()), ..ReuseRequest::whole(&second) };
+        let forked = engine.fork(&from("second")).await.unwrap();
         let lines = forked.lines();
         forked.start().unwrap().output::<String>().await.unwrap();
         assert_eq!(asked(), 1);
         let all = lines.all();
         assert_eq!(all[0].fate, Fate::Kept { run: second.clone(), was: None, saved: Some(saved) });
         assert_eq!((&all[1].fate, all[1].reasons.as_slice()), (&Fate::Again, [Reason::Wanted].as_slice()));
-        let unknown = engine.fork(&second, &Edit { from: Some("third".to_owned()), ..Edit::default() }).await;
+        let unknown = engine.fork(&from("third")).await;
         assert!(matches!(unknown, Err(Error::NotStarted(_))));
 
         let diff = compare(store.clone(), &first, &second).await.unwrap();
