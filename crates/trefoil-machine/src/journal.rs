@@ -169,15 +169,9 @@ pub struct Lost {
 /// The changes requested when a run is resumed. Unset fields change nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Changes {
-    /// Maximum number of model calls, including earlier ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_calls: Option<u64>,
-    /// Maximum cost in micro-dollars, including earlier costs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cost_micro: Option<u64>,
-    /// What cost limits reserve for a call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reserve: Option<Reserve>,
+    /// Other settings. Limits include earlier calls and costs.
+    #[serde(flatten)]
+    pub spec: RunSpec,
     /// With [`Reserve::Bound`]: as [`Flags::windows`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<(String, u64)>,
@@ -298,23 +292,17 @@ impl Started {
         self.basis.as_ref().and_then(|basis| basis.execution.as_deref()).unwrap_or(&self.run)
     }
 
-    /// The limits of the command line. `max_calls` and `max_cost_micro` are those of the basis if the driver enforces them.
-    pub fn limits(&self) -> Changes {
-        let basis = self.basis.as_deref();
-        Changes {
-            max_calls: self.flags.max_calls.or(basis.and_then(|basis| basis.max_calls)),
-            max_cost_micro: self.flags.max_cost_micro.or(basis.and_then(|basis| basis.max_cost_micro)),
-            reserve: Some(self.flags.reserve),
-            ..Changes::default()
-        }
+    /// The settings of the run. Its limits are those of the basis if the driver enforces them.
+    pub fn spec(&self) -> RunSpec {
+        let basis = self.basis.as_deref().map(|basis| basis.spec).unwrap_or_default();
+        RunSpec { reserve: Some(self.flags.spec.reserve()), ..self.flags.spec.or(basis) }
     }
 
     /// As if the run had started with what a later process has changed.
     pub fn change(&mut self, changes: &Changes) {
         self.flags.change(changes);
         if let Some(basis) = &mut self.basis {
-            basis.max_calls = changes.max_calls.or(basis.max_calls);
-            basis.max_cost_micro = changes.max_cost_micro.or(basis.max_cost_micro);
+            basis.spec = changes.spec.limits().or(basis.spec);
         }
         if let Some(models) = &changes.models {
             self.answers.clone_from(&models.answers);
@@ -461,13 +449,10 @@ pub struct Basis {
     /// The id that the program sees as its own (`execution.id`): that of the earlier run. What was done there was done under this id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<String>,
-    /// Maximum number of model calls. Reused results do not count. The machine cannot know in advance which results will be reused,
-    /// so the driver enforces this limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_calls: Option<u64>,
-    /// Maximum cost in micro-dollars, enforced by the driver as well.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cost_micro: Option<u64>,
+    /// The [limits](RunSpec::limits) of the run. Reused results do not count. The machine cannot know in advance which results will be
+    /// reused, so the driver enforces these limits.
+    #[serde(flatten)]
+    pub spec: RunSpec,
 }
 
 impl Basis {
@@ -505,19 +490,13 @@ pub struct Flags {
     /// Seed of retry jitter.
     #[serde(default, with = "number_as_text")]
     pub seed: u64,
-    /// Maximum number of model calls. `None`: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_calls: Option<u64>,
-    /// Maximum cost in micro-dollars. `None`: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cost_micro: Option<u64>,
+    /// Its settings.
+    #[serde(flatten)]
+    pub spec: RunSpec,
     /// The prices of the models that the run may call, by `PROVIDER:NAME`, as of its start, so the prices of a later build do not
     /// change its cost. A model that is not listed has no known price.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prices: Vec<(String, Price)>,
-    /// What a cost limit reserves for a call.
-    #[serde(default, skip_serializing_if = "Reserve::is_estimate")]
-    pub reserve: Reserve,
     /// The known context windows of these models in tokens, for [`Reserve::Bound`] only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<(String, u64)>,
@@ -534,6 +513,69 @@ pub struct Flags {
     pub input_verdicts: Vec<Verdict>,
 }
 
+/// The settings of a run that its journal stores: what the command line or the program around the run sets. A run starts with them
+/// ([`Flags`]), and a process that resumes it may change them ([`Changes`]). A new setting is a field here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSpec {
+    /// Maximum number of model calls. `None`: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_calls: Option<u64>,
+    /// Maximum cost in micro-dollars. `None`: no limit. A limit requires the prices of all models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost_micro: Option<u64>,
+    /// What a cost limit reserves for a call. `None`: the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserve: Option<Reserve>,
+}
+
+impl RunSpec {
+    /// Nothing is set.
+    pub const NONE: Self = Self { max_calls: None, max_cost_micro: None, reserve: None };
+
+    /// These settings, and the others where nothing is set.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            max_calls: self.max_calls.or(other.max_calls),
+            max_cost_micro: self.max_cost_micro.or(other.max_cost_micro),
+            reserve: self.reserve.or(other.reserve),
+        }
+    }
+
+    /// Those of these settings that are others than before.
+    #[must_use]
+    pub fn changed_from(self, before: Self) -> Self {
+        Self {
+            max_calls: self.max_calls.filter(|_| self.max_calls != before.max_calls),
+            max_cost_micro: self.max_cost_micro.filter(|_| self.max_cost_micro != before.max_cost_micro),
+            reserve: self.reserve.filter(|own| *own != before.reserve()),
+        }
+    }
+
+    /// Only what ends a run that reaches it.
+    #[must_use]
+    pub fn limits(self) -> Self {
+        Self { reserve: None, ..self }
+    }
+
+    /// The settings without the limits.
+    #[must_use]
+    pub fn without_limits(self) -> Self {
+        Self { reserve: self.reserve, ..Self::NONE }
+    }
+
+    /// As the start of a run stores them: a default is not written.
+    #[must_use]
+    pub fn at_start(self) -> Self {
+        Self { reserve: self.reserve.filter(|reserve| *reserve != Reserve::default()), ..self }
+    }
+
+    /// What a cost limit reserves for a call.
+    pub fn reserve(&self) -> Reserve {
+        self.reserve.unwrap_or_default()
+    }
+}
+
 /// What a cost limit reserves for a call before it starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -545,21 +587,12 @@ pub enum Reserve {
     Bound,
 }
 
-impl Reserve {
-    fn is_estimate(&self) -> bool {
-        *self == Self::Estimate
-    }
-}
-
 impl Flags {
     /// Applies changes.
     pub fn change(&mut self, changes: &Changes) {
         // The driver enforces those of a run that reuses results.
-        if !self.reuses {
-            self.max_calls = changes.max_calls.or(self.max_calls);
-            self.max_cost_micro = changes.max_cost_micro.or(self.max_cost_micro);
-        }
-        self.reserve = changes.reserve.unwrap_or(self.reserve);
+        let spec = if self.reuses { changes.spec.without_limits() } else { changes.spec };
+        self.spec = spec.or(self.spec);
         if !changes.windows.is_empty() {
             self.windows.clone_from(&changes.windows);
         }

@@ -36,7 +36,7 @@ pub mod answer;
 pub use clock::{Due, RunClock, RunMs, WorkMs};
 pub use error::{Cause, Interpolation, RunError, RunErrorData};
 pub use event::{AskedBefore, Event, EventKind, Told};
-pub use journal::{About, Entry, EntryKind, Flags, Identity, Reserve, SourceFile, Started};
+pub use journal::{About, Entry, EntryKind, Flags, Identity, Reserve, RunSpec, SourceFile, Started};
 pub use key::{ContentKey, Key};
 pub use machine::{
     Command, Completion, Difference, Machine, Noted, Output, Past, Prepared, Replay, Resumed, Unwatched, Watcher, What,

@@ -1,8 +1,8 @@
 //! The limits of a run.
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use trefoil_host::engine::Engine;
-use trefoil_machine::Reserve;
+use trefoil_machine::{Reserve, RunSpec};
 use trefoil_template::limits::RUN_CALLS;
 
 /// Amount that a cost limit reserves for a call.
@@ -23,11 +23,25 @@ impl From<ReserveArg> for Reserve {
     }
 }
 
-/// Applies limits to an engine: calls, cost in micro-dollars, and the amount to reserve for a call.
-pub fn limit_engine(engine: Engine, calls: Option<u64>, micro: Option<u64>, reserve: Option<ReserveArg>) -> Engine {
-    let engine = calls.into_iter().fold(engine, Engine::max_calls);
-    let engine = micro.into_iter().fold(engine, Engine::max_cost_micro);
-    reserve.into_iter().fold(engine, |engine, reserve| engine.reserve(reserve.into()))
+/// The settings of a run that its journal stores, from the command line. The descriptions are those of `run`.
+#[derive(Args, Clone, Copy)]
+pub struct SpecArgs {
+    /// Maximum number of model calls; refuses to start if the run could exceed it (with `--reuse`, stops before it would)
+    #[arg(long, value_name = "N")]
+    pub max_calls: Option<u64>,
+    /// Maximum cost in dollars; a call that may exceed it does not start (needs the prices of all models)
+    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
+    pub max_cost: Option<u64>,
+    /// Amount that a cost limit reserves for each call: its expected cost, or its maximum cost [default: estimate]
+    #[arg(long, value_name = "WHAT")]
+    pub reserve: Option<ReserveArg>,
+}
+
+impl SpecArgs {
+    /// The settings.
+    pub fn spec(&self) -> RunSpec {
+        RunSpec { max_calls: self.max_calls, max_cost_micro: self.max_cost, reserve: self.reserve.map(Reserve::from) }
+    }
 }
 
 /// Parses dollars to micro-dollars.

@@ -10,7 +10,7 @@ mod target;
 
 pub use host::{HostArgs, PermissionArgs, UnknownArg};
 pub use levels::LevelArgs;
-pub use limits::{ReserveArg, calls_or_none, dollars_or_none, limit_engine, parse_dollars};
+pub use limits::{SpecArgs, calls_or_none, dollars_or_none, parse_dollars};
 pub use models::ModelArgs;
 pub use show::{EventFormat, OutputFormat, ShowArgs};
 pub use store::{ContentArg, DurabilityArg, StoreArgs};

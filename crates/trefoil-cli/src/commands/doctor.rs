@@ -9,13 +9,14 @@ use trefoil::models::{Availability, Registry};
 use trefoil::store::{Store as _, StoreError};
 use trefoil_ir::Program;
 use trefoil_ir::prices::{Dollars, Price, estimate};
+use trefoil_machine::RunSpec;
 use trefoil_models::registry::{ANSWER_TOKENS, QUESTION};
 use trefoil_project::load::{Checks, LoadOptions};
 use trefoil_project::secrets::sources;
 use trefoil_syntax::suggest::nearest;
 use trefoil_syntax::{Diagnostic, Files, Severity};
 
-use crate::args::{ModelArgs, PermissionArgs, PlaceArgs, StoreArgs, limit_engine, parse_dollars};
+use crate::args::{ModelArgs, PermissionArgs, PlaceArgs, StoreArgs, parse_dollars};
 use crate::harmless::safe;
 use crate::obstacles::{self, too_many_calls};
 use crate::offer::Offer;
@@ -47,7 +48,7 @@ pub struct Doctor {
     /// Maximum number of model calls, as for `run`
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
-    /// Maximum cost in parse_dollars, as for `run`
+    /// Maximum cost in dollars, as for `run`
     #[arg(long, value_name = "USD", value_parser = parse_dollars)]
     max_cost: Option<u64>,
     #[command(flatten)]
@@ -246,7 +247,8 @@ fn flows(args: &Doctor, report: &mut Report) -> Result<(), u8> {
         let models = args.models.of_program(&flow.loaded().program, &programs);
         // Placeholder answers are not what somebody tests for.
         let engine = obstacles::engine(&args.permissions.host(&models), &own.settings).placeholders(false);
-        let engine = limit_engine(engine, args.max_calls, args.max_cost, None);
+        let engine =
+            engine.run_spec(RunSpec { max_calls: args.max_calls, max_cost_micro: args.max_cost, ..RunSpec::NONE });
         if let Some(why) = too_many_calls(&engine.model_calls(&flow.loaded().program), args.max_calls) {
             report.add(finding(flow.name(), Checkup::Wrong, why));
         }

@@ -6,11 +6,12 @@ use std::time::Duration;
 use clap::Args;
 use trefoil::Cancel;
 use trefoil_host::engine::Engine;
+use trefoil_machine::RunSpec;
 use trefoil_project::load::{Checks, LoadOptions};
 use trefoil_project::settings::Settings;
 use trefoil_project::target::Target;
 
-use crate::args::{DialectArg, DurabilityArg, HostArgs, PathArgs, StoreArgs, limit_engine, parse_dollars};
+use crate::args::{DialectArg, DurabilityArg, HostArgs, PathArgs, StoreArgs, parse_dollars};
 use crate::harmless::json;
 use crate::mcp::{
     FlowSource, Flows, ServerEnd, ServerNotice, ServerOptions, ServerStop, ServerStreams, ServerWatch, serve,
@@ -37,7 +38,7 @@ pub struct Mcp {
     /// Maximum number of model calls of each run
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
-    /// Maximum cost of each run in parse_dollars; a call that may exceed it does not start (needs the prices of all models)
+    /// Maximum cost of each run in dollars; a call that may exceed it does not start (needs the prices of all models)
     #[arg(long, value_name = "USD", value_parser = parse_dollars)]
     max_cost: Option<u64>,
     #[command(flatten)]
@@ -62,9 +63,8 @@ fn start(args: &Mcp) -> Result<u8, u8> {
         base = base.store(args.store.create(&args.durability)?);
     }
     let (host, plain) = (args.host.clone(), base.clone());
-    let (calls, micro) = (args.max_calls, args.max_cost);
-    let engine =
-        move |settings: &Settings| limit_engine(host.without_people(plain.clone(), settings), calls, micro, None);
+    let spec = RunSpec { max_calls: args.max_calls, max_cost_micro: args.max_cost, ..RunSpec::NONE };
+    let engine = move |settings: &Settings| host.without_people(plain.clone(), settings).run_spec(spec);
     let options = LoadOptions {
         dialect: args.dialect.dialect.map(|dialect| dialect.0),
         allowed: args.paths.allow_path.clone(),

@@ -19,8 +19,7 @@ use trefoil_project::target_settings::target_settings;
 use trefoil_store::{Hold, Owner};
 
 use crate::args::{
-    ContentArg, DurabilityArg, HostArgs, ReserveArg, ShowArgs, StoreArgs, UnknownArg, calls_or_none, dollars_or_none,
-    limit_engine,
+    ContentArg, DurabilityArg, HostArgs, ShowArgs, SpecArgs, StoreArgs, UnknownArg, calls_or_none, dollars_or_none,
 };
 use crate::load::accept_settings;
 use crate::refusal::{did_not_start, refuse_store};
@@ -39,6 +38,9 @@ const MOST: usize = 1_000;
 
 /// Continue a run that was interrupted, has failed, or has been answered; completed steps are not repeated
 #[derive(Args)]
+#[command(mut_arg("max_calls", |arg| arg.value_name("N|none").value_parser(calls_or_none).help("Maximum number of model calls from now on, including earlier ones; `none`: as for a run without this option")))]
+#[command(mut_arg("max_cost", |arg| arg.value_name("USD|none").value_parser(dollars_or_none).help("Maximum cost in dollars from now on, including earlier costs; `none` lifts the limit")))]
+#[command(mut_arg("reserve", |arg| arg.help("Amount that cost limits reserve for each call from now on: its expected cost, or its maximum cost")))]
 #[command(after_help = MARKS)]
 pub struct Resume {
     /// The run's id, its first characters, or `last`
@@ -79,15 +81,8 @@ pub struct Resume {
     /// (default: `[recovery]` in the settings, or `ask`)
     #[arg(long, value_name = "WHAT")]
     unknown: Option<UnknownArg>,
-    /// Maximum number of model calls from now on, including earlier ones; `none`: as for a run without this option
-    #[arg(long, value_name = "N|none", value_parser = calls_or_none)]
-    max_calls: Option<u64>,
-    /// Maximum cost in dollars from now on, including earlier costs; `none` lifts the limit
-    #[arg(long, value_name = "USD|none", value_parser = dollars_or_none)]
-    max_cost: Option<u64>,
-    /// Amount that cost limits reserve for each call from now on: its expected cost, or its maximum cost
-    #[arg(long, value_name = "WHAT")]
-    reserve: Option<ReserveArg>,
+    #[command(flatten)]
+    spec: SpecArgs,
     #[command(flatten)]
     show: ShowArgs,
     #[command(flatten)]
@@ -101,12 +96,6 @@ pub struct Resume {
     /// Ignore `trefoil.toml`
     #[arg(long)]
     no_config: bool,
-}
-
-impl Resume {
-    fn limited(&self, engine: Engine) -> Engine {
-        limit_engine(engine, self.max_calls, self.max_cost, self.reserve)
-    }
 }
 
 /// The exit codes of `run`. With `--all`, the largest code of all runs.
@@ -225,7 +214,7 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let engine = session.engine(&args.host, &settings);
     let engine = engine.permissions(args.host.permissions(args.no_config)).store(store);
     let engine = engine.recovery(args.unknown.map_or(settings.recovery, UnknownArg::recovery));
-    let engine = args.limited(engine).as_begun(&stored);
+    let engine = engine.run_spec(args.spec.spec()).as_begun(&stored);
     let ready = block_on(engine.ready_again(&stored, &args.rerun))?.map_err(|error| did_not_start(&error))?;
     announce_source(now.answers == "embedded" || args.host.models.embedded(), &ready);
     session.resumes();
@@ -305,7 +294,7 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
         no_config: args.no_config,
         target: Some(target.to_string()),
         settings: &settings,
-        limits: &|engine| args.limited(engine),
+        spec: args.spec.spec(),
     };
     let run = based.id(run)?;
     refuse_called(args, &run, &target)?;

@@ -9,10 +9,7 @@ use trefoil_project::settings::Settings;
 use trefoil_syntax::Severity;
 use trefoil_template::limits;
 
-use crate::args::{
-    ContentArg, DurabilityArg, HostArgs, ReserveArg, ShowArgs, StoreArgs, TargetArgs, TextArgs, limit_engine,
-    parse_dollars,
-};
+use crate::args::{ContentArg, DurabilityArg, HostArgs, ShowArgs, SpecArgs, StoreArgs, TargetArgs, TextArgs};
 use crate::load::accept_settings;
 use crate::obstacles::{call_number, too_many_calls};
 use crate::refusal::did_not_start;
@@ -45,15 +42,8 @@ pub struct Run {
     /// Skip the checks (load errors still stop the run)
     #[arg(long)]
     no_check: bool,
-    /// Maximum number of model calls; refuses to start if the run could exceed it (with `--reuse`, stops before it would)
-    #[arg(long, value_name = "N")]
-    max_calls: Option<u64>,
-    /// Maximum cost in dollars; a call that may exceed it does not start (needs the prices of all models)
-    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
-    max_cost: Option<u64>,
-    /// Amount that a cost limit reserves for each call: its expected cost, or its maximum cost [default: estimate]
-    #[arg(long, value_name = "WHAT")]
-    reserve: Option<ReserveArg>,
+    #[command(flatten)]
+    spec: SpecArgs,
     #[command(flatten)]
     texts: TextArgs,
     #[command(flatten)]
@@ -153,7 +143,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     if let Some(seed) = args.seed {
         engine = engine.seed(seed);
     }
-    engine = limit_engine(engine, args.max_calls, args.max_cost, args.reserve);
+    engine = engine.run_spec(args.spec.spec());
     engine = engine.permissions(args.host.permissions(args.target.no_config));
     if !args.ephemeral {
         let store = args.store.create(&args.durability)?;
@@ -235,15 +225,15 @@ fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
 /// may need very many starts with a warning, which is returned. The run itself ends before it exceeds the limit.
 fn count_calls(args: &Run, loaded: &Loaded, settings: &Settings) -> Result<Option<String>, u8> {
     let calls = args.host.models.apply(Engine::new(), settings).model_calls(&loaded.program);
-    let most = args.max_calls.unwrap_or(limits::RUN_CALLS);
+    let most = args.spec.max_calls.unwrap_or(limits::RUN_CALLS);
     let plan = args.target.reading(RunOptions::default()).text(PrintedCommand::Plan(&args.target.target));
     let breakdown = format!("see `{plan}` for the breakdown; raise `--max-calls`, or lower an iteration limit");
     // Answers that are reused are no calls: how many there are is known when the run comes to them.
-    if let Some(why) = too_many_calls(&calls, args.max_calls).filter(|_| args.reuse.is_none()) {
+    if let Some(why) = too_many_calls(&calls, args.spec.max_calls).filter(|_| args.reuse.is_none()) {
         output::refuse(&format!("the run did not start: {why}"), Some(&breakdown));
         return Err(exit::NOT_STARTED);
     }
-    let is_many = args.max_calls.is_none() && (calls.endless || calls.fixed > limits::MANY_CALLS);
+    let is_many = args.spec.max_calls.is_none() && (calls.endless || calls.fixed > limits::MANY_CALLS);
     let message = format!("this run may make {}; it stops after {most} (see `{plan}`)", call_number(&calls));
     Ok(is_many.then(|| format!("{message}; change the limit with `--max-calls`")))
 }

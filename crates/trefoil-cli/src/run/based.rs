@@ -5,6 +5,7 @@ use trefoil::runs::{Edited, Fate, Line, Lines, Preview};
 use trefoil::store::{Status, Store as _};
 use trefoil::{Error, Result};
 use trefoil_host::engine::Engine;
+use trefoil_machine::RunSpec;
 use trefoil_project::settings::Settings;
 
 use super::{End, KeptRun, Session, why};
@@ -37,8 +38,8 @@ pub struct Based<'a> {
     pub no_config: bool,
     /// The target of the files, as in commands.
     pub target: Option<String>,
-    /// Applies the limits of the run.
-    pub limits: &'a dyn Fn(Engine) -> Engine,
+    /// The settings of the new run.
+    pub spec: RunSpec,
 }
 
 impl Based<'_> {
@@ -59,7 +60,7 @@ impl Based<'_> {
         let session = Session::new(self.show, flow.loaded());
         let engine = session.engine(self.host, self.settings);
         let engine = engine.permissions(self.host.permissions(self.no_config));
-        let engine = self.content.apply((self.limits)(engine)).store(self.store.resume(self.durability)?);
+        let engine = self.content.apply(engine.run_spec(self.spec)).store(self.store.resume(self.durability)?);
         let edited = block_on(begin(&engine))?.map_err(|error| did_not_start(&error))?;
         edited.check_input().map_err(|error| did_not_start(&error))?;
         let store = self.store.look_into()?;

@@ -5,9 +5,7 @@ use trefoil::runs::{ReuseRequest, preview_fork, target_of};
 use trefoil_host::engine::Engine;
 
 use super::past;
-use crate::args::{
-    ContentArg, DurabilityArg, HostArgs, ReserveArg, ShowArgs, StoreArgs, calls_or_none, dollars_or_none, limit_engine,
-};
+use crate::args::{ContentArg, DurabilityArg, HostArgs, ShowArgs, SpecArgs, StoreArgs, calls_or_none, dollars_or_none};
 use crate::refusal::did_not_start;
 use crate::run::Based;
 use crate::run::based::previewed;
@@ -15,6 +13,9 @@ use crate::store::{await_store, block_on, full_id};
 
 /// Start a new run from a stored one, with its files and input; completed steps are kept
 #[derive(Args)]
+#[command(mut_arg("max_calls", |arg| arg.value_name("N|none").value_parser(calls_or_none).help("Maximum number of model calls of the new run (default: as RUN); `none`: as for a run without this option")))]
+#[command(mut_arg("max_cost", |arg| arg.value_name("USD|none").value_parser(dollars_or_none).help("Maximum cost of the new run in dollars (default: as RUN); `none` lifts the limit")))]
+#[command(mut_arg("reserve", |arg| arg.help("Amount that cost limits reserve for each call: its expected cost, or its maximum cost")))]
 pub struct Fork {
     /// The run's id, its first characters, or `last`
     run: String,
@@ -33,15 +34,8 @@ pub struct Fork {
     dry_run: bool,
     #[command(flatten)]
     host: HostArgs,
-    /// Maximum number of model calls of the new run (default: as RUN); `none`: as for a run without this option
-    #[arg(long, value_name = "N|none", value_parser = calls_or_none)]
-    max_calls: Option<u64>,
-    /// Maximum cost of the new run in dollars (default: as RUN); `none` lifts the limit
-    #[arg(long, value_name = "USD|none", value_parser = dollars_or_none)]
-    max_cost: Option<u64>,
-    /// Amount that cost limits reserve for each call: its expected cost, or its maximum cost
-    #[arg(long, value_name = "WHAT")]
-    reserve: Option<ReserveArg>,
+    #[command(flatten)]
+    spec: SpecArgs,
     #[command(flatten)]
     show: ShowArgs,
     #[command(flatten)]
@@ -64,7 +58,6 @@ pub fn run(args: &Fork) -> Result<u8, u8> {
     let target = block_on(target_of(&*store, &run))?.map(|target| past::named_here(&target));
     drop(store);
     let flow = past.flow;
-    let limits = |engine| limit_engine(engine, args.max_calls, args.max_cost, args.reserve);
     let based = Based {
         host: &args.host,
         show: &args.show,
@@ -75,7 +68,7 @@ pub fn run(args: &Fork) -> Result<u8, u8> {
         settings: &settings,
         no_config: args.no_config,
         target,
-        limits: &limits,
+        spec: args.spec.spec(),
     };
     let (from, rerun) = (args.from.clone(), args.rerun.clone());
     let request = ReuseRequest { from, rerun, ..ReuseRequest::whole(&run) };

@@ -56,7 +56,7 @@ impl FlowCalls {
         parts.within = at.meter.part().cloned();
         parts.caller.replace(at.run.to_owned());
         let left = at.meter.part().and_then(Share::money);
-        parts.max_cost_micro = parts.max_cost_micro.into_iter().chain(left).min();
+        parts.spec.max_cost_micro = parts.spec.max_cost_micro.into_iter().chain(left).min();
         self.0.engine_with(parts)
     }
 

@@ -195,7 +195,7 @@ impl FlowTools {
         let tool = self.get(name)?.as_ref().ok()?;
         let mut parts = self.parts_of(tool);
         parts.answers.retain(|(name, _)| self.ask(name));
-        parts.max_cost_micro = parts.max_cost_micro.or(limited.then_some(u64::MAX));
+        parts.spec.max_cost_micro = parts.spec.max_cost_micro.or(limited.then_some(u64::MAX));
         Some((tool.flow.clone(), self.engine_with(parts)))
     }
 

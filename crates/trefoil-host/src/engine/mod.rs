@@ -18,7 +18,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trefoil_machine::journal::GivenPermissions;
-use trefoil_machine::{Reserve, Started};
+use trefoil_machine::{Reserve, RunSpec, Started};
 use trefoil_models::{Limits, ModelOverride, PlanError, Registry};
 use trefoil_runtime::ports::{SeededRandom, SystemClock};
 use trefoil_runtime::{
@@ -127,9 +127,8 @@ struct Parts {
     events: Vec<Arc<dyn EventSink>>,
     seed: Option<u64>,
     random: Option<Arc<dyn Random>>,
-    max_calls: Option<u64>,
-    max_cost_micro: Option<u64>,
-    reserve: Option<Reserve>,
+    /// The settings of its runs.
+    spec: RunSpec,
     /// Shared by engines with other parts, because a host limit applies to all runs.
     places: Arc<Places>,
     recovery: Recovery,
@@ -353,7 +352,7 @@ impl Engine {
     /// 10,000.
     #[must_use]
     pub fn max_calls(self, calls: u64) -> Self {
-        self.with(|parts| parts.max_calls = Some(calls))
+        self.with(|parts| parts.spec.max_calls = Some(calls))
     }
     /// As the maximum cost: none, even if the earlier run that is resumed or forked has one.
     pub const NO_COST_LIMIT: u64 = u64::MAX;
@@ -363,14 +362,20 @@ impl Engine {
     /// is resumed or forked.
     #[must_use]
     pub fn max_cost_micro(self, micro_dollars: u64) -> Self {
-        self.with(|parts| parts.max_cost_micro = Some(micro_dollars))
+        self.with(|parts| parts.spec.max_cost_micro = Some(micro_dollars))
     }
     /// Sets the amount that a cost limit reserves for a call before it starts: its expected cost, or its maximum cost,
     /// so that the limit is never exceeded. Default: the operator's setting, or the expected cost. A resumed run keeps
     /// its original setting.
     #[must_use]
     pub fn reserve(self, reserve: Reserve) -> Self {
-        self.with(|parts| parts.reserve = Some(reserve))
+        self.with(|parts| parts.spec.reserve = Some(reserve))
+    }
+    /// Sets what a spec sets: what [`max_calls`](Self::max_calls), [`max_cost_micro`](Self::max_cost_micro) and
+    /// [`reserve`](Self::reserve) set one by one.
+    #[must_use]
+    pub fn run_spec(self, spec: RunSpec) -> Self {
+        self.with(|parts| parts.spec = spec.or(parts.spec))
     }
     /// Sets the seed of the embedded model, of retry delays and of the ids of runs without a store. By default, ids
     /// differ between processes, and the seed is 0 otherwise. Runs in a store always have unique ids.

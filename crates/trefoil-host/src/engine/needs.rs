@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use trefoil_ir::{Program, Step, StepId, StepKind, ToolCall, ToolKind};
-use trefoil_machine::{Flags, Reserve};
+use trefoil_machine::{Flags, Reserve, RunSpec};
 use trefoil_models::{Elsewhere, Scripted};
 use trefoil_runtime::ModelProvider;
 use trefoil_runtime::ports::{EnvFile, Secrets};
@@ -306,7 +306,7 @@ pub(super) fn of_tool(mut d: Diagnostic, tool: &str, at: Location) -> Diagnostic
 
 /// Whether a run that goes on has a cost limit since it began.
 fn was_limited(parts: &Parts) -> bool {
-    parts.begun.as_deref().is_some_and(|begun| begun.now.limits().max_cost_micro.is_some())
+    parts.begun.as_deref().is_some_and(|begun| begun.now.spec().max_cost_micro.is_some())
 }
 
 /// The environment, with these files, and the secrets.
@@ -331,8 +331,8 @@ fn money_of(parts: &Parts, aimed: &Aimed, now: u64) -> std::result::Result<Flags
         }
     };
     let reserve = match begun {
-        Some(begun) => parts.reserve.unwrap_or(begun.flags.reserve),
-        None => parts.reserve.or(parts.settings.reserve).unwrap_or_default(),
+        Some(begun) => parts.spec.reserve.unwrap_or(begun.flags.spec.reserve()),
+        None => parts.spec.reserve.or(parts.settings.reserve).unwrap_or_default(),
     };
     let strict = reserve == Reserve::Bound;
     let windows = match strict {
@@ -341,8 +341,9 @@ fn money_of(parts: &Parts, aimed: &Aimed, now: u64) -> std::result::Result<Flags
         true => windows,
         false => Vec::new(),
     };
-    let money = Flags { prices, windows, reserve, fallbacks, ..Flags::default() };
-    let limited = parts.max_cost_micro.is_some() || was_limited(parts) || prices::limits_cost(program);
+    let spec = RunSpec { reserve: Some(reserve), ..RunSpec::NONE };
+    let money = Flags { spec, prices, windows, fallbacks, ..Flags::default() };
+    let limited = parts.spec.max_cost_micro.is_some() || was_limited(parts) || prices::limits_cost(program);
     let mut missing = if limited { prices::missing(program, &money) } else { Vec::new() };
     if limited && strict && missing.is_empty() {
         missing = prices::unbounded(program, &money);

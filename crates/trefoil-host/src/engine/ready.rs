@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use trefoil_ir::ModelChoice;
 use trefoil_machine::guard::Verdict;
-use trefoil_machine::journal::{Basis, Changes, GivenPermissions};
+use trefoil_machine::journal::{Basis, GivenPermissions, RunSpec};
 use trefoil_machine::{Flags, Prepared, SourceFile, input_faults};
 use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
@@ -37,8 +37,10 @@ pub struct Ready {
     ports: Ports,
     run: String,
     seed: u64,
-    /// The requested limits.
-    limits: Changes,
+    /// Its settings, as far as they are set for this process.
+    spec: RunSpec,
+    /// The steps whose tools and commands may be repeated from now on.
+    rerun: Vec<String>,
     permissions: GivenPermissions,
     /// Warnings about what the run starts with.
     warnings: Vec<String>,
@@ -107,12 +109,8 @@ impl Ready {
             seed: parts.seed.unwrap_or(0),
             permissions: parts.permissions.clone(),
             warnings: Vec::new(),
-            limits: Changes {
-                max_calls: parts.max_calls,
-                max_cost_micro: parts.max_cost_micro,
-                reserve: parts.reserve,
-                ..Changes::default()
-            },
+            spec: parts.spec,
+            rerun: Vec::new(),
             money,
             answers_from: aimed.from.clone(),
             elsewhere,
@@ -162,7 +160,7 @@ impl Ready {
 
     /// Allows the tools and commands of these steps to be repeated, from now on.
     pub(crate) fn allowing(mut self, rerun: &[String]) -> Self {
-        self.limits.rerun.extend_from_slice(rerun);
+        self.rerun.extend_from_slice(rerun);
         self
     }
 
@@ -233,7 +231,7 @@ impl Ready {
 
     /// Sets up the storage of the run.
     fn kept(mut self) -> Result<(Self, Options)> {
-        let mut options = self.options();
+        let mut options = self.start_options();
         match self.kept.clone() {
             Some(owner) => {
                 let packed = self.flow.packed();
@@ -253,7 +251,7 @@ impl Ready {
         let input = self.input(input)?;
         let owner = self.kept.clone().ok_or(Error::NoRuntime)?;
         let packed = self.flow.packed();
-        let options = Options { sources: packed.sources, bundle: Some(packed.bundle), ..self.options() };
+        let options = Options { sources: packed.sources, bundle: Some(packed.bundle), ..self.start_options() };
         let first = first_entry(&self.prepared, input, &self.ports, options);
         let batch = trefoil_store::Batch::of_kept(&[first], self.content)?;
         let (run, content, now) = (self.run, self.content, owner.store().clock().wall_ms());
@@ -305,6 +303,12 @@ impl Ready {
         Ok(Run::new(id, self.flow, events, cancel, task))
     }
 
+    /// The options for the driver if the run starts: with a limit of calls, whatever is set, and with what it reserves.
+    fn start_options(&self) -> Options {
+        let spec = RunSpec { max_calls: Some(limits::RUN_CALLS), ..RunSpec::NONE };
+        Options { spec: RunSpec { reserve: self.money.spec.reserve, ..self.spec.or(spec) }, ..self.options() }
+    }
+
     /// The options for the driver.
     fn options(&self) -> Options {
         let models = models_used(&self.prepared.program).into_iter();
@@ -318,15 +322,13 @@ impl Ready {
             models,
             seed: Some(self.seed),
             run: Some(self.run.clone()),
-            max_calls: Some(self.limits.max_calls.unwrap_or(limits::RUN_CALLS)),
-            max_cost_micro: self.limits.max_cost_micro,
+            spec: self.spec,
+            rerun: self.rerun.clone(),
             permissions: self.permissions.clone(),
             warnings: self.warnings.clone(),
-            changes: self.limits.clone(),
             prices: self.money.prices.clone(),
             fallbacks: self.money.fallbacks.clone(),
             windows: self.money.windows.clone(),
-            reserve: self.money.reserve,
             places: self.places.clone(),
             holes: self.hosts.holes.clone(),
             credentials: self.flow.credentials().iter().chain(&self.hosts.credentials).cloned().collect(),

@@ -101,20 +101,19 @@ impl Engine {
         self.with(|parts| {
             parts.seed = Some(first.flags.seed);
             // Without a limit, there is none to lift, and prices are not needed.
-            let is_limited = now.limits().max_cost_micro.is_some();
-            parts.max_cost_micro = parts.max_cost_micro.filter(|micro| is_limited || *micro != Self::NO_COST_LIMIT);
+            let is_limited = now.spec().max_cost_micro.is_some();
+            parts.spec.max_cost_micro =
+                parts.spec.max_cost_micro.filter(|micro| is_limited || *micro != Self::NO_COST_LIMIT);
             parts.begun = Some(Arc::new(Begun { first: first.clone(), now: now.clone() }));
         })
     }
     /// With the limits of a run, unless others were set.
     pub(crate) fn with_limits_of(self, run: &Started) -> Self {
-        let limits = run.limits();
+        let spec = run.spec();
         self.with(|parts| {
-            parts.max_calls = parts.max_calls.or(limits.max_calls);
+            parts.spec = parts.spec.or(spec);
             // A new run has no limit instead of one that cannot be reached.
-            let max_cost = parts.max_cost_micro.or(limits.max_cost_micro);
-            parts.max_cost_micro = max_cost.filter(|micro| *micro != Self::NO_COST_LIMIT);
-            parts.reserve = parts.reserve.or(limits.reserve);
+            parts.spec.max_cost_micro = parts.spec.max_cost_micro.filter(|micro| *micro != Self::NO_COST_LIMIT);
         })
     }
 

@@ -207,7 +207,7 @@ impl Turn<'_> {
 
     /// The limits of calls that fail the run, for a step: the operator's, then those of the enclosing flows.
     fn ceilings(&self, f: FrameId) -> Vec<Ceiling> {
-        let operator = self.core.flags.max_calls;
+        let operator = self.core.flags.spec.max_calls;
         let own = operator.map(|limit| Ceiling { limit, used: self.core.all_calls(), of_flow: false, at: None });
         let mut all: Vec<Ceiling> = own.into_iter().collect();
         let mut at = self.core.frames.get(f).map(|f| f.activation);

@@ -30,7 +30,7 @@ pub fn may_cost(flags: &Flags, request: &ModelRequest) -> u64 {
     // It is not known yet which of the models will answer.
     let costs = flags.candidates(request.provider.as_deref(), &request.model).filter_map(|(_, price, window)| {
         let price = price?;
-        match flags.reserve {
+        match flags.spec.reserve() {
             Reserve::Estimate => Some(expected(price, request)),
             Reserve::Bound => at_most(price, request, window),
         }
@@ -41,7 +41,7 @@ pub fn may_cost(flags: &Flags, request: &ModelRequest) -> u64 {
 impl Turn<'_> {
     /// The reservation for a call, in micro-dollars. 0 if there is no cost limit.
     pub fn reserve(&self, request: &Request) -> u64 {
-        let limited = self.core.flags.max_cost_micro.is_some() || self.prepared.limits_cost;
+        let limited = self.core.flags.spec.max_cost_micro.is_some() || self.prepared.limits_cost;
         let (Request::Model(request), true) = (request, limited) else { return 0 };
         may_cost(&self.core.flags, request)
     }
@@ -57,7 +57,7 @@ impl Turn<'_> {
                 let said = format!("a cost limit cannot be enforced: the price of `{name}` is unknown");
                 return Some((said, "set its price in `config.toml`: `[prices]`"));
             };
-            if flags.reserve == Reserve::Bound && at_most(price, request, window).is_none() {
+            if flags.spec.reserve() == Reserve::Bound && at_most(price, request, window).is_none() {
                 let said = format!(
                     "a strict cost limit cannot be enforced: the maximum cost of a call of `{name}` is unknown"
                 );
@@ -103,7 +103,7 @@ impl Turn<'_> {
     fn cost_ceilings(&self, f: FrameId) -> Vec<Ceiling> {
         let reserved = || self.core.pending.values().filter(|p| p.reserved > 0);
         let mut all = Vec::new();
-        if let Some(limit) = self.core.flags.max_cost_micro {
+        if let Some(limit) = self.core.flags.spec.max_cost_micro {
             let spent = self.core.usage.cost_micro.saturating_add(self.core.assumed);
             let under_way = reserved().map(|p| p.reserved).fold(0, u64::saturating_add);
             all.push(Ceiling { limit, spent, under_way, of_flow: false });
@@ -154,7 +154,7 @@ impl Turn<'_> {
 
     /// Reports once that the operator's limit was exceeded, because calls in progress may cost more than expected.
     pub fn tell_cost(&mut self, f: FrameId, usage: Usage) {
-        let Some(limit) = self.core.flags.max_cost_micro else { return };
+        let Some(limit) = self.core.flags.spec.max_cost_micro else { return };
         let now = self.core.usage.cost_micro;
         if now.saturating_sub(usage.cost_micro) <= limit
             && now > limit

@@ -6,17 +6,15 @@ use testbed::Run;
 use trefoil_ir::Program;
 use trefoil_machine::wire::{AskDecide, canonical};
 use trefoil_machine::{
-    Activity, Cause, Entry, Flags, Key, Machine, ModelRequest, Prepared, Request, Reserve, Role, RunError, ToolUse,
+    Activity, Cause, Entry, Flags, Key, Machine, ModelRequest, Prepared, Request, Role, RunError, RunSpec, ToolUse,
     Usage,
 };
 use trefoil_template::{Question, Value};
 
 pub const FLAGS: Flags = Flags {
     seed: 11,
-    max_calls: None,
-    max_cost_micro: None,
+    spec: RunSpec::NONE,
     prices: Vec::new(),
-    reserve: Reserve::Estimate,
     windows: Vec::new(),
     fallbacks: Vec::new(),
     reuses: false,

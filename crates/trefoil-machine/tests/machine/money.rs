@@ -9,16 +9,21 @@ use testbed::build::Build;
 use trefoil_ir::prices::{Price, Rates};
 use trefoil_ir::{Budget, Guard, OnExceeded, OnItemFailure, Program};
 use trefoil_machine::event::EventKind;
-use trefoil_machine::{Flags, Key, Prepared, Replay, Request, Reserve, RunError, Unwatched, Usage};
+use trefoil_machine::{Flags, Key, Prepared, Replay, Request, Reserve, RunError, RunSpec, Unwatched, Usage};
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::Value;
 
 use crate::machine::FLAGS;
 
+fn bound(flags: Flags) -> Flags {
+    Flags { spec: RunSpec { reserve: Some(Reserve::Bound), ..flags.spec }, ..flags }
+}
+
 fn limited(max_cost_micro: u64) -> Flags {
     let rates = Rates { output: 1_000_000, ..Rates::default() };
     let prices = vec![("test".to_owned(), Price { rates, ..Price::default() })];
-    Flags { max_cost_micro: Some(max_cost_micro), prices, ..FLAGS }
+    let spec = RunSpec { max_cost_micro: Some(max_cost_micro), ..RunSpec::NONE };
+    Flags { spec, prices, ..FLAGS }
 }
 
 fn cost(micro: u64) -> Option<Usage> {
@@ -114,7 +119,7 @@ fn budgeted(on_exceeded: OnExceeded) -> Arc<Program> {
 
 #[test]
 fn the_limit_of_a_flow_holds_before_the_call_where_passing_it_fails_the_run() {
-    let flags = Flags { max_cost_micro: None, ..limited(0) };
+    let flags = Flags { spec: RunSpec::NONE, ..limited(0) };
     let mut run = Run::start(&Prepared::new(budgeted(OnExceeded::Abort)), None, flags.clone());
     run.complete(&Key::from("a"), Ok("x".into()), cost(501));
     expect!["cost limit reached: $0.000501 of $0.0015 spent, and the next call may cost $0.001"]
@@ -134,7 +139,7 @@ fn the_limit_of_a_flow_holds_before_the_call_where_passing_it_fails_the_run() {
 
 #[test]
 fn a_limit_of_a_flow_is_told_where_the_step_is_that_it_ends() {
-    let flags = Flags { max_cost_micro: None, ..limited(0) };
+    let flags = Flags { spec: RunSpec::NONE, ..limited(0) };
     let at = |start| Location::new(FileId(0), Span::new(start, start + 1));
     let ends = |max_calls, max_cost_micro, costs: &[u64]| {
         let mut b = Build::new();
@@ -227,10 +232,9 @@ fn all_at_the_bound(flags: Flags) -> (u64, Result<(), RunError>) {
 fn under_a_strict_limit_twenty_calls_at_once_that_cost_what_they_can_never_pass_it() {
     let rates = Rates { input: 1_000_000, output: 5_000_000, ..Rates::default() };
     let flags = |limit, reserve| Flags {
-        max_cost_micro: Some(limit),
+        spec: RunSpec { max_cost_micro: Some(limit), reserve: Some(reserve), ..RunSpec::NONE },
         prices: vec![("test".to_owned(), Price { rates, ..Price::default() })],
         windows: vec![("test".to_owned(), 100)],
-        reserve,
         ..FLAGS
     };
     let (whole, _) = all_at_the_bound(flags(u64::MAX, Reserve::Bound));
@@ -249,7 +253,7 @@ fn under_a_strict_limit_twenty_calls_at_once_that_cost_what_they_can_never_pass_
 #[test]
 fn a_call_whose_most_nobody_knows_is_not_made_under_a_strict_limit() {
     let prepared = Prepared::new(chain(&["a"]));
-    let flags = Flags { reserve: Reserve::Bound, ..limited(1_000_000) };
+    let flags = bound(limited(1_000_000));
     let run = Run::start(&prepared, None, flags.clone());
     expect!["a strict cost limit cannot be enforced: the maximum cost of a call of `test` is unknown"]
         .assert_eq(&error(&run));
@@ -268,8 +272,7 @@ fn provider_options_leave_only_the_window_as_a_bound() {
         b.call_of(say).parameters.provider_options = options.map(|_| [("x", Value::from(true))].into_iter().collect());
         let main = b.flow("main", say, None);
         let windows = vec![("test".to_owned(), 5_000)];
-        let run =
-            Run::start(&Prepared::new(b.program(main)), None, Flags { windows, reserve: Reserve::Bound, ..limited(0) });
+        let run = Run::start(&Prepared::new(b.program(main)), None, Flags { windows, ..bound(limited(0)) });
         error(&run)
     };
     expect!["cost limit reached: $0 of $0 spent, and the next call may cost $0.0001"].assert_eq(&most(None, Some(100)));

@@ -8,7 +8,7 @@ use trefoil_machine::event::{AskedBefore, Told};
 use trefoil_machine::guard::{Ruling, Side, Verdict};
 use trefoil_machine::journal::{
     About, Answering, Basis, CalledRun, Changes, Cited, Entry, EntryKind, Flags, GivenPermissions, Identity, Lost,
-    Reserve, SeenTool, SourceFile, Started, VERSION,
+    Reserve, RunSpec, SeenTool, SourceFile, Started, VERSION,
 };
 use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::private::{HiddenParts, PrivateValue};
@@ -149,7 +149,7 @@ fn one_of_each_kind() -> Vec<Entry> {
             },
             input: Some(private.clone()),
             warnings: vec!["short".to_owned()],
-            flags: Flags { seed: u64::MAX, max_calls: Some(1), ..Flags::default() },
+            flags: Flags { seed: u64::MAX, spec: RunSpec { max_calls: Some(1), ..RunSpec::NONE }, ..Flags::default() },
             answers: "manifest".to_owned(),
             models: vec![("writer".to_owned(), "openai:gpt-5.4".to_owned())],
             permissions: GivenPermissions { commands: true, hosts: vec!["h".to_owned()], no_config: true },
@@ -163,8 +163,7 @@ fn one_of_each_kind() -> Vec<Entry> {
                 failed: true,
                 forked: true,
                 rerun: vec!["send".to_owned()],
-                max_calls: Some(5),
-                max_cost_micro: None,
+                spec: RunSpec { max_calls: Some(5), ..RunSpec::NONE },
             })),
         })),
         EntryKind::Scheduled {
@@ -198,9 +197,7 @@ fn one_of_each_kind() -> Vec<Entry> {
             execution: 2,
             lost: vec![Lost { key: key("a/b"), usage: Usage::unknown(), partial: Some("so far".to_owned()) }],
             changes: Box::new(Changes {
-                max_calls: Some(7),
-                max_cost_micro: Some(1_000_000),
-                reserve: Some(Reserve::Bound),
+                spec: RunSpec { max_calls: Some(7), max_cost_micro: Some(1_000_000), reserve: Some(Reserve::Bound) },
                 windows: vec![("openai:gpt-5.4".to_owned(), 400_000)],
                 models: Some(Answering { answers: "embedded".to_owned(), ..Answering::default() }),
                 rerun: vec!["b".to_owned()],

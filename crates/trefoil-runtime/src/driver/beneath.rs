@@ -44,7 +44,11 @@ impl Driver {
     /// Updates the allowance with the run's current total and the open tool calls.
     fn settle(&mut self) -> Used {
         let (flags, usage) = (self.machine.flags(), self.machine.usage());
-        let limit = self.guard.within(Room { calls: flags.max_calls, tokens: None, cost_micro: flags.max_cost_micro });
+        let limit = self.guard.within(Room {
+            calls: flags.spec.max_calls,
+            tokens: None,
+            cost_micro: flags.spec.max_cost_micro,
+        });
         let (calls, tokens) = (self.machine.calls(), usage.total());
         let now = Used { calls, tokens, cost_micro: self.machine.spent_and_set_aside() };
         self.allowance.settle((limit, self.memo.is_some()), now, |key| {

@@ -49,8 +49,8 @@ use trefoil_machine::error::RunError;
 use trefoil_machine::event::{Tally, Waiting};
 use trefoil_machine::guard::{Ruling, Verdict};
 use trefoil_machine::journal::{
-    Answering, Basis, Changes, Entry, EntryKind, Flags, GivenPermissions, Identity, Reserve, SourceFile, Started,
-    VERSION,
+    Answering, Basis, Changes, Entry, EntryKind, Flags, GivenPermissions, Identity, Reserve, RunSpec, SourceFile,
+    Started, VERSION,
 };
 use trefoil_machine::private::{HiddenParts, PrivateValue};
 use trefoil_machine::request::Usage;
@@ -77,14 +77,10 @@ pub struct Options {
     pub seed: Option<u64>,
     /// The run's id. `None`: from [`Ports::random`].
     pub run: Option<String>,
-    /// Maximum number of model calls. `None`: no limit.
-    pub max_calls: Option<u64>,
-    /// Maximum cost in micro-dollars. `None`: no limit. A limit requires the prices of all models.
-    pub max_cost_micro: Option<u64>,
+    /// The settings of the run. For a resumed run: those that are to be others from now on.
+    pub spec: RunSpec,
     /// The prices of models, by `PROVIDER:NAME`. A model without one has no known price.
     pub prices: Vec<(String, Price)>,
-    /// What a cost limit reserves for a call.
-    pub reserve: Reserve,
     /// The context windows of models, by `PROVIDER:NAME`, for [`Reserve::Bound`].
     pub windows: Vec<(String, u64)>,
     /// The fallbacks of models, by `PROVIDER:NAME`. Cost limits use the most expensive one.
@@ -120,8 +116,8 @@ pub struct Options {
     pub permissions: GivenPermissions,
     /// Warnings about what the run starts with, for the journal: see [`Started::warnings`].
     pub warnings: Vec<String>,
-    /// For a resumed run: changed limits.
-    pub changes: Changes,
+    /// For a resumed run: more steps as in [`Basis::rerun`].
+    pub rerun: Vec<String>,
     /// Stops the run.
     pub cancel: Cancel,
     /// What answers model calls, for watchers: see [`EventKind::RunStarted`](trefoil_machine::EventKind::RunStarted).
@@ -141,10 +137,8 @@ impl Default for Options {
         Self {
             seed: None,
             run: None,
-            max_calls: None,
-            max_cost_micro: None,
+            spec: RunSpec::NONE,
             prices: Vec::new(),
-            reserve: Reserve::default(),
             windows: Vec::new(),
             fallbacks: Vec::new(),
             places: None,
@@ -162,7 +156,7 @@ impl Default for Options {
             models: Vec::new(),
             permissions: GivenPermissions::default(),
             warnings: Vec::new(),
-            changes: Changes::default(),
+            rerun: Vec::new(),
             cancel: Cancel::default(),
             answers_from: None,
             placeholder: false,
@@ -279,11 +273,11 @@ fn started(prepared: &Prepared, input: Option<Value>, ports: &Ports, options: &m
     input_verdicts.extend(before.into_iter().filter(|one| one.ruling == Ruling::Changed));
     let run = options.run.take().unwrap_or_else(|| format!("{:016x}", ports.random.next()));
     let seed = options.seed.unwrap_or_else(|| ports.random.next());
-    let Options { max_calls, max_cost_micro, reserve, .. } = *options;
+    let spec = options.spec.at_start();
     let (prices, windows) = (std::mem::take(&mut options.prices), std::mem::take(&mut options.windows));
     let fallbacks = std::mem::take(&mut options.fallbacks);
     let reuses = options.memo.is_some() || options.basis.is_some();
-    let flags = Flags { seed, max_calls, max_cost_micro, prices, reserve, windows, fallbacks, reuses, input_verdicts };
+    let flags = Flags { seed, spec, prices, windows, fallbacks, reuses, input_verdicts };
     let program = identity(prepared, options);
     let (answers, models) = (options.answers.clone(), options.models.clone());
     let basis = options.basis.take().map(Box::new);
@@ -440,7 +434,6 @@ async fn take_up(
 
 /// The changes requested at this resume.
 fn changes(options: &mut Options, replay: &Replay) -> Changes {
-    let now = std::mem::take(&mut options.changes);
     let flags = replay.machine().flags();
     // Prices stay the same unless the source of answers is different.
     let other = options.answers != replay.answers() && !options.answers.is_empty();
@@ -451,15 +444,14 @@ fn changes(options: &mut Options, replay: &Replay) -> Changes {
         windows: options.windows.clone(),
         fallbacks: std::mem::take(&mut options.fallbacks),
     });
-    let reserve = now.reserve.filter(|reserve| *reserve != flags.reserve);
-    let windows = reserve.filter(|reserve| *reserve == Reserve::Bound).map(|_| std::mem::take(&mut options.windows));
+    let spec = options.spec.changed_from(flags.spec);
+    let windows =
+        spec.reserve.filter(|reserve| *reserve == Reserve::Bound).map(|_| std::mem::take(&mut options.windows));
     Changes {
-        reserve,
+        spec,
         windows: windows.unwrap_or_default(),
-        max_calls: now.max_calls.filter(|_| now.max_calls != flags.max_calls),
-        max_cost_micro: now.max_cost_micro.filter(|_| now.max_cost_micro != flags.max_cost_micro),
         models,
-        rerun: now.rerun,
+        rerun: std::mem::take(&mut options.rerun),
         permissions: options.permissions.clone(),
     }
 }

@@ -12,7 +12,7 @@ use crate::ports::Journal;
 use trefoil_machine::clock::WorkMs;
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::guard::validator::is_ended_by_signal;
-use trefoil_machine::journal::{Changes, Entry, EntryKind, VERSION};
+use trefoil_machine::journal::{Changes, Entry, EntryKind, RunSpec, VERSION};
 use trefoil_machine::key::Key;
 use trefoil_machine::machine::{Rebuild, Reopening, Scan};
 use trefoil_machine::{Past, Replay, Unwatched, Watcher};
@@ -162,7 +162,8 @@ pub async fn is_possible(world: &World, error: &RunError, memo: Option<&Memo>) -
     let read = super::read(world, &Options::default(), &mut Unwatched).await;
     let Ok(ReadJournal { first, replay, .. }) = read else { return false };
     // A run without a cost limit does not get one here, because it would require the prices of all models.
-    let max_cost_micro = replay.machine().flags().max_cost_micro.map(|_| u64::MAX);
-    let unlimited = Changes { max_calls: Some(u64::MAX), max_cost_micro, ..Changes::default() };
+    let max_cost_micro = replay.machine().flags().spec.max_cost_micro.map(|_| u64::MAX);
+    let spec = RunSpec { max_calls: Some(u64::MAX), max_cost_micro, ..RunSpec::NONE };
+    let unlimited = Changes { spec, ..Changes::default() };
     reopen(world, &first, replay, error, (unlimited, memo)).await.is_ok()
 }

@@ -12,7 +12,7 @@ use crate::ports::Letters;
 use trefoil_ir::prices::Dollars;
 use trefoil_machine::Output;
 use trefoil_machine::error::{Raise, RunError};
-use trefoil_machine::journal::About;
+use trefoil_machine::journal::{About, RunSpec};
 use trefoil_machine::machine::{Kept, Room};
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Request};
@@ -20,16 +20,14 @@ use trefoil_machine::request::{Activity, Request};
 /// The limits of a run that reuses results of earlier runs. They are not enforced by the machine, because it counts all requests
 /// and does not know in advance which of them have results already.
 #[derive(Debug, Default)]
-pub struct Guard {
-    max_calls: Option<u64>,
-    max_cost_micro: Option<u64>,
-}
+pub struct Guard(RunSpec);
 
 impl Guard {
     /// These limits or its own, whichever are lower.
     pub fn within(&self, room: Room) -> Room {
         let least = |own: Option<u64>, other: Option<u64>| own.into_iter().chain(other).min();
-        let (calls, cost_micro) = (least(self.max_calls, room.calls), least(self.max_cost_micro, room.cost_micro));
+        let RunSpec { max_calls, max_cost_micro, .. } = self.0;
+        let (calls, cost_micro) = (least(max_calls, room.calls), least(max_cost_micro, room.cost_micro));
         Room { calls, cost_micro, ..room }
     }
 
@@ -38,28 +36,25 @@ impl Guard {
         if options.memo.is_none() {
             return Self::default();
         }
-        let guard = Self { max_calls: options.max_calls.take(), max_cost_micro: options.max_cost_micro.take() };
+        let limits = options.spec.limits();
+        options.spec = options.spec.without_limits();
         if let Some(basis) = &mut options.basis {
-            (basis.max_calls, basis.max_cost_micro) = (guard.max_calls, guard.max_cost_micro);
+            basis.spec = limits;
         }
-        guard
+        Self(limits)
     }
 
     /// The limits of a resumed run: the original ones, unless they are changed.
     pub fn go_on(options: &Options) -> Self {
         let (Some(_), Some(basis)) = (&options.memo, &options.basis) else { return Self::default() };
-        let changes = &options.changes;
-        Self {
-            max_calls: changes.max_calls.or(basis.max_calls),
-            max_cost_micro: changes.max_cost_micro.or(basis.max_cost_micro),
-        }
+        Self(options.spec.limits().or(basis.spec))
     }
 }
 
 impl Driver {
     /// Returns an error if performing these activities would exceed a limit.
     fn over_limit(&self, next: &[&Arc<Activity>]) -> Option<RunError> {
-        let Guard { max_calls, max_cost_micro } = self.guard;
+        let RunSpec { max_calls, max_cost_micro, .. } = self.guard.0;
         let is_call = |a: &Activity| matches!(a.request, Request::Model(_));
         let first = next.iter().find(|a| is_call(a))?;
         let count = |a: &&Arc<Activity>| is_call(a) && !a.again;
@@ -222,7 +217,7 @@ fn would_repeat(
         message.push_str(&format!("; the same applies to `{}`", more.join("`, `")));
     }
     let location = world.prepared.program.step(asked.step).map(|step| step.origin);
-    let help = format!("to allow it, pass `--rerun {}` (in a program: `Edit::rerun`)", names.join(" --rerun "));
+    let help = format!("to allow it, pass `--rerun {}` (in a program: `ReuseRequest::rerun`)", names.join(" --rerun "));
     let error = RunError::new("WOULD_REPEAT", message).at_step(Some(asked.key.clone()), location);
     Some(error.others(others.iter().map(|(asked, _)| asked.key.clone()).collect()).help(help))
 }

@@ -13,7 +13,7 @@ use super::{Asked, Entry, EntryKind, Machine, Prepared, Recorded, Replay, RunErr
 use crate::clock::WorkMs;
 use crate::event::EventKind;
 use crate::guard::validator::exit_code;
-use crate::journal::{About, Changes};
+use crate::journal::{About, Changes, RunSpec};
 use crate::key::{ContentKey, Key, own_step};
 use crate::machine::Noted;
 use crate::private::PrivateValue;
@@ -185,9 +185,7 @@ impl Rebuild {
         limits.change(changes);
         let mut active = Active::default();
         let limits = Changes {
-            max_calls: limits.max_calls,
-            max_cost_micro: limits.max_cost_micro,
-            reserve: Some(limits.reserve),
+            spec: RunSpec { reserve: Some(limits.spec.reserve()), ..limits.spec },
             windows: limits.windows,
             ..Changes::default()
         };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use testbed::Build;
 use trefoil_ir::{CommandCall, Guard, OnItemFailure, PiiAction, PiiEntity, Program, StepId, StepKind};
-use trefoil_machine::journal::{Basis, Changes};
+use trefoil_machine::journal::{Basis, RunSpec};
 use trefoil_machine::{EntryKind, Prepared};
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_runtime::driver::{self, Options};
@@ -265,7 +265,8 @@ fn what_is_kept_does_not_count_for_limits_and_what_would_pass_one_is_not_sent() 
     let run = |after: &Arc<Program>, run: &str, max_calls: u64| {
         desk.sent.lock().unwrap().clear();
         let memo = Some(desk.memo(&before, "old"));
-        let options = Options { max_calls: Some(max_calls), basis: Some(Basis::default()), ..Desk::options(run, memo) };
+        let spec = RunSpec { max_calls: Some(max_calls), ..RunSpec::NONE };
+        let options = Options { spec, basis: Some(Basis::default()), ..Desk::options(run, memo) };
         let (prepared, ports) = (Prepared::new(after.clone()), desk.world.ports.clone());
         let outcome = block_on(driver::run_prepared(prepared, Some("in".into()), ports, options));
         (desk.sent.lock().unwrap().clone(), outcome)
@@ -283,11 +284,11 @@ fn what_is_kept_does_not_count_for_limits_and_what_would_pass_one_is_not_sent() 
     assert!(verified.holds() && !verified.ended, "{verified:?}");
     // The run continues with a higher limit, and with the results that it reuses.
     let EntryKind::Started(started) = desk.world.journal.entries("two").remove(0).kind else { panic!() };
-    assert_eq!(started.basis.as_ref().unwrap().max_calls, Some(1));
+    assert_eq!(started.basis.as_ref().unwrap().spec.max_calls, Some(1));
     let go_on = |max_calls: Option<u64>| {
-        let changes = Changes { max_calls, ..Changes::default() };
+        let spec = RunSpec { max_calls, ..RunSpec::NONE };
         let basis = started.basis.as_deref().cloned();
-        let options = Options { basis, changes, ..Desk::options("two", Some(desk.memo(&before, "old"))) };
+        let options = Options { basis, spec, ..Desk::options("two", Some(desk.memo(&before, "old"))) };
         block_on(driver::resume_prepared(Prepared::new(two.clone()), "two", desk.world.ports.clone(), options))
     };
     assert_eq!(go_on(None).result.unwrap_err().code, "BUDGET_EXCEEDED");
