@@ -73,6 +73,7 @@ rules! {
     prompt_injection,
     hard_coded_secret,
     parameter_range,
+    unknown_model,
     unenforceable_schema,
     missing_tool,
     empty_prompt,

@@ -10,4 +10,4 @@ mod table;
 
 pub use dollars::{Dollars, parse_dollars};
 pub use price::{Price, Rates, Tier, Tokens};
-pub use table::{listed, source, window};
+pub use table::{is_known_model, known_models, listed, source, window};

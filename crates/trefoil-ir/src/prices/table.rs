@@ -36,6 +36,19 @@ pub fn window(provider: &str, model: &str) -> Option<u64> {
     found(provider, model)?.0.split(' ').find_map(|word| word.strip_prefix('n'))?.parse().ok()
 }
 
+/// Whether the table has a model, or does not know the provider.
+pub fn is_known_model(provider: &str, model: &str) -> bool {
+    section(provider).is_none() || found(provider, model).is_some()
+}
+
+/// The names of a provider's models in the table, without those of single versions.
+pub fn known_models(provider: &str) -> impl Iterator<Item = &'static str> {
+    let lines = section(provider).unwrap_or_default().lines();
+    let words = lines.filter_map(|line| line.split_once('\t')).flat_map(|(words, _)| words.split(' '));
+    let names = words.filter_map(|word| word.strip_prefix(['=', '^']));
+    names.filter(|name| !name.contains('#') && !name.ends_with(['-', '@', '.', ':']))
+}
+
 /// The line of a model: its names and its prices.
 fn found(provider: &str, model: &str) -> Option<(&'static str, &'static str)> {
     let name = model.to_lowercase();

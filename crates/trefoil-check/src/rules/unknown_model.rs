@@ -1,0 +1,50 @@
+//! A model that its provider is not known to have, with the name of one that it has.
+
+use trefoil_ir::prices::{is_known_model, known_models};
+use trefoil_ir::{ModelCall, StepKind};
+use trefoil_syntax::Severity;
+use trefoil_syntax::suggest::near;
+
+use crate::rule::{Context, Group, Rule, Run};
+
+pub(super) const RULE: Rule = Rule {
+    name: "unknown-model",
+    group: Group::Models,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Warning),
+    page: include_str!("unknown_model.md"),
+    run: Run::Program(run),
+};
+
+/// Shorter names are too much alike: `gpt-4o` and `gpt-4.1`.
+const SHORTEST: usize = 8;
+
+fn run(cx: &mut Context<'_>) {
+    let program = cx.model.program;
+    for &(_, id) in cx.model.reachable() {
+        if let Some(StepKind::Model(call)) = program.step(id).map(|s| &s.kind) {
+            look(cx, call);
+        }
+    }
+}
+
+fn look(cx: &mut Context<'_>, call: &ModelCall) {
+    let Some(provider) = call.model.provider.as_deref() else { return };
+    let name = &*call.model.name;
+    // The operator knows what it costs.
+    let own = |(model, _): &(String, _)| model.split_once(':') == Some((provider, name));
+    let is_priced = cx.roots.iter().any(|root| root.supplied.prices.own.iter().any(own));
+    if name.len() < SHORTEST || is_priced || is_known_model(provider, name) {
+        return;
+    }
+    // The date of a version is not a part of the name.
+    let (stem, date) = match name.rsplit_once('-') {
+        Some((stem, date)) if date.len() == 8 && date.bytes().all(|b| b.is_ascii_digit()) => (stem, format!("-{date}")),
+        _ => (name, String::new()),
+    };
+    // A name that differs in a number is a newer model.
+    let Some(near) = near(stem, known_models(provider)).filter(|near| near.sure) else { return };
+    let message = format!("`{provider}` has no known model `{name}`");
+    let help = format!("did you mean `{}{date}`?", near.name);
+    cx.report(cx.finding(call.model.origin, message).help(help));
+}
