@@ -11,8 +11,6 @@ mod dev;
 mod exit;
 mod harmless;
 mod load;
-#[cfg(feature = "mcp")]
-mod mcp;
 mod obstacles;
 mod offer;
 mod output;
@@ -26,9 +24,7 @@ mod runs;
 mod shapes;
 mod store;
 mod trace;
-mod waiting;
 mod words;
-mod worker;
 
 use std::process::ExitCode;
 

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! durable (what is stored of a run) <- engine, preflight (a run that may start) <- reuse (resume, edit, fork)
-//!                                                                              <- stored_runs (submit, follow, answer, cancel)
+//!         <- stored_runs (submit, follow, answer, cancel)
+//! worker (takes runs of a store), mcp (offers flows as tools), over both
 //! ```
 //!
 //! A host (a command line, a server, a worker) parses, prints and asks, and decides nothing itself. Programs that only
@@ -15,13 +16,14 @@ pub mod answers;
 pub mod command;
 pub mod durable;
 pub mod engine;
+#[cfg(feature = "mcp-server")]
+pub mod mcp;
 pub mod preflight;
 pub mod reuse;
 mod run;
 pub mod stored_runs;
-
-use trefoil_project::{as_tool, bundle, door, error, failure, flow, input, load, secrets, settings};
-use trefoil_view::{plan, why};
+pub mod waiting;
+pub mod worker;
 
 pub use about::run_about;
 pub use engine::{AnswersFrom, Engine, Ready};

@@ -12,8 +12,8 @@ use trefoil_machine::HiddenParts;
 use trefoil_runtime::{Cancel, Event, RunError, RunOutcome, Usage};
 
 use crate::engine::Events;
-use crate::error::{Error, Failure, Result};
-use crate::flow::Flow;
+use trefoil_project::error::{Error, Failure, Result};
+use trefoil_project::flow::Flow;
 
 /// A run in progress.
 ///

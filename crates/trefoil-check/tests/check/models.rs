@@ -47,16 +47,22 @@ fn a_model_is_almost_the_name_of_one_that_the_provider_has() {
     for other in ["openai, name: my-own-finetune", "local, name: gpt-4o-mnii", "openai, name: gpt-5.9-mini"] {
         model(&format!("provider: {other}"), expect![""]);
     }
-    model("provider: openai, name: gpt-4o-mnii", expect![[r#"
+    model(
+        "provider: openai, name: gpt-4o-mnii",
+        expect![[r#"
         3:34 warning unknown-model: `openai` has no known model `gpt-4o-mnii`
           | model: { provider: openai, name: gpt-4o-mnii }
           |                                  ^^^^^^^^^^^
           help: did you mean `gpt-4o-mini`?
-    "#]]);
-    model("provider: anthropic, name: claude-sonet-4-5-20250929", expect![[r#"
+    "#]],
+    );
+    model(
+        "provider: anthropic, name: claude-sonet-4-5-20250929",
+        expect![[r#"
         3:37 warning unknown-model: `anthropic` has no known model `claude-sonet-4-5-20250929`
           | model: { provider: anthropic, name: claude-sonet-4-5-20250929 }
           |                                     ^^^^^^^^^^^^^^^^^^^^^^^^^
           help: did you mean `claude-sonnet-4-5-20250929`?
-    "#]]);
+    "#]],
+    );
 }

@@ -13,12 +13,12 @@ use trefoil_project::target::Target;
 
 use crate::args::{DialectArg, DurabilityArg, HostArgs, PathArgs, StoreArgs, parse_dollars};
 use crate::harmless::json;
-use crate::mcp::{
-    FlowSource, Flows, ServerEnd, ServerNotice, ServerOptions, ServerStop, ServerStreams, ServerWatch, serve,
-};
 use crate::run::SignalStop;
 use crate::{exit, output};
 use trefoil_host::command::RunOptions;
+use trefoil_host::mcp::{
+    FlowSource, Flows, ServerEnd, ServerNotice, ServerOptions, ServerStop, ServerStreams, ServerWatch, serve,
+};
 
 /// Serve flows as MCP tools over stdin and stdout
 #[derive(Args)]

@@ -18,7 +18,7 @@ use super::{Happening, Loop, said};
 use crate::harmless::{TerminalText, safe};
 use crate::output;
 use crate::runs::answer;
-use crate::waiting::waiting_line;
+use trefoil_host::waiting::waiting_line;
 
 impl Loop<'_> {
     /// Reads a line. `None`: the prompt was cancelled, or stdin has ended. Other events are handled later.

@@ -22,10 +22,10 @@ use crate::harmless::{TerminalText, safe};
 use crate::output;
 use crate::run::why;
 use crate::shown;
-use crate::waiting::{answer_commands, waiting_line};
 use crate::words;
 use crate::words::{cut, money, time, wrap};
 use trefoil_host::command::RunOptions;
+use trefoil_host::waiting::{answer_commands, waiting_line};
 
 /// Maximum number of lines shown of a result.
 const RESULT: usize = 20;

@@ -19,9 +19,9 @@ use crate::harmless::TerminalText;
 use crate::output::Reader;
 use crate::refusal::{cannot_start, did_not_start};
 use crate::store::block_on;
-use crate::waiting::{StoppedRun, waiting_lines};
 use crate::{exit, output};
 use trefoil_host::command::RunOptions;
+use trefoil_host::waiting::{StoppedRun, waiting_lines};
 
 /// How long to wait for other threads after the run has ended.
 const CLOSING: Duration = Duration::from_millis(200);

@@ -16,9 +16,9 @@ use crate::args::StoreArgs;
 use crate::harmless::TerminalText;
 use crate::refusal::refuse_store;
 use crate::store::{await_store, block_on, full_id};
-use crate::waiting::{TYPED, waiting_line};
 use crate::{exit, output};
 use trefoil_host::command::{PrintedCommand, RunOptions};
+use trefoil_host::waiting::{TYPED, waiting_line};
 
 /// Answer a question of a run, or decide about a step with an unknown outcome
 #[derive(Args)]

@@ -20,9 +20,9 @@ use trefoil_view::trace::{About, Suggestion, Tracer};
 use crate::load::accept_settings;
 use crate::refusal::did_not_start;
 use crate::store::{await_store, block_on};
-use crate::waiting::StoppedRun;
 use crate::{exit, output};
 use trefoil_host::command::RunOptions;
+use trefoil_host::waiting::StoppedRun;
 
 /// Reads the start of a run.
 pub fn read(store: &dyn Store, run: &str) -> Result<Stored, u8> {

@@ -16,9 +16,9 @@ use crate::args::{OutputFormat, StoreArgs};
 use crate::refusal::did_not_start;
 use crate::run::Steps;
 use crate::store::{await_store, block_on, full_id};
-use crate::waiting::{ANSWER, CONTINUE, answer_commands, waiting_line};
 use crate::words::{arrived, money, time, tokens};
 use trefoil_host::command::{PrintedCommand, RunOptions};
+use trefoil_host::waiting::{ANSWER, CONTINUE, answer_commands, waiting_line};
 
 /// Show a run: its steps, tokens and cost, and what it is waiting for
 #[derive(Args)]

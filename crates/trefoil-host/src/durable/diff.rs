@@ -14,8 +14,8 @@ use trefoil_store::{Status, Store};
 
 use super::Stored;
 use super::replay::{Stays, prepared};
-use crate::error::{Error, Findings, Result};
-use crate::why::{Comparing, Reason, WordDiff};
+use trefoil_project::error::{Error, Findings, Result};
+use trefoil_view::why::{Comparing, Reason, WordDiff};
 
 /// Two runs.
 #[derive(Debug, Clone, PartialEq)]

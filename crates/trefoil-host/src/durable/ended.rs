@@ -4,7 +4,7 @@ use trefoil_machine::EntryKind;
 use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_store::{Record, Store, StoreError};
 
-use crate::error::Result;
+use trefoil_project::error::Result;
 
 /// The original outcome with its usage.
 pub async fn ended(store: &dyn Store, record: Record) -> Result<RunOutcome> {

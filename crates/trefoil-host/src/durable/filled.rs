@@ -12,13 +12,13 @@ use trefoil_store::{Filter, Record, Status, Store};
 use trefoil_syntax::{FileId, Location};
 
 use super::{Stored, called_runs, history, start_entry};
-use crate::bundle::{Whereabouts, unpack, whereabouts};
-use crate::door::{is_folder, real};
 use crate::engine::AnswersFrom;
-use crate::error::{Error, Findings, Result};
-use crate::load::Loaded;
-use crate::why::former_offset;
+use trefoil_project::bundle::{Whereabouts, unpack, whereabouts};
+use trefoil_project::door::{is_folder, real};
+use trefoil_project::error::{Error, Findings, Result};
+use trefoil_project::load::Loaded;
 use trefoil_project::target::Target;
+use trefoil_view::why::former_offset;
 
 /// How many of the newest runs are searched if the former name of the flow is unknown.
 const RECENT: usize = 300;

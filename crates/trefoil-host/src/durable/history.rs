@@ -15,7 +15,7 @@ use trefoil_template::{HoleKind, Value};
 use super::replay::{Stays, prepared, reading};
 use super::stored::Stored;
 use crate::engine::{AnswersFrom, Engine};
-use crate::settings;
+use trefoil_project::settings;
 
 /// Emits every event of a run's journal, with its original number. Environment values and secrets are not known here;
 /// all of them are shown as `***`. Returns the activities with an unknown outcome, if no process is working on the run.

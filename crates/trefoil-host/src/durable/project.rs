@@ -12,10 +12,10 @@ use trefoil_machine::Started;
 use trefoil_store::{Filter, Store};
 
 use super::Stored;
-use crate::bundle::{FileOrigin, found_in};
 use crate::engine::{AnswersFrom, Engine};
-use crate::error::Result;
-use crate::settings::{self, FoundSettings, Settings};
+use trefoil_project::bundle::{FileOrigin, found_in};
+use trefoil_project::error::Result;
+use trefoil_project::settings::{self, FoundSettings, Settings};
 
 /// Maximum number of runs that are compared.
 const MOST: usize = 1_000;

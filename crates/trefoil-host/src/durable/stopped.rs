@@ -4,7 +4,7 @@ use trefoil_machine::EntryKind;
 use trefoil_runtime::RunError;
 use trefoil_store::{Record, Status, Store};
 
-use crate::error::{Error, Result};
+use trefoil_project::error::{Error, Result};
 
 /// Why a suspended run does nothing until somebody allows what comes next: `WOULD_REPEAT`, `REFUSED`, or `BUDGET_EXCEEDED` of a limit
 /// that the command line can raise. None: it waits for answers, decisions or time, or not at all.

@@ -5,9 +5,9 @@ use std::path::Path;
 use trefoil_machine::{Entry, EntryKind, Started};
 use trefoil_store::{Content, Store, StoreError};
 
-use crate::bundle::{FileOrigin, unpack};
-use crate::error::{Error, Result};
-use crate::flow::Flow;
+use trefoil_project::bundle::{FileOrigin, unpack};
+use trefoil_project::error::{Error, Result};
+use trefoil_project::flow::Flow;
 
 /// A stored run, before it is resumed.
 pub struct Stored {

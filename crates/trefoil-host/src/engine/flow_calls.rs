@@ -19,9 +19,9 @@ use trefoil_template::Value;
 use super::flow_tools::{FlowHost, FlowTools, LoadedTool};
 use super::{Engine, Parts, Ready};
 use crate::durable::{Stored, call_run_id, cancel, ended};
-use crate::error::{Error, Findings};
 use crate::reuse::{CalledBefore, Edited, NewCall, ReuseRequest, no_results};
 use crate::run::Run;
+use trefoil_project::error::{Error, Findings};
 
 /// Maximum depth of runs that call runs.
 const DEEPEST: u32 = 5;

@@ -15,13 +15,13 @@ use trefoil_template::Value;
 
 use super::{AnswersFrom, Engine, Parts};
 use crate::answers::{Meant, meant, questions};
-use crate::as_tool::AsTool;
-use crate::flow::Flow;
-use crate::load::LoadOptions;
-use crate::plan::called_flows::tools_of;
-use crate::plan::{Bound, FlowCalled, called_flows};
 use crate::reuse::{EarlierCalls, LinesOfCalls, step_labels};
-use crate::settings::FlowTool;
+use trefoil_project::as_tool::AsTool;
+use trefoil_project::flow::Flow;
+use trefoil_project::load::LoadOptions;
+use trefoil_project::settings::FlowTool;
+use trefoil_view::plan::called_flows::tools_of;
+use trefoil_view::plan::{Bound, FlowCalled, called_flows};
 
 /// Flows that are tools.
 pub(crate) struct FlowTools {
@@ -147,7 +147,7 @@ impl LoadedTool {
         let settings = &engine.parts.settings;
         let options =
             LoadOptions { allowed: settings.allowed.clone(), supplied: settings.supplied(), ..LoadOptions::default() };
-        let loaded = crate::load::load(&tool.flow, &options).map_err(|report| {
+        let loaded = trefoil_project::load::load(&tool.flow, &options).map_err(|report| {
             let first = report.diagnostics.into_iter().find(|d| d.severity == trefoil_syntax::Severity::Error);
             let why = first.map(|d| d.message).unwrap_or_default();
             format!("its flow `{}` does not load: {why} (see `trefoil check {}`)", tool.flow, tool.flow)

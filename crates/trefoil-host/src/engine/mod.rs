@@ -27,10 +27,10 @@ use trefoil_runtime::{
 };
 use trefoil_tools::Python;
 
-use crate::error::BoxError;
-use crate::input::INPUT_INVALID;
 use crate::reuse::{EarlierRuns, ReuseRequest};
-use crate::settings::Settings;
+use trefoil_project::error::BoxError;
+use trefoil_project::input::INPUT_INVALID;
+use trefoil_project::settings::Settings;
 
 pub use answers_from::AnswersFrom;
 pub(crate) use flow_tools::FlowTools;

@@ -15,7 +15,7 @@ use trefoil_tools::HttpTools;
 use trefoil_tools::guard::{Client, Rules};
 
 use super::{AnswersFrom, Engine, MODEL, Parts, SCRIPT};
-use crate::flow::{Flow, WeakFlow};
+use trefoil_project::flow::{Flow, WeakFlow};
 
 /// The source of a program's model answers, with its details.
 #[derive(Debug, Clone)]
@@ -261,7 +261,7 @@ mod tests {
 
     use super::Aimed;
     use crate::Engine;
-    use crate::flow::Flow;
+    use trefoil_project::flow::Flow;
 
     const AGENT: &str = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I\nprompt: P\n\
                          outputSchema: { type: object, properties: { x: { type: string, pattern: '^a+$' } } }\n";

@@ -18,15 +18,15 @@ use super::models::{Aimed, script};
 use super::prices;
 use super::{AnswersFrom, Engine, Parts};
 use crate::allowed_hosts;
-use crate::door::Named;
-use crate::error::Findings;
-use crate::flow::Flow;
-use crate::load::Loaded;
-use crate::load::rules::{ENV_FILE, ENV_LINE, ENV_LINE_HELP};
 use crate::preflight::{
     Host, MISSING_TOOL, ModuleUse, certain_steps, local_calls, missing_environment, modules_of, preflight, uncalled,
 };
-use crate::secrets::{self, OperatorSecrets};
+use trefoil_project::door::Named;
+use trefoil_project::error::Findings;
+use trefoil_project::flow::Flow;
+use trefoil_project::load::Loaded;
+use trefoil_project::load::rules::{ENV_FILE, ENV_LINE, ENV_LINE_HELP};
+use trefoil_project::secrets::{self, OperatorSecrets};
 
 /// What the run of a flow has.
 pub(super) struct Needs {

@@ -5,10 +5,10 @@ use trefoil_template::Value;
 
 use super::needs::{ModuleTrial, Needs, in_files, of_tool};
 use super::{Engine, Ready};
-use crate::error::{Error, Findings};
-use crate::flow::Flow;
-use crate::load::Report;
 use crate::preflight::{local_calls, missing_inputs, missing_modules, modules_of};
+use trefoil_project::error::{Error, Findings};
+use trefoil_project::flow::Flow;
+use trefoil_project::load::Report;
 
 impl Engine {
     /// Everything that is certain to stop a run of a flow, in one list: that of [`Self::ready_for`].

@@ -13,7 +13,7 @@ use trefoil_runtime::ports::SystemClock;
 use trefoil_syntax::{Diagnostic, Severity};
 
 use super::{Answering, AnswersFrom, BOUND, Engine, PRICE};
-use crate::settings::Settings;
+use trefoil_project::settings::Settings;
 use trefoil_view::model_name;
 
 const DAY_MS: u64 = 86_400_000;

@@ -22,13 +22,13 @@ use super::watch::{all, to_handle};
 use super::{AnswersFrom, Engine, Parts};
 use crate::answers::Answers;
 use crate::durable::StoredAnswers;
-use crate::error::{Error, Findings, Result};
-use crate::failure::explain_failure;
-use crate::flow::Flow;
-use crate::input::INPUT_INVALID;
 use crate::reuse::{EarlierCalls, Lines};
 use crate::run::Run;
-use crate::secrets;
+use trefoil_project::error::{Error, Findings, Result};
+use trefoil_project::failure::explain_failure;
+use trefoil_project::flow::Flow;
+use trefoil_project::input::INPUT_INVALID;
+use trefoil_project::secrets;
 
 /// A run that is ready to start. Nothing has been called yet.
 pub struct Ready {

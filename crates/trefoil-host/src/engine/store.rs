@@ -6,8 +6,8 @@ use trefoil_machine::Started;
 use trefoil_store::{Content, Owner, Store};
 
 use super::{Begun, Engine};
-use crate::error::{Error, Findings, Result};
 use crate::reuse::{EarlierRuns, ReuseRequest};
+use trefoil_project::error::{Error, Findings, Result};
 
 impl Engine {
     /// Stores every run with the files of its flow: its journal, its cost, its outcome. An interrupted run can be

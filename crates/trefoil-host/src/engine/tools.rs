@@ -12,7 +12,7 @@ use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{ToolError, ToolHost, ToolRefusal, ToolRequest, ToolSpec};
 use trefoil_template::Value;
 
-use crate::error::BoxError;
+use trefoil_project::error::BoxError;
 
 /// Closures by name, each with its specification.
 #[derive(Clone, Default)]

@@ -11,7 +11,7 @@ use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::{Binding, Found, HoleKind, Piece, Scope, Value};
 
 use super::certain::certain_steps;
-use crate::secrets::{MISSING_ENV, unset};
+use trefoil_project::secrets::{MISSING_ENV, unset};
 
 /// The environment variables without which a run fails, each at the first place that needs it.
 pub fn missing_environment(program: &Program, secrets: &dyn Secrets) -> Vec<Diagnostic> {

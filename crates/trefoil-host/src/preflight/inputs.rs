@@ -11,8 +11,8 @@ use trefoil_template::{Object, Value};
 use trefoil_tools::unfilled;
 
 use super::certain::certain_steps;
-use crate::input::INPUT_INVALID;
-use crate::input::{MissingInput, missing};
+use trefoil_project::input::INPUT_INVALID;
+use trefoil_project::input::{MissingInput, missing};
 
 /// Everything that is certain to go wrong with a run of this input because of what the input lacks.
 pub fn missing_inputs(program: &Program, given: Option<&Value>) -> Vec<Diagnostic> {

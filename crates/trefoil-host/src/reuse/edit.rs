@@ -14,9 +14,9 @@ use super::request::ReuseRequest;
 use super::results::results_for;
 use crate::durable::Stored;
 use crate::engine::{Engine, Ready};
-use crate::error::{Error, Result};
-use crate::flow::Flow;
 use crate::run::Run;
+use trefoil_project::error::{Error, Result};
+use trefoil_project::flow::Flow;
 
 /// A run that is ready to start, and the results that it reuses from an earlier one.
 pub struct Edited {

@@ -8,10 +8,10 @@ use trefoil_runtime::driver::memo::{Earlier, Lost, Memo};
 use trefoil_store::Store;
 
 use super::earlier_runs::own_results;
-use crate::bundle::Packed;
 use crate::durable::{Stored, last_call_run, start_entry};
 use crate::engine::{Engine, FlowTools};
-use crate::flow::Flow;
+use trefoil_project::bundle::Packed;
+use trefoil_project::flow::Flow;
 
 /// Drops the results of called flows that were edited since.
 pub(super) async fn without_edited(memo: Memo, engine: &Engine, store: &Arc<dyn Store>) -> Memo {

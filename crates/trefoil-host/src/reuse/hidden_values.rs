@@ -6,10 +6,10 @@ use trefoil_machine::Started;
 use trefoil_machine::journal::Basis;
 use trefoil_store::Store;
 
-use crate::bundle::unpack;
 use crate::durable::{called_runs, start_entry};
 use crate::engine::Ready;
-use crate::flow::Flow;
+use trefoil_project::bundle::unpack;
+use trefoil_project::flow::Flow;
 
 /// Maximum number of runs whose programs are read.
 const MOST: usize = 1_000;

@@ -11,8 +11,8 @@ use trefoil_runtime::driver::SeenValues;
 use trefoil_runtime::driver::memo::{Decision, Reuse};
 use trefoil_template::{Hole, HoleKind};
 
-use crate::flow::Flow;
-use crate::why::{Comparing, Fate, Line, line, similarity};
+use trefoil_project::flow::Flow;
+use trefoil_view::why::{Comparing, Fate, Line, line, similarity};
 
 /// The decisions for the steps of a run that reuses results of an earlier one.
 pub struct Lines {

@@ -13,7 +13,7 @@ use super::earlier_runs::{EarlierRuns, earlier_run, own_results};
 use super::request::ReuseRequest;
 use super::step_names::{Inside, no_step};
 use crate::durable::Stored;
-use crate::error::{Error, Findings, Result};
+use trefoil_project::error::{Error, Findings, Result};
 
 /// The maximum number of earlier runs whose results are used if the preceding one has none.
 const BEFORE: usize = 64;

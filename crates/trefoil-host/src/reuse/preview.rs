@@ -23,9 +23,9 @@ use super::results::results_for;
 use super::step_names::{Inside, step_labels};
 use crate::durable::{Stored, prepared, reading};
 use crate::engine::{AnswersFrom, Engine};
-use crate::error::{Error, Findings, Result};
-use crate::flow::Flow;
-use crate::why::{Fate, Line, Reason};
+use trefoil_project::error::{Error, Findings, Result};
+use trefoil_project::flow::Flow;
+use trefoil_view::why::{Fate, Line, Reason};
 
 /// The maximum number of earlier runs whose tool descriptions are used.
 const BEFORE: usize = 64;

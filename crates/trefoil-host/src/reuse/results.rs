@@ -12,8 +12,8 @@ use super::request::ReuseRequest;
 use super::step_names::{no_step, step_labels};
 use crate::durable::Stored;
 use crate::engine::Engine;
-use crate::error::{Error, Result};
-use crate::flow::Flow;
+use trefoil_project::error::{Error, Result};
+use trefoil_project::flow::Flow;
 
 /// The results for a new run of a flow. Checks the names of the request.
 pub(super) async fn results_for(

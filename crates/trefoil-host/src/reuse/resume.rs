@@ -9,8 +9,8 @@ use super::request::ReuseRequest;
 use super::results::{check_rerun, results_again};
 use crate::durable::Stored;
 use crate::engine::{Engine, Ready};
-use crate::error::Result;
 use crate::run::Run;
+use trefoil_project::error::Result;
 
 impl Engine {
     /// Resumes a run of the [store](Self::store) without repeating completed calls. The handle is like that of

@@ -5,7 +5,7 @@ use trefoil_runtime::driver::memo::{EarlierCall, Memo};
 use trefoil_store::Store;
 
 use crate::durable::last_call_run;
-use crate::error::{Error, Findings};
+use trefoil_project::error::{Error, Findings};
 
 /// The labels of a program's steps.
 pub(crate) fn step_labels(program: &Program) -> impl Iterator<Item = &str> {

@@ -13,16 +13,19 @@ use trefoil_store::Store;
 
 use super::UnreadableRun;
 use crate::durable::{Stored, history_of};
-use crate::error::{Error, Result};
+use trefoil_project::error::{Error, Result};
 
 /// Time between looks at a journal to which nothing was added.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// Reads a journal to the end of its run.
+type JournalReading = Pin<Box<dyn Future<Output = Result<(), UnreadableRun>> + Send>>;
 
 /// The events of a run, from its first on. Dropping it stops nothing.
 pub struct RunFollower {
     events: mpsc::UnboundedReceiver<Event>,
     /// Reads the journal, and ends when the run does. `None`: it has ended.
-    reading: Option<Pin<Box<dyn Future<Output = Result<(), UnreadableRun>> + Send>>>,
+    reading: Option<JournalReading>,
 }
 
 impl RunFollower {

@@ -15,7 +15,7 @@ use trefoil_runtime::EventSink;
 use trefoil_store::{Record, Store};
 
 use crate::durable::Stored;
-use crate::error::Result;
+use trefoil_project::error::Result;
 
 pub use answering::{AnswerRefusal, post_answer};
 pub use cancellation::{RunCancellation, cancel_run};

@@ -4,8 +4,8 @@ use serde::Serialize;
 use trefoil_template::Value;
 
 use crate::engine::Engine;
-use crate::error::{Error, Result};
-use crate::flow::Flow;
+use trefoil_project::error::{Error, Result};
+use trefoil_project::flow::Flow;
 
 impl Engine {
     /// Puts a run in the engine's [store](Self::store) for a worker, and returns its id. Calls nothing. The models are

@@ -4,7 +4,7 @@ use trefoil_runtime::RunError;
 use trefoil_store::StoreError;
 use trefoil_syntax::Files;
 
-use crate::error::{Error, Findings};
+use trefoil_project::error::{Error, Findings};
 
 /// Why a stored run cannot be read.
 #[derive(Debug)]

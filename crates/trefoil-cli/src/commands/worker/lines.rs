@@ -9,9 +9,9 @@ use trefoil_runtime::RunOutcome;
 use crate::harmless::safe;
 use crate::output;
 use crate::runs::past::without_project;
-use crate::waiting::waiting_line;
 use crate::words::total;
-use crate::worker::{WorkerEvent, WorkerWatch};
+use trefoil_host::waiting::waiting_line;
+use trefoil_host::worker::{WorkerEvent, WorkerWatch};
 
 /// Prints what a worker says.
 pub struct WorkerLines {

@@ -17,9 +17,9 @@ use crate::load::accept_settings;
 use crate::refusal::{cannot_start, refuse_store};
 use crate::run::Signals;
 use crate::words::count_of;
-use crate::worker::{StopRequests, Worker, WorkerEnd, WorkerEngines, WorkerError, WorkerLimits};
 use crate::{exit, output};
 use lines::WorkerLines;
+use trefoil_host::worker::{StopRequests, Worker, WorkerEnd, WorkerEngines, WorkerError, WorkerLimits};
 
 /// How many runs a worker works on at a time by default. More runs than model calls would only keep them from other workers.
 const RUNS: u16 = 8;

@@ -17,25 +17,26 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::engine::Engine;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
     ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, serve_server};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use trefoil::{Cancel, Error};
-use trefoil_host::engine::Engine;
+use trefoil_project::Error;
 use trefoil_project::shell;
+use trefoil_runtime::Cancel;
 
 use calls::Calls;
 use lines::Lines;
 use result::told;
 
+use crate::command::RunOptions;
 pub use flows::{FlowSource, Flows};
 pub use lines::ServerStreams;
 pub use notices::{ServerNotice, ServerWatch};
 pub use tools::{Offered, Tools};
-use trefoil_host::command::RunOptions;
 
 /// How long runs may take to end after the client has disconnected.
 const PATIENCE: Duration = Duration::from_secs(5);

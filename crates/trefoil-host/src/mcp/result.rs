@@ -1,10 +1,11 @@
 //! The result of a call: the output of its run, why it failed, or how to answer its questions.
 
+use crate::Run;
+use crate::command::RunOptions;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Value as Json, json};
-use trefoil::{Error, Run};
-use trefoil_host::command::RunOptions;
 use trefoil_machine::event::Waiting;
+use trefoil_project::Error;
 use trefoil_template::Value;
 
 use crate::waiting::{answer_commands, waiting_line};

@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::engine::Engine;
 use tokio::sync::mpsc;
-use trefoil::{Error, Flow};
-use trefoil_host::engine::Engine;
+use trefoil_project::Error;
+use trefoil_project::Flow;
 use trefoil_project::door::{self, Stamp};
 use trefoil_project::load::LoadOptions;
 use trefoil_project::settings::{self, FoundSettings, Settings};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use trefoil::Error;
-use trefoil::store::StoreError;
+use trefoil_project::Error;
 use trefoil_runtime::RunOutcome;
+use trefoil_store::StoreError;
 
 /// Something that a worker does or meets.
 #[derive(Debug)]

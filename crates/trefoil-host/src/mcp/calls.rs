@@ -21,7 +21,7 @@ use super::call::Call;
 use super::question::{Asker, Asking, Reply};
 use super::result::told;
 use super::running::Running;
-use trefoil_host::command::RunOptions;
+use crate::command::RunOptions;
 
 /// The key of the question in a response.
 const QUESTION: &str = "question";

@@ -12,10 +12,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::engine::Engine;
 use tokio::task::JoinSet;
-use trefoil::store::{ClaimShare, Store, StoreError};
-use trefoil::{Cancel, Error};
-use trefoil_host::engine::Engine;
+use trefoil_project::Error;
+use trefoil_runtime::Cancel;
+use trefoil_store::{ClaimShare, Store, StoreError};
 use trefoil_store::{Hold, Owner};
 
 use continuation::{WorkEnd, continue_run};

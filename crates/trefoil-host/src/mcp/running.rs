@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use trefoil::{Cancel, Run};
+use crate::Run;
+use trefoil_runtime::Cancel;
 
 /// The runs in progress, also of calls that wait for an answer.
 #[derive(Default)]

@@ -1,10 +1,10 @@
 //! Passes a run's questions to the client, and the answers back.
 
+use crate::answers::word;
 use async_trait::async_trait;
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
-use trefoil_host::answers::word;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{Asked, HumanInbox, HumanRequest};
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::engine::Engine;
 use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
-use trefoil::Flow;
-use trefoil_host::engine::Engine;
+use trefoil_project::Flow;
 use trefoil_project::as_tool::AsTool;
 use trefoil_syntax::diagnostic::render::text;
 

@@ -3,17 +3,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::Run;
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResult, ProgressNotificationParam, ProtocolVersion};
 use rmcp::service::RequestContext;
 use tokio::sync::mpsc;
-use trefoil::{Event, EventKind, Run};
+use trefoil_runtime::Event;
+use trefoil_runtime::EventKind;
 
 use super::asked::AskedClient;
 use super::question::{Asking, Reply};
 use super::result::result;
 use super::running::{Running, UnderWay};
-use trefoil_host::command::RunOptions;
+use crate::command::RunOptions;
 
 /// A call in progress.
 pub struct Call {

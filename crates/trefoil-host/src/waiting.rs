@@ -7,7 +7,7 @@ use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_template::Value;
 use trefoil_view::trace::Suggestion;
 
-use trefoil_host::command::{PrintedCommand, RunOptions};
+use crate::command::{PrintedCommand, RunOptions};
 
 /// Maximum number of characters shown of a call.
 const LONGEST: usize = 200;

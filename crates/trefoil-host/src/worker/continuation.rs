@@ -2,10 +2,11 @@
 
 use std::pin::pin;
 
-use trefoil::store::StoreError;
-use trefoil::{Cancel, Error};
-use trefoil_host::durable::{Stored, StoredProject};
+use crate::durable::{Stored, StoredProject};
+use trefoil_project::Error;
+use trefoil_runtime::Cancel;
 use trefoil_runtime::RunOutcome;
+use trefoil_store::StoreError;
 use trefoil_store::{Hold, Owner};
 
 use super::WorkerEngines;
