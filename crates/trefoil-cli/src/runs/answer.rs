@@ -5,20 +5,18 @@ use std::io::{IsTerminal as _, Read as _};
 use std::sync::Arc;
 
 use clap::Args;
-use trefoil::store::{Letter, LetterKind, Record, Store, StoreError};
-use trefoil_host::answers::word;
-use trefoil_host::durable::{Trial, try_answer};
+use trefoil::AnswerRefusal;
+use trefoil::store::{Record, Store};
+use trefoil_host::command::{PrintedCommand, RunOptions};
+use trefoil_host::stored_runs::post_answer;
+use trefoil_host::waiting::{TYPED, waiting_line};
 use trefoil_machine::event::{Settled, Waiting};
-use trefoil_template::Value;
 
 use super::past;
 use crate::args::StoreArgs;
 use crate::harmless::TerminalText;
-use crate::refusal::refuse_store;
 use crate::store::{await_store, block_on, full_id};
 use crate::{exit, output};
-use trefoil_host::command::{PrintedCommand, RunOptions};
-use trefoil_host::waiting::{TYPED, waiting_line};
 
 /// Answer a question of a run, or decide about a step with an unknown outcome
 #[derive(Args)]
@@ -106,55 +104,47 @@ pub fn post(
         output::refuse(&format!("run {called} has stopped before its end, and asks nothing"), Some(&help));
         return Err(exit::NOT_STARTED);
     }
-    let asks = one.run.as_deref().unwrap_or(run);
-    // The record is read before the question, so that no later question of the same step is taken for it.
-    let record = await_store(store.record(asks))?;
-    let refuse_settled = |by: Option<&Settled>| {
-        let options = past::options(&**store, run, named.clone());
-        let (why, help) = match (by, &one.deadline) {
-            (Some(Settled::Answered(said)), _) => {
-                (format!("is already answered with `{said}`"), options.to_continue(run, None))
-            }
-            (Some(Settled::Late), Some(deadline)) => {
-                (format!("cannot be answered any more: {}", deadline.missed()), options.to_continue(run, None))
-            }
-            (Some(Settled::Late), None) | (None, _) => {
-                let show = options.text(PrintedCommand::Show(run));
-                let help = format!("see what it waits for with `{show}`");
-                ("is already answered: the run does not ask it any more".to_owned(), help)
-            }
-        };
-        output::refuse(&format!("`{}` {why}", one.step), Some(&help));
-        exit::NOT_STARTED
-    };
-    match past::waiting(store, &record)?.into_iter().find(|now| now.run.is_none() && now.key == one.key) {
-        Some(Waiting { settled: None, .. }) => {}
-        now => return Err(refuse_settled(now.and_then(|now| now.settled).as_ref())),
-    }
-    let value = accepted(store, asks, one, value, done)?;
-    let kind = if one.prompt.is_some() { LetterKind::Answer } else { LetterKind::Signal };
-    let at = store.clock().wall_ms();
-    match block_on(store.post(asks, Letter { kind, key: one.key.to_string(), value, at, as_of: record.entries }))? {
-        Ok(_) => call_back(store, asks, at),
-        // The first answer counts, and who gave another one must learn that.
-        Err(StoreError::Answered { by, .. }) => Err(refuse_settled(by.map(Settled::Answered).as_ref())),
-        Err(StoreError::Ended { .. }) => Err(refuse_settled(None)),
-        Err(error) => Err(refuse_store(&error)),
-    }
+    block_on(post_answer(store, run, one, value, done))?
+        .map_err(|why| refuse_answer(store, run, one, (value.trim(), &why), named))
 }
 
-/// Tells the calling runs that this run can continue: they wait for it, and resume it.
-fn call_back(store: &Arc<dyn Store>, run: &str, at: u64) -> Result<(), u8> {
-    let mut called = run.to_owned();
-    while let Some(caller) = await_store(store.record(&called))?.parent {
-        let letter = Letter { kind: LetterKind::Signal, key: called, value: Letter::CONTINUE.into(), at, as_of: 0 };
-        // A run that has ended does not await_store, nor do the runs above it.
-        if block_on(store.post(&caller, letter))?.is_err() {
-            break;
+/// Prints why an answer does not count.
+fn refuse_answer(
+    store: &Arc<dyn Store>,
+    run: &str,
+    one: &Waiting,
+    (given, why): (&str, &AnswerRefusal),
+    named: String,
+) -> u8 {
+    let options = || past::options(&**store, run, named.clone());
+    let settled = |why: &str, help: String| output::refuse(&format!("`{}` {why}", one.step), Some(&help));
+    match (why, &one.deadline) {
+        (AnswerRefusal::Unreadable(why), _) => return past::refuse_unreadable(why),
+        (AnswerRefusal::ResultWithoutDone, _) => {
+            let help = "use it with the answer `done`, for a step that may or may not have been done";
+            output::refuse("`--result` does not fit this answer", Some(help));
         }
-        called = caller;
+        (AnswerRefusal::NotAccepted(known), _) => {
+            let help = match known.as_slice() {
+                [] => "no transition of the step matches it; see their conditions".to_owned(),
+                known => format!("answer with one of `{}`", known.join("`, `")),
+            };
+            settled(&format!("does not accept `{given}`"), help);
+        }
+        (AnswerRefusal::Settled(Some(Settled::Answered(said))), _) => {
+            settled(&format!("is already answered with `{said}`"), options().to_continue(run, None));
+        }
+        (AnswerRefusal::Settled(Some(Settled::Late)), Some(deadline)) => {
+            let why = format!("cannot be answered any more: {}", deadline.missed());
+            settled(&why, options().to_continue(run, None));
+        }
+        (AnswerRefusal::Settled(_) | AnswerRefusal::RunStopped, _) => {
+            let show = options().text(PrintedCommand::Show(run));
+            let help = format!("see what it waits for with `{show}`");
+            settled("is already answered: the run does not ask it any more", help);
+        }
     }
-    Ok(())
+    exit::NOT_STARTED
 }
 
 /// The run to resume: the outermost calling run that has not ended, or the run itself.
@@ -166,48 +156,6 @@ fn outermost(store: &Arc<dyn Store>, mut record: Record) -> Result<Record, u8> {
         }
     }
     Ok(record)
-}
-
-/// Validates an answer. An invalid one is rejected here, because the run would ask again only when it is resumed.
-fn accepted(store: &Arc<dyn Store>, run: &str, one: &Waiting, given: &str, done: Option<&str>) -> Result<Value, u8> {
-    let known: Vec<&str> = match &one.prompt {
-        Some(_) => one.accepts.iter().map(String::as_str).collect(),
-        None => vec!["retry", "fail", Letter::DONE],
-    };
-    let word = word(&known, given);
-    let is_done = one.prompt.is_none() && word == Some(Letter::DONE);
-    if done.is_some() && !is_done {
-        let help = "use it with the answer `done`, for a step that may or may not have been done";
-        output::refuse("`--result` does not fit this answer", Some(help));
-        return Err(exit::NOT_STARTED);
-    }
-    if is_done {
-        let result = done.map(|text| result(one, text)).unwrap_or_default();
-        return Ok([(Letter::DONE, result)].into_iter().collect());
-    }
-    if let Some(word) = word {
-        return Ok(word.into());
-    }
-    let leads_on = one.prompt.is_some() && {
-        let stored = past::read(&**store, run)?;
-        let trial = block_on(try_answer(store.clone(), &stored, &one.key, given.into()))?;
-        trial.map_err(|error| past::unreadable(&error))? == Trial::LeadsOn
-    };
-    if leads_on {
-        return Ok(given.into());
-    }
-    let help = match known.as_slice() {
-        [] => "no transition of the step matches it; see their conditions".to_owned(),
-        known => format!("answer with one of `{}`", known.join("`, `")),
-    };
-    output::refuse(&format!("`{}` does not accept `{}`", one.step, given.trim()), Some(&help));
-    Err(exit::NOT_STARTED)
-}
-
-/// Parses the result of a step: JSON if it is valid, otherwise text. Commands return text.
-fn result(one: &Waiting, text: &str) -> Value {
-    let json = (one.sort != "command").then(|| Value::parse(text).ok()).flatten();
-    json.unwrap_or_else(|| text.into())
 }
 
 fn find<'w>(all: &'w [Waiting], step: &str, show: &str) -> Result<&'w Waiting, u8> {

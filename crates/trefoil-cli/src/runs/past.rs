@@ -8,7 +8,8 @@ use serde_json::{Map, Value as Json};
 use trefoil::AnswersFrom;
 use trefoil::runs::target_of;
 use trefoil::store::{Record, Status, Store};
-use trefoil_host::durable::{Stored, StoredProject, can_continue, history, stop_reason, stopped};
+use trefoil_host::durable::{Stored, StoredProject, can_continue, history, stop_reason};
+use trefoil_host::stored_runs::{UnreadableRun, tell_events, waiting_and_events};
 use trefoil_machine::event::Waiting;
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_project::settings::Settings;
@@ -63,7 +64,7 @@ pub fn without_project(why: &str) -> String {
 /// Sends a run's events to a sink. Returns the tools and commands in progress; if no process works on the run, their outcome is
 /// unknown.
 pub fn tell(store: &Arc<dyn Store>, stored: &Stored, events: Arc<dyn EventSink>) -> Result<Vec<Waiting>, u8> {
-    block_on(history(store.clone(), stored, events))?.map_err(|error| unreadable(&error))
+    block_on(tell_events(store, stored, events))?.map_err(|why| refuse_unreadable(&why))
 }
 
 /// The trace of a run so far, from its journal: with what it waits for, and the commands that answer and continue it. `named`: the
@@ -118,6 +119,14 @@ pub fn next(
     Ok(StoppedRun { run, waiting, why, open, has_failed_items, edited, needs_project }.next(options))
 }
 
+/// Prints why a stored run cannot be read.
+pub fn refuse_unreadable(why: &UnreadableRun) -> u8 {
+    match why {
+        UnreadableRun::Error(error) => did_not_start(error),
+        UnreadableRun::Journal(error, _) => unreadable(error),
+    }
+}
+
 /// Prints why a journal cannot be replayed.
 pub fn unreadable(error: &RunError) -> u8 {
     output::refuse(&format!("{}: {}", error.code, error.message), error.help.as_deref());
@@ -142,45 +151,7 @@ pub fn asked(store: &Arc<dyn Store>, runs: &[Record]) -> Result<BTreeMap<String,
 
 /// The same, and sends the run's events to a sink.
 pub fn seen(store: &Arc<dyn Store>, record: &Record, by: Arc<dyn EventSink>) -> Result<Vec<Waiting>, u8> {
-    let last = Arc::new(Last { waiting: Mutex::default(), also: by });
-    let mut unknown = tell(store, &read(&**store, &record.run)?, last.clone())?;
-    let mut waiting = last.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    // If a process works on the run, the outcome of its activities is not unknown.
-    unknown.retain(|one| record.owner.is_none() && waiting.iter().all(|known| known.key != one.key));
-    waiting.extend(unknown);
-    let letters = if waiting.is_empty() { Vec::new() } else { await_store(store.inbox(&record.run))? };
-    let at = store.clock().wall_ms();
-    let mut all = Vec::new();
-    for one in waiting {
-        match &one.run {
-            Some(called) => all.extend(of_called(store, called, &one)?),
-            None => {
-                let mut letters = letters.iter().map(|posted| &posted.letter);
-                let answer = letters.find(|letter| letter.answers() && letter.key == one.key.as_str());
-                all.push(one.standing(answer.map(|letter| letter.value.to_text().to_string()), at));
-            }
-        }
-    }
-    Ok(all)
-}
-
-/// What a run started by a tool call waits for. Empty if that run has ended; the call itself if nothing more is known.
-fn of_called(store: &Arc<dyn Store>, run: &str, call: &Waiting) -> Result<Vec<Waiting>, u8> {
-    let record = match block_on(store.record(run))? {
-        Ok(record) if record.status.is_end() => return Ok(Vec::new()),
-        Ok(record) => record,
-        Err(_) => return Ok(vec![call.clone()]),
-    };
-    let mut all = waiting(store, &record)?;
-    if all.is_empty() {
-        let why = block_on(stopped(&**store, &record))?.map_err(|error| did_not_start(&error))?;
-        all.push(Waiting { why: why.map(Box::new), ..call.clone() });
-    }
-    for one in &mut all {
-        one.run.get_or_insert_with(|| run.to_owned());
-        one.calls.insert(0, call.key.clone());
-    }
-    Ok(all)
+    block_on(waiting_and_events(store, record, by))?.map_err(|why| refuse_unreadable(&why))
 }
 
 /// Sends the events of a run, if this version can read them.
@@ -246,34 +217,6 @@ impl EventSink for Finish {
     fn event(&self, event: &Event) {
         if matches!(event.kind, EventKind::RunFinished { .. }) {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(event.clone());
-        }
-    }
-}
-
-/// A sink that records what the run waits for according to its last event.
-struct Last {
-    waiting: Mutex<Vec<Waiting>>,
-    also: Arc<dyn EventSink>,
-}
-
-impl EventSink for Last {
-    fn wants_provenance(&self) -> bool {
-        self.also.wants_provenance()
-    }
-    fn event(&self, event: &Event) {
-        self.also.event(event);
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        match &event.kind {
-            EventKind::RunSuspended { waiting: now, .. } => waiting.clone_from(now),
-            EventKind::RunResumed { .. } | EventKind::RunFinished { .. } => waiting.clear(),
-            EventKind::SignalWanted { .. } => {
-                waiting.retain(|one| event.key.as_ref() != Some(&one.key));
-                waiting.extend(Waiting::for_person(event));
-            }
-            EventKind::EffectFinished { .. } | EventKind::EffectFailed { .. } => {
-                waiting.retain(|one| event.key.as_ref() != Some(&one.key));
-            }
-            _ => {}
         }
     }
 }
