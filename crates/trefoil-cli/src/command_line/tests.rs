@@ -217,3 +217,23 @@ fn every_command_is_in_one_group_of_the_help() {
     all.sort_unstable();
     assert_eq!(grouped, all);
 }
+
+/// An option that needs `--with` is refused beside `--all`, which excludes `--with`: clap alone would then ignore that it is needed.
+#[test]
+fn what_belongs_to_an_edit_is_no_option_of_resuming_all() {
+    let command = Cli::command();
+    let resume = command.find_subcommand("resume").unwrap();
+    let mut refused = 0;
+    for option in resume
+        .get_arguments()
+        .filter(|arg| arg.get_help().is_some_and(|help| help.to_string().starts_with("With `--with`")))
+    {
+        let long = format!("--{}", option.get_long().unwrap());
+        let takes = option.get_action().takes_values();
+        let words = ["trefoil", "resume", "--all", &long].into_iter().chain(takes.then_some("x=1"));
+        let error = read_from(words).err().map(|error| error.kind());
+        assert_eq!(error, Some(ErrorKind::ArgumentConflict), "{long}");
+        refused += 1;
+    }
+    assert!(refused > 5);
+}

@@ -57,23 +57,30 @@ pub struct Resume {
     #[arg(long, value_name = "STEP", conflicts_with = "all")]
     from: Option<String>,
     /// With `--with`: another input than that of RUN; `key=value` changes one property of it (repeatable)
-    #[arg(long = "input", short, value_name = "TEXT|KEY=VALUE", allow_hyphen_values = true, requires = "with")]
+    #[arg(
+        long = "input",
+        short,
+        value_name = "TEXT|KEY=VALUE",
+        allow_hyphen_values = true,
+        requires = "with",
+        conflicts_with = "all"
+    )]
     inputs: Vec<String>,
     /// With `--with`: another input as JSON; `@FILE` reads a file, `-` reads stdin
-    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true, requires = "with")]
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true, requires = "with", conflicts_with = "all")]
     input_json: Option<String>,
     /// For a run that reuses results of an earlier one: allow this step's tools and commands to run again even if that
     /// may not be safe; a step that calls a flow as a tool: all steps of that flow, or STEP/INNER: one of them (repeatable)
     #[arg(long, value_name = "STEP", conflicts_with = "all")]
     rerun: Vec<String>,
     /// With `--with`: show for each step whether its result was kept, or why it ran again
-    #[arg(long, requires = "with")]
+    #[arg(long, requires = "with", conflicts_with = "all")]
     explain: bool,
     /// With `--with`: only print which steps would run again and why; calls nothing, needs no key. Exit code 1 if a step would run
-    #[arg(long, requires = "with", conflicts_with = "explain")]
+    #[arg(long, requires = "with", conflicts_with_all = ["explain", "all"])]
     dry_run: bool,
     /// With `--with`: start the new run even if the file is another flow, of which nothing can be kept
-    #[arg(long, requires = "with")]
+    #[arg(long, requires = "with", conflicts_with = "all")]
     from_scratch: bool,
     #[command(flatten)]
     host: HostArgs,
@@ -91,7 +98,7 @@ pub struct Resume {
     durability: DurabilityArg,
     /// With `--with`: keep only the prompts and answers needed to resume the new run, and remove them when it is completed or
     /// cancelled (also `TREFOIL_NO_CONTENT`; always, if RUN was run so)
-    #[arg(long, requires = "with")]
+    #[arg(long, requires = "with", conflicts_with = "all")]
     no_content: bool,
     /// Ignore `trefoil.toml`
     #[arg(long)]
@@ -211,7 +218,7 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     }
     let (flow, now) = (stored.flow.clone(), stored.now());
     let session = Session::new(&args.show, flow.loaded());
-    let engine = session.engine(&args.host, &settings);
+    let engine = session.engine(&args.host, &settings, true);
     let engine = engine.permissions(args.host.permissions(args.no_config)).store(store);
     let engine = engine.recovery(args.unknown.map_or(settings.recovery, UnknownArg::recovery));
     let engine = engine.run_spec(args.spec.spec()).as_begun(&stored);

@@ -139,7 +139,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     let input = input.map_err(|why| input::refuse(loaded, why))?;
     let interactive = output::interactive() && args.show.events.is_none();
     let session = Session::new(&args.show, loaded);
-    let mut engine = session.engine(&args.host, &settings);
+    let mut engine = session.engine(&args.host, &settings, !args.ephemeral);
     if let Some(seed) = args.seed {
         engine = engine.seed(seed);
     }

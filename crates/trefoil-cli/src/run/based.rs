@@ -58,7 +58,7 @@ impl Based<'_> {
     ) -> Result<u8, u8> {
         overwrite::spare_sources(self.show.trace.as_deref(), &flow.loaded().files)?;
         let session = Session::new(self.show, flow.loaded());
-        let engine = session.engine(self.host, self.settings);
+        let engine = session.engine(self.host, self.settings, true);
         let engine = engine.permissions(self.host.permissions(self.no_config));
         let engine = self.content.apply(engine.run_spec(self.spec)).store(self.store.resume(self.durability)?);
         let edited = block_on(begin(&engine))?.map_err(|error| did_not_start(&error))?;

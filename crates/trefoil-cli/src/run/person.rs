@@ -20,14 +20,16 @@ use crate::{output, shown};
 /// Asks on stderr and reads lines from stdin.
 pub struct Terminal {
     shown: Arc<Shown>,
+    /// Whether the run is stored, so that a question can be answered later.
+    is_kept: bool,
     /// The lines that were typed, and the visits whose question was shown. One question at a time.
     typed: Mutex<(Option<UnboundedReceiver<String>>, HashSet<String>)>,
 }
 
 impl Terminal {
     /// Uses the terminal on which the run is shown.
-    pub fn new(shown: Arc<Shown>) -> Self {
-        Self { shown, typed: Mutex::default() }
+    pub fn new(shown: Arc<Shown>, is_kept: bool) -> Self {
+        Self { shown, is_kept, typed: Mutex::default() }
     }
 }
 
@@ -70,7 +72,10 @@ impl HumanInbox for Terminal {
         said.push(prompt(&request.accepts, default.as_deref()));
         output::put(said);
         let mut open = Open(true);
-        let Some(typed) = lines.recv().await else { return Asked::Nobody };
+        let Some(typed) = lines.recv().await else {
+            // The end of input is no answer. Somebody may give one later.
+            return if self.is_kept { Asked::Later } else { Asked::Nobody };
+        };
         open.0 = false;
         // An empty line means the default, if there is one.
         let typed = word(&request.accepts, &typed).map(str::to_owned).unwrap_or(typed);
@@ -162,7 +167,7 @@ mod tests {
                 }
             });
             let typed = Mutex::new((Some(lines), HashSet::new()));
-            let terminal = Terminal { shown: Arc::new(Shown::new(true)), typed };
+            let terminal = Terminal { shown: Arc::new(Shown::new(true)), is_kept: false, typed };
             assert_eq!(runtime.block_on(people(&Typing(Arc::new(terminal), asked))), Ok(()));
         }
     }

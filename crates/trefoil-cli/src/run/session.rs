@@ -47,10 +47,11 @@ impl<'s> Session<'s> {
         Self { show, loaded, shown, tracer: Arc::new(Tracer::default()), lines, script: OnceLock::new() }
     }
 
-    /// The engine of a run with these permissions: this session shows its events, and asks the user at the terminal.
-    pub fn engine(&self, host: &HostArgs, settings: &Settings) -> Engine {
+    /// The engine of a run with these permissions: this session shows its events, and asks the user at the terminal. `is_kept`:
+    /// whether the run is stored, so that a question can be answered later.
+    pub fn engine(&self, host: &HostArgs, settings: &Settings, is_kept: bool) -> Engine {
         let engine = host.without_people(self.watch(Engine::new()), settings);
-        if output::interactive() { engine.humans(Terminal::new(self.shown.clone())) } else { engine }
+        if output::interactive() { engine.humans(Terminal::new(self.shown.clone(), is_kept)) } else { engine }
     }
 
     /// Connects an engine's events to this session.

@@ -7,10 +7,11 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 use trefoil::store::{Cursor, Filter, Page, Record, Status};
 use trefoil_machine::event::{Settled, Waiting};
-use trefoil_view::trace::questions;
+use trefoil_runtime::RunError;
 
+use super::past::{self, OpenWait};
 use super::record::{self, calls};
-use super::{past, print, print_json};
+use super::{print, print_json};
 use crate::args::{OutputFormat, StoreArgs};
 use crate::columns::columns;
 use crate::harmless::safe;
@@ -95,9 +96,9 @@ pub fn run(args: &List) -> Result<u8, u8> {
         None => Page::default(),
     };
     let next = page.next.map(|cursor| cursor.to_string());
-    let asked = store.as_ref().map(|store| past::asked(store, &page.runs)).transpose()?.unwrap_or_default();
+    let waits = store.as_ref().map(|store| past::open_waits(store, &page.runs)).transpose()?.unwrap_or_default();
     if args.output.is_json() {
-        let runs: Vec<_> = page.runs.iter().map(|record| as_json(record, &asked)).collect();
+        let runs: Vec<_> = page.runs.iter().map(|record| as_json(record, &waits)).collect();
         return Ok(print_json(&[json!({ "runs": runs, "next": next })]));
     }
     match store {
@@ -108,7 +109,7 @@ pub fn run(args: &List) -> Result<u8, u8> {
             Ok(exit::OK)
         }
         Some(_) => {
-            let code = print(&table(&page.runs, &asked));
+            let code = print(&table(&page.runs, &waits));
             if let Some(next) = next {
                 output::note(format!("for more, add `--after {next}`"));
             }
@@ -119,10 +120,10 @@ pub fn run(args: &List) -> Result<u8, u8> {
 }
 
 /// A run, with what it waits for.
-fn as_json(record: &Record, asked: &BTreeMap<String, Vec<Waiting>>) -> Json {
+fn as_json(record: &Record, waits: &BTreeMap<String, OpenWait>) -> Json {
     let mut json = record::json(record);
-    if let (Some(members), Some(waiting)) = (json.as_object_mut(), asked.get(&record.run)) {
-        members.extend((!waiting.is_empty()).then(|| ("waiting".to_owned(), questions(waiting))));
+    if let (Some(members), Some(wait)) = (json.as_object_mut(), waits.get(&record.run)) {
+        record::add_wait(members, &wait.waiting, wait.stopped.as_ref());
     }
     json
 }
@@ -144,13 +145,22 @@ fn named(waiting: &[Waiting]) -> Option<String> {
     Some(format!("{verb} {}{more}", first.step))
 }
 
-fn table(runs: &[Record], asked: &BTreeMap<String, Vec<Waiting>>) -> Vec<String> {
+/// What a run stopped before: its code, and the step.
+fn denied(why: &RunError) -> String {
+    let step = why.key.as_ref().map(|key| key.without_try()).filter(|step| !step.is_empty());
+    step.map_or_else(|| why.code.clone(), |step| format!("{} at {step}", why.code))
+}
+
+fn table(runs: &[Record], waits: &BTreeMap<String, OpenWait>) -> Vec<String> {
+    let none = OpenWait::default();
     let rows = runs.iter().map(|record| {
         let failed = record.items.map(|items| items.to_string());
-        let waiting = asked.get(&record.run).map(Vec::as_slice).unwrap_or_default();
+        let wait = waits.get(&record.run).unwrap_or(&none);
+        let (waiting, stopped) = (wait.waiting.as_slice(), wait.stopped.as_ref());
         let is_answered = waiting.iter().any(|one| matches!(one.settled, Some(Settled::Answered(_))));
-        let due = record.wake_at.filter(|_| !is_answered).map(|at| format!("due {}", record::time(at)));
-        let waits = [named(waiting), due].into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let due =
+            record.wake_at.filter(|_| !is_answered && stopped.is_none()).map(|at| format!("due {}", record::time(at)));
+        let waits = [named(waiting), stopped.map(denied), due].into_iter().flatten().collect::<Vec<_>>().join(", ");
         let what = record.error.as_ref().map(|(code, _)| code.clone()).or(failed).unwrap_or(waits);
         let calls = calls(record.spent.calls);
         [

@@ -8,8 +8,8 @@ use serde_json::{Map, Value as Json};
 use trefoil::AnswersFrom;
 use trefoil::runs::target_of;
 use trefoil::store::{Record, Status, Store};
-use trefoil_host::durable::{Stored, StoredProject, can_continue, history, stop_reason};
-use trefoil_host::stored_runs::{UnreadableRun, tell_events, waiting_and_events};
+use trefoil_host::durable::{Stored, StoredProject, can_continue, history, stop_reason, stopped};
+use trefoil_host::stored_runs::{UnreadableRun, tell_events, waiting_and_events, waiting_steps};
 use trefoil_machine::event::Waiting;
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_project::settings::Settings;
@@ -138,13 +138,22 @@ pub fn waiting(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<Waiting>, 
     seen(store, record, Arc::new(NoEvents))
 }
 
-/// The same for each run of a list that waits. Empty for a run whose journal this version cannot read.
-pub fn asked(store: &Arc<dyn Store>, runs: &[Record]) -> Result<BTreeMap<String, Vec<Waiting>>, u8> {
+/// What a run in a list waits for.
+#[derive(Default)]
+pub struct OpenWait {
+    /// The questions and decisions.
+    pub waiting: Vec<Waiting>,
+    /// What it stopped before, because somebody has to allow it.
+    pub stopped: Option<RunError>,
+}
+
+/// What each run of a list waits for that waits or was interrupted. Empty for a run whose journal this version cannot read.
+pub fn open_waits(store: &Arc<dyn Store>, runs: &[Record]) -> Result<BTreeMap<String, OpenWait>, u8> {
     let mut all = BTreeMap::new();
-    for record in runs.iter().filter(|record| record.status == Status::Waiting) {
-        if tell_if_known(store, record, Arc::new(NoEvents)) {
-            all.insert(record.run.clone(), waiting(store, record)?);
-        }
+    for record in runs.iter().filter(|record| matches!(record.status, Status::Waiting | Status::Interrupted)) {
+        let stopped = block_on(stopped(&**store, record))?.map_err(|error| did_not_start(&error))?;
+        let waiting = block_on(waiting_steps(store, record))?.unwrap_or_default();
+        all.insert(record.run.clone(), OpenWait { waiting, stopped });
     }
     Ok(all)
 }

@@ -8,7 +8,6 @@ use trefoil::store::{Content, Filter, Record, Status, Store};
 use trefoil_host::durable::{ended, stopped};
 use trefoil_machine::event::{Settled, Waiting};
 use trefoil_runtime::RunError;
-use trefoil_view::trace;
 use trefoil_view::trace::Suggestion;
 
 use super::{past, print, print_json, record};
@@ -141,13 +140,7 @@ fn as_json(
 ) -> Value {
     let mut json = record::json(record);
     let Some(members) = json.as_object_mut() else { return json };
-    if !waiting.is_empty() {
-        members.insert("waiting".to_owned(), trace::questions(waiting));
-    }
-    if let Some(why) = stopped {
-        let (step, code, message) = (&why.key, &why.code, &why.message);
-        members.insert("stopped".to_owned(), json!({ "step": step, "code": code, "message": message }));
-    }
+    record::add_wait(members, waiting, stopped);
     let verdicts = steps.verdicts_json();
     if !verdicts.is_empty() {
         members.insert("verdicts".to_owned(), verdicts.into());

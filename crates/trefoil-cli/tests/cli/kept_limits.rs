@@ -136,3 +136,32 @@ fn permissions_of_a_worker_are_in_the_commands_about_its_runs() {
     let resume: Vec<&str> = shown.lines().filter(|line| line.contains("trefoil resume ")).collect();
     assert!(!resume.is_empty() && resume.iter().all(|line| line.contains(" --allow-command")), "{shown}");
 }
+
+#[test]
+fn the_limit_that_a_fan_out_is_told_to_raise_is_enough_for_the_calls_that_it_makes_at_once() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write("config/config.toml", "[prices]\n\"openai:m\" = { input = 1000, output = 1 }\n");
+    let items: Vec<String> = (0..30).map(|n| format!("\"item {n}\"")).collect();
+    folder.write(
+        "main.yaml",
+        format!(
+            "version: \"0.1\"\nagents: {{ a: {{ model: \"openai:m\", system: \"Say {{{{ inputs.word }}}}\" }} }}\nnodes:\n  \
+             each:\n    type: factory\n    agent: a\n    concurrency: 20\n    for_each: \"{{{{ inputs.message }}}}\"\n    \
+             inputs: {{ word: \"{{{{ item }}}}\" }}\n    writes: output.all\ninput: {{ message: '[{}]' }}\n",
+            items.join(", ")
+        ),
+    );
+    let stopped = finish(priced(&folder, &provider, &["run", "main.yaml", "--max-cost", "0.03"]));
+    stopped.exits(1).says(&["BUDGET_EXCEEDED"]);
+    let run = only(&folder, &provider);
+    for _ in 0..3 {
+        let asked = provider.asked().len();
+        let shown = trefoil(&folder, &provider, &["runs", "show", &run]).exits(0).out.clone();
+        let Some(told) = next(&shown).first().and_then(|line| line.split("--max-cost ").nth(1)) else { return };
+        let limit = told.split_whitespace().next().unwrap().to_owned();
+        let resumed = finish(priced(&folder, &provider, &["resume", &run, "--max-cost", &limit]));
+        assert!(!resumed.err.contains("WOULD_REPEAT"), "{limit}: {}", resumed.err);
+        assert!(provider.asked().len() > asked, "{limit}: {}", resumed.err);
+    }
+}

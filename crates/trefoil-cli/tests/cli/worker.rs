@@ -292,6 +292,49 @@ fn a_worker_runs_commands_only_if_it_may() {
     assert_eq!(std::fs::read_to_string(folder.path().join("done")).unwrap(), "one\ntwo\n");
 }
 
+/// Neither does a run whose called flow needs the permission, before its call and after it has begun, and it is not tried at once
+/// again.
+#[test]
+fn a_run_whose_called_flow_lacks_a_permission_is_left_to_other_workers() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    let flow = |name: &str, states: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: {name}, version: \"1.0.0\" }}\nspec:\n{states}"
+        )
+    };
+    let act = "    B: { kind: System, command: \"echo done >> done\", transitions: [] }\n";
+    folder.write("sub.yaml", flow("sub", &format!("  initial_state: B\n  states:\n{act}")));
+    let ask = "    Q: { kind: Human, prompt: \"go?\", transitions: [{ condition: input_equals_yes, target: B }] }\n";
+    folder.write("ask.yaml", flow("ask", &format!("  initial_state: Q\n  states:\n{ask}{act}")));
+    for tool in ["sub", "ask"] {
+        let call =
+            format!("id: call-{tool}\nkind: tool\ntool: {{ kind: local, name: {tool}, params: {{ input: x }} }}\n");
+        folder.write(&format!("call-{tool}.yaml"), call);
+    }
+    let path = folder.path().display();
+    folder.write(
+        "config/config.toml",
+        format!("[tools.sub]\nflow = \"{path}/sub.yaml\"\n[tools.ask]\nflow = \"{path}/ask.yaml\"\n"),
+    );
+    let ran = |args: &[&str]| finish(crate::durable::priced(&folder, &provider, args));
+    let before = ran(&["run", "call-sub.yaml", "--detach", "--quiet"]).exits(0).out.trim().to_owned();
+    ran(&["run", "call-ask.yaml", "--allow-command", "--quiet"]).exits(75);
+    ran(&["runs", "answer", "last", "Q", "yes"]).exits(0);
+    let begun = crate::edited::newest(&folder, &provider);
+    let refused = ran(&["worker", "--once"]);
+    refused.exits(1).says(&["2 runs could not continue here", "left to other workers: REFUSED"]);
+    assert_eq!(refused.err.matches("left to other workers").count(), 2, "{refused:?}");
+    assert!(!folder.path().join("done").exists());
+    let listed = ran(&["runs", "list"]).exits(0).out.clone();
+    assert_eq!(listed.matches("waiting").count(), 2, "{listed}");
+    ran(&["worker", "--once", "--allow-command"]).exits(0);
+    for run in [&before, &begun] {
+        let shown = ran(&["runs", "show", run, "--output", "json"]);
+        assert_eq!(shown.exits(0).json()["status"], "completed", "{shown:?}");
+    }
+    assert_eq!(std::fs::read_to_string(folder.path().join("done")).unwrap(), "done\ndone\n");
+}
+
 #[test]
 fn the_limits_of_the_host_hold_for_all_runs_of_a_worker() {
     let (folder, provider) = (Folder::new(), Provider::start());

@@ -61,7 +61,9 @@ impl Needs {
         let hosts = Hosts::of(engine, aimed.as_ref().map(|aimed| &aimed.from), script.clone(), &secrets, flows);
         let rehearsal = aimed.as_ref().is_some_and(|aimed| is_rehearsal(&aimed.from));
         // Of a run that is gone on with nobody knows whether it comes to a command: it stops there.
-        let resumes = parts.begun.is_some() || caller.is_some_and(|caller| caller.resumes);
+        // So does the run of a call: what its flow needs was judged before the calling run started.
+        let is_kept_call = parts.caller.is_some() && engine.keeps_runs();
+        let resumes = parts.begun.is_some() || is_kept_call || caller.is_some_and(|caller| caller.resumes);
         let host = Host {
             tools: &*hosts.tools,
             fault: &|name| hosts.flow_of(name)?.fault(name),

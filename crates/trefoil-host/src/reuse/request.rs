@@ -10,7 +10,6 @@ pub struct ReuseRequest {
     /// The earlier run. Empty for [`answers`](Self::answers) of any run.
     pub of: String,
     /// Whether only answers of models are reused.
-    #[doc(hidden)]
     pub answers: bool,
     /// The step to repeat, by its name in the earlier run or, if the edit renamed it, its new name, with everything that started after
     /// it; `None`: only changed requests are made. `STEP/INNER` is a step of

@@ -70,8 +70,10 @@ pub async fn continue_run(
     };
     let outcome = Box::new(outcome);
     // This process lacks something that another worker may have: the store says who has the run, and whether it has ended.
-    let waits = outcome.suspended && !outcome.is_refused();
-    let stuck = outcome.continues && !waits && outcome.waiting.is_empty() && outcome.result.is_err();
+    let stuck = match outcome.denied() {
+        Some(_) => true,
+        None => outcome.continues && !outcome.suspended && outcome.waiting.is_empty() && outcome.result.is_err(),
+    };
     let kept = stored.is_kept();
     if !stuck {
         return WorkEnd::Outcome { outcome, open: false, kept };

@@ -2,12 +2,12 @@
 //! concurrent calls cannot all spend the same remainder. Everything comes from the journal: prices from its first
 //! entry, costs from completions.
 
-use trefoil_ir::OnExceeded;
 use trefoil_ir::prices::{Dollars, Price, estimate};
+use trefoil_ir::{OnExceeded, StepKind};
 use trefoil_template::Value;
 
 use super::activation::ActivationId;
-use super::frame::FrameId;
+use super::frame::{Doing, FrameId};
 use super::turn::Turn;
 use crate::blocks;
 use crate::error::{Raise, RunError};
@@ -90,13 +90,31 @@ impl Turn<'_> {
         let key = self.core.frames.get(f).map(|f| f.key.clone());
         let location = self.step_of(f).map(|(_, step)| step.origin);
         let error = RunError::new("BUDGET_EXCEEDED", said).at_step(key, location);
-        let needed = ceiling.spent.saturating_add(ceiling.under_way).saturating_add(next);
+        // Those beside it start in the same moment: with less, the run would stop again before any of them is made.
+        let beside = next.saturating_mul(self.calls_at_once(f));
+        let needed = ceiling.spent.saturating_add(beside.max(ceiling.under_way.saturating_add(next)));
         Some(match ceiling.of_flow {
             true => error.help("raise the limit, or lower `max_tokens` or a limit on iterations or items"),
             false => error
                 .help("allow more with `--max-cost`, or lower `max_tokens` or a limit on iterations or items")
                 .raising(Raise::cost(ceiling.limit, needed)),
         })
+    }
+
+    /// The number of calls like one of this step that the fan-outs around it make at the same time.
+    fn calls_at_once(&self, f: FrameId) -> u64 {
+        let mut calls: u64 = 1;
+        let mut at = Some(f);
+        while let Some(id) = at {
+            let Some(frame) = self.core.frames.get(id) else { break };
+            if let (Doing::ForEach(items), Some((_, step))) = (&frame.doing, self.step_of(id))
+                && let StepKind::ForEach(each) = &step.kind
+            {
+                calls = calls.saturating_mul(items.at_once(each).into());
+            }
+            at = frame.parent;
+        }
+        calls
     }
 
     /// The operator's limit, then those of the flows around a step.

@@ -207,6 +207,14 @@ impl RunOutcome {
         self.suspended && self.result.as_ref().is_err_and(|error| error.code == "REFUSED")
     }
 
+    /// What this process may not run, if the run stopped before that: a command of this run, or of a run that one of its tools
+    /// started.
+    pub fn denied(&self) -> Option<&RunError> {
+        let own = self.result.as_ref().err().filter(|_| self.is_refused());
+        let of_called = || self.waiting.iter().filter_map(|one| one.why.as_deref()).find(|why| why.code == "REFUSED");
+        own.or_else(of_called)
+    }
+
     /// The outcome of a run that failed before it could start or continue.
     fn failed(run: &str, error: RunError) -> Self {
         Self {

@@ -84,7 +84,7 @@ fn ended(outcome: &RunOutcome, open: bool, kept: bool, options: &RunOptions) -> 
             let again = outcome.items.filter(|_| kept).map(|_| format!("; to run the failed items again: {again}"));
             format!("run {run} completed{items}: {spent}{}", again.unwrap_or_default())
         }
-        Err(_) if !outcome.waiting.is_empty() => {
+        Err(_) if !outcome.waiting.is_empty() && !open => {
             let asked: Vec<String> = outcome.waiting.iter().map(|one| waiting_line(one, &outcome.waiting)).collect();
             let show = options.text(PrintedCommand::Show(run));
             format!("run {run} waits for an answer: {}; to answer: {show}; {spent}", asked.join("; "))
@@ -94,7 +94,10 @@ fn ended(outcome: &RunOutcome, open: bool, kept: bool, options: &RunOptions) -> 
         }
         Err(error) if error.code == "INTERRUPTED" => format!("run {run} given back: {spent}"),
         Err(error) if error.code == "CANCELLED" => format!("run {run} cancelled: {spent}"),
-        Err(error) if open => format!("run {run} left to other workers: {}: {}; {spent}", error.code, error.message),
+        Err(error) if open => {
+            let why = outcome.denied().unwrap_or(error);
+            format!("run {run} left to other workers: {}: {}; {spent}", why.code, why.message)
+        }
         Err(error) => format!("run {run} failed: {}: {}; {spent}", error.code, error.message),
     };
     safe(&line).into_owned()

@@ -43,6 +43,14 @@ pub struct RunningItems {
     pumping: bool,
 }
 
+impl RunningItems {
+    /// The number of instances that run at the same time, now or as soon as they may.
+    pub fn at_once(&self, each: &ForEach) -> u32 {
+        let left = self.total.saturating_sub(self.next).saturating_add(self.running);
+        left.min(each.concurrency.unwrap_or(u32::MAX)).max(1)
+    }
+}
+
 /// Evaluates the items, and starts as many instances as may run.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started, EvalStop> {
     let context = turn.context(f, None, None);
