@@ -35,7 +35,9 @@ use trefoil_template::{HoleKind, Words};
 /// The load errors in the form that rules need: a finding may be caused by a part that could not be read. `files` are
 /// those that cannot run because of load errors, including their callers.
 pub fn mistakes(found: &[Diagnostic], files: HashSet<FileId>) -> Mistakes {
-    Mistakes::of(found, files, |name| rule(name).is_some_and(|rule| rule.group == Group::Names))
+    // A misspelt model is one mistake, too.
+    let is_about_names = |name: &str| rule(name).is_some_and(|rule| matches!(rule.group, Group::Names | Group::Models));
+    Mistakes::of(found, files, is_about_names)
 }
 
 /// The environment variables that a program sends as credentials, whatever their names.

@@ -57,12 +57,12 @@ fn a_model_is_almost_the_name_of_one_that_the_provider_has() {
     "#]],
     );
     model(
-        "provider: anthropic, name: claude-sonet-4-5-20250929",
+        "provider: openai, name: gpt-4o-mnii-20240718",
         expect![[r#"
-        3:37 warning unknown-model: `anthropic` has no known model `claude-sonet-4-5-20250929`
-          | model: { provider: anthropic, name: claude-sonet-4-5-20250929 }
-          |                                     ^^^^^^^^^^^^^^^^^^^^^^^^^
-          help: did you mean `claude-sonnet-4-5-20250929`?
+        3:34 warning unknown-model: `openai` has no known model `gpt-4o-mnii-20240718`
+          | model: { provider: openai, name: gpt-4o-mnii-20240718 }
+          |                                  ^^^^^^^^^^^^^^^^^^^^
+          help: did you mean `gpt-4o-mini-20240718`?
     "#]],
     );
 }

@@ -434,3 +434,15 @@ fn what_is_wrong_in_the_same_way_in_several_places_is_one_finding() {
     "#]]
     .assert_eq(&told(spec));
 }
+
+#[test]
+fn a_misspelt_model_is_one_mistake() {
+    let text = |name: &str| {
+        format!("id: a\nkind: llm\nmodel: {{ provider: anthropic, name: {name} }}\ninstruction: Work.\nprompt: Go.\n")
+    };
+    for name in ["claude-sonet-4-5", "claude-sonnet-4-5-2025092", "claude-haikoo-4-5"] {
+        let found = told(&text(name));
+        assert_eq!(found.matches("model").count().min(found.lines().count()), found.lines().count(), "{found}");
+        assert!(found.lines().count() <= 1, "{name}: {found}");
+    }
+}
