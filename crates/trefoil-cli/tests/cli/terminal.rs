@@ -187,8 +187,8 @@ fn an_answer_of_the_command_line_that_was_refused_leaves_the_question_to_the_per
 fn the_end_of_input_is_no_answer_and_the_run_waits() {
     let folder = Folder::new();
     folder.write("gate.yaml", GATE);
-    let args = ["run", "gate.yaml", "--allow-command", "--model", "embedded", "-i", "tea"];
-    let screen = Screen::new(&folder, &args, 90);
+    let args = ["run", "gate.yaml", "--allow-command", "--model", "embedded", "-i", "tea", "--store", "runs.db"];
+    let screen = Screen::with(&folder, &args, 90, &[("TREFOIL_EPHEMERAL", "false")]);
     screen.waits_for("> ").types("\u{4}");
     let (code, seen) = screen.ends();
     assert!(code == 75 && seen.contains("trefoil runs answer"), "{code}: {seen}");

@@ -90,8 +90,12 @@ impl Turn<'_> {
         let key = self.core.frames.get(f).map(|f| f.key.clone());
         let location = self.step_of(f).map(|(_, step)| step.origin);
         let error = RunError::new("BUDGET_EXCEEDED", said).at_step(key, location);
-        // Those beside it start in the same moment: with less, the run would stop again before any of them is made.
-        let beside = next.saturating_mul(self.calls_at_once(f));
+        // Those beside it start in the same moment: with less, the run would stop again before any of them is made. They may cost more
+        // than this one.
+        let beside = match self.calls_at_once(f) {
+            1 => next,
+            calls => next.saturating_mul(calls).saturating_mul(3) / 2,
+        };
         let needed = ceiling.spent.saturating_add(beside.max(ceiling.under_way.saturating_add(next)));
         Some(match ceiling.of_flow {
             true => error.help("raise the limit, or lower `max_tokens` or a limit on iterations or items"),

@@ -255,10 +255,10 @@ impl Driver {
         }
     }
 
-    /// The permission that this process lacks for an activity of a resumed run. Another process may have it.
+    /// The permission that this process lacks for an activity of a resumed run, or of the run of a call. Another process may have it.
     pub(super) fn lacks_permission(&self, next: &Activity) -> Option<RunError> {
-        let resumes = self.outbox.keeps() && self.world.execution > 0;
-        if resumes { self.world.not_allowed(next) } else { None }
+        let is_later = self.world.execution > 0 || self.allowance.is_of_call();
+        if self.outbox.keeps() && is_later { self.world.not_allowed(next) } else { None }
     }
 
     /// Sends an event once the entries recorded so far are written.
