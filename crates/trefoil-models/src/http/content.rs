@@ -1,11 +1,12 @@
 //! Messages with media, in each provider's format. Media that a provider does not accept are an error before anything
 //! is sent.
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use trefoil_runtime::blocks::{self, Block, Media, MediaSource};
 use trefoil_runtime::{Message, ModelError, ModelErrorKind};
 
 use super::Endpoint;
+use super::body::set_member;
 
 /// The form that works with every provider.
 const INLINE: &str = "pass the bytes as `base64`, with `mediaType`";
@@ -30,6 +31,26 @@ pub(super) fn parts(
         }
     };
     blocks.iter().map(part).collect::<Result<Vec<_>, _>>().map(Some)
+}
+
+/// The content of a message: its text, or a list of blocks with types, in which that of a text is `text_type`.
+pub(super) fn typed(
+    endpoint: &Endpoint,
+    message: &Message,
+    text_type: &str,
+    media: impl Fn(&Media<'_>) -> Option<Json>,
+) -> Result<Json, ModelError> {
+    let blocks = parts(endpoint, message, |text| json!({"type": text_type, "text": text}), media)?;
+    Ok(blocks.map_or_else(|| Json::from(&*message.content.to_text()), Json::from))
+}
+
+/// An image in the form of chat completions, which other providers also use.
+pub(super) fn image_url(media: &Media<'_>) -> Json {
+    let mut image = json!({"url": url(media)});
+    if let Some(detail) = media.detail {
+        set_member(&mut image, "detail", detail);
+    }
+    json!({"type": "image_url", "image_url": image})
 }
 
 /// A data URL such as `data:image/png;base64,...`, or the address.

@@ -17,9 +17,13 @@ use crate::credential::Credential;
 /// Receives the pieces of a streamed answer's text.
 pub(super) type TextSink<'d> = dyn for<'t> FnMut(&'t str) + Send + 'd;
 
-/// A protocol: its addresses, its requests, its answers, and the events of its streams. Each has a folder beside this file, and a
-/// line in the list of protocols.
-pub(super) trait ProviderProtocol: Send + Sync {
+/// A protocol. Each has a folder beside this file, and a line in the list of protocols.
+pub(super) trait ProviderProtocol: ProtocolRequests + ProtocolAnswers {}
+
+impl<P: ProtocolRequests + ProtocolAnswers> ProviderProtocol for P {}
+
+/// The addresses and the requests of a protocol.
+pub(super) trait ProtocolRequests: Send + Sync {
     /// The path for calls, from that of a base URL without a `/` at its end.
     fn call_path(&self, base: &str) -> String;
     /// The URL for a call of this request's model, from that for calls.
@@ -27,7 +31,9 @@ pub(super) trait ProviderProtocol: Send + Sync {
         url.clone()
     }
     /// The path and the query of the model list, beside the path for calls.
-    fn models_path(&self) -> (&'static str, Option<(&'static str, &'static str)>);
+    fn models_path(&self) -> (&'static str, Option<(&'static str, &'static str)>) {
+        ("/models", None)
+    }
     /// The header with the key.
     fn key_header(&self, key: &str) -> (HeaderName, String) {
         (AUTHORIZATION, format!("Bearer {key}"))
@@ -38,6 +44,10 @@ pub(super) trait ProviderProtocol: Send + Sync {
     }
     /// The body of a request.
     fn body(&self, endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Result<Json, ModelError>;
+}
+
+/// The answers of a protocol, and the events of its streams.
+pub(super) trait ProtocolAnswers: Send + Sync {
     /// Reads an answer that is not streamed.
     fn answer(&self, endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError>;
     /// Reads one event of a streamed answer. `kind` is its type.

@@ -23,6 +23,7 @@
 mod advice;
 mod arguments;
 mod assembly;
+mod body;
 mod breaker;
 mod chat_completions;
 mod choices;

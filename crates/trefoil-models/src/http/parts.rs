@@ -268,3 +268,8 @@ fn text_in<'j>(endpoint: &Endpoint, name: &str, text: Option<&'j Json>) -> Resul
 pub(super) fn strange(endpoint: &Endpoint, what: &str) -> ModelError {
     endpoint.error(ModelErrorKind::Protocol, &format!("sent {what}, so its answer cannot be read"))
 }
+
+/// The text at a place of an answer, if there is one and it is not empty.
+pub(super) fn text_at(json: &Json, pointer: &str) -> Option<String> {
+    json.pointer(pointer)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}

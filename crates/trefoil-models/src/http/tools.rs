@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
-use trefoil_runtime::{Message, ToolSpec, ToolUse};
+use trefoil_runtime::{Message, ModelRequest, ToolSpec, ToolUse};
 use trefoil_template::{Value, join_halves, read_json};
 
+use super::body::set_member;
 use super::schema;
 
 /// The names of a request's tools, in the manifest and for the provider: letters, digits, `_` and `-`, at most 64.
@@ -55,7 +56,7 @@ impl Names {
 
 /// The schema of a tool's arguments. Providers require an object with `properties`; adding an empty one does not change
 /// the meaning.
-pub(super) fn parameters(tool: &ToolSpec) -> Json {
+fn parameters(tool: &ToolSpec) -> Json {
     let mut schema = match tool.parameters.to_json() {
         Json::Object(schema) => schema,
         _ => Map::new(),
@@ -73,15 +74,19 @@ pub(super) fn arguments_text(call: &ToolUse) -> String {
     }
 }
 
-/// A tool in the form of chat completions, which other providers also use.
-pub(super) fn function(tool: &ToolSpec, names: &Names) -> Json {
-    let mut function = json!({"name": names.wire(&tool.name), "parameters": parameters(tool)});
-    if !tool.description.is_empty()
-        && let Json::Object(function) = &mut function
-    {
-        function.insert("description".to_owned(), (&*tool.description).into());
+/// A tool with its name, its description, and the schema of its arguments in this member.
+pub(super) fn offered(tool: &ToolSpec, names: &Names, parameters_member: &str) -> Json {
+    let mut offered = json!({"name": names.wire(&tool.name), parameters_member: parameters(tool)});
+    if !tool.description.is_empty() {
+        set_member(&mut offered, "description", &*tool.description);
     }
-    json!({"type": "function", "function": function})
+    offered
+}
+
+/// The tools of a request in the form of chat completions, which other providers also use.
+pub(super) fn functions(request: &ModelRequest, names: &Names) -> Json {
+    let function = |tool| json!({"type": "function", "function": offered(tool, names, "parameters")});
+    request.tools.iter().map(function).collect()
 }
 
 /// A tool call in the same form.

@@ -33,7 +33,7 @@ pub use probe::{ANSWER_TOKENS, QUESTION};
 const SHORTEST_KEY: usize = 16;
 
 /// The environment of all providers.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Registry {
     env: Arc<HashMap<String, String>>,
     /// The operator's files that set addresses, by provider.
@@ -103,13 +103,7 @@ impl Registry {
     pub fn new(env: impl IntoIterator<Item = (String, String)>) -> Self {
         Self {
             env: Arc::new(env.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect()),
-            files: Arc::default(),
-            apis: Arc::default(),
-            declared: Arc::default(),
-            to_read: false,
-            limits: Limits::default(),
-            #[cfg(feature = "http")]
-            client: Arc::default(),
+            ..Self::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! Probes a provider: its list of models, which is free, and a minimal call.
 
-use trefoil_ir::{AnswerFormat, ModelParameters, StepId};
+use trefoil_ir::{ModelParameters, StepId};
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{Key, Message, Meter, ModelAnswer, ModelError, ModelProvider as _, ModelRequest, Role};
 use trefoil_template::Value;
@@ -34,12 +34,7 @@ impl Registry {
             model: model.into(),
             messages: vec![Message::new(Role::User, Value::from(QUESTION))],
             parameters: ModelParameters { max_tokens: Some(ANSWER_TOKENS), ..ModelParameters::default() },
-            format: AnswerFormat::Text,
-            schema: None,
-            tools: Vec::new(),
-            guards: Vec::new(),
-            stream: false,
-            provisional: false,
+            ..ModelRequest::default()
         };
         let (key, meter) = (Key("doctor".into()), Meter::default());
         let at = CallSite {

@@ -5,6 +5,9 @@ use trefoil_ir::AnswerFormat;
 use trefoil_runtime::blocks::{Media, MediaKind, MediaSource};
 use trefoil_runtime::{Message, ModelError, ModelRequest, Role};
 
+use super::ChatCompletions;
+use crate::http::body::{ParameterNames, add_members, set_member};
+use crate::http::endpoint::{ProtocolRequests, openai_path};
 use crate::http::tools::{self, Names, Sealed};
 use crate::http::{Endpoint, content, options, schema};
 use crate::vendors::ChatQuirks;
@@ -13,73 +16,43 @@ use crate::vendors::ChatQuirks;
 /// <https://ai.google.dev/gemini-api/docs/thought-signatures>.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
-/// The request body.
-pub fn body(
-    endpoint: &Endpoint,
-    request: &ModelRequest,
-    names: &Names,
-    quirks: &ChatQuirks,
-) -> Result<Json, ModelError> {
-    let messages = request.messages.iter().map(|m| message(endpoint, m, names, quirks));
-    let mut messages: Vec<Json> = messages.collect::<Result<_, _>>()?;
-    let schema = request.schema.as_ref().map(|(name, schema)| (schema::name(name), schema.to_json()));
-    if let Some((_, schema)) = schema.as_ref().filter(|_| !quirks.json_schema) {
-        schema::instruct(&mut messages, schema);
+impl ProtocolRequests for ChatCompletions {
+    fn call_path(&self, base: &str) -> String {
+        openai_path(base, self.0.path, "chat/completions")
     }
-    let mut body = json!({"model": &*request.model, "messages": messages});
-    let mut set = |name: &str, value: Json| {
-        if let Json::Object(body) = &mut body {
-            body.insert(name.to_owned(), value);
+    fn body(&self, endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Result<Json, ModelError> {
+        let quirks = &self.0;
+        let messages = request.messages.iter().map(|m| message(endpoint, m, names, quirks));
+        let mut messages: Vec<Json> = messages.collect::<Result<_, _>>()?;
+        let schema = request.schema.as_ref().map(|(name, schema)| (schema::name(name), schema.to_json()));
+        if let Some((_, schema)) = schema.as_ref().filter(|_| !quirks.json_schema) {
+            schema::instruct(&mut messages, schema);
         }
-    };
-    parameters(endpoint, request, quirks, &mut set);
-    if !names.is_empty() {
-        set("tools", request.tools.iter().map(|tool| tools::function(tool, names)).collect());
-    }
-    match schema {
-        Some((name, schema)) if quirks.json_schema => {
-            let strict = schema::is_strict(&schema);
-            set(
-                "response_format",
-                json!({"type": "json_schema", "json_schema": {"name": name, "strict": strict, "schema": schema}}),
-            );
+        let mut body = json!({"model": &*request.model, "messages": messages});
+        // OpenAI's own servers use another name than compatible servers.
+        let max_tokens = if endpoint.is_openai() { "max_completion_tokens" } else { "max_tokens" };
+        let parameters = ParameterNames { max_tokens, seed: quirks.seed, ..ParameterNames::USUAL };
+        add_members(&mut body, parameters.members(request));
+        if !names.is_empty() {
+            set_member(&mut body, "tools", tools::functions(request, names));
         }
-        Some(_) => set("response_format", json!({"type": "json_object"})),
-        None if matches!(request.format, AnswerFormat::Json(_)) => {
-            set("response_format", json!({"type": "json_object"}));
+        match schema {
+            Some((name, schema)) if quirks.json_schema => {
+                let strict = schema::is_strict(&schema);
+                let schema = json!({"name": name, "strict": strict, "schema": schema});
+                set_member(&mut body, "response_format", json!({"type": "json_schema", "json_schema": schema}));
+            }
+            None if !matches!(request.format, AnswerFormat::Json(_)) => {}
+            _ => set_member(&mut body, "response_format", json!({"type": "json_object"})),
         }
-        None => {}
-    }
-    if request.stream {
-        set("stream", true.into());
-        if quirks.stream_options {
-            set("stream_options", json!({"include_usage": true}));
+        if request.stream {
+            set_member(&mut body, "stream", true);
+            if quirks.stream_options {
+                set_member(&mut body, "stream_options", json!({"include_usage": true}));
+            }
         }
-    }
-    options::merge(&mut body, request.parameters.provider_options.as_ref())?;
-    Ok(body)
-}
-
-fn parameters(endpoint: &Endpoint, request: &ModelRequest, quirks: &ChatQuirks, set: &mut impl FnMut(&str, Json)) {
-    let p = &request.parameters;
-    // OpenAI's own servers use another name than compatible servers.
-    let max_tokens = if endpoint.is_openai() { "max_completion_tokens" } else { "max_tokens" };
-    let numbers = [
-        ("temperature", p.temperature.map(Json::from)),
-        ("top_p", p.top_p.map(Json::from)),
-        ("top_k", p.top_k.map(Json::from)),
-        (max_tokens, p.max_tokens.map(Json::from)),
-        ("presence_penalty", p.presence_penalty.map(Json::from)),
-        ("frequency_penalty", p.frequency_penalty.map(Json::from)),
-        (quirks.seed, p.seed.map(Json::from)),
-    ];
-    for (name, value) in numbers {
-        if let Some(value) = value {
-            set(name, value);
-        }
-    }
-    if !p.stop.is_empty() {
-        set("stop", p.stop.iter().map(|s| Json::from(&**s)).collect());
+        options::merge(&mut body, request.parameters.provider_options.as_ref())?;
+        Ok(body)
     }
 }
 
@@ -88,9 +61,7 @@ fn message(endpoint: &Endpoint, message: &Message, names: &Names, quirks: &ChatQ
     Ok(match message.role {
         Role::System => json!({"role": "system", "content": &*content}),
         Role::User => {
-            let text = |text: &str| json!({"type": "text", "text": text});
-            let parts = content::parts(endpoint, message, text, |one| media(one, quirks))?;
-            json!({"role": "user", "content": parts.map_or_else(|| Json::from(&*content), Json::from)})
+            json!({"role": "user", "content": content::typed(endpoint, message, "text", |one| media(one, quirks))?})
         }
         Role::Tool => json!({
             "role": "tool",
@@ -104,13 +75,7 @@ fn message(endpoint: &Endpoint, message: &Message, names: &Names, quirks: &ChatQ
 
 fn media(media: &Media<'_>, quirks: &ChatQuirks) -> Option<Json> {
     Some(match (media.kind, media.source) {
-        (MediaKind::Image, _) => {
-            let mut url = json!({"url": content::url(media)});
-            if let (Json::Object(url), Some(detail)) = (&mut url, media.detail) {
-                url.insert("detail".to_owned(), detail.into());
-            }
-            json!({"type": "image_url", "image_url": url})
-        }
+        (MediaKind::Image, _) => content::image_url(media),
         (MediaKind::Audio, MediaSource::Base64(data) | MediaSource::Url(data)) if quirks.plain_audio => {
             json!({"type": "input_audio", "input_audio": data})
         }
@@ -133,15 +98,10 @@ fn turn(endpoint: &Endpoint, message: &Message, names: &Names, quirks: &ChatQuir
             sealed.call.insert("extra_content".to_owned(), json!({"google": {"thought_signature": UNSIGNED}}));
         }
         let mut one = tools::function_call(call, names);
-        for (object, beside) in [(&mut turn, sealed.turn), (&mut one, sealed.call)] {
-            if let Json::Object(object) = object {
-                object.extend(beside);
-            }
-        }
+        add_members(&mut turn, sealed.turn);
+        add_members(&mut one, sealed.call);
         calls.push(one);
     }
-    if let Json::Object(turn) = &mut turn {
-        turn.insert("tool_calls".to_owned(), calls.into());
-    }
+    set_member(&mut turn, "tool_calls", calls);
     turn
 }

@@ -3,41 +3,112 @@
 use serde_json::{Map, Value as Json};
 use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
 
+use super::ChatCompletions;
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces, append_text};
+use crate::http::endpoint::{ProtocolAnswers, TextSink};
 use crate::http::finish::{FinishWord, read_word};
-use crate::http::parts::{Said, strange};
+use crate::http::parts::{Said, strange, text_at};
+use crate::http::stream::{DoneMark, StreamTable};
 use crate::http::tokens::TokenReader;
 use crate::http::{Endpoint, Partial, PartialAnswer};
 
-/// Reads a complete answer.
-pub fn answer(thoughts: &[&str], endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
-    let mut partial = Partial::default();
-    let mut is_answer = false;
-    for (at, choice) in choices(json) {
-        let Some(message) = choice.get("message").filter(|message| message.is_object()) else { continue };
-        is_answer = true;
-        let said = said(endpoint, message)?;
-        // If a model refuses, its refusal is a separate field and the content is empty.
-        let text = if said.refusal.is_empty() { &said.text } else { &said.refusal };
-        partial.push_of(endpoint, at, text, &mut |_: &str| ())?;
-        if !said.refusal.is_empty() {
-            partial.answer.conclude(FinishWord::Known(Finish::Refused));
+static TABLE: StreamTable = StreamTable {
+    members: &["choices"],
+    beside: &[
+        "usage",
+        "id",
+        "model",
+        "created",
+        "object",
+        "obfuscation",
+        "system_fingerprint",
+        "service_tier",
+        "provider",
+        "prompt_filter_results",
+        "prompt_annotations",
+        "x_groq",
+        "timings",
+        "citations",
+        "search_results",
+        // Of gateways: what they have checked, and what they have searched.
+        "hook_results",
+        "sources",
+    ],
+    done: DoneMark::Last,
+    ..StreamTable::PLAIN
+};
+
+impl ProtocolAnswers for ChatCompletions {
+    fn answer(&self, endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
+        let mut partial = Partial::default();
+        let mut is_answer = false;
+        for (at, choice) in choices(json) {
+            let Some(message) = choice.get("message").filter(|message| message.is_object()) else { continue };
+            is_answer = true;
+            let said = said(endpoint, message)?;
+            // If a model refuses, its refusal is a separate field and the content is empty.
+            let text = if said.refusal.is_empty() { &said.text } else { &said.refusal };
+            partial.push_of(endpoint, at, text, &mut |_: &str| ())?;
+            if !said.refusal.is_empty() {
+                partial.answer.conclude(FinishWord::Known(Finish::Refused));
+            }
+            partial.answer.doubts.extend(said.doubts);
+            add_calls(self.0.thoughts, at, message, true, &mut partial.answer.calls);
+            partial.note_calls(endpoint, at, false)?;
         }
-        partial.answer.doubts.extend(said.doubts);
-        add_calls(thoughts, at, message, true, &mut partial.answer.calls);
-        partial.note_calls(endpoint, at, false)?;
+        if !is_answer {
+            return Err(endpoint.error(ModelErrorKind::Protocol, "sent an answer without `choices[0].message`"));
+        }
+        read_words(endpoint, json, &mut partial)?;
+        let mut answer = partial.answer;
+        answer.conclude(partial.news.word);
+        answer.model = text_at(json, "/model");
+        answer.id = text_at(json, "/id");
+        answer.usage = usage(json.get("usage"));
+        Ok(answer)
     }
-    if !is_answer {
-        return Err(endpoint.error(ModelErrorKind::Protocol, "sent an answer without `choices[0].message`"));
+
+    fn event(
+        &self,
+        endpoint: &Endpoint,
+        _kind: &str,
+        json: &Json,
+        partial: &mut Partial,
+        delta: &mut TextSink<'_>,
+    ) -> Result<(), ModelError> {
+        let thoughts = self.0.thoughts;
+        partial.answer.model = partial.answer.model.take().or_else(|| text_at(json, "/model"));
+        partial.answer.id = partial.answer.id.take().or_else(|| text_at(json, "/id"));
+        // Usage arrives once, with the last choice or after it; an empty `usage` before that is ignored. Groq uses a
+        // different field.
+        let figures = json.get("usage").filter(|usage| usage.is_object()).or_else(|| json.pointer("/x_groq/usage"));
+        if let Some(usage) = usage(figures) {
+            partial.answer.usage = Some(usage);
+            partial.news.usage = true;
+        }
+        for (at, choice) in choices(json) {
+            add_whole(thoughts, endpoint, at, choice, partial, delta)?;
+            let piece = choice.get("delta").unwrap_or(&Json::Null);
+            let mut said = said(endpoint, piece)?;
+            if piece.is_null() {
+                // The older completions have `text`.
+                said.add_all(Said::without_calls(endpoint, choice.get("text"))?);
+            }
+            partial.push_of(endpoint, at, &said.text, delta)?;
+            if partial.push_of(endpoint, at, &said.refusal, delta)? {
+                partial.answer.conclude(FinishWord::Known(Finish::Refused));
+            }
+            partial.answer.doubts.extend(said.doubts);
+            let thought = said.thought | add_calls(thoughts, at, piece, false, &mut partial.answer.calls);
+            partial.note_calls(endpoint, at, thought)?;
+        }
+        read_words(endpoint, json, partial)
     }
-    read_words(endpoint, json, &mut partial)?;
-    let mut answer = partial.answer;
-    answer.conclude(partial.news.word);
-    answer.model = text_at(json, "/model");
-    answer.id = text_at(json, "/id");
-    answer.usage = usage(json.get("usage"));
-    Ok(answer)
+
+    fn stream_table(&self) -> &'static StreamTable {
+        &TABLE
+    }
 }
 
 /// Reads the content of a message or of a piece.
@@ -138,42 +209,6 @@ fn add(to: &mut Map<String, Json>, name: &str, more: &Json) {
     }
 }
 
-/// Reads one event of a streamed answer.
-pub fn event(
-    thoughts: &[&str],
-    endpoint: &Endpoint,
-    json: &Json,
-    partial: &mut Partial,
-    delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
-) -> Result<(), ModelError> {
-    partial.answer.model = partial.answer.model.take().or_else(|| text_at(json, "/model"));
-    partial.answer.id = partial.answer.id.take().or_else(|| text_at(json, "/id"));
-    // Usage arrives once, with the last choice or after it; an empty `usage` before that is ignored. Groq uses a
-    // different field.
-    let figures = json.get("usage").filter(|usage| usage.is_object()).or_else(|| json.pointer("/x_groq/usage"));
-    if let Some(usage) = usage(figures) {
-        partial.answer.usage = Some(usage);
-        partial.news.usage = true;
-    }
-    for (at, choice) in choices(json) {
-        add_whole(thoughts, endpoint, at, choice, partial, delta)?;
-        let piece = choice.get("delta").unwrap_or(&Json::Null);
-        let mut said = said(endpoint, piece)?;
-        if piece.is_null() {
-            // The older completions have `text`.
-            said.add_all(Said::without_calls(endpoint, choice.get("text"))?);
-        }
-        partial.push_of(endpoint, at, &said.text, delta)?;
-        if partial.push_of(endpoint, at, &said.refusal, delta)? {
-            partial.answer.conclude(FinishWord::Known(Finish::Refused));
-        }
-        partial.answer.doubts.extend(said.doubts);
-        let thought = said.thought | add_calls(thoughts, at, piece, false, &mut partial.answer.calls);
-        partial.note_calls(endpoint, at, thought)?;
-    }
-    read_words(endpoint, json, partial)
-}
-
 /// Adds a choice that has all of the answer instead of a piece, as if it were not streamed; some servers send it so. Beside
 /// pieces it repeats what they have brought.
 fn add_whole(
@@ -182,7 +217,7 @@ fn add_whole(
     at: u64,
     choice: &Json,
     partial: &mut Partial,
-    delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    delta: &mut TextSink<'_>,
 ) -> Result<(), ModelError> {
     let begun = !partial.answer.text.is_empty() || !partial.answer.calls.is_empty();
     let Some(message) = choice.get("message").filter(|message| !message.is_null()) else { return Ok(()) };
@@ -218,10 +253,6 @@ fn add_whole(
         partial.answer.calls.update_all(calls);
     }
     partial.note_calls(endpoint, at, thought)
-}
-
-fn text_at(json: &Json, pointer: &str) -> Option<String> {
-    json.pointer(pointer)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
 /// `None` if the response has no usage.

@@ -3,69 +3,83 @@
 use serde_json::Value as Json;
 use trefoil_runtime::{ModelError, ModelErrorKind, Usage};
 
-use super::PLAN;
+use super::{Cohere, PLAN};
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces, append_text};
+use crate::http::endpoint::{ProtocolAnswers, TextSink};
 use crate::http::finish::read_word;
-use crate::http::parts::Said;
+use crate::http::parts::{Said, text_at};
+use crate::http::stream::StreamTable;
 use crate::http::tokens::TokenReader;
 use crate::http::{Endpoint, Partial, PartialAnswer};
 
-/// Reads a complete answer.
-pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
-    let message = json
-        .get("message")
-        .filter(|message| message.is_object())
-        .ok_or_else(|| endpoint.error(ModelErrorKind::Protocol, "sent an answer without `message`"))?;
-    let mut answer = PartialAnswer { id: text(json, "/id"), ..PartialAnswer::default() };
-    let said = Said::without_calls(endpoint, message.get("content"))?;
-    answer.text = said.text;
-    answer.doubts.extend(said.doubts);
-    for (at, call) in message.get("tool_calls").and_then(Json::as_array).into_iter().flatten().enumerate() {
-        piece(Some(at as u64), call, &mut answer.calls);
-    }
-    plan(message, &mut answer.calls);
-    answer.conclude(read_word(endpoint, json.get("finish_reason"))?);
-    answer.usage = usage(json.get("usage"));
-    Ok(answer)
-}
+static TABLE: StreamTable = StreamTable {
+    kinds: &["message-", "content-", "tool-", "citation-"],
+    first: &["message-start"],
+    last: &["message-end"],
+    ..StreamTable::TYPED
+};
 
-/// Reads one event of a streamed answer.
-pub fn event(
-    endpoint: &Endpoint,
-    kind: &str,
-    json: &Json,
-    partial: &mut Partial,
-    delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
-) -> Result<(), ModelError> {
-    let index = json.get("index").and_then(Json::as_u64);
-    match kind {
-        "message-start" => partial.answer.id = text(json, "/id"),
-        "content-start" | "content-delta" => {
-            let said = Said::without_calls(endpoint, json.pointer("/delta/message/content"))?;
-            partial.push(&said.text, delta);
-            partial.news.thought |= said.thought;
-            partial.answer.doubts.extend(said.doubts);
+impl ProtocolAnswers for Cohere {
+    fn answer(&self, endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
+        let message = json
+            .get("message")
+            .filter(|message| message.is_object())
+            .ok_or_else(|| endpoint.error(ModelErrorKind::Protocol, "sent an answer without `message`"))?;
+        let mut answer = PartialAnswer { id: text_at(json, "/id"), ..PartialAnswer::default() };
+        let said = Said::without_calls(endpoint, message.get("content"))?;
+        answer.text = said.text;
+        answer.doubts.extend(said.doubts);
+        for (at, call) in message.get("tool_calls").and_then(Json::as_array).into_iter().flatten().enumerate() {
+            piece(Some(at as u64), call, &mut answer.calls);
         }
-        "tool-plan-delta" => {
-            partial.news.thought = true;
-            plan(json.pointer("/delta/message").unwrap_or(&Json::Null), &mut partial.answer.calls);
-        }
-        "tool-call-start" | "tool-call-delta" => {
-            let call = json.pointer("/delta/message/tool_calls").unwrap_or(&Json::Null);
-            if kind == "tool-call-start" {
-                partial.answer.calls.announce();
-            }
-            piece(index, call, &mut partial.answer.calls);
-        }
-        "message-end" => {
-            partial.news.word = read_word(endpoint, json.pointer("/delta/finish_reason"))?;
-            partial.answer.usage = usage(json.pointer("/delta/usage"));
-        }
-        // Citations, ends of parts, and future kinds of events.
-        _ => {}
+        plan(message, &mut answer.calls);
+        answer.conclude(read_word(endpoint, json.get("finish_reason"))?);
+        answer.usage = usage(json.get("usage"));
+        Ok(answer)
     }
-    Ok(())
+
+    fn event(
+        &self,
+        endpoint: &Endpoint,
+        kind: &str,
+        json: &Json,
+        partial: &mut Partial,
+        delta: &mut TextSink<'_>,
+    ) -> Result<(), ModelError> {
+        let index = json.get("index").and_then(Json::as_u64);
+        match kind {
+            "message-start" => partial.answer.id = text_at(json, "/id"),
+            "content-start" | "content-delta" => {
+                let said = Said::without_calls(endpoint, json.pointer("/delta/message/content"))?;
+                partial.push(&said.text, delta);
+                partial.news.thought |= said.thought;
+                partial.answer.doubts.extend(said.doubts);
+            }
+            "tool-plan-delta" => {
+                partial.news.thought = true;
+                plan(json.pointer("/delta/message").unwrap_or(&Json::Null), &mut partial.answer.calls);
+            }
+            "tool-call-start" | "tool-call-delta" => {
+                let call = json.pointer("/delta/message/tool_calls").unwrap_or(&Json::Null);
+                if kind == "tool-call-start" {
+                    partial.answer.calls.announce();
+                }
+                piece(index, call, &mut partial.answer.calls);
+            }
+            "message-end" => {
+                partial.news.word = read_word(endpoint, json.pointer("/delta/finish_reason"))?;
+                partial.answer.usage = usage(json.pointer("/delta/usage"));
+            }
+            // Citations, ends of parts, and future kinds of events.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn stream_table(&self) -> &'static StreamTable {
+        &TABLE
+    }
 }
 
 /// Adds a tool call, or a part of one.
@@ -86,8 +100,4 @@ fn usage(json: Option<&Json>) -> Option<Usage> {
     let (input, output) = (tokens.read("/tokens/input_tokens"), tokens.read("/tokens/output_tokens"));
     let cached = tokens.read("/cached_tokens");
     tokens.usage([input, output], cached, None)
-}
-
-fn text(json: &Json, path: &str) -> Option<String> {
-    json.pointer(path)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }

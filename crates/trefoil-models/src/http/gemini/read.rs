@@ -3,55 +3,68 @@
 use serde_json::Value as Json;
 use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
 
-use super::SIGNATURE;
+use super::{Gemini, SIGNATURE};
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces};
+use crate::http::endpoint::{ProtocolAnswers, TextSink};
 use crate::http::finish::{FinishWord, is_word, read_word};
-use crate::http::parts::Said;
+use crate::http::parts::{Said, text_at};
+use crate::http::stream::StreamTable;
 use crate::http::tokens::TokenReader;
 use crate::http::{Endpoint, Partial, PartialAnswer};
 
-/// Reads a complete answer.
-pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
-    let mut partial = Partial::default();
-    event(endpoint, json, &mut partial, &mut |_: &str| ())?;
-    if partial.take_news().word.is_none() && json.pointer("/candidates/0").is_none() {
-        return Err(endpoint.error(ModelErrorKind::Protocol, "sent an answer without `candidates`"));
-    }
-    Ok(partial.answer)
-}
+static TABLE: StreamTable = StreamTable {
+    members: &["candidates", "promptFeedback", "usageMetadata"],
+    beside: &["responseId", "modelVersion", "createTime"],
+    ..StreamTable::PLAIN
+};
 
-/// Reads one event of a streamed answer.
-pub fn event(
-    endpoint: &Endpoint,
-    json: &Json,
-    partial: &mut Partial,
-    delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
-) -> Result<(), ModelError> {
-    let text = |path: &str| json.pointer(path).and_then(Json::as_str).filter(|text| !text.is_empty());
-    let mut is_said = false;
-    let candidates = json.get("candidates").and_then(Json::as_array).into_iter().flatten();
-    for (candidate, at) in candidates.zip(0..) {
-        let at = candidate.get("index").and_then(Json::as_u64).unwrap_or(at);
-        add_parts(endpoint, at, candidate, partial, delta)?;
-        if let Some(word) = read_word(endpoint, candidate.get("finishReason"))? {
-            partial.answer.choices.note_word(endpoint, at, word)?;
-            is_said = true;
+impl ProtocolAnswers for Gemini {
+    fn answer(&self, endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
+        let mut partial = Partial::default();
+        self.event(endpoint, "", json, &mut partial, &mut |_: &str| ())?;
+        if partial.take_news().word.is_none() && json.pointer("/candidates/0").is_none() {
+            return Err(endpoint.error(ModelErrorKind::Protocol, "sent an answer without `candidates`"));
         }
+        Ok(partial.answer)
     }
-    let answer = &mut partial.answer;
-    answer.model = text("/modelVersion").map(str::to_owned).or(answer.model.take());
-    answer.id = text("/responseId").map(str::to_owned).or(answer.id.take());
-    let used = usage(json.get("usageMetadata"));
-    answer.usage = used.or(answer.usage);
-    partial.news.usage = used.is_some();
-    let blocked = is_word(json.pointer("/promptFeedback/blockReason"));
-    partial.news.word = match is_said.then(|| partial.answer.choices.word()).flatten() {
-        // Whatever the reason is, the prompt was blocked.
-        None => blocked.then_some(FinishWord::Known(Finish::Filtered)),
-        word => word,
-    };
-    Ok(())
+
+    fn event(
+        &self,
+        endpoint: &Endpoint,
+        _kind: &str,
+        json: &Json,
+        partial: &mut Partial,
+        delta: &mut TextSink<'_>,
+    ) -> Result<(), ModelError> {
+        let mut is_said = false;
+        let candidates = json.get("candidates").and_then(Json::as_array).into_iter().flatten();
+        for (candidate, at) in candidates.zip(0..) {
+            let at = candidate.get("index").and_then(Json::as_u64).unwrap_or(at);
+            add_parts(endpoint, at, candidate, partial, delta)?;
+            if let Some(word) = read_word(endpoint, candidate.get("finishReason"))? {
+                partial.answer.choices.note_word(endpoint, at, word)?;
+                is_said = true;
+            }
+        }
+        let answer = &mut partial.answer;
+        answer.model = text_at(json, "/modelVersion").or(answer.model.take());
+        answer.id = text_at(json, "/responseId").or(answer.id.take());
+        let used = usage(json.get("usageMetadata"));
+        answer.usage = used.or(answer.usage);
+        partial.news.usage = used.is_some();
+        let blocked = is_word(json.pointer("/promptFeedback/blockReason"));
+        partial.news.word = match is_said.then(|| partial.answer.choices.word()).flatten() {
+            // Whatever the reason is, the prompt was blocked.
+            None => blocked.then_some(FinishWord::Known(Finish::Filtered)),
+            word => word,
+        };
+        Ok(())
+    }
+
+    fn stream_table(&self) -> &'static StreamTable {
+        &TABLE
+    }
 }
 
 /// Adds the content of a candidate.
@@ -60,7 +73,7 @@ fn add_parts(
     at: u64,
     candidate: &Json,
     partial: &mut Partial,
-    delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    delta: &mut TextSink<'_>,
 ) -> Result<(), ModelError> {
     let Some(content) = candidate.get("content") else { return Ok(()) };
     let parts = content.get("parts").unwrap_or(content);

@@ -1,61 +1,73 @@
 //! Builds requests.
 
+use reqwest::header::HeaderName;
 use serde_json::{Value as Json, json};
 use trefoil_runtime::blocks::{Media, MediaKind, MediaSource};
-use trefoil_runtime::{Message, ModelError, ModelRequest, Role, ToolSpec};
+use trefoil_runtime::{Message, ModelError, ModelRequest, Role};
 
-use super::THOUGHTS;
+use super::{Messages, THOUGHTS};
+use crate::http::body::{OMITTED, ParameterNames, add_members, set_member, system_text};
+use crate::http::endpoint::ProtocolRequests;
 use crate::http::tools::{self, Names, Sealed};
 use crate::http::{Endpoint, content, options, schema};
 
+/// The supported version.
+const VERSION: &str = "2023-06-01";
 /// Used if the manifest sets no limit: the protocol requires one, and every model accepts this one.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
+/// The limit is always set; see [`DEFAULT_MAX_TOKENS`].
+const NAMES: ParameterNames = ParameterNames {
+    max_tokens: OMITTED,
+    presence_penalty: OMITTED,
+    frequency_penalty: OMITTED,
+    seed: OMITTED,
+    stop: "stop_sequences",
+    ..ParameterNames::USUAL
+};
 /// Minimum size in bytes of a system message that is marked for the provider's cache; the cache ignores shorter ones.
 const LONG: usize = 4096;
 
-/// The request body. Anthropic has no seed and no penalties, so they are omitted.
-pub fn body(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Result<Json, ModelError> {
-    let p = &request.parameters;
-    let mut body = json!({
-        "model": &*request.model,
-        "max_tokens": p.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
-        "messages": messages(endpoint, request, names)?,
-    });
-    let mut set = |name: &str, value: Json| {
-        if let Json::Object(body) = &mut body {
-            body.insert(name.to_owned(), value);
+impl ProtocolRequests for Messages {
+    fn call_path(&self, base: &str) -> String {
+        if base.ends_with("/v1") { format!("{base}/messages") } else { format!("{base}/v1/messages") }
+    }
+    fn models_path(&self) -> (&'static str, Option<(&'static str, &'static str)>) {
+        ("/models", Some(("limit", "1000")))
+    }
+    fn key_header(&self, key: &str) -> (HeaderName, String) {
+        (HeaderName::from_static("x-api-key"), key.to_owned())
+    }
+    fn version_header(&self) -> Option<(&'static str, &'static str)> {
+        Some(("anthropic-version", VERSION))
+    }
+    // Anthropic has no seed and no penalties, so they are omitted.
+    fn body(&self, endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Result<Json, ModelError> {
+        let p = &request.parameters;
+        let mut body = json!({
+            "model": &*request.model,
+            "max_tokens": p.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
+            "messages": messages(endpoint, request, names)?,
+        });
+        let schema = request.schema.as_ref().map(|(_, schema)| schema.to_json());
+        let native =
+            schema.as_ref().is_some_and(|schema| schema::ANTHROPIC.has(schema) && holds_to_schemas(&request.model));
+        if let Some(system) = system(request, schema.as_ref().filter(|_| !native)) {
+            set_member(&mut body, "system", system);
         }
-    };
-    let schema = request.schema.as_ref().map(|(_, schema)| schema.to_json());
-    let native =
-        schema.as_ref().is_some_and(|schema| schema::ANTHROPIC.has(schema) && holds_to_schemas(&request.model));
-    if let Some(system) = system(request, schema.as_ref().filter(|_| !native)) {
-        set("system", system);
-    }
-    if let Some(schema) = schema.filter(|_| native) {
-        set("output_config", json!({"format": {"type": "json_schema", "schema": schema}}));
-    }
-    if !names.is_empty() {
-        set("tools", request.tools.iter().map(|tool| offered(tool, names)).collect());
-    }
-    let numbers = [
-        ("temperature", p.temperature.map(Json::from)),
-        ("top_p", p.top_p.map(Json::from)),
-        ("top_k", p.top_k.map(Json::from)),
-    ];
-    for (name, value) in numbers {
-        if let Some(value) = value {
-            set(name, value);
+        if let Some(schema) = schema.filter(|_| native) {
+            set_member(&mut body, "output_config", json!({"format": {"type": "json_schema", "schema": schema}}));
         }
+        if !names.is_empty() {
+            let all: Vec<Json> = request.tools.iter().map(|tool| tools::offered(tool, names, "input_schema")).collect();
+            set_member(&mut body, "tools", all);
+        }
+        add_members(&mut body, NAMES.members(request));
+        if request.stream {
+            set_member(&mut body, "stream", true);
+        }
+        options::merge(&mut body, p.provider_options.as_ref())?;
+        Ok(body)
     }
-    if !p.stop.is_empty() {
-        set("stop_sequences", p.stop.iter().map(|s| Json::from(&**s)).collect());
-    }
-    if request.stream {
-        set("stream", true.into());
-    }
-    options::merge(&mut body, p.provider_options.as_ref())?;
-    Ok(body)
 }
 
 /// Whether a model supports schemas: Claude 4.5 and later. Names in another form belong to proxies and are treated as
@@ -77,35 +89,17 @@ fn is_loop(request: &ModelRequest) -> bool {
 
 /// Marks a block as the end of a prefix that the provider may cache.
 fn marked(mut block: Json) -> Json {
-    if let Json::Object(block) = &mut block {
-        block.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
-    }
+    set_member(&mut block, "cache_control", json!({"type": "ephemeral"}));
     block
 }
 
 /// The system messages, and a schema as text. A long system message is cached, because many calls share it.
 fn system(request: &ModelRequest, schema: Option<&Json>) -> Option<Json> {
-    let texts = request.messages.iter().filter(|m| m.role == Role::System).map(|m| m.content.to_text().to_string());
-    let mut texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
-    texts.extend(schema.map(schema::instruction));
-    let text = texts.join("\n\n");
-    if text.is_empty() {
-        return None;
-    }
+    let text = system_text(request, schema)?;
     Some(match text.len() >= LONG || is_loop(request) {
         true => json!([marked(json!({"type": "text", "text": text}))]),
         false => text.into(),
     })
-}
-
-fn offered(tool: &ToolSpec, names: &Names) -> Json {
-    let mut offered = json!({"name": names.wire(&tool.name), "input_schema": tools::parameters(tool)});
-    if !tool.description.is_empty()
-        && let Json::Object(offered) = &mut offered
-    {
-        offered.insert("description".to_owned(), (&*tool.description).into());
-    }
-    offered
 }
 
 fn messages(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Result<Vec<Json>, ModelError> {
@@ -124,9 +118,7 @@ fn messages(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Resul
                 results.push(json!({"type": "tool_result", "tool_use_id": id, "content": &*content}));
             }
             Role::User => {
-                let text = |text: &str| json!({"type": "text", "text": text});
-                let blocks = content::parts(endpoint, message, text, image)?;
-                all.push(json!({"role": "user", "content": blocks.map_or_else(|| Json::from(&*content), Json::from)}));
+                all.push(json!({"role": "user", "content": content::typed(endpoint, message, "text", image)?}));
             }
             Role::Assistant if message.calls.is_empty() => {
                 all.push(json!({"role": "assistant", "content": &*content}));

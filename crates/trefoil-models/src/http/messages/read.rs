@@ -3,68 +3,87 @@
 use serde_json::Value as Json;
 use trefoil_runtime::{ModelError, ModelErrorKind, Usage};
 
-use super::THOUGHTS;
+use super::{Messages, THOUGHTS};
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces, append_text};
+use crate::http::endpoint::{ProtocolAnswers, TextSink};
 use crate::http::finish::read_word;
-use crate::http::parts::Said;
+use crate::http::parts::{Said, text_at};
+use crate::http::stream::StreamTable;
 use crate::http::tokens::TokenReader;
 use crate::http::{Endpoint, Partial, PartialAnswer};
 
-/// Reads a complete answer: the concatenation of its text blocks.
-pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
-    let blocks = json
-        .get("content")
-        .and_then(Json::as_array)
-        .ok_or_else(|| endpoint.error(ModelErrorKind::Protocol, "sent an answer without `content`"))?;
-    let said = Said::of(endpoint, json.get("content"))?;
-    let mut answer =
-        PartialAnswer { text: said.text, model: model(json), doubts: said.doubts, ..PartialAnswer::default() };
-    for (at, block) in (0..).zip(blocks) {
-        begin(Some(at), block, &mut answer.calls);
-    }
-    count(json.get("usage"), &mut answer.usage);
-    answer.conclude(read_word(endpoint, json.get("stop_reason"))?);
-    answer.id = json.get("id").and_then(Json::as_str).map(str::to_owned);
-    Ok(answer)
-}
+static TABLE: StreamTable = StreamTable {
+    kinds: &["message_", "content_block_"],
+    first: &["message_start"],
+    last: &["message_stop"],
+    ..StreamTable::TYPED
+};
 
-/// Reads one event of a streamed answer.
-pub fn event(
-    endpoint: &Endpoint,
-    kind: &str,
-    json: &Json,
-    partial: &mut Partial,
-    delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
-) -> Result<(), ModelError> {
-    let index = json.get("index").and_then(Json::as_u64);
-    match kind {
-        "message_start" => {
-            let message = json.get("message").unwrap_or(&Json::Null);
-            partial.answer.model = model(message);
-            partial.answer.id = message.get("id").and_then(Json::as_str).map(str::to_owned);
-            count(message.get("usage"), &mut partial.answer.usage);
-            say(endpoint, message.get("content").unwrap_or(&Json::Null), partial, delta)?;
+impl ProtocolAnswers for Messages {
+    // Reads a complete answer: the concatenation of its text blocks.
+    fn answer(&self, endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
+        let blocks = json
+            .get("content")
+            .and_then(Json::as_array)
+            .ok_or_else(|| endpoint.error(ModelErrorKind::Protocol, "sent an answer without `content`"))?;
+        let said = Said::of(endpoint, json.get("content"))?;
+        let mut answer = PartialAnswer {
+            text: said.text,
+            model: text_at(json, "/model"),
+            doubts: said.doubts,
+            ..PartialAnswer::default()
+        };
+        for (at, block) in (0..).zip(blocks) {
+            begin(Some(at), block, &mut answer.calls);
         }
-        "content_block_start" => {
-            let block = json.get("content_block").unwrap_or(&Json::Null);
-            say(endpoint, block, partial, delta)?;
-            partial.news.thought |= begin(index, block, &mut partial.answer.calls);
-        }
-        "content_block_delta" => {
-            let piece = json.get("delta").unwrap_or(&Json::Null);
-            say(endpoint, piece, partial, delta)?;
-            partial.news.thought |= go_on(index, piece, &mut partial.answer.calls);
-        }
-        "message_delta" => {
-            count(json.get("usage"), &mut partial.answer.usage);
-            partial.news.usage = json.get("usage").is_some_and(Json::is_object);
-            partial.news.word = read_word(endpoint, json.pointer("/delta/stop_reason"))?;
-        }
-        // `ping`, `message_stop`, `content_block_stop`, and future kinds of events.
-        _ => {}
+        count(json.get("usage"), &mut answer.usage);
+        answer.conclude(read_word(endpoint, json.get("stop_reason"))?);
+        answer.id = json.get("id").and_then(Json::as_str).map(str::to_owned);
+        Ok(answer)
     }
-    Ok(())
+
+    fn event(
+        &self,
+        endpoint: &Endpoint,
+        kind: &str,
+        json: &Json,
+        partial: &mut Partial,
+        delta: &mut TextSink<'_>,
+    ) -> Result<(), ModelError> {
+        let index = json.get("index").and_then(Json::as_u64);
+        match kind {
+            "message_start" => {
+                let message = json.get("message").unwrap_or(&Json::Null);
+                partial.answer.model = text_at(message, "/model");
+                partial.answer.id = message.get("id").and_then(Json::as_str).map(str::to_owned);
+                count(message.get("usage"), &mut partial.answer.usage);
+                say(endpoint, message.get("content").unwrap_or(&Json::Null), partial, delta)?;
+            }
+            "content_block_start" => {
+                let block = json.get("content_block").unwrap_or(&Json::Null);
+                say(endpoint, block, partial, delta)?;
+                partial.news.thought |= begin(index, block, &mut partial.answer.calls);
+            }
+            "content_block_delta" => {
+                let piece = json.get("delta").unwrap_or(&Json::Null);
+                say(endpoint, piece, partial, delta)?;
+                partial.news.thought |= go_on(index, piece, &mut partial.answer.calls);
+            }
+            "message_delta" => {
+                count(json.get("usage"), &mut partial.answer.usage);
+                partial.news.usage = json.get("usage").is_some_and(Json::is_object);
+                partial.news.word = read_word(endpoint, json.pointer("/delta/stop_reason"))?;
+            }
+            // `ping`, `message_stop`, `content_block_stop`, and future kinds of events.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn stream_table(&self) -> &'static StreamTable {
+        &TABLE
+    }
 }
 
 /// Adds a block that is not text, complete or only its start: a tool call, or a thought that belongs to one. Returns
@@ -109,20 +128,11 @@ fn go_on(index: Option<u64>, delta: &Json, calls: &mut Pieces) -> bool {
 }
 
 /// Adds the text of a block, or of a piece of one.
-fn say(
-    endpoint: &Endpoint,
-    block: &Json,
-    partial: &mut Partial,
-    delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
-) -> Result<(), ModelError> {
+fn say(endpoint: &Endpoint, block: &Json, partial: &mut Partial, delta: &mut TextSink<'_>) -> Result<(), ModelError> {
     let said = Said::of(endpoint, Some(block))?;
     partial.push(&said.text, delta);
     partial.answer.doubts.extend(said.doubts);
     Ok(())
-}
-
-fn model(json: &Json) -> Option<String> {
-    json.get("model")?.as_str().filter(|m| !m.is_empty()).map(str::to_owned)
 }
 
 /// Input tokens arrive with the first usage, output tokens with the last. Anthropic counts cached tokens separately;

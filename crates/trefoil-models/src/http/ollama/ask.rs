@@ -1,62 +1,51 @@
 //! Builds requests.
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use trefoil_ir::AnswerFormat;
 use trefoil_runtime::blocks::{Media, MediaKind, MediaSource};
 use trefoil_runtime::{Message, ModelError, ModelRequest, Role, ToolUse};
 
+use super::Ollama;
+use crate::http::body::{ParameterNames, add_members, set_member};
+use crate::http::endpoint::ProtocolRequests;
 use crate::http::tools::{self, Names, Sealed};
 use crate::http::{Endpoint, content, options, schema};
 
 /// Options outside of `options`.
 const BESIDE: &[&str] = &["think", "keep_alive", "format", "logprobs", "top_logprobs", "truncate"];
 
-/// The request body.
-pub fn body(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Result<Json, ModelError> {
-    let all = (0..request.messages.len()).map(|at| message(endpoint, &request.messages, at, names));
-    let mut messages: Vec<Json> = all.collect::<Result<_, _>>()?;
-    let schema = request.schema.as_ref().map(|(_, schema)| schema.to_json());
-    // With a response format, the model cannot call tools.
-    let native = names.is_empty();
-    if let Some(schema) = schema.as_ref().filter(|_| !native) {
-        schema::instruct(&mut messages, schema);
+impl ProtocolRequests for Ollama {
+    fn call_path(&self, base: &str) -> String {
+        if base.ends_with("/api") { format!("{base}/chat") } else { format!("{base}/api/chat") }
     }
-    let mut body = Map::new();
-    body.insert("model".to_owned(), (&*request.model).into());
-    body.insert("messages".to_owned(), messages.into());
-    body.insert("stream".to_owned(), request.stream.into());
-    if !names.is_empty() {
-        let tools: Vec<Json> = request.tools.iter().map(|tool| tools::function(tool, names)).collect();
-        body.insert("tools".to_owned(), tools.into());
-    } else if let Some(schema) = schema {
-        body.insert("format".to_owned(), schema);
-    } else if matches!(request.format, AnswerFormat::Json(_)) {
-        body.insert("format".to_owned(), "json".into());
+    fn models_path(&self) -> (&'static str, Option<(&'static str, &'static str)>) {
+        ("/tags", None)
     }
-    let parameters = parameters(request);
-    if !parameters.is_empty() {
-        body.insert("options".to_owned(), parameters.into());
+    fn body(&self, endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Result<Json, ModelError> {
+        let all = (0..request.messages.len()).map(|at| message(endpoint, &request.messages, at, names));
+        let mut messages: Vec<Json> = all.collect::<Result<_, _>>()?;
+        let schema = request.schema.as_ref().map(|(_, schema)| schema.to_json());
+        // With a response format, the model cannot call tools.
+        let native = names.is_empty();
+        if let Some(schema) = schema.as_ref().filter(|_| !native) {
+            schema::instruct(&mut messages, schema);
+        }
+        let mut body = json!({"model": &*request.model, "messages": messages, "stream": request.stream});
+        if !names.is_empty() {
+            set_member(&mut body, "tools", tools::functions(request, names));
+        } else if let Some(schema) = schema {
+            set_member(&mut body, "format", schema);
+        } else if matches!(request.format, AnswerFormat::Json(_)) {
+            set_member(&mut body, "format", "json");
+        }
+        let parameters = ParameterNames { max_tokens: "num_predict", ..ParameterNames::USUAL }.members(request);
+        if !parameters.is_empty() {
+            set_member(&mut body, "options", parameters);
+        }
+        let options = request.parameters.provider_options.as_ref();
+        options::merge_below(&mut body, options, ("options", BESIDE), options::snake_name)?;
+        Ok(body)
     }
-    let mut body = Json::Object(body);
-    let options = request.parameters.provider_options.as_ref();
-    options::merge_below(&mut body, options, ("options", BESIDE), options::snake_name)?;
-    Ok(body)
-}
-
-fn parameters(request: &ModelRequest) -> Map<String, Json> {
-    let p = &request.parameters;
-    let stop = (!p.stop.is_empty()).then(|| p.stop.iter().map(|s| Json::from(&**s)).collect());
-    let all = [
-        ("temperature", p.temperature.map(Json::from)),
-        ("top_p", p.top_p.map(Json::from)),
-        ("top_k", p.top_k.map(Json::from)),
-        ("num_predict", p.max_tokens.map(Json::from)),
-        ("seed", p.seed.map(Json::from)),
-        ("stop", stop),
-        ("presence_penalty", p.presence_penalty.map(Json::from)),
-        ("frequency_penalty", p.frequency_penalty.map(Json::from)),
-    ];
-    all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 fn message(endpoint: &Endpoint, all: &[Message], at: usize, names: &Names) -> Result<Json, ModelError> {
@@ -97,15 +86,14 @@ fn with_images(parts: Vec<Json>) -> Json {
 
 /// A turn in which the model called tools.
 fn turn(endpoint: &Endpoint, message: &Message, names: &Names, content: &str) -> Json {
-    let mut turn: Map<String, Json> = Map::new();
-    turn.insert("role".to_owned(), "assistant".into());
-    if !content.is_empty() {
-        turn.insert("content".to_owned(), content.into());
-    }
     let call = |call: &ToolUse| json!({"function": {"name": names.wire(&call.name), "arguments": tools::arguments_object(call)}});
-    turn.insert("tool_calls".to_owned(), message.calls.iter().map(call).collect());
-    for call in &message.calls {
-        turn.extend(Sealed::of(call, endpoint.provider).turn);
+    let calls: Vec<Json> = message.calls.iter().map(call).collect();
+    let mut turn = json!({"role": "assistant", "tool_calls": calls});
+    if !content.is_empty() {
+        set_member(&mut turn, "content", content);
     }
-    turn.into()
+    for call in &message.calls {
+        add_members(&mut turn, Sealed::of(call, endpoint.provider).turn);
+    }
+    turn
 }

@@ -3,58 +3,72 @@
 use serde_json::Value as Json;
 use trefoil_runtime::{ModelError, ModelErrorKind, Usage};
 
-use super::THOUGHTS;
+use super::{Ollama, THOUGHTS};
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces, append_text};
+use crate::http::endpoint::{ProtocolAnswers, TextSink};
 use crate::http::finish::read_word;
-use crate::http::parts::{Said, strange};
+use crate::http::parts::{Said, strange, text_at};
+use crate::http::stream::StreamTable;
 use crate::http::tokens::TokenReader;
 use crate::http::{Endpoint, Partial, PartialAnswer};
 
-/// Reads a complete answer.
-pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
-    let mut partial = Partial::default();
-    event(endpoint, json, &mut partial, &mut |_: &str| ())?;
-    if json.get("done").and_then(Json::as_bool) == Some(false) {
-        return Err(endpoint.error(ModelErrorKind::Network, "sent an answer that is not done"));
-    }
-    // Nothing follows, so nothing takes its finish reason back.
-    partial.take_news();
-    if json.get("message").is_none_or(|message| !message.is_object()) {
-        return Err(endpoint.error(ModelErrorKind::Protocol, "sent an answer without `message`"));
-    }
-    Ok(partial.answer)
-}
+static TABLE: StreamTable = StreamTable {
+    members: &["message", "done"],
+    beside: &["created_at"],
+    last_member: Some("done"),
+    ..StreamTable::PLAIN
+};
 
-/// Reads one line of a streamed answer.
-pub fn event(
-    endpoint: &Endpoint,
-    json: &Json,
-    partial: &mut Partial,
-    delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
-) -> Result<(), ModelError> {
-    let text = |path: &str| json.pointer(path).and_then(Json::as_str).filter(|text| !text.is_empty());
-    if json.get("message").is_some_and(|message| !message.is_object() && !message.is_null()) {
-        return Err(strange(endpoint, "a message that is no object"));
+impl ProtocolAnswers for Ollama {
+    fn answer(&self, endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
+        let mut partial = Partial::default();
+        self.event(endpoint, "", json, &mut partial, &mut |_: &str| ())?;
+        if json.get("done").and_then(Json::as_bool) == Some(false) {
+            return Err(endpoint.error(ModelErrorKind::Network, "sent an answer that is not done"));
+        }
+        // Nothing follows, so nothing takes its finish reason back.
+        partial.take_news();
+        if json.get("message").is_none_or(|message| !message.is_object()) {
+            return Err(endpoint.error(ModelErrorKind::Protocol, "sent an answer without `message`"));
+        }
+        Ok(partial.answer)
     }
-    let said = Said::without_calls(endpoint, json.pointer("/message/content"))?;
-    partial.push(&said.text, delta);
-    partial.news.thought |= said.thought;
-    partial.answer.doubts.extend(said.doubts);
-    let answer = &mut partial.answer;
-    if let Some(more) = text("/message/thinking") {
-        partial.news.thought = true;
-        append_text(&mut answer.calls.beside, THOUGHTS, more);
+
+    fn event(
+        &self,
+        endpoint: &Endpoint,
+        _kind: &str,
+        json: &Json,
+        partial: &mut Partial,
+        delta: &mut TextSink<'_>,
+    ) -> Result<(), ModelError> {
+        if json.get("message").is_some_and(|message| !message.is_object() && !message.is_null()) {
+            return Err(strange(endpoint, "a message that is no object"));
+        }
+        let said = Said::without_calls(endpoint, json.pointer("/message/content"))?;
+        partial.push(&said.text, delta);
+        partial.news.thought |= said.thought;
+        partial.answer.doubts.extend(said.doubts);
+        let answer = &mut partial.answer;
+        if let Some(more) = text_at(json, "/message/thinking") {
+            partial.news.thought = true;
+            append_text(&mut answer.calls.beside, THOUGHTS, &more);
+        }
+        for call in json.pointer("/message/tool_calls").and_then(Json::as_array).into_iter().flatten() {
+            add_call(call, &mut answer.calls);
+        }
+        answer.model = text_at(json, "/model").or(answer.model.take());
+        if json.get("done").and_then(Json::as_bool) == Some(true) {
+            answer.usage = usage(json);
+            partial.news.word = read_word(endpoint, json.get("done_reason"))?;
+        }
+        Ok(())
     }
-    for call in json.pointer("/message/tool_calls").and_then(Json::as_array).into_iter().flatten() {
-        add_call(call, &mut answer.calls);
+
+    fn stream_table(&self) -> &'static StreamTable {
+        &TABLE
     }
-    answer.model = text("/model").map(str::to_owned).or(answer.model.take());
-    if json.get("done").and_then(Json::as_bool) == Some(true) {
-        answer.usage = usage(json);
-        partial.news.word = read_word(endpoint, json.get("done_reason"))?;
-    }
-    Ok(())
 }
 
 fn add_call(call: &Json, calls: &mut Pieces) {

@@ -5,40 +5,53 @@ use trefoil_ir::AnswerFormat;
 use trefoil_runtime::blocks::{Media, MediaKind};
 use trefoil_runtime::{Message, ModelError, ModelRequest, Role, ToolSpec};
 
-use super::THOUGHTS;
+use super::{Responses, THOUGHTS};
+use crate::http::body::{OMITTED, ParameterNames, add_members, set_member};
+use crate::http::endpoint::{ProtocolRequests, openai_path};
 use crate::http::tools::{self, Names, Sealed};
 use crate::http::{Endpoint, content, options, schema};
 
-/// The request body. This API has no seed, penalties, `top_k` or stop texts, so they are omitted.
-pub fn body(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Result<Json, ModelError> {
-    let p = &request.parameters;
-    let mut input: Vec<Json> = Vec::new();
-    for message in &request.messages {
-        input.extend(items(endpoint, message, names)?);
+/// This API has no seed, penalties, `top_k` or stop texts, so they are omitted.
+const NAMES: ParameterNames = ParameterNames {
+    max_tokens: "max_output_tokens",
+    top_k: OMITTED,
+    presence_penalty: OMITTED,
+    frequency_penalty: OMITTED,
+    seed: OMITTED,
+    stop: OMITTED,
+    ..ParameterNames::USUAL
+};
+
+impl ProtocolRequests for Responses {
+    fn call_path(&self, base: &str) -> String {
+        openai_path(base, self.path, "responses")
     }
-    let mut body = json!({
-        "model": &*request.model,
-        "input": input,
-        "store": false,
-        "include": ["reasoning.encrypted_content"],
-    });
-    let mut set = |name: &str, value: Option<Json>| {
-        if let (Json::Object(body), Some(value)) = (&mut body, value) {
-            body.insert(name.to_owned(), value);
+    fn body(&self, endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Result<Json, ModelError> {
+        let p = &request.parameters;
+        let mut input: Vec<Json> = Vec::new();
+        for message in &request.messages {
+            input.extend(items(endpoint, message, names)?);
         }
-    };
-    set("temperature", p.temperature.map(Json::from));
-    set("top_p", p.top_p.map(Json::from));
-    set("max_output_tokens", p.max_tokens.map(Json::from));
-    set("text", format(request).map(|format| json!({ "format": format })));
-    if !names.is_empty() {
-        set("tools", Some(request.tools.iter().map(|tool| offered(tool, names)).collect()));
+        let mut body = json!({
+            "model": &*request.model,
+            "input": input,
+            "store": false,
+            "include": ["reasoning.encrypted_content"],
+        });
+        add_members(&mut body, NAMES.members(request));
+        if let Some(format) = format(request) {
+            set_member(&mut body, "text", json!({ "format": format }));
+        }
+        if !names.is_empty() {
+            let all: Vec<Json> = request.tools.iter().map(|tool| offered(tool, names)).collect();
+            set_member(&mut body, "tools", all);
+        }
+        if request.stream {
+            set_member(&mut body, "stream", true);
+        }
+        options::merge(&mut body, p.provider_options.as_ref())?;
+        Ok(body)
     }
-    if request.stream {
-        set("stream", Some(true.into()));
-    }
-    options::merge(&mut body, p.provider_options.as_ref())?;
-    Ok(body)
 }
 
 /// The required format of the answer.
@@ -55,17 +68,9 @@ fn format(request: &ModelRequest) -> Option<Json> {
 
 /// Disables `strict`, which is this API's default and would reject schemas outside its subset.
 fn offered(tool: &ToolSpec, names: &Names) -> Json {
-    let mut offered = json!({
-        "type": "function",
-        "name": names.wire(&tool.name),
-        "parameters": tools::parameters(tool),
-        "strict": false,
-    });
-    if !tool.description.is_empty()
-        && let Json::Object(offered) = &mut offered
-    {
-        offered.insert("description".to_owned(), (&*tool.description).into());
-    }
+    let mut offered = tools::offered(tool, names, "parameters");
+    set_member(&mut offered, "type", "function");
+    set_member(&mut offered, "strict", false);
     offered
 }
 
@@ -87,9 +92,7 @@ fn items(endpoint: &Endpoint, message: &Message, names: &Names) -> Result<Vec<Js
         }
     }
     if message.role == Role::User {
-        let text = |text: &str| json!({"type": "input_text", "text": text});
-        let parts = content::parts(endpoint, message, text, image)?;
-        items.push(json!({"role": role, "content": parts.map_or_else(|| Json::from(&*content), Json::from)}));
+        items.push(json!({"role": role, "content": content::typed(endpoint, message, "input_text", image)?}));
     } else if message.calls.is_empty() || !content.is_empty() {
         items.push(json!({"role": role, "content": &*content}));
     }

@@ -3,25 +3,130 @@
 use serde_json::Value as Json;
 use trefoil_runtime::{Finish, ModelError, ModelErrorKind};
 
-use super::THOUGHTS;
+use super::{Responses, THOUGHTS};
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces};
+use crate::http::endpoint::{ProtocolAnswers, TextSink};
 use crate::http::finish::{FinishWord, read_status, read_word};
-use crate::http::parts::{PartKind, Said, kind_of, type_of};
+use crate::http::parts::{PartKind, Said, kind_of, text_at, type_of};
+use crate::http::stream::StreamTable;
 use crate::http::tokens::TokenReader;
 use crate::http::{Endpoint, Partial, PartialAnswer};
 
-/// Reads a complete answer.
-pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
-    let word = ending(endpoint, None, json)?;
-    let output = json
-        .get("output")
-        .and_then(Json::as_array)
-        .ok_or_else(|| endpoint.error(ModelErrorKind::Protocol, "sent an answer without `output`"))?;
-    let mut answer = said(endpoint, output)?;
-    about(json, &mut answer);
-    answer.conclude(word);
-    Ok(answer)
+static TABLE: StreamTable = StreamTable {
+    kinds: &["response."],
+    silent: &[
+        "response.output_text.done",
+        "response.output_text.annotation",
+        "response.refusal.done",
+        "response.function_call",
+        "response.reasoning",
+        "response.custom_tool_call",
+        "response.mcp",
+        "response.code_interpreter",
+        "response.audio",
+        "response.image",
+    ],
+    first: &["response.created"],
+    last: &["response.completed", "response.incomplete", "response.failed", "response.cancelled"],
+    ..StreamTable::TYPED
+};
+
+impl ProtocolAnswers for Responses {
+    fn answer(&self, endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
+        let word = ending(endpoint, None, json)?;
+        let output = json
+            .get("output")
+            .and_then(Json::as_array)
+            .ok_or_else(|| endpoint.error(ModelErrorKind::Protocol, "sent an answer without `output`"))?;
+        let mut answer = said(endpoint, output)?;
+        about(json, &mut answer);
+        answer.conclude(word);
+        Ok(answer)
+    }
+
+    fn event(
+        &self,
+        endpoint: &Endpoint,
+        kind: &str,
+        json: &Json,
+        partial: &mut Partial,
+        delta: &mut TextSink<'_>,
+    ) -> Result<(), ModelError> {
+        let index = json.get("output_index").and_then(Json::as_u64);
+        match kind {
+            "response.output_text.delta" => {
+                let said = Said::of(endpoint, json.get("delta"))?;
+                partial.answer.begin_part(part_of(json));
+                partial.push(&said.text, delta);
+            }
+            "response.output_text.done" => {
+                let said = Said::of(endpoint, json.get("text"))?;
+                partial.answer.begin_part(part_of(json));
+                partial.complete_part(&said.text, delta);
+            }
+            "response.refusal.delta" => {
+                let said = Said::of(endpoint, json.get("delta"))?;
+                partial.push(&said.text, delta);
+                partial.answer.conclude(FinishWord::Known(Finish::Refused));
+            }
+            "response.output_item.added" => {
+                let item = json.get("item").filter(|item| is_call(item)).unwrap_or(&Json::Null);
+                add_item(index, item, &mut partial.answer.calls, false);
+            }
+            "response.output_item.done" => {
+                let item = json.get("item").unwrap_or(&Json::Null);
+                let whole = said(endpoint, std::slice::from_ref(item))?;
+                partial.answer.doubts.extend(whole.doubts);
+                // Some servers send the text only here.
+                if partial.answer.text.is_empty() {
+                    partial.push(&whole.text, delta);
+                }
+                if !is_call(item) {
+                    partial.answer.conclude(whole.word);
+                }
+                add_item(index, item, &mut partial.answer.calls, true);
+            }
+            "response.function_call_arguments.delta" => {
+                let arguments = ArgumentPiece::of(json.get("delta"));
+                partial.answer.calls.add(&CallDelta { index, id: "", name: "", arguments });
+            }
+            "response.function_call_arguments.done" => {
+                let name = json.get("name").and_then(Json::as_str).unwrap_or_default();
+                let arguments = ArgumentPiece::of(json.get("arguments"));
+                if let Some(piece) = partial.answer.calls.update(&CallDelta { index, id: "", name, arguments }) {
+                    piece.end(true);
+                }
+            }
+            "response.created" => about(json.get("response").unwrap_or(&Json::Null), &mut partial.answer),
+            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
+                let response = json.get("response").unwrap_or(&Json::Null);
+                about(response, &mut partial.answer);
+                let word = ending(endpoint, kind.strip_prefix("response."), response)?;
+                // Some servers send the answer, or the rest of it, only here.
+                let output = response.get("output").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
+                let whole = said(endpoint, output)?;
+                if whole.finish() == Some(Finish::Refused) {
+                    partial.push(whole.text.strip_prefix(&partial.answer.text).unwrap_or_default(), delta);
+                } else {
+                    partial.complete(&whole.text, delta);
+                }
+                partial.answer.doubts.extend(whole.doubts);
+                partial.answer.calls.update_all(whole.calls);
+                partial.news.word = FinishWord::worse(whole.word, word);
+            }
+            // Parts of items, tools of the provider, and future kinds of events.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn stream_table(&self) -> &'static StreamTable {
+        &TABLE
+    }
+    fn has_states(&self) -> bool {
+        true
+    }
 }
 
 /// The text and the calls of a complete answer.
@@ -46,82 +151,6 @@ fn said(endpoint: &Endpoint, output: &[Json]) -> Result<PartialAnswer, ModelErro
         answer.conclude(FinishWord::Known(Finish::Refused));
     }
     Ok(answer)
-}
-
-/// Reads one event of a streamed answer.
-pub fn event(
-    endpoint: &Endpoint,
-    kind: &str,
-    json: &Json,
-    partial: &mut Partial,
-    delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
-) -> Result<(), ModelError> {
-    let index = json.get("output_index").and_then(Json::as_u64);
-    match kind {
-        "response.output_text.delta" => {
-            let said = Said::of(endpoint, json.get("delta"))?;
-            partial.answer.begin_part(part_of(json));
-            partial.push(&said.text, delta);
-        }
-        "response.output_text.done" => {
-            let said = Said::of(endpoint, json.get("text"))?;
-            partial.answer.begin_part(part_of(json));
-            partial.complete_part(&said.text, delta);
-        }
-        "response.refusal.delta" => {
-            let said = Said::of(endpoint, json.get("delta"))?;
-            partial.push(&said.text, delta);
-            partial.answer.conclude(FinishWord::Known(Finish::Refused));
-        }
-        "response.output_item.added" => {
-            let item = json.get("item").filter(|item| is_call(item)).unwrap_or(&Json::Null);
-            add_item(index, item, &mut partial.answer.calls, false);
-        }
-        "response.output_item.done" => {
-            let item = json.get("item").unwrap_or(&Json::Null);
-            let whole = said(endpoint, std::slice::from_ref(item))?;
-            partial.answer.doubts.extend(whole.doubts);
-            // Some servers send the text only here.
-            if partial.answer.text.is_empty() {
-                partial.push(&whole.text, delta);
-            }
-            if !is_call(item) {
-                partial.answer.conclude(whole.word);
-            }
-            add_item(index, item, &mut partial.answer.calls, true);
-        }
-        "response.function_call_arguments.delta" => {
-            let arguments = ArgumentPiece::of(json.get("delta"));
-            partial.answer.calls.add(&CallDelta { index, id: "", name: "", arguments });
-        }
-        "response.function_call_arguments.done" => {
-            let name = json.get("name").and_then(Json::as_str).unwrap_or_default();
-            let arguments = ArgumentPiece::of(json.get("arguments"));
-            if let Some(piece) = partial.answer.calls.update(&CallDelta { index, id: "", name, arguments }) {
-                piece.end(true);
-            }
-        }
-        "response.created" => about(json.get("response").unwrap_or(&Json::Null), &mut partial.answer),
-        "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
-            let response = json.get("response").unwrap_or(&Json::Null);
-            about(response, &mut partial.answer);
-            let word = ending(endpoint, kind.strip_prefix("response."), response)?;
-            // Some servers send the answer, or the rest of it, only here.
-            let output = response.get("output").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
-            let whole = said(endpoint, output)?;
-            if whole.finish() == Some(Finish::Refused) {
-                partial.push(whole.text.strip_prefix(&partial.answer.text).unwrap_or_default(), delta);
-            } else {
-                partial.complete(&whole.text, delta);
-            }
-            partial.answer.doubts.extend(whole.doubts);
-            partial.answer.calls.update_all(whole.calls);
-            partial.news.word = FinishWord::worse(whole.word, word);
-        }
-        // Parts of items, tools of the provider, and future kinds of events.
-        _ => {}
-    }
-    Ok(())
 }
 
 /// The numbers of the item and of its part that an event belongs to.
@@ -158,9 +187,8 @@ fn add_item(index: Option<u64>, item: &Json, calls: &mut Pieces, done: bool) {
 
 /// Reads the metadata of an answer.
 fn about(json: &Json, answer: &mut PartialAnswer) {
-    let text = |path: &str| json.pointer(path).and_then(Json::as_str).filter(|text| !text.is_empty());
-    answer.model = text("/model").map(str::to_owned).or(answer.model.take());
-    answer.id = text("/id").map(str::to_owned).or(answer.id.take());
+    answer.model = text_at(json, "/model").or(answer.model.take());
+    answer.id = text_at(json, "/id").or(answer.id.take());
     let mut tokens = TokenReader::new(json.get("usage"));
     let (input, output) = (tokens.read("/input_tokens"), tokens.read("/output_tokens"));
     let cached = tokens.read("/input_tokens_details/cached_tokens");
