@@ -312,11 +312,6 @@ impl BoundText {
         self.text().map(Expr::Template)
     }
 
-    /// In a text position; literal text becomes a constant.
-    pub fn text_expr(&self) -> Option<Expr> {
-        self.text().map(build::as_text)
-    }
-
     /// In a typed position (decision A1); literal text becomes a constant.
     pub fn typed_expr(&self) -> Option<Expr> {
         self.text().map(build::as_typed)

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use trefoil_syntax::Location;
-use trefoil_template::Value;
+use trefoil_template::{Value, wire};
 
 use crate::expr::Expr;
 use crate::ids::SchemaId;
@@ -54,29 +55,62 @@ pub struct Example {
     pub output: Arc<str>,
 }
 
-/// Sampling parameters and limits. An unset one uses the provider's default.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// Sampling parameters and limits. An unset one uses the provider's default. Its stored form is a contract: see the requests on the
+/// wire in the machine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[allow(missing_docs, reason = "each is the parameter of its name")]
 pub struct ModelParameters {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub top_k: Option<u32>,
     /// The maximum number of tokens in the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub presence_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub frequency_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none", with = "seed_text")]
     pub seed: Option<i64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<Arc<str>>,
     /// Merged into the provider's request body.
+    #[serde(skip_serializing_if = "Option::is_none", with = "wire::optional")]
     pub provider_options: Option<Value>,
-    /// The timeout of one call in milliseconds.
+    /// The timeout of one call in milliseconds. Does not affect the answer, so it is stored elsewhere.
+    #[serde(skip)]
     pub timeout_ms: Option<u64>,
 }
 
+impl ModelParameters {
+    /// Those that affect the answer.
+    #[must_use]
+    pub fn without_timeout(&self) -> Self {
+        Self { timeout_ms: None, ..self.clone() }
+    }
+}
+
+/// A seed as text, because not every JSON reader preserves 64 bits.
+mod seed_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
+
+    pub fn serialize<S: Serializer>(seed: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&seed.unwrap_or_default())
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+        String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
+    }
+}
+
 /// How an answer is interpreted.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum AnswerFormat {
     /// Text, verbatim.
+    #[default]
     Text,
     /// JSON that matches the schema, also inside a code fence or prose. If it does not match, it is requested again
     /// (see [`Step::asks_again`](crate::Step::asks_again)); then the step fails with `STRUCTURED_OUTPUT_INVALID`.

@@ -19,7 +19,7 @@ const ANSWER: usize = 400;
 pub struct RunError(Box<RunErrorData>);
 
 /// The data of a [`RunError`].
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct RunErrorData {
     /// Stable code: `MODEL_ERROR`, `TOOL_ERROR`, `TOOL_TIMEOUT`, `TIMEOUT`, `STRUCTURED_OUTPUT_INVALID`,
     /// `MAX_ITERATIONS_EXCEEDED`, `MAX_STATE_VISITS_EXCEEDED`, `MAX_TRANSITIONS_EXCEEDED`, `NO_TRANSITION`, `INPUT_INVALID`,
@@ -175,18 +175,7 @@ impl RunError {
 
     /// A failure with a code and a message.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
-        Self(Box::new(RunErrorData {
-            code: code.to_owned(),
-            message: message.into(),
-            key: None,
-            location: None,
-            cause: None,
-            help: None,
-            sent: None,
-            answer: None,
-            retry_after_ms: None,
-            detail: None,
-        }))
+        Self(Box::new(RunErrorData { code: code.to_owned(), message: message.into(), ..RunErrorData::default() }))
     }
     /// Its data, to take parts out of it.
     pub fn into_data(self) -> RunErrorData {

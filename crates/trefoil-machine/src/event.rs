@@ -153,7 +153,7 @@ impl ReusedFrom {
 }
 
 /// What a suspended run waits for.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct Waiting {
     /// The activity.
     pub key: Key,
@@ -264,14 +264,10 @@ impl Waiting {
             key: event.key.clone()?,
             step: label.clone(),
             sort: "human",
-            run: None,
             prompt: Some(prompt.clone()),
-            call: None,
             accepts: accepts.clone(),
             deadline: deadline.clone(),
-            why: None,
-            calls: Vec::new(),
-            settled: None,
+            ..Self::default()
         })
     }
     /// With the answer that is in the inbox, as it stands at this moment.

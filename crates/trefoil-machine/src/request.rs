@@ -110,18 +110,22 @@ pub enum Role {
     Tool,
 }
 
-/// One message.
-#[derive(Debug, Clone)]
+/// One message. Its stored form is part of the contract of [`wire`](crate::wire).
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Message {
     /// The role.
     pub role: Role,
     /// Text, or masked text until the driver has filled it, or a list of content blocks ([`blocks`]).
+    #[serde(with = "trefoil_template::wire")]
     pub content: Value,
     /// The origin of each part, if the run records provenance; otherwise empty. Does not affect the content key.
+    #[serde(skip)]
     pub parts: Vec<TextPart>,
     /// For a model's message: the tool calls that it requested, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolUse>,
     /// For a tool's message: the call that it answers, by [`ToolUse::id`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<Arc<str>>,
 }
 
@@ -148,7 +152,7 @@ pub struct ToolUse {
 }
 
 /// A model call.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ModelRequest {
     /// The agent that speaks.
     pub speaker: Arc<str>,
@@ -480,28 +484,24 @@ impl Usage {
     }
     /// Adds the usage of another call.
     pub fn add(&mut self, other: Usage) {
-        let sum = |all: &mut u64, more: u64| *all = all.saturating_add(more).min(Self::MOST);
-        sum(&mut self.input_tokens, other.input_tokens);
-        sum(&mut self.output_tokens, other.output_tokens);
-        sum(&mut self.cached_tokens, other.cached_tokens);
-        sum(&mut self.written_tokens, other.written_tokens);
-        sum(&mut self.unknown_calls, other.unknown_calls);
-        sum(&mut self.cost_micro, other.cost_micro);
-        sum(&mut self.unpriced_calls, other.unpriced_calls);
-        sum(&mut self.calls_beneath, other.calls_beneath);
+        *self = self.with(other, |all, more| all.saturating_add(more).min(Self::MOST));
     }
     /// The difference to usage that was reported before.
     #[must_use]
     pub fn beyond(self, before: Usage) -> Self {
+        self.with(before, u64::saturating_sub)
+    }
+    /// Each number with that of other usage.
+    fn with(self, other: Usage, of: impl Fn(u64, u64) -> u64) -> Self {
         Self {
-            input_tokens: self.input_tokens.saturating_sub(before.input_tokens),
-            output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
-            cached_tokens: self.cached_tokens.saturating_sub(before.cached_tokens),
-            written_tokens: self.written_tokens.saturating_sub(before.written_tokens),
-            unknown_calls: self.unknown_calls.saturating_sub(before.unknown_calls),
-            cost_micro: self.cost_micro.saturating_sub(before.cost_micro),
-            unpriced_calls: self.unpriced_calls.saturating_sub(before.unpriced_calls),
-            calls_beneath: self.calls_beneath.saturating_sub(before.calls_beneath),
+            input_tokens: of(self.input_tokens, other.input_tokens),
+            output_tokens: of(self.output_tokens, other.output_tokens),
+            cached_tokens: of(self.cached_tokens, other.cached_tokens),
+            written_tokens: of(self.written_tokens, other.written_tokens),
+            unknown_calls: of(self.unknown_calls, other.unknown_calls),
+            cost_micro: of(self.cost_micro, other.cost_micro),
+            unpriced_calls: of(self.unpriced_calls, other.unpriced_calls),
+            calls_beneath: of(self.calls_beneath, other.calls_beneath),
         }
     }
 }

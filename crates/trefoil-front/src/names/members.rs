@@ -31,17 +31,6 @@ impl Members {
     pub fn all(&self) -> impl Iterator<Item = Member> + '_ {
         self.0.iter().cloned()
     }
-    /// Follows a path as far as possible, and returns the declaration of the first member at the place where it stops.
-    pub fn where_it_ends<'a>(&self, path: impl Iterator<Item = &'a str>) -> Option<Location> {
-        let mut here = self.clone();
-        for name in path {
-            match here.get(name) {
-                Some((_, inner)) => here = inner,
-                None => break,
-            }
-        }
-        here.0.iter().find_map(|(_, at, _)| *at)
-    }
     /// The declaration of a member.
     pub fn place(&self, name: &str) -> Option<Location> {
         self.get(name)?.0

@@ -22,7 +22,7 @@ pub(crate) use write::{KeyBuilder, Path};
 /// key, the later one in the program gets `~2`, `~3`, ... Activities of the machine itself are `~timeout`, `~limit`,
 /// `~delay`, `~budget` and `~decide:DIGITS` (`~timeout.1` if an unlabelled step inside shares the key). Keys are the
 /// same in every replay, independent of timing.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(transparent)]
 pub struct Key(pub Arc<str>);
 

@@ -4,7 +4,7 @@ use trefoil_ir::{Budget, Flow, FlowId, OnExceeded, StepKind};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
-use super::activation::Used;
+use super::activation::{FlowCall, Used};
 use super::frame::{FrameId, What};
 use super::turn::{Pending, Purpose, Turn};
 use super::{Command, Noted, money, surely};
@@ -146,19 +146,27 @@ impl Turn<'_> {
 
     /// Whoever exceeds a limit of tokens ends the run, so this is one that was resumed.
     fn over_tokens(&self, f: FrameId) -> Option<RunError> {
-        let mut at = self.core.frames.get(f).map(|f| f.activation);
-        while let Some(call) = at.and_then(|a| self.core.activations.call(a)) {
-            at = call.caller;
-            let budget = self.program.flow(call.flow).and_then(|flow| flow.budget.as_ref());
-            let limit = budget.filter(|b| b.on_exceeded == OnExceeded::Abort).and_then(|b| b.max_tokens);
-            if let Some(limit) = limit.filter(|limit| call.used.tokens > *limit) {
-                let location = self.step_of(f).map(|(_, step)| step.origin);
-                let key = self.core.frames.get(f).map(|f| f.key.clone());
-                let text = too_many_tokens(call.used.tokens, limit);
-                return Some(RunError::new("BUDGET_EXCEEDED", text).at_step(key, location));
-            }
-        }
-        None
+        let mut limits =
+            self.strict_budgets(f).filter_map(|(call, budget)| Some((call.used.tokens, budget.max_tokens?)));
+        let (used, limit) = limits.find(|(used, limit)| used > limit)?;
+        let location = self.step_of(f).map(|(_, step)| step.origin);
+        let key = self.core.frames.get(f).map(|f| f.key.clone());
+        Some(RunError::new("BUDGET_EXCEEDED", too_many_tokens(used, limit)).at_step(key, location))
+    }
+
+    /// The calls of flows around a step, the innermost first.
+    pub fn calls_around(&self, f: FrameId) -> impl Iterator<Item = &FlowCall> {
+        let activations = &self.core.activations;
+        let own = self.core.frames.get(f).and_then(|frame| activations.call(frame.activation));
+        std::iter::successors(own, |call| activations.call(call.caller?))
+    }
+
+    /// Those of them with a budget that fails the run.
+    pub fn strict_budgets(&self, f: FrameId) -> impl Iterator<Item = (&FlowCall, &Budget)> {
+        self.calls_around(f).filter_map(|call| {
+            let budget = self.program.flow(call.flow)?.budget.as_ref()?;
+            (budget.on_exceeded == OnExceeded::Abort).then_some((call, budget))
+        })
     }
 
     fn over_calls(&self, f: FrameId) -> Option<RunError> {
@@ -210,11 +218,7 @@ impl Turn<'_> {
         let operator = self.core.flags.spec.max_calls;
         let own = operator.map(|limit| Ceiling { limit, used: self.core.all_calls(), of_flow: false, at: None });
         let mut all: Vec<Ceiling> = own.into_iter().collect();
-        let mut at = self.core.frames.get(f).map(|f| f.activation);
-        while let Some(call) = at.and_then(|a| self.core.activations.call(a)) {
-            at = call.caller;
-            let budget = self.program.flow(call.flow).and_then(|flow| flow.budget.as_ref());
-            let Some(budget) = budget.filter(|b| b.on_exceeded == OnExceeded::Abort) else { continue };
+        for (call, budget) in self.strict_budgets(f) {
             let (used, at) = (call.asked, budget.calls_at);
             all.extend(budget.max_calls.map(|limit| Ceiling { limit, used, of_flow: true, at }));
         }
@@ -230,12 +234,9 @@ impl Turn<'_> {
             room.calls = least(room.calls, Some(ceiling.limit.saturating_sub(ceiling.used)));
         }
         room.cost_micro = self.room_of_money(f);
-        let mut at = self.core.frames.get(f).map(|f| f.activation);
-        while let Some(call) = at.and_then(|a| self.core.activations.call(a)) {
-            at = call.caller;
-            let budget = self.program.flow(call.flow).and_then(|flow| flow.budget.as_ref());
-            let limit = budget.filter(|b| b.on_exceeded == OnExceeded::Abort).and_then(|b| b.max_tokens);
-            room.tokens = least(room.tokens, limit.map(|limit| limit.saturating_sub(call.used.tokens)));
+        for (call, budget) in self.strict_budgets(f) {
+            let left = budget.max_tokens.map(|limit| limit.saturating_sub(call.used.tokens));
+            room.tokens = least(room.tokens, left);
         }
         room
     }

@@ -2,11 +2,11 @@
 //! concurrent calls cannot all spend the same remainder. Everything comes from the journal: prices from its first
 //! entry, costs from completions.
 
+use trefoil_ir::StepKind;
 use trefoil_ir::prices::{Dollars, Price, estimate};
-use trefoil_ir::{OnExceeded, StepKind};
 use trefoil_template::Value;
 
-use super::activation::ActivationId;
+use super::activation::FlowCall;
 use super::frame::{Doing, FrameId};
 use super::turn::Turn;
 use crate::blocks;
@@ -130,13 +130,9 @@ impl Turn<'_> {
             let under_way = reserved().map(|p| p.reserved).fold(0, u64::saturating_add);
             all.push(Ceiling { limit, spent, under_way, of_flow: false });
         }
-        let mut at = self.core.frames.get(f).map(|f| f.activation).filter(|_| self.prepared.limits_cost);
-        while let Some((around, call)) = at.and_then(|a| Some((a, self.core.activations.call(a)?))) {
-            at = call.caller;
-            let Some(flow) = self.program.flow(call.flow) else { continue };
-            let budget = flow.budget.as_ref().filter(|b| b.on_exceeded == OnExceeded::Abort);
-            let Some(limit) = budget.and_then(|b| b.max_cost_micro) else { continue };
-            let inside = reserved().filter(|p| self.is_inside(p.frame, around));
+        for (call, budget) in self.strict_budgets(f).filter(|_| self.prepared.limits_cost) {
+            let Some(limit) = budget.max_cost_micro else { continue };
+            let inside = reserved().filter(|p| self.is_inside(p.frame, call));
             let under_way = inside.map(|p| p.reserved).fold(0, u64::saturating_add);
             all.push(Ceiling { limit, spent: call.used.cost, under_way, of_flow: true });
         }
@@ -150,19 +146,8 @@ impl Turn<'_> {
     }
 
     /// Whether a frame belongs to a flow call, or to one nested in it.
-    fn is_inside(&self, f: FrameId, around: ActivationId) -> bool {
-        let same = |a: ActivationId| match (self.core.activations.call(a), self.core.activations.call(around)) {
-            (Some(one), Some(other)) => std::ptr::eq(one, other),
-            _ => false,
-        };
-        let mut at = self.core.frames.get(f).map(|f| f.activation);
-        while let Some(activation) = at {
-            if same(activation) {
-                return true;
-            }
-            at = self.core.activations.call(activation).and_then(|call| call.caller);
-        }
-        false
+    fn is_inside(&self, f: FrameId, around: &FlowCall) -> bool {
+        self.calls_around(f).any(|call| std::ptr::eq(call, around))
     }
 
     /// The amount counted for a call with this reservation: its cost, or the expected cost if the cost is unknown.

@@ -26,7 +26,7 @@ use crate::request::{Request, Usage};
 const MAX_STEPS: u64 = 20_000_000;
 
 /// The state of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Core {
     /// The run's id.
     pub run: Arc<str>,
@@ -119,28 +119,7 @@ impl Core {
 
     /// The state before the start.
     pub fn new(flags: Flags) -> Self {
-        Self {
-            run: "".into(),
-            flags,
-            frames: Arena::default(),
-            activations: Arena::default(),
-            pending: KeyMap::default(),
-            tasks: Vec::new(),
-            output: Output::default(),
-            keys: crate::key::KeyBuilder::default(),
-            usage: Usage::default(),
-            assumed: 0,
-            failed_items: Tally::default(),
-            calls: 0,
-            answered: 0,
-            clock: RunClock::default(),
-            begun: 0,
-            made: Cell::new(0),
-            carried: 0,
-            finished: false,
-            traces: false,
-            ended: None,
-        }
+        Self { flags, ..Self::default() }
     }
 }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use trefoil_ir::{PiiAction, PiiEntity};
+use trefoil_ir::{ModelParameters, PiiAction, PiiEntity};
 use trefoil_template::{ConditionGrammar, Expression, Value, wire};
 
-use crate::request::{Role, ToolSpec, ToolUse, ToolsRequest};
+use crate::request::{Message, ToolSpec, ToolsRequest};
 
 /// A model call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,66 +17,24 @@ pub struct AskModel {
     /// The provider's model name, or the alias.
     pub model: Arc<str>,
     /// The messages in order.
-    pub messages: Vec<WireMessage>,
+    pub messages: Vec<Message>,
     /// The parameters that are set.
-    #[serde(default, skip_serializing_if = "WireParameters::is_default")]
-    pub parameters: WireParameters,
+    #[serde(default, skip_serializing_if = "sets_nothing")]
+    pub parameters: ModelParameters,
     /// How the answer is interpreted.
     #[serde(default, skip_serializing_if = "WireFormat::is_default")]
     pub format: WireFormat,
     /// The JSON Schema for the provider.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::optional")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "wire::optional")]
     pub schema: Option<Value>,
     /// The tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolSpec>,
 }
 
-/// One message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WireMessage {
-    /// The role.
-    pub role: Role,
-    /// Text, with holes or without.
-    #[serde(with = "wire")]
-    pub content: Value,
-    /// The tool calls that the model requested.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<ToolUse>,
-    /// The tool call that it answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answers: Option<Arc<str>>,
-}
-
-/// Sampling and limits; unset ones are omitted.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "each is the parameter of its name")]
-pub struct WireParameters {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub top_p: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub top_k: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_tokens: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub presence_penalty: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub frequency_penalty: Option<f64>,
-    /// As text, because not every JSON reader preserves 64 bits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seed: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stop: Vec<Arc<str>>,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::optional")]
-    pub provider_options: Option<Value>,
-}
-
-impl WireParameters {
-    pub(super) fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
+/// Whether no parameter is set that affects the answer.
+pub(super) fn sets_nothing(parameters: &ModelParameters) -> bool {
+    parameters.without_timeout() == ModelParameters::default()
 }
 
 /// How an answer is interpreted; a schema is in [`AskModel::schema`].
@@ -189,7 +147,7 @@ pub struct AskCommand {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<WireEntry>,
     /// Working directory.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::optional")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "wire::optional")]
     pub workdir: Option<Value>,
 }
 
@@ -235,7 +193,7 @@ pub struct AskDecide {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub presence: bool,
     /// Asks whether the expression, a value, matches this schema.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::optional")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "wire::optional")]
     pub schema: Option<Value>,
 }
 

@@ -7,7 +7,7 @@ use trefoil_template::{Policy, Question, Value};
 
 use super::*;
 use crate::clock::{Due, RunMs, WorkMs};
-use crate::request::{CommandRequest, HumanRequest, Message, ModelRequest, Request, ToolRequest, ToolsRequest};
+use crate::request::{CommandRequest, HumanRequest, ModelRequest, Request, ToolRequest, ToolsRequest};
 
 /// Why a stored request cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,8 +16,6 @@ pub enum WireError {
     Newer(u16),
     /// It contains a schema that the program does not have.
     Schema,
-    /// An invalid number.
-    Seed(String),
 }
 
 impl fmt::Display for WireError {
@@ -25,7 +23,6 @@ impl fmt::Display for WireError {
         match self {
             Self::Newer(v) => write!(f, "the request has version {v}, but this build reads only up to {VERSION}"),
             Self::Schema => f.write_str("the request has a schema that is not in this program"),
-            Self::Seed(text) => write!(f, "the seed `{text}` is not a whole number of 64 bits"),
         }
     }
 }
@@ -80,49 +77,18 @@ fn model(ask: AskModel, how: HowModel, program: &Program) -> Result<ModelRequest
         WireFormat::JsonOrText => AnswerFormat::JsonOrText,
     };
     let guards = guards.into_iter().map(|guard| self::guard(guard, program)).collect::<Result<_, _>>()?;
-    let messages = messages.into_iter().map(|m| {
-        let WireMessage { role, content, calls, answers } = m;
-        Message { calls, answers, ..Message::new(role, content) }
-    });
     Ok(ModelRequest {
         speaker,
         provider,
         model,
-        messages: messages.collect(),
-        parameters: self::parameters(parameters, timeout_ms)?,
+        messages,
+        parameters: ModelParameters { timeout_ms, ..parameters },
         format,
         schema: schema.map(|schema| (schema_name.unwrap_or_default(), schema)),
         guards,
         stream,
         provisional,
         tools,
-    })
-}
-
-fn parameters(parameters: WireParameters, timeout_ms: Option<u64>) -> Result<ModelParameters, WireError> {
-    let WireParameters {
-        temperature,
-        top_p,
-        top_k,
-        max_tokens,
-        presence_penalty,
-        frequency_penalty,
-        seed,
-        stop,
-        provider_options,
-    } = parameters;
-    let seed = seed.map(|text| text.parse().map_err(|_| WireError::Seed(text))).transpose()?;
-    Ok(ModelParameters {
-        temperature,
-        top_p,
-        top_k,
-        max_tokens,
-        presence_penalty,
-        frequency_penalty,
-        seed,
-        stop,
-        provider_options,
-        timeout_ms,
     })
 }
 

@@ -1,14 +1,12 @@
 //! Canonical bytes of requests and their hashes.
 
-use std::borrow::Cow;
-use std::sync::Arc;
-
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use trefoil_ir::Program;
-use trefoil_template::{Value, wire};
+use trefoil_ir::{ModelParameters, Program};
+use trefoil_template::wire;
 
-use super::{AskDecide, AskModel, WireFormat, WireKind, WireMessage, WireParameters, WireRequest};
+use super::ask::sets_nothing;
+use super::{AskDecide, AskModel, WireFormat, WireKind, WireRequest};
 use crate::key::ContentKey;
 use crate::request::{Message, ModelRequest, Request, Role, ToolSpec, ToolUse};
 
@@ -32,25 +30,17 @@ enum CanonicalRequest<'r> {
 struct ModelContent<'r> {
     #[serde(skip_serializing_if = "WireFormat::is_default")]
     format: WireFormat,
-    messages: Messages<'r>,
+    #[serde(serialize_with = "write_messages")]
+    messages: &'r [Message],
     model: &'r str,
-    #[serde(skip_serializing_if = "is_default")]
-    parameters: Cow<'r, WireParameters>,
+    #[serde(skip_serializing_if = "sets_nothing")]
+    parameters: &'r ModelParameters,
     #[serde(skip_serializing_if = "Option::is_none")]
     provider: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<wire::Wire<'r>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     tools: &'r [ToolSpec],
-}
-
-fn is_default(parameters: &WireParameters) -> bool {
-    parameters.is_default()
-}
-
-enum Messages<'r> {
-    Asked(&'r [Message]),
-    Wired(&'r [WireMessage]),
 }
 
 #[derive(Serialize)]
@@ -63,25 +53,11 @@ struct MessageContent<'r> {
     role: Role,
 }
 
-impl<'r> MessageContent<'r> {
-    fn of(role: Role, content: &'r Value, calls: &'r [ToolUse], answers: Option<&'r Arc<str>>) -> Self {
-        Self { answers: answers.map(|id| &**id), calls, content: wire::Wire(content), role }
-    }
-}
-
-impl Serialize for Messages<'_> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Asked(all) => serializer.collect_seq(all.iter().map(|message| {
-                let Message { role, content, parts: _, calls, answers } = message;
-                MessageContent::of(*role, content, calls, answers.as_ref())
-            })),
-            Self::Wired(all) => serializer.collect_seq(all.iter().map(|message| {
-                let WireMessage { role, content, calls, answers } = message;
-                MessageContent::of(*role, content, calls, answers.as_ref())
-            })),
-        }
-    }
+fn write_messages<S: serde::Serializer>(messages: &[Message], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(messages.iter().map(|message| {
+        let Message { role, content, parts: _, calls, answers } = message;
+        MessageContent { answers: answers.as_deref(), calls, content: wire::Wire(content), role: *role }
+    }))
 }
 
 impl<'r> ModelContent<'r> {
@@ -89,9 +65,9 @@ impl<'r> ModelContent<'r> {
         let AskModel { provider, model, messages, parameters, format, schema, tools } = ask;
         Self {
             format: *format,
-            messages: Messages::Wired(messages),
+            messages: messages,
             model,
-            parameters: Cow::Borrowed(parameters),
+            parameters,
             provider: provider.as_deref(),
             schema: schema.as_ref().map(wire::Wire),
             tools,
@@ -114,9 +90,9 @@ impl<'r> ModelContent<'r> {
         } = request;
         Self {
             format: format.into(),
-            messages: Messages::Asked(messages),
+            messages: messages,
             model,
-            parameters: Cow::Owned(parameters.into()),
+            parameters,
             provider: provider.as_deref(),
             schema: schema.as_ref().map(|(_, schema)| wire::Wire(schema)),
             tools,

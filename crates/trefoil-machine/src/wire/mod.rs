@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 pub use ask::{
     AskCommand, AskDecide, AskDescribe, AskHuman, AskModel, AskTimer, AskTool, AskTools, WireEntry, WireFormat,
-    WireGuard, WireMessage, WireParameters, WireTool,
+    WireGuard, WireTool,
 };
 pub use back::WireError;
 pub use canonical::canonical;
@@ -157,17 +157,4 @@ pub struct HowDecide {
     /// The condition as written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Arc<str>>,
-}
-
-/// Optional values, for `serde(with)`.
-pub(crate) mod optional {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use trefoil_template::{Value, wire};
-
-    pub fn serialize<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
-        value.as_ref().map(wire::Wire).serialize(serializer)
-    }
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-        Ok(Option::<wire::Wired>::deserialize(deserializer)?.map(|read| read.0))
-    }
 }

@@ -1,6 +1,6 @@
 //! Converts from the machine's requests.
 
-use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, Program, SchemaId, ToolKind};
+use trefoil_ir::{AnswerFormat, Guard, OnTimeout, Program, SchemaId, ToolKind};
 use trefoil_template::{Question, Value};
 
 use super::ask::WireEntry;
@@ -61,15 +61,12 @@ fn model(request: &ModelRequest, program: &Program) -> WireKind {
         tools,
     } = request;
     let (schema_name, schema) = schema.clone().unzip();
-    let messages = messages.iter().map(|m| {
-        let Message { role, content, parts: _, calls, answers } = m;
-        WireMessage { role: *role, content: content.clone(), calls: calls.clone(), answers: answers.clone() }
-    });
+    let messages = messages.iter().map(|message| Message { parts: Vec::new(), ..message.clone() });
     let ask = AskModel {
         provider: provider.clone(),
         model: model.clone(),
         messages: messages.collect(),
-        parameters: parameters.into(),
+        parameters: parameters.without_timeout(),
         format: format.into(),
         schema,
         tools: tools.clone(),
@@ -93,34 +90,6 @@ impl From<&AnswerFormat> for WireFormat {
             AnswerFormat::Text => Self::Text,
             AnswerFormat::Json(_) => Self::Json,
             AnswerFormat::JsonOrText => Self::JsonOrText,
-        }
-    }
-}
-
-impl From<&ModelParameters> for WireParameters {
-    fn from(parameters: &ModelParameters) -> Self {
-        let ModelParameters {
-            temperature,
-            top_p,
-            top_k,
-            max_tokens,
-            presence_penalty,
-            frequency_penalty,
-            seed,
-            stop,
-            provider_options,
-            timeout_ms: _,
-        } = parameters;
-        Self {
-            temperature: *temperature,
-            top_p: *top_p,
-            top_k: *top_k,
-            max_tokens: *max_tokens,
-            presence_penalty: *presence_penalty,
-            frequency_penalty: *frequency_penalty,
-            seed: seed.map(|seed| seed.to_string()),
-            stop: stop.clone(),
-            provider_options: provider_options.clone(),
         }
     }
 }

@@ -70,8 +70,13 @@ use told::STOPPED;
 use turns::Driver;
 pub use verify::{Verified, look_on, replayed, verify};
 
+/// How far away the next timer of a run may be that only waits for people, so that its process waits, too.
+const LINGER_MS: u64 = 60_000;
+/// How often in a row a run is resumed without progress.
+const MAX_FRUITLESS: u32 = 10;
+
 /// Options of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Seed of retry jitter. `None`: from [`Ports::random`].
     pub seed: Option<u64>,
@@ -126,45 +131,10 @@ pub struct Options {
     pub placeholder: bool,
     /// How to handle activities that were in progress when the previous process ended.
     pub recovery: Recovery,
-    /// A run that waits for people is suspended only if its next timer is more than this many milliseconds away.
-    pub linger_ms: u64,
-    /// Maximum number of consecutive resumes without progress, because the run itself may be what ends its process.
-    pub max_fruitless: u32,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            seed: None,
-            run: None,
-            spec: RunSpec::NONE,
-            prices: Vec::new(),
-            windows: Vec::new(),
-            fallbacks: Vec::new(),
-            places: None,
-            holes: Vec::new(),
-            credentials: Vec::new(),
-            keys: Vec::new(),
-            seen: None,
-            within: None,
-            sources: Vec::new(),
-            bundle: None,
-            memo: None,
-            basis: None,
-            input_verdicts: Vec::new(),
-            answers: String::new(),
-            models: Vec::new(),
-            permissions: GivenPermissions::default(),
-            warnings: Vec::new(),
-            rerun: Vec::new(),
-            cancel: Cancel::default(),
-            answers_from: None,
-            placeholder: false,
-            recovery: Recovery::default(),
-            linger_ms: 60_000,
-            max_fruitless: 10,
-        }
-    }
+    /// A run that waits for people is suspended only if its next timer is more than this many milliseconds away. `None`: a minute.
+    pub linger_ms: Option<u64>,
+    /// Maximum number of consecutive resumes without progress, because the run itself may be what ends its process. `None`: 10.
+    pub max_fruitless: Option<u32>,
 }
 
 /// How a run ended.
@@ -408,7 +378,7 @@ async fn take_up(
         Ok(resumed) => resumed,
         Err(error) => return Err(RunOutcome::failed(run, error).into()),
     };
-    if resumed.fruitless >= options.max_fruitless {
+    if resumed.fruitless >= options.max_fruitless.unwrap_or(MAX_FRUITLESS) {
         return Err(RunOutcome::failed(run, recovery::hopeless(resumed.fruitless)).into());
     }
     // The run's clock includes the time without a process, but not the time between a failure and the reopening. It does not go

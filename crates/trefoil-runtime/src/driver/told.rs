@@ -206,19 +206,7 @@ impl World {
             _ => (None, Vec::new(), None),
         };
         let call = self.call(&activity.request).map(|(_, call)| call);
-        Waiting {
-            key,
-            step,
-            sort,
-            run: None,
-            prompt,
-            call,
-            accepts,
-            deadline,
-            why: None,
-            calls: Vec::new(),
-            settled: None,
-        }
+        Waiting { key, step, sort, prompt, call, accepts, deadline, ..Waiting::default() }
     }
 
     /// Why an activity does not start in this process: a permission that its operator has not given.

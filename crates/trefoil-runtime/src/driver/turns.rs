@@ -139,7 +139,7 @@ impl Driver {
             machine,
             outbox: Outbox::of(&*world.ports.journal),
             world,
-            going: Going { cancel, recovery, linger_ms },
+            going: Going { cancel, recovery, linger_ms: linger_ms.unwrap_or(super::LINGER_MS) },
             untold: Vec::new(),
             asked: Vec::new(),
             queue,

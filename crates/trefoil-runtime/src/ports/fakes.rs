@@ -27,9 +27,7 @@ where
             delta(&text);
         }
         // Each word counts as a token, so that budgets have something to count.
-        let words = |text: &str| text.split_whitespace().count() as u64;
-        let asked = request.messages.iter().map(|m| words(&m.content.to_text())).sum();
-        let usage = Usage { input_tokens: asked, output_tokens: words(&text), ..Usage::default() };
+        let usage = Usage::in_words(request, &text);
         Ok(ModelAnswer::new(text, usage))
     }
     fn label(&self, _request: &ModelRequest) -> String {

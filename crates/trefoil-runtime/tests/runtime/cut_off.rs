@@ -89,7 +89,7 @@ fn a_clock_that_was_set_back_does_not_lengthen_a_time_limit() {
     // According to its wall clock, the next process starts an hour before the run.
     let mut second = world(&inbox, &first.journal.entries("r1"));
     second.ports.clock = Arc::new(SetBack(second.clock.clone(), 3_600_000));
-    second.options.linger_ms = u64::MAX;
+    second.options.linger_ms = Some(u64::MAX);
     assert_eq!(json(&resume(&second, &program).result.unwrap()), j!("nobody"));
     assert_eq!(second.clock.now_ms(), 600_000, "what was left of the limit");
     let entries = second.journal.entries("r1");

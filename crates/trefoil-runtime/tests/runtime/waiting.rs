@@ -134,7 +134,7 @@ fn a_run_that_only_waits_for_people_is_suspended_and_goes_on_with_their_answers(
         Arrived::Answer { key: Key("all/first".into()), text: "too late".into(), at: 1 },
     ];
     let mut third = world(&inbox, &second.journal.entries("r1"));
-    third.options.linger_ms = u64::MAX;
+    third.options.linger_ms = Some(u64::MAX);
     let outcome = resume(&third, &program);
     assert_eq!(json(&outcome.result.unwrap()), j!("yes no"));
     assert_eq!(outcome.calls, 2);
@@ -166,7 +166,7 @@ fn a_suspended_run_says_when_time_goes_on_with_it() {
     }
     // The process waits for a timer that is due soon.
     let mut third = world(&inbox, &[]);
-    third.options.linger_ms = 600_000;
+    third.options.linger_ms = Some(600_000);
     assert_eq!(json(&third.run(&program, "tea").result.unwrap()), j!("nobody nobody"));
 }
 
@@ -291,10 +291,10 @@ fn a_run_that_ends_its_process_every_time_is_given_up() {
         let entry = Entry { v: 1, seq, at_ms: 9, kind: resumed };
         block_on(again.journal.append("r1", &[entry], &[])).unwrap();
     }
-    again.options.max_fruitless = 3;
+    again.options.max_fruitless = Some(3);
     let error = resume(&again, &program).result.unwrap_err();
     assert_eq!(error.code, "RESUME_LIMIT");
-    again.options.max_fruitless = 4;
+    again.options.max_fruitless = Some(4);
     assert_eq!(resume(&again, &program).result.unwrap_err().code, "SUSPENDED");
 }
 

@@ -77,11 +77,6 @@ fn validation(root: &Node) -> Option<&Node> {
     Some(&execution.mapping()?.get("validation")?.value)
 }
 
-/// Whether an agent's answers are validated. Reports nothing.
-pub fn has_validation(root: &Node) -> bool {
-    validation(root).is_some_and(|node| !node.is_null())
-}
-
 /// The schema that an agent's answer must match. Reports nothing. `None` if there are several, because none of them
 /// describes the whole answer.
 pub fn answer_schema(root: &Node) -> Option<&Node> {

@@ -49,7 +49,7 @@ pub struct Kept {
 /// Finds the activities that caused a failure: those of the failed step itself. If there are none, those under it that
 /// failed and did not succeed in a later try. Also finds the failed tries of the steps that the failure stopped, because
 /// these steps start over as well.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Scan {
     at: String,
     /// The step at the top, if it has the name of the program.
@@ -70,15 +70,7 @@ impl Scan {
         let at = error.key.as_ref().map(|key| own_step(key.as_str()).to_owned()).unwrap_or_default();
         // A step without a label at the top has the name of the program in failures, and none in keys.
         let (at, top) = if at == crate::key::segment(program) { (String::new(), Some(at)) } else { (at, None) };
-        Self {
-            at,
-            top,
-            own: BTreeMap::new(),
-            effects: BTreeMap::new(),
-            failed: BTreeMap::new(),
-            fine: BTreeSet::new(),
-            tries: BTreeSet::new(),
-        }
+        Self { at, top, ..Self::default() }
     }
 
     /// The next entry.

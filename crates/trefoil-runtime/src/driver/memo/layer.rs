@@ -14,7 +14,7 @@ use trefoil_machine::request::{Activity, Request};
 use trefoil_machine::{Past, Prepared, Watcher};
 
 /// The results of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Layer {
     /// The run's id.
     pub run: Arc<str>,
@@ -58,18 +58,7 @@ pub enum Lost {
 impl Layer {
     /// An empty layer.
     pub fn of(run: &str) -> Self {
-        Self {
-            run: run.into(),
-            by_key: BTreeMap::new(),
-            came: BTreeMap::new(),
-            done: BTreeMap::new(),
-            lost: BTreeMap::new(),
-            reused: BTreeMap::new(),
-            undone: BTreeSet::new(),
-            program: None,
-            wanted: BTreeSet::new(),
-            within: BTreeMap::new(),
-        }
+        Self { run: run.into(), ..Self::default() }
     }
 
     /// Whether the layer has a result with this key and content.
