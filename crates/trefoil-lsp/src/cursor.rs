@@ -1,7 +1,7 @@
 //! Locates an offset in the tree of a file and on its line.
 
 use trefoil_syntax::Span;
-use trefoil_syntax::yaml::{Kind, Node, Text};
+use trefoil_syntax::yaml::{Entry, Kind, Node, Text};
 
 use crate::analysis::touches;
 
@@ -68,6 +68,55 @@ pub fn spot(root: &Node, offset: u32) -> Spot<'_> {
             }
         }
     }
+}
+
+/// All nodes of a tree. Those of an anchor are there again for each of its aliases.
+pub fn nodes(root: &Node) -> impl Iterator<Item = &Node> {
+    let mut stack = vec![root];
+    std::iter::from_fn(move || {
+        let node = stack.pop()?;
+        match &*node.kind {
+            Kind::Mapping(mapping) => stack.extend(mapping.entries.iter().map(|e| &e.value)),
+            Kind::Sequence(items) => stack.extend(items),
+            Kind::Scalar(..) => {}
+        }
+        Some(node)
+    })
+}
+
+/// The node after a step.
+pub fn node_after<'t>(node: &'t Node, step: &PathStep) -> Option<&'t Node> {
+    match step {
+        PathStep::Key(key) => node.mapping()?.get(key).map(|e| &e.value),
+        PathStep::Item(at) => node.sequence()?.get(*at),
+    }
+}
+
+/// The node at the end of a path.
+pub fn node_at<'t>(root: &'t Node, path: &[PathStep]) -> Option<&'t Node> {
+    path.iter().try_fold(root, node_after)
+}
+
+/// The entry at the end of a path of keys.
+pub fn entry_at<'t>(root: &'t Node, keys: &[&str]) -> Option<&'t Entry> {
+    let (last, above) = keys.split_last()?;
+    let mapping = above.iter().try_fold(root, |node, key| Some(&node.mapping()?.get(key)?.value));
+    mapping?.mapping()?.get(last)
+}
+
+/// The brackets that close those which a line opens and does not close.
+pub fn open_brackets(line: &str) -> Vec<char> {
+    let mut open = Vec::new();
+    for c in line.chars() {
+        match c {
+            '{' => open.push('}'),
+            '[' => open.push(']'),
+            '}' | ']' => drop(open.pop()),
+            _ => {}
+        }
+    }
+    open.reverse();
+    open
 }
 
 /// The bytes of the line that contains an offset, without its line break. As in the protocol, a lone carriage return is

@@ -1,10 +1,11 @@
 //! Folding: mappings, list items and texts of several lines, blocks of templates, comments of several lines.
 
-use trefoil_syntax::yaml::{Kind, Node, comments};
+use trefoil_syntax::yaml::{Node, comments};
 use trefoil_syntax::{FileId, Span};
 
 use crate::analysis::Analysis;
 use crate::blocks;
+use crate::cursor::nodes;
 
 /// A range that can be folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,21 +21,10 @@ pub fn folds(analysis: &Analysis, file: FileId) -> Vec<Fold> {
     let Some(root) = analysis.tree(file).filter(|_| analysis.dialect(file).is_some()) else { return Vec::new() };
     let text = analysis.text(file);
     let mut spans = Vec::new();
-    let mut stack = vec![root];
-    while let Some(node) = stack.pop() {
-        match &*node.kind {
-            Kind::Mapping(mapping) => {
-                for entry in &mapping.entries {
-                    spans.push(Span::new(entry.key.span.start, entry.value.span.end));
-                    stack.push(&entry.value);
-                }
-            }
-            Kind::Sequence(items) => {
-                spans.extend(items.iter().map(|n| n.span));
-                stack.extend(items);
-            }
-            Kind::Scalar(..) => {}
-        }
+    for node in nodes(root) {
+        let entries = node.mapping().into_iter().flat_map(|mapping| &mapping.entries);
+        spans.extend(entries.map(|entry| Span::new(entry.key.span.start, entry.value.span.end)));
+        spans.extend(node.sequence().into_iter().flatten().map(|item| item.span));
     }
     spans.extend(blocks::blocks(analysis, file).into_iter().map(|b| b.span));
     // The target of an alias is folded at its anchor, and a merged key is not below its mapping.

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use trefoil_ir::facts::DeclarationKind;
-use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node};
+use trefoil_syntax::yaml::{Entry, Mapping, Node};
 use trefoil_syntax::{FileId, Location, Span};
 
 use crate::analysis::Analysis;
+use crate::cursor::nodes;
 
 /// A text that is shown at a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,20 +69,12 @@ impl<'a> Trees<'a> {
 /// All entries of a tree by the places of their keys and values, with the mapping that contains each.
 fn entries(root: &Node) -> HashMap<Span, (&Mapping, &Entry)> {
     let mut all = HashMap::new();
-    let mut stack = vec![root];
-    while let Some(node) = stack.pop() {
-        match &*node.kind {
-            Kind::Mapping(mapping) => {
-                for entry in &mapping.entries {
-                    let value = entry.value.scalar().map(|(_, t)| t.content());
-                    for at in [Some(entry.key.content()), value].into_iter().flatten() {
-                        all.entry(at).or_insert((mapping, entry));
-                    }
-                    stack.push(&entry.value);
-                }
+    for mapping in nodes(root).filter_map(Node::mapping) {
+        for entry in &mapping.entries {
+            let value = entry.value.scalar().map(|(_, t)| t.content());
+            for at in [Some(entry.key.content()), value].into_iter().flatten() {
+                all.entry(at).or_insert((mapping, entry));
             }
-            Kind::Sequence(items) => stack.extend(items),
-            Kind::Scalar(..) => {}
         }
     }
     all

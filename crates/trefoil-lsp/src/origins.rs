@@ -8,7 +8,7 @@ use trefoil_syntax::yaml::{Entry, Mapping, Node};
 use trefoil_syntax::{FileId, Location};
 
 use crate::analysis::Analysis;
-use crate::cursor::{PathStep, spot};
+use crate::cursor::{PathStep, entry_at, node_after, node_at, spot};
 use crate::highlight::path_to;
 
 /// Names and the keys that define them: dialect, kind of manifest if it matters, start of the path, and paths from the
@@ -70,9 +70,7 @@ impl<'a> OriginAround<'a> {
         Location::new(self.file, entry.key.content())
     }
     fn entry(&self, way: &[&str]) -> Option<&'a Entry> {
-        let (last, above) = way.split_last()?;
-        let mapping = above.iter().try_fold(self.root, |node, key| Some(&node.mapping()?.get(key)?.value));
-        mapping?.mapping()?.get(last)
+        entry_at(self.root, way)
     }
     fn given(&self, dialect: &str, path: &[&str]) -> Vec<Location> {
         let kind = self.entry(&["kind"]).and_then(|e| e.value.string()).map_or("", |t| &*t.value);
@@ -107,7 +105,7 @@ impl<'a> OriginAround<'a> {
     fn own(&self) -> Option<Location> {
         let states = self.analysis.facts().declarations.iter().filter(|d| d.at.file == self.file);
         let states = states.filter(|d| d.kind == DeclarationKind::State);
-        let at = spot_offset(&self.above, self.root)?;
+        let at = node_at(self.root, &self.above)?.span.start;
         states.filter(|d| d.extent.start <= at && at <= d.extent.end).map(|d| d.at).next()
     }
     /// The feedback on the transitions into the state that contains the text.
@@ -135,10 +133,7 @@ impl<'a> OriginAround<'a> {
         let mut out = Vec::new();
         for step in &self.above {
             out.extend(node.and_then(Node::mapping).and_then(list));
-            node = node.and_then(|n| match step {
-                PathStep::Key(key) => n.mapping()?.get(key).map(|e| &e.value),
-                PathStep::Item(at) => n.sequence()?.get(*at),
-            });
+            node = node.and_then(|node| node_after(node, step));
         }
         if !out.is_empty() {
             return out;
@@ -175,17 +170,4 @@ impl<'a> OriginAround<'a> {
         let named: Vec<Location> = named.filter_map(|m| m.to).collect();
         if named.is_empty() { vec![Location::new(of.file, entry.key.content())] } else { named }
     }
-}
-
-/// The start of the node at the end of a path.
-fn spot_offset(path: &[PathStep], root: &Node) -> Option<u32> {
-    let mut node = root;
-    for step in path {
-        let next = match step {
-            PathStep::Key(key) => node.mapping()?.get(key).map(|e| &e.value),
-            PathStep::Item(at) => node.sequence()?.get(*at),
-        };
-        node = next?;
-    }
-    Some(node.span.start)
 }

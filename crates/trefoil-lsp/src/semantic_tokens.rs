@@ -5,12 +5,13 @@
 use std::ops::Range;
 
 use trefoil_ir::facts::Scope;
-use trefoil_syntax::yaml::{Kind as Yaml, Text};
+use trefoil_syntax::yaml::{Node, Text};
 use trefoil_syntax::{FileId, Span};
 use trefoil_template::Policy;
 use trefoil_template::policy::{Blocks, ConditionGrammar};
 
 use crate::analysis::Analysis;
+use crate::cursor::nodes;
 use crate::words;
 
 /// The kind of a token. Its number is its index in the legend.
@@ -76,13 +77,8 @@ pub fn tokens(analysis: &Analysis, file: FileId) -> Vec<Token> {
     let mut scopes: Vec<&Scope> = analysis.facts().scopes.iter().filter(|s| s.at.file == file).collect();
     scopes.sort_by_key(|s| s.at.span);
     let mut found = Vec::new();
-    let mut stack = vec![root];
-    while let Some(node) = stack.pop() {
-        match &*node.kind {
-            Yaml::Scalar(_, text) => found.extend(scalar(text, &scopes, front.policy())),
-            Yaml::Sequence(items) => stack.extend(items),
-            Yaml::Mapping(mapping) => stack.extend(mapping.entries.iter().map(|e| &e.value)),
-        }
+    for (_, text) in nodes(root).filter_map(Node::scalar) {
+        found.extend(scalar(text, &scopes, front.policy()));
     }
     // The content of an anchor is found again for every alias.
     found.sort_by_key(|t: &Token| (t.span.start, t.span.end));
@@ -131,22 +127,13 @@ fn template(text: &str, policy: &Policy) -> Tokens {
 
 /// The tokens of a condition, which may contain paths without braces.
 fn condition(text: &str, policy: &Policy) -> Tokens {
-    if policy.conditions == ConditionGrammar::Braced {
-        let mut out = Vec::new();
-        let mut at = 0;
-        while at < text.len() {
-            let open = text.get(at..).and_then(|rest| rest.find("{{")).map_or(text.len(), |n| at + n);
-            // In this grammar, bare words are text, so only operators and literals are marked.
-            lex(text, at..open, policy, true, &mut out);
-            at = if open < text.len() { tag(text, open, policy, &mut out) } else { open };
-        }
-        return out;
-    }
+    // In this grammar, bare words are text, so only operators and literals are marked.
+    let braced = policy.conditions == ConditionGrammar::Braced;
     let mut out = Vec::new();
     let mut at = 0;
     while at < text.len() {
         let open = text.get(at..).and_then(|rest| rest.find("{{")).map_or(text.len(), |n| at + n);
-        lex(text, at..open, policy, false, &mut out);
+        lex(text, at..open, policy, braced, &mut out);
         at = if open < text.len() { tag(text, open, policy, &mut out) } else { open };
     }
     out

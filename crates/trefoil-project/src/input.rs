@@ -63,7 +63,7 @@ pub fn pair(text: &str) -> Option<(&str, &str)> {
 /// The input of a run from typed texts and pairs, which are merged into an object if there is one (`--input-json`).
 pub fn typed(program: &Program, given: &[String], base: Option<Value>) -> Result<Option<Value>, InputError> {
     let flow = program.flow(program.entry);
-    let read = flow.filter(|f| takes_text(f)).map(|f| roots(program, f));
+    let read = flow.filter(|f| takes_text(f)).map(|f| members(program, f, &|slot| slot == f.intake.slot, false));
     take(flow, read.as_ref(), given, base).map_err(|error| match flow {
         Some(flow) => error.at(flow.origin),
         None => error,
@@ -77,18 +77,30 @@ fn takes_text(flow: &Flow) -> bool {
     query && intake.fields.is_empty() && intake.wrap.is_none() && intake.schema.is_none()
 }
 
-/// The members of the input that a flow's own texts and conditions read.
-fn roots(program: &Program, flow: &Flow) -> BTreeSet<Arc<str>> {
-    let mut found = BTreeSet::new();
+/// The members that a flow reads of these slots: in texts and conditions, and, if `direct`, also as values.
+fn members(program: &Program, flow: &Flow, is_it: &dyn Fn(SlotId) -> bool, direct: bool) -> BTreeSet<Arc<str>> {
+    let (mut found, mut values) = (BTreeSet::new(), BTreeSet::new());
     let mut note = |sources: &[Source], references: &[Reference]| {
         for reference in references {
             let source = sources.get(reference.binding.source as usize);
-            if source == Some(&Source::Slot(flow.intake.slot)) {
+            if matches!(source, Some(Source::Slot(slot)) if is_it(*slot)) {
                 found.extend(reference.path.get(reference.binding.skip as usize).map(|s| s.name.clone()));
             }
         }
     };
-    evaluated(program, flow).for_each(|evaluated| each_text(evaluated, &mut note));
+    for evaluated in evaluated(program, flow) {
+        each_text(evaluated, &mut note);
+        evaluated.sources(&mut |source| {
+            if let Source::Member(slot, path) = source
+                && is_it(*slot)
+            {
+                values.extend(path.first().cloned());
+            }
+        });
+    }
+    if direct {
+        found.extend(values);
+    }
     found
 }
 
@@ -105,28 +117,7 @@ pub struct Reads {
 pub fn reads(program: &Program) -> Reads {
     let Some(flow) = program.flow(program.entry) else { return Reads::default() };
     let raw = flow.intake.raw.as_ref().map(|(slot, _)| *slot);
-    let is_own = |slot: &SlotId| *slot == flow.intake.slot || Some(*slot) == raw;
-    let mut members = BTreeSet::new();
-    let mut note = |sources: &[Source], references: &[Reference]| {
-        for reference in references {
-            let source = sources.get(reference.binding.source as usize);
-            if matches!(source, Some(Source::Slot(slot)) if is_own(slot)) {
-                members.extend(reference.path.get(reference.binding.skip as usize).map(|s| s.name.clone()));
-            }
-        }
-    };
-    let mut direct = BTreeSet::new();
-    for evaluated in evaluated(program, flow) {
-        each_text(evaluated, &mut note);
-        evaluated.sources(&mut |source| {
-            if let Source::Member(slot, path) = source
-                && is_own(slot)
-            {
-                direct.extend(path.first().cloned());
-            }
-        });
-    }
-    members.extend(direct);
+    let members = members(program, flow, &|slot| slot == flow.intake.slot || Some(slot) == raw, true);
     // If the unprocessed input is kept, that is what is read as a whole.
     Reads { members, whole: reads_slot(program, flow, &|slot| slot == raw.unwrap_or(flow.intake.slot)) }
 }
@@ -383,7 +374,10 @@ pub fn missing(program: &Program, given: Option<&Value>) -> Vec<MissingInput> {
     let mut all: Vec<MissingInput> = fields.map(wanted).collect();
     // An undeclared text is missing if it is read.
     let text = flow.intake.wrap.as_ref().filter(|key| !flow.intake.fields.iter().any(|f| f.name == **key) && !has(key));
-    all.extend(text.filter(|key| reads_member(program, flow, key)).map(|key| undeclared_text(flow, key)));
+    all.extend(
+        text.filter(|key| members(program, flow, &|slot| slot == flow.intake.slot, true).contains(&***key))
+            .map(|key| undeclared_text(flow, key)),
+    );
     let intake = &flow.intake;
     let plain = intake.fields.is_empty() && intake.wrap.is_none() && intake.schema.is_none() && !intake.closed;
     if plain && given.is_none() && reads_all(program, flow) {
@@ -418,18 +412,6 @@ fn reads_slot(program: &Program, flow: &Flow, is_it: &dyn Fn(SlotId) -> bool) ->
             Evaluated::Cond(cond) => whole(&cond.sources, cond.condition.references()),
             Evaluated::Source(source) => found |= own(source),
         }
-    }
-    found
-}
-
-/// Whether a flow reads a member of its input.
-fn reads_member(program: &Program, flow: &Flow, key: &str) -> bool {
-    let mut found = roots(program, flow).contains(key);
-    for evaluated in evaluated(program, flow) {
-        evaluated.sources(&mut |source| {
-            let Source::Member(slot, path) = source else { return };
-            found |= *slot == flow.intake.slot && path.first().is_some_and(|name| **name == *key);
-        });
     }
     found
 }

@@ -1,6 +1,6 @@
 //! Files and folders of the user that nobody else may read or change, whatever the umask.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
@@ -24,18 +24,25 @@ pub(crate) fn file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Replaces or creates a file that only this user can read, as a whole or not at all. After a power failure, the file is
-/// either the old or the new one.
+/// Replaces or creates a file that only this user can read, and the folders above it.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let parent = folder_of(path);
-    folder(parent)?;
+    folder(folder_of(path))?;
+    write_whole(path, bytes, None)
+}
+
+/// Replaces or creates a file as a whole or not at all. After a power failure, the file is either the old or the new one.
+/// Without permissions, only this user can read it.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> io::Result<()> {
     let mut file = beside(path)?;
     file.write_all(bytes)?;
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
+    }
     file.as_file().sync_all()?;
     file.persist(path).map_err(|e| e.error)?;
     // Other systems cannot open a folder, and do not need this.
     #[cfg(unix)]
-    File::open(parent)?.sync_all()?;
+    File::open(folder_of(path))?.sync_all()?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use trefoil_syntax::yaml::{Node, Scalar};
 
 use super::{Item, ItemSort};
 use crate::analysis::Analysis;
-use crate::cursor::{PathStep, Spot};
+use crate::cursor::{PathStep, Spot, node_at};
 
 /// The trees of state that nodes write to.
 const WRITTEN: [&str; 2] = ["working", "output"];
@@ -96,12 +96,4 @@ pub fn default(root: &Node, spot: &Spot<'_>) -> Vec<Item> {
         items.extend(["true", "false"].map(|word| Item::new(word, ItemSort::Value)));
     }
     items
-}
-
-/// The node at the end of a path.
-pub fn node_at<'t>(root: &'t Node, path: &[PathStep]) -> Option<&'t Node> {
-    path.iter().try_fold(root, |node, step| match step {
-        PathStep::Key(key) => node.mapping()?.get(key).map(|e| &e.value),
-        PathStep::Item(at) => node.sequence()?.get(*at),
-    })
 }

@@ -1,11 +1,11 @@
 //! Values that the folder's files already use: models, environment variables, texts that a path is compared with.
 
-use trefoil_syntax::yaml::{Kind, Node};
+use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{FileId, Location, Span};
 
 use super::{Item, ItemSort};
 use crate::analysis::Analysis;
-use crate::cursor::{PathStep, Spot};
+use crate::cursor::{PathStep, Spot, nodes};
 use crate::highlight::path_to;
 
 /// Common models by provider, for the first agent of a folder. Any other model works as well.
@@ -24,17 +24,9 @@ pub fn models(analysis: &Analysis) -> Vec<(String, String)> {
     let mut files: Vec<FileId> = analysis.files().map(|(_, file)| file).collect();
     files.sort();
     for root in files.into_iter().filter_map(|file| analysis.tree(file)) {
-        let mut stack = vec![root];
-        while let Some(node) = stack.pop() {
-            match &*node.kind {
-                Kind::Mapping(mapping) => {
-                    let model = mapping.get("model").and_then(|e| written(&e.value));
-                    out.extend(model.filter(|m| !out.contains(m)));
-                    stack.extend(mapping.entries.iter().map(|e| &e.value));
-                }
-                Kind::Sequence(items) => stack.extend(items),
-                Kind::Scalar(..) => {}
-            }
+        for mapping in nodes(root).filter_map(Node::mapping) {
+            let model = mapping.get("model").and_then(|e| written(&e.value));
+            out.extend(model.filter(|m| !out.contains(m)));
         }
     }
     out

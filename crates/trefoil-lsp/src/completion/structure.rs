@@ -14,7 +14,7 @@ use super::{Completion, Item, ItemSort, STAND_IN, elsewhere, seen};
 use trefoil_project::door::real;
 
 use crate::analysis::Analysis;
-use crate::cursor::{On, PathStep, Spot, line, spot};
+use crate::cursor::{On, PathStep, Spot, line, node_at, open_brackets, spot};
 use crate::hover::{segments, sort};
 use crate::types;
 
@@ -102,20 +102,18 @@ impl<'t> WrittenLine<'t> {
 
 /// The braces and brackets that a line opens before the cursor and does not close after it.
 fn still_open(before: &str, behind: &str) -> String {
-    let mut open = Vec::new();
     let mut quote = None;
+    let mut bare = String::new();
     for c in before.chars() {
         match (quote, c) {
             (Some(q), c) if q == c => quote = None,
+            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(c),
-            (None, '{') => open.push('}'),
-            (None, '[') => open.push(']'),
-            (None, '}' | ']') => drop(open.pop()),
-            _ => {}
+            (None, c) => bare.push(c),
         }
     }
     let closed = behind.chars().filter(|c| matches!(c, '}' | ']')).count();
-    open.iter().rev().skip(closed).collect()
+    open_brackets(&bare).into_iter().skip(closed).collect()
 }
 
 /// Whether the value of the key before the cursor is a condition.
@@ -261,7 +259,7 @@ fn given<'a>(analysis: &'a Analysis, file: FileId, root: &Node, path: &[PathStep
         return Vec::new();
     }
     // The tree contains a stand-in; places before that are the same as in the file.
-    let Some(step) = elsewhere::node_at(root, above) else { return Vec::new() };
+    let Some(step) = node_at(root, above) else { return Vec::new() };
     let named = step.mapping().into_iter().flat_map(|m| &m.entries).filter_map(|e| e.value.scalar());
     let mut called: Vec<Location> = named
         .flat_map(|(_, text)| analysis.mentions_at(file, text.content().start))

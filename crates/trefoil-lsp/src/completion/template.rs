@@ -8,7 +8,7 @@ use trefoil_template::{Policy, Value};
 use super::tag::{TagAround, WrittenPath, before, helpers, in_tag, properties};
 use super::{Completion, Item, ItemSort, STAND_IN, deeper, inside, seen};
 use crate::analysis::Analysis;
-use crate::cursor::line;
+use crate::cursor::{line, open_brackets};
 use crate::{hover, rename, types};
 
 /// Completes at an offset in a tag or a condition.
@@ -62,27 +62,14 @@ fn attempts(text: &str, offset: u32) -> Vec<(String, u32)> {
         let body = format!("{head}\"{begun}");
         let cursor = body.len() as u32;
         let close = if in_tag(text, offset) { "}}" } else { "" };
-        let brackets = open_brackets(head.get(own.start as usize..).unwrap_or_default());
+        let line = head.get(own.start as usize..).unwrap_or_default().replace("{{", "").replace("}}", "");
+        let brackets: String = open_brackets(&line).into_iter().collect();
         if !brackets.is_empty() {
             out.push((format!("{body}{STAND_IN}{close}\"{brackets}{below}"), cursor));
         }
         out.push((format!("{body}{STAND_IN}{close}\"{below}"), cursor));
     }
     out
-}
-
-/// The brackets that a line opens and does not close.
-fn open_brackets(line: &str) -> String {
-    let mut open = Vec::new();
-    for c in line.replace("{{", "").replace("}}", "").chars() {
-        match c {
-            '{' => open.push('}'),
-            '[' => open.push(']'),
-            '}' | ']' => drop(open.pop()),
-            _ => {}
-        }
-    }
-    open.into_iter().rev().collect()
 }
 
 /// The start of the value that contains the cursor: after the key on its line.

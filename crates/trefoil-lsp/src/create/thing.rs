@@ -10,7 +10,7 @@ use trefoil_syntax::{Edit, FileId, Location, Span};
 use super::{Creation, insert};
 use crate::analysis::Analysis;
 use crate::completion::{environment, models, named_by};
-use crate::cursor::{PathStep, spot};
+use crate::cursor::{PathStep, entry_at, spot};
 
 /// Creates what a key refers to.
 pub fn missing(analysis: &Analysis, dialect: &str, at: Location) -> Option<Creation> {
@@ -138,9 +138,7 @@ impl<'a> MissingThing<'a> {
         )
     }
     fn entry(&self, way: &[&str]) -> Option<&'a Entry> {
-        let (last, above) = way.split_last()?;
-        let mapping = above.iter().try_fold(self.root, |node, key| Some(&node.mapping()?.get(key)?.value));
-        mapping?.mapping()?.get(last)
+        entry_at(self.root, way)
     }
     fn state(&self) -> Option<Creation> {
         let states = &self.entry(&["spec", "states"])?.value;

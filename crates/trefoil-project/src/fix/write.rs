@@ -1,6 +1,5 @@
 //! Replaces a file by its new text, as a whole or not at all, and only if it has not changed since the check.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use super::Change;
@@ -21,10 +20,5 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     if permissions.readonly() {
         return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, "it is read-only"));
     }
-    let mut beside = private::beside(path)?;
-    beside.write_all(text.as_bytes())?;
-    beside.as_file().set_permissions(permissions)?;
-    beside.as_file().sync_all()?;
-    beside.persist(path)?;
-    Ok(())
+    private::write_whole(path, text.as_bytes(), Some(permissions))
 }

@@ -23,7 +23,7 @@ use crate::patterns::PATTERNS;
 use crate::project_file::manifest_folder;
 
 /// A folder with its manifests, ready to be lowered.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Folder {
     /// As named; empty for the current folder.
     pub root: PathBuf,
@@ -105,18 +105,8 @@ impl Folder {
             root: root.to_owned(),
             real: loader.options.door.folder_real(root).unwrap_or_else(|| root.to_owned()),
             whole,
-            project: Project::default(),
-            by_path: HashMap::new(),
-            by_file: HashMap::new(),
-            projects: Vec::new(),
-            project_of: HashMap::new(),
-            manifests: HashMap::new(),
-            listed: Vec::new(),
-            problems: Vec::new(),
-            refused: HashSet::new(),
-            unseen: Vec::new(),
             facts: loader.options.facts(),
-            complete: false,
+            ..Self::default()
         };
         let own = loader.options.door.project_of(&folder.real, whole.then_some(&*folder.real));
         folder.projects.push(own);

@@ -16,6 +16,7 @@ use crate::door::{Rooms, Shut};
 use crate::settings;
 
 /// All files of one load. A file needed by several manifests is read once.
+#[derive(Default)]
 pub(super) struct Loader {
     /// The options.
     pub options: LoadOptions,
@@ -71,19 +72,7 @@ pub(super) enum DetectedFormat {
 impl Loader {
     /// A loader that has not read anything.
     pub fn new(options: LoadOptions) -> Self {
-        Self {
-            options,
-            files: Files::default(),
-            manifests: HashMap::new(),
-            context: None,
-            skills: None,
-            rooms: HashMap::new(),
-            projects: ProjectFiles::default(),
-            project_findings: Vec::new(),
-            flows_of_tools: HashMap::new(),
-            calls_of_tools: HashMap::new(),
-            others: BTreeMap::new(),
-        }
+        Self { options, ..Self::default() }
     }
     /// Reads the texts named by the options.
     pub fn texts(&mut self, found: &mut Diagnostics) {

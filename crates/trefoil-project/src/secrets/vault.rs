@@ -206,11 +206,6 @@ impl Vault {
         Ok(contents.secrets.len())
     }
 
-    /// Whether it is protected by a passphrase.
-    pub fn wants_passphrase(&self) -> Result<bool, VaultError> {
-        Ok(self.read()?.passphrase.is_some())
-    }
-
     /// Encrypts everything again, with a key derived from this passphrase, or, without one, with a key in a file. The
     /// current key must be available.
     pub fn protect(&self, passphrase: Option<&str>) -> Result<(), VaultError> {

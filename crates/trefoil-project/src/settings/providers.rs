@@ -57,13 +57,7 @@ impl SettingsReading<'_> {
                     }
                     _ => self.wrong(value.span(), &no_such_api(provider)),
                 },
-                name => {
-                    let keys = "`base_url`, `api`";
-                    self.wrong(
-                        key.span(),
-                        &format!("`[providers.{provider}]` has no key `{name}`; its keys are {keys}"),
-                    );
-                }
+                name => self.no_key(key.span(), &format!("providers.{provider}"), name, "`base_url`, `api`"),
             }
         }
     }
@@ -83,13 +77,7 @@ impl SettingsReading<'_> {
                     Some(Some(wrong)) => self.wrong(value.span(), &wrong),
                     None => self.wrong(value.span(), "`key_env` must be the name of an environment variable"),
                 },
-                name => {
-                    let keys = "`base_url`, `api`, `key_env`";
-                    self.wrong(
-                        key.span(),
-                        &format!("`[providers.{provider}]` has no key `{name}`; its keys are {keys}"),
-                    );
-                }
+                name => self.no_key(key.span(), &format!("providers.{provider}"), name, "`base_url`, `api`, `key_env`"),
             }
         }
         if !table.keys().any(|key| &**key.get_ref() == "base_url") {

@@ -11,6 +11,7 @@ use trefoil_runtime::OnUnknown;
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span};
 use trefoil_tools::guard::NotAHost;
 
+use super::values::{time, words};
 use super::{FoundSettings, Standing, keep_size, keep_time};
 use crate::door;
 use crate::project_file::RULE;
@@ -115,7 +116,7 @@ impl SettingsReading<'_> {
                 ("paths", "allow") => self.paths(value),
                 ("http", "allow") => self.hosts(value),
                 ("http", "ports") => self.ports(value),
-                ("http", "timeout") => match super::values::time(value) {
+                ("http", "timeout") => match time(value) {
                     Ok(time) => {
                         let limits = &mut self.found.settings.http.limits;
                         (limits.time, limits.longest) = (time, limits.longest.max(time));
@@ -134,7 +135,7 @@ impl SettingsReading<'_> {
                     Some(allowed) => self.found.settings.commands = allowed,
                     None => self.wrong(value.span(), "`allow-command` must be true or false"),
                 },
-                ("run", "env") => match super::values::words(value) {
+                ("run", "env") => match words(value) {
                     Ok(names) => self.found.settings.command_env = names,
                     Err((at, why)) => self.wrong(at, &why),
                 },
@@ -230,7 +231,7 @@ impl SettingsReading<'_> {
             _ => {
                 let keys =
                     "`in_flight`, `in_flight_per_run`, `runs_per_flow`, and a table for a provider: `[limits.openai]`";
-                return self.wrong(at, &format!("`[limits]` has no key `{key}`; its keys are {keys}"));
+                return self.no_key(at, "limits", key, keys);
             }
         };
         match number(value.get_ref()) {
@@ -257,7 +258,7 @@ impl SettingsReading<'_> {
                 "tokens_per_minute" => limits.tokens_per_minute = Some(n),
                 name => {
                     let keys = "`in_flight`, `requests_per_minute`, `tokens_per_minute`";
-                    self.wrong(key.span(), &format!("`[limits.{provider}]` has no key `{name}`; its keys are {keys}"));
+                    self.no_key(key.span(), &format!("limits.{provider}"), name, keys);
                 }
             }
         }
@@ -270,10 +271,7 @@ impl SettingsReading<'_> {
             "keep" => keep_time(text).map(|time| keep.ended = time),
             "keep_failed" => keep_time(text).map(|time| keep.failed = time),
             "max_size" => keep_size(text).map(|bytes| keep.max_bytes = Some(bytes)),
-            _ => {
-                let keys = "`keep`, `keep_failed`, `max_size`";
-                return self.wrong(at, &format!("`[store]` has no key `{key}`; its keys are {keys}"));
-            }
+            _ => return self.no_key(at, "store", key, "`keep`, `keep_failed`, `max_size`"),
         };
         if let Err(instead) = read {
             self.wrong(value.span(), &format!("invalid `{key}`: {instead}"));
@@ -285,7 +283,7 @@ impl SettingsReading<'_> {
         let policy = match key {
             "tools" => &mut recovery.tools,
             "commands" => &mut recovery.commands,
-            _ => return self.wrong(at, &format!("`[recovery]` has no key `{key}`; its keys are `tools`, `commands`")),
+            _ => return self.no_key(at, "recovery", key, "`tools`, `commands`"),
         };
         *policy = match value.get_ref().as_str() {
             Some("ask") => OnUnknown::Ask,
@@ -296,8 +294,7 @@ impl SettingsReading<'_> {
     }
 
     fn paths(&mut self, value: &Spanned<DeValue<'_>>) {
-        let list = value.get_ref().as_array().map(|all| all.iter().map(|one| one.get_ref().as_str()).collect());
-        let Some(Some(folders)): Option<Option<Vec<&str>>> = list else {
+        let Ok(folders) = words(value) else {
             return self.wrong(value.span(), "`allow` must be a list of folders: `[\"../shared\"]`");
         };
         let folders: Vec<PathBuf> = folders.into_iter().map(|folder| self.base.join(folder)).collect();
@@ -326,11 +323,9 @@ impl SettingsReading<'_> {
     }
 
     fn command(&mut self, value: &Spanned<DeValue<'_>>) {
-        let words = value.get_ref().as_array().map(|all| all.iter().map(|one| one.get_ref().as_str()).collect());
-        let words: Option<Vec<&str>> = words.flatten();
-        match words {
-            Some(words) if words.iter().any(|word| word.contains("{name}")) => {
-                self.found.settings.secrets.command = words.into_iter().map(str::to_owned).collect();
+        match words(value) {
+            Ok(words) if words.iter().any(|word| word.contains("{name}")) => {
+                self.found.settings.secrets.command = words;
             }
             _ => self.wrong(
                 value.span(),
@@ -370,6 +365,10 @@ impl SettingsReading<'_> {
     pub(super) fn wrong(&mut self, span: std::ops::Range<usize>, message: &str) {
         let at = self.at(span);
         self.found.findings.push(Diagnostic::error(RULE, at, message));
+    }
+
+    pub(super) fn no_key(&mut self, span: std::ops::Range<usize>, table: &str, key: &str, keys: &str) {
+        self.wrong(span, &format!("`[{table}]` has no key `{key}`; its keys are {keys}"));
     }
 
     pub(super) fn wrong_with(&mut self, span: std::ops::Range<usize>, message: &str, help: &str) {

@@ -44,7 +44,8 @@ pub enum Direction {
 }
 
 /// The shape of a box.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Shape {
     /// The start.
     Start,
@@ -59,6 +60,7 @@ pub enum Shape {
     /// A person.
     Human,
     /// A value, a wait.
+    #[serde(rename = "value")]
     Plain,
     /// A choice.
     Choice,
@@ -105,7 +107,8 @@ pub struct Cluster {
 }
 
 /// The meaning of an arrow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Line {
     /// Then.
     Then,

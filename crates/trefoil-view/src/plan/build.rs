@@ -34,22 +34,7 @@ pub(super) fn build(program: &Program, files: &Files, called: &[FlowCalled]) -> 
         left: LIMIT,
     };
     let (Some(flow), Some(body)) = (program.flow(program.entry), described.body(program.entry)) else {
-        return Plan {
-            name: program.name.to_string(),
-            sort: "program",
-            place: None,
-            inputs: Vec::new(),
-            takes_text: false,
-            steps: Vec::new(),
-            output: Vec::new(),
-            models: Vec::new(),
-            calls,
-            money: None,
-            limits: Vec::new(),
-            obstacles: Vec::new(),
-            proofs: Vec::new(),
-            cut: false,
-        };
+        return Plan { name: program.name.to_string(), sort: "program", calls, ..Plan::default() };
     };
     let steps = planner.step(body, PlanAround::inside(Bound::known(1)));
     let mut output = Vec::new();

@@ -22,7 +22,7 @@ pub use proofs::PlanProof;
 pub use trefoil_check::semantic::bound::{Bound, Calls};
 
 /// A plan.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
     /// The entry flow.
     pub name: String,

@@ -1,4 +1,6 @@
-//! Places in manifests, as plans name them.
+//! Places in manifests, as plans and comparisons name them.
+
+use std::fmt;
 
 use trefoil_syntax::{Files, Location};
 
@@ -16,5 +18,12 @@ impl Place {
     pub(crate) fn of(files: &Files, at: Location) -> Option<Self> {
         let file = files.get(at.file)?;
         Some(Self { file: file.name().to_owned(), line: file.position(at.span.start).line })
+    }
+}
+
+/// `FILE:LINE`
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
     }
 }

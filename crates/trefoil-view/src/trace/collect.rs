@@ -1,8 +1,8 @@
 //! Adds events to a trace: what each says about a step or a call.
 
+use trefoil_machine::PrivateValue;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::guard::{Ruling, Side, Verdict};
-use trefoil_machine::{PrivateValue, Told};
 use trefoil_runtime::{Event, EventKind, RunError, RunStatus};
 
 use trefoil_template::Value;
@@ -230,7 +230,7 @@ impl Trace {
         }
     }
     /// The innermost step around an activity.
-    fn inner(&self, mut key: &str) -> Option<usize> {
+    pub(super) fn inner(&self, mut key: &str) -> Option<usize> {
         loop {
             if let Some(index) = self.index.get(key) {
                 return Some(*index);
@@ -296,37 +296,13 @@ fn step(event: &Event, label: &str) -> StepTrace {
         label: label.to_owned(),
         kind: "step",
         tries: 1,
-        items: None,
-        item: None,
         location: event.location,
         status: "running",
         started_ms: event.at_ms,
-        ended_ms: None,
-        output: None,
-        error: None,
-        reason: None,
-        calls: Vec::new(),
-        notes: Vec::new(),
-        verdicts: Vec::new(),
+        ..StepTrace::default()
     }
 }
 
 fn call(event: &Event, effect: &'static str) -> TraceCall {
-    TraceCall {
-        key: event.key.clone(),
-        effect,
-        agent: None,
-        model: None,
-        messages: Vec::new(),
-        parameters: None,
-        partial: None,
-        told: Told::default(),
-        detail: None,
-        answer: None,
-        error: None,
-        usage: None,
-        reused_from: None,
-        started_ms: event.at_ms,
-        duration_ms: None,
-    }
+    TraceCall { key: event.key.clone(), effect, started_ms: event.at_ms, ..TraceCall::default() }
 }

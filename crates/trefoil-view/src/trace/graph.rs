@@ -6,8 +6,8 @@ use trefoil_machine::key::{KeyPart, parts};
 use trefoil_syntax::Location;
 
 use super::StepTrace;
+use crate::graph::Graph;
 use crate::graph::layout::{Rectangle, heading, layout};
-use crate::graph::{Graph, Line, Shape};
 
 /// The box and the frame that show each step, in the order of the steps.
 pub(super) struct Shown {
@@ -54,22 +54,6 @@ pub(super) fn pattern(key: &str) -> String {
     out
 }
 
-fn kind(shape: Shape) -> &'static str {
-    match shape {
-        Shape::Start => "start",
-        Shape::End => "end",
-        Shape::Agent => "agent",
-        Shape::Tool => "tool",
-        Shape::Command => "command",
-        Shape::Human => "human",
-        Shape::Plain => "value",
-        Shape::Choice => "choice",
-        Shape::Refused => "refused",
-        Shape::Flow => "flow",
-        Shape::Join => "join",
-    }
-}
-
 /// Larger graphs would take longer to lay out than the run took, and are unreadable.
 const MOST_NODES: usize = 400;
 const MOST_EDGES: usize = 800;
@@ -96,7 +80,7 @@ pub(super) fn json(graph: &Graph, steps: &[StepTrace], shown: &Shown) -> Value {
     let nodes = graph.nodes.iter().zip(&placed.nodes).enumerate().map(|(i, (node, at))| {
         let (x, y) = corner(at);
         json!({
-            "id": format!("n{i}"), "label": node.title, "kind": kind(node.shape), "notes": node.notes,
+            "id": format!("n{i}"), "label": node.title, "kind": node.shape, "notes": node.notes,
             "optional": node.optional, "x": x, "y": y, "width": round(at.width), "height": round(at.height),
             "file": node.place.as_ref().map(|p| &p.file), "line": node.place.as_ref().map(|p| p.line), "frame": id('f', node.cluster),
             "steps": patterns(&shown.nodes, i),
@@ -113,13 +97,8 @@ pub(super) fn json(graph: &Graph, steps: &[StepTrace], shown: &Shown) -> Value {
     });
     let edges = graph.edges.iter().zip(&placed.edges).map(|(edge, way)| {
         let points: Vec<(f64, f64)> = way.points.iter().map(|(x, y)| (round(*x), round(*y))).collect();
-        let line = match edge.line {
-            Line::Then => "then",
-            Line::Again => "again",
-            Line::Failure => "failure",
-        };
         json!({
-            "from": id('n', Some(edge.from)), "to": id('n', Some(edge.to)), "label": edge.label, "line": line,
+            "from": id('n', Some(edge.from)), "to": id('n', Some(edge.to)), "label": edge.label, "line": edge.line,
             "points": points, "label_at": way.label.map(|(x, y)| (round(x), round(y))),
         })
     });

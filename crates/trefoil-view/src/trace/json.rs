@@ -1,10 +1,8 @@
 //! Traces as JSON, version 2. The names are part of the interface: they change only with a note in the changelog, and
 //! `schema.json` describes them.
 
-use std::collections::HashMap;
-
 use serde_json::{Map, Value, json};
-use trefoil_machine::event::{Settled, Waiting};
+use trefoil_machine::event::{Settled, ShownMessage, Waiting};
 use trefoil_machine::guard::Verdict;
 use trefoil_machine::moment::rfc3339_ms;
 use trefoil_runtime::{Event, EventKind, Key, RunError};
@@ -19,12 +17,11 @@ pub(super) fn json(trace: &Trace, about: &About) -> Value {
     let end = trace.end.as_ref();
     let why = end.and_then(|end| end.error.as_ref()).or(trace.why.as_ref());
     let figures = end.map(|end| (end.usage, end.calls, end.duration_ms)).or(trace.so_far);
-    let index = Index::of(&trace.steps);
-    let parents: Vec<Option<usize>> = trace.steps.iter().map(|s| index.parent(s)).collect();
+    let parents: Vec<Option<usize>> = trace.steps.iter().map(|s| trace.parent(s)).collect();
     let shown = graph::shown(&about.graph, &trace.steps, &parents);
     let around = shown.nodes.iter().zip(&shown.frames).zip(&parents).zip(kept(&trace.steps, &parents));
     let steps = trace.steps.iter().zip(around).map(|(own, (((node, frame), parent), kept))| {
-        let mut all = step(own, files, &index);
+        let mut all = step(own, files, trace);
         let parent = parent.and_then(|p| trace.steps.get(p)).and_then(|p| p.key.as_ref());
         all.insert("parent".to_owned(), json!(parent));
         all.insert("node".to_owned(), json!(node.map(|n| format!("n{n}"))));
@@ -103,31 +100,14 @@ pub fn questions(waiting: &[Waiting]) -> Value {
     waiting.iter().map(one).collect()
 }
 
-/// Steps by key, to find the step of the trace to which a key belongs: the innermost enclosing one.
-struct Index<'t> {
-    steps: &'t [StepTrace],
-    by_key: HashMap<&'t str, usize>,
-}
-
-impl<'t> Index<'t> {
-    fn of(steps: &'t [StepTrace]) -> Self {
-        let keyed = steps.iter().enumerate().filter_map(|(i, s)| Some((&*s.key.as_ref()?.0, i)));
-        Self { steps, by_key: keyed.collect() }
-    }
-    fn find(&self, key: &str) -> Option<usize> {
-        let mut at = key;
-        loop {
-            if let Some(index) = self.by_key.get(at) {
-                return Some(*index);
-            }
-            at = outer(at)?;
-        }
-    }
+impl Trace {
+    /// The index of the step around a step.
     fn parent(&self, step: &StepTrace) -> Option<usize> {
-        self.find(outer(&step.key.as_ref()?.0)?)
+        self.inner(outer(&step.key.as_ref()?.0)?)
     }
+    /// The key of the step of the trace to which a key belongs: the innermost enclosing one.
     fn known(&self, key: &Key) -> String {
-        let found = self.find(&key.0).and_then(|i| self.steps.get(i)?.key.as_ref());
+        let found = self.inner(&key.0).and_then(|i| self.steps.get(i)?.key.as_ref());
         found.unwrap_or(key).to_string()
     }
 }
@@ -176,26 +156,19 @@ pub(super) fn event(event: &Event, files: &Files) -> Value {
     all
 }
 
-fn messages(sent: &[trefoil_machine::event::ShownMessage], files: &Files, known: &dyn Fn(&Key) -> String) -> Value {
-    let one = |m: &trefoil_machine::event::ShownMessage| {
-        let mut all = Map::new();
-        all.insert("role".to_owned(), json!(m.role));
-        all.insert("content".to_owned(), json!(m.content));
-        if !m.spans.is_empty() {
-            all.insert("spans".to_owned(), spans(&m.spans, files, known));
+fn messages(sent: &[ShownMessage], files: &Files, known: &dyn Fn(&Key) -> String) -> Value {
+    let one = |message: &ShownMessage| {
+        let mut all = json!(message);
+        if let Some(members) = all.as_object_mut().filter(|_| !message.spans.is_empty()) {
+            // After the role and the content.
+            members.shift_insert(2, "spans".to_owned(), spans(&message.spans, files, known));
         }
-        if !m.calls.is_empty() {
-            all.insert("calls".to_owned(), json!(m.calls));
-        }
-        if let Some(call) = &m.answers {
-            all.insert("answers".to_owned(), json!(call));
-        }
-        Value::Object(all)
+        all
     };
     sent.iter().map(one).collect()
 }
 
-fn step(step: &StepTrace, files: &Files, index: &Index<'_>) -> Map<String, Value> {
+fn step(step: &StepTrace, files: &Files, trace: &Trace) -> Map<String, Value> {
     let place = step.location.and_then(|at| place(at, files));
     let mut all = Map::new();
     let mut put = |key: &str, value: Value| all.insert(key.to_owned(), value);
@@ -227,7 +200,7 @@ fn step(step: &StepTrace, files: &Files, index: &Index<'_>) -> Map<String, Value
     if step.tries > 1 {
         put("tries", step.tries.into());
     }
-    put("calls", step.calls.iter().map(|c| call(c, files, index)).collect());
+    put("calls", step.calls.iter().map(|c| call(c, files, trace)).collect());
     let notes = step.notes.iter().map(|(at, text)| json!({"at_ms": at, "text": text}));
     put("notes", notes.collect());
     if !step.verdicts.is_empty() {
@@ -241,7 +214,7 @@ fn step(step: &StepTrace, files: &Files, index: &Index<'_>) -> Map<String, Value
     all
 }
 
-fn call(call: &TraceCall, files: &Files, index: &Index<'_>) -> Value {
+fn call(call: &TraceCall, files: &Files, trace: &Trace) -> Value {
     let mut all = Map::new();
     let mut put = |key: &str, value: Value| {
         if !value.is_null() {
@@ -257,7 +230,7 @@ fn call(call: &TraceCall, files: &Files, index: &Index<'_>) -> Value {
     put("before", if call.told.before.is_empty() { Value::Null } else { json!(call.told.before) });
     put("parameters", json!(call.parameters));
     if call.model.is_some() {
-        put("messages", messages(&call.messages, files, &|key| index.known(key)));
+        put("messages", messages(&call.messages, files, &|key| trace.known(key)));
     }
     put("detail", json!(call.detail));
     put("answer", json!(call.answer));

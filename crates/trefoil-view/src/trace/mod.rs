@@ -107,7 +107,7 @@ pub struct Item {
 }
 
 /// A step in a trace.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct StepTrace {
     /// Its key.
     pub key: Option<Key>,
@@ -145,7 +145,7 @@ pub struct StepTrace {
 }
 
 /// A model call, tool call, command or question to a person.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct TraceCall {
     /// Its key.
     pub key: Option<Key>,

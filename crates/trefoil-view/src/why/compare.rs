@@ -13,8 +13,9 @@ use trefoil_runtime::driver::SeenValues;
 use trefoil_syntax::{Files, Location};
 use trefoil_template::Value;
 
-use super::reason::{Place, Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
+use super::reason::{Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
 use super::words::{Hunk, WordDiff};
+use crate::plan::Place;
 
 /// The data for a comparison.
 pub struct Comparing<'a> {
@@ -149,8 +150,8 @@ impl Comparing<'_> {
     }
 
     fn line(&self, at: Location, more: usize) -> Option<Place> {
-        let file = self.files.get(at.file)?;
-        Some(Place { file: file.name().to_owned(), line: file.position(at.span.start).line as usize + more })
+        let place = Place::of(self.files, at)?;
+        Some(Place { line: place.line.saturating_add(more as u32), ..place })
     }
 
     /// The origin of these bytes: the first one that overlaps.

@@ -9,7 +9,7 @@ use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_runtime::driver::memo::{Decision, Lost, Reuse};
 
 pub use compare::Comparing;
-pub use reason::{Place, Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
+pub use reason::{Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
 pub use words::{Hunk, Part, WordDiff, former_offset};
 
 /// The decision about one activity.

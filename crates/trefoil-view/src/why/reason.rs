@@ -7,6 +7,7 @@ use trefoil_machine::Key;
 use trefoil_machine::request::Role;
 
 use super::words::WordDiff;
+use crate::plan::Place;
 
 /// One reason.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,15 +82,6 @@ pub enum TextSource {
     Placeholder(String, Option<Place>),
     /// Unknown.
     Unknown,
-}
-
-/// A line of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The file.
-    pub file: String,
-    /// The line, from 1.
-    pub line: usize,
 }
 
 /// A value that changed.
@@ -174,12 +166,6 @@ impl fmt::Display for TextSource {
             Some(place) => write!(f, "{what} at {place}"),
             None => f.write_str(&what),
         }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
     }
 }
 
