@@ -24,14 +24,18 @@ pub(crate) fn file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Replaces or creates a file that only this user can read, and the folders above it.
+/// Replaces or creates a file that only this user can read, and the folders above it. After a power failure, the file is
+/// either the old or the new one.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     folder(folder_of(path))?;
-    write_whole(path, bytes, None)
+    write_whole(path, bytes, None)?;
+    // Other systems cannot open a folder, and do not need this.
+    #[cfg(unix)]
+    File::open(folder_of(path))?.sync_all()?;
+    Ok(())
 }
 
-/// Replaces or creates a file as a whole or not at all. After a power failure, the file is either the old or the new one.
-/// Without permissions, only this user can read it.
+/// Replaces or creates a file as a whole or not at all. Without permissions, only this user can read it.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> io::Result<()> {
     let mut file = beside(path)?;
     file.write_all(bytes)?;
@@ -39,10 +43,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8], permissions: Option<Permiss
         file.as_file().set_permissions(permissions)?;
     }
     file.as_file().sync_all()?;
-    file.persist(path).map_err(|e| e.error)?;
-    // Other systems cannot open a folder, and do not need this.
-    #[cfg(unix)]
-    File::open(folder_of(path))?.sync_all()?;
+    file.persist(path)?;
     Ok(())
 }
 

@@ -168,8 +168,13 @@ fn process(program: &Arc<Program>, before: &[Entry], later_ms: u64) -> (RunOutco
         events: Arc::new(NoEvents),
     };
     let recovery = Recovery { tools: OnUnknown::Retry, commands: OnUnknown::Retry };
-    let options =
-        Options { seed: Some(7), run: Some("r1".to_owned()), recovery, max_fruitless: Some(u32::MAX), ..Options::default() };
+    let options = Options {
+        seed: Some(7),
+        run: Some("r1".to_owned()),
+        recovery,
+        max_fruitless: Some(u32::MAX),
+        ..Options::default()
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let outcome = runtime.block_on(async {
         let Some(last) = before.last() else {

@@ -157,7 +157,13 @@ impl Case {
 
     fn options(&self) -> Options {
         let recovery = Recovery { tools: OnUnknown::Retry, commands: OnUnknown::Retry };
-        Options { seed: Some(11), run: Some(self.run.clone()), recovery, max_fruitless: Some(u32::MAX), ..Options::default() }
+        Options {
+            seed: Some(11),
+            run: Some(self.run.clone()),
+            recovery,
+            max_fruitless: Some(u32::MAX),
+            ..Options::default()
+        }
     }
 
     /// Runs one process, the first or a later one. Returns `None` if it ended after its number of appends.

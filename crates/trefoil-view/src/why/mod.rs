@@ -8,6 +8,7 @@ use trefoil_machine::Key;
 use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_runtime::driver::memo::{Decision, Lost, Reuse};
 
+pub use crate::plan::Place;
 pub use compare::Comparing;
 pub use reason::{Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
 pub use words::{Hunk, Part, WordDiff, former_offset};
