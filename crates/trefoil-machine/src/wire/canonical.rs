@@ -13,7 +13,6 @@ use crate::request::{Message, ModelRequest, Request, Role, ToolSpec, ToolUse};
 /// The form that is hashed: the kind of request and what affects its answer, nothing else.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "it lives only while it is hashed")]
 enum CanonicalRequest<'r> {
     Model(ModelContent<'r>),
     Tool(&'r super::AskTool),
@@ -65,7 +64,7 @@ impl<'r> ModelContent<'r> {
         let AskModel { provider, model, messages, parameters, format, schema, tools } = ask;
         Self {
             format: *format,
-            messages: messages,
+            messages,
             model,
             parameters,
             provider: provider.as_deref(),
@@ -90,7 +89,7 @@ impl<'r> ModelContent<'r> {
         } = request;
         Self {
             format: format.into(),
-            messages: messages,
+            messages,
             model,
             parameters,
             provider: provider.as_deref(),
