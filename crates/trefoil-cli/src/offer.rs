@@ -6,12 +6,13 @@ use std::sync::Arc;
 use trefoil::Engine;
 use trefoil::models::{Availability, Configured, ModelOverride, Registry};
 use trefoil_ir::prices::{Price, window};
-use trefoil_ir::{ModelChoice, Program, StepKind};
+use trefoil_ir::{Program, StepKind};
 use trefoil_models::plan::models_used;
 use trefoil_project::door;
 use trefoil_project::load::{LoadOptions, programs};
 use trefoil_project::settings::FoundSettings;
 use trefoil_project::target_settings::target_settings;
+use trefoil_view::model_name;
 
 use crate::args::{ModelArgs, PlaceArgs};
 use crate::load::load_with;
@@ -96,7 +97,7 @@ impl Offer {
             for entry in entries {
                 Arc::make_mut(&mut program).entry = *entry;
                 let asked = models_used(&program).into_iter();
-                asked.for_each(|(agent, model)| add(&mut models, &agent, full_name(&model), &engine, &registry));
+                asked.for_each(|(agent, model)| add(&mut models, &agent, model_name(&model), &engine, &registry));
             }
             for (step, others) in &answering.fallbacks {
                 let Some(StepKind::Model(call)) = program.step(*step).map(|step| &step.kind) else { continue };
@@ -116,13 +117,6 @@ impl Offer {
         !matches!(one.availability, Availability::NoKey { .. })
             || one.has_key
             || self.models.iter().map(|model| &model.name).chain(aliases).any(|name| wanted(name))
-    }
-}
-
-fn full_name(model: &ModelChoice) -> String {
-    match &model.provider {
-        Some(provider) => format!("{provider}:{}", model.name),
-        None => model.name.to_string(),
     }
 }
 

@@ -259,6 +259,13 @@ pub fn refuse(message: &str, help: Option<&str>) {
     }
 }
 
+/// Says why nothing starts, and returns the exit code for it.
+#[must_use]
+pub fn not_started(message: &str, help: Option<&str>) -> u8 {
+    refuse(message, help);
+    exit::NOT_STARTED
+}
+
 /// Formats findings for stderr.
 pub fn diagnostics(all: &[Diagnostic], files: &Files) -> TerminalText {
     laid_out(all, files, TextOptions { color: true, width: width() })

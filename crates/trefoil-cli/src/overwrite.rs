@@ -5,7 +5,7 @@ use std::path::Path;
 use trefoil_project::door;
 use trefoil_syntax::Files;
 
-use crate::{exit, output};
+use crate::output;
 
 /// Refuses to write to a file that was read, because a typing error would destroy a manifest or a trace.
 pub fn spare<'p>(out: &Path, read: impl IntoIterator<Item = &'p Path>) -> Result<(), u8> {
@@ -14,8 +14,7 @@ pub fn spare<'p>(out: &Path, read: impl IntoIterator<Item = &'p Path>) -> Result
         return Ok(());
     }
     let message = format!("`{}` would be overwritten, but it is an input of this command", out.display());
-    output::refuse(&message, Some("write to another file"));
-    Err(exit::NOT_STARTED)
+    Err(output::not_started(&message, Some("write to another file")))
 }
 
 /// The same for the source files of a workflow.

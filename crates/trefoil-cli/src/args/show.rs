@@ -38,6 +38,13 @@ pub enum OutputFormat {
     Json,
 }
 
+/// How a list or a report is written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    Text,
+    Json,
+}
+
 impl OutputFormat {
     /// Whether the output is for programs.
     pub fn is_json(self) -> bool {

@@ -8,9 +8,9 @@ use trefoil::store::{Durability, Location, Options, Store, StoreError};
 use trefoil_host::command::store_option;
 use trefoil_host::engine::Engine;
 
+use crate::output;
 use crate::refusal::{refuse_space, refuse_store, remember_store, store_advice};
 use crate::store::block_on;
-use crate::{exit, output};
 
 /// `--store`
 #[derive(Args)]
@@ -96,8 +96,7 @@ impl StoreArgs {
             Some(help) => {
                 // Joins the alternatives into one list.
                 let help = help.replace(", or ", ", ");
-                output::refuse(&error.to_string(), Some(&format!("{help}, or store nothing with `--ephemeral`")));
-                exit::NOT_STARTED
+                output::not_started(&error.to_string(), Some(&format!("{help}, or store nothing with `--ephemeral`")))
             }
             None => refuse_store(&error),
         })

@@ -59,7 +59,7 @@ pub enum Command {
 
 /// Runs a command and returns its exit code.
 pub fn dispatch(command: Command) -> u8 {
-    match command {
+    let done = match command {
         Command::Run(args) => commands::run::run(&args),
         Command::Dev(args) => dev::run(&args),
         Command::Resume(args) => commands::resume::run(&args),
@@ -67,25 +67,26 @@ pub fn dispatch(command: Command) -> u8 {
         Command::Runs(args) => commands::runs::run(&args),
         Command::Worker(args) => commands::worker::run(&args),
         Command::Store(args) => commands::store::run(&args),
-        Command::Secrets(args) => commands::secrets::run(&args),
+        Command::Secrets(args) => Ok(commands::secrets::run(&args)),
         Command::Models(args) => commands::models::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Check(args) => commands::check::run(&args),
-        Command::Explain(args) => commands::explain::run(&args),
-        Command::Rules(args) => commands::rules::run(&args),
+        Command::Explain(args) => Ok(commands::explain::run(&args)),
+        Command::Rules(args) => Ok(commands::rules::run(&args)),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Graph(args) => commands::graph::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
         Command::Ir(args) => commands::ir::run(&args),
         Command::Render(args) => commands::render::run(&args),
-        Command::Init(args) => commands::init::run(&args),
-        Command::Lsp(args) => commands::lsp::run(&args),
+        Command::Init(args) => Ok(commands::init::run(&args)),
+        Command::Lsp(args) => Ok(commands::lsp::run(&args)),
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => commands::mcp::run(&args),
-        Command::Schema(args) => commands::schema::run(&args),
-        Command::Trust(args) => commands::trust::run(&args),
-        Command::Completions(args) => commands::completions::run(&args, Cli::command()),
-    }
+        Command::Schema(args) => Ok(commands::schema::run(&args)),
+        Command::Trust(args) => Ok(commands::trust::run(&args)),
+        Command::Completions(args) => Ok(commands::completions::run(&args, Cli::command())),
+    };
+    done.unwrap_or_else(|code| code)
 }
 
 /// The commands by what one wants to do.

@@ -67,7 +67,7 @@ enum Format {
 }
 
 /// Exit code 0: no errors; 1: errors, or a file that could not be fixed; 2: a path cannot be read.
-pub fn run(args: &Check) -> u8 {
+pub fn run(args: &Check) -> Result<u8, u8> {
     let checks = Checks {
         levels: args.levels.0.clone(),
         limits: Limits { max_calls: args.max_calls, max_cost: args.max_cost },
@@ -95,10 +95,8 @@ pub fn run(args: &Check) -> u8 {
         (false, false) => {
             let (mut report, kept) = trefoil_project::load::check_and_keep(&args.paths, &options);
             read = kept;
-            if args.here
-                && let Err(code) = add_obstacles(args, &options, &mut report)
-            {
-                return code;
+            if args.here {
+                add_obstacles(args, &options, &mut report)?;
             }
             Fixed { report, ..Fixed::default() }
         }
@@ -126,7 +124,7 @@ pub fn run(args: &Check) -> u8 {
     };
     // The process ends here. Dropping a thousand steps one by one would take longer than some checks.
     std::mem::forget((report, read));
-    code
+    Ok(code)
 }
 
 /// Adds what would stop a run here.

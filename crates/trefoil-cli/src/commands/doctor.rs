@@ -2,7 +2,7 @@
 
 use std::io::BufRead as _;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Value as Json, json};
 use trefoil::Engine;
 use trefoil::models::{Availability, Registry};
@@ -16,7 +16,7 @@ use trefoil_project::secrets::sources;
 use trefoil_syntax::suggest::nearest;
 use trefoil_syntax::{Diagnostic, Files, Severity};
 
-use crate::args::{ModelArgs, PermissionArgs, PlaceArgs, StoreArgs, parse_dollars};
+use crate::args::{ModelArgs, PermissionArgs, PlaceArgs, ReportFormat, StoreArgs, parse_dollars};
 use crate::harmless::safe;
 use crate::obstacles::{self, too_many_calls};
 use crate::offer::Offer;
@@ -55,13 +55,7 @@ pub struct Doctor {
     store: StoreArgs,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: DoctorFormat,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DoctorFormat {
-    Text,
-    Json,
+    format: ReportFormat,
 }
 
 /// The result of a test.
@@ -94,30 +88,19 @@ struct Finding {
 }
 
 /// Exit code 0: no problems; 1: problems; 2: the path cannot be read.
-pub fn run(args: &Doctor) -> u8 {
-    let offer = match Offer::find(&args.place, &args.models) {
-        Ok(offer) => offer,
-        Err(code) => return code,
-    };
-    let mut report = Report { text: args.format == DoctorFormat::Text, all: Vec::new() };
+pub fn run(args: &Doctor) -> Result<u8, u8> {
+    let offer = Offer::find(&args.place, &args.models)?;
+    let mut report = Report { text: args.format == ReportFormat::Text, all: Vec::new() };
     settings(&offer, &mut report);
-    match store(&args.store) {
-        Ok(found) => report.add(found),
-        Err(code) => return code,
-    }
+    report.add(store(&args.store)?);
     secrets(&offer, &mut report);
     programs(&offer, &mut report);
-    if let Err(code) = flows(args, &mut report) {
-        return code;
-    }
-    let done = block_on(async {
+    flows(args, &mut report)?;
+    block_on(async {
         providers(&offer, &mut report).await;
         models(args, &offer, &mut report).await;
-    });
-    if let Err(code) = done {
-        return code;
-    }
-    report.end()
+    })?;
+    Ok(report.end())
 }
 
 struct Report {

@@ -9,7 +9,7 @@ use trefoil_project::codes::{CODES, Code, When, code};
 use trefoil_syntax::suggest;
 
 use crate::harmless::TerminalText;
-use crate::{exit, output, shown};
+use crate::{output, shown};
 
 /// Explain a rule or an error code, with examples and fixes
 #[derive(Args)]
@@ -37,8 +37,7 @@ pub fn run(args: &Explain) -> u8 {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`trefoil rules` lists the rules, and docs/errors.md the error codes of runs".to_owned(),
     };
-    output::refuse(&format!("unknown rule or error code `{}`", args.name), Some(&help));
-    exit::NOT_STARTED
+    output::not_started(&format!("unknown rule or error code `{}`", args.name), Some(&help))
 }
 
 fn when(code: &Code) -> &'static str {

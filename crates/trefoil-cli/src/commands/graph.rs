@@ -59,39 +59,31 @@ impl Graph {
 }
 
 /// Exit code 0; 1: the graph cannot be written; 2: the target does not load.
-pub fn run(args: &Graph) -> u8 {
+pub fn run(args: &Graph) -> Result<u8, u8> {
     if let Some(ending) = args.unknown_ending() {
         let help = "use `.svg`, `.dot` or `.mmd`, or choose with `--format`";
-        output::refuse(&format!("a graph cannot be written as `.{ending}`"), Some(help));
-        return exit::NOT_STARTED;
+        return Err(output::not_started(&format!("a graph cannot be written as `.{ending}`"), Some(help)));
     }
-    let loaded = match load_target(&args.target) {
-        Ok(loaded) => loaded,
-        Err(code) => return code,
-    };
+    let loaded = load_target(&args.target)?;
     print_warnings(&loaded);
-    if let Err(code) = overwrite::spare_sources(args.output.as_deref(), &loaded.files) {
-        return code;
-    }
+    overwrite::spare_sources(args.output.as_deref(), &loaded.files)?;
     let mut drawn = graph(&loaded.program, &loaded.files);
     drawn.direction = match args.direction {
         Direction::Down => trefoil::graph::Direction::Down,
         Direction::Right => trefoil::graph::Direction::Right,
     };
-    match FORMATS.iter().find(|(name, _)| *name == args.format()) {
-        Some(("svg", _)) if drawn.nodes.len() > SVG_BOXES => {
-            let why = format!("the graph has {} boxes, but `svg` can draw at most {SVG_BOXES}", drawn.nodes.len());
-            output::refuse(&why, Some("use `--format mermaid` or `--format dot`, which have no limit"));
-            exit::NOT_STARTED
-        }
-        Some(("svg", _)) if drawn.edges.len() > SVG_ARROWS => {
-            let why = format!("the graph has {} arrows, but `svg` can draw at most {SVG_ARROWS}", drawn.edges.len());
-            output::refuse(&why, Some("use `--format mermaid` or `--format dot`, which have no limit"));
-            exit::NOT_STARTED
-        }
-        Some((_, emit)) => written(args, &emit(&drawn)),
-        None => exit::NOT_STARTED,
+    let (boxes, arrows) = (drawn.nodes.len(), drawn.edges.len());
+    let too_many = match args.format() {
+        "svg" if boxes > SVG_BOXES => Some(format!("{boxes} boxes, but `svg` can draw at most {SVG_BOXES}")),
+        "svg" if arrows > SVG_ARROWS => Some(format!("{arrows} arrows, but `svg` can draw at most {SVG_ARROWS}")),
+        _ => None,
+    };
+    if let Some(why) = too_many {
+        let help = "use `--format mermaid` or `--format dot`, which have no limit";
+        return Err(output::not_started(&format!("the graph has {why}"), Some(help)));
     }
+    let emit = FORMATS.iter().find(|(name, _)| *name == args.format());
+    Ok(emit.map_or(exit::NOT_STARTED, |(_, emit)| written(args, &emit(&drawn))))
 }
 
 fn written(args: &Graph, picture: &str) -> u8 {

@@ -9,7 +9,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use crate::shapes::{MISSING, SHAPES, TEMPLATES, Template, formats, template};
-use crate::{exit, output, pick};
+use crate::{output, pick};
 use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// The default name of a workflow.
@@ -47,10 +47,7 @@ fn name(text: &str) -> Result<String, String> {
 pub fn run(args: &Init) -> u8 {
     match chosen(args) {
         Ok(template) => write_all(args, template),
-        Err((message, help)) => {
-            output::refuse(&message, help.as_deref());
-            exit::NOT_STARTED
-        }
+        Err((message, help)) => output::not_started(&message, help.as_deref()),
     }
 }
 
@@ -108,13 +105,14 @@ fn write_all(args: &Init, template: &Template) -> u8 {
     let taken: Vec<String> = there.map(|(path, _)| format!("`{}`", path.display())).collect();
     if !taken.is_empty() {
         let message = format!("nothing was written, because of existing files: {}", taken.join(", "));
-        output::refuse(&message, Some("choose another name or folder, as in `trefoil init my-other-flow flows`"));
-        return exit::NOT_STARTED;
+        return output::not_started(
+            &message,
+            Some("choose another name or folder, as in `trefoil init my-other-flow flows`"),
+        );
     }
     for (path, text) in &files {
         if let Err(error) = write(path, text) {
-            output::refuse(&format!("cannot write `{}`: {error}", path.display()), None);
-            return exit::NOT_STARTED;
+            return output::not_started(&format!("cannot write `{}`: {error}", path.display()), None);
         }
         output::say(format!("wrote {}", path.display()));
     }

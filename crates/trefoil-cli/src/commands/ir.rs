@@ -17,14 +17,11 @@ pub struct Ir {
 }
 
 /// Exit code 0; 1: the program cannot be written; 2: the target does not load.
-pub fn run(args: &Ir) -> u8 {
-    let loaded = match load_target(&args.target) {
-        Ok(loaded) => loaded,
-        Err(code) => return code,
-    };
+pub fn run(args: &Ir) -> Result<u8, u8> {
+    let loaded = load_target(&args.target)?;
     print_warnings(&loaded);
     if args.hash {
-        return output::result(format!("{}\n", loaded.program.fingerprint()));
+        return Ok(output::result(format!("{}\n", loaded.program.fingerprint())));
     }
-    output::result(trefoil_ir::print::print(&loaded.program, &loaded.files))
+    Ok(output::result(trefoil_ir::print::print(&loaded.program, &loaded.files)))
 }

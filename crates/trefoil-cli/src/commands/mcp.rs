@@ -51,13 +51,7 @@ pub struct Mcp {
 }
 
 /// Exit code 0: the client disconnected; 1: the protocol failed; 2: no flow can be served.
-pub fn run(args: &Mcp) -> u8 {
-    match start(args) {
-        Ok(code) | Err(code) => code,
-    }
-}
-
-fn start(args: &Mcp) -> Result<u8, u8> {
+pub fn run(args: &Mcp) -> Result<u8, u8> {
     let mut base = Engine::new();
     if !args.ephemeral {
         base = base.store(args.store.create(&args.durability)?);
@@ -78,8 +72,7 @@ fn start(args: &Mcp) -> Result<u8, u8> {
     let flows = Flows::new(source).ok_or(exit::NOT_STARTED)?;
     let tools = flows.now();
     if tools.is_empty() {
-        output::refuse("no flow to serve", None);
-        return Err(exit::NOT_STARTED);
+        return Err(output::not_started("no flow to serve", None));
     }
     output::note(format!("serving over stdin and stdout: {}", tools.names().join(", ")));
     drop(tools);
@@ -94,10 +87,8 @@ fn start(args: &Mcp) -> Result<u8, u8> {
 
 /// Serves until the client disconnects, or a signal arrives. Returns the exit code.
 fn serve_process(flows: Flows, base: &Engine, options: ServerOptions) -> Result<u8, u8> {
-    let not_started = |error: std::io::Error| {
-        output::refuse(&format!("the server could not start: {error}"), None);
-        exit::NOT_STARTED
-    };
+    let not_started =
+        |error: std::io::Error| output::not_started(&format!("the server could not start: {error}"), None);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(not_started)?;
     let stopped = Cancel::new();
     // Ends the process soon after a signal, whatever it is doing.

@@ -1,11 +1,11 @@
 //! `trefoil models [PATH]`: lists providers, aliases and models with their prices. Makes no calls.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Value as Json, json};
 use trefoil::models::{Availability, Configured, SaidBy};
 use trefoil_ir::prices::Dollars;
 
-use crate::args::{ModelArgs, PlaceArgs};
+use crate::args::{ModelArgs, PlaceArgs, ReportFormat};
 use crate::columns::columns;
 use crate::harmless::safe;
 use crate::offer::{Alias, Offer, UsedModel};
@@ -21,25 +21,16 @@ pub struct Models {
     models: ModelArgs,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: ModelsFormat,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum ModelsFormat {
-    Text,
-    Json,
+    format: ReportFormat,
 }
 
 /// Exit code 0; 1: the list cannot be written; 2: the path cannot be read.
-pub fn run(args: &Models) -> u8 {
-    let offer = match Offer::find(&args.place, &args.models) {
-        Ok(offer) => offer,
-        Err(code) => return code,
-    };
-    match args.format {
-        ModelsFormat::Text => output::result(text(&offer, &args.place.target)),
-        ModelsFormat::Json => output::json_result(&format_args!("{:#}", as_json(&offer))),
-    }
+pub fn run(args: &Models) -> Result<u8, u8> {
+    let offer = Offer::find(&args.place, &args.models)?;
+    Ok(match args.format {
+        ReportFormat::Text => output::result(text(&offer, &args.place.target)),
+        ReportFormat::Json => output::json_result(&format_args!("{:#}", as_json(&offer))),
+    })
 }
 
 fn text(offer: &Offer, target: &str) -> String {

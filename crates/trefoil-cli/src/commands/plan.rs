@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use trefoil::plan::ExpectedCost;
 use trefoil::store::{Store, StoreError};
 use trefoil::{AnswersFrom, Engine, Flow};
 use trefoil_host::durable::spent_before;
 use trefoil_project::load::{Checks, LoadOptions, Loaded};
 
-use crate::args::{ModelArgs, PermissionArgs, StoreArgs, TargetArgs, parse_dollars};
+use crate::args::{ModelArgs, PermissionArgs, ReportFormat, StoreArgs, TargetArgs, parse_dollars};
 use crate::load::{load_with, print_warnings};
 use crate::obstacles;
 use crate::output;
@@ -29,7 +29,7 @@ pub struct Plan {
     permissions: PermissionArgs,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: PlanFormat,
+    format: ReportFormat,
     /// Skip the checks, so that nothing is proved (load errors still prevent a plan)
     #[arg(long)]
     no_check: bool,
@@ -40,25 +40,16 @@ pub struct Plan {
     store: StoreArgs,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum PlanFormat {
-    Text,
-    Json,
-}
-
 /// Exit code 0; 1: the plan cannot be written; 2: the target does not load, or the checks find errors, as before a run. What
 /// would stop a run here is listed, and no failure.
-pub fn run(args: &Plan) -> u8 {
+pub fn run(args: &Plan) -> Result<u8, u8> {
     let operator = args.target.settings();
     let options = LoadOptions {
         checks: (!args.no_check).then(Checks::default),
         proofs: true,
         ..args.target.options_with(&operator.settings)
     };
-    let mut loaded = match load_with(&args.target.target(), &options) {
-        Ok(loaded) => loaded,
-        Err(code) => return code,
-    };
+    let mut loaded = load_with(&args.target.target(), &options)?;
     print_warnings(&loaded);
     if args.no_check {
         output::say("checks skipped (`--no-check`)");
@@ -79,10 +70,7 @@ pub fn run(args: &Plan) -> u8 {
         Err(_) => AnswersFrom::AsWritten.into(),
     };
     let host = args.permissions.host(&args.models);
-    let lacks = match obstacles::of_flow(&obstacles::engine(&host, &operator.settings), &operator, &flow, None) {
-        Ok(lacks) => lacks,
-        Err(code) => return code,
-    };
+    let lacks = obstacles::of_flow(&obstacles::engine(&host, &operator.settings), &operator, &flow, None)?;
     let money = engine.money(&loaded.program, &answering);
     let called = engine.called(&loaded.program);
     let mut plan = trefoil::plan::Plan::with_money(&loaded.program, &loaded.files, &money, &called);
@@ -94,10 +82,10 @@ pub fn run(args: &Plan) -> u8 {
         plan = plan.with_expected(cost);
     }
     plan = plan.with_proofs(&loaded.proofs, &loaded.files);
-    match args.format {
-        PlanFormat::Text => output::result(plan.text()),
-        PlanFormat::Json => output::json_result(&format_args!("{:#}", plan.json())),
-    }
+    Ok(match args.format {
+        ReportFormat::Text => output::result(plan.text()),
+        ReportFormat::Json => output::json_result(&format_args!("{:#}", plan.json())),
+    })
 }
 
 /// What the newest runs of this flow cost, if there are some in the store.

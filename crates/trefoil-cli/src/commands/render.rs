@@ -48,18 +48,14 @@ pub struct Render {
 }
 
 /// Exit code 0; 1: the state lacks a value, or the result cannot be written; 2: the text or the state cannot be read.
-pub fn run(args: &Render) -> u8 {
+pub fn run(args: &Render) -> Result<u8, u8> {
     if args.jsonl {
-        return lines();
+        return Ok(lines());
     }
-    let (Some(dialect), Some(text)) = (args.dialect, args.text.clone()) else { return exit::NOT_STARTED };
-    let state = match args.state.as_deref().map_or_else(|| Ok(Value::from(Object::default())), read_state) {
-        Ok(state) => state,
-        Err(code) => return code,
-    };
+    let (Some(dialect), Some(text)) = (args.dialect, args.text.clone()) else { return Err(exit::NOT_STARTED) };
+    let state = args.state.as_deref().map_or_else(|| Ok(Value::from(Object::default())), read_state)?;
     if let Err(why) = trefoil_project::render::check_state(dialect.0, &state) {
-        output::refuse(&why, None);
-        return exit::NOT_STARTED;
+        return Err(output::not_started(&why, None));
     }
     let kind = match (args.condition, args.value) {
         (true, _) => TextKind::Condition,
@@ -74,14 +70,11 @@ pub fn run(args: &Render) -> u8 {
             _ => output::json_result(&value.to_json()),
         }),
     };
-    match answer {
-        Ok(code) => code,
-        Err(failure) => {
-            let (files, found) = question.explain(&failure);
-            output::say(output::diagnostics(&found, &files).trim_end());
-            if matches!(failure, Failure::Load(_)) { exit::NOT_STARTED } else { exit::FAILED }
-        }
-    }
+    answer.map_err(|failure| {
+        let (files, found) = question.explain(&failure);
+        output::say(output::diagnostics(&found, &files).trim_end());
+        if matches!(failure, Failure::Load(_)) { exit::NOT_STARTED } else { exit::FAILED }
+    })
 }
 
 /// Answers each input line with one output line, even if the input line is empty or invalid.
@@ -113,10 +106,8 @@ fn lines() -> u8 {
 }
 
 fn read_state(path: &Path) -> Result<Value, u8> {
-    let refuse = |why: String| {
-        output::refuse(&why, Some("`--state` needs a file with one JSON or YAML object"));
-        Err(exit::NOT_STARTED)
-    };
+    let refuse =
+        |why: String| Err(output::not_started(&why, Some("`--state` needs a file with one JSON or YAML object")));
     let read = if path == Path::new("-") {
         door::bytes(std::io::stdin().lock(), 0, STATE_BYTES)
     } else {

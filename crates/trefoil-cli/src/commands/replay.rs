@@ -27,11 +27,7 @@ pub struct Replay {
 }
 
 /// Exit code 0: the journal matches the workflow; 1: it does not; 2: the run does not exist, or cannot be read.
-pub fn run(args: &Replay) -> u8 {
-    replay(args).unwrap_or_else(|code| code)
-}
-
-fn replay(args: &Replay) -> Result<u8, u8> {
+pub fn run(args: &Replay) -> Result<u8, u8> {
     let store = Arc::new(args.store.look_into()?);
     let record = await_store(async { store.record(&full_id(&store, &args.run).await?).await })?;
     let stored = past::read(&store, &record.run)?;

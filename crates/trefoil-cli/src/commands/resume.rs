@@ -106,26 +106,22 @@ pub struct Resume {
 }
 
 /// The exit codes of `run`. With `--all`, the largest code of all runs.
-pub fn run(args: &Resume) -> u8 {
+pub fn run(args: &Resume) -> Result<u8, u8> {
     if let (Some(run), Some(target)) = (&args.run, &args.with) {
-        return edited(args, run, target).unwrap_or_else(|code| code);
+        return edited(args, run, target);
     }
     if let (Some(run), Some(from)) = (&args.run, &args.from) {
         let options = RunOptions::new(args.store.option(), &args.host.permissions(args.no_config));
         let fork = options.text(PrintedCommand::Fork { run, from: Some(from) });
         let help = format!("to repeat RUN from that step without an edit, use `{fork}`");
-        output::refuse("`--from` needs an edited file: `--with FILE`", Some(&help));
-        return exit::NOT_STARTED;
+        return Err(output::not_started("`--from` needs an edited file: `--with FILE`", Some(&help)));
     }
     let ids = match &args.run {
         Some(run) => vec![run.clone()],
-        None => match all(args) {
-            Ok(ids) => ids,
-            Err(code) => return code,
-        },
+        None => all(args)?,
     };
     let all = ids.iter().map(|run| one(args, run).unwrap_or_else(|code| code));
-    all.max().unwrap_or(exit::OK)
+    Ok(all.max().unwrap_or(exit::OK))
 }
 
 fn all(args: &Resume) -> Result<Vec<String>, u8> {
@@ -272,11 +268,10 @@ fn nothing_to_rerun(args: &Resume, store: &Arc<dyn Store>, record: &Record) -> R
         let options = RunOptions::new(args.store.option(), &args.host.permissions(args.no_config));
         Some(format!("it waits for run {called}: use `{}`", options.resume(called, Some(why))))
     });
-    output::refuse(
+    Ok(output::not_started(
         &format!("run {} does not reuse results of an earlier run, so nothing in it would be repeated", record.run),
         Some(called.as_deref().unwrap_or("remove `--rerun`")),
-    );
-    Ok(exit::NOT_STARTED)
+    ))
 }
 
 /// Starts a new run of an edited flow.
@@ -287,8 +282,7 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
     let options = LoadOptions { supplied: settings.supplied(), ..options };
     let loaded = trefoil_project::load::load(&target, &options).map_err(|report| {
         output::say(output::diagnostics(&report.diagnostics, &report.files));
-        output::refuse("the run did not start because of errors in the edited file", None);
-        exit::NOT_STARTED
+        output::not_started("the run did not start because of errors in the edited file", None)
     })?;
     let flow = Flow::from(loaded);
     let based = Based {
@@ -333,14 +327,13 @@ fn refuse_called(args: &Resume, run: &str, named: &Target) -> Result<(), u8> {
     let with = option_text("--with", &entry);
     let options = RunOptions::new(args.store.option(), &args.host.permissions(args.no_config));
     let alone = options.text(PrintedCommand::Reuse { target: &named.to_string(), run });
-    output::refuse(
+    Err(output::not_started(
         &format!("`{}` is only a part of run {run}, which started with `{entry}`", named.path.display()),
         Some(&format!(
             "write `{}`: the edits of all its files count; or, to run this file by itself, use `{alone}`",
             with.trim_start()
         )),
-    );
-    Err(exit::NOT_STARTED)
+    ))
 }
 
 /// The name of the flow of a run, if the flow of the file has another one.
@@ -356,11 +349,10 @@ fn refuse_other(run: &str, was: &str, flow: &Flow, seen: &Preview) -> Result<(),
         return Ok(());
     }
     let now = &flow.loaded().program.name;
-    output::refuse(
+    Err(output::not_started(
         &format!("run {run} is of `{was}`, and this file is `{now}`, so nothing can be kept"),
         Some("pass the file of that flow; or, to start this one anyway, add `--from-scratch`"),
-    );
-    Err(exit::NOT_STARTED)
+    ))
 }
 
 /// The input of the new run, if it is not that of the earlier one. `--input KEY=VALUE` changes properties of that.

@@ -15,7 +15,7 @@ use crate::obstacles::{call_number, too_many_calls};
 use crate::refusal::did_not_start;
 use crate::run::{End, KeptRun, MARKS, Session, announce_source, ask, based, input};
 use crate::store::{await_store, block_on, full_id, prune_expired};
-use crate::{exit, output, overwrite};
+use crate::{output, overwrite};
 use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// Run a workflow or an agent
@@ -62,14 +62,6 @@ pub struct Run {
     content: ContentArg,
 }
 
-/// Exit code 0: success; 1: the run failed, or its result could not be written; 2: the run did not start; 75: the run
-/// is waiting for a person; 130: the run was stopped.
-pub fn run(args: &Run) -> u8 {
-    match start(args) {
-        Ok(code) | Err(code) => code,
-    }
-}
-
 /// Warns about text options that the flow does not use.
 fn warn_of_texts(args: &Run, dialect: &str) {
     let given = [("--context", args.texts.context.is_some()), ("--skills", args.texts.skills.is_some())];
@@ -111,12 +103,14 @@ fn refuse_if_detached(args: &Run) -> Result<(), u8> {
     } else {
         return Ok(());
     };
-    output::refuse(&found.0, Some(&found.1));
-    Err(exit::NOT_STARTED)
+    Err(output::not_started(&found.0, Some(&found.1)))
 }
 
+/// Exit code 0: success; 1: the run failed, or its result could not be written; 2: the run did not start; 75: the run
+/// is waiting for a person; 130: the run was stopped.
+///
 /// Starts the run. reason: one order of what is checked, asked and begun.
-fn start(args: &Run) -> Result<u8, u8> {
+pub fn run(args: &Run) -> Result<u8, u8> {
     if args.detach {
         refuse_if_detached(args)?;
     }
@@ -217,8 +211,7 @@ fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
         true => Some("`--no-check` cannot skip these errors: the file cannot be loaded"),
         false => only_rules.then_some("to run it anyway, add `--no-check`"),
     };
-    output::refuse(&format!("the run did not start because of {of}"), help);
-    exit::NOT_STARTED
+    output::not_started(&format!("the run did not start because of {of}"), help)
 }
 
 /// Compares the program's model calls with its limit: a run that certainly may need more does not start, and one that
@@ -230,8 +223,7 @@ fn count_calls(args: &Run, loaded: &Loaded, settings: &Settings) -> Result<Optio
     let breakdown = format!("see `{plan}` for the breakdown; raise `--max-calls`, or lower an iteration limit");
     // Answers that are reused are no calls: how many there are is known when the run comes to them.
     if let Some(why) = too_many_calls(&calls, args.spec.max_calls).filter(|_| args.reuse.is_none()) {
-        output::refuse(&format!("the run did not start: {why}"), Some(&breakdown));
-        return Err(exit::NOT_STARTED);
+        return Err(output::not_started(&format!("the run did not start: {why}"), Some(&breakdown)));
     }
     let is_many = args.spec.max_calls.is_none() && (calls.endless || calls.fixed > limits::MANY_CALLS);
     let message = format!("this run may make {}; it stops after {most} (see `{plan}`)", call_number(&calls));

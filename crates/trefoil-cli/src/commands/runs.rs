@@ -27,8 +27,8 @@ enum RunsCommand {
 }
 
 /// Exit code 0: success; 2: unknown run, or the store failed.
-pub fn run(args: &Runs) -> u8 {
-    let done = match &args.what {
+pub fn run(args: &Runs) -> Result<u8, u8> {
+    match &args.what {
         RunsCommand::List(args) => list::run(args),
         RunsCommand::Show(args) => show::run(args),
         RunsCommand::Events(args) => events::run(args),
@@ -39,8 +39,5 @@ pub fn run(args: &Runs) -> u8 {
         RunsCommand::Release(args) => release::run(args),
         RunsCommand::Delete(args) => delete::run(args),
         RunsCommand::Export(args) => export::run(args),
-    };
-    match done {
-        Ok(code) | Err(code) => code,
     }
 }

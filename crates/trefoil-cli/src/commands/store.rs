@@ -67,16 +67,13 @@ fn time(text: &str) -> Result<KeepTime, String> {
 }
 
 /// Exit code 0: success; 1: the store has problems; 2: it cannot be opened or written.
-pub fn run(args: &Store) -> u8 {
-    let done = match &args.what {
+pub fn run(args: &Store) -> Result<u8, u8> {
+    match &args.what {
         None => show(args),
         Some(StoreCommand::Check) => check(args),
         Some(StoreCommand::Backup { to }) => backup(args, to),
         Some(StoreCommand::Prune(prune)) => shrink(args, prune),
         Some(StoreCommand::Migrate) => migrate(args),
-    };
-    match done {
-        Ok(code) | Err(code) => code,
     }
 }
 

@@ -32,15 +32,12 @@ pub struct Trace {
 }
 
 /// Exit code 0; 1: the result cannot be written, or the journal cannot be read; 2: unknown trace, run or step.
-pub fn run(args: &Trace) -> u8 {
-    let found = match stored_id(&args.trace) {
-        Some(id) => of_run(args, id),
-        None => of_file(&args.trace),
+pub fn run(args: &Trace) -> Result<u8, u8> {
+    let (trace, name, options) = match stored_id(&args.trace) {
+        Some(id) => of_run(args, id)?,
+        None => of_file(&args.trace)?,
     };
-    match found {
-        Ok((trace, name, options)) => shown(args, &trace, (&name, &options)),
-        Err(code) => code,
-    }
+    shown(args, &trace, (&name, &options))
 }
 
 /// The text, if it can be the id of a run: it has the characters of one, and is not the name of a file.
@@ -59,27 +56,22 @@ fn of_run(args: &Trace, id: &str) -> Result<(Json, String, RunOptions), u8> {
 }
 
 fn of_file(file: &Path) -> Result<(Json, String, RunOptions), u8> {
-    let (trace, note) = read(file).map_err(|(message, help)| {
-        output::refuse(&message, help.as_deref());
-        exit::NOT_STARTED
-    })?;
+    let (trace, note) = read(file).map_err(|(message, help)| output::not_started(&message, help.as_deref()))?;
     if let Some(note) = note {
         output::note(&note);
     }
     Ok((trace, file.display().to_string(), RunOptions::default()))
 }
 
-fn shown(args: &Trace, trace: &Json, (name, options): (&str, &RunOptions)) -> u8 {
+fn shown(args: &Trace, trace: &Json, (name, options): (&str, &RunOptions)) -> Result<u8, u8> {
     if args.json {
-        return output::json_result(&format_args!("{trace:#}"));
+        return Ok(output::json_result(&format_args!("{trace:#}")));
     }
     if let Some(path) = &args.html {
-        if let Err(code) = overwrite::spare(path, [args.trace.as_path()]) {
-            return code;
-        }
+        overwrite::spare(path, [args.trace.as_path()])?;
         let page = trefoil_view::trace::page::html(trace);
         let written = trefoil_project::written::PendingFile::create(path).and_then(|pending| pending.finish(&page));
-        return match written {
+        return Ok(match written {
             Ok(()) => {
                 output::note(format!("wrote `{}`; open it in a browser", path.display()));
                 exit::OK
@@ -88,17 +80,13 @@ fn shown(args: &Trace, trace: &Json, (name, options): (&str, &RunOptions)) -> u8
                 output::refuse(&format!("cannot write the page to `{}`: {error}", path.display()), None);
                 exit::FAILED
             }
-        };
+        });
     }
     let look = TraceLook { name, options, color: output::colored_result(), width: output::width() };
-    match &args.step {
-        None => output::result(tree(trace, look)),
-        Some(name) => match step(trace, name, look) {
-            Ok(text) => output::result(text),
-            Err(MissingStep { message, help }) => {
-                output::refuse(&message, help.as_deref());
-                exit::NOT_STARTED
-            }
-        },
-    }
+    let shown = match &args.step {
+        None => tree(trace, look),
+        Some(name) => step(trace, name, look)
+            .map_err(|MissingStep { message, help }| output::not_started(&message, help.as_deref()))?,
+    };
+    Ok(output::result(shown))
 }

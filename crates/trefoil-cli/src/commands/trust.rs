@@ -37,8 +37,7 @@ pub fn run(args: &Trust) -> u8 {
         return output::result(all.into_iter().map(line).collect::<String>());
     }
     if !args.revoke && !args.folder.exists() {
-        output::refuse(&format!("`{}` does not exist", shown(&args.folder)), None);
-        return exit::NOT_STARTED;
+        return output::not_started(&format!("`{}` does not exist", shown(&args.folder)), None);
     }
     let done = if args.revoke {
         trust.remove(&args.folder).map(|(path, was)| match was {
@@ -61,10 +60,7 @@ pub fn run(args: &Trust) -> u8 {
     };
     match done {
         Ok(()) => exit::OK,
-        Err(why) => {
-            output::refuse(&why.to_string(), None);
-            exit::NOT_STARTED
-        }
+        Err(why) => output::not_started(&why.to_string(), None),
     }
 }
 

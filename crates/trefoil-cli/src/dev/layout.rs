@@ -5,12 +5,9 @@ use trefoil::runs::{Part, WordDiff};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::harmless::{TerminalText, safe};
+use crate::run::why::{CONTEXT, middle_cut};
 use crate::shown;
 
-/// Number of words shown around a change.
-const CONTEXT: usize = 4;
-/// Number of characters shown at each end of a change, unless everything is shown.
-const ENDS: usize = 60;
 /// A text with fewer words is never shown as rewritten.
 const FEW: usize = 12;
 /// The width of the marks around a changed word without colours.
@@ -65,16 +62,6 @@ pub fn spans(diff: &WordDiff, whole: bool) -> Vec<Span> {
         }
     }
     all
-}
-
-fn middle_cut(text: &str) -> String {
-    let count = text.chars().count();
-    if count <= ENDS * 2 + 3 {
-        return text.to_owned();
-    }
-    let head: String = text.chars().take(ENDS).collect();
-    let tail: String = text.chars().skip(count - ENDS).collect();
-    format!("{head}...{tail}")
 }
 
 /// Whether more than half of the words are different, so that both texts are easier to read one after the other.

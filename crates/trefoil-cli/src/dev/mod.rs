@@ -110,10 +110,9 @@ pub enum Happening {
 }
 
 /// Exit code 0: quit; 2: it did not start; 130: stopped by a signal.
-pub fn run(args: &Dev) -> u8 {
+pub fn run(args: &Dev) -> Result<u8, u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let looped = runtime.map_err(|error| cannot_start(&error)).and_then(|runtime| Loop::new(args, runtime));
-    looped.and_then(Loop::go).unwrap_or_else(|code| code)
+    Loop::new(args, runtime.map_err(|error| cannot_start(&error))?)?.go()
 }
 
 /// The loop.

@@ -57,15 +57,11 @@ impl UnderWay {
     pub fn reuse(&self) -> (Vec<Line>, Made) {
         let (mut all, mut made) = self.earlier.clone();
         if let Some(lines) = &self.lines {
-            let more = lines.made();
             renew(&mut all, lines.all());
             for (key, called) in lines.called() {
                 all.iter_mut().filter(|line| line.key == key).for_each(|line| renew(&mut line.called, called.clone()));
             }
-            made.model_calls += more.model_calls;
-            made.tool_calls += more.tool_calls;
-            made.commands += more.commands;
-            made.questions += more.questions;
+            made = made.and(lines.made());
         }
         (all, made)
     }
@@ -340,6 +336,5 @@ fn without_unknown(loaded: &Loaded, given: Option<Value>) -> Option<Value> {
 /// Reports a property of the input that is missing.
 pub fn lacks(one: &MissingInput) -> u8 {
     let message = format!("the input `{}` is not set", one.name);
-    output::refuse(&message, Some(&format!("press `i`, and type `{}=VALUE`", one.name)));
-    exit::NOT_STARTED
+    output::not_started(&message, Some(&format!("press `i`, and type `{}=VALUE`", one.name)))
 }

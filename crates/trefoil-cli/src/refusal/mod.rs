@@ -21,8 +21,7 @@ pub fn did_not_start(error: &Error) -> u8 {
 
 /// The same for an error of this process, such as a missing thread.
 pub fn cannot_start(error: &dyn std::error::Error) -> u8 {
-    output::refuse(&format!("the run could not start: {error}"), None);
-    exit::NOT_STARTED
+    output::not_started(&format!("the run could not start: {error}"), None)
 }
 
 fn refuse_findings(why: &Findings) -> u8 {

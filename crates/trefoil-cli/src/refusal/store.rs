@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use trefoil::store::StoreError;
 use trefoil_host::command::{PrintedCommand, RunOptions};
 
-use crate::{exit, output};
+use crate::output;
 
 /// The option that names the store of this process, once one was asked for.
 static NAMED: OnceLock<String> = OnceLock::new();
@@ -17,8 +17,7 @@ pub fn remember_store(option: impl FnOnce() -> String) {
 
 /// Reports an error of the store.
 pub fn refuse_store(error: &StoreError) -> u8 {
-    output::refuse(&error.to_string(), store_advice(error).as_deref());
-    exit::NOT_STARTED
+    output::not_started(&error.to_string(), store_advice(error).as_deref())
 }
 
 /// How to fix it, with the command that helps.
@@ -48,8 +47,7 @@ pub fn store_advice(error: &StoreError) -> Option<String> {
 
 /// Reports an error of an operation that frees space.
 pub fn refuse_space(error: &StoreError) -> u8 {
-    output::refuse(&error.to_string(), help_to_free(error).as_deref());
-    exit::NOT_STARTED
+    output::not_started(&error.to_string(), help_to_free(error).as_deref())
 }
 
 /// The help if freeing space fails. A full store needs some space for that, so freeing space in the store is no help.

@@ -40,8 +40,7 @@ pub fn complete(loaded: &Loaded, given: Option<Value>) -> Result<Option<Value>, 
             let left = if left.is_empty() { vec![one] } else { left };
             output::say("");
             let message = format!("the run did not start: {} missing", names(&left));
-            output::refuse(&message, Some(&format!("pass {}", options(&left))));
-            return Err(exit::NOT_STARTED);
+            return Err(output::not_started(&message, Some(&format!("pass {}", options(&left)))));
         };
         if let Some(value) = answer {
             one.put(&mut given, value);

@@ -12,11 +12,12 @@ use trefoil_runtime::{RunError, Usage};
 pub const LAST: usize = 400;
 
 /// The state of a step.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum StepState {
     /// Not started.
     Expected,
     /// Running.
+    #[default]
     Running,
     /// Waiting for its next try.
     Waiting,
@@ -53,6 +54,7 @@ impl Items {
 }
 
 /// A step, or an item of a fan-out.
+#[derive(Default)]
 pub struct ProgressNode {
     /// Its key.
     pub key: String,

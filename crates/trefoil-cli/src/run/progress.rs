@@ -1,7 +1,6 @@
 //! The progress of a run: a tree of its steps and fan-out items, updated by events.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use trefoil_machine::key::{KeyPart, own_label, parts, segment};
 use trefoil_machine::said;
@@ -9,7 +8,7 @@ use trefoil_runtime::{Event, EventKind, Usage};
 use trefoil_template::Value;
 use trefoil_view::trace::outer;
 
-use super::nodes::{Folded, Items, Nodes, ProgressNode, StepState};
+use super::nodes::{Items, Nodes, ProgressNode, StepState};
 use crate::words::{line, preview, safe};
 
 /// Number of characters of streamed text that are kept.
@@ -387,35 +386,10 @@ impl Progress {
             label: format!("{label}{marks}"),
             is_agent: matches!(event.kind, EventKind::StepStarted { kind: AGENT, .. }),
             title,
-            state: StepState::Running,
-            model: None,
             started_ms: event.at_ms,
-            ended_ms: None,
-            retry_ms: None,
             tries: 1,
-            usage: Usage::default(),
-            items: None,
-            cut_off: false,
-            text: String::new(),
-            provisional: false,
-            delayed: false,
-            answer: String::new(),
-            arrived: 0,
-            error: None,
-            asked: false,
-            kept: false,
-            again: false,
-            exited: None,
-            called: false,
-            keeps: false,
-            calling: false,
-            counted: false,
-            told: false,
-            alone: false,
-            item: false,
             parent,
-            children: BTreeSet::new(),
-            folded: Folded::default(),
+            ..ProgressNode::default()
         });
         if parent.is_none() {
             self.expected.retain(|name| name != label);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use trefoil_project::written::PendingFile;
 use trefoil_view::trace::{About, Tracer, page};
 
-use crate::{exit, output};
+use crate::output;
 
 /// A trace that is being recorded.
 pub struct Recording {
@@ -24,8 +24,7 @@ impl Recording {
         match PendingFile::create(&path) {
             Ok(file) => Ok(Self { path, about, tracer, file: Mutex::new(Some(file)) }),
             Err(error) => {
-                output::refuse(&format!("cannot write the trace to `{}`: {error}", path.display()), None);
-                Err(exit::NOT_STARTED)
+                Err(output::not_started(&format!("cannot write the trace to `{}`: {error}", path.display()), None))
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::shown;
 use crate::words::{grouped, money, safe};
 
 /// Number of words shown around a change.
-const CONTEXT: usize = 4;
+pub const CONTEXT: usize = 4;
 /// Number of characters shown at each end of a change.
 const ENDS: usize = 60;
 
@@ -69,7 +69,7 @@ pub fn in_line(diff: &WordDiff, color: bool) -> TerminalText {
 fn shown_part(part: &Part, color: bool) -> TerminalText {
     // A trailing space is not part of the marked text.
     let marked = |text: &str, mark: &dyn Fn(&str) -> TerminalText| {
-        let text = middle_cut(text, ENDS).replace('\n', "⏎");
+        let text = middle_cut(text).replace('\n', "⏎");
         let word = text.trim_end();
         match word.is_empty() {
             true => mark(&text),
@@ -88,13 +88,13 @@ fn shown_part(part: &Part, color: bool) -> TerminalText {
 }
 
 /// Cuts the middle of a long text.
-fn middle_cut(text: &str, ends: usize) -> String {
+pub fn middle_cut(text: &str) -> String {
     let count = text.chars().count();
-    if count <= ends.saturating_mul(2).saturating_add(3) {
+    if count <= ENDS * 2 + 3 {
         return text.to_owned();
     }
-    let head: String = text.chars().take(ends).collect();
-    let tail: String = text.chars().skip(count - ends).collect();
+    let head: String = text.chars().take(ENDS).collect();
+    let tail: String = text.chars().skip(count - ENDS).collect();
     format!("{head}...{tail}")
 }
 

@@ -72,14 +72,11 @@ fn typed(one: &Waiting, all: &[Waiting]) -> Result<String, u8> {
     let text = text.trim_end_matches(['\n', '\r']);
     match read {
         Ok(_) if !text.trim().is_empty() => Ok(text.to_owned()),
-        Ok(_) => {
-            output::refuse("the answer is empty", Some("write the answer to standard input, or type it on a terminal"));
-            Err(exit::NOT_STARTED)
-        }
-        Err(error) => {
-            output::refuse(&format!("the answer cannot be read: {error}"), None);
-            Err(exit::NOT_STARTED)
-        }
+        Ok(_) => Err(output::not_started(
+            "the answer is empty",
+            Some("write the answer to standard input, or type it on a terminal"),
+        )),
+        Err(error) => Err(output::not_started(&format!("the answer cannot be read: {error}"), None)),
     }
 }
 
@@ -101,8 +98,8 @@ pub fn post(
             }
             None => format!("see why with `{}`, then resume it", options.text(PrintedCommand::Show(called))),
         };
-        output::refuse(&format!("run {called} has stopped before its end, and asks nothing"), Some(&help));
-        return Err(exit::NOT_STARTED);
+        let why = format!("run {called} has stopped before its end, and asks nothing");
+        return Err(output::not_started(&why, Some(&help)));
     }
     block_on(post_answer(store, run, one, value, done))?
         .map_err(|why| refuse_answer(store, run, one, (value.trim(), &why), named))
@@ -165,8 +162,7 @@ fn find<'w>(all: &'w [Waiting], step: &str, show: &str) -> Result<&'w Waiting, u
     if runs.len() > 1 {
         let runs: Vec<String> = runs.into_iter().map(|run| format!("`{}`", run.unwrap_or("this run"))).collect();
         let help = format!("name the run that asks instead: {}", runs.join(", "));
-        output::refuse(&format!("several runs ask `{step}`"), Some(&help));
-        return Err(exit::NOT_STARTED);
+        return Err(output::not_started(&format!("several runs ask `{step}`"), Some(&help)));
     }
     let by_key = by_key.next();
     let mut by_name = all.iter().filter(|one| one.step == step);
@@ -175,11 +171,10 @@ fn find<'w>(all: &'w [Waiting], step: &str, show: &str) -> Result<&'w Waiting, u
         (None, Some(_), Some(_)) => {
             let keys: Vec<String> =
                 all.iter().filter(|one| one.step == step).map(|one| format!("`{}`", one.key)).collect();
-            output::refuse(
+            Err(output::not_started(
                 &format!("several steps are named `{step}`"),
                 Some(&format!("use a key instead: {}", keys.join(", "))),
-            );
-            Err(exit::NOT_STARTED)
+            ))
         }
         (None, None, _) => {
             let help = match all {
@@ -189,8 +184,7 @@ fn find<'w>(all: &'w [Waiting], step: &str, show: &str) -> Result<&'w Waiting, u
                     all.iter().map(|one| waiting_line(one, all)).collect::<Vec<_>>().join("; ")
                 ),
             };
-            output::refuse(&format!("the run is not waiting for `{step}`"), Some(&help));
-            Err(exit::NOT_STARTED)
+            Err(output::not_started(&format!("the run is not waiting for `{step}`"), Some(&help)))
         }
     }
 }

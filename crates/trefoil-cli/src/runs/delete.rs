@@ -7,6 +7,7 @@ use crate::args::StoreArgs;
 use crate::store::{await_space, full_id};
 use crate::{exit, output};
 use trefoil_host::command::{PrintedCommand, RunOptions};
+use trefoil_host::durable::all_runs;
 
 /// Delete runs with the runs that their tools started, and all data used only by them
 #[derive(Args)]
@@ -33,8 +34,8 @@ pub fn run(args: &Delete) -> Result<u8, u8> {
     for run in &runs {
         if let Some(caller) = await_space(caller_of(&*store, run))?.filter(|caller| !runs.contains(caller)) {
             let help = format!("delete that run instead: `{}`", options.text(PrintedCommand::Delete(&caller)));
-            output::refuse(&format!("run {run} is a part of run {caller}, which may call it again"), Some(&help));
-            return Err(exit::NOT_STARTED);
+            let why = format!("run {run} is a part of run {caller}, which may call it again");
+            return Err(output::not_started(&why, Some(&help)));
         }
         let mut left = vec![run.clone()];
         while let Some(caller) = left.pop() {
@@ -56,8 +57,8 @@ pub fn run(args: &Delete) -> Result<u8, u8> {
                     "end that run first: `{}`, or delete this one anyway with `--force`",
                     options.text(PrintedCommand::Cancel(open))
                 );
-                output::refuse(&format!("run {open} has not ended, and reuses results of run {run}"), Some(&help));
-                return Err(exit::NOT_STARTED);
+                let why = format!("run {open} has not ended, and reuses results of run {run}");
+                return Err(output::not_started(&why, Some(&help)));
             }
             if other.status.is_end() && ended.iter().all(|(known, _)| *known != other.run) {
                 ended.push((other.run, run));
@@ -91,7 +92,7 @@ async fn caller_of(store: &dyn Store, run: &str) -> Result<Option<String>, Store
 async fn dependent(store: &dyn Store, run: &str, deleted: &[String]) -> Result<Vec<Record>, StoreError> {
     let (mut all, mut left) = (Vec::<Record>::new(), vec![run.to_owned()]);
     while let Some(base) = left.pop() {
-        for record in listed(store, &Filter { base: Some(base), ..Filter::default() }).await? {
+        for record in all_runs(store, &Filter { base: Some(base), ..Filter::default() }).await? {
             if !deleted.contains(&record.run) && all.iter().all(|known| known.run != record.run) {
                 left.push(record.run.clone());
                 all.push(record);
@@ -101,23 +102,8 @@ async fn dependent(store: &dyn Store, run: &str, deleted: &[String]) -> Result<V
     Ok(all)
 }
 
-/// Maximum number of runs in a page of a list.
-const PAGE: usize = 1_000;
-
 /// The runs that a run's tools started.
 async fn called(store: &dyn Store, run: &str) -> Result<Vec<String>, StoreError> {
     let filter = Filter { parent: Some(run.to_owned()), ..Filter::default() };
-    Ok(listed(store, &filter).await?.into_iter().map(|record| record.run).collect())
-}
-
-async fn listed(store: &dyn Store, filter: &Filter) -> Result<Vec<Record>, StoreError> {
-    let (mut all, mut after) = (Vec::new(), None);
-    loop {
-        let page = store.list(filter, after, PAGE).await?;
-        all.extend(page.runs);
-        after = page.next;
-        if after.is_none() {
-            return Ok(all);
-        }
-    }
+    Ok(all_runs(store, &filter).await?.into_iter().map(|record| record.run).collect())
 }

@@ -7,8 +7,7 @@ use trefoil_machine::{Entry, EntryKind, RunError};
 use trefoil_runtime::Usage;
 use trefoil_store::{Batch, Filter, Owner, Result, Store, StoreError};
 
-/// The number of child runs fetched at a time.
-const PAGE: usize = 100;
+use super::all_runs;
 
 /// Ends a run with `CANCELLED`, then the runs that its tools started. Needs no models, keys or files of the run.
 /// Returns the usage of the runs that it has ended.
@@ -20,19 +19,11 @@ pub async fn cancel(store: Arc<dyn Store>, run: &str) -> Result<Usage> {
     let mut usage = one(store.clone(), run).await?;
     let mut above = vec![run.to_owned()];
     while let Some(parent) = above.pop() {
-        let (filter, mut after) = (Filter { parent: Some(parent), ..Filter::default() }, None);
-        loop {
-            let page = store.list(&filter, after, PAGE).await?;
-            for child in page.runs {
-                if !child.status.is_end() {
-                    usage.add(one(store.clone(), &child.run).await?);
-                }
-                above.push(child.run);
+        for child in all_runs(&*store, &Filter { parent: Some(parent), ..Filter::default() }).await? {
+            if !child.status.is_end() {
+                usage.add(one(store.clone(), &child.run).await?);
             }
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
+            above.push(child.run);
         }
     }
     Ok(usage)

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::Mutex;
-use trefoil_machine::{ContentKey, EntryKind};
+use trefoil_machine::{ContentKey, Entry, EntryKind};
 use trefoil_runtime::driver::memo::{FoundEntry, Library};
 use trefoil_store::{Content, Store};
 
-use super::called_runs;
+use super::{called_runs, each_entry};
 
 /// The maximum number of runs searched for one request.
 const RUNS: usize = 16;
@@ -121,31 +121,27 @@ async fn answers(store: &dyn Store, run: &str) -> trefoil_store::Result<OfRun> {
         return Ok(OfRun::default());
     }
     let name: Arc<str> = run.into();
-    let (mut asked, mut found, mut next) = (BTreeMap::new(), BTreeMap::new(), 0);
+    let (mut asked, mut found) = (BTreeMap::new(), BTreeMap::new());
     let mut came = 0u64;
     let mut called = Vec::new();
-    loop {
-        let page = store.entries(run, next).await?;
-        let Some(last) = page.last() else { break };
-        next = last.seq.saturating_add(1);
-        for entry in page {
-            if let EntryKind::Completed { about, .. } | EntryKind::Failed { about, .. } = &entry.kind {
-                called.extend(about.called.clone());
-            }
-            match entry.kind {
-                EntryKind::Scheduled { key, sort, content, .. } if sort == "model" => drop(asked.insert(key, content)),
-                EntryKind::Completed { key, value, about } if about.model.is_some() => {
-                    let content = about.from.as_ref().map(|cited| cited.content).or_else(|| asked.get(&key).copied());
-                    came += 1;
-                    let one = FoundEntry { run: name.clone(), key: key.clone(), value, about: *about };
-                    found.extend(content.map(|content| (key, (came, content, one))));
-                }
-                // The earlier results of these activities are void.
-                EntryKind::Reopened { again, .. } => again.iter().for_each(|key| drop(found.remove(key))),
-                _ => {}
-            }
+    let each = |entry: Entry| {
+        if let EntryKind::Completed { about, .. } | EntryKind::Failed { about, .. } = &entry.kind {
+            called.extend(about.called.clone());
         }
-    }
+        match entry.kind {
+            EntryKind::Scheduled { key, sort, content, .. } if sort == "model" => drop(asked.insert(key, content)),
+            EntryKind::Completed { key, value, about } if about.model.is_some() => {
+                let content = about.from.as_ref().map(|cited| cited.content).or_else(|| asked.get(&key).copied());
+                came += 1;
+                let one = FoundEntry { run: name.clone(), key: key.clone(), value, about: *about };
+                found.extend(content.map(|content| (key, (came, content, one))));
+            }
+            // The earlier results of these activities are void.
+            EntryKind::Reopened { again, .. } => again.iter().for_each(|key| drop(found.remove(key))),
+            _ => {}
+        }
+    };
+    each_entry(store, run, each).await?;
     let mut found: Vec<_> = found.into_values().collect();
     found.sort_by_key(|(came, ..)| *came);
     let mut of_run = OfRun { called, ..OfRun::default() };

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use trefoil_machine::{Entry, Prepared, Started};
+use trefoil_runtime::driver::{self, Verified};
 use trefoil_runtime::ports::{
     CallSite, JournalError, LetterId, MapSecrets, NoHumans, NoTools, SeededRandom, SystemClock,
 };
 use trefoil_runtime::{
-    EventSink, Journal, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Ports,
+    EventSink, Journal, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Ports, RunError,
 };
 use trefoil_store::Store;
 
@@ -37,6 +38,16 @@ pub(crate) fn prepared(stored: &Stored) -> Arc<Prepared> {
         return stored.flow.prepared();
     }
     Prepared::new(program_of(own, &stored.started))
+}
+
+/// Replays the program of a run against the results in its journal, without calling anything, and compares every
+/// request and the outcome. Results taken from other runs are looked up there.
+///
+/// # Errors
+///
+/// `JOURNAL_ERROR` if the journal cannot be read; `NONDETERMINISM` if a later version has written it.
+pub async fn verify(store: Arc<dyn Store>, stored: &Stored) -> Result<Verified, RunError> {
+    driver::verify(prepared(stored), &stored.started.run, &Stays(store)).await
 }
 
 /// Names models and answers no calls.

@@ -84,6 +84,7 @@ pub const RULES: &[(&str, &str)] = &[
 /// # }
 /// ```
 #[derive(Clone)]
+#[must_use]
 pub struct Engine {
     parts: Arc<Parts>,
     /// Cached results for these parts. Changing a part starts a new cache.
@@ -211,7 +212,6 @@ impl Engine {
     ///
     /// let engine = Engine::new().tool("double", async |number: String| Ok(double(number).await?));
     /// ```
-    #[must_use]
     pub fn tool<A, R, F, W>(self, name: impl Into<String>, tool: F) -> Self
     where
         F: Fn(A) -> W + Send + Sync + 'static,
@@ -223,7 +223,6 @@ impl Engine {
     }
     /// Adds a tool with a specification: the description for models, the JSON Schema of the arguments, and whether it
     /// is safe to call twice.
-    #[must_use]
     pub fn described_tool<A, R, F, W>(self, spec: ToolSpec, tool: F) -> Self
     where
         F: Fn(A) -> W + Send + Sync + 'static,
@@ -234,14 +233,12 @@ impl Engine {
         self.with(|parts| parts.closures.add(spec, tool))
     }
     /// Sets a tool host for names that were not added with [`tool`](Self::tool).
-    #[must_use]
     pub fn tools(self, tools: impl ToolHost + 'static) -> Self {
         self.with(|parts| parts.tools = Some(Arc::new(tools)))
     }
     /// Sets the model instead of those in the manifests: `"provider:name"`, `"embedded"` or `"scripted=FILE"` for every
     /// call; `"NAME=provider:name"` for an alias, an agent or a step. May be called more than once. With an invalid
     /// value, runs do not start.
-    #[must_use]
     pub fn model<M>(self, model: M) -> Self
     where
         M: TryInto<ModelOverride>,
@@ -253,35 +250,29 @@ impl Engine {
         })
     }
     /// Sets your own model provider, which answers every call.
-    #[must_use]
     pub fn provider(self, provider: impl ModelProvider + 'static) -> Self {
         self.with(|parts| parts.provider = Some(Arc::new(provider)))
     }
     /// Sets the providers' URLs and keys. Default: those in the process's environment at the first run.
-    #[must_use]
     pub fn registry(self, registry: Registry) -> Self {
         self.with(|parts| parts.registry = Some(registry))
     }
     /// Sets the time limits of model calls.
-    #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         self.with(|parts| parts.limits = limits)
     }
     /// Limits the number of concurrent model calls and their rate, for all runs of this engine, of its clones and of
     /// engines derived from them. Default: 64 concurrent calls. Further calls wait in a queue. The embedded model and
     /// scripted answers do not wait.
-    #[must_use]
     pub fn host_limits(self, limits: &HostLimits) -> Self {
         let places = Arc::new(Places::new(limits));
         self.with(|parts| parts.places = places)
     }
     /// Names what the command line allows, so that the commands that continue a run can name it, too. Allows nothing.
-    #[must_use]
     pub fn permissions(self, permissions: GivenPermissions) -> Self {
         self.with(|parts| parts.permissions = permissions)
     }
     /// Sets the operator's settings for models and providers. [`Self::model`] and the environment override them.
-    #[must_use]
     pub fn settings(self, settings: Settings) -> Self {
         let limits = settings.limits.clone();
         let engine = self.with(|parts| (parts.settings, parts.has_settings) = (settings, true));
@@ -289,68 +280,56 @@ impl Engine {
     }
     /// Whether the embedded model is used automatically if no provider is configured. Only for callers that show that
     /// the answers are placeholders. Default: a flow whose models cannot be called does not start.
-    #[must_use]
     pub fn placeholders(self, placeholders: bool) -> Self {
         self.with(|parts| parts.placeholders = placeholders)
     }
     /// Allows the HTTP tools of manifests, within these rules. Default: no HTTP tools. If the embedded model or a script
     /// answers, they call only hosts that the rules allow by name.
-    #[must_use]
     pub fn http(self, rules: trefoil_tools::guard::Rules) -> Self {
         self.with(|parts| parts.http = Some(rules))
     }
     /// Allows the Python functions of manifests, with this interpreter. Default: none. A manifest can name any module
     /// that the interpreter finds.
-    #[must_use]
     pub fn python(self, python: Python) -> Self {
         self.with(|parts| parts.python = Some(python))
     }
     /// Sets the host that runs commands. Default: none, and a flow that can reach a command does not start.
-    #[must_use]
     pub fn commands(self, commands: impl CommandHost + 'static) -> Self {
         self.with(|parts| parts.commands = Some(Arc::new(commands)))
     }
     /// Sets the inbox that answers questions. Default: only [`Self::answer`].
-    #[must_use]
     pub fn humans(self, humans: impl HumanInbox + 'static) -> Self {
         self.with(|parts| parts.humans = Some(Arc::new(humans)))
     }
     /// Sets the answer of a human step, by its key or its label. Several answers for one step are used in order; the
     /// last one is repeated.
-    #[must_use]
     pub fn answer(self, step: impl Into<String>, answer: impl Into<String>) -> Self {
         self.with(|parts| parts.answers.push((step.into(), answer.into())))
     }
     /// Sets the journal that stores the entries of runs. Default: none.
-    #[must_use]
     pub fn journal(self, journal: impl Journal + 'static) -> Self {
         self.with(|parts| parts.journal = Some(Arc::new(journal)))
     }
     /// Sets the decision about tools and commands whose outcome is unknown, because they were running when a process
     /// ended.
-    #[must_use]
     pub fn recovery(self, recovery: Recovery) -> Self {
         self.with(|parts| parts.recovery = recovery)
     }
     /// Sets the clock.
-    #[must_use]
     pub fn clock(self, clock: impl Clock + 'static) -> Self {
         self.with(|parts| parts.clock = Some(Arc::new(clock)))
     }
     /// Sets the source of `env.*` and `secrets.*`. Default: the process's environment and the flow's environment files.
-    #[must_use]
     pub fn secrets(self, secrets: impl Secrets + 'static) -> Self {
         self.with(|parts| parts.secrets = Some(Arc::new(secrets)))
     }
     /// Adds a watcher that receives the events of every run, in addition to the run's handle. May be called more than
     /// once.
-    #[must_use]
     pub fn events(self, events: impl EventSink + 'static) -> Self {
         self.with(|parts| parts.events.push(Arc::new(events)))
     }
     /// Sets the maximum number of model calls of a run, which ends with `BUDGET_EXCEEDED` at the limit. Default:
     /// 10,000.
-    #[must_use]
     pub fn max_calls(self, calls: u64) -> Self {
         self.with(|parts| parts.spec.max_calls = Some(calls))
     }
@@ -360,26 +339,22 @@ impl Engine {
     /// limit. The expected cost of a call is reserved before it starts, so only calls in progress can exceed the limit.
     /// A run does not start if the price of one of its models is unknown. [`NO_COST_LIMIT`](Self::NO_COST_LIMIT) lifts the limit of an earlier run that
     /// is resumed or forked.
-    #[must_use]
     pub fn max_cost_micro(self, micro_dollars: u64) -> Self {
         self.with(|parts| parts.spec.max_cost_micro = Some(micro_dollars))
     }
     /// Sets the amount that a cost limit reserves for a call before it starts: its expected cost, or its maximum cost,
     /// so that the limit is never exceeded. Default: the operator's setting, or the expected cost. A resumed run keeps
     /// its original setting.
-    #[must_use]
     pub fn reserve(self, reserve: Reserve) -> Self {
         self.with(|parts| parts.spec.reserve = Some(reserve))
     }
     /// Sets what a spec sets: what [`max_calls`](Self::max_calls), [`max_cost_micro`](Self::max_cost_micro) and
     /// [`reserve`](Self::reserve) set one by one.
-    #[must_use]
     pub fn run_spec(self, spec: RunSpec) -> Self {
         self.with(|parts| parts.spec = spec.or(parts.spec))
     }
     /// Sets the seed of the embedded model, of retry delays and of the ids of runs without a store. By default, ids
     /// differ between processes, and the seed is 0 otherwise. Runs in a store always have unique ids.
-    #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         self.with(|parts| {
             parts.seed = Some(seed);

@@ -1,15 +1,12 @@
 //! The prices of a run's models: the operator's, otherwise list prices.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use trefoil_ir::prices::{Price, listed, window};
-use trefoil_ir::{Guard, ModelChoice, Program, StepKind, walk};
+use trefoil_ir::{Guard, Program, StepKind, walk};
 use trefoil_machine::Flags;
 use trefoil_models::Fallbacks;
 use trefoil_models::plan::models_used;
-use trefoil_runtime::Clock as _;
-use trefoil_runtime::ports::SystemClock;
 use trefoil_syntax::{Diagnostic, Severity};
 
 use super::{Answering, AnswersFrom, BOUND, Engine, PRICE};
@@ -21,15 +18,13 @@ const DAY_MS: u64 = 86_400_000;
 impl Engine {
     /// Returns the current price of a model, written as `PROVIDER:NAME`.
     pub fn price(&self, model: &str) -> Option<Price> {
-        let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
-        today(model, &self.parts.settings, clock.wall_ms())
+        today(model, &self.parts.settings, self.parts.clock().wall_ms())
     }
 
     /// Returns the current prices and the context windows of a program's models, and those that may answer instead.
     pub fn money(&self, program: &Program, answering: &Answering) -> Flags {
-        let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
         let fallbacks = others(program, &answering.fallbacks);
-        let prices = of(program, &answering.from, &fallbacks, &self.parts.settings, clock.wall_ms());
+        let prices = of(program, &answering.from, &fallbacks, &self.parts.settings, self.parts.clock().wall_ms());
         Flags { windows: windows(program, &fallbacks), prices, fallbacks, ..Flags::default() }
     }
 }
@@ -52,7 +47,7 @@ pub fn others(program: &Program, fallbacks: &Fallbacks) -> Vec<(String, Vec<Stri
     let mut all: Vec<(String, Vec<String>)> = Vec::new();
     for (id, others) in fallbacks {
         let Some(StepKind::Model(call)) = program.step(*id).map(|step| &step.kind) else { continue };
-        let own = full_name(&call.model);
+        let own = model_name(&call.model);
         let at = all.iter().position(|(known, _)| *known == own).unwrap_or_else(|| {
             all.push((own, Vec::new()));
             all.len() - 1
@@ -155,18 +150,11 @@ pub fn unbounded(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
 /// The models that a program may call, as `PROVIDER:NAME`, without duplicates.
 fn named(program: &Program, others: &Others) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    let own = models_used(program).into_iter().map(|(_, model)| full_name(&model));
+    let own = models_used(program).into_iter().map(|(_, model)| model_name(&model));
     for full in own.chain(others.iter().flat_map(|(_, others)| others.clone())) {
         if !all.contains(&full) {
             all.push(full);
         }
     }
     all
-}
-
-fn full_name(model: &ModelChoice) -> String {
-    match &model.provider {
-        Some(provider) => format!("{provider}:{}", model.name),
-        None => model.name.to_string(),
-    }
 }

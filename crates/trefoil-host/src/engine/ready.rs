@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use trefoil_ir::ModelChoice;
 use trefoil_machine::guard::Verdict;
 use trefoil_machine::journal::{Basis, GivenPermissions, RunSpec};
 use trefoil_machine::{Flags, Prepared, SourceFile, input_faults};
@@ -29,6 +28,7 @@ use trefoil_project::failure::explain_failure;
 use trefoil_project::flow::Flow;
 use trefoil_project::input::INPUT_INVALID;
 use trefoil_project::secrets;
+use trefoil_view::model_name;
 
 /// A run that is ready to start. Nothing has been called yet.
 pub struct Ready {
@@ -312,7 +312,7 @@ impl Ready {
     /// The options for the driver.
     fn options(&self) -> Options {
         let models = models_used(&self.prepared.program).into_iter();
-        let models = models.map(|(agent, model)| (agent.to_string(), named(&model))).collect();
+        let models = models.map(|(agent, model)| (agent.to_string(), model_name(&model))).collect();
         let (basis, memo) = self.basis.clone().unzip();
         Options {
             basis,
@@ -397,14 +397,6 @@ impl Engine {
     pub(crate) fn answers(&self, basis: &Basis) -> Result<Memo> {
         let only = Some(basis.run.clone()).filter(|run| !run.is_empty());
         Ok(Memo::of_answers(Arc::new(StoredAnswers::of(self.kept_runs()?, only))))
-    }
-}
-
-/// A model in the form that the command line accepts.
-fn named(model: &ModelChoice) -> String {
-    match &model.provider {
-        Some(provider) => format!("{provider}:{}", model.name),
-        None => model.name.to_string(),
     }
 }
 

@@ -35,13 +35,11 @@ impl Engine {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn store(self, store: impl Store + 'static) -> Self {
         self.owned(Owner::of_process(Arc::new(store)))
     }
     /// Remembers the results of the runs before those that its runs reuse, so that they are read only once. They stay in memory as long
     /// as this engine or one that was made of it.
-    #[must_use]
     pub fn remember_earlier_runs(self) -> Self {
         self.with(|parts| parts.earlier = Some(Arc::default()))
     }
@@ -51,12 +49,10 @@ impl Engine {
     /// Keeps prompts and answers of its runs only as long as they are needed to resume the runs, and removes them when
     /// a run has succeeded or was cancelled. Keys, hashes, codes, usage, models, times and status remain. The result stays for a
     /// day, or until [`Store::forget_result`] is called: whoever waits for it may not get it, and it is paid for.
-    #[must_use]
     pub fn no_content(self) -> Self {
         self.with(|parts| parts.content = Content::UntilEnd)
     }
     /// Leaves its runs to people, if their process ends: workers do not continue them.
-    #[must_use]
     pub fn attended(self) -> Self {
         self.with(|parts| parts.attended = true)
     }
@@ -65,7 +61,6 @@ impl Engine {
     /// because their results depend on the time. Placeholder answers are never used for real ones, nor the reverse.
     ///
     /// [`Ready::reused`](super::Ready::reused) returns what was reused.
-    #[must_use]
     pub fn reuse_answers(self, run: Option<String>) -> Self {
         let request = ReuseRequest { answers: true, ..ReuseRequest::whole(run.unwrap_or_default()) };
         self.with(|parts| parts.reuses = Some(request))
@@ -78,12 +73,10 @@ impl Engine {
         }
     }
     /// Stores runs as a process that holds leases.
-    #[must_use]
     pub fn owned(self, owner: Arc<Owner>) -> Self {
         self.with(|parts| parts.owner = Some(owner))
     }
     /// For runs that other processes execute, which must have keys, secrets and the permission to run commands.
-    #[must_use]
     pub fn for_others(self) -> Self {
         self.registry(trefoil_models::Registry::to_read()).with(|parts| parts.submits = true)
     }

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_machine::journal::Basis;
-use trefoil_machine::{EntryKind, Key, Prepared, PrivateValue};
+use trefoil_machine::{Key, Prepared, PrivateValue};
 use trefoil_runtime::driver::memo::{Decision, EVERY_STEP, EarlierCall, Memo, Reuse};
 use trefoil_store::Store;
 use trefoil_template::Value;
 
 use super::request::ReuseRequest;
-use crate::durable::{call_run_id, called_runs, last_call_run, start_entry};
+use crate::durable::{call_run_id, called_runs, cited_results, last_call_run, start_entry};
 
 /// The tool calls of the earlier runs whose results a run reuses.
 pub(crate) struct EarlierCalls {
@@ -159,18 +159,7 @@ impl EarlierCalls {
         for called in called_runs(store, run).await {
             claimed.runs.extend(start_entry(store, &called).await.and_then(|started| Some(started.basis?.run)));
         }
-        let mut next = 0;
-        while let Ok(page) = store.entries(run, next).await {
-            let Some(end) = page.last() else { break };
-            next = end.seq.saturating_add(1);
-            for entry in page {
-                if let EntryKind::Completed { key, about, .. } = entry.kind
-                    && let Some(cited) = about.from
-                {
-                    claimed.calls.insert((cited.run, cited.key.unwrap_or(key)));
-                }
-            }
-        }
+        claimed.calls.extend(cited_results(store, run).await.into_iter().map(|(_, there)| there));
         for decision in self.decisions.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             if let Reuse::Kept { run, was: Some(was), .. } = &decision.is {
                 claimed.calls.insert((run.clone(), was.clone()));

@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use trefoil_machine::{EntryKind, Key};
+use trefoil_machine::Key;
 use trefoil_runtime::driver::memo::{Earlier, Lost, Memo};
 use trefoil_store::Store;
 
 use super::earlier_runs::own_results;
-use crate::durable::{Stored, last_call_run, start_entry};
+use crate::durable::{Stored, cited_results, last_call_run, start_entry};
 use crate::engine::{Engine, FlowTools};
 use trefoil_project::bundle::Packed;
 use trefoil_project::flow::Flow;
@@ -99,20 +99,8 @@ impl Current<'_> {
 
     async fn cited(&mut self, run: &str) -> &HashMap<Key, (String, Key)> {
         if !self.cited.contains_key(run) {
-            let (mut all, mut next) = (HashMap::new(), 0);
-            while let Ok(page) = self.store.entries(run, next).await {
-                let Some(last) = page.last() else { break };
-                next = last.seq.saturating_add(1);
-                for entry in page {
-                    if let EntryKind::Completed { key, about, .. } = entry.kind
-                        && let Some(cited) = about.from
-                    {
-                        let there = (cited.run, cited.key.unwrap_or_else(|| key.clone()));
-                        all.insert(key, there);
-                    }
-                }
-            }
-            self.cited.insert(run.to_owned(), all);
+            let all = cited_results(&**self.store, run).await;
+            self.cited.insert(run.to_owned(), all.into_iter().collect());
         }
         self.cited.entry(run.to_owned()).or_default()
     }

@@ -44,7 +44,7 @@ pub struct Made {
 
 impl Made {
     /// Both.
-    fn and(self, Self { model_calls, tool_calls, commands, questions }: Self) -> Self {
+    pub fn and(self, Self { model_calls, tool_calls, commands, questions }: Self) -> Self {
         Self {
             model_calls: self.model_calls + model_calls,
             tool_calls: self.tool_calls + tool_calls,

@@ -12,7 +12,7 @@ use trefoil_store::{Status, Store};
 use super::earlier_runs::{EarlierRuns, earlier_run, own_results};
 use super::request::ReuseRequest;
 use super::step_names::{Inside, no_step};
-use crate::durable::Stored;
+use crate::durable::{Stored, each_entry};
 use trefoil_project::error::{Error, Findings, Result};
 
 /// The maximum number of earlier runs whose results are used if the preceding one has none.
@@ -70,13 +70,8 @@ pub(super) async fn without_failed(memo: Memo, store: &dyn Store, stored: &Store
     if store.record(run).await?.status != Status::Failed {
         return Ok(memo);
     }
-    let (mut entries, mut next) = (Vec::new(), 0);
-    loop {
-        let page = store.entries(run, next).await?;
-        let Some(last) = page.last() else { break };
-        next = last.seq.saturating_add(1);
-        entries.extend(page);
-    }
+    let mut entries = Vec::new();
+    each_entry(store, run, |entry| entries.push(entry)).await?;
     let Some(EntryKind::Finished { error: Some(error), .. }) = entries.last().map(|entry| &entry.kind) else {
         return Ok(memo);
     };

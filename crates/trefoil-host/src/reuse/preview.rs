@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use trefoil_ir::{Program, StepKind, walk};
 use trefoil_machine::key::{own_step, without_try};
 use trefoil_machine::request::Activity;
-use trefoil_machine::{ContentKey, EntryKind, Key, Prepared, PrivateValue, Request, Started};
+use trefoil_machine::{ContentKey, Entry, EntryKind, Key, Prepared, PrivateValue, Request, Started};
 use trefoil_models::Registry;
 use trefoil_models::plan::models_used;
 use trefoil_runtime::RunError;
@@ -21,7 +21,7 @@ use super::memo::memo as memo_of;
 use super::request::ReuseRequest;
 use super::results::results_for;
 use super::step_names::{Inside, step_labels};
-use crate::durable::{Stored, prepared, reading};
+use crate::durable::{Stored, each_entry, prepared, reading};
 use crate::engine::{AnswersFrom, Engine};
 use trefoil_project::error::{Error, Findings, Result};
 use trefoil_project::flow::Flow;
@@ -98,19 +98,13 @@ pub async fn asked_again(
     request: &ReuseRequest,
 ) -> Result<BTreeSet<Key>> {
     let asks = preview(engine, store.clone(), flow, request).await?.asks;
-    let (mut open, mut next) = (BTreeMap::new(), 0);
-    loop {
-        let page = store.entries(&request.of, next).await?;
-        let Some(last) = page.last() else { break };
-        next = last.seq.saturating_add(1);
-        for entry in page {
-            match entry.kind {
-                EntryKind::Scheduled { key, sort, content, .. } if sort == "model" => drop(open.insert(key, content)),
-                EntryKind::Completed { key, .. } | EntryKind::Failed { key, .. } => drop(open.remove(&key)),
-                _ => {}
-            }
-        }
-    }
+    let mut open = BTreeMap::new();
+    let each = |entry: Entry| match entry.kind {
+        EntryKind::Scheduled { key, sort, content, .. } if sort == "model" => drop(open.insert(key, content)),
+        EntryKind::Completed { key, .. } | EntryKind::Failed { key, .. } => drop(open.remove(&key)),
+        _ => {}
+    };
+    each_entry(&*store, &request.of, each).await?;
     Ok(open.into_iter().filter(|(_, content)| asks.contains(content)).map(|(key, _)| key).collect())
 }
 

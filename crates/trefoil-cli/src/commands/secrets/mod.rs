@@ -51,10 +51,7 @@ enum SecretsCommand {
 pub fn run(args: &Secrets) -> u8 {
     match done(&args.what) {
         Ok(code) => code,
-        Err(why) => {
-            output::refuse(&why.to_string(), why.help().as_deref());
-            exit::NOT_STARTED
-        }
+        Err(why) => output::not_started(&why.to_string(), why.help().as_deref()),
     }
 }
 
@@ -73,8 +70,7 @@ fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
             };
             if passphrase.is_empty() {
                 let help = format!("pass it as a line of stdin, or set `{PASSPHRASE}`");
-                output::refuse("there is no passphrase", Some(&help));
-                return Ok(exit::NOT_STARTED);
+                return Ok(output::not_started("there is no passphrase", Some(&help)));
             }
             vault.protect(Some(&passphrase))?;
             output::note(format!("a passphrase protects {}", vault.path().display()));
@@ -83,8 +79,7 @@ fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
         SecretsCommand::Set { name, .. } => {
             let Some(value) = value(name)? else {
                 let help = format!("read it from a file: `trefoil secrets set {name} < FILE`");
-                output::refuse("the value has several lines, and nothing was stored", Some(&help));
-                return Ok(exit::NOT_STARTED);
+                return Ok(output::not_started("the value has several lines, and nothing was stored", Some(&help)));
             };
             vault.set(name, &value)?;
             output::note(format!("kept in {}", vault.path().display()));

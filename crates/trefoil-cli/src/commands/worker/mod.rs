@@ -60,11 +60,7 @@ pub struct WorkerArgs {
 
 /// Exit code 0: no run waits (`--once`), or the worker was stopped and has released its runs; 1: some runs could not
 /// continue here (`--once`) or could not be released; 2: the store cannot be used.
-pub fn run(args: &WorkerArgs) -> u8 {
-    start(args).unwrap_or_else(|code| code)
-}
-
-fn start(args: &WorkerArgs) -> Result<u8, u8> {
+pub fn run(args: &WorkerArgs) -> Result<u8, u8> {
     let folder = Path::new(".");
     let settings = accept_settings(settings::find(folder, args.no_config))?;
     let store = args.store.resume(&args.durability)?;
