@@ -129,27 +129,9 @@ impl TerminalText {
 }
 
 /// Escapes the text, except line breaks and tabs.
-impl From<&str> for TerminalText {
-    fn from(text: &str) -> Self {
-        Self(safe_lines(text).into_owned())
-    }
-}
-
-impl From<&String> for TerminalText {
-    fn from(text: &String) -> Self {
-        text.as_str().into()
-    }
-}
-
-impl From<String> for TerminalText {
-    fn from(text: String) -> Self {
-        text.as_str().into()
-    }
-}
-
-impl From<Cow<'_, str>> for TerminalText {
-    fn from(text: Cow<'_, str>) -> Self {
-        (&*text).into()
+impl<T: AsRef<str>> From<T> for TerminalText {
+    fn from(text: T) -> Self {
+        Self(safe_lines(text.as_ref()).into_owned())
     }
 }
 

@@ -2,11 +2,14 @@
 //! findings, which are made in one place ([`Engine::obstacles`]).
 
 use trefoil::plan::Bound;
+use trefoil::ports::{CallSite, HumanInbox};
 use trefoil::{Engine, Findings, Flow, Value};
+use trefoil_machine::HumanRequest;
 use trefoil_project::load::{LoadOptions, Report, roots};
 use trefoil_project::settings::{self, FoundSettings, Settings};
 use trefoil_project::target::Target;
 use trefoil_project::target_settings::target_settings;
+use trefoil_runtime::ports::Asked;
 use trefoil_syntax::{Diagnostic, Files};
 
 use crate::args::HostArgs;
@@ -22,13 +25,9 @@ pub fn engine(host: &HostArgs, settings: &Settings) -> Engine {
 struct LaterAnswers;
 
 #[async_trait::async_trait]
-impl trefoil::ports::HumanInbox for LaterAnswers {
-    async fn ask(
-        &self,
-        _: trefoil::ports::CallSite<'_>,
-        _: &trefoil_machine::HumanRequest,
-    ) -> trefoil_runtime::ports::Asked {
-        trefoil_runtime::ports::Asked::Later
+impl HumanInbox for LaterAnswers {
+    async fn ask(&self, _: CallSite<'_>, _: &HumanRequest) -> Asked {
+        Asked::Later
     }
 }
 

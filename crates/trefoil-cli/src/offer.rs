@@ -68,7 +68,7 @@ impl Offer {
         if !door::is_there(&target.path) {
             load_with(&target, &options)?;
         }
-        let found = target_settings(&target, &options, place.no_config);
+        let found = target_settings(&target, &options, place.read.no_config);
         if !found.findings.is_empty() {
             output::say(output::diagnostics(&found.findings, &found.files).trim_end());
         }

@@ -12,9 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use trefoil_syntax::diagnostic::render::TextOptions;
 use trefoil_syntax::{Diagnostic, Files};
 
-use crate::exit;
 use crate::harmless::{TerminalText, json, safe_lines};
-use crate::shown;
+use crate::{exit, shown};
 
 // The streams of this process. Nothing else in this crate may write to them: `clippy.toml` says so.
 
@@ -257,6 +256,13 @@ pub fn refuse(message: &str, help: Option<&str>) {
     if let Some(help) = help {
         marked(anstyle::AnsiColor::BrightCyan, "help", help);
     }
+}
+
+/// Says what went wrong, and returns the exit code for it.
+#[must_use]
+pub fn failed(message: &str, help: Option<&str>) -> u8 {
+    refuse(message, help);
+    exit::FAILED
 }
 
 /// Says why nothing starts, and returns the exit code for it.

@@ -2,8 +2,7 @@
 
 use console::{Key, Term};
 
-use crate::output;
-use crate::shown;
+use crate::{output, shown};
 
 /// Waits for a choice. `None`: Escape, Ctrl-C, or no suitable terminal.
 pub fn pick(question: &str, choices: &[(&str, &str)]) -> Option<usize> {

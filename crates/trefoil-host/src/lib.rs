@@ -10,7 +10,6 @@
 //! A host (a command line, a server, a worker) parses, prints and asks, and decides nothing itself. Programs that only
 //! start runs use the crate `trefoil`, which re-exports the rest of what they need.
 
-mod about;
 mod allowed_hosts;
 pub mod answers;
 pub mod command;
@@ -25,7 +24,6 @@ pub mod stored_runs;
 pub mod waiting;
 pub mod worker;
 
-pub use about::run_about;
 pub use engine::{AnswersFrom, Engine, Ready};
-pub use run::Run;
+pub use run::{Run, run_about};
 pub use stored_runs::{AnswerRefusal, RunCancellation, RunFollower, Runs};

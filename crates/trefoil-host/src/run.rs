@@ -11,9 +11,11 @@ use tokio::task::JoinHandle;
 use trefoil_machine::HiddenParts;
 use trefoil_runtime::{Cancel, Event, RunError, RunOutcome, Usage};
 
-use crate::engine::Events;
+use crate::engine::{AnswersFrom, Events};
 use trefoil_project::error::{Error, Failure, Result};
 use trefoil_project::flow::Flow;
+use trefoil_project::load::Loaded;
+use trefoil_view::trace::About;
 
 /// A run in progress.
 ///
@@ -136,5 +138,16 @@ impl Stream for Run {
 impl Drop for Run {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+/// What a trace says of a run of a program whose model calls are answered like this.
+pub fn run_about(loaded: &Loaded, answers_from: &AnswersFrom) -> About {
+    About {
+        dialect: loaded.dialect,
+        sources: loaded.sources(),
+        answers_from: answers_from.to_string(),
+        placeholder: *answers_from == AnswersFrom::Embedded,
+        ..About::new(&loaded.program, &loaded.files)
     }
 }

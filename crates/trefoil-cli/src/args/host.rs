@@ -2,13 +2,14 @@
 
 use clap::{Args, ValueEnum};
 use trefoil::http::AllowedHost;
+use trefoil_host::command::RunOptions;
 use trefoil_host::engine::Engine;
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_models::Limits;
 use trefoil_project::settings::Settings;
 use trefoil_runtime::{OnUnknown, Recovery};
 
-use super::ModelArgs;
+use super::{ModelArgs, StoreArgs};
 
 /// What a run may use here.
 #[derive(Args, Clone)]
@@ -45,6 +46,10 @@ fn step_answer(text: &str) -> Result<(String, String), String> {
 }
 
 impl HostArgs {
+    /// The options of printed commands: the store, and what is permitted.
+    pub fn options(&self, store: &StoreArgs, no_config: bool) -> RunOptions {
+        RunOptions::new(store.option(), &self.permissions(no_config))
+    }
     /// What the options allow, in this process only. `no_config`: the settings of the project are ignored.
     pub fn permissions(&self, no_config: bool) -> GivenPermissions {
         let hosts = self.allow_host.iter().map(ToString::to_string).collect();

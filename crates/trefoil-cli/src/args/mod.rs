@@ -14,4 +14,6 @@ pub use limits::{SpecArgs, calls_or_none, dollars_or_none, parse_dollars};
 pub use models::ModelArgs;
 pub use show::{EventFormat, OutputFormat, ReportFormat, ShowArgs};
 pub use store::{ContentArg, DurabilityArg, StoreArgs};
-pub use target::{DialectArg, NamedDialect, PathArgs, PlaceArgs, TargetArgs, TextArgs, dialect_names, parse_dialect};
+pub use target::{
+    DialectArg, NamedDialect, PathArgs, PlaceArgs, ReadArgs, TargetArgs, TextArgs, dialect_names, parse_dialect,
+};

@@ -16,12 +16,7 @@ pub struct TargetArgs {
     /// A manifest, a folder with one, or `FOLDER#ID`
     pub target: String,
     #[command(flatten)]
-    pub dialect: DialectArg,
-    #[command(flatten)]
-    pub paths: PathArgs,
-    /// Ignore `trefoil.toml`
-    #[arg(long)]
-    pub no_config: bool,
+    pub read: ReadArgs,
     /// The files of a folder are read to find its settings, and again with these.
     #[arg(skip)]
     cache: Cache,
@@ -34,7 +29,7 @@ impl TargetArgs {
     }
     /// The settings in the operator's files, and the findings about them.
     pub fn settings(&self) -> settings::FoundSettings {
-        target_settings(&self.target(), &self.options_with(&Settings::default()), self.no_config)
+        target_settings(&self.target(), &self.options_with(&Settings::default()), self.read.no_config)
     }
     /// The options for loading.
     pub fn options(&self) -> LoadOptions {
@@ -43,17 +38,16 @@ impl TargetArgs {
     /// The options for loading, with settings that were already read.
     pub fn options_with(&self, settings: &Settings) -> LoadOptions {
         LoadOptions {
-            dialect: self.dialect.dialect.map(|d| d.0),
-            allowed: self.paths.allow_path.iter().chain(&settings.allowed).cloned().collect(),
+            allowed: self.read.paths.allow_path.iter().chain(&settings.allowed).cloned().collect(),
             supplied: settings.supplied(),
             cache: Some(self.cache.clone()),
-            ..LoadOptions::default()
+            ..self.read.options()
         }
     }
     /// The options of printed commands, with those that say how the target is read.
     pub fn reading(&self, options: RunOptions) -> RunOptions {
-        let dialect = self.dialect.dialect.as_ref().map(|dialect| dialect.0.name());
-        options.reading(dialect, &self.paths.allow_path, self.no_config)
+        let dialect = self.read.dialect.dialect.as_ref().map(|dialect| dialect.0.name());
+        options.reading(dialect, &self.read.paths.allow_path, self.read.no_config)
     }
 }
 
@@ -64,12 +58,7 @@ pub struct PlaceArgs {
     #[arg(default_value = ".")]
     pub target: String,
     #[command(flatten)]
-    pub dialect: DialectArg,
-    #[command(flatten)]
-    pub paths: PathArgs,
-    /// Ignore `trefoil.toml`
-    #[arg(long)]
-    pub no_config: bool,
+    pub read: ReadArgs,
 }
 
 impl PlaceArgs {
@@ -79,11 +68,27 @@ impl PlaceArgs {
     }
     /// The options for loading, without those of any settings.
     pub fn options(&self) -> LoadOptions {
-        LoadOptions {
-            dialect: self.dialect.dialect.map(|d| d.0),
-            allowed: self.paths.allow_path.clone(),
-            ..LoadOptions::default()
-        }
+        self.read.options()
+    }
+}
+
+/// How a target is read.
+#[derive(Args)]
+pub struct ReadArgs {
+    #[command(flatten)]
+    pub dialect: DialectArg,
+    #[command(flatten)]
+    pub paths: PathArgs,
+    /// Ignore `trefoil.toml`
+    #[arg(long)]
+    pub no_config: bool,
+}
+
+impl ReadArgs {
+    /// The options for loading, without those of any settings.
+    pub fn options(&self) -> LoadOptions {
+        let (dialect, allowed) = (self.dialect.dialect.map(|d| d.0), self.paths.allow_path.clone());
+        LoadOptions { dialect, allowed, ..LoadOptions::default() }
     }
 }
 

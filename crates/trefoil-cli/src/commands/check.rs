@@ -4,16 +4,14 @@ use clap::{Args, ValueEnum};
 use trefoil_check::catalogue::in_order;
 use trefoil_check::{Limits, Rule};
 use trefoil_host::engine::add_findings;
-use trefoil_project::fix::Fixed;
-use trefoil_project::fix::{Change, Mended};
+use trefoil_project::fix::{Change, Fixed, Mended};
 use trefoil_project::load::{Checks, Leftovers, LoadOptions, Report};
 use trefoil_project::target::Target;
 use trefoil_syntax::diagnostic::render::{SarifRule, github, json, sarif, summary};
 
 use crate::args::{DialectArg, LevelArgs, ModelArgs, PathArgs, PermissionArgs, parse_dollars};
-use crate::obstacles;
 use crate::progress::Progress;
-use crate::{exit, output, shown};
+use crate::{exit, obstacles, output, shown};
 
 /// Check manifests and report every mistake
 #[derive(Args)]

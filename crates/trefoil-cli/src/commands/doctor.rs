@@ -216,7 +216,7 @@ fn programs(offer: &Offer, report: &mut Report) {
 /// Looks for what would stop a run of the flows, with the words of `run`.
 fn flows(args: &Doctor, report: &mut Report) -> Result<(), u8> {
     let options = LoadOptions { checks: Some(Checks::default()), ..args.place.options() };
-    let all = obstacles::flows_at(&args.place.target(), &options, args.place.no_config);
+    let all = obstacles::flows_at(&args.place.target(), &options, args.place.read.no_config);
     let programs: Vec<&Program> = all.iter().flatten().map(|(flow, _)| &*flow.loaded().program).collect();
     let has_input = !args.inputs.is_empty() || args.input_json.is_some();
     for one in &all {

@@ -93,9 +93,6 @@ fn written(args: &Graph, picture: &str) -> u8 {
             output::note(format!("wrote `{}`", path.display()));
             exit::OK
         }
-        Err(error) => {
-            output::refuse(&format!("cannot write `{}`: {error}", path.display()), None);
-            exit::FAILED
-        }
+        Err(error) => output::failed(&format!("cannot write `{}`: {error}", path.display()), None),
     }
 }

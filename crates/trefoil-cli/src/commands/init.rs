@@ -55,11 +55,7 @@ pub fn run(args: &Init) -> u8 {
 fn chosen(args: &Init) -> Result<&'static Template, (String, Option<String>)> {
     let usage = "`trefoil init --format agntz --shape loop my-flow`".to_owned();
     let format = args.format.clone().or_else(|| {
-        let about = |format: &str| {
-            let shapes: Vec<_> = TEMPLATES.iter().filter(|t| t.format == format).map(|t| t.shape).collect();
-            shapes.join(", ")
-        };
-        let choices: Vec<(&str, String)> = formats().into_iter().map(|f| (f, about(f))).collect();
+        let choices: Vec<(&str, String)> = formats().into_iter().map(|f| (f, shapes_of(f))).collect();
         ask("Format?", &choices)
     });
     let Some(format) = format else {
@@ -70,17 +66,18 @@ fn chosen(args: &Init) -> Result<&'static Template, (String, Option<String>)> {
         let choices: Vec<(&str, String)> = there.map(|s| (s.name, s.about.to_owned())).collect();
         ask("Shape?", &choices)
     });
-    let shapes = || {
-        let all: Vec<_> = TEMPLATES.iter().filter(|t| t.format == format).map(|t| t.shape).collect();
-        all.join(", ")
-    };
     let Some(shape) = shape else {
-        return Err((format!("choose a shape: {}", shapes()), Some(usage)));
+        return Err((format!("choose a shape: {}", shapes_of(&format)), Some(usage)));
     };
     template(&format, &shape).ok_or_else(|| {
         let why = MISSING.iter().find(|m| m.format == format && m.shape == shape).map_or("", |m| m.why);
-        (format!("`{format}` has no shape `{shape}`: {why}"), Some(format!("available: {}", shapes())))
+        (format!("`{format}` has no shape `{shape}`: {why}"), Some(format!("available: {}", shapes_of(&format))))
     })
+}
+
+fn shapes_of(format: &str) -> String {
+    let shapes: Vec<_> = TEMPLATES.iter().filter(|t| t.format == format).map(|t| t.shape).collect();
+    shapes.join(", ")
 }
 
 /// Prompts on a terminal; `None` if there is none.

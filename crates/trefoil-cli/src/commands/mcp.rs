@@ -11,7 +11,7 @@ use trefoil_project::load::{Checks, LoadOptions};
 use trefoil_project::settings::Settings;
 use trefoil_project::target::Target;
 
-use crate::args::{DialectArg, DurabilityArg, HostArgs, PathArgs, StoreArgs, parse_dollars};
+use crate::args::{DurabilityArg, HostArgs, ReadArgs, StoreArgs, parse_dollars};
 use crate::harmless::json;
 use crate::run::SignalStop;
 use crate::{exit, output};
@@ -27,12 +27,7 @@ pub struct Mcp {
     #[arg(required = true, value_name = "TARGET")]
     targets: Vec<String>,
     #[command(flatten)]
-    dialect: DialectArg,
-    #[command(flatten)]
-    paths: PathArgs,
-    /// Ignore `trefoil.toml`
-    #[arg(long)]
-    no_config: bool,
+    read: ReadArgs,
     #[command(flatten)]
     host: HostArgs,
     /// Maximum number of model calls of each run
@@ -59,15 +54,10 @@ pub fn run(args: &Mcp) -> Result<u8, u8> {
     let (host, plain) = (args.host.clone(), base.clone());
     let spec = RunSpec { max_calls: args.max_calls, max_cost_micro: args.max_cost, ..RunSpec::NONE };
     let engine = move |settings: &Settings| host.without_people(plain.clone(), settings).run_spec(spec);
-    let options = LoadOptions {
-        dialect: args.dialect.dialect.map(|dialect| dialect.0),
-        allowed: args.paths.allow_path.clone(),
-        checks: Some(Checks::default()),
-        ..LoadOptions::default()
-    };
+    let options = LoadOptions { checks: Some(Checks::default()), ..args.read.options() };
     let targets = args.targets.iter().map(|named| Target::parse(named)).collect();
     let watch: Arc<dyn ServerWatch> = Arc::new(ServerMessages);
-    let (no_config, engine) = (args.no_config, Box::new(engine));
+    let (no_config, engine) = (args.read.no_config, Box::new(engine));
     let source = FlowSource { targets, options, no_config, engine, watch: watch.clone() };
     let flows = Flows::new(source).ok_or(exit::NOT_STARTED)?;
     let tools = flows.now();
@@ -99,17 +89,11 @@ fn serve_process(flows: Flows, base: &Engine, options: ServerOptions) -> Result<
     let code = match why {
         Ok(ServerStop::Disconnected) => exit::OK,
         Ok(ServerStop::Requested) => exit::CANCELLED,
-        Err(error) => {
-            output::refuse(&format!("the server failed: {error}"), None);
-            exit::FAILED
-        }
+        Err(error) => output::failed(&format!("the server failed: {error}"), None),
     };
     match released {
         Ok(()) => Ok(code),
-        Err(error) => {
-            output::refuse(&error.to_string(), None);
-            Ok(exit::FAILED)
-        }
+        Err(error) => Ok(output::failed(&error.to_string(), None)),
     }
 }
 

@@ -11,9 +11,8 @@ use trefoil_project::load::{Checks, LoadOptions, Loaded};
 
 use crate::args::{ModelArgs, PermissionArgs, ReportFormat, StoreArgs, TargetArgs, parse_dollars};
 use crate::load::{load_with, print_warnings};
-use crate::obstacles;
-use crate::output;
 use crate::store::block_on;
+use crate::{obstacles, output};
 
 /// How many earlier runs make the expected cost.
 const RUNS: usize = 20;

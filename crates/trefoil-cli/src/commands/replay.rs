@@ -11,6 +11,7 @@ use crate::args::{OutputFormat, StoreArgs};
 use crate::harmless::safe;
 use crate::runs::{past, print, print_json};
 use crate::store::{await_store, block_on, full_id};
+use crate::words::count_of;
 use crate::{exit, output};
 
 /// Verify a run's journal: replay its workflow against the stored results, without calling anything, and compare every
@@ -45,15 +46,14 @@ pub fn run(args: &Replay) -> Result<u8, u8> {
 
 fn lines(run: &str, flow: &str, verified: &Verified) -> Vec<String> {
     let Verified { entries, results, cited, unchecked, ended, differences, .. } = verified;
-    let count = |n: u64, one: &str, many: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {many}") };
     let mut lines = vec![format!("run       {run}"), format!("flow      {flow}")];
-    let results = count(*results, "result", "results");
-    lines.push(format!("compared  {}, {results}", count(*entries, "entry", "entries")));
+    let results = count_of(*results, "result");
+    lines.push(format!("compared  {}, {results}", count_of(*entries, "entry")));
     for (run, n) in cited {
-        lines.push(format!("kept      {} of run {run}", count(*n, "result", "results")));
+        lines.push(format!("kept      {} of run {run}", count_of(*n, "result")));
     }
     for (run, n) in unchecked {
-        let results = count(*n, "result", "results");
+        let results = count_of(*n, "result");
         lines.push(format!("unchecked {results} of run {run}, which was deleted"));
     }
     for Difference { what, message, .. } in differences {
@@ -62,7 +62,7 @@ fn lines(run: &str, flow: &str, verified: &Verified) -> Vec<String> {
     let end = if *ended { "" } else { ", as far as it goes: the run has not ended" };
     lines.push(match differences.len() {
         0 => format!("verified  the journal matches the workflow{end}"),
-        n => format!("failed    {}", count(n as u64, "difference", "differences")),
+        n => format!("failed    {}", count_of(n as u64, "difference")),
     });
     lines
 }

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use trefoil::Flow;
-use trefoil::Value;
 use trefoil::runs::{Line, Preview, ReuseRequest, Stored, caller_in, preview, target_of};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
+use trefoil::{Flow, Value};
 use trefoil_host::durable::ended as only_result;
 use trefoil_host::engine::Engine;
 use trefoil_machine::PrivateValue;
@@ -111,7 +110,7 @@ pub fn run(args: &Resume) -> Result<u8, u8> {
         return edited(args, run, target);
     }
     if let (Some(run), Some(from)) = (&args.run, &args.from) {
-        let options = RunOptions::new(args.store.option(), &args.host.permissions(args.no_config));
+        let options = args.host.options(&args.store, args.no_config);
         let fork = options.text(PrintedCommand::Fork { run, from: Some(from) });
         let help = format!("to repeat RUN from that step without an edit, use `{fork}`");
         return Err(output::not_started("`--from` needs an edited file: `--with FILE`", Some(&help)));
@@ -180,10 +179,7 @@ fn recorded(args: &Resume, path: &Path, store: &Arc<dyn Store>, stored: &Stored)
     let loaded = stored.flow.loaded();
     overwrite::spare_sources(Some(path), &loaded.files)?;
     let (tracer, about) = past::trace(store, stored, args.store.option())?;
-    Recording::new(path.to_owned(), about, tracer)?.write().map_err(|message| {
-        output::refuse(&message, None);
-        exit::FAILED
-    })
+    Recording::new(path.to_owned(), about, tracer)?.write().map_err(|message| output::failed(&message, None))
 }
 
 fn one(args: &Resume, run: &str) -> Result<u8, u8> {
@@ -265,7 +261,7 @@ fn nothing_to_rerun(args: &Resume, store: &Arc<dyn Store>, record: &Record) -> R
     let waits = past::waiting(store, record)?;
     let called = waits.iter().find_map(|one| {
         let (called, why) = one.run.as_ref().zip(one.why.as_deref())?;
-        let options = RunOptions::new(args.store.option(), &args.host.permissions(args.no_config));
+        let options = args.host.options(&args.store, args.no_config);
         Some(format!("it waits for run {called}: use `{}`", options.resume(called, Some(why))))
     });
     Ok(output::not_started(
@@ -325,7 +321,7 @@ fn refuse_called(args: &Resume, run: &str, named: &Target) -> Result<(), u8> {
     let Some(entry) = block_on(caller_in(&*store, run, &named.path))? else { return Ok(()) };
     let entry = past::named_here(&entry);
     let with = option_text("--with", &entry);
-    let options = RunOptions::new(args.store.option(), &args.host.permissions(args.no_config));
+    let options = args.host.options(&args.store, args.no_config);
     let alone = options.text(PrintedCommand::Reuse { target: &named.to_string(), run });
     Err(output::not_started(
         &format!("`{}` is only a part of run {run}, which started with `{entry}`", named.path.display()),

@@ -15,6 +15,7 @@ use crate::obstacles::{call_number, too_many_calls};
 use crate::refusal::did_not_start;
 use crate::run::{End, KeptRun, MARKS, Session, announce_source, ask, based, input};
 use crate::store::{await_store, block_on, full_id, prune_expired};
+use crate::words::count_of;
 use crate::{output, overwrite};
 use trefoil_host::command::{PrintedCommand, RunOptions};
 
@@ -76,7 +77,7 @@ fn warn_of_texts(args: &Run, dialect: &str) {
 fn refuse_if_detached(args: &Run) -> Result<(), u8> {
     let HostArgs { allow_command, allow_host, answers, .. } = &args.host;
     let permission = |option: &str| {
-        let worker = RunOptions::new(args.store.option(), &args.host.permissions(false)).text(PrintedCommand::Worker);
+        let worker = args.host.options(&args.store, false).text(PrintedCommand::Worker);
         let why =
             format!("`{option}` cannot be used with `--detach`: the permissions are those of the worker that runs it");
         (why, format!("remove `{option}` here, and start the worker with it: `{worker}`"))
@@ -138,7 +139,7 @@ pub fn run(args: &Run) -> Result<u8, u8> {
         engine = engine.seed(seed);
     }
     engine = engine.run_spec(args.spec.spec());
-    engine = engine.permissions(args.host.permissions(args.target.no_config));
+    engine = engine.permissions(args.host.permissions(args.target.read.no_config));
     if !args.ephemeral {
         let store = args.store.create(&args.durability)?;
         prune_expired(&*store, settings.keep, args.show.quiet)?;
@@ -168,7 +169,7 @@ pub fn run(args: &Run) -> Result<u8, u8> {
     session.begin(&ready, args.seed, Some(ready.run()).filter(|_| !args.ephemeral));
     let answers_from = ready.answers_from().clone();
     let reused = ready.reused();
-    let options = RunOptions::new(args.store.option(), &args.host.permissions(args.target.no_config));
+    let options = args.host.options(&args.store, args.target.read.no_config);
     let options = args.target.reading(options);
     let target = args.target.target.as_str();
     let keeps_prompts = !args.ephemeral && args.content.keeps_prompts();
@@ -236,11 +237,10 @@ fn count_warnings(args: &Run, loaded: &Loaded) {
         return output::say("checks skipped (`--no-check`)");
     }
     let warnings = loaded.diagnostics.iter().filter(|d| d.severity > Severity::Info).count();
-    let said = match warnings {
-        0 => return,
-        1 => "1 warning".to_owned(),
-        n => format!("{n} warnings"),
-    };
+    if warnings == 0 {
+        return;
+    }
+    let said = count_of(warnings as u64, "warning");
     output::say(format!(
         "check: {said} (run `{}` to see {})",
         args.target.reading(RunOptions::default()).text(PrintedCommand::Check(&args.target.target)),

@@ -76,10 +76,7 @@ fn shown(args: &Trace, trace: &Json, (name, options): (&str, &RunOptions)) -> Re
                 output::note(format!("wrote `{}`; open it in a browser", path.display()));
                 exit::OK
             }
-            Err(error) => {
-                output::refuse(&format!("cannot write the page to `{}`: {error}", path.display()), None);
-                exit::FAILED
-            }
+            Err(error) => output::failed(&format!("cannot write the page to `{}`: {error}", path.display()), None),
         });
     }
     let look = TraceLook { name, options, color: output::colored_result(), width: output::width() };

@@ -6,7 +6,7 @@ use trefoil_template::Value;
 use super::layout::{Span, is_rewritten, plain, spans, wrap};
 use crate::harmless::TerminalText;
 use crate::shown;
-use crate::words::structured;
+use crate::words::{count_of, structured};
 
 /// The column at which texts of a step start.
 pub const INDENT: usize = 8;
@@ -98,10 +98,10 @@ pub fn lines(fields: &[Field], look: Look) -> Vec<TerminalText> {
             shown.push(shown!("{}  {}{}", format!("{word:>6}"), line, rest));
         }
     }
-    match all.saturating_sub(shown.len()) {
-        0 => {}
-        1 => shown.push(format!("{:INDENT$}... 1 more line (d: show all)", "").into()),
-        more => shown.push(format!("{:INDENT$}... {more} more lines (d: show all)", "").into()),
+    let more = all.saturating_sub(shown.len());
+    if more > 0 {
+        let more = count_of(more as u64, "more line");
+        shown.push(format!("{:INDENT$}... {more} (d: show all)", "").into());
     }
     shown
 }

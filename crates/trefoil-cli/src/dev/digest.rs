@@ -12,8 +12,7 @@ use super::layout::{Span, plain, spans, wrap};
 use super::seen::Told;
 use crate::harmless::TerminalText;
 use crate::run::why;
-use crate::shown;
-use crate::words;
+use crate::{shown, words};
 
 /// Maximum number of lines for the output of a step, unless everything is shown.
 pub const MOST: usize = 6;

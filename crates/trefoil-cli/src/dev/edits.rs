@@ -10,6 +10,7 @@ use super::changes::{INDENT, Look};
 use super::layout::{spans, wrap};
 use crate::harmless::TerminalText;
 use crate::shown;
+use crate::words::count_of;
 
 /// Maximum number of places shown.
 const PLACES: usize = 4;
@@ -46,10 +47,10 @@ pub fn of(before: &str, now: &str, look: Look) -> Vec<TerminalText> {
             shown.push(shown!("{}  {}{}", format!("{number:>6}"), line, rest));
         }
     }
-    match all.len().saturating_sub(PLACES) {
-        0 => {}
-        1 => shown.push(format!("{:INDENT$}... 1 more place", "").into()),
-        more => shown.push(format!("{:INDENT$}... {more} more places", "").into()),
+    let more = all.len().saturating_sub(PLACES);
+    if more > 0 {
+        let more = count_of(more as u64, "more place");
+        shown.push(format!("{:INDENT$}... {more}", "").into());
     }
     shown
 }

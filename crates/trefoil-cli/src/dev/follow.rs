@@ -19,7 +19,6 @@ use super::{Happening, Loop, said};
 use crate::output;
 use crate::refusal::cannot_start;
 use crate::run::{based, report};
-use trefoil_host::command::RunOptions;
 
 /// What comes after a run in progress.
 #[derive(Default)]
@@ -167,30 +166,23 @@ impl Loop<'_> {
     /// Waits for the next event or for the end of a run.
     fn happening_beside(&mut self, task: &mut JoinHandle<Outcome>) -> Result<Outcome, Happening> {
         // Events that arrived while a line was typed are handled now, not after the end of the run.
-        if let Some(one) = self.later.pop_front() {
-            if matches!(one, Happening::Key(_) | Happening::Line(_)) {
-                self.keyboard.came();
-            }
-            return Err(one);
+        let one = self.later.pop_front().map_or_else(
+            || {
+                let (happenings, signals) = (&mut self.happenings, &mut self.signals);
+                self.runtime.block_on(async {
+                    tokio::select! {
+                        biased;
+                        ended = task => Ok(ended),
+                        one = super::next(happenings, signals) => Err(one),
+                    }
+                })
+            },
+            Err,
+        );
+        if matches!(one, Err(Happening::Key(_) | Happening::Line(_))) {
+            self.keyboard.came();
         }
-        let (happenings, signals) = (&mut self.happenings, &mut self.signals);
-        let one = self.runtime.block_on(async {
-            tokio::select! {
-                biased;
-                ended = task => Ok(ended),
-                one = super::next(happenings, signals) => Err(one),
-            }
-        });
-        match one {
-            Ok(Ok(outcome)) => Ok(outcome),
-            Ok(Err(error)) => std::panic::resume_unwind(error.into_panic()),
-            Err(one) => {
-                if matches!(one, Happening::Key(_) | Happening::Line(_)) {
-                    self.keyboard.came();
-                }
-                Err(one)
-            }
-        }
+        one.map(|ended| ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())))
     }
 
     /// Prints the result of a run, and the differences from the previous one.
@@ -233,8 +225,7 @@ impl Loop<'_> {
                 report::sent(outcome, None).iter().for_each(output::say);
             }
         }
-        let options =
-            RunOptions::new(self.args.store.option(), &self.args.host.permissions(self.args.target.no_config));
+        let options = self.args.host.options(&self.args.store, self.args.target.read.no_config);
         said::waiting(&outcome.run, &outcome.waiting, &options);
     }
 

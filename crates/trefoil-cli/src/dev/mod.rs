@@ -41,7 +41,7 @@ use crate::{exit, output};
 use digest::Digest;
 use keyboard::{Keyboard, Typed};
 use session::Session;
-use trefoil_host::command::{PrintedCommand, RunOptions};
+use trefoil_host::command::PrintedCommand;
 use turn::{Asked, Given, Last, Read, Turn};
 use watch::Watch;
 
@@ -243,8 +243,7 @@ impl<'a> Loop<'a> {
         if let Some(last) = self.last.as_ref().filter(|last| last.is_open) {
             let repeats = last.repeats.iter().flat_map(|allowed| &allowed.rerun);
             let steps: Vec<&str> = repeats.map(|step| own_step(step)).collect();
-            let options =
-                RunOptions::new(self.args.store.option(), &self.args.host.permissions(self.args.target.no_config));
+            let options = self.args.host.options(&self.args.store, self.args.target.read.no_config);
             let command =
                 options.text(PrintedCommand::Resume { run: &last.run, steps: &steps, why: last.limit.as_ref() });
             output::say(format!("to continue: {command}"));

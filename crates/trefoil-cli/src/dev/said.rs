@@ -19,11 +19,9 @@ use super::digest::{Digest, MOST};
 use super::edits::{self, Changed};
 use super::stops::{LIMIT_CODE, called_repeats};
 use crate::harmless::{TerminalText, safe};
-use crate::output;
 use crate::run::why;
-use crate::shown;
-use crate::words;
 use crate::words::{cut, money, time, wrap};
+use crate::{output, shown, words};
 use trefoil_host::command::RunOptions;
 use trefoil_host::waiting::{answer_commands, waiting_line};
 
@@ -94,7 +92,7 @@ pub fn findings(before: Option<&Report>, now: &Report, failed: bool) {
         (_, of, new) => {
             let old = of.saturating_sub(new);
             let old = if old > 0 { format!(", {old} as before") } else { String::new() };
-            output::say(format!("check: {of} warning{}{old}", if of == 1 { "" } else { "s" }));
+            output::say(format!("check: {}{old}", words::count_of(of as u64, "warning")));
         }
     }
 }
@@ -133,7 +131,7 @@ pub fn reuse((lines, made): (&[Line], Made), outcome: &Outcome, took: Duration, 
         return;
     }
     let kept = lines.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
-    let results = if kept == 1 { "1 result".to_owned() } else { format!("{kept} results") };
+    let results = words::count_of(kept as u64, "result");
     let saved = why::saved(lines).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
     let (made, spent) = (words::made(made), money(&outcome.usage));
     let took = time(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));

@@ -7,7 +7,7 @@ use std::time::Instant;
 use tokio::task::JoinHandle;
 use trefoil::runs::{Line, Lines, Made, ReuseRequest, Stored};
 use trefoil::store::StoreError;
-use trefoil::{Cancel, Error, Flow, Outcome, Run};
+use trefoil::{AnswersFrom, Cancel, Error, Flow, Outcome, Run};
 use trefoil_host::durable::cancel;
 use trefoil_host::engine::{Engine, PRICE, Ready};
 use trefoil_machine::PrivateValue;
@@ -22,13 +22,12 @@ use trefoil_view::trace::{About, Tracer};
 use super::Loop;
 use super::seen::Seen;
 use super::turn::Asked;
-use crate::exit;
 use crate::harmless::TerminalText;
 use crate::refusal::did_not_start;
 use crate::run::{Shown, announce_source, ask, input};
 use crate::runs::past;
 use crate::store::block_on;
-use crate::{output, words};
+use crate::{exit, output, words};
 
 /// The default cost limit, in micro-dollars.
 const MAX_COST: u64 = 1_000_000;
@@ -81,12 +80,8 @@ fn renew(all: &mut Vec<Line>, new: Vec<Line>) {
     }
 }
 
-/// A run that is ready to start.
-struct Prepared {
-    ready: Ready,
-    /// Collects which steps are reused and which are repeated.
-    lines: Option<Lines>,
-}
+/// A run that is ready to start, and what collects which steps are reused and which are repeated.
+type Prepared = (Ready, Option<Lines>);
 
 /// What watches a run.
 struct Sinks {
@@ -121,30 +116,25 @@ impl Loop<'_> {
         let sinks = self.sinks();
         let engine = sinks.watch(self.args.host.without_people(self.engine.clone(), settings));
         let engine = self.args.seed.into_iter().fold(engine, Engine::seed).max_calls(self.args.max_calls);
-        let prepared = self.prepare(&engine, flow, asked)?;
-        let ready = &prepared.ready;
+        let (ready, lines) = self.prepare(&engine, flow, asked)?;
         if let Err(error) = ready.check_input(&input) {
             let code = did_not_start(&error);
             output::note("to change the input, press `i`");
             return Err(code);
         }
         if self.answers_from.as_ref() != Some(ready.answers_from()) {
-            announce_source(self.args.host.models.embedded(), ready);
+            announce_source(self.args.host.models.embedded(), &ready);
             self.answers_from = Some(ready.answers_from().clone());
         }
         let (run, answers_from) = (ready.run().to_owned(), ready.answers_from().clone());
         sinks.shown.begin(loaded, &answers_from.to_string(), self.args.seed);
-        let Prepared { ready, lines } = prepared;
         let started = self.runtime.block_on(async { ready.start(&input) }).map_err(|error| did_not_start(&error))?;
         self.give_up_last();
-        self.started.insert(run.clone());
+        self.started.insert(run);
         self.is_current = true;
         self.passed = passed;
-        let about = trefoil_host::run_about(loaded, &answers_from);
-        let mut under_way = self.under_way(since, started, run, sinks, (flow.clone(), input), about);
-        under_way.flows = settings.flows.iter().map(|tool| tool.name.clone()).collect();
-        under_way.lines = lines;
-        Ok(under_way)
+        let under_way = self.under_way(since, started, sinks, input, &answers_from);
+        Ok(UnderWay { flows: flow_names(settings), lines, ..under_way })
     }
 
     /// The input of the next run, and the input of the command line. The latter is used first, and when its file was edited.
@@ -226,9 +216,7 @@ impl Loop<'_> {
     }
 
     fn try_prepare(&self, engine: &Engine, flow: &Flow, asked: &Asked) -> Result<Prepared, Error> {
-        let Some(last) = &self.last else {
-            return engine.ready(flow).map(|ready| Prepared { ready, lines: None });
-        };
+        let Some(last) = &self.last else { return Ok((engine.ready(flow)?, None)) };
         let first = || last.told.steps.keys().next().cloned();
         let from = asked.from.clone().or_else(|| if asked.all { first() } else { None });
         // After a save, a failure whose cause was not changed stays as it is. A key tries again.
@@ -238,11 +226,11 @@ impl Loop<'_> {
         match self.runtime.block_on(engine.edit(flow, &request)) {
             Err(Error::Store(StoreError::NoContent { .. })) => {
                 output::note("all steps run again: the last run was completed or cancelled without stored content");
-                engine.ready(flow).map(|ready| Prepared { ready, lines: None })
+                Ok((engine.ready(flow)?, None))
             }
             edited => edited.map(|edited| {
                 let lines = edited.lines();
-                Prepared { ready: edited.ready, lines: Some(lines) }
+                (edited.ready, Some(lines))
             }),
         }
     }
@@ -257,7 +245,7 @@ impl Loop<'_> {
         let settings = match self.started.contains(&run) {
             true => settings,
             false => {
-                permitted = past::permitted(&*self.store, &stored, self.args.target.no_config, false)?;
+                permitted = past::permitted(&*self.store, &stored, self.args.target.read.no_config, false)?;
                 &permitted
             }
         };
@@ -270,36 +258,25 @@ impl Loop<'_> {
         sinks.shown.resumes();
         sinks.shown.begin(flow.loaded(), &answers_from.to_string(), None);
         let started = self.runtime.block_on(ready.resume(&run)).map_err(|error| did_not_start(&error))?;
-        let about = trefoil_host::run_about(flow.loaded(), &answers_from);
-        let mut under_way = self.under_way(
-            since,
-            started,
-            run,
-            sinks,
-            (flow, stored.started.input.clone().map(PrivateValue::into_exact)),
-            about,
-        );
-        under_way.flows = settings.flows.iter().map(|tool| tool.name.clone()).collect();
-        under_way.lines = Some(lines);
-        under_way.earlier = earlier;
-        Ok(under_way)
+        let input = stored.started.input.clone().map(PrivateValue::into_exact);
+        let under_way = self.under_way(since, started, sinks, input, &answers_from);
+        Ok(UnderWay { flows: flow_names(settings), lines: Some(lines), earlier, ..under_way })
     }
 
     fn under_way(
         &self,
         since: Instant,
         started: Run,
-        run: String,
         Sinks { seen, shown, tracer }: Sinks,
-        (flow, input): (Flow, Option<Value>),
-        about: About,
+        input: Option<Value>,
+        answers_from: &AnswersFrom,
     ) -> UnderWay {
         // What the user typed first is no part of the work.
         let since = since + self.thought;
-        let cancel = started.canceller();
+        let (run, flow, cancel) = (started.id().to_owned(), started.flow().clone(), started.canceller());
+        let trace = (tracer, trefoil_host::run_about(flow.loaded(), answers_from));
         let task = self.runtime.spawn(started.outcome());
         let (flows, lines, earlier) = (BTreeSet::new(), None, Default::default());
-        let trace = (tracer, about);
         UnderWay { since, task, cancel, run, seen, shown, flow, input, trace, flows, lines, earlier }
     }
 
@@ -311,6 +288,11 @@ impl Loop<'_> {
             let _ = self.runtime.block_on(cancel(self.store.clone(), &last.run));
         }
     }
+}
+
+/// The flows that are tools.
+fn flow_names(settings: &Settings) -> BTreeSet<String> {
+    settings.flows.iter().map(|tool| tool.name.clone()).collect()
 }
 
 /// Removes the properties that the schema of the input does not have any more.

@@ -39,8 +39,8 @@ pub fn complete(loaded: &Loaded, given: Option<Value>) -> Result<Option<Value>, 
             let left: Vec<&MissingInput> = missing.iter().skip(at).filter(|one| !one.may_be_empty()).collect();
             let left = if left.is_empty() { vec![one] } else { left };
             output::say("");
-            let message = format!("the run did not start: {} missing", names(&left));
-            return Err(output::not_started(&message, Some(&format!("pass {}", options(&left)))));
+            let message = format!("the run did not start: {} missing", safe(&preflight::input_names(&left)));
+            return Err(output::not_started(&message, Some(&safe(&preflight::pass_advice(&left)))));
         };
         if let Some(value) = answer {
             one.put(&mut given, value);
@@ -48,19 +48,6 @@ pub fn complete(loaded: &Loaded, given: Option<Value>) -> Result<Option<Value>, 
     }
     refuse_missing(loaded, given.as_ref())?;
     Ok(given)
-}
-
-/// `` the input `topic` is ``, or `` the inputs `topic`, `tone` are ``.
-fn names(all: &[&MissingInput]) -> String {
-    let quoted: Vec<String> = all.iter().map(|one| format!("`{}`", safe(&one.name))).collect();
-    match quoted.as_slice() {
-        [one] => format!("the input {one} is"),
-        several => format!("the inputs {} are", several.join(", ")),
-    }
-}
-
-fn options(all: &[&MissingInput]) -> String {
-    format!("`{}`", safe(&preflight::option_list(all)))
 }
 
 /// Prompts until the answer is valid. An empty answer skips an optional input.

@@ -1,9 +1,8 @@
 //! A run that reuses the results of an earlier one: with an edited file, or as a fork.
 
-use trefoil::Flow;
 use trefoil::runs::{Edited, Fate, Line, Lines, Preview};
 use trefoil::store::{Status, Store as _};
-use trefoil::{Error, Result};
+use trefoil::{Error, Flow, Result};
 use trefoil_host::engine::Engine;
 use trefoil_machine::RunSpec;
 use trefoil_project::settings::Settings;
@@ -14,7 +13,7 @@ use crate::harmless::TerminalText;
 use crate::refusal::did_not_start;
 use crate::run::announce_source;
 use crate::store::{await_store, block_on, full_id};
-use crate::words;
+use crate::words::{self, count_of};
 use crate::{exit, output, overwrite, shown};
 use trefoil_host::command::{PrintedCommand, RunOptions};
 
@@ -75,7 +74,7 @@ impl Based<'_> {
         session.reuses(earlier);
         session.begin(ready, None, Some(ready.run()));
         let (answers_from, lines) = (ready.answers_from().clone(), edited.lines());
-        let options = RunOptions::new(self.store.option(), &self.host.permissions(self.no_config));
+        let options = self.host.options(self.store, self.no_config);
         let kept = KeptRun { options: &options, edited: self.target.as_deref().map(|target| (target, false)) };
         let ended = session.run(&engine, &answers_from, Some(kept), async || edited.start())?;
         if !self.show.quiet {
@@ -112,13 +111,9 @@ pub fn answers_reused(lines: &Lines) {
     let saved = why::saved(all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
     output::note(match kept {
         0 => format!("no answers of earlier runs reused, {made}"),
-        _ => format!("{} of earlier runs reused{saved}, {made}", count(kept, "answer", "answers")),
+        _ => format!("{} of earlier runs reused{saved}, {made}", count_of(kept as u64, "answer")),
     });
     by_name(lines, "run without `--reuse`");
-}
-
-fn count(n: usize, one: &str, many: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
 }
 
 /// Reports environment variables that were compared only by name, and what to do if their values have changed.
@@ -145,7 +140,7 @@ fn reused(run: &str, lines: &Lines, explain: bool, ended_well: bool) {
         }
     }
     let kept = all.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
-    let (kept, made) = (count(kept, "result", "results"), words::made(lines.made()));
+    let (kept, made) = (count_of(kept as u64, "result"), words::made(lines.made()));
     let saved = why::saved(&all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
     output::note(format!("{kept} of run {run} reused{saved}, {made}"));
     by_name(lines, "run its steps again with `--from STEP`");

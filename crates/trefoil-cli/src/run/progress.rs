@@ -43,25 +43,8 @@ impl Progress {
         if let EventKind::StepFailed { error, .. } | EventKind::EffectFailed { error, .. } = &event.kind {
             self.failure = error.to_string();
         }
-        let about = match &event.kind {
-            EventKind::StepStarted { .. }
-            | EventKind::StepSkipped { .. }
-            | EventKind::StepFinished { .. }
-            | EventKind::StepFailed { .. } => self.step(event),
-            EventKind::ItemStarted { .. } | EventKind::ItemFinished { .. } => self.item(event),
-            EventKind::ModelStarted { .. }
-            | EventKind::ModelFinished { .. }
-            | EventKind::ModelStopped { .. }
-            | EventKind::EffectStarted { .. }
-            | EventKind::EffectFinished { .. }
-            | EventKind::EffectFailed { .. }
-            | EventKind::ModelWaiting { .. }
-            | EventKind::TextDelta { .. } => self.call(event),
-            EventKind::RetryScheduled { .. } | EventKind::ValidationFailed { .. } | EventKind::SignalWanted { .. } => {
-                self.wait(event)
-            }
-            _ => None,
-        };
+        let step = self.step(event).or_else(|| self.item(event));
+        let about = step.or_else(|| self.call(event)).or_else(|| self.wait(event));
         let ends = match &event.kind {
             EventKind::StepFinished { .. } | EventKind::StepSkipped { .. } | EventKind::ItemFinished { .. } => true,
             EventKind::ModelFinished { .. } => about.and_then(|index| self.nodes.get(index)).is_some_and(|n| n.alone),
@@ -245,7 +228,9 @@ impl Progress {
     }
     /// Records that a step waits for its next try or for a person.
     fn wait(&mut self, event: &Event) -> Option<usize> {
-        let (at, index) = (event.at_ms, self.inner(event)?);
+        use EventKind::{RetryScheduled, SignalWanted, ValidationFailed};
+        let is_wait = matches!(event.kind, RetryScheduled { .. } | ValidationFailed { .. } | SignalWanted { .. });
+        let (at, index) = (event.at_ms, self.inner(event).filter(|_| is_wait)?);
         self.change(index, |node| match &event.kind {
             EventKind::RetryScheduled { attempt, delay_ms, error } => {
                 (node.state, node.tries, node.ended_ms, node.told) = (StepState::Waiting, *attempt, None, false);
@@ -256,10 +241,11 @@ impl Progress {
                 node.text = line(&format!("attempt {iteration} did not pass: {reason}"));
             }
             // The question itself is shown in the prompt.
-            _ => {
+            EventKind::SignalWanted { .. } => {
                 (node.state, node.asked) = (StepState::Asking, true);
                 node.text.clear();
             }
+            _ => {}
         })
     }
     /// Adds the usage of a call to the run and to its step.

@@ -136,12 +136,10 @@ impl<'s> Session<'s> {
         let placeholders = *answers_from == AnswersFrom::Embedded;
         let mut code = exit::OK;
         if let Err(error) = released {
-            output::refuse(&error.to_string(), None);
-            code = exit::FAILED;
+            code = output::failed(&error.to_string(), None);
         }
         if let Err(message) = saved {
-            output::refuse(&message, None);
-            code = exit::FAILED;
+            code = output::failed(&message, None);
         }
         let store = engine.owner().map(|owner| owner.store().clone());
         let unused = unused.unwrap_or_default();
@@ -225,10 +223,7 @@ fn seen(store: &dyn Store, run: &str, options: &RunOptions) -> u8 {
     }
     let help = format!("it stays in the store for a day; `{}` prints it", options.resume(run, None));
     match reader {
-        Reader::Closed => {
-            output::refuse("the result was not printed: standard output is closed", Some(&help));
-            exit::FAILED
-        }
+        Reader::Closed => output::failed("the result was not printed: standard output is closed", Some(&help)),
         _ => {
             output::note(format!("nobody has read the result; {help}"));
             exit::OK

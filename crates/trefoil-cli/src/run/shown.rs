@@ -10,14 +10,13 @@ use trefoil_runtime::{Event, EventKind, EventSink, Key, RunOutcome};
 use trefoil_syntax::Files;
 
 use super::canvas::Canvas;
-use super::failures;
 use super::header::Header;
 use super::look::LineLook;
 use super::nodes::StepState;
-use super::notes;
 use super::plain::{is_kept, is_start, kept, plain};
 use super::progress::Progress;
 use super::tree::{Size, TreeSort, lines};
+use super::{failures, notes};
 use crate::output;
 use crate::words::{safe, total};
 

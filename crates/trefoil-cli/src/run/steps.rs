@@ -13,7 +13,7 @@ use super::progress::Progress;
 use super::tree::{Size, TreeSort, lines};
 use crate::harmless::TerminalText;
 use crate::output;
-use crate::words::line;
+use crate::words::{count_of, line};
 
 /// Collects the steps and the verdicts of guardrails and validators from events.
 #[derive(Default)]
@@ -26,7 +26,7 @@ struct Verdicts {
     /// One line for each that found something.
     lines: Vec<String>,
     /// How many found nothing.
-    passed: usize,
+    passed: u64,
 }
 
 impl Steps {
@@ -47,11 +47,8 @@ impl Steps {
     /// The verdicts, as lines.
     pub fn verdicts(&self) -> Vec<String> {
         let verdicts = self.1.lock().unwrap_or_else(PoisonError::into_inner);
-        let passed = match verdicts.passed {
-            0 => None,
-            1 => Some("verdict  1 check passed".to_owned()),
-            many => Some(format!("verdict  {many} checks passed")),
-        };
+        let passed = verdicts.passed;
+        let passed = (passed > 0).then(|| format!("verdict  {} passed", count_of(passed, "check")));
         verdicts.lines.iter().cloned().chain(passed).collect()
     }
     /// All verdicts, each as the event `verdict`.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use trefoil::runs::{
     Part, Reason, RunDiff, RunSide, SourceReason, StepDiff, StepSide, TextReason, ValueReason, WordDiff, compare,
 };
@@ -11,12 +11,11 @@ use trefoil::runs::{
 use super::print_json;
 use crate::args::{OutputFormat, StoreArgs};
 use crate::harmless::TerminalText;
-use crate::output;
 use crate::refusal::did_not_start;
 use crate::run::why;
-use crate::shown;
 use crate::store::{await_store, block_on, full_id};
 use crate::words::{line, money, time, total};
+use crate::{output, shown};
 
 /// Compare two runs: steps by key, prompts and answers word by word, tokens, cost and time
 #[derive(Args)]
@@ -131,17 +130,10 @@ fn as_json(diff: &RunDiff) -> Json {
 }
 
 fn step(step: &StepDiff) -> Json {
-    let side = |side: &StepSide| {
-        let StepSide { key, sort, answer, error, kept, usage, duration_ms } = side;
-        json!({
-            "key": key, "sort": sort, "answer": answer, "error": error, "kept": kept, "usage": usage,
-            "duration_ms": duration_ms,
-        })
-    };
     json!({
         "same": step.is_same(),
-        "a": step.a.as_ref().map(side),
-        "b": step.b.as_ref().map(side),
+        "a": step.a,
+        "b": step.b,
         "request": step.request.iter().map(reason).collect::<Vec<_>>(),
         "answer": step.answer.as_ref().filter(|answer| !answer.is_same()).map(words),
     })
@@ -149,29 +141,19 @@ fn step(step: &StepDiff) -> Json {
 
 /// A reason as JSON.
 fn reason(reason: &Reason) -> Json {
-    let mut all = Map::new();
-    all.insert("what".to_owned(), reason.to_string().into());
+    let what = reason.to_string();
     match reason {
         Reason::Text(TextReason { of, source, diff }) => {
-            all.insert("text".to_owned(), of.to_string().into());
-            all.insert("source".to_owned(), source.to_string().into());
-            all.insert("words".to_owned(), words(diff));
+            json!({ "what": what, "text": of.to_string(), "source": source.to_string(), "words": words(diff) })
         }
         Reason::Value(ValueReason { of, path, before, now, from }) => {
-            all.insert(of.name().to_owned(), path.as_str().into());
-            all.insert("before".to_owned(), before.clone().into());
-            all.insert("now".to_owned(), now.clone().into());
-            all.insert("from".to_owned(), from.clone().into());
+            json!({ "what": what, (of.name()): path.as_str(), "before": before, "now": now, "from": from })
         }
-        Reason::Source(SourceReason { of, path, place: _, before, now }) => {
-            all.insert("text".to_owned(), of.to_string().into());
-            all.insert("placeholder".to_owned(), path.as_str().into());
-            all.insert("before".to_owned(), json!(before));
-            all.insert("now".to_owned(), json!(now));
-        }
-        _ => {}
+        Reason::Source(SourceReason { of, path, place: _, before, now }) => json!({
+            "what": what, "text": of.to_string(), "placeholder": path.as_str(), "before": before, "now": now,
+        }),
+        _ => json!({ "what": what }),
     }
-    all.into()
 }
 
 /// Merges both texts: the parts that are the same, removed and added.

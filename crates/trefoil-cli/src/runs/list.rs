@@ -10,14 +10,13 @@ use trefoil_machine::event::{Settled, Waiting};
 use trefoil_runtime::RunError;
 
 use super::past::{self, OpenWait};
-use super::record::{self, calls};
-use super::{print, print_json};
+use super::{print, print_json, record};
 use crate::args::{OutputFormat, StoreArgs};
 use crate::columns::columns;
 use crate::harmless::safe;
 use crate::refusal::refuse_store;
 use crate::store::await_store;
-use crate::words::money;
+use crate::words::{count_of, money};
 use crate::{exit, output};
 
 /// List runs, newest first
@@ -162,12 +161,11 @@ fn table(runs: &[Record], waits: &BTreeMap<String, OpenWait>) -> Vec<String> {
         let due = record.wake_at.filter(|_| !is_answered && !is_denied).map(|at| format!("due {}", record::time(at)));
         let waits = [named(waiting), stopped.map(denied), due].into_iter().flatten().collect::<Vec<_>>().join(", ");
         let what = record.error.as_ref().map(|(code, _)| code.clone()).or(failed).unwrap_or(waits);
-        let calls = calls(record.spent.calls);
         [
             safe(&record.run).into_owned(),
             record.status.to_string(),
             record::time(record.started),
-            calls,
+            count_of(record.spent.calls, "call"),
             money(&record.spent.usage),
             safe(&record.flow).into_owned(),
             safe(&what).into_owned(),

@@ -19,9 +19,9 @@ use trefoil_runtime::{Event, EventKind, EventSink, RunError};
 use trefoil_view::trace::{About, Suggestion, Tracer};
 
 use crate::load::accept_settings;
+use crate::output;
 use crate::refusal::did_not_start;
 use crate::store::{await_store, block_on};
-use crate::{exit, output};
 use trefoil_host::command::RunOptions;
 use trefoil_host::waiting::StoppedRun;
 
@@ -129,8 +129,7 @@ pub fn refuse_unreadable(why: &UnreadableRun) -> u8 {
 
 /// Prints why a journal cannot be replayed.
 pub fn unreadable(error: &RunError) -> u8 {
-    output::refuse(&format!("{}: {}", error.code, error.message), error.help.as_deref());
-    exit::FAILED
+    output::failed(&format!("{}: {}", error.code, error.message), error.help.as_deref())
 }
 
 /// What a run waits for, according to its journal and its inbox. Empty if it does not wait.
@@ -164,12 +163,11 @@ pub fn seen(store: &Arc<dyn Store>, record: &Record, by: Arc<dyn EventSink>) -> 
 }
 
 /// Sends the events of a run, if this version can read them.
-pub fn tell_if_known(store: &Arc<dyn Store>, record: &Record, events: Arc<dyn EventSink>) -> bool {
-    let told = block_on(async {
+pub fn tell_if_known(store: &Arc<dyn Store>, record: &Record, events: Arc<dyn EventSink>) {
+    let _ = block_on(async {
         let stored = Stored::read(&**store, &record.run).await.ok()?;
         history(store.clone(), &stored, events).await.ok()
     });
-    matches!(told, Ok(Some(_)))
 }
 
 /// The members of a step in the JSON of a run: those of a trace, without its calls.

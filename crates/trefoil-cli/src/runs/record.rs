@@ -9,11 +9,6 @@ use trefoil_view::trace::{questions, rfc3339_ms};
 
 pub use trefoil_view::trace::moment as time;
 
-/// `1 call`, `3 calls`.
-pub fn calls(calls: u64) -> String {
-    if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") }
-}
-
 /// A note on how much of the run's prompts and answers is stored, if not all.
 pub fn content(record: &Record, store: &str) -> Option<String> {
     let text = match record.content {
@@ -45,21 +40,20 @@ pub fn json(record: &Record) -> Json {
         "program": record.program,
     });
     if let Some(members) = json.as_object_mut() {
-        let mut add = |name: &str, value: Option<Json>| {
-            if let Some(value) = value {
-                members.insert(name.to_owned(), value);
-            }
-        };
-        add("ended", record.ended.map(|at| rfc3339_ms(at).into()));
-        add("content", (record.content != Content::All).then(|| record.content.name().into()));
-        add("wake_at", record.wake_at.map(|at| rfc3339_ms(at).into()));
-        add("error", record.error.as_ref().map(|(code, message)| json!({ "code": code, "message": message })));
-        add("items", record.items.map(|items| json!(items)));
-        add("base", record.base.as_ref().map(|base| base.as_str().into()));
-        add("parent", record.parent.as_ref().map(|parent| parent.as_str().into()));
-        add("owner", record.owner.as_ref().map(|(owner, _)| owner.as_str().into()));
-        add("taken_from", record.taken_from.as_ref().map(|owner| owner.as_str().into()));
-        add("labels", (!labels.is_empty()).then_some(labels.into()));
+        let error = record.error.as_ref().map(|(code, message)| json!({ "code": code, "message": message }));
+        let known = [
+            ("ended", record.ended.map(|at| rfc3339_ms(at).into())),
+            ("content", (record.content != Content::All).then(|| record.content.name().into())),
+            ("wake_at", record.wake_at.map(|at| rfc3339_ms(at).into())),
+            ("error", error),
+            ("items", record.items.map(|items| json!(items))),
+            ("base", record.base.clone().map(Json::from)),
+            ("parent", record.parent.clone().map(Json::from)),
+            ("owner", record.owner.as_ref().map(|(owner, _)| owner.as_str().into())),
+            ("taken_from", record.taken_from.clone().map(Json::from)),
+            ("labels", (!labels.is_empty()).then_some(labels.into())),
+        ];
+        members.extend(known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     }
     json
 }

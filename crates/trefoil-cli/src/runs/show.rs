@@ -15,7 +15,7 @@ use crate::args::{OutputFormat, StoreArgs};
 use crate::refusal::did_not_start;
 use crate::run::Steps;
 use crate::store::{await_store, block_on, full_id};
-use crate::words::{arrived, money, time, tokens};
+use crate::words::{arrived, count_of, money, time, tokens};
 use trefoil_host::command::{PrintedCommand, RunOptions};
 use trefoil_host::waiting::{ANSWER, CONTINUE, answer_commands, waiting_line};
 
@@ -84,7 +84,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     }
     lines.push(format!(
         "used     {}, {}, {}",
-        record::calls(record.spent.calls),
+        count_of(record.spent.calls, "call"),
         tokens(&record.spent.usage),
         money(&record.spent.usage)
     ));
@@ -169,7 +169,7 @@ fn called(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<String>, u8> {
     let filter = Filter { parent: Some(record.run.clone()), ..Filter::default() };
     let page = await_store(store.list(&filter, None, MOST))?;
     let one = |called: &Record| {
-        let used = [record::calls(called.spent.calls), tokens(&called.spent.usage), money(&called.spent.usage)];
+        let used = [count_of(called.spent.calls, "call"), tokens(&called.spent.usage), money(&called.spent.usage)];
         format!("called   {} {} {}: {}", called.run, called.flow, called.status, used.join(", "))
     };
     let more = page.next.is_some().then(|| format!("called   (more than {MOST} runs)"));

@@ -33,86 +33,32 @@ pub struct MissingShape {
     pub why: &'static str,
 }
 
-macro_rules! files {
-    ($format:literal, $shape:literal: $($name:literal),+) => {
-        &[$(($name, include_str!(concat!($format, "/", $shape, "/", $name)))),+]
+/// A template, whose files are in the folder of its format and shape.
+macro_rules! template {
+    ($format:literal, $shape:literal: $($name:literal),+; $arguments:literal) => {
+        Template {
+            format: $format,
+            shape: $shape,
+            files: &[$(($name, include_str!(concat!($format, "/", $shape, "/", $name)))),+],
+            arguments: $arguments,
+        }
     };
 }
 
 /// All templates. A new one needs its files and an entry here.
 pub const TEMPLATES: &[Template] = &[
-    Template {
-        format: "agntz",
-        shape: "triage",
-        files: files!("agntz", "triage": "NAME.yaml"),
-        arguments: "--input message=\"Nothing works since noon\"",
-    },
-    Template {
-        format: "agntz",
-        shape: "loop",
-        files: files!("agntz", "loop": "NAME.yaml"),
-        arguments: "--input topic=\"tide tables\"",
-    },
-    Template {
-        format: "agntz",
-        shape: "fan-out",
-        files: files!("agntz", "fan-out": "NAME.yaml"),
-        arguments: "--input text=\"The ferry leaves at nine\"",
-    },
-    Template {
-        format: "agntz",
-        shape: "tool",
-        files: files!("agntz", "tool": "NAME.yaml"),
-        arguments: "--input question=\"Is it warm in Lisbon?\"",
-    },
-    Template {
-        format: "aegis",
-        shape: "triage",
-        files: files!("aegis", "triage": "NAME.yaml", "agents/NAME-sorter.yaml", "agents/NAME-writer.yaml"),
-        arguments: "--input \"Do you take back opened boxes?\"",
-    },
-    Template {
-        format: "aegis",
-        shape: "loop",
-        files: files!("aegis", "loop": "NAME.yaml", "agents/NAME-writer.yaml", "agents/NAME-reviewer.yaml"),
-        arguments: "--input \"tide tables\"",
-    },
-    Template {
-        format: "aegis",
-        shape: "fan-out",
-        files: files!("aegis", "fan-out": "NAME.yaml", "agents/NAME-judge.yaml"),
-        arguments: "--input \"Meetings standing up\"",
-    },
-    Template {
-        format: "aegis",
-        shape: "gate",
-        files: files!("aegis", "gate": "NAME.yaml", "agents/NAME-writer.yaml"),
-        arguments: "--input \"We close on Monday\" --answer APPROVE=yes",
-    },
-    Template {
-        format: "aegis",
-        shape: "tool",
-        files: files!("aegis", "tool": "NAME.yaml", "agents/NAME-writer.yaml"),
-        arguments: "--input \"What is in this folder?\" --allow-command",
-    },
-    Template {
-        format: "sirenspec",
-        shape: "triage",
-        files: files!("sirenspec", "triage": "NAME.yaml"),
-        arguments: "--input \"When do you close?\"",
-    },
-    Template {
-        format: "sirenspec",
-        shape: "fan-out",
-        files: files!("sirenspec", "fan-out": "NAME.yaml"),
-        arguments: "--input \"Prepare a school trip\"",
-    },
-    Template {
-        format: "sirenspec",
-        shape: "gate",
-        files: files!("sirenspec", "gate": "NAME.yaml"),
-        arguments: "--input \"The library moves\" --answer approve=yes",
-    },
+    template!("agntz", "triage": "NAME.yaml"; "--input message=\"Nothing works since noon\""),
+    template!("agntz", "loop": "NAME.yaml"; "--input topic=\"tide tables\""),
+    template!("agntz", "fan-out": "NAME.yaml"; "--input text=\"The ferry leaves at nine\""),
+    template!("agntz", "tool": "NAME.yaml"; "--input question=\"Is it warm in Lisbon?\""),
+    template!("aegis", "triage": "NAME.yaml", "agents/NAME-sorter.yaml", "agents/NAME-writer.yaml"; "--input \"Do you take back opened boxes?\""),
+    template!("aegis", "loop": "NAME.yaml", "agents/NAME-writer.yaml", "agents/NAME-reviewer.yaml"; "--input \"tide tables\""),
+    template!("aegis", "fan-out": "NAME.yaml", "agents/NAME-judge.yaml"; "--input \"Meetings standing up\""),
+    template!("aegis", "gate": "NAME.yaml", "agents/NAME-writer.yaml"; "--input \"We close on Monday\" --answer APPROVE=yes"),
+    template!("aegis", "tool": "NAME.yaml", "agents/NAME-writer.yaml"; "--input \"What is in this folder?\" --allow-command"),
+    template!("sirenspec", "triage": "NAME.yaml"; "--input \"When do you close?\""),
+    template!("sirenspec", "fan-out": "NAME.yaml"; "--input \"Prepare a school trip\""),
+    template!("sirenspec", "gate": "NAME.yaml"; "--input \"The library moves\" --answer approve=yes"),
 ];
 
 /// Unavailable shapes, for error messages.

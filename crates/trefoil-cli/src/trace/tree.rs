@@ -15,6 +15,7 @@ use super::words::{
 };
 use crate::harmless::TerminalText;
 use crate::shown;
+use crate::words::count_of;
 use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// Maximum length of a label.
@@ -84,13 +85,7 @@ fn head(trace: &Value, look: TraceLook<'_>) -> TerminalText {
         "failed" => AnsiColor::Red,
         _ => AnsiColor::Yellow,
     };
-    let calls = number(trace, "calls").map_or_else(
-        || "? calls".to_owned(),
-        |n| match n {
-            1 => "1 call".to_owned(),
-            n => format!("{n} calls"),
-        },
-    );
+    let calls = number(trace, "calls").map_or_else(|| "? calls".to_owned(), |n| count_of(n, "call"));
     let used = tokens(&[trace.get("usage").unwrap_or(&Value::Null)]);
     let status = match failed {
         None => line(status, 20),
@@ -122,7 +117,7 @@ fn reused(trace: &Value, base: &str) -> String {
     let kept: Vec<&Value> = calls.filter_map(|call| call.get("reused_from")).collect();
     let usages: Vec<&Value> = kept.iter().filter_map(|from| from.get("usage")).collect();
     let saved = if usages.is_empty() { String::new() } else { format!(" (saved {})", tokens(&usages)) };
-    let count = if kept.len() == 1 { "1 call".to_owned() } else { format!("{} calls", kept.len()) };
+    let count = count_of(kept.len() as u64, "call");
     format!("{count} kept, with the results of run {}{saved}", line(base, 60))
 }
 
@@ -215,11 +210,8 @@ fn one(step: &Value, row: &Row, width: usize, look: TraceLook<'_>) -> TerminalTe
         figures.push(format!("{tries} tries"));
     }
     if let Some(Tally { total, failed }) = items(step) {
-        figures.push(if failed > 0 {
-            format!("{failed} of {total} failed")
-        } else {
-            format!("{total} item{}", if total == 1 { "" } else { "s" })
-        });
+        let failed = (failed > 0).then(|| format!("{failed} of {total} failed"));
+        figures.push(failed.unwrap_or_else(|| count_of(total.into(), "item")));
     }
     let tail = match (step.get("error"), text(step, "reason")) {
         _ if stopped => String::new(),

@@ -9,7 +9,7 @@ use trefoil_store::Store;
 use trefoil_template::Value;
 
 use super::Stored;
-use super::replay::{Stays, prepared};
+use super::replay::{ReadJournal, prepared};
 
 /// The effect of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Trial {
 ///
 /// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if this version would not do the same.
 pub async fn try_answer(store: Arc<dyn Store>, stored: &Stored, key: &Key, answer: Value) -> Result<Trial, RunError> {
-    let replay = driver::replayed(prepared(stored), &stored.started.run, &Stays(store)).await?;
+    let replay = driver::replayed(prepared(stored), &stored.started.run, &ReadJournal::of(store)).await?;
     let resumed = replay.end(&mut Unwatched)?;
     let mut machine = resumed.machine;
     let completion = Completion::new(key.clone(), resumed.at_ms, Ok(answer));

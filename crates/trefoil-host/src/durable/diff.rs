@@ -13,7 +13,7 @@ use trefoil_runtime::{RunError, driver};
 use trefoil_store::{Status, Store};
 
 use super::Stored;
-use super::replay::{Stays, prepared};
+use super::replay::{ReadJournal, prepared};
 use trefoil_project::error::{Error, Findings, Result};
 use trefoil_view::why::{Comparing, Reason, WordDiff};
 
@@ -63,7 +63,7 @@ pub struct StepDiff {
 }
 
 /// A step in one run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct StepSide {
     /// Its key.
     pub key: Key,
@@ -219,7 +219,7 @@ async fn acts(store: Arc<dyn Store>, stored: &Stored, seen: &Arc<SeenValues>) ->
     let record = store.record(run).await?;
     stored.started.input.iter().for_each(|input| seen.learn(input));
     let mut acts = Acts { seen: seen.clone(), ..Acts::default() };
-    let looked = driver::look_on(prepared(stored), run, &Stays(store), &mut acts).await;
+    let looked = driver::look_on(prepared(stored), run, &ReadJournal::of(store), &mut acts).await;
     looked.map_err(|error| Error::NotStarted(Findings::of_run(&stored.flow.loaded().files, &error)))?;
     let side = RunSide {
         run: run.clone(),

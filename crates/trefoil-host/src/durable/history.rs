@@ -8,14 +8,14 @@ use trefoil_ir::ToolKind;
 use trefoil_machine::event::Waiting;
 use trefoil_runtime::driver::{self, Options, retell};
 use trefoil_runtime::ports::{CallSite, NoEvents, Secret, Secrets};
-use trefoil_runtime::{EventSink, Journal, Ports, RunError, ToolError, ToolHost, ToolRequest};
+use trefoil_runtime::{EventSink, Ports, RunError, ToolError, ToolHost, ToolRequest};
 use trefoil_store::Store;
 use trefoil_template::{HoleKind, Value};
 
-use super::replay::{Stays, prepared, reading};
+use super::replay::{ReadJournal, prepared, reading};
 use super::stored::Stored;
 use crate::engine::{AnswersFrom, Engine};
-use trefoil_project::settings;
+use trefoil_project::settings::{self, Settings};
 
 /// Emits every event of a run's journal, with its original number. Environment values and secrets are not known here;
 /// all of them are shown as `***`. Returns the activities with an unknown outcome, if no process is working on the run.
@@ -28,22 +28,22 @@ pub async fn history(
     stored: &Stored,
     events: Arc<dyn EventSink>,
 ) -> Result<Vec<Waiting>, RunError> {
-    let journal = Arc::new(Stays(store.clone()));
-    history_of(store, journal, stored, events).await
+    history_of(store, stored, events, false).await
 }
 
-/// The same from another view of the run's journal, which may wait for entries.
+/// The same. `follows`: to the end of the run, as its journal grows.
 ///
 /// # Errors
 ///
 /// As [`history`].
 pub async fn history_of(
     store: Arc<dyn Store>,
-    journal: Arc<dyn Journal>,
     stored: &Stored,
     events: Arc<dyn EventSink>,
+    follows: bool,
 ) -> Result<Vec<Waiting>, RunError> {
     let started = &stored.started;
+    let journal = Arc::new(ReadJournal { store: store.clone(), grows: follows });
     let options = Options { placeholder: started.answers == "embedded", ..Options::default() };
     let tools = Arc::new(ToolsOfSettings::of(stored));
     let ports = Ports { tools, secrets: Arc::new(Masked), journal, ..reading(store, started, events) };
@@ -80,10 +80,7 @@ impl ToolsOfSettings {
     }
 
     fn tools(&self) -> &dyn ToolHost {
-        let read = || {
-            let settings = settings::find(&self.file, false).settings;
-            Engine::new().http(settings.http.clone()).settings(settings).tools_to_ask_about(&self.from)
-        };
+        let read = || tools_of(settings::find(&self.file, false).settings, &self.from);
         &**self.tools.get_or_init(read)
     }
 }
@@ -99,4 +96,9 @@ impl ToolHost for ToolsOfSettings {
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
         self.tools().is_idempotent(request)
     }
+}
+
+/// The tools that settings declare, to be asked about only.
+pub(super) fn tools_of(settings: Settings, from: &AnswersFrom) -> Arc<dyn ToolHost> {
+    Engine::new().http(settings.http.clone()).settings(settings).tools_to_ask_about(from)
 }

@@ -12,10 +12,11 @@ use trefoil_machine::Started;
 use trefoil_store::{Filter, Store};
 
 use super::Stored;
-use crate::engine::{AnswersFrom, Engine};
+use super::history::tools_of;
+use crate::engine::AnswersFrom;
 use trefoil_project::bundle::{FileOrigin, found_in};
 use trefoil_project::error::Result;
-use trefoil_project::settings::{self, FoundSettings, Settings};
+use trefoil_project::settings::{self, FoundSettings};
 
 /// Maximum number of runs that are compared.
 const MOST: usize = 1_000;
@@ -95,9 +96,7 @@ impl StoredProject {
         let (without, with) = (self.settings(false).settings, settings::find(file, false).settings);
         let starts = with.commands && !without.commands;
         let from = AnswersFrom::of_stored(&stored.now().answers);
-        let tools =
-            |settings: Settings| Engine::new().http(settings.http.clone()).settings(settings).tools_to_ask_about(&from);
-        let (without, with) = (tools(without), tools(with));
+        let (without, with) = (tools_of(without, &from), tools_of(with, &from));
         let program = &stored.flow.loaded().program;
         let mut steps = walk::reachable(program, program.entry).into_iter().filter_map(|(_, id)| program.step(id));
         steps.any(|step| match &step.kind {

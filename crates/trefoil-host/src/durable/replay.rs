@@ -1,6 +1,7 @@
 //! The program and the ports with which the journal of a stored run is read, without side effects.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use trefoil_machine::{Entry, Prepared, Started};
@@ -16,6 +17,9 @@ use trefoil_store::Store;
 use super::Stored;
 use crate::engine::program_of;
 
+/// Time between looks at a journal to which nothing was added.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// Ports for reading a journal, without side effects.
 pub(crate) fn reading(store: Arc<dyn Store>, started: &Started, events: Arc<dyn EventSink>) -> Ports {
     Ports {
@@ -23,7 +27,7 @@ pub(crate) fn reading(store: Arc<dyn Store>, started: &Started, events: Arc<dyn 
         tools: Arc::new(NoTools),
         commands: None,
         humans: Arc::new(NoHumans),
-        journal: Arc::new(Stays(store)),
+        journal: Arc::new(ReadJournal::of(store)),
         clock: Arc::new(SystemClock::new()),
         random: Arc::new(SeededRandom::new(0)),
         secrets: Arc::new(MapSecrets::new()),
@@ -47,7 +51,7 @@ pub(crate) fn prepared(stored: &Stored) -> Arc<Prepared> {
 ///
 /// `JOURNAL_ERROR` if the journal cannot be read; `NONDETERMINISM` if a later version has written it.
 pub async fn verify(store: Arc<dyn Store>, stored: &Stored) -> Result<Verified, RunError> {
-    driver::verify(prepared(stored), &stored.started.run, &Stays(store)).await
+    driver::verify(prepared(stored), &stored.started.run, &ReadJournal::of(store)).await
 }
 
 /// Names models and answers no calls.
@@ -74,14 +78,35 @@ impl ModelProvider for Labels {
 }
 
 /// A read-only journal.
-pub(super) struct Stays(pub Arc<dyn Store>);
+pub(super) struct ReadJournal {
+    pub store: Arc<dyn Store>,
+    /// Whether it ends only when its run has.
+    pub grows: bool,
+}
+
+impl ReadJournal {
+    pub fn of(store: Arc<dyn Store>) -> Self {
+        Self { store, grows: false }
+    }
+}
 
 #[async_trait]
-impl Journal for Stays {
+impl Journal for ReadJournal {
     async fn append(&self, _run: &str, _entries: &[Entry], _letters: &[LetterId]) -> Result<(), JournalError> {
         Err(JournalError::new("nothing is added to a journal that is read"))
     }
     async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
-        Ok(self.0.entries(run, from).await?)
+        if !self.grows {
+            return Ok(self.store.entries(run, from).await?);
+        }
+        loop {
+            // The record is read first: what is added after that is found by the next look.
+            let record = self.store.record(run).await?;
+            let page = self.store.entries(run, from).await?;
+            if !page.is_empty() || record.status.is_end() && record.entries <= from {
+                return Ok(page);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 }

@@ -15,8 +15,7 @@ use trefoil_tools::PythonTools;
 
 use super::hosts::{Hosts, is_rehearsal};
 use super::models::{Aimed, script};
-use super::prices;
-use super::{AnswersFrom, Engine, Parts};
+use super::{AnswersFrom, Engine, Parts, prices};
 use crate::allowed_hosts;
 use crate::preflight::{
     Host, MISSING_TOOL, ModuleUse, certain_steps, local_calls, missing_environment, modules_of, preflight, uncalled,

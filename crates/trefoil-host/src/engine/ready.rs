@@ -9,8 +9,7 @@ use trefoil_machine::{Flags, Prepared, SourceFile, input_faults};
 use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
 use trefoil_runtime::driver::memo::Memo;
-use trefoil_runtime::driver::{Options, SeenValues, run_prepared};
-use trefoil_runtime::driver::{first_entry, resume_prepared};
+use trefoil_runtime::driver::{Options, SeenValues, first_entry, resume_prepared, run_prepared};
 use trefoil_runtime::ports::{HumanInbox, NoJournal, Random, SystemRandom};
 use trefoil_runtime::{Cancel, Places, Ports, Recovery, RunOutcome, Share};
 use trefoil_template::{HoleKind, Value, limits};
@@ -343,12 +342,9 @@ impl Ready {
         }
     }
 
-    /// Converts the input for the machine. `None` for `()` and null.
+    /// The input for the machine, if it is right.
     fn input(&self, input: impl Serialize) -> Result<Option<Value>> {
-        let input = match serde_json::to_value(input).map_err(Error::Input)? {
-            serde_json::Value::Null => None,
-            json => Some(Value::from_json(json)),
-        };
+        let input = converted(input)?;
         // What else is wrong may quote the input.
         let program = &self.prepared.program;
         let mut reasons = input.as_ref().map(|input| secrets::in_input(program, &self.seen, input)).unwrap_or_default();
@@ -378,12 +374,24 @@ impl Engine {
     pub fn start(&self, flow: &Flow, input: impl Serialize) -> Result<Run> {
         self.ready(flow)?.start(input)
     }
+    /// Puts a run in the engine's [store](Self::store) for a worker, and returns its id. Calls nothing. The models are
+    /// chosen here; keys, secrets, permissions and people are those of the worker.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotStarted`] if something is certain to stop the run, or there is no store; [`Error::Input`] if the input cannot be written as JSON;
+    /// [`Error::Store`] if the store fails.
+    pub async fn submit(&self, flow: &Flow, input: impl Serialize) -> Result<String> {
+        let input = converted(input)?;
+        self.kept_runs()?;
+        self.clone().for_others().ready_for(flow, Some(&input)).await?.submit(&input).await
+    }
+
     /// Returns everything that a run of the flow needs, or [`Error::NotStarted`] with everything that is missing. Calls
     /// nothing.
     pub fn ready(&self, flow: &Flow) -> Result<Ready> {
         let ready = Ready::new(self, flow).map_err(Error::NotStarted)?;
-        let ready = self.with_answers(ready)?;
-        Ok(ready)
+        self.with_answers(ready)
     }
 
     /// A run about to start, with the results of earlier runs that it may use.
@@ -398,6 +406,14 @@ impl Engine {
         let only = Some(basis.run.clone()).filter(|run| !run.is_empty());
         Ok(Memo::of_answers(Arc::new(StoredAnswers::of(self.kept_runs()?, only))))
     }
+}
+
+/// Converts an input for the machine. `None` for `()` and null.
+fn converted(input: impl Serialize) -> Result<Option<Value>> {
+    Ok(match serde_json::to_value(input).map_err(Error::Input)? {
+        serde_json::Value::Null => None,
+        json => Some(Value::from_json(json)),
+    })
 }
 
 /// The inbox for questions. Stored runs use the inbox in the store.

@@ -8,8 +8,7 @@ use rmcp::RoleServer;
 use rmcp::model::{CallToolResult, ProgressNotificationParam, ProtocolVersion};
 use rmcp::service::RequestContext;
 use tokio::sync::mpsc;
-use trefoil_runtime::Event;
-use trefoil_runtime::EventKind;
+use trefoil_runtime::{Event, EventKind};
 
 use super::asked::AskedClient;
 use super::question::{Asking, Reply};

@@ -9,13 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::Engine;
 use tokio::sync::mpsc;
-use trefoil_project::Error;
-use trefoil_project::Flow;
 use trefoil_project::door::{self, Stamp};
 use trefoil_project::load::LoadOptions;
 use trefoil_project::settings::{self, FoundSettings, Settings};
 use trefoil_project::target::Target;
 use trefoil_project::target_settings::target_settings;
+use trefoil_project::{Error, Flow};
 use trefoil_syntax::{Diagnostic, Files};
 
 use super::notices::{ServerNotice, ServerWatch};

@@ -24,8 +24,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, serve_server};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use trefoil_project::Error;
-use trefoil_project::shell;
+use trefoil_project::{Error, shell};
 use trefoil_runtime::Cancel;
 
 use calls::Calls;

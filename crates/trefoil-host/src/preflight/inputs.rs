@@ -11,21 +11,16 @@ use trefoil_template::{Object, Value};
 use trefoil_tools::unfilled;
 
 use super::certain::certain_steps;
-use trefoil_project::input::INPUT_INVALID;
-use trefoil_project::input::{MissingInput, missing};
+use trefoil_project::input::{INPUT_INVALID, MissingInput, missing};
 
 /// Everything that is certain to go wrong with a run of this input because of what the input lacks.
 pub fn missing_inputs(program: &Program, given: Option<&Value>) -> Vec<Diagnostic> {
     let missing = missing(program, given);
     let needed: Vec<&MissingInput> = missing.iter().filter(|one| !one.may_be_empty()).collect();
     if let Some(first) = needed.first() {
-        let names: Vec<String> = needed.iter().map(|one| format!("`{}`", one.name)).collect();
-        let names = match names.as_slice() {
-            [one] => format!("the input {one} is"),
-            several => format!("the inputs {} are", several.join(", ")),
-        };
-        let found = Diagnostic::error(INPUT_INVALID, first.declared(), format!("{names} required and not set"));
-        return vec![found.help(pass(&needed))];
+        let message = format!("{} required and not set", input_names(&needed));
+        let found = Diagnostic::error(INPUT_INVALID, first.declared(), message);
+        return vec![found.help(pass_advice(&needed))];
     }
     let steps = certain_steps(program);
     let unset = Unset::of(program, &missing, &steps);
@@ -41,14 +36,18 @@ pub fn missing_inputs(program: &Program, given: Option<&Value>) -> Vec<Diagnosti
     found
 }
 
-/// The advice to pass these inputs.
-fn pass(all: &[&MissingInput]) -> String {
-    format!("pass `{}`", option_list(all))
+/// `` the input `topic` is ``, or `` the inputs `topic`, `tone` are ``.
+pub fn input_names(all: &[&MissingInput]) -> String {
+    let names: Vec<String> = all.iter().map(|one| format!("`{}`", one.name)).collect();
+    match names.as_slice() {
+        [one] => format!("the input {one} is"),
+        several => format!("the inputs {} are", several.join(", ")),
+    }
 }
 
-/// The options for inputs: `--input a=... --input b=...`.
-pub fn option_list(all: &[&MissingInput]) -> String {
-    all.iter().map(|one| one.option()).collect::<Vec<_>>().join(" ")
+/// The advice to pass these inputs: `--input a=... --input b=...`.
+pub fn pass_advice(all: &[&MissingInput]) -> String {
+    format!("pass `{}`", all.iter().map(|one| one.option()).collect::<Vec<_>>().join(" "))
 }
 
 /// Which inputs of each flow are inputs of the run that are not set, in all runs.
@@ -113,7 +112,7 @@ impl<'p> Unset<'p> {
         let first = unset.first()?;
         let input = if first.is_whole() { "its input".to_owned() } else { format!("the input `{}`", first.name) };
         let message = format!("the whole prompt of `{}` is {input}, which is not set", call.speaker);
-        Some(Diagnostic::error(INPUT_INVALID, step.origin, message).help(pass(&unset)))
+        Some(Diagnostic::error(INPUT_INVALID, step.origin, message).help(pass_advice(&unset)))
     }
 
     /// A request whose address has a placeholder for an input that is not set.
@@ -138,7 +137,7 @@ impl<'p> Unset<'p> {
             "`{{{placeholder}}}` in the URL of `{}` has no value, because the input `{}` is not set",
             call.name, input.name
         );
-        Some(Diagnostic::error(INPUT_INVALID, step.origin, message).help(pass(&[input])))
+        Some(Diagnostic::error(INPUT_INVALID, step.origin, message).help(pass_advice(&[input])))
     }
 
     /// A flow that is called with an input that is not set, and which requires it.
@@ -155,6 +154,6 @@ impl<'p> Unset<'p> {
             callee.name, field.name, input.name
         );
         let found = Diagnostic::error(INPUT_INVALID, step.origin, message).label(field.origin, "required here");
-        Some(found.help(pass(&[input])))
+        Some(found.help(pass_advice(&[input])))
     }
 }

@@ -25,7 +25,7 @@ use trefoil_view::feature_name;
 
 pub use certain::certain_steps;
 pub use environment::missing_environment;
-pub use inputs::{missing_inputs, option_list};
+pub use inputs::{input_names, missing_inputs, pass_advice};
 pub use modules::{MODULE, ModuleUse, missing_modules, modules_of};
 
 /// An unsupported step.

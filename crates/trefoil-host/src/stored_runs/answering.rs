@@ -133,9 +133,7 @@ async fn accepted_value(
     if question.prompt.is_some() {
         let stored = Stored::read(&**store, run).await?;
         let trial = try_answer(store.clone(), &stored, &question.key, given.into()).await;
-        let files = || stored.flow.loaded().files.clone();
-        let trial = trial.map_err(|error| UnreadableRun::Journal(Box::new(error), files()))?;
-        if trial == Trial::LeadsOn {
+        if trial.map_err(|error| UnreadableRun::of_journal(error, &stored))? == Trial::LeadsOn {
             return Ok(given.into());
         }
     }

@@ -2,21 +2,14 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use async_trait::async_trait;
 use tokio::sync::mpsc;
-use trefoil_machine::Entry;
-use trefoil_runtime::ports::{JournalError, LetterId};
-use trefoil_runtime::{Event, EventSink, Journal};
+use trefoil_runtime::{Event, EventSink};
 use trefoil_store::Store;
 
 use super::UnreadableRun;
 use crate::durable::{Stored, history_of};
 use trefoil_project::error::{Error, Result};
-
-/// Time between looks at a journal to which nothing was added.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// Reads a journal to the end of its run.
 type JournalReading = Pin<Box<dyn Future<Output = Result<(), UnreadableRun>> + Send>>;
@@ -32,9 +25,8 @@ impl RunFollower {
     pub(super) fn new(store: Arc<dyn Store>, stored: Stored) -> Self {
         let (sender, events) = mpsc::unbounded_channel();
         let reading = async move {
-            let journal = Arc::new(GrowingJournal(store.clone()));
-            let told = history_of(store, journal, &stored, Arc::new(Sent(sender))).await;
-            told.map(drop).map_err(|error| UnreadableRun::Journal(Box::new(error), stored.flow.loaded().files.clone()))
+            let told = history_of(store, &stored, Arc::new(Sent(sender)), true).await;
+            told.map(drop).map_err(|error| UnreadableRun::of_journal(error, &stored))
         };
         Self { events, reading: Some(Box::pin(reading)) }
     }
@@ -69,26 +61,5 @@ impl EventSink for Sent {
     }
     fn take(&self, event: Event) {
         let _ = self.0.send(event);
-    }
-}
-
-/// A read-only journal that ends only when its run has.
-struct GrowingJournal(Arc<dyn Store>);
-
-#[async_trait]
-impl Journal for GrowingJournal {
-    async fn append(&self, _run: &str, _entries: &[Entry], _letters: &[LetterId]) -> Result<(), JournalError> {
-        Err(JournalError::new("nothing is added to a journal that is read"))
-    }
-    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
-        loop {
-            // The record is read first: what is added after that is found by the next look.
-            let record = self.0.record(run).await?;
-            let page = self.0.entries(run, from).await?;
-            if !page.is_empty() || record.status.is_end() && record.entries <= from {
-                return Ok(page);
-            }
-            tokio::time::sleep(PAUSE).await;
-        }
     }
 }

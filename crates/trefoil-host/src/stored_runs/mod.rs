@@ -4,7 +4,6 @@
 mod answering;
 mod cancellation;
 mod following;
-mod submission;
 mod unreadable;
 mod waiting;
 

@@ -4,6 +4,7 @@ use trefoil_runtime::RunError;
 use trefoil_store::StoreError;
 use trefoil_syntax::Files;
 
+use crate::durable::Stored;
 use trefoil_project::error::{Error, Findings};
 
 /// Why a stored run cannot be read.
@@ -13,6 +14,13 @@ pub enum UnreadableRun {
     Error(Error),
     /// Its journal: `JOURNAL_ERROR` if it cannot be read, `NONDETERMINISM` if this version would not do the same.
     Journal(Box<RunError>, Files),
+}
+
+impl UnreadableRun {
+    /// What is wrong with the journal of a run.
+    pub(super) fn of_journal(error: RunError, stored: &Stored) -> Self {
+        Self::Journal(Box::new(error), stored.flow.loaded().files.clone())
+    }
 }
 
 impl From<Error> for UnreadableRun {

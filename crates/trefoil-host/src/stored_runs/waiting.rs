@@ -22,7 +22,7 @@ pub async fn tell_events(
     events: Arc<dyn EventSink>,
 ) -> Result<Vec<Waiting>, UnreadableRun> {
     let told = history(store.clone(), stored, events).await;
-    told.map_err(|error| UnreadableRun::Journal(Box::new(error), stored.flow.loaded().files.clone()))
+    told.map_err(|error| UnreadableRun::of_journal(error, stored))
 }
 
 /// What a run waits for, according to its journal and its inbox. Empty if it does not wait.

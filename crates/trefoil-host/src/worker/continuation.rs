@@ -4,10 +4,8 @@ use std::pin::pin;
 
 use crate::durable::{Stored, StoredProject};
 use trefoil_project::Error;
-use trefoil_runtime::Cancel;
-use trefoil_runtime::RunOutcome;
-use trefoil_store::StoreError;
-use trefoil_store::{Hold, Owner};
+use trefoil_runtime::{Cancel, RunOutcome};
+use trefoil_store::{Hold, Owner, StoreError};
 
 use super::WorkerEngines;
 use super::events::{WorkerEvent, WorkerWatch};
@@ -32,35 +30,32 @@ pub async fn continue_run(
     cancel: &Cancel,
     watch: &dyn WorkerWatch,
 ) -> WorkEnd {
-    let refused = |error: Error| match error {
+    continued(owner, engines, hold, cancel, watch).await.unwrap_or_else(|error| match error {
         Error::Store(
             StoreError::Held { .. } | StoreError::Ended { .. } | StoreError::NoRun { .. } | StoreError::NotHeld { .. },
         ) => WorkEnd::Taken,
         // It is tried again when the store responds.
         Error::Store(error) if error.is_of_the_store() => WorkEnd::Taken,
         error => WorkEnd::Refused(Box::new(error)),
-    };
+    })
+}
+
+async fn continued(
+    owner: &Owner,
+    engines: &WorkerEngines,
+    hold: Hold,
+    cancel: &Cancel,
+    watch: &dyn WorkerWatch,
+) -> Result<WorkEnd, Error> {
     let (run, store) = (hold.run().to_owned(), &**owner.store());
-    let stored = match Stored::read(store, &run).await {
-        Ok(stored) => stored,
-        Err(error) => return refused(error),
-    };
-    let project = match StoredProject::of_worker(store, &stored, &engines.folder).await {
-        Ok(project) => project,
-        Err(error) => return refused(error),
-    };
+    let stored = Stored::read(store, &run).await?;
+    let project = StoredProject::of_worker(store, &stored, &engines.folder).await?;
     if let Some(why) = project.why_not() {
         watch.event(WorkerEvent::ProjectIgnored { run: &run, why });
     }
     let engine = if project.is_around(&engines.folder) { &engines.of_project } else { &engines.own };
-    let ready = match engine.as_begun(&stored).ready_again(&stored, &[]).await {
-        Ok(ready) => ready,
-        Err(error) => return refused(error),
-    };
-    let begun = match ready.resume_held(hold) {
-        Ok(begun) => begun,
-        Err(error) => return refused(error),
-    };
+    let ready = engine.as_begun(&stored).ready_again(&stored, &[]).await?;
+    let begun = ready.resume_held(hold)?;
     watch.event(WorkerEvent::RunBegun { run: &run, flow: &stored.started.program.flow });
     let stop = begun.canceller();
     let mut outcome = pin!(begun.outcome());
@@ -76,13 +71,13 @@ pub async fn continue_run(
     };
     let kept = stored.is_kept();
     if !stuck {
-        return WorkEnd::Outcome { outcome, open: false, kept };
+        return Ok(WorkEnd::Outcome { outcome, open: false, kept });
     }
-    let Ok(record) = store.record(&run).await else { return WorkEnd::Outcome { outcome, open: true, kept } };
+    let Ok(record) = store.record(&run).await else { return Ok(WorkEnd::Outcome { outcome, open: true, kept }) };
     let lost = outcome.result.as_ref().is_err_and(|error| error.code == "JOURNAL_ERROR");
     let elsewhere = record.owner.is_some_and(|(name, _)| name != owner.name());
-    match lost && (elsewhere || record.status.is_end()) {
+    Ok(match lost && (elsewhere || record.status.is_end()) {
         true => WorkEnd::TakenOver(outcome),
         false => WorkEnd::Outcome { outcome, open: !record.status.is_end(), kept },
-    }
+    })
 }

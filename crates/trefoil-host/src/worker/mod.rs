@@ -16,8 +16,7 @@ use crate::engine::Engine;
 use tokio::task::JoinSet;
 use trefoil_project::Error;
 use trefoil_runtime::Cancel;
-use trefoil_store::{ClaimShare, Store, StoreError};
-use trefoil_store::{Hold, Owner};
+use trefoil_store::{ClaimShare, Hold, Owner, Store, StoreError};
 
 use continuation::{WorkEnd, continue_run};
 

@@ -12,8 +12,6 @@ use trefoil_runtime::driver::SHORTEST_SECRET;
 use crate::harmless::TerminalText;
 use crate::{exit, output, shown};
 
-use typed::Typed;
-
 /// Maximum number of bytes that are read from stdin.
 const LARGEST: u64 = 1 << 20;
 
@@ -65,8 +63,7 @@ fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
         }
         SecretsCommand::Passphrase { remove: false } => {
             let Some(passphrase) = new_passphrase()? else {
-                output::refuse("the two passphrases are not the same", Some("run the command again"));
-                return Ok(exit::FAILED);
+                return Ok(output::failed("the two passphrases are not the same", Some("run the command again")));
             };
             if passphrase.is_empty() {
                 let help = format!("pass it as a line of stdin, or set `{PASSPHRASE}`");
@@ -102,8 +99,7 @@ fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
                 output::note(format!("removed: {name}"));
                 return Ok(exit::OK);
             }
-            output::refuse(&format!("unknown secret `{name}`"), Some("see `trefoil secrets list`"));
-            Ok(exit::FAILED)
+            Ok(output::failed(&format!("unknown secret `{name}`"), Some("see `trefoil secrets list`")))
         }
     }
 }
@@ -119,13 +115,13 @@ fn new_passphrase() -> Result<Option<String>, VaultError> {
     }
     let first = typed("new passphrase")?;
     let again = typed("again")?;
-    Ok(if again == first { first.one_line() } else { None })
+    Ok(first.filter(|first| again.as_ref() == Some(first)))
 }
 
 /// Prompts for the passphrase when the first secret is read from a protected file. `None` if there is no terminal.
 pub fn ask_passphrase(file: &Path) -> Option<String> {
     let present = output::is_terminal() && (std::io::stdin().is_terminal() || typed::has_terminal());
-    present.then(|| typed(&format!("passphrase of `{}`", file.display())).ok()).flatten()?.one_line()
+    present.then(|| typed(&format!("passphrase of `{}`", file.display())).ok()).flatten()?
 }
 
 /// A value is never an argument, because all users of the machine can see the arguments of a process.
@@ -133,10 +129,10 @@ fn value(name: &str) -> Result<Option<String>, VaultError> {
     if !std::io::stdin().is_terminal() {
         return from_stdin().map(Some);
     }
-    Ok(typed(&format!("value of `{name}`"))?.one_line())
+    typed(&format!("value of `{name}`"))
 }
 
-fn typed(what: &str) -> Result<Typed, VaultError> {
+fn typed(what: &str) -> Result<Option<String>, VaultError> {
     output::note(format!("{what} (not shown while you type):"));
     typed::line().map_err(failed)
 }

@@ -1,21 +1,5 @@
-//! Reads a line from the terminal without showing it.
-
-/// What was typed.
-#[derive(PartialEq, Eq)]
-pub enum Typed {
-    Line(String),
-    /// More lines followed at once, so a text of several lines was pasted.
-    Several,
-}
-
-impl Typed {
-    pub fn one_line(self) -> Option<String> {
-        match self {
-            Self::Line(line) => Some(line),
-            Self::Several => None,
-        }
-    }
-}
+//! Reads a line from the terminal without showing it. `None`: more lines followed at once, so a text of several lines was
+//! pasted.
 
 #[cfg(not(unix))]
 pub use other::{has_terminal, line};
@@ -30,8 +14,6 @@ mod unix {
     use std::time::Duration;
 
     use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
-
-    use super::Typed;
 
     /// How long the next line of a pasted text may take to arrive. A person needs longer.
     const NEXT_LINE: Duration = Duration::from_millis(150);
@@ -60,7 +42,7 @@ mod unix {
         }
     }
 
-    pub fn line() -> std::io::Result<Typed> {
+    pub fn line() -> std::io::Result<Option<String>> {
         let terminal = terminal()?;
         let before = tcgetattr(&terminal)?;
         let mut hidden = before.clone();
@@ -78,20 +60,18 @@ mod unix {
         let more = !reader.buffer().is_empty() || rustix::io::ioctl_fionread(&terminal)? > 0;
         drop(restored);
         crate::output::say("");
-        Ok(if more { Typed::Several } else { Typed::Line(line.trim_end_matches(['\r', '\n']).to_owned()) })
+        Ok((!more).then(|| line.trim_end_matches(['\r', '\n']).to_owned()))
     }
 }
 
 #[cfg(not(unix))]
 mod other {
-    use super::Typed;
-
     pub fn has_terminal() -> bool {
         false
     }
 
-    pub fn line() -> std::io::Result<Typed> {
+    pub fn line() -> std::io::Result<Option<String>> {
         #[allow(clippy::disallowed_methods, reason = "reads a line")]
-        console::Term::stderr().read_secure_line().map(Typed::Line)
+        console::Term::stderr().read_secure_line().map(Some)
     }
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use trefoil_host::command::RunOptions;
 use trefoil_host::engine::Engine;
 use trefoil_project::settings::{self, Settings};
 use trefoil_store::Owner;
@@ -81,7 +80,7 @@ pub fn run(args: &WorkerArgs) -> Result<u8, u8> {
         once: args.once,
         drain: Duration::from_secs(args.drain.into()),
     };
-    let options = RunOptions::new(args.store.option(), &args.host.permissions(args.no_config));
+    let options = args.host.options(&args.store, args.no_config);
     work(Worker::new(owner, engines, limits, Arc::new(WorkerLines { quiet: args.quiet, options })))
 }
 
@@ -103,8 +102,7 @@ fn work(worker: Worker) -> Result<u8, u8> {
         }
         Err(WorkerError::Store(error)) => Err(refuse_store(&error)),
         Err(WorkerError::Release(error)) => {
-            output::refuse(&format!("not all runs were given back: {error}"), None);
-            Err(exit::FAILED)
+            Err(output::failed(&format!("not all runs were given back: {error}"), None))
         }
     }
 }
