@@ -195,3 +195,26 @@ fn a_flow_that_calls_itself_says_once_what_it_lacks() {
     ran.exits(2).says(&["the secret `POST_KEY` is not set"]);
     assert_eq!(ran.err.matches("POST_KEY` is not set").count(), 1, "{}", ran.err);
 }
+
+/// What is printed about a state of a called flow names its visit.
+#[test]
+fn a_state_of_a_called_flow_is_allowed_to_run_again_by_the_key_of_its_visit() {
+    let folder = Folder::new();
+    let sub = |command: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: sub, version: \"1.0.0\" }}\nspec:\n  initial_state: B\n  \
+             states:\n    B: {{ kind: System, command: \"{command}\", transitions: [] }}\n"
+        )
+    };
+    folder.write("sub.yaml", sub("echo one >> done"));
+    folder.write("call.yaml", "id: call\nkind: tool\ntool: { kind: local, name: sub, params: { input: x } }\n");
+    folder.write("config/config.toml", format!("[tools.sub]\nflow = \"{}/sub.yaml\"\n", folder.path().display()));
+    let ran = |args: &[&str]| run(&folder, &[args, &["--store", "runs.db"]].concat());
+    ran(&["run", "call.yaml", "--allow-command"]).exits(0);
+    let first = ran(&["runs", "list", "--flow", "call", "--output", "json"]).json()["runs"][0]["run"].clone();
+    folder.write("sub.yaml", sub("echo two >> done"));
+    ran(&["resume", first.as_str().unwrap(), "--with", "call.yaml", "--allow-command"]).exits(75);
+    let next = ran(&["runs", "list", "--flow", "call", "--output", "json"]).json()["runs"][0]["run"].clone();
+    ran(&["resume", next.as_str().unwrap(), "--rerun", "call/B@1", "--allow-command"]).exits(0);
+    assert_eq!(std::fs::read_to_string(folder.path().join("done")).unwrap(), "one\ntwo\n");
+}

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use trefoil_machine::key::unmarked;
 use trefoil_runtime::driver::memo::{EVERY_STEP, Memo};
 use trefoil_store::{Store, StoreError};
 
@@ -66,8 +67,9 @@ pub(super) fn check_rerun(engine: &Engine, names: &[String], flow: &Flow, memo: 
     let flows = engine.flow_tools();
     let knows = |name: &str| memo.has_step(name) || step_labels(&flow.loaded().program).any(|label| label == name);
     let is_inner = |name: &str| {
-        let step = name.rsplit('/').next().unwrap_or_default();
-        flows.as_ref().is_some_and(|flows| step == EVERY_STEP || flows.have_step(step))
+        // A state is also known by the key of a visit: `REVIEW@2`.
+        let step = unmarked(name.rsplit('/').next().unwrap_or_default());
+        flows.as_ref().is_some_and(|flows| step == EVERY_STEP || flows.have_step(&step))
     };
     let is_known = |name: &str| {
         let mut outer = name.match_indices('/').filter_map(|(at, _)| name.get(..at));
