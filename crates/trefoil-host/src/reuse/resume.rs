@@ -22,8 +22,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] if the run does not exist, if another process is working on it, or if the store fails;
-    /// [`Error::NotStarted`] with everything that is missing.
+    /// [`Error::Store`](trefoil_project::Error::Store) if the run does not exist, if another process is working on it, or if the store fails;
+    /// [`Error::NotStarted`](trefoil_project::Error::NotStarted) with everything that is missing.
     pub async fn resume(&self, run: &str) -> Result<Run> {
         let stored = Stored::read(&*self.kept_runs()?, run).await?;
         self.ready_again(&stored, &[]).await?.resume(&stored.started.run).await
