@@ -133,8 +133,7 @@ fn value(name: &str) -> Result<Option<String>, VaultError> {
 }
 
 fn typed(what: &str) -> Result<Option<String>, VaultError> {
-    output::note(format!("{what} (not shown while you type):"));
-    typed::line().map_err(failed)
+    typed::line(|| output::note(format!("{what} (not shown while you type):"))).map_err(failed)
 }
 
 /// All of stdin, without the line break at its end.

@@ -42,13 +42,15 @@ mod unix {
         }
     }
 
-    pub fn line() -> std::io::Result<Option<String>> {
+    /// `ask` shows the question. What was typed before is dropped, and nothing that is typed after it.
+    pub fn line(ask: impl FnOnce()) -> std::io::Result<Option<String>> {
         let terminal = terminal()?;
         let before = tcgetattr(&terminal)?;
         let mut hidden = before.clone();
         hidden.local_modes &= !LocalModes::ECHO;
         let restored = Restored(terminal.as_fd().try_clone_to_owned()?, before);
         tcsetattr(&terminal, OptionalActions::Flush, &hidden)?;
+        ask();
         let mut line = String::new();
         let mut reader = BufReader::new(&terminal);
         reader.read_line(&mut line)?;
@@ -70,7 +72,8 @@ mod other {
         false
     }
 
-    pub fn line() -> std::io::Result<Option<String>> {
+    pub fn line(ask: impl FnOnce()) -> std::io::Result<Option<String>> {
+        ask();
         #[allow(clippy::disallowed_methods, reason = "reads a line")]
         console::Term::stderr().read_secure_line().map(Some)
     }
