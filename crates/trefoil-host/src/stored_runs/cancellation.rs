@@ -23,9 +23,6 @@ pub enum RunCancellation {
 ///
 /// [`StoreError::Ended`] if it has ended.
 pub async fn cancel_run(store: &Arc<dyn Store>, run: &str) -> Result<RunCancellation> {
-    if store.record(run).await?.status.is_end() {
-        return Err(StoreError::Ended { run: run.to_owned() });
-    }
     match cancel(store.clone(), run).await {
         Ok(usage) => Ok(RunCancellation::Ended(usage)),
         Err(StoreError::Held { owner, .. }) => {

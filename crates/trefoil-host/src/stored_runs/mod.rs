@@ -80,22 +80,13 @@ impl Runs {
     }
     /// Answers a question of a run, or of a run that one of its tools has started. The answer is for the question as it
     /// is asked now: the first one counts. The process that drives the run continues with it; if there is none, the run
-    /// can be resumed.
+    /// can be resumed. A step whose outcome is unknown takes `retry`, `fail` or `done`.
     ///
     /// # Errors
     ///
     /// Why the answer does not count: [`AnswerRefusal`].
     pub async fn answer(&self, run: &str, question: &Waiting, answer: &str) -> Result<(), AnswerRefusal> {
         post_answer(&self.store, run, question, answer, None).await
-    }
-    /// Decides that a step whose outcome is unknown was done, with this result: JSON or text. For the other decisions,
-    /// [`answer`](Self::answer) with `retry` or `fail`.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::answer`].
-    pub async fn answer_done(&self, run: &str, step: &Waiting, result: &str) -> Result<(), AnswerRefusal> {
-        post_answer(&self.store, run, step, trefoil_store::Letter::DONE, Some(result)).await
     }
     /// Ends a run for good. If another process drives it, that process is asked to.
     ///
