@@ -105,8 +105,12 @@ fn workers_are_replaced_one_by_one_and_each_call_is_paid_once() {
         until("the next calls", || provider.asked().len() >= calls);
         let ended = end(worker);
         worker = begin(&folder, &provider, &["--concurrency", "3"]);
-        ended.exits(0).says(&["given back when their calls in progress have ended", "given back: "]);
+        ended.exits(0);
         assert!(!ended.err.contains("paid for again"), "{ended:?}");
+        // Later ones may have been at the last calls of their runs, which then are complete.
+        if calls == 2 {
+            ended.says(&["given back when their calls in progress have ended", "given back: "]);
+        }
     }
     for run in &runs {
         until("the end of all runs", || status(&folder, &provider, run) == "completed");
