@@ -19,8 +19,8 @@ pub struct Rule {
     pub name: &'static str,
     /// The group.
     pub group: Group,
-    /// The default severity of its findings; `None`: off by default. Load rules set the severity of each finding
-    /// (decision C9); this is then the usual one.
+    /// The default severity of its findings; `None`: off by default. Load rules set the severity of each finding; this
+    /// is then the usual one.
     pub level: Option<Severity>,
     /// The severity with `--strict`, if different.
     pub strict: Option<Severity>,

@@ -312,12 +312,12 @@ impl BoundText {
         self.text().map(Expr::Template)
     }
 
-    /// In a typed position (decision A1); literal text becomes a constant.
+    /// In a typed position, where a lone placeholder keeps its type; literal text becomes a constant.
     pub fn typed_expr(&self) -> Option<Expr> {
         self.text().map(build::as_typed)
     }
 
-    /// The type of its value in a typed position (decision A1); any type if it has mistakes.
+    /// The type of its value in a typed position; any type if it has mistakes.
     pub fn value_type(&self) -> Value {
         match (self.as_template(), self.uses.first()) {
             (None, _) => types::any(),

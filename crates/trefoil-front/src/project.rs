@@ -18,7 +18,7 @@ pub struct Document {
     pub root: Node,
     /// Its dialect.
     pub front: &'static dyn FrontEnd,
-    /// The number of its project in the load. Ids are not shared between projects (decision C10).
+    /// The number of its project in the load. Ids are not shared between projects.
     pub project: u32,
 }
 
@@ -31,9 +31,9 @@ pub struct Project {
     pub documents: Vec<Document>,
     /// Texts that manifests refer to (AEGIS `context` files), by path.
     pub attachments: BTreeMap<String, String>,
-    /// The text that replaces every agent's own `context` (`--context FILE`, decision E4).
+    /// The text that replaces every agent's own `context` (`--context FILE`).
     pub context: Option<String>,
-    /// The text of `agentskills` (`--skills FILE`, decision E4).
+    /// The text of `agentskills` (`--skills FILE`).
     pub skills: Option<String>,
     /// Model providers that the operator declares, in addition to the known ones.
     pub providers: Vec<String>,
@@ -76,8 +76,7 @@ impl NeedKind {
 }
 
 impl Project {
-    /// Of the documents with the id that another document refers to, those of its project that are nearest to it
-    /// (decision C10).
+    /// Of the documents with the id that another document refers to, those of its project that are nearest to it.
     pub fn nearest(&self, from: usize, found: &[usize]) -> Vec<usize> {
         let Some(from) = self.documents.get(from) else { return found.to_vec() };
         let far = |at: &usize| {

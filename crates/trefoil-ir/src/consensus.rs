@@ -1,6 +1,6 @@
 //! How the verdicts of several judges are combined (AEGIS).
 
-/// How verdicts are combined: reference/aegis section 4, table "Consensus".
+/// How verdicts are combined.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Consensus {
     /// The formula.

@@ -222,7 +222,7 @@ impl ToolKind {
     }
 }
 
-/// One command, run as `sh -c script` with positional parameters (decision E11).
+/// One command, run as `sh -c script` with positional parameters, so that a value is never read as shell code.
 #[derive(Debug, Clone)]
 pub struct CommandCall {
     /// The script, with placeholders replaced by quoted positional parameters `"${1}"`, ...

@@ -17,9 +17,8 @@ pub enum Source {
     Slot(SlotId),
     /// A member of a slot.
     Member(SlotId, Vec<Arc<str>>),
-    /// A slot, with the exports of the flow that filled it available under its output (decisions A10, S9): see
-    /// `Found::Layered`. `path` leads from the slot to the output (`["output"]` for a SirenSpec node, empty for an
-    /// agntz step).
+    /// A slot, with the exports of the flow that filled it available under its output: see `Found::Layered`. `path`
+    /// leads from the slot to the output (`["output"]` for a SirenSpec node, empty for an agntz step).
     Layered {
         /// The slot.
         top: SlotId,
@@ -28,7 +27,7 @@ pub enum Source {
         /// The slot that [`crate::Call::exports`] filled.
         under: SlotId,
     },
-    /// The first source in which the whole rest of the path resolves (decision S4).
+    /// The first source in which the whole rest of the path resolves.
     Either(Box<Source>, Box<Source>),
     /// An object: the parts are merged into `seed` in order. Parts with unset slots are skipped. A value in the path of
     /// a part is replaced by an object if it is not one.
@@ -40,7 +39,8 @@ pub enum Source {
     },
     /// A value known at load.
     Const(Value),
-    /// The environment. The next segment is the name of a variable. Opaque to the machine (decision C8).
+    /// The environment. The next segment is the name of a variable. Opaque to the machine
+    /// (`docs/decisions/secrets.md`).
     Environment,
     /// The secret store. The next segment is the name of an entry.
     Secrets,
@@ -213,7 +213,7 @@ pub enum Expr {
     Const(Value),
     /// A template in a text position: always text.
     Template(Text),
-    /// A template in a typed position (decision A1): a lone placeholder keeps its type.
+    /// A template in a typed position: a lone placeholder keeps its type.
     Typed(Text),
     /// The value of a source; null if unset.
     Read(Source),
@@ -235,10 +235,10 @@ pub enum Expr {
     },
     /// Merged objects; later ones take precedence. Values that are not objects are skipped.
     Merge(Vec<Expr>),
-    /// An object as `key: value` lines (SirenSpec factory instances, decision S9). A list as the texts of its items,
-    /// one per line, without empty ones (a factory's `output`, decision S5).
+    /// An object as `key: value` lines (SirenSpec factory instances). A list as the texts of its items, one per line,
+    /// without empty ones (a factory's `output`).
     Lines(Box<Expr>),
-    /// A value as text (decision C3); null becomes empty text.
+    /// A value as text; null becomes empty text.
     AsText(Box<Expr>),
     /// Like `AsText`, but a list of content blocks (text, images, audio) is kept: the message of an agntz agent without
     /// a prompt.

@@ -25,9 +25,9 @@ pub struct Program {
     pub entry: FlowId,
     /// Stable hash of the sources it was lowered from; part of the journal's first entry.
     pub hash: u64,
-    /// Agents that are called but not declared, each once, with the place of the first mention (decision E5). Each is
-    /// replaced by a flow with a plain model call. Only the embedded model may answer these calls, so the host refuses
-    /// a run with any other model before its first call.
+    /// Agents that are called but not declared, each once, with the place of the first mention. Each is replaced by a
+    /// flow with a plain model call. Only the embedded model may answer these calls, so the host refuses a run with any
+    /// other model before its first call.
     pub missing_agents: Vec<(Arc<str>, Location)>,
 }
 
@@ -82,7 +82,7 @@ pub struct Flow {
     pub body: StepId,
     /// The result; `None`: the result of the body.
     pub output: Option<Expr>,
-    /// Inner results that a caller may read under the output (decisions A10, S9).
+    /// Inner results that a caller may read under the output.
     pub exports: Vec<Export>,
     /// Limits for one activation, including the flows it calls.
     pub budget: Option<Budget>,

@@ -42,8 +42,8 @@ impl Step {
             _ => Some(label),
         }
     }
-    /// Whether an answer that does not match its schema is requested again, with the mismatch (decision C14). Such a
-    /// request counts as a call. Not done if a retry in the manifest covers that failure.
+    /// Whether an answer that does not match its schema is requested again, with the mismatch. Such a request counts as
+    /// a call. Not done if a retry in the manifest covers that failure.
     pub fn asks_again(&self) -> bool {
         let StepKind::Model(call) = &self.kind else { return false };
         let own = |retry: &Retry| retry.on.iter().any(|on| matches!(on, RetryOn::Code(c) if **c == *MISFIT));
@@ -182,7 +182,7 @@ pub enum Items {
     Count(Expr, u32),
 }
 
-/// A graph (decision S6). Nodes whose predecessors have ended run concurrently. Result: null.
+/// A graph. Nodes whose predecessors have ended run concurrently. Result: null.
 #[derive(Debug, Clone)]
 pub struct Graph {
     /// The nodes, in declaration order.
@@ -212,7 +212,7 @@ pub struct Edge {
     /// Evaluated when the source succeeds; `None`: always taken.
     pub when: Option<Cond>,
     /// The value that the edge passes on: when the edge is taken, this slot is filled from this source (stays unset if
-    /// the source is missing). A join that reads such slots sees only the predecessors that led to it (decision S5).
+    /// the source is missing). A join that reads such slots sees only the predecessors that led to it.
     pub carry: Option<(SlotId, Source)>,
     /// Where it is declared.
     pub origin: Location,
@@ -254,10 +254,10 @@ pub struct State {
     /// matches, it fails with `NO_TRANSITION`, and the message names the tested values.
     pub transitions: Vec<Transition>,
     /// Whether the machine ends here, instead of failing, if the state succeeded and no transition matches. True if no
-    /// transition can match success (decision E8).
+    /// transition can match success.
     pub ends_unmatched: bool,
-    /// When the state counts as failed although the step succeeded (decision E9: a command's non-zero exit code). In a
-    /// terminal state, it fails the run; and `ends_unmatched` does not apply.
+    /// When the state counts as failed although the step succeeded (a command's non-zero exit code). In a terminal
+    /// state, it fails the run; and `ends_unmatched` does not apply.
     pub fails_when: Option<Cond>,
 }
 

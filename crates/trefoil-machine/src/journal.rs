@@ -350,7 +350,7 @@ pub struct About {
     /// Its usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// For a tool that failed: it is safe to call it again (decision C15).
+    /// For a tool that failed: it is safe to call it again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeatable: bool,
     /// Its duration in milliseconds.

@@ -48,7 +48,7 @@ pub enum Request {
         /// When it ends. A process that resumes the run waits for the remaining time.
         due: Due,
     },
-    /// A condition on something that only the driver knows (decision C8). Its boolean is journaled.
+    /// A condition on something that only the driver knows. Its boolean is journaled.
     Decide(Question),
 }
 
@@ -333,7 +333,7 @@ impl Effects {
         }
     }
 
-    /// Whether calling it twice has the same effect as calling it once (decision C15).
+    /// Whether calling it twice has the same effect as calling it once.
     pub fn is_idempotent(self) -> bool {
         self != Self::Writes
     }

@@ -1,5 +1,5 @@
 //! Which model a run uses: the one from `--model`, otherwise the one in the manifest. The embedded model answers only
-//! if it is clear that no real one was meant (decision C13).
+//! if it is clear that no real one was meant.
 //!
 //! Only [`ModelPlan::decide`] decides this, for both `run` and `plan`. It writes its decision into the program, so
 //! every output names the model that really answers.

@@ -8,7 +8,7 @@ use crate::value::{Hole, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Comparison {
-    /// `==`: same type and value (decision A6); also `is`.
+    /// `==`: same type and value; also `is`.
     Equal,
     /// `!=`, `is not`.
     NotEqual,
@@ -91,7 +91,7 @@ pub enum Arithmetic {
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each is the function of its name")]
 pub enum Function {
-    // SirenSpec (decision S8)
+    // SirenSpec
     Len,
     Str,
     Int,
@@ -107,7 +107,7 @@ pub enum Function {
     Replace,
     /// The condition, the value if it is true, the value if it is not.
     Choose,
-    // AEGIS (decision E1)
+    // AEGIS
     Json,
     Keys,
     Length,
@@ -119,7 +119,7 @@ pub enum Function {
     FirstLine,
     Lookup,
     // used only by lowering
-    /// The value as a number if it is one or is text of one (decision A7), otherwise null.
+    /// The value as a number if it is one or is text of one, otherwise null.
     Number,
     /// The value if it is a number from 0 to 1, otherwise null: a score or a confidence.
     Share,
@@ -156,8 +156,8 @@ pub enum Expression {
     And(Vec<Expression>),
     /// `a || b || ...`.
     Or(Vec<Expression>),
-    /// `a < b < c`: operands and the comparisons between them. In SirenSpec as in Python, otherwise by decisions A6 and
-    /// A7 (comparing values without an order is false).
+    /// `a < b < c`: operands and the comparisons between them. In SirenSpec as in Python, otherwise comparing values
+    /// without an order is false.
     Compare(Vec<Expression>, Vec<Comparison>),
     /// `a + b`.
     Arithmetic(Arithmetic, Box<Expression>, Box<Expression>),

@@ -109,7 +109,7 @@ fn reach(why: &Missing) -> usize {
     }
 }
 
-/// The reason in the wording of decision S2.
+/// The reason, as SirenSpec words it.
 pub(crate) fn reason(why: &Missing, reference: &Reference) -> String {
     match why {
         Missing::Key(at) => {

@@ -1,4 +1,4 @@
-//! Dotted paths (decision C2). Handlebars paths are in `handlebars`.
+//! Dotted paths (agntz, SirenSpec). Handlebars paths are in `handlebars`.
 
 use std::ops::Range;
 

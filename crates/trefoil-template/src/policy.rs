@@ -5,11 +5,11 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConditionGrammar {
-    /// `{{path}} == literal && ...` (decision A5).
+    /// `{{path}} == literal && ...`.
     Braced,
-    /// Handlebars-like `custom` expressions (decision E8).
+    /// Handlebars-like `custom` expressions.
     Handlebars,
-    /// A closed subset of Python (decision S8).
+    /// A closed subset of Python.
     Python,
 }
 
@@ -23,8 +23,8 @@ impl ConditionGrammar {
         }
     }
     /// Whether it evaluates as Python does: text never equals a number, and a part without a value fails. The others compare
-    /// loosely (decisions A6, E8). Nothing else about a dialect decides how a closed expression is evaluated, so a stored
-    /// decision needs only its grammar.
+    /// loosely. Nothing else about a dialect decides how a closed expression is evaluated, so a stored decision needs only
+    /// its grammar.
     pub const fn is_strict(self) -> bool {
         matches!(self, ConditionGrammar::Python)
     }
@@ -43,18 +43,18 @@ impl ConditionGrammar {
 pub enum Blocks {
     /// None.
     None,
-    /// `{{#if path [==|!= literal]}}` only (decision A3).
+    /// `{{#if path [==|!= literal]}}` only.
     If,
-    /// Handlebars (decision E1).
+    /// Handlebars.
     Handlebars,
 }
 
 /// What an unresolved path does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undefined {
-    /// Empty in text, null in typed positions (decisions A2, E2).
+    /// Empty in text, null in typed positions.
     Empty,
-    /// `InterpolationError` (decision S2).
+    /// It fails with `InterpolationError`.
     Error,
 }
 
@@ -63,7 +63,7 @@ pub enum Undefined {
 pub enum NullText {
     /// As empty text.
     Empty,
-    /// As `null` (decision S3).
+    /// As `null`.
     Word,
 }
 
@@ -72,7 +72,7 @@ pub enum NullText {
 pub enum StateNames {
     /// One object, in which every path starts.
     Root,
-    /// An object of namespaces: `inputs`, `nodes`, `env`, `working`, ... (decision S4).
+    /// An object of namespaces: `inputs`, `nodes`, `env`, `working`, ...
     Namespaces,
 }
 
@@ -81,13 +81,13 @@ pub enum StateNames {
 pub struct Policy {
     /// Blocks and helpers.
     pub blocks: Blocks,
-    /// `| default('x')` and `| json_or_default('x')` (decision S1).
+    /// `| default('x')` and `| json_or_default('x')`.
     pub filters: bool,
     /// What an unresolved path does.
     pub undefined: Undefined,
     /// How null is printed in text.
     pub null: NullText,
-    /// Whether `\{{` escapes braces (decision E1).
+    /// Whether `\{{` escapes braces.
     pub escapes: bool,
     /// The grammar of conditions.
     pub conditions: ConditionGrammar,

@@ -68,7 +68,7 @@ pub struct Binding {
     pub skip: u16,
 }
 
-/// Why a value is missing, in the wording of decision S2. Ignored by dialects where undefined is empty.
+/// Why a value is missing, as SirenSpec words it. Ignored by dialects where undefined is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missing {
     /// `Key 'x' not found`, where x is the segment of the reference with this index.
@@ -88,16 +88,15 @@ pub enum Found<'a> {
     Borrowed(&'a Value),
     /// A value created for this lookup.
     Owned(Value),
-    /// A value with a second one in a layer under it: a next segment that `top` lacks is looked up in `under`
-    /// (decisions A10, S9). `under` is an object that maps each step key to `{"out": value, "in": another such object
-    /// or null}`.
+    /// A value with a second one in a layer under it: a next segment that `top` lacks is looked up in `under`. `under`
+    /// is an object that maps each step key to `{"out": value, "in": another such object or null}`.
     Layered {
         /// Takes precedence.
         top: Value,
         /// Used if `top` lacks the segment.
         under: Value,
     },
-    /// The first of two in which the whole rest of the path resolves (decision S4).
+    /// The first of two in which the whole rest of the path resolves.
     Either(Box<Found<'a>>, Box<Found<'a>>),
     /// The environment or the secret store: the next segment names a hole.
     Opaque(HoleKind),

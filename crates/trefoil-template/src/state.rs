@@ -1,8 +1,7 @@
-//! Evaluates one template or condition with a given state, without a workflow: for `trefoil render` and the conformance
-//! vectors.
+//! Evaluates one template or condition with a given state, without a workflow: for `trefoil render`.
 //!
 //! In agntz and AEGIS the state is the root object. In SirenSpec it is an object that may contain `inputs`, `nodes`
-//! (node id to its context), `env`, `item`, `index`, `total`, `working`, `output`, `_budget`, read as in decision S4.
+//! (node id to its context), `env`, `item`, `index`, `total`, `working`, `output`, `_budget`.
 
 use crate::condition::Condition;
 use crate::error::{EvalError, Mistakes, NodeThroughWorking, SyntaxError};
@@ -16,7 +15,7 @@ use crate::value::Value;
 pub enum TextKind {
     /// Text position: the result is a string.
     Template,
-    /// Typed position: a lone placeholder keeps its type (decision A1).
+    /// Typed position: a lone placeholder keeps its type.
     Value,
     /// A web address: values of placeholders after the host are percent-encoded.
     Address,
@@ -136,7 +135,7 @@ impl<'s> BoundState<'s> {
         Binding { source: self.sources.len() as u32 - 1, skip }
     }
 
-    /// Decision S4: the source of a root name, and how many segments it covers.
+    /// The source of a root name in SirenSpec, and how many segments it covers.
     fn resolve(&self, reference: &Reference) -> (Found<'s>, u16) {
         let segment = |at: usize| reference.path.get(at).map(|s| &*s.name);
         let Some(root) = segment(0) else { return (Found::Borrowed(self.state), 0) };

@@ -1,4 +1,4 @@
-//! A name that has no value on some paths to where it is read (decision C9).
+//! A name that has no value on some paths to where it is read.
 //!
 //! Caused by skipped steps, first passes of loops, inner results of called pipelines, and keys of shared state that
 //! only some states write.
@@ -74,7 +74,7 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// A null value that nothing writes before it is read, if text prints it as a word (decision S3).
+/// A null value that nothing writes before it is read, if text prints it as `null`.
 fn printed_null(cx: &mut Context<'_>, read: &Read<'_>) {
     let Some(word) = read.words.map(|words| words.null).filter(|word| !word.is_empty()) else { return };
     let text = matches!(read.position, Position::System | Position::User | Position::Person);

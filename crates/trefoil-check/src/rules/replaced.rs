@@ -46,8 +46,8 @@ pub(super) fn named(model: &Model<'_>, step: Location, name: &str) -> Location {
     steps.filter(around).min_by_key(|d| d.extent.end - d.extent.start).map_or(step, |d| d.at)
 }
 
-/// A node that writes to the path of another node's result, which templates then cannot read any more (decision S4). A
-/// fallback does so on purpose.
+/// A node that writes to the path of another node's result, which templates then cannot read any more. A fallback does
+/// so on purpose.
 pub(super) fn results(cx: &mut Context<'_>) {
     let model = cx.model;
     for &(flow, id) in model.steps() {

@@ -84,8 +84,8 @@ impl Labels {
 struct Held {
     open: Labels,
     named: BTreeMap<Arc<str>, Labels>,
-    /// Members to which the manifest itself gives a value, although the caller of the run may override it (decision
-    /// E6). They count as the author's, not as the run's input.
+    /// Members to which the manifest itself gives a value, although the caller of the run may override it. They count
+    /// as the author's, not as the run's input.
     own: BTreeSet<Arc<str>>,
 }
 

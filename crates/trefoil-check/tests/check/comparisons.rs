@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 
 use super::support::of_rule;
 
-/// A value from the environment is text, and a number if it has the form of one (decision A7).
+/// A value from the environment is text, and a number if it has the form of one.
 #[test]
 fn a_variable_of_the_environment_may_read_as_a_number() {
     let flow = |inputs: &str, path: &str| {

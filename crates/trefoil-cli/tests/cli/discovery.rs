@@ -1,4 +1,4 @@
-//! Which manifests are found: in a folder, and for an id that a manifest refers to (decision C10).
+//! Which manifests are found: in a folder, and for an id that a manifest refers to.
 
 use crate::world::{AGENT, Folder};
 

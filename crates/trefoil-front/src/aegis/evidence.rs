@@ -1,4 +1,4 @@
-//! Whether a document is an AEGIS manifest, judging by what no other format has (decision C12).
+//! Whether a document is an AEGIS manifest, judging by what no other format has.
 //!
 //! Many formats have `kind`, `metadata` and `spec`; this `apiVersion` is unique.
 

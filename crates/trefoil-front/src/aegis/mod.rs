@@ -1,4 +1,5 @@
-//! AEGIS: agents (`kind: Agent`) and state machines (`kind: Workflow`), decisions section 3.
+//! AEGIS: agents (`kind: Agent`) and state machines (`kind: Workflow`). `docs/compat/aegis.md` says where they differ
+//! from the original system.
 //!
 //! `manifest/` has the contents of a file, `names/` the names available in its texts, `texts` the bound texts, and
 //! `lower/` makes flows and steps; `program` takes a document through all of them.

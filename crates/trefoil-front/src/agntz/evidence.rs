@@ -1,4 +1,4 @@
-//! Whether a document is an agntz manifest, judging by what no other format has (decision C12).
+//! Whether a document is an agntz manifest, judging by what no other format has.
 
 use trefoil_syntax::suggest;
 use trefoil_syntax::yaml::{Entry, Mapping, Node};

@@ -1,7 +1,7 @@
 //! Ids, state keys and the `id@version` form of references.
 
 /// The default state key for the output of an agent with this id: a `-` and the lower-case letter after it become the
-/// upper-case letter (decision A9).
+/// upper-case letter.
 pub fn state_key(id: &str) -> String {
     let mut key = String::with_capacity(id.len());
     let mut letters = id.chars().peekable();

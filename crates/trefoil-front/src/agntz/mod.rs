@@ -7,7 +7,7 @@
 //! - `bind`: resolves references and binds texts
 //! - `lower`: makes the program
 //!
-//! Decisions A1 to A20 define the behaviour; `docs/compat/agntz.md` says where it differs from the original system.
+//! `docs/compat/agntz.md` says where the behaviour differs from the original system.
 
 pub mod bind;
 mod evidence;

@@ -44,7 +44,7 @@ pub struct Entry {
     pub sort: Sort,
     /// The names inside it.
     pub inside: Inside,
-    /// For the names of a place: whether a path that continues after its value ends is an error (decision C9).
+    /// For the names of a place: whether a path that continues after its value ends is an error.
     pub refuses: bool,
 }
 

@@ -518,7 +518,7 @@ impl<'n, 'd> Fields<'n, 'd> {
     pub fn settle(&mut self, keys: &[&'static str]) {
         self.nullable.extend(keys);
     }
-    /// Reports the keys that were not read (decision C6), and those without a value.
+    /// Reports the keys that were not read, and those without a value.
     pub fn finish(mut self) {
         self.without_value();
         self.note_blocks();

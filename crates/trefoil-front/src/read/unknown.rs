@@ -1,4 +1,4 @@
-//! Keys of a mapping that were not read (decision C6): the probably intended key, or the available ones.
+//! Keys of a mapping that were not read: the probably intended key, or the available ones.
 
 use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::yaml::{Entry, Kind, Scalar, Style};

@@ -1,4 +1,4 @@
-//! Whether a document is a SirenSpec workflow, judging by what no other format has (decision C12).
+//! Whether a document is a SirenSpec workflow, judging by what no other format has.
 //!
 //! Many formats have `agents`, `nodes`, `edges` and `version`, so their contents decide.
 

@@ -35,7 +35,7 @@ pub enum NoFile {
     Unknown,
     /// The file is not a SirenSpec workflow.
     Foreign,
-    /// Several files are equally near (decision C10).
+    /// Several files are equally near.
     Several(Vec<usize>),
     /// It closes this cycle of calls: the documents from the called one back to itself.
     Ring(Vec<usize>),

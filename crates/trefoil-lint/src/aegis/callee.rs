@@ -78,7 +78,7 @@ fn near(
     Ok(respelt(d, at, text, near))
 }
 
-/// Several documents declare the referenced unit (decision C10).
+/// Several documents declare the referenced unit.
 fn ambiguous(directory: &Directory<'_>, unit: Unit, text: &Text, at: Location, several: &[usize]) -> Diagnostic {
     let sort = if unit == Unit::Agent { "agents" } else { "workflows" };
     let mut d = Diagnostic::error("ambiguous-reference", at, format!("several {sort} are named `{}`", text.value));

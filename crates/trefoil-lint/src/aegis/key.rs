@@ -47,8 +47,8 @@ pub fn check(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     advice.or_else(|| foreign(asked, at)).or_else(|| undeclared(asked, at))
 }
 
-/// A key that nothing writes, in a workflow that does not declare its start input (decision C9). If a key was renamed
-/// in one place only, another key is written; so a workflow that writes no keys is not reported.
+/// A key that nothing writes, in a workflow that does not declare its start input. If a key was renamed in one place
+/// only, another key is written; so a workflow that writes no keys is not reported.
 fn undeclared(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     // A value that a block tests first may be missing.
     let optional = asked.used.reference.guarded;

@@ -1,5 +1,5 @@
-//! Names in the texts of workflows that are never defined, or only in some runs (decision C9). One file for each kind
-//! of name: states (`result`), Blackboard keys (`key`); the format's own names are here.
+//! Names in the texts of workflows that are never defined, or only in some runs. One file for each kind of name: states
+//! (`result`), Blackboard keys (`key`); the format's own names are here.
 
 use trefoil_syntax::Diagnostic;
 

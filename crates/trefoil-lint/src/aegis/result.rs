@@ -1,5 +1,4 @@
-//! Names after that of a state that are certainly misspelled, although its result may have other members (decisions E6,
-//! E7).
+//! Names after that of a state that are certainly misspelled, although its result may have other members.
 
 use trefoil_ir::Defined;
 use trefoil_syntax::{Diagnostic, suggest};

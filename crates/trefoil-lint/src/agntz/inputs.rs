@@ -1,4 +1,4 @@
-//! The inputs that a step passes compared with those of the agent that it calls (decision A11).
+//! The inputs that a step passes compared with those of the agent that it calls.
 
 use std::sync::Arc;
 

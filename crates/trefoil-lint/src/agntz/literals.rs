@@ -1,5 +1,5 @@
-//! Literals that were meant as something else: a comparison in a value, which is only text there (decision A6), or a
-//! word that is also a name.
+//! Literals that were meant as something else: a comparison in a value, which is only text there, or a word that is
+//! also a name.
 
 use trefoil_ir::{Position, types};
 use trefoil_syntax::Diagnostic;

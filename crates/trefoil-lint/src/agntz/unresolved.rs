@@ -1,5 +1,5 @@
 //! Mistakes in the names in a text: undefined names, names without a value yet, and paths that continue after a value
-//! without members (decision C9).
+//! without members.
 
 use std::sync::Arc;
 use trefoil_syntax::hash::HashSet;

@@ -1,4 +1,4 @@
-//! Nodes that wait for each other: because of edges and fallbacks, or because of template reads (decision S10).
+//! Nodes that wait for each other: because of edges and fallbacks, or because of template reads.
 
 use trefoil_syntax::{Diagnostic, Location, Span};
 

@@ -78,7 +78,7 @@ pub fn default_of<'s>(subject: &Subject<'s>, reference: &Reference) -> Option<(t
     Some((field.span, field.default.as_ref()?))
 }
 
-/// The joined text of all instances of another factory (decision S5), used as a list.
+/// The joined text of all instances of another factory, used as a list.
 fn of_factory(subject: &Subject<'_>, used: &Use, found: &mut Found) {
     let path = words(&used.reference.path);
     let known = subject.known;

@@ -1,4 +1,4 @@
-//! Agents of a swarm whose answers are not used: a synthesis gets only its prompt (decision S5).
+//! Agents of a swarm whose answers are not used: a synthesis gets only its prompt.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;

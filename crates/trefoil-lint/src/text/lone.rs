@@ -7,7 +7,7 @@ use trefoil_syntax::{Diagnostic, Severity};
 use super::Found;
 use trefoil_front::bound::BoundText;
 
-/// Checks a value that keeps its type only if it is a single placeholder (decision A1).
+/// Checks a value that keeps its type only if it is a single placeholder.
 pub fn placeholder(text: &BoundText, found: &mut Found) {
     let value = &*text.source.value;
     let trimmed = value.trim();

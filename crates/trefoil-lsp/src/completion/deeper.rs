@@ -22,7 +22,7 @@ pub fn members(around: &TagAround<'_>, scope: &Scope, done: &[&str]) -> Vec<Item
     items
 }
 
-/// The steps of a nested pipeline, which can be read through its name (decision A10).
+/// The steps of a nested pipeline, which can be read through its name.
 fn inner_steps(around: &TagAround<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
     let Some((first, rest)) = done.split_first() else { return Vec::new() };
     let Some(at) = scope.names.iter().find(|n| *n.name == **first).and_then(|n| n.declared) else { return Vec::new() };

@@ -149,7 +149,7 @@ fn blocks(policy: &Policy) -> &'static [&'static str] {
     }
 }
 
-/// The segments as they are declared: an id with hyphens has another form in templates (decision A9).
+/// The segments as they are declared: an id with hyphens has another form in templates.
 fn spelled(names: &[Name], done: &[&str]) -> Vec<String> {
     let mut out: Vec<String> = done.iter().map(|s| (*s).to_owned()).collect();
     if let Some(first) = out.first_mut() {

@@ -1,4 +1,4 @@
-//! Questions that only the driver can answer (decision C8): each is asked once for a step, then the work continues.
+//! Questions that only the driver can answer: each is asked once for a step, then the work continues.
 
 use super::eval::Ask;
 use super::frame::{Asking, FrameId, Outcome, Task};

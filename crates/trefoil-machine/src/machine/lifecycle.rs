@@ -334,8 +334,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether a call of a model or a harmless tool without a response is retried although its manifest does not say so
-    /// (decision C15). Retries of an enclosing step in the manifest count as well.
+    /// Whether a call of a model or a harmless tool without a response is retried although its manifest does not say
+    /// so. Retries of an enclosing step in the manifest count as well.
     fn is_tried_again_unasked(&self, f: FrameId, step: &Step, error: &RunError) -> bool {
         let passing = match &error.cause {
             Some(Cause::Status(status)) => matches!(*status, 408 | 429) || (500..600).contains(status),

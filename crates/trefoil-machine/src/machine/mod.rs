@@ -113,7 +113,7 @@ pub struct Completion {
     pub usage: Option<Usage>,
     /// For a result that is reused from an earlier run: its usage there. See [`Flags::reuses`].
     pub reused: Option<Usage>,
-    /// For a failed tool call: whether repeating it does no harm (decision C15).
+    /// For a failed tool call: whether repeating it does no harm.
     pub repeatable: bool,
     /// For a model's answer that does not match its schema: what was sent, in one line.
     pub sent: Option<String>,

@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 /// The name of the file with the settings of a project.
 pub const PROJECT_FILE: &str = "trefoil.toml";
-/// The files and folders that mark the folder of a project (decision C10).
+/// The files and folders that mark the folder of a project.
 const MARKS: [&str; 2] = [PROJECT_FILE, ".git"];
 
 /// Reads a file that the operator named. Never reads more than `limit` bytes, whatever the size of the file.

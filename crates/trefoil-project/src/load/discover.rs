@@ -1,4 +1,4 @@
-//! Finds the manifests of a folder (decision C10).
+//! Finds the manifests of a folder.
 //!
 //! Lists names; reads only `.gitignore` and `.ignore`, through the door. Files nearer to the folder are found first, so
 //! that a limit cuts off the most distant ones.

@@ -52,9 +52,9 @@ pub struct LoadOptions {
     pub dialect: Option<&'static dyn FrontEnd>,
     /// Resource limits for untrusted files.
     pub limits: yaml::Limits,
-    /// The text that replaces every agent's own context (decision E4).
+    /// The text that replaces every agent's own context.
     pub context: Option<PathBuf>,
-    /// The text of the agents' skills (decision E4).
+    /// The text of the agents' skills.
     pub skills: Option<PathBuf>,
     /// The checks beyond loading; `None`: no checks.
     pub checks: Option<Checks>,

@@ -1,5 +1,5 @@
-//! Searches for the ids that documents refer to (decision C10): outwards from the folder of each referring document,
-//! then in the rest of the project. An id found in a nearer folder is not searched further away.
+//! Searches for the ids that documents refer to: outwards from the folder of each referring document, then in the rest
+//! of the project. An id found in a nearer folder is not searched further away.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};

@@ -9,7 +9,7 @@
 //!
 //! A source that cannot be read ends the search, because a value from another source would be a surprise.
 //!
-//! A value is read when it is first needed, and never stored: the machine knows only its name (decision C8).
+//! A value is read when it is first needed, and never stored: the machine knows only its name.
 
 mod command;
 mod in_input;

@@ -1,4 +1,4 @@
-//! YAML files in the folder that are not manifests (decision C10) are ignored, whatever mistakes they contain.
+//! YAML files in the folder that are not manifests are ignored, whatever mistakes they contain.
 
 use expect_test::expect;
 use trefoil_project::load::LoadOptions;

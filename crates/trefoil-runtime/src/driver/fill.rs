@@ -1,4 +1,5 @@
-//! Fills holes from the environment and the secret store, and hides their values in incoming data (decision C8).
+//! Fills holes from the environment and the secret store, and hides their values in incoming data
+//! (`docs/decisions/secrets.md`).
 //!
 //! A *secret* is replaced by `***` before anything is stored: a value of the secret store, the key of a provider, and an
 //! environment variable that is [a credential](trefoil_ir::credential) by its name or by where it is used, or whose value contains

@@ -168,7 +168,7 @@ pub fn called(world: &World, instead: &Instead) -> Told {
     Told { instead: Some(instead.by.clone()), before: before.collect(), ..Told::default() }
 }
 
-/// An incomplete answer is a failed call (decision C14).
+/// An incomplete answer is a failed call, with a code of its own.
 fn not_whole(finish: Finish, request: &ModelRequest) -> Option<RunError> {
     let who = &request.speaker;
     Some(match finish {

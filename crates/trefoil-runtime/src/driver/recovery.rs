@@ -39,8 +39,7 @@ pub struct Again {
 }
 
 /// How to handle activities with an unknown outcome. Model calls are repeated. Timers, questions, descriptions of tools and
-/// conditions are repeated because that is free. Of tools and commands, only idempotent tools are repeated without asking (decision
-/// C15).
+/// conditions are repeated because that is free. Of tools and commands, only idempotent tools are repeated without asking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recovery {
     /// For tools that are not idempotent.

@@ -67,7 +67,7 @@ pub trait ModelProvider: Send + Sync {
         None
     }
     /// Whether it receives the values of `env.*` and `secrets.*`. A provider that derives its answers from its input
-    /// does not: its requests keep `***`, so that no answer carries a value into the journal (decision C8).
+    /// does not: its requests keep `***`, so that no answer carries a value into the journal.
     fn sees_holes(&self) -> bool {
         true
     }
@@ -376,8 +376,8 @@ pub trait ToolHost: Send + Sync {
     async fn list(&self, _at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
         Ok(Vec::new())
     }
-    /// Whether calling it twice is the same as calling it once (decision C15). If such a call was in progress when its
-    /// process ended, it is repeated without asking.
+    /// Whether calling it twice is the same as calling it once. If such a call was in progress when its process ended,
+    /// it is repeated without asking.
     fn is_idempotent(&self, _request: &ToolRequest) -> bool {
         false
     }

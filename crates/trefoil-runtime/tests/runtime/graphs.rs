@@ -1,4 +1,4 @@
-//! Graphs (decision S6).
+//! Graphs: which nodes run, and when.
 
 use serde_json::json as j;
 use trefoil_ir::{Budget, Edge, GraphNode, NodeId, OnExceeded, Source};

@@ -1,4 +1,4 @@
-//! Environment and secrets: names in the machine, values in the effect, `***` in output (decision C8).
+//! Environment and secrets: names in the machine, values in the effect, `***` in output.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Environment values that come back: configuration is data that no view shows, a credential is a secret (decision C8).
+//! Environment values that come back: configuration is data that no view shows, a credential is a secret.
 
 use std::sync::Arc;
 

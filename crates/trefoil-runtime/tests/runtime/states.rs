@@ -1,4 +1,4 @@
-//! State machines (decisions E8, E9).
+//! State machines: which transition is taken, and how a run ends.
 
 use expect_test::expect;
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,7 @@
 //! YAML 1.2 (core schema) as a tree with the spans of every key, value and tag.
 //!
 //! A file has one document. Duplicate keys, and tags outside the core schema, are errors. Anchors, aliases and merge
-//! keys are resolved under an expansion limit (decision C7). Knows no keys by name and writes no YAML.
+//! keys are resolved under an expansion limit. Knows no keys by name and writes no YAML.
 //!
 //! In reading order: [`parse`] checks and reads the text, and reads it again after each mistake (`mend` masks the
 //! unreadable parts); `build` makes the tree from parser events, `mapping` its mappings, `schema` its scalars, and

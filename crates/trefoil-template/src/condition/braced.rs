@@ -1,4 +1,4 @@
-//! agntz `when` and `until` (decision A5): `{{path}} == literal && ...`, no parentheses, no negation.
+//! agntz `when` and `until`: `{{path}} == literal && ...`, no parentheses, no negation.
 
 use crate::error::sign_of;
 use std::ops::Range;

@@ -1,5 +1,4 @@
-//! AEGIS `custom` (decision E8): paths, helper calls, comparisons, `&&`, `||`, `!`, parentheses. `{{ }}` around any
-//! part is optional.
+//! AEGIS `custom`: paths, helper calls, comparisons, `&&`, `||`, `!`, parentheses. `{{ }}` around any part is optional.
 
 use crate::error::sign_of;
 use crate::expression::{Comparison, Expression};

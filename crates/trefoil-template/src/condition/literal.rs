@@ -1,4 +1,4 @@
-//! Literals of agntz (decisions A3, A5): quoted text, `true`, `false`, `null`, numbers, and bare text.
+//! Literals of agntz: quoted text, `true`, `false`, `null`, numbers, and bare text.
 
 use std::ops::Range;
 

@@ -125,8 +125,8 @@ impl Condition {
         self.references.is_empty()
     }
 
-    /// Evaluates the condition. In SirenSpec, it is false if a part fails to evaluate or exceeds a work limit (decision
-    /// S8). `Undecided`, and in the other dialects `Limit`, are returned as errors.
+    /// Evaluates the condition. In SirenSpec, it is false if a part fails to evaluate or exceeds a work limit.
+    /// `Undecided`, and in the other dialects `Limit`, are returned as errors.
     pub fn evaluate(&self, scope: &dyn Scope) -> Result<bool, EvalError> {
         match Evaluator::new(scope, &self.references, &self.policy).truth(&self.expression) {
             Err(EvalError::Limit(_)) if self.policy.conditions.is_strict() => Ok(false),

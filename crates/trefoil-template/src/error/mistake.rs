@@ -33,8 +33,8 @@ pub const RULES: &[(&str, &str)] = &[
     ("working-dot-node-id", "`working.` before a node's id in a template"),
 ];
 
-/// The finding for a template that reads a node as a key of `working` (decision S4). Used both if the state is known,
-/// as in `render`, and if only the names are known.
+/// The finding for a template that reads a node as a key of `working`. Used both if the state is known, as in `render`,
+/// and if only the names are known.
 #[derive(Debug, Clone)]
 pub struct NodeThroughWorking {
     /// The rule name.
@@ -58,7 +58,7 @@ impl NodeThroughWorking {
     }
 }
 
-/// A mistake in the text of a template or condition (decision C5).
+/// A mistake in the text of a template or condition, found when the file is loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
     /// A name from [`RULES`].

@@ -15,13 +15,13 @@ pub use question::Question;
 /// An error of rendering or evaluation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EvalError {
-    /// `InterpolationError in '{{ expression }}' [namespace]: reason` (decision S2).
+    /// `InterpolationError in '{{ expression }}' [namespace]: reason`.
     Undefined {
         /// The path, without braces and filter.
         expression: Arc<str>,
         /// Its first segment.
         namespace: Arc<str>,
-        /// In the wording of decision S2.
+        /// As SirenSpec words it: `Key 'x' not found`.
         reason: String,
         /// The bytes in the text.
         span: Range<u32>,

@@ -6,8 +6,8 @@ use crate::expression::Expression;
 use crate::policy::Policy;
 use crate::value::{Hole, Masked, Value};
 
-/// A condition on something only the driver knows (decision C8): a closed expression whose operands are values, some of
-/// them masked. Its boolean answer is journaled; the content of holes is not.
+/// A condition on something only the driver knows: a closed expression whose operands are values, some of them masked.
+/// Its boolean answer is journaled; the content of holes is not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     /// The expression; contains no references.

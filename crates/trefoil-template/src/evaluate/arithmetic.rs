@@ -1,4 +1,4 @@
-//! Arithmetic, indexing and their limits. Integers that leave 64 bits become floats (decision C3).
+//! Arithmetic, indexing and their limits. Integers that leave 64 bits become floats.
 
 use std::borrow::Cow;
 

@@ -90,7 +90,7 @@ pub(super) fn python_number(value: &Value) -> Option<Number> {
     }
 }
 
-/// Decision A7: a number, or text that is a number.
+/// A number, or text that is a number.
 pub(super) fn numeric(value: &Value) -> Option<Number> {
     match value {
         Value::Number(n) => Some(*n),
@@ -99,7 +99,7 @@ pub(super) fn numeric(value: &Value) -> Option<Number> {
     }
 }
 
-/// `[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?`, the form of numbers in decision A7.
+/// `[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?`, the form of a text that is a number.
 pub(crate) fn read_number(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let mantissa_end = unsigned.find(['e', 'E']).unwrap_or(unsigned.len());

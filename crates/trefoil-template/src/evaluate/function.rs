@@ -1,4 +1,4 @@
-//! Functions of `when` (decision S8) and helpers (decision E1).
+//! Functions of `when` (SirenSpec) and helpers (AEGIS).
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

@@ -1,8 +1,8 @@
-//! Evaluation of expressions. A part that depends on a hole remains an expression (decision C8): everything else is
-//! reduced, and the result is a smaller, closed expression for the driver to answer.
+//! Evaluation of expressions. A part that depends on a hole remains an expression: everything else is reduced, and the
+//! result is a smaller, closed expression for the driver to answer.
 //!
-//! There are two sets of rules: Python's (SirenSpec `when`, decision S8), in which a part can fail, and the others
-//! (decisions A6, A7, E1, E8), in which it cannot.
+//! There are two sets of rules: Python's (SirenSpec `when`), in which a part can fail, and the others (agntz, AEGIS),
+//! in which it cannot.
 
 mod arithmetic;
 mod compare;

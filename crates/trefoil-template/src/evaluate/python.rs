@@ -1,5 +1,5 @@
 //! Functions and methods of `when` whose results differ from those of the other dialects: texts as Python writes them, and a closed list
-//! of pure text methods (decision S8). Their results are compared with Python's in a table of the tests.
+//! of pure text methods. Their results are compared with Python's in a table of the tests.
 
 use std::borrow::Cow;
 

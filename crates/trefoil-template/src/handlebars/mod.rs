@@ -1,4 +1,4 @@
-//! What Handlebars templates and AEGIS `custom` conditions share: paths, literals, helper calls (decision E1).
+//! What Handlebars templates and AEGIS `custom` conditions share: paths, literals, helper calls.
 
 mod helper;
 mod path;

@@ -1,4 +1,4 @@
-//! Tags of AEGIS: Handlebars without partials, decorators and HTML escaping (decisions E1 to E3).
+//! Tags of AEGIS: Handlebars without partials, decorators and HTML escaping.
 
 use std::ops::Range;
 

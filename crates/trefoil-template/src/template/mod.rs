@@ -171,7 +171,7 @@ impl Template {
         }
     }
 
-    /// Whether the text is exactly one placeholder (decision A1), so that [`Self::value`] keeps its type.
+    /// Whether the text is exactly one placeholder, so that [`Self::value`] keeps its type.
     pub fn is_single(&self) -> bool {
         self.program.single
     }

@@ -1,4 +1,4 @@
-//! Tags of agntz (`{{path}}`, `{{#if}}`; decisions A3, C2) and SirenSpec (`{{ path | filter('text') }}`; decision S1).
+//! Tags of agntz (`{{path}}`, `{{#if}}`) and SirenSpec (`{{ path | filter('text') }}`).
 
 use std::ops::Range;
 

@@ -277,7 +277,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
         Ok(())
     }
 
-    /// The value of a lone placeholder (decision A1).
+    /// The value of a lone placeholder.
     pub fn value(&self, operand: Operand, json: bool) -> Result<Value, EvalError> {
         Ok(match self.filtered(operand, json, None)? {
             Shown::Value(Got::Borrowed(value)) => value.clone(),

@@ -24,9 +24,8 @@ pub(crate) fn find_open(source: &str, from: usize) -> Option<usize> {
     }
 }
 
-/// The end of a tag whose inside starts at `from`. Quoted text may contain braces (decision C5). A quote starts quoted
-/// text only where text is allowed and if there is a closing quote. `escapes`: a backslash prevents a quote from ending
-/// the text.
+/// The end of a tag whose inside starts at `from`. Quoted text may contain braces. A quote starts quoted text only
+/// where text is allowed and if there is a closing quote. `escapes`: a backslash prevents a quote from ending the text.
 pub(crate) fn find_close(source: &str, from: usize, escapes: bool) -> Close {
     let quoted = close(source, from, Some(escapes));
     match quoted {

@@ -44,7 +44,7 @@ impl HoleKind {
     }
 }
 
-/// A part of a text that only the driver may fill in (decision C8). The machine knows only its name.
+/// A part of a text that only the driver may fill in. The machine knows only its name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Hole {
     /// Environment or secret store.
@@ -67,7 +67,7 @@ impl Hole {
         Hole { kind, name: name.into(), default: None, json: false, lenient: false, quoted: 0 }
     }
 
-    /// Whether the default is used for the value found. A default is not secret (decision C8).
+    /// Whether the default is used for the value found. A default is not secret.
     pub fn takes_default(&self, found: Option<&str>) -> bool {
         let lacks = |text: &str| text.is_empty() || self.json && !is_json(text);
         self.default.is_some() && found.is_none_or(lacks)

@@ -54,8 +54,7 @@ impl Value {
     }
 }
 
-/// A float without a fraction as the integer that templates print (decision C3), as long as floats represent integers
-/// exactly.
+/// A float without a fraction as the integer that templates print, as long as floats represent integers exactly.
 fn whole(n: f64) -> Option<i64> {
     const LAST: f64 = 9_007_199_254_740_992.0;
     (n.fract() == 0.0 && n.abs() <= LAST).then_some(n as i64)

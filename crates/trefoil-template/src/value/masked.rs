@@ -1,4 +1,4 @@
-//! Text with holes: the machine's view of the environment and the secret store (decision C8).
+//! Text with holes: the machine's view of the environment and the secret store (`docs/decisions/secrets.md`).
 
 use std::sync::Arc;
 

@@ -54,7 +54,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The member of an object, or the item of a list if `key` is all digits. Own keys only (decision C2).
+    /// The member of an object, or the item of a list if `key` is all digits. Own keys only.
     pub fn get(&self, key: &str) -> Option<&Value> {
         match self {
             Self::Object(object) if object.len() <= SCAN => {
@@ -66,8 +66,8 @@ impl Value {
         }
     }
 
-    /// Decisions A4 and E2: null, `false`, `0`, `""`, `[]`, `{}` are falsy. `None` for masked text without known parts,
-    /// whose truth is unknown here.
+    /// Null, `false`, `0`, `""`, `[]`, `{}` are falsy. `None` for masked text without known parts, whose truth is
+    /// unknown here.
     pub fn truthy(&self) -> Option<bool> {
         Some(match self {
             Self::Null => false,
@@ -195,9 +195,8 @@ impl Value {
 }
 
 impl PartialEq for Value {
-    /// Same type and content; numbers compare numerically, objects regardless of the order of their keys (decision A6).
-    /// Shared parts are equal without a comparison, because types of nested workflows contain the same inner type many
-    /// times.
+    /// Same type and content; numbers compare numerically, objects regardless of the order of their keys. Shared parts
+    /// are equal without a comparison, because types of nested workflows contain the same inner type many times.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Null, Self::Null) => true,

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// A number. Integers are exact within 64 bits; anything beyond is a float (decision C3).
+/// A number. Integers are exact within 64 bits; anything beyond is a float.
 #[derive(Debug, Clone, Copy)]
 pub enum Number {
     /// A signed integer.

@@ -1,4 +1,4 @@
-//! Values as text: strings verbatim, everything else as compact JSON with RFC 8785 numbers (decision C3).
+//! Values as text: strings verbatim, everything else as compact JSON with RFC 8785 numbers.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use super::hole::write_escaped;
 use super::{Hole, Masked, Number, Piece, Pieces, Target, Value, write_json_string};
 
 impl Value {
-    /// The value as text (decision C3): strings verbatim, numbers as in RFC 8785, lists and objects as compact JSON;
-    /// masked text with `***` for each hole. `Null` gives `null`.
+    /// The value as text: strings verbatim, numbers as in RFC 8785, lists and objects as compact JSON; masked text with
+    /// `***` for each hole. `Null` gives `null`.
     pub fn to_text(&self) -> Arc<str> {
         if let Self::Str(s) = self {
             return s.clone();
@@ -23,7 +23,7 @@ impl Value {
         self.write_to(out);
     }
 
-    /// The value as text (decision C3), as a value: plain text, or text that keeps its holes.
+    /// The value as text, as a value: plain text, or text that keeps its holes.
     pub fn text(&self) -> Value {
         match self {
             Self::Str(_) | Self::Masked(_) => self.clone(),

@@ -1,4 +1,4 @@
-//! AEGIS, in cases of our own (decisions E1 to E3, E8).
+//! Templates and conditions of AEGIS, in cases of our own.
 
 use serde_json::json;
 use trefoil_template::Policy;

@@ -1,4 +1,4 @@
-//! agntz, in cases of our own (decisions A1 to A7).
+//! Templates and conditions of agntz, in cases of our own.
 
 use serde_json::json;
 use trefoil_template::Policy;

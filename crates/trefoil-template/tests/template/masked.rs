@@ -1,4 +1,4 @@
-//! The environment and the secret store: the machine sees only names, and the driver answers (decision C8).
+//! The environment and the secret store: the machine sees only names, and the driver answers.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

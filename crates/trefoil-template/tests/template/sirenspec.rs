@@ -1,4 +1,4 @@
-//! SirenSpec, in cases of our own (decisions S1 to S4, S8).
+//! Templates and conditions of SirenSpec, in cases of our own.
 
 use serde_json::json;
 use trefoil_template::state::{Failure, TextKind, evaluate};

@@ -1,4 +1,4 @@
-//! The shared conformance vectors, if they are available.
+//! Test cases that several implementations share, if they are available (`TREFOIL_SHARED`).
 
 use trefoil_template::state::{Failure, TextKind, evaluate};
 use trefoil_template::{EvalError, Policy, Value};

@@ -46,7 +46,7 @@ pub struct McpServer {
     pub place: McpPlace,
     /// The tools that may be called; `None`: all.
     pub tools: Option<Vec<String>>,
-    /// Which of its tools are idempotent. The server's own claims are not enough (decision C15).
+    /// Which of its tools are idempotent, as the operator says: the server's own claims are not enough.
     pub idempotent: Idempotent,
     /// The time limit of a call.
     pub time: Duration,

@@ -114,7 +114,7 @@ fn quoted_boolean(m: &Manifest) -> Vec<Mutation> {
 fn quoted_number(m: &Manifest) -> Vec<Mutation> {
     let equal = |c: &Comparison| matches!(&m.text[c.op.clone()], "==" | "!=");
     let all = of_type(m, &["number", "integer"]);
-    // Ordering compares numbers even in quotes (A7); only equality is wrong, so use that.
+    // Ordering compares numbers even in quotes; only equality is wrong, so use that.
     all.filter_map(|c| {
         let literal = m.text[c.literal.clone()].to_owned();
         let op = if equal(&c) { m.text[c.op.clone()].to_owned() } else { "==".to_owned() };

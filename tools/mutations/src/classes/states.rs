@@ -156,7 +156,7 @@ fn after_always(m: &Manifest) -> Vec<Mutation> {
             else {
                 continue;
             };
-            // A failed agent matches `on_failure` anyway (decision E9).
+            // A failed agent matches `on_failure` anyway.
             let failures =
                 |t: &Node| text(t, "condition").is_some_and(|c| matches!(&*c.value, "on_failure" | "custom"));
             let agent = text(&node, "kind").is_some_and(|k| matches!(&*k.value, "Agent" | "Subworkflow"));

@@ -1,4 +1,4 @@
-//! Lowers an agent to a flow: a prompt rendered for each iteration, a model call, validators (decisions E4, E10, E13).
+//! Lowers an agent to a flow: a prompt rendered for each iteration, a model call, validators.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::providers;
 
 /// The maximum number of model calls in an iteration, as in the original system.
 const MAX_TURNS: u32 = 50;
-/// The prompt of an agent without one (decision E4).
+/// The prompt of an agent without one.
 const DEFAULT_PROMPT: &str = "{{#if instruction}}Task: {{instruction}}\n\n{{/if}}{{#if input}}Input: {{input}}{{/if}}";
 
 /// Lowers an agent.

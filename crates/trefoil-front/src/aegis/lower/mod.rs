@@ -34,7 +34,7 @@ pub use workflow::lower as workflow;
 pub enum FlowKey {
     /// An agent; with `intent`, its input is an object with `input` and `intent`.
     Agent { document: usize, intent: bool },
-    /// An agent that is not defined (decision E5).
+    /// An agent that is not defined. Only the embedded model answers for it.
     Missing(Arc<str>),
     /// A workflow.
     Workflow(usize),
@@ -176,7 +176,7 @@ impl<'p> Lowering<'p> {
         self.current.is_some_and(|(id, _)| self.entries.contains(&id))
     }
 
-    /// The agent with this name (decision E5); the first one if there are several.
+    /// The agent with this name; the first one if there are several.
     fn agent(&mut self, file: FileId, name: &Text, intent: bool) -> FlowId {
         let at = Location::new(file, name.span);
         let Some(document) = self.directory.find(Unit::Agent, &name.value).first().copied() else {

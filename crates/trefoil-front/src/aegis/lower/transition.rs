@@ -1,4 +1,4 @@
-//! Transitions: conditions by kind of state (decisions E8, E9), feedback, targets.
+//! Transitions: conditions by kind of state, feedback, targets.
 
 use trefoil_ir::{Cond, Source, StateId, Takes, Transition};
 use trefoil_syntax::Location;
@@ -101,8 +101,8 @@ impl<'s, 'a> Of<'s, 'a> {
     /// A condition that can hold.
     fn condition(mut self, condition: &Condition) -> MadeCondition {
         match condition {
-            // Decision E9: a failure matches only `on_failure` and `custom`. A command or container that could not run
-            // to its end still has a result, which says that it failed.
+            // A failure matches only `on_failure` and `custom`. A command or container that could not run to its end
+            // still has a result, which says that it failed.
             Condition::Always => {
                 let container = matches!(self.outcome, Outcome::Container | Outcome::Containers(_));
                 (if self.outcome.is_command() || container { Takes::Both } else { Takes::Success }, None)

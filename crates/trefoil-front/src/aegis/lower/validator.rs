@@ -1,5 +1,5 @@
-//! `execution.validation`, the checks between two iterations of an agent (decision E10), and `tool_validation`, the
-//! checks before a tool call.
+//! `execution.validation`, the checks between two iterations of an agent, and `tool_validation`, the checks before a
+//! tool call.
 
 use trefoil_ir::{Expr, Schema, SlotId, Source, Validator, ValidatorKind};
 use trefoil_syntax::{FileId, Location};

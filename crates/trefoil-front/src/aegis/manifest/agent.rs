@@ -99,7 +99,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Agent {
 fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) {
     spec.also_called(words::AGENT);
     spec.elsewhere(words::NOT_AGENT);
-    // Decision E13: one finding for everything that only a container would need.
+    // One finding for everything that only a container would need.
     let mut contained: Vec<(String, Span)> = Vec::new();
     read_runtime(spec, agent, &mut contained);
     if let Some(mut task) = spec.require("task").and_then(|e| reader.fields(&e.value, "task")) {

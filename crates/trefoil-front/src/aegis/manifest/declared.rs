@@ -1,6 +1,6 @@
-//! The parts of a manifest that are recognised but not run (decisions E12 and E13): containers, volumes, schedules,
-//! delivery of results. They are still checked against the format, so that mistakes are found here, not in the system
-//! that uses the manifest next. Does not report that a part has no effect.
+//! The parts of a manifest that are recognised but not run: containers, volumes, schedules, delivery of results. They
+//! are still checked against the format, so that mistakes are found here, not in the system that uses the manifest
+//! next. Does not report that a part has no effect.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};

@@ -16,7 +16,7 @@ use crate::{Fields, Reader};
 
 /// How an agent runs.
 pub struct Execution {
-    /// The maximum number of iterations (decision E4: by default 1 for `one-shot` and 10 for `iterative`).
+    /// The maximum number of iterations (by default 1 for `one-shot` and 10 for `iterative`).
     pub max_iterations: u32,
     /// The timeout of one iteration in milliseconds.
     pub iteration_timeout_ms: u64,

@@ -92,8 +92,8 @@ pub const YES: &[&str] = &["yes", "y", "1", "approve", "approved", "true"];
 /// Answers that mean no.
 pub const NO: &[&str] = &["no", "n", "0", "reject", "rejected", "false"];
 
-/// Whether none of a state's transitions can match its success (decision E8). A condition that can never hold for this
-/// kind of state still counts as what it was meant for.
+/// Whether none of a state's transitions can match its success, so that the workflow ends there when it succeeds. A
+/// condition that can never hold for this kind of state still counts as what it was meant for.
 pub fn leave_success_open(transitions: &[Transition]) -> bool {
     let for_failure = |t: &Transition| match &t.condition {
         Some(Condition::OnFailure | Condition::ExitCodeNonZero) => true,

@@ -1,4 +1,4 @@
-//! The names available in AEGIS texts: in a workflow (decisions E6, E7, C9) and in an agent's prompt.
+//! The names available in AEGIS texts: in a workflow and in an agent's prompt.
 //!
 //! Only this module knows the grammar of names. [`WorkflowNames`] and [`PromptNames`] are data; a
 //! [`Place`](crate::names::Place) in them provides the tree of names for a text. Nothing is reported here.

@@ -1,4 +1,4 @@
-//! Which conditions can hold for the result of a state (decision E9).
+//! Which conditions can hold for the result of a state.
 
 use super::known::{Outcome, StateNames};
 use crate::aegis::manifest::transition::Condition;

@@ -1,4 +1,4 @@
-//! The result of a state: its members by kind of state, and how a run reads each (decisions E6, E7).
+//! The result of a state: its members by kind of state, and how a run reads each.
 
 use std::sync::Arc;
 

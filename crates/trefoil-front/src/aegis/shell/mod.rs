@@ -1,5 +1,5 @@
-//! System commands (decision E11): a command line with placeholders becomes a script with positional parameters, so
-//! that a value is never read as shell code; a plain `echo` becomes text. Nothing is run here.
+//! System commands: a command line with placeholders becomes a script with positional parameters, so that a value is
+//! never read as shell code; a plain `echo` becomes text. Nothing is run here.
 
 mod echo;
 mod scan;

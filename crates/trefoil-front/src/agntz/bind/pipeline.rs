@@ -1,4 +1,4 @@
-//! The steps of a pipeline: their keys, callees and texts (decisions A9 to A14).
+//! The steps of a pipeline: their keys, callees and texts.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The input contract (decision A8).
+//! The input contract: properties, defaults, and what an undeclared input becomes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Lowers `kind: llm` to a model call (decision A17).
+//! Lowers `kind: llm` to a model call.
 
 use std::sync::Arc;
 

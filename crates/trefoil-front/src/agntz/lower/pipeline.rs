@@ -1,4 +1,4 @@
-//! `kind: sequential` and `kind: parallel`: one slot for each state key, steps in order (decisions A9 to A14).
+//! `kind: sequential` and `kind: parallel`: one slot for each state key, steps in order.
 
 use std::sync::Arc;
 use trefoil_syntax::hash::{HashMap, HashSet};

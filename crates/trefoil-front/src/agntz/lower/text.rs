@@ -13,7 +13,7 @@ pub fn prompt(agent: &BoundAgent<'_>, source: &Text) -> Expr {
     expr.unwrap_or(Expr::Const(Value::Null))
 }
 
-/// A text in a typed position (decision A1).
+/// A text in a typed position: a lone placeholder keeps its type.
 pub fn typed(agent: &BoundAgent<'_>, source: &Text, at: At) -> Expr {
     agent.texts.get(source, at).and_then(|bound| bound.typed_expr()).unwrap_or(Expr::Const(Value::Null))
 }

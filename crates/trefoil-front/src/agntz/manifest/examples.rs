@@ -31,7 +31,7 @@ pub fn read<'n>(reader: &Reader<'_>, node: &'n Node) -> Vec<Example<'n>> {
     examples
 }
 
-/// Examples are not templates (decision A1 does not list them), so a placeholder in one is sent as written.
+/// Examples are not templates, so a placeholder in one is sent as written.
 fn as_written(reader: &Reader<'_>, text: &Text) {
     if text.value.contains("{{") {
         reader.warning("no-effect", text.span, "placeholders in an example are sent as written");

@@ -1,7 +1,7 @@
 //! The names available in the texts of one agent, as the shared tree of names.
 //!
-//! An agent sees its input, the results of its own steps that have run by then (decisions A9 to A14), and the
-//! namespaces `env` and `secrets`. It does not see the enclosing pipeline.
+//! An agent sees its input, the results of its own steps that have run by then, and the namespaces `env` and `secrets`.
+//! It does not see the enclosing pipeline.
 
 mod step;
 mod tree;
@@ -19,8 +19,8 @@ use crate::names::Tags;
 use crate::names::{Bound, Doubt, End, Entry, Place};
 use crate::names::{is_there, is_variable};
 
-/// The namespaces. They are not state: the driver fills in their values when it performs the effect (decisions A18,
-/// C8).
+/// The namespaces. They are not state: the driver fills in their values when it performs the effect
+/// (`docs/decisions/secrets.md`).
 pub const NAMESPACES: [&str; 2] = ["env", "secrets"];
 
 /// The notation of tags.

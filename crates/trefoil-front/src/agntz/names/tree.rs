@@ -160,8 +160,7 @@ impl Names for Namespace {
     }
 }
 
-/// The result of a pipeline that ran as a step: its output, with the results of its own steps in a layer under it
-/// (decision A10).
+/// The result of a pipeline that ran as a step: its output, with the results of its own steps in a layer under it.
 struct StepOutput {
     output: Entry,
     members: Members,

@@ -143,7 +143,7 @@ fn canonical_root<'n>(reading: &mut SchemaReading<'_>, entry: &'n Entry, mapping
     let combined = keywords::COMBINING.iter().any(|k| words(k));
     let closed = json.as_object().is_some_and(|o| match o.get("additionalProperties") {
         Some(more) => *more == Value::Bool(false) && !o.contains_key("patternProperties"),
-        // Only the declared properties are allowed (decision A8), unless another keyword could declare more.
+        // Only the declared properties are allowed, unless another keyword could declare more.
         None => !declared.is_empty() && !combined && !o.contains_key("$ref") && !o.contains_key("$dynamicRef"),
     });
     Schema {

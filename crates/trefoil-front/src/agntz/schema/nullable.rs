@@ -1,4 +1,4 @@
-//! Makes a schema accept null as well: input properties are nullable (decision A8).
+//! Makes a schema accept null as well: input properties are nullable.
 
 use trefoil_ir::types::keyword;
 use trefoil_template::{Object, Value};

@@ -109,7 +109,7 @@ fn inner(
     }))
 }
 
-/// The inputs as lines; without inputs, the item; without an item, the message to the node (decision S9).
+/// The inputs as lines; without inputs, the item; without an item, the message to the node.
 fn user_message(
     flow: &Workflow<'_>,
     made: &mut FlowBuilder<'_>,
@@ -123,7 +123,7 @@ fn user_message(
         return Expr::Lines(Box::new(Expr::Read(Source::Slot(own(instance.rendered)))));
     }
     match (instance.item, &mut scope.body) {
-        // The item is rendered as in templates: null prints as a word (decision S3).
+        // The item is rendered as in templates: null prints as `null`.
         (Some(item), _) => Expr::Join {
             parts: vec![Source::Slot(own(item))],
             separator: "".into(),

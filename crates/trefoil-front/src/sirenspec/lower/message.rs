@@ -1,4 +1,4 @@
-//! The user message of an agent node: the output of the node that leads to it (decision S5).
+//! The user message of an agent node: the output of the node that leads to it.
 
 use std::collections::BTreeMap;
 

@@ -69,7 +69,7 @@ pub fn steps(
     StepKind::Sequence(vec![parallel, last])
 }
 
-/// A prompt as a user message without a system message (decision S5).
+/// A prompt as a user message without a system message.
 fn call(
     flow: &Workflow<'_>,
     made: &mut FlowBuilder<'_>,

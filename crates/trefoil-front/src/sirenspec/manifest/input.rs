@@ -32,7 +32,7 @@ pub struct SeededState<'n> {
     pub written: Vec<(Root, &'n Node)>,
 }
 
-/// `input`: `message` and other fields, whose defaults define their types (decision S4).
+/// `input`: `message` and other fields, whose defaults define their types.
 pub fn input<'n>(fields: &mut Fields<'n, '_>) -> Vec<InputField<'n>> {
     let Some(input) = fields.fields("input") else { return Vec::new() };
     input

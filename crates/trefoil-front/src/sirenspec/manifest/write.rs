@@ -1,4 +1,4 @@
-//! `writes`: a path under `working` or `output` (decision S7).
+//! `writes`: a path under `working` or `output`.
 
 use std::sync::Arc;
 
@@ -127,7 +127,7 @@ fn meant(text: &str) -> Option<String> {
     (matches!(segments.first(), Some(&("working" | "output"))) && segments.len() > 1).then(|| segments.join("."))
 }
 
-/// Whether a character can be in a path that a template reads (decision C2).
+/// Whether a character can be in a path that a template reads.
 fn in_path(c: char) -> bool {
     !c.is_whitespace() && !"{}.|=!<>&()\"'#/+*,[]".contains(c)
 }

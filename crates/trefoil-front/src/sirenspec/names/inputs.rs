@@ -1,4 +1,4 @@
-//! The input of a workflow: the available `inputs.*`, and which of them a run must pass (decision S4).
+//! The input of a workflow: the available `inputs.*`, and which of them a run must pass.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Computes one order of the nodes from edges, fallbacks, file order and template references (decision S6). Also
-//! records mistakes for finders to report: cycles, edges without effect.
+//! Computes one order of the nodes from edges, fallbacks, file order and template references. Also records mistakes for
+//! finders to report: cycles, edges without effect.
 
 use super::known::Known;
 use super::order::Order;

@@ -1,4 +1,4 @@
-//! Which node ends before which: computed from edges or file order, fallbacks, and template reads (decision S6).
+//! Which node ends before which: computed from edges or file order, fallbacks, and template reads.
 //!
 //! Works only on indexes and reports nothing. `links` makes its input from a manifest.
 

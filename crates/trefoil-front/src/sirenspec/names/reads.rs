@@ -1,4 +1,4 @@
-//! Which nodes' templates read the results of which other nodes: a node waits for what it reads (decision S10).
+//! Which nodes' templates read the results of which other nodes: a node waits for what it reads.
 
 use trefoil_syntax::Location;
 

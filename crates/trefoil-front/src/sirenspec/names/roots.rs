@@ -1,5 +1,5 @@
-//! The names that can start a path in a text (decision S4), listed only here. [`tree`](super::tree) handles the names
-//! under `working` and `output`.
+//! The names that can start a path in a text, listed only here. [`tree`](super::tree) handles the names under `working`
+//! and `output`.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! The trees `working` and `output` as seen from one place (decision S4): seeded values, values written by nodes, and,
-//! under `working`, the results of nodes. There is no tree in memory: each path is resolved separately, because the
-//! nodes that wrote overlapping paths determine how it is read.
+//! The trees `working` and `output` as seen from one place: seeded values, values written by nodes, and, under
+//! `working`, the results of nodes. There is no tree in memory: each path is resolved separately, because the nodes
+//! that wrote overlapping paths determine how it is read.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Names in workflow templates: the source of each value, and the findings (decisions E6, E7, C9).
+//! Names in workflow templates: the source of each value, and the findings.
 
 use expect_test::{Expect, expect};
 

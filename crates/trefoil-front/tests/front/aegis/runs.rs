@@ -1,4 +1,4 @@
-//! What the flows do in a run: decisions E4 to E11, from manifest to result.
+//! What the flows do in a run, from manifest to result.
 
 use expect_test::expect;
 use serde_json::{Value, json};

@@ -1,5 +1,4 @@
-//! System commands run by a real `sh` with hostile values (decision E11): a value remains a single text, wherever its
-//! placeholder is.
+//! System commands run by a real `sh` with hostile values: a value remains a single text, wherever its placeholder is.
 
 use expect_test::expect;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Workflow nodes: the called file, its inputs, and what can be read from its result (decision S9).
+//! Workflow nodes: the called file, its inputs, and what can be read from its result.
 
 use expect_test::{Expect, expect};
 use trefoil_front::sirenspec::SirenSpec;

@@ -1,5 +1,4 @@
-//! The names available in templates and conditions: nodes, written and seeded paths, inputs, loop variables (decisions
-//! S4, C9).
+//! The names available in templates and conditions: nodes, written and seeded paths, inputs, loop variables.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! Which node ends before which, and what may not have run (decisions S6, S9, S10, C9).
+//! Which node ends before which, and what may not have run.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! Names without a value (decisions C9, S4, S6). [`check`] applies to each reference the rules for its root.
+//! Names without a value. [`check`] applies to each reference the rules for its root.
 
 mod environment;
 mod habits;

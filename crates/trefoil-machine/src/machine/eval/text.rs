@@ -17,7 +17,7 @@ impl Joined {
         self.text.push_str(text);
     }
 
-    /// Appends a value as text (decision C3); null is empty.
+    /// Appends a value as text; null is empty.
     pub fn push_unless_null(&mut self, value: &Value) {
         if !value.is_null() {
             self.push(value);

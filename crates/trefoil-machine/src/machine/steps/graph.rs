@@ -1,4 +1,4 @@
-//! Graphs (decision S6): a node runs when everything before it has ended and one of its incoming edges was taken.
+//! Graphs: a node runs when everything before it has ended and one of its incoming edges was taken.
 
 use std::sync::Arc;
 

@@ -97,7 +97,7 @@ fn checked(
     }
 }
 
-/// Reads the answer. One that does not match its schema is kept for the call that asks for a better one (decision C14).
+/// Reads the answer. One that does not match its schema is kept for the call that asks for a better one.
 pub fn read(turn: &mut Turn<'_>, f: FrameId, step: &Step, call: &ModelCall, text: &Value) -> Result<Value, EvalStop> {
     if let Some(refusal) = caps(turn, f, call, false) {
         return Err(refusal.into());

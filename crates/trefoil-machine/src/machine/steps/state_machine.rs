@@ -1,4 +1,4 @@
-//! States and transitions (AEGIS workflows, decisions E8 and E9).
+//! States and transitions (AEGIS workflows).
 
 use trefoil_ir::{State, StateId, StateMachine, Takes, Transition};
 use trefoil_template::Value;

@@ -1,5 +1,5 @@
-//! SirenSpec `when` (decision S8): a closed expression language with Python's syntax. No calls except the listed
-//! functions and methods of texts, and no attributes except members of data.
+//! SirenSpec `when`: a closed expression language with Python's syntax. No calls except the listed functions and
+//! methods of texts, and no attributes except members of data.
 
 mod lex;
 mod method;

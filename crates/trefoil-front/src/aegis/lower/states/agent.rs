@@ -1,4 +1,4 @@
-//! An Agent state: a call, repeated in rounds if it has judges (decisions E5, E10).
+//! An Agent state: a call, repeated in rounds if it has judges.
 
 use trefoil_ir::{Attempts, Expr, SlotId, Source, Step, StepKind, Strategy, Validator, ValidatorKind};
 

@@ -1,4 +1,4 @@
-//! A System state: a command, a plain `echo`, or an update of the Blackboard (decisions E7, E11).
+//! A System state: a command, a plain `echo`, or an update of the Blackboard.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub fn lower(lowering: &mut Lowering<'_>, scene: &Scene<'_>, index: usize, state
     }
 }
 
-/// A terminal System state with a non-zero exit code fails the run (decision E9).
+/// A terminal System state with a non-zero exit code fails the run.
 pub fn fails_when(scene: &Scene<'_>, index: usize) -> Option<Cond> {
     if *scene.names.outcome(index) != Outcome::Command {
         return None;

@@ -1,4 +1,4 @@
-//! `kind: ContainerRun` and `ParallelContainerRun`: recognised and checked, but not run (decision E12).
+//! `kind: ContainerRun` and `ParallelContainerRun`: recognised and checked, but not run.
 
 use std::sync::Arc;
 
