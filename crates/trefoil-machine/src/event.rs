@@ -9,7 +9,6 @@ use trefoil_template::Value;
 
 use crate::error::RunError;
 use crate::guard::Verdict;
-use crate::journal::Cited;
 use crate::key::Key;
 use crate::moment::moment;
 use crate::private::PrivateValue;
@@ -143,13 +142,6 @@ pub struct ReusedFrom {
     /// For a model call: its usage when it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-}
-
-impl ReusedFrom {
-    /// The origin that a journal cites.
-    pub fn of(cited: &Cited) -> Self {
-        Self { run: cited.run.clone(), key: cited.key.clone(), usage: cited.used }
-    }
 }
 
 /// What a suspended run waits for.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use trefoil_ir::prices::Price;
 
 use crate::error::RunError;
-use crate::event::{Tally, Told};
+use crate::event::{ReusedFrom, Tally, Told};
 use crate::guard::Verdict;
 use crate::key::{ContentKey, Key};
 use crate::private::{PrivateValue, stored};
@@ -417,6 +417,13 @@ pub struct Cited {
     /// For a model call, or a tool that called models: its usage when it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<Usage>,
+}
+
+impl Cited {
+    /// The same, as events have it.
+    pub fn reused_from(&self) -> ReusedFrom {
+        ReusedFrom { run: self.run.clone(), key: self.key.clone(), usage: self.used }
+    }
 }
 
 /// The run whose results are reused, and how.

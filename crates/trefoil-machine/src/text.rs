@@ -43,6 +43,17 @@ pub fn strip_fence(text: &str) -> &str {
     }
 }
 
+/// The values without duplicates.
+pub fn joined(seen: impl IntoIterator<Item = String>) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for value in seen {
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    all.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,9 @@ use trefoil_template::Value;
 
 use super::activation::ActivationId;
 use super::arena::Id;
-use super::steps::{attempts, conversation, for_each, graph, parallel, state_machine};
+use super::progress::{
+    FlowCall, Given, RunningAttempt, RunningBranches, RunningItems, RunningNodes, RunningStates, Talk,
+};
 use crate::clock::WorkMs;
 use crate::error::RunError;
 use crate::event::Tally;
@@ -111,7 +113,7 @@ pub struct Aside {
     /// How the items of this step's fan-outs ended.
     pub items: Option<Tally>,
     /// The model's arguments for the tool that it called.
-    pub given: Option<conversation::Given>,
+    pub given: Option<Given>,
     /// A person's last answer, if no transition matches it.
     pub refused: Option<Value>,
     /// A model's answer that did not match its schema. The following calls contain it and ask for a better one.
@@ -151,23 +153,31 @@ pub enum Doing {
     #[default]
     Nothing,
     /// A flow call.
-    Flow(Box<super::steps::flow::FlowCall>),
+    Flow(Box<FlowCall>),
     /// The index in the sequence.
     Sequence(u32),
     /// Branches in progress.
-    Parallel(Box<parallel::RunningBranches>),
+    Parallel(Box<RunningBranches>),
     /// The number of the pass, from 1.
     Loop(u32),
     /// Instances in progress.
-    ForEach(Box<for_each::RunningItems>),
+    ForEach(Box<RunningItems>),
     /// Nodes in progress.
-    Graph(Box<graph::RunningNodes>),
+    Graph(Box<RunningNodes>),
     /// The current state.
-    StateMachine(Box<state_machine::RunningStates>),
+    StateMachine(Box<RunningStates>),
     /// The iteration.
-    Attempts(Box<attempts::RunningAttempt>),
+    Attempts(Box<RunningAttempt>),
     /// The turns so far.
-    Conversation(Box<conversation::Talk>),
+    Conversation(Box<Talk>),
+}
+
+/// The result of starting a step.
+pub enum Started {
+    /// Something is in progress.
+    Running,
+    /// It is already done.
+    Done(Value),
 }
 
 /// How a step or flow ended.

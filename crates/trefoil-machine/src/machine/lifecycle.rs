@@ -7,8 +7,9 @@ use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use super::eval::EvalStop;
-use super::frame::{FrameId, Outcome, Task, What};
+use super::frame::{FrameId, Outcome, Started, Task, What};
 use super::jitter;
+use super::policy::goes_up;
 use super::steps::{self, conversation};
 use super::trail;
 use super::turn::{Purpose, Turn};
@@ -17,7 +18,7 @@ use crate::event::{EventKind, Tally};
 use crate::key::Key;
 use crate::key::segment;
 use crate::provenance::From;
-use crate::text::seconds;
+use crate::text::{joined, seconds};
 
 /// The retries of a model call if its manifest does not define any: two, with delays from one second.
 static UNASKED: Retry = Retry {
@@ -54,14 +55,6 @@ fn limit(step: &Step, error: &RunError) -> Option<Location> {
         _ => return None,
     };
     call.places.iter().find(|(place, _)| *place == name).map(|(_, at)| *at)
-}
-
-/// The result of starting a step.
-pub enum Started {
-    /// Something is in progress.
-    Running,
-    /// It is already done.
-    Done(Value),
 }
 
 impl Turn<'_> {
@@ -491,23 +484,6 @@ impl Turn<'_> {
             Some(StepKind::Refused(_)) | None => "refused",
         }
     }
-}
-
-/// The values without duplicates.
-pub fn joined(seen: impl IntoIterator<Item = String>) -> String {
-    let mut all: Vec<String> = Vec::new();
-    for value in seen {
-        if !all.contains(&value) {
-            all.push(value);
-        }
-    }
-    all.join(", ")
-}
-
-/// Whether a failure is a guardrail's rejection that no failure policy may handle.
-pub fn goes_up(step: &Step, error: &RunError) -> bool {
-    let retried = || step.policy.retry.as_ref().is_some_and(|r| r.on.contains(&RetryOn::Guardrail));
-    error.code == "GUARDRAIL_VIOLATION" && !(error.cause == Some(Cause::Guardrail) && retried())
 }
 
 fn matches(class: &RetryOn, error: &RunError) -> bool {

@@ -6,7 +6,8 @@
 //!
 //! Internally: a tree of frames (`frame`), one for every active step, in an arena; slots in activations (`activation`);
 //! a stack of tasks instead of recursion (`turn`); one file for every step kind (`steps`). The common part of all kinds
-//! (`when`, retries, time limit, failure policy) is in `lifecycle`.
+//! (`when`, retries, time limit, failure policy) is in `lifecycle`; `dispatch` passes tasks and completions to both. What
+//! a kind remembers (`progress`) is below all of them.
 
 pub mod consensus;
 pub mod prepared;
@@ -16,6 +17,7 @@ mod arena;
 mod ask;
 mod budget;
 mod cancel;
+mod dispatch;
 mod eval;
 mod frame;
 mod intake;
@@ -24,6 +26,9 @@ mod lifecycle;
 mod limit;
 mod lost;
 mod money;
+mod plan;
+mod policy;
+mod progress;
 mod replay;
 mod spawn;
 mod steps;

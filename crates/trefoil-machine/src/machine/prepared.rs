@@ -9,7 +9,7 @@ use trefoil_ir::pattern::LinearPattern;
 use trefoil_ir::{Flow, Guard, Program, Source, Step, StepId, StepKind, ToolKind, ValidatorKind, print, walk};
 use trefoil_template::HoleKind;
 
-use super::steps::graph::Plan;
+use super::plan::GraphPlan;
 use crate::guard::{self, StoredInput};
 use crate::key;
 use crate::request::{Activity, Request, ToolRequest};
@@ -42,7 +42,7 @@ struct StepFacts {
     segment: Arc<str>,
     patterns: Vec<OnceLock<Option<LinearPattern>>>,
     judges: Vec<Vec<Arc<str>>>,
-    graph: OnceLock<Arc<Plan>>,
+    graph: OnceLock<Arc<GraphPlan>>,
     /// Whether it calls whatever tool a model names of those that its source lists.
     is_listed: bool,
 }
@@ -110,10 +110,10 @@ impl Prepared {
     }
 
     /// The order of a graph step's nodes.
-    pub fn graph(&self, step: StepId) -> Option<Arc<Plan>> {
+    pub fn graph(&self, step: StepId) -> Option<Arc<GraphPlan>> {
         let facts = self.steps.get(step.index())?;
         let StepKind::Graph(graph) = &self.program.step(step)?.kind else { return None };
-        Some(facts.graph.get_or_init(|| Arc::new(Plan::of(graph))).clone())
+        Some(facts.graph.get_or_init(|| Arc::new(GraphPlan::of(graph))).clone())
     }
 
     /// The steps with activities of their own that a run can reach with these labels around them: see

@@ -8,7 +8,7 @@ use super::Command;
 use super::activation::{Activation, ActivationId};
 use super::eval::EvalStop;
 use super::frame::{Doing, Frame, FrameId, Task, What};
-use super::steps::flow::FlowCall;
+use super::progress::FlowCall;
 use super::turn::{Pending, Purpose, Turn};
 use crate::error::RunError;
 use crate::key::{ContentKey, Key, Path};

@@ -6,7 +6,7 @@ use super::activity::World;
 use super::shown;
 use crate::ports::Meter;
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::{Deadline, EventKind, ReusedFrom, Waiting};
+use trefoil_machine::event::{Deadline, EventKind, Waiting};
 use trefoil_machine::guard::{self, Verdict};
 use trefoil_machine::journal::{About, CalledRun, Lost, Started};
 use trefoil_machine::key::Key;
@@ -134,7 +134,7 @@ impl World {
         let About { usage, duration_ms, told, warnings, verdicts, partial, .. } = about;
         let duration_ms = duration_ms.unwrap_or_default();
         let called = about.called.clone();
-        let reused_from = about.from.as_deref().map(|cited| Box::new(ReusedFrom::of(cited)));
+        let reused_from = about.from.as_deref().map(|cited| Box::new(cited.reused_from()));
         let kind = match (&activity.request, result) {
             (Request::Timer { .. }, _) => return,
             (Request::Decide(question), _) if question.is_silent() => return,

@@ -3,31 +3,20 @@
 use trefoil_ir::{Attempts, Expr, Judge, Source, StepId, StepKind, Validator, ValidatorKind};
 use trefoil_template::Value;
 
-use super::flow::{CallTrails, FlowCall};
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::guard::{self, Ruling, Side, validator};
 use crate::machine::consensus::{self, Silent};
 use crate::machine::eval::EvalStop;
-use crate::machine::frame::{Doing, FrameId, Outcome, Task};
-use crate::machine::lifecycle::Started;
+use crate::machine::frame::{Doing, FrameId, Outcome, Started, Task};
+use crate::machine::progress::{CallTrails, FlowCall, RunningAttempt};
 use crate::machine::trail;
 use crate::machine::turn::Turn;
-use crate::machine::verdict::{self, Verdict};
+use crate::machine::verdict::{self};
 use crate::provenance::From;
 
 /// The index of the body among the children; judges follow it.
 const BODY: u32 = 0;
-
-/// The iteration in progress.
-#[derive(Debug)]
-pub struct RunningAttempt {
-    iteration: u32,
-    result: Value,
-    validator: u32,
-    judges: Vec<Option<Result<Verdict, Silent>>>,
-    left: usize,
-}
 
 /// Starts the first iteration.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts) -> Result<Started, EvalStop> {

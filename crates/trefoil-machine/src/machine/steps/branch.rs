@@ -4,8 +4,7 @@ use trefoil_ir::{Arm, StepId};
 use trefoil_template::Value;
 
 use crate::machine::eval::EvalStop;
-use crate::machine::frame::FrameId;
-use crate::machine::lifecycle::Started;
+use crate::machine::frame::{FrameId, Started};
 use crate::machine::turn::Turn;
 
 /// Selects an arm and starts it.

@@ -4,11 +4,10 @@ use trefoil_ir::{Call, Callee};
 use trefoil_syntax::suggest;
 
 use super::conversation;
-use super::flow::{CallTrails, FlowCall};
 use crate::error::RunError;
 use crate::machine::eval::EvalStop;
-use crate::machine::frame::FrameId;
-use crate::machine::lifecycle::Started;
+use crate::machine::frame::{FrameId, Started};
+use crate::machine::progress::{CallTrails, FlowCall};
 use crate::machine::turn::Turn;
 
 /// Makes the call. Its end is the step's.

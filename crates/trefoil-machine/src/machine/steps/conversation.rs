@@ -1,15 +1,13 @@
 //! Conversations: a model's turns, with the results of its tool calls in each, until it calls no tool.
 
-use std::sync::Arc;
-
 use trefoil_ir::{Conversation, ToolKind};
 use trefoil_template::Value;
 
 use super::super::eval::EvalStop;
-use super::super::frame::{Doing, FrameId, Outcome, Task};
-use super::super::lifecycle::Started;
+use super::super::frame::{Doing, FrameId, Outcome, Started, Task};
+use super::super::progress::{Given, Talk, TalkCall, TalkTurn};
 use super::super::turn::Turn;
-use super::offers::{self, Offered};
+use super::offers;
 use super::pins;
 use crate::error::RunError;
 use crate::event::EventKind;
@@ -33,57 +31,8 @@ const END_ALL: &[&str] = &[
     "UNKNOWN_OUTCOME",
 ];
 
-/// A conversation in progress.
-#[derive(Debug, Default)]
-pub struct Talk {
-    /// The number of the current turn, from 1.
-    turn: u32,
-    /// The tools that the model may call.
-    offered: Vec<Offered>,
-    /// The turns that called tools.
-    said: Vec<Said>,
-    /// The tool calls requested by the turn that has just ended.
-    wants: Option<(Value, Vec<ToolUse>)>,
-    /// Calls that have not passed the gate yet, by their index in the turn.
-    held: Vec<(u32, usize, Given)>,
-    /// Calls in progress.
-    left: usize,
-    /// The calls so far.
-    made: usize,
-    /// Whether an answer without any call was returned.
-    reminded: bool,
-}
-
 /// What the model hears about an answer without any tool call, where one is needed.
 const REMINDER: &str = "You have not called any tool. This task requires a tool call: call a tool, then answer.";
-
-/// A turn that called tools, or one that should have.
-#[derive(Debug)]
-struct Said {
-    text: Value,
-    calls: Vec<Called>,
-    /// The key of the turn, for provenance.
-    by: Key,
-}
-
-/// A tool call, and its result for the model.
-#[derive(Debug)]
-struct Called {
-    what: ToolUse,
-    told: Value,
-    by: Key,
-}
-
-/// A model's arguments for a tool call.
-#[derive(Debug, Clone)]
-pub struct Given {
-    /// The tool's name for the model.
-    pub called: Arc<str>,
-    /// The tool's own name, if its step offers several tools.
-    pub tool: Option<Arc<str>>,
-    /// An object.
-    pub arguments: Value,
-}
 
 /// The call that a gate checks, as `{tool, arguments}`, for the body of the gate.
 pub fn held(turn: &Turn<'_>, f: FrameId) -> Option<Value> {
@@ -156,14 +105,14 @@ pub fn say(turn: &Turn<'_>, f: FrameId, messages: &mut Vec<Message>) {
         let part = || TextPart { len: content.to_text().len() as u32, origin: Origin::of(From::Step(by.clone())) };
         if turn.core.traces { vec![part()] } else { Vec::new() }
     };
-    for Said { text, calls, by } in &talk.said {
+    for TalkTurn { text, calls, by } in &talk.said {
         let called = calls.iter().map(|call| call.what.clone()).collect();
         let parts = whole(text, by);
         messages.push(Message { parts, calls: called, ..Message::new(Role::Assistant, text.clone()) });
         if calls.is_empty() {
             messages.push(Message::new(Role::User, REMINDER.into()));
         }
-        for Called { what, told, by } in calls {
+        for TalkCall { what, told, by } in calls {
             let answers = Some(what.id.clone());
             messages.push(Message { parts: whole(told, by), answers, ..Message::new(Role::Tool, told.clone()) });
         }
@@ -241,7 +190,7 @@ fn remind(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value) -> Re
     }
     let by = turn_key(turn, &key, number);
     if let Some(talk) = self::talk(turn, f) {
-        talk.said.push(Said { text, calls: Vec::new(), by });
+        talk.said.push(TalkTurn { text, calls: Vec::new(), by });
     }
     ask(turn, f, it)
 }
@@ -288,10 +237,10 @@ fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted:
                 failure(&why)
             }
         };
-        calls.push(Called { what, told, by: by.clone() });
+        calls.push(TalkCall { what, told, by: by.clone() });
     }
     talk.left = begun.len();
-    talk.said.push(Said { text, calls, by: by.clone() });
+    talk.said.push(TalkTurn { text, calls, by: by.clone() });
     for message in notes {
         turn.note(&by, step.origin, EventKind::Warning { message });
     }

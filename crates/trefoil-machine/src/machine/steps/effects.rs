@@ -7,8 +7,7 @@ use trefoil_template::{Object, Value};
 
 use super::conversation;
 use crate::machine::eval::{EvalStop, text_of};
-use crate::machine::frame::FrameId;
-use crate::machine::lifecycle::Started;
+use crate::machine::frame::{FrameId, Started};
 use crate::machine::turn::Turn;
 use crate::request::{CommandRequest, Request, ToolRequest};
 

@@ -1,8 +1,6 @@
 //! A call of a flow: intake, init, body, output, exports.
 
-use std::sync::Arc;
-
-use trefoil_ir::{Flow, FlowId, SlotId, StepKind};
+use trefoil_ir::{Flow, FlowId, StepKind};
 use trefoil_template::{Object, Value};
 
 use crate::error::RunError;
@@ -10,43 +8,9 @@ use crate::machine::activation::{ActivationId, member};
 use crate::machine::eval::EvalStop;
 use crate::machine::frame::{Doing, Frame, FrameId, Outcome, What};
 use crate::machine::intake;
+use crate::machine::progress::CallTrails;
 use crate::machine::trail::{self, Trail};
 use crate::machine::turn::Turn;
-
-/// The data of a call, and its progress.
-#[derive(Debug, Default)]
-pub struct FlowCall {
-    /// The input; `None`: no explicit input.
-    pub input: Option<Value>,
-    /// Slots filled before the input is processed: loop variables.
-    pub filled: Vec<(SlotId, Value)>,
-    /// The same, shared by all instances of a fan-out.
-    pub captured: Option<Arc<[(SlotId, Value)]>>,
-    /// The origins of these values, if the run records provenance.
-    pub trails: Option<Box<CallTrails>>,
-    /// The time limit in milliseconds.
-    pub time_limit: Option<u64>,
-    /// Whether the input was processed.
-    pub taken_in: bool,
-    /// How many expressions of `init` were evaluated.
-    pub next_init: usize,
-}
-
-/// The origins of the values of a call.
-#[derive(Debug, Default)]
-pub struct CallTrails {
-    /// The origin of the input.
-    pub input: Trail,
-    /// The origins of slots filled before the input is processed.
-    pub marks: Vec<(SlotId, Trail)>,
-}
-
-impl CallTrails {
-    /// For a call with only an input.
-    pub fn of_input(input: Trail) -> Option<Box<Self>> {
-        input.is_some().then(|| Box::new(Self { input, marks: Vec::new() }))
-    }
-}
 
 /// The time limit of a flow call's frame.
 pub fn time_limit(frame: &Frame) -> Option<u64> {

@@ -3,53 +3,21 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, ForEach, Items, OnItemFailure, SlotId, StepKind};
+use trefoil_ir::{Expr, ForEach, Items, OnItemFailure, StepKind};
 use trefoil_template::Value;
 
-use super::flow::{CallTrails, FlowCall};
 use crate::error::RunError;
 use crate::event::{EventKind, Tally};
 use crate::machine::eval::EvalStop;
-use crate::machine::frame::{Doing, FrameId, Outcome, Task};
-use crate::machine::lifecycle::Started;
-use crate::machine::trail::{self, Trail};
+use crate::machine::frame::{Doing, FrameId, Outcome, Started, Task};
+use crate::machine::progress::{CallTrails, FlowCall, ItemTrails, RunningItems};
+use crate::machine::trail::{self};
 use crate::machine::turn::Turn;
 use crate::provenance::From;
 use crate::text::{shorten, strip_fence};
 
 /// The maximum number of instances of one fan-out.
 const MAX_ITEMS: usize = 1_000_000;
-
-/// The origins of the items and captured values of a fan-out.
-#[derive(Debug)]
-struct Trails {
-    items: Trail,
-    captured: Vec<(SlotId, Trail)>,
-}
-
-/// Instances in progress.
-#[derive(Debug)]
-pub struct RunningItems {
-    items: Option<Arc<Vec<Value>>>,
-    total: u32,
-    captured: Arc<[(SlotId, Value)]>,
-    /// The origins of the items and captured values.
-    trails: Option<Arc<Trails>>,
-    results: Vec<Value>,
-    next: u32,
-    running: u32,
-    failed: u32,
-    /// Whether a task that starts the next instance is on the stack.
-    pumping: bool,
-}
-
-impl RunningItems {
-    /// The number of instances that run at the same time, now or as soon as they may.
-    pub fn at_once(&self, each: &ForEach) -> u32 {
-        let left = self.total.saturating_sub(self.next).saturating_add(self.running);
-        left.min(each.concurrency.unwrap_or(u32::MAX)).max(1)
-    }
-}
 
 /// Evaluates the items, and starts as many instances as may run.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started, EvalStop> {
@@ -74,7 +42,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started,
             Items::Count(..) => None,
         };
         let captured = each.captures.iter().map(|(slot, source)| (*slot, context.source_trail(source)));
-        Arc::new(Trails { items, captured: captured.collect() })
+        Arc::new(ItemTrails { items, captured: captured.collect() })
     });
     if total == 0 {
         // Whoever looks at the run must see why nothing happened here.

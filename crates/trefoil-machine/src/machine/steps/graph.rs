@@ -1,72 +1,16 @@
 //! Graphs: a node runs when everything before it has ended and one of its incoming edges was taken.
 
-use std::sync::Arc;
-
-use trefoil_ir::{Graph, NodeId, StepId};
+use trefoil_ir::{Graph, StepId};
 use trefoil_template::Value;
 
 use super::branch::not_taken;
 use crate::error::RunError;
 use crate::machine::eval::EvalStop;
-use crate::machine::frame::{Doing, FrameId, Outcome, Task};
-use crate::machine::lifecycle::{self, Started};
+use crate::machine::frame::{Doing, FrameId, Outcome, Started, Task};
+use crate::machine::policy;
+use crate::machine::progress::{RunningNode, RunningNodes};
 use crate::machine::turn::Turn;
-
-/// Data computed once for a graph.
-#[derive(Debug)]
-pub struct Plan {
-    /// For each node, the nodes that wait for it, without duplicates.
-    waiting: Vec<Vec<u32>>,
-    /// For each node, the number of nodes for which it waits.
-    waits_for: Vec<u32>,
-    /// For each node, its outgoing edges: the target, and the index among the target's incoming edges.
-    outgoing: Vec<Vec<(u32, u32)>>,
-}
-
-impl Plan {
-    /// Computes the data.
-    pub fn of(graph: &Graph) -> Self {
-        let count = graph.nodes.len();
-        let mut plan =
-            Self { waiting: vec![Vec::new(); count], waits_for: vec![0; count], outgoing: vec![Vec::new(); count] };
-        for (at, node) in graph.nodes.iter().enumerate() {
-            for (edge, incoming) in node.incoming.iter().enumerate() {
-                if let Some(outgoing) = plan.outgoing.get_mut(incoming.from.index()) {
-                    outgoing.push((at as u32, edge as u32));
-                }
-            }
-            let mut before: Vec<NodeId> = node.incoming.iter().map(|e| e.from).collect();
-            before.extend(node.after.iter().chain(&node.fallback_of));
-            before.sort_unstable();
-            before.dedup();
-            for from in before {
-                if let (Some(waiting), Some(count)) = (plan.waiting.get_mut(from.index()), plan.waits_for.get_mut(at)) {
-                    waiting.push(at as u32);
-                    *count += 1;
-                }
-            }
-        }
-        plan
-    }
-}
-
-/// Nodes in progress.
-#[derive(Debug)]
-pub struct RunningNodes {
-    plan: Arc<Plan>,
-    nodes: Vec<RunningNode>,
-    running: u32,
-}
-
-#[derive(Debug, Clone, Default)]
-struct RunningNode {
-    waits_for: u32,
-    taken: bool,
-    /// The values read by the conditions of its incoming edges that did not hold.
-    saw: Vec<String>,
-    failed: bool,
-    ended: bool,
-}
+use crate::text::joined;
 
 /// Starts the nodes that wait for nothing.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, id: StepId) -> Result<Started, EvalStop> {
@@ -145,25 +89,7 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome
 
 /// A guardrail's rejection that no fallback may handle.
 fn goes_up(turn: &Turn<'_>, step: StepId, error: &RunError) -> bool {
-    turn.program.step(step).is_some_and(|step| lifecycle::goes_up(step, error))
-}
-
-impl RunningNodes {
-    /// Notifies the nodes that wait for a node that it has ended.
-    fn release(&mut self, place: u32, ready: &mut Vec<u32>) {
-        for &waiting in self.plan.waiting.get(place as usize).into_iter().flatten() {
-            if let Some(node) = self.nodes.get_mut(waiting as usize) {
-                node.waits_for = node.waits_for.saturating_sub(1);
-                if node.waits_for == 0 {
-                    ready.push(waiting);
-                }
-            }
-        }
-    }
-
-    fn failed(&self, node: NodeId) -> bool {
-        self.nodes.get(node.index()).is_some_and(|n| n.failed)
-    }
+    turn.program.step(step).is_some_and(|step| policy::goes_up(step, error))
 }
 
 /// Decides about nodes that have nothing left to wait for, and about those that become ready because of this.
@@ -192,7 +118,7 @@ fn advance(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, mut ready: Vec<u32>) 
         running.release(place, &mut ready);
         let reason = match (runs, &*node.fallback_of) {
             (true, _) => "budget".to_owned(),
-            (false, []) => not_taken(&lifecycle::joined(saw)),
+            (false, []) => not_taken(&joined(saw)),
             (false, _) => "not needed: the node it replaces did not fail".to_owned(),
         };
         turn.note_passed_over(f, node.step, &reason);

@@ -20,8 +20,7 @@ pub mod state_machine;
 use trefoil_ir::{Step, StepId, StepKind};
 
 use super::eval::EvalStop;
-use super::frame::FrameId;
-use super::lifecycle::Started;
+use super::frame::{FrameId, Started};
 use super::turn::Turn;
 use crate::error::RunError;
 

@@ -6,25 +6,12 @@ use std::sync::Arc;
 use trefoil_ir::{Conversation, Offer, Program, StepKind, ToolCall, ToolKind};
 use trefoil_template::{Object, Value};
 
-use super::conversation::Given;
+use crate::machine::progress::{Given, Offered};
 use crate::request::{ToolSpec, ToolUse, ToolsRequest};
 use crate::schemas::ForeignSchema;
 
 /// The maximum length of a tool's name that all providers accept, in characters.
 const LONGEST_NAME: usize = 64;
-
-/// A tool as described to the model.
-#[derive(Debug)]
-pub struct Offered {
-    /// The description.
-    pub spec: ToolSpec,
-    /// The index of its offer.
-    offer: usize,
-    /// Its own name, if the offer is for several tools.
-    tool: Option<Arc<str>>,
-    /// The schema of its parameters.
-    takes: ForeignSchema,
-}
 
 /// The descriptions to request: of tools that the manifest does not describe.
 pub fn wanted(program: &Program, it: &Conversation) -> Vec<ToolsRequest> {

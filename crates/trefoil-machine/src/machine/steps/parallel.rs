@@ -5,23 +5,11 @@ use trefoil_ir::{OnItemFailure, Parallel};
 use trefoil_template::Value;
 
 use crate::event::Tally;
-use crate::machine::activation::{Activation, ActivationId};
+use crate::machine::activation::Activation;
 use crate::machine::eval::EvalStop;
-use crate::machine::frame::{Doing, FrameId, Outcome, Task};
-use crate::machine::lifecycle::Started;
+use crate::machine::frame::{Doing, FrameId, Outcome, Started, Task};
+use crate::machine::progress::RunningBranches;
 use crate::machine::turn::Turn;
-
-/// Branches in progress.
-#[derive(Debug)]
-pub struct RunningBranches {
-    /// The writes of each branch; `None`: not started, or failed.
-    pub overlays: Vec<Option<ActivationId>>,
-    next: usize,
-    running: u32,
-    failed: u32,
-    /// Whether a task that starts the next branch is on the stack.
-    pumping: bool,
-}
 
 /// Starts as many branches as may run.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, parallel: &Parallel) -> Result<Started, EvalStop> {

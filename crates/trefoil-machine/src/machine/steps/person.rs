@@ -11,8 +11,7 @@ use trefoil_template::{Expression, Value};
 
 use crate::error::{Cause, RunError};
 use crate::machine::eval::{EvalStop, text_of};
-use crate::machine::frame::{FrameId, Outcome};
-use crate::machine::lifecycle::Started;
+use crate::machine::frame::{FrameId, Outcome, Started};
 use crate::machine::steps::state_machine;
 use crate::machine::turn::Turn;
 use crate::request::{HumanRequest, Request};

@@ -4,8 +4,7 @@ use trefoil_ir::Loop;
 
 use crate::error::RunError;
 use crate::machine::eval::EvalStop;
-use crate::machine::frame::{Doing, FrameId, Outcome, Task};
-use crate::machine::lifecycle::Started;
+use crate::machine::frame::{Doing, FrameId, Outcome, Started, Task};
 use crate::machine::turn::Turn;
 
 /// Starts the first pass.

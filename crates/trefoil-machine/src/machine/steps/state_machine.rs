@@ -7,18 +7,12 @@ use crate::error::RunError;
 use crate::event::EventKind;
 use crate::key;
 use crate::machine::eval::{Context, EvalStop};
-use crate::machine::frame::{Doing, FrameId, Outcome, Task};
-use crate::machine::lifecycle::{self, Started};
+use crate::machine::frame::{Doing, FrameId, Outcome, Started, Task};
+use crate::machine::progress::RunningStates;
 use crate::machine::trail;
 use crate::machine::turn::Turn;
 use crate::provenance::From;
-
-/// The state of a running state machine.
-#[derive(Debug)]
-pub struct RunningStates {
-    entries: u32,
-    visits: Vec<u32>,
-}
+use crate::text::joined;
 
 /// Enters the initial state.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine) -> Result<Started, EvalStop> {
@@ -214,7 +208,7 @@ fn no_transition(turn: &Turn<'_>, f: FrameId, state: &State, result: &Value) -> 
     let others = asked.flat_map(|when| context.seen(when));
     let others = others.filter(|seen| !unscored.iter().any(|missing| seen.starts_with(&missing.read)));
     let seen: Vec<String> = unscored.iter().map(|missing| missing.seen.clone()).chain(others).collect();
-    let seen = lifecycle::joined(seen);
+    let seen = joined(seen);
     let tried: Vec<&str> = state.transitions.iter().map(|t| &*t.text).collect();
     let mut message = format!("no transition of state `{}` matched (`{}`)", state.name, tried.join("`, `"));
     if !seen.is_empty() {
