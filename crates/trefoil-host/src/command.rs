@@ -31,8 +31,8 @@ pub enum PrintedCommand<'a> {
     Try { target: &'a str, input: &'a str },
     /// Runs a target, and uses answers of a run.
     Reuse { target: &'a str, run: &'a str },
-    /// Continues a run. `steps`: those that it may repeat. `why`: the limit at which it stopped, or what it may not do, if it did.
-    Resume { run: &'a str, steps: &'a [&'a str], why: Option<&'a RunError> },
+    /// Continues a run. `steps`: those that it may repeat. `why`: the limits at which it stopped, and what it may not do.
+    Resume { run: &'a str, steps: &'a [&'a str], why: &'a [&'a RunError] },
     /// Starts a run of an edited target that uses the results of a run.
     Edited { run: &'a str, target: &'a str },
     /// Starts a run that uses the results of a run.
@@ -143,8 +143,9 @@ impl RunOptions {
                 CommandWords::of("run").value(target).options(&reuse).options(store).options(permissions)
             }
             C::Resume { run, steps, why } => {
-                let lacking = why.and_then(lacking).filter(|option| !permissions.contains(option)).unwrap_or_default();
-                let raised = why.and_then(RunError::raise).map(raised).unwrap_or_default();
+                let lacking = why.iter().filter_map(|why| lacking(why));
+                let lacking: String = lacking.filter(|option| !permissions.contains(option)).collect();
+                let raised = raised(why.iter().filter_map(|why| why.raise).fold(Raise::default(), Raise::and));
                 let resume = CommandWords::of("resume").value(run);
                 let resume = steps.iter().fold(resume, |resume, step| resume.option("--rerun", step));
                 resume.options(&raised).options(store).options(permissions).options(&lacking)
@@ -180,15 +181,15 @@ impl RunOptions {
     }
 
     /// The command that continues a run. `why`: what the run stopped for. Steps that it does not repeat unasked are allowed, what it may
-    /// not do is, too, and a limit that was reached is raised.
-    pub fn resume(&self, run: &str, why: Option<&RunError>) -> String {
-        let repeats = why.filter(|error| error.code == "WOULD_REPEAT").into_iter().flat_map(RunError::keys);
+    /// not do is, too, and limits that were reached are raised.
+    pub fn resume(&self, run: &str, why: &[&RunError]) -> String {
+        let repeats = why.iter().flat_map(|why| why.repeated_steps());
         let steps: Vec<&str> = repeats.map(|key| own_step(&key.0)).collect();
         self.text(PrintedCommand::Resume { run, steps: &steps, why })
     }
 
     /// Names the command that continues a run.
-    pub fn to_continue(&self, run: &str, why: Option<&RunError>) -> String {
+    pub fn to_continue(&self, run: &str, why: &[&RunError]) -> String {
         format!("to continue: {}", self.resume(run, why))
     }
 }

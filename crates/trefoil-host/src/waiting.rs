@@ -24,7 +24,7 @@ pub fn waiting_lines(run: &str, waiting: &[Waiting], options: &RunOptions) -> Ve
         [Some(format!("waiting: {}", waiting_line(one, waiting))), call].into_iter().flatten().chain(answers)
     };
     // A limit is raised, and the run resumed, with one command.
-    let then = (!waiting.iter().all(is_limit)).then(|| format!("then: {}", options.resume(run, None)));
+    let then = (!waiting.iter().all(is_limit)).then(|| format!("then: {}", options.resume(run, &limits(waiting))));
     waiting.iter().enumerate().flat_map(one).chain(then).collect()
 }
 
@@ -41,11 +41,11 @@ pub fn answer_commands(run: &str, one: &Waiting, all: &[Waiting], options: &RunO
     if one.settled.is_some() {
         return Vec::new();
     }
+    let show = || options.text(PrintedCommand::Show(of));
     match one.sort {
-        // The limit is that of the run that was started.
-        "run" if is_limit(one) => return vec![options.resume(run, one.why.as_deref())],
-        "run" if one.why.is_some() => return vec![options.resume(of, one.why.as_deref())],
-        "run" => return vec![options.text(PrintedCommand::Show(of))],
+        // The limits are those of the run that was started.
+        "run" if is_limit(one) => return vec![options.resume(run, &limits(all))],
+        "run" => return vec![one.why.as_deref().map_or_else(show, |why| options.resume(of, &[why]))],
         _ => {}
     }
     let step = name(one, all);
@@ -119,7 +119,10 @@ impl<'s> StoppedRun<'s> {
             _ => (None, with.map(|with| suggestion("after an edit", with))),
         };
         let purpose = if changed.is_some() { "without them" } else { CONTINUE };
-        let resume = open.then(|| suggestion(purpose, options.resume(run, why)));
+        let resume = open.then(|| {
+            let why: Vec<&RunError> = why.into_iter().chain(limits(waiting)).collect();
+            suggestion(purpose, options.resume(run, &why))
+        });
         let fork = match edited {
             Some((target, _)) if needs_project => Some(PrintedCommand::Edited { run, target }),
             None if needs_project => None,
@@ -153,6 +156,11 @@ pub fn waiting_line(one: &Waiting, all: &[Waiting]) -> String {
 /// Whether a called run waits until a limit is raised.
 fn is_limit(one: &Waiting) -> bool {
     one.why.as_ref().is_some_and(|why| why.code == "BUDGET_EXCEEDED")
+}
+
+/// The limits that called runs have reached.
+fn limits(waiting: &[Waiting]) -> Vec<&RunError> {
+    waiting.iter().filter(|one| is_limit(one)).filter_map(|one| one.why.as_deref()).collect()
 }
 
 /// The name to use in an answer: the step's label, or its key if several waiting steps have that label.

@@ -50,21 +50,19 @@ pub struct RunErrorData {
     /// How long to wait before the next attempt, as requested by the provider.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retry_after_ms: Option<NonZeroU32>,
-    /// Data that few failures have.
-    #[serde(flatten)]
-    pub detail: Option<Detail>,
-}
-
-/// Data of certain failures.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Detail {
     /// For an `INTERPOLATION_ERROR`: the unresolved placeholder.
-    Interpolation(Interpolation),
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub interpolation: Option<Interpolation>,
     /// The other steps to which it applies.
-    Others(Vec<Key>),
-    /// For a `BUDGET_EXCEEDED` at a limit of the command line: the limit with which the run can continue.
-    Raise(Raise),
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub others: Vec<Key>,
+    /// At a limit of the command line: the limit with which the run can continue.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub raise: Option<Raise>,
+    /// For a `WOULD_REPEAT`: the run has ended, and would end in the same way, so there is no step to allow. Never stored, because
+    /// nothing has happened then.
+    #[serde(skip)]
+    pub ends_again: bool,
 }
 
 /// Limits of the command line with which a run can continue.
@@ -86,6 +84,12 @@ impl Raise {
     /// Of a limit of costs, likewise.
     pub fn cost(limit: u64, needed: u64) -> Self {
         Self { max_calls: None, max_cost_micro: Some(twice(limit, needed)) }
+    }
+    /// What is enough for both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let Self { max_calls, max_cost_micro } = self;
+        Self { max_calls: max_calls.max(other.max_calls), max_cost_micro: max_cost_micro.max(other.max_cost_micro) }
     }
 }
 
@@ -158,19 +162,11 @@ impl Cause {
 }
 
 impl RunError {
-    /// With the limit of the command line that would be enough.
+    /// With the limit of the command line that would be enough, if there is one.
     #[must_use]
-    pub fn raising(mut self, raise: Raise) -> Self {
-        self.detail = Some(Detail::Raise(raise));
+    pub fn raising(mut self, raise: impl Into<Option<Raise>>) -> Self {
+        self.raise = raise.into();
         self
-    }
-
-    /// The limit of the command line that would be enough, if it stopped at one.
-    pub fn raise(&self) -> Option<Raise> {
-        match &self.detail {
-            Some(Detail::Raise(raise)) => Some(*raise),
-            _ => None,
-        }
     }
 
     /// A failure with a code and a message.
@@ -194,35 +190,23 @@ impl RunError {
         let help = self.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
         format!("{step}{}{help}", self.message)
     }
-    /// All steps to which it applies.
-    pub fn keys(&self) -> impl Iterator<Item = &Key> {
-        let others = match &self.detail {
-            Some(Detail::Others(others)) => others.as_slice(),
-            _ => &[],
-        };
-        self.key.iter().chain(others)
+    /// The steps that the run may repeat only if that is allowed.
+    pub fn repeated_steps(&self) -> impl Iterator<Item = &Key> {
+        let repeats = self.code == "WOULD_REPEAT" && !self.ends_again;
+        self.key.iter().chain(&self.others).filter(move |_| repeats)
     }
     /// Sets the other steps to which it applies.
     #[must_use]
     pub fn others(mut self, others: Vec<Key>) -> Self {
-        if !others.is_empty() {
-            self.detail = Some(Detail::Others(others));
-        }
+        self.others = others;
         self
-    }
-    /// For an `INTERPOLATION_ERROR`: the unresolved placeholder.
-    pub fn unresolved(&self) -> Option<&Interpolation> {
-        match &self.detail {
-            Some(Detail::Interpolation(unresolved)) => Some(unresolved),
-            _ => None,
-        }
     }
     /// An unresolved placeholder.
     pub fn interpolation(expression: &str, namespace: &str, reason: impl Into<String>) -> Self {
         let failed =
             Interpolation { expression: expression.to_owned(), namespace: namespace.to_owned(), reason: reason.into() };
         let mut error = Self::new("INTERPOLATION_ERROR", failed.to_string());
-        error.detail = Some(Detail::Interpolation(failed));
+        error.interpolation = Some(failed);
         error
     }
     /// A value that exceeds the limits; `what` names it.

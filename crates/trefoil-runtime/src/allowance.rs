@@ -128,11 +128,22 @@ impl Allowance {
     }
 
     /// Updates the operator's limits and the run's total. Calls that are no longer open are part of that total. `waits`: the run
-    /// waits for permission at these limits.
+    /// waits for permission at these limits. Those of a run that a call started are compared at the top, with what all runs have used.
     pub(crate) fn settle(&self, (limit, waits): (Room, bool), own: Used, open: impl Fn(&Key) -> bool) {
+        let limit = if self.is_of_call() { Room::default() } else { limit };
         let mut state = self.state();
         (state.limit, state.waits, state.own) = (limit, waits, own);
         state.beneath.retain(|key, _| open(key));
+    }
+
+    /// Reports the run's total to the runs above, which may have counted less since they were resumed.
+    pub(crate) fn report(&self) {
+        let Some(above) = &self.above else { return };
+        let used = self.state().all().beyond(above.counted);
+        if let Some(part) = above.of.state().beneath.get_mut(&above.key) {
+            part.used = used;
+        }
+        above.of.report();
     }
 
     /// Reserves the run's next model calls. `own`: the run's total including these calls.
@@ -170,16 +181,16 @@ impl Share {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// The current cost limit for a run that the call starts, including the cost already counted for that run. `None`: no limit.
-    pub fn money(&self) -> Option<u64> {
-        let (own, above) = {
+    /// The limits of the command line for a run that the call starts: those of the run at the top. Here, they are compared with what all
+    /// runs together have used; in the called run, which stores them, they hold for that run if it is continued by itself. A cost limit
+    /// that cannot be reached makes it reserve what calls may cost, for a manifest above it.
+    pub fn limits(&self) -> Room {
+        let (own, room) = {
             let state = self.of.state();
-            let room = state.beneath.get(&self.key).and_then(|part| part.room.cost_micro);
-            let left = state.limit.cost_micro.map(|limit| limit.saturating_sub(state.all().cost_micro));
-            (room.into_iter().chain(left).min(), self.of.above.as_ref().and_then(Share::money))
+            (state.limit, state.beneath.get(&self.key).and_then(|part| part.room.cost_micro))
         };
-        let left = own.into_iter().chain(above).min()?;
-        Some(left.saturating_add(self.counted.cost_micro))
+        let limits = self.of.above.as_ref().map_or(own, Share::limits);
+        Room { cost_micro: limits.cost_micro.or(room.map(|_| u64::MAX)), ..limits }
     }
 
     fn take(&self, whole: Used) -> Result<(), Refusal> {
@@ -288,7 +299,7 @@ mod tests {
         let room = Room { tokens: Some(25), cost_micro: Some(500), ..Room::default() };
         let counted = Usage { calls_beneath: 2, input_tokens: 20, cost_micro: 200, ..Usage::default() };
         let part = top.part(&key("a"), room, counted);
-        assert_eq!(part.money(), Some(700), "500 are left, and 200 were counted before");
+        assert_eq!(part.limits().cost_micro, Some(1_000), "the limit of the top, not what is left of it");
         let run = Allowance::new(Some(part));
         assert!(run.take(used(4)).is_ok(), "2 of 4 calls were counted");
         assert_eq!(

@@ -22,8 +22,8 @@ fn samples() -> Vec<PrintedCommand<'static>> {
         C::Record(words),
         C::Try { target: "a.yaml", input: "-i x" },
         C::Reuse { target: "a.yaml", run },
-        C::Resume { run, steps: &["a", "b"], why: None },
-        C::Resume { run, steps: &[], why: Some(limited(Raise { max_calls: Some(8), max_cost_micro: Some(20_000) })) },
+        C::Resume { run, steps: &["a", "b"], why: &[] },
+        C::Resume { run, steps: &[], why: limited(&[Raise::calls(4, 5), Raise::cost(9, 20_000)]) },
         C::Edited { run, target: "a.yaml" },
         C::Fork { run, from: Some("a") },
         C::Answer { run, step: "a", word: "-1" },
@@ -63,7 +63,7 @@ fn like_options() -> Vec<PrintedCommand<'static>> {
         C::Dev(file),
         C::Try { target: file, input: "-i x" },
         C::Reuse { target: file, run },
-        C::Resume { run, steps: &["-K", "--model"], why: None },
+        C::Resume { run, steps: &["-K", "--model"], why: &[] },
         C::Edited { run, target: file },
         C::Fork { run, from: Some(step) },
         C::Answer { run, step, word: "-q" },
@@ -74,9 +74,10 @@ fn like_options() -> Vec<PrintedCommand<'static>> {
     ]
 }
 
-/// A run stopped at a limit of its command line.
-fn limited(raise: Raise) -> &'static RunError {
-    Box::leak(Box::new(RunError::new("BUDGET_EXCEEDED", "the limit is reached").raising(raise)))
+/// A run stopped at limits of its command line.
+fn limited(raises: &[Raise]) -> &'static [&'static RunError] {
+    let error = |raise: &Raise| RunError::new("BUDGET_EXCEEDED", "the limit is reached").raising(*raise);
+    raises.iter().map(|raise| &*Box::leak(Box::new(error(raise)))).collect::<Vec<_>>().leak()
 }
 
 /// The words of a command, without quotes.

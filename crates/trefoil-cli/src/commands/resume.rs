@@ -262,7 +262,7 @@ fn nothing_to_rerun(args: &Resume, store: &Arc<dyn Store>, record: &Record) -> R
     let called = waits.iter().find_map(|one| {
         let (called, why) = one.run.as_ref().zip(one.why.as_deref())?;
         let options = args.host.options(&args.store, args.no_config);
-        Some(format!("it waits for run {called}: use `{}`", options.resume(called, Some(why))))
+        Some(format!("it waits for run {called}: use `{}`", options.resume(called, &[why])))
     });
     Ok(output::not_started(
         &format!("run {} does not reuse results of an earlier run, so nothing in it would be repeated", record.run),

@@ -13,7 +13,7 @@ use super::digest::Digest;
 use super::said::Since;
 use super::seen::Going;
 use super::start::UnderWay;
-use super::stops::{reached_limit, repeated_steps};
+use super::stops::reached_limit;
 use super::turn::{Asked, Last, Read, Taken, Turn, allowing, has_step};
 use super::{Happening, Loop, said};
 use crate::output;
@@ -213,7 +213,7 @@ impl Loop<'_> {
             Ok(_) => {}
             Err(_) if replaced || !outcome.waiting.is_empty() => {}
             Err(error) if said::is_stop(&error.code) => output::note("stopped"),
-            Err(error) if repeated_steps(error).next().is_some() => {
+            Err(error) if error.repeated_steps().next().is_some() => {
                 let key = error.key.as_ref().map(|key| key.without_try()).unwrap_or_default();
                 let name = run.seen.so_far().steps.get(key).map_or_else(|| key.to_owned(), |step| step.label.clone());
                 said::would_repeat(&name, error);
@@ -231,7 +231,7 @@ impl Loop<'_> {
 
     /// In an error's help, replaces what is for the command line by the key to press.
     fn with_keys(&self, error: &RunError) -> RunError {
-        match error.raise().is_some() {
+        match error.raise.is_some() {
             true => error.clone().help(said::AT_LIMIT),
             false => error.clone(),
         }

@@ -1,6 +1,5 @@
 //! Why a run stopped, for what the loop does about it.
 
-use trefoil_machine::Key;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::key::own_step;
 use trefoil_runtime::RunError;
@@ -8,15 +7,10 @@ use trefoil_runtime::RunError;
 /// The code of a run that stopped at a limit.
 pub const LIMIT_CODE: &str = "BUDGET_EXCEEDED";
 
-/// The steps that a run stopped before because they would be repeated.
-pub fn repeated_steps(error: &RunError) -> impl Iterator<Item = &Key> {
-    error.keys().filter(|_| error.code == "WOULD_REPEAT")
-}
-
-/// The same for a run that was called, as the calling run names them: `CALL/STEP`.
+/// The steps that a called run stopped before because they would be repeated, as the calling run names them: `CALL/STEP`.
 pub fn called_repeats(one: &Waiting) -> Vec<String> {
     let call: String = one.calls.iter().map(|call| format!("{}/", call.without_try())).collect();
-    let steps = one.why.iter().flat_map(|why| repeated_steps(why));
+    let steps = one.why.iter().flat_map(|why| why.repeated_steps());
     steps.map(|step| format!("{call}{}", own_step(step.without_try()))).collect()
 }
 

@@ -22,7 +22,7 @@ use trefoil_view::trace::{About, Tracer};
 
 use super::edits::Changed;
 use super::seen::{Seen, Told};
-use super::stops::{called_repeats, reached_limit, repeated_steps};
+use super::stops::{called_repeats, reached_limit};
 use super::{Loop, said, watch};
 use crate::load::accept_settings;
 use crate::output;
@@ -291,7 +291,7 @@ impl Loop<'_> {
 
 /// What lets a run repeat the steps that it, or a run that it has called, stopped before.
 pub fn allowing(error: Option<&RunError>, waiting: &[Waiting]) -> Option<Asked> {
-    let own = error.into_iter().flat_map(repeated_steps).map(Key::to_string);
+    let own = error.into_iter().flat_map(RunError::repeated_steps).map(Key::to_string);
     let called = waiting.iter().flat_map(called_repeats);
     let mut rerun: Vec<String> = own.chain(called).collect();
     rerun.dedup();

@@ -111,7 +111,7 @@ impl<'s> Session<'s> {
         let runtime = runtime.map_err(|error| cannot_start(&error))?;
         let started = runtime.block_on(start()).map_err(|error| did_not_start(&error))?;
         // For a run that is stopped and does not end in time, for example because its store does not respond.
-        let again = kept.map(|kept| kept.options.to_continue(started.id(), None));
+        let again = kept.map(|kept| kept.options.to_continue(started.id(), &[]));
         let stop = SignalStop::listen(started.canceller(), recording.map(Arc::new), again)
             .map_err(|error| cannot_start(&error))?;
         let outcome = runtime.block_on(started.outcome());
@@ -221,7 +221,7 @@ fn seen(store: &dyn Store, run: &str, options: &RunOptions) -> u8 {
     if block_on(is_last) != Ok(true) {
         return exit::OK;
     }
-    let help = format!("it stays in the store for a day; `{}` prints it", options.resume(run, None));
+    let help = format!("it stays in the store for a day; `{}` prints it", options.resume(run, &[]));
     match reader {
         Reader::Closed => output::failed("the result was not printed: standard output is closed", Some(&help)),
         _ => {

@@ -52,7 +52,7 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
         Some(_) => output::note(format!("answered; the process that is running {run} continues with it")),
         None => {
             let options = past::options(&*store, &run, args.store.option());
-            output::note(format!("answered; {}", options.to_continue(&run, None)));
+            output::note(format!("answered; {}", options.to_continue(&run, &[])));
         }
     }
     Ok(exit::OK)
@@ -94,7 +94,7 @@ pub fn post(
         let options = past::options(&**store, called, named);
         let help = match &one.why {
             Some(why) => {
-                format!("it has {}; then resume it with `{}`", why.stopped_before(), options.resume(called, None))
+                format!("it has {}; then resume it with `{}`", why.stopped_before(), options.resume(called, &[]))
             }
             None => format!("see why with `{}`, then resume it", options.text(PrintedCommand::Show(called))),
         };
@@ -129,11 +129,11 @@ fn refuse_answer(
             settled(&format!("does not accept `{given}`"), help);
         }
         (AnswerRefusal::Settled(Some(Settled::Answered(said))), _) => {
-            settled(&format!("is already answered with `{said}`"), options().to_continue(run, None));
+            settled(&format!("is already answered with `{said}`"), options().to_continue(run, &[]));
         }
         (AnswerRefusal::Settled(Some(Settled::Late)), Some(deadline)) => {
             let why = format!("cannot be answered any more: {}", deadline.missed());
-            settled(&why, options().to_continue(run, None));
+            settled(&why, options().to_continue(run, &[]));
         }
         (AnswerRefusal::Settled(_) | AnswerRefusal::RunStopped, _) => {
             let show = options().text(PrintedCommand::Show(run));

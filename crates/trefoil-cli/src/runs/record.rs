@@ -18,7 +18,7 @@ pub fn content(record: &Record, store: &str) -> Option<String> {
         Content::Result => format!(
             "only the result, until {} (`--no-content`); `{}` prints it",
             time(record.ended.unwrap_or_default().saturating_add(UNSEEN_MS)),
-            RunOptions::of_store(store.to_owned()).resume(&record.run, None)
+            RunOptions::of_store(store.to_owned()).resume(&record.run, &[])
         ),
     };
     Some(text)

@@ -2,6 +2,7 @@
 //! ends with the call.
 #![cfg(unix)]
 
+use expect_test::expect;
 use serde_json::{Value as Json, json};
 
 use crate::durable::{command as bare, signal, until};
@@ -126,6 +127,55 @@ fn money_of_called_runs_is_within_the_limit_of_their_caller() {
     ended.exits(1).says(&["BUDGET_EXCEEDED", "cost limit reached"]);
     // Calls cost far more than their estimates, so calls in progress may exceed the limit.
     assert!((3..=5).contains(&provider.asked().len()), "{:?}", provider.asked());
+}
+
+/// The limits that the printed commands raise, until the run has completed.
+fn raised_until_completed(folder: &Folder, provider: &Provider, mut ran: Ran) -> Vec<String> {
+    let mut raised = Vec::new();
+    while ran.code != 0 {
+        let text = format!("{}\n{}", ran.out, ran.err);
+        let raises = |line: &&str| line.contains("trefoil resume ") && line.contains("--max-");
+        let line = text.lines().find(raises).unwrap_or_else(|| panic!("after {raised:?}: {text}"));
+        let words: Vec<&str> = line.split("trefoil ").nth(1).unwrap().split_whitespace().collect();
+        raised.push(words[2..].join(" "));
+        assert!(raised.len() < 9, "{raised:?}");
+        // Every view names the same command.
+        let shown = run(folder, provider, &["runs", "show", words[1]]);
+        assert!(shown.exits(0).out.contains(&words.join(" ")), "{words:?}: {}", shown.out);
+        ran = run(folder, provider, &words);
+    }
+    raised
+}
+
+#[test]
+fn the_printed_commands_raise_the_limit_of_the_run_at_the_top_until_it_completes() {
+    let provider = Provider::start();
+    let folder = folder(["first", "second", "third"]);
+    let steps: String = ["a", "b", "c", "d"].iter().map(|id| format!("  - ref: {id}\n")).collect();
+    for id in ["a", "b", "c", "d"] {
+        folder.write(&format!("flows/{id}.yaml"), LAST.replace("id: last", &format!("id: {id}")));
+    }
+    let caller = CALLER.replace("  - ref: both\n", &format!("{steps}  - ref: one\n"));
+    folder.write("flows/caller.yaml", caller);
+    // Each of the 8 calls costs a little more than one cent.
+    folder.write("config/config.toml", "[prices]\n\"openai:gpt-4o-mini\" = { input = 1000, output = 1 }\n");
+    run(&folder, &provider, &["trust", "flows"]).exits(0);
+    let target = "flows/caller.yaml";
+    let follow = |ran| raised_until_completed(&folder, &provider, ran);
+    let raised = follow(run(&folder, &provider, &["run", target, "--max-cost", "0.055"]));
+    expect!["--max-cost 0.11"].assert_eq(&raised.join(", "));
+    let first = runs(&folder, &provider).0["run"].as_str().unwrap().to_owned();
+    let again = ["runs", "fork", &first, "--from", "a", "--rerun", "one"];
+    let fork = |limit: &[&str]| follow(run(&folder, &provider, &[&again, limit].concat()));
+    expect!["--max-cost 0.11"].assert_eq(&fork(&["--max-cost", "0.055"]).join(", "));
+    expect!["--max-calls 12"].assert_eq(&fork(&["--max-calls", "6"]).join(", "));
+    // A limit that is less than what was spent already.
+    let stopped = run(&folder, &provider, &[&again, &["--max-cost", "0.055"][..]].concat());
+    let told = stopped.exits(75).err.lines().find(|line| line.contains("trefoil resume "));
+    let top = told.unwrap().split_whitespace().nth(2).unwrap();
+    let lower = run(&folder, &provider, &["resume", top, "--max-cost", "0.02"]);
+    expect!["--max-cost 0.060018, --max-cost 0.120036"].assert_eq(&follow(lower).join(", "));
+    run(&folder, &provider, &["store", "check"]).exits(0);
 }
 
 #[test]

@@ -91,7 +91,12 @@ fn every_view_of_a_run_at_a_limit_of_cost_raises_it() {
     assert!(told[0].starts_with(&format!("to continue: trefoil resume {run} --max-cost 0.06")), "{told:?}");
     let shown = trefoil(&folder, &provider, &["runs", "show", &run]).exits(0).out.clone();
     let trace = trefoil(&folder, &provider, &["trace", &run]).exits(0).out.clone();
-    assert_eq!((next(&shown), next(&trace)), (told.clone(), told));
+    assert_eq!((next(&shown), next(&trace)), (told.clone(), told.clone()));
+    // A limit that is not raised, or not enough, is told again.
+    for limit in [&[][..], &["--max-cost", "0.025"]] {
+        let again = finish(priced(&folder, &provider, &[&["resume", &run], limit].concat()));
+        assert_eq!(next(&again.exits(1).err), told, "{}", again.err);
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use trefoil_ir::ToolKind;
 use trefoil_ir::schema::Misfit;
 use trefoil_machine::PrivateValue;
 use trefoil_machine::event::Waiting;
+use trefoil_machine::machine::Room;
 use trefoil_runtime::ports::{CallSite, SuspendedCall};
 use trefoil_runtime::{Cancel, RunOutcome, Share, ToolError, ToolHost, ToolRequest, ToolSpec, Usage};
 use trefoil_store::{Status, StoreError};
@@ -55,8 +56,8 @@ impl FlowCalls {
         parts.answers.retain(|(name, _)| self.0.ask(name));
         parts.within = at.meter.part().cloned();
         parts.caller.replace(at.run.to_owned());
-        let left = at.meter.part().and_then(Share::money);
-        parts.spec.max_cost_micro = parts.spec.max_cost_micro.into_iter().chain(left).min();
+        let Room { calls, cost_micro, .. } = at.meter.part().map(Share::limits).unwrap_or_default();
+        (parts.spec.max_calls, parts.spec.max_cost_micro) = (calls, cost_micro);
         self.0.engine_with(parts)
     }
 
@@ -301,8 +302,8 @@ impl ToolHost for FlowCalls {
                 Ok(output.into_exact())
             }
             // If a limit of the flow's own manifest was reached, only the call fails.
-            Err(error) if error.code == "BUDGET_EXCEEDED" && !tool.is_limited(at) => {
-                let raise = error.raise();
+            Err(error) if error.raise.is_some() || (error.code == "BUDGET_EXCEEDED" && !tool.is_limited(at)) => {
+                let raise = error.raise;
                 Err(ToolError::Limit { why: error.into_data().message, raise })
             }
             Err(error) => Err(ToolError::Failed(format!("{}: {}", error.code, error.message))),

@@ -165,7 +165,7 @@ impl LoadedTool {
         Ok(Self { flow, as_tool, spec, takes })
     }
 
-    /// Whether the limit that ended the flow's run is probably one of its own manifest.
+    /// Whether the limit that ended the flow's run, and that no option raises, is probably one of its own manifest.
     pub fn is_limited(&self, at: CallSite<'_>) -> bool {
         let fails = |flow: &trefoil_ir::Flow| flow.budget.as_ref().is_some_and(|b| b.on_exceeded == OnExceeded::Abort);
         self.flow.loaded().program.flows.iter().any(fails) && !at.meter.part().is_some_and(Share::was_refused)

@@ -100,9 +100,9 @@ impl Engine {
             parts.begun = Some(Arc::new(Begun { first: first.clone(), now: now.clone() }));
         })
     }
-    /// With the limits of a run, unless others were set.
+    /// With the limits of a run, unless others were set. A run that is called has those of the run that calls it.
     pub(crate) fn with_limits_of(self, run: &Started) -> Self {
-        let spec = run.spec();
+        let spec = if self.is_called() { run.spec().without_limits() } else { run.spec() };
         self.with(|parts| {
             parts.spec = parts.spec.or(spec);
             // A new run has no limit instead of one that cannot be reached.

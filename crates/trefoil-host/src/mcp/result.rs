@@ -49,7 +49,7 @@ fn open(run: &str, all: &[Waiting], declined: &[String], options: &RunOptions) -
         lines.push(waiting_line(one, all));
         lines.extend(answer_commands(run, one, all, options).into_iter().map(|command| format!("  {command}")));
     }
-    let resume = options.resume(run, None);
+    let resume = options.resume(run, &[]);
     lines.push(format!("then continue with: {resume}"));
     let questions: Vec<Json> = all
         .iter()

@@ -44,7 +44,7 @@ impl Turn<'_> {
             let at = a.asking.iter().position(|a| a.key == *key)?;
             Some(a.asking.swap_remove(at))
         });
-        let at = asking.zip(error.unresolved()).and_then(|(asking, unresolved)| {
+        let at = asking.zip(error.interpolation.as_ref()).and_then(|(asking, unresolved)| {
             asking.places.iter().find(|(path, _)| *path == unresolved.expression).map(|(_, at)| *at)
         });
         error.location = error.location.or(at);

@@ -119,7 +119,7 @@ const HELP: &[(&str, For, &str)] = &[
 
 /// The advice for a failure: its own, otherwise that for its code and cause.
 pub fn help(error: &RunError) -> Option<&str> {
-    let namespace = error.unresolved().map(|unresolved| &*unresolved.namespace);
+    let namespace = error.interpolation.as_ref().map(|unresolved| &*unresolved.namespace);
     error.help.as_deref().or_else(|| of(&error.code, error.cause.as_ref(), namespace))
 }
 

@@ -437,7 +437,7 @@ fn tool_error(name: &str, error: ToolError) -> RunError {
         }
         ToolError::Limit { why, raise } => {
             let ended = RunError::new("BUDGET_EXCEEDED", format!("`{name}` ended: {why}"));
-            raise.into_iter().fold(ended, RunError::raising)
+            ended.raising(raise)
         }
         ToolError::Network(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Network),
         ToolError::Broken(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Broken),

@@ -26,7 +26,10 @@ impl Driver {
             return None;
         }
         let now = self.settle();
-        let call = self.asked.iter().find(|activity| matches!(activity.request, Request::Model(_)))?;
+        let Some(call) = self.asked.iter().find(|activity| matches!(activity.request, Request::Model(_))) else {
+            self.allowance.report();
+            return None;
+        };
         let Refusal { why, waits, option, raise } = self.allowance.take(now).err()?;
         let location = self.world.prepared.program.step(call.step).map(|step| step.origin);
         let error = RunError::new("BUDGET_EXCEEDED", why).at_step(Some(call.key.clone()), location);
@@ -37,8 +40,7 @@ impl Driver {
                     .to_owned()
             }
         };
-        let error = error.help(help);
-        Some((raise.into_iter().fold(error, RunError::raising), waits))
+        Some((error.help(help).raising(raise), waits))
     }
 
     /// Updates the allowance with the run's current total and the open tool calls.

@@ -453,7 +453,7 @@ mod tests {
             error.message,
             "InterpolationError in '{{ env.NAME }}' [env]: Environment variable 'NAME' is not set"
         );
-        let parts = error.unresolved().unwrap();
+        let parts = error.interpolation.as_ref().unwrap();
         assert_eq!((&*parts.expression, &*parts.namespace), ("env.NAME", "env"));
         assert_eq!(parts.reason, "Environment variable 'NAME' is not set");
     }

@@ -344,8 +344,10 @@ async fn take_up(
     let (usage, calls, duration_ms) = (replay.machine().usage(), replay.machine().calls(), replay.worked().0);
     let items = replay.machine().failed_items();
     let warnings = if let EntryKind::Finished { warnings, .. } = &last { warnings.clone() } else { Vec::new() };
-    let left = |result| {
-        let (run, waiting, suspended, continues) = (run.into(), Vec::new(), false, false);
+    let left = |result: Result<_, RunError>| {
+        // With a higher limit.
+        let continues = result.as_ref().is_err_and(|error| error.ends_again && error.raise.is_some());
+        let (run, waiting, suspended) = (run.into(), Vec::new(), false);
         let (result, hidden) = outcome::parts(result);
         let warnings = warnings.clone();
         Box::new(RunOutcome {

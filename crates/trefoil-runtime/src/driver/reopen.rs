@@ -134,15 +134,16 @@ fn would_repeat(error: &RunError) -> RunError {
     let step = step.map(|key| format!(" in `{}`", key.without_try())).unwrap_or_default();
     let message = format!("the run failed with {}{step}, and would fail there again", error.code);
     let help = match error.code.as_str() {
-        "BUDGET_EXCEEDED" if error.raise().is_some_and(|raise| raise.max_calls.is_some()) => {
+        "BUDGET_EXCEEDED" if error.raise.is_some_and(|raise| raise.max_calls.is_some()) => {
             "allow more with `--max-calls`"
         }
-        "BUDGET_EXCEEDED" if error.raise().is_some() => "allow more with `--max-cost`",
+        "BUDGET_EXCEEDED" if error.raise.is_some() => "allow more with `--max-cost`",
         "BUDGET_EXCEEDED" => "raise the limit in the manifest, and continue with the edited file",
         _ => "repeating a step cannot help; change the manifest or the input, and start a new run",
     };
-    let repeats = RunError::new("WOULD_REPEAT", message).at_step(error.key.clone(), error.location).help(help);
-    error.raise().into_iter().fold(repeats, RunError::raising)
+    let mut repeats = RunError::new("WOULD_REPEAT", message).at_step(error.key.clone(), error.location).help(help);
+    repeats.ends_again = true;
+    repeats.raising(error.raise)
 }
 
 /// Collects events until their entry is stored.

@@ -56,7 +56,8 @@ impl Driver {
     fn over_limit(&self, next: &[&Arc<Activity>]) -> Option<RunError> {
         let RunSpec { max_calls, max_cost_micro, .. } = self.guard.0;
         let is_call = |a: &Activity| matches!(a.request, Request::Model(_));
-        let first = next.iter().find(|a| is_call(a))?;
+        // The limits of a called run are compared at the top, with what all runs have used.
+        let first = next.iter().find(|a| is_call(a) && !self.allowance.is_of_call())?;
         let count = |a: &&Arc<Activity>| is_call(a) && !a.again;
         let asked = self.asked.iter().filter(count).count() as u64;
         let (made, more) =
@@ -118,8 +119,11 @@ impl Driver {
                 Some(memo) => memo.lacking(&open, &found),
                 None => open.iter().collect(),
             };
-            let error = self.memo.as_ref().and_then(|memo| would_repeat(&self.world, memo, &lacking, &found));
-            if let Some(error) = error.or_else(|| self.over_limit(&lacking)) {
+            let repeats = self.memo.as_ref().and_then(|memo| would_repeat(&self.world, memo, &lacking, &found));
+            let limit = self.over_limit(&lacking);
+            // One command allows both.
+            let raise = limit.as_ref().and_then(|limit| limit.raise);
+            if let Some(error) = repeats.map(|error| error.raising(raise)).or(limit) {
                 self.memo.iter().for_each(|memo| memo.stop(lacking.iter().copied()));
                 self.wait_for_permission(&error);
                 return Err(error);

@@ -149,7 +149,7 @@ fn an_unset_variable_fails_its_step_before_the_call_at_its_place() {
     let outcome = world.run(&b.program(main), "x");
     let error = outcome.result.unwrap_err();
     assert_eq!((error.code.as_str(), outcome.calls), ("INTERPOLATION_ERROR", 0));
-    assert_eq!(error.unresolved().unwrap().expression, "env.MODE");
+    assert_eq!(error.interpolation.as_ref().unwrap().expression, "env.MODE");
     assert_eq!(error.location.map(|at| at.span), spans.get(1).copied());
     assert!(
         !world.kinds().iter().any(|e| matches!(e, EventKind::ModelStarted { .. } | EventKind::EffectStarted { .. }))

@@ -7,7 +7,8 @@ use testbed::Build;
 use trefoil_ir::{
     CommandCall, Expr, HumanCall, OnItemFailure, OnTimeout, Program, StepId, StepKind, Takes, ToolCall, ToolKind,
 };
-use trefoil_machine::error::RunError;
+use trefoil_machine::error::{Raise, RunError};
+use trefoil_machine::journal::RunSpec;
 use trefoil_machine::{EntryKind, Prepared};
 use trefoil_runtime::driver::memo::{Memo, Reuse};
 use trefoil_runtime::driver::{self, Options};
@@ -197,6 +198,26 @@ fn a_tool_that_failed_is_called_again_as_when_the_run_is_resumed() {
 }
 
 #[test]
+fn what_would_repeat_a_tool_and_what_is_at_a_limit_are_allowed_together() {
+    let desk = desk();
+    let program = |to: &str| {
+        made(|b| {
+            let branches = [tool(b, "send", to), b.model("ask", to)];
+            b.parallel("", &branches, OnItemFailure::Abort)
+        })
+    };
+    let before = program("one");
+    desk.run(&before, "old", None);
+    let spec = RunSpec { max_calls: Some(0), ..RunSpec::NONE };
+    let options = Options { spec, ..Desk::options("new", Some(desk.memo(&before, "old"))) };
+    let (sent, outcome) = desk.run_with(&program("two"), "new", options);
+    let error = outcome.result.as_ref().unwrap_err();
+    let steps: Vec<&str> = error.repeated_steps().map(|key| key.as_str()).collect();
+    assert_eq!((sent.len(), &*error.code, steps.as_slice()), (0, "WOULD_REPEAT", ["send"].as_slice()));
+    assert_eq!(error.raise, Some(Raise::calls(0, 1)));
+}
+
+#[test]
 fn all_steps_that_stop_at_once_are_named() {
     let desk = desk();
     let three = |to: &str| {
@@ -210,7 +231,7 @@ fn all_steps_that_stop_at_once_are_named() {
     let after = three("!");
     let (_, outcome) = desk.run(&after, "new", Some(desk.memo(&before, "old")));
     let (code, _, error) = stop(&outcome);
-    let keys: Vec<&str> = error.keys().map(|key| key.as_str()).collect();
+    let keys: Vec<&str> = error.repeated_steps().map(|key| key.as_str()).collect();
     assert_eq!((code, keys.as_slice()), ("WOULD_REPEAT", ["a", "b", "c"].as_slice()));
     assert!(error.help.as_ref().unwrap().contains("`--rerun a --rerun b --rerun c`"), "{error:?}");
     let memo = desk.memo(&before, "old").rerunning(["a", "b", "c"].map(str::to_owned));
