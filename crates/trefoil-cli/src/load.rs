@@ -1,20 +1,20 @@
 //! Loads targets and settings, and reports what prevents it.
 
-use trefoil_project::load::{LoadOptions, Loaded};
+use trefoil_project::load::{LoadOptions, LoadedTarget};
 use trefoil_project::settings::{FoundSettings, Settings};
-use trefoil_project::target::Target;
+use trefoil_project::target::LoadTarget;
 use trefoil_syntax::Severity;
 
 use crate::args::TargetArgs;
 use crate::{exit, output};
 
 /// Loads a target. On failure, reports why and returns the exit code.
-pub fn load_target(args: &TargetArgs) -> Result<Loaded, u8> {
+pub fn load_target(args: &TargetArgs) -> Result<LoadedTarget, u8> {
     load_with(&args.target(), &args.options())
 }
 
 /// The same with other options.
-pub fn load_with(target: &Target, options: &LoadOptions) -> Result<Loaded, u8> {
+pub fn load_with(target: &LoadTarget, options: &LoadOptions) -> Result<LoadedTarget, u8> {
     trefoil_project::load::load(target, options).map_err(|report| {
         output::say(output::diagnostics(&report.diagnostics, &report.files).trim_end());
         exit::NOT_STARTED
@@ -22,7 +22,7 @@ pub fn load_with(target: &Target, options: &LoadOptions) -> Result<Loaded, u8> {
 }
 
 /// Prints the warnings about a loaded target.
-pub fn print_warnings(loaded: &Loaded) {
+pub fn print_warnings(loaded: &LoadedTarget) {
     // Findings below a warning are reported only by `check`.
     let found: Vec<_> = loaded.diagnostics.iter().filter(|d| d.severity > Severity::Info).cloned().collect();
     if !found.is_empty() {

@@ -3,11 +3,11 @@
 
 use trefoil::plan::Bound;
 use trefoil::ports::{CallSite, HumanInbox};
-use trefoil::{Engine, Findings, Flow, Value};
+use trefoil::{Engine, Flow, FoundErrors, Value};
 use trefoil_machine::HumanRequest;
-use trefoil_project::load::{LoadOptions, Report, roots};
+use trefoil_project::load::{LoadOptions, LoadReport, roots};
 use trefoil_project::settings::{self, FoundSettings, Settings};
-use trefoil_project::target::Target;
+use trefoil_project::target::LoadTarget;
 use trefoil_project::target_settings::target_settings;
 use trefoil_runtime::ports::Asked;
 use trefoil_syntax::{Diagnostic, Files};
@@ -38,8 +38,8 @@ pub fn of_flow(
     found: &FoundSettings,
     flow: &Flow,
     input: Option<&Option<Value>>,
-) -> Result<Vec<Findings>, u8> {
-    let mut all = vec![Findings::from(found)];
+) -> Result<Vec<FoundErrors>, u8> {
+    let mut all = vec![FoundErrors::from(found)];
     // Settings that are not trusted do not apply, so it is not known what else is missing.
     if found.findings.iter().all(|d| d.rule != settings::UNTRUSTED) {
         let found = block_on(engine.obstacles(flow, input))?;
@@ -72,11 +72,11 @@ pub fn place(d: &Diagnostic, files: &Files) -> Option<String> {
 /// The flows of a target, each with the settings of its project, or why it does not load: that of an id, or all that no other one
 /// uses.
 pub fn flows_at(
-    target: &Target,
+    target: &LoadTarget,
     options: &LoadOptions,
     no_config: bool,
-) -> Vec<Result<(Flow, FoundSettings), Box<Report>>> {
-    let own = |target: &Target| {
+) -> Vec<Result<(Flow, FoundSettings), Box<LoadReport>>> {
+    let own = |target: &LoadTarget| {
         let found = target_settings(target, options, no_config);
         let settings = &found.settings;
         let allowed = options.allowed.iter().chain(&settings.allowed).cloned().collect();

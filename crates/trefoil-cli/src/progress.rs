@@ -32,9 +32,9 @@ impl Progress {
         output::is_terminal().then(|| Self(Arc::new(line)))
     }
     /// The callback for progress.
-    pub fn listener(&self) -> trefoil_project::load::Progress {
+    pub fn listener(&self) -> trefoil_project::load::CheckProgress {
         let line = self.0.clone();
-        trefoil_project::load::Progress(Arc::new(move |step| line.tell(step)))
+        trefoil_project::load::CheckProgress(Arc::new(move |step| line.tell(step)))
     }
 }
 

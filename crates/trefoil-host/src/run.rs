@@ -12,10 +12,10 @@ use trefoil_machine::HiddenParts;
 use trefoil_runtime::{Cancel, Event, RunError, RunOutcome, Usage};
 
 use crate::engine::{AnswersFrom, Events};
-use trefoil_project::error::{Error, Failure, Result};
+use trefoil_project::error::{Error, Result, RunFailure};
 use trefoil_project::flow::Flow;
-use trefoil_project::load::Loaded;
-use trefoil_view::trace::About;
+use trefoil_project::load::LoadedTarget;
+use trefoil_view::trace::TraceSubject;
 
 /// A run in progress.
 ///
@@ -119,9 +119,11 @@ impl Run {
                 let output = value.to_json();
                 T::deserialize(&output).map_err(|error| Error::Output { error, output })
             }
-            Err(error) => {
-                Err(Error::Failed(Box::new(Failure::new(flow.loaded().files.clone(), error.clone(), outcome.clone()))))
-            }
+            Err(error) => Err(Error::Failed(Box::new(RunFailure::new(
+                flow.loaded().files.clone(),
+                error.clone(),
+                outcome.clone(),
+            )))),
         }
     }
 }
@@ -142,12 +144,12 @@ impl Drop for Run {
 }
 
 /// What a trace says of a run of a program whose model calls are answered like this.
-pub fn run_about(loaded: &Loaded, answers_from: &AnswersFrom) -> About {
-    About {
+pub fn run_about(loaded: &LoadedTarget, answers_from: &AnswersFrom) -> TraceSubject {
+    TraceSubject {
         dialect: loaded.dialect,
         sources: loaded.sources(),
         answers_from: answers_from.to_string(),
         placeholder: *answers_from == AnswersFrom::Embedded,
-        ..About::new(&loaded.program, &loaded.files)
+        ..TraceSubject::new(&loaded.program, &loaded.files)
     }
 }

@@ -2,10 +2,10 @@
 
 use trefoil_machine::event::Waiting;
 use trefoil_project::door::is_there;
-use trefoil_project::target::Target;
+use trefoil_project::target::LoadTarget;
 use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_template::Value;
-use trefoil_view::trace::Suggestion;
+use trefoil_view::trace::SuggestedCommand;
 
 use crate::command::{PrintedCommand, RunOptions};
 
@@ -105,11 +105,11 @@ impl<'s> StoppedRun<'s> {
 
     /// The commands that answer it, continue it, or repeat a part of it, with their purposes: the same in every place that tells
     /// them.
-    pub fn next(&self, options: &RunOptions) -> Vec<Suggestion> {
+    pub fn next(&self, options: &RunOptions) -> Vec<SuggestedCommand> {
         let Self { run, waiting, why, open, has_failed_items, edited, needs_project } = *self;
         // A file that was moved or deleted cannot be passed.
-        let edited = edited.filter(|(target, _)| is_there(&Target::parse(target).path));
-        let suggestion = |purpose: &str, command| Suggestion { command, purpose: purpose.to_owned() };
+        let edited = edited.filter(|(target, _)| is_there(&LoadTarget::parse(target).path));
+        let suggestion = |purpose: &str, command| SuggestedCommand { command, purpose: purpose.to_owned() };
         let answers = waiting.iter().flat_map(|one| answer_commands(run, one, waiting, options));
         let answers =
             answers.filter(|command| command.starts_with("trefoil ")).map(|command| suggestion(ANSWER, command));
@@ -130,7 +130,7 @@ impl<'s> StoppedRun<'s> {
         };
         let fork = fork.filter(|_| !open && has_failed_items);
         let fork = fork.map(|fork| suggestion("to run the failed items again", options.text(fork)));
-        let is_other = |one: &Suggestion| fork.as_ref().is_none_or(|fork| fork.command != one.command);
+        let is_other = |one: &SuggestedCommand| fork.as_ref().is_none_or(|fork| fork.command != one.command);
         let changed = changed.filter(is_other);
         answers.chain(changed).chain(resume).chain(with).chain(fork).collect()
     }

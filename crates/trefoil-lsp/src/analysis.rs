@@ -9,19 +9,19 @@ use std::sync::OnceLock;
 use trefoil_front::{Detection, FrontEnd, detect};
 use trefoil_ir::facts::{Declaration, Facts, Mention, Scope};
 use trefoil_project::door::{self, real};
-use trefoil_project::load::{Cache, Report};
+use trefoil_project::load::{LoadReport, ParseCache};
 use trefoil_syntax::yaml;
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span};
 
 /// A checked folder.
 pub struct Analysis {
-    report: Report,
+    report: LoadReport,
     /// The ids of files on disk or in the editor, by canonical path.
     by_path: HashMap<PathBuf, FileId>,
     /// The parsed trees of files, computed on first use.
     trees: Vec<OnceLock<Option<yaml::Node>>>,
     /// A cache of trees that are parsed already.
-    cache: Cache,
+    cache: ParseCache,
     /// Indices of mentions, by file and place.
     mentions: Vec<u32>,
     /// Declarations by the place of their name.
@@ -32,7 +32,7 @@ pub struct Analysis {
 
 impl Analysis {
     /// Creates the snapshot of a report. `cache` is the one with which the report was made.
-    pub fn new(report: Report, cache: Cache) -> Self {
+    pub fn new(report: LoadReport, cache: ParseCache) -> Self {
         let mut by_path = HashMap::new();
         for (id, file) in report.files.iter() {
             // Folders have file ids too, for findings about them.

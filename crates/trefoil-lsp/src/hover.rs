@@ -3,7 +3,7 @@
 use trefoil_check::{Rule, rule};
 use trefoil_ir::facts::{Declaration, DeclarationKind, Defined};
 use trefoil_models::vendors::VENDORS;
-use trefoil_project::schema::{Segment, keys_at, values_at};
+use trefoil_project::schema::{SchemaSegment, keys_at, values_at};
 use trefoil_syntax::{FileId, Span};
 use trefoil_template::Value;
 
@@ -213,10 +213,10 @@ fn key(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)>
 }
 
 /// Converts a path in a tree to the form that schemas use.
-pub fn segments(path: &[PathStep]) -> Vec<Segment> {
+pub fn segments(path: &[PathStep]) -> Vec<SchemaSegment> {
     let one = |step: &PathStep| match step {
-        PathStep::Key(key) => Segment::Key(key.clone()),
-        PathStep::Item(at) => Segment::Item(*at),
+        PathStep::Key(key) => SchemaSegment::Key(key.clone()),
+        PathStep::Item(at) => SchemaSegment::Item(*at),
     };
     path.iter().map(one).collect()
 }

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use trefoil::runs::{
-    Fate, LastRun, Line, Preview, Prompted, Reason, ReuseRequest, TextReason, last_with, preview_with_its_models,
+    ActivityDecision, ChangeReason, LastRun, Preview, Prompted, ReuseDecision, ReuseRequest, TextReason, last_with,
+    preview_with_its_models,
 };
 use trefoil::store::{Filter, Location, Options, Status, Store, StoreError};
 use trefoil::{Engine, Flow};
@@ -290,19 +291,19 @@ impl Known {
 }
 
 /// A reason with the changed words.
-fn reason(reason: &Reason) -> String {
+fn reason(reason: &ChangeReason) -> String {
     match reason {
-        Reason::Text(TextReason { diff, .. }) => format!("{reason}: {}", diff.in_line()),
+        ChangeReason::Text(TextReason { diff, .. }) => format!("{reason}: {}", diff.in_line()),
         reason => reason.to_string(),
     }
 }
 
 /// Adds a line for each step that would not keep its result, with those of the flow that it calls below it.
-fn repeated(all: &[Line], indent: &str, lines: &mut Vec<String>) {
+fn repeated(all: &[ActivityDecision], indent: &str, lines: &mut Vec<String>) {
     for line in all.iter().filter(|line| !line.fate.is_kept()) {
         let what = match line.fate {
-            Fate::New => "new",
-            Fate::Later => "depends on the new results",
+            ReuseDecision::New => "new",
+            ReuseDecision::Later => "depends on the new results",
             _ => "runs again",
         };
         let why = line.reasons.iter().map(reason).collect::<Vec<_>>().join("; ");
@@ -315,7 +316,7 @@ fn repeated(all: &[Line], indent: &str, lines: &mut Vec<String>) {
 /// Formats the preview as lines.
 fn told(run: &str, preview: &Preview) -> String {
     let mut lines = Vec::new();
-    let kept = preview.lines.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
+    let kept = preview.lines.iter().flat_map(ActivityDecision::and_called).filter(|line| line.fate.is_kept()).count();
     repeated(&preview.lines, "", &mut lines);
     if let Some(error) = &preview.error {
         lines.push(error.to_string());

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use trefoil_front::{Detection, detect};
 use trefoil_project::door::{self, real};
-use trefoil_project::load::{Cache, Checks, LoadOptions};
+use trefoil_project::load::{CheckOptions, LoadOptions, ParseCache};
 use trefoil_project::settings;
 use trefoil_syntax::yaml;
 use trefoil_syntax::{FileId, SourceFile};
@@ -48,7 +48,7 @@ pub struct Workspace {
     /// The last analysis of each folder that had no newly invalid file.
     whole: BTreeMap<PathBuf, Arc<Analysis>>,
     /// A keystroke changes one file, so the others of its folder need not be parsed again.
-    cache: Cache,
+    cache: ParseCache,
 }
 
 impl Workspace {
@@ -172,7 +172,7 @@ impl Workspace {
         &self,
         root: &Path,
         instead: impl IntoIterator<Item = (PathBuf, String)>,
-        checks: Option<Checks>,
+        checks: Option<CheckOptions>,
     ) -> Analysis {
         let mut overlay = self.texts();
         overlay.extend(instead.into_iter().map(|(path, text)| (path, text.into())));
@@ -218,7 +218,7 @@ impl Workspace {
 /// Whether a folder directly contains a manifest.
 fn holds_manifest(folder: &Path) -> bool {
     door::yaml_files(folder, PEEKS).into_iter().any(|path| {
-        let Ok(bytes) = door::Rooms::new([folder.to_owned()]).read(&path, PEEK) else { return false };
+        let Ok(bytes) = door::AllowedFolders::new([folder.to_owned()]).read(&path, PEEK) else { return false };
         let source = SourceFile::from_bytes("", bytes);
         let parsed = yaml::parse(FileId(0), &source, &yaml::Limits::default());
         parsed.root.is_some_and(|root| !matches!(detect(&root), Detection::Unknown))
@@ -226,8 +226,8 @@ fn holds_manifest(folder: &Path) -> bool {
 }
 
 /// Every rule at its default level, and hints, which editors show faintly.
-fn with_hints() -> Checks {
-    let mut checks = Checks::default();
+fn with_hints() -> CheckOptions {
+    let mut checks = CheckOptions::default();
     checks.levels.hints();
     checks
 }

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 use trefoil_ir::{AnswerFormat, Intake, OnFailure, Program, Step, StepKind};
 use trefoil_syntax::{Files, Location, suggest};
-use trefoil_view::plan::{Input, Plan};
+use trefoil_view::plan::{DeclaredInput, Plan};
 
-use crate::input::{self, InputError, Reads};
+use crate::input::{self, InputError, UndeclaredReads};
 
 /// The argument of a flow whose input is a text.
 const TEXT: &str = "input";
@@ -19,14 +19,14 @@ pub struct AsTool {
     pub parameters: Map<String, Value>,
     /// The JSON Schema of its result, if that is certain to be an object that matches.
     pub result: Option<Map<String, Value>>,
-    form: Form,
+    form: InputForm,
     /// The place of the flow.
     origin: Option<Location>,
 }
 
 /// How arguments become the input.
 #[derive(Debug, Clone)]
-enum Form {
+enum InputForm {
     /// They are the input.
     Object,
     /// The argument [`TEXT`] is the input, and there are no others.
@@ -48,26 +48,28 @@ impl AsTool {
         let entry = program.flow(program.entry);
         let intake = entry.map(|entry| &entry.intake);
         let undeclared = plan.inputs.is_empty() && plan.takes_text;
-        let reads = if undeclared { input::reads(program) } else { Reads::default() };
+        let reads = if undeclared { input::reads(program) } else { UndeclaredReads::default() };
         let members = &reads.members;
         let form = match (undeclared, intake) {
             (true, Some(intake)) if takes_only_text(intake, &reads) => {
-                Form::Text { required: reads.whole || !members.is_empty() }
+                InputForm::Text { required: reads.whole || !members.is_empty() }
             }
-            (true, _) => Form::Open { needs_text: reads.whole && members.is_empty() },
-            (false, _) => Form::Object,
+            (true, _) => InputForm::Open { needs_text: reads.whole && members.is_empty() },
+            (false, _) => InputForm::Object,
         };
         let text = || json!({ "type": "string", "description": "The text to work on" });
         let (properties, required) = match form {
-            Form::Text { required } => (json!({ TEXT: text() }), if required { vec![TEXT.into()] } else { Vec::new() }),
-            Form::Open { needs_text } => {
+            InputForm::Text { required } => {
+                (json!({ TEXT: text() }), if required { vec![TEXT.into()] } else { Vec::new() })
+            }
+            InputForm::Open { needs_text } => {
                 let mut all: Map<String, Value> = members.iter().map(|name| (name.to_string(), json!({}))).collect();
                 if members.is_empty() || reads.whole {
                     all.entry(TEXT).or_insert_with(text);
                 }
                 (Value::Object(all), if needs_text { vec![TEXT.into()] } else { Vec::new() })
             }
-            Form::Object => {
+            InputForm::Object => {
                 let required = plan.inputs.iter().filter(|input| input.required).map(|input| input.name.clone().into());
                 let required = required.collect();
                 (Value::Object(plan.inputs.into_iter().map(property).collect()), required)
@@ -77,12 +79,12 @@ impl AsTool {
         parameters.insert("type".to_owned(), "object".into());
         parameters.insert("properties".to_owned(), properties);
         match form {
-            Form::Text { .. } => drop(parameters.insert("additionalProperties".to_owned(), false.into())),
-            Form::Open { .. } => drop(parameters.insert("additionalProperties".to_owned(), true.into())),
-            Form::Object if intake.is_some_and(|intake| intake.closed && intake.tolerated.is_empty()) => {
+            InputForm::Text { .. } => drop(parameters.insert("additionalProperties".to_owned(), false.into())),
+            InputForm::Open { .. } => drop(parameters.insert("additionalProperties".to_owned(), true.into())),
+            InputForm::Object if intake.is_some_and(|intake| intake.closed && intake.tolerated.is_empty()) => {
                 parameters.insert("additionalProperties".to_owned(), false.into());
             }
-            Form::Object => {}
+            InputForm::Object => {}
         }
         if !required.is_empty() {
             parameters.insert("required".to_owned(), Value::Array(required));
@@ -98,12 +100,12 @@ impl AsTool {
     pub fn input(&self, arguments: Value) -> Result<Value, InputError> {
         let placed = |error| InputError { location: self.origin, ..error };
         match (&self.form, arguments) {
-            (Form::Text { required: false }, Value::Object(none)) if none.is_empty() => Ok(Value::Null),
-            (Form::Text { .. }, arguments) => text(arguments).map_err(placed),
-            (Form::Open { needs_text: true }, Value::Object(none)) if none.is_empty() => {
+            (InputForm::Text { required: false }, Value::Object(none)) if none.is_empty() => Ok(Value::Null),
+            (InputForm::Text { .. }, arguments) => text(arguments).map_err(placed),
+            (InputForm::Open { needs_text: true }, Value::Object(none)) if none.is_empty() => {
                 text(Value::Object(none)).map_err(placed)
             }
-            (Form::Open { .. }, Value::Object(mut all)) if all.len() == 1 => Ok(match all.remove(TEXT) {
+            (InputForm::Open { .. }, Value::Object(mut all)) if all.len() == 1 => Ok(match all.remove(TEXT) {
                 Some(Value::String(text)) if self.has_text() => text.into(),
                 Some(other) => json!({ TEXT: other }),
                 None => Value::Object(all),
@@ -141,7 +143,7 @@ fn result(program: &Program, flow: &trefoil_ir::Flow) -> Option<Map<String, Valu
 }
 
 /// Whether a flow without declared input works on a text and nothing else.
-fn takes_only_text(intake: &Intake, reads: &Reads) -> bool {
+fn takes_only_text(intake: &Intake, reads: &UndeclaredReads) -> bool {
     let is_query = matches!(intake.raw, Some((_, Some(_))));
     let wrap = intake.wrap.as_deref().filter(|_| intake.closed);
     (is_query || wrap.is_some()) && reads.members.iter().all(|name| Some(&**name) == wrap)
@@ -169,7 +171,7 @@ fn text(arguments: Value) -> Result<Value, InputError> {
     }
 }
 
-fn property(input: Input) -> (String, Value) {
+fn property(input: DeclaredInput) -> (String, Value) {
     let mut schema = input.schema.to_json();
     if let (Some(default), Value::Object(schema)) = (input.default, &mut schema) {
         schema.entry("default").or_insert_with(|| default.to_json());

@@ -13,10 +13,10 @@ use trefoil_machine::{Identity, SourceFile};
 use trefoil_store::{Blob, Hash, Store, StoreError};
 use trefoil_template::limits;
 
-use crate::door::{Door, Memory, clean, folder_real, real};
+use crate::door::{Door, MemoryFiles, clean, folder_real, real};
 use crate::error::{Error, Result};
-use crate::load::{LoadOptions, Loaded, load};
-use crate::target::Target;
+use crate::load::{LoadOptions, LoadedTarget, load};
+use crate::target::LoadTarget;
 
 /// The format version that this build writes.
 const VERSION: u16 = 1;
@@ -57,7 +57,7 @@ pub struct Bundle {
 
 /// A flow in the form for journals and stores.
 #[derive(Clone)]
-pub struct Packed {
+pub struct PackedFlow {
     /// The files, by path in the bundle.
     pub sources: Vec<SourceFile>,
     /// The hash of the bundle.
@@ -66,9 +66,9 @@ pub struct Packed {
     pub blobs: Vec<Arc<Blob>>,
 }
 
-impl Packed {
+impl PackedFlow {
     /// The packed form of a flow.
-    pub fn of(loaded: &Loaded) -> Packed {
+    pub fn of(loaded: &LoadedTarget) -> PackedFlow {
         let how = &loaded.how;
         let disk = how.options.door.memory().is_none();
         let absolute = |path: &Path| {
@@ -114,13 +114,13 @@ impl Packed {
         let blob = Blob::new(serde_json::to_vec(&bundle).unwrap_or_default());
         let hash = blob.hash().to_string();
         blobs.push(Arc::new(blob));
-        Packed { sources, bundle: hash, blobs }
+        PackedFlow { sources, bundle: hash, blobs }
     }
 }
 
 /// The program of a run, loaded from its original files if they have not changed, otherwise from the store; and which of
 /// these.
-pub async fn unpack(store: &dyn Store, run: &str, program: &Identity) -> Result<(Loaded, FileOrigin)> {
+pub async fn unpack(store: &dyn Store, run: &str, program: &Identity) -> Result<(LoadedTarget, FileOrigin)> {
     let lost = |why: &str| lost(run, why);
     let bundle = Bundle::of(store, run, program).await?;
     if let Some(loaded) = bundle.as_it_was() {
@@ -158,9 +158,9 @@ pub enum FileOrigin {
 
 /// The files of a run on the computer where it started, whether or not they still exist.
 #[derive(Debug, Clone)]
-pub struct Whereabouts {
+pub struct RunFiles {
     /// The target, by its absolute path.
-    pub target: Target,
+    pub target: LoadTarget,
     /// Its files, by absolute path.
     pub files: Vec<PathBuf>,
     /// The folder that contains all of them.
@@ -168,9 +168,9 @@ pub struct Whereabouts {
 }
 
 /// The files of a run; `None`: they were in memory.
-pub async fn whereabouts(store: &dyn Store, run: &str, program: &Identity) -> Result<Option<Whereabouts>> {
+pub async fn whereabouts(store: &dyn Store, run: &str, program: &Identity) -> Result<Option<RunFiles>> {
     let bundle = Bundle::of(store, run, program).await?;
-    Ok(bundle.root.clone().map(|root| Whereabouts {
+    Ok(bundle.root.clone().map(|root| RunFiles {
         target: bundle.target(&root),
         files: bundle.files.iter().map(|file| root.join(&file.path)).collect(),
         root,
@@ -208,8 +208,8 @@ impl Bundle {
         }
     }
 
-    fn target(&self, root: &Path) -> Target {
-        Target { path: root.join(&self.path), id: self.id.clone() }
+    fn target(&self, root: &Path) -> LoadTarget {
+        LoadTarget { path: root.join(&self.path), id: self.id.clone() }
     }
 
     fn options(&self, root: &Path) -> LoadOptions {
@@ -225,13 +225,13 @@ impl Bundle {
     }
 
     /// The flow loaded from its original files, if none has changed.
-    fn as_it_was(&self) -> Option<Loaded> {
+    fn as_it_was(&self) -> Option<LoadedTarget> {
         // With file names as the current user would write them, as in the run's own events.
         let here = std::env::current_dir().ok();
         let root = self.root.as_deref()?;
         let root = here.and_then(|here| root.strip_prefix(here).ok()).unwrap_or(root);
         let loaded = load(&self.target(root), &self.options(root)).ok()?;
-        (Packed::of(&loaded).sources == self.files).then_some(loaded)
+        (PackedFlow::of(&loaded).sources == self.files).then_some(loaded)
     }
 
     /// The paths of the files below a folder, and whether those files are as they are stored.
@@ -256,7 +256,7 @@ impl Bundle {
         }
     }
 
-    fn in_memory(&self, mut files: BTreeMap<PathBuf, String>) -> Result<Loaded> {
+    fn in_memory(&self, mut files: BTreeMap<PathBuf, String>) -> Result<LoadedTarget> {
         // The environment files are read in their current state.
         if let Some(root) = &self.root {
             let rooms =
@@ -268,7 +268,7 @@ impl Bundle {
                 }
             }
         }
-        let mut memory = Memory::default();
+        let mut memory = MemoryFiles::default();
         for (path, text) in files {
             memory.add(&path, text.into());
         }

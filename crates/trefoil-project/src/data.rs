@@ -63,20 +63,20 @@ pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>
 
 /// Parses JSON and rejects duplicate keys, because only one of them would be used.
 pub(crate) fn json(text: &str) -> serde_json::Result<serde_json::Value> {
-    read_own_json::<Unique>(text)?;
+    read_own_json::<UniqueKeys>(text)?;
     read_own_json(text)
 }
 
 /// Any value whose objects have no duplicate keys.
-struct Unique;
+struct UniqueKeys;
 
-impl<'de> Deserialize<'de> for Unique {
+impl<'de> Deserialize<'de> for UniqueKeys {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(Self)
     }
 }
 
-impl<'de> Visitor<'de> for Unique {
+impl<'de> Visitor<'de> for UniqueKeys {
     type Value = Self;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")

@@ -23,11 +23,11 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 #[non_exhaustive]
 pub enum Error {
     /// The manifests have errors.
-    Load(Findings),
+    Load(FoundErrors),
     /// Something that the run needs is missing. Nothing was called.
-    NotStarted(Findings),
+    NotStarted(FoundErrors),
     /// The run started and failed.
-    Failed(Box<Failure>),
+    Failed(Box<RunFailure>),
     /// The input cannot be written as JSON.
     Input(serde_json::Error),
     /// The run succeeded, but its output does not match the requested type.
@@ -76,18 +76,18 @@ impl std::error::Error for Error {}
 
 /// Findings about manifests or about a run that did not start, with their files.
 #[derive(Clone, Default)]
-pub struct Findings {
+pub struct FoundErrors {
     files: Files,
     diagnostics: Vec<Diagnostic>,
 }
 
-impl From<&FoundSettings> for Findings {
+impl From<&FoundSettings> for FoundErrors {
     fn from(found: &FoundSettings) -> Self {
         Self::new(found.files.clone(), found.findings.clone())
     }
 }
 
-impl Findings {
+impl FoundErrors {
     /// Findings in these files.
     pub fn new(files: Files, diagnostics: Vec<Diagnostic>) -> Self {
         Self { files, diagnostics }
@@ -146,13 +146,13 @@ impl Findings {
 }
 
 /// For people, with the lines of the files, without colours.
-impl fmt::Display for Findings {
+impl fmt::Display for FoundErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(text(&self.diagnostics, &self.files, Default::default()).trim_end())
     }
 }
 
-impl fmt::Debug for Findings {
+impl fmt::Debug for FoundErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -160,13 +160,13 @@ impl fmt::Debug for Findings {
 
 /// A failed run: the reason, the place, and the cost.
 #[derive(Clone)]
-pub struct Failure {
+pub struct RunFailure {
     files: Files,
     error: RunError,
     outcome: RunOutcome,
 }
 
-impl Failure {
+impl RunFailure {
     /// For an outcome that is a failure.
     pub fn new(files: Files, error: RunError, outcome: RunOutcome) -> Self {
         Self { files, error, outcome }
@@ -198,14 +198,14 @@ impl Failure {
 }
 
 /// For people, with the lines of the manifest, without colours.
-impl fmt::Display for Failure {
+impl fmt::Display for RunFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = [failed_run(&self.error)];
         f.write_str(text(&found, &self.files, Default::default()).trim_end())
     }
 }
 
-impl fmt::Debug for Failure {
+impl fmt::Debug for RunFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

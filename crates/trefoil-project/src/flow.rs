@@ -9,13 +9,13 @@ use trefoil_runtime::Event;
 use trefoil_syntax::{Diagnostic, Files, Location, Severity};
 
 use crate::as_tool::AsTool;
-use crate::bundle::Packed;
-use crate::door::{Door, Memory};
+use crate::bundle::PackedFlow;
+use crate::door::{Door, MemoryFiles};
 
-use crate::error::{Error, Findings, Result};
-use crate::load::{Checks, LoadOptions, Loaded, Report, load, rules};
-use crate::target::Target;
-use trefoil_view::graph::{Graph, graph};
+use crate::error::{Error, FoundErrors, Result};
+use crate::load::{CheckOptions, LoadOptions, LoadReport, LoadedTarget, load, rules};
+use crate::target::LoadTarget;
+use trefoil_view::graph::{GraphPicture, graph};
 use trefoil_view::plan::Plan;
 use trefoil_view::trace::event_json;
 
@@ -31,18 +31,18 @@ use trefoil_view::trace::event_json;
 /// assert!(mistake.unwrap_err().to_string().contains("hello.yaml:3:1"));
 /// ```
 #[derive(Clone)]
-pub struct Flow(Arc<Inner>);
+pub struct Flow(Arc<FlowData>);
 
-struct Inner {
-    loaded: Loaded,
-    warnings: Findings,
+struct FlowData {
+    loaded: LoadedTarget,
+    warnings: FoundErrors,
     prepared: OnceLock<Arc<Prepared>>,
     credentials: OnceLock<Vec<Arc<str>>>,
-    packed: OnceLock<Packed>,
+    packed: OnceLock<PackedFlow>,
 }
 
 /// A weak reference to a flow.
-pub struct WeakFlow(Weak<Inner>);
+pub struct WeakFlow(Weak<FlowData>);
 
 impl WeakFlow {
     /// Whether the flow still exists.
@@ -65,10 +65,10 @@ impl Flow {
 }
 
 /// Loading with options.
-impl From<Loaded> for Flow {
-    fn from(loaded: Loaded) -> Self {
-        let warnings = Findings::new(loaded.files.clone(), loaded.diagnostics.clone());
-        Self(Arc::new(Inner {
+impl From<LoadedTarget> for Flow {
+    fn from(loaded: LoadedTarget) -> Self {
+        let warnings = FoundErrors::new(loaded.files.clone(), loaded.diagnostics.clone());
+        Self(Arc::new(FlowData {
             loaded,
             warnings,
             prepared: OnceLock::new(),
@@ -138,7 +138,7 @@ impl Flow {
         self.0.loaded.dialect
     }
     /// Findings in its files that do not prevent a run.
-    pub fn warnings(&self) -> &Findings {
+    pub fn warnings(&self) -> &FoundErrors {
         &self.0.warnings
     }
     /// The plan of a run: inputs, steps in order, models, maximum number of calls. Tools count as one call each, even if an
@@ -147,7 +147,7 @@ impl Flow {
         Plan::of(&self.0.loaded.program, &self.0.loaded.files)
     }
     /// The graph of the flow, which can be written in one of the [formats](trefoil_view::graph::FORMATS).
-    pub fn graph(&self) -> Graph {
+    pub fn graph(&self) -> GraphPicture {
         graph(&self.0.loaded.program, &self.0.loaded.files)
     }
     /// An event of one of its runs as JSON, with its place in the manifest: what `trefoil run --events jsonl` writes.
@@ -160,7 +160,7 @@ impl Flow {
     }
 
     /// Everything about it.
-    pub fn loaded(&self) -> &Loaded {
+    pub fn loaded(&self) -> &LoadedTarget {
         &self.0.loaded
     }
     /// The original program, prepared.
@@ -172,8 +172,8 @@ impl Flow {
         self.0.credentials.get_or_init(|| trefoil_check::credentials_of(&self.0.loaded.program))
     }
     /// Its files in the form for stores: hashed once, and shared by all its runs.
-    pub fn packed(&self) -> Packed {
-        self.0.packed.get_or_init(|| Packed::of(&self.0.loaded)).clone()
+    pub fn packed(&self) -> PackedFlow {
+        self.0.packed.get_or_init(|| PackedFlow::of(&self.0.loaded)).clone()
     }
     /// An identity that is unique as long as a reference to the flow exists, weak or not.
     pub fn address(&self) -> usize {
@@ -220,7 +220,7 @@ impl FlowOptions {
     /// Uses the levels meant for CI: more findings are errors.
     #[must_use]
     pub fn strict(mut self) -> Self {
-        self.options.checks.get_or_insert_with(Checks::default).levels.strict();
+        self.options.checks.get_or_insert_with(CheckOptions::default).levels.strict();
         self
     }
     /// Allows paths in the manifests to lead to this folder outside their project. May be called more than once.
@@ -244,11 +244,11 @@ impl FlowOptions {
 
     /// Loads from disk: see [`Flow::load`].
     pub fn load(self, target: impl AsRef<str>) -> Result<Flow> {
-        self.of(&Target::parse(target.as_ref()))
+        self.of(&LoadTarget::parse(target.as_ref()))
     }
     /// Reads one manifest in memory: see [`Flow::from_text`].
     pub fn from_text(self, name: impl AsRef<str>, text: impl Into<String>) -> Result<Flow> {
-        let target = Target { path: name.as_ref().into(), id: None };
+        let target = LoadTarget { path: name.as_ref().into(), id: None };
         self.in_memory([(name, text)], |_| target)
     }
     /// Reads several files in memory: see [`Flow::from_files`].
@@ -257,15 +257,15 @@ impl FlowOptions {
         entry: impl AsRef<str>,
         files: impl IntoIterator<Item = (P, T)>,
     ) -> Result<Flow> {
-        self.in_memory(files, |door| Target::parse_at(door, entry.as_ref()))
+        self.in_memory(files, |door| LoadTarget::parse_at(door, entry.as_ref()))
     }
 
     fn in_memory<P: AsRef<str>, T: Into<String>>(
         mut self,
         files: impl IntoIterator<Item = (P, T)>,
-        target: impl FnOnce(&Door) -> Target,
+        target: impl FnOnce(&Door) -> LoadTarget,
     ) -> Result<Flow> {
-        let mut memory = Memory::default();
+        let mut memory = MemoryFiles::default();
         for (name, text) in files {
             if !memory.add(Path::new(name.as_ref()), text.into().into()) {
                 let message = format!("`{}` is a duplicate path, or leads outside the files", name.as_ref());
@@ -276,7 +276,7 @@ impl FlowOptions {
         let target = target(&self.options.door);
         self.of(&target)
     }
-    fn of(mut self, target: &Target) -> Result<Flow> {
+    fn of(mut self, target: &LoadTarget) -> Result<Flow> {
         if let Some(name) = self.dialect {
             let Some(front) = front_end(&name) else {
                 let known: Vec<&str> = FRONT_ENDS.iter().map(|front| front.name()).collect();
@@ -292,11 +292,11 @@ impl FlowOptions {
 /// The findings for invalid arguments of a load.
 fn refused(rule: &'static str, message: String, help: &str) -> Error {
     let found = Diagnostic::nowhere(rule, Severity::Error, None, message).help(help);
-    Error::Load(Findings::new(Files::default(), vec![found]))
+    Error::Load(FoundErrors::new(Files::default(), vec![found]))
 }
 
-impl From<Report> for Error {
-    fn from(report: Report) -> Self {
-        Self::Load(Findings::new(report.files, report.diagnostics))
+impl From<LoadReport> for Error {
+    fn from(report: LoadReport) -> Self {
+        Self::Load(FoundErrors::new(report.files, report.diagnostics))
     }
 }

@@ -106,7 +106,7 @@ fn members(program: &Program, flow: &Flow, is_it: &dyn Fn(SlotId) -> bool, direc
 
 /// What a flow reads of an input that it does not declare.
 #[derive(Debug, Default)]
-pub struct Reads {
+pub struct UndeclaredReads {
     /// The members.
     pub members: BTreeSet<Arc<str>>,
     /// Whether it reads the input as a whole.
@@ -114,12 +114,12 @@ pub struct Reads {
 }
 
 /// What the entry flow of a program reads of its input.
-pub fn reads(program: &Program) -> Reads {
-    let Some(flow) = program.flow(program.entry) else { return Reads::default() };
+pub fn reads(program: &Program) -> UndeclaredReads {
+    let Some(flow) = program.flow(program.entry) else { return UndeclaredReads::default() };
     let raw = flow.intake.raw.as_ref().map(|(slot, _)| *slot);
     let members = members(program, flow, &|slot| slot == flow.intake.slot || Some(slot) == raw, true);
     // If the unprocessed input is kept, that is what is read as a whole.
-    Reads { members, whole: reads_slot(program, flow, &|slot| slot == raw.unwrap_or(flow.intake.slot)) }
+    UndeclaredReads { members, whole: reads_slot(program, flow, &|slot| slot == raw.unwrap_or(flow.intake.slot)) }
 }
 
 /// Visits the references of every text and condition in something that is evaluated.

@@ -29,5 +29,5 @@ pub mod target;
 pub mod target_settings;
 pub mod written;
 
-pub use error::{BoxError, Error, Failure, Findings, Result};
+pub use error::{BoxError, Error, FoundErrors, Result, RunFailure};
 pub use flow::{Flow, FlowOptions};

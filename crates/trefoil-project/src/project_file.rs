@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::door::{Door, PROJECT_FILE, Shut};
+use crate::door::{AccessRefusal, Door, PROJECT_FILE};
 
 /// The rule for mistakes in a project file.
 pub const RULE: &str = "project-file";
@@ -33,7 +33,7 @@ pub(crate) fn find_project(door: &Door, folder: &Path) -> Option<ProjectPath> {
 const BYTES: u64 = 1 << 20;
 
 /// The contents of a project file. It is untrusted like any other file, so a link must not lead out of the folder.
-pub(crate) fn project_bytes(door: &Door, path: &Path) -> Result<Vec<u8>, Shut> {
+pub(crate) fn project_bytes(door: &Door, path: &Path) -> Result<Vec<u8>, AccessRefusal> {
     let folder = path.parent().map(Path::to_owned);
     door.rooms(folder).read(path, BYTES)
 }

@@ -7,14 +7,14 @@ use crate::door::Door;
 
 /// What to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct LoadTarget {
     /// The file or folder, as given.
     pub path: PathBuf,
     /// The id after `#`.
     pub id: Option<String>,
 }
 
-impl Target {
+impl LoadTarget {
     /// Parses `file`, `dir` or `dir#id`. A text that exists as a path is one, whatever characters it contains;
     /// otherwise the last `#` separates the path from the id.
     pub fn parse(text: &str) -> Self {
@@ -34,7 +34,7 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for LoadTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.path.display().fmt(f)?;
         match &self.id {
@@ -46,15 +46,15 @@ impl fmt::Display for Target {
 
 #[cfg(test)]
 mod tests {
-    use super::Target;
+    use super::LoadTarget;
 
     #[test]
     fn the_last_hash_parts_path_and_id() {
-        let target = |path: &str, id: Option<&str>| Target { path: path.into(), id: id.map(str::to_owned) };
-        assert_eq!(Target::parse("flows#main"), target("flows", Some("main")));
-        assert_eq!(Target::parse("a#b#c"), target("a#b", Some("c")));
-        assert_eq!(Target::parse("#main"), target(".", Some("main")));
-        assert_eq!(Target::parse("flows"), target("flows", None));
-        assert_eq!(Target::parse("flows#"), target("flows#", None));
+        let target = |path: &str, id: Option<&str>| LoadTarget { path: path.into(), id: id.map(str::to_owned) };
+        assert_eq!(LoadTarget::parse("flows#main"), target("flows", Some("main")));
+        assert_eq!(LoadTarget::parse("a#b#c"), target("a#b", Some("c")));
+        assert_eq!(LoadTarget::parse("#main"), target(".", Some("main")));
+        assert_eq!(LoadTarget::parse("flows"), target("flows", None));
+        assert_eq!(LoadTarget::parse("flows#"), target("flows#", None));
     }
 }

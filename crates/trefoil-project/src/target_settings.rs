@@ -4,11 +4,11 @@
 use crate::door;
 use crate::load::{LoadOptions, entry_file};
 use crate::settings::{self, FoundSettings};
-use crate::target::Target;
+use crate::target::LoadTarget;
 
 /// The settings for a target: those of the project of the manifest that it means. A folder may contain other projects,
 /// which do not have the permissions of the folder's own. `options` are those for loading it, without these settings.
-pub fn target_settings(target: &Target, options: &LoadOptions, without_project: bool) -> FoundSettings {
+pub fn target_settings(target: &LoadTarget, options: &LoadOptions, without_project: bool) -> FoundSettings {
     let found = settings::find(&target.path, without_project);
     if without_project || !door::is_folder(&target.path) {
         return found;

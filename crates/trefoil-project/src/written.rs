@@ -10,10 +10,10 @@ use crate::private;
 
 /// A file to be written.
 #[derive(Debug)]
-pub struct PendingFile(Place);
+pub struct PendingFile(WrittenPlace);
 
 #[derive(Debug)]
-enum Place {
+enum WrittenPlace {
     /// A device or a pipe, which is written directly.
     Device(File),
     /// A temporary file in the same folder, which replaces the old file when it is complete.
@@ -26,7 +26,7 @@ impl PendingFile {
         match std::fs::metadata(path) {
             Ok(there) if there.is_dir() => return Err(std::io::Error::other("it is a folder")),
             Ok(there) if !there.is_file() => {
-                return Ok(Self(Place::Device(OpenOptions::new().write(true).open(path)?)));
+                return Ok(Self(WrittenPlace::Device(OpenOptions::new().write(true).open(path)?)));
             }
             // A link is replaced, not followed.
             _ => {}
@@ -34,17 +34,17 @@ impl PendingFile {
         if path.file_name().is_none() {
             return Err(std::io::Error::other("it is not a file name"));
         }
-        Ok(Self(Place::Beside(private::beside(path)?, path.to_owned())))
+        Ok(Self(WrittenPlace::Beside(private::beside(path)?, path.to_owned())))
     }
 
     /// Writes the file and moves it into place.
     pub fn finish(self, text: &str) -> std::io::Result<()> {
         match self.0 {
-            Place::Device(mut device) => {
+            WrittenPlace::Device(mut device) => {
                 device.write_all(text.as_bytes())?;
                 device.flush()
             }
-            Place::Beside(mut beside, path) => {
+            WrittenPlace::Beside(mut beside, path) => {
                 beside.write_all(text.as_bytes())?;
                 beside.persist(path)?;
                 Ok(())

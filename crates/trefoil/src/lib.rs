@@ -61,8 +61,8 @@
 //! # Errors
 //!
 //! [`Error`] is the only error type. Its `Display` form shows the relevant lines of the manifest, and how to fix the
-//! problem. Its variants contain the details for programs: the [`Findings`] of a flow that does not load or start, the
-//! [`Failure`] of a run.
+//! problem. Its variants contain the details for programs: the [`FoundErrors`] of a flow that does not load or start, the
+//! [`RunFailure`] of a run.
 
 /// The programs of the page are compiled and run.
 #[cfg(doctest)]
@@ -79,7 +79,7 @@ pub mod store;
 pub use trefoil_view::{graph, plan};
 
 pub use trefoil_host::{AnswerRefusal, AnswersFrom, Engine, Ready, Run, RunCancellation, RunFollower, Runs};
-pub use trefoil_project::{BoxError, Error, Failure, Findings, Flow, FlowOptions, Result};
+pub use trefoil_project::{BoxError, Error, Flow, FlowOptions, FoundErrors, Result, RunFailure};
 
 pub use trefoil_machine::Cause;
 pub use trefoil_machine::guard::{Ruling, Side, Verdict};

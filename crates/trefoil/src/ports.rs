@@ -9,7 +9,7 @@
 //! | [`ModelProvider`] | [`model`](crate::Engine::model), [`provider`](crate::Engine::provider) | the manifest's models
 //! |
 //! | [`HumanInbox`] | [`answer`](crate::Engine::answer), [`humans`](crate::Engine::humans) | no human answers |
-//! | [`CommandHost`] | [`commands`](crate::Engine::commands) | no commands; [`Shell`] runs them on this machine |
+//! | [`CommandHost`] | [`commands`](crate::Engine::commands) | no commands; [`CommandShell`] runs them on this machine |
 //! | [`Secrets`] | [`secrets`](crate::Engine::secrets) | the environment and the flow's environment files |
 //! | [`Journal`] | [`journal`](crate::Engine::journal) | nothing is stored |
 //! | [`EventSink`] | [`events`](crate::Engine::events) | only the [`Run`](crate::Run) sees events |
@@ -18,7 +18,7 @@
 pub use trefoil_ir::ToolKind;
 pub use trefoil_machine::event::AskedBefore;
 pub use trefoil_machine::{Flags, Reserve};
-pub use trefoil_project::shell::Shell;
+pub use trefoil_project::shell::CommandShell;
 pub use trefoil_runtime::ports::{
     AnswerDoubt, Arrived, Asked, CallSite, Clock, CollectEvents, CommandHost, CommandOutput, Decided, EnvSecrets,
     EventSink, FnModel, HumanInbox, Instead, Journal, JournalError, MapSecrets, MemoryJournal, Meter, ModelAnswer,

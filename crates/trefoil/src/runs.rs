@@ -13,5 +13,6 @@ pub use trefoil_machine::event::Waiting;
 pub use trefoil_machine::{Difference, What};
 pub use trefoil_runtime::driver::Verified;
 pub use trefoil_view::why::{
-    Fate, Hunk, Line, Part, Place, Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff,
+    ActivityDecision, ChangeReason, DiffPart, PlanPlace, ReuseDecision, SourceReason, TextHunk, TextOf, TextReason,
+    TextSource, ValueOf, ValueReason, WordDiff,
 };

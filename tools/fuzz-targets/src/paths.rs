@@ -9,7 +9,7 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use trefoil_front::project::resolve_path;
-use trefoil_project::door::{Rooms, Shut, Steps, clean};
+use trefoil_project::door::{AccessRefusal, AllowedFolders, PathSteps, clean};
 
 use crate::{Target, fixed};
 
@@ -53,7 +53,7 @@ struct Disk {
     asked: Vec<PathBuf>,
 }
 
-impl Steps for Disk {
+impl PathSteps for Disk {
     type Folder = PathBuf;
     fn begin(&mut self, room: &Path) -> Result<PathBuf, Error> {
         Ok(room.to_owned())
@@ -79,7 +79,7 @@ fn run(bytes: &[u8]) {
         // The folders themselves are real.
         .filter(|(from, _)| ![PROJECT, ALLOWED].iter().any(|room| Path::new(room).starts_with(from)))
         .collect();
-    let rooms = Rooms::new([PathBuf::from(PROJECT), PathBuf::from(ALLOWED)]);
+    let rooms = AllowedFolders::new([PathBuf::from(PROJECT), PathBuf::from(ALLOWED)]);
     for base in BASES {
         let path = Path::new(PROJECT).join(resolve_path(base, named));
         let mut disk = Disk { links: links.clone(), asked: Vec::new() };
@@ -95,7 +95,7 @@ fn run(bytes: &[u8]) {
                 assert!(link.is_none(), "{named:?}: {} has a link in it", found.real.display());
                 assert!(!found.real.iter().any(|part| part.eq_ignore_ascii_case(".git")));
             }
-            Err(Shut::Outside { to, .. }) => assert!(!is_inside(&to), "{named:?}: {} is inside", to.display()),
+            Err(AccessRefusal::Outside { to, .. }) => assert!(!is_inside(&to), "{named:?}: {} is inside", to.display()),
             Err(_) => {}
         }
     }

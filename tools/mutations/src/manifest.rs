@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::Regex;
-use trefoil_project::schema::Segment;
+use trefoil_project::schema::SchemaSegment;
 use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Style};
 use trefoil_syntax::{Files, SourceFile, yaml};
 
@@ -31,7 +31,7 @@ pub struct Manifest {
 #[derive(Clone)]
 pub struct Place {
     /// The path of the mapping.
-    pub path: Vec<Segment>,
+    pub path: Vec<SchemaSegment>,
     /// The entry.
     pub entry: Entry,
     /// Its mapping.
@@ -288,7 +288,7 @@ pub fn parse(text: &str) -> Option<Node> {
 
 fn is_template(place: &Place) -> bool {
     let under = |key: &str| TEMPLATES.contains(&key);
-    let inside = |key: &str| place.path.iter().any(|s| matches!(s, Segment::Key(k) if k == key));
+    let inside = |key: &str| place.path.iter().any(|s| matches!(s, SchemaSegment::Key(k) if k == key));
     if inside("examples")
         || inside("inputSchema")
         || inside("outputSchema")
@@ -298,27 +298,27 @@ fn is_template(place: &Place) -> bool {
         return false;
     }
     // At these places, the keys stand for plain data or text.
-    let plain = place.path.first() == Some(&Segment::Key("input".into()))
+    let plain = place.path.first() == Some(&SchemaSegment::Key("input".into()))
         || inside("state")
         || (inside("task") && &*place.entry.key.value != "prompt_template");
     !plain
         && (under(&place.entry.key.value)
-            || place.path.iter().any(|s| matches!(s, Segment::Key(k) if under(k) && k != "command")))
+            || place.path.iter().any(|s| matches!(s, SchemaSegment::Key(k) if under(k) && k != "command")))
 }
 
-fn collect(node: &Node, path: &mut Vec<Segment>, places: &mut Vec<Place>) {
+fn collect(node: &Node, path: &mut Vec<SchemaSegment>, places: &mut Vec<Place>) {
     match &*node.kind {
         Kind::Mapping(mapping) => {
             for entry in &mapping.entries {
                 places.push(Place { path: path.clone(), entry: entry.clone(), parent: node.clone() });
-                path.push(Segment::Key(entry.key.value.to_string()));
+                path.push(SchemaSegment::Key(entry.key.value.to_string()));
                 collect(&entry.value, path, places);
                 path.pop();
             }
         }
         Kind::Sequence(items) => {
             for (at, item) in items.iter().enumerate() {
-                path.push(Segment::Item(at));
+                path.push(SchemaSegment::Item(at));
                 collect(item, path, places);
                 path.pop();
             }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use trefoil_front::{FRONT_ENDS, FrontEnd, front_end};
 use trefoil_host::command::RunOptions;
-use trefoil_project::load::{Cache, LoadOptions};
+use trefoil_project::load::{LoadOptions, ParseCache};
 use trefoil_project::settings::{self, Settings};
-use trefoil_project::target::Target;
+use trefoil_project::target::LoadTarget;
 use trefoil_project::target_settings::target_settings;
 
 /// A target and how to read it.
@@ -19,13 +19,13 @@ pub struct TargetArgs {
     pub read: ReadArgs,
     /// The files of a folder are read to find its settings, and again with these.
     #[arg(skip)]
-    cache: Cache,
+    cache: ParseCache,
 }
 
 impl TargetArgs {
     /// The target for the library.
-    pub fn target(&self) -> Target {
-        Target::parse(&self.target)
+    pub fn target(&self) -> LoadTarget {
+        LoadTarget::parse(&self.target)
     }
     /// The settings in the operator's files, and the findings about them.
     pub fn settings(&self) -> settings::FoundSettings {
@@ -63,8 +63,8 @@ pub struct PlaceArgs {
 
 impl PlaceArgs {
     /// The target for the library.
-    pub fn target(&self) -> Target {
-        Target::parse(&self.target)
+    pub fn target(&self) -> LoadTarget {
+        LoadTarget::parse(&self.target)
     }
     /// The options for loading, without those of any settings.
     pub fn options(&self) -> LoadOptions {

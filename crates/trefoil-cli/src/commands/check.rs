@@ -4,9 +4,9 @@ use clap::{Args, ValueEnum};
 use trefoil_check::catalogue::in_order;
 use trefoil_check::{Limits, Rule};
 use trefoil_host::engine::add_findings;
-use trefoil_project::fix::{Change, Fixed, Mended};
-use trefoil_project::load::{Checks, Leftovers, LoadOptions, Report};
-use trefoil_project::target::Target;
+use trefoil_project::fix::{AppliedFix, FileChange, FixResult};
+use trefoil_project::load::{CheckLeftovers, CheckOptions, LoadOptions, LoadReport};
+use trefoil_project::target::LoadTarget;
 use trefoil_syntax::diagnostic::render::{SarifRule, github, json, sarif, summary};
 
 use crate::args::{DialectArg, LevelArgs, ModelArgs, PathArgs, PermissionArgs, parse_dollars};
@@ -66,7 +66,7 @@ enum Format {
 
 /// Exit code 0: no errors; 1: errors, or a file that could not be fixed; 2: a path cannot be read.
 pub fn run(args: &Check) -> Result<u8, u8> {
-    let checks = Checks {
+    let checks = CheckOptions {
         levels: args.levels.0.clone(),
         limits: Limits { max_calls: args.max_calls, max_cost: args.max_cost },
         without_project: args.no_config,
@@ -86,7 +86,7 @@ pub fn run(args: &Check) -> Result<u8, u8> {
         progress: progress.as_ref().map(Progress::listener),
         ..LoadOptions::default()
     };
-    let mut read = Leftovers::default();
+    let mut read = CheckLeftovers::default();
     let fixed = match (args.fix, args.diff) {
         (_, true) => trefoil_project::fix::preview(&args.paths, &options),
         (true, false) => trefoil_project::fix::fix(&args.paths, &options),
@@ -96,7 +96,7 @@ pub fn run(args: &Check) -> Result<u8, u8> {
             if args.here {
                 add_obstacles(args, &options, &mut report)?;
             }
-            Fixed { report, ..Fixed::default() }
+            FixResult { report, ..FixResult::default() }
         }
     };
     drop(progress);
@@ -109,7 +109,7 @@ pub fn run(args: &Check) -> Result<u8, u8> {
         let mut found = output::diagnostics(&report.diagnostics, &report.files);
         found.push(summary(&report.diagnostics, report.checked));
         output::say(found.trim());
-        output::data(&changes.iter().map(Change::diff).collect::<String>())
+        output::data(&changes.iter().map(FileChange::diff).collect::<String>())
     } else {
         print(&report, args.format)
     };
@@ -126,11 +126,11 @@ pub fn run(args: &Check) -> Result<u8, u8> {
 }
 
 /// Adds what would stop a run here.
-fn add_obstacles(args: &Check, options: &LoadOptions, report: &mut Report) -> Result<(), u8> {
+fn add_obstacles(args: &Check, options: &LoadOptions, report: &mut LoadReport) -> Result<(), u8> {
     let options = LoadOptions { progress: None, checks: None, ..options.clone() };
     for path in &args.paths {
         // What does not load is a finding of the check.
-        let target = Target { path: path.into(), id: None };
+        let target = LoadTarget { path: path.into(), id: None };
         for (flow, own) in obstacles::flows_at(&target, &options, args.no_config).into_iter().flatten() {
             let engine = obstacles::engine(&args.permissions.host(&ModelArgs::default()), &own.settings);
             let found = obstacles::of_flow(&engine, &own, &flow, None)?;
@@ -140,7 +140,7 @@ fn add_obstacles(args: &Check, options: &LoadOptions, report: &mut Report) -> Re
     Ok(())
 }
 
-fn print(report: &Report, format: Format) -> u8 {
+fn print(report: &LoadReport, format: Format) -> u8 {
     let found = &report.diagnostics;
     match format {
         Format::Json => output::json_text(&json(found, &report.files, report.checked)),
@@ -161,7 +161,7 @@ fn print(report: &Report, format: Format) -> u8 {
 }
 
 /// How many findings `--fix` would fix, because the report does not show which of its fixes are safe.
-fn fixable(report: &Report) -> String {
+fn fixable(report: &LoadReport) -> String {
     match report.diagnostics.iter().filter(|d| d.fix.as_ref().is_some_and(|fix| fix.safe)).count() {
         0 => String::new(),
         n => format!("; {n} fixable with `--fix`"),
@@ -173,7 +173,7 @@ fn described(rule: &'static Rule) -> SarifRule<'static> {
 }
 
 /// Reports what was fixed, in which files, and what could not be fixed.
-fn tell(fixed: &Fixed) -> u8 {
+fn tell(fixed: &FixResult) -> u8 {
     for mended in &fixed.done {
         output::say(shown!("fixed {}:{}: {} ({})", mended.file, mended.line, mended.message, mended.rule));
     }
@@ -190,9 +190,9 @@ fn tell(fixed: &Fixed) -> u8 {
 }
 
 /// Reports the fixes that were not applied, and why.
-fn tell_withdrawn(fixed: &Fixed) {
+fn tell_withdrawn(fixed: &FixResult) {
     for withdrawn in &fixed.withdrawn {
-        let Mended { file, line, rule, message } = &withdrawn.fix;
+        let AppliedFix { file, line, rule, message } = &withdrawn.fix;
         output::say(shown!("not fixed {}:{}: {} ({}): {}", file, line, message, rule, withdrawn.why));
     }
 }

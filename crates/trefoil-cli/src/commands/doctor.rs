@@ -11,7 +11,7 @@ use trefoil_ir::Program;
 use trefoil_ir::prices::{Dollars, Price, estimate};
 use trefoil_machine::RunSpec;
 use trefoil_models::registry::{ANSWER_TOKENS, QUESTION};
-use trefoil_project::load::{Checks, LoadOptions};
+use trefoil_project::load::{CheckOptions, LoadOptions};
 use trefoil_project::secrets::sources;
 use trefoil_syntax::suggest::nearest;
 use trefoil_syntax::{Diagnostic, Files, Severity};
@@ -215,7 +215,7 @@ fn programs(offer: &Offer, report: &mut Report) {
 
 /// Looks for what would stop a run of the flows, with the words of `run`.
 fn flows(args: &Doctor, report: &mut Report) -> Result<(), u8> {
-    let options = LoadOptions { checks: Some(Checks::default()), ..args.place.options() };
+    let options = LoadOptions { checks: Some(CheckOptions::default()), ..args.place.options() };
     let all = obstacles::flows_at(&args.place.target(), &options, args.place.read.no_config);
     let programs: Vec<&Program> = all.iter().flatten().map(|(flow, _)| &*flow.loaded().program).collect();
     let has_input = !args.inputs.is_empty() || args.input_json.is_some();

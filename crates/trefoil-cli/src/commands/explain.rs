@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use trefoil_check::catalogue::level;
 use trefoil_check::{RULES, Rule, rule};
-use trefoil_project::codes::{CODES, Code, When, code};
+use trefoil_project::codes::{CODES, CodeOccasion, CodePage, code};
 use trefoil_syntax::suggest;
 
 use crate::harmless::TerminalText;
@@ -40,10 +40,10 @@ pub fn run(args: &Explain) -> u8 {
     output::not_started(&format!("unknown rule or error code `{}`", args.name), Some(&help))
 }
 
-fn when(code: &Code) -> &'static str {
+fn when(code: &CodePage) -> &'static str {
     match code.when {
-        When::NotStarted => "the run does not start; exit code 2",
-        When::Run => "the run fails; exit code 1",
+        CodeOccasion::NotStarted => "the run does not start; exit code 2",
+        CodeOccasion::Run => "the run fails; exit code 1",
     }
 }
 

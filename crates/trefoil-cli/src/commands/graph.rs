@@ -69,8 +69,8 @@ pub fn run(args: &Graph) -> Result<u8, u8> {
     overwrite::spare_sources(args.output.as_deref(), &loaded.files)?;
     let mut drawn = graph(&loaded.program, &loaded.files);
     drawn.direction = match args.direction {
-        Direction::Down => trefoil::graph::Direction::Down,
-        Direction::Right => trefoil::graph::Direction::Right,
+        Direction::Down => trefoil::graph::ArrowDirection::Down,
+        Direction::Right => trefoil::graph::ArrowDirection::Right,
     };
     let (boxes, arrows) = (drawn.nodes.len(), drawn.edges.len());
     let too_many = match args.format() {

@@ -7,9 +7,9 @@ use clap::Args;
 use trefoil::Cancel;
 use trefoil_host::engine::Engine;
 use trefoil_machine::RunSpec;
-use trefoil_project::load::{Checks, LoadOptions};
+use trefoil_project::load::{CheckOptions, LoadOptions};
 use trefoil_project::settings::Settings;
-use trefoil_project::target::Target;
+use trefoil_project::target::LoadTarget;
 
 use crate::args::{DurabilityArg, HostArgs, ReadArgs, StoreArgs, parse_dollars};
 use crate::harmless::json;
@@ -54,8 +54,8 @@ pub fn run(args: &Mcp) -> Result<u8, u8> {
     let (host, plain) = (args.host.clone(), base.clone());
     let spec = RunSpec { max_calls: args.max_calls, max_cost_micro: args.max_cost, ..RunSpec::NONE };
     let engine = move |settings: &Settings| host.without_people(plain.clone(), settings).run_spec(spec);
-    let options = LoadOptions { checks: Some(Checks::default()), ..args.read.options() };
-    let targets = args.targets.iter().map(|named| Target::parse(named)).collect();
+    let options = LoadOptions { checks: Some(CheckOptions::default()), ..args.read.options() };
+    let targets = args.targets.iter().map(|named| LoadTarget::parse(named)).collect();
     let watch: Arc<dyn ServerWatch> = Arc::new(ServerMessages);
     let (no_config, engine) = (args.read.no_config, Box::new(engine));
     let source = FlowSource { targets, options, no_config, engine, watch: watch.clone() };

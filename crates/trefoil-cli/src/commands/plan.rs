@@ -7,7 +7,7 @@ use trefoil::plan::ExpectedCost;
 use trefoil::store::{Store, StoreError};
 use trefoil::{AnswersFrom, Engine, Flow};
 use trefoil_host::durable::spent_before;
-use trefoil_project::load::{Checks, LoadOptions, Loaded};
+use trefoil_project::load::{CheckOptions, LoadOptions, LoadedTarget};
 
 use crate::args::{ModelArgs, PermissionArgs, ReportFormat, StoreArgs, TargetArgs, parse_dollars};
 use crate::load::{load_with, print_warnings};
@@ -44,7 +44,7 @@ pub struct Plan {
 pub fn run(args: &Plan) -> Result<u8, u8> {
     let operator = args.target.settings();
     let options = LoadOptions {
-        checks: (!args.no_check).then(Checks::default),
+        checks: (!args.no_check).then(CheckOptions::default),
         proofs: true,
         ..args.target.options_with(&operator.settings)
     };
@@ -88,7 +88,7 @@ pub fn run(args: &Plan) -> Result<u8, u8> {
 }
 
 /// What the newest runs of this flow cost, if there are some in the store.
-fn expected(store: &StoreArgs, loaded: &Loaded, answers: &AnswersFrom) -> Option<ExpectedCost> {
+fn expected(store: &StoreArgs, loaded: &LoadedTarget, answers: &AnswersFrom) -> Option<ExpectedCost> {
     let store: Arc<dyn Store> = match store.try_look() {
         Ok(store) => store,
         Err(StoreError::Missing { .. }) => return None,

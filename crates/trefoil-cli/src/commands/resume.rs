@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use trefoil::runs::{Line, Preview, ReuseRequest, Stored, caller_in, preview, target_of};
+use trefoil::runs::{ActivityDecision, Preview, ReuseRequest, Stored, caller_in, preview, target_of};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 use trefoil::{Flow, Value};
 use trefoil_host::durable::ended as only_result;
 use trefoil_host::engine::Engine;
 use trefoil_machine::PrivateValue;
 use trefoil_project::input::typed;
-use trefoil_project::load::{Checks, LoadOptions};
-use trefoil_project::target::Target;
+use trefoil_project::load::{CheckOptions, LoadOptions};
+use trefoil_project::target::LoadTarget;
 use trefoil_project::target_settings::target_settings;
 use trefoil_store::{Hold, Owner};
 
@@ -272,8 +272,8 @@ fn nothing_to_rerun(args: &Resume, store: &Arc<dyn Store>, record: &Record) -> R
 
 /// Starts a new run of an edited flow.
 fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
-    let target = Target::parse(target);
-    let options = LoadOptions { checks: Some(Checks::default()), ..LoadOptions::default() };
+    let target = LoadTarget::parse(target);
+    let options = LoadOptions { checks: Some(CheckOptions::default()), ..LoadOptions::default() };
     let settings = accept_settings(target_settings(&target, &options, args.no_config))?;
     let options = LoadOptions { supplied: settings.supplied(), ..options };
     let loaded = trefoil_project::load::load(&target, &options).map_err(|report| {
@@ -316,7 +316,7 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
 }
 
 /// Refuses a file that the run's own file calls: it would run by itself, with none of the results of the run.
-fn refuse_called(args: &Resume, run: &str, named: &Target) -> Result<(), u8> {
+fn refuse_called(args: &Resume, run: &str, named: &LoadTarget) -> Result<(), u8> {
     let store = args.store.look_into()?;
     let Some(entry) = block_on(caller_in(&*store, run, &named.path))? else { return Ok(()) };
     let entry = past::named_here(&entry);
@@ -341,7 +341,7 @@ fn other_flow(args: &Resume, run: &str, flow: &Flow) -> Result<Option<String>, u
 /// Refuses a file of another flow, if it has nothing to do with the run: nothing would be kept, and nothing would stop
 /// for an activity of the run. A flow that was only renamed has both.
 fn refuse_other(run: &str, was: &str, flow: &Flow, seen: &Preview) -> Result<(), u8> {
-    if seen.lines.iter().flat_map(Line::and_called).any(Line::is_decided_by_earlier) {
+    if seen.lines.iter().flat_map(ActivityDecision::and_called).any(ActivityDecision::is_decided_by_earlier) {
         return Ok(());
     }
     let now = &flow.loaded().program.name;

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use trefoil::Flow;
-use trefoil::ports::Shell;
+use trefoil::ports::CommandShell;
 use trefoil_host::engine::{Engine, Ready};
-use trefoil_project::load::{Checks, LoadOptions, Loaded, Report};
+use trefoil_project::load::{CheckOptions, LoadOptions, LoadReport, LoadedTarget};
 use trefoil_project::settings::Settings;
 use trefoil_syntax::Severity;
 use trefoil_template::limits;
@@ -119,7 +119,7 @@ pub fn run(args: &Run) -> Result<u8, u8> {
     let options = LoadOptions {
         context: args.texts.context.clone(),
         skills: args.texts.skills.clone(),
-        checks: (!args.no_check).then(Checks::default),
+        checks: (!args.no_check).then(CheckOptions::default),
         ..args.target.options_with(&settings)
     };
     let loaded = trefoil_project::load::load(&args.target.target(), &options);
@@ -151,7 +151,7 @@ pub fn run(args: &Run) -> Result<u8, u8> {
     }
     engine = args.content.apply(engine);
     if args.detach {
-        engine = engine.commands(Shell::default()).for_others();
+        engine = engine.commands(CommandShell::default()).for_others();
     }
     // At a terminal, what is missing in the input is asked for, but first what nobody could answer.
     let judged = (!interactive).then_some(&input);
@@ -201,7 +201,7 @@ fn submit(args: &Run, ready: Ready, input: &Option<trefoil::Value>) -> Result<u8
 }
 
 /// Reports why the run did not start, and whether `--no-check` would start it.
-fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
+fn not_started(args: &Run, options: &LoadOptions, report: &LoadReport) -> u8 {
     let found = &report.diagnostics;
     output::say(output::diagnostics(found, &report.files));
     let errors = found.iter().filter(|d| d.severity == Severity::Error).count();
@@ -217,7 +217,7 @@ fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
 
 /// Compares the program's model calls with its limit: a run that certainly may need more does not start, and one that
 /// may need very many starts with a warning, which is returned. The run itself ends before it exceeds the limit.
-fn count_calls(args: &Run, loaded: &Loaded, settings: &Settings) -> Result<Option<String>, u8> {
+fn count_calls(args: &Run, loaded: &LoadedTarget, settings: &Settings) -> Result<Option<String>, u8> {
     let calls = args.host.models.apply(Engine::new(), settings).model_calls(&loaded.program);
     let most = args.spec.max_calls.unwrap_or(limits::RUN_CALLS);
     let plan = args.target.reading(RunOptions::default()).text(PrintedCommand::Plan(&args.target.target));
@@ -232,7 +232,7 @@ fn count_calls(args: &Run, loaded: &Loaded, settings: &Settings) -> Result<Optio
 }
 
 /// Reports the number of warnings; `check` shows their texts, and less severe findings.
-fn count_warnings(args: &Run, loaded: &Loaded) {
+fn count_warnings(args: &Run, loaded: &LoadedTarget) {
     if args.no_check {
         return output::say("checks skipped (`--no-check`)");
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use trefoil::store::{FORMAT, Health, StoreError};
-use trefoil_project::settings::{self, Keep, keep_size, keep_time};
+use trefoil_project::settings::{self, KeepRule, keep_size, keep_time};
 
 use crate::args::StoreArgs;
 use crate::harmless::TerminalText;
@@ -123,7 +123,7 @@ fn backup(args: &Store, to: &Path) -> Result<u8, u8> {
 
 fn shrink(args: &Store, prune: &Prune) -> Result<u8, u8> {
     let settings = accept_settings(settings::find(Path::new("."), prune.no_config))?.keep;
-    let keep = Keep {
+    let keep = KeepRule {
         ended: prune.keep.map_or(settings.ended, |time| time.0),
         failed: prune.keep_failed.map_or(settings.failed, |time| time.0),
         max_bytes: prune.max_size.or(settings.max_bytes),

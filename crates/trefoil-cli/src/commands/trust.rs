@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use trefoil_project::settings::{self, Standing};
+use trefoil_project::settings::{self, TrustStanding};
 use trefoil_syntax::diagnostic::render::clean;
 
 use crate::{exit, output};
@@ -26,8 +26,8 @@ pub struct Trust {
 pub fn run(args: &Trust) -> u8 {
     let mut trust = settings::Trust::open(trefoil_project::folders::config_folder());
     if args.list {
-        let line = |(path, standing): (&Path, Standing)| match standing {
-            Standing::Trusted => format!("{}\n", shown(path)),
+        let line = |(path, standing): (&Path, TrustStanding)| match standing {
+            TrustStanding::Trusted => format!("{}\n", shown(path)),
             _ => format!("{} (changed or deleted: no longer trusted)\n", shown(path)),
         };
         let all = trust.list();

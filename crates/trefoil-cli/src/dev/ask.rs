@@ -8,7 +8,7 @@ use trefoil_machine::event::Waiting;
 use trefoil_project::input::{self, MissingInput};
 use trefoil_project::written::write_page;
 use trefoil_template::Value;
-use trefoil_view::trace::{About, Tracer, page};
+use trefoil_view::trace::{TraceSink, TraceSubject, page};
 
 use super::keyboard::Typed;
 use super::seen::SeenStep;
@@ -190,7 +190,7 @@ impl Loop<'_> {
 }
 
 /// Writes a trace page and opens it.
-pub fn page(trace: Option<&(Arc<Tracer>, About)>) {
+pub fn page(trace: Option<&(Arc<TraceSink>, TraceSubject)>) {
     let Some((tracer, about)) = trace else {
         return output::note("no run yet, so there is no trace to show");
     };

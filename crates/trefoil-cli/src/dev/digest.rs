@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trefoil::runs::{Fate, Line, Reason, TextOf, TextReason, TextSource, ValueReason, WordDiff};
+use trefoil::runs::{
+    ActivityDecision, ChangeReason, ReuseDecision, TextOf, TextReason, TextSource, ValueReason, WordDiff,
+};
 use trefoil_machine::Key;
 use trefoil_template::Value;
 use unicode_width::UnicodeWidthStr as _;
@@ -30,7 +32,7 @@ const BENEATH: &str = "    ";
 #[derive(Default, Clone)]
 pub struct Digest {
     /// What happened to each activity. Empty: nothing could be kept.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ActivityDecision>,
     /// The steps of the run before, and of this one.
     pub before: Told,
     pub now: Told,
@@ -44,7 +46,7 @@ impl Digest {
     /// The steps that did not simply keep their results, each with the reason and the difference of its output. Then outputs that changed
     /// only because others did.
     pub fn steps(&self, look: Look) -> Vec<TerminalText> {
-        let told: Vec<&Line> = self.lines.iter().filter(|line| is_told(line)).collect();
+        let told: Vec<&ActivityDecision> = self.lines.iter().filter(|line| is_told(line)).collect();
         let width = told.iter().map(|line| line.key.as_str().width()).max().unwrap_or(0).min(NAMES);
         let mut all = Vec::new();
         let mut shown: Vec<&str> = Vec::new();
@@ -118,7 +120,7 @@ impl Digest {
 
     fn fields(&self, step: &str) -> Vec<Field> {
         let renamed = self.lines.iter().find_map(|line| match &line.fate {
-            Fate::Kept { was: Some(was), .. } if line.key.as_str() == step => Some(was.as_str()),
+            ReuseDecision::Kept { was: Some(was), .. } if line.key.as_str() == step => Some(was.as_str()),
             _ => None,
         });
         let output = |told: &Told, step: &str| told.steps.get(step).and_then(|step| step.output.clone());
@@ -140,10 +142,10 @@ impl Digest {
     }
 
     /// The line of an activity with the reasons.
-    fn head(&self, line: &Line, width: usize, look: Look) -> Vec<TerminalText> {
+    fn head(&self, line: &ActivityDecision, width: usize, look: Look) -> Vec<TerminalText> {
         let key = TerminalText::line(line.key.as_str());
         let mut notes = self.reasons(line, look.most.is_none());
-        if let Fate::Kept { was: Some(was), .. } = &line.fate {
+        if let ReuseDecision::Kept { was: Some(was), .. } = &line.fate {
             notes.push(vec![plain(&format!("it was renamed from `{was}`"))]);
         }
         let beside = INDENT + width + 2;
@@ -167,8 +169,9 @@ impl Digest {
     }
 
     /// What the flow did that a step calls as a tool: each step that ran again, and the names of those that did not.
-    fn beneath(&self, line: &Line, look: Look) -> Vec<TerminalText> {
-        let (told, kept): (Vec<&Line>, Vec<&Line>) = line.called.iter().partition(|line| is_told(line));
+    fn beneath(&self, line: &ActivityDecision, look: Look) -> Vec<TerminalText> {
+        let (told, kept): (Vec<&ActivityDecision>, Vec<&ActivityDecision>) =
+            line.called.iter().partition(|line| is_told(line));
         let width = told.iter().map(|line| line.key.as_str().width()).max().unwrap_or(0).min(NAMES);
         let look = Look { width: look.width.saturating_sub(BENEATH.len()), ..look };
         let names: Vec<&str> = kept.iter().filter(|line| line.fate.is_kept()).map(|line| line.key.as_str()).collect();
@@ -194,18 +197,18 @@ impl Digest {
     }
 
     /// Why it runs again. Of the results of other steps only the names are said, because they are shown where they are made.
-    fn reasons(&self, line: &Line, whole: bool) -> Vec<Vec<Span>> {
+    fn reasons(&self, line: &ActivityDecision, whole: bool) -> Vec<Vec<Span>> {
         let mut from: Vec<String> = Vec::new();
         let mut edits: Vec<(TextOf, Option<String>, WordDiff)> = Vec::new();
         let mut others = Vec::new();
         for reason in &line.reasons {
             match reason {
-                Reason::Text(TextReason { source: TextSource::Step(key, _), .. }) => from.push(self.label(key)),
-                Reason::Value(ValueReason { from: steps, .. }) if !steps.is_empty() => {
+                ChangeReason::Text(TextReason { source: TextSource::Step(key, _), .. }) => from.push(self.label(key)),
+                ChangeReason::Value(ValueReason { from: steps, .. }) if !steps.is_empty() => {
                     from.extend(steps.iter().cloned())
                 }
                 // An edit in several places of a text is one edit.
-                Reason::Text(TextReason { of, source: TextSource::File(place), diff }) => {
+                ChangeReason::Text(TextReason { of, source: TextSource::File(place), diff }) => {
                     let known = edits.iter_mut().find(|(other, ..)| other == of);
                     let at = place.as_ref().map(ToString::to_string);
                     match known {
@@ -217,7 +220,7 @@ impl Digest {
                         None => edits.push((*of, at, diff.clone())),
                     }
                 }
-                Reason::Text(TextReason { diff, .. }) => {
+                ChangeReason::Text(TextReason { diff, .. }) => {
                     let mut said = vec![plain(&format!("{reason}: "))];
                     said.extend(spans(diff, whole));
                     others.push(said);
@@ -233,7 +236,7 @@ impl Digest {
             let place = place.as_ref().map(|place| format!(", {place}")).unwrap_or_default();
             let mut said = vec![plain(&format!("{of}{place}"))];
             // What a step that stops would do is always shown.
-            if line.fate == Fate::Stopped || !file.is_some_and(|file| self.edited.contains(file)) {
+            if line.fate == ReuseDecision::Stopped || !file.is_some_and(|file| self.edited.contains(file)) {
                 said.push(plain(": "));
                 said.extend(spans(&diff, whole));
             }
@@ -254,8 +257,8 @@ impl Digest {
 }
 
 /// Whether it has a line: kept results are only counted, and a retry is the same call.
-pub fn is_told(line: &Line) -> bool {
-    !matches!(line.fate, Fate::Kept { was: None, .. }) && line.key.without_try() == line.key.as_str()
+pub fn is_told(line: &ActivityDecision) -> bool {
+    !matches!(line.fate, ReuseDecision::Kept { was: None, .. }) && line.key.without_try() == line.key.as_str()
 }
 
 /// Whether a key is inside the step of another one.
@@ -269,9 +272,9 @@ mod tests {
 
     #[test]
     fn in_a_narrow_terminal_reasons_are_below_the_name() {
-        let fate = Fate::Kept { run: "r1".to_owned(), was: Some("research/doubts".into()), saved: None };
+        let fate = ReuseDecision::Kept { run: "r1".to_owned(), was: Some("research/doubts".into()), saved: None };
         let key = "research/objections".into();
-        let line = Line { key, fate, was: None, reasons: Vec::new(), called: Vec::new() };
+        let line = ActivityDecision { key, fate, was: None, reasons: Vec::new(), called: Vec::new() };
         let digest = Digest { lines: vec![line], ..Digest::default() };
         let shown = |width| {
             let lines = digest.steps(Look { color: false, width, most: Some(MOST) });

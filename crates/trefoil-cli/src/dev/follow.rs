@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tokio::task::JoinHandle;
-use trefoil::runs::{Fate, ReuseRequest, asked_again};
+use trefoil::runs::{ReuseDecision, ReuseRequest, asked_again};
 use trefoil::{Flow, Outcome};
 use trefoil_machine::Key;
 use trefoil_project::settings::Settings;
@@ -248,7 +248,7 @@ impl Loop<'_> {
         if let Some(last) = self.last.take() {
             let is_renamed = |key: &str| {
                 let was = reuse.0.iter().filter_map(|line| match &line.fate {
-                    Fate::Kept { was, .. } => was.as_ref(),
+                    ReuseDecision::Kept { was, .. } => was.as_ref(),
                     _ => None,
                 });
                 was.into_iter().any(|was| was.without_try() == key)

@@ -1,7 +1,7 @@
 //! Lays out differences between texts in lines of a terminal: wrapped between words, with the changed words marked.
 
 use anstyle::{AnsiColor, Effects, Style};
-use trefoil::runs::{Part, WordDiff};
+use trefoil::runs::{DiffPart, WordDiff};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::harmless::{TerminalText, safe};
@@ -55,10 +55,10 @@ pub fn spans(diff: &WordDiff, whole: bool) -> Vec<Span> {
     };
     for part in diff.parts(Some(CONTEXT)) {
         match part {
-            Part::Same(text) => marked(Kind::Same, &text),
-            Part::Cut => marked(Kind::Same, "..."),
-            Part::Removed(text) => marked(Kind::Removed, &text),
-            Part::Added(text) => marked(Kind::Added, &text),
+            DiffPart::Same(text) => marked(Kind::Same, &text),
+            DiffPart::Cut => marked(Kind::Same, "..."),
+            DiffPart::Removed(text) => marked(Kind::Removed, &text),
+            DiffPart::Added(text) => marked(Kind::Added, &text),
         }
     }
     all

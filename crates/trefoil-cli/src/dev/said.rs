@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use trefoil::Outcome;
-use trefoil::runs::{Line, Made};
+use trefoil::runs::{ActivityDecision, Made};
 use trefoil_ir::Program;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::guard;
-use trefoil_project::load::Report;
+use trefoil_project::load::LoadReport;
 use trefoil_runtime::RunError;
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::Value;
@@ -72,7 +72,7 @@ fn is_printed(found: &Diagnostic) -> bool {
 }
 
 /// Prints the new findings, and the total number.
-pub fn findings(before: Option<&Report>, now: &Report, failed: bool) {
+pub fn findings(before: Option<&LoadReport>, now: &LoadReport, failed: bool) {
     let all: Vec<&Diagnostic> = now.diagnostics.iter().filter(|d| is_printed(d)).collect();
     let known: BTreeSet<String> = before
         .into_iter()
@@ -126,11 +126,11 @@ pub fn is_stop(code: &str) -> bool {
 }
 
 /// Prints how many results were kept, and what was made.
-pub fn reuse((lines, made): (&[Line], Made), outcome: &Outcome, took: Duration, files: Since) {
+pub fn reuse((lines, made): (&[ActivityDecision], Made), outcome: &Outcome, took: Duration, files: Since) {
     if lines.is_empty() {
         return;
     }
-    let kept = lines.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
+    let kept = lines.iter().flat_map(ActivityDecision::and_called).filter(|line| line.fate.is_kept()).count();
     let results = words::count_of(kept as u64, "result");
     let saved = why::saved(lines).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
     let (made, spent) = (words::made(made), money(&outcome.usage));

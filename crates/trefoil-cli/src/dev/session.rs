@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use trefoil::Outcome;
-use trefoil::runs::{Fate, Line};
+use trefoil::runs::{ActivityDecision, ReuseDecision};
 use trefoil_runtime::Usage;
 
 use crate::words::{grouped, money};
@@ -24,10 +24,10 @@ struct Figures {
 
 impl Session {
     /// Adds the figures of a run. A run that was continued replaces its earlier figures.
-    pub fn add(&mut self, outcome: &Outcome, lines: &[Line]) {
+    pub fn add(&mut self, outcome: &Outcome, lines: &[ActivityDecision]) {
         let mut figures = Figures { calls: outcome.calls, spent: outcome.usage, ..Figures::default() };
-        for line in lines.iter().flat_map(Line::and_called) {
-            if let Fate::Kept { saved, .. } = &line.fate {
+        for line in lines.iter().flat_map(ActivityDecision::and_called) {
+            if let ReuseDecision::Kept { saved, .. } = &line.fate {
                 figures.kept += 1;
                 saved.iter().for_each(|usage| figures.saved.add(*usage));
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::task::JoinHandle;
-use trefoil::runs::{Line, Lines, Made, ReuseRequest, Stored};
+use trefoil::runs::{ActivityDecision, Lines, Made, ReuseRequest, Stored};
 use trefoil::store::StoreError;
 use trefoil::{AnswersFrom, Cancel, Error, Flow, Outcome, Run};
 use trefoil_host::durable::cancel;
@@ -13,11 +13,11 @@ use trefoil_host::engine::{Engine, PRICE, Ready};
 use trefoil_machine::PrivateValue;
 use trefoil_project::input as inputs;
 use trefoil_project::input::MissingInput;
-use trefoil_project::load::Loaded;
+use trefoil_project::load::LoadedTarget;
 use trefoil_project::settings::Settings;
 use trefoil_syntax::Diagnostic;
 use trefoil_template::{Object, Value};
-use trefoil_view::trace::{About, Tracer};
+use trefoil_view::trace::{TraceSink, TraceSubject};
 
 use super::Loop;
 use super::seen::Seen;
@@ -42,18 +42,18 @@ pub struct UnderWay {
     pub shown: Arc<Shown>,
     pub flow: Flow,
     pub input: Option<Value>,
-    pub trace: (Arc<Tracer>, About),
+    pub trace: (Arc<TraceSink>, TraceSubject),
     /// The tools that are flows: they keep their results if they are stopped.
     pub flows: BTreeSet<String>,
     /// Collects what happens to each activity, if results can be reused.
     pub lines: Option<Lines>,
     /// For a run that continues: the same of before.
-    pub earlier: (Vec<Line>, Made),
+    pub earlier: (Vec<ActivityDecision>, Made),
 }
 
 impl UnderWay {
     /// What happened to each activity so far, and what was made.
-    pub fn reuse(&self) -> (Vec<Line>, Made) {
+    pub fn reuse(&self) -> (Vec<ActivityDecision>, Made) {
         let (mut all, mut made) = self.earlier.clone();
         if let Some(lines) = &self.lines {
             renew(&mut all, lines.all());
@@ -67,13 +67,13 @@ impl UnderWay {
 }
 
 /// Replaces what was decided before about activities that are decided again, also in called runs.
-fn renew(all: &mut Vec<Line>, new: Vec<Line>) {
+fn renew(all: &mut Vec<ActivityDecision>, new: Vec<ActivityDecision>) {
     for line in new {
         match all.iter_mut().find(|known| known.key == line.key) {
             Some(known) => {
                 let mut called = std::mem::take(&mut known.called);
                 renew(&mut called, line.called.clone());
-                *known = Line { called, ..line };
+                *known = ActivityDecision { called, ..line };
             }
             None => all.push(line),
         }
@@ -87,7 +87,7 @@ type Prepared = (Ready, Option<Lines>);
 struct Sinks {
     seen: Arc<Seen>,
     shown: Arc<Shown>,
-    tracer: Arc<Tracer>,
+    tracer: Arc<TraceSink>,
 }
 
 impl Sinks {
@@ -99,7 +99,7 @@ impl Sinks {
 impl Loop<'_> {
     fn sinks(&self) -> Sinks {
         let seen = Arc::new(Seen::telling(self.send.clone()));
-        Sinks { seen, shown: Arc::new(Shown::new(false)), tracer: Arc::new(Tracer::default()) }
+        Sinks { seen, shown: Arc::new(Shown::new(false)), tracer: Arc::new(TraceSink::default()) }
     }
 
     /// Starts a run that reuses the results of the last one, if there is one.
@@ -138,7 +138,7 @@ impl Loop<'_> {
     }
 
     /// The input of the next run, and the input of the command line. The latter is used first, and when its file was edited.
-    fn input(&mut self, loaded: &Loaded, asked: &Asked) -> Result<(Option<Value>, Option<Option<Value>>), u8> {
+    fn input(&mut self, loaded: &LoadedTarget, asked: &Asked) -> Result<(Option<Value>, Option<Option<Value>>), u8> {
         let (args, before) = (self.args, self.passed.clone());
         let is_stdin = args.input_json.as_deref() == Some("-");
         let passed = match &before {
@@ -170,7 +170,7 @@ impl Loop<'_> {
     }
 
     /// Completes an input with the properties that it lacks. If it is not the first one, only with those that are required, or new.
-    fn complete(&mut self, loaded: &Loaded, given: Option<Value>, is_first: bool) -> Result<Option<Value>, u8> {
+    fn complete(&mut self, loaded: &LoadedTarget, given: Option<Value>, is_first: bool) -> Result<Option<Value>, u8> {
         if !self.keyboard.keys && is_first {
             ask::refuse_missing(loaded, given.as_ref())?;
             ask::warnings(loaded, given.as_ref())
@@ -296,7 +296,7 @@ fn flow_names(settings: &Settings) -> BTreeSet<String> {
 }
 
 /// Removes the properties that the schema of the input does not have any more.
-fn without_unknown(loaded: &Loaded, given: Option<Value>) -> Option<Value> {
+fn without_unknown(loaded: &LoadedTarget, given: Option<Value>) -> Option<Value> {
     let Some(intake) = loaded.program.flow(loaded.program.entry).map(|flow| &flow.intake) else { return given };
     let Some(Value::Object(members)) = &given else { return given };
     let is_known = |name: &str| {

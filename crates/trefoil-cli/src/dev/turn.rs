@@ -6,19 +6,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use trefoil::Flow;
-use trefoil::runs::{Line, Made};
+use trefoil::runs::{ActivityDecision, Made};
 use trefoil_host::durable::stopped;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::{Key, PrivateValue};
 use trefoil_project::door::{is_there, named};
 use trefoil_project::folders::config_folder;
-use trefoil_project::load::{Checks, LoadOptions, Loaded, Report};
+use trefoil_project::load::{CheckOptions, LoadOptions, LoadReport, LoadedTarget};
 use trefoil_project::settings::{FoundSettings, Settings};
 use trefoil_runtime::RunError;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_syntax::{FileId, Files, SourceFile};
 use trefoil_template::{Value, limits};
-use trefoil_view::trace::{About, Tracer};
+use trefoil_view::trace::{TraceSink, TraceSubject};
 
 use super::edits::Changed;
 use super::seen::{Seen, Told};
@@ -50,7 +50,7 @@ pub struct Asked {
 /// What was read for a turn.
 pub struct Read {
     /// The target's files and their findings.
-    pub report: Report,
+    pub report: LoadReport,
     /// The texts of the settings, of the flows that the target calls as tools, and of the input, by file.
     others: BTreeMap<String, Arc<str>>,
 }
@@ -132,7 +132,7 @@ pub struct Last {
     /// Its result, or that of the last run before it that has one.
     pub result: Option<Value>,
     /// What happened to each activity, and what was made, if it reused results.
-    pub reuse: (Vec<Line>, Made),
+    pub reuse: (Vec<ActivityDecision>, Made),
     /// What it waits for.
     pub waiting: Vec<Waiting>,
     /// If it, or a run that it has called, stopped because a step would be repeated: the turn that allows this.
@@ -142,7 +142,7 @@ pub struct Last {
     /// Whether it has not ended.
     pub is_open: bool,
     /// Its trace.
-    pub trace: Option<(Arc<Tracer>, About)>,
+    pub trace: Option<(Arc<TraceSink>, TraceSubject)>,
 }
 
 impl Loop<'_> {
@@ -171,12 +171,12 @@ impl Loop<'_> {
     }
 
     /// Reads and checks the target. Returns what was read, and the target if it can be run.
-    pub(super) fn look(&self, operator: &FoundSettings) -> (Read, Option<Loaded>) {
+    pub(super) fn look(&self, operator: &FoundSettings) -> (Read, Option<LoadedTarget>) {
         let (args, settings) = (self.args, &operator.settings);
         let options = LoadOptions {
             context: args.texts.context.clone(),
             skills: args.texts.skills.clone(),
-            checks: Some(Checks::default()),
+            checks: Some(CheckOptions::default()),
             ..args.target.options_with(settings)
         };
         let mut others = texts(&operator.files);
@@ -191,8 +191,9 @@ impl Loop<'_> {
                 for flow in engine.called(&loaded.program) {
                     others.extend(texts(&flow.files));
                 }
-                let Loaded { files, diagnostics, .. } = &loaded;
-                let report = Report { files: files.clone(), diagnostics: diagnostics.clone(), ..Report::default() };
+                let LoadedTarget { files, diagnostics, .. } = &loaded;
+                let report =
+                    LoadReport { files: files.clone(), diagnostics: diagnostics.clone(), ..LoadReport::default() };
                 (Read { report, others }, Some(loaded))
             }
             Err(report) => (Read { report, others }, None),

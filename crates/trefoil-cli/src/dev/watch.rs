@@ -12,7 +12,7 @@ use notify::event::{EventKind, ModifyKind};
 use notify::{Config, Event, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedSender;
 use trefoil_project::door::{identity, is_folder, real};
-use trefoil_project::load::Loaded;
+use trefoil_project::load::LoadedTarget;
 
 use super::Happening;
 
@@ -141,7 +141,7 @@ fn is_searched(entry: &ignore::DirEntry) -> bool {
 }
 
 /// The files of a target.
-pub fn files(loaded: &Loaded) -> Vec<PathBuf> {
+pub fn files(loaded: &LoadedTarget) -> Vec<PathBuf> {
     let sources = loaded.files.iter().map(|(_, file)| PathBuf::from(file.name()));
     let named = loaded.env_files.iter().map(|file| file.path.clone());
     sources.chain(loaded.texts.keys().cloned()).chain(named).collect()

@@ -2,7 +2,7 @@
 
 mod store;
 
-use trefoil::{Error, Findings};
+use trefoil::{Error, FoundErrors};
 use trefoil_host::engine::MODEL;
 
 use crate::placeholders::placeholder_reason;
@@ -24,7 +24,7 @@ pub fn cannot_start(error: &dyn std::error::Error) -> u8 {
     output::not_started(&format!("the run could not start: {error}"), None)
 }
 
-fn refuse_findings(why: &Findings) -> u8 {
+fn refuse_findings(why: &FoundErrors) -> u8 {
     output::say(output::diagnostics(why.diagnostics(), why.files()).trim_end());
     if why.diagnostics().iter().any(|reason| reason.rule == MODEL) {
         output::say("");

@@ -4,7 +4,7 @@ use std::io::BufRead as _;
 
 use trefoil_host::preflight;
 use trefoil_project::input::{self, MissingInput};
-use trefoil_project::load::Loaded;
+use trefoil_project::load::LoadedTarget;
 use trefoil_template::Value;
 
 use crate::harmless::TerminalText;
@@ -12,7 +12,7 @@ use crate::words::{line, safe};
 use crate::{exit, output, shown};
 
 /// The warnings of a run about missing inputs.
-pub fn warnings(loaded: &Loaded, given: Option<&Value>) -> Vec<String> {
+pub fn warnings(loaded: &LoadedTarget, given: Option<&Value>) -> Vec<String> {
     let warning = |one: &MissingInput| {
         let (name, option) = (&one.name, one.option());
         format!("the input `{name}` is not set, so it is empty wherever it is used; pass `{option}`")
@@ -21,7 +21,7 @@ pub fn warnings(loaded: &Loaded, given: Option<&Value>) -> Vec<String> {
 }
 
 /// Reports what is certain to go wrong because of what an input lacks.
-pub fn refuse_missing(loaded: &Loaded, given: Option<&Value>) -> Result<(), u8> {
+pub fn refuse_missing(loaded: &LoadedTarget, given: Option<&Value>) -> Result<(), u8> {
     let found = preflight::missing_inputs(&loaded.program, given);
     if found.is_empty() {
         return Ok(());
@@ -31,7 +31,7 @@ pub fn refuse_missing(loaded: &Loaded, given: Option<&Value>) -> Result<(), u8> 
 }
 
 /// Prompts for missing inputs.
-pub fn complete(loaded: &Loaded, given: Option<Value>) -> Result<Option<Value>, u8> {
+pub fn complete(loaded: &LoadedTarget, given: Option<Value>) -> Result<Option<Value>, u8> {
     let missing = input::missing(&loaded.program, given.as_ref());
     let mut given = given;
     for (at, one) in missing.iter().enumerate() {

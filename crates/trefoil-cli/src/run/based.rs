@@ -1,6 +1,6 @@
 //! A run that reuses the results of an earlier one: with an edited file, or as a fork.
 
-use trefoil::runs::{Edited, Fate, Line, Lines, Preview};
+use trefoil::runs::{ActivityDecision, Edited, Lines, Preview, ReuseDecision};
 use trefoil::store::{Status, Store as _};
 use trefoil::{Error, Flow, Result};
 use trefoil_host::engine::Engine;
@@ -92,12 +92,12 @@ impl Based<'_> {
 
 /// Prints what a run would do. The exit code says whether it would do anything.
 pub fn previewed(run: &str, preview: &Preview) -> u8 {
-    let lines: Vec<Line> = preview.lines.iter().filter(|line| !line.fate.is_kept()).cloned().collect();
+    let lines: Vec<ActivityDecision> = preview.lines.iter().filter(|line| !line.fate.is_kept()).cloned().collect();
     let mut all = why::explained(&lines, output::colored_result());
     all.extend(why::explained(&preview.later, output::colored_result()));
     all.extend(why::explained(&preview.unused, output::colored_result()));
     all.extend(preview.error.as_ref().map(|error| shown!("it would end there: {}", error)));
-    let kept = preview.lines.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
+    let kept = preview.lines.iter().flat_map(ActivityDecision::and_called).filter(|line| line.fate.is_kept()).count();
     all.push(shown!("{} of run {} would be kept", kept, run));
     let code = if preview.is_up_to_date() { exit::OK } else { exit::FAILED };
     code.max(output::result(shown!("{}\n", TerminalText::join(all, "\n"))))
@@ -106,7 +106,7 @@ pub fn previewed(run: &str, preview: &Preview) -> u8 {
 /// Reports the answers that were reused from any earlier runs.
 pub fn answers_reused(lines: &Lines) {
     let all = &lines.all();
-    let kept = all.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
+    let kept = all.iter().flat_map(ActivityDecision::and_called).filter(|line| line.fate.is_kept()).count();
     let made = words::made(lines.made());
     let saved = why::saved(all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
     output::note(match kept {
@@ -130,16 +130,16 @@ fn reused(run: &str, lines: &Lines, explain: bool, ended_well: bool) {
     let all = lines.all();
     if explain {
         let unused = if ended_well { lines.unused() } else { Vec::new() };
-        let shown: Vec<Line> = all.iter().cloned().chain(unused).collect();
+        let shown: Vec<ActivityDecision> = all.iter().cloned().chain(unused).collect();
         why::explained(&shown, output::colored()).iter().for_each(output::say);
     } else {
         for line in &all {
-            if let Fate::Kept { was: Some(was), .. } = &line.fate {
+            if let ReuseDecision::Kept { was: Some(was), .. } = &line.fate {
                 output::note(format!("`{}` keeps its result: it was renamed from `{was}`", line.key));
             }
         }
     }
-    let kept = all.iter().flat_map(Line::and_called).filter(|line| line.fate.is_kept()).count();
+    let kept = all.iter().flat_map(ActivityDecision::and_called).filter(|line| line.fate.is_kept()).count();
     let (kept, made) = (count_of(kept as u64, "result"), words::made(lines.made()));
     let saved = why::saved(&all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
     output::note(format!("{kept} of run {run} reused{saved}, {made}"));

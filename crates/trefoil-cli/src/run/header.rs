@@ -1,7 +1,7 @@
 //! The line above the tree: the flow, elapsed time, usage and limits.
 
 use trefoil_check::semantic::cost::Costs;
-use trefoil_project::load::Loaded;
+use trefoil_project::load::LoadedTarget;
 use trefoil_runtime::Usage;
 
 use crate::words::{self, grouped, money, time, tokens};
@@ -17,7 +17,7 @@ pub struct Header {
 
 impl Header {
     /// Creates the header for a program and the source of its answers.
-    pub fn new(loaded: &Loaded, model: &str, seed: Option<u64>) -> Self {
+    pub fn new(loaded: &LoadedTarget, model: &str, seed: Option<u64>) -> Self {
         let seed = seed.map(|s| format!(", seed {s}")).unwrap_or_default();
         let title = format!("{}  {model}{seed}", words::safe(&loaded.program.name));
         Self { title, at_most: Costs::new(&loaded.program).flow(loaded.program.entry).model.number() }

@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use trefoil_project::door::reason;
 use trefoil_project::input::{InputError, typed};
-use trefoil_project::load::Loaded;
+use trefoil_project::load::LoadedTarget;
 use trefoil_syntax::{Diagnostic, Files};
 use trefoil_template::{Value, limits};
 
@@ -20,14 +20,14 @@ pub enum Refusal {
 }
 
 /// Builds the input from the arguments.
-pub fn read(loaded: &Loaded, inputs: &[String], json: Option<&str>) -> Result<Option<Value>, Refusal> {
+pub fn read(loaded: &LoadedTarget, inputs: &[String], json: Option<&str>) -> Result<Option<Value>, Refusal> {
     inputs.iter().try_for_each(|input| not_a_file(input))?;
     let base = json.map(base).transpose()?;
     typed(&loaded.program, inputs, base).map_err(Refusal::Error)
 }
 
 /// Reports why the input is invalid. Returns the exit code.
-pub fn refuse(loaded: &Loaded, why: Refusal) -> u8 {
+pub fn refuse(loaded: &LoadedTarget, why: Refusal) -> u8 {
     match why {
         Refusal::Error(error) => {
             output::say(output::diagnostics(&[error.diagnostic()], &loaded.files).trim_end());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use trefoil::store::without_password;
-use trefoil_view::trace::Suggestion;
+use trefoil_view::trace::SuggestedCommand;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::recording::is_page;
@@ -55,7 +55,7 @@ pub fn after_failure(trace: Option<&str>, stored: Option<&str>, code: Option<&st
 }
 
 /// The suggestions for a run that has stopped and is kept.
-pub fn after_stop(next: &[Suggestion]) {
+pub fn after_stop(next: &[SuggestedCommand]) {
     next.iter().for_each(|next| output::say(format!("{}: {}", next.purpose, next.command)));
 }
 

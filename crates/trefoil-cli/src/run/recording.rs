@@ -5,22 +5,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_project::written::PendingFile;
-use trefoil_view::trace::{About, Tracer, page};
+use trefoil_view::trace::{TraceSink, TraceSubject, page};
 
 use crate::output;
 
 /// A trace that is being recorded.
 pub struct Recording {
     path: PathBuf,
-    about: About,
-    tracer: Arc<Tracer>,
+    about: TraceSubject,
+    tracer: Arc<TraceSink>,
     /// `None` if it was written or is being written.
     file: Mutex<Option<PendingFile>>,
 }
 
 impl Recording {
     /// Creates the file. Returns the exit code on failure.
-    pub fn new(path: PathBuf, about: About, tracer: Arc<Tracer>) -> Result<Self, u8> {
+    pub fn new(path: PathBuf, about: TraceSubject, tracer: Arc<TraceSink>) -> Result<Self, u8> {
         match PendingFile::create(&path) {
             Ok(file) => Ok(Self { path, about, tracer, file: Mutex::new(Some(file)) }),
             Err(error) => {

@@ -2,7 +2,7 @@
 
 use trefoil_host::answers::{about, answers, questions};
 use trefoil_project::failure::failed_run;
-use trefoil_project::load::Loaded;
+use trefoil_project::load::LoadedTarget;
 use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_template::Value;
 
@@ -11,7 +11,7 @@ use crate::output;
 use crate::words::{preview, total};
 
 /// Why a run failed: code, message, step, excerpt, cause, help.
-pub fn failure(loaded: &Loaded, error: &RunError, answered: &[(String, String)]) -> TerminalText {
+pub fn failure(loaded: &LoadedTarget, error: &RunError, answered: &[(String, String)]) -> TerminalText {
     let mut d = failed_run(error);
     if let Some(help) = other_answer(loaded, error, answered) {
         d = d.help(help);
@@ -21,7 +21,7 @@ pub fn failure(loaded: &Loaded, error: &RunError, answered: &[(String, String)])
 
 /// The help if an answer from the command line matched no transition: another answer is needed, not a change of the
 /// manifest.
-fn other_answer(loaded: &Loaded, error: &RunError, answered: &[(String, String)]) -> Option<String> {
+fn other_answer(loaded: &LoadedTarget, error: &RunError, answered: &[(String, String)]) -> Option<String> {
     let key = error.key.as_ref().filter(|_| error.code == "NO_TRANSITION")?;
     let asked = questions(&loaded.program);
     let question = about(&asked, &key.0)?;

@@ -1,7 +1,7 @@
 //! Formats the result of a run.
 
 use trefoil_machine::PrivateValue;
-use trefoil_project::load::Loaded;
+use trefoil_project::load::LoadedTarget;
 use trefoil_runtime::{Event, EventKind, EventSink as _};
 use trefoil_template::Value;
 
@@ -48,7 +48,7 @@ pub fn print_result(show: &ShowArgs, value: &Value) -> u8 {
 }
 
 /// Shows the end of a run that had already ended: its result or its error. Returns that run's exit code.
-pub fn print_again(show: &ShowArgs, loaded: &Loaded, end: &Event) -> u8 {
+pub fn print_again(show: &ShowArgs, loaded: &LoadedTarget, end: &Event) -> u8 {
     let EventKind::RunFinished { output, error, .. } = &end.kind else { return exit::FAILED };
     let code = match (show.events, output, error) {
         (Some(EventFormat::Jsonl), ..) => {

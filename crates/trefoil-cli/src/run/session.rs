@@ -7,10 +7,10 @@ use trefoil::store::{Content, Store};
 use trefoil::{AnswersFrom, Error, Run};
 use trefoil_host::engine::{Engine, Ready};
 use trefoil_models::Scripted;
-use trefoil_project::load::Loaded;
+use trefoil_project::load::LoadedTarget;
 use trefoil_project::settings::Settings;
 use trefoil_runtime::RunOutcome;
-use trefoil_view::trace::{Suggestion, Tracer};
+use trefoil_view::trace::{SuggestedCommand, TraceSink};
 
 use super::result::print_result;
 use super::{Jsonl, Recording, Shown, SignalStop, Terminal, next, report};
@@ -29,9 +29,9 @@ const CLOSING: Duration = Duration::from_millis(200);
 /// The terminal session of a run.
 pub struct Session<'s> {
     show: &'s ShowArgs,
-    loaded: &'s Loaded,
+    loaded: &'s LoadedTarget,
     shown: Arc<Shown>,
-    tracer: Arc<Tracer>,
+    tracer: Arc<TraceSink>,
     lines: Option<Arc<Jsonl>>,
     /// The script with the answers.
     script: OnceLock<Arc<Scripted>>,
@@ -39,12 +39,12 @@ pub struct Session<'s> {
 
 impl<'s> Session<'s> {
     /// Creates a session for a flow.
-    pub fn new(show: &'s ShowArgs, loaded: &'s Loaded) -> Self {
+    pub fn new(show: &'s ShowArgs, loaded: &'s LoadedTarget) -> Self {
         // Events on a terminal and a live picture would disturb each other.
         let events_shown = show.events.is_some() && output::is_result_shown();
         let shown = Arc::new(Shown::new(show.quiet || events_shown));
         let lines = show.events.map(|EventFormat::Jsonl| Arc::new(Jsonl::new(loaded.files.clone())));
-        Self { show, loaded, shown, tracer: Arc::new(Tracer::default()), lines, script: OnceLock::new() }
+        Self { show, loaded, shown, tracer: Arc::new(TraceSink::default()), lines, script: OnceLock::new() }
     }
 
     /// The engine of a run with these permissions: this session shows its events, and asks the user at the terminal. `is_kept`:
@@ -162,7 +162,7 @@ pub struct Ended<'s> {
     placeholders: bool,
     outcome: RunOutcome,
     /// What can be done next.
-    next: Vec<Suggestion>,
+    next: Vec<SuggestedCommand>,
     /// The warnings about answers of a script that were not used.
     unused: Vec<String>,
     /// The store of the run.
@@ -244,10 +244,10 @@ fn forgotten(store: &dyn Store, run: &str) -> u8 {
 
 fn told(
     show: &ShowArgs,
-    loaded: &Loaded,
+    loaded: &LoadedTarget,
     shown: &Shown,
     placeholders: bool,
-    (outcome, next): (&RunOutcome, &[Suggestion]),
+    (outcome, next): (&RunOutcome, &[SuggestedCommand]),
     end: &End<'_>,
 ) -> u8 {
     // If the user sees both streams, separate the result with an empty line and suggest what to do next.

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use trefoil_ir::{Program, walk};
-use trefoil_project::load::Loaded;
+use trefoil_project::load::LoadedTarget;
 use trefoil_runtime::{Event, EventKind, EventSink, Key, RunOutcome};
 use trefoil_syntax::Files;
 
@@ -88,7 +88,7 @@ impl Shown {
         self.inner.view().past = true;
     }
     /// Called before the run starts.
-    pub fn begin(&self, loaded: &Loaded, model: &str, seed: Option<u64>) {
+    pub fn begin(&self, loaded: &LoadedTarget, model: &str, seed: Option<u64>) {
         {
             let mut view = self.inner.view();
             view.head = Header::new(loaded, model, seed);

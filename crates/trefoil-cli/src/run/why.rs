@@ -1,7 +1,7 @@
 //! Explains why steps were repeated, and formats differences between texts.
 
 use anstyle::{AnsiColor, Effects, Style};
-use trefoil::runs::{Fate, Line, Part, Reason, TextReason, WordDiff};
+use trefoil::runs::{ActivityDecision, ChangeReason, DiffPart, ReuseDecision, TextReason, WordDiff};
 use trefoil_runtime::Usage;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -15,8 +15,8 @@ pub const CONTEXT: usize = 4;
 const ENDS: usize = 60;
 
 /// One line for each step, with its reasons below each other.
-pub fn explained(lines: &[Line], color: bool) -> Vec<TerminalText> {
-    let name = |line: &Line| match &line.was {
+pub fn explained(lines: &[ActivityDecision], color: bool) -> Vec<TerminalText> {
+    let name = |line: &ActivityDecision| match &line.was {
         Some(was) => format!("{} (was {})", safe(line.key.as_str()), safe(was.as_str())),
         None => safe(line.key.as_str()).into_owned(),
     };
@@ -27,10 +27,10 @@ pub fn explained(lines: &[Line], color: bool) -> Vec<TerminalText> {
         let key = name(line);
         let head = format!("{:>6}  {key}", line.fate.name());
         let mut notes: Vec<TerminalText> = line.reasons.iter().map(|one| reason(one, color)).collect();
-        if let Fate::Kept { was: Some(was), .. } = &line.fate {
+        if let ReuseDecision::Kept { was: Some(was), .. } = &line.fate {
             notes.push(shown!("it was renamed from `{}`", was.as_str()));
         }
-        if line.fate == Fate::Later {
+        if line.fate == ReuseDecision::Later {
             let also: TerminalText = notes.iter().map(|note| shown!("; {}", note)).collect();
             all.push(shown!("{}: depends on the new results{}", head, also));
             continue;
@@ -45,17 +45,17 @@ pub fn explained(lines: &[Line], color: bool) -> Vec<TerminalText> {
 }
 
 /// Whether this is a retry, which is the same call, with the same decision as the first try.
-fn is_same_call(line: &Line, lines: &[Line]) -> bool {
+fn is_same_call(line: &ActivityDecision, lines: &[ActivityDecision]) -> bool {
     let step = line.key.without_try();
     let first = lines.iter().find(|first| first.key.as_str() == step);
     step != line.key.as_str() && first.is_some_and(|first| first.fate.name() == line.fate.name())
 }
 
 /// Formats a reason with the changed words.
-pub fn reason(reason: &Reason, color: bool) -> TerminalText {
+pub fn reason(reason: &ChangeReason, color: bool) -> TerminalText {
     let words = TerminalText::line(&reason.to_string());
     match reason {
-        Reason::Text(TextReason { diff, .. }) => shown!("{}: {}", words, in_line(diff, color)),
+        ChangeReason::Text(TextReason { diff, .. }) => shown!("{}: {}", words, in_line(diff, color)),
         _ => words,
     }
 }
@@ -66,7 +66,7 @@ pub fn in_line(diff: &WordDiff, color: bool) -> TerminalText {
 }
 
 /// Formats a part of a text on one line.
-fn shown_part(part: &Part, color: bool) -> TerminalText {
+fn shown_part(part: &DiffPart, color: bool) -> TerminalText {
     // A trailing space is not part of the marked text.
     let marked = |text: &str, mark: &dyn Fn(&str) -> TerminalText| {
         let text = middle_cut(text).replace('\n', "⏎");
@@ -78,12 +78,12 @@ fn shown_part(part: &Part, color: bool) -> TerminalText {
     };
     let styled = |style: Style, text: &str| marked(text, &|word| TerminalText::styled(style, TerminalText::line(word)));
     match part {
-        Part::Same(text) => TerminalText::line(&text.replace('\n', "⏎")),
-        Part::Cut => TerminalText::constant("..."),
-        Part::Removed(text) if color => styled(AnsiColor::Red.on_default().effects(Effects::STRIKETHROUGH), text),
-        Part::Added(text) if color => styled(AnsiColor::Green.on_default().effects(Effects::UNDERLINE), text),
-        Part::Removed(text) => marked(text, &|word| shown!("[-{}-]", word)),
-        Part::Added(text) => marked(text, &|word| shown!("{+{}+}", word)),
+        DiffPart::Same(text) => TerminalText::line(&text.replace('\n', "⏎")),
+        DiffPart::Cut => TerminalText::constant("..."),
+        DiffPart::Removed(text) if color => styled(AnsiColor::Red.on_default().effects(Effects::STRIKETHROUGH), text),
+        DiffPart::Added(text) if color => styled(AnsiColor::Green.on_default().effects(Effects::UNDERLINE), text),
+        DiffPart::Removed(text) => marked(text, &|word| shown!("[-{}-]", word)),
+        DiffPart::Added(text) => marked(text, &|word| shown!("{+{}+}", word)),
     }
 }
 
@@ -99,11 +99,11 @@ pub fn middle_cut(text: &str) -> String {
 }
 
 /// What the reused results saved: `13 tokens, $0.0012`; `None` if there was no model call.
-pub fn saved<'l>(lines: impl IntoIterator<Item = &'l Line>) -> Option<String> {
+pub fn saved<'l>(lines: impl IntoIterator<Item = &'l ActivityDecision>) -> Option<String> {
     let mut all = Usage::default();
     let mut calls = 0u64;
-    for line in lines.into_iter().flat_map(Line::and_called) {
-        if let Fate::Kept { saved: Some(usage), .. } = &line.fate {
+    for line in lines.into_iter().flat_map(ActivityDecision::and_called) {
+        if let ReuseDecision::Kept { saved: Some(usage), .. } = &line.fate {
             all.add(*usage);
             calls += 1;
         }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value as Json, json};
 use trefoil::runs::{
-    Part, Reason, RunDiff, RunSide, SourceReason, StepDiff, StepSide, TextReason, ValueReason, WordDiff, compare,
+    ChangeReason, DiffPart, RunDiff, RunSide, SourceReason, StepDiff, StepSide, TextReason, ValueReason, WordDiff,
+    compare,
 };
 
 use super::print_json;
@@ -140,16 +141,16 @@ fn step(step: &StepDiff) -> Json {
 }
 
 /// A reason as JSON.
-fn reason(reason: &Reason) -> Json {
+fn reason(reason: &ChangeReason) -> Json {
     let what = reason.to_string();
     match reason {
-        Reason::Text(TextReason { of, source, diff }) => {
+        ChangeReason::Text(TextReason { of, source, diff }) => {
             json!({ "what": what, "text": of.to_string(), "source": source.to_string(), "words": words(diff) })
         }
-        Reason::Value(ValueReason { of, path, before, now, from }) => {
+        ChangeReason::Value(ValueReason { of, path, before, now, from }) => {
             json!({ "what": what, (of.name()): path.as_str(), "before": before, "now": now, "from": from })
         }
-        Reason::Source(SourceReason { of, path, place: _, before, now }) => json!({
+        ChangeReason::Source(SourceReason { of, path, place: _, before, now }) => json!({
             "what": what, "text": of.to_string(), "placeholder": path.as_str(), "before": before, "now": now,
         }),
         _ => json!({ "what": what }),
@@ -158,11 +159,11 @@ fn reason(reason: &Reason) -> Json {
 
 /// Merges both texts: the parts that are the same, removed and added.
 fn words(diff: &WordDiff) -> Json {
-    let part = |part: Part| match part {
-        Part::Same(text) => json!({ "same": text }),
-        Part::Removed(text) => json!({ "removed": text }),
-        Part::Added(text) => json!({ "added": text }),
-        Part::Cut => Json::Null,
+    let part = |part: DiffPart| match part {
+        DiffPart::Same(text) => json!({ "same": text }),
+        DiffPart::Removed(text) => json!({ "removed": text }),
+        DiffPart::Added(text) => json!({ "added": text }),
+        DiffPart::Cut => Json::Null,
     };
     diff.parts(None).into_iter().map(part).collect()
 }

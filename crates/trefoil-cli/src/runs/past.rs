@@ -13,10 +13,10 @@ use trefoil_host::stored_runs::{UnreadableRun, tell_events, waiting_and_events, 
 use trefoil_machine::event::Waiting;
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_project::settings::Settings;
-use trefoil_project::target::Target;
+use trefoil_project::target::LoadTarget;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventKind, EventSink, RunError};
-use trefoil_view::trace::{About, Suggestion, Tracer};
+use trefoil_view::trace::{SuggestedCommand, TraceSink, TraceSubject};
 
 use crate::load::accept_settings;
 use crate::output;
@@ -31,11 +31,11 @@ pub fn read(store: &dyn Store, run: &str) -> Result<Stored, u8> {
 }
 
 /// A target as it is named in commands in this folder.
-pub fn named_here(target: &Target) -> String {
+pub fn named_here(target: &LoadTarget) -> String {
     let here = std::env::current_dir().ok();
     let inside = here.and_then(|here| target.path.strip_prefix(here).ok().map(PathBuf::from));
     let path = inside.filter(|inside| !inside.as_os_str().is_empty()).unwrap_or_else(|| target.path.clone());
-    Target { path, ..target.clone() }.to_string()
+    LoadTarget { path, ..target.clone() }.to_string()
 }
 
 /// The options of commands about a run: those that its last process had, as far as they can be read.
@@ -69,8 +69,8 @@ pub fn tell(store: &Arc<dyn Store>, stored: &Stored, events: Arc<dyn EventSink>)
 
 /// The trace of a run so far, from its journal: with what it waits for, and the commands that answer and continue it. `named`: the
 /// option that names the store.
-pub fn trace(store: &Arc<dyn Store>, stored: &Stored, named: String) -> Result<(Arc<Tracer>, About), u8> {
-    let tracer = Arc::new(Tracer::default());
+pub fn trace(store: &Arc<dyn Store>, stored: &Stored, named: String) -> Result<(Arc<TraceSink>, TraceSubject), u8> {
+    let tracer = Arc::new(TraceSink::default());
     let record = await_store(store.record(&stored.started.run))?;
     let waiting = match record.status.is_end() {
         true => tell(store, stored, tracer.clone()).map(|_| Vec::new())?,
@@ -92,7 +92,7 @@ pub fn next(
     record: &Record,
     waiting: &[Waiting],
     options: &RunOptions,
-) -> Result<Vec<Suggestion>, u8> {
+) -> Result<Vec<SuggestedCommand>, u8> {
     let why = block_on(stop_reason(&**store, record))?.map_err(|error| did_not_start(&error))?;
     let why = why.as_ref();
     let failed = record.status == Status::Failed;
@@ -190,7 +190,7 @@ const STEP: [&str; 14] = [
 
 /// The `steps` of a run and its `result`, as far as this version can read its journal.
 pub fn stored_steps(store: &Arc<dyn Store>, record: &Record, waiting: &[Waiting]) -> Map<String, Json> {
-    let tracer = Arc::new(Tracer::default());
+    let tracer = Arc::new(TraceSink::default());
     let about = block_on(async {
         let stored = Stored::read(&**store, &record.run).await.ok()?;
         history(store.clone(), &stored, tracer.clone()).await.ok()?;

@@ -8,7 +8,7 @@ use trefoil::store::{Content, Filter, Record, Status, Store};
 use trefoil_host::durable::{ended, stopped};
 use trefoil_machine::event::{Settled, Waiting};
 use trefoil_runtime::RunError;
-use trefoil_view::trace::Suggestion;
+use trefoil_view::trace::SuggestedCommand;
 
 use super::{past, print, print_json, record};
 use crate::args::{OutputFormat, StoreArgs};
@@ -123,7 +123,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
 }
 
 /// The commands with which a run goes on, each on a line.
-fn going_on<'n>(next: &'n [Suggestion], name: &'n str) -> impl Iterator<Item = String> + 'n {
+fn going_on<'n>(next: &'n [SuggestedCommand], name: &'n str) -> impl Iterator<Item = String> + 'n {
     next.iter().filter(|next| next.purpose != ANSWER).map(move |next| match next.purpose == CONTINUE {
         true => format!("{name:<8} {}", next.command),
         false => format!("{}: {}", next.purpose, next.command),

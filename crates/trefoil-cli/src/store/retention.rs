@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use trefoil::store::{Pruned, Retention, Store};
-use trefoil_project::settings::Keep;
+use trefoil_project::settings::KeepRule;
 
 use super::block_on;
 use crate::output;
 use crate::words::count_of;
 
 /// The runs that may be deleted now.
-pub fn retention_now(store: &dyn Store, keep: Keep) -> Retention {
+pub fn retention_now(store: &dyn Store, keep: KeepRule) -> Retention {
     let before =
         |keep: Duration| store.clock().wall_ms().saturating_sub(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX));
     Retention {
@@ -21,7 +21,7 @@ pub fn retention_now(store: &dyn Store, keep: Keep) -> Retention {
 }
 
 /// Deletes runs past their retention period. A failure is only a warning, so that it does not prevent a new run.
-pub fn prune_expired(store: &dyn Store, keep: Keep, quiet: bool) -> Result<(), u8> {
+pub fn prune_expired(store: &dyn Store, keep: KeepRule, quiet: bool) -> Result<(), u8> {
     match block_on(store.prune_some(&retention_now(store, keep)))? {
         Ok(gone) if gone.runs > 0 && !quiet => {
             let (runs, failed) = (count_of(gone.runs, "run"), lost_failures(&gone));

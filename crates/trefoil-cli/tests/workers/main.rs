@@ -31,7 +31,7 @@ use trefoil::store::{Filter, Location, Options, Status, Store};
 use trefoil_host::engine::Engine;
 use trefoil_machine::EntryKind;
 use trefoil_project::load::{LoadOptions, load};
-use trefoil_project::target::Target;
+use trefoil_project::target::LoadTarget;
 
 use provider::{KEY, Provider};
 use world::Folder;
@@ -94,7 +94,7 @@ impl Scene {
 
     /// Puts runs in the store.
     fn submit(&self, runs: usize, name: &str) {
-        let target = Target::parse(self.folder.path().join("main.yaml").to_str().unwrap());
+        let target = LoadTarget::parse(self.folder.path().join("main.yaml").to_str().unwrap());
         let flow = Flow::from(load(&target, &LoadOptions::default()).map_err(|_| "it does not load").unwrap());
         let engine = Engine::new().store(self.store.clone()).for_others();
         self.runtime.block_on(async {

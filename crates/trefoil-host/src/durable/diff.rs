@@ -14,8 +14,8 @@ use trefoil_store::{Status, Store};
 
 use super::Stored;
 use super::replay::{ReadJournal, prepared};
-use trefoil_project::error::{Error, Findings, Result};
-use trefoil_view::why::{Comparing, Reason, WordDiff};
+use trefoil_project::error::{Error, FoundErrors, Result};
+use trefoil_view::why::{ChangeReason, ComparisonData, WordDiff};
 
 /// Two runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +57,7 @@ pub struct StepDiff {
     /// The step in the second run.
     pub b: Option<StepSide>,
     /// The differences between the requests.
-    pub request: Vec<Reason>,
+    pub request: Vec<ChangeReason>,
     /// The differences between the answers; `None`: they cannot be compared.
     pub answer: Option<WordDiff>,
 }
@@ -105,7 +105,7 @@ pub async fn compare(store: Arc<dyn Store>, a: &str, b: &str) -> Result<RunDiff>
     let partner = align(&acts_a, &acts_b, a);
     let renamed = partner.iter().filter(|(b, a)| b != *a).map(|(b, a)| ((*a).clone(), b.clone())).collect();
     let comparing =
-        Comparing { files: &other.flow.loaded().files, program: Some(&program), renamed: &renamed, seen: &seen };
+        ComparisonData { files: &other.flow.loaded().files, program: Some(&program), renamed: &renamed, seen: &seen };
     let taken: BTreeSet<&Key> = partner.values().copied().collect();
     // Steps that only the first run has, by the preceding step that both have.
     let mut alone: BTreeMap<Option<&Key>, Vec<&Key>> = BTreeMap::new();
@@ -220,7 +220,7 @@ async fn acts(store: Arc<dyn Store>, stored: &Stored, seen: &Arc<SeenValues>) ->
     stored.started.input.iter().for_each(|input| seen.learn(input));
     let mut acts = Acts { seen: seen.clone(), ..Acts::default() };
     let looked = driver::look_on(prepared(stored), run, &ReadJournal::of(store), &mut acts).await;
-    looked.map_err(|error| Error::NotStarted(Findings::of_run(&stored.flow.loaded().files, &error)))?;
+    looked.map_err(|error| Error::NotStarted(FoundErrors::of_run(&stored.flow.loaded().files, &error)))?;
     let side = RunSide {
         run: run.clone(),
         flow: record.flow,

@@ -13,11 +13,11 @@ use trefoil_syntax::{FileId, Location};
 
 use super::{Stored, called_runs, history, start_entry};
 use crate::engine::AnswersFrom;
-use trefoil_project::bundle::{Whereabouts, unpack, whereabouts};
+use trefoil_project::bundle::{RunFiles, unpack, whereabouts};
 use trefoil_project::door::{is_folder, real};
-use trefoil_project::error::{Error, Findings, Result};
-use trefoil_project::load::Loaded;
-use trefoil_project::target::Target;
+use trefoil_project::error::{Error, FoundErrors, Result};
+use trefoil_project::load::LoadedTarget;
+use trefoil_project::target::LoadTarget;
 use trefoil_view::why::former_offset;
 
 /// How many of the newest runs are searched if the former name of the flow is unknown.
@@ -46,7 +46,7 @@ pub struct LastRun {
     /// Its id.
     pub run: String,
     /// The target, by its absolute path.
-    pub target: Target,
+    pub target: LoadTarget,
     /// The folder of its files.
     root: PathBuf,
     /// When it started.
@@ -85,7 +85,7 @@ impl LastRun {
         let stored = Stored::read(&*store, &self.run).await?;
         let prompts = Arc::new(Prompts::default());
         let told = history(store, &stored, prompts.clone()).await;
-        told.map_err(|error| Error::NotStarted(Findings::of_run(&stored.flow.loaded().files, &error)))?;
+        told.map_err(|error| Error::NotStarted(FoundErrors::of_run(&stored.flow.loaded().files, &error)))?;
         let all = std::mem::take(&mut *prompts.0.lock().unwrap_or_else(PoisonError::into_inner));
         let loaded = stored.flow.loaded();
         let one = |((at, path), value): ((Location, String), String)| {
@@ -99,7 +99,7 @@ impl LastRun {
 
 /// The newest run of a target whose content is still stored: with the same path and id, or with the same entry under
 /// another name. `loaded` is the current target, if it can be loaded.
-pub async fn last_of(store: &dyn Store, target: &Target, loaded: Option<&Loaded>) -> Option<LastRun> {
+pub async fn last_of(store: &dyn Store, target: &LoadTarget, loaded: Option<&LoadedTarget>) -> Option<LastRun> {
     let path = real(&target.path);
     let entry = match loaded {
         Some(loaded) => place(loaded, Path::new(""), loaded.entry),
@@ -131,20 +131,20 @@ pub async fn last_with(store: &dyn Store, file: &Path, names: &[String]) -> Opti
 }
 
 /// The target that a run started with; `None` if its files were in memory.
-pub async fn target_of(store: &dyn Store, run: &str) -> Option<Target> {
+pub async fn target_of(store: &dyn Store, run: &str) -> Option<LoadTarget> {
     let begun = start_entry(store, run).await?;
     whereabouts(store, run, &begun.program).await.ok()?.map(|found| found.target)
 }
 
 /// The target that a run started with, if this file is another one that it calls, also as a tool.
-pub async fn caller_in(store: &dyn Store, run: &str, file: &Path) -> Option<Target> {
+pub async fn caller_in(store: &dyn Store, run: &str, file: &Path) -> Option<LoadTarget> {
     let file = real(file);
     let begun = start_entry(store, run).await?;
     let found = whereabouts(store, run, &begun.program).await.ok()??;
     if entry_of(store, run, &begun.program, &found).await.is_some_and(|entry| entry == file) {
         return None;
     }
-    let has = |found: &Whereabouts| found.files.iter().any(|one| real(one) == file);
+    let has = |found: &RunFiles| found.files.iter().any(|one| real(one) == file);
     if has(&found) {
         return Some(found.target);
     }
@@ -177,7 +177,7 @@ enum Wanted {
 
 impl Wanted {
     /// Whether a run with such files matches.
-    async fn is(&self, store: &dyn Store, run: &str, program: &Identity, found: &Whereabouts) -> bool {
+    async fn is(&self, store: &dyn Store, run: &str, program: &Identity, found: &RunFiles) -> bool {
         let has = |wanted: &Path| found.files.iter().any(|file| real(file) == wanted);
         match self {
             Self::With(file) => has(file),
@@ -191,7 +191,7 @@ impl Wanted {
 }
 
 /// The file of a run's entry. For a folder, it is known only after loading.
-async fn entry_of(store: &dyn Store, run: &str, program: &Identity, found: &Whereabouts) -> Option<PathBuf> {
+async fn entry_of(store: &dyn Store, run: &str, program: &Identity, found: &RunFiles) -> Option<PathBuf> {
     if found.files.contains(&found.target.path) {
         return Some(real(&found.target.path));
     }
@@ -200,7 +200,7 @@ async fn entry_of(store: &dyn Store, run: &str, program: &Identity, found: &Wher
 }
 
 /// The real path of a flow's file.
-fn place(loaded: &Loaded, root: &Path, file: FileId) -> Option<PathBuf> {
+fn place(loaded: &LoadedTarget, root: &Path, file: FileId) -> Option<PathBuf> {
     let name = Path::new(loaded.files.get(file)?.name());
     // Files that have changed since were read from the store, where paths are relative to their folder.
     let in_store = loaded.how.options.door.memory().is_some();
@@ -218,7 +218,7 @@ async fn newest(store: &dyn Store, filter: &Filter, most: usize, wanted: &Wanted
 
 /// What the newest completed runs of a target cost: in micro-dollars, at most as many as are wanted. Only runs whose whole cost is known,
 /// that reused nothing, and whose answers came from the same source.
-pub async fn spent_before(store: &dyn Store, loaded: &Loaded, answers: &AnswersFrom, most: usize) -> Vec<u64> {
+pub async fn spent_before(store: &dyn Store, loaded: &LoadedTarget, answers: &AnswersFrom, most: usize) -> Vec<u64> {
     let target = &loaded.how.target;
     let entry = place(loaded, Path::new(""), loaded.entry);
     let wanted = Wanted::Target { path: real(&target.path), id: target.id.clone(), entry };
@@ -241,7 +241,7 @@ async fn matching<T>(
     since: u64,
     enough: usize,
     of: impl Fn(Record, &Started) -> Option<T>,
-) -> Vec<(T, Whereabouts)> {
+) -> Vec<(T, RunFiles)> {
     let mut all = Vec::new();
     let (mut after, mut left) = (None, most);
     // Lists of files that do not match, because most runs of a flow have the same.

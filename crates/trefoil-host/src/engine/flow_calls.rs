@@ -22,7 +22,7 @@ use super::{Engine, Parts, Ready};
 use crate::durable::{Stored, call_run_id, cancel, ended};
 use crate::reuse::{CalledBefore, Edited, NewCall, ReuseRequest, no_results};
 use crate::run::Run;
-use trefoil_project::error::{Error, Findings};
+use trefoil_project::error::{Error, FoundErrors};
 
 /// Maximum depth of runs that call runs.
 const DEEPEST: u32 = 5;
@@ -137,7 +137,7 @@ impl FlowCalls {
             let message =
                 format!("the files of run {run} are not those on the disk, so it has no permissions of a project");
             let help = "resume the calling run with `--no-config`, or with the edited files: `--with FILE`";
-            return Err(Error::NotStarted(Findings::said(&message, help)));
+            return Err(Error::NotStarted(FoundErrors::said(&message, help)));
         }
         let rerun = self.rerun(at).into_iter().filter(|step| !stored.may_rerun(step)).collect::<Vec<_>>();
         let ready = engine.ready_again(&stored, &rerun).await?;

@@ -20,10 +20,10 @@ use crate::allowed_hosts;
 use crate::preflight::{
     Host, MISSING_TOOL, ModuleUse, certain_steps, local_calls, missing_environment, modules_of, preflight, uncalled,
 };
-use trefoil_project::door::Named;
-use trefoil_project::error::Findings;
+use trefoil_project::door::NamedFile;
+use trefoil_project::error::FoundErrors;
 use trefoil_project::flow::Flow;
-use trefoil_project::load::Loaded;
+use trefoil_project::load::LoadedTarget;
 use trefoil_project::load::rules::{ENV_FILE, ENV_LINE, ENV_LINE_HELP};
 use trefoil_project::secrets::{self, OperatorSecrets};
 
@@ -250,7 +250,7 @@ impl Needs {
 
     /// What the flows lack that a flow can call as tools, and those that they can call in turn: each as if it were to be started
     /// itself.
-    pub fn beneath(&self, engine: &Engine, flow: &Flow, findings: &mut Findings) -> Beneath {
+    pub fn beneath(&self, engine: &Engine, flow: &Flow, findings: &mut FoundErrors) -> Beneath {
         let mut beneath = Beneath::default();
         let Some(flows) = &self.hosts.flows else { return beneath };
         let parts = &*engine.parts;
@@ -311,7 +311,7 @@ fn was_limited(parts: &Parts) -> bool {
 }
 
 /// The environment, with these files, and the secrets.
-fn secrets_of(parts: &Parts, loaded: &Loaded) -> Arc<dyn Secrets> {
+fn secrets_of(parts: &Parts, loaded: &LoadedTarget) -> Arc<dyn Secrets> {
     match &parts.secrets {
         Some(secrets) => secrets.clone(),
         None => Arc::new(OperatorSecrets::new(loaded.environment(), parts.settings.secrets.clone())),
@@ -353,11 +353,11 @@ fn money_of(parts: &Parts, aimed: &Aimed, now: u64) -> std::result::Result<Flags
 }
 
 /// An environment file that cannot be read is a reason not to start, and so is a value of which only a part would be read.
-fn env_files(loaded: &Loaded) -> Vec<Diagnostic> {
+fn env_files(loaded: &LoadedTarget) -> Vec<Diagnostic> {
     let told = |rule, message: String, help: &str| {
         Diagnostic::nowhere(rule, Severity::Error, Some(loaded.entry), message).help(help)
     };
-    let of_file = |file: &Named| {
+    let of_file = |file: &NamedFile| {
         let name = file.path.display().to_string();
         match file.text() {
             Ok(text) => {

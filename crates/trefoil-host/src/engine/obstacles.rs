@@ -6,9 +6,9 @@ use trefoil_template::Value;
 use super::needs::{ModuleTrial, Needs, in_files, of_tool};
 use super::{Engine, Ready};
 use crate::preflight::{local_calls, missing_inputs, missing_modules, modules_of};
-use trefoil_project::error::{Error, Findings};
+use trefoil_project::error::{Error, FoundErrors};
 use trefoil_project::flow::Flow;
-use trefoil_project::load::Report;
+use trefoil_project::load::LoadReport;
 
 impl Engine {
     /// Everything that is certain to stop a run of a flow, in one list: that of [`Self::ready_for`].
@@ -16,9 +16,9 @@ impl Engine {
     /// # Errors
     ///
     /// What prevents that it is found out, such as a store that cannot be read.
-    pub async fn obstacles(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<Findings, Error> {
+    pub async fn obstacles(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<FoundErrors, Error> {
         match self.ready_for(flow, input).await {
-            Ok(_) => Ok(Findings::new(flow.loaded().files.clone(), Vec::new())),
+            Ok(_) => Ok(FoundErrors::new(flow.loaded().files.clone(), Vec::new())),
             Err(Error::NotStarted(why)) => Ok(why),
             Err(other) => Err(other),
         }
@@ -32,11 +32,11 @@ impl Engine {
     /// [`Error::NotStarted`] with everything that is certain to stop it.
     pub async fn ready_for(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<Ready, Error> {
         let (ready, mut found) = match self.ready(flow) {
-            Ok(ready) => (Some(ready), Findings::new(flow.loaded().files.clone(), Vec::new())),
+            Ok(ready) => (Some(ready), FoundErrors::new(flow.loaded().files.clone(), Vec::new())),
             Err(Error::NotStarted(why)) => (None, why),
             Err(other) => return Err(other),
         };
-        let mut add = |more: &Findings| {
+        let mut add = |more: &FoundErrors| {
             let files = found.adopt(more.files());
             more.diagnostics().iter().for_each(|d| found.push(in_files(d.clone(), &files)));
         };
@@ -44,7 +44,7 @@ impl Engine {
         if let Some(input) = input {
             let unset = missing_inputs(&flow.loaded().program, input.as_ref());
             let is_set = unset.is_empty();
-            add(&Findings::new(flow.loaded().files.clone(), unset));
+            add(&FoundErrors::new(flow.loaded().files.clone(), unset));
             match ready.as_ref().filter(|_| is_set).map(|ready| ready.check_input(input)) {
                 Some(Err(Error::NotStarted(why))) => add(&why),
                 Some(Err(other)) => return Err(other),
@@ -55,9 +55,9 @@ impl Engine {
     }
 
     /// The Python modules of a flow, and of the flows that it can call as tools, that cannot be imported, if Python is allowed.
-    async fn missing_modules(&self, flow: &Flow) -> Findings {
+    async fn missing_modules(&self, flow: &Flow) -> FoundErrors {
         let program = &flow.loaded().program;
-        let mut found = Findings::new(flow.loaded().files.clone(), Vec::new());
+        let mut found = FoundErrors::new(flow.loaded().files.clone(), Vec::new());
         // Most flows call no Python and no flows, and then nothing else is looked up.
         let calls_others = !local_calls(program, false).is_empty();
         // Whoever runs it elsewhere has others.
@@ -73,7 +73,7 @@ impl Engine {
             let files = around.files().iter().map(|(id, _)| id).collect();
             let own = needs.trial(self, flow, (files, None));
             let beneath = needs.beneath(self, flow, &mut around).trials;
-            found = Findings::new(around.files().clone(), Vec::new());
+            found = FoundErrors::new(around.files().clone(), Vec::new());
             own.into_iter().chain(beneath).collect::<Vec<_>>()
         };
         for ModuleTrial { modules, python, files, tool } in trials {
@@ -90,8 +90,8 @@ impl Engine {
 }
 
 /// Adds these findings to a report, each once.
-pub fn add_findings(report: &mut Report, found: &Findings) {
-    let mut all = Findings::new(std::mem::take(&mut report.files), Vec::new());
+pub fn add_findings(report: &mut LoadReport, found: &FoundErrors) {
+    let mut all = FoundErrors::new(std::mem::take(&mut report.files), Vec::new());
     let files = all.adopt(found.files());
     for d in found.diagnostics() {
         let d = in_files(d.clone(), &files);

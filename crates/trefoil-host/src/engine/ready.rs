@@ -22,7 +22,7 @@ use crate::answers::Answers;
 use crate::durable::StoredAnswers;
 use crate::reuse::{EarlierCalls, Lines};
 use crate::run::Run;
-use trefoil_project::error::{Error, Findings, Result};
+use trefoil_project::error::{Error, FoundErrors, Result};
 use trefoil_project::failure::explain_failure;
 use trefoil_project::flow::Flow;
 use trefoil_project::input::INPUT_INVALID;
@@ -70,10 +70,10 @@ pub struct Ready {
 
 impl Ready {
     /// Prepares a run of a flow. Returns everything that is missing as an error.
-    pub(super) fn new(engine: &Engine, flow: &Flow) -> std::result::Result<Self, Findings> {
+    pub(super) fn new(engine: &Engine, flow: &Flow) -> std::result::Result<Self, FoundErrors> {
         let parts = &*engine.parts;
         let needs = Needs::of(engine, flow, None);
-        let mut findings = Findings::new(flow.loaded().files.clone(), needs.lacks.clone());
+        let mut findings = FoundErrors::new(flow.loaded().files.clone(), needs.lacks.clone());
         // The run of a call is a part of a run for which all of them were looked at.
         let beneath = if parts.depth == 0 { needs.beneath(engine, flow, &mut findings) } else { Beneath::default() };
         let Needs { aimed, models, script, hosts, secrets, money, .. } = needs;
@@ -129,7 +129,7 @@ impl Ready {
         beneath.flows.iter().for_each(|flow| ready.hides(flow));
         ready.hides_own();
         let told = secrets::in_answers(&ready.seen, &parts.answers);
-        if told.is_empty() { Ok(ready) } else { Err(Findings::new(flow.loaded().files.clone(), told)) }
+        if told.is_empty() { Ok(ready) } else { Err(FoundErrors::new(flow.loaded().files.clone(), told)) }
     }
 
     /// Hides its own secrets, and those of its tools and providers. The input is compared with them before the run starts.
@@ -355,7 +355,7 @@ impl Ready {
             }
             reasons = faults.iter().map(|error| explain_failure(INPUT_INVALID, error)).collect();
         }
-        Err(Error::NotStarted(Findings::new(self.flow.loaded().files.clone(), reasons)))
+        Err(Error::NotStarted(FoundErrors::new(self.flow.loaded().files.clone(), reasons)))
     }
 }
 

@@ -7,7 +7,7 @@ use trefoil_store::{Content, Owner, Store};
 
 use super::{Begun, Engine};
 use crate::reuse::{EarlierRuns, ReuseRequest};
-use trefoil_project::error::{Error, Findings, Result};
+use trefoil_project::error::{Error, FoundErrors, Result};
 
 impl Engine {
     /// Stores every run with the files of its flow: its journal, its cost, its outcome. An interrupted run can be
@@ -69,7 +69,9 @@ impl Engine {
     pub(crate) fn kept_runs(&self) -> Result<Arc<dyn Store>> {
         match self.owner() {
             Some(owner) => Ok(owner.store().clone()),
-            None => Err(Error::NotStarted(Findings::said("the engine has no store", "set one with `Engine::store`"))),
+            None => {
+                Err(Error::NotStarted(FoundErrors::said("the engine has no store", "set one with `Engine::store`")))
+            }
         }
     }
     /// Stores runs as a process that holds leases.

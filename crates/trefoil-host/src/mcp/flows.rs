@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::Engine;
 use tokio::sync::mpsc;
-use trefoil_project::door::{self, Stamp};
+use trefoil_project::door::{self, PathStamp};
 use trefoil_project::load::LoadOptions;
 use trefoil_project::settings::{self, FoundSettings, Settings};
-use trefoil_project::target::Target;
+use trefoil_project::target::LoadTarget;
 use trefoil_project::target_settings::target_settings;
 use trefoil_project::{Error, Flow};
 use trefoil_syntax::{Diagnostic, Files};
@@ -24,7 +24,7 @@ use super::{Offered, Tools};
 /// What is served, and how.
 pub struct FlowSource {
     /// The targets that were named.
-    pub targets: Vec<Target>,
+    pub targets: Vec<LoadTarget>,
     /// The options for loading them, without any settings.
     pub options: LoadOptions,
     /// Whether project files are ignored.
@@ -45,7 +45,7 @@ pub struct Flows {
 struct Served {
     tools: Arc<Tools>,
     /// The files that were read, and their folders.
-    seen: BTreeMap<PathBuf, Stamp>,
+    seen: BTreeMap<PathBuf, PathStamp>,
 }
 
 /// Flows of the same project.
@@ -128,7 +128,7 @@ impl FlowSource {
     }
 
     /// Adds the flows of a target.
-    fn serve(&self, target: &Target, own: &Project, loading: &mut Loading) {
+    fn serve(&self, target: &LoadTarget, own: &Project, loading: &mut Loading) {
         loading.files.insert(target.path.clone());
         if target.id.is_some() {
             return loading.add(target, own, &*self.watch);
@@ -159,7 +159,7 @@ impl FlowSource {
 
 impl Loading {
     /// Adds a flow, and says what prevents its runs.
-    fn add(&mut self, target: &Target, project: &Project, watch: &dyn ServerWatch) {
+    fn add(&mut self, target: &LoadTarget, project: &Project, watch: &dyn ServerWatch) {
         match trefoil_project::load::load(target, &project.options) {
             Ok(loaded) => {
                 self.read(&loaded.files);

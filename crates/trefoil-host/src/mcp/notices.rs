@@ -1,6 +1,6 @@
 //! What a server says. Its host decides what becomes of it: stdout belongs to the protocol.
 
-use trefoil_project::target::Target;
+use trefoil_project::target::LoadTarget;
 use trefoil_syntax::{Diagnostic, Files};
 
 /// Something that the operator of a server should know.
@@ -11,9 +11,9 @@ pub enum ServerNotice<'n> {
     /// Findings in manifests or settings, and their files.
     Findings(&'n [Diagnostic], &'n Files),
     /// A flow is not served, because the settings of its project do not apply.
-    ProjectIgnored(&'n Target),
+    ProjectIgnored(&'n LoadTarget),
     /// A flow is not served, because it does not load.
-    NotLoaded(&'n Target),
+    NotLoaded(&'n LoadTarget),
     /// A flow is served, but cannot run now.
     CannotRun {
         /// The name of its tool.

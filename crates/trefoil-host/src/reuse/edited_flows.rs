@@ -10,7 +10,7 @@ use trefoil_store::Store;
 use super::earlier_runs::own_results;
 use crate::durable::{Stored, cited_results, last_call_run, start_entry};
 use crate::engine::{Engine, FlowTools};
-use trefoil_project::bundle::Packed;
+use trefoil_project::bundle::PackedFlow;
 use trefoil_project::flow::Flow;
 
 /// Drops the results of called flows that were edited since.
@@ -112,7 +112,7 @@ impl Current<'_> {
         if let Some(same) = self.same.get(&known) {
             return *same;
         }
-        let same = Packed::of(flow.loaded()).bundle == known.1
+        let same = PackedFlow::of(flow.loaded()).bundle == known.1
             || match Stored::read(&**self.store, run).await {
                 // Comments and layout may differ.
                 Ok(before) => before.flow.loaded().program.fingerprint() == flow.loaded().program.fingerprint(),

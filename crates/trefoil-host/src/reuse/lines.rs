@@ -12,7 +12,7 @@ use trefoil_runtime::driver::memo::{Decision, Reuse};
 use trefoil_template::{Hole, HoleKind};
 
 use trefoil_project::flow::Flow;
-use trefoil_view::why::{Comparing, Fate, Line, line, similarity};
+use trefoil_view::why::{ActivityDecision, ComparisonData, ReuseDecision, line, similarity};
 
 /// The decisions for the steps of a run that reuses results of an earlier one.
 pub struct Lines {
@@ -76,7 +76,7 @@ impl Lines {
     }
 
     /// One line per activity, in the order in which they were requested.
-    pub fn all(&self) -> Vec<Line> {
+    pub fn all(&self) -> Vec<ActivityDecision> {
         let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
         let renamed = decisions.iter().filter_map(|decision| match &decision.is {
             Reuse::Kept { was: Some(was), .. } => Some((was.clone(), decision.asked.key.clone())),
@@ -84,7 +84,7 @@ impl Lines {
         });
         let renamed = renamed.collect();
         let files = &self.flow.loaded().files;
-        let comparing = Comparing { files, program: Some(&self.program), renamed: &renamed, seen: &self.seen };
+        let comparing = ComparisonData { files, program: Some(&self.program), renamed: &renamed, seen: &self.seen };
         let changed = self.changed(&decisions);
         let one = |decision: &Decision| match changed.get(&decision.asked.key) {
             None => line(decision, &comparing),
@@ -94,16 +94,16 @@ impl Lines {
             }
         };
         let called = self.called.lock().unwrap_or_else(PoisonError::into_inner);
-        let with_called = |line: Line| {
+        let with_called = |line: ActivityDecision| {
             let of_call = called.iter().filter(|(key, _)| *key == line.key && !line.fate.is_kept());
-            Line { called: of_call.flat_map(|(_, lines)| lines.all()).collect(), ..line }
+            ActivityDecision { called: of_call.flat_map(|(_, lines)| lines.all()).collect(), ..line }
         };
         decisions.iter().filter_map(one).map(with_called).collect()
     }
 
     /// What was decided in runs that the run has called in this process, with the keys of the calls. [`all`](Self::all) has it at each
     /// call that was decided in this process, too: a resumed run makes a call again that was decided before.
-    pub fn called(&self) -> Vec<(Key, Vec<Line>)> {
+    pub fn called(&self) -> Vec<(Key, Vec<ActivityDecision>)> {
         let called = self.called.lock().unwrap_or_else(PoisonError::into_inner);
         called.iter().map(|(key, lines)| (key.clone(), lines.all())).collect()
     }
@@ -184,14 +184,14 @@ impl Lines {
 
     /// The results of the earlier run that were not used, in its order. If the run has not succeeded, the list may
     /// shrink.
-    pub fn unused(&self) -> Vec<Line> {
+    pub fn unused(&self) -> Vec<ActivityDecision> {
         let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
         let mut met = met(&decisions);
         met.extend(self.changed(&decisions).values().map(|before| before.key.without_try().to_owned()));
         let left = self.had.iter().filter(|had| !met.contains(had.key.without_try()));
-        let unused = |had: &Arc<Activity>| Line {
+        let unused = |had: &Arc<Activity>| ActivityDecision {
             key: had.key.clone(),
-            fate: Fate::Unused,
+            fate: ReuseDecision::Unused,
             was: None,
             reasons: Vec::new(),
             called: Vec::new(),

@@ -13,7 +13,7 @@ use super::earlier_runs::{EarlierRuns, earlier_run, own_results};
 use super::request::ReuseRequest;
 use super::step_names::{Inside, no_step};
 use crate::durable::{Stored, each_entry};
-use trefoil_project::error::{Error, Findings, Result};
+use trefoil_project::error::{Error, FoundErrors, Result};
 
 /// The maximum number of earlier runs whose results are used if the preceding one has none.
 const BEFORE: usize = 64;
@@ -26,7 +26,7 @@ pub(super) async fn memo(
     stored: &Stored,
     request: &ReuseRequest,
 ) -> Result<Memo> {
-    let of_run = |error: RunError| Error::NotStarted(Findings::of_run(&stored.flow.loaded().files, &error));
+    let of_run = |error: RunError| Error::NotStarted(FoundErrors::of_run(&stored.flow.loaded().files, &error));
     let mut newest = own_results(store.clone(), stored).await.map_err(of_run)?;
     let mut basis = stored.started.basis.clone();
     let mut newer = Vec::new();

@@ -23,9 +23,9 @@ use super::results::results_for;
 use super::step_names::{Inside, step_labels};
 use crate::durable::{Stored, each_entry, prepared, reading};
 use crate::engine::{AnswersFrom, Engine};
-use trefoil_project::error::{Error, Findings, Result};
+use trefoil_project::error::{Error, FoundErrors, Result};
 use trefoil_project::flow::Flow;
-use trefoil_view::why::{Fate, Line, Reason};
+use trefoil_view::why::{ActivityDecision, ChangeReason, ReuseDecision};
 
 /// The maximum number of earlier runs whose tool descriptions are used.
 const BEFORE: usize = 64;
@@ -34,11 +34,11 @@ const BEFORE: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Preview {
     /// The decisions for the steps that the run reaches before its first call: kept or repeated, and why.
-    pub lines: Vec<Line>,
-    /// Steps of the earlier run that this one has not reached ([`Fate::Later`]); the decision depends on calls that would come first.
-    pub later: Vec<Line>,
+    pub lines: Vec<ActivityDecision>,
+    /// Steps of the earlier run that this one has not reached ([`ReuseDecision::Later`]); the decision depends on calls that would come first.
+    pub later: Vec<ActivityDecision>,
     /// Results of the earlier run that this one does not use, if it would end without any call.
-    pub unused: Vec<Line>,
+    pub unused: Vec<ActivityDecision>,
     /// Why the run would fail there.
     pub error: Option<RunError>,
     /// The request with what was decided: with the names of steps in the earlier run, and with whether the step at which that one failed is
@@ -160,7 +160,7 @@ pub(super) async fn in_old_names(
         let seen = preview_with_its_models(engine, store.clone(), flow, &unnamed);
         let seen = Box::pin(seen).await?;
         let was = seen.lines.iter().filter(|line| label_of(&line.key) == name).find_map(|line| match &line.fate {
-            Fate::Kept { was, .. } => was.as_ref(),
+            ReuseDecision::Kept { was, .. } => was.as_ref(),
             _ => line.was.as_ref(),
         });
         let old = was.map(|was| format!("{}{}", was.without_try(), from.get(name.len()..).unwrap_or_default()));
@@ -203,7 +203,7 @@ fn aimed(engine: &Engine, flow: &Flow, now: &Started) -> (Arc<Program>, Result<A
     let engine = if now.answers == "manifest" { engine } else { engine.with_models_of(now) };
     let mut program = flow.loaded().program.clone();
     let answering = engine.aim(&mut program);
-    let missing = |why| Error::NotStarted(Findings::new(flow.loaded().files.clone(), why));
+    let missing = |why| Error::NotStarted(FoundErrors::new(flow.loaded().files.clone(), why));
     (program, answering.map(|answering| answering.from).map_err(missing))
 }
 
@@ -308,10 +308,10 @@ async fn look_once(
     let mut error = ended.and_then(|outcome| outcome.result.err());
     // A step that the flow does not have any more comes no later.
     let labels: BTreeSet<&str> = step_labels(&flow.loaded().program).collect();
-    let is_there = |line: &Line| labels.contains(label_of(&line.key));
-    let is_later = |line: &Line| !is_done && is_there(line);
+    let is_there = |line: &ActivityDecision| labels.contains(label_of(&line.key));
+    let is_later = |line: &ActivityDecision| !is_done && is_there(line);
     let unused = lines.unused().into_iter().filter(|line| !is_later(line)).collect();
-    let mut later: Vec<Line> =
+    let mut later: Vec<ActivityDecision> =
         later.unused().into_iter().filter(is_later).map(|line| comes_later(line, &acts)).collect();
     let mut lines = lines.all();
     if !is_done {
@@ -348,13 +348,17 @@ fn may_need_permission(engine: &Engine, had: &Activity) -> bool {
 const STOPS: &str = "if its request changes, the run may stop before it until `--rerun` allows it";
 
 /// A step whose decision depends on calls that come first.
-fn comes_later(line: Line, acts: &BTreeSet<Key>) -> Line {
-    let reasons = if acts.contains(&line.key) { vec![Reason::Other(STOPS)] } else { Vec::new() };
-    Line { fate: Fate::Later, reasons, ..line }
+fn comes_later(line: ActivityDecision, acts: &BTreeSet<Key>) -> ActivityDecision {
+    let reasons = if acts.contains(&line.key) { vec![ChangeReason::Other(STOPS)] } else { Vec::new() };
+    ActivityDecision { fate: ReuseDecision::Later, reasons, ..line }
 }
 
 /// The steps that the edit has added, if no decision is known about them.
-fn new_steps<'l>(stored: &Stored, flow: &Flow, shown: impl Iterator<Item = &'l Line>) -> Vec<Line> {
+fn new_steps<'l>(
+    stored: &Stored,
+    flow: &Flow,
+    shown: impl Iterator<Item = &'l ActivityDecision>,
+) -> Vec<ActivityDecision> {
     let program = &flow.loaded().program;
     let before: BTreeSet<&str> = step_labels(&stored.flow.loaded().program).collect();
     let shown: BTreeSet<&str> = shown.map(|line| label_of(&line.key)).collect();
@@ -366,11 +370,11 @@ fn new_steps<'l>(stored: &Stored, flow: &Flow, shown: impl Iterator<Item = &'l L
     let steps = walk::reachable(program, program.entry).into_iter().filter_map(|(_, step)| program.step(step));
     let names = steps.filter(|step| does(&step.kind)).filter_map(|step| step.label.clone());
     let new = names.filter(|name| !before.contains(&**name) && !shown.contains(&**name));
-    let line = |name: Arc<str>| Line {
+    let line = |name: Arc<str>| ActivityDecision {
         key: Key::from(&*name),
-        fate: Fate::Later,
+        fate: ReuseDecision::Later,
         was: None,
-        reasons: vec![Reason::Other("it is new")],
+        reasons: vec![ChangeReason::Other("it is new")],
         called: Vec::new(),
     };
     new.map(line).collect()

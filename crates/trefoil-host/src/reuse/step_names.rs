@@ -5,7 +5,7 @@ use trefoil_runtime::driver::memo::{EarlierCall, Memo};
 use trefoil_store::Store;
 
 use crate::durable::last_call_run;
-use trefoil_project::error::{Error, Findings};
+use trefoil_project::error::{Error, FoundErrors};
 
 /// The labels of a program's steps.
 pub(crate) fn step_labels(program: &Program) -> impl Iterator<Item = &str> {
@@ -44,5 +44,5 @@ impl Inside {
 /// That no step of the earlier runs has this name.
 pub(super) fn no_step(step: &str, memo: &Memo) -> Error {
     let message = format!("the run has no step `{step}`; available: `{}`", memo.steps().join("`, `"));
-    Error::NotStarted(Findings::of_rule("unknown-step", &message, "name a step of the run"))
+    Error::NotStarted(FoundErrors::of_rule("unknown-step", &message, "name a step of the run"))
 }

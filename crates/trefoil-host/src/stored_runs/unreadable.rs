@@ -5,7 +5,7 @@ use trefoil_store::StoreError;
 use trefoil_syntax::Files;
 
 use crate::durable::Stored;
-use trefoil_project::error::{Error, Findings};
+use trefoil_project::error::{Error, FoundErrors};
 
 /// Why a stored run cannot be read.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl From<UnreadableRun> for Error {
     fn from(why: UnreadableRun) -> Self {
         match why {
             UnreadableRun::Error(error) => error,
-            UnreadableRun::Journal(error, files) => Self::NotStarted(Findings::of_run(&files, &error)),
+            UnreadableRun::Journal(error, files) => Self::NotStarted(FoundErrors::of_run(&files, &error)),
         }
     }
 }

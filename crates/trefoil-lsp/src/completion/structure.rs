@@ -5,7 +5,7 @@ use std::path::Path;
 
 use trefoil_front::{Detection, FRONT_ENDS, detect};
 use trefoil_ir::facts::{Declaration, DeclarationKind as Kind};
-use trefoil_project::schema::{Choice, Takes, keys_at, values_at};
+use trefoil_project::schema::{AllowedValue, ValueForm, keys_at, values_at};
 use trefoil_syntax::yaml::{self, Node};
 use trefoil_syntax::{FileId, Location, SourceFile, Span};
 use trefoil_template::Value;
@@ -217,7 +217,7 @@ fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool
     let item = |k: trefoil_project::schema::SchemaKey| {
         let behind = match (colon, k.takes) {
             (true, _) => "",
-            (false, Takes::Scalar) => ": ",
+            (false, ValueForm::Scalar) => ": ",
             (false, _) => ":",
         };
         let detail = if k.required {
@@ -335,7 +335,7 @@ fn values(analysis: &Analysis, file: FileId, root: &Node, inside: u32) -> Vec<It
     }
     items.extend(choices(analysis, file, root, &spot));
     items.extend(seen::model_names(analysis, dialect, &spot));
-    let of_format = |v: Choice| Item::new(v.text, ItemSort::Value);
+    let of_format = |v: AllowedValue| Item::new(v.text, ItemSort::Value);
     if key == Some("model") && !items.is_empty() {
         items.splice(0..0, values_at(dialect, root, &segments(&spot.path)).into_iter().map(of_format));
         let mut known = HashSet::new();

@@ -4,7 +4,7 @@ use trefoil_machine::Cause;
 use trefoil_runtime::RunError;
 
 /// The causes to which a line of the table applies.
-enum For {
+enum HelpCause {
     /// Whatever the cause.
     Any,
     /// An answer with one of these HTTP statuses.
@@ -17,10 +17,10 @@ enum For {
     Namespace(&'static str),
 }
 
-use For::{Any, Done, Namespace, Network, Status};
+use HelpCause::{Any, Done, Namespace, Network, Status};
 
 /// The first matching line is used.
-const HELP: &[(&str, For, &str)] = &[
+const HELP: &[(&str, HelpCause, &str)] = &[
     (
         "AGENT_NOT_FOUND",
         Any,
@@ -125,7 +125,7 @@ pub fn help(error: &RunError) -> Option<&str> {
 
 /// The advice for a code with a cause. `namespace`: that of a placeholder without a value.
 pub fn of(code: &str, cause: Option<&Cause>, namespace: Option<&str>) -> Option<&'static str> {
-    let fits = |wanted: &For| match (wanted, cause) {
+    let fits = |wanted: &HelpCause| match (wanted, cause) {
         (Any, _) => true,
         (Namespace(wanted), _) => namespace == Some(wanted),
         (Network, Some(cause)) => cause.is_network(),
@@ -138,12 +138,12 @@ pub fn of(code: &str, cause: Option<&Cause>, namespace: Option<&str>) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CODES, When};
+    use super::super::{CODES, CodeOccasion};
     use super::*;
 
     #[test]
     fn every_code_of_a_run_has_advice_and_every_advice_a_code() {
-        for code in CODES.iter().filter(|c| c.when == When::Run) {
+        for code in CODES.iter().filter(|c| c.when == CodeOccasion::Run) {
             let help = of(code.name, None, None).unwrap_or_else(|| panic!("no advice for `{}`", code.name));
             assert!(help.len() <= 100 && !help.ends_with('.'), "{}: {help}", code.name);
         }

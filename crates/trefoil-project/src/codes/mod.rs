@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 /// When a code occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
+pub enum CodeOccasion {
     /// The run was not started; exit code 2.
     NotStarted,
     /// The run failed; exit code 1.
@@ -17,32 +17,32 @@ pub enum When {
 
 /// A code and its page.
 #[derive(Debug, Clone, Copy)]
-pub struct Code {
+pub struct CodePage {
     /// The code as shown in errors.
     pub name: &'static str,
     /// When it occurs.
-    pub when: When,
+    pub when: CodeOccasion,
     /// The page in Markdown: the name, a sentence, the cause, how to fix it.
     pub page: &'static str,
 }
 
-impl Code {
+impl CodePage {
     /// The sentence below the title.
     pub fn summary(&self) -> &'static str {
         self.page.lines().nth(2).unwrap_or_default()
     }
 }
 
-const fn run(name: &'static str, page: &'static str) -> Code {
-    Code { name, when: When::Run, page }
+const fn run(name: &'static str, page: &'static str) -> CodePage {
+    CodePage { name, when: CodeOccasion::Run, page }
 }
 
-const fn not_started(name: &'static str, page: &'static str) -> Code {
-    Code { name, when: When::NotStarted, page }
+const fn not_started(name: &'static str, page: &'static str) -> CodePage {
+    CodePage { name, when: CodeOccasion::NotStarted, page }
 }
 
 /// All codes. A new code is one page and one line here.
-pub const CODES: &[Code] = &[
+pub const CODES: &[CodePage] = &[
     not_started("ambiguous-answer", include_str!("not_started/ambiguous_answer.md")),
     not_started("command-not-allowed", include_str!("not_started/command_not_allowed.md")),
     not_started("host-not-allowed", include_str!("not_started/host_not_allowed.md")),
@@ -100,7 +100,7 @@ pub const CODES: &[Code] = &[
 ];
 
 /// The code with this name, ignoring case.
-pub fn code(name: &str) -> Option<&'static Code> {
+pub fn code(name: &str) -> Option<&'static CodePage> {
     CODES.iter().find(|c| c.name.eq_ignore_ascii_case(name))
 }
 
@@ -114,9 +114,9 @@ This page lists the error codes of runs that fail or do not start. It is generat
 pub fn markdown() -> String {
     let mut out = String::from(HEAD);
     let parts = [
-        (When::NotStarted, "The run does not start", "Exit code 2: nothing was sent, and no command ran."),
+        (CodeOccasion::NotStarted, "The run does not start", "Exit code 2: nothing was sent, and no command ran."),
         (
-            When::Run,
+            CodeOccasion::Run,
             "The run fails",
             "Exit code 1, or 75 if the run only waits. The trace (`--trace FILE`) has the same code at the step that failed.",
         ),

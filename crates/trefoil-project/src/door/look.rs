@@ -102,7 +102,7 @@ pub fn exposed(folder: &Path, name: &str) -> Option<PathBuf> {
 
 /// What tells whether a path has changed since.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stamp {
+pub enum PathStamp {
     /// It does not exist.
     Missing,
     /// When a file was last changed, and its size.
@@ -112,19 +112,19 @@ pub enum Stamp {
 }
 
 /// The current state of a path.
-pub fn stamp(path: &Path) -> Stamp {
+pub fn stamp(path: &Path) -> PathStamp {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     match path.metadata() {
-        Err(_) => Stamp::Missing,
+        Err(_) => PathStamp::Missing,
         Ok(meta) if meta.is_dir() => {
             let concerns = |entry: &std::fs::DirEntry| {
                 let extension = entry.path().extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
                 ["yaml", "yml", "toml"].contains(&&*extension) || entry.file_type().is_ok_and(|sort| !sort.is_file())
             };
             let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-            Stamp::Folder(entries.filter(concerns).map(|entry| entry.file_name()).collect())
+            PathStamp::Folder(entries.filter(concerns).map(|entry| entry.file_name()).collect())
         }
-        Ok(meta) => Stamp::File(meta.modified().ok(), meta.len()),
+        Ok(meta) => PathStamp::File(meta.modified().ok(), meta.len()),
     }
 }
 

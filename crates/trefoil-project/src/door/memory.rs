@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Shut, clean};
+use super::{AccessRefusal, clean};
 
 /// The folder of the files. Its name is never shown: files have the names that were passed.
 const ROOM: &str = "/memory";
 
 /// Files by path, without links.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Memory(BTreeMap<PathBuf, Arc<str>>);
+pub struct MemoryFiles(BTreeMap<PathBuf, Arc<str>>);
 
-impl Memory {
+impl MemoryFiles {
     /// The folder of all files.
     pub fn room() -> &'static Path {
         Path::new(ROOM)
@@ -41,17 +41,17 @@ impl Memory {
         self.0.keys().filter_map(move |file| file.strip_prefix(real).ok())
     }
     /// The resolved path, whether or not it exists.
-    pub fn place(&self, path: &Path) -> Result<PathBuf, Shut> {
+    pub fn place(&self, path: &Path) -> Result<PathBuf, AccessRefusal> {
         let real = Self::real(path);
         if !real.starts_with(ROOM) {
-            return Err(Shut::Outside { to: real, link: None });
+            return Err(AccessRefusal::Outside { to: real, link: None });
         }
-        if self.is_folder(&real) { Err(Shut::Room(real)) } else { Ok(real) }
+        if self.is_folder(&real) { Err(AccessRefusal::Room(real)) } else { Ok(real) }
     }
     /// The contents of a file, up to a number of bytes.
-    pub fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, Shut> {
-        let text = self.0.get(&self.place(path)?).ok_or(Shut::NotThere)?;
+    pub fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, AccessRefusal> {
+        let text = self.0.get(&self.place(path)?).ok_or(AccessRefusal::NotThere)?;
         let size = text.len() as u64;
-        if size > limit { Err(Shut::TooLarge { size, limit }) } else { Ok(text.as_bytes().to_vec()) }
+        if size > limit { Err(AccessRefusal::TooLarge { size, limit }) } else { Ok(text.as_bytes().to_vec()) }
     }
 }

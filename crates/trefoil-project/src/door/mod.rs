@@ -2,7 +2,7 @@
 //!
 //! There are two kinds of paths. A path named by the *operator* (a target, `--context FILE`) may be anywhere, and only
 //! has to be a file of acceptable size ([`named`]). A path in a *file* (a manifest's `ref`, `env_file` or `context`, a
-//! link in a folder) is untrusted: it is opened through [`Rooms`], the real folders that such paths may lead into,
+//! link in a folder) is untrusted: it is opened through [`AllowedFolders`], the real folders that such paths may lead into,
 //! which are the file's project and the folders that the operator allows. Links are followed one step at a time, each
 //! step within these folders, and the file that is opened is the one that was checked, so that it cannot be exchanged
 //! in between (on Unix; on other systems it is checked just before it is opened). Nothing outside is revealed, not even
@@ -22,14 +22,14 @@ mod way;
 
 pub use clean::clean;
 pub use look::{
-    Stamp, exposed, find_up, folder_real, identity, is_file, is_folder, is_there, missing_program, name_like, real,
+    PathStamp, exposed, find_up, folder_real, identity, is_file, is_folder, is_there, missing_program, name_like, real,
     stamp, yaml_files,
 };
-pub use memory::Memory;
-pub use open::{Opened, Way};
+pub use memory::MemoryFiles;
+pub use open::{OpenedFile, ResolvedPath};
 pub use place::Door;
-pub use shut::{Shut, reason};
-pub use way::{Rooms, Steps, WayEnd};
+pub use shut::{AccessRefusal, reason};
+pub use way::{AllowedFolders, PathSteps, WayEnd};
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -41,27 +41,27 @@ pub const PROJECT_FILE: &str = "trefoil.toml";
 const MARKS: [&str; 2] = [PROJECT_FILE, ".git"];
 
 /// Reads a file that the operator named. Never reads more than `limit` bytes, whatever the size of the file.
-pub fn named(path: &Path, limit: u64) -> Result<Vec<u8>, Shut> {
-    let meta = std::fs::metadata(path).map_err(Shut::of)?;
+pub fn named(path: &Path, limit: u64) -> Result<Vec<u8>, AccessRefusal> {
+    let meta = std::fs::metadata(path).map_err(AccessRefusal::of)?;
     if meta.is_dir() {
-        return Err(Shut::NotAFile("it is a folder"));
+        return Err(AccessRefusal::NotAFile("it is a folder"));
     }
     if !meta.is_file() && !is_own(path) {
-        return Err(Shut::NotAFile("it is neither a file nor a folder"));
+        return Err(AccessRefusal::NotAFile("it is neither a file nor a folder"));
     }
     if meta.len() > limit {
-        return Err(Shut::TooLarge { size: meta.len(), limit });
+        return Err(AccessRefusal::TooLarge { size: meta.len(), limit });
     }
-    bytes(std::fs::File::open(path).map_err(Shut::of)?, meta.len(), limit)
+    bytes(std::fs::File::open(path).map_err(AccessRefusal::of)?, meta.len(), limit)
 }
 
 /// The contents of an opened reader, up to a limit. `size` is the expected size.
-pub fn bytes(from: impl Read, size: u64, limit: u64) -> Result<Vec<u8>, Shut> {
+pub fn bytes(from: impl Read, size: u64, limit: u64) -> Result<Vec<u8>, AccessRefusal> {
     // One extra byte, so that the buffer does not grow just to detect the end.
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or_default().saturating_add(1));
-    from.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(Shut::of)?;
+    from.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(AccessRefusal::of)?;
     let size = bytes.len() as u64;
-    if size > limit { Err(Shut::TooLarge { size, limit }) } else { Ok(bytes) }
+    if size > limit { Err(AccessRefusal::TooLarge { size, limit }) } else { Ok(bytes) }
 }
 
 /// Whether a path is an open file of this process, as a shell passes the output of another command. Other pipes may
@@ -87,22 +87,22 @@ pub fn is_project(folder: &Path) -> bool {
 
 /// A file named in a manifest, to be read when its content is needed, by the same rules as when it was found.
 #[derive(Debug, Clone)]
-pub struct Named {
+pub struct NamedFile {
     /// The path, for messages.
     pub path: PathBuf,
     at: PathBuf,
-    rooms: Arc<Rooms>,
+    rooms: Arc<AllowedFolders>,
     limit: u64,
 }
 
-impl Named {
+impl NamedFile {
     /// A file that may be read up to a limit: its name in messages, and its path.
-    pub fn new(path: PathBuf, at: PathBuf, rooms: Arc<Rooms>, limit: u64) -> Self {
+    pub fn new(path: PathBuf, at: PathBuf, rooms: Arc<AllowedFolders>, limit: u64) -> Self {
         Self { path, at, rooms, limit }
     }
     /// Its text.
-    pub fn text(&self) -> Result<String, Shut> {
+    pub fn text(&self) -> Result<String, AccessRefusal> {
         let bytes = self.rooms.read(&self.at, self.limit)?;
-        String::from_utf8(bytes).map_err(|_| Shut::NotAFile("it is not UTF-8 text"))
+        String::from_utf8(bytes).map_err(|_| AccessRefusal::NotAFile("it is not UTF-8 text"))
     }
 }

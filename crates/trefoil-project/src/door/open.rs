@@ -8,99 +8,99 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Memory, Rooms, Shut, Steps, WayEnd, bytes};
+use super::{AccessRefusal, AllowedFolders, MemoryFiles, PathSteps, WayEnd, bytes};
 
 /// A resolved path, whether or not it exists. The file that is opened is the one that was checked.
 #[derive(Debug)]
-pub struct Way {
+pub struct ResolvedPath {
     real: PathBuf,
     end: OpenedEnd,
 }
 
 #[derive(Debug)]
 enum OpenedEnd {
-    Memory(Arc<Memory>),
-    Disk(WayEnd<<steps::System as Steps>::Folder>),
+    Memory(Arc<MemoryFiles>),
+    Disk(WayEnd<<steps::SystemPaths as PathSteps>::Folder>),
 }
 
 /// A regular file that is open, or a file in memory.
 #[derive(Debug)]
-pub struct Opened(OpenedContent);
+pub struct OpenedFile(OpenedContent);
 
 #[derive(Debug)]
 enum OpenedContent {
-    Memory(Arc<Memory>, PathBuf),
+    Memory(Arc<MemoryFiles>, PathBuf),
     Disk(File, u64),
 }
 
-impl Way {
+impl ResolvedPath {
     /// The path with links resolved.
     pub fn real(&self) -> &Path {
         &self.real
     }
     /// Opens the regular file at the path.
-    pub fn open(self) -> Result<Opened, Shut> {
+    pub fn open(self) -> Result<OpenedFile, AccessRefusal> {
         match self.end {
             OpenedEnd::Memory(memory) if memory.is_file(&self.real) => {
-                Ok(Opened(OpenedContent::Memory(memory, self.real)))
+                Ok(OpenedFile(OpenedContent::Memory(memory, self.real)))
             }
-            OpenedEnd::Memory(_) => Err(Shut::NotThere),
+            OpenedEnd::Memory(_) => Err(AccessRefusal::NotThere),
             OpenedEnd::Disk(found) => {
                 let file = steps::open(&found)?;
-                let meta = file.metadata().map_err(Shut::of)?;
+                let meta = file.metadata().map_err(AccessRefusal::of)?;
                 plain(&meta)?;
-                Ok(Opened(OpenedContent::Disk(file, meta.len())))
+                Ok(OpenedFile(OpenedContent::Disk(file, meta.len())))
             }
         }
     }
 }
 
-impl Opened {
+impl OpenedFile {
     /// Its contents, up to a number of bytes.
-    pub fn read(self, limit: u64) -> Result<Vec<u8>, Shut> {
+    pub fn read(self, limit: u64) -> Result<Vec<u8>, AccessRefusal> {
         match self.0 {
             OpenedContent::Memory(memory, path) => memory.read(&path, limit),
-            OpenedContent::Disk(_, size) if size > limit => Err(Shut::TooLarge { size, limit }),
+            OpenedContent::Disk(_, size) if size > limit => Err(AccessRefusal::TooLarge { size, limit }),
             OpenedContent::Disk(file, size) => bytes(file, size, limit),
         }
     }
 }
 
-impl Rooms {
+impl AllowedFolders {
     /// Resolves a path; only says that it is inside.
-    pub fn way(&self, path: &Path) -> Result<Way, Shut> {
+    pub fn way(&self, path: &Path) -> Result<ResolvedPath, AccessRefusal> {
         if let Some(memory) = &self.memory {
-            return Ok(Way { real: memory.place(path)?, end: OpenedEnd::Memory(memory.clone()) });
+            return Ok(ResolvedPath { real: memory.place(path)?, end: OpenedEnd::Memory(memory.clone()) });
         }
-        let found = self.follow(&absolute(path)?, &mut steps::System)?;
-        Ok(Way { real: found.real.clone(), end: OpenedEnd::Disk(found) })
+        let found = self.follow(&absolute(path)?, &mut steps::SystemPaths)?;
+        Ok(ResolvedPath { real: found.real.clone(), end: OpenedEnd::Disk(found) })
     }
     /// Reads the file that a path leads to, up to a number of bytes.
-    pub fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, Shut> {
+    pub fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, AccessRefusal> {
         self.way(path)?.open()?.read(limit)
     }
     /// Whether a path leads to an existing regular file.
-    pub fn look(&self, path: &Path) -> Result<(), Shut> {
+    pub fn look(&self, path: &Path) -> Result<(), AccessRefusal> {
         self.way(path)?.open().map(drop)
     }
 }
 
 /// An absolute path. The links of its folder are followed, because the operator or the walk through a folder led there;
 /// everything after it is checked.
-fn absolute(path: &Path) -> Result<PathBuf, Shut> {
+fn absolute(path: &Path) -> Result<PathBuf, AccessRefusal> {
     if path.is_absolute() {
         return Ok(path.to_owned());
     }
-    let here = std::env::current_dir().and_then(|dir| dir.canonicalize()).map_err(Shut::of)?;
+    let here = std::env::current_dir().and_then(|dir| dir.canonicalize()).map_err(AccessRefusal::of)?;
     Ok(here.join(path))
 }
 
-fn plain(meta: &std::fs::Metadata) -> Result<(), Shut> {
+fn plain(meta: &std::fs::Metadata) -> Result<(), AccessRefusal> {
     if meta.is_dir() {
-        return Err(Shut::NotAFile("it is a folder"));
+        return Err(AccessRefusal::NotAFile("it is a folder"));
     }
     if !meta.is_file() {
-        return Err(Shut::NotAFile("it is neither a file nor a folder"));
+        return Err(AccessRefusal::NotAFile("it is neither a file nor a folder"));
     }
     Ok(())
 }
@@ -116,11 +116,11 @@ mod steps {
     use rustix::fs::{AtFlags, FileType, Mode, OFlags};
     use rustix::io::Errno;
 
-    use super::{File, Shut, WayEnd};
-    use crate::door::Steps;
+    use super::{AccessRefusal, File, WayEnd};
+    use crate::door::PathSteps;
 
     /// Uses the handles of folders.
-    pub struct System;
+    pub struct SystemPaths;
 
     /// A folder that is only used to look up names.
     #[cfg(target_os = "linux")]
@@ -128,7 +128,7 @@ mod steps {
     #[cfg(not(target_os = "linux"))]
     const FOLDER: OFlags = OFlags::RDONLY;
 
-    impl Steps for System {
+    impl PathSteps for SystemPaths {
         type Folder = OwnedFd;
         fn begin(&mut self, room: &Path) -> Result<OwnedFd, Error> {
             Ok(rustix::fs::open(room, FOLDER | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
@@ -148,18 +148,18 @@ mod steps {
     }
 
     /// Opens only a regular file, because opening a pipe would block, and opening a device may have side effects.
-    pub fn open(found: &WayEnd<OwnedFd>) -> Result<File, Shut> {
-        let of = |e: Errno| Shut::of(e.into());
+    pub fn open(found: &WayEnd<OwnedFd>) -> Result<File, AccessRefusal> {
+        let of = |e: Errno| AccessRefusal::of(e.into());
         let stat = rustix::fs::statat(&found.folder, &found.name, AtFlags::SYMLINK_NOFOLLOW).map_err(of)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {}
-            FileType::Directory => return Err(Shut::NotAFile("it is a folder")),
-            _ => return Err(Shut::NotAFile("it is neither a file nor a folder")),
+            FileType::Directory => return Err(AccessRefusal::NotAFile("it is a folder")),
+            _ => return Err(AccessRefusal::NotAFile("it is neither a file nor a folder")),
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file: File = rustix::fs::openat(&found.folder, &found.name, flags, Mode::empty()).map_err(of)?.into();
         if is_made_up(&file) {
-            return Err(Shut::NotAFile("it is a system file"));
+            return Err(AccessRefusal::NotAFile("it is a system file"));
         }
         Ok(file)
     }
@@ -183,13 +183,13 @@ mod steps {
     use std::io::Error;
     use std::path::{Path, PathBuf};
 
-    use super::{File, Shut, WayEnd, plain};
-    use crate::door::Steps;
+    use super::{AccessRefusal, File, WayEnd, plain};
+    use crate::door::PathSteps;
 
     /// Uses paths.
-    pub struct System;
+    pub struct SystemPaths;
 
-    impl Steps for System {
+    impl PathSteps for SystemPaths {
         type Folder = PathBuf;
         fn begin(&mut self, room: &Path) -> Result<PathBuf, Error> {
             Ok(room.to_owned())
@@ -208,8 +208,8 @@ mod steps {
     }
 
     /// Opens only a regular file.
-    pub fn open(found: &WayEnd<PathBuf>) -> Result<File, Shut> {
-        plain(&std::fs::symlink_metadata(&found.real).map_err(Shut::of)?)?;
-        File::open(&found.real).map_err(Shut::of)
+    pub fn open(found: &WayEnd<PathBuf>) -> Result<File, AccessRefusal> {
+        plain(&std::fs::symlink_metadata(&found.real).map_err(AccessRefusal::of)?)?;
+        File::open(&found.real).map_err(AccessRefusal::of)
     }
 }

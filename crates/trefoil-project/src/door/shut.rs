@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a file is not opened.
 #[derive(Debug)]
-pub enum Shut {
+pub enum AccessRefusal {
     /// The path leads out of the allowed folders. Whether it exists was not checked.
     Outside {
         /// The target.
@@ -30,7 +30,7 @@ pub enum Shut {
     System(std::io::Error),
 }
 
-impl Shut {
+impl AccessRefusal {
     /// The reason for an error of the operating system.
     pub fn of(error: std::io::Error) -> Self {
         if error.kind() == ErrorKind::NotFound { Self::NotThere } else { Self::System(error) }

@@ -1,6 +1,6 @@
 //! Resolves a path, following links, and checks that it is inside the allowed folders.
 //!
-//! Pure except for [`Steps`], which looks up one name in one folder at a time. Names in folders outside are never
+//! Pure except for [`PathSteps`], which looks up one name in one folder at a time. Names in folders outside are never
 //! looked up: `..` is resolved in the text of a path, and the target of a link is checked before it is followed.
 
 use std::ffi::OsStr;
@@ -8,7 +8,7 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Memory, Shut, clean};
+use super::{AccessRefusal, MemoryFiles, clean};
 
 /// The maximum number of links in one path.
 const LINKS: usize = 40;
@@ -21,14 +21,14 @@ const KEYS: [&str; 5] = [".ssh", ".gnupg", ".aws", ".kube", ".docker"];
 
 /// The real folders that a path may lead into.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Rooms {
+pub struct AllowedFolders {
     folders: Vec<PathBuf>,
     /// The files, if they are in memory.
-    pub(super) memory: Option<Arc<Memory>>,
+    pub(super) memory: Option<Arc<MemoryFiles>>,
 }
 
 /// How to take one step of a path: through handles of folders, or through paths.
-pub trait Steps {
+pub trait PathSteps {
     /// A folder on the path.
     type Folder;
     /// Opens the first folder, by its real path.
@@ -50,7 +50,7 @@ pub struct WayEnd<F> {
     pub real: PathBuf,
 }
 
-impl Rooms {
+impl AllowedFolders {
     /// These folders, which must not contain links. The root of a file system is ignored, because it cannot be a
     /// project.
     pub fn new(folders: impl IntoIterator<Item = PathBuf>) -> Self {
@@ -60,8 +60,8 @@ impl Rooms {
         Self { folders: rooms, memory: None }
     }
     /// The folder of files in memory.
-    pub fn in_memory(memory: Arc<Memory>) -> Self {
-        Self { folders: vec![Memory::room().to_owned()], memory: Some(memory) }
+    pub fn in_memory(memory: Arc<MemoryFiles>) -> Self {
+        Self { folders: vec![MemoryFiles::room().to_owned()], memory: Some(memory) }
     }
     /// The folders.
     pub fn folders(&self) -> &[PathBuf] {
@@ -76,38 +76,38 @@ impl Rooms {
         self.of(&clean(real)).is_some()
     }
     /// Resolves an absolute path.
-    pub fn follow<S: Steps>(&self, path: &Path, steps: &mut S) -> Result<WayEnd<S::Folder>, Shut> {
+    pub fn follow<S: PathSteps>(&self, path: &Path, steps: &mut S) -> Result<WayEnd<S::Folder>, AccessRefusal> {
         let mut path = clean(path);
         let mut link = None;
         for _ in 0..LINKS {
-            let Some(room) = self.of(&path) else { return Err(Shut::Outside { to: path, link }) };
+            let Some(room) = self.of(&path) else { return Err(AccessRefusal::Outside { to: path, link }) };
             if SYSTEM.iter().any(|system| path.starts_with(system)) {
-                return Err(Shut::NotAFile("it is a system file"));
+                return Err(AccessRefusal::NotAFile("it is a system file"));
             }
             let names: Vec<&OsStr> = path.strip_prefix(room).unwrap_or(&path).iter().collect();
             if names.iter().any(|name| name.eq_ignore_ascii_case(".git")) {
-                return Err(Shut::NotAFile("it is part of a Git repository's data"));
+                return Err(AccessRefusal::NotAFile("it is part of a Git repository's data"));
             }
             if names.iter().any(|name| KEYS.iter().any(|keys| name.eq_ignore_ascii_case(keys))) {
-                return Err(Shut::NotAFile("it is in a folder for keys"));
+                return Err(AccessRefusal::NotAFile("it is in a folder for keys"));
             }
             let Some((last, folders)) = names.split_last() else {
-                return Err(Shut::Room(path));
+                return Err(AccessRefusal::Room(path));
             };
             let mut real = room.to_owned();
-            let mut folder = steps.begin(room).map_err(Shut::of)?;
+            let mut folder = steps.begin(room).map_err(AccessRefusal::of)?;
             let mut target = None;
             for (at, name) in folders.iter().enumerate() {
                 // Nearly every name is a folder; only one that cannot be entered may be a link.
                 match steps.enter(&folder, name) {
                     Ok(next) => folder = next,
-                    Err(closed) => match steps.link(&folder, name).map_err(Shut::of)? {
+                    Err(closed) => match steps.link(&folder, name).map_err(AccessRefusal::of)? {
                         Some(to) => {
                             let rest: PathBuf = names.iter().skip(at + 1).collect();
                             target = Some((real.join(name), real.join(to).join(rest)));
                             break;
                         }
-                        None => return Err(Shut::of(closed)),
+                        None => return Err(AccessRefusal::of(closed)),
                     },
                 }
                 real.push(name);
@@ -119,13 +119,13 @@ impl Rooms {
                     Err(e) if e.kind() == ErrorKind::NotFound => {
                         return Ok(WayEnd { folder, name: (*last).to_owned(), real: real.join(last) });
                     }
-                    Err(e) => return Err(Shut::of(e)),
+                    Err(e) => return Err(AccessRefusal::of(e)),
                 }
             }
             let Some((from, to)) = target else { continue };
             (link, path) = (Some(from), clean(&to));
         }
-        Err(Shut::NotAFile("its links form a loop"))
+        Err(AccessRefusal::NotAFile("its links form a loop"))
     }
 }
 
@@ -138,12 +138,12 @@ mod tests {
     use std::io::{Error, ErrorKind};
     use std::path::{Path, PathBuf};
 
-    use super::{Rooms, Shut, Steps, clean};
+    use super::{AccessRefusal, AllowedFolders, PathSteps, clean};
 
     /// Links by path; every other path is a folder. Records the lookups.
     struct Disk(BTreeMap<PathBuf, PathBuf>, Vec<PathBuf>);
 
-    impl Steps for Disk {
+    impl PathSteps for Disk {
         type Folder = PathBuf;
         fn begin(&mut self, room: &Path) -> Result<PathBuf, Error> {
             Ok(room.to_owned())
@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn follow(path: &str, links: &[(&str, &str)]) -> Result<String, String> {
-        let rooms = Rooms::new(["/p/flows".into(), "/allowed".into()]);
+        let rooms = AllowedFolders::new(["/p/flows".into(), "/allowed".into()]);
         let links = links.iter().map(|(from, to)| (from.into(), to.into())).collect();
         let mut disk = Disk(links, Vec::new());
         let found = rooms.follow(Path::new(path), &mut disk);
@@ -168,7 +168,7 @@ mod tests {
         }
         match found {
             Ok(found) => Ok(found.real.display().to_string()),
-            Err(Shut::Outside { to, link }) => {
+            Err(AccessRefusal::Outside { to, link }) => {
                 Err(format!("{}{}", link.map(|l| format!("{} -> ", l.display())).unwrap_or_default(), to.display()))
             }
             Err(other) => Err(other.reason()),
@@ -200,10 +200,10 @@ mod tests {
 
     #[test]
     fn the_system_is_nobodys_project() {
-        let rooms = Rooms::new(["/proc/self".into(), "/".into()]);
+        let rooms = AllowedFolders::new(["/proc/self".into(), "/".into()]);
         assert!(matches!(
             rooms.follow(Path::new("/proc/self/environ"), &mut Disk(BTreeMap::new(), Vec::new())),
-            Err(Shut::NotAFile(_))
+            Err(AccessRefusal::NotAFile(_))
         ));
         assert!(!rooms.hold(Path::new("/etc/shadow")), "a whole file system is no room");
         assert_eq!(clean(Path::new("/../../a/./b/..")), Path::new("/a"));

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use trefoil_check::{Group, rule};
 use trefoil_syntax::{Diagnostic, Edit, FileId, Files, Fix, Severity, SourceFile, Span};
 
-use super::{Mended, Withdrawn};
+use super::{AppliedFix, WithdrawnFix};
 use crate::door;
-use crate::load::Report;
+use crate::load::LoadReport;
 
 /// A finding by its rule and its position before the first round.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,16 +26,16 @@ pub(super) struct KnownFinding {
 
 /// The changes so far.
 #[derive(Default)]
-pub(super) struct History {
+pub(super) struct FixHistory {
     /// The findings before the first round.
     before: Option<BTreeSet<KnownFinding>>,
     /// The changes of each file, round by round.
-    changes: BTreeMap<PathBuf, Vec<Round>>,
-    applied: Vec<Applied>,
+    changes: BTreeMap<PathBuf, Vec<FixRound>>,
+    applied: Vec<FixRecord>,
 }
 
 /// The changes to a file in one round, in text order.
-type Round = Vec<ReplacedPiece>;
+type FixRound = Vec<ReplacedPiece>;
 
 /// A replaced piece of a text, and its new length.
 #[derive(Debug, Clone, Copy)]
@@ -45,11 +45,11 @@ struct ReplacedPiece {
 }
 
 /// A fix that was applied.
-struct Applied {
+struct FixRecord {
     known: KnownFinding,
     /// The message of the finding.
     message: String,
-    fix: Mended,
+    fix: AppliedFix,
     file: PathBuf,
     /// The round of the file.
     round: usize,
@@ -57,9 +57,9 @@ struct Applied {
     pieces: Vec<ReplacedPiece>,
 }
 
-impl History {
+impl FixHistory {
     /// Records the findings of the first check, which no fix caused.
-    pub fn checked(&mut self, report: &Report) {
+    pub fn checked(&mut self, report: &LoadReport) {
         if self.before.is_none() {
             let known = report.diagnostics.iter().filter_map(|d| self.known(d, &report.files));
             self.before = Some(known.collect());
@@ -74,19 +74,19 @@ impl History {
     }
     /// Records the changes to a file.
     pub fn changed(&mut self, file: &SourceFile, edits: &[&Edit]) {
-        let mut round: Round = edits.iter().flat_map(|edit| pieces(file.text(), edit)).collect();
+        let mut round: FixRound = edits.iter().flat_map(|edit| pieces(file.text(), edit)).collect();
         round.sort_by_key(|piece| (piece.old.start, piece.old.end));
         self.changes.entry(door::real(Path::new(file.name()))).or_default().push(round);
     }
     /// Records a fix of this round; `files` are those before it.
-    pub fn applied(&mut self, d: &Diagnostic, fix: &Fix, files: &Files, done: &Mended) {
+    pub fn applied(&mut self, d: &Diagnostic, fix: &Fix, files: &Files, done: &AppliedFix) {
         let Some((id, file)) = d.file.and_then(|id| Some((id, files.get(id)?))) else { return };
         let path = door::real(Path::new(file.name()));
         let Some((_, earlier)) = self.changes.get(&path).and_then(|rounds| rounds.split_last()) else { return };
         let at = d.span.map_or(0, |span| span.start);
         let at = earlier.iter().rev().fold(at, |at, round| back(round, at));
         let own = fix.edits.iter().filter(|edit| edit.location.file == id);
-        self.applied.push(Applied {
+        self.applied.push(FixRecord {
             known: KnownFinding { file: path.clone(), at, rule: d.rule },
             message: d.message.clone(),
             fix: done.clone(),
@@ -96,7 +96,7 @@ impl History {
         });
     }
     /// The fixes that caused new findings, with the findings, and those whose own finding is still there.
-    pub fn made(&self, report: &Report) -> BTreeMap<KnownFinding, Withdrawn> {
+    pub fn made(&self, report: &LoadReport) -> BTreeMap<KnownFinding, WithdrawnFix> {
         let files = &report.files;
         let mut out = BTreeMap::new();
         let news = report.diagnostics.iter().filter(|d| d.severity > Severity::Info);
@@ -105,7 +105,7 @@ impl History {
             let (Some(file), true) = (files.get(id), self.changes.contains_key(&known.file)) else { continue };
             if let Some(applied) = self.applied.iter().find(|a| a.known == known && a.message == d.message) {
                 let why = "the finding would still be there".to_owned();
-                out.entry(known).or_insert_with(|| Withdrawn { fix: applied.fix.clone(), why });
+                out.entry(known).or_insert_with(|| WithdrawnFix { fix: applied.fix.clone(), why });
                 continue;
             }
             if self.before.as_ref().is_some_and(|before| before.contains(&known)) {
@@ -114,7 +114,7 @@ impl History {
             for applied in self.applied.iter().filter(|applied| applied.file == known.file) {
                 if self.touched(applied).any(|touched| concerns(d, id, file.text(), touched)) {
                     let why = || format!("it would lead to another finding: {} ({})", d.message, d.rule);
-                    let withdrawn = || Withdrawn { fix: applied.fix.clone(), why: why() };
+                    let withdrawn = || WithdrawnFix { fix: applied.fix.clone(), why: why() };
                     out.entry(applied.known.clone()).or_insert_with(withdrawn);
                 }
             }
@@ -122,11 +122,11 @@ impl History {
         out
     }
     /// The ranges of the current text that a fix changed.
-    fn touched<'h>(&'h self, applied: &'h Applied) -> impl Iterator<Item = Span> + 'h {
+    fn touched<'h>(&'h self, applied: &'h FixRecord) -> impl Iterator<Item = Span> + 'h {
         let rounds = self.changes.get(&applied.file).map_or(&[][..], Vec::as_slice);
         let (own, later) = rounds
             .get(applied.round..)
-            .and_then(<[Round]>::split_first)
+            .and_then(<[FixRound]>::split_first)
             .map_or((&[][..], &[][..]), |(own, later)| (own.as_slice(), later));
         applied.pieces.iter().map(move |piece| {
             let start = forth(own, piece.old.start);

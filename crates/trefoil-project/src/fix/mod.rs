@@ -16,9 +16,9 @@ use similar::TextDiff;
 use trefoil_syntax::diagnostic::edit;
 use trefoil_syntax::{Diagnostic, Edit, FileId, Files, Fix, SourceFile};
 
-use self::history::{History, KnownFinding};
-use crate::door::{self, Rooms};
-use crate::load::{LoadOptions, Report, check};
+use self::history::{FixHistory, KnownFinding};
+use crate::door::{self, AllowedFolders};
+use crate::load::{LoadOptions, LoadReport, check};
 
 /// The maximum number of rounds. Fixes that enable others are rare, and fixes that undo others are bugs.
 const ROUNDS: usize = 10;
@@ -29,22 +29,22 @@ const ATTEMPTS: usize = 5;
 
 /// The result.
 #[derive(Clone, Default)]
-pub struct Fixed {
+pub struct FixResult {
     /// The remaining findings.
-    pub report: Report,
+    pub report: LoadReport,
     /// The applied fixes, in order.
-    pub done: Vec<Mended>,
+    pub done: Vec<AppliedFix>,
     /// Safe fixes that were not applied, because they would cause new findings or would not help.
-    pub withdrawn: Vec<Withdrawn>,
+    pub withdrawn: Vec<WithdrawnFix>,
     /// The files that changed, by name.
-    pub changes: Vec<Change>,
+    pub changes: Vec<FileChange>,
     /// Files that could not be changed, by name, with the reason.
     pub refused: BTreeMap<String, String>,
 }
 
 /// An applied fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mended {
+pub struct AppliedFix {
     /// The file, as findings name it.
     pub file: String,
     /// The line of the first change, from 1.
@@ -57,16 +57,16 @@ pub struct Mended {
 
 /// A fix that was withdrawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Withdrawn {
+pub struct WithdrawnFix {
     /// The fix; its line is that before all changes.
-    pub fix: Mended,
+    pub fix: AppliedFix,
     /// The reason.
     pub why: String,
 }
 
 /// A file before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct FileChange {
     /// The file, as findings name it.
     pub file: String,
     /// The old text.
@@ -75,7 +75,7 @@ pub struct Change {
     pub after: Arc<str>,
 }
 
-impl Change {
+impl FileChange {
     /// As a unified diff.
     pub fn diff(&self) -> String {
         let name = self.file.trim_start_matches("./");
@@ -85,39 +85,39 @@ impl Change {
 }
 
 /// Checks the paths and applies the safe fixes.
-pub fn fix(paths: &[String], options: &LoadOptions) -> Fixed {
-    let mut fixing = Fixing::new(paths, options);
+pub fn fix(paths: &[String], options: &LoadOptions) -> FixResult {
+    let mut fixing = FixSession::new(paths, options);
     fixing.settle();
     fixing.write();
     fixing.out
 }
 
 /// The same without writing anything.
-pub fn preview(paths: &[String], options: &LoadOptions) -> Fixed {
-    let mut fixing = Fixing::new(paths, options);
+pub fn preview(paths: &[String], options: &LoadOptions) -> FixResult {
+    let mut fixing = FixSession::new(paths, options);
     fixing.settle();
     fixing.out
 }
 
 /// Files being fixed.
-struct Fixing<'p> {
+struct FixSession<'p> {
     paths: &'p [String],
     options: LoadOptions,
     /// The texts that replaced files from the start.
     given: Arc<HashMap<PathBuf, Arc<str>>>,
     /// The real paths of the named files and folders.
     named: Vec<PathBuf>,
-    folders: Rooms,
+    folders: AllowedFolders,
     /// The changes by real path.
-    changed: BTreeMap<PathBuf, Change>,
+    changed: BTreeMap<PathBuf, FileChange>,
     /// The changes to each file, and the original findings.
-    history: History,
+    history: FixHistory,
     /// Fixes that are not applied, because they cause new findings.
-    barred: BTreeMap<KnownFinding, Withdrawn>,
-    out: Fixed,
+    barred: BTreeMap<KnownFinding, WithdrawnFix>,
+    out: FixResult,
 }
 
-impl<'p> Fixing<'p> {
+impl<'p> FixSession<'p> {
     fn new(paths: &'p [String], options: &LoadOptions) -> Self {
         let (folders, files): (Vec<_>, Vec<_>) = paths.iter().map(Path::new).partition(|path| door::is_folder(path));
         Self {
@@ -125,11 +125,11 @@ impl<'p> Fixing<'p> {
             options: options.clone(),
             given: options.overlay.clone(),
             named: files.into_iter().map(door::real).collect(),
-            folders: Rooms::new(folders.into_iter().map(door::real)),
+            folders: AllowedFolders::new(folders.into_iter().map(door::real)),
             changed: BTreeMap::new(),
-            history: History::default(),
+            history: FixHistory::default(),
             barred: BTreeMap::new(),
-            out: Fixed::default(),
+            out: FixResult::default(),
         }
     }
     /// Fixes in memory, and repeats without the fixes that caused new findings, until there are none.
@@ -157,8 +157,8 @@ impl<'p> Fixing<'p> {
     fn restart(&mut self) {
         self.options.overlay = self.given.clone();
         self.changed.clear();
-        self.history = History::default();
-        self.out = Fixed::default();
+        self.history = FixHistory::default();
+        self.out = FixResult::default();
     }
     /// Fixes in memory until nothing changes.
     fn rounds(&mut self, most: usize) {
@@ -172,7 +172,7 @@ impl<'p> Fixing<'p> {
         }
     }
     /// Applies the fixes of the report; returns whether anything changed.
-    fn round(&mut self, report: &Report) -> bool {
+    fn round(&mut self, report: &LoadReport) -> bool {
         let files = &report.files;
         let mut known = HashMap::new();
         let mut may = |id: FileId| *known.entry(id).or_insert_with(|| self.may_change(files.get(id)));
@@ -203,7 +203,7 @@ impl<'p> Fixing<'p> {
             {
                 let line = file.position(first.location.span.start).line;
                 let message = fix.message.clone();
-                let done = Mended { file: file.name().to_owned(), line, rule: d.rule, message };
+                let done = AppliedFix { file: file.name().to_owned(), line, rule: d.rule, message };
                 self.history.applied(d, fix, files, &done);
                 self.out.done.push(done);
             }
@@ -222,7 +222,7 @@ impl<'p> Fixing<'p> {
         let mut overlay = HashMap::clone(&self.options.overlay);
         overlay.insert(real.clone(), after.clone());
         self.options.overlay = Arc::new(overlay);
-        let change = self.changed.entry(real).or_insert_with(|| Change {
+        let change = self.changed.entry(real).or_insert_with(|| FileChange {
             file: file.name().to_owned(),
             before: file.text().clone(),
             after: after.clone(),

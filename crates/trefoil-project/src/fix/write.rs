@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::Change;
+use super::FileChange;
 use crate::door;
 use crate::private;
 
 /// Replaces a file by its new text, if it has not changed since it was read.
-pub(super) fn replace(path: &Path, change: &Change) -> Result<(), String> {
+pub(super) fn replace(path: &Path, change: &FileChange) -> Result<(), String> {
     let now = door::named(path, change.before.len() as u64).map_err(|why| why.reason());
     if now.ok().as_deref() != Some(change.before.as_bytes()) {
         return Err("it was changed during the check".to_owned());

@@ -11,7 +11,7 @@ use trefoil_syntax::yaml::Node;
 
 /// Trees parsed in earlier loads. Clones share the cache. Loads that share it must have the same limits.
 #[derive(Clone, Default)]
-pub struct Cache(Arc<Mutex<HashMap<PathBuf, CachedTree>>>);
+pub struct ParseCache(Arc<Mutex<HashMap<PathBuf, CachedTree>>>);
 
 /// The tree of a text without findings. Trees with findings are not cached, because findings refer to the file ids of
 /// their load; trees contain none.
@@ -20,7 +20,7 @@ struct CachedTree {
     root: Node,
 }
 
-impl Cache {
+impl ParseCache {
     /// The tree of a file, if its text has not changed.
     pub fn tree(&self, path: &Path, source: &SourceFile) -> Option<Node> {
         let same = |t: &&CachedTree| source.not_utf8().is_none() && t.text == *source.text();
@@ -37,14 +37,14 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
-    use super::Cache;
+    use super::ParseCache;
     use std::path::Path;
     use trefoil_syntax::yaml::{self, Limits};
     use trefoil_syntax::{FileId, SourceFile};
 
     #[test]
     fn another_text_has_another_tree() {
-        let (cache, path) = (Cache::default(), Path::new("a.yaml"));
+        let (cache, path) = (ParseCache::default(), Path::new("a.yaml"));
         let source = SourceFile::new("a.yaml", "id: a\n");
         let root = yaml::parse(FileId(0), &source, &Limits::default()).root.unwrap();
         cache.keep(path, source.text().clone(), root);

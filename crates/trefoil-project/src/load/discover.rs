@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use ignore::gitignore::Gitignore;
 
-use super::read::Loader;
-use crate::door::{self, Memory, Rooms, Shut};
+use super::read::FileLoader;
+use crate::door::{self, AccessRefusal, AllowedFolders, MemoryFiles};
 use crate::patterns::{PATTERNS, ignore_patterns};
 
 /// The default maximum number of YAML files in a folder.
@@ -31,14 +31,14 @@ pub(super) struct FolderContents {
     /// YAML files with their `/`-separated paths relative to the folder, in path order.
     pub files: Vec<(String, PathBuf)>,
     /// What could not be read, and why.
-    pub problems: Vec<(PathBuf, Problem)>,
+    pub problems: Vec<(PathBuf, UnreadFile)>,
     /// The limit that was reached, if any.
-    pub cut: Option<Cut>,
+    pub cut: Option<SearchLimit>,
 }
 
 /// Why something was not read.
 #[derive(Debug)]
-pub(super) enum Problem {
+pub(super) enum UnreadFile {
     /// It cannot be read.
     Unreadable(String),
     /// It is a link out of the project, with this target.
@@ -47,7 +47,7 @@ pub(super) enum Problem {
 
 /// A limit that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum SearchLimit {
     /// The number of files.
     Files(usize),
     /// The number of entries of all kinds.
@@ -61,16 +61,16 @@ pub(super) enum Cut {
 }
 
 /// The ignore patterns that apply below a folder.
-type Ignored = Arc<Vec<Gitignore>>;
+type IgnorePatterns = Arc<Vec<Gitignore>>;
 
 /// How to search a folder.
-pub(super) struct Search<'s> {
+pub(super) struct FolderSearch<'s> {
     /// The folder as named; names of files start with it.
     pub shown: &'s Path,
     /// The folder with links resolved.
     pub real: &'s Path,
     /// The folders that links may lead into.
-    pub rooms: &'s Rooms,
+    pub rooms: &'s AllowedFolders,
     /// Whether to search folders below it.
     pub deep: bool,
     /// Whether to search folders below it that are separate projects.
@@ -94,7 +94,7 @@ impl FolderContents {
     /// The readable names in a folder, in order, each with what it is.
     fn names(
         &mut self,
-        loader: &Loader,
+        loader: &FileLoader,
         entries: ReadDir,
         shown: &Path,
         looked_at: &mut usize,
@@ -103,7 +103,7 @@ impl FolderContents {
         let mut names = Vec::new();
         for entry in entries.flatten() {
             if *looked_at == limit {
-                self.cut = Some(Cut::Entries(limit));
+                self.cut = Some(SearchLimit::Entries(limit));
                 break;
             }
             *looked_at += 1;
@@ -113,7 +113,7 @@ impl FolderContents {
                 Err(name) => {
                     if is_yaml(&name.to_string_lossy()) || entry.path().is_dir() {
                         let why = "its name is not UTF-8 text".to_owned();
-                        self.problems.push((shown.join(name), Problem::Unreadable(why)));
+                        self.problems.push((shown.join(name), UnreadFile::Unreadable(why)));
                     }
                 }
             }
@@ -125,7 +125,7 @@ impl FolderContents {
     /// not exist.
     fn linked(
         &mut self,
-        rooms: &Rooms,
+        rooms: &AllowedFolders,
         name: &str,
         path: &Path,
         shown: &Path,
@@ -133,21 +133,21 @@ impl FolderContents {
     ) -> Option<NameSort> {
         let problem = match followed(rooms, path) {
             Ok(sort) => return Some(sort),
-            Err(Shut::Outside { to, .. }) => {
+            Err(AccessRefusal::Outside { to, .. }) => {
                 // An ignored link, such as those of build systems, is ignored here too. A link with another extension
                 // was not meant as a manifest or a folder of manifests.
                 let meant = is_yaml(name) || Path::new(name).extension().is_none();
                 let wanted = meant && !is_ignored(ignored, path, !is_yaml(name)) && !is_skipped(name);
-                wanted.then_some(Problem::Outside(to))
+                wanted.then_some(UnreadFile::Outside(to))
             }
             // An editor's lock file is a dangling link and can be ignored.
-            Err(why) => (is_yaml(name) && !name.starts_with(".#")).then(|| Problem::Unreadable(why.reason())),
+            Err(why) => (is_yaml(name) && !name.starts_with(".#")).then(|| UnreadFile::Unreadable(why.reason())),
         };
         self.problems.extend(problem.map(|problem| (shown.to_owned(), problem)));
         None
     }
     /// Adds the YAML files of a folder in memory. All of them are read, because they were passed explicitly.
-    fn with_memory(&mut self, memory: &Memory, search: &Search<'_>) {
+    fn with_memory(&mut self, memory: &MemoryFiles, search: &FolderSearch<'_>) {
         let names = memory.below(search.real).filter_map(|path| path.iter().map(|n| n.to_str()).collect());
         for names in names {
             let names: Vec<&str> = names;
@@ -162,7 +162,7 @@ impl FolderContents {
 
 /// The `.yaml` and `.yml` files of a folder, except ignored ones and those in dot-folders, `node_modules` and `target`.
 /// Links are followed within the allowed folders, each folder once.
-pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> FolderContents {
+pub(super) fn manifests(loader: &mut FileLoader, search: &FolderSearch<'_>) -> FolderContents {
     let mut found = FolderContents::default();
     if let Some(memory) = loader.options.door.memory() {
         found.with_memory(memory, search);
@@ -172,14 +172,14 @@ pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> FolderConte
     let most = loader.options.max_files.unwrap_or(FILES);
     let entries_limit = most.saturating_mul(ENTRIES).max(1000);
     let mut looked_at = 0;
-    let mut ignoring = Ignoring { rooms: search.rooms, left: PATTERNS, cut: false };
+    let mut ignoring = IgnoreReader { rooms: search.rooms, left: PATTERNS, cut: false };
     let mut queue = VecDeque::from([(String::new(), 0, ignoring.above(loader, search.real))]);
     'folders: while let Some((prefix, depth, ignored)) = queue.pop_front() {
         let real = search.real.join(&prefix);
         let entries = match std::fs::read_dir(&real) {
             Ok(entries) => entries,
             Err(error) => {
-                found.problems.push((search.shown.join(&prefix), Problem::Unreadable(door::reason(&error))));
+                found.problems.push((search.shown.join(&prefix), UnreadFile::Unreadable(door::reason(&error))));
                 continue;
             }
         };
@@ -196,7 +196,7 @@ pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> FolderConte
                 Ok(sort) => Some(NameSort { folder: sort.is_dir().then(|| path.clone()), file: sort.is_file() }),
                 Err(error) => {
                     if is_yaml(&name) {
-                        found.problems.push((shown.clone(), Problem::Unreadable(door::reason(&error))));
+                        found.problems.push((shown.clone(), UnreadFile::Unreadable(door::reason(&error))));
                     }
                     None
                 }
@@ -208,24 +208,24 @@ pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> FolderConte
                     continue;
                 }
                 if depth == DEPTH {
-                    found.cut.get_or_insert(Cut::Depth);
+                    found.cut.get_or_insert(SearchLimit::Depth);
                     continue;
                 }
                 queue.push_back((format!("{relative}/"), depth + 1, ignored.clone()));
             } else if sort.file && is_yaml(&name) && !is_ignored(&ignored, &path, false) {
                 if found.files.len() == most {
-                    found.cut = Some(Cut::Files(most));
+                    found.cut = Some(SearchLimit::Files(most));
                     break 'folders;
                 }
                 found.files.push((relative, shown));
             }
         }
-        if matches!(found.cut, Some(Cut::Entries(_))) {
+        if matches!(found.cut, Some(SearchLimit::Entries(_))) {
             break;
         }
     }
     if ignoring.cut {
-        found.cut.get_or_insert(Cut::Patterns);
+        found.cut.get_or_insert(SearchLimit::Patterns);
     }
     found.files.sort();
     found
@@ -239,26 +239,26 @@ struct NameSort {
 }
 
 /// The target of a link inside.
-fn followed(rooms: &Rooms, path: &Path) -> Result<NameSort, Shut> {
+fn followed(rooms: &AllowedFolders, path: &Path) -> Result<NameSort, AccessRefusal> {
     let real = match rooms.way(path) {
         Ok(way) => way.real().to_owned(),
-        Err(Shut::Room(real)) => real,
+        Err(AccessRefusal::Room(real)) => real,
         Err(why) => return Err(why),
     };
-    let meta = std::fs::symlink_metadata(&real).map_err(Shut::of)?;
+    let meta = std::fs::symlink_metadata(&real).map_err(AccessRefusal::of)?;
     Ok(NameSort { folder: meta.is_dir().then_some(real), file: meta.is_file() })
 }
 
 /// Reads ignore files. Every name in a folder is compared with every pattern above it, so their number is limited.
-struct Ignoring<'r> {
-    rooms: &'r Rooms,
+struct IgnoreReader<'r> {
+    rooms: &'r AllowedFolders,
     left: usize,
     cut: bool,
 }
 
-impl Ignoring<'_> {
+impl IgnoreReader<'_> {
     /// The ignore files above a folder, from the project's root down, and the exclusions in the project file.
-    fn above(&mut self, loader: &mut Loader, folder: &Path) -> Ignored {
+    fn above(&mut self, loader: &mut FileLoader, folder: &Path) -> IgnorePatterns {
         let mut all: Vec<Gitignore> = loader.excluded(folder).into_iter().collect();
         let mut above: Vec<&Path> = folder.ancestors().skip(1).filter(|dir| self.rooms.hold(dir)).collect();
         above.reverse();
@@ -266,7 +266,13 @@ impl Ignoring<'_> {
         Arc::new(all)
     }
     /// The same with the ignore files in a folder. `has` says whether a name may be in it.
-    fn here(&mut self, loader: &mut Loader, folder: &Path, above: Ignored, has: &dyn Fn(&str) -> bool) -> Ignored {
+    fn here(
+        &mut self,
+        loader: &mut FileLoader,
+        folder: &Path,
+        above: IgnorePatterns,
+        has: &dyn Fn(&str) -> bool,
+    ) -> IgnorePatterns {
         let mut here = self.files(folder, has);
         if has(crate::door::PROJECT_FILE) {
             here.extend(loader.excluded(folder));

@@ -32,7 +32,7 @@ pub fn doubt(found: &mut Vec<Diagnostic>, files: &Files) {
             }
         }
     }
-    let mut turned: HashMap<Turned, usize> = HashMap::new();
+    let mut turned: HashMap<TurnedFinding, usize> = HashMap::new();
     let mut kept: Vec<Diagnostic> = Vec::with_capacity(found.len());
     for mut d in std::mem::take(found) {
         let Some((wrong, right, at)) = correction(&d, files) else {
@@ -62,7 +62,7 @@ pub fn doubt(found: &mut Vec<Diagnostic>, files: &Files) {
 }
 
 /// The common data of findings that were moved to one declaration.
-type Turned = (&'static str, Option<(FileId, Span)>, String);
+type TurnedFinding = (&'static str, Option<(FileId, Span)>, String);
 
 /// Turns a correction in doubt around: it changes the other name, if that is written only in this `place`. Returns
 /// whether the finding is now about that place.

@@ -14,17 +14,17 @@ use trefoil_syntax::yaml::Respellings;
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Location, Severity};
 use trefoil_template::limits;
 
-use super::discover::{self, Cut, Problem, Search};
-use super::made::{Linked, Made};
-use super::read::{DetectedFormat, Loader, Manifest, about_shape, is_foreign};
+use super::discover::{self, FolderSearch, SearchLimit, UnreadFile};
+use super::made::{CompiledDocuments, LinkedProgram};
+use super::read::{DetectedFormat, FileLoader, LoadedManifest, about_shape, is_foreign};
 use super::{CheckStep, rules};
-use crate::door::{self, Named, Rooms, Shut};
+use crate::door::{self, AccessRefusal, AllowedFolders, NamedFile};
 use crate::patterns::PATTERNS;
 use crate::project_file::manifest_folder;
 
 /// A folder with its manifests, ready to be lowered.
 #[derive(Clone, Default)]
-pub(super) struct Folder {
+pub(super) struct LoadedFolder {
     /// As named; empty for the current folder.
     pub root: PathBuf,
     /// The path with links resolved.
@@ -41,7 +41,7 @@ pub(super) struct Folder {
     /// The project of each real folder, as an index into `projects`.
     project_of: HashMap<PathBuf, u32>,
     /// Every manifest that was read, by file, including those that are not documents.
-    pub(super) manifests: HashMap<FileId, Arc<Manifest>>,
+    pub(super) manifests: HashMap<FileId, Arc<LoadedManifest>>,
     /// The files found in the folder, in path order.
     pub listed: Vec<FileId>,
     /// Findings about needed files that could not be opened.
@@ -56,11 +56,16 @@ pub(super) struct Folder {
     pub(super) complete: bool,
 }
 
-impl Folder {
+impl LoadedFolder {
     /// The directly named files of a folder, with everything that they need, and the compiled result. Most manifests
     /// need nothing else, and the folder may be large, so the rest is only read if they refer to unknown ids. If that
     /// finds nothing more, the first result is kept.
-    pub fn made(loader: &mut Loader, root: &Path, named: &[PathBuf], files: &[FileId]) -> (Self, Made) {
+    pub fn made(
+        loader: &mut FileLoader,
+        root: &Path,
+        named: &[PathBuf],
+        files: &[FileId],
+    ) -> (Self, CompiledDocuments) {
         let alone = Self::around(loader, root, named);
         let made = alone.make_as_meant(loader, &alone.indices(files));
         if !made.needs_the_folder() {
@@ -70,14 +75,14 @@ impl Folder {
         let made = if all.has_the_same(&alone) { made } else { all.make_as_meant(loader, &all.indices(files)) };
         (all, made)
     }
-    fn around(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
+    fn around(loader: &mut FileLoader, root: &Path, named: &[PathBuf]) -> Self {
         let (mut folder, _) = Self::start(loader, root, named, false);
         folder.finish(loader);
         folder
     }
     /// Reads a folder around the directly named files in it: those are read whatever their extension, their names are
     /// kept as given, and the requested dialect applies only to them.
-    fn read(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
+    fn read(loader: &mut FileLoader, root: &Path, named: &[PathBuf]) -> Self {
         let (mut folder, named_ids) = Self::start(loader, root, named, false);
         folder.discover(loader, &named_ids);
         folder.finish(loader);
@@ -94,13 +99,13 @@ impl Folder {
             && documents(self) == documents(other)
     }
     /// Reads a folder that was itself named; the requested dialect applies to all its manifests.
-    pub fn whole(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
+    pub fn whole(loader: &mut FileLoader, root: &Path, named: &[PathBuf]) -> Self {
         let (mut folder, named_ids) = Self::start(loader, root, named, true);
         folder.discover(loader, &named_ids);
         folder.finish(loader);
         folder
     }
-    fn start(loader: &mut Loader, root: &Path, named: &[PathBuf], whole: bool) -> (Self, BTreeSet<FileId>) {
+    fn start(loader: &mut FileLoader, root: &Path, named: &[PathBuf], whole: bool) -> (Self, BTreeSet<FileId>) {
         let mut folder = Self {
             root: root.to_owned(),
             real: loader.options.door.folder_real(root).unwrap_or_else(|| root.to_owned()),
@@ -120,28 +125,28 @@ impl Folder {
         (folder, named_ids)
     }
     /// The real folder of a document.
-    fn folder_of(&self, loader: &Loader, document: &str) -> PathBuf {
+    fn folder_of(&self, loader: &FileLoader, document: &str) -> PathBuf {
         let path = door::clean(&self.real.join(document));
         let folder = path.parent().and_then(|folder| loader.options.door.folder_real(folder));
         folder.unwrap_or_else(|| self.real.clone())
     }
     /// The real folder of a document itself, whose project decides what it may read: a link has the project of its target.
-    fn home_of(&self, loader: &Loader, document: &str) -> PathBuf {
+    fn home_of(&self, loader: &FileLoader, document: &str) -> PathBuf {
         let path = door::clean(&self.real.join(document));
         manifest_folder(&loader.options.door, &path).unwrap_or_else(|| self.folder_of(loader, document))
     }
     /// The folders that paths in a document may lead into.
-    fn rooms_of(&self, loader: &mut Loader, document: &str) -> Arc<Rooms> {
+    fn rooms_of(&self, loader: &mut FileLoader, document: &str) -> Arc<AllowedFolders> {
         let folder = self.home_of(loader, document);
         loader.rooms(&folder, self.whole.then_some(&*self.real))
     }
     /// The folders that paths in a file of a folder may lead into.
-    pub(super) fn rooms(&self, loader: &mut Loader, document: &str) -> Arc<Rooms> {
+    pub(super) fn rooms(&self, loader: &mut FileLoader, document: &str) -> Arc<AllowedFolders> {
         let folder = self.folder_of(loader, document);
         loader.rooms(&folder, self.whole.then_some(&*self.real))
     }
     /// The project of a document.
-    fn project_of(&mut self, loader: &Loader, document: &str) -> u32 {
+    fn project_of(&mut self, loader: &FileLoader, document: &str) -> u32 {
         let folder = self.home_of(loader, document);
         if let Some(known) = self.project_of.get(&folder) {
             return *known;
@@ -156,7 +161,13 @@ impl Folder {
         known as u32
     }
     /// Adds a document.
-    pub(super) fn push(&mut self, loader: &Loader, manifest: &Manifest, path: String, front: &'static dyn FrontEnd) {
+    pub(super) fn push(
+        &mut self,
+        loader: &FileLoader,
+        manifest: &LoadedManifest,
+        path: String,
+        front: &'static dyn FrontEnd,
+    ) {
         let (Some(root), file) = (manifest.root.clone(), manifest.file) else { return };
         let project = self.project_of(loader, &path);
         self.project.documents.push(Document { file, path, root, front, project });
@@ -168,11 +179,11 @@ impl Folder {
         self.by_path.entry(document.path.clone()).or_insert(at);
         self.by_file.entry(document.file).or_insert(at);
     }
-    fn discover(&mut self, loader: &mut Loader, named_ids: &BTreeSet<FileId>) {
+    fn discover(&mut self, loader: &mut FileLoader, named_ids: &BTreeSet<FileId>) {
         self.complete = true;
         let rooms = self.rooms(loader, "x");
         let (shown, real) = (self.root.clone(), self.real.clone());
-        let search = Search { shown: &shown, real: &real, rooms: &rooms, deep: true, projects: true };
+        let search = FolderSearch { shown: &shown, real: &real, rooms: &rooms, deep: true, projects: true };
         let mut found = discover::manifests(loader, &search);
         let overlay = loader.options.overlay.clone();
         found.with_unsaved(&self.root, &self.real, overlay.keys());
@@ -181,18 +192,18 @@ impl Folder {
             loader.tell(CheckStep::Reading(at, all));
             let manifest = match loader.manifest_in(&rooms, &full, &self.real.join(&path)) {
                 Ok(manifest) => manifest,
-                Err(Shut::Outside { to, .. }) => {
-                    found.problems.push((full, Problem::Outside(to)));
+                Err(AccessRefusal::Outside { to, .. }) => {
+                    found.problems.push((full, UnreadFile::Outside(to)));
                     continue;
                 }
                 Err(why) => {
-                    found.problems.push((full, Problem::Unreadable(why.reason())));
+                    found.problems.push((full, UnreadFile::Unreadable(why.reason())));
                     continue;
                 }
             };
             bytes += loader.files().get(manifest.file).map_or(0, |f| f.text().len() as u64);
             if bytes > limits::FOLDER_BYTES {
-                found.cut = Some(Cut::Bytes);
+                found.cut = Some(SearchLimit::Bytes);
                 break;
             }
             self.listed.push(manifest.file);
@@ -213,7 +224,7 @@ impl Folder {
             self.unseen.push(d);
         }
     }
-    fn finish(&mut self, loader: &mut Loader) {
+    fn finish(&mut self, loader: &mut FileLoader) {
         self.project.documents.sort_by(|a, b| a.path.cmp(&b.path));
         (self.by_path, self.by_file) = Default::default();
         (0..self.project.documents.len()).for_each(|at| self.note(at));
@@ -226,7 +237,7 @@ impl Folder {
         self.project.providers = loader.providers(files.iter().copied());
         self.project.servers = files.into_iter().map(|file| (file, loader.servers(file))).collect();
     }
-    fn add(&mut self, loader: &Loader, path: String, manifest: Arc<Manifest>, named: bool) {
+    fn add(&mut self, loader: &FileLoader, path: String, manifest: Arc<LoadedManifest>, named: bool) {
         let front = match (&manifest.shape, loader.options.dialect) {
             (_, Some(front)) if named => Some(front),
             (DetectedFormat::One(front), _) => Some(*front),
@@ -239,7 +250,7 @@ impl Folder {
         self.manifests.insert(manifest.file, manifest);
     }
     /// Reads everything that the documents from this index on need, directly or indirectly, as far as it exists.
-    pub(super) fn close(&mut self, loader: &mut Loader, from: usize) {
+    pub(super) fn close(&mut self, loader: &mut FileLoader, from: usize) {
         let mut next = from;
         while let Some(document) = self.project.documents.get(next).cloned() {
             next += 1;
@@ -247,7 +258,7 @@ impl Folder {
         }
     }
     /// The same folder with these words in its documents, and with everything that they need then.
-    pub(super) fn respelt(&self, loader: &mut Loader, words: &HashMap<FileId, Respellings>) -> Self {
+    pub(super) fn respelt(&self, loader: &mut FileLoader, words: &HashMap<FileId, Respellings>) -> Self {
         let mut folder = self.clone();
         let from = folder.project.documents.len();
         for at in 0..from {
@@ -264,7 +275,7 @@ impl Folder {
         folder
     }
     /// Reads what a document needs.
-    fn open(&mut self, loader: &mut Loader, document: &Document) {
+    fn open(&mut self, loader: &mut FileLoader, document: &Document) {
         for need in document.front.needs(document) {
             let path = resolve_path(&document.path, &need.path);
             let (full, shown) = (self.real.join(&path), self.root.join(&path));
@@ -305,18 +316,25 @@ impl Folder {
         }
     }
     /// Reports why a needed file was not opened.
-    fn refuse(&mut self, loader: &Loader, document: &Document, need: &Need, why: &Shut, rooms: &Rooms) {
+    fn refuse(
+        &mut self,
+        loader: &FileLoader,
+        document: &Document,
+        need: &Need,
+        why: &AccessRefusal,
+        rooms: &AllowedFolders,
+    ) {
         let key = need.kind.key();
         let d = match why {
             // Front ends have better advice about what exists instead.
-            Shut::NotThere if need.kind != NeedKind::EnvFile => return,
-            Shut::NotThere => {
+            AccessRefusal::NotThere if need.kind != NeedKind::EnvFile => return,
+            AccessRefusal::NotThere => {
                 let shown = self.root.join(resolve_path(&document.path, &need.path));
                 let message = format!("the environment file `{}` does not exist", shown.display());
                 Diagnostic::error(rules::ENV_FILE, need.location, message)
                     .help("create it with one `NAME=value` per line, or remove `env_file`")
             }
-            Shut::Outside { link, .. } => {
+            AccessRefusal::Outside { link, .. } => {
                 let message = match link {
                     None => format!("`{key}` leads outside the project: `{}`", need.path),
                     Some(link) => {
@@ -339,7 +357,7 @@ impl Folder {
             }
             _ => {
                 let message = format!("`{key}` names `{}`, which cannot be read: {}", need.path, why.reason());
-                let rule = if matches!(why, Shut::TooLarge { .. }) { rules::LIMIT } else { rules::UNREADABLE };
+                let rule = if matches!(why, AccessRefusal::TooLarge { .. }) { rules::LIMIT } else { rules::UNREADABLE };
                 Diagnostic::error(rule, need.location, message).help(why.help())
             }
         };
@@ -382,7 +400,8 @@ impl Folder {
     fn has_no_manifest(&self, files: &Files) -> bool {
         // A file without anything in it is no manifest that is broken.
         let is_wrong = |d: &Diagnostic| d.severity == Severity::Error && d.rule != "yaml-empty";
-        let broken = |manifest: &Manifest| manifest.diagnostics.iter().any(is_wrong) && !is_foreign(manifest, files);
+        let broken =
+            |manifest: &LoadedManifest| manifest.diagnostics.iter().any(is_wrong) && !is_foreign(manifest, files);
         let mut listed = self.listed.iter().filter_map(|file| self.manifest(*file));
         self.project.documents.is_empty() && !listed.any(broken)
     }
@@ -395,17 +414,17 @@ impl Folder {
         files.iter().filter_map(|file| self.document(*file)).collect()
     }
     /// The result of reading a file.
-    pub fn manifest(&self, file: FileId) -> Option<&Manifest> {
+    pub fn manifest(&self, file: FileId) -> Option<&LoadedManifest> {
         self.manifests.get(&file).map(|m| &**m)
     }
     /// Compiles documents as entries, each with everything that it reaches.
-    pub fn make(&self, entries: &[usize]) -> Made {
+    pub fn make(&self, entries: &[usize]) -> CompiledDocuments {
         let mut by_dialect: BTreeMap<&str, (&dyn FrontEnd, Vec<usize>)> = BTreeMap::new();
         for (at, document) in entries.iter().filter_map(|at| Some((*at, self.project.documents.get(*at)?))) {
             let (_, all) = by_dialect.entry(document.front.name()).or_insert((document.front, Vec::new()));
             all.push(at);
         }
-        let mut made = Made { facts: Facts::of(self.facts), ..Made::default() };
+        let mut made = CompiledDocuments { facts: Facts::of(self.facts), ..CompiledDocuments::default() };
         for (front, entries) in by_dialect.into_values() {
             let compiled = front.compile(&self.project, &entries, self.facts);
             made.findings.extend(trefoil_lint::find_if_asked(&compiled));
@@ -415,7 +434,7 @@ impl Folder {
             let entries = linked.entries.into_iter();
             let entries = entries.filter_map(|(at, flow)| Some((self.project.documents.get(at)?.file, flow)));
             let (entries, env_files) = (entries.collect(), linked.env_files);
-            made.programs.extend(linked.program.map(|program| Linked { program, entries, env_files }));
+            made.programs.extend(linked.program.map(|program| LinkedProgram { program, entries, env_files }));
         }
         let files = entries.iter().filter_map(|at| self.project.documents.get(*at)).map(|d| d.file);
         made.touched = files.chain(made.findings.iter().filter_map(|d| d.file)).collect();
@@ -424,7 +443,7 @@ impl Folder {
         made
     }
     /// Adds the findings of reading the files, and removes findings that only follow from them.
-    fn complete_findings(&self, made: &mut Made) {
+    fn complete_findings(&self, made: &mut CompiledDocuments) {
         let failed = made.findings.iter().filter(|d| d.severity == Severity::Error).filter_map(|d| d.file);
         let mut broken: HashSet<FileId> = failed.collect();
         made.seeks = made.findings.iter().any(|d| self.seeks(d));
@@ -440,7 +459,7 @@ impl Folder {
         let echo = |d: &Diagnostic| d.rule == "unknown-reference" && refused(d);
         made.findings.retain(|d| self.holds(d) && !echo(d));
         // Only the first document of a file is read, so what the rest may hold is not missing.
-        let parted = |m: &Manifest| m.diagnostics.iter().any(|d| d.rule == "yaml-multiple-documents");
+        let parted = |m: &LoadedManifest| m.diagnostics.iter().any(|d| d.rule == "yaml-multiple-documents");
         let parted: HashSet<FileId> = self.manifests.values().filter(|m| parted(m)).map(|m| m.file).collect();
         made.findings.retain(|d| d.file.is_none_or(|file| !parted.contains(&file)));
         let read = made.touched.iter().filter_map(|file| self.manifest(*file));
@@ -463,11 +482,11 @@ impl Folder {
         complete || trefoil_check::rule(d.rule).is_some_and(|rule| matches!(rule.run, trefoil_check::Run::Place))
     }
     /// Environment files by project path, to be read later.
-    pub fn env_files(&self, loader: &mut Loader, paths: &[String]) -> Vec<Named> {
+    pub fn env_files(&self, loader: &mut FileLoader, paths: &[String]) -> Vec<NamedFile> {
         let mut files = Vec::new();
         for path in paths {
             let rooms = self.rooms(loader, path);
-            files.push(Named::new(self.root.join(path), self.real.join(path), rooms, limits::TEXT_FILE_BYTES));
+            files.push(NamedFile::new(self.root.join(path), self.real.join(path), rooms, limits::TEXT_FILE_BYTES));
         }
         files
     }
@@ -479,34 +498,39 @@ pub(super) fn folder_of(file: &Path) -> PathBuf {
 }
 
 /// The programs at a path with the flows of their entries; manifests with load errors are skipped.
-pub(super) fn programs(loader: &mut Loader, path: &Path) -> Vec<(Program, Vec<FlowId>)> {
+pub(super) fn programs(loader: &mut FileLoader, path: &Path) -> Vec<(Program, Vec<FlowId>)> {
     let made = if loader.options.door.is_folder(path) {
-        let folder = Folder::whole(loader, path, &[]);
+        let folder = LoadedFolder::whole(loader, path, &[]);
         folder.make(&folder.indices(&folder.listed))
     } else {
         let file = loader.manifest(path).file;
-        Folder::made(loader, &folder_of(path), &[path.to_owned()], &[file]).1
+        LoadedFolder::made(loader, &folder_of(path), &[path.to_owned()], &[file]).1
     };
-    let Made { programs, broken, .. } = made;
+    let CompiledDocuments { programs, broken, .. } = made;
     let sound = |entries: Vec<(FileId, FlowId)>| {
         entries.into_iter().filter(|(file, _)| !broken.contains(file)).map(|(_, flow)| flow).collect()
     };
-    programs.into_iter().map(|Linked { program, entries, .. }| (program, sound(entries))).collect()
+    programs.into_iter().map(|LinkedProgram { program, entries, .. }| (program, sound(entries))).collect()
 }
 
 /// The result of checking paths.
 #[derive(Default)]
-pub(super) struct Checked {
+pub(super) struct CheckedPaths {
     /// The manifests, and whether each was fully checked.
     pub files: BTreeMap<FileId, bool>,
     /// Whether a path could not be used.
     pub unreadable: bool,
     /// The compiled programs.
-    pub programs: Vec<Linked>,
+    pub programs: Vec<LinkedProgram>,
 }
 
 /// Checks everything below the paths.
-pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnostics, facts: &mut Facts) -> Checked {
+pub(super) fn check(
+    loader: &mut FileLoader,
+    paths: &[String],
+    found: &mut Diagnostics,
+    facts: &mut Facts,
+) -> CheckedPaths {
     let (groups, mut unreadable) = groups(loader, paths, found);
     let (mut checked, mut programs) = (BTreeMap::new(), Vec::new());
     let mut told = FilesTold::default();
@@ -520,9 +544,9 @@ pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnosti
             }
         }
         let (folder, made) = match everything {
-            true => (Folder::whole(loader, &root, &named), None),
+            true => (LoadedFolder::whole(loader, &root, &named), None),
             false => {
-                let (folder, made) = Folder::made(loader, &root, &named, &named_ids);
+                let (folder, made) = LoadedFolder::made(loader, &root, &named, &named_ids);
                 (folder, Some(made))
             }
         };
@@ -576,7 +600,7 @@ pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnosti
         programs.extend(made.programs);
     }
     found.extend(told.each_once());
-    Checked { files: checked, unreadable, programs }
+    CheckedPaths { files: checked, unreadable, programs }
 }
 
 /// The findings of each group of files. A file used by several groups is reported by the one that checks it, otherwise
@@ -618,7 +642,7 @@ fn of_stranger(d: &Diagnostic, named: bool) -> Diagnostic {
 }
 
 /// The finding about a folder without manifests. `others`: there are files that could have been some.
-pub(super) fn nothing_in(loader: &mut Loader, root: &Path, others: bool) -> Diagnostic {
+pub(super) fn nothing_in(loader: &mut FileLoader, root: &Path, others: bool) -> Diagnostic {
     let file = loader.nameless(root);
     let nothing = |message| Diagnostic::nowhere(rules::NOTHING, Severity::Error, Some(file), message);
     if others {
@@ -629,14 +653,14 @@ pub(super) fn nothing_in(loader: &mut Loader, root: &Path, others: bool) -> Diag
 }
 
 /// The finding about something in a folder that was not read.
-fn unseen(loader: &mut Loader, path: &Path, problem: Problem) -> Diagnostic {
+fn unseen(loader: &mut FileLoader, path: &Path, problem: UnreadFile) -> Diagnostic {
     let file = loader.nameless(path);
     match problem {
-        Problem::Unreadable(why) => {
+        UnreadFile::Unreadable(why) => {
             let message = format!("`{}` cannot be opened: {why}", path.display());
             Diagnostic::nowhere(rules::UNREADABLE, Severity::Error, Some(file), message)
         }
-        Problem::Outside(to) => {
+        UnreadFile::Outside(to) => {
             // Folders are linked for many reasons, but a link with the name of a manifest was meant as one.
             let yaml = path.file_name().and_then(|n| n.to_str()).is_some_and(discover::is_yaml);
             let severity = if yaml { Severity::Warning } else { Severity::Info };
@@ -650,25 +674,25 @@ fn unseen(loader: &mut Loader, path: &Path, problem: Problem) -> Diagnostic {
 }
 
 /// The finding about a folder that exceeds a limit.
-pub(super) fn too_much(loader: &mut Loader, folder: &Path, cut: Cut) -> Diagnostic {
+pub(super) fn too_much(loader: &mut FileLoader, folder: &Path, cut: SearchLimit) -> Diagnostic {
     let file = loader.nameless(folder);
     let (message, help) = match cut {
-        Cut::Files(n) => (
+        SearchLimit::Files(n) => (
             format!("the folder has more than {n} YAML files; the others were not checked"),
             "choose a smaller folder, exclude files with `exclude` in `trefoil.toml`, or raise `--max-files`",
         ),
-        Cut::Entries(n) => (
+        SearchLimit::Entries(n) => (
             format!("the folder has more than {n} entries; the others were not checked"),
             "choose a smaller folder, exclude files with `exclude` in `trefoil.toml`, or raise `--max-files`",
         ),
-        Cut::Patterns => (
+        SearchLimit::Patterns => (
             format!("the ignore files have more than {PATTERNS} patterns; the others have no effect"),
             "choose a smaller folder, or use fewer patterns",
         ),
-        Cut::Depth => {
+        SearchLimit::Depth => {
             ("the folder is nested too deep; deeper folders were not checked".to_owned(), "choose a deeper folder")
         }
-        Cut::Bytes => (
+        SearchLimit::Bytes => (
             format!(
                 "the YAML files are larger than {} MB together; the others were not checked",
                 limits::FOLDER_BYTES >> 20
@@ -688,7 +712,7 @@ struct FolderGroup {
 }
 
 /// The requests for each folder, and whether a path could not be used.
-fn groups(loader: &mut Loader, paths: &[String], found: &mut Diagnostics) -> (Vec<FolderGroup>, bool) {
+fn groups(loader: &mut FileLoader, paths: &[String], found: &mut Diagnostics) -> (Vec<FolderGroup>, bool) {
     let mut unreadable = false;
     let mut groups: Vec<FolderGroup> = Vec::new();
     let mut useless = BTreeSet::new();
@@ -710,7 +734,7 @@ fn groups(loader: &mut Loader, paths: &[String], found: &mut Diagnostics) -> (Ve
     (groups, unreadable)
 }
 
-fn group<'g>(loader: &Loader, groups: &'g mut Vec<FolderGroup>, root: &Path) -> &'g mut FolderGroup {
+fn group<'g>(loader: &FileLoader, groups: &'g mut Vec<FolderGroup>, root: &Path) -> &'g mut FolderGroup {
     let real = loader.options.door.folder_real(root).unwrap_or_else(|| root.to_owned());
     let at = groups.iter().position(|g| g.real == real).unwrap_or_else(|| {
         groups.push(FolderGroup { real, root: root.to_owned(), named: Vec::new(), everything: false });

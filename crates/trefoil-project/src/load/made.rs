@@ -7,13 +7,13 @@ use trefoil_check::{Group, Root, Rule};
 use trefoil_ir::{Callee, Facts, FlowId, Program, StepKind, walk};
 use trefoil_syntax::{Diagnostic, FileId};
 
-use super::read::Loader;
+use super::read::FileLoader;
 
 /// Compiled documents, with everything that they reach.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct CompiledDocuments {
     /// The programs, one for each dialect. Programs of files with errors are drafts.
-    pub programs: Vec<Linked>,
+    pub programs: Vec<LinkedProgram>,
     /// The same of the files as they were probably meant, and the findings about what is misspelt; `None`: nothing is.
     pub meant: Option<Box<(Self, Vec<Diagnostic>)>>,
     /// The findings in all files that were used.
@@ -31,7 +31,7 @@ pub(super) struct Made {
 }
 
 /// A program that may be started at several flows.
-pub(super) struct Linked {
+pub(super) struct LinkedProgram {
     /// The program.
     pub program: Program,
     /// The flow of each entry, by its file.
@@ -40,9 +40,9 @@ pub(super) struct Linked {
     pub env_files: Vec<String>,
 }
 
-impl Made {
+impl CompiledDocuments {
     /// Adds the findings of the rules about the programs, if checks are enabled.
-    pub fn proved(mut self, loader: &mut Loader) -> Self {
+    pub fn proved(mut self, loader: &mut FileLoader) -> Self {
         let meant = self.meant.take();
         let own = self.ruled(loader);
         let Some((meant, told)) = meant.map(|meant| *meant) else { return own };
@@ -51,13 +51,13 @@ impl Made {
         own.of_meant(meant, told, |d| loader.prevents(&mut comments, d))
     }
     /// Adds the findings of the rules about the programs as they are.
-    fn ruled(mut self, loader: &mut Loader) -> Self {
+    fn ruled(mut self, loader: &mut FileLoader) -> Self {
         if loader.options.checks.is_none() {
             return self;
         }
         let mistakes = trefoil_check::mistakes(&self.findings, self.doubtful().into_iter().collect());
         let mut found = Vec::new();
-        for Linked { program, entries, .. } in &self.programs {
+        for LinkedProgram { program, entries, .. } in &self.programs {
             let roots = entries.iter().map(|(file, flow)| Root {
                 flow: *flow,
                 limits: loader.limits(*file),
@@ -128,7 +128,7 @@ pub(super) fn spread(mut files: HashSet<FileId>, ways: impl Iterator<Item = (Fil
     files
 }
 
-impl Linked {
+impl LinkedProgram {
     fn calls(&self) -> impl Iterator<Item = (FileId, FileId)> {
         let file = |flow: FlowId| self.program.flow(flow).map(|f| f.origin.file);
         let flows = (0..self.program.flows.len() as u32).map(FlowId);

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use trefoil_syntax::yaml::Respellings;
 use trefoil_syntax::{Diagnostic, FileId, Files, Fix, Severity, Span, suggest};
 
-use super::lower::Folder;
-use super::made::{Made, spread};
-use super::read::Loader;
+use super::lower::LoadedFolder;
+use super::made::{CompiledDocuments, spread};
+use super::read::FileLoader;
 
 /// How often a file is read with the words that were found so far. A key that is read correctly only now may contain others.
 const ROUNDS: usize = 8;
@@ -21,7 +21,7 @@ const OF_WORDS: [&str; 2] = ["unknown-key", "unknown-value"];
 const OF_NAMES: &str = "unknown-reference";
 
 /// A misspelt word.
-struct Slip {
+struct MisspeltWord {
     /// The finding about it.
     told: Diagnostic,
     file: FileId,
@@ -30,18 +30,18 @@ struct Slip {
     word: Arc<str>,
 }
 
-impl Folder {
-    /// Compiles documents as [`Folder::make`] does, and as if misspelt words were written correctly.
-    pub(super) fn make_as_meant(&self, loader: &mut Loader, entries: &[usize]) -> Made {
+impl LoadedFolder {
+    /// Compiles documents as [`LoadedFolder::make`] does, and as if misspelt words were written correctly.
+    pub(super) fn make_as_meant(&self, loader: &mut FileLoader, entries: &[usize]) -> CompiledDocuments {
         let mut made = self.make(entries);
-        let mut slips: Vec<Slip> = Vec::new();
+        let mut slips: Vec<MisspeltWord> = Vec::new();
         let mut seen: HashSet<(FileId, Span)> = HashSet::new();
-        let mut meant: Option<Made> = None;
+        let mut meant: Option<CompiledDocuments> = None;
         let mut comments = None;
         for _ in 0..ROUNDS {
             let before = slips.len();
             let found = &meant.as_ref().unwrap_or(&made).findings;
-            let new: Vec<Slip> = found.iter().filter_map(|d| slip(d, loader.files())).collect();
+            let new: Vec<MisspeltWord> = found.iter().filter_map(|d| slip(d, loader.files())).collect();
             for slip in new {
                 // What follows from a finding that nobody sees has to be reported itself.
                 let comments = comments.get_or_insert_with(|| loader.comments());
@@ -70,7 +70,13 @@ impl Folder {
     /// Compiles documents with other words. Also returns which of them may have been meant: the value of such a key has the form
     /// that the key needs, and such a name leaves no template of its file without a name that it has as it is `written`: a step may
     /// have the name of the agent that it calls.
-    fn make_with(&self, loader: &mut Loader, entries: &[usize], slips: &[Slip], written: &Made) -> (Made, Vec<bool>) {
+    fn make_with(
+        &self,
+        loader: &mut FileLoader,
+        entries: &[usize],
+        slips: &[MisspeltWord],
+        written: &CompiledDocuments,
+    ) -> (CompiledDocuments, Vec<bool>) {
         let mut words: HashMap<FileId, Respellings> = HashMap::new();
         for slip in slips {
             words.entry(slip.file).or_default().insert(slip.at, slip.word.clone());
@@ -84,7 +90,7 @@ impl Folder {
             let found = document.map(|document| document.root.values_of(words)).unwrap_or_default();
             values.extend(found.into_iter().map(|(key, value)| ((*file, key), value)));
         }
-        let fits = |slip: &Slip| {
+        let fits = |slip: &MisspeltWord| {
             let value = values.get(&(slip.file, slip.at));
             let has_form = value.is_none_or(|value| !mistyped.contains(&(slip.file, *value)));
             has_form
@@ -95,7 +101,7 @@ impl Folder {
     }
 }
 
-impl Made {
+impl CompiledDocuments {
     /// The number of names in templates of a file that nothing has.
     fn unresolved_in(&self, file: FileId) -> usize {
         self.findings.iter().filter(|d| d.rule == "unresolved-name" && d.file == Some(file)).count()
@@ -150,7 +156,7 @@ impl Made {
 }
 
 /// The misspelt word that a finding is about, if one is probably meant.
-fn slip(d: &Diagnostic, files: &Files) -> Option<Slip> {
+fn slip(d: &Diagnostic, files: &Files) -> Option<MisspeltWord> {
     // A suggestion is only a guess. Where something necessary is missing, nothing runs without it, so the guess does no harm.
     let certain = |fix: &&Fix| {
         OF_WORDS.contains(&d.rule) && (fix.safe || d.severity == Severity::Error) || d.rule == OF_NAMES && fix.safe
@@ -160,5 +166,5 @@ fn slip(d: &Diagnostic, files: &Files) -> Option<Slip> {
     // A suggestion may be another word, which is only a guess.
     let written = files.get(file)?.text().get(at.start as usize..at.end as usize)?;
     suggest::near(written, [edit.text.as_str()])?;
-    Some(Slip { told: d.clone(), file, at, word: edit.text.as_str().into() })
+    Some(MisspeltWord { told: d.clone(), file, at, word: edit.text.as_str().into() })
 }

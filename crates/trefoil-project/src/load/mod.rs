@@ -37,13 +37,13 @@ use trefoil_machine::journal::SourceFile;
 use trefoil_runtime::ports::EnvSecrets;
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Severity, yaml};
 
-pub use cache::Cache;
+pub use cache::ParseCache;
 
-use lower::Checked;
-use read::Loader;
+use lower::CheckedPaths;
+use read::FileLoader;
 
-use crate::door::{Door, Named};
-use crate::target::Target;
+use crate::door::{Door, NamedFile};
+use crate::target::LoadTarget;
 
 /// Options for loading.
 #[derive(Clone, Default)]
@@ -57,7 +57,7 @@ pub struct LoadOptions {
     /// The text of the agents' skills.
     pub skills: Option<PathBuf>,
     /// The checks beyond loading; `None`: no checks.
-    pub checks: Option<Checks>,
+    pub checks: Option<CheckOptions>,
     /// Whether to say what the checks prove about the program; only if there are checks.
     pub proofs: bool,
     /// Texts that replace files on disk, by canonical path: an editor's unsaved buffers.
@@ -66,7 +66,7 @@ pub struct LoadOptions {
     /// checked.
     pub scopes: bool,
     /// A cache of trees, for loading the same files repeatedly.
-    pub cache: Option<Cache>,
+    pub cache: Option<ParseCache>,
     /// Folders outside the project that paths in manifests may lead into.
     pub allowed: Vec<PathBuf>,
     /// Whether the folders that a trusted project file allows are allowed in manifests of its project.
@@ -79,14 +79,14 @@ pub struct LoadOptions {
     /// The maximum number of manifests in a folder; default: 10,000.
     pub max_files: Option<usize>,
     /// The receiver of progress reports.
-    pub progress: Option<Progress>,
+    pub progress: Option<CheckProgress>,
     /// The location of the files.
     pub door: Door,
 }
 
 /// Called often with the progress of a check.
 #[derive(Clone)]
-pub struct Progress(pub Arc<dyn Fn(CheckStep) + Send + Sync>);
+pub struct CheckProgress(pub Arc<dyn Fn(CheckStep) + Send + Sync>);
 
 /// The progress of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +101,7 @@ pub enum CheckStep {
 
 /// Which rules check a program, and the levels of their findings.
 #[derive(Debug, Clone, Default)]
-pub struct Checks {
+pub struct CheckOptions {
     /// The levels of findings.
     pub levels: Levels,
     /// Limits on the cost of a run.
@@ -117,7 +117,7 @@ impl LoadOptions {
     /// Enables checks with every rule at its default level.
     #[must_use]
     pub fn checked(self) -> Self {
-        Self { checks: Some(Checks::default()), ..self }
+        Self { checks: Some(CheckOptions::default()), ..self }
     }
     fn facts(&self) -> Detail {
         match (&self.checks, self.scopes) {
@@ -130,7 +130,7 @@ impl LoadOptions {
 
 /// A target that can run.
 #[derive(Clone)]
-pub struct Loaded {
+pub struct LoadedTarget {
     /// The program.
     pub program: Arc<Program>,
     /// Every file that was read, for the locations in the program.
@@ -138,7 +138,7 @@ pub struct Loaded {
     /// Findings that do not prevent a run, by file and place.
     pub diagnostics: Vec<Diagnostic>,
     /// Environment files that the program's workflows name, in order.
-    pub env_files: Vec<Named>,
+    pub env_files: Vec<NamedFile>,
     /// The dialect of the entry.
     pub dialect: &'static str,
     /// The entry's file.
@@ -154,19 +154,19 @@ pub struct Loaded {
     /// The names in it that mean an MCP server.
     pub servers: BTreeSet<String>,
     /// How it was loaded.
-    pub how: How,
+    pub how: LoadRecipe,
 }
 
 /// How something was loaded, so that it can be loaded again.
 #[derive(Clone)]
-pub struct How {
+pub struct LoadRecipe {
     /// The target.
-    pub target: Target,
+    pub target: LoadTarget,
     /// The options.
     pub options: LoadOptions,
 }
 
-impl Loaded {
+impl LoadedTarget {
     /// The same without the variables of environment files.
     #[must_use]
     pub fn without_env_files(self) -> Self {
@@ -200,7 +200,7 @@ impl Loaded {
 
 /// The findings, whether or not the target loads.
 #[derive(Clone, Default)]
-pub struct Report {
+pub struct LoadReport {
     /// Every file that was read, for the diagnostics.
     pub files: Files,
     /// The findings, by file and place.
@@ -213,7 +213,7 @@ pub struct Report {
     pub facts: Facts,
 }
 
-impl Report {
+impl LoadReport {
     /// Whether any finding is an error.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|d| d.severity == Severity::Error)
@@ -231,8 +231,8 @@ pub(crate) fn plain(diagnostics: &[Diagnostic], files: &Files) -> String {
 
 /// Loads a target: the program to run, or why there is none.
 #[allow(clippy::result_large_err, reason = "made once a load, and what is wrong is the result that was asked for")]
-pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
-    let mut loader = Loader::new(options.clone());
+pub fn load(target: &LoadTarget, options: &LoadOptions) -> Result<LoadedTarget, LoadReport> {
+    let mut loader = FileLoader::new(options.clone());
     let mut found = Diagnostics::default();
     loader.texts(&mut found);
     let loaded = roots::entry(&mut loader, target, &mut found);
@@ -241,7 +241,7 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
     let (files, _, texts) = loader.into_read();
     let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);
     match loaded {
-        Some(entry) if !failed => Ok(Loaded {
+        Some(entry) if !failed => Ok(LoadedTarget {
             program: Arc::new(entry.program),
             files,
             diagnostics,
@@ -253,46 +253,47 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
             proofs: entry.proofs,
             texts,
             servers: entry.servers,
-            how: How { target: target.clone(), options: options.clone() },
+            how: LoadRecipe { target: target.clone(), options: options.clone() },
         }),
-        _ => Err(Report { files, diagnostics, checked: 1, unreadable: false, facts: Facts::default() }),
+        _ => Err(LoadReport { files, diagnostics, checked: 1, unreadable: false, facts: Facts::default() }),
     }
 }
 
 /// The manifests at a path that no other manifest there references, as candidates for a run.
-pub fn roots(path: &Path, options: &LoadOptions) -> Vec<Target> {
-    roots::roots(&mut Loader::new(options.clone()), path)
+pub fn roots(path: &Path, options: &LoadOptions) -> Vec<LoadTarget> {
+    roots::roots(&mut FileLoader::new(options.clone()), path)
 }
 
 /// The file of the manifest that a target means, without checking it; `None` if it means none, or several.
-pub fn entry_file(target: &Target, options: &LoadOptions) -> Option<PathBuf> {
-    roots::file(&mut Loader::new(options.clone()), target)
+pub fn entry_file(target: &LoadTarget, options: &LoadOptions) -> Option<PathBuf> {
+    roots::file(&mut FileLoader::new(options.clone()), target)
 }
 
 /// The programs of all manifests at a path, one for each dialect, with the flows at which a run may start: for
 /// inspection, not for running.
 pub fn programs(path: &Path, options: &LoadOptions) -> Vec<(Program, Vec<FlowId>)> {
-    lower::programs(&mut Loader::new(options.clone()), path)
+    lower::programs(&mut FileLoader::new(options.clone()), path)
 }
 
 /// The data of a check. Freeing it, node by node, takes a twentieth of the time of a check; a process that ends after
 /// the report can skip that.
 #[derive(Default)]
 #[allow(dead_code, reason = "is only there to be kept")]
-pub struct Leftovers(Vec<Arc<read::Manifest>>, Vec<made::Linked>);
+pub struct CheckLeftovers(Vec<Arc<read::LoadedManifest>>, Vec<made::LinkedProgram>);
 
 /// Checks files and folders: every finding of every manifest in one pass, each once.
-pub fn check(paths: &[String], options: &LoadOptions) -> Report {
+pub fn check(paths: &[String], options: &LoadOptions) -> LoadReport {
     check_and_keep(paths, options).0
 }
 
 /// The same, with the data of the check.
-pub fn check_and_keep(paths: &[String], options: &LoadOptions) -> (Report, Leftovers) {
-    let mut loader = Loader::new(options.clone());
+pub fn check_and_keep(paths: &[String], options: &LoadOptions) -> (LoadReport, CheckLeftovers) {
+    let mut loader = FileLoader::new(options.clone());
     let mut found = Diagnostics::default();
     let mut facts = Facts::of(options.facts());
-    let Checked { files: checked, unreadable, programs } = lower::check(&mut loader, paths, &mut found, &mut facts);
+    let CheckedPaths { files: checked, unreadable, programs } =
+        lower::check(&mut loader, paths, &mut found, &mut facts);
     let diagnostics = loader.settle(found, &checked);
     let (files, trees, _) = loader.into_read();
-    (Report { files, diagnostics, checked: checked.len(), unreadable, facts }, Leftovers(trees, programs))
+    (LoadReport { files, diagnostics, checked: checked.len(), unreadable, facts }, CheckLeftovers(trees, programs))
 }

@@ -11,16 +11,16 @@ use trefoil_front::Document;
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::limits;
 
-use super::discover::{self, Cut, Search};
-use super::lower::{Folder, too_much};
-use super::read::{DetectedFormat, Loader};
+use super::discover::{self, FolderSearch, SearchLimit};
+use super::lower::{LoadedFolder, too_much};
+use super::read::{DetectedFormat, FileLoader};
 use crate::door;
 
 /// The progress of the search, and the data read so far.
 #[derive(Default)]
 struct SeenFile {
     /// Folders with their contents, by path and by whether everything below is included.
-    rings: HashMap<(PathBuf, bool), Rc<Ring>>,
+    rings: HashMap<(PathBuf, bool), Rc<FolderIndex>>,
     /// Ids that were searched in a folder; without a folder, everywhere.
     sought: HashSet<(Option<PathBuf>, String)>,
     /// Ids of documents, by folder.
@@ -30,15 +30,15 @@ struct SeenFile {
 }
 
 /// An index of the files in a folder, so that most files of a large project need not be parsed.
-struct Ring {
+struct FolderIndex {
     files: Vec<PathBuf>,
     /// The hash of each word and of each file's name, with the file that contains it; sorted.
     words: Vec<(u32, u32)>,
 }
 
-impl Folder {
+impl LoadedFolder {
     /// Searches for the ids that documents refer to, outwards from the folder of each document.
-    pub(super) fn widen(&mut self, loader: &mut Loader) {
+    pub(super) fn widen(&mut self, loader: &mut FileLoader) {
         let mut seen = SeenFile::default();
         let project = self.projects.first().cloned().unwrap_or_else(|| self.real.clone());
         loop {
@@ -82,7 +82,14 @@ impl Folder {
         super::lower::folder_of(&door::clean(&self.real.join(&document.path)))
     }
     /// Adds the manifests in a folder that have one of these ids.
-    fn adopt(&mut self, loader: &mut Loader, seen: &mut SeenFile, dir: &Path, deep: bool, wanted: &BTreeSet<String>) {
+    fn adopt(
+        &mut self,
+        loader: &mut FileLoader,
+        seen: &mut SeenFile,
+        dir: &Path,
+        deep: bool,
+        wanted: &BTreeSet<String>,
+    ) {
         // Everything below the folder itself was already read.
         if wanted.is_empty() || self.complete && dir.starts_with(&self.real) {
             return;
@@ -117,13 +124,13 @@ impl Folder {
         self.close(loader, first);
     }
     /// Indexes a folder.
-    fn ring(&mut self, loader: &mut Loader, dir: &Path, deep: bool) -> Ring {
+    fn ring(&mut self, loader: &mut FileLoader, dir: &Path, deep: bool) -> FolderIndex {
         let shown = self.root.join(relative(&self.real, dir));
         let rooms = self.rooms(loader, "x");
-        let search = Search { shown: &shown, real: dir, rooms: &rooms, deep, projects: false };
+        let search = FolderSearch { shown: &shown, real: dir, rooms: &rooms, deep, projects: false };
         let found = discover::manifests(loader, &search);
         let mut cut = found.cut;
-        let (mut ring, mut bytes) = (Ring { files: Vec::new(), words: Vec::new() }, 0);
+        let (mut ring, mut bytes) = (FolderIndex { files: Vec::new(), words: Vec::new() }, 0);
         for (name, _) in found.files {
             let at = dir.join(name);
             // The ids of documents are already known.
@@ -133,7 +140,7 @@ impl Folder {
             let Ok(text) = loader.text_in(&rooms, &at) else { continue };
             bytes += text.len() as u64;
             if bytes > limits::FOLDER_BYTES {
-                cut = Some(Cut::Bytes);
+                cut = Some(SearchLimit::Bytes);
                 break;
             }
             ring.add(at, &text);
@@ -147,7 +154,7 @@ impl Folder {
     }
 }
 
-impl Ring {
+impl FolderIndex {
     fn add(&mut self, at: PathBuf, text: &str) {
         let file = self.files.len() as u32;
         // An id may be the name of the file.

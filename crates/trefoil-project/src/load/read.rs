@@ -12,22 +12,22 @@ use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Location, Severity,
 use super::called::{CallsOfTools, FlowOfTool};
 use super::project::ProjectFiles;
 use super::{LoadOptions, rules};
-use crate::door::{Rooms, Shut};
+use crate::door::{AccessRefusal, AllowedFolders};
 use crate::settings;
 
 /// All files of one load. A file needed by several manifests is read once.
 #[derive(Default)]
-pub(super) struct Loader {
+pub(super) struct FileLoader {
     /// The options.
     pub options: LoadOptions,
     files: Files,
-    manifests: HashMap<PathBuf, Arc<Manifest>>,
+    manifests: HashMap<PathBuf, Arc<LoadedManifest>>,
     /// The context text named by the options.
     pub context: Option<String>,
     /// The skills text named by the options.
     pub skills: Option<String>,
     /// The folders that paths in the files of a folder may lead into, by real folder.
-    rooms: HashMap<PathBuf, Arc<Rooms>>,
+    rooms: HashMap<PathBuf, Arc<AllowedFolders>>,
     /// The project files of the folders that files are in.
     pub projects: ProjectFiles,
     /// The mistakes in project files.
@@ -41,7 +41,7 @@ pub(super) struct Loader {
 }
 
 /// A file that was read as a manifest.
-pub(super) struct Manifest {
+pub(super) struct LoadedManifest {
     /// Its file.
     pub file: FileId,
     /// Its tree, if it could be parsed.
@@ -69,7 +69,7 @@ pub(super) enum DetectedFormat {
     Unknown,
 }
 
-impl Loader {
+impl FileLoader {
     /// A loader that has not read anything.
     pub fn new(options: LoadOptions) -> Self {
         Self { options, ..Self::default() }
@@ -120,7 +120,7 @@ impl Loader {
         self.others.insert(path.to_owned(), text.into());
     }
     /// Returns the files, the manifests, and the texts that are not manifests.
-    pub fn into_read(self) -> (Files, Vec<Arc<Manifest>>, BTreeMap<PathBuf, Arc<str>>) {
+    pub fn into_read(self) -> (Files, Vec<Arc<LoadedManifest>>, BTreeMap<PathBuf, Arc<str>>) {
         (self.files, self.manifests.into_values().collect(), self.others)
     }
     /// A file id for something that is not one of the files, for messages.
@@ -129,19 +129,24 @@ impl Loader {
     }
     /// Reads and parses a file named by the operator, unless it was already read. Its name in messages is the `path` of
     /// the first call.
-    pub fn manifest(&mut self, path: &Path) -> Arc<Manifest> {
+    pub fn manifest(&mut self, path: &Path) -> Arc<LoadedManifest> {
         let real = self.options.door.real(path);
         self.manifest_at(path, real, |loader| loader.options.door.named(path, loader.options.limits.bytes as u64))
     }
     /// The same for a file to which another file refers. `path` is its name in messages, `at` its location.
-    pub fn manifest_in(&mut self, rooms: &Rooms, path: &Path, at: &Path) -> Result<Arc<Manifest>, Shut> {
+    pub fn manifest_in(
+        &mut self,
+        rooms: &AllowedFolders,
+        path: &Path,
+        at: &Path,
+    ) -> Result<Arc<LoadedManifest>, AccessRefusal> {
         let way = rooms.way(at)?;
         let real = way.real().to_owned();
         if let Some(known) = self.manifests.get(&real) {
             return Ok(known.clone());
         }
         if self.options.overlay.contains_key(&real) {
-            return Ok(self.manifest_at(path, real, |_| Err(Shut::NotThere)));
+            return Ok(self.manifest_at(path, real, |_| Err(AccessRefusal::NotThere)));
         }
         let opened = way.open()?;
         Ok(self.manifest_at(path, real, |loader| opened.read(loader.options.limits.bytes as u64)))
@@ -150,14 +155,14 @@ impl Loader {
         &mut self,
         path: &Path,
         real: PathBuf,
-        open: impl FnOnce(&Self) -> Result<Vec<u8>, Shut>,
-    ) -> Arc<Manifest> {
+        open: impl FnOnce(&Self) -> Result<Vec<u8>, AccessRefusal>,
+    ) -> Arc<LoadedManifest> {
         if let Some(known) = self.manifests.get(&real) {
             return known.clone();
         }
         let manifest = Arc::new(match self.source(path, &real, open) {
             Ok(source) => self.parse(source, &real),
-            Err(diagnostic) => Manifest {
+            Err(diagnostic) => LoadedManifest {
                 file: diagnostic.file.unwrap_or(FileId(0)),
                 root: None,
                 complete: false,
@@ -177,17 +182,17 @@ impl Loader {
         self.source(path, &real, |loader| loader.options.door.named(path, loader.options.limits.bytes as u64))
     }
     /// The text of a file to which another file refers, from an editor's buffer or from disk.
-    pub fn text_in(&self, rooms: &Rooms, at: &Path) -> Result<String, Shut> {
+    pub fn text_in(&self, rooms: &AllowedFolders, at: &Path) -> Result<String, AccessRefusal> {
         let way = rooms.way(at)?;
         if let Some(text) = self.options.overlay.get(way.real()) {
             return Ok(text.to_string());
         }
         let bytes = way.open()?.read(self.options.limits.bytes as u64)?;
-        String::from_utf8(bytes).map_err(|_| Shut::NotAFile("it is not UTF-8 text"))
+        String::from_utf8(bytes).map_err(|_| AccessRefusal::NotAFile("it is not UTF-8 text"))
     }
     /// The folders that paths in files of a real folder may lead into. `whole` is the folder that was named as a whole,
     /// if any.
-    pub fn rooms(&mut self, folder: &Path, whole: Option<&Path>) -> Arc<Rooms> {
+    pub fn rooms(&mut self, folder: &Path, whole: Option<&Path>) -> Arc<AllowedFolders> {
         if let Some(known) = self.rooms.get(folder) {
             return known.clone();
         }
@@ -207,7 +212,7 @@ impl Loader {
             (progress.0)(step);
         }
     }
-    fn parse(&mut self, source: SourceFile, real: &Path) -> Manifest {
+    fn parse(&mut self, source: SourceFile, real: &Path) -> LoadedManifest {
         let file = self.files.add(source.clone());
         let cache = self.options.cache.as_ref();
         let known = cache.and_then(|cache| cache.tree(real, &source));
@@ -227,7 +232,7 @@ impl Loader {
             Some(Detection::Unknown) | None => DetectedFormat::Unknown,
         };
         let whole = parsed.root.as_ref().filter(|_| parsed.complete && self.options.checks.is_some());
-        Manifest {
+        LoadedManifest {
             file,
             suppressions: whole.and_then(|root| Suppressions::read(file, &source, root)),
             root: parsed.root,
@@ -242,7 +247,7 @@ impl Loader {
         &mut self,
         path: &Path,
         real: &Path,
-        open: impl FnOnce(&Self) -> Result<Vec<u8>, Shut>,
+        open: impl FnOnce(&Self) -> Result<Vec<u8>, AccessRefusal>,
     ) -> Result<SourceFile, Diagnostic> {
         let name = path.display().to_string();
         if let Some(text) = self.options.overlay.get(real) {
@@ -253,17 +258,17 @@ impl Loader {
             Err(why) => why,
         };
         let (rule, message, help) = match &why {
-            Shut::TooLarge { .. } => {
+            AccessRefusal::TooLarge { .. } => {
                 (rules::LIMIT, format!("the file is too large: {}", why.reason()), "split the file")
             }
-            Shut::NotThere => (
+            AccessRefusal::NotThere => (
                 rules::NOT_FOUND,
                 format!("the file `{name}` does not exist"),
                 "check the path; it is relative to the current folder",
             ),
             _ => (rules::UNREADABLE, format!("`{name}` cannot be read: {}", why.reason()), why.help()),
         };
-        let near = matches!(why, Shut::NotThere).then(|| self.options.door.name_like(path)).flatten();
+        let near = matches!(why, AccessRefusal::NotThere).then(|| self.options.door.name_like(path)).flatten();
         let help = near.map_or_else(|| help.to_owned(), |near| format!("did you mean `{near}`?"));
         let file = self.nameless(path);
         Err(Diagnostic::nowhere(rule, Severity::Error, Some(file), message).help(help))
@@ -273,7 +278,7 @@ impl Loader {
 /// Whether a file that was not named belongs to another tool: a list of Kubernetes objects, a Helm template, a
 /// playbook. Mistakes in it are not reported or fixed. A broken file counts as a manifest if its text has top-level
 /// keys of one of the formats. A file that is not UTF-8 counts as what the rest of its text is.
-pub(super) fn is_foreign(manifest: &Manifest, files: &Files) -> bool {
+pub(super) fn is_foreign(manifest: &LoadedManifest, files: &Files) -> bool {
     // A file with NUL characters is UTF-16 or not text, so its format is unknown.
     let readable = |file: &&SourceFile| file.not_utf8().is_some() && !file.text().contains('\0');
     if let Some(file) = files.get(manifest.file).filter(readable) {
@@ -302,7 +307,7 @@ fn resembles(text: &str) -> bool {
 }
 
 /// The finding about a file of no dialect, or of several.
-pub(super) fn about_shape(manifest: &Manifest, files: &Files, named: bool) -> Option<Diagnostic> {
+pub(super) fn about_shape(manifest: &LoadedManifest, files: &Files, named: bool) -> Option<Diagnostic> {
     // A file that could not be parsed has its own findings, and its partial tree shows nothing.
     let broken = !manifest.complete || manifest.diagnostics.iter().any(|d| d.severity == Severity::Error);
     let silent = broken && (named || !is_foreign(manifest, files));

@@ -10,12 +10,12 @@ use trefoil_ir::{Facts, Program, StepKind, ToolKind};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity, suggest};
 use trefoil_template::limits::PATTERNS_BYTES;
 
-use super::lower::{Folder, folder_of, nothing_in};
-use super::made::{Linked, Made};
-use super::read::{Loader, about_shape, is_foreign};
+use super::lower::{LoadedFolder, folder_of, nothing_in};
+use super::made::{CompiledDocuments, LinkedProgram};
+use super::read::{FileLoader, about_shape, is_foreign};
 use super::rules;
 use crate::door;
-use crate::target::Target;
+use crate::target::LoadTarget;
 
 /// The manifest, lowered.
 pub(super) struct MeantEntry {
@@ -34,15 +34,15 @@ pub(super) struct MeantEntry {
     /// Its description.
     pub about: Option<String>,
     /// Environment files.
-    pub env_files: Vec<door::Named>,
+    pub env_files: Vec<door::NamedFile>,
     /// The names in it that mean an MCP server.
     pub servers: BTreeSet<String>,
 }
 
 /// Finds and lowers the manifest of a target; mistakes go to `found`.
-pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostics) -> Option<MeantEntry> {
+pub(super) fn entry(loader: &mut FileLoader, target: &LoadTarget, found: &mut Diagnostics) -> Option<MeantEntry> {
     if loader.options.door.is_folder(&target.path) {
-        let folder = Folder::whole(loader, &target.path, &[]);
+        let folder = LoadedFolder::whole(loader, &target.path, &[]);
         // The run may not need the unreadable part; if it does, that is a separate error.
         found.extend(folder.unseen.iter().map(|d| Diagnostic { severity: Severity::Warning, ..d.clone() }));
         return match &target.id {
@@ -56,7 +56,7 @@ pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostic
         return None;
     }
     let (root, named) = (folder_of(&target.path), std::slice::from_ref(&target.path));
-    let (folder, made) = Folder::made(loader, &root, named, &[manifest.file]);
+    let (folder, made) = LoadedFolder::made(loader, &root, named, &[manifest.file]);
     found.extend(folder.limits().cloned());
     let Some(index) = folder.document(manifest.file) else {
         found.extend(manifest.diagnostics.iter().cloned());
@@ -73,17 +73,17 @@ pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostic
 }
 
 fn lowered(
-    loader: &mut Loader,
-    folder: &Folder,
+    loader: &mut FileLoader,
+    folder: &LoadedFolder,
     index: usize,
-    made: Made,
+    made: CompiledDocuments,
     found: &mut Diagnostics,
 ) -> Option<MeantEntry> {
     let document = folder.project.documents.get(index)?;
     let mut made = made.proved(loader);
     let proved = made.is_proved(document.file);
     found.extend(made.findings);
-    let Linked { program, env_files, .. } = made.programs.pop().filter(|_| proved)?;
+    let LinkedProgram { program, env_files, .. } = made.programs.pop().filter(|_| proved)?;
     if let Some(heavy) = heavy_patterns(&program) {
         found.push(heavy);
         return None;
@@ -103,7 +103,7 @@ fn lowered(
 }
 
 /// The servers that a program calls among those that names in its files mean.
-fn servers(program: &Program, folder: &Folder) -> BTreeSet<String> {
+fn servers(program: &Program, folder: &LoadedFolder) -> BTreeSet<String> {
     let files = program.files();
     let meant: BTreeSet<&String> = files.iter().filter_map(|file| folder.project.servers.get(file)).flatten().collect();
     let called = |name: &str| {
@@ -128,11 +128,11 @@ fn heavy_patterns(program: &Program) -> Option<Diagnostic> {
 }
 
 /// The file of the manifest that a target means, without checking it; `None` if it means none, or several.
-pub(super) fn file(loader: &mut Loader, target: &Target) -> Option<PathBuf> {
+pub(super) fn file(loader: &mut FileLoader, target: &LoadTarget) -> Option<PathBuf> {
     if !loader.options.door.is_folder(&target.path) {
         return Some(target.path.clone());
     }
-    let folder = Folder::whole(loader, &target.path, &[]);
+    let folder = LoadedFolder::whole(loader, &target.path, &[]);
     let all: Vec<usize> = (0..folder.project.documents.len()).collect();
     let meant = match &target.id {
         Some(id) => all.into_iter().filter(|at| ids(&folder, *at).contains(id)).collect(),
@@ -143,12 +143,12 @@ pub(super) fn file(loader: &mut Loader, target: &Target) -> Option<PathBuf> {
     Some(loader.files().get(file)?.name().into())
 }
 
-fn ids(folder: &Folder, index: usize) -> Vec<String> {
+fn ids(folder: &LoadedFolder, index: usize) -> Vec<String> {
     let document = folder.project.documents.get(index);
     document.map(|d| d.front.ids(d).into_iter().map(|(id, _)| id).collect()).unwrap_or_default()
 }
 
-fn by_id(loader: &mut Loader, folder: &Folder, id: &str, found: &mut Diagnostics) -> Option<MeantEntry> {
+fn by_id(loader: &mut FileLoader, folder: &LoadedFolder, id: &str, found: &mut Diagnostics) -> Option<MeantEntry> {
     let all: Vec<usize> = (0..folder.project.documents.len()).collect();
     let have: Vec<usize> = all.iter().copied().filter(|i| ids(folder, *i).iter().any(|have| have == id)).collect();
     match have.as_slice() {
@@ -186,7 +186,7 @@ fn by_id(loader: &mut Loader, folder: &Folder, id: &str, found: &mut Diagnostics
     }
 }
 
-fn unknown_id(loader: &mut Loader, folder: &Folder, path: &Path, id: &str, among: &[usize]) -> Diagnostic {
+fn unknown_id(loader: &mut FileLoader, folder: &LoadedFolder, path: &Path, id: &str, among: &[usize]) -> Diagnostic {
     let known: Vec<String> = among.iter().flat_map(|i| ids(folder, *i)).collect();
     let file = loader.nameless(path);
     let message = format!("no manifest in `{}` has the id `{id}`", path.display());
@@ -199,25 +199,25 @@ fn unknown_id(loader: &mut Loader, folder: &Folder, path: &Path, id: &str, among
 }
 
 /// The manifests of a folder that no other manifest references, each as a target. For a file, the file itself.
-pub(super) fn roots(loader: &mut Loader, path: &Path) -> Vec<Target> {
+pub(super) fn roots(loader: &mut FileLoader, path: &Path) -> Vec<LoadTarget> {
     if !loader.options.door.is_folder(path) {
-        return vec![Target { path: path.to_owned(), id: None }];
+        return vec![LoadTarget { path: path.to_owned(), id: None }];
     }
-    let folder = Folder::whole(loader, path, &[]);
+    let folder = LoadedFolder::whole(loader, path, &[]);
     let made = folder.make(&(0..folder.project.documents.len()).collect::<Vec<_>>());
     let files = unreferenced(&folder, &made).into_iter().filter_map(|at| folder.project.documents.get(at));
     let names = files.filter_map(|document| loader.files().get(document.file));
-    names.map(|file| Target { path: file.name().into(), id: None }).collect()
+    names.map(|file| LoadTarget { path: file.name().into(), id: None }).collect()
 }
 
-fn unreferenced(folder: &Folder, made: &Made) -> Vec<usize> {
+fn unreferenced(folder: &LoadedFolder, made: &CompiledDocuments) -> Vec<usize> {
     let referenced: BTreeSet<FileId> = made.calls().map(|(_, to)| to).collect();
     let documents = folder.project.documents.iter().enumerate();
     documents.filter(|(_, document)| !referenced.contains(&document.file)).map(|(at, _)| at).collect()
 }
 
 /// The only manifest of a folder that no other manifest references.
-fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> Option<MeantEntry> {
+fn only_root(loader: &mut FileLoader, folder: &LoadedFolder, found: &mut Diagnostics) -> Option<MeantEntry> {
     let documents = &folder.project.documents;
     if documents.is_empty() {
         let unread = folder.listed.iter().filter_map(|f| folder.manifest(*f));

@@ -16,13 +16,13 @@ use super::alike;
 use super::called::{CallsOfTools, FlowOfTool};
 use super::doubt::doubt;
 use super::project::{self, ProjectFile};
-use super::read::Loader;
+use super::read::FileLoader;
 use super::united::united;
-use super::{Checks, LoadOptions};
+use super::{CheckOptions, LoadOptions};
 use crate::as_tool::AsTool;
 use crate::patterns::ignore_patterns;
 use crate::project_file::{ProjectPath, RULE, find_project, manifest_folder, project_bytes};
-use crate::target::Target;
+use crate::target::LoadTarget;
 use trefoil_view::plan::called_flows::{self, FlowCalled};
 
 /// Days since 1970-01-01 UTC, for list prices.
@@ -30,7 +30,7 @@ fn today() -> u64 {
     std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs() / 86_400)
 }
 
-impl Loader {
+impl FileLoader {
     /// The project file of a file, read once.
     fn project(&mut self, file: FileId) -> Option<Arc<ProjectFile>> {
         if self.options.checks.as_ref().is_none_or(|c| c.without_project) {
@@ -93,7 +93,7 @@ impl Loader {
                 // A check must not trust it, so it may only name files in its own folder.
                 let rooms = self.options.door.rooms([folder.to_owned()]);
                 for tool in &mut project.supplied.tools {
-                    let path = |flow: &String| Target::parse_at(&self.options.door, flow).path;
+                    let path = |flow: &String| LoadTarget::parse_at(&self.options.door, flow).path;
                     tool.flow = tool.flow.take().filter(|flow| rooms.look(&path(flow)).is_ok());
                 }
                 project
@@ -186,7 +186,7 @@ impl Loader {
             return known.clone();
         }
         let LoadOptions { door, allowed, overlay, cache, limits, .. } = self.options.clone();
-        let target = Target::parse_at(&door, flow);
+        let target = LoadTarget::parse_at(&door, flow);
         let options = LoadOptions { door, allowed, overlay, cache, limits, ..LoadOptions::default() };
         let seen = super::load(&target, &options).ok().map(|loaded| {
             let (program, files) = (loaded.program.clone(), loaded.files.clone());
@@ -280,14 +280,14 @@ impl Loader {
             })
     }
     /// Applies the levels, which are computed once for each file.
-    fn levelled(&mut self, checks: &Checks, found: impl IntoIterator<Item = Diagnostic>) -> Vec<Diagnostic> {
+    fn levelled(&mut self, checks: &CheckOptions, found: impl IntoIterator<Item = Diagnostic>) -> Vec<Diagnostic> {
         let mut known: HashMap<Option<FileId>, Levels> = HashMap::new();
         let levelled = found
             .into_iter()
             .filter_map(|d| known.entry(d.file).or_insert_with(|| self.levels(checks, d.file)).apply(d));
         levelled.collect()
     }
-    fn levels(&mut self, checks: &Checks, file: Option<FileId>) -> Levels {
+    fn levels(&mut self, checks: &CheckOptions, file: Option<FileId>) -> Levels {
         match file.and_then(|file| self.project(file)) {
             Some(project) => checks.levels.after(&project.levels),
             None => checks.levels.clone(),

@@ -15,7 +15,7 @@ const SHOWN: usize = 5;
 /// Merges the findings about names with the same message in one file.
 pub fn united(found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut kept: Vec<(Diagnostic, usize)> = Vec::with_capacity(found.len());
-    let mut first: HashMap<Alike, usize> = HashMap::new();
+    let mut first: HashMap<CommonFinding, usize> = HashMap::new();
     for d in found {
         let Some(alike) = alike(&d) else {
             kept.push((d, 0));
@@ -34,10 +34,10 @@ pub fn united(found: Vec<Diagnostic>) -> Vec<Diagnostic> {
 }
 
 /// The common data of findings with one cause.
-type Alike = (&'static str, Severity, FileId, String, Option<String>);
+type CommonFinding = (&'static str, Severity, FileId, String, Option<String>);
 
 /// The data that a finding about a name shares with others; `None`: it is about its own place only.
-fn alike(d: &Diagnostic) -> Option<Alike> {
+fn alike(d: &Diagnostic) -> Option<CommonFinding> {
     let of_names = rule(d.rule).is_some_and(|rule| rule.group == Group::Names);
     // A value that may be missing must be guarded in each place.
     if !(of_names || d.rule == "unknown-reference")

@@ -6,12 +6,12 @@ use trefoil_ir::facts::{DeclarationKind, Detail};
 use trefoil_syntax::Severity;
 use trefoil_template::Value;
 
-use super::Loaded;
+use super::LoadedTarget;
 
 /// The rule for names without a value on some paths.
 const MAYBE: &str = "maybe-undefined";
 
-impl Loaded {
+impl LoadedTarget {
     /// What remains unproven, in a few words: `2 names may be undefined, 1 output is untyped`; `None` if nothing does,
     /// or if there was no check.
     pub fn unproven(&self) -> Option<String> {

@@ -14,7 +14,7 @@ use trefoil_template::read_json;
 
 /// One step of a path into a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Segment {
+pub enum SchemaSegment {
     /// Into a mapping.
     Key(String),
     /// Into a list, with the index of the item.
@@ -29,9 +29,9 @@ pub struct SchemaKey {
     /// Its description; empty if the format has none.
     pub description: String,
     /// The allowed values, if they are a fixed choice.
-    pub values: Vec<Choice>,
+    pub values: Vec<AllowedValue>,
     /// The form of its value.
-    pub takes: Takes,
+    pub takes: ValueForm,
     /// Whether it is required.
     pub required: bool,
     /// Whether it is deprecated or has no effect here.
@@ -40,7 +40,7 @@ pub struct SchemaKey {
 
 /// One of several allowed values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct AllowedValue {
     /// The value as written in YAML.
     pub text: String,
     /// Whether it is only an example, so that other values are allowed too.
@@ -49,7 +49,7 @@ pub struct Choice {
 
 /// The form of a value, which determines what an editor inserts after the colon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
+pub enum ValueForm {
     /// A scalar, or any value.
     Scalar,
     /// A list.
@@ -65,12 +65,12 @@ pub fn text(dialect: &str) -> Option<&'static str> {
 
 /// The keys allowed in the mapping at a path, in the order of the format, including those already present. The document
 /// determines keys that depend on others (`kind`, `type`). Empty if the keys are chosen by the user.
-pub fn keys_at(dialect: &str, root: &Node, path: &[Segment]) -> Vec<SchemaKey> {
+pub fn keys_at(dialect: &str, root: &Node, path: &[SchemaSegment]) -> Vec<SchemaKey> {
     schema(dialect).map(|schema| walk::keys(schema, root, path)).unwrap_or_default()
 }
 
 /// The values allowed at a path, if they are a fixed choice.
-pub fn values_at(dialect: &str, root: &Node, path: &[Segment]) -> Vec<Choice> {
+pub fn values_at(dialect: &str, root: &Node, path: &[SchemaSegment]) -> Vec<AllowedValue> {
     schema(dialect).map(|schema| walk::values(schema, root, path)).unwrap_or_default()
 }
 

@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 use trefoil_syntax::yaml::Node;
 
 use super::matching::{fits, of_type};
-use super::{Choice, SchemaKey, Segment, Takes};
+use super::{AllowedValue, SchemaKey, SchemaSegment, ValueForm};
 
-type Object = Map<String, Value>;
+type JsonObject = Map<String, Value>;
 
 /// The keys of the mapping at a path.
-pub fn keys(schema: &Value, root: &Node, path: &[Segment]) -> Vec<SchemaKey> {
+pub fn keys(schema: &Value, root: &Node, path: &[SchemaSegment]) -> Vec<SchemaKey> {
     let (parts, _) = at(schema, root, path);
     let mut keys: Vec<SchemaKey> = Vec::new();
     for part in &parts {
@@ -34,14 +34,14 @@ pub fn keys(schema: &Value, root: &Node, path: &[Segment]) -> Vec<SchemaKey> {
 }
 
 /// The choice of values at a path. The current value is to be replaced, so it excludes no choice.
-pub fn values(schema: &Value, root: &Node, path: &[Segment]) -> Vec<Choice> {
+pub fn values(schema: &Value, root: &Node, path: &[SchemaSegment]) -> Vec<AllowedValue> {
     let Some((last, above)) = path.split_last() else { return choices(&at(schema, root, path).0) };
     let (parts, _) = at(schema, root, above);
     choices(&expand(schema, parts.into_iter().filter_map(|part| step(part, last)), None))
 }
 
 /// The parts of the schema that apply to a path, and the node at the path.
-fn at<'s>(schema: &'s Value, root: &Node, path: &[Segment]) -> (Vec<&'s Object>, Option<Node>) {
+fn at<'s>(schema: &'s Value, root: &Node, path: &[SchemaSegment]) -> (Vec<&'s JsonObject>, Option<Node>) {
     let mut node = Some(root.clone());
     let mut parts = expand(schema, [schema], node.as_ref());
     for segment in path {
@@ -52,26 +52,30 @@ fn at<'s>(schema: &'s Value, root: &Node, path: &[Segment]) -> (Vec<&'s Object>,
     (parts, node)
 }
 
-fn child(node: &Node, segment: &Segment) -> Option<Node> {
+fn child(node: &Node, segment: &SchemaSegment) -> Option<Node> {
     match segment {
-        Segment::Key(key) => node.mapping()?.get(key).map(|e| e.value.clone()),
-        Segment::Item(at) => node.sequence()?.get(*at).cloned(),
+        SchemaSegment::Key(key) => node.mapping()?.get(key).map(|e| e.value.clone()),
+        SchemaSegment::Item(at) => node.sequence()?.get(*at).cloned(),
     }
 }
 
-fn step<'s>(part: &'s Object, segment: &Segment) -> Option<&'s Value> {
+fn step<'s>(part: &'s JsonObject, segment: &SchemaSegment) -> Option<&'s Value> {
     match segment {
-        Segment::Key(key) => {
+        SchemaSegment::Key(key) => {
             let named = part.get("properties").and_then(|p| p.get(key));
             named.or_else(|| part.get("additionalProperties"))
         }
-        Segment::Item(_) => part.get("items"),
+        SchemaSegment::Item(_) => part.get("items"),
     }
 }
 
 /// Follows references and resolves combinations: returns the plain schemas that apply to the place. Alternatives that
 /// do not match the node are skipped; without a node, all are kept.
-fn expand<'s>(root: &'s Value, schemas: impl IntoIterator<Item = &'s Value>, node: Option<&Node>) -> Vec<&'s Object> {
+fn expand<'s>(
+    root: &'s Value,
+    schemas: impl IntoIterator<Item = &'s Value>,
+    node: Option<&Node>,
+) -> Vec<&'s JsonObject> {
     let mut parts = Vec::new();
     let mut seen = HashSet::new();
     let mut open: Vec<&Value> = schemas.into_iter().collect();
@@ -117,9 +121,9 @@ fn key(root: &Value, name: &str, says: &Value, required: bool) -> SchemaKey {
         description: first("description").and_then(Value::as_str).unwrap_or_default().to_owned(),
         values: choices(&parts),
         takes: match (scalar, typed("array"), typed("object")) {
-            (false, true, false) => Takes::List,
-            (false, false, true) => Takes::Mapping,
-            _ => Takes::Scalar,
+            (false, true, false) => ValueForm::List,
+            (false, false, true) => ValueForm::Mapping,
+            _ => ValueForm::Scalar,
         },
         required,
         deprecated: first("deprecated").and_then(Value::as_bool) == Some(true),
@@ -135,17 +139,17 @@ fn merge(known: &mut SchemaKey, more: SchemaKey) {
     if known.values.is_empty() {
         known.values = more.values;
     }
-    if known.takes == Takes::Scalar {
+    if known.takes == ValueForm::Scalar {
         known.takes = more.takes;
     }
 }
 
-fn choices(parts: &[&Object]) -> Vec<Choice> {
-    let mut found: Vec<Choice> = Vec::new();
+fn choices(parts: &[&JsonObject]) -> Vec<AllowedValue> {
+    let mut found: Vec<AllowedValue> = Vec::new();
     let mut add = |value: &Value, open: bool| {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         if !found.iter().any(|c| c.text == text) {
-            found.push(Choice { text, open });
+            found.push(AllowedValue { text, open });
         }
     };
     for part in parts {

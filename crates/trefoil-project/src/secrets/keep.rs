@@ -8,16 +8,16 @@ use crate::private;
 
 /// A lock: no other process changes the file while this value exists. The system releases it when the process ends.
 #[must_use]
-pub struct Exclusive(#[allow(dead_code, reason = "closing it ends the lock")] File);
+pub struct FileLock(#[allow(dead_code, reason = "closing it ends the lock")] File);
 
 /// Waits until no other process changes a file. The lock is on a file next to it, because each change replaces the file itself.
-pub fn exclusive(path: &Path) -> io::Result<Exclusive> {
+pub fn exclusive(path: &Path) -> io::Result<FileLock> {
     private::folder(private::folder_of(path))?;
     let mut beside = path.as_os_str().to_owned();
     beside.push(".lock");
     let file = private::file(Path::new(&beside))?;
     file.lock()?;
-    Ok(Exclusive(file))
+    Ok(FileLock(file))
 }
 
 /// Removes a file, if it exists.

@@ -5,7 +5,7 @@
 //! 3. a folder with a file for each secret, as containers and systemd mount them: `TREFOIL_SECRETS_DIR`, or
 //!    `CREDENTIALS_DIRECTORY`;
 //! 4. a command of the operator, for password managers: `[secrets] command` in `config.toml`, with `{name}` in it;
-//! 5. the [`Vault`]: an encrypted file that `trefoil secrets` writes.
+//! 5. the [`SecretVault`]: an encrypted file that `trefoil secrets` writes.
 //!
 //! A source that cannot be read ends the search, because a value from another source would be a surprise.
 //!
@@ -29,7 +29,7 @@ use trefoil_template::HoleKind;
 use crate::door;
 
 pub use in_input::{IN_INPUT, by_value, in_answers, in_input};
-pub use vault::{Vault, VaultError, is_name};
+pub use vault::{SecretVault, VaultError, is_name};
 
 /// The maximum size of a secret in bytes.
 const LARGEST: u64 = 64 << 10;
@@ -49,7 +49,7 @@ pub struct SecretSources {
 pub struct OperatorSecrets {
     env: EnvSecrets,
     sources: SecretSources,
-    vault: Option<Vault>,
+    vault: Option<SecretVault>,
     /// The results of lookups, so that a command asks the user only once.
     known: Mutex<HashMap<String, FoundSecret>>,
 }
@@ -60,7 +60,7 @@ type FoundSecret = Result<Option<Secret>, String>;
 impl OperatorSecrets {
     /// Adds these sources to those named by the environment.
     pub fn new(env: EnvSecrets, sources: SecretSources) -> Self {
-        Self { env, sources, vault: Vault::of_user(), known: Mutex::default() }
+        Self { env, sources, vault: SecretVault::of_user(), known: Mutex::default() }
     }
 
     fn find(&self, name: &str) -> FoundSecret {
@@ -142,7 +142,7 @@ pub fn sources(said: &SecretSources) -> Vec<SourceState> {
         };
         all.push(SourceState { name: "command", says });
     }
-    if let Some(vault) = Vault::of_user().filter(|vault| door::is_there(vault.path())) {
+    if let Some(vault) = SecretVault::of_user().filter(|vault| door::is_there(vault.path())) {
         let says = vault.tried().map(|names| format!("{} in `{}`", count(names), vault.path().display()));
         all.push(SourceState { name: "encrypted file", says: says.map_err(|why| why.to_string()) });
     }
@@ -162,7 +162,7 @@ pub const RULES: &[(&str, &str)] = &[
 ];
 
 /// An environment variable or a secret that is read: its kind and its name.
-type Read = (HoleKind, Arc<str>);
+type SecretRead = (HoleKind, Arc<str>);
 
 /// The secrets that a run can read but no source has, each at the first place that reads it. `settings`: what the settings of a
 /// tool read for a call, environment variables too. `sends`: whether a step sends its secrets anywhere.
@@ -170,7 +170,7 @@ pub fn missing(
     program: &Program,
     secrets: &dyn Secrets,
     sends: &dyn Fn(StepId, &Step) -> bool,
-    settings: &dyn Fn(&ToolCall) -> Vec<Read>,
+    settings: &dyn Fn(&ToolCall) -> Vec<SecretRead>,
 ) -> Vec<Diagnostic> {
     let mut asked = HashSet::new();
     let mut found = Vec::new();
@@ -288,7 +288,7 @@ fn of_folder(folder: &Path, name: &str) -> FoundSecret {
     let failed = |why: &dyn std::fmt::Display| format!("`{}`: {why}", path.display());
     let bytes = match door::named(&path, LARGEST) {
         Ok(bytes) => bytes,
-        Err(door::Shut::NotThere) => return Ok(None),
+        Err(door::AccessRefusal::NotThere) => return Ok(None),
         Err(why) => return Err(failed(&why.reason())),
     };
     let text = String::from_utf8(bytes).map_err(|_| failed(&"not UTF-8"))?;

@@ -26,13 +26,13 @@ const MOST_PASSES: u32 = 64;
 
 /// The parameters of the key derivation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Passphrase {
+pub struct KeyDerivation {
     salt: String,
     memory_kib: u32,
     passes: u32,
 }
 
-impl Passphrase {
+impl KeyDerivation {
     /// With a new salt. `None`: the system's random number generator failed.
     pub fn new() -> Option<Self> {
         let mut salt = [0; SALT];
@@ -68,14 +68,14 @@ impl Passphrase {
 }
 
 /// Asks the person at the terminal for the passphrase of a file. `None`: nobody is there.
-pub type Ask = fn(&Path) -> Option<String>;
+pub type AskPassphrase = fn(&Path) -> Option<String>;
 
-static ASK: OnceLock<Ask> = OnceLock::new();
-static LAST: Mutex<Option<(Passphrase, String, LessSafeKey)>> = Mutex::new(None);
+static ASK: OnceLock<AskPassphrase> = OnceLock::new();
+static LAST: Mutex<Option<(KeyDerivation, String, LessSafeKey)>> = Mutex::new(None);
 static SAID: Mutex<Option<String>> = Mutex::new(None);
 
 /// Sets the function; the first call counts.
-pub fn ask_with(ask: Ask) {
+pub fn ask_with(ask: AskPassphrase) {
     let _ = ASK.set(ask);
 }
 
@@ -120,13 +120,13 @@ pub(super) mod tests {
     #[test]
     fn keys_are_those_of_argon2id() {
         // The key is from the reference implementation, the ciphertext from OpenSSL's ChaCha20-Poly1305.
-        let made = Passphrase { salt: STANDARD.encode("somesaltsomesalt"), memory_kib: 64, passes: 1 };
+        let made = KeyDerivation { salt: STANDARD.encode("somesaltsomesalt"), memory_kib: 64, passes: 1 };
         let key = made.key("password").unwrap();
         let mut sealed = b"text".to_vec();
         let nonce = || ring::aead::Nonce::assume_unique_for_key([0; 12]);
         key.seal_in_place_append_tag(nonce(), ring::aead::Aad::empty(), &mut sealed).unwrap();
         assert_eq!(STANDARD.encode(&sealed), "miagk6knm9LikJXw0uDCS7ZyxlI=");
-        assert!(Passphrase { memory_kib: u32::MAX, ..made.clone() }.key("x").is_none());
-        assert!(Passphrase { passes: 0, ..made }.key("x").is_none());
+        assert!(KeyDerivation { memory_kib: u32::MAX, ..made.clone() }.key("x").is_none());
+        assert!(KeyDerivation { passes: 0, ..made }.key("x").is_none());
     }
 }

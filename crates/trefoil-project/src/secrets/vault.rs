@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use trefoil_runtime::ports::Secret;
 
 use super::LARGEST;
-use super::keep::{self, Exclusive};
-use super::passphrase::{self, Passphrase};
+use super::keep::{self, FileLock};
+use super::passphrase::{self, KeyDerivation};
 use crate::door;
 use crate::folders::config_folder;
 use crate::private;
@@ -88,33 +88,33 @@ impl VaultError {
 
 /// The encrypted file of a user.
 #[derive(Debug, Clone)]
-pub struct Vault {
+pub struct SecretVault {
     file: PathBuf,
     key_file: PathBuf,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Contents {
+struct VaultContents {
     version: u32,
     /// The passphrase parameters; `None`: the key is in a file, or in the environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    passphrase: Option<Protected>,
-    secrets: BTreeMap<String, Sealed>,
+    passphrase: Option<ProtectedKey>,
+    secrets: BTreeMap<String, SealedValue>,
 }
 
 /// How the key is derived, and a ciphertext that only the right key decrypts.
 #[derive(Serialize, Deserialize)]
-struct Protected {
+struct ProtectedKey {
     #[serde(flatten)]
-    made: Passphrase,
-    check: Sealed,
+    made: KeyDerivation,
+    check: SealedValue,
 }
 
 /// The name of that ciphertext, which no secret can have.
 const CHECK: &str = "";
 
 #[derive(Serialize, Deserialize)]
-struct Sealed {
+struct SealedValue {
     nonce: String,
     sealed: String,
 }
@@ -126,7 +126,7 @@ pub fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
 
-impl Vault {
+impl SecretVault {
     /// The user's vault; `None`: there is no home folder.
     pub fn of_user() -> Option<Self> {
         let config = config_folder()?;
@@ -220,17 +220,17 @@ impl Vault {
         let (key, protected) = match passphrase {
             Some(text) if text.chars().count() < SHORTEST => return Err(VaultError::ShortPassphrase),
             Some(text) => {
-                let made = Passphrase::new().ok_or(VaultError::BadPassphrase)?;
+                let made = KeyDerivation::new().ok_or(VaultError::BadPassphrase)?;
                 let key = made.key(text).ok_or(VaultError::BadPassphrase)?;
                 let check = seal(&key, CHECK, CHECK).ok_or(VaultError::BadPassphrase)?;
-                (key, Some(Protected { made, check }))
+                (key, Some(ProtectedKey { made, check }))
             }
             None => (self.kept_key()?.map_or_else(|| self.new_key(), Ok)?, None),
         };
         let sealed = |(name, value): (String, String)| seal(&key, &name, &value).map(|sealed| (name, sealed));
-        let secrets: Option<BTreeMap<String, Sealed>> = values.into_iter().map(sealed).collect();
+        let secrets: Option<BTreeMap<String, SealedValue>> = values.into_iter().map(sealed).collect();
         let secrets = secrets.ok_or(VaultError::BadPassphrase)?;
-        self.write(&Contents { version: VERSION, passphrase: protected, secrets })?;
+        self.write(&VaultContents { version: VERSION, passphrase: protected, secrets })?;
         if passphrase.is_some() {
             // It decrypts nothing any more.
             keep::remove(&self.key_file).map_err(|why| failed(&self.key_file, &why))?;
@@ -238,35 +238,35 @@ impl Vault {
         Ok(())
     }
 
-    fn exclusive(&self) -> Result<Exclusive, VaultError> {
+    fn exclusive(&self) -> Result<FileLock, VaultError> {
         keep::exclusive(&self.file).map_err(|why| failed(&self.file, &why))
     }
 
     /// The contents, with a lock that prevents other processes from changing them. The passphrase is requested before
     /// locking, because other processes would have to wait while it is typed.
-    fn to_change(&self) -> Result<(Contents, Exclusive), VaultError> {
+    fn to_change(&self) -> Result<(VaultContents, FileLock), VaultError> {
         self.key(&self.read()?)?;
         let held = self.exclusive()?;
         Ok((self.read()?, held))
     }
 
-    fn read(&self) -> Result<Contents, VaultError> {
+    fn read(&self) -> Result<VaultContents, VaultError> {
         if !door::is_there(&self.file) {
-            return Ok(Contents { version: VERSION, passphrase: None, secrets: BTreeMap::new() });
+            return Ok(VaultContents { version: VERSION, passphrase: None, secrets: BTreeMap::new() });
         }
         let bytes = door::named(&self.file, BYTES).map_err(|why| failed(&self.file, &why.reason()))?;
-        let contents: Option<Contents> = serde_json::from_slice(&bytes).ok();
+        let contents: Option<VaultContents> = serde_json::from_slice(&bytes).ok();
         contents.filter(|c| c.version == VERSION).ok_or_else(|| VaultError::Damaged(shown(&self.file)))
     }
 
-    fn write(&self, contents: &Contents) -> Result<(), VaultError> {
+    fn write(&self, contents: &VaultContents) -> Result<(), VaultError> {
         let text = serde_json::to_string_pretty(contents).unwrap_or_default();
         private::replace(&self.file, text.as_bytes()).map_err(|why| failed(&self.file, &why))
     }
 
     /// The key of these contents; `None`: there is none yet.
-    fn key(&self, contents: &Contents) -> Result<Option<LessSafeKey>, VaultError> {
-        let Some(Protected { made, check }) = &contents.passphrase else { return self.kept_key() };
+    fn key(&self, contents: &VaultContents) -> Result<Option<LessSafeKey>, VaultError> {
+        let Some(ProtectedKey { made, check }) = &contents.passphrase else { return self.kept_key() };
         let text = passphrase::said(&self.file).ok_or_else(|| VaultError::NoPassphrase(shown(&self.file)))?;
         let key = made.key(&text).ok_or_else(|| VaultError::Damaged(shown(&self.file)))?;
         open(&key, CHECK, check).ok_or_else(|| VaultError::WrongPassphrase(shown(&self.file)))?;
@@ -308,15 +308,15 @@ fn bound_to(name: &str) -> Aad<Vec<u8>> {
     Aad::from(format!("trefoil secrets {VERSION}\0{name}").into_bytes())
 }
 
-fn seal(key: &LessSafeKey, name: &str, value: &str) -> Option<Sealed> {
+fn seal(key: &LessSafeKey, name: &str, value: &str) -> Option<SealedValue> {
     let mut nonce = [0; NONCE_LEN];
     SystemRandom::new().fill(&mut nonce).ok()?;
     let mut bytes = value.as_bytes().to_vec();
     key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), bound_to(name), &mut bytes).ok()?;
-    Some(Sealed { nonce: STANDARD.encode(nonce), sealed: STANDARD.encode(bytes) })
+    Some(SealedValue { nonce: STANDARD.encode(nonce), sealed: STANDARD.encode(bytes) })
 }
 
-fn open(key: &LessSafeKey, name: &str, sealed: &Sealed) -> Option<String> {
+fn open(key: &LessSafeKey, name: &str, sealed: &SealedValue) -> Option<String> {
     let nonce = STANDARD.decode(&sealed.nonce).ok()?;
     let mut bytes = STANDARD.decode(&sealed.sealed).ok()?;
     let nonce = Nonce::try_assume_unique_for_key(&nonce).ok()?;
@@ -336,8 +336,8 @@ fn shown(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn vault(folder: &Path) -> Vault {
-        Vault { file: folder.join("data/secrets.json"), key_file: folder.join("config/secrets.key") }
+    fn vault(folder: &Path) -> SecretVault {
+        SecretVault { file: folder.join("data/secrets.json"), key_file: folder.join("config/secrets.key") }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How long, and how many, runs that have ended are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keep {
+pub struct KeepRule {
     /// Runs that succeeded or were cancelled; `None`: forever.
     pub ended: Option<Duration>,
     /// Runs that failed; `None`: forever.
@@ -15,7 +15,7 @@ pub struct Keep {
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-impl Default for Keep {
+impl Default for KeepRule {
     fn default() -> Self {
         Self { ended: Some(30 * DAY), failed: Some(90 * DAY), max_bytes: None }
     }

@@ -30,14 +30,14 @@ use crate::door::{self, Door};
 use crate::folders::config_folder;
 use crate::project_file::{ProjectPath, RULE, find_project, manifest_folder, project_bytes};
 use crate::secrets::SecretSources;
-use crate::shell::Shell;
-use crate::target::Target;
+use crate::shell::CommandShell;
+use crate::target::LoadTarget;
 
-pub use keep::{Keep, keep_size, keep_time};
+pub use keep::{KeepRule, keep_size, keep_time};
 pub use providers::DeclaredProvider;
 pub use read::{TABLES, TrustedTable, asked};
 pub(crate) use tools::{supplied, supplied_servers};
-pub use trust::{Standing, Trust, TrustError};
+pub use trust::{Trust, TrustError, TrustStanding};
 
 /// The user's own file, in [`config_folder`].
 pub const USER_FILE: &str = "config.toml";
@@ -54,7 +54,7 @@ pub struct FlowTool {
     /// Its description; `None`: the flow's own.
     pub description: Option<String>,
     /// The flow.
-    pub flow: Target,
+    pub flow: LoadTarget,
 }
 
 /// The settings in the operator's files.
@@ -94,7 +94,7 @@ pub struct Settings {
     /// `[run] reserve`: the amount that cost limits reserve for a call.
     pub reserve: Option<Reserve>,
     /// `[store]`: how long runs that have ended are kept.
-    pub keep: Keep,
+    pub keep: KeepRule,
     /// `[recovery]`: what to do about tools and commands with an unknown outcome.
     pub recovery: Recovery,
     /// Whether those of a trusted project are among them.
@@ -165,8 +165,8 @@ impl Settings {
     }
 
     /// The shell of commands, if they may run.
-    pub fn shell(&self) -> Shell {
-        Shell { pass: self.command_env.clone(), ..Shell::default() }
+    pub fn shell(&self) -> CommandShell {
+        CommandShell { pass: self.command_env.clone(), ..CommandShell::default() }
     }
 }
 
@@ -203,7 +203,7 @@ pub fn find(target: &Path, without_project: bool) -> FoundSettings {
     if let Some(path) = folder.as_ref().map(|folder| folder.join(USER_FILE)).filter(|path| door::is_there(path)) {
         let name = path.display().to_string();
         match door::named(&path, BYTES) {
-            Ok(bytes) => found.take(&path, &name, bytes, &Standing::Trusted),
+            Ok(bytes) => found.take(&path, &name, bytes, &TrustStanding::Trusted),
             Err(why) => found.unreadable(&name, &why),
         }
     }
@@ -219,7 +219,7 @@ pub fn find(target: &Path, without_project: bool) -> FoundSettings {
     match project_bytes(&Door::Disk, &project.path) {
         Ok(bytes) => {
             let standing = Trust::open(folder).standing(&project.path, &bytes);
-            found.settings.of_project = standing == Standing::Trusted;
+            found.settings.of_project = standing == TrustStanding::Trusted;
             found.take(&project.path, &project.name, bytes, &standing);
         }
         Err(why) => found.unreadable(&project.name, &why),
@@ -250,14 +250,14 @@ impl FoundSettings {
         self.findings.push(found.help("remove that permission: `chmod o-w`"));
     }
 
-    fn unreadable(&mut self, name: &str, why: &door::Shut) {
+    fn unreadable(&mut self, name: &str, why: &door::AccessRefusal) {
         let file = self.files.add(SourceFile::new(name, ""));
         let message = format!("`{name}` cannot be read: {}", why.reason());
         let error = trefoil_syntax::Severity::Error;
         self.findings.push(Diagnostic::nowhere(RULE, error, Some(file), message));
     }
 
-    fn take(&mut self, path: &Path, name: &str, bytes: Vec<u8>, standing: &Standing) {
+    fn take(&mut self, path: &Path, name: &str, bytes: Vec<u8>, standing: &TrustStanding) {
         let source = SourceFile::from_bytes(name.to_owned(), bytes);
         let file = self.files.add(source.clone());
         let base = path.parent().unwrap_or(Path::new("")).to_owned();

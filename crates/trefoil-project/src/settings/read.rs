@@ -12,7 +12,7 @@ use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span};
 use trefoil_tools::guard::NotAHost;
 
 use super::values::{time, words};
-use super::{FoundSettings, Standing, keep_size, keep_time};
+use super::{FoundSettings, TrustStanding, keep_size, keep_time};
 use crate::door;
 use crate::project_file::RULE;
 
@@ -75,10 +75,10 @@ fn leaves(path: &str, value: &Spanned<DeValue<'_>>, text: &str, found: &mut Vec<
 }
 
 /// Reads a file into `found`.
-pub(super) fn read(id: FileId, file: &SourceFile, base: &Path, standing: &Standing, found: &mut FoundSettings) {
+pub(super) fn read(id: FileId, file: &SourceFile, base: &Path, standing: &TrustStanding, found: &mut FoundSettings) {
     let (table, errors) = DeTable::parse_recoverable(file.text());
     let mut reading = SettingsReading { id, name: file.name(), base, found };
-    if let (Some(error), Standing::Trusted) = (errors.first(), standing) {
+    if let (Some(error), TrustStanding::Trusted) = (errors.first(), standing) {
         let span = error.span().unwrap_or(0..0);
         reading.wrong(span, &format!("invalid TOML: {}", error.message()));
         return;
@@ -89,8 +89,8 @@ pub(super) fn read(id: FileId, file: &SourceFile, base: &Path, standing: &Standi
     for (key, value) in tables {
         let Some((name, does)) = TABLES.iter().find(|(name, _)| *name == &**key.get_ref()) else { continue };
         match standing {
-            Standing::Trusted => reading.table(name, value),
-            Standing::Unknown | Standing::Changed => reading.untrusted(key.span(), name, does, standing),
+            TrustStanding::Trusted => reading.table(name, value),
+            TrustStanding::Unknown | TrustStanding::Changed => reading.untrusted(key.span(), name, does, standing),
         }
     }
 }
@@ -343,7 +343,7 @@ impl SettingsReading<'_> {
     }
 
     /// Reports a table without trust: one finding for a file, which shows all of its tables.
-    fn untrusted(&mut self, span: std::ops::Range<usize>, table: &str, does: &str, standing: &Standing) {
+    fn untrusted(&mut self, span: std::ops::Range<usize>, table: &str, does: &str, standing: &TrustStanding) {
         let at = self.at(span);
         let first = |d: &Diagnostic| d.rule == super::UNTRUSTED && d.file == Some(self.id);
         if let Some(known) = self.found.findings.iter().position(first) {
@@ -352,7 +352,7 @@ impl SettingsReading<'_> {
             return;
         }
         let why = match standing {
-            Standing::Changed => "the file changed since you trusted it",
+            TrustStanding::Changed => "the file changed since you trusted it",
             _ => "you have not trusted this project",
         };
         let folder = if self.base.as_os_str().is_empty() { Path::new(".") } else { self.base };

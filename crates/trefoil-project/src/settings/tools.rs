@@ -11,10 +11,10 @@ use trefoil_tools::process::Program;
 use trefoil_tools::{CommandInput, CommandResult, CommandTool, Declared, TIME};
 
 use super::read::SettingsReading;
-use super::values::{TableEntry, Wrong, command, environment, json, table, text, time, word, words};
+use super::values::{TableEntry, WrongValue, command, environment, json, table, text, time, word, words};
 use super::{FlowTool, argv};
 use crate::door::clean;
-use crate::target::Target;
+use crate::target::LoadTarget;
 
 impl SettingsReading<'_> {
     /// `[tools.NAME]`
@@ -38,11 +38,11 @@ impl SettingsReading<'_> {
     }
 
     /// `[tools.NAME] flow = "PATH"`
-    fn flow(&self, name: &str, value: &TableEntry<'_>) -> Result<FlowTool, Wrong> {
+    fn flow(&self, name: &str, value: &TableEntry<'_>) -> Result<FlowTool, WrongValue> {
         let (mut flow, mut description) = (None, None);
         for (key, value) in table(value)? {
             match &**key.get_ref() {
-                "flow" => flow = Some(Target::parse(&clean(&self.base.join(text(value)?)).to_string_lossy())),
+                "flow" => flow = Some(LoadTarget::parse(&clean(&self.base.join(text(value)?)).to_string_lossy())),
                 "description" => description = Some(text(value)?.to_owned()),
                 other => {
                     let keys = "`flow`, `description`";
@@ -72,7 +72,7 @@ impl SettingsReading<'_> {
     }
 
     #[cfg(feature = "mcp")]
-    fn server(&self, name: &str, value: &TableEntry<'_>) -> Result<trefoil_tools::McpServer, Wrong> {
+    fn server(&self, name: &str, value: &TableEntry<'_>) -> Result<trefoil_tools::McpServer, WrongValue> {
         use trefoil_tools::{Idempotent, McpPlace, McpServer};
         let all = table(value)?;
         let (mut tools, mut idempotent, mut limit) = (None, Idempotent::These(Vec::new()), TIME);
@@ -130,7 +130,7 @@ impl SettingsReading<'_> {
 }
 
 /// A program that is a tool, as a table declares it.
-fn declared(base: &Path, name: &str, at: Range<usize>, value: &TableEntry<'_>) -> Result<CommandTool, Wrong> {
+fn declared(base: &Path, name: &str, at: Range<usize>, value: &TableEntry<'_>) -> Result<CommandTool, WrongValue> {
     let all = table(value)?;
     let mut declared = Declared {
         name: name.to_owned(),
@@ -175,7 +175,7 @@ fn declared(base: &Path, name: &str, at: Range<usize>, value: &TableEntry<'_>) -
 }
 
 /// `command`, `folder` and `env` of a table; `None` if it has no `command`.
-fn program(base: &Path, all: &DeTable<'_>) -> Result<Option<Program>, Wrong> {
+fn program(base: &Path, all: &DeTable<'_>) -> Result<Option<Program>, WrongValue> {
     let get = |key: &str| all.iter().find(|(have, _)| &**have.get_ref() == key).map(|(_, value)| value);
     let Some(value) = get("command") else { return Ok(None) };
     let folder = get("folder").map(|value| text(value)).transpose()?.map_or_else(|| base.to_owned(), |f| base.join(f));

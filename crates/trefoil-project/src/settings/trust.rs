@@ -20,7 +20,7 @@ const BYTES: u64 = 1 << 20;
 
 /// Whether a project file is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum TrustStanding {
     /// Trusted in its current state.
     Trusted,
     /// Trusted once, but changed since.
@@ -66,11 +66,11 @@ impl Trust {
     }
 
     /// Whether the project file with these bytes is trusted. `path` has no links.
-    pub fn standing(&self, path: &Path, bytes: &[u8]) -> Standing {
+    pub fn standing(&self, path: &Path, bytes: &[u8]) -> TrustStanding {
         match self.hashes.get(path) {
-            Some(known) if *known == hash(bytes) => Standing::Trusted,
-            Some(_) => Standing::Changed,
-            None => Standing::Unknown,
+            Some(known) if *known == hash(bytes) => TrustStanding::Trusted,
+            Some(_) => TrustStanding::Changed,
+            None => TrustStanding::Unknown,
         }
     }
 
@@ -80,16 +80,17 @@ impl Trust {
     }
 
     /// All project files that were trusted, with their current state.
-    pub fn list(&self) -> Vec<(&Path, Standing)> {
-        let now =
-            |path: &PathBuf| project_bytes(&Door::Disk, path).map_or(Standing::Changed, |b| self.standing(path, &b));
+    pub fn list(&self) -> Vec<(&Path, TrustStanding)> {
+        let now = |path: &PathBuf| {
+            project_bytes(&Door::Disk, path).map_or(TrustStanding::Changed, |b| self.standing(path, &b))
+        };
         self.hashes.keys().map(|path| (path.as_path(), now(path))).collect()
     }
 
     /// Trusts the project file of a folder in its current state; returns its path and its text.
     pub fn add(&mut self, folder: &Path) -> Result<(PathBuf, SourceFile), TrustError> {
         let path = project_file(folder)?;
-        let failed = |why: door::Shut| TrustError::File(path.display().to_string(), why.reason());
+        let failed = |why: door::AccessRefusal| TrustError::File(path.display().to_string(), why.reason());
         let bytes = project_bytes(&Door::Disk, &path).map_err(failed)?;
         self.hashes.insert(path.clone(), hash(&bytes));
         self.save()?;

@@ -16,7 +16,7 @@ pub use trefoil_tools::process::{adopt, end_all, hide};
 
 /// Runs commands with the shell.
 #[derive(Debug, Clone, Default)]
-pub struct Shell {
+pub struct CommandShell {
     /// The working directory of commands that set none; `None`: the current one.
     pub folder: Option<PathBuf>,
     /// The variables that commands get in addition to the usual ones: `[run] env`.
@@ -24,7 +24,7 @@ pub struct Shell {
 }
 
 #[async_trait]
-impl CommandHost for Shell {
+impl CommandHost for CommandShell {
     async fn run(&self, _at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         let mut command = Command::new("sh");
         command.arg("-c").arg(&*request.script).arg("trefoil");
@@ -90,7 +90,7 @@ mod tests {
             discloses: false,
             limit_ms: None,
         };
-        Shell::default().run(at, request).await
+        CommandShell::default().run(at, request).await
     }
 
     async fn run(script: &str, arguments: &[&str]) -> Result<CommandOutput, ToolError> {

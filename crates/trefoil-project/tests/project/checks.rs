@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use trefoil_check::{Level, Levels};
-use trefoil_project::load::{Checks, LoadOptions};
-use trefoil_project::target::Target;
+use trefoil_project::load::{CheckOptions, LoadOptions};
+use trefoil_project::target::LoadTarget;
 use trefoil_syntax::Severity;
 
 use crate::Folder;
@@ -14,7 +14,7 @@ use crate::Folder;
 const AGENT: &str = "id: helper\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninstruction: You help.\n";
 
 fn checks(levels: Levels) -> LoadOptions {
-    LoadOptions { checks: Some(Checks { levels, ..Checks::default() }), ..LoadOptions::default() }
+    LoadOptions { checks: Some(CheckOptions { levels, ..CheckOptions::default() }), ..LoadOptions::default() }
 }
 
 fn with(rule: &str, level: Level) -> LoadOptions {
@@ -26,7 +26,7 @@ fn with(rule: &str, level: Level) -> LoadOptions {
 #[test]
 fn a_denied_finding_keeps_a_target_from_loading() {
     let folder = Folder::with(&[("a.yaml", &format!("{AGENT}colour: blue\n"))]);
-    let target = Target::parse(&folder.0.join("a.yaml").display().to_string());
+    let target = LoadTarget::parse(&folder.0.join("a.yaml").display().to_string());
     let severities = |options: &LoadOptions| match trefoil_project::load::load(&target, options) {
         Ok(loaded) => (true, loaded.diagnostics.iter().map(|d| d.severity).collect::<Vec<_>>()),
         Err(report) => (false, report.diagnostics.iter().map(|d| d.severity).collect()),

@@ -1,6 +1,6 @@
 //! Fixes of load findings: an applied fix removes the finding and keeps every other byte.
 
-use trefoil_project::load::{LoadOptions, Report};
+use trefoil_project::load::{LoadOptions, LoadReport};
 use trefoil_syntax::{Diagnostic, Edit};
 
 use crate::Folder;
@@ -211,7 +211,7 @@ fn both(text: &str) -> (String, String) {
     (before, after)
 }
 
-fn check(main: &str, other: Option<&str>) -> Report {
+fn check(main: &str, other: Option<&str>) -> LoadReport {
     let folder = Folder::with(&[("main.yaml", main), ("other.yaml", other.unwrap_or(""))]);
     if other.is_none() {
         std::fs::remove_file(folder.0.join("other.yaml")).unwrap();

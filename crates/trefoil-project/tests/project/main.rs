@@ -21,8 +21,8 @@ mod schema;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use trefoil_project::load::{LoadOptions, Loaded};
-use trefoil_project::target::Target;
+use trefoil_project::load::{LoadOptions, LoadedTarget};
+use trefoil_project::target::LoadTarget;
 
 /// A folder with manifests, removed at the end.
 struct Folder(PathBuf);
@@ -40,8 +40,8 @@ impl Folder {
         }
         Self(path)
     }
-    fn load(&self, target: &str) -> Loaded {
-        let target = Target::parse(&format!("{}{target}", self.0.display()));
+    fn load(&self, target: &str) -> LoadedTarget {
+        let target = LoadTarget::parse(&format!("{}{target}", self.0.display()));
         trefoil_project::load::load(&target, &LoadOptions::default())
             .unwrap_or_else(|report| panic!("{}", report.text()))
     }

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trefoil_check::Level;
-use trefoil_project::load::{LoadOptions, Report, check, load};
-use trefoil_project::target::Target;
+use trefoil_project::load::{LoadOptions, LoadReport, check, load};
+use trefoil_project::target::LoadTarget;
 use trefoil_syntax::{Diagnostic, Severity};
 
 use crate::Folder;
 
 /// The findings in a file of the examples with another text.
-fn with(path: &Path, text: &str) -> Report {
+fn with(path: &Path, text: &str) -> LoadReport {
     let overlay = Arc::new(HashMap::from([(path.canonicalize().unwrap(), Arc::from(text))]));
     check(&[path.display().to_string()], &LoadOptions { overlay, ..LoadOptions::default().checked() })
 }
@@ -85,7 +85,7 @@ const PIPELINE: &str = "id: main\nkind: sequential\ninputSchema: { topic: string
                         input: { topic: \"{{topic}}\" }\n";
 
 /// What is found in a file as it is written.
-fn as_written(path: &Path, text: &str) -> Report {
+fn as_written(path: &Path, text: &str) -> LoadReport {
     let overlay = Arc::new(HashMap::from([(path.canonicalize().unwrap(), Arc::from(text))]));
     let mut options = LoadOptions { overlay, ..LoadOptions::default().checked() };
     options.checks.as_mut().unwrap().levels.set("unknown-key", Level::Allow);
@@ -182,7 +182,7 @@ fn what_follows_from_a_finding_that_is_hidden_is_reported() {
 fn what_runs_is_what_is_written() {
     let text = PIPELINE.replace("prompt:", "promt:");
     let folder = Folder::with(&[("main.yaml", &text)]);
-    let target = Target::parse(&folder.0.join("main.yaml").display().to_string());
+    let target = LoadTarget::parse(&folder.0.join("main.yaml").display().to_string());
     let loaded = load(&target, &LoadOptions::default().checked()).unwrap_or_else(|report| panic!("{}", report.text()));
     assert!(loaded.diagnostics.iter().all(|d| d.severity < Severity::Error) && !loaded.diagnostics.is_empty());
     let plan = format!("{:?}", loaded.program);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use trefoil_check::{Level, Levels, Rule};
-use trefoil_project::load::{Checks, LoadOptions, rules};
+use trefoil_project::load::{CheckOptions, LoadOptions, rules};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::Policy;
 
@@ -73,7 +73,7 @@ fn findings(files: &[(String, &str)], rule: &Rule) -> (Vec<(Severity, &'static s
     if rule.level.is_none() {
         assert!(levels.set(rule.name, Level::Deny));
     }
-    let checks = Checks { levels, ..Checks::default() };
+    let checks = CheckOptions { levels, ..CheckOptions::default() };
     let options = LoadOptions { checks: Some(checks), ..LoadOptions::default() };
     let report = trefoil_project::load::check(&[folder.0.join(files[0].0).display().to_string()], &options);
     (report.diagnostics.iter().map(|d| (d.severity, d.rule)).collect(), report.text())

@@ -8,8 +8,8 @@ use regex::Regex;
 use serde_json::Value;
 use trefoil_front::FRONT_ENDS;
 use trefoil_front::read::to_value;
-use trefoil_project::load::{LoadOptions, Report, check};
-use trefoil_project::schema::{Segment, Takes, keys_at, text, values_at};
+use trefoil_project::load::{LoadOptions, LoadReport, check};
+use trefoil_project::schema::{SchemaSegment, ValueForm, keys_at, text, values_at};
 use trefoil_syntax::yaml::{Kind, Node};
 use trefoil_syntax::{Files, Severity, SourceFile, yaml};
 
@@ -29,7 +29,7 @@ fn parse(source: &str) -> Option<Node> {
     yaml::parse(file, files.get(file)?, &yaml::Limits::default()).root
 }
 
-fn checked(path: &Path, text: Option<String>) -> Report {
+fn checked(path: &Path, text: Option<String>) -> LoadReport {
     let overlay: HashMap<PathBuf, Arc<str>> = text.map(|t| (path.to_owned(), Arc::from(t))).into_iter().collect();
     check(&[path.display().to_string()], &LoadOptions { overlay: Arc::new(overlay), ..LoadOptions::default() })
 }
@@ -107,7 +107,7 @@ fn readers_know_every_key_of_the_schemas() {
             let mut edits = Vec::new();
             missing(dialect, &node, &node, &mut Vec::new(), &source, &mut edits);
             offered += edits.len();
-            let unknown = |report: &Report| -> BTreeSet<String> {
+            let unknown = |report: &LoadReport| -> BTreeSet<String> {
                 let found = report.diagnostics.iter().filter(|d| d.rule == "unknown-key");
                 found.map(|d| d.message.clone()).collect()
             };
@@ -137,7 +137,7 @@ fn missing(
     dialect: &str,
     root: &Node,
     node: &Node,
-    path: &mut Vec<Segment>,
+    path: &mut Vec<SchemaSegment>,
     source: &str,
     edits: &mut Vec<(usize, String)>,
 ) {
@@ -155,14 +155,14 @@ fn missing(
                 }
             }
             for entry in &mapping.entries {
-                path.push(Segment::Key(entry.key.value.to_string()));
+                path.push(SchemaSegment::Key(entry.key.value.to_string()));
                 missing(dialect, root, &entry.value, path, source, edits);
                 path.pop();
             }
         }
         Kind::Sequence(items) => {
             for (at, item) in items.iter().enumerate() {
-                path.push(Segment::Item(at));
+                path.push(SchemaSegment::Item(at));
                 missing(dialect, root, item, path, source, edits);
                 path.pop();
             }
@@ -229,8 +229,8 @@ fn rust(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-fn path(text: &str) -> Vec<Segment> {
-    let segment = |s: &str| s.parse().map_or_else(|_| Segment::Key(s.to_owned()), Segment::Item);
+fn path(text: &str) -> Vec<SchemaSegment> {
+    let segment = |s: &str| s.parse().map_or_else(|_| SchemaSegment::Key(s.to_owned()), SchemaSegment::Item);
     text.split('.').filter(|s| !s.is_empty()).map(segment).collect()
 }
 
@@ -248,7 +248,7 @@ fn the_kind_decides_which_keys_are_offered() {
     assert!(key("steps").required && !key("until").required);
     assert_eq!(
         (key("steps").takes, key("output").takes, key("until").takes),
-        (Takes::List, Takes::Mapping, Takes::Scalar)
+        (ValueForm::List, ValueForm::Mapping, ValueForm::Scalar)
     );
     assert!(key("until").description.contains("maxIterations"));
     let step = keys_at("agntz", &root, &path("steps.0"));

@@ -10,7 +10,7 @@ use trefoil_ir::{CommandCall, Expr, Flow, Items, ModelChoice, Source, Step, Step
 use trefoil_syntax::{Files, Location};
 use trefoil_template::Reference;
 
-pub use tree::{Description, StepNode, What};
+pub use tree::{ProgramDescription, StepContent, StepNode};
 
 /// The maximum length of an expression; the rest becomes `…`.
 const WIDTH: usize = 72;

@@ -9,10 +9,10 @@ use trefoil_ir::{
 use trefoil_syntax::{Files, Location};
 
 use super::{command, duration, expr, items, model_name, policies, short_text, tool, written};
-use crate::plan::Place;
+use crate::plan::PlanPlace;
 
 /// The flows of a program.
-pub struct Description<'p> {
+pub struct ProgramDescription<'p> {
     pub program: &'p Program,
     pub files: &'p Files,
     bodies: Vec<Option<StepNode<'p>>>,
@@ -23,14 +23,14 @@ pub struct StepNode<'p> {
     pub step: &'p Step,
     /// Its flow.
     pub flow: FlowId,
-    pub place: Option<Place>,
+    pub place: Option<PlanPlace>,
     /// Its condition and its policies.
     pub notes: Vec<String>,
-    pub what: What<'p>,
+    pub what: StepContent<'p>,
 }
 
 /// The content of a step.
-pub enum What<'p> {
+pub enum StepContent<'p> {
     /// An effect, a wait or an unsupported step. `title` is used if the manifest has no name for it.
     Effect { title: &'p str, says: String },
     /// It computes a value.
@@ -58,7 +58,7 @@ pub enum What<'p> {
     Named { name: String, flows: &'p [(Arc<str>, FlowId)] },
 }
 
-impl<'p> Description<'p> {
+impl<'p> ProgramDescription<'p> {
     /// Describes all flows.
     pub fn of(program: &'p Program, files: &'p Files) -> Self {
         let mut made = Self { program, files, bodies: Vec::new() };
@@ -71,8 +71,8 @@ impl<'p> Description<'p> {
         self.bodies.get(id.index())?.as_ref()
     }
     /// A place in a manifest.
-    pub fn place(&self, at: Location) -> Option<Place> {
-        Place::of(self.files, at)
+    pub fn place(&self, at: Location) -> Option<PlanPlace> {
+        PlanPlace::of(self.files, at)
     }
     fn node(&self, flow: (FlowId, &'p Flow), id: StepId) -> Option<StepNode<'p>> {
         let step = self.program.step(id)?;
@@ -84,26 +84,26 @@ impl<'p> Description<'p> {
         ids.into_iter().filter_map(|id| self.node(flow, id)).collect()
     }
     /// The description of a step; `None`: the step contains nothing.
-    fn what(&self, flow: (FlowId, &'p Flow), step: &'p Step) -> Option<What<'p>> {
+    fn what(&self, flow: (FlowId, &'p Flow), step: &'p Step) -> Option<StepContent<'p>> {
         let one = |id: StepId| self.node(flow, id).map(Box::new);
         let width = |n: Option<u32>| n.map(|n| format!("{n} at a time"));
         Some(match &step.kind {
-            StepKind::Sequence(steps) => What::Sequence(self.nodes(flow, steps.iter().copied())),
-            StepKind::Parallel(parallel) => What::Parallel {
+            StepKind::Sequence(steps) => StepContent::Sequence(self.nodes(flow, steps.iter().copied())),
+            StepKind::Parallel(parallel) => StepContent::Parallel {
                 width: width(parallel.concurrency),
                 skips: parallel.on_failure == OnItemFailure::Continue,
                 branches: self.nodes(flow, parallel.branches.iter().copied()),
             },
-            StepKind::Branch { arms, otherwise } => What::Choice {
+            StepKind::Branch { arms, otherwise } => StepContent::Choice {
                 arms: arms.iter().filter_map(|a| Some((short_text(&a.when.text), self.node(flow, a.step)?))).collect(),
                 otherwise: otherwise.and_then(one),
             },
-            StepKind::Loop(it) => What::Loop {
+            StepKind::Loop(it) => StepContent::Loop {
                 until: format!("until {}", short_text(&it.until.text)),
                 most: format!("at most {} iterations", it.max),
                 body: one(it.body)?,
             },
-            StepKind::ForEach(each) => What::Each {
+            StepKind::ForEach(each) => StepContent::Each {
                 items: items(self.files, Some(flow.1), &each.items),
                 width: width(each.concurrency),
                 limit: each.timeout_ms.map(|ms| format!("time limit {} each", duration(ms))),
@@ -111,16 +111,16 @@ impl<'p> Description<'p> {
                 body: each.body,
             },
             StepKind::Graph(graph) => {
-                What::Graph { graph, nodes: self.nodes(flow, graph.nodes.iter().map(|n| n.step)) }
+                StepContent::Graph { graph, nodes: self.nodes(flow, graph.nodes.iter().map(|n| n.step)) }
             }
             StepKind::StateMachine(machine) => {
-                What::States { machine, states: self.nodes(flow, machine.states.iter().map(|s| s.step)) }
+                StepContent::States { machine, states: self.nodes(flow, machine.states.iter().map(|s| s.step)) }
             }
             StepKind::Attempts(attempts) => {
                 let (checks, judges) = checks(attempts);
                 let tries = (attempts.max > 1).then(|| format!("up to {} attempts", attempts.max));
                 let notes = tries.into_iter().chain(checks).collect();
-                What::Turns { notes, role: "judge", beside: judges, body: one(attempts.body)? }
+                StepContent::Turns { notes, role: "judge", beside: judges, body: one(attempts.body)? }
             }
             StepKind::Conversation(it) => {
                 let called = |offer: &trefoil_ir::Offer| match offer.all {
@@ -146,18 +146,18 @@ impl<'p> Description<'p> {
                     callees.iter().map(|flow| (called(*flow), *flow)).collect::<Vec<_>>()
                 };
                 let beside = it.offers.iter().flat_map(flows).chain(judges).collect();
-                What::Turns { notes, role: "tool", beside, body: one(it.turn)? }
+                StepContent::Turns { notes, role: "tool", beside, body: one(it.turn)? }
             }
             StepKind::Call(call) => match &call.callee {
-                Callee::Flow(id) => What::Call(*id),
+                Callee::Flow(id) => StepContent::Call(*id),
                 Callee::Named { name, flows } => {
-                    What::Named { name: format!("agent {}", written(self.files, name)), flows }
+                    StepContent::Named { name: format!("agent {}", written(self.files, name)), flows }
                 }
             },
             kind => self.effect(flow.1, kind),
         })
     }
-    fn effect(&self, flow: &'p Flow, kind: &'p StepKind) -> What<'p> {
+    fn effect(&self, flow: &'p Flow, kind: &'p StepKind) -> StepContent<'p> {
         let (title, says): (&str, String) = match kind {
             StepKind::Model(call) => (&call.speaker, model_name(&call.model)),
             StepKind::Tool(call) => (&call.name, format!("{} {}", tool(&call.kind), call.name)),
@@ -165,9 +165,9 @@ impl<'p> Description<'p> {
             StepKind::Human(call) => ("human", expr(self.files, Some(flow), &call.prompt)),
             StepKind::Wait { ms } => ("wait", duration(*ms)),
             StepKind::Refused(refused) => (&refused.feature, format!("not run: {}", refused.feature)),
-            _ => return What::Value,
+            _ => return StepContent::Value,
         };
-        What::Effect { title, says }
+        StepContent::Effect { title, says }
     }
 }
 

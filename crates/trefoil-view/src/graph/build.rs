@@ -5,26 +5,29 @@ use std::sync::Arc;
 use trefoil_ir::{Flow, FlowId, Graph as Nodes, Program, StateMachine, StepKind, Takes};
 use trefoil_syntax::{Files, Location};
 
-use super::{Cluster, Edge, Graph, Line, Node, Place, Shape};
-use crate::describe::{self, Description, StepNode as Described, What};
+use super::{ArrowMeaning, BoxShape, GraphArrow, GraphBox, GraphFrame, GraphPicture, PlanPlace};
+use crate::describe::{self, ProgramDescription, StepContent, StepNode as Described};
 
 /// The maximum number of boxes; beyond it, flows are not expanded.
 const LIMIT: usize = 600;
 
 /// Draws the entry flow between a start and an end.
-pub(super) fn build(program: &Program, files: &Files) -> Graph {
-    let described = Description::of(program, files);
-    let mut drawing = Drawing { described: &described, graph: Graph::default() };
+pub(super) fn build(program: &Program, files: &Files) -> GraphPicture {
+    let described = ProgramDescription::of(program, files);
+    let mut drawing = GraphBuilder { described: &described, graph: GraphPicture::default() };
     let Some(flow) = program.flow(program.entry) else { return drawing.graph };
     drawing.graph.title = flow.name.to_string();
     let here = GraphAround { place: described.place(flow.origin), ..GraphAround::default() };
-    let start = drawing.node(Shape::Start, flow.name.to_string(), inputs(flow), &here);
+    let start = drawing.node(BoxShape::Start, flow.name.to_string(), inputs(flow), &here);
     let body =
         described.body(program.entry).map(|body| drawing.step(body, &GraphAround::default())).unwrap_or_default();
-    let end = drawing.node(Shape::End, "end".to_owned(), Vec::new(), &GraphAround::default());
-    drawing.join(&[Exit { node: start, label: None, line: Line::Then }], &body.entries);
-    let exits =
-        if body.entries.is_empty() { vec![Exit { node: start, label: None, line: Line::Then }] } else { body.exits };
+    let end = drawing.node(BoxShape::End, "end".to_owned(), Vec::new(), &GraphAround::default());
+    drawing.join(&[DrawnExit { node: start, label: None, line: ArrowMeaning::Then }], &body.entries);
+    let exits = if body.entries.is_empty() {
+        vec![DrawnExit { node: start, label: None, line: ArrowMeaning::Then }]
+    } else {
+        body.exits
+    };
     drawing.join(&exits, &[end]);
     drawing.graph
 }
@@ -45,47 +48,47 @@ struct GraphAround {
     /// Whether those steps may be skipped.
     optional: bool,
     /// The place in the manifest of that name.
-    place: Option<Place>,
+    place: Option<PlanPlace>,
     /// The places of those steps in the manifest, outermost first.
     origins: Vec<Location>,
 }
 
 /// An exit of what was drawn.
 #[derive(Clone)]
-struct Exit {
+struct DrawnExit {
     node: usize,
     label: Option<String>,
-    line: Line,
+    line: ArrowMeaning,
 }
 
 /// A drawn part: where arrows enter and leave. Both are empty if nothing was drawn.
 #[derive(Default)]
-struct Fragment {
+struct DrawnPart {
     entries: Vec<usize>,
-    exits: Vec<Exit>,
+    exits: Vec<DrawnExit>,
 }
 
-struct Drawing<'d, 'p> {
-    described: &'d Description<'p>,
-    graph: Graph,
+struct GraphBuilder<'d, 'p> {
+    described: &'d ProgramDescription<'p>,
+    graph: GraphPicture,
 }
 
-impl<'d, 'p> Drawing<'d, 'p> {
-    fn node(&mut self, shape: Shape, title: String, notes: Vec<String>, around: &GraphAround) -> usize {
+impl<'d, 'p> GraphBuilder<'d, 'p> {
+    fn node(&mut self, shape: BoxShape, title: String, notes: Vec<String>, around: &GraphAround) -> usize {
         let (cluster, optional, place) = (around.cluster, around.optional, around.place.clone());
         let origins = around.origins.clone();
-        self.graph.nodes.push(Node { shape, title, notes, cluster, optional, place, origins });
+        self.graph.nodes.push(GraphBox { shape, title, notes, cluster, optional, place, origins });
         self.graph.nodes.len() - 1
     }
-    fn edge(&mut self, from: usize, to: usize, label: Option<String>, line: Line) {
-        let edge = Edge { from, to, label, line };
+    fn edge(&mut self, from: usize, to: usize, label: Option<String>, line: ArrowMeaning) {
+        let edge = GraphArrow { from, to, label, line };
         if !self.graph.edges.contains(&edge) {
             self.graph.edges.push(edge);
         }
     }
     /// Connects all exits of one stage with all entries of the next. If both have several, the arrows go through one
     /// dot, because each entry waits for all exits.
-    fn stage(&mut self, exits: &[Exit], entries: &[usize], around: &GraphAround) {
+    fn stage(&mut self, exits: &[DrawnExit], entries: &[usize], around: &GraphAround) {
         if exits.len() < 2 || entries.len() < 2 {
             return self.join(exits, entries);
         }
@@ -93,13 +96,13 @@ impl<'d, 'p> Drawing<'d, 'p> {
         self.join(&[dot], entries);
     }
     /// A dot to which all of these lead.
-    fn dot(&mut self, exits: &[Exit], around: &GraphAround) -> Exit {
+    fn dot(&mut self, exits: &[DrawnExit], around: &GraphAround) -> DrawnExit {
         let here = GraphAround { cluster: around.cluster, ..GraphAround::default() };
-        let node = self.node(Shape::Join, String::new(), Vec::new(), &here);
+        let node = self.node(BoxShape::Join, String::new(), Vec::new(), &here);
         self.join(exits, &[node]);
-        Exit { node, label: None, line: Line::Then }
+        DrawnExit { node, label: None, line: ArrowMeaning::Then }
     }
-    fn join(&mut self, exits: &[Exit], entries: &[usize]) {
+    fn join(&mut self, exits: &[DrawnExit], entries: &[usize]) {
         for exit in exits {
             for entry in entries {
                 self.edge(exit.node, *entry, exit.label.clone(), exit.line);
@@ -107,11 +110,11 @@ impl<'d, 'p> Drawing<'d, 'p> {
         }
     }
     /// One box.
-    fn leaf(&mut self, shape: Shape, fallback: &str, around: &GraphAround, notes: Vec<String>) -> Fragment {
+    fn leaf(&mut self, shape: BoxShape, fallback: &str, around: &GraphAround, notes: Vec<String>) -> DrawnPart {
         let title = around.title.as_deref().unwrap_or(fallback).to_owned();
         let notes = around.notes.iter().cloned().chain(notes).collect();
         let node = self.node(shape, title, notes, around);
-        Fragment { entries: vec![node], exits: vec![Exit { node, label: None, line: Line::Then }] }
+        DrawnPart { entries: vec![node], exits: vec![DrawnExit { node, label: None, line: ArrowMeaning::Then }] }
     }
     /// Adds a frame; returns the context for the steps in it.
     fn frame(&mut self, around: &GraphAround, what: String) -> GraphAround {
@@ -121,12 +124,12 @@ impl<'d, 'p> Drawing<'d, 'p> {
         };
         notes.extend(around.notes.iter().cloned());
         let (place, origins) = (around.place.clone(), around.origins.clone());
-        let cluster = Cluster { title, note: notes.join(", "), parent: around.cluster, place, origins };
+        let cluster = GraphFrame { title, note: notes.join(", "), parent: around.cluster, place, origins };
         self.graph.clusters.push(cluster);
         GraphAround { cluster: Some(self.graph.clusters.len() - 1), ..GraphAround::default() }
     }
 
-    fn step(&mut self, node: &'d Described<'p>, around: &GraphAround) -> Fragment {
+    fn step(&mut self, node: &'d Described<'p>, around: &GraphAround) -> DrawnPart {
         let mut around = around.clone();
         around.place = node.place.clone().or(around.place);
         around.origins.push(node.step.origin);
@@ -137,14 +140,14 @@ impl<'d, 'p> Drawing<'d, 'p> {
         around.notes.extend(node.notes.iter().cloned());
         let around = &around;
         match &node.what {
-            What::Effect { title, says } => self.effect(&node.step.kind, title, says, around),
-            What::Value if around.title.is_none() => Fragment::default(),
-            What::Value => self.leaf(Shape::Plain, "value", around, Vec::new()),
-            What::Sequence(steps) => self.sequence(steps, around),
-            What::Parallel { width, skips, branches } => {
+            StepContent::Effect { title, says } => self.effect(&node.step.kind, title, says, around),
+            StepContent::Value if around.title.is_none() => DrawnPart::default(),
+            StepContent::Value => self.leaf(BoxShape::Plain, "value", around, Vec::new()),
+            StepContent::Sequence(steps) => self.sequence(steps, around),
+            StepContent::Parallel { width, skips, branches } => {
                 let what = skipping(width.clone().unwrap_or_else(|| "in parallel".to_owned()), *skips);
                 let inner = self.frame(around, what);
-                let mut all = Fragment::default();
+                let mut all = DrawnPart::default();
                 for branch in branches {
                     let one = self.step(branch, &inner);
                     all.entries.extend(one.entries);
@@ -152,8 +155,8 @@ impl<'d, 'p> Drawing<'d, 'p> {
                 }
                 all
             }
-            What::Choice { arms, otherwise } => self.choice(arms, otherwise.as_deref(), around),
-            What::Loop { until, most, body } => {
+            StepContent::Choice { arms, otherwise } => self.choice(arms, otherwise.as_deref(), around),
+            StepContent::Loop { until, most, body } => {
                 let inner = self.frame(around, format!("{until}, {most}"));
                 let mut body = self.step(body, &inner);
                 if body.exits.len() > 1 && body.entries.len() > 1 {
@@ -161,55 +164,55 @@ impl<'d, 'p> Drawing<'d, 'p> {
                 }
                 for exit in body.exits.clone() {
                     for entry in body.entries.clone() {
-                        self.edge(exit.node, entry, Some("again".to_owned()), Line::Again);
+                        self.edge(exit.node, entry, Some("again".to_owned()), ArrowMeaning::Again);
                     }
                 }
                 body
             }
-            What::Each { items, width, skips, body, .. } => {
+            StepContent::Each { items, width, skips, body, .. } => {
                 let what = width.iter().fold(items.clone(), |all, width| all + ", " + width);
                 let inner = self.frame(around, skipping(what, *skips));
                 self.flow(*body, None, &inner)
             }
-            What::Graph { graph, nodes } => self.nodes(graph, nodes, around),
-            What::States { machine, states } => self.states(machine, states, around),
-            What::Turns { notes, body, .. } => {
+            StepContent::Graph { graph, nodes } => self.nodes(graph, nodes, around),
+            StepContent::States { machine, states } => self.states(machine, states, around),
+            StepContent::Turns { notes, body, .. } => {
                 let mut inner = around.clone();
                 inner.notes.extend(notes.iter().cloned());
                 self.step(body, &inner)
             }
-            What::Call(flow) => {
+            StepContent::Call(flow) => {
                 let name = self.described.program.flow(*flow).map(|f| f.name.clone());
                 self.flow(*flow, name, around)
             }
-            What::Named { name, flows } => {
+            StepContent::Named { name, flows } => {
                 let mut notes = vec![name.clone()];
                 if flows.len() <= 8 {
                     notes.push(format!("one of {}", flows.iter().map(|(n, _)| &**n).collect::<Vec<_>>().join(", ")));
                 }
-                self.leaf(Shape::Flow, "call", around, notes)
+                self.leaf(BoxShape::Flow, "call", around, notes)
             }
         }
     }
-    fn effect(&mut self, kind: &StepKind, title: &str, says: &str, around: &GraphAround) -> Fragment {
+    fn effect(&mut self, kind: &StepKind, title: &str, says: &str, around: &GraphAround) -> DrawnPart {
         let (shape, says) = match kind {
-            StepKind::Model(_) => (Shape::Agent, says.to_owned()),
-            StepKind::Tool(_) => (Shape::Tool, says.to_owned()),
-            StepKind::Command(_) => (Shape::Command, says.to_owned()),
-            StepKind::Human(_) => (Shape::Human, "human answer".to_owned()),
-            StepKind::Wait { .. } => (Shape::Plain, format!("waits {says}")),
-            _ => (Shape::Refused, says.to_owned()),
+            StepKind::Model(_) => (BoxShape::Agent, says.to_owned()),
+            StepKind::Tool(_) => (BoxShape::Tool, says.to_owned()),
+            StepKind::Command(_) => (BoxShape::Command, says.to_owned()),
+            StepKind::Human(_) => (BoxShape::Human, "human answer".to_owned()),
+            StepKind::Wait { .. } => (BoxShape::Plain, format!("waits {says}")),
+            _ => (BoxShape::Refused, says.to_owned()),
         };
         self.leaf(shape, title, around, vec![says])
     }
-    fn sequence(&mut self, steps: &'d [Described<'p>], around: &GraphAround) -> Fragment {
+    fn sequence(&mut self, steps: &'d [Described<'p>], around: &GraphAround) -> DrawnPart {
         let drawn = steps.iter().filter(|s| draws(s)).count();
         let inner = match (&around.title, drawn) {
             (Some(_), 2..) => self.frame(around, "in order".to_owned()),
             (None, 2..) => GraphAround { notes: Vec::new(), ..around.clone() },
             _ => around.clone(),
         };
-        let mut all = Fragment::default();
+        let mut all = DrawnPart::default();
         for step in steps {
             // The name belongs to a step that is drawn, not to a computed value next to it.
             let next = if draws(step) {
@@ -234,8 +237,8 @@ impl<'d, 'p> Drawing<'d, 'p> {
         arms: &'d [(String, Described<'p>)],
         otherwise: Option<&'d Described<'p>>,
         around: &GraphAround,
-    ) -> Fragment {
-        let choice = self.leaf(Shape::Choice, "choose", around, Vec::new());
+    ) -> DrawnPart {
+        let choice = self.leaf(BoxShape::Choice, "choose", around, Vec::new());
         let inner = GraphAround { cluster: around.cluster, ..GraphAround::default() };
         let mut exits = Vec::new();
         let arms = arms.iter().map(|(when, node)| (when.clone(), Some(node)));
@@ -243,27 +246,27 @@ impl<'d, 'p> Drawing<'d, 'p> {
             let arm = step.map(|s| self.step(s, &inner)).unwrap_or_default();
             for from in &choice.exits {
                 for entry in &arm.entries {
-                    self.edge(from.node, *entry, Some(label.clone()), Line::Then);
+                    self.edge(from.node, *entry, Some(label.clone()), ArrowMeaning::Then);
                 }
                 if arm.entries.is_empty() {
-                    exits.push(Exit { label: Some(label.clone()), ..from.clone() });
+                    exits.push(DrawnExit { label: Some(label.clone()), ..from.clone() });
                 }
             }
             exits.extend(arm.exits);
         }
-        Fragment { entries: choice.entries, exits }
+        DrawnPart { entries: choice.entries, exits }
     }
-    fn nodes(&mut self, graph: &Nodes, nodes: &'d [Described<'p>], around: &GraphAround) -> Fragment {
+    fn nodes(&mut self, graph: &Nodes, nodes: &'d [Described<'p>], around: &GraphAround) -> DrawnPart {
         let inner = match around.title {
             Some(_) => self.frame(around, "graph".to_owned()),
             None => around.clone(),
         };
-        let drawn: Vec<Fragment> = nodes.iter().map(|node| self.step(node, &inner)).collect();
+        let drawn: Vec<DrawnPart> = nodes.iter().map(|node| self.step(node, &inner)).collect();
         let mut ends = vec![true; drawn.len()];
         for (index, node) in graph.nodes.iter().enumerate() {
             let Some(to) = drawn.get(index) else { continue };
             let to = to.entries.clone();
-            let mut connect = |this: &mut Self, from: usize, label: Option<String>, line: Line| {
+            let mut connect = |this: &mut Self, from: usize, label: Option<String>, line: ArrowMeaning| {
                 if let Some(fragment) = drawn.get(from) {
                     for exit in &fragment.exits {
                         for entry in &to {
@@ -278,7 +281,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
             };
             for edge in &node.incoming {
                 let label = edge.when.as_ref().map(|w| describe::short_text(&w.text));
-                connect(self, edge.from.index(), label, Line::Then);
+                connect(self, edge.from.index(), label, ArrowMeaning::Then);
             }
             // The order that arrows do not show yet. What follows a fallback is what follows its node.
             let stand_ins = node.after.iter().filter_map(|n| graph.nodes.get(n.index())).flat_map(|n| &n.fallback_of);
@@ -289,11 +292,11 @@ impl<'d, 'p> Drawing<'d, 'p> {
                 let known = direct.iter().chain(after.iter().filter(|n| *n != before && usual(n)));
                 let implied = known.into_iter().any(|n| n == before || reaches(graph, *before, *n));
                 if !node.fallback_of.iter().any(|n| n.index() == *before) && !implied {
-                    connect(self, *before, None, Line::Then);
+                    connect(self, *before, None, ArrowMeaning::Then);
                 }
             }
             for failed in &node.fallback_of {
-                connect(self, failed.index(), Some("on failure".to_owned()), Line::Failure);
+                connect(self, failed.index(), Some("on failure".to_owned()), ArrowMeaning::Failure);
             }
         }
         // The fallback of a failed node is not its only exit.
@@ -311,21 +314,25 @@ impl<'d, 'p> Drawing<'d, 'p> {
         let first = |n: &trefoil_ir::GraphNode| n.incoming.is_empty() && n.after.is_empty() && n.fallback_of.is_empty();
         let entries = graph.nodes.iter().zip(&drawn).filter(|(n, _)| first(n)).flat_map(|(_, f)| f.entries.clone());
         let exits = ends.iter().zip(&drawn).filter(|(end, _)| **end).flat_map(|(_, f)| f.exits.clone());
-        Fragment { entries: entries.collect(), exits: exits.collect() }
+        DrawnPart { entries: entries.collect(), exits: exits.collect() }
     }
-    fn states(&mut self, machine: &StateMachine, nodes: &'d [Described<'p>], around: &GraphAround) -> Fragment {
+    fn states(&mut self, machine: &StateMachine, nodes: &'d [Described<'p>], around: &GraphAround) -> DrawnPart {
         let inner = match around.title {
             Some(_) => self.frame(around, "states".to_owned()),
             None => around.clone(),
         };
-        let drawn: Vec<Fragment> = machine
+        let drawn: Vec<DrawnPart> = machine
             .states
             .iter()
             .zip(nodes)
             .map(|(state, node)| {
                 let inner = GraphAround { title: Some(state.name.clone()), ..inner.clone() };
                 let drawn = self.step(node, &inner);
-                if drawn.entries.is_empty() { self.leaf(Shape::Plain, &state.name, &inner, Vec::new()) } else { drawn }
+                if drawn.entries.is_empty() {
+                    self.leaf(BoxShape::Plain, &state.name, &inner, Vec::new())
+                } else {
+                    drawn
+                }
             })
             .collect();
         let mut exits = Vec::new();
@@ -339,7 +346,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
                 let label = (!always || &*transition.text != "always")
                     .then(|| describe::short_text(&transition.text))
                     .filter(|l| !l.is_empty() && (l != "always" || state.transitions.len() > 1));
-                let line = if transition.takes == Takes::Failure { Line::Failure } else { Line::Then };
+                let line = if transition.takes == Takes::Failure { ArrowMeaning::Failure } else { ArrowMeaning::Then };
                 for exit in &from.exits {
                     for entry in &to.entries {
                         self.edge(exit.node, *entry, label.clone(), line);
@@ -348,11 +355,11 @@ impl<'d, 'p> Drawing<'d, 'p> {
             }
         }
         let entries = drawn.get(machine.initial.index()).map(|f| f.entries.clone()).unwrap_or_default();
-        Fragment { entries, exits }
+        DrawnPart { entries, exits }
     }
-    fn flow(&mut self, id: FlowId, name: Option<Arc<str>>, around: &GraphAround) -> Fragment {
+    fn flow(&mut self, id: FlowId, name: Option<Arc<str>>, around: &GraphAround) -> DrawnPart {
         let (Some(flow), Some(body)) = (self.described.program.flow(id), self.described.body(id)) else {
-            return Fragment::default();
+            return DrawnPart::default();
         };
         let mut inner = around.clone();
         match (&inner.title, name) {
@@ -361,7 +368,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
             _ => {}
         }
         if self.graph.nodes.len() >= LIMIT {
-            return self.leaf(Shape::Flow, &flow.name, &inner, vec!["not expanded".to_owned()]);
+            return self.leaf(BoxShape::Flow, &flow.name, &inner, vec!["not expanded".to_owned()]);
         }
         self.step(body, &inner)
     }
@@ -370,8 +377,8 @@ impl<'d, 'p> Drawing<'d, 'p> {
 /// Whether a step is drawn.
 fn draws(node: &Described<'_>) -> bool {
     match &node.what {
-        What::Value => node.step.label.is_some(),
-        What::Sequence(steps) => steps.iter().any(draws),
+        StepContent::Value => node.step.label.is_some(),
+        StepContent::Sequence(steps) => steps.iter().any(draws),
         _ => true,
     }
 }

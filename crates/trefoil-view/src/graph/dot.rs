@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::{Direction, Graph, Line, Node, Shape};
+use super::{ArrowDirection, ArrowMeaning, BoxShape, GraphBox, GraphPicture};
 
 /// The graph in the dot language.
-pub fn dot(graph: &Graph) -> String {
+pub fn dot(graph: &GraphPicture) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "digraph {} {{", quoted(&graph.title));
     let _ = writeln!(out, "  label={}; labelloc=t; compound=true;", quoted(&graph.title));
-    if graph.direction == Direction::Right {
+    if graph.direction == ArrowDirection::Right {
         out.push_str("  rankdir=LR;\n");
     }
     out.push_str("  fontname=\"Helvetica\"; node [fontname=\"Helvetica\", shape=box, style=\"rounded,filled\", fillcolor=white];\n");
@@ -21,9 +21,9 @@ pub fn dot(graph: &Graph) -> String {
             attributes.push(format!("label={}", quoted(label)));
         }
         match edge.line {
-            Line::Then => {}
-            Line::Again => attributes.push("style=dashed, constraint=false".to_owned()),
-            Line::Failure => attributes.push("style=dashed, color=\"#c53030\"".to_owned()),
+            ArrowMeaning::Then => {}
+            ArrowMeaning::Again => attributes.push("style=dashed, constraint=false".to_owned()),
+            ArrowMeaning::Failure => attributes.push("style=dashed, color=\"#c53030\"".to_owned()),
         }
         let attributes = if attributes.is_empty() { String::new() } else { format!(" [{}]", attributes.join(", ")) };
         let _ = writeln!(out, "  n{} -> n{}{attributes};", edge.from, edge.to);
@@ -32,7 +32,7 @@ pub fn dot(graph: &Graph) -> String {
     out
 }
 
-fn nodes(graph: &Graph, parent: Option<usize>, depth: usize, out: &mut String) {
+fn nodes(graph: &GraphPicture, parent: Option<usize>, depth: usize, out: &mut String) {
     let indent = "  ".repeat(depth);
     for (index, node) in graph.nodes.iter().enumerate().filter(|(_, n)| n.cluster == parent) {
         let _ = writeln!(out, "{indent}n{index} [{}];", attributes(node));
@@ -53,25 +53,25 @@ fn nodes(graph: &Graph, parent: Option<usize>, depth: usize, out: &mut String) {
     }
 }
 
-fn attributes(node: &Node) -> String {
-    if node.shape == Shape::Join {
+fn attributes(node: &GraphBox) -> String {
+    if node.shape == BoxShape::Join {
         return "label=\"\", shape=point".to_owned();
     }
     let label = std::iter::once(&node.title).chain(&node.notes).cloned().collect::<Vec<_>>().join("\n");
     let (shape, fill) = match node.shape {
-        Shape::Start | Shape::End => ("ellipse", "#f5f5f5"),
-        Shape::Agent => ("box", "#e8f0fe"),
-        Shape::Tool => ("component", "#e6f4ea"),
-        Shape::Command => ("cds", "#fef3e0"),
-        Shape::Human => ("invtrapezium", "#fce8f3"),
-        Shape::Plain | Shape::Join => ("box", "#f5f5f5"),
-        Shape::Flow => ("box3d", "#f5f5f5"),
-        Shape::Choice => ("diamond", "#f5f5f5"),
-        Shape::Refused => ("octagon", "#fdecea"),
+        BoxShape::Start | BoxShape::End => ("ellipse", "#f5f5f5"),
+        BoxShape::Agent => ("box", "#e8f0fe"),
+        BoxShape::Tool => ("component", "#e6f4ea"),
+        BoxShape::Command => ("cds", "#fef3e0"),
+        BoxShape::Human => ("invtrapezium", "#fce8f3"),
+        BoxShape::Plain | BoxShape::Join => ("box", "#f5f5f5"),
+        BoxShape::Flow => ("box3d", "#f5f5f5"),
+        BoxShape::Choice => ("diamond", "#f5f5f5"),
+        BoxShape::Refused => ("octagon", "#fdecea"),
     };
     let style = match (node.shape, node.optional) {
-        (Shape::Agent | Shape::Plain, false) => "rounded,filled",
-        (Shape::Agent | Shape::Plain, true) => "rounded,filled,dashed",
+        (BoxShape::Agent | BoxShape::Plain, false) => "rounded,filled",
+        (BoxShape::Agent | BoxShape::Plain, true) => "rounded,filled,dashed",
         (_, false) => "filled",
         (_, true) => "filled,dashed",
     };

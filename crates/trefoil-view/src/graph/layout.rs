@@ -7,7 +7,7 @@ use dagre::graph::{Graph as Layered, GraphOptions};
 use dagre::layout::types::LabelPos;
 use dagre::{EdgeLabel, LayoutOptions, NodeLabel, RankDir};
 
-use super::{Cluster, Direction, Graph, Node, Shape};
+use super::{ArrowDirection, BoxShape, GraphBox, GraphFrame, GraphPicture};
 
 /// Font size of titles, in pixels.
 pub(super) const TITLE: f64 = 14.0;
@@ -23,7 +23,7 @@ const HEADING: f64 = 220.0;
 
 /// A rectangle by its center.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Rectangle {
+pub(crate) struct LayoutBox {
     pub x: f64,
     pub y: f64,
     pub width: f64,
@@ -32,28 +32,28 @@ pub(crate) struct Rectangle {
 
 /// The points of an arrow, and the center of its label.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Way {
+pub(crate) struct ArrowPath {
     pub points: Vec<(f64, f64)>,
     pub label: Option<(f64, f64)>,
 }
 
 /// A graph with positions.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Layout {
+pub(crate) struct GraphLayout {
     pub width: f64,
     pub height: f64,
-    /// Like [`Graph::nodes`].
-    pub nodes: Vec<Rectangle>,
-    /// Like [`Graph::clusters`].
-    pub clusters: Vec<Rectangle>,
+    /// Like [`GraphPicture::nodes`].
+    pub nodes: Vec<LayoutBox>,
+    /// Like [`GraphPicture::clusters`].
+    pub clusters: Vec<LayoutBox>,
     /// The title of each frame.
-    pub titles: Vec<Rectangle>,
-    /// Like [`Graph::edges`].
-    pub edges: Vec<Way>,
+    pub titles: Vec<LayoutBox>,
+    /// Like [`GraphPicture::edges`].
+    pub edges: Vec<ArrowPath>,
 }
 
 /// Lays a graph out.
-pub(crate) fn layout(graph: &Graph) -> Layout {
+pub(crate) fn layout(graph: &GraphPicture) -> GraphLayout {
     let mut layered: Layered<NodeLabel, EdgeLabel> =
         Layered::with_options(GraphOptions { directed: true, multigraph: true, compound: true });
     let filled = filled(graph);
@@ -61,7 +61,7 @@ pub(crate) fn layout(graph: &Graph) -> Layout {
         let (width, height) = size(node);
         layered.set_node(format!("n{i}"), Some(NodeLabel { width, height, ..NodeLabel::default() }));
     }
-    let down = graph.direction == Direction::Down;
+    let down = graph.direction == ArrowDirection::Down;
     for (i, cluster) in graph.clusters.iter().enumerate().filter(|(i, _)| filled.get(*i) == Some(&true)) {
         let (width, height) = title_size(cluster);
         layered.set_node(format!("c{i}"), Some(NodeLabel::default()));
@@ -116,7 +116,7 @@ pub(crate) fn layout(graph: &Graph) -> Layout {
 
 /// The weight of each arrow. The arrow that determines the earliest layer of a box outweighs those that leave the box,
 /// so that every box is in its earliest possible layer.
-fn critical(graph: &Graph) -> Vec<i32> {
+fn critical(graph: &GraphPicture) -> Vec<i32> {
     let count = graph.nodes.len();
     let (mut layer, mut from, mut out) = (vec![0u32; count], vec![None; count], vec![0i32; count]);
     let mut forward: Vec<(usize, usize, usize)> =
@@ -144,7 +144,7 @@ fn critical(graph: &Graph) -> Vec<i32> {
 
 /// From left to right, a title cannot be a box before the others, so each frame is extended upwards by the lines of its
 /// title.
-fn headings(graph: &Graph, placed: &mut Layout) {
+fn headings(graph: &GraphPicture, placed: &mut GraphLayout) {
     for (index, cluster) in graph.clusters.iter().enumerate().rev() {
         let (width, height) = title_size(cluster);
         let inner: Vec<f64> = graph
@@ -165,7 +165,7 @@ fn headings(graph: &Graph, placed: &mut Layout) {
         let top = content - height - PADDING / 2.0;
         (frame.y, frame.height) = (f64::midpoint(top, bottom), bottom - top);
         frame.width = frame.width.max(width + 2.0 * PADDING);
-        *title = Rectangle { x: frame.x, y: top + PADDING / 2.0 + height / 2.0, width, height };
+        *title = LayoutBox { x: frame.x, y: top + PADDING / 2.0 + height / 2.0, width, height };
     }
     let tops = placed.clusters.iter().filter(|p| p.width > 0.0).map(|p| p.y - p.height / 2.0);
     let lefts = placed.clusters.iter().filter(|p| p.width > 0.0).map(|p| p.x - p.width / 2.0);
@@ -185,7 +185,7 @@ fn headings(graph: &Graph, placed: &mut Layout) {
 }
 
 /// Which frames contain a box at any depth.
-fn filled(graph: &Graph) -> Vec<bool> {
+fn filled(graph: &GraphPicture) -> Vec<bool> {
     let mut filled = vec![false; graph.clusters.len()];
     for node in &graph.nodes {
         let mut at = node.cluster;
@@ -203,7 +203,7 @@ fn filled(graph: &Graph) -> Vec<bool> {
 /// Which boxes must be above which because of titles. A title is above the titles of the frames directly in its frame,
 /// and above those boxes of its frame to which no arrow from inside leads; it is below the boxes that lead into the
 /// frame.
-fn titles(graph: &Graph) -> Vec<(String, String)> {
+fn titles(graph: &GraphPicture) -> Vec<(String, String)> {
     let filled = filled(graph);
     let mut all = Vec::new();
     for cluster in (0..graph.clusters.len()).filter(|c| filled.get(*c) == Some(&true)) {
@@ -239,25 +239,25 @@ fn titles(graph: &Graph) -> Vec<(String, String)> {
     all
 }
 
-fn read(graph: &Graph, layered: &Layered<NodeLabel, EdgeLabel>) -> Layout {
+fn read(graph: &GraphPicture, layered: &Layered<NodeLabel, EdgeLabel>) -> GraphLayout {
     let place = |name: String| {
-        layered.node(&name).map_or_else(Rectangle::default, |n| Rectangle {
+        layered.node(&name).map_or_else(LayoutBox::default, |n| LayoutBox {
             x: n.x.unwrap_or(0.0),
             y: n.y.unwrap_or(0.0),
             width: n.width,
             height: n.height,
         })
     };
-    let mut layout = Layout {
+    let mut layout = GraphLayout {
         nodes: (0..graph.nodes.len()).map(|i| place(format!("n{i}"))).collect(),
         clusters: (0..graph.clusters.len()).map(|i| place(format!("c{i}"))).collect(),
         titles: (0..graph.clusters.len()).map(|i| place(format!("t{i}"))).collect(),
-        ..Layout::default()
+        ..GraphLayout::default()
     };
     for (i, edge) in graph.edges.iter().enumerate() {
         let label = layered.edge(&format!("n{}", edge.from), &format!("n{}", edge.to), Some(&format!("e{i}")));
         let Some(label) = label else {
-            layout.edges.push(Way::default());
+            layout.edges.push(ArrowPath::default());
             continue;
         };
         let mut points: Vec<(f64, f64)> = label.points.iter().map(|p| (p.x, p.y)).collect();
@@ -273,10 +273,10 @@ fn read(graph: &Graph, layered: &Layered<NodeLabel, EdgeLabel>) -> Layout {
                 *end = dock(to, before, graph.direction);
             }
         }
-        layout.edges.push(Way { points, label: edge.label.as_ref().and(label.x.zip(label.y)) });
+        layout.edges.push(ArrowPath { points, label: edge.label.as_ref().and(label.x.zip(label.y)) });
     }
-    let right = |p: &Rectangle| p.x + p.width / 2.0;
-    let bottom = |p: &Rectangle| p.y + p.height / 2.0;
+    let right = |p: &LayoutBox| p.x + p.width / 2.0;
+    let bottom = |p: &LayoutBox| p.y + p.height / 2.0;
     let places = || layout.nodes.iter().chain(&layout.clusters);
     let points = || layout.edges.iter().flat_map(|e| e.points.iter());
     let labels = layout.edges.iter().zip(&graph.edges).filter_map(|(way, edge)| {
@@ -289,8 +289,8 @@ fn read(graph: &Graph, layered: &Layered<NodeLabel, EdgeLabel>) -> Layout {
 }
 
 /// Where an arrow meets a box: on the side towards the other layer, close to the other end of the arrow.
-fn dock(node: &Rectangle, other: (f64, f64), direction: Direction) -> (f64, f64) {
-    if direction == Direction::Right {
+fn dock(node: &LayoutBox, other: (f64, f64), direction: ArrowDirection) -> (f64, f64) {
+    if direction == ArrowDirection::Right {
         let reach = (node.height / 2.0 - 8.0).max(0.0);
         let y = other.1.clamp(node.y - reach, node.y + reach);
         let side = if other.0 >= node.x { 1.0 } else { -1.0 };
@@ -302,26 +302,26 @@ fn dock(node: &Rectangle, other: (f64, f64), direction: Direction) -> (f64, f64)
     (x, node.y + side * node.height / 2.0)
 }
 
-fn size(node: &Node) -> (f64, f64) {
+fn size(node: &GraphBox) -> (f64, f64) {
     let widest = node.notes.iter().map(|n| width(n, SMALL)).fold(width(&node.title, TITLE), f64::max);
     let height = TITLE * LEADING + node.notes.len() as f64 * SMALL * LEADING + PADDING;
     match node.shape {
-        Shape::Join => (12.0, 12.0),
+        BoxShape::Join => (12.0, 12.0),
         // The text of a diamond is in the middle half.
-        Shape::Choice => (widest + 60.0, height + 24.0),
-        Shape::Start | Shape::End => (widest + 2.0 * PADDING + 12.0, height),
+        BoxShape::Choice => (widest + 60.0, height + 24.0),
+        BoxShape::Start | BoxShape::End => (widest + 2.0 * PADDING + 12.0, height),
         _ => (widest.max(48.0) + 2.0 * PADDING, height),
     }
 }
 
-fn title_size(cluster: &Cluster) -> (f64, f64) {
+fn title_size(cluster: &GraphFrame) -> (f64, f64) {
     let lines = heading(cluster);
     let widest = lines.iter().map(|(line, _)| width(line, SMALL + 1.0)).fold(0.0, f64::max);
     (widest, lines.len() as f64 * (SMALL + 1.0) * LEADING)
 }
 
 /// The lines of a frame's title, and whether each belongs to the title or to the note below it.
-pub(crate) fn heading(cluster: &Cluster) -> Vec<(String, bool)> {
+pub(crate) fn heading(cluster: &GraphFrame) -> Vec<(String, bool)> {
     let mut all: Vec<(String, bool)> = wrapped(&cluster.title).into_iter().map(|line| (line, true)).collect();
     all.extend(wrapped(&cluster.note).into_iter().map(|line| (line, false)));
     all
@@ -361,10 +361,10 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{Edge, Line};
+    use crate::graph::{ArrowMeaning, GraphArrow};
 
     /// Graphs of every form: nested frames, loops, arrows to the same box, unconnected parts.
-    fn random(seed: u64) -> Graph {
+    fn random(seed: u64) -> GraphPicture {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut next = move |n: u64| {
             state ^= state << 13;
@@ -374,10 +374,10 @@ mod tests {
         };
         let clusters = next(6);
         let nodes = 1 + next(20);
-        let mut graph = Graph { title: "random".to_owned(), ..Graph::default() };
+        let mut graph = GraphPicture { title: "random".to_owned(), ..GraphPicture::default() };
         for i in 0..clusters {
             let parent = (i > 0 && next(2) == 0).then(|| next(i) as usize);
-            graph.clusters.push(Cluster {
+            graph.clusters.push(GraphFrame {
                 title: format!("frame {i}"),
                 note: "note".to_owned(),
                 parent,
@@ -387,8 +387,8 @@ mod tests {
         }
         for i in 0..nodes {
             let cluster = (clusters > 0 && next(3) > 0).then(|| next(clusters) as usize);
-            graph.nodes.push(Node {
-                shape: if next(5) == 0 { Shape::Choice } else { Shape::Agent },
+            graph.nodes.push(GraphBox {
+                shape: if next(5) == 0 { BoxShape::Choice } else { BoxShape::Agent },
                 title: format!("node {i}"),
                 notes: vec!["x".repeat(next(40) as usize); next(4) as usize],
                 cluster,
@@ -400,7 +400,7 @@ mod tests {
         for _ in 0..next(nodes * 2) {
             let (from, to) = (next(nodes) as usize, next(nodes) as usize);
             let label = (next(2) == 0).then(|| "label".repeat(next(5) as usize));
-            graph.edges.push(Edge { from, to, label, line: Line::Then });
+            graph.edges.push(GraphArrow { from, to, label, line: ArrowMeaning::Then });
         }
         graph
     }
@@ -410,7 +410,7 @@ mod tests {
         for seed in 0..120 {
             let mut graph = random(seed / 2);
             if seed % 2 == 1 {
-                graph.direction = Direction::Right;
+                graph.direction = ArrowDirection::Right;
             }
             let layout = layout(&graph);
             assert_eq!(layout, super::layout(&graph), "seed {seed}: the same again");

@@ -2,17 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::{Direction, Graph, Line, Node, Shape};
+use super::{ArrowDirection, ArrowMeaning, BoxShape, GraphBox, GraphPicture};
 
 /// The graph as a Mermaid flowchart.
-pub fn mermaid(graph: &Graph) -> String {
+pub fn mermaid(graph: &GraphPicture) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "---\ntitle: {}\n---\nflowchart {}", yaml(&graph.title), direction(graph));
     nodes(graph, None, 1, &mut out);
     for edge in &graph.edges {
         let arrow = match edge.line {
-            Line::Then => "-->",
-            Line::Again | Line::Failure => "-.->",
+            ArrowMeaning::Then => "-->",
+            ArrowMeaning::Again | ArrowMeaning::Failure => "-.->",
         };
         let label = edge.label.as_ref().map(|l| format!("|\"{}\"|", text(l))).unwrap_or_default();
         let _ = writeln!(out, "  n{} {arrow}{label} n{}", edge.from, edge.to);
@@ -40,7 +40,7 @@ const CLASSES: &[(&str, &str)] = &[
 ];
 
 /// The boxes and frames directly in a frame.
-fn nodes(graph: &Graph, parent: Option<usize>, depth: usize, out: &mut String) {
+fn nodes(graph: &GraphPicture, parent: Option<usize>, depth: usize, out: &mut String) {
     let indent = "  ".repeat(depth);
     for (index, node) in graph.nodes.iter().enumerate().filter(|(_, n)| n.cluster == parent) {
         let _ = writeln!(out, "{indent}{}", boxed(index, node));
@@ -54,28 +54,28 @@ fn nodes(graph: &Graph, parent: Option<usize>, depth: usize, out: &mut String) {
     }
 }
 
-fn direction(graph: &Graph) -> &'static str {
+fn direction(graph: &GraphPicture) -> &'static str {
     match graph.direction {
-        Direction::Down => "TD",
-        Direction::Right => "LR",
+        ArrowDirection::Down => "TD",
+        ArrowDirection::Right => "LR",
     }
 }
 
-fn boxed(index: usize, node: &Node) -> String {
-    if node.shape == Shape::Join {
+fn boxed(index: usize, node: &GraphBox) -> String {
+    if node.shape == BoxShape::Join {
         return format!("n{index}(( )):::plain");
     }
     let notes: Vec<String> = node.notes.iter().map(|n| format!("<br/><small>{}</small>", text(n))).collect();
     let label = format!("{}{}", text(&node.title), notes.concat());
     let (open, close, class) = match node.shape {
-        Shape::Start | Shape::End => ("([", "])", "plain"),
-        Shape::Agent => ("[", "]", "agent"),
-        Shape::Tool => ("[/", "/]", "tool"),
-        Shape::Command => ("[[", "]]", "command"),
-        Shape::Human => ("[\\", "/]", "human"),
-        Shape::Plain | Shape::Flow | Shape::Join => ("[", "]", "plain"),
-        Shape::Choice => ("{", "}", "plain"),
-        Shape::Refused => ("[", "]", "refused"),
+        BoxShape::Start | BoxShape::End => ("([", "])", "plain"),
+        BoxShape::Agent => ("[", "]", "agent"),
+        BoxShape::Tool => ("[/", "/]", "tool"),
+        BoxShape::Command => ("[[", "]]", "command"),
+        BoxShape::Human => ("[\\", "/]", "human"),
+        BoxShape::Plain | BoxShape::Flow | BoxShape::Join => ("[", "]", "plain"),
+        BoxShape::Choice => ("{", "}", "plain"),
+        BoxShape::Refused => ("[", "]", "refused"),
     };
     format!("n{index}{open}\"{label}\"{close}:::{class}")
 }

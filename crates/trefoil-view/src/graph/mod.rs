@@ -16,26 +16,26 @@ pub use dot::dot;
 pub use mermaid::mermaid;
 pub use svg::svg;
 
-pub use crate::plan::Place;
+pub use crate::plan::PlanPlace;
 
 /// The content of a drawing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Graph {
+pub struct GraphPicture {
     /// Its title.
     pub title: String,
     /// The boxes.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<GraphBox>,
     /// Frames around boxes and other frames; a frame comes after the one around it.
-    pub clusters: Vec<Cluster>,
+    pub clusters: Vec<GraphFrame>,
     /// The arrows.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<GraphArrow>,
     /// The direction of the arrows.
-    pub direction: Direction,
+    pub direction: ArrowDirection,
 }
 
 /// The direction of the arrows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Direction {
+pub enum ArrowDirection {
     /// From top to bottom.
     #[default]
     Down,
@@ -46,7 +46,7 @@ pub enum Direction {
 /// The shape of a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shape {
+pub enum BoxShape {
     /// The start.
     Start,
     /// An end.
@@ -74,9 +74,9 @@ pub enum Shape {
 
 /// A box.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
+pub struct GraphBox {
     /// How it is drawn.
-    pub shape: Shape,
+    pub shape: BoxShape,
     /// The first line.
     pub title: String,
     /// Smaller lines below.
@@ -86,14 +86,14 @@ pub struct Node {
     /// Whether it may be skipped.
     pub optional: bool,
     /// Its place in the manifest.
-    pub place: Option<Place>,
+    pub place: Option<PlanPlace>,
     /// The steps that it shows, by their places in the manifest, the outermost first.
     pub origins: Vec<Location>,
 }
 
 /// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cluster {
+pub struct GraphFrame {
     /// Written at its top.
     pub title: String,
     /// Smaller, after it.
@@ -101,7 +101,7 @@ pub struct Cluster {
     /// The frame around it.
     pub parent: Option<usize>,
     /// Its place in the manifest.
-    pub place: Option<Place>,
+    pub place: Option<PlanPlace>,
     /// The steps that it is drawn for.
     pub origins: Vec<Location>,
 }
@@ -109,7 +109,7 @@ pub struct Cluster {
 /// The meaning of an arrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Line {
+pub enum ArrowMeaning {
     /// Then.
     Then,
     /// Back to the beginning of a loop.
@@ -120,7 +120,7 @@ pub enum Line {
 
 /// An arrow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edge {
+pub struct GraphArrow {
     /// From which box.
     pub from: usize,
     /// To which box.
@@ -128,16 +128,16 @@ pub struct Edge {
     /// Written on it.
     pub label: Option<String>,
     /// How it is drawn.
-    pub line: Line,
+    pub line: ArrowMeaning,
 }
 
 /// Draws a program.
-pub fn graph(program: &Program, files: &Files) -> Graph {
+pub fn graph(program: &Program, files: &Files) -> GraphPicture {
     build::build(program, files)
 }
 
 /// A format that graphs can be written in.
-pub type Emitter = fn(&Graph) -> String;
+pub type GraphWriter = fn(&GraphPicture) -> String;
 
 /// Every format by name. A new one is one file and one line here.
-pub const FORMATS: &[(&str, Emitter)] = &[("mermaid", mermaid), ("dot", dot), ("svg", svg)];
+pub const FORMATS: &[(&str, GraphWriter)] = &[("mermaid", mermaid), ("dot", dot), ("svg", svg)];

@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
-use super::layout::{LEADING, Layout, Rectangle, SMALL, TITLE, Way, heading as heading_lines, layout};
-use super::{Cluster, Direction, Graph, Line, Node, Shape};
+use super::layout::{ArrowPath, GraphLayout, LEADING, LayoutBox, SMALL, TITLE, heading as heading_lines, layout};
+use super::{ArrowDirection, ArrowMeaning, BoxShape, GraphBox, GraphFrame, GraphPicture};
 
 /// The graph as an SVG document.
-pub fn svg(graph: &Graph) -> String {
+pub fn svg(graph: &GraphPicture) -> String {
     let placed = layout(graph);
     let mut out = String::new();
     let (width, height) = (placed.width.ceil(), placed.height.ceil());
@@ -56,7 +56,7 @@ const STYLE: &str = "\
 <rect class=\"page\" width=\"100%\" height=\"100%\"/>
 ";
 
-fn frame(place: &Rectangle, out: &mut String) {
+fn frame(place: &LayoutBox, out: &mut String) {
     let (x, y) = (place.x - place.width / 2.0, place.y - place.height / 2.0);
     let _ = writeln!(
         out,
@@ -66,7 +66,7 @@ fn frame(place: &Rectangle, out: &mut String) {
 }
 
 /// A frame's title, in the space reserved for it.
-fn heading(cluster: &Cluster, title: &Rectangle, out: &mut String) {
+fn heading(cluster: &GraphFrame, title: &LayoutBox, out: &mut String) {
     let step = (SMALL + 1.0) * LEADING;
     let mut y = title.y - title.height / 2.0 + step / 2.0 + SMALL / 3.0;
     let linked = open_link(cluster.place.as_ref(), out);
@@ -84,7 +84,7 @@ fn heading(cluster: &Cluster, title: &Rectangle, out: &mut String) {
 }
 
 /// Opens a link to a line of a manifest, relative to the picture; returns false if no line is known.
-fn open_link(place: Option<&super::Place>, out: &mut String) -> bool {
+fn open_link(place: Option<&super::PlanPlace>, out: &mut String) -> bool {
     let Some(place) = place else { return false };
     let _ = writeln!(out, "<a href=\"{}#L{}\">", address(&place.file), place.line);
     true
@@ -115,12 +115,12 @@ fn address(path: &str) -> String {
     if out.starts_with("//") { format!("/.{out}") } else { out }
 }
 
-fn lines(graph: &Graph, placed: &Layout, out: &mut String) {
+fn lines(graph: &GraphPicture, placed: &GraphLayout, out: &mut String) {
     for (edge, way) in graph.edges.iter().zip(&placed.edges) {
         let (class, marker) = match edge.line {
-            Line::Then => ("line", "arrow"),
-            Line::Again => ("line again", "arrow"),
-            Line::Failure => ("line failure", "arrow-failure"),
+            ArrowMeaning::Then => ("line", "arrow"),
+            ArrowMeaning::Again => ("line again", "arrow"),
+            ArrowMeaning::Failure => ("line failure", "arrow-failure"),
         };
         let _ = writeln!(
             out,
@@ -131,18 +131,18 @@ fn lines(graph: &Graph, placed: &Layout, out: &mut String) {
 }
 
 /// A smooth curve through the points, which has the direction of the picture at each of them.
-fn curve(way: &Way, direction: Direction) -> String {
+fn curve(way: &ArrowPath, direction: ArrowDirection) -> String {
     let mut d = String::new();
     let Some((x, y)) = way.points.first() else { return d };
     let _ = write!(d, "M{x:.1} {y:.1}");
     for pair in way.points.windows(2) {
         let [(x0, y0), (x, y)] = pair else { continue };
         let _ = match direction {
-            Direction::Down => {
+            ArrowDirection::Down => {
                 let middle = f64::midpoint(*y0, *y);
                 write!(d, "C{x0:.1} {middle:.1} {x:.1} {middle:.1} {x:.1} {y:.1}")
             }
-            Direction::Right => {
+            ArrowDirection::Right => {
                 let middle = f64::midpoint(*x0, *x);
                 write!(d, "C{middle:.1} {y0:.1} {middle:.1} {y:.1} {x:.1} {y:.1}")
             }
@@ -151,7 +151,7 @@ fn curve(way: &Way, direction: Direction) -> String {
     d
 }
 
-fn labels(graph: &Graph, placed: &Layout, out: &mut String) {
+fn labels(graph: &GraphPicture, placed: &GraphLayout, out: &mut String) {
     for (edge, way) in graph.edges.iter().zip(&placed.edges) {
         let (Some(label), Some((x, y))) = (&edge.label, way.label) else { continue };
         let width = super::layout::width(label, SMALL) + 6.0;
@@ -168,27 +168,29 @@ fn labels(graph: &Graph, placed: &Layout, out: &mut String) {
     }
 }
 
-fn boxed(node: &Node, place: &Rectangle, out: &mut String) {
-    if node.shape == Shape::Join {
+fn boxed(node: &GraphBox, place: &LayoutBox, out: &mut String) {
+    if node.shape == BoxShape::Join {
         let _ = writeln!(out, "<circle class=\"join\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"5\"/>", place.x, place.y);
         return;
     }
     let linked = open_link(node.place.as_ref(), out);
     let _ = writeln!(out, "<g>{}", tooltip(node));
     let class = match node.shape {
-        Shape::Start | Shape::End | Shape::Plain | Shape::Choice | Shape::Flow | Shape::Join => "plain",
-        Shape::Agent => "agent",
-        Shape::Tool => "tool",
-        Shape::Command => "command",
-        Shape::Human => "human",
-        Shape::Refused => "refused",
+        BoxShape::Start | BoxShape::End | BoxShape::Plain | BoxShape::Choice | BoxShape::Flow | BoxShape::Join => {
+            "plain"
+        }
+        BoxShape::Agent => "agent",
+        BoxShape::Tool => "tool",
+        BoxShape::Command => "command",
+        BoxShape::Human => "human",
+        BoxShape::Refused => "refused",
     };
     let class =
-        if node.optional || node.shape == Shape::Refused { format!("{class} optional") } else { class.to_owned() };
+        if node.optional || node.shape == BoxShape::Refused { format!("{class} optional") } else { class.to_owned() };
     let (x, y) = (place.x - place.width / 2.0, place.y - place.height / 2.0);
     let (w, h) = (place.width, place.height);
     let _ = match node.shape {
-        Shape::Choice => writeln!(
+        BoxShape::Choice => writeln!(
             out,
             "<polygon class=\"box {class}\" points=\"{:.1},{y:.1} {:.1},{:.1} {:.1},{:.1} {x:.1},{:.1}\"/>",
             place.x,
@@ -200,8 +202,8 @@ fn boxed(node: &Node, place: &Rectangle, out: &mut String) {
         ),
         shape => {
             let rx = match shape {
-                Shape::Start | Shape::End => h / 2.0,
-                Shape::Agent | Shape::Human => 8.0,
+                BoxShape::Start | BoxShape::End => h / 2.0,
+                BoxShape::Agent | BoxShape::Human => 8.0,
                 _ => 2.0,
             };
             writeln!(
@@ -231,7 +233,7 @@ fn boxed(node: &Node, place: &Rectangle, out: &mut String) {
 }
 
 /// The tooltip of a box: all its data, and its place.
-fn tooltip(node: &Node) -> String {
+fn tooltip(node: &GraphBox) -> String {
     let place = node.place.as_ref().map(|p| format!("{}:{}", p.file, p.line));
     let all: Vec<String> = std::iter::once(&node.title).chain(&node.notes).chain(&place).map(|t| escape(t)).collect();
     format!("<title>{}</title>", all.join("\n"))

@@ -11,21 +11,21 @@ use trefoil_ir::{
 use trefoil_syntax::Files;
 
 use super::called_flows::{self, CallsPerTool, FlowCalled};
-use super::{Bound, Calls, Input, Obstacle, Plan, Step};
-use crate::describe::{self, Description, StepNode, What};
+use super::{Bound, Calls, DeclaredInput, Plan, PlanObstacle, PlanStep};
+use crate::describe::{self, ProgramDescription, StepContent, StepNode};
 
 /// The maximum number of steps in a plan; beyond it, flows are not expanded.
 const LIMIT: usize = 2000;
 
 /// Plans a run of the entry flow.
 pub(super) fn build(program: &Program, files: &Files, called: &[FlowCalled]) -> Plan {
-    let described = Description::of(program, files);
+    let described = ProgramDescription::of(program, files);
     let beneath = CallsPerTool::of(called, |one, known| {
         called_flows::costs(&one.program, &one.files, known).flow(one.program.entry)
     });
     let mut costs = called_flows::costs(program, files, &beneath);
     let calls = costs.beside_budget(program.entry);
-    let mut planner = Planner {
+    let mut planner = PlanBuilder {
         described: &described,
         costs,
         beneath: &beneath,
@@ -59,10 +59,10 @@ pub(super) fn build(program: &Program, files: &Files, called: &[FlowCalled]) -> 
     }
 }
 
-fn inputs(flow: &Flow) -> Vec<Input> {
+fn inputs(flow: &Flow) -> Vec<DeclaredInput> {
     let fields = flow.intake.fields.iter();
     fields
-        .map(|f| Input {
+        .map(|f| DeclaredInput {
             name: f.name.to_string(),
             schema: f.schema.clone(),
             required: f.default.is_none() && !f.nullable,
@@ -116,8 +116,8 @@ impl PlanAround {
     }
 }
 
-struct Planner<'d, 'p> {
-    described: &'d Description<'p>,
+struct PlanBuilder<'d, 'p> {
+    described: &'d ProgramDescription<'p>,
     costs: Costs<'p>,
     beneath: &'p CallsPerTool,
     /// The models used by steps, in the order of the steps.
@@ -127,9 +127,9 @@ struct Planner<'d, 'p> {
     left: usize,
 }
 
-impl<'d, 'p> Planner<'d, 'p> {
+impl<'d, 'p> PlanBuilder<'d, 'p> {
     /// The entries for a step. A structure without a name and without notes is replaced by its steps.
-    fn step(&mut self, node: &'d StepNode<'p>, mut around: PlanAround) -> Vec<Step> {
+    fn step(&mut self, node: &'d StepNode<'p>, mut around: PlanAround) -> Vec<PlanStep> {
         let step = node.step;
         let flow = self.described.program.flow(node.flow);
         if around.name.is_none() {
@@ -144,7 +144,7 @@ impl<'d, 'p> Planner<'d, 'p> {
         }
         around.times = around.times.times(&Bound::known(tries(step)));
         let sort = describe::sort(&step.kind);
-        let mut here = Step {
+        let mut here = PlanStep {
             name: around.name.as_deref().unwrap_or(sort).to_owned(),
             sort,
             place: node.place.clone(),
@@ -157,12 +157,14 @@ impl<'d, 'p> Planner<'d, 'p> {
         };
         let times = around.times.times(&self.costs.passes(node.flow, step));
         match &node.what {
-            What::Turns { .. } => return self.turns(node, times, around),
-            What::Call(id) => return self.call(*id, around, here),
-            What::Value if around.name.is_none() => return Vec::new(),
-            What::Value => {}
-            What::Effect { title, says } => self.effect(&step.kind, (title, says), around.name.is_none(), &mut here),
-            What::Sequence(steps) => {
+            StepContent::Turns { .. } => return self.turns(node, times, around),
+            StepContent::Call(id) => return self.call(*id, around, here),
+            StepContent::Value if around.name.is_none() => return Vec::new(),
+            StepContent::Value => {}
+            StepContent::Effect { title, says } => {
+                self.effect(&step.kind, (title, says), around.name.is_none(), &mut here)
+            }
+            StepContent::Sequence(steps) => {
                 here.steps = self.all(steps, &PlanAround::inside(times));
                 let lone = here.steps.len() == 1 && around.name.is_none();
                 if lone || is_bare(&around) {
@@ -170,29 +172,29 @@ impl<'d, 'p> Planner<'d, 'p> {
                 }
                 here.reads.clear();
             }
-            What::Parallel { width, branches, .. } => {
+            StepContent::Parallel { width, branches, .. } => {
                 here.notes.extend(width.clone());
                 here.steps = self.all(branches, &PlanAround::inside(times));
             }
-            What::Choice { arms, otherwise } => {
+            StepContent::Choice { arms, otherwise } => {
                 let arms = arms.iter().map(|(when, node)| (format!("if {when}"), node));
                 for (note, node) in arms.chain(otherwise.iter().map(|node| ("else".to_owned(), &**node))) {
                     here.steps.extend(self.step(node, PlanAround::inside(times.clone()).with(vec![note])));
                 }
             }
-            What::Loop { until, most, body } => {
+            StepContent::Loop { until, most, body } => {
                 here.notes.extend([until.clone(), most.clone()]);
                 here.steps = self.step(body, PlanAround::inside(times));
             }
-            What::Each { items, width, limit, body, .. } => {
+            StepContent::Each { items, width, limit, body, .. } => {
                 here.notes.push(items.clone());
                 here.notes.extend(width.iter().chain(limit).cloned());
                 here.steps = self.flow(*body, PlanAround::inside(times));
             }
-            What::Graph { .. } | What::States { .. } => {
+            StepContent::Graph { .. } | StepContent::States { .. } => {
                 here.steps = match &node.what {
-                    What::Graph { graph, nodes } => self.graph(graph, nodes, &PlanAround::inside(times)),
-                    What::States { machine, states } => self.states(machine, states, &PlanAround::inside(times)),
+                    StepContent::Graph { graph, nodes } => self.graph(graph, nodes, &PlanAround::inside(times)),
+                    StepContent::States { machine, states } => self.states(machine, states, &PlanAround::inside(times)),
                     _ => Vec::new(),
                 };
                 if is_bare(&around) {
@@ -200,14 +202,14 @@ impl<'d, 'p> Planner<'d, 'p> {
                 }
                 here.reads.clear();
             }
-            What::Named { name, flows } => {
+            StepContent::Named { name, flows } => {
                 here.notes.push(name.clone());
                 here.steps = self.named(flows, "if named", &times);
             }
         }
         vec![here]
     }
-    fn effect(&mut self, kind: &StepKind, (title, says): (&str, &str), nameless: bool, here: &mut Step) {
+    fn effect(&mut self, kind: &StepKind, (title, says): (&str, &str), nameless: bool, here: &mut PlanStep) {
         match kind {
             StepKind::Model(_) => {
                 if nameless {
@@ -243,7 +245,7 @@ impl<'d, 'p> Planner<'d, 'p> {
         };
         Some(format!("`{}` runs a flow: {many}, each time", call.name))
     }
-    fn all(&mut self, nodes: &'d [StepNode<'p>], around: &PlanAround) -> Vec<Step> {
+    fn all(&mut self, nodes: &'d [StepNode<'p>], around: &PlanAround) -> Vec<PlanStep> {
         nodes.iter().flat_map(|node| self.step(node, around.clone())).collect()
     }
     /// The calls of each model, counted like all calls.
@@ -252,7 +254,7 @@ impl<'d, 'p> Planner<'d, 'p> {
         let all = self.models.iter().map(String::as_str).chain(more);
         all.map(|name| (name.to_owned(), calls.of_model(name))).collect()
     }
-    fn graph(&mut self, graph: &Graph, nodes: &'d [StepNode<'p>], around: &PlanAround) -> Vec<Step> {
+    fn graph(&mut self, graph: &Graph, nodes: &'d [StepNode<'p>], around: &PlanAround) -> Vec<PlanStep> {
         let name = |id: NodeId| {
             nodes.get(id.index()).and_then(|n| n.step.label.clone()).unwrap_or_else(|| id.0.to_string().into())
         };
@@ -274,7 +276,7 @@ impl<'d, 'p> Planner<'d, 'p> {
         }
         all
     }
-    fn states(&mut self, machine: &StateMachine, nodes: &'d [StepNode<'p>], around: &PlanAround) -> Vec<Step> {
+    fn states(&mut self, machine: &StateMachine, nodes: &'d [StepNode<'p>], around: &PlanAround) -> Vec<PlanStep> {
         let mut all = Vec::new();
         let ways = Ways::of(machine);
         for (index, (state, node)) in machine.states.iter().zip(nodes).enumerate() {
@@ -303,8 +305,8 @@ impl<'d, 'p> Planner<'d, 'p> {
         all
     }
     /// Turns of a model, with what it may call; `times`: how often the turns start.
-    fn turns(&mut self, node: &'d StepNode<'p>, times: Bound, mut around: PlanAround) -> Vec<Step> {
-        let What::Turns { notes, role, beside, body } = &node.what else { return Vec::new() };
+    fn turns(&mut self, node: &'d StepNode<'p>, times: Bound, mut around: PlanAround) -> Vec<PlanStep> {
+        let StepContent::Turns { notes, role, beside, body } = &node.what else { return Vec::new() };
         around.notes.extend(notes.iter().cloned());
         if let StepKind::Conversation(it) = &node.step.kind {
             let program = self.described.program;
@@ -321,14 +323,14 @@ impl<'d, 'p> Planner<'d, 'p> {
         steps
     }
     /// Flows by name, each with a note saying why it runs.
-    fn named(&mut self, flows: &[(Arc<str>, FlowId)], note: &str, times: &Bound) -> Vec<Step> {
+    fn named(&mut self, flows: &[(Arc<str>, FlowId)], note: &str, times: &Bound) -> Vec<PlanStep> {
         let each = flows.iter().flat_map(|(name, id)| {
             let around = PlanAround::inside(times.clone()).with(vec![note.to_owned()]);
             self.flow(*id, PlanAround { name: Some(name.clone()), ..around })
         });
         each.collect()
     }
-    fn call(&mut self, id: FlowId, mut around: PlanAround, here: Step) -> Vec<Step> {
+    fn call(&mut self, id: FlowId, mut around: PlanAround, here: PlanStep) -> Vec<PlanStep> {
         let flow = self.described.program.flow(id);
         match (&around.name, flow) {
             (Some(name), Some(flow)) if flow.name != *name => around.notes.push(format!("{} {}", flow.sort, flow.name)),
@@ -337,17 +339,17 @@ impl<'d, 'p> Planner<'d, 'p> {
         }
         let steps = self.flow(id, around);
         // For a reader of the manifest, the caller's input is what the step reads.
-        match <[Step; 1]>::try_from(steps) {
-            Ok([only]) => vec![Step {
+        match <[PlanStep; 1]>::try_from(steps) {
+            Ok([only]) => vec![PlanStep {
                 reads: if here.reads.is_empty() { only.reads } else { here.reads },
                 writes: here.writes.or(only.writes),
                 place: here.place,
                 ..only
             }],
-            Err(steps) => vec![Step { sort: flow.map_or("call", |f| f.sort), steps, ..here }],
+            Err(steps) => vec![PlanStep { sort: flow.map_or("call", |f| f.sort), steps, ..here }],
         }
     }
-    fn flow(&mut self, id: FlowId, around: PlanAround) -> Vec<Step> {
+    fn flow(&mut self, id: FlowId, around: PlanAround) -> Vec<PlanStep> {
         let (Some(flow), Some(body)) = (self.described.program.flow(id), self.described.body(id)) else {
             return Vec::new();
         };
@@ -364,10 +366,10 @@ impl<'d, 'p> Planner<'d, 'p> {
         steps
     }
     /// A call of a flow that is already being expanded, which is not expanded again.
-    fn again(&mut self, flow: &Flow, around: PlanAround) -> Step {
+    fn again(&mut self, flow: &Flow, around: PlanAround) -> PlanStep {
         let mut notes = around.notes;
         notes.push("calls itself".to_owned());
-        Step {
+        PlanStep {
             name: around.name.unwrap_or_else(|| flow.name.clone()).to_string(),
             sort: flow.sort,
             place: self.described.place(flow.origin),
@@ -386,14 +388,14 @@ fn is_bare(around: &PlanAround) -> bool {
     around.name.is_none() && around.notes.is_empty()
 }
 
-fn obstacles(described: &Description<'_>) -> Vec<Obstacle> {
+fn obstacles(described: &ProgramDescription<'_>) -> Vec<PlanObstacle> {
     let program = described.program;
-    let refused = walk::refusals(program).into_iter().map(|(id, refused)| Obstacle {
+    let refused = walk::refusals(program).into_iter().map(|(id, refused)| PlanObstacle {
         what: format!("{} is not supported yet", describe::feature_name(&refused.feature)),
         help: None,
         place: program.step(id).and_then(|step| described.place(step.origin)),
     });
-    let missing = program.missing_agents.iter().map(|(name, at)| Obstacle {
+    let missing = program.missing_agents.iter().map(|(name, at)| PlanObstacle {
         what: format!("agent `{name}` is not defined; only the embedded model can stand in for it"),
         help: None,
         place: described.place(*at),

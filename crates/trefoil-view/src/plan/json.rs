@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Bound, Place, Plan, Step};
+use super::{Bound, Plan, PlanPlace, PlanStep};
 
 /// `{name, kind, file, line, input, takes_text, steps, output, models, calls, cost, limits, obstacles, proofs, cut}`.
 pub(super) fn json(plan: &Plan) -> Value {
@@ -30,7 +30,7 @@ pub(super) fn json(plan: &Plan) -> Value {
     all.insert("models".into(), models.collect());
     let calls = plan.calls.each().into_iter().map(|(name, calls)| (name.to_owned(), bound(calls)));
     all.insert("calls".into(), Value::Object(calls.collect()));
-    all.insert("cost".into(), plan.money.as_ref().map(super::Money::json).into());
+    all.insert("cost".into(), plan.money.as_ref().map(super::PlanCost::json).into());
     all.insert("limits".into(), plan.limits.clone().into());
     let obstacles = plan.obstacles.iter().map(|o| {
         let mut one = Map::new();
@@ -54,7 +54,7 @@ pub(super) fn json(plan: &Plan) -> Value {
     Value::Object(all)
 }
 
-fn step(step: &Step) -> Value {
+fn step(step: &PlanStep) -> Value {
     let mut all = Map::new();
     all.insert("name".into(), step.name.as_str().into());
     all.insert("kind".into(), step.sort.into());
@@ -73,7 +73,7 @@ fn bound(bound: &Bound) -> Value {
     json!({"at_most": bound.number(), "text": bound.to_string()})
 }
 
-fn place(place: &Option<Place>, into: &mut Map<String, Value>) {
+fn place(place: &Option<PlanPlace>, into: &mut Map<String, Value>) {
     into.insert("file".into(), place.as_ref().map(|p| p.file.clone()).into());
     into.insert("line".into(), place.as_ref().map(|p| p.line).into());
 }

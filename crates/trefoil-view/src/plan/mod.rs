@@ -16,8 +16,8 @@ use trefoil_syntax::{Diagnostic, Files, Location};
 use trefoil_template::Value;
 
 pub use called_flows::FlowCalled;
-pub use money::{ExpectedCost, Money};
-pub use place::Place;
+pub use money::{ExpectedCost, PlanCost};
+pub use place::PlanPlace;
 pub use proofs::PlanProof;
 pub use trefoil_check::semantic::bound::{Bound, Calls};
 
@@ -29,13 +29,13 @@ pub struct Plan {
     /// Its kind: `agent`, `pipeline`, `workflow`.
     pub sort: &'static str,
     /// The place of the flow.
-    pub place: Option<Place>,
+    pub place: Option<PlanPlace>,
     /// The inputs.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<DeclaredInput>,
     /// Whether it also accepts plain text.
     pub takes_text: bool,
     /// The steps.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlanStep>,
     /// What the output is made from, unless it is simply the last step's result.
     pub output: Vec<String>,
     /// The models that it can use, with the calls of each.
@@ -43,12 +43,12 @@ pub struct Plan {
     /// The maximum calls of a run.
     pub calls: Calls,
     /// Their cost, if prices were passed.
-    pub money: Option<Money>,
+    pub money: Option<PlanCost>,
     /// Limits that end a run earlier.
     pub limits: Vec<String>,
     /// What prevents a run, although the checks find nothing: unsupported features, agents that are not defined, and what this
     /// machine lacks.
-    pub obstacles: Vec<Obstacle>,
+    pub obstacles: Vec<PlanObstacle>,
     /// What is proved about it, one for each kind of proof. Empty if it was not checked.
     pub proofs: Vec<PlanProof>,
     /// Whether there are more steps than are listed; the numbers of calls include all of them.
@@ -57,7 +57,7 @@ pub struct Plan {
 
 /// A declared input.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Input {
+pub struct DeclaredInput {
     /// Its name.
     pub name: String,
     /// Its JSON Schema.
@@ -70,13 +70,13 @@ pub struct Input {
 
 /// A step, or a structure of steps.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct PlanStep {
     /// The name in the manifest; a structure without one is described.
     pub name: String,
     /// `agent`, `tool`, `parallel`, ...
     pub sort: &'static str,
     /// Its place.
-    pub place: Option<Place>,
+    pub place: Option<PlanPlace>,
     /// Its conditions and limits, what precedes it, where it leads.
     pub notes: Vec<String>,
     /// The model, as in the manifest.
@@ -88,18 +88,18 @@ pub struct Step {
     /// The maximum number of times that it runs; for a structure, that it starts.
     pub at_most: Bound,
     /// The steps in it.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlanStep>,
 }
 
 /// Something that prevents a run from starting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Obstacle {
+pub struct PlanObstacle {
     /// The obstacle.
     pub what: String,
     /// What to do.
     pub help: Option<String>,
     /// Its place.
-    pub place: Option<Place>,
+    pub place: Option<PlanPlace>,
 }
 
 impl Plan {
@@ -134,9 +134,9 @@ impl Plan {
     pub fn with_obstacles(mut self, reasons: &[Diagnostic], files: &Files) -> Self {
         for reason in reasons {
             let place =
-                reason.file.zip(reason.span).and_then(|(file, span)| Place::of(files, Location::new(file, span)));
+                reason.file.zip(reason.span).and_then(|(file, span)| PlanPlace::of(files, Location::new(file, span)));
             if self.obstacles.iter().all(|known| known.what != reason.message) {
-                self.obstacles.push(Obstacle { what: reason.message.clone(), help: reason.help.clone(), place });
+                self.obstacles.push(PlanObstacle { what: reason.message.clone(), help: reason.help.clone(), place });
             }
         }
         self

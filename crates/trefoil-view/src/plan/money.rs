@@ -12,7 +12,7 @@ use crate::describe;
 
 /// The cost of a run, in micro-dollars.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Money {
+pub struct PlanCost {
     /// The maximum cost, with the maximum number of calls and prompts as long as the model accepts, or a limit below that. Calls
     /// that are interrupted and sent again are additional. `None`: a call has no bound; [`Self::lacks`] says which.
     pub at_most: Option<Bound>,
@@ -42,7 +42,7 @@ pub struct ExpectedCost {
 
 /// What is unknown about the cost of single calls.
 #[derive(Default)]
-struct Unknown {
+struct UnknownCost {
     /// The models of unknown price.
     unpriced: Vec<String>,
     /// The models with a step that does not limit the answer.
@@ -55,8 +55,8 @@ struct Unknown {
 
 /// The cost of a run of the entry flow, with these flows as its tools. `flags`: the prices and context windows of the
 /// models, and their fallbacks.
-pub(super) fn money(program: &Program, files: &Files, flags: &Flags, called: &[FlowCalled]) -> Money {
-    let mut unknown = Unknown::default();
+pub(super) fn money(program: &Program, files: &Files, flags: &Flags, called: &[FlowCalled]) -> PlanCost {
+    let mut unknown = UnknownCost::default();
     unknown.look(program, flags);
     called.iter().for_each(|one| unknown.look(&one.program, &one.money));
     let assumed = sum(program, files, flags, called, true, |prompt, price, _| expected(prompt, price));
@@ -64,8 +64,8 @@ pub(super) fn money(program: &Program, files: &Files, flags: &Flags, called: &[F
         sum(program, files, flags, called, false, |prompt, price, window| at_most(prompt, price, window).unwrap_or(0));
     let lacks = unknown.lacks(&most);
     let at_most = lacks.is_empty().then_some(most);
-    let Unknown { unpriced, unlimited, .. } = unknown;
-    let mut money = Money { at_most, limited_by: None, lacks, expected: None, assumed, unpriced, unlimited };
+    let UnknownCost { unpriced, unlimited, .. } = unknown;
+    let mut money = PlanCost { at_most, limited_by: None, lacks, expected: None, assumed, unpriced, unlimited };
     let budget = program.flow(program.entry).and_then(|flow| flow.budget.as_ref());
     if let Some(micro) = budget.filter(|b| b.on_exceeded != OnExceeded::Warn).and_then(|b| b.max_cost_micro) {
         money.limit(micro, "the budget");
@@ -106,7 +106,7 @@ fn add(all: &mut Vec<String>, name: String) {
     }
 }
 
-impl Unknown {
+impl UnknownCost {
     /// Records what is unknown about the models of a program.
     fn look(&mut self, program: &Program, flags: &Flags) {
         let turns = turns(program);
@@ -167,7 +167,7 @@ fn some(all: &[String]) -> String {
     }
 }
 
-impl Money {
+impl PlanCost {
     /// Applies a limit on the cost of a run.
     pub(super) fn limit(&mut self, micro: u64, by: &'static str) {
         // With such a limit, a run needs the price of every model.

@@ -6,14 +6,14 @@ use trefoil_syntax::{Files, Location};
 
 /// A place in a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct PlanPlace {
     /// The file as named.
     pub file: String,
     /// The line, from 1.
     pub line: u32,
 }
 
-impl Place {
+impl PlanPlace {
     /// A place in these files.
     pub(crate) fn of(files: &Files, at: Location) -> Option<Self> {
         let file = files.get(at.file)?;
@@ -22,7 +22,7 @@ impl Place {
 }
 
 /// `FILE:LINE`
-impl fmt::Display for Place {
+impl fmt::Display for PlanPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
     }

@@ -3,7 +3,7 @@
 use trefoil_check::proof::{Proof, ProofKind};
 use trefoil_syntax::Files;
 
-use super::{Place, Plan};
+use super::{Plan, PlanPlace};
 
 /// How many parts that could not be seen are named in a line of text.
 const SHOWN: usize = 2;
@@ -16,12 +16,12 @@ pub struct PlanProof {
     /// What holds in every run.
     pub proved: Vec<String>,
     /// What could not be seen and why, with its place.
-    pub unseen: Vec<(String, Option<Place>)>,
+    pub unseen: Vec<(String, Option<PlanPlace>)>,
 }
 
 impl PlanProof {
     pub(super) fn of(proof: &Proof, plan: &Plan, files: &Files) -> Self {
-        let place = |at| Place::of(files, at);
+        let place = |at| PlanPlace::of(files, at);
         let unseen = proof.unseen.iter().map(|one| (one.what.clone(), one.at.and_then(place)));
         let mut own = Self { kind: proof.kind.name(), proved: proof.proved.clone(), unseen: unseen.collect() };
         if proof.kind == ProofKind::Cost {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use trefoil_syntax::diagnostic::render::clean;
 
-use super::{Bound, Place, Plan, Step};
+use super::{Bound, Plan, PlanPlace, PlanStep};
 
 /// The plan as text.
 pub(super) fn text(plan: &Plan) -> String {
@@ -86,11 +86,11 @@ fn models(all: &[(String, Bound)], out: &mut String) {
     }
 }
 
-fn at(place: &Option<Place>) -> String {
+fn at(place: &Option<PlanPlace>) -> String {
     place.as_ref().map(|p| format!("  {}:{}", p.file, p.line)).unwrap_or_default()
 }
 
-fn steps(all: &[Step], prefix: &str, out: &mut String) {
+fn steps(all: &[PlanStep], prefix: &str, out: &mut String) {
     for (index, step) in all.iter().enumerate() {
         let number = if prefix.is_empty() { format!("{}", index + 1) } else { format!("{prefix}.{}", index + 1) };
         let indent = "  ".repeat(number.matches('.').count() + 1);

@@ -5,11 +5,11 @@ use trefoil_ir::Program;
 use trefoil_machine::journal::SourceFile;
 use trefoil_syntax::Files;
 
-use crate::graph::{Graph, graph};
+use crate::graph::{GraphPicture, graph};
 
 /// What was run.
 #[derive(Debug, Clone, Default)]
-pub struct About {
+pub struct TraceSubject {
     /// The format of the entry.
     pub dialect: &'static str,
     /// The fingerprint of the program, as text.
@@ -21,12 +21,12 @@ pub struct About {
     /// Whether that makes the answers up.
     pub placeholder: bool,
     /// The picture of the flow.
-    pub graph: Graph,
+    pub graph: GraphPicture,
     /// The files, for the places of steps.
     pub files: Files,
 }
 
-impl About {
+impl TraceSubject {
     /// A program and its files. What answers its model calls is not known here.
     pub fn new(program: &Program, files: &Files) -> Self {
         Self {

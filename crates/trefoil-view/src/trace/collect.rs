@@ -7,7 +7,7 @@ use trefoil_runtime::{Event, EventKind, RunError, RunStatus};
 
 use trefoil_template::Value;
 
-use super::{End, Item, StepTrace, Trace, TraceCall, outer};
+use super::{StepTrace, Trace, TraceCall, TraceEnd, TraceItem, outer};
 
 impl Trace {
     /// Adds an event. reason: one arm a kind of event.
@@ -56,7 +56,7 @@ impl Trace {
             }
             EventKind::ItemStarted { index, total, item } => {
                 if let Some(key) = &event.key {
-                    let item = Item { number: index.saturating_add(1), total: *total, value: item.clone() };
+                    let item = TraceItem { number: index.saturating_add(1), total: *total, value: item.clone() };
                     self.items.insert(key.0.clone(), item);
                 }
             }
@@ -82,7 +82,7 @@ impl Trace {
                 };
                 (self.waiting, self.why) = (None, None);
                 self.stop(event.at_ms, how);
-                self.end = Some(End {
+                self.end = Some(TraceEnd {
                     output: output.as_ref().map(PrivateValue::shown),
                     error: error.clone(),
                     items: *items,
@@ -220,7 +220,7 @@ impl Trace {
         calls.iter_mut().rev().find(|c| c.key == event.key && c.duration_ms.is_none())
     }
     /// The item that directly contains a step, without another step in between.
-    fn item(&self, key: &str) -> Option<Item> {
+    fn item(&self, key: &str) -> Option<TraceItem> {
         let mut key = key;
         loop {
             if let Some(item) = self.items.get(key) {

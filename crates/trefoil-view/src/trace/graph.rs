@@ -6,18 +6,18 @@ use trefoil_machine::key::{KeyPart, parts};
 use trefoil_syntax::Location;
 
 use super::StepTrace;
-use crate::graph::Graph;
-use crate::graph::layout::{Rectangle, heading, layout};
+use crate::graph::GraphPicture;
+use crate::graph::layout::{LayoutBox, heading, layout};
 
 /// The box and the frame that show each step, in the order of the steps.
-pub(super) struct Shown {
+pub(super) struct StepShapes {
     pub nodes: Vec<Option<usize>>,
     pub frames: Vec<Option<usize>>,
 }
 
 /// Finds them by the step's place in the manifest; if several boxes show a flow, by the box of the enclosing step.
-pub(super) fn shown(graph: &Graph, steps: &[StepTrace], parents: &[Option<usize>]) -> Shown {
-    let mut found = Shown { nodes: Vec::with_capacity(steps.len()), frames: Vec::with_capacity(steps.len()) };
+pub(super) fn shown(graph: &GraphPicture, steps: &[StepTrace], parents: &[Option<usize>]) -> StepShapes {
+    let mut found = StepShapes { nodes: Vec::with_capacity(steps.len()), frames: Vec::with_capacity(steps.len()) };
     for (step, parent) in steps.iter().zip(parents) {
         let above = |all: &[Option<usize>]| parent.and_then(|p| all.get(p).copied().flatten());
         let pick = |owners: Vec<usize>, above: Option<usize>| match above {
@@ -59,13 +59,13 @@ const MOST_NODES: usize = 400;
 const MOST_EDGES: usize = 800;
 
 /// The graph as JSON; null if it is too large.
-pub(super) fn json(graph: &Graph, steps: &[StepTrace], shown: &Shown) -> Value {
+pub(super) fn json(graph: &GraphPicture, steps: &[StepTrace], shown: &StepShapes) -> Value {
     if graph.nodes.len() > MOST_NODES || graph.edges.len() > MOST_EDGES {
         return Value::Null;
     }
     let placed = layout(graph);
     let round = |n: f64| (n * 10.0).round() / 10.0;
-    let corner = |p: &Rectangle| (round(p.x - p.width / 2.0), round(p.y - p.height / 2.0));
+    let corner = |p: &LayoutBox| (round(p.x - p.width / 2.0), round(p.y - p.height / 2.0));
     let patterns = |all: &[Option<usize>], index: usize| {
         let mut keys: Vec<String> = Vec::new();
         for (step, _) in steps.iter().zip(all).filter(|(_, owner)| **owner == Some(index)) {

@@ -9,10 +9,10 @@ use trefoil_runtime::{Event, EventKind, Key, RunError};
 use trefoil_syntax::Files;
 
 use super::place::{place, spans};
-use super::{About, StepTrace, Trace, TraceCall, graph, outer};
+use super::{StepTrace, Trace, TraceCall, TraceSubject, graph, outer};
 
 /// The contents of a trace file.
-pub(super) fn json(trace: &Trace, about: &About) -> Value {
+pub(super) fn json(trace: &Trace, about: &TraceSubject) -> Value {
     let files = &about.files;
     let end = trace.end.as_ref();
     let why = end.and_then(|end| end.error.as_ref()).or(trace.why.as_ref());

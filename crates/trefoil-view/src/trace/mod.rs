@@ -9,7 +9,7 @@ mod json;
 pub mod page;
 mod place;
 
-pub use about::About;
+pub use about::TraceSubject;
 pub use json::questions;
 pub use trefoil_machine::key::{parent as outer, without_try};
 pub use trefoil_machine::moment::{moment, rfc3339_ms};
@@ -26,7 +26,7 @@ use trefoil_template::Value;
 
 /// Collects a run's trace.
 #[derive(Default)]
-pub struct Tracer {
+pub struct TraceSink {
     trace: Mutex<Trace>,
 }
 
@@ -50,7 +50,7 @@ pub struct Trace {
     /// Warnings.
     pub warnings: Vec<String>,
     /// How it ended; `None`: it has not.
-    pub end: Option<End>,
+    pub end: Option<TraceEnd>,
     /// What it waits for. `None`: it does not wait.
     waiting: Option<Vec<Waiting>>,
     /// What it stopped before, and why, if somebody has to allow it.
@@ -58,7 +58,7 @@ pub struct Trace {
     /// The status of a stored run that has not ended.
     standing: Option<RunStatus>,
     /// What can be done next.
-    next: Vec<Suggestion>,
+    next: Vec<SuggestedCommand>,
     /// When its last event happened, in milliseconds since its start.
     last_ms: u64,
     /// The usage, calls and milliseconds of a run that has not ended.
@@ -66,12 +66,12 @@ pub struct Trace {
     /// Steps by key.
     index: HashMap<Arc<str>, usize>,
     /// Items of fan-outs by key.
-    items: HashMap<Arc<str>, Item>,
+    items: HashMap<Arc<str>, TraceItem>,
 }
 
 /// A command that a user can copy, and its purpose.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Suggestion {
+pub struct SuggestedCommand {
     /// The command.
     pub command: String,
     /// `answer`, `to continue`, ...
@@ -80,7 +80,7 @@ pub struct Suggestion {
 
 /// How a run ended.
 #[derive(Debug, Clone)]
-pub struct End {
+pub struct TraceEnd {
     /// Its output.
     pub output: Option<Value>,
     /// The failure.
@@ -97,7 +97,7 @@ pub struct End {
 
 /// An item of a fan-out.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Item {
+pub struct TraceItem {
     /// Its number, from 1.
     pub number: u32,
     /// The number of items.
@@ -120,7 +120,7 @@ pub struct StepTrace {
     /// How the items of its fan-out ended.
     pub items: Option<Tally>,
     /// The item that directly contains it, if any.
-    pub item: Option<Item>,
+    pub item: Option<TraceItem>,
     /// Its place.
     pub location: Option<Location>,
     /// `running`, `waiting`, `done`, `failed`, `skipped`; `cancelled` if a step around it or next to it ended first; `stopped` if the run
@@ -179,7 +179,7 @@ pub struct TraceCall {
     pub duration_ms: Option<u64>,
 }
 
-impl Tracer {
+impl TraceSink {
     /// The process has ended, and with it the events. The figures are those of the run so far.
     pub fn ended(&self, outcome: &RunOutcome) {
         let figures = (outcome.usage, outcome.calls, outcome.duration_ms);
@@ -215,7 +215,7 @@ impl Tracer {
     }
 
     /// What can be done with the run next.
-    pub fn suggests(&self, next: Vec<Suggestion>) {
+    pub fn suggests(&self, next: Vec<SuggestedCommand>) {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner).next = next;
     }
 
@@ -225,7 +225,7 @@ impl Tracer {
     }
 }
 
-impl EventSink for Tracer {
+impl EventSink for TraceSink {
     fn wants_provenance(&self) -> bool {
         true
     }
@@ -252,7 +252,7 @@ impl Trace {
     }
 
     /// The trace as JSON.
-    pub fn json(&self, about: &About) -> serde_json::Value {
+    pub fn json(&self, about: &TraceSubject) -> serde_json::Value {
         json::json(self, about)
     }
 }

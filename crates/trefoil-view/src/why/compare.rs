@@ -13,12 +13,12 @@ use trefoil_runtime::driver::SeenValues;
 use trefoil_syntax::{Files, Location};
 use trefoil_template::Value;
 
-use super::reason::{Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
-use super::words::{Hunk, WordDiff};
-use crate::plan::Place;
+use super::reason::{ChangeReason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
+use super::words::{TextHunk, WordDiff};
+use crate::plan::PlanPlace;
 
 /// The data for a comparison.
-pub struct Comparing<'a> {
+pub struct ComparisonData<'a> {
     /// The current files.
     pub files: &'a Files,
     /// The current program, if available.
@@ -29,9 +29,9 @@ pub struct Comparing<'a> {
     pub seen: &'a SeenValues,
 }
 
-impl Comparing<'_> {
+impl ComparisonData<'_> {
     /// The differences between two requests.
-    pub fn of(&self, before: &Activity, now: &Activity) -> Vec<Reason> {
+    pub fn of(&self, before: &Activity, now: &Activity) -> Vec<ChangeReason> {
         let (before, now) = (&*self.seen.shown_activity(before), &*self.seen.shown_activity(now));
         let mut all = Vec::new();
         match (&before.request, &now.request) {
@@ -49,11 +49,11 @@ impl Comparing<'_> {
             }
             (Request::Command(then), Request::Command(request)) => self.command(now.step, then, request, &mut all),
             (Request::Human(then), Request::Human(request)) => human(then, request, &mut all),
-            (then, request) if then.sort() != request.sort() => all.push(Reason::Sort(then.sort())),
+            (then, request) if then.sort() != request.sort() => all.push(ChangeReason::Sort(then.sort())),
             _ => {}
         }
         if all.is_empty() && before.content != now.content {
-            all.push(Reason::Other(match now.request {
+            all.push(ChangeReason::Other(match now.request {
                 Request::Tool(_) => "where the tool is changed",
                 _ => "it changed",
             }));
@@ -61,7 +61,7 @@ impl Comparing<'_> {
         all
     }
 
-    fn model(&self, then: &ModelRequest, now: &ModelRequest, all: &mut Vec<Reason>) {
+    fn model(&self, then: &ModelRequest, now: &ModelRequest, all: &mut Vec<ChangeReason>) {
         let name = |request: &ModelRequest| {
             let provider = request.provider.as_ref().map(|provider| format!("{provider}:")).unwrap_or_default();
             Some(Json::from(format!("{provider}{}", request.model)))
@@ -73,17 +73,17 @@ impl Comparing<'_> {
         let schema = |request: &ModelRequest| request.schema.as_ref().map(|(_, schema)| schema.to_json());
         values(ValueOf::Schema, "", schema(then).as_ref(), schema(now).as_ref(), all);
         if std::mem::discriminant(&then.format) != std::mem::discriminant(&now.format) && schema(then) == schema(now) {
-            all.push(Reason::Other("the format of its answer changed"));
+            all.push(ChangeReason::Other("the format of its answer changed"));
         }
         values(ValueOf::Tool, "", Some(&tools(&then.tools)), Some(&tools(&now.tools)), all);
         if then.guards != now.guards {
-            all.push(Reason::Other("its guardrails changed"));
+            all.push(ChangeReason::Other("its guardrails changed"));
         }
         self.messages(&then.messages, &now.messages, all);
     }
 
     /// Messages are compared by role, so an added instruction does not make other messages differ.
-    fn messages(&self, then: &[Message], now: &[Message], all: &mut Vec<Reason>) {
+    fn messages(&self, then: &[Message], now: &[Message], all: &mut Vec<ChangeReason>) {
         for role in [Role::System, Role::User, Role::Assistant, Role::Tool] {
             let of = |messages: &'_ [Message]| messages.iter().filter(|m| m.role == role).cloned().collect::<Vec<_>>();
             let (then, now) = (of(then), of(now));
@@ -95,18 +95,18 @@ impl Comparing<'_> {
                 let before = all.len();
                 self.text(of, (&old.content, &old.parts), (&new.content, &new.parts), all);
                 if all.len() == before && old.calls != new.calls {
-                    all.push(Reason::Other("the tools that the model called changed"));
+                    all.push(ChangeReason::Other("the tools that the model called changed"));
                 }
             }
         }
     }
 
     /// Compares a text, by the origin of the changed words.
-    fn text(&self, of: TextOf, then: (&Value, &[TextPart]), now: (&Value, &[TextPart]), all: &mut Vec<Reason>) {
+    fn text(&self, of: TextOf, then: (&Value, &[TextPart]), now: (&Value, &[TextPart]), all: &mut Vec<ChangeReason>) {
         let diff = WordDiff::of(&then.0.to_text(), &now.0.to_text());
         let moved = self.sources(of, then.1, now.1);
         let is_moved = |key: &Key| moved.iter().any(|one| one.before.contains(key) || one.now.contains(key));
-        let mut by: Vec<(TextSource, Vec<Hunk>)> = Vec::new();
+        let mut by: Vec<(TextSource, Vec<TextHunk>)> = Vec::new();
         for hunk in diff.hunks.clone() {
             let source = match hunk.now.is_empty() {
                 false => self.source(now.1, &diff.now, &hunk.now),
@@ -122,10 +122,10 @@ impl Comparing<'_> {
         by.retain(|(source, _)| !matches!(source, TextSource::Step(key, _) if is_moved(key)));
         let reason = |(source, hunks)| {
             let diff = WordDiff { before: diff.before.clone(), now: diff.now.clone(), hunks };
-            Reason::Text(TextReason { of, source, diff })
+            ChangeReason::Text(TextReason { of, source, diff })
         };
-        let texts: Vec<Reason> = by.into_iter().map(reason).collect();
-        all.extend(moved.into_iter().map(Reason::Source).chain(texts));
+        let texts: Vec<ChangeReason> = by.into_iter().map(reason).collect();
+        all.extend(moved.into_iter().map(ChangeReason::Source).chain(texts));
     }
 
     /// Placeholders that now contain the results of other steps.
@@ -149,9 +149,9 @@ impl Comparing<'_> {
         all
     }
 
-    fn line(&self, at: Location, more: usize) -> Option<Place> {
-        let place = Place::of(self.files, at)?;
-        Some(Place { line: place.line.saturating_add(more as u32), ..place })
+    fn line(&self, at: Location, more: usize) -> Option<PlanPlace> {
+        let place = PlanPlace::of(self.files, at)?;
+        Some(PlanPlace { line: place.line.saturating_add(more as u32), ..place })
     }
 
     /// The origin of these bytes: the first one that overlaps.
@@ -179,10 +179,14 @@ impl Comparing<'_> {
         }
     }
 
-    fn command(&self, step: StepId, then: &CommandRequest, now: &CommandRequest, all: &mut Vec<Reason>) {
+    fn command(&self, step: StepId, then: &CommandRequest, now: &CommandRequest, all: &mut Vec<ChangeReason>) {
         if then.script != now.script {
             let diff = WordDiff::of(&then.script, &now.script);
-            all.push(Reason::Text(TextReason { of: TextOf::Script, source: TextSource::File(self.place(step)), diff }));
+            all.push(ChangeReason::Text(TextReason {
+                of: TextOf::Script,
+                source: TextSource::File(self.place(step)),
+                diff,
+            }));
         }
         for n in 0..then.arguments.len().max(now.arguments.len()) {
             let json = |request: &CommandRequest| request.arguments.get(n).map(Value::to_json);
@@ -202,13 +206,13 @@ impl Comparing<'_> {
         }
     }
 
-    fn place(&self, step: StepId) -> Option<Place> {
+    fn place(&self, step: StepId) -> Option<PlanPlace> {
         self.line(self.program?.step(step)?.origin, 0)
     }
 
     /// Adds the steps whose results an argument is made of, judging by what the program reads.
-    fn trace(&self, step: StepId, reason: &mut Reason) {
-        let (Some(program), Reason::Value(reason)) = (self.program, reason) else { return };
+    fn trace(&self, step: StepId, reason: &mut ChangeReason) {
+        let (Some(program), ChangeReason::Value(reason)) = (self.program, reason) else { return };
         let Some(kind) = program.step(step).map(|step| &step.kind) else { return };
         let first = reason.path.split(['.', '[']).next().unwrap_or_default();
         let read = match kind {
@@ -239,20 +243,20 @@ impl Comparing<'_> {
 
 /// The data of a placeholder in a text.
 #[derive(Default)]
-struct Placeholder {
+struct PlaceholderData {
     keys: Vec<Key>,
     place: Option<Location>,
 }
 
 /// The placeholders of a text, by the path nearest to it.
-fn placeholders(parts: &[TextPart]) -> Vec<(String, Placeholder)> {
-    let mut all: Vec<(String, Placeholder)> = Vec::new();
+fn placeholders(parts: &[TextPart]) -> Vec<(String, PlaceholderData)> {
+    let mut all: Vec<(String, PlaceholderData)> = Vec::new();
     for Origin { from, path, place, via, .. } in parts.iter().map(|part| &part.origin) {
         // The list of placeholders through which a text was passed starts with the outermost.
         let nearest = via.first().map(|via| (via.path.clone(), Some(via.place)));
         let Some((path, place)) = nearest.or_else(|| Some((path.clone()?, *place))) else { continue };
         let at = all.iter().position(|(known, _)| **known == *path).unwrap_or_else(|| {
-            all.push((path.to_string(), Placeholder { keys: Vec::new(), place }));
+            all.push((path.to_string(), PlaceholderData { keys: Vec::new(), place }));
             all.len() - 1
         });
         if let (From::Step(key), Some((_, one))) = (from, all.get_mut(at))
@@ -284,13 +288,13 @@ fn inside(program: &Program, body: StepId, wanted: StepId) -> bool {
     false
 }
 
-fn human(then: &HumanRequest, now: &HumanRequest, all: &mut Vec<Reason>) {
+fn human(then: &HumanRequest, now: &HumanRequest, all: &mut Vec<ChangeReason>) {
     let diff = WordDiff::of(&then.prompt.to_text(), &now.prompt.to_text());
     if !diff.is_same() {
-        all.push(Reason::Text(TextReason { of: TextOf::Question, source: TextSource::Unknown, diff }));
+        all.push(ChangeReason::Text(TextReason { of: TextOf::Question, source: TextSource::Unknown, diff }));
     }
     if then.step != now.step {
-        all.push(Reason::Other("the calling step was renamed"));
+        all.push(ChangeReason::Other("the calling step was renamed"));
     }
     let default = |request: &HumanRequest| match &request.on_timeout {
         OnTimeout::Answer(answer) => Some(Json::from(&**answer)),
@@ -300,10 +304,10 @@ fn human(then: &HumanRequest, now: &HumanRequest, all: &mut Vec<Reason>) {
         all.push(value(ValueOf::Default, "", default(then), default(now)));
     }
     if then.accepts.iter().collect::<BTreeSet<_>>() != now.accepts.iter().collect() {
-        all.push(Reason::Other("the accepted answers changed"));
+        all.push(ChangeReason::Other("the accepted answers changed"));
     }
     if then.refused != now.refused {
-        all.push(Reason::Other("the answer before it changed"));
+        all.push(ChangeReason::Other("the answer before it changed"));
     }
 }
 
@@ -340,12 +344,12 @@ fn tools(tools: &[ToolSpec]) -> Json {
     Json::Object(tools.iter().map(tool).collect::<Map<_, _>>())
 }
 
-fn value(of: ValueOf, path: &str, before: Option<Json>, now: Option<Json>) -> Reason {
-    Reason::Value(ValueReason { of, path: path.to_owned(), before, now, from: Vec::new() })
+fn value(of: ValueOf, path: &str, before: Option<Json>, now: Option<Json>) -> ChangeReason {
+    ChangeReason::Value(ValueReason { of, path: path.to_owned(), before, now, from: Vec::new() })
 }
 
 /// Compares the values of two trees, each by its path.
-fn values(of: ValueOf, path: &str, before: Option<&Json>, now: Option<&Json>, all: &mut Vec<Reason>) {
+fn values(of: ValueOf, path: &str, before: Option<&Json>, now: Option<&Json>, all: &mut Vec<ChangeReason>) {
     match (before, now) {
         (before, now) if before == now => {}
         (Some(Json::Object(before)), Some(Json::Object(now))) => {

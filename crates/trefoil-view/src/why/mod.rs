@@ -8,27 +8,27 @@ use trefoil_machine::Key;
 use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_runtime::driver::memo::{Decision, Lost, Reuse};
 
-pub use crate::plan::Place;
-pub use compare::Comparing;
-pub use reason::{Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
-pub use words::{Hunk, Part, WordDiff, former_offset};
+pub use crate::plan::PlanPlace;
+pub use compare::ComparisonData;
+pub use reason::{ChangeReason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
+pub use words::{DiffPart, TextHunk, WordDiff, former_offset};
 
 /// The decision about one activity.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct ActivityDecision {
     /// Its key.
     pub key: Key,
     /// The decision.
-    pub fate: Fate,
+    pub fate: ReuseDecision,
     /// If it is repeated: its key in the earlier run, if its step was probably moved or renamed.
     pub was: Option<Key>,
     /// Why it is repeated. Empty if it is not, or is new.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<ChangeReason>,
     /// If it is a call of a flow: the decisions of that run.
-    pub called: Vec<Line>,
+    pub called: Vec<ActivityDecision>,
 }
 
-impl Line {
+impl ActivityDecision {
     /// This line, and those of the runs that it has called.
     pub fn and_called(&self) -> Box<dyn Iterator<Item = &Self> + '_> {
         Box::new(std::iter::once(self).chain(self.called.iter().flat_map(Self::and_called)))
@@ -37,13 +37,13 @@ impl Line {
     /// Whether an activity of the earlier run decides it: its result is used, or it stops because of what that may have
     /// done. An activity that is only repeated may have the same key by chance.
     pub fn is_decided_by_earlier(&self) -> bool {
-        self.fate.is_kept() || (self.fate == Fate::Stopped && !self.reasons.is_empty())
+        self.fate.is_kept() || (self.fate == ReuseDecision::Stopped && !self.reasons.is_empty())
     }
 }
 
 /// The decision about an activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum ReuseDecision {
     /// The result of an earlier run is used.
     Kept {
         /// The earlier run.
@@ -65,7 +65,7 @@ pub enum Fate {
     Later,
 }
 
-impl Fate {
+impl ReuseDecision {
     /// Whether the result of an earlier run is used.
     pub fn is_kept(&self) -> bool {
         matches!(self, Self::Kept { .. })
@@ -85,7 +85,7 @@ impl Fate {
 }
 
 /// The decision about an activity; `None` for timers, decisions and tool descriptions, which belong to no step.
-pub fn line(decision: &Decision, comparing: &Comparing<'_>) -> Option<Line> {
+pub fn line(decision: &Decision, comparing: &ComparisonData<'_>) -> Option<ActivityDecision> {
     let asked = &decision.asked;
     if matches!(asked.request, Request::Timer { .. } | Request::Decide(_) | Request::Describe(_)) {
         return None;
@@ -101,13 +101,13 @@ pub fn line(decision: &Decision, comparing: &Comparing<'_>) -> Option<Line> {
         Reuse::Kept { run, was, used } => {
             // Another try is the same call.
             let was = was.clone().filter(|was| was.without_try() != asked.key.without_try());
-            (Fate::Kept { run: run.clone(), was, saved: *used }, Vec::new())
+            (ReuseDecision::Kept { run: run.clone(), was, saved: *used }, Vec::new())
         }
-        Reuse::New => (Fate::New, Vec::new()),
-        Reuse::Stopped(before) => (Fate::Stopped, before.iter().flat_map(|before| again(before)).collect()),
-        before @ Reuse::Again { .. } => (Fate::Again, again(before)),
+        Reuse::New => (ReuseDecision::New, Vec::new()),
+        Reuse::Stopped(before) => (ReuseDecision::Stopped, before.iter().flat_map(|before| again(before)).collect()),
+        before @ Reuse::Again { .. } => (ReuseDecision::Again, again(before)),
     };
-    Some(Line { key: asked.key.clone(), fate, was, reasons, called: Vec::new() })
+    Some(ActivityDecision { key: asked.key.clone(), fate, was, reasons, called: Vec::new() })
 }
 
 /// How similar the texts of two requests are, between 0 and 1.
@@ -124,22 +124,22 @@ pub fn similarity(before: &Activity, now: &Activity) -> f32 {
 }
 
 /// Why it is repeated.
-fn because(again: &Reuse, asked: &Activity, comparing: &Comparing<'_>) -> Vec<Reason> {
+fn because(again: &Reuse, asked: &Activity, comparing: &ComparisonData<'_>) -> Vec<ChangeReason> {
     let Reuse::Again { before, lost } = again else { return Vec::new() };
     if let Some(lost) = lost {
         return vec![of_lost(lost)];
     }
     let compared = comparing.of(before, asked);
-    if compared.is_empty() { vec![Reason::Other("its result was used")] } else { compared }
+    if compared.is_empty() { vec![ChangeReason::Other("its result was used")] } else { compared }
 }
 
-fn of_lost(lost: &Lost) -> Reason {
+fn of_lost(lost: &Lost) -> ChangeReason {
     match lost {
-        Lost::Failed(code) => Reason::Failed(code.clone()),
-        Lost::Unfinished => Reason::Other("it had not ended"),
-        Lost::Wanted => Reason::Wanted,
-        Lost::MadeUp(model) => Reason::MadeUp(model.clone()),
-        Lost::Taken(key) => Reason::Taken(key.clone()),
-        Lost::Edited(tool) => Reason::Called(tool.to_string()),
+        Lost::Failed(code) => ChangeReason::Failed(code.clone()),
+        Lost::Unfinished => ChangeReason::Other("it had not ended"),
+        Lost::Wanted => ChangeReason::Wanted,
+        Lost::MadeUp(model) => ChangeReason::MadeUp(model.clone()),
+        Lost::Taken(key) => ChangeReason::Taken(key.clone()),
+        Lost::Edited(tool) => ChangeReason::Called(tool.to_string()),
     }
 }

@@ -7,11 +7,11 @@ use trefoil_machine::Key;
 use trefoil_machine::request::Role;
 
 use super::words::WordDiff;
-use crate::plan::Place;
+use crate::plan::PlanPlace;
 
 /// One reason.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Reason {
+pub enum ChangeReason {
     /// The user wants to repeat it: `--from`.
     Wanted,
     /// It failed before, with this code.
@@ -53,7 +53,7 @@ pub struct SourceReason {
     /// The placeholder, as written.
     pub path: String,
     /// Its place.
-    pub place: Option<Place>,
+    pub place: Option<PlanPlace>,
     /// The steps whose results it contained; empty: it contained something else.
     pub before: Vec<Key>,
     /// The steps whose results it contains now.
@@ -75,11 +75,11 @@ pub enum TextOf {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextSource {
     /// The text of the file.
-    File(Option<Place>),
+    File(Option<PlanPlace>),
     /// The result of a step.
-    Step(Key, Option<Place>),
+    Step(Key, Option<PlanPlace>),
     /// A placeholder of this path.
-    Placeholder(String, Option<Place>),
+    Placeholder(String, Option<PlanPlace>),
     /// Unknown.
     Unknown,
 }
@@ -170,7 +170,7 @@ impl fmt::Display for TextSource {
 }
 
 /// In words, without the contents of changed texts.
-impl fmt::Display for Reason {
+impl fmt::Display for ChangeReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Wanted => f.write_str("it was selected to run again"),

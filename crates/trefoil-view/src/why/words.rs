@@ -20,12 +20,12 @@ pub struct WordDiff {
     /// The new text.
     pub now: String,
     /// The differing places, in order.
-    pub hunks: Vec<Hunk>,
+    pub hunks: Vec<TextHunk>,
 }
 
 /// A differing place: byte ranges in both texts. One of them may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hunk {
+pub struct TextHunk {
     /// The range in the old text.
     pub before: Range<usize>,
     /// The range in the new text.
@@ -34,7 +34,7 @@ pub struct Hunk {
 
 /// A part of the combined texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum DiffPart {
     /// In both.
     Same(String),
     /// Only in the old text.
@@ -59,9 +59,9 @@ impl WordDiff {
             let at = |n: usize| places.get(n).or(places.last()).copied().unwrap_or(0);
             at(range.start)..at(range.end)
         };
-        let mut hunks: Vec<Hunk> = Vec::new();
+        let mut hunks: Vec<TextHunk> = Vec::new();
         for op in diff.ops().iter().filter(|op| op.tag() != DiffTag::Equal) {
-            let hunk = Hunk { before: bytes(&starts, op.old_range()), now: bytes(&ends, op.new_range()) };
+            let hunk = TextHunk { before: bytes(&starts, op.old_range()), now: bytes(&ends, op.new_range()) };
             match hunks.last_mut() {
                 // Changed words that follow each other are one change.
                 Some(last) if is_space(now.get(last.now.end..hunk.now.start)) => {
@@ -87,17 +87,17 @@ impl WordDiff {
             let word = if text.trim_end().is_empty() { &*text } else { text.trim_end() };
             format!("{open}{word}{close}{}", text.get(word.len()..).unwrap_or_default())
         };
-        let shown = |part: &Part| match part {
-            Part::Same(text) => line(text),
-            Part::Cut => "...".to_owned(),
-            Part::Removed(text) => marked(("[-", "-]"), text),
-            Part::Added(text) => marked(("{+", "+}"), text),
+        let shown = |part: &DiffPart| match part {
+            DiffPart::Same(text) => line(text),
+            DiffPart::Cut => "...".to_owned(),
+            DiffPart::Removed(text) => marked(("[-", "-]"), text),
+            DiffPart::Added(text) => marked(("{+", "+}"), text),
         };
         self.parts(Some(AROUND)).iter().map(shown).collect()
     }
 
     /// Both texts combined. With `context`, only this number of equal words is kept around each change.
-    pub fn parts(&self, context: Option<usize>) -> Vec<Part> {
+    pub fn parts(&self, context: Option<usize>) -> Vec<DiffPart> {
         let mut parts = Vec::new();
         let mut at = 0;
         for (n, hunk) in self.hunks.iter().enumerate() {
@@ -106,7 +106,7 @@ impl WordDiff {
             let texts = [(self.before.get(hunk.before.clone()), true), (self.now.get(hunk.now.clone()), false)];
             for (text, removed) in texts {
                 let Some(text) = text.filter(|text| !text.is_empty()).map(str::to_owned) else { continue };
-                parts.push(if removed { Part::Removed(text) } else { Part::Added(text) });
+                parts.push(if removed { DiffPart::Removed(text) } else { DiffPart::Added(text) });
             }
             at = hunk.now.end;
         }
@@ -164,8 +164,8 @@ pub fn former_offset(old: &str, new: &str, at: usize) -> Option<usize> {
 }
 
 /// Equal text, shortened to this number of words next to changes.
-fn shorten(text: &str, context: Option<usize>, (after, before): (bool, bool), parts: &mut Vec<Part>) {
-    let same = |text: &str| Some(Part::Same(text.to_owned())).filter(|_| !text.is_empty());
+fn shorten(text: &str, context: Option<usize>, (after, before): (bool, bool), parts: &mut Vec<DiffPart>) {
+    let same = |text: &str| Some(DiffPart::Same(text.to_owned())).filter(|_| !text.is_empty());
     let Some(words) = context else { return parts.extend(same(text)) };
     let all = tokens(text);
     let keep = words.saturating_mul(2);
@@ -176,7 +176,7 @@ fn shorten(text: &str, context: Option<usize>, (after, before): (bool, bool), pa
     }
     let of = |range: Range<usize>| all.get(range).unwrap_or_default().concat();
     parts.extend(same(&of(0..head)));
-    parts.push(Part::Cut);
+    parts.push(DiffPart::Cut);
     parts.extend(same(&of(tail.max(head)..all.len())));
 }
 
@@ -245,11 +245,11 @@ mod tests {
     }
 
     fn shown(before: &str, now: &str, context: Option<usize>) -> String {
-        let part = |part: Part| match part {
-            Part::Same(text) => text,
-            Part::Removed(text) => format!("[-{text}-]"),
-            Part::Added(text) => format!("{{+{text}+}}"),
-            Part::Cut => "...".to_owned(),
+        let part = |part: DiffPart| match part {
+            DiffPart::Same(text) => text,
+            DiffPart::Removed(text) => format!("[-{text}-]"),
+            DiffPart::Added(text) => format!("{{+{text}+}}"),
+            DiffPart::Cut => "...".to_owned(),
         };
         WordDiff::of(before, now).parts(context).into_iter().map(part).collect()
     }
@@ -279,12 +279,12 @@ mod tests {
     #[test]
     fn the_parts_are_the_text_as_it_is() {
         for (before, now) in [("a b c", "a x c d"), ("x\ny\n", "x\nz\ny\n"), ("", "q"), ("ö 1", "ö 2")] {
-            let now_of = |part: Part| match part {
-                Part::Same(text) | Part::Added(text) => text,
+            let now_of = |part: DiffPart| match part {
+                DiffPart::Same(text) | DiffPart::Added(text) => text,
                 _ => String::new(),
             };
-            let then_of = |part: Part| match part {
-                Part::Same(text) | Part::Removed(text) => text,
+            let then_of = |part: DiffPart| match part {
+                DiffPart::Same(text) | DiffPart::Removed(text) => text,
                 _ => String::new(),
             };
             let parts = WordDiff::of(before, now).parts(None);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use trefoil_project::codes::{CODES, When};
+use trefoil_project::codes::{CODES, CodeOccasion};
 
 /// Every Rust file in a folder.
 fn sources(folder: &Path, into: &mut Vec<String>) {
@@ -31,7 +31,8 @@ fn every_code_of_the_sources_has_a_page() {
     let listed: BTreeSet<&str> = CODES.iter().map(|c| c.name).collect();
     let missing: Vec<_> = used.difference(&listed).collect();
     assert!(missing.is_empty(), "no page in src/codes for {missing:?}");
-    let not_started: BTreeSet<&str> = CODES.iter().filter(|c| c.when == When::NotStarted).map(|c| c.name).collect();
+    let not_started: BTreeSet<&str> =
+        CODES.iter().filter(|c| c.when == CodeOccasion::NotStarted).map(|c| c.name).collect();
     let reasons = trefoil_host::preflight::RULES
         .iter()
         .chain(trefoil_project::secrets::RULES)

@@ -9,7 +9,7 @@ use expect_test::expect;
 use serde_json::{Value as Json, json};
 use trefoil::store::{Letter, LetterKind, Options, SqliteStore, Status, Store};
 use trefoil::{Engine, Error, EventKind, Flow};
-use trefoil_project::bundle::{Packed, unpack};
+use trefoil_project::bundle::{PackedFlow, unpack};
 use trefoil_store::{Blob, NewRun};
 
 use crate::Folder;
@@ -182,7 +182,7 @@ fn what_the_store_keeps_makes_the_same_program() {
 
 async fn survives(kept: &SqliteStore, target: &Path) -> Result<(), String> {
     let Ok(flow) = Flow::options().unchecked().load(target.to_str().unwrap()) else { return Ok(()) };
-    let mut packed = Packed::of(flow.loaded());
+    let mut packed = PackedFlow::of(flow.loaded());
     let fingerprint = flow.loaded().program.fingerprint().to_string();
     // As if the folder had been deleted.
     let last = packed.blobs.pop().unwrap();

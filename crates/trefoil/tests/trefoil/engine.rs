@@ -12,7 +12,7 @@ use trefoil::ports::{
     CallSite, CollectEvents, FnModel, MapSecrets, MemoryJournal, ModelError, ModelErrorKind, ModelRequest, Role,
     ToolError, ToolHost, ToolKind, ToolRequest,
 };
-use trefoil::{AnswersFrom, Engine, Error, EventKind, Failure, Findings, Flow, Key, Run, Value};
+use trefoil::{AnswersFrom, Engine, Error, EventKind, Flow, FoundErrors, Key, Run, RunFailure, Value};
 
 const PIPELINE: &str = "id: main\nkind: sequential\ninputSchema: { city: string }\nsteps:\n  - ref: weather\n    input: { city: \"{{city}}\" }\n  \
                         - ref: writer\n    input: { degrees: \"{{weather.degrees}}\" }\n";
@@ -40,7 +40,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 
-fn not_started(run: trefoil::Result<Run>) -> Findings {
+fn not_started(run: trefoil::Result<Run>) -> FoundErrors {
     match run {
         Err(Error::NotStarted(found)) => found,
         Err(other) => panic!("{other}"),
@@ -48,7 +48,7 @@ fn not_started(run: trefoil::Result<Run>) -> Findings {
     }
 }
 
-fn failure(output: trefoil::Result<serde_json::Value>) -> Failure {
+fn failure(output: trefoil::Result<serde_json::Value>) -> RunFailure {
     match output {
         Err(Error::Failed(failure)) => *failure,
         Err(other) => panic!("{other}"),
@@ -56,7 +56,7 @@ fn failure(output: trefoil::Result<serde_json::Value>) -> Failure {
     }
 }
 
-fn rules(found: &Findings) -> Vec<&'static str> {
+fn rules(found: &FoundErrors) -> Vec<&'static str> {
     found.diagnostics().iter().map(|d| d.rule).collect()
 }
 

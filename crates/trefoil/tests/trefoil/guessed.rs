@@ -4,7 +4,7 @@ use serde_json::json;
 use trefoil::ports::{FnModel, ModelRequest, Role};
 use trefoil::{Engine, Error, Flow, Key};
 use trefoil_project::load::{LoadOptions, check, load};
-use trefoil_project::target::Target;
+use trefoil_project::target::LoadTarget;
 use trefoil_syntax::Severity;
 
 use crate::Folder;
@@ -50,7 +50,7 @@ fn what_is_below_a_guessed_key_stops_no_run() {
     ];
     for (meant, written, text) in cases {
         let folder = Folder::with(&[("main.yaml", &text)]);
-        let target = Target::parse(&folder.0.join("main.yaml").display().to_string());
+        let target = LoadTarget::parse(&folder.0.join("main.yaml").display().to_string());
         let loaded = load(&target, &LoadOptions::default().checked());
         let loaded = loaded.unwrap_or_else(|report| panic!("{written} for {meant}: {}", report.text()));
         let named = loaded.diagnostics.iter().any(|d| d.rule == "unknown-key" && d.message.contains(written));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use trefoil::ports::{CallSite, ModelAnswer, ModelError, ModelProvider, ModelRequest, Usage};
-use trefoil::runs::{Fate, Reason, ReuseRequest, Stored, TextSource, compare, verify};
+use trefoil::runs::{ChangeReason, ReuseDecision, ReuseRequest, Stored, TextSource, compare, verify};
 use trefoil::store::{Options, SqliteStore, Store};
 use trefoil::{Engine, Error, Flow};
 
@@ -69,8 +69,8 @@ fn an_embedder_edits_forks_compares_verifies_and_uses_answers_again() {
         assert_eq!((run.output::<String>().await.unwrap().as_str(), asked()), ("One. And two.", 1));
         let all = lines.all();
         let saved = Usage { input_tokens: 10, output_tokens: 3, unpriced_calls: 1, ..Usage::default() };
-        assert_eq!(all[0].fate, Fate::Kept { run: first.clone(), was: None, saved: Some(saved) });
-        let [Reason::Text(reason)] = all[1].reasons.as_slice() else { panic!("{all:?}") };
+        assert_eq!(all[0].fate, ReuseDecision::Kept { run: first.clone(), was: None, saved: Some(saved) });
+        let [ChangeReason::Text(reason)] = all[1].reasons.as_slice() else { panic!("{all:?}") };
         assert!(matches!(&reason.source, TextSource::File(Some(place)) if place.file == "second.yaml"), "{reason:?}");
         assert_eq!(&reason.diff.now[reason.diff.hunks[0].now.clone()], "And two");
 
@@ -81,8 +81,11 @@ fn an_embedder_edits_forks_compares_verifies_and_uses_answers_again() {
         forked.start().unwrap().output::<String>().await.unwrap();
         assert_eq!(asked(), 1);
         let all = lines.all();
-        assert_eq!(all[0].fate, Fate::Kept { run: second.clone(), was: None, saved: Some(saved) });
-        assert_eq!((&all[1].fate, all[1].reasons.as_slice()), (&Fate::Again, [Reason::Wanted].as_slice()));
+        assert_eq!(all[0].fate, ReuseDecision::Kept { run: second.clone(), was: None, saved: Some(saved) });
+        assert_eq!(
+            (&all[1].fate, all[1].reasons.as_slice()),
+            (&ReuseDecision::Again, [ChangeReason::Wanted].as_slice())
+        );
         let unknown = engine.fork(&from("third")).await;
         assert!(matches!(unknown, Err(Error::NotStarted(_))));
 
@@ -98,7 +101,7 @@ fn an_embedder_edits_forks_compares_verifies_and_uses_answers_again() {
         let reused = ready.reused();
         ready.start(()).unwrap().output::<String>().await.unwrap();
         assert_eq!((asked(), reused.all().len()), (0, 2));
-        assert!(reused.all().iter().all(|line| matches!(line.fate, Fate::Kept { .. })));
+        assert!(reused.all().iter().all(|line| matches!(line.fate, ReuseDecision::Kept { .. })));
         let without = Engine::new().provider(model.clone()).reuse_answers(None).ready(&flow("x")).err();
         assert!(matches!(without, Some(Error::NotStarted(_))), "there is no store");
     });

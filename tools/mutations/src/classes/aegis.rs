@@ -1,7 +1,7 @@
 //! Mistakes that are specific to AEGIS: units and their declarations, blocks and helpers, results of states, conditions
 //! of transitions.
 
-use trefoil_project::schema::Segment;
+use trefoil_project::schema::SchemaSegment;
 use trefoil_syntax::yaml::{Node, Text};
 
 use super::names::states;
@@ -46,7 +46,7 @@ fn text(place: &Place) -> Option<&Text> {
 /// Texts of these keys, except in schemas, contexts and the like.
 fn texts<'m>(m: &'m Manifest, keys: &'m [&'m str]) -> impl Iterator<Item = &'m Place> {
     let own = |p: &Place| {
-        !p.path.iter().any(|s| matches!(s, Segment::Key(k) if matches!(&**k, "env" | "context" | "labels")))
+        !p.path.iter().any(|s| matches!(s, SchemaSegment::Key(k) if matches!(&**k, "env" | "context" | "labels")))
     };
     m.places.iter().filter(move |p| keys.contains(&&*p.entry.key.value) && text(p).is_some() && own(p))
 }
@@ -93,19 +93,19 @@ fn blank(m: &Manifest) -> Vec<Mutation> {
 
 fn declared_key(m: &Manifest) -> Vec<Mutation> {
     // Below another key, they have no meaning.
-    let known = |p: &Place| p.path.iter().any(|s| *s == Segment::Key("security".into()));
+    let known = |p: &Place| p.path.iter().any(|s| *s == SchemaSegment::Key("security".into()));
     let inside = |p: &&Place| {
         known(p)
             && p.path
                 .iter()
-                .any(|s| matches!(s, Segment::Key(k) if matches!(&**k, "network" | "filesystem" | "resources")))
+                .any(|s| matches!(s, SchemaSegment::Key(k) if matches!(&**k, "network" | "filesystem" | "resources")))
     };
     let keys = m.places.iter().filter(inside).map(|p| &p.entry.key).filter(|k| k.value.len() > 3);
     keys.filter_map(|k| m.put(range(k.span), misspelt(&k.value))).collect()
 }
 
 fn amount(m: &Manifest) -> Vec<Mutation> {
-    let known = |p: &&Place| !p.path.iter().any(|s| *s == Segment::Key("execution".into()));
+    let known = |p: &&Place| !p.path.iter().any(|s| *s == SchemaSegment::Key("execution".into()));
     texts(m, &["memory", "disk", "size_limit"])
         .filter(known)
         .filter_map(|p| m.put(range(text(p)?.content()), "plenty"))
@@ -152,7 +152,7 @@ fn arrow(m: &Manifest) -> Vec<Mutation> {
 /// Templates at places that every unit has.
 fn prompts(m: &Manifest) -> impl Iterator<Item = &Place> {
     texts(m, &["prompt_template", "input", "input_template", "prompt", "feedback"])
-        .filter(|p| !p.path.iter().any(|s| matches!(s, Segment::Key(k) if &**k == "validation")))
+        .filter(|p| !p.path.iter().any(|s| matches!(s, SchemaSegment::Key(k) if &**k == "validation")))
 }
 
 fn outside(m: &Manifest) -> Vec<Mutation> {
@@ -241,7 +241,7 @@ fn other_key(m: &Manifest) -> Vec<Mutation> {
             _ => return None,
         })
     };
-    let inside = |p: &&Place| p.path.iter().any(|s| *s == Segment::Key("transitions".into()));
+    let inside = |p: &&Place| p.path.iter().any(|s| *s == SchemaSegment::Key("transitions".into()));
     m.places.iter().filter(inside).filter_map(|p| m.put(range(p.entry.key.span), other(&p.entry.key.value)?)).collect()
 }
 

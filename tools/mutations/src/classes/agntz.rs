@@ -1,7 +1,7 @@
 //! Mistakes that are specific to agntz: names without braces or in the wrong ones, agents of the wrong kind,
 //! conflicting steps, models of another provider.
 
-use trefoil_project::schema::Segment;
+use trefoil_project::schema::SchemaSegment;
 
 use super::{AGNTZ, Class, class};
 use crate::Manifest;
@@ -37,7 +37,7 @@ pub(super) const CLASSES: &[Class] = &[
 fn named(m: &Manifest) -> Vec<Reference> {
     let input = |name: &str| {
         m.places.iter().any(|p| {
-            let under = matches!(p.path.last(), Some(Segment::Key(k)) if k == "inputSchema");
+            let under = matches!(p.path.last(), Some(SchemaSegment::Key(k)) if k == "inputSchema");
             under && *p.entry.key.value == *name
         })
     };
@@ -46,7 +46,7 @@ fn named(m: &Manifest) -> Vec<Reference> {
     let read = |r: &Reference| {
         m.places.get(r.place).is_some_and(|p| {
             let condition = matches!(&*p.entry.key.value, "when" | "until");
-            let request = p.path.iter().any(|s| matches!(s, Segment::Key(k) if k == "tool" || k == "tools"));
+            let request = p.path.iter().any(|s| matches!(s, SchemaSegment::Key(k) if k == "tool" || k == "tools"));
             !condition && !request
         })
     };
@@ -78,7 +78,7 @@ fn is_alone(m: &Manifest, r: &Reference) -> bool {
 fn bare_name(m: &Manifest) -> Vec<Mutation> {
     let one = |r: &Reference| {
         let place = m.places.get(r.place)?;
-        let of_a_step = matches!(place.path.last(), Some(Segment::Key(k)) if k == "input" || k == "output");
+        let of_a_step = matches!(place.path.last(), Some(SchemaSegment::Key(k)) if k == "input" || k == "output");
         (of_a_step && is_alone(m, r) && r.segments.len() > 1)
             .then(|| m.put(r.tag.start - 1..r.tag.end + 1, path(m, r)))?
     };
@@ -181,7 +181,7 @@ fn other_maker(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn template_model(m: &Manifest) -> Vec<Mutation> {
-    let of_a_model = |p: &&Place| matches!(p.path.last(), Some(Segment::Key(k)) if k == "model");
+    let of_a_model = |p: &&Place| matches!(p.path.last(), Some(SchemaSegment::Key(k)) if k == "model");
     m.keyed("name").filter(of_a_model).filter_map(|p| m.put(range(p.entry.value.span), "\"{{model}}\"")).collect()
 }
 
@@ -211,7 +211,7 @@ fn quoted_placeholder(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn compared_value(m: &Manifest) -> Vec<Mutation> {
-    let output = |p: &&Place| matches!(p.path.last(), Some(Segment::Key(k)) if k == "output");
+    let output = |p: &&Place| matches!(p.path.last(), Some(SchemaSegment::Key(k)) if k == "output");
     let one = |p: &Place| {
         let at = range(p.entry.value.span);
         let text = &m.text[at.clone()];
@@ -224,7 +224,11 @@ fn compared_value(m: &Manifest) -> Vec<Mutation> {
 fn other_word(m: &Manifest) -> Vec<Mutation> {
     let words = [("when", "if"), ("input", "with"), ("ref", "agentId"), ("stateKey", "saveAs")];
     let step = |p: &&Place| {
-        p.path.iter().rev().nth(1).is_some_and(|s| matches!(s, Segment::Key(k) if k == "steps" || k == "branches"))
+        p.path
+            .iter()
+            .rev()
+            .nth(1)
+            .is_some_and(|s| matches!(s, SchemaSegment::Key(k) if k == "steps" || k == "branches"))
     };
     let one = |p: &Place| {
         let (_, other) = words.iter().find(|(word, _)| *word == &*p.entry.key.value)?;
@@ -235,7 +239,7 @@ fn other_word(m: &Manifest) -> Vec<Mutation> {
 
 /// Entries with a lone placeholder, in a mapping that is the value of this key.
 fn lone<'m>(m: &'m Manifest, key: &'m str) -> impl Iterator<Item = &'m Place> {
-    let under = move |p: &&Place| matches!(p.path.last(), Some(Segment::Key(k)) if k == key);
+    let under = move |p: &&Place| matches!(p.path.last(), Some(SchemaSegment::Key(k)) if k == key);
     let alone = |p: &&Place| {
         let value = p.entry.value.string().map(|t| t.value.trim().to_owned()).unwrap_or_default();
         value.starts_with("{{") && value.find("}}") == Some(value.len() - 2)
@@ -244,7 +248,7 @@ fn lone<'m>(m: &'m Manifest, key: &'m str) -> impl Iterator<Item = &'m Place> {
 }
 
 fn typed_output(m: &Manifest) -> Vec<Mutation> {
-    let top = |p: &&Place| p.path == [Segment::Key("output".into())];
+    let top = |p: &&Place| p.path == [SchemaSegment::Key("output".into())];
     lone(m, "output").filter(top).filter_map(|p| m.put(range(p.entry.value.span), "string")).collect()
 }
 

@@ -1,6 +1,6 @@
 //! The order of steps and nodes, and the edges between them (agntz and SirenSpec).
 
-use trefoil_project::schema::Segment;
+use trefoil_project::schema::SchemaSegment;
 use trefoil_syntax::yaml::{Entry, Node};
 
 use super::{AGNTZ, Class, SIREN, class};
@@ -31,7 +31,7 @@ pub(super) const CLASSES: &[Class] = &[
 ];
 
 /// References to a name in a part of the document.
-fn reading(m: &Manifest, name: &str, within: &[Segment]) -> Vec<Reference> {
+fn reading(m: &Manifest, name: &str, within: &[SchemaSegment]) -> Vec<Reference> {
     let reads = |r: &Reference| {
         r.segments.first().is_some_and(|(n, _)| n == name)
             && m.places.get(r.place).is_some_and(|p| p.path.starts_with(within))
@@ -194,8 +194,9 @@ fn edge_turned(m: &Manifest) -> Vec<Mutation> {
         // Only what the edge's own ends show: the node at its end, or that node's agent, reads the node at its start.
         let node = m.entries("nodes").iter().find(|n| n.key.value == to.value);
         let agent = node.and_then(|n| n.value.mapping()?.get("agent")?.value.string());
-        let mut within = vec![vec![Segment::Key("nodes".into()), Segment::Key(to.value.to_string())]];
-        within.extend(agent.map(|a| vec![Segment::Key("agents".into()), Segment::Key(a.value.to_string())]));
+        let mut within = vec![vec![SchemaSegment::Key("nodes".into()), SchemaSegment::Key(to.value.to_string())]];
+        within
+            .extend(agent.map(|a| vec![SchemaSegment::Key("agents".into()), SchemaSegment::Key(a.value.to_string())]));
         let readers: Vec<_> = within.iter().flat_map(|w| reading(m, &from.value, w)).map(|r| r.tag.start).collect();
         if !readers.is_empty() {
             let edits = m.edits().put(range(from.span), &*to.value).put(range(to.span), &*from.value);
@@ -245,7 +246,7 @@ fn own_output(m: &Manifest) -> Vec<Mutation> {
         };
         let shared =
             m.keyed("agent").filter(|p| p.entry.value.string().is_some_and(|t| t.value == agent.value)).count();
-        let path = [Segment::Key("agents".into()), Segment::Key(agent.value.to_string())];
+        let path = [SchemaSegment::Key("agents".into()), SchemaSegment::Key(agent.value.to_string())];
         let system = m.keyed("system").find(|p| p.path == path).filter(|_| shared == 1);
         found.extend(system.and_then(|p| m.append(p, &format!("{{{{ {}.output }}}}", node.key.value))).map(
             |mut mutation| {
@@ -324,7 +325,7 @@ fn one_path(m: &Manifest) -> Vec<Mutation> {
 
 fn own_fallback(m: &Manifest) -> Vec<Mutation> {
     let named = m.keyed("fallback_node").filter_map(|p| match p.path.as_slice() {
-        [Segment::Key(_), Segment::Key(node), ..] => m.put(range(p.entry.value.span), node.as_str()),
+        [SchemaSegment::Key(_), SchemaSegment::Key(node), ..] => m.put(range(p.entry.value.span), node.as_str()),
         _ => None,
     });
     let plain = m.entries("nodes").iter().filter_map(|n| {

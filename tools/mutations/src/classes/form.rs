@@ -133,7 +133,7 @@ fn stray_key(m: &Manifest) -> Vec<Mutation> {
         _ => ("agent", "model: \"openai:gpt-4o\""),
     };
     // A resource's provider has other keys.
-    let open = trefoil_project::schema::Segment::Key("resources".into());
+    let open = trefoil_project::schema::SchemaSegment::Key("resources".into());
     let places = m.keyed(key).filter(|p| m.is_format_key(p).is_some() && !p.path.contains(&open));
     places
         .filter(|p| p.parent.mapping().is_some_and(|o| o.get("model").is_none() || m.dialect == "agntz"))

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use trefoil_project::schema::Segment;
+use trefoil_project::schema::SchemaSegment;
 use trefoil_syntax::yaml::Node;
 
 use super::{AEGIS, AGNTZ, ALL, Class, SIREN, class};
@@ -144,14 +144,14 @@ fn reference(m: &Manifest) -> Vec<Mutation> {
 fn agent(m: &Manifest) -> Vec<Mutation> {
     let keys = ["agent", "agent_id", "workflow_id"];
     let all = m.places.iter().filter(|p| keys.contains(&&*p.entry.key.value) && m.is_format_key(p).is_some());
-    let judged = |p: &&Place| !p.path.iter().any(|s| matches!(s, Segment::Key(k) if k == "judges"));
+    let judged = |p: &&Place| !p.path.iter().any(|s| matches!(s, SchemaSegment::Key(k) if k == "judges"));
     all.filter(judged).filter_map(|p| value(m, p)).collect()
 }
 
 fn judge(m: &Manifest) -> Vec<Mutation> {
-    let inside = |p: &&Place| p.path.iter().any(|s| matches!(s, Segment::Key(k) if k == "judges"));
+    let inside = |p: &&Place| p.path.iter().any(|s| matches!(s, SchemaSegment::Key(k) if k == "judges"));
     // Validators of tool calls have no effect here.
-    let run = |p: &&Place| !p.path.iter().any(|s| matches!(s, Segment::Key(k) if k == "tool_validation"));
+    let run = |p: &&Place| !p.path.iter().any(|s| matches!(s, SchemaSegment::Key(k) if k == "tool_validation"));
     let listed = m.keyed("judges").filter_map(|p| p.entry.value.sequence()).flatten().filter_map(|n| n.string());
     let names = listed.filter_map(|t| m.put(range(t.content()), misspelt(&t.value)));
     m.keyed("agent_id")
@@ -169,7 +169,7 @@ fn edge(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn target(m: &Manifest) -> Vec<Mutation> {
-    let inside = |p: &&Place| p.path.iter().any(|s| matches!(s, Segment::Key(k) if k == "transitions"));
+    let inside = |p: &&Place| p.path.iter().any(|s| matches!(s, SchemaSegment::Key(k) if k == "transitions"));
     m.keyed("target").filter(inside).filter_map(|p| value(m, p)).collect()
 }
 

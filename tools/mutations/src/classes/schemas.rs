@@ -1,6 +1,6 @@
 //! Schemas, values passed to them, and examples and defaults that do not match them.
 
-use trefoil_project::schema::Segment;
+use trefoil_project::schema::SchemaSegment;
 use trefoil_syntax::yaml::{Entry, Node};
 
 use super::{AGNTZ, Class, class};
@@ -27,15 +27,15 @@ pub(super) const CLASSES: &[Class] = &[
 
 fn in_schema(p: &Place) -> bool {
     let names = ["inputSchema", "outputSchema", "input_schema", "output_schema", "schema"];
-    p.path.iter().any(|s| matches!(s, Segment::Key(k) if names.contains(&k.as_str())))
+    p.path.iter().any(|s| matches!(s, SchemaSegment::Key(k) if names.contains(&k.as_str())))
 }
 
 /// The properties of a schema, with name and definition.
 fn properties(m: &Manifest) -> impl Iterator<Item = &Place> {
     let roots = ["inputSchema", "outputSchema"];
     m.places.iter().filter(move |p| match p.path.last() {
-        Some(Segment::Key(k)) if roots.contains(&k.as_str()) => !is_canonical(&p.parent),
-        Some(Segment::Key(k)) => k == "properties" && in_schema(p) && is_read(m, p),
+        Some(SchemaSegment::Key(k)) if roots.contains(&k.as_str()) => !is_canonical(&p.parent),
+        Some(SchemaSegment::Key(k)) => k == "properties" && in_schema(p) && is_read(m, p),
         _ => false,
     })
 }
@@ -99,7 +99,7 @@ fn default(m: &Manifest) -> Vec<Mutation> {
         m.put(range(d.value.span), wrong(&type_of(&p.entry.value)?.value))
     });
     let short = properties(m).filter_map(|p| {
-        let t = p.entry.value.string().filter(|_| p.path.contains(&Segment::Key("inputSchema".into())))?;
+        let t = p.entry.value.string().filter(|_| p.path.contains(&SchemaSegment::Key("inputSchema".into())))?;
         m.put(range(t.span), format!("{{ type: {}, default: {} }}", t.value, wrong(&t.value)))
     });
     there.chain(short).collect()
@@ -111,7 +111,7 @@ fn choice(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn example(m: &Manifest) -> Vec<Mutation> {
-    let outputs = m.keyed("output").filter(|p| p.path.contains(&Segment::Key("examples".into())));
+    let outputs = m.keyed("output").filter(|p| p.path.contains(&SchemaSegment::Key("examples".into())));
     outputs
         .filter(|p| m.places.iter().any(|s| &*s.entry.key.value == "outputSchema" && p.path.starts_with(&s.path)))
         .filter_map(|p| {
@@ -195,10 +195,10 @@ fn input_misspelt(m: &Manifest) -> Vec<Mutation> {
 
 /// The references that read a declared input of the agent around them.
 fn readers(m: &Manifest, property: &Place) -> Vec<crate::manifest::Reference> {
-    let owner =
-        &property.path[..property.path.iter().position(|s| *s == Segment::Key("inputSchema".into())).unwrap_or(0)];
-    let nested = |path: &[Segment]| {
-        path.starts_with(owner) && !path[owner.len()..].iter().any(|s| *s == Segment::Key("agent".into()))
+    let owner = &property.path
+        [..property.path.iter().position(|s| *s == SchemaSegment::Key("inputSchema".into())).unwrap_or(0)];
+    let nested = |path: &[SchemaSegment]| {
+        path.starts_with(owner) && !path[owner.len()..].iter().any(|s| *s == SchemaSegment::Key("agent".into()))
     };
     // An inline agent has its own names; the input that its step passes is evaluated outside of it.
     let reads = |r: &crate::manifest::Reference| {
@@ -210,7 +210,7 @@ fn readers(m: &Manifest, property: &Place) -> Vec<crate::manifest::Reference> {
 
 fn inputs(m: &Manifest) -> impl Iterator<Item = &Place> {
     properties(m).filter(|p| {
-        let at = p.path.iter().position(|s| *s == Segment::Key("inputSchema".into()));
+        let at = p.path.iter().position(|s| *s == SchemaSegment::Key("inputSchema".into()));
         at.is_some_and(|at| p.path.len() == at + 1 || p.path.len() == at + 2)
     })
 }
@@ -228,7 +228,7 @@ fn undeclared(m: &Manifest) -> Vec<Mutation> {
 
 /// Whether the agent around an input has no prompt, so that its model gets the whole input.
 fn is_sent(m: &Manifest, property: &Place) -> bool {
-    let schema = Segment::Key("inputSchema".into());
+    let schema = SchemaSegment::Key("inputSchema".into());
     let Some(at) = property.path.iter().position(|s| *s == schema) else { return false };
     m.places.iter().any(|p| {
         let model = p.path == property.path[..at] && &*p.entry.key.value == "kind";

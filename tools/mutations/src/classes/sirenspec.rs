@@ -1,6 +1,6 @@
 //! Mistakes that are specific to SirenSpec: nodes and their types, edges and their conditions, swarms, written paths.
 
-use trefoil_project::schema::Segment;
+use trefoil_project::schema::SchemaSegment;
 use trefoil_syntax::yaml::{Entry, Node, Style};
 
 use super::{Class, SIREN, class};
@@ -152,8 +152,9 @@ fn same_condition(m: &Manifest) -> Vec<Mutation> {
 
 /// Nodes whose type is not `agent`: the node, and its `type`.
 fn typed(m: &Manifest) -> Vec<(&Entry, &Place)> {
-    let inside =
-        |p: &Place, node: &Entry| p.path == [Segment::Key("nodes".into()), Segment::Key(node.key.value.to_string())];
+    let inside = |p: &Place, node: &Entry| {
+        p.path == [SchemaSegment::Key("nodes".into()), SchemaSegment::Key(node.key.value.to_string())]
+    };
     let nodes = m.entries("nodes").iter();
     nodes.filter_map(|n| Some((n, m.keyed("type").find(|p| inside(p, n))?))).collect()
 }
@@ -213,8 +214,9 @@ fn no_condition(m: &Manifest) -> Vec<Mutation> {
 
 fn blank_in_model(m: &Manifest) -> Vec<Mutation> {
     let models = m.keyed("model").filter_map(|p| Some((p, p.entry.value.string()?)));
-    let quoted = models
-        .filter(|(p, text)| text.style == Style::Double && p.path.first() == Some(&Segment::Key("agents".into())));
+    let quoted = models.filter(|(p, text)| {
+        text.style == Style::Double && p.path.first() == Some(&SchemaSegment::Key("agents".into()))
+    });
     quoted
         .filter_map(|(p, text)| {
             let colon = text.value.find(':')?;
@@ -296,7 +298,7 @@ fn no_input(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn templated_start(m: &Manifest) -> Vec<Mutation> {
-    let input = |p: &&Place| p.path == [Segment::Key("input".into())];
+    let input = |p: &&Place| p.path == [SchemaSegment::Key("input".into())];
     let texts = m.keyed("message").filter(input).filter_map(|p| Some((p, p.entry.value.string()?)));
     texts.filter_map(|(p, _)| m.put(range(p.entry.value.span), "\"{{ env.TOPIC }}\"")).collect()
 }

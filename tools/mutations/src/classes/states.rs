@@ -1,6 +1,6 @@
 //! States and their transitions (AEGIS).
 
-use trefoil_project::schema::Segment;
+use trefoil_project::schema::SchemaSegment;
 use trefoil_syntax::yaml::{Entry, Mapping, Node};
 
 use super::names::states;
@@ -211,7 +211,7 @@ fn one_name(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn no_target(m: &Manifest) -> Vec<Mutation> {
-    let inside = |p: &&Place| p.path.iter().any(|s| *s == Segment::Key("transitions".into()));
+    let inside = |p: &&Place| p.path.iter().any(|s| *s == SchemaSegment::Key("transitions".into()));
     m.keyed("target")
         .filter(inside)
         .filter_map(|p| {
@@ -255,7 +255,8 @@ fn later(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn judges(m: &Manifest) -> Vec<Mutation> {
-    let named = m.keyed("min_judges_required").filter(|p| p.path.last() == Some(&Segment::Key("consensus".into())));
+    let named =
+        m.keyed("min_judges_required").filter(|p| p.path.last() == Some(&SchemaSegment::Key("consensus".into())));
     named
         .filter_map(|p| {
             let above = m.places.iter().filter(|o| {

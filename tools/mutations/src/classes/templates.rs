@@ -1,6 +1,6 @@
 //! Mistakes inside `{{ }}`.
 
-use trefoil_project::schema::Segment;
+use trefoil_project::schema::SchemaSegment;
 
 use super::{AEGIS, AGNTZ, ALL, Class, SIREN, class};
 use crate::Manifest;
@@ -115,11 +115,13 @@ fn outside(m: &Manifest) -> Vec<Mutation> {
         .filter_map(|e| e.value.mapping()?.get("agent")?.value.string())
         .collect();
     let agents = m.keyed("system").filter(|p| match p.path.as_slice() {
-        [Segment::Key(agents), Segment::Key(id)] => agents == "agents" && !workers.iter().any(|w| *w.value == **id),
+        [SchemaSegment::Key(agents), SchemaSegment::Key(id)] => {
+            agents == "agents" && !workers.iter().any(|w| *w.value == **id)
+        }
         _ => false,
     });
     let used = |p: &&Place| {
-        let Some(Segment::Key(id)) = p.path.last() else { return false };
+        let Some(SchemaSegment::Key(id)) = p.path.last() else { return false };
         m.keyed("agent").any(|a| a.entry.value.string().is_some_and(|t| *t.value == **id))
     };
     agents.filter(used).filter_map(|p| m.append(p, "{{ item }}")).collect()

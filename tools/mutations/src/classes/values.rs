@@ -1,6 +1,6 @@
 //! Values of the wrong type, out of range, or not among the allowed ones.
 
-use trefoil_project::schema::{Segment, Takes, values_at};
+use trefoil_project::schema::{SchemaSegment, ValueForm, values_at};
 use trefoil_syntax::yaml::{Kind, Scalar};
 
 use super::{AEGIS, AGNTZ, ALL, Class, SIREN, class};
@@ -46,7 +46,7 @@ fn word(m: &Manifest) -> Vec<Mutation> {
     words
         .filter_map(|(p, text)| {
             let mut path = p.path.clone();
-            path.push(Segment::Key(p.entry.key.value.to_string()));
+            path.push(SchemaSegment::Key(p.entry.key.value.to_string()));
             let choices = values_at(m.dialect, &m.root, &path);
             let closed = choices.iter().any(|c| !c.open && *c.text == *text.value);
             closed.then(|| m.put(range(text.content()), misspelt(&text.value)))?
@@ -67,7 +67,7 @@ fn boolean(m: &Manifest) -> Vec<Mutation> {
         .collect()
 }
 
-fn takes(m: &Manifest, wanted: Takes) -> Vec<Mutation> {
+fn takes(m: &Manifest, wanted: ValueForm) -> Vec<Mutation> {
     let known = m
         .places
         .iter()
@@ -84,11 +84,11 @@ fn takes(m: &Manifest, wanted: Takes) -> Vec<Mutation> {
 }
 
 fn list(m: &Manifest) -> Vec<Mutation> {
-    takes(m, Takes::List)
+    takes(m, ValueForm::List)
 }
 
 fn mapping(m: &Manifest) -> Vec<Mutation> {
-    takes(m, Takes::Mapping)
+    takes(m, ValueForm::Mapping)
 }
 
 fn text(m: &Manifest) -> Vec<Mutation> {
@@ -131,7 +131,7 @@ fn percent(m: &Manifest) -> Vec<Mutation> {
 fn temperature(m: &Manifest) -> Vec<Mutation> {
     let there = m.keyed("temperature").filter_map(|p| put(m, p, "7"));
     let (under, key) = if m.dialect == "agntz" { ("model", "provider") } else { ("runtime", "model") };
-    let inside = |p: &&Place| p.path.last() == Some(&Segment::Key(under.into()));
+    let inside = |p: &&Place| p.path.last() == Some(&SchemaSegment::Key(under.into()));
     let without =
         m.keyed(key).filter(inside).filter(|p| p.parent.mapping().is_some_and(|o| o.get("temperature").is_none()));
     let put = without.filter_map(|p| {
@@ -146,7 +146,7 @@ fn duration(m: &Manifest) -> Vec<Mutation> {
     let keys = ["timeout", "iteration_timeout"];
     let places = m.places.iter().filter(|p| keys.contains(&&*p.entry.key.value) && p.entry.value.string().is_some());
     places
-        .filter(|p| !p.path.contains(&Segment::Key("resources".into())) && m.is_format_key(p).is_some())
+        .filter(|p| !p.path.contains(&SchemaSegment::Key("resources".into())) && m.is_format_key(p).is_some())
         .filter_map(|p| put(m, p, "300"))
         .collect()
 }

@@ -6,7 +6,7 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 
 use clap::{Args, Subcommand};
-use trefoil_project::secrets::{Vault, VaultError};
+use trefoil_project::secrets::{SecretVault, VaultError};
 use trefoil_runtime::driver::SHORTEST_SECRET;
 
 use crate::harmless::TerminalText;
@@ -54,7 +54,7 @@ pub fn run(args: &Secrets) -> u8 {
 }
 
 fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
-    let vault = Vault::of_user().ok_or(VaultError::NoFolder)?;
+    let vault = SecretVault::of_user().ok_or(VaultError::NoFolder)?;
     match what {
         SecretsCommand::Passphrase { remove: true } => {
             vault.protect(None)?;

@@ -288,11 +288,11 @@ fn a_server_that_does_not_respond_holds_nothing_up() {
 fn a_run_is_found_however_many_runs_of_others_are_newer_and_read_again_when_it_goes_on() {
     use trefoil_host::engine::Engine;
     use trefoil_project::load::{LoadOptions, load};
-    use trefoil_project::target::Target;
+    use trefoil_project::target::LoadTarget;
     let (mut client, _provider, run) = opened(&json!({}));
     let other = client.folder.path().join("other.yaml");
     std::fs::write(&other, format!("id: other\n{MODEL}prompt: P.\n")).unwrap();
-    let target = Target::parse(other.to_str().unwrap());
+    let target = LoadTarget::parse(other.to_str().unwrap());
     let flow = trefoil::Flow::from(load(&target, &LoadOptions::default()).map_err(|_| "it does not load").unwrap());
     let location = trefoil::store::Location::File(client.folder.path().join("runs.db"));
     let store = location.open(trefoil::store::Options::default()).unwrap();

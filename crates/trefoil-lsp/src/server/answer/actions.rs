@@ -13,8 +13,8 @@ use crate::{code_action, create, lens, rename};
 use trefoil::Engine;
 use trefoil::plan::Plan;
 use trefoil_host::command::PrintedCommand;
-use trefoil_project::load::{Checks, LoadOptions};
-use trefoil_project::target::Target;
+use trefoil_project::load::{CheckOptions, LoadOptions};
+use trefoil_project::target::LoadTarget;
 
 pub fn code_actions(
     session: &mut Session,
@@ -108,9 +108,12 @@ pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams)
             said.map_err(|why| Refused::new(ErrorCode::RequestFailed, why))?
         }
         lens::Does::Plan => {
-            let options =
-                LoadOptions { checks: None::<Checks>, overlay: session.workspace.overlay(), ..LoadOptions::default() };
-            let target = Target { path: place.path.clone(), id: None };
+            let options = LoadOptions {
+                checks: None::<CheckOptions>,
+                overlay: session.workspace.overlay(),
+                ..LoadOptions::default()
+            };
+            let target = LoadTarget { path: place.path.clone(), id: None };
             let loaded = trefoil_project::load::load(&target, &options).map_err(|report| {
                 let errors =
                     report.diagnostics.iter().filter(|d| d.severity == trefoil_syntax::Severity::Error).count();
