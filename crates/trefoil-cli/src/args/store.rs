@@ -133,7 +133,8 @@ impl StoreArgs {
         match self.try_look() {
             Ok(store) => Ok(Some(store)),
             Err(StoreError::Missing { path }) => {
-                output::note(format!("no runs yet: `{}` does not exist", path.display()));
+                let why = if path.exists() { "is empty" } else { "does not exist" };
+                output::note(format!("no runs yet: `{}` {why}", path.display()));
                 Ok(None)
             }
             Err(error) => Err(refuse_store(&error)),

@@ -303,3 +303,19 @@ fn an_address_of_another_kind_is_not_a_file() {
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().contains("Kx7")), "{left:?}");
 }
+
+/// SQLite takes a file that is shorter than a page for an empty one, and writes over it.
+#[test]
+fn a_file_that_is_too_short_for_a_store_is_neither_missing_nor_written_over() {
+    let folder = Folder::new();
+    folder.write("one.db", "x").write("none.db", "").write("a.yaml", HELLO);
+    for args in [
+        &["runs", "list", "--store", "one.db"][..],
+        &["store", "check", "--store", "one.db"],
+        &["run", "a.yaml", "--input", "x", "--model", "embedded", "--store", "one.db"],
+    ] {
+        trefoil(&folder, args).exits(2).says(&["one.db` is not a Trefoil store: it is too short for a database"]);
+    }
+    assert_eq!(std::fs::read(folder.path().join("one.db")).unwrap(), b"x");
+    trefoil(&folder, &["runs", "list", "--store", "none.db"]).exits(0).says(&["no runs yet: `none.db` is empty\n"]);
+}

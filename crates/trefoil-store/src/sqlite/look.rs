@@ -19,6 +19,8 @@ use super::open::{PAGE, busy, careful, drop_empty_log};
 use super::place::StorePlace;
 use crate::error::{Result, StoreError};
 
+/// The number of bytes of the shortest database: one page of the smallest size.
+const SHORTEST: u64 = 512;
 /// The offset of the application id in the file.
 const APPLICATION_AT: u64 = 68;
 
@@ -133,6 +135,10 @@ impl StorePlace {
         match std::fs::metadata(&path) {
             Ok(file) if file.is_dir() => Err(StoreError::Open { path, why: "it is a folder".to_owned() }),
             Ok(file) if !file.is_file() => Err(StoreError::Open { path, why: "it is not a regular file".to_owned() }),
+            // SQLite would take it for an empty one, and write over it.
+            Ok(file) if (1..SHORTEST).contains(&file.len()) && !self.wal().exists() && !self.has_rollback_journal() => {
+                Err(StoreError::Foreign { path, why: "it is too short for a database".to_owned() })
+            }
             Ok(file) if file.len() > u64::from(PAGE) && self.has_rollback_journal() && !self.has_application_id() => {
                 Err(StoreError::Foreign { path, why: "another program has not ended a change of it".to_owned() })
             }
