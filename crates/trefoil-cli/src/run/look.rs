@@ -17,8 +17,8 @@ pub struct LineLook {
 }
 
 /// What the marks and the times of a run mean, for the help of commands that show one.
-pub const MARKS: &str = "Marks: ✓ done; ! done, but something in it failed; ✗ failed; ⊘ stopped; – skipped; ↻ waits for its next try,\n\
-                         or resumed; ? waits for a person; · has not started; … in progress. In a list of events, the time\n\
+pub const MARKS: &str = "Marks: ✓ done; ! done, but something in it failed; ✗ failed; ⊘ stopped; – skipped; ↻ waits for its next try, \
+                         or resumed; ? waits for a person; · has not started; … in progress. In a list of events, the time \
                          before the mark is since the start of the run, and the time after the name is how long the step took.";
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];

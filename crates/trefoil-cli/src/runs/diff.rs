@@ -115,7 +115,9 @@ fn tokens(usage: &trefoil::ports::Usage) -> String {
 
 fn figures(a: &StepSide, b: &StepSide) -> String {
     let (a, b) = (used(a), used(b));
-    if a == b { b } else { format!("{b}; a: {a}") }
+    // A step that has not ended has none.
+    let before = (a != b && !a.is_empty()).then(|| format!("a: {a}"));
+    Some(b).filter(|b| !b.is_empty()).into_iter().chain(before).collect::<Vec<_>>().join("; ")
 }
 
 fn as_json(diff: &RunDiff) -> Json {
@@ -166,4 +168,26 @@ fn words(diff: &WordDiff) -> Json {
         DiffPart::Cut => Json::Null,
     };
     diff.parts(None).into_iter().map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_side_without_figures_is_not_named() {
+        let side = |duration_ms| StepSide {
+            key: "Q@1".into(),
+            sort: "human",
+            answer: None,
+            error: None,
+            kept: None,
+            usage: None,
+            duration_ms,
+        };
+        let text = |a, b| figures(&side(a), &side(b));
+        assert_eq!(text(Some(5), Some(7)), "7 ms; a: 5 ms");
+        assert_eq!((text(None, Some(7)), text(Some(5), None)), ("7 ms".to_owned(), "a: 5 ms".to_owned()));
+        assert_eq!((text(Some(5), Some(5)), text(None, None)), ("5 ms".to_owned(), String::new()));
+    }
 }

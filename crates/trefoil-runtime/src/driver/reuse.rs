@@ -221,7 +221,10 @@ fn would_repeat(
         message.push_str(&format!("; the same applies to `{}`", more.join("`, `")));
     }
     let location = world.prepared.program.step(asked.step).map(|step| step.origin);
-    let help = format!("to allow it, pass `--rerun {}` (in a program: `ReuseRequest::rerun`)", names.join(" --rerun "));
+    // A name may begin like an option.
+    let option = |name: &String| format!("--rerun{}{name}", if name.starts_with('-') { "=" } else { " " });
+    let options = names.iter().map(option).collect::<Vec<_>>().join(" ");
+    let help = format!("to allow it, pass `{options}` (in a program: `ReuseRequest::rerun`)");
     let error = RunError::new("WOULD_REPEAT", message).at_step(Some(asked.key.clone()), location);
     Some(error.others(others.iter().map(|(asked, _)| asked.key.clone()).collect()).help(help))
 }
