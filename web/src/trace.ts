@@ -192,7 +192,8 @@ export interface Trace {
   /** Of the fan-outs in which items failed, and the run went on. */
   items?: { total?: number; failed?: number } | null;
   /** What it waits for, and the commands that answer and continue it. */
-  waiting?: { key?: string; question?: string }[] | null;
+  waiting?: { key?: string; question?: string; called_with?: string }[] | null;
+  stopped?: { text?: string } | null;
   next?: { command: string; purpose: string }[] | null;
   graph?: Graph | null;
 }

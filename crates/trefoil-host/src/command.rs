@@ -35,8 +35,8 @@ pub enum PrintedCommand<'a> {
     Resume { run: &'a str, steps: &'a [&'a str], why: &'a [&'a RunError] },
     /// Starts a run of an edited target that uses the results of a run.
     Edited { run: &'a str, target: &'a str },
-    /// Starts a run that uses the results of a run.
-    Fork { run: &'a str, from: Option<&'a str> },
+    /// Starts a run that uses the results of a run. `model`: with another model, which a run that has begun does not accept.
+    Fork { run: &'a str, from: Option<&'a str>, model: Option<&'a str> },
     /// Answers a step of a run.
     Answer { run: &'a str, step: &'a str, word: &'a str },
     /// Starts a worker.
@@ -154,8 +154,9 @@ impl RunOptions {
                 let resume = CommandWords::of("resume").value(run).option("--with", target);
                 resume.options(store).options(permissions)
             }
-            C::Fork { run, from } => {
+            C::Fork { run, from, model } => {
                 let fork = CommandWords::of("runs fork").value(run);
+                let fork = model.into_iter().fold(fork, |fork, model| fork.option("--model", model));
                 let fork = from.into_iter().fold(fork, |fork, from| fork.option("--from", from));
                 fork.options(store).options(permissions)
             }

@@ -1,22 +1,22 @@
 //! Messages about a waiting run: what it waits for, and how to answer.
 
+use trefoil_ir::Program;
 use trefoil_machine::event::Waiting;
+use trefoil_machine::key::own_step;
+use trefoil_models::plan::names;
+use trefoil_project::codes::help;
 use trefoil_project::door::is_there;
 use trefoil_project::target::LoadTarget;
 use trefoil_runtime::{RunError, RunOutcome};
-use trefoil_template::Value;
 use trefoil_view::trace::SuggestedCommand;
 
 use crate::command::{PrintedCommand, RunOptions};
-
-/// Maximum number of characters shown of a call.
-const LONGEST: usize = 200;
 
 /// What a run waits for, and how it goes on, on lines.
 pub fn waiting_lines(run: &str, waiting: &[Waiting], options: &RunOptions) -> Vec<String> {
     let commands: Vec<Vec<String>> = waiting.iter().map(|one| answer_commands(run, one, waiting, options)).collect();
     let one = |(at, one): (usize, &Waiting)| {
-        let call = one.call.as_ref().map(|call| format!("  it was called with {}", short(call)));
+        let call = called_line(one).map(|call| format!("  {call}"));
         // A command for several items is after the last of them.
         let is_later = |command: &&String| commands.iter().skip(at + 1).any(|later| later.contains(command));
         let own = commands.get(at).into_iter().flatten().filter(|command| !is_later(command));
@@ -50,13 +50,15 @@ pub fn answer_commands(run: &str, one: &Waiting, all: &[Waiting], options: &RunO
     }
     let step = name(one, all);
     let with = |word: &str| options.text(PrintedCommand::Answer { run: of, step, word });
+    let is_open = one.prompt.is_some() && one.accepts.is_empty();
     let words: Vec<&str> = match one.prompt {
         None => vec!["retry", "fail", "done"],
-        Some(_) => one.accepts.iter().map(String::as_str).collect(),
+        Some(_) => one.accepts.iter().chain(&one.choices).map(String::as_str).collect(),
     };
+    let typed = is_open.then(|| with(TYPED));
     match words.len() {
-        0 => vec![with(TYPED)],
-        1..=ANSWERS => words.iter().map(|word| with(word)).collect(),
+        0..=ANSWERS => words.iter().map(|word| with(word)).chain(typed).collect(),
+        _ if is_open => vec![with(TYPED), format!("(some answers are: {})", words.join(", "))],
         _ => vec![with(TYPED), format!("(the answers are: {})", words.join(", "))],
     }
 }
@@ -83,11 +85,27 @@ pub struct StoppedRun<'s> {
     pub edited: Option<(&'s str, bool)>,
     /// Whether its own files cannot run here: they need a project, and those on the disk are others.
     pub needs_project: bool,
+    /// What it runs, if that is known: what names the model of a step.
+    pub program: Option<&'s Program>,
+}
+
+/// What is written for a model that only the user can choose.
+pub const SOME_MODEL: &str = "PROVIDER:NAME";
+
+/// The value of `--model` with which a run may not fail again, if another model may help: for the step that failed only, as far as a
+/// name of its model is known, so that another run can keep the answers of the other steps.
+pub fn other_model(program: &Program, error: &RunError) -> Option<String> {
+    let key = error.key.as_ref().filter(|_| help::is_of_model(error));
+    let name = key.map(|key| own_step(&key.0)).map(|step| step.rsplit('/').next().unwrap_or(step));
+    match name.filter(|name| names(program, name)) {
+        Some(name) => Some(format!("{name}={SOME_MODEL}")),
+        None => help::is_of_model(error).then(|| SOME_MODEL.to_owned()),
+    }
 }
 
 impl<'s> StoppedRun<'s> {
     /// A run that has just ended in this process.
-    pub fn of(outcome: &'s RunOutcome, edited: Option<(&'s str, bool)>) -> Self {
+    pub fn of(outcome: &'s RunOutcome, program: &'s Program, edited: Option<(&'s str, bool)>) -> Self {
         let why = outcome.result.as_ref().err();
         // What stopped the run is not in its files, if somebody stopped it, or has to allow something.
         let stops = ["CANCELLED", "INTERRUPTED", "JOURNAL_ERROR"];
@@ -100,13 +118,14 @@ impl<'s> StoppedRun<'s> {
             has_failed_items: outcome.items.is_some(),
             edited: edited.filter(|_| is_failure),
             needs_project: false,
+            program: Some(program),
         }
     }
 
     /// The commands that answer it, continue it, or repeat a part of it, with their purposes: the same in every place that tells
     /// them.
     pub fn next(&self, options: &RunOptions) -> Vec<SuggestedCommand> {
-        let Self { run, waiting, why, open, has_failed_items, edited, needs_project } = *self;
+        let Self { run, waiting, why, open, has_failed_items, edited, needs_project, program } = *self;
         // A file that was moved or deleted cannot be passed.
         let edited = edited.filter(|(target, _)| is_there(&LoadTarget::parse(target).path));
         let suggestion = |purpose: &str, command| SuggestedCommand { command, purpose: purpose.to_owned() };
@@ -126,31 +145,29 @@ impl<'s> StoppedRun<'s> {
         let fork = match edited {
             Some((target, _)) if needs_project => Some(PrintedCommand::Edited { run, target }),
             None if needs_project => None,
-            _ => Some(PrintedCommand::Fork { run, from: None }),
+            _ => Some(PrintedCommand::Fork { run, from: None, model: None }),
         };
+        let model = program.zip(why).filter(|_| !needs_project).and_then(|(program, why)| other_model(program, why));
+        let model = model.map(|model| {
+            let fork = PrintedCommand::Fork { run, from: None, model: Some(&model) };
+            suggestion("with another model", options.text(fork))
+        });
         let fork = fork.filter(|_| !open && has_failed_items);
         let fork = fork.map(|fork| suggestion("to run the failed items again", options.text(fork)));
         let is_other = |one: &SuggestedCommand| fork.as_ref().is_none_or(|fork| fork.command != one.command);
         let changed = changed.filter(is_other);
-        answers.chain(changed).chain(resume).chain(with).chain(fork).collect()
-    }
-}
-
-/// The arguments of a tool or command, on one line.
-fn short(call: &Value) -> String {
-    let is_empty = |value: &&Value| value.as_list().is_some_and(<[_]>::is_empty);
-    let arguments = call.get("arguments").filter(|value| !is_empty(value)).map(Value::to_text).unwrap_or_default();
-    let script = call.get("script").map(|script| format!("{} ", script.to_text())).unwrap_or_default();
-    let all = format!("{script}{arguments}").split_whitespace().collect::<Vec<_>>().join(" ");
-    match all.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &all[..end]),
-        None => all,
+        answers.chain(changed).chain(resume).chain(with).chain(model).chain(fork).collect()
     }
 }
 
 /// One line for an item. `all`: all items that the run waits for, in which the name must be unique.
 pub fn waiting_line(one: &Waiting, all: &[Waiting]) -> String {
     one.question(name(one, all))
+}
+
+/// What a tool or command with an unknown outcome was called with.
+pub fn called_line(one: &Waiting) -> Option<String> {
+    Some(format!("it was called with {}", one.called_with()?))
 }
 
 /// Whether a called run waits until a limit is raised.
@@ -173,24 +190,13 @@ fn name<'w>(one: &'w Waiting, all: &[Waiting]) -> &'w str {
 mod tests {
     use super::*;
     use expect_test::expect;
+    use trefoil_template::Value;
 
     #[test]
     fn a_tool_of_a_server_is_named() {
         let call = Value::parse(r#"{"name": "delete", "arguments": {}}"#).ok();
-        let (key, step, accepts) = ("main/mcp__files".into(), "mcp__files".to_owned(), Vec::new());
-        let one = Waiting {
-            key,
-            step,
-            sort: "tool",
-            run: None,
-            prompt: None,
-            call,
-            accepts,
-            deadline: None,
-            why: None,
-            calls: Vec::new(),
-            settled: None,
-        };
+        let (key, step) = ("main/mcp__files".into(), "mcp__files".to_owned());
+        let one = Waiting { key, step, sort: "tool", call, ..Waiting::default() };
         let line = waiting_line(&one, std::slice::from_ref(&one));
         expect!["`mcp__files`: it is unknown whether this tool, `delete`, was done; did it finish?"].assert_eq(&line);
     }
@@ -198,22 +204,10 @@ mod tests {
     #[test]
     fn what_waits_is_named_so_that_it_can_be_answered() {
         let one = |key: &str, step: &str, sort| {
-            let (step, accepts) = (step.to_owned(), Vec::new());
+            let step = step.to_owned();
             let prompt = (sort == "human").then(|| "Go on?".to_owned());
             let call = (sort == "tool").then(|| Value::parse(r#"{"name": "pay", "arguments": {"cents": 5}}"#).unwrap());
-            Waiting {
-                key: key.into(),
-                step,
-                sort,
-                run: None,
-                prompt,
-                call,
-                accepts,
-                deadline: None,
-                why: None,
-                calls: Vec::new(),
-                settled: None,
-            }
+            Waiting { key: key.into(), step, sort, prompt, call, ..Waiting::default() }
         };
         let all = [
             one("main@1[0]/pay", "pay", "tool"),

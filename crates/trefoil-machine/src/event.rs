@@ -167,6 +167,9 @@ pub struct Waiting {
     /// The accepted answers, if not every answer is accepted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accepts: Vec<String>,
+    /// The answers with a transition of their own, if every other one is accepted as well.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
     /// Until when it has to be answered, and what happens otherwise.
     #[serde(flatten)]
     pub deadline: Option<Deadline>,
@@ -247,17 +250,22 @@ impl fmt::Display for Deadline {
 
 /// Maximum number of characters of an answer in a line about its question.
 const ANSWER: usize = 80;
+/// Maximum number of characters of a call next to its question.
+const CALL: usize = 200;
 
 impl Waiting {
     /// The question in an event.
     pub fn for_person(event: &Event) -> Option<Self> {
-        let EventKind::SignalWanted { label, prompt, accepts, deadline, .. } = &event.kind else { return None };
+        let EventKind::SignalWanted { label, prompt, accepts, choices, deadline, .. } = &event.kind else {
+            return None;
+        };
         Some(Self {
             key: event.key.clone()?,
             step: label.clone(),
             sort: "human",
             prompt: Some(prompt.clone()),
             accepts: accepts.clone(),
+            choices: choices.clone(),
             deadline: deadline.clone(),
             ..Self::default()
         })
@@ -302,6 +310,15 @@ impl Waiting {
     /// Whether its outcome is unknown, so that somebody has to decide.
     pub fn is_unknown(&self) -> bool {
         self.prompt.is_none() && self.sort != "run"
+    }
+    /// The arguments of a tool or command, on one line: nobody can say whether it was done without them.
+    pub fn called_with(&self) -> Option<String> {
+        let call = self.call.as_ref()?;
+        let is_empty = |value: &&Value| value.as_list().is_some_and(<[_]>::is_empty);
+        let arguments = call.get("arguments").filter(|value| !is_empty(value)).map(Value::to_text).unwrap_or_default();
+        let script = call.get("script").map(|script| format!("{} ", script.to_text())).unwrap_or_default();
+        let all = format!("{script}{arguments}").split_whitespace().collect::<Vec<_>>().join(" ");
+        Some(shorten(&all, CALL)).filter(|all| !all.is_empty())
     }
     /// The tool that was called, if the step does not have its name.
     fn called(&self) -> Option<&str> {
@@ -507,6 +524,9 @@ pub enum EventKind {
         /// The accepted answers, if not every answer is accepted.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         accepts: Vec<String>,
+        /// The answers with a transition of their own, if every other one is accepted as well.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        choices: Vec<String>,
         /// The previous answer, which was not accepted.
         #[serde(skip_serializing_if = "Option::is_none")]
         refused: Option<String>,
@@ -715,6 +735,7 @@ mod tests {
                 label: String::new(),
                 prompt: String::new(),
                 accepts: Vec::new(),
+                choices: Vec::new(),
                 refused: None,
                 deadline: None,
             },

@@ -361,6 +361,8 @@ pub struct HumanRequest {
     pub prompt: Value,
     /// The accepted answers, if only some are.
     pub accepts: Vec<Arc<str>>,
+    /// The answers with a transition of their own, if every other one is accepted as well.
+    pub choices: Vec<Arc<str>>,
     /// The rejected answer to the previous question. Only a person is asked again; a default is not used then.
     pub refused: Option<Arc<str>>,
     /// The timeout in milliseconds.

@@ -196,6 +196,8 @@ pub struct PlanInput<'a> {
     /// Whether placeholder answers cannot be mistaken for real ones: the output is a terminal, and this is not a CI
     /// server.
     pub placeholders: bool,
+    /// Whether they are the models of a run that has begun, which accepts no others: what is missing has to be supplied.
+    pub is_begun: bool,
 }
 
 /// The agents and the models that they use, each pair once, in program order.
@@ -249,7 +251,7 @@ impl ModelPlan {
         if asked.placeholders && asked.chosen.is_empty() && !registry.is_configured() && !used.is_empty() {
             return Ok(Self::Embedded);
         }
-        errors.extend(cannot(registry, program, &fallbacks, asked.chosen));
+        errors.extend(cannot(registry, program, &fallbacks, asked));
         match everything {
             _ if !errors.is_empty() => Err(errors),
             Some(ModelOverride::Named { provider, model }) if asked.chosen.len() == 1 => {
@@ -373,18 +375,18 @@ fn aim(program: &mut Program, chosen: &[ModelOverride]) -> Fallbacks {
 }
 
 /// The reasons why models cannot be called, each with all agents that it affects, and how to fix it.
-fn cannot(registry: &Registry, program: &Program, fallbacks: &Fallbacks, chosen: &[ModelOverride]) -> Vec<PlanError> {
+fn cannot(registry: &Registry, program: &Program, fallbacks: &Fallbacks, asked: PlanInput<'_>) -> Vec<PlanError> {
     let mut reasons: Vec<(PlanError, Vec<&str>)> = Vec::new();
     for (_, id) in walk::reachable(program, program.entry) {
         let Some(StepKind::Model(call)) = program.step(id).map(|step| &step.kind) else { continue };
         let (speaker, model) = (&call.speaker, &call.model);
-        let Some(error) = why(registry, model) else { continue };
+        let Some(error) = why(registry, model, asked.is_begun) else { continue };
         let ready = |other: &ModelName| registry.availability(&other.provider) == Availability::Ready;
         if fallbacks.get(&id).is_some_and(|others| others.iter().any(ready)) {
             continue;
         }
         // A model from the command line has no place in a manifest.
-        let place = (!chosen.iter().any(|c| c.is(model))).then_some(model.origin);
+        let place = (!asked.chosen.iter().any(|c| c.is(model))).then_some(model.origin);
         match reasons.iter_mut().find(|(known, _)| known.message == error.message) {
             Some((_, speakers)) if speakers.contains(&&**speaker) => {}
             Some((_, speakers)) => speakers.push(speaker),
@@ -399,26 +401,27 @@ fn cannot(registry: &Registry, program: &Program, fallbacks: &Fallbacks, chosen:
     told.collect()
 }
 
-/// Why a model cannot be called.
-fn why(registry: &Registry, model: &ModelChoice) -> Option<PlanError> {
+/// Why a model cannot be called. `is_begun`: another one cannot be chosen.
+fn why(registry: &Registry, model: &ModelChoice, is_begun: bool) -> Option<PlanError> {
     let name = &model.name;
     let Some(provider) = &model.provider else {
         let error = PlanError::new(format!("the alias `{name}` has no model"));
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let key = if name.chars().all(is_plain) { name.to_string() } else { format!("\"{name}\"") };
-        let help = format!(
-            "map it with `--model {name}=provider:name`, or with `{key} = \"provider:name\"` under `[models]` in `config.toml`"
-        );
-        return Some(error.help(help));
+        let option = if is_begun { String::new() } else { format!("`--model {name}=provider:name`, or with ") };
+        let file = format!("`{key} = \"provider:name\"` under `[models]` in `config.toml`");
+        return Some(error.help(format!("map it with {option}{file}")));
     };
     let error = PlanError::new(missing(registry, provider)?);
     let set = match registry.availability(provider) {
-        Availability::NoKey { variable, .. } => format!("set `{variable}`, or "),
-        Availability::BadAddress { variable, .. } => format!("correct `{variable}`, or "),
+        Availability::NoKey { variable, .. } => Some(format!("set `{variable}`")),
+        Availability::BadAddress { variable, .. } => Some(format!("correct `{variable}`")),
         Availability::Unknown => return Some(error.help(unknown_help(provider, registry.names()))),
-        _ => String::new(),
+        Availability::Ready => None,
     };
-    Some(error.help(format!("{set}choose another model with `--model provider:name`")))
+    let other = (!is_begun).then(|| "choose another model with `--model provider:name`".to_owned());
+    let help = set.into_iter().chain(other).collect::<Vec<_>>().join(", or ");
+    Some(if help.is_empty() { error } else { error.help(help) })
 }
 
 /// What is missing before this provider can be called.

@@ -135,16 +135,22 @@ function Lead({ state }: { state: State }) {
 
 /** What the run waits for, and the commands that answer and continue it, or run a part of it again. */
 function Next({ state }: { state: State }) {
-  const { waiting, next, status } = state.overview;
+  const { waiting, stopped, next, status } = state.overview;
   const questions = (waiting ?? []).filter((one) => one.question);
-  if (questions.length === 0 && !next?.length) return null;
+  if (questions.length === 0 && !stopped?.text && !next?.length) return null;
   return (
     <section class={`lead ${status === 'failed' ? '' : 'open'}`} aria-label="What can be done next">
       {questions.slice(0, 20).map((one) => (
         <p key={one.key} class="what" dir="auto">
           <Ticks text={brief(one.question ?? '', 700)} />
+          {one.called_with && <span class="muted"> It was called with {brief(one.called_with, 300)}</span>}
         </p>
       ))}
+      {stopped?.text && (
+        <p class="what" dir="auto">
+          Waiting: <Ticks text={brief(stopped.text, 700)} />
+        </p>
+      )}
       {next?.slice(0, 40).map(({ command, purpose }) => (
         <p key={command} class="next">
           <span class="muted">{brief(purpose, 60)}:</span>

@@ -43,6 +43,10 @@ impl ModelArgs {
             _ => None,
         })
     }
+    /// The model for every call, as it was named.
+    pub fn for_every_call(&self) -> Option<String> {
+        self.named().next().map(|(provider, model)| format!("{provider}:{model}"))
+    }
     /// Whether a real model may be called.
     pub fn is_real(&self) -> bool {
         !self.models.iter().any(|model| matches!(model, ModelOverride::Embedded | ModelOverride::Scripted(_)))

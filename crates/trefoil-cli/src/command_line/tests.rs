@@ -25,7 +25,7 @@ fn samples() -> Vec<PrintedCommand<'static>> {
         C::Resume { run, steps: &["a", "b"], why: &[] },
         C::Resume { run, steps: &[], why: limited(&[Raise::calls(4, 5), Raise::cost(9, 20_000)]) },
         C::Edited { run, target: "a.yaml" },
-        C::Fork { run, from: Some("a") },
+        C::Fork { run, from: Some("a"), model: Some("a=openai:m") },
         C::Answer { run, step: "a", word: "-1" },
         C::Worker,
         C::Show(run),
@@ -65,7 +65,7 @@ fn like_options() -> Vec<PrintedCommand<'static>> {
         C::Reuse { target: file, run },
         C::Resume { run, steps: &["-K", "--model"], why: &[] },
         C::Edited { run, target: file },
-        C::Fork { run, from: Some(step) },
+        C::Fork { run, from: Some(step), model: Some("-K=openai:m") },
         C::Answer { run, step, word: "-q" },
         C::Answer { run, step: "-q", word: "-" },
         C::TraceStep { run, step: "--json" },
@@ -145,7 +145,7 @@ fn names_that_begin_like_an_option_are_read_as_names() {
         trefoil run --reuse=0123456789abcdef --store=-s.db --allow-command --allow-host=-h --no-config -- -f.yaml
         trefoil resume 0123456789abcdef --rerun=-K --rerun=--model --store=-s.db --allow-command --allow-host=-h --no-config
         trefoil resume 0123456789abcdef --with=-f.yaml --store=-s.db --allow-command --allow-host=-h --no-config
-        trefoil runs fork 0123456789abcdef --from=-K --store=-s.db --allow-command --allow-host=-h --no-config
+        trefoil runs fork 0123456789abcdef --model=-K=openai:m --from=-K --store=-s.db --allow-command --allow-host=-h --no-config
         trefoil runs answer --store=-s.db -- 0123456789abcdef -K -q
         trefoil runs answer --store=-s.db -- 0123456789abcdef -q -
         trefoil trace 0123456789abcdef --step=--json --store=-s.db

@@ -21,9 +21,11 @@ use crate::args::{
     ContentArg, DurabilityArg, HostArgs, ShowArgs, SpecArgs, StoreArgs, UnknownArg, calls_or_none, dollars_or_none,
 };
 use crate::load::accept_settings;
-use crate::refusal::{did_not_start, refuse_store};
+use crate::refusal::{did_not_continue, did_not_start, refuse_store};
 use crate::run::based::previewed;
-use crate::run::{Based, End, KeptRun, MARKS, Recording, Session, announce_source, input, print_again, print_result};
+use crate::run::{
+    Based, End, KeptRun, MARKS, Recording, Session, announce_source, input, next, print_again, print_result,
+};
 use crate::runs::past;
 use crate::store::{await_store, block_on, full_id};
 use crate::{exit, output, overwrite};
@@ -111,7 +113,7 @@ pub fn run(args: &Resume) -> Result<u8, u8> {
     }
     if let (Some(run), Some(from)) = (&args.run, &args.from) {
         let options = args.host.options(&args.store, args.no_config);
-        let fork = options.text(PrintedCommand::Fork { run, from: Some(from) });
+        let fork = options.text(PrintedCommand::Fork { run, from: Some(from), model: None });
         let help = format!("to repeat RUN from that step without an edit, use `{fork}`");
         return Err(output::not_started("`--from` needs an edited file: `--with FILE`", Some(&help)));
     }
@@ -171,7 +173,10 @@ fn ended(args: &Resume, store: Arc<dyn Store>, record: &Record) -> Result<u8, u8
         recorded(args, path, &store, &stored)?;
     }
     let end = past::end(&store, &stored)?;
-    Ok(end.map_or(exit::FAILED, |end| print_again(&args.show, stored.flow.loaded(), &end)))
+    let code = end.map_or(exit::FAILED, |end| print_again(&args.show, stored.flow.loaded(), &end));
+    let options = RunOptions::or_of_stored(args.store.option(), args.host.permissions(args.no_config), &stored);
+    next::after_stop(&past::next(&store, record, &[], &options)?);
+    Ok(code)
 }
 
 /// Writes the trace of a run that has ended, from its journal.
@@ -192,7 +197,9 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     drop(store);
     let run = record.run.clone();
     let store = args.store.resume(&args.durability)?;
-    let stored = block_on(Stored::read(&*store, &run))?.map_err(|error| did_not_start(&error))?;
+    let own = args.host.options(&args.store, args.no_config);
+    let (model, read) = (args.host.models.for_every_call(), block_on(Stored::read(&*store, &run))?);
+    let stored = read.map_err(|error| did_not_continue(&error, &run, &own, None))?;
     let settings = past::permitted(&*store, &stored, args.no_config, args.show.quiet)?;
     let edited = target.map(|target| (target, stored.note.is_some()));
     if let Some(note) = stored.note.as_ref().filter(|_| !args.show.quiet) {
@@ -214,13 +221,14 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let engine = engine.permissions(args.host.permissions(args.no_config)).store(store);
     let engine = engine.recovery(args.unknown.map_or(settings.recovery, UnknownArg::recovery));
     let engine = engine.run_spec(args.spec.spec()).as_begun(&stored);
-    let ready = block_on(engine.ready_again(&stored, &args.rerun))?.map_err(|error| did_not_start(&error))?;
+    let options = RunOptions::or_of_stored(args.store.option(), args.host.permissions(args.no_config), &stored);
+    let ready = block_on(engine.ready_again(&stored, &args.rerun))?
+        .map_err(|error| did_not_continue(&error, &run, &options, model.as_deref()))?;
     announce_source(now.answers == "embedded" || args.host.models.embedded(), &ready);
     session.resumes();
     record.base.iter().for_each(|base| session.reuses(base));
     session.begin(&ready, None, Some(&run));
     let answers_from = ready.answers_from().clone();
-    let options = RunOptions::or_of_stored(args.store.option(), args.host.permissions(args.no_config), &stored);
     let owner = engine.owner();
     let edited = edited.as_ref().map(|(target, is_changed)| (target.as_str(), *is_changed));
     let kept = KeptRun { options: &options, edited };

@@ -146,9 +146,10 @@ impl Loop<'_> {
             return None;
         };
         output::say(TerminalText::line(&waiting_line(one, all)));
-        let choices = match one.accepts.is_empty() {
-            true => String::new(),
-            false => format!("({}) ", one.accepts.join("/")),
+        let choices = match (one.accepts.as_slice(), one.choices.as_slice()) {
+            ([], []) => String::new(),
+            ([], some) => format!("({}, or another answer) ", some.join("/")),
+            (all, _) => format!("({}) ", all.join("/")),
         };
         let choices = if one.is_unknown() { "(retry/fail/done) ".to_owned() } else { choices };
         let line = self.line(&format!("{choices}> ")).filter(|line| !line.is_empty())?;
@@ -163,8 +164,9 @@ impl Loop<'_> {
     pub(super) fn pass_on(&mut self) -> Option<Asked> {
         let Given { to, line } = self.given.take()?;
         let last = self.last.as_ref()?;
-        // The same question, although there is more time to answer it.
-        let is_same = |one: &&Waiting| Waiting { deadline: to.deadline.clone(), ..(*one).clone() } == to;
+        // The same question, although there is more time to answer it, and the run of a called flow is another one.
+        let is_same =
+            |one: &&Waiting| Waiting { deadline: to.deadline.clone(), run: to.run.clone(), ..(*one).clone() } == to;
         let Some(one) = last.waiting.iter().find(is_same) else {
             output::note(format!("the answer to `{}` was not used: that is not asked as before", to.step));
             return None;

@@ -220,7 +220,7 @@ impl Loop<'_> {
             }
             Err(error) => {
                 let error = &self.with_keys(error);
-                output::say(report::failure(run.flow.loaded(), error, &self.args.host.answers).trim_end());
+                output::say(report::failure(run.flow.loaded(), error, &self.args.host.answers, true).trim_end());
                 // What it used has been said.
                 report::sent(outcome, None).iter().for_each(output::say);
             }

@@ -3,7 +3,9 @@
 mod store;
 
 use trefoil::{Error, FoundErrors};
+use trefoil_host::command::{PrintedCommand, RunOptions};
 use trefoil_host::engine::MODEL;
+use trefoil_host::waiting::SOME_MODEL;
 
 use crate::placeholders::placeholder_reason;
 use crate::{exit, output};
@@ -19,6 +21,20 @@ pub fn did_not_start(error: &Error) -> u8 {
     }
 }
 
+/// Reports why a stored run does not continue. `model`: the one that was named, which only a new run accepts.
+pub fn did_not_continue(error: &Error, run: &str, options: &RunOptions, model: Option<&str>) -> u8 {
+    let Error::NotStarted(why) = error else { return did_not_start(error) };
+    output::say(output::diagnostics(why.diagnostics(), why.files()).trim_end());
+    output::say("");
+    let other = why.diagnostics().iter().any(|reason| reason.rule == MODEL).then(|| {
+        let model = Some(model.unwrap_or(SOME_MODEL));
+        let fork = options.text(PrintedCommand::Fork { run, from: None, model });
+        format!("for another model, start a new run with its results: `{fork}`; {}", placeholder_help())
+    });
+    output::refuse(&format!("run {run} did not continue, and nothing was sent"), other.as_deref());
+    exit::NOT_STARTED
+}
+
 /// The same for an error of this process, such as a missing thread.
 pub fn cannot_start(error: &dyn std::error::Error) -> u8 {
     output::not_started(&format!("the run could not start: {error}"), None)
@@ -28,8 +44,11 @@ fn refuse_findings(why: &FoundErrors) -> u8 {
     output::say(output::diagnostics(why.diagnostics(), why.files()).trim_end());
     if why.diagnostics().iter().any(|reason| reason.rule == MODEL) {
         output::say("");
-        let help = format!("for placeholder answers, add `--model embedded`{}", placeholder_reason());
-        output::refuse("the run did not start, and nothing was sent", Some(&help));
+        output::refuse("the run did not start, and nothing was sent", Some(&placeholder_help()));
     }
     exit::NOT_STARTED
+}
+
+fn placeholder_help() -> String {
+    format!("for placeholder answers, add `--model embedded`{}", placeholder_reason())
 }

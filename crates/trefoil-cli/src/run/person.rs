@@ -69,7 +69,7 @@ impl HumanInbox for Terminal {
             said.push(again(refused, &request.accepts));
             said.push("\n");
         }
-        said.push(prompt(&request.accepts, default.as_deref()));
+        said.push(prompt(&request.accepts, &request.choices, default.as_deref()));
         output::put(said);
         let mut open = Open(true);
         let Some(typed) = lines.recv().await else {
@@ -109,9 +109,12 @@ fn question(request: &HumanRequest, default: Option<&str>) -> TerminalText {
 }
 
 /// The prompt: `(yes/no) [no]> `
-fn prompt(accepts: &[Arc<str>], default: Option<&str>) -> String {
-    let words = listed(accepts, "/");
-    let words = if words.is_empty() { words } else { format!("({words})") };
+fn prompt(accepts: &[Arc<str>], choices: &[Arc<str>], default: Option<&str>) -> String {
+    let words = match (accepts, choices) {
+        ([], []) => String::new(),
+        ([], some) => format!("({}, or another answer)", listed(some, "/")),
+        (all, _) => format!("({})", listed(all, "/")),
+    };
     let default = default.map(|default| format!("[{default}]"));
     let hint: Vec<String> = [words, default.unwrap_or_default()].into_iter().filter(|part| !part.is_empty()).collect();
     format!("{}> ", hint.join(" "))
@@ -175,9 +178,10 @@ mod tests {
     #[test]
     fn what_is_said_to_a_person() {
         let words: Vec<Arc<str>> = vec!["yes".into(), "no".into()];
-        assert_eq!(prompt(&words, None), "(yes/no)> ");
-        assert_eq!(prompt(&words, Some("no")), "(yes/no) [no]> ");
-        assert_eq!((prompt(&[], None), prompt(&[], Some("no"))), ("> ".to_owned(), "[no]> ".to_owned()));
+        assert_eq!(prompt(&words, &[], None), "(yes/no)> ");
+        assert_eq!(prompt(&words, &[], Some("no")), "(yes/no) [no]> ");
+        assert_eq!(prompt(&[], &words, None), "(yes/no, or another answer)> ");
+        assert_eq!((prompt(&[], &[], None), prompt(&[], &[], Some("no"))), ("> ".to_owned(), "[no]> ".to_owned()));
         expect![[r#""maybe" is not one of the answers: yes, no."#]].assert_eq(&again("maybe", &words));
         expect!["Please type an answer: yes, no."].assert_eq(&again(" ", &words));
         assert!(!again("maybe", &[]).contains("transition"));

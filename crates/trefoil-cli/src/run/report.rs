@@ -1,6 +1,7 @@
 //! The report of a failed run: the error, its place, and the cost.
 
 use trefoil_host::answers::{about, answers, questions};
+use trefoil_host::waiting::other_model;
 use trefoil_project::failure::failed_run;
 use trefoil_project::load::LoadedTarget;
 use trefoil_runtime::{RunError, RunOutcome};
@@ -10,9 +11,13 @@ use crate::harmless::{TerminalText, safe};
 use crate::output;
 use crate::words::{preview, total};
 
-/// Why a run failed: code, message, step, excerpt, cause, help.
-pub fn failure(loaded: &LoadedTarget, error: &RunError, answered: &[(String, String)]) -> TerminalText {
+/// Why a run failed: code, message, step, excerpt, cause, help. `is_kept`: commands about the stored run say how it goes on.
+pub fn failure(loaded: &LoadedTarget, error: &RunError, answered: &[(String, String)], is_kept: bool) -> TerminalText {
     let mut d = failed_run(error);
+    if let Some(model) = other_model(&loaded.program, error).filter(|_| !is_kept) {
+        let help = d.help.take().map(|help| format!("{help}; ")).unwrap_or_default();
+        d = d.help(format!("{help}for another model, run it again with `--model {model}`"));
+    }
     if let Some(help) = other_answer(loaded, error, answered) {
         d = d.help(help);
     }

@@ -57,7 +57,7 @@ pub fn print_again(show: &ShowArgs, loaded: &LoadedTarget, end: &Event) -> u8 {
             output::written(lines.written())
         }
         (None, _, Some(error)) if error.code != "CANCELLED" => {
-            output::say(report::failure(loaded, error, &[]).trim_end());
+            output::say(report::failure(loaded, error, &[], true).trim_end());
             exit::OK
         }
         (None, _, Some(_)) => exit::OK,

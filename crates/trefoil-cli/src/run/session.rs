@@ -119,7 +119,7 @@ impl<'s> Session<'s> {
         let unused = self.script.get().filter(|_| outcome.result.is_ok()).map(|script| script.unused());
         self.tracer.warns(unused.clone().unwrap_or_default());
         let next = |kept: KeptRun<'_>| {
-            let stopped = StoppedRun::of(&outcome, kept.edited);
+            let stopped = StoppedRun::of(&outcome, &self.loaded.program, kept.edited);
             // The first entry could not be written.
             let is_lost =
                 !outcome.continues && outcome.result.as_ref().is_err_and(|error| error.code == "JOURNAL_ERROR");
@@ -284,7 +284,7 @@ fn told(
         "CANCELLED" => output::note("cancelled"),
         "INTERRUPTED" => output::note("interrupted"),
         _ if outcome.is_refused() => output::say(format!("waiting: {}", error.stopped_before())),
-        _ => output::say(report::failure(loaded, error, end.answers).trim_end()),
+        _ => output::say(report::failure(loaded, error, end.answers, end.is_kept).trim_end()),
     }
     if !show.quiet {
         let key = error.key.as_ref().filter(|_| !cancelled);

@@ -39,7 +39,11 @@ pub struct Answer {
 pub fn run(args: &Answer) -> Result<u8, u8> {
     let store = args.store.change()?;
     let run = await_store(full_id(&*store, &args.run))?;
-    let all = past::waiting(&store, &await_store(store.record(&run))?)?;
+    let record = await_store(store.record(&run))?;
+    if record.status.is_end() {
+        return Err(refuse_ended(&store, &args.step, &run, args.store.option()));
+    }
+    let all = past::waiting(&store, &record)?;
     let show = RunOptions::of_store(args.store.option()).text(PrintedCommand::Show(&run));
     let one = find(&all, &args.step, &show)?;
     let value = match args.value.as_str() {
@@ -135,13 +139,26 @@ fn refuse_answer(
             let why = format!("cannot be answered any more: {}", deadline.missed());
             settled(&why, options().to_continue(run, &[]));
         }
+        (AnswerRefusal::RunEnded, _) => {
+            return refuse_ended(store, &one.step, one.run.as_deref().unwrap_or(run), named);
+        }
         (AnswerRefusal::Settled(_) | AnswerRefusal::RunStopped, _) => {
             let show = options().text(PrintedCommand::Show(run));
             let help = format!("see what it waits for with `{show}`");
-            settled("is already answered: the run does not ask it any more", help);
+            settled("cannot be answered any more: the run does not ask it", help);
         }
     }
     exit::NOT_STARTED
+}
+
+/// Refuses an answer to a run that has ended, also if that was while the answer was on its way.
+fn refuse_ended(store: &Arc<dyn Store>, step: &str, run: &str, named: String) -> u8 {
+    let status =
+        block_on(store.record(run)).ok().and_then(|record| record.ok()).map(|record| record.status.to_string());
+    let standing = status.map(|status| format!(": {status}")).unwrap_or_default();
+    let show = RunOptions::of_store(named).text(PrintedCommand::Show(run));
+    let help = format!("see how it ended with `{show}`");
+    output::not_started(&format!("`{step}` is not asked any more, because run {run} has ended{standing}"), Some(&help))
 }
 
 /// The run to resume: the outermost calling run that has not ended, or the run itself.
@@ -156,7 +173,13 @@ fn outermost(store: &Arc<dyn Store>, mut record: Record) -> Result<Record, u8> {
 }
 
 fn find<'w>(all: &'w [Waiting], step: &str, show: &str) -> Result<&'w Waiting, u8> {
-    let mut by_key = all.iter().filter(|one| one.key.as_str() == step);
+    // `CALL/STEP` is a step of the flow that CALL calls.
+    let inside = |one: &Waiting| {
+        let calls = one.calls.iter().map(|call| call.unmarked().into_owned());
+        let path: Vec<String> = calls.chain([one.step.clone()]).collect();
+        path.len() > 1 && path.join("/") == step
+    };
+    let mut by_key = all.iter().filter(|one| one.key.as_str() == step || inside(one));
     let same = all.iter().filter(|one| one.step == step || one.key.as_str() == step);
     let runs: BTreeSet<Option<&str>> = same.map(|one| one.run.as_deref()).collect();
     if runs.len() > 1 {
@@ -178,7 +201,7 @@ fn find<'w>(all: &'w [Waiting], step: &str, show: &str) -> Result<&'w Waiting, u
         }
         (None, None, _) => {
             let help = match all {
-                [] => format!("the run is not waiting for an answer; see `{show}`"),
+                [] => format!("it does not wait for an answer; see `{show}`"),
                 all => format!(
                     "it is waiting for: {}",
                     all.iter().map(|one| waiting_line(one, all)).collect::<Vec<_>>().join("; ")

@@ -8,8 +8,9 @@ use serde_json::{Value as Json, json};
 use trefoil::store::{Cursor, Filter, Page, Record, Status};
 use trefoil_machine::event::{Settled, Waiting};
 use trefoil_runtime::RunError;
+use trefoil_view::trace::OpenWait;
 
-use super::past::{self, OpenWait};
+use super::past;
 use super::{print, print_json, record};
 use crate::args::{OutputFormat, StoreArgs};
 use crate::columns::columns;
@@ -122,7 +123,7 @@ pub fn run(args: &List) -> Result<u8, u8> {
 fn as_json(record: &Record, waits: &BTreeMap<String, OpenWait>) -> Json {
     let mut json = record::json(record);
     if let (Some(members), Some(wait)) = (json.as_object_mut(), waits.get(&record.run)) {
-        record::add_wait(members, &wait.waiting, wait.stopped.as_ref());
+        wait.add_to(members);
     }
     json
 }
@@ -146,7 +147,7 @@ fn named(waiting: &[Waiting]) -> Option<String> {
 
 /// What a run stopped before: its code, and the step.
 fn denied(why: &RunError) -> String {
-    let step = why.key.as_ref().map(|key| key.without_try()).filter(|step| !step.is_empty());
+    let step = why.key.as_ref().map(|key| key.named()).filter(|step| !step.is_empty());
     step.map_or_else(|| why.code.clone(), |step| format!("{} at {step}", why.code))
 }
 

@@ -16,7 +16,7 @@ use trefoil_project::settings::Settings;
 use trefoil_project::target::LoadTarget;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventKind, EventSink, RunError};
-use trefoil_view::trace::{SuggestedCommand, TraceSink, TraceSubject};
+use trefoil_view::trace::{TraceSubject, OpenWait, SuggestedCommand, TraceSink};
 
 use crate::load::accept_settings;
 use crate::output;
@@ -72,15 +72,15 @@ pub fn tell(store: &Arc<dyn Store>, stored: &Stored, events: Arc<dyn EventSink>)
 pub fn trace(store: &Arc<dyn Store>, stored: &Stored, named: String) -> Result<(Arc<TraceSink>, TraceSubject), u8> {
     let tracer = Arc::new(TraceSink::default());
     let record = await_store(store.record(&stored.started.run))?;
-    let waiting = match record.status.is_end() {
-        true => tell(store, stored, tracer.clone()).map(|_| Vec::new())?,
-        false => seen(store, &record, tracer.clone())?,
+    let wait = match record.status.is_end() {
+        true => tell(store, stored, tracer.clone()).map(|_| OpenWait::default())?,
+        false => open_wait(store, &record, tracer.clone())?,
     };
     let options = RunOptions::of_stored(named, stored);
     tracer.reuses(record.base.as_deref());
-    tracer.suggests(next(store, &record, &waiting, &options)?);
+    tracer.suggests(next(store, &record, &wait.waiting, &options)?);
     if !record.status.is_end() {
-        tracer.stands(record.status, waiting, record.spent.usage, record.spent.calls);
+        tracer.stands(record.status, wait, record.spent.usage, record.spent.calls);
     }
     let about = trefoil_host::run_about(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers));
     Ok((tracer, about))
@@ -97,26 +97,29 @@ pub fn next(
     let why = why.as_ref();
     let failed = record.status == Status::Failed;
     let is_open = !record.status.is_end() && record.owner.is_none();
+    let is_asked = failed || is_open || (record.items.is_some() && record.content.keeps_prompts());
+    let stored = async { if is_asked { Stored::read(&**store, &record.run).await.ok() } else { None } };
+    let stored = block_on(stored)?;
     // Whether the run can continue with its own files, and whether those on the disk are others.
     let continues = async {
-        let Ok(stored) = Stored::read(&**store, &record.run).await else { return (is_open, false, false) };
+        let Some(stored) = &stored else { return (is_open, false, false) };
         // Tools of a project are for the files that are there.
-        let lacks = match StoredProject::of(&**store, &stored).await {
-            Ok(project) if project.why_not().is_some() => project.is_needed(&stored),
+        let lacks = match StoredProject::of(&**store, stored).await {
+            Ok(project) if project.why_not().is_some() => project.is_needed(stored),
             _ => false,
         };
         match failed {
-            true => (!lacks && can_continue(store.clone(), &stored).await, stored.note.is_some(), lacks),
+            true => (!lacks && can_continue(store.clone(), stored).await, stored.note.is_some(), lacks),
             false => (is_open && !lacks, lacks, lacks),
         }
     };
-    let is_asked = failed || is_open || (record.items.is_some() && record.content.keeps_prompts());
-    let (open, is_changed, needs_project) = if is_asked { block_on(continues)? } else { (false, false, false) };
+    let (open, is_changed, needs_project) = block_on(continues)?;
     let target = if failed || is_changed { block_on(target_of(&**store, &record.run))? } else { None };
     let target = target.map(|target| named_here(&target));
     let (run, has_failed_items) = (record.run.as_str(), record.items.is_some() && record.content.keeps_prompts());
     let edited = target.as_deref().map(|target| (target, is_changed));
-    Ok(StoppedRun { run, waiting, why, open, has_failed_items, edited, needs_project }.next(options))
+    let program = stored.as_ref().map(|stored| &*stored.flow.loaded().program);
+    Ok(StoppedRun { run, waiting, why, open, has_failed_items, edited, needs_project, program }.next(options))
 }
 
 /// Prints why a stored run cannot be read.
@@ -137,15 +140,6 @@ pub fn waiting(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<Waiting>, 
     seen(store, record, Arc::new(NoEvents))
 }
 
-/// What a run in a list waits for.
-#[derive(Default)]
-pub struct OpenWait {
-    /// The questions and decisions.
-    pub waiting: Vec<Waiting>,
-    /// What it stopped before, because somebody has to allow it.
-    pub stopped: Option<RunError>,
-}
-
 /// What each run of a list waits for that waits or was interrupted. Empty for a run whose journal this version cannot read.
 pub fn open_waits(store: &Arc<dyn Store>, runs: &[Record]) -> Result<BTreeMap<String, OpenWait>, u8> {
     let mut all = BTreeMap::new();
@@ -157,7 +151,13 @@ pub fn open_waits(store: &Arc<dyn Store>, runs: &[Record]) -> Result<BTreeMap<St
     Ok(all)
 }
 
-/// The same, and sends the run's events to a sink.
+/// The same, with what it stopped before, and sends the run's events to a sink.
+pub fn open_wait(store: &Arc<dyn Store>, record: &Record, by: Arc<dyn EventSink>) -> Result<OpenWait, u8> {
+    let stopped = block_on(stopped(&**store, record))?.map_err(|error| did_not_start(&error))?;
+    Ok(OpenWait { waiting: seen(store, record, by)?, stopped })
+}
+
+/// What a run asks, and sends the run's events to a sink.
 pub fn seen(store: &Arc<dyn Store>, record: &Record, by: Arc<dyn EventSink>) -> Result<Vec<Waiting>, u8> {
     block_on(waiting_and_events(store, record, by))?.map_err(|why| refuse_unreadable(&why))
 }
@@ -189,7 +189,7 @@ const STEP: [&str; 14] = [
 ];
 
 /// The `steps` of a run and its `result`, as far as this version can read its journal.
-pub fn stored_steps(store: &Arc<dyn Store>, record: &Record, waiting: &[Waiting]) -> Map<String, Json> {
+pub fn stored_steps(store: &Arc<dyn Store>, record: &Record, wait: &OpenWait) -> Map<String, Json> {
     let tracer = Arc::new(TraceSink::default());
     let about = block_on(async {
         let stored = Stored::read(&**store, &record.run).await.ok()?;
@@ -199,7 +199,7 @@ pub fn stored_steps(store: &Arc<dyn Store>, record: &Record, waiting: &[Waiting]
     let mut all = Map::new();
     let Ok(Some(about)) = about else { return all };
     if !record.status.is_end() {
-        tracer.stands(record.status, waiting.to_vec(), record.spent.usage, record.spent.calls);
+        tracer.stands(record.status, wait.clone(), record.spent.usage, record.spent.calls);
     }
     let mut trace = tracer.trace().json(&about);
     let mut steps = trace.get_mut("steps").map(Json::take).unwrap_or_default();

@@ -1,11 +1,9 @@
 //! A summary of a run, for people and as JSON.
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use trefoil::store::{Content, Record, UNSEEN_MS};
 use trefoil_host::command::RunOptions;
-use trefoil_machine::event::Waiting;
-use trefoil_runtime::RunError;
-use trefoil_view::trace::{questions, rfc3339_ms};
+use trefoil_view::trace::rfc3339_ms;
 
 pub use trefoil_view::trace::moment as time;
 
@@ -56,15 +54,4 @@ pub fn json(record: &Record) -> Json {
         members.extend(known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     }
     json
-}
-
-/// Adds to the JSON of a run what it waits for: questions and decisions, and what it stopped before, because somebody has to allow it.
-pub fn add_wait(members: &mut Map<String, Json>, waiting: &[Waiting], stopped: Option<&RunError>) {
-    if !waiting.is_empty() {
-        members.insert("waiting".to_owned(), questions(waiting));
-    }
-    if let Some(why) = stopped {
-        let (step, code, message) = (&why.key, &why.code, &why.message);
-        members.insert("stopped".to_owned(), json!({ "step": step, "code": code, "message": message }));
-    }
 }

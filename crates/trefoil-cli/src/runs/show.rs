@@ -5,10 +5,9 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value, json};
 use trefoil::store::{Content, Filter, Record, Status, Store};
-use trefoil_host::durable::{ended, stopped};
+use trefoil_host::durable::ended;
 use trefoil_machine::event::{Settled, Waiting};
-use trefoil_runtime::RunError;
-use trefoil_view::trace::SuggestedCommand;
+use trefoil_view::trace::{OpenWait, SuggestedCommand};
 
 use super::{past, print, print_json, record};
 use crate::args::{OutputFormat, StoreArgs};
@@ -17,7 +16,7 @@ use crate::run::Steps;
 use crate::store::{await_store, block_on, full_id};
 use crate::words::{arrived, count_of, money, time, tokens};
 use trefoil_host::command::{PrintedCommand, RunOptions};
-use trefoil_host::waiting::{ANSWER, CONTINUE, answer_commands, waiting_line};
+use trefoil_host::waiting::{ANSWER, CONTINUE, answer_commands, called_line, waiting_line};
 
 /// Show a run: its steps, tokens and cost, and what it is waiting for
 #[derive(Args)]
@@ -37,25 +36,25 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     let record = await_store(async { store.record(&full_id(&*store, &args.run).await?).await })?;
     let open = !record.status.is_end();
     let steps = Arc::new(Steps::default());
-    let waiting = if open {
-        past::seen(&store, &record, steps.clone())?
+    let wait = if open {
+        past::open_wait(&store, &record, steps.clone())?
     } else {
         if record.content.keeps_prompts() {
             past::tell_if_known(&store, &record, steps.clone());
         }
-        Vec::new()
+        OpenWait::default()
     };
-    let stopped = block_on(stopped(&*store, &record))?.map_err(|error| did_not_start(&error))?;
+    let (waiting, stopped) = (&wait.waiting, &wait.stopped);
     let options = past::options(&*store, &record.run, args.store.option());
-    let next = past::next(&store, &record, &waiting, &options)?;
+    let next = past::next(&store, &record, waiting, &options)?;
     let drafts = if open { await_store(store.drafts(&record.run))? } else { Vec::new() };
     if args.output.is_json() {
         let arrived = drafts.iter().map(|draft| json!({ "key": draft.key.as_str(), "text": draft.text }));
-        let mut json = as_json(&record, &steps, &waiting, stopped.as_ref(), arrived.collect());
+        let mut json = as_json(&record, &steps, &wait, arrived.collect());
         if let Some(members) = json.as_object_mut() {
             members.extend((!next.is_empty()).then(|| ("next".to_owned(), json!(next))));
             if matches!(record.content, Content::All | Content::UntilEnd) {
-                members.extend(past::stored_steps(&store, &record, &waiting));
+                members.extend(past::stored_steps(&store, &record, &wait));
             }
             if record.status == Status::Completed && record.content != Content::Removed {
                 // Not a view of the run: whoever asks for the result gets it as it is.
@@ -117,7 +116,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         lines.push(format!("prompts  {}", options.text(PrintedCommand::Trace(&record.run))));
     }
     lines.extend(stopped.iter().map(|why| format!("waiting  {}", why.stopped_before())));
-    lines.extend(questions(&record.run, &waiting, &options));
+    lines.extend(questions(&record.run, waiting, &options));
     lines.extend(going_on(&next, "then").filter(|_| open && !is_ready));
     Ok(print(&lines))
 }
@@ -131,16 +130,10 @@ fn going_on<'n>(next: &'n [SuggestedCommand], name: &'n str) -> impl Iterator<It
 }
 
 /// The record of a run, with what its journal tells.
-fn as_json(
-    record: &Record,
-    steps: &Steps,
-    waiting: &[Waiting],
-    stopped: Option<&RunError>,
-    arrived: Vec<Value>,
-) -> Value {
+fn as_json(record: &Record, steps: &Steps, wait: &OpenWait, arrived: Vec<Value>) -> Value {
     let mut json = record::json(record);
     let Some(members) = json.as_object_mut() else { return json };
-    record::add_wait(members, waiting, stopped);
+    wait.add_to(members);
     let verdicts = steps.verdicts_json();
     if !verdicts.is_empty() {
         members.insert("verdicts".to_owned(), verdicts.into());
@@ -179,8 +172,8 @@ fn called(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<String>, u8> {
 /// What a run waits for, each item with the commands that answer it.
 fn questions(run: &str, waiting: &[Waiting], options: &RunOptions) -> Vec<String> {
     let lines = |one: &Waiting| {
-        let commands = answer_commands(run, one, waiting, options).into_iter();
-        let below = commands.map(|command| format!("         {command}"));
+        let commands = answer_commands(run, one, waiting, options);
+        let below = called_line(one).into_iter().chain(commands).map(|command| format!("         {command}"));
         [format!("waiting  {}", waiting_line(one, waiting))].into_iter().chain(below)
     };
     waiting.iter().flat_map(lines).collect()

@@ -53,8 +53,14 @@ pub fn tree(trace: &Value, look: TraceLook<'_>) -> TerminalText {
     if steps.is_empty() && text(trace, "status") == Some("pending") {
         out.push(shown!("no process has started it yet\n"));
     }
-    for question in list(trace, "waiting").iter().filter_map(|one| text(one, "question")) {
-        out.push(shown!("\nwaiting: {}\n", line(question, 500)));
+    for one in list(trace, "waiting") {
+        out.push(shown!("\nwaiting: {}\n", line(text(one, "question").unwrap_or_default(), 500)));
+        if let Some(call) = text(one, "called_with") {
+            out.push(shown!("  it was called with {}\n", line(call, 300)));
+        }
+    }
+    if let Some(stopped) = trace.get("stopped").and_then(|stopped| text(stopped, "text")) {
+        out.push(shown!("\nwaiting: {}\n", line(stopped, 500)));
     }
     for next in list(trace, "next") {
         let part = |key| line(text(next, key).unwrap_or_default(), 1_000);

@@ -10,6 +10,7 @@ use crate::world::{Folder, wait};
 
 const CONTINUE: &str = "to continue";
 const EDIT: &str = "after an edit";
+const MODEL: &str = "with another model";
 const FORK: &str = "to run the failed items again";
 const ANSWER: &str = "to answer";
 
@@ -81,10 +82,11 @@ fn cases() -> Vec<Case> {
     // What the provider may say, tried once where the format can say so.
     for (kind, status) in [("provider error", 503), ("bad key", 401), ("bad request", 400)] {
         let script = every(json!({ "error": { "status": status } }));
-        add(kind, "agntz", agntz("maxRetries: 0\n"), agent, script.clone(), "MODEL_ERROR", both);
-        add(kind, "aegis", aegis_agent(""), input, script.clone(), "MODEL_ERROR", both);
+        let told = if status == 400 { &[CONTINUE, EDIT, MODEL][..] } else { both };
+        add(kind, "agntz", agntz("maxRetries: 0\n"), agent, script.clone(), "MODEL_ERROR", told);
+        add(kind, "aegis", aegis_agent(""), input, script.clone(), "MODEL_ERROR", told);
         let node = sirenspec("", NODE, "edges: []\ndefaults: { retry: { max_attempts: 1 } }\n");
-        add(kind, "sirenspec", node, &[], script, "MODEL_ERROR", both);
+        add(kind, "sirenspec", node, &[], script, "MODEL_ERROR", told);
     }
     // Answers that the format cannot use. Where the answer is a result that stands, only an edit helps.
     let words = every(json!("in words"));

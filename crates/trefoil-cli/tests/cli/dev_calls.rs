@@ -70,6 +70,25 @@ fn a_key_allows_what_a_called_flow_stopped_before_and_what_it_used_until_then_co
 }
 
 #[test]
+fn an_answer_to_a_called_flow_goes_to_the_run_of_the_files_as_they_were_saved_while_it_was_typed() {
+    let (folder, provider) = world("s1", "s2");
+    let gate = "version: \"0.1\"\nagents: {}\nnodes:\n  ok: { type: human, prompt: \"Ship it?\", writes: output.said }\ninput: { message: it }\n";
+    folder.write("other/ship.yaml", gate);
+    let call = "  - agent: { id: one, kind: tool, tool: { kind: local, name: ship, params: { message: hello } } }\n";
+    let caller = |last: &str| format!("id: caller\nkind: sequential\nsteps:\n{call}{}", ask("last", last));
+    folder.write("flows/c.yaml", caller("before"));
+    let mut dev = start(&folder, &provider, &[]);
+    dev.types("a");
+    until("the question", || dev.seen().ends_with("> "));
+    folder.write("flows/c.yaml", caller("after"));
+    dev.types("yes");
+    let said = dev.turn();
+    assert!(said.contains("`ok` is asked as before, so it has the answer"), "{said}");
+    assert_eq!(provider.asked(), ["after"], "{said}");
+    dev.quits();
+}
+
+#[test]
 fn a_run_whose_called_flow_stopped_is_continued_with_what_it_needs() {
     let (folder, provider) = world("s1", "s2");
     let mut dev = start(&folder, &provider, &[]);

@@ -109,6 +109,28 @@ fn answers_given_beforehand_are_for_the_steps_of_called_flows_too() {
 }
 
 #[test]
+fn a_step_of_a_called_flow_is_also_named_by_the_step_that_calls_it() {
+    let folder = shipping("../other/ship.yaml");
+    let call = |id: &str| {
+        format!(
+            "  - agent: {{ id: {id}, kind: tool, tool: {{ kind: local, name: ship, params: {{ message: {id} }} }} }}\n"
+        )
+    };
+    folder.write("flows/two.yaml", format!("id: two\nkind: sequential\nsteps:\n{}{}", call("one"), call("other")));
+    let start = ["run", "flows/two.yaml", "--model", "scripted=script.yaml", "--store", "runs.db"];
+    run(&folder, &[&start[..], &["--answer", "none/ok=yes"]].concat()).exits(2).says(&["unknown human step `none/ok`"]);
+    // The answer is for one of the two calls.
+    run(&folder, &[&start[..], &["--answer", "one/ok=yes"]].concat()).exits(75).says(&["asks: Ship other?"]);
+    run(&folder, &["runs", "answer", "last", "one/ok", "yes", "--store", "runs.db"]).exits(2);
+    let caller = run(&folder, &["runs", "list", "--output", "json", "--store", "runs.db"]).json();
+    let caller = caller["runs"].as_array().unwrap().iter().find(|run| run["flow"] == "two").unwrap()["run"].clone();
+    let caller = caller.as_str().unwrap();
+    run(&folder, &["runs", "answer", caller, "one/ok", "yes", "--store", "runs.db"]).exits(2);
+    run(&folder, &["runs", "answer", caller, "other/ok", "yes", "--store", "runs.db"]).exits(0);
+    run(&folder, &["resume", caller, "--store", "runs.db"]).exits(0);
+}
+
+#[test]
 fn a_flow_that_does_not_load_stops_its_callers_before_they_start() {
     let folder = shipping("../other/gone.yaml");
     let args = ["run", "flows/caller.yaml", "--model", "scripted=script.yaml", "--input", "tea", "--ephemeral"];

@@ -89,8 +89,12 @@ fn a_run_that_goes_on_without_a_permission_waits_in_every_place() {
         stored(&["runs", "answer", "last", step, "yes"]).exits(0);
         let stopped = stored(&["resume", "last", "--trace", "live.json"]);
         stopped.silent(75).says(&["waiting: stopped before", "to continue: trefoil resume"]);
-        assert_eq!(std::fs::read_to_string(folder.path().join("live.json")).unwrap().matches("\"waiting\"").count(), 1);
+        let live = std::fs::read_to_string(folder.path().join("live.json")).unwrap();
+        let live: serde_json::Value = serde_json::from_str(&live).unwrap();
         let (text, json, shown) = crate::trace::views(&folder);
+        for member in ["status", "stopped", "next", "error"] {
+            assert_eq!(live[member], json[member], "{what}");
+        }
         assert_eq!((&json["status"], &shown["stopped"]["code"]), (&"waiting".into(), &"REFUSED".into()), "{what}");
         let said = stopped.err.lines().find_map(|line| line.strip_prefix("waiting: ")).unwrap();
         let show = stored(&["runs", "show", "last"]).out;
@@ -102,8 +106,49 @@ fn a_run_that_goes_on_without_a_permission_waits_in_every_place() {
         let without = stored(&["resume", run]);
         let next = without.exits(75).err.lines().find(|line| line.starts_with("to continue: ")).unwrap().to_owned();
         assert!(next.ends_with(&given.join(" ")), "{what}: {next}");
-        assert!(text.contains("REFUSED: ") && show.contains(said) && !show.contains("wakes"), "{what}: {text}\n{show}");
+        assert!(
+            text.contains(&format!("waiting: {said}")) && show.contains(said) && !show.contains("wakes"),
+            "{what}: {text}\n{show}"
+        );
     }
+}
+
+/// A run that has begun accepts no other model: the printed command starts one that does. A run that is not kept is run again.
+#[test]
+fn another_model_is_offered_by_a_command_that_accepts_it() {
+    let folder = Folder::new();
+    let two = "version: \"0.1\"\nagents:\n  a: { model: \"openai:m\", system: \"A {{ inputs.message }}\" }\n  \
+        b: { model: \"openai:gone\", system: \"B {{ n.output }}\" }\nnodes:\n  n: { agent: a, writes: working.x }\n  m: { agent: b, writes: output.y }\n\
+        edges: [ { from: n, to: m } ]\ninput: { message: hi }\n";
+    folder.write("two.yaml", two).write("s.yaml", "answers: { a: fine, b: { error: { status: 404 } } }\n");
+    let run = ["run", "two.yaml", "--model", "scripted=s.yaml"];
+    let failed = trefoil(&folder, &[&run[..], &STORE[..]].concat());
+    failed.exits(1).says(&["= help: check the model's name, or choose another model"]);
+    assert!(!failed.err.contains("`--model`"), "{}", failed.err);
+    let other: Vec<String> =
+        failed.err.lines().filter_map(|line| line.strip_prefix("with another model: ")).map(str::to_owned).collect();
+    assert!(other.len() == 1 && other[0].contains(" --model m=PROVIDER:NAME "), "{}", failed.err);
+    for view in [&["trace", "last"][..], &["runs", "show", "last"], &["trace", "last", "--json"]] {
+        let said = trefoil(&folder, &[view, &STORE[..]].concat());
+        assert!(said.exits(0).out.contains(&other[0]), "{}", said.out);
+    }
+    let fork = format!("{} --dry-run", other[0].replace("PROVIDER:NAME", "openai:other"));
+    let forked = pasted(&folder, &fork);
+    assert!(forked.exits(1).err.is_empty() && forked.out.contains("would be kept"), "{forked:?}");
+    // Whoever asks for it where it is not accepted gets the command with the model.
+    let refused = trefoil(&folder, &[&["resume", "last", "--model", "openai:other"], &STORE[..]].concat());
+    refused.exits(2).says(&["error[missing-model]", " did not continue, and nothing was sent", "--model openai:other"]);
+    let fork = &named(&refused.err, "runs fork")[0];
+    pasted(&folder, &format!("{fork} --dry-run")).exits(1);
+    // A missing key of a stored run: its name, and what helps.
+    let stored = trefoil(&folder, &[&["run", "two.yaml", "--detach", "-q"], &STORE[..]].concat());
+    let all = trefoil(&folder, &[&["resume", "--all"], &STORE[..]].concat());
+    let run = stored.exits(0).out.trim();
+    all.exits(2).says(&["= help: set `OPENAI_API_KEY`\n", &format!("error: run {run} did not continue")]);
+    // A run that is not kept.
+    let ephemeral = trefoil(&folder, &["run", "two.yaml", "--model", "scripted=s.yaml", "--ephemeral"]);
+    ephemeral.exits(1).says(&["for another model, run it again with `--model m=PROVIDER:NAME`"]);
+    assert!(!ephemeral.err.contains("trefoil runs fork"), "{}", ephemeral.err);
 }
 
 #[test]

@@ -45,7 +45,8 @@ fn failed_items_of_a_completed_run_are_in_every_view() {
     let events = trefoil(&folder, &["runs", "events", "last"]);
     let end = events.lines().pop().unwrap();
     assert_eq!((&end["event"], &end["items"]), (&"run_finished".into(), &json["items"]));
-    trefoil(&folder, &["resume", "last"]).exits(0).says(&["has ended: completed, 1 of 3 items failed\n"]);
+    let again = trefoil(&folder, &["resume", "last"]);
+    again.exits(0).says(&["has ended: completed, 1 of 3 items failed\n", &fork]);
     // A run without failed items has none of this.
     let well = trefoil(&folder, &["run", "f.yaml", "--model", "scripted=s.yaml", "--events", "jsonl"]);
     assert!(well.lines().iter().all(|event| event["event"] != "run_finished" || event.get("items").is_none()));

@@ -126,6 +126,39 @@ fn a_printed_command_for_any_answer_asks_for_it_instead_of_naming_one() {
 }
 
 #[test]
+fn each_answer_with_a_transition_of_its_own_has_a_command_and_any_other_one_too() {
+    let folder = Folder::new();
+    let own = "        - { condition: input_equals_yes, target: SHIP }\n        - { condition: input_equals_no, target: SHIP }\n";
+    ship(&folder, "", &format!("{own}{ANY}"));
+    let ran = trefoil(&folder, &["run", "ship.yaml", "-i", "x", "--allow-command"]);
+    ran.exits(75).says(&[" ASK yes --store ", " ASK no --store ", " ASK - --store "]);
+    for (text, commands) in views(&folder) {
+        let of = |word: &str| commands.iter().any(|command| command.contains(&format!(" ASK {word} --store ")));
+        assert!(of("yes") && of("no") && of("-"), "{text}");
+    }
+    let events = trefoil(&folder, &["runs", "events", "last"]);
+    let asked = events.lines().into_iter().find(|event| event["event"] == "signal_wanted").unwrap();
+    assert_eq!((&asked["choices"], asked.get("accepts")), (&serde_json::json!(["yes", "no"]), None));
+    trefoil(&folder, &["runs", "answer", "last", "ASK", "by air"]).exits(0);
+    let went_on = trefoil(&folder, &["resume", "last", "--allow-command"]);
+    assert!(went_on.exits(0).out.contains("shipped by air"), "{went_on:?}");
+}
+
+#[test]
+fn an_answer_to_a_run_that_has_ended_says_how_it_has_ended() {
+    let folder = Folder::new();
+    ship(&folder, "", WORDS);
+    trefoil(&folder, &["run", "ship.yaml", "-i", "x", "--allow-command"]).exits(75);
+    trefoil(&folder, &["runs", "cancel", "last"]).exits(0);
+    let late = trefoil(&folder, &["runs", "answer", "last", "ASK", "yes"]);
+    late.exits(2).says(&[
+        "`ASK` is not asked any more, because run ",
+        " has ended: cancelled\n",
+        "`trefoil runs show ",
+    ]);
+}
+
+#[test]
 fn a_run_without_a_process_has_no_step_in_progress() {
     let folder = Folder::new();
     ship(&folder, "", WORDS);

@@ -138,7 +138,7 @@ fn an_answer_to_a_get_that_cannot_be_used_is_no_matter_of_what_was_done() {
         failed(&folder, &host, &["--input", "x"])
     };
     tool("GET").says(&["compressed answer", "= help: call the URL by hand"]);
-    tool("POST").says(&["compressed answer", "= help: resume the run: what is safe", "asks whether it was done"]);
+    tool("POST").says(&["compressed answer", "= help: find out whether it was done", "asks about anything else"]);
 }
 
 #[test]

@@ -391,7 +391,7 @@ pub fn views(folder: &Folder) -> (String, Value, Value) {
     let status = format!("\"status\":{}", json["status"]);
     assert!(page.replace(": ", ":").contains(&status), "the page does not have {status}");
     let shown = stored(folder, &["runs", "show", "last", "--output", "json"]).json();
-    for member in ["run", "status", "waiting", "next", "items", "base"] {
+    for member in ["run", "status", "waiting", "stopped", "next", "items", "base"] {
         assert_eq!(shown.get(member), json.get(member), "{member}");
     }
     let (run, word) = (json["run"].as_str().unwrap(), json["status"].as_str().unwrap());
@@ -406,6 +406,20 @@ pub fn views(folder: &Folder) -> (String, Value, Value) {
     );
     let questions = json["waiting"].as_array().into_iter().flatten().filter_map(|one| one["prompt"].as_str());
     questions.for_each(|question| assert!(show.contains(question), "{show}"));
+    // What was called decides about an unknown outcome, and what the run stopped before is what it waits for.
+    let calls = json["waiting"].as_array().into_iter().flatten().filter_map(|one| one["called_with"].as_str());
+    let calls: Vec<String> = calls.map(|call| format!("it was called with {call}\n")).collect();
+    let stopped: Vec<&str> = json["stopped"]["text"].as_str().into_iter().collect();
+    for said in [&text, &show] {
+        assert!(
+            calls.iter().all(|call| said.contains(call)) && stopped.iter().all(|text| said.contains(text)),
+            "{said}"
+        );
+    }
+    if !stopped.is_empty() {
+        assert_eq!(json["error"], Value::Null, "a run that waits has not failed");
+        assert!(text.contains("? ") && !text.contains('⊘'), "{text}");
+    }
     let commands = json["next"].as_array().into_iter().flatten().filter_map(|next| next["command"].as_str());
     commands.for_each(|command| assert!(show.contains(command), "{command}: {show}"));
     let list = stored(folder, &["runs", "list", "--status", word]).exits(0).out.clone();

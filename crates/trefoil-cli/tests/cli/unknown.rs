@@ -62,10 +62,21 @@ fn a_command_that_was_done_need_not_be_done_again() {
     signal(&child, "-KILL");
     wait(child);
     let run = only(&folder, &provider);
+    // With what it was called decides, so every view has it, before and after it was asked about.
+    let called = "it was called with echo x >> done; sleep 600\n";
+    let views = || {
+        for view in [["trace", &run], ["runs show", &run]] {
+            let args: Vec<&str> = view.iter().flat_map(|word| word.split(' ')).collect();
+            let out = trefoil(&folder, &provider, &args).exits(0).out.clone();
+            assert!(out.contains(called) && out.contains("PAY done\n"), "{out}");
+        }
+        let json = trefoil(&folder, &provider, &["trace", &run, "--json"]).json();
+        assert_eq!(json["waiting"][0]["called_with"], "echo x >> done; sleep 600");
+    };
+    views();
     let resume = ["resume", &run, "--allow-command", "-q"];
-    trefoil(&folder, &provider, &resume)
-        .silent(75)
-        .says(&["it was called with echo x >> done; sleep 600\n", "PAY done\n"]);
+    trefoil(&folder, &provider, &resume).silent(75).says(&[called, "PAY done\n"]);
+    views();
     let answer = ["runs", "answer", &run, "PAY"];
     let refused = trefoil(&folder, &provider, &[&answer[..], &["retry", "--result", "7"]].concat());
     refused.silent(2).says(&["`--result` does not fit this answer"]);

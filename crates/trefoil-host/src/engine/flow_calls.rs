@@ -52,8 +52,15 @@ impl FlowCalls {
     /// The engine of the run of a call.
     fn engine_of(&self, at: CallSite<'_>, tool: &LoadedTool) -> Engine {
         let mut parts = self.0.parts_of(tool);
-        // Answers for the steps of the calling flow do not apply here.
-        parts.answers.retain(|(name, _)| self.0.ask(name));
+        // Answers for the steps of the calling flow do not apply here, and `CALL/STEP` is a step of the flow that CALL calls.
+        let inside = format!("{}/", at.key.unmarked());
+        parts.answers = std::mem::take(&mut parts.answers)
+            .into_iter()
+            .filter_map(|(name, answer)| match name.strip_prefix(&inside) {
+                Some(own) => Some((own.to_owned(), answer)),
+                None => self.0.ask(&name).then_some((name, answer)),
+            })
+            .collect();
         parts.within = at.meter.part().cloned();
         parts.caller.replace(at.run.to_owned());
         let Room { calls, cost_micro, .. } = at.meter.part().map(Share::limits).unwrap_or_default();
@@ -171,19 +178,7 @@ impl FlowCalls {
             let key = error.key.clone().unwrap_or_else(|| "".into());
             let (step, of) = (key.without_try().to_owned(), Some(run.to_string()));
             let why = Some(Box::new(error.clone()));
-            waiting.push(Waiting {
-                key,
-                step,
-                sort: "run",
-                run: of,
-                prompt: None,
-                call: None,
-                accepts: Vec::new(),
-                deadline: None,
-                why,
-                calls: Vec::new(),
-                settled: None,
-            });
+            waiting.push(Waiting { key, step, sort: "run", run: of, why, ..Waiting::default() });
         }
         Some(SuspendedCall { run, waiting, wake_at: record.and_then(|record| record.wake_at), usage })
     }

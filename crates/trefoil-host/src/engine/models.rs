@@ -119,7 +119,8 @@ fn other_models(first: &Started) -> Diagnostic {
     let mut models: Vec<String> = first.models.iter().map(|(_, model)| format!("`{model}`")).collect();
     models.dedup();
     let message = format!("the run cannot continue with models other than its original ones: {}", models.join(", "));
-    let help = "resume it without `--model`, or with `--model embedded` or a script; or start a new run";
+    let help =
+        "resume it without `--model`, or with `--model embedded` or a script; or start a new run with its results";
     Diagnostic::nowhere(MODEL, Severity::Error, None, message).help(help)
 }
 
@@ -184,7 +185,8 @@ impl Kept {
         }
         let registry = self.registry(parts);
         let chosen = chosen(parts, program);
-        let asked = PlanInput { chosen: &chosen, placeholders: parts.placeholders };
+        let is_begun = parts.begun.is_some();
+        let asked = PlanInput { chosen: &chosen, placeholders: parts.placeholders, is_begun };
         let plan = ModelPlan::decide(program, registry, asked)
             .map_err(|errors| errors.into_iter().map(|e| missing(e.place, e.message, e.help)).collect::<Vec<_>>())?;
         Ok(match plan {

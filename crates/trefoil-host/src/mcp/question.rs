@@ -56,11 +56,15 @@ impl HumanInbox for Asker {
 impl Asking {
     /// The question as a form with one field.
     pub fn form(&self) -> Result<ElicitRequestParams, serde_json::Error> {
-        let HumanRequest { prompt, accepts, refused, .. } = &self.request;
+        let HumanRequest { prompt, accepts, choices: some, refused, .. } = &self.request;
         let title = &*self.request.step;
         let choices: Vec<&str> = accepts.iter().map(|one| &**one).collect();
         let field = match choices.is_empty() {
-            true => json!({ "type": "string", "title": title }),
+            true if some.is_empty() => json!({ "type": "string", "title": title }),
+            true => {
+                let some = format!("`{}`, or any other answer", some.join("`, `"));
+                json!({ "type": "string", "title": title, "description": some })
+            }
             false => json!({ "type": "string", "title": title, "enum": choices }),
         };
         let schema = json!({ "type": "object", "properties": { ANSWER: field }, "required": [ANSWER] });

@@ -299,7 +299,7 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
                 found.push(Diagnostic::nowhere(AMBIGUOUS_ANSWER, Severity::Error, None, message).help(help));
                 continue;
             }
-            Meant::Nobody if (host.asks)(answer) => continue,
+            Meant::Nobody if (host.asks)(answer) || is_inside(program, answer, host.asks) => continue,
             Meant::Nobody => {}
         }
         let message = format!("unknown human step `{answer}`");
@@ -313,6 +313,18 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
             None => d.help(format!("human steps: `{}`", keys.join("`, `"))),
         });
     }
+}
+
+/// Whether an answer is `CALL/STEP`: for a step of the flow that a step of the program calls.
+fn is_inside(program: &Program, answer: &str, asks: &dyn Fn(&str) -> bool) -> bool {
+    let calls = |around: &str| {
+        let label = around.rsplit('/').next();
+        program.steps.iter().any(|step| step.label.as_deref().is_some_and(|own| Some(own) == label))
+    };
+    answer.match_indices('/').any(|(at, _)| match (answer.get(..at), answer.get(at + 1..)) {
+        (Some(around), Some(inner)) => calls(around) && (asks(inner) || inner.contains('/')),
+        _ => false,
+    })
 }
 
 /// Reports an answer that its question certainly rejects, so that nobody pays for the steps before the question.

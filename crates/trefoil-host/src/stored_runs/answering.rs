@@ -22,6 +22,8 @@ pub enum AnswerRefusal {
     RunStopped,
     /// Somebody answered first, or its time has ended; `None`: the run does not ask it any more.
     Settled(Option<Settled>),
+    /// The run that asked has ended, for example because somebody cancelled it.
+    RunEnded,
     /// The step does not accept it. The words that it accepts; empty: those that its transitions match.
     NotAccepted(Vec<String>),
     /// A result is given with something else than the decision that the step was done.
@@ -43,6 +45,7 @@ impl fmt::Display for AnswerRefusal {
             Self::Settled(Some(Settled::Answered(said))) => write!(f, "it is already answered with `{said}`"),
             Self::Settled(Some(Settled::Late)) => f.write_str("its time has ended"),
             Self::Settled(None) => f.write_str("the run does not ask it any more"),
+            Self::RunEnded => f.write_str("the run that asked has ended"),
             Self::NotAccepted(words) if words.is_empty() => f.write_str("no transition of the step matches it"),
             Self::NotAccepted(words) => write!(f, "the step accepts `{}`", words.join("`, `")),
             Self::ResultWithoutDone => f.write_str("only a step that was done has a result"),
@@ -74,6 +77,9 @@ pub async fn post_answer(
     let asks = question.run.as_deref().unwrap_or(run);
     // The record is read before the question, so that no later question of the same step is taken for it.
     let record = store.record(asks).await?;
+    if record.status.is_end() {
+        return Err(AnswerRefusal::RunEnded);
+    }
     let now = waiting_steps(store, &record).await?;
     match now.into_iter().find(|now| now.run.is_none() && now.key == question.key) {
         Some(Waiting { settled: None, .. }) => {}
@@ -87,7 +93,7 @@ pub async fn post_answer(
         Ok(_) => Ok(call_back(store, asks, at).await?),
         // The first answer counts, and who gave another one must learn that.
         Err(StoreError::Answered { by, .. }) => Err(AnswerRefusal::Settled(by.map(Settled::Answered))),
-        Err(StoreError::Ended { .. }) => Err(AnswerRefusal::Settled(None)),
+        Err(StoreError::Ended { .. }) => Err(AnswerRefusal::RunEnded),
         Err(error) => Err(error.into()),
     }
 }

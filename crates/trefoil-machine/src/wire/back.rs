@@ -44,8 +44,18 @@ impl WireRequest {
             }
             WireKind::Human { ask: AskHuman { prompt, default, refused }, how } => {
                 let on_timeout = default.map_or(OnTimeout::Fail, OnTimeout::Answer);
-                let HowHuman { step, timeout_ms, accepts } = how;
-                Request::Human(HumanRequest { step, prompt, accepts, refused, timeout_ms, on_timeout, answer_by: None })
+                let HowHuman { step, timeout_ms, accepts, choices } = how;
+                let answer_by = None;
+                Request::Human(HumanRequest {
+                    step,
+                    prompt,
+                    accepts,
+                    choices,
+                    refused,
+                    timeout_ms,
+                    on_timeout,
+                    answer_by,
+                })
             }
             WireKind::Describe { ask } => {
                 let wanted = |AskTools { tool, names }| ToolsRequest { kind: kind(tool), names };

@@ -132,6 +132,9 @@ pub struct HowHuman {
     /// The accepted answers, if only some are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepts: Vec<Arc<str>>,
+    /// The answers with a transition of their own, if every other one is accepted as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Arc<str>>,
 }
 
 /// When a timer is due.

@@ -150,8 +150,9 @@ fn command(request: &CommandRequest) -> AskCommand {
 }
 
 fn human(request: &HumanRequest) -> WireKind {
-    let HumanRequest { step, prompt, accepts, refused, timeout_ms, on_timeout, answer_by: _ } = request;
+    let HumanRequest { step, prompt, accepts, choices, refused, timeout_ms, on_timeout, answer_by: _ } = request;
     let default = if let OnTimeout::Answer(answer) = on_timeout { Some(answer.clone()) } else { None };
     let ask = AskHuman { prompt: prompt.clone(), default, refused: refused.clone() };
-    WireKind::Human { ask, how: HowHuman { step: step.clone(), timeout_ms: *timeout_ms, accepts: accepts.clone() } }
+    let (accepts, choices) = (accepts.clone(), choices.clone());
+    WireKind::Human { ask, how: HowHuman { step: step.clone(), timeout_ms: *timeout_ms, accepts, choices } }
 }

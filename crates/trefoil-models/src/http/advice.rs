@@ -53,10 +53,11 @@ pub(super) fn of(provider: &str, kind: ModelErrorKind, body: &str) -> Option<Str
             None => "check the base URL".to_owned(),
         },
         About::Model if provider == "ollama" => {
-            "download it with `ollama pull`, or try another with `--model`; `trefoil doctor` lists the installed models".to_owned()
+            "download it with `ollama pull`, or choose another model; `trefoil doctor` lists the installed models"
+                .to_owned()
         }
         About::Model => {
-            "check the model's name, or try another with `--model`; `trefoil doctor` compares it with the provider's list"
+            "check the model's name, or choose another model; `trefoil doctor` compares it with the provider's list"
                 .to_owned()
         }
         About::Key => match vendor(provider) {

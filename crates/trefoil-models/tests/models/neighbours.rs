@@ -191,12 +191,12 @@ async fn each_is_an_error_that_says_what_happened_and_what_to_do() {
           Status(400): `cohere` answered with 400: too many tokens: total number of tokens in the prompt exceeds the limit -> pass less text to the step, or choose a model with a larger context window
           Status(400): `ollama` answered with 400: the input length exceeds the context length -> pass less text to the step, or choose a model with a larger context window
         unknown model
-          Status(404): `openai` answered with 404: The model `m` does not exist -> check the model's name, or try another with `--model`; `trefoil doctor` compares it with the provider's list
-          Status(404): `openai` answered with 404: The model `m` does not exist -> check the model's name, or try another with `--model`; `trefoil doctor` compares it with the provider's list
-          Status(404): `anthropic` answered with 404: model: m -> check the model's name, or try another with `--model`; `trefoil doctor` compares it with the provider's list
-          Status(404): `google` answered with 404: models/m is not found for API version v1beta -> check the model's name, or try another with `--model`; `trefoil doctor` compares it with the provider's list
-          Status(404): `cohere` answered with 404: model 'm' not found, make sure the correct model ID was used -> check the model's name, or try another with `--model`; `trefoil doctor` compares it with the provider's list
-          Status(404): `ollama` answered with 404: model 'm' not found -> download it with `ollama pull`, or try another with `--model`; `trefoil doctor` lists the installed models
+          Status(404): `openai` answered with 404: The model `m` does not exist -> check the model's name, or choose another model; `trefoil doctor` compares it with the provider's list
+          Status(404): `openai` answered with 404: The model `m` does not exist -> check the model's name, or choose another model; `trefoil doctor` compares it with the provider's list
+          Status(404): `anthropic` answered with 404: model: m -> check the model's name, or choose another model; `trefoil doctor` compares it with the provider's list
+          Status(404): `google` answered with 404: models/m is not found for API version v1beta -> check the model's name, or choose another model; `trefoil doctor` compares it with the provider's list
+          Status(404): `cohere` answered with 404: model 'm' not found, make sure the correct model ID was used -> check the model's name, or choose another model; `trefoil doctor` compares it with the provider's list
+          Status(404): `ollama` answered with 404: model 'm' not found -> download it with `ollama pull`, or choose another model; `trefoil doctor` lists the installed models
         bad key
           Status(401): `openai` answered with 401: Incorrect API key provided: *** -> check the key in `OPENAI_API_KEY`
           Status(401): `openai` answered with 401: Incorrect API key provided: *** -> check the key in `OPENAI_API_KEY`

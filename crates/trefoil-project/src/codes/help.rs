@@ -1,4 +1,5 @@
-//! Advice for failed runs, one line for each code. If the machine's error has its own advice, that is used instead.
+//! Advice for failed runs, one line for each code. If the machine's error has its own advice, that is used instead. It says what to
+//! change, and not with which command or option: that depends on where the run is kept, and is printed as a command.
 
 use trefoil_machine::Cause;
 use trefoil_runtime::RunError;
@@ -47,7 +48,7 @@ const HELP: &[(&str, HelpCause, &str)] = &[
         "set the secret with `trefoil secrets set`, or give the placeholder a default",
     ),
     ("INTERPOLATION_ERROR", Any, "set a default for the value, or make sure that the step that writes it runs first"),
-    ("INTERRUPTED", Any, "resume the run"),
+    ("INTERRUPTED", Any, "continue the run, or start it again"),
     ("JOURNAL_ERROR", Any, "make sure that the journal can be written and read"),
     ("LIMIT_EXCEEDED", Any, "make the values smaller, or split the work into several runs"),
     ("MAX_STEPS_EXCEEDED", Any, "raise `maxSteps` (AEGIS: `max_tool_calls`), or say in the prompt when to stop"),
@@ -57,7 +58,7 @@ const HELP: &[(&str, HelpCause, &str)] = &[
     ("MODEL_ERROR", Status(401, 401), "the provider rejects the key; check the variable that contains it"),
     ("MODEL_ERROR", Status(402, 402), "the provider asks for payment; check the account of this key"),
     ("MODEL_ERROR", Status(403, 403), "this key may not use the model; choose another model or another key"),
-    ("MODEL_ERROR", Status(404, 404), "check the model's name, or try another with `--model`"),
+    ("MODEL_ERROR", Status(404, 404), "check the model's name, or choose another model"),
     (
         "MODEL_ERROR",
         Status(408, 408),
@@ -76,7 +77,7 @@ const HELP: &[(&str, HelpCause, &str)] = &[
     ),
     ("MODEL_ERROR", Status(400, 499), "fix the request according to the provider's message"),
     ("MODEL_ERROR", Network, "check the network and the provider's URL, then run it again"),
-    ("MODEL_ERROR", Any, "check the provider's settings, or try another model with `--model`"),
+    ("MODEL_ERROR", Any, "check the provider's settings, or choose another model"),
     ("NONDETERMINISM", Any, "resume with the version and the manifest that started the run, or start a new run"),
     ("NO_TRANSITION", Any, "add a transition without a condition as the last one"),
     ("REFUSED", Any, "remove the unsupported feature"),
@@ -96,7 +97,7 @@ const HELP: &[(&str, HelpCause, &str)] = &[
     (
         "TOOL_ERROR",
         Done,
-        "resume the run: what is safe to repeat, such as a GET, is repeated, and before anything else it asks whether it was done",
+        "find out whether it was done; a run that is continued repeats what is safe, such as a GET, and asks about anything else",
     ),
     ("TOOL_ERROR", Status(404, 404), "check the URL of the tool, and the values in it"),
     (
@@ -107,15 +108,29 @@ const HELP: &[(&str, HelpCause, &str)] = &[
     (
         "TOOL_ERROR",
         Status(500, 599),
-        "the server has problems; resume the run later, or allow more tries (SirenSpec: `retry` of the tool)",
+        "the server has problems; try again later, or allow more tries (SirenSpec: `retry` of the tool)",
     ),
     ("TOOL_ERROR", Status(400, 499), "fix the request as the server says"),
-    ("TOOL_ERROR", Network, "check that the server of the tool runs and can be reached, then resume the run"),
+    ("TOOL_ERROR", Network, "check that the server of the tool runs and can be reached, then try again"),
     ("TOOL_ERROR", Any, "call the tool by hand with the same arguments to see what is wrong"),
     ("TOOL_TIMEOUT", Any, "raise the limit, or make the tool do less"),
     ("WOULD_REPEAT", Any, "change the manifest or the input, and start a new run"),
-    ("UNKNOWN_OUTCOME", Any, "find out whether it was done; to do it again, resume the run with `--unknown retry`"),
+    ("UNKNOWN_OUTCOME", Any, "find out whether it was done; a run that is continued asks whether to do it again"),
 ];
+
+/// The failures that a run with another model may not have.
+const OF_MODEL: &[(&str, HelpCause)] = &[
+    ("ANSWER_REFUSED", Any),
+    ("MODEL_ERROR", Status(400, 400)),
+    ("MODEL_ERROR", Status(403, 404)),
+    ("MODEL_ERROR", Status(413, 413)),
+    ("MODEL_ERROR", Status(422, 422)),
+];
+
+/// Whether another model may help.
+pub fn is_of_model(error: &RunError) -> bool {
+    OF_MODEL.iter().any(|(name, wanted)| *name == error.code && fits(wanted, error.cause.as_ref(), None))
+}
 
 /// The advice for a failure: its own, otherwise that for its code and cause.
 pub fn help(error: &RunError) -> Option<&str> {
@@ -125,15 +140,19 @@ pub fn help(error: &RunError) -> Option<&str> {
 
 /// The advice for a code with a cause. `namespace`: that of a placeholder without a value.
 pub fn of(code: &str, cause: Option<&Cause>, namespace: Option<&str>) -> Option<&'static str> {
-    let fits = |wanted: &HelpCause| match (wanted, cause) {
+    let found = HELP.iter().find(|(name, wanted, _)| *name == code && fits(wanted, cause, namespace));
+    found.map(|(_, _, help)| *help)
+}
+
+fn fits(wanted: &HelpCause, cause: Option<&Cause>, namespace: Option<&str>) -> bool {
+    match (wanted, cause) {
         (Any, _) => true,
         (Namespace(wanted), _) => namespace == Some(wanted),
         (Network, Some(cause)) => cause.is_network(),
         (Done, Some(cause)) => cause.may_be_done(),
         (Status(from, to), Some(Cause::Status(status))) => (from..=to).contains(&status),
         _ => false,
-    };
-    HELP.iter().find(|(name, wanted, _)| *name == code && fits(wanted)).map(|(_, _, help)| *help)
+    }
 }
 
 #[cfg(test)]
@@ -147,7 +166,14 @@ mod tests {
             let help = of(code.name, None, None).unwrap_or_else(|| panic!("no advice for `{}`", code.name));
             assert!(help.len() <= 100 && !help.ends_with('.'), "{}: {help}", code.name);
         }
-        for (name, ..) in HELP {
+        for (name, ..) in OF_MODEL {
+            assert!(CODES.iter().any(|c| c.name == *name), "`{name}` is no code");
+        }
+        for (name, _, help) in HELP {
+            // Whether a run can be resumed or repeated, and with which options, is known only where a command is printed.
+            let is_stored = ["NONDETERMINISM", "SUSPENDED"].contains(name);
+            let named = ["`--model", "`--unknown", "resume", "fork"].into_iter().find(|word| help.contains(word));
+            assert!(is_stored || named.is_none(), "{name}: {help}");
             assert!(CODES.iter().any(|c| c.name == *name), "`{name}` is no code");
         }
     }

@@ -93,6 +93,7 @@ async fn says(inbox: &dyn HumanInbox, run: &'static str, key: &str, expected: &A
         step: "ask".into(),
         prompt: "Shall we?".into(),
         accepts: vec!["yes".into(), "no".into()],
+        choices: Vec::new(),
         refused: None,
         timeout_ms: None,
         on_timeout: OnTimeout::Fail,

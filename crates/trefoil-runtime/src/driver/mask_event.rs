@@ -54,10 +54,10 @@ pub fn mask_event(mut kind: EventKind, mask: &Mask) -> EventKind {
             mask.string(why);
             from.iter_mut().for_each(|path| mask.name(path));
         }
-        E::SignalWanted { label: _, prompt, accepts, refused, deadline } => {
+        E::SignalWanted { label: _, prompt, accepts, choices, refused, deadline } => {
             mask.string(prompt);
             let otherwise = deadline.iter_mut().filter_map(|deadline| deadline.otherwise.as_mut());
-            accepts.iter_mut().chain(refused).chain(otherwise).for_each(|answer| mask.string(answer));
+            accepts.iter_mut().chain(choices).chain(refused).chain(otherwise).for_each(|answer| mask.string(answer));
         }
         E::Warning { message } => mask.string(message),
         E::RunSuspended { waiting, wake_at: _, why } => {
@@ -120,10 +120,22 @@ impl Mask {
     }
 
     fn waiting(&self, waiting: &mut Waiting) {
-        let Waiting { key: _, step: _, sort: _, run: _, prompt, call, accepts, deadline, why, calls: _, settled } =
-            waiting;
+        let Waiting {
+            key: _,
+            step: _,
+            sort: _,
+            run: _,
+            prompt,
+            call,
+            accepts,
+            choices,
+            deadline,
+            why,
+            calls: _,
+            settled,
+        } = waiting;
         let otherwise = deadline.iter_mut().filter_map(|deadline| deadline.otherwise.as_mut());
-        prompt.iter_mut().chain(accepts).chain(otherwise).for_each(|text| self.string(text));
+        prompt.iter_mut().chain(accepts).chain(choices).chain(otherwise).for_each(|text| self.string(text));
         self.each(call);
         why.iter_mut().for_each(|why| self.failure(why));
         if let Some(Settled::Answered(answer)) = settled {
@@ -178,6 +190,7 @@ mod tests {
             prompt: Some(TOKEN.to_owned()),
             call: Some(value()),
             accepts: vec![TOKEN.to_owned()],
+            choices: vec![TOKEN.to_owned()],
             deadline: deadline(),
             why: Some(Box::new(error())),
             calls: Vec::new(),
@@ -215,6 +228,7 @@ mod tests {
                 label: "s".to_owned(),
                 prompt: TOKEN.to_owned(),
                 accepts: vec![TOKEN.to_owned()],
+                choices: vec![TOKEN.to_owned()],
                 refused: Some(TOKEN.to_owned()),
                 deadline: deadline(),
             },

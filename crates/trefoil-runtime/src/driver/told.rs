@@ -1,6 +1,8 @@
 //! Events. Each is a function of a journal entry and the machine's reaction to it, so a replay produces the same events as the live
 //! run. The only exception is text that arrives while a model answers.
 
+use std::sync::Arc;
+
 use super::Options;
 use super::activity::World;
 use super::shown;
@@ -79,13 +81,16 @@ impl World {
                 let detail = wanted.iter().map(|tools| Value::from(tools.place())).collect();
                 EventKind::EffectStarted { effect: "describe", detail }
             }
-            Request::Human(request @ HumanRequest { step, prompt, accepts, refused, .. }) => EventKind::SignalWanted {
-                label: step.to_string(),
-                prompt: self.shown(prompt).to_text().to_string(),
-                accepts: accepts.iter().map(ToString::to_string).collect(),
-                refused: refused.as_ref().map(ToString::to_string),
-                deadline: Deadline::of(request),
-            },
+            Request::Human(request @ HumanRequest { step, prompt, accepts, choices, refused, .. }) => {
+                EventKind::SignalWanted {
+                    label: step.to_string(),
+                    prompt: self.shown(prompt).to_text().to_string(),
+                    accepts: accepts.iter().map(ToString::to_string).collect(),
+                    choices: choices.iter().map(ToString::to_string).collect(),
+                    refused: refused.as_ref().map(ToString::to_string),
+                    deadline: Deadline::of(request),
+                }
+            }
             Request::Decide(question) if !question.is_silent() => {
                 EventKind::EffectStarted { effect: "decide", detail: Value::from(question.shown()) }
             }
@@ -197,16 +202,17 @@ impl World {
     pub fn waiting(&self, activity: &Activity) -> Waiting {
         let step = activity.labels.last().unwrap_or(&self.prepared.program.name).to_string();
         let (key, sort) = (activity.key.clone(), activity.request.sort());
-        let (prompt, accepts, deadline) = match &activity.request {
-            Request::Human(request) => {
-                let prompt = self.secrets.hide(&self.shown(&request.prompt).to_text());
-                let accepts = request.accepts.iter().map(ToString::to_string).collect();
-                (Some(prompt), accepts, Deadline::of(request))
-            }
-            _ => (None, Vec::new(), None),
-        };
         let call = self.call(&activity.request).map(|(_, call)| call);
-        Waiting { key, step, sort, prompt, call, accepts, deadline, ..Waiting::default() }
+        let waiting = Waiting { key, step, sort, call, ..Waiting::default() };
+        let Request::Human(request) = &activity.request else { return waiting };
+        let words = |words: &[Arc<str>]| words.iter().map(ToString::to_string).collect();
+        Waiting {
+            prompt: Some(self.secrets.hide(&self.shown(&request.prompt).to_text())),
+            accepts: words(&request.accepts),
+            choices: words(&request.choices),
+            deadline: Deadline::of(request),
+            ..waiting
+        }
     }
 
     /// Why an activity does not start in this process: a permission that its operator has not given.

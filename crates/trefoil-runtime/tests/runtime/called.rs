@@ -48,12 +48,7 @@ impl ToolHost for Called {
             sort: "human",
             run: Some("r2".into()),
             prompt: Some("Ship?".into()),
-            call: None,
-            accepts: Vec::new(),
-            deadline: None,
-            why: None,
-            calls: Vec::new(),
-            settled: None,
+            ..Waiting::default()
         };
         let usage = Usage { calls_beneath: 2, input_tokens: 7, cost_micro: 30, ..Usage::default() };
         let call = SuspendedCall { run: "r2".into(), waiting: vec![waiting], wake_at: self.wake_at, usage };

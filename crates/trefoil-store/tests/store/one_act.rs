@@ -68,6 +68,7 @@ fn waiting() -> trefoil_machine::event::Waiting {
         settled: None,
         call: None,
         accepts: Vec::new(),
+        choices: Vec::new(),
         deadline: None,
         why: None,
     }

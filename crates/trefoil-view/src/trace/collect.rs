@@ -7,7 +7,7 @@ use trefoil_runtime::{Event, EventKind, RunError, RunStatus};
 
 use trefoil_template::Value;
 
-use super::{StepTrace, Trace, TraceCall, TraceEnd, TraceItem, outer};
+use super::{TraceEnd, TraceItem, OpenWait, StepTrace, Trace, TraceCall, outer};
 
 impl Trace {
     /// Adds an event. reason: one arm a kind of event.
@@ -22,7 +22,7 @@ impl Trace {
                 self.input.clone_from(input);
                 self.effective_input.clone_from(effective_input);
             }
-            EventKind::RunResumed { .. } => (self.end, self.waiting, self.why) = (None, None, None),
+            EventKind::RunResumed { .. } => (self.end, self.wait) = (None, None),
             EventKind::StepStarted { label, kind } => {
                 self.begin(StepTrace { kind, ..step(event, label) });
             }
@@ -80,7 +80,7 @@ impl Trace {
                     RunStatus::Interrupted => "interrupted",
                     _ => "stopped",
                 };
-                (self.waiting, self.why) = (None, None);
+                self.wait = None;
                 self.stop(event.at_ms, how);
                 self.end = Some(TraceEnd {
                     output: output.as_ref().map(PrivateValue::shown),
@@ -98,15 +98,14 @@ impl Trace {
         if why.is_some() {
             self.stop(at, "stopped");
         }
-        self.waits_for(waiting);
-        (self.waiting, self.why) = (Some(waiting.to_vec()), why.cloned());
+        let wait = OpenWait { waiting: waiting.to_vec(), stopped: why.cloned() };
+        self.waits_for(&wait);
+        self.wait = Some(wait);
     }
     /// Marks the steps that wait.
-    pub(super) fn waits_for(&mut self, waiting: &[Waiting]) {
-        for one in waiting {
-            // A question of a called run is that of the step that calls it.
-            let key = one.calls.first().unwrap_or(&one.key);
-            if let Some(step) = self.inner(key.as_str()).and_then(|index| self.steps.get_mut(index)) {
+    pub(super) fn waits_for(&mut self, wait: &OpenWait) {
+        for key in wait.keys() {
+            if let Some(step) = self.inner(key).and_then(|index| self.steps.get_mut(index)) {
                 (step.status, step.ended_ms) = ("waiting", None);
             }
         }

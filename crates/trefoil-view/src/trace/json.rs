@@ -2,7 +2,7 @@
 //! `schema.json` describes them.
 
 use serde_json::{Map, Value, json};
-use trefoil_machine::event::{Settled, ShownMessage, Waiting};
+use trefoil_machine::event::ShownMessage;
 use trefoil_machine::guard::Verdict;
 use trefoil_machine::moment::rfc3339_ms;
 use trefoil_runtime::{Event, EventKind, Key, RunError};
@@ -15,7 +15,7 @@ use super::{StepTrace, Trace, TraceCall, TraceSubject, graph, outer};
 pub(super) fn json(trace: &Trace, about: &TraceSubject) -> Value {
     let files = &about.files;
     let end = trace.end.as_ref();
-    let why = end.and_then(|end| end.error.as_ref()).or(trace.why.as_ref());
+    let why = end.and_then(|end| end.error.as_ref());
     let figures = end.map(|end| (end.usage, end.calls, end.duration_ms)).or(trace.so_far);
     let parents: Vec<Option<usize>> = trace.steps.iter().map(|s| trace.parent(s)).collect();
     let shown = graph::shown(&about.graph, &trace.steps, &parents);
@@ -58,8 +58,9 @@ pub(super) fn json(trace: &Trace, about: &TraceSubject) -> Value {
     if let Some(members) = all.as_object_mut() {
         members.extend(trace.base.as_ref().map(|base| ("base".to_owned(), json!(base))));
         members.extend(trace.failed_items().map(|items| ("items".to_owned(), json!(items))));
-        let waiting = trace.waiting.as_ref().filter(|waiting| !waiting.is_empty());
-        members.extend(waiting.map(|waiting| ("waiting".to_owned(), questions(waiting))));
+        if let Some(wait) = &trace.wait {
+            wait.add_to(members);
+        }
         members.extend((!trace.next.is_empty()).then(|| ("next".to_owned(), json!(trace.next))));
     }
     all
@@ -81,23 +82,6 @@ fn kept(steps: &[StepTrace], parents: &[Option<usize>]) -> Vec<bool> {
         }
     }
     counts.into_iter().map(|(all, kept)| all > 0 && all == kept).collect()
-}
-
-/// What a run waits for, each with its question in one sentence.
-pub fn questions(waiting: &[Waiting]) -> Value {
-    let one = |one: &Waiting| {
-        let mut all = json!(one);
-        if let Some(members) = all.as_object_mut() {
-            members.insert("question".to_owned(), one.question(&one.step).into());
-            match &one.settled {
-                Some(Settled::Answered(answer)) => members.insert("answered".to_owned(), answer.as_str().into()),
-                Some(Settled::Late) => members.insert("late".to_owned(), true.into()),
-                None => None,
-            };
-        }
-        all
-    };
-    waiting.iter().map(one).collect()
 }
 
 impl Trace {

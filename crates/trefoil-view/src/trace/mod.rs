@@ -8,17 +8,18 @@ mod graph;
 mod json;
 pub mod page;
 mod place;
+mod wait;
 
 pub use about::TraceSubject;
-pub use json::questions;
 pub use trefoil_machine::key::{parent as outer, without_try};
 pub use trefoil_machine::moment::{moment, rfc3339_ms};
+pub use wait::OpenWait;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_machine::Told;
-use trefoil_machine::event::{ReusedFrom, ShownMessage, Tally, Waiting};
+use trefoil_machine::event::{ReusedFrom, ShownMessage, Tally};
 use trefoil_machine::guard::Verdict;
 use trefoil_runtime::{Event, EventSink, Key, RunError, RunOutcome, RunStatus, Usage};
 use trefoil_syntax::{Files, Location};
@@ -52,9 +53,7 @@ pub struct Trace {
     /// How it ended; `None`: it has not.
     pub end: Option<TraceEnd>,
     /// What it waits for. `None`: it does not wait.
-    waiting: Option<Vec<Waiting>>,
-    /// What it stopped before, and why, if somebody has to allow it.
-    why: Option<RunError>,
+    wait: Option<OpenWait>,
     /// The status of a stored run that has not ended.
     standing: Option<RunStatus>,
     /// What can be done next.
@@ -187,20 +186,20 @@ impl TraceSink {
     }
 
     /// The events were those of a stored run that has not ended, and that stands like this.
-    pub fn stands(&self, status: RunStatus, waiting: Vec<Waiting>, usage: Usage, calls: u64) {
+    pub fn stands(&self, status: RunStatus, wait: OpenWait, usage: Usage, calls: u64) {
         let mut trace = self.trace.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(status, RunStatus::Interrupted | RunStatus::Pending) {
-            let asked: Vec<Waiting> = waiting.iter().filter(|one| one.prompt.is_some()).cloned().collect();
-            trace.waits_for(&asked);
+            let asked = wait.waiting.iter().filter(|one| one.prompt.is_some()).cloned().collect();
+            trace.waits_for(&OpenWait { waiting: asked, stopped: None });
             match status == RunStatus::Pending {
                 true => trace.begins_later(),
                 false => trace.cut_off("interrupted"),
             }
         } else {
-            trace.waits_for(&waiting);
+            trace.waits_for(&wait);
         }
         trace.standing = Some(status);
-        trace.waiting = Some(waiting).filter(|waiting| !waiting.is_empty());
+        trace.wait = Some(wait).filter(|wait| !wait.is_empty());
         trace.so_far = Some((usage, calls, trace.last_ms));
     }
 
@@ -239,7 +238,7 @@ impl Trace {
     pub fn status(&self) -> RunStatus {
         match &self.end {
             Some(end) => RunStatus::of_end(end.error.as_ref()),
-            None if self.waiting.is_some() => self.standing.unwrap_or(RunStatus::Waiting),
+            None if self.wait.is_some() => self.standing.unwrap_or(RunStatus::Waiting),
             None => self.standing.unwrap_or(RunStatus::Running),
         }
     }

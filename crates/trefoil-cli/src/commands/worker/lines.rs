@@ -80,7 +80,7 @@ fn ended(outcome: &RunOutcome, open: bool, kept: bool, options: &RunOptions) -> 
     let line = match &outcome.result {
         Ok(_) => {
             let items = outcome.items.map(|items| format!(", {items}")).unwrap_or_default();
-            let again = options.text(PrintedCommand::Fork { run, from: None });
+            let again = options.text(PrintedCommand::Fork { run, from: None, model: None });
             let again = outcome.items.filter(|_| kept).map(|_| format!("; to run the failed items again: {again}"));
             format!("run {run} completed{items}: {spent}{}", again.unwrap_or_default())
         }

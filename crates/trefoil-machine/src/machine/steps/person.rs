@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{HumanCall, OnTimeout, StateMachine, Step, StepKind, Takes};
+use trefoil_ir::{HumanCall, OnTimeout, State, StateMachine, Step, StepKind, Takes, Transition};
 use trefoil_template::{Expression, Value};
 
 use crate::error::{Cause, RunError};
@@ -37,10 +37,12 @@ fn ask(
     refused: Option<Arc<str>>,
 ) -> Result<(), EvalStop> {
     let prompt = text_of(&turn.context(f, None, None).passing(&call.prompt)?);
+    let AnswerWords { accepts, choices } = answer_words(turn, f, step)?;
     let request = HumanRequest {
         step: turn.labels(f).last().cloned().unwrap_or_else(|| turn.program.name.clone()),
         prompt,
-        accepts: accepted(turn, f, step)?,
+        accepts,
+        choices,
         refused,
         timeout_ms: call.timeout_ms,
         on_timeout: call.on_timeout.clone(),
@@ -131,6 +133,16 @@ fn around<'p>(turn: &Turn<'p>, f: FrameId) -> Option<(FrameId, &'p StateMachine,
 fn leads_on(turn: &mut Turn<'_>, f: FrameId, step: &Step, answer: &Value) -> Result<bool, EvalStop> {
     let Some((parent, machine, place)) = around(turn, f) else { return Ok(true) };
     let Some(state) = machine.states.get(place) else { return Ok(true) };
+    Ok(transition(turn, (f, step), (parent, machine, state), answer)?.is_some())
+}
+
+/// The transition of a state that an answer to its question takes.
+fn transition<'p>(
+    turn: &mut Turn<'p>,
+    (f, step): (FrameId, &Step),
+    (parent, machine, state): (FrameId, &StateMachine, &'p State),
+    answer: &Value,
+) -> Result<Option<&'p Transition>, EvalStop> {
     let value = turn.shaped(f, step, answer)?;
     // The conditions read the state's slot, so the answer is stored there while they are evaluated.
     let slots = [(step.out, Some(value.clone())), (machine.previous_error, None)];
@@ -140,32 +152,47 @@ fn leads_on(turn: &mut Turn<'_>, f: FrameId, step: &Step, answer: &Value) -> Res
         before.push((slot, turn.read(parent, slot)));
         turn.write(parent, slot, value);
     }
-    let found = state_machine::taken(&turn.context(parent, Some(&value), None), state, false).map(|t| t.is_some());
+    let found = state_machine::taken(&turn.context(parent, Some(&value), None), state, false);
     for (slot, value) in before {
         turn.write(parent, slot, value);
     }
     found
 }
 
-/// The answers that transitions match, if these are words in conditions; empty if any other answer is accepted as well.
-fn accepted(turn: &mut Turn<'_>, f: FrameId, step: &Step) -> Result<Vec<Arc<str>>, EvalStop> {
-    let Some((_, machine, place)) = around(turn, f) else { return Ok(Vec::new()) };
-    let Some(state) = machine.states.get(place) else { return Ok(Vec::new()) };
+/// The words in conditions of transitions that are answers to a question.
+#[derive(Default)]
+struct AnswerWords {
+    /// If no other answer is accepted.
+    accepts: Vec<Arc<str>>,
+    /// If every other answer is accepted as well: those that lead somewhere else.
+    choices: Vec<Arc<str>>,
+}
+
+fn answer_words(turn: &mut Turn<'_>, f: FrameId, step: &Step) -> Result<AnswerWords, EvalStop> {
+    let Some((parent, machine, place)) = around(turn, f) else { return Ok(AnswerWords::default()) };
+    let Some(state) = machine.states.get(place) else { return Ok(AnswerWords::default()) };
     let mut words = Vec::new();
     for when in state.transitions.iter().filter_map(|t| t.when.as_ref()) {
         named(when.condition.expression(), &mut words);
     }
     words.truncate(MAX_WORDS);
-    if words.is_empty() || leads_on(turn, f, step, &Value::from("\u{fffd}"))? {
-        return Ok(Vec::new());
+    if words.is_empty() {
+        return Ok(AnswerWords::default());
     }
-    let mut accepted: Vec<Arc<str>> = Vec::new();
+    let (own, state) = ((f, step), (parent, machine, state));
+    let otherwise = transition(turn, own, state, &Value::from("\u{fffd}"))?;
+    let mut known: Vec<Arc<str>> = Vec::new();
     for word in words {
-        if !accepted.contains(&word) && leads_on(turn, f, step, &Value::Str(word.clone()))? {
-            accepted.push(word);
+        let taken = transition(turn, own, state, &Value::Str(word.clone()))?;
+        let is_own = taken.is_some_and(|taken| otherwise.is_none_or(|otherwise| !std::ptr::eq(taken, otherwise)));
+        if is_own && !known.contains(&word) {
+            known.push(word);
         }
     }
-    Ok(accepted)
+    Ok(match otherwise {
+        None => AnswerWords { accepts: known, ..AnswerWords::default() },
+        Some(_) => AnswerWords { choices: known, ..AnswerWords::default() },
+    })
 }
 
 /// The words with which a condition compares. Of a list of spellings, only the first is returned.

@@ -1,0 +1,55 @@
+//! What a run waits for. Every view of a run says it with this: the trace, its page, lists of runs and their JSON.
+
+use serde_json::{Map, Value, json};
+use trefoil_machine::event::{Settled, Waiting};
+use trefoil_runtime::RunError;
+
+/// What a run waits for. Empty: it does not wait.
+#[derive(Debug, Clone, Default)]
+pub struct OpenWait {
+    /// The questions, decisions and called runs.
+    pub waiting: Vec<Waiting>,
+    /// What it stopped before, because somebody has to allow it.
+    pub stopped: Option<RunError>,
+}
+
+impl OpenWait {
+    /// Whether it waits for nothing.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.stopped.is_none()
+    }
+
+    /// The keys of the steps that wait.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        // A question of a called run is that of the step that calls it.
+        let asked = self.waiting.iter().map(|one| one.calls.first().unwrap_or(&one.key).as_str());
+        let stopped = self.stopped.iter().flat_map(|why| why.key.iter().chain(&why.others)).map(|key| key.as_str());
+        asked.chain(stopped)
+    }
+
+    /// Adds it to the JSON of a run: `waiting`, each with its question in one sentence, and `stopped`.
+    pub fn add_to(&self, members: &mut Map<String, Value>) {
+        if !self.waiting.is_empty() {
+            members.insert("waiting".to_owned(), self.waiting.iter().map(question).collect());
+        }
+        if let Some(why) = &self.stopped {
+            let (step, code, message) = (&why.key, &why.code, &why.message);
+            let text = why.stopped_before();
+            members.insert("stopped".to_owned(), json!({"step": step, "code": code, "message": message, "text": text}));
+        }
+    }
+}
+
+fn question(one: &Waiting) -> Value {
+    let mut all = json!(one);
+    if let Some(members) = all.as_object_mut() {
+        members.insert("question".to_owned(), one.question(&one.step).into());
+        members.extend(one.called_with().map(|call| ("called_with".to_owned(), call.into())));
+        match &one.settled {
+            Some(Settled::Answered(answer)) => members.insert("answered".to_owned(), answer.as_str().into()),
+            Some(Settled::Late) => members.insert("late".to_owned(), true.into()),
+            None => None,
+        };
+    }
+    all
+}
