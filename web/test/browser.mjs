@@ -331,6 +331,23 @@ test('placeholder answers are called that', async (t) => {
   assert.match(await tab.locator('.banner').innerText(), /Placeholder answers/);
 });
 
+test('what a run waits for is shown with its call, and is not shown as a failure', async (t) => {
+  const waits = {
+    ...made.loop(),
+    status: 'waiting',
+    error: null,
+    waiting: [{ key: 'pay', step: 'pay', sort: 'tool', question: '`pay`: did it finish?', called_with: '{"cents":5}' }],
+    stopped: { step: 'SEND@1', code: 'REFUSED', message: 'not allowed', text: 'stopped before `SEND`: not allowed' },
+    next: [{ command: 'trefoil runs answer r1 pay done', purpose: 'to answer' }],
+  };
+  const tab = await open(t, waits);
+  const said = await tab.locator('section[aria-label="What can be done next"]').innerText();
+  for (const part of ['did it finish?', 'It was called with {"cents":5}', 'Waiting: stopped before', 'trefoil runs answer r1 pay done']) {
+    assert.ok(said.includes(part), said);
+  }
+  assert.equal(await tab.locator('section[aria-label="Why the run ended"]').count(), 0);
+});
+
 const at = process.argv.indexOf('--traces');
 if (at > 0) {
   const dir = process.argv[at + 1];
