@@ -16,7 +16,7 @@ use trefoil_project::settings::Settings;
 use trefoil_project::target::LoadTarget;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventKind, EventSink, RunError};
-use trefoil_view::trace::{TraceSubject, OpenWait, SuggestedCommand, TraceSink};
+use trefoil_view::trace::{OpenWait, SuggestedCommand, TraceSink, TraceSubject};
 
 use crate::load::accept_settings;
 use crate::output;

@@ -7,7 +7,7 @@ use trefoil_runtime::{Event, EventKind, RunError, RunStatus};
 
 use trefoil_template::Value;
 
-use super::{TraceEnd, TraceItem, OpenWait, StepTrace, Trace, TraceCall, outer};
+use super::{OpenWait, StepTrace, Trace, TraceCall, TraceEnd, TraceItem, outer};
 
 impl Trace {
     /// Adds an event. reason: one arm a kind of event.
