@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use trefoil::store::{Durability, Location, Options, Store, StoreError};
 use trefoil_host::command::store_option;
 use trefoil_host::engine::Engine;
+use trefoil_project::door::is_there;
 
 use crate::output;
 use crate::refusal::{refuse_space, refuse_store, remember_store, store_advice};
@@ -133,7 +134,7 @@ impl StoreArgs {
         match self.try_look() {
             Ok(store) => Ok(Some(store)),
             Err(StoreError::Missing { path }) => {
-                let why = if path.exists() { "is empty" } else { "does not exist" };
+                let why = if is_there(&path) { "is empty" } else { "does not exist" };
                 output::note(format!("no runs yet: `{}` {why}", path.display()));
                 Ok(None)
             }
