@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use trefoil_syntax::Location;
 use trefoil_template::{Value, wire};
 
@@ -55,10 +55,9 @@ pub struct Example {
     pub output: Arc<str>,
 }
 
-/// Sampling parameters and limits. An unset one uses the provider's default. Its stored form is a contract: see the requests on the
-/// wire in the machine.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+/// Sampling parameters and limits. An unset one uses the provider's default. Its serialized form
+/// is part of the content of requests in the machine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "each is the parameter of its name")]
 pub struct ModelParameters {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,14 +73,14 @@ pub struct ModelParameters {
     pub presence_penalty: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frequency_penalty: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none", with = "seed_text")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "seed_text")]
     pub seed: Option<i64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<Arc<str>>,
     /// Merged into the provider's request body.
-    #[serde(skip_serializing_if = "Option::is_none", with = "wire::optional")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "wire::serialize_optional")]
     pub provider_options: Option<Value>,
-    /// The timeout of one call in milliseconds. Does not affect the answer, so it is stored elsewhere.
+    /// The timeout of one call in milliseconds. Does not affect the answer.
     #[serde(skip)]
     pub timeout_ms: Option<u64>,
 }
@@ -95,15 +94,8 @@ impl ModelParameters {
 }
 
 /// A seed as text, because not every JSON reader preserves 64 bits.
-mod seed_text {
-    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
-
-    pub fn serialize<S: Serializer>(seed: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&seed.unwrap_or_default())
-    }
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
-        String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
-    }
+fn seed_text<S: serde::Serializer>(seed: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&seed.unwrap_or_default())
 }
 
 /// How an answer is interpreted.
@@ -159,7 +151,7 @@ pub enum Guard {
 }
 
 /// A kind of personal data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each is the entity of its name")]
 pub enum PiiEntity {
@@ -170,7 +162,7 @@ pub enum PiiEntity {
 }
 
 /// What to do with personal data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PiiAction {
     /// Replace it.

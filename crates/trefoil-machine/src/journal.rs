@@ -1,6 +1,6 @@
 //! Journal entries: the only internal types that are stored.
 //!
-//! They are a contract, like [stored requests](crate::wire): all later versions read what one version writes. A new field is
+//! They are a contract: all later versions read what one version writes. A new field is
 //! optional, and a changed meaning needs a new [`VERSION`]. An entry is a JSON object. Numbers that may exceed 2^53 are strings,
 //! and values are in [their wire form](trefoil_template::wire). Nothing in an entry depends on the process that wrote it: no file
 //! numbers, no step positions. Golden journals are in `tests/machine/journals`.

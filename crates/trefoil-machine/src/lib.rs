@@ -12,6 +12,7 @@
 
 pub mod blocks;
 pub mod clock;
+pub mod content;
 pub mod error;
 pub mod key;
 pub mod moment;
@@ -23,7 +24,6 @@ pub mod said;
 
 pub mod event;
 pub mod journal;
-pub mod wire;
 
 pub mod guard;
 pub mod schemas;

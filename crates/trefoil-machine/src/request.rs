@@ -110,22 +110,18 @@ pub enum Role {
     Tool,
 }
 
-/// One message. Its stored form is part of the contract of [`wire`](crate::wire).
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+/// One message.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Message {
     /// The role.
     pub role: Role,
     /// Text, or masked text until the driver has filled it, or a list of content blocks ([`blocks`]).
-    #[serde(with = "trefoil_template::wire")]
     pub content: Value,
     /// The origin of each part, if the run records provenance; otherwise empty. Does not affect the content key.
-    #[serde(skip)]
     pub parts: Vec<TextPart>,
     /// For a model's message: the tool calls that it requested, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolUse>,
     /// For a tool's message: the call that it answers, by [`ToolUse::id`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<Arc<str>>,
 }
 
@@ -261,15 +257,15 @@ impl ToolsRequest {
     }
 }
 
-/// A tool as described by its provider.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+/// A tool as described by its provider. Its serialized form is part of [the content of a request](crate::content).
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct ToolSpec {
     /// The name by which it is called.
     pub name: Arc<str>,
     /// What it does, for a model; may be empty.
     pub description: Arc<str>,
     /// A JSON Schema of its arguments: an object.
-    #[serde(with = "trefoil_template::wire")]
+    #[serde(serialize_with = "trefoil_template::wire::serialize")]
     pub parameters: Value,
     /// The effects of a call.
     pub effects: Effects,

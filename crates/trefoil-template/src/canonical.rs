@@ -53,7 +53,7 @@ fn rules(policy: &Policy) -> String {
     format!("undefined {undefined} null {null} conditions {}", conditions.name())
 }
 
-/// An expression as it is serialized in stored requests.
+/// An expression as it is serialized in the content of requests.
 fn write_expression(expression: &Expression, out: &mut String) {
     // Cannot fail: keys are text, and no serializer of ours returns an error.
     out.push_str(&serde_json::to_string(expression).unwrap_or_default());

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::value::{Hole, Value};
+use crate::value::{Hole, Value, wire};
 
 /// A comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Comparison {
     /// `==`: same type and value; also `is`.
@@ -71,7 +71,7 @@ impl Comparison {
 }
 
 /// An arithmetic operation (SirenSpec only).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arithmetic {
     /// `+`
@@ -87,7 +87,7 @@ pub enum Arithmetic {
 }
 
 /// A function or helper of any dialect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each is the function of its name")]
 pub enum Function {
@@ -136,12 +136,12 @@ impl PartialEq for Written {
     }
 }
 
-/// An expression. Its JSON is part of stored requests, so the names of variants must never change.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+/// An expression. Its JSON is part of the content of requests, so the names of variants must never change.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expression {
     /// A value, and where it is written.
-    #[serde(with = "literal")]
+    #[serde(serialize_with = "literal")]
     Literal(Value, Written),
     /// The reference with this index in [`crate::Condition::references`].
     Reference(u32),
@@ -210,17 +210,7 @@ impl Expression {
     }
 }
 
-/// A literal is stored as its value only.
-mod literal {
-    use serde::{Deserializer, Serializer};
-
-    use super::Written;
-    use crate::value::{Value, wire};
-
-    pub fn serialize<S: Serializer>(value: &Value, _: &Written, serializer: S) -> Result<S::Ok, S::Error> {
-        wire::serialize(value, serializer)
-    }
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(Value, Written), D::Error> {
-        Ok((wire::deserialize(deserializer)?, Written::default()))
-    }
+/// A literal is serialized as its value only.
+fn literal<S: serde::Serializer>(value: &Value, _: &Written, serializer: S) -> Result<S::Ok, S::Error> {
+    wire::serialize(value, serializer)
 }

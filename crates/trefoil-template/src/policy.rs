@@ -2,7 +2,7 @@
 //! dialect`.
 
 /// The condition grammar of a dialect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConditionGrammar {
     /// `{{path}} == literal && ...`.

@@ -105,7 +105,7 @@ fn guard_text(guard: &Guard) -> String {
     }
 }
 
-/// A word as serialized in stored requests.
+/// A word as serialized in the content of requests.
 fn stored(word: &impl serde::Serialize) -> String {
     let json = serde_json::to_string(word).unwrap_or_default();
     json.trim_matches('"').to_owned()

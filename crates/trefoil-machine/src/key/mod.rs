@@ -94,7 +94,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// The hash of everything that an activity depends on (see [`crate::wire`]): SHA-256 of the canonical request, with
+/// The hash of everything that an activity depends on (see [`crate::content`]): SHA-256 of the canonical request, with
 /// holes by name. Equal content has equal keys on every computer. As text: 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContentKey(pub [u8; 32]);

@@ -6,7 +6,7 @@ use super::turn::{Purpose, Turn};
 use crate::error::RunError;
 use crate::key::Key;
 use crate::request::Request;
-use crate::wire::{self, AskDecide};
+use crate::content::QuestionContent;
 
 /// The maximum number of questions of one step. More would mean that an answer did not settle its question.
 const MAX_QUESTIONS: usize = 1000;
@@ -14,7 +14,7 @@ const MAX_QUESTIONS: usize = 1000;
 impl Turn<'_> {
     /// Asks the driver, and repeats `task` when the answer has arrived.
     pub fn ask(&mut self, f: FrameId, Ask { question, places }: Ask, task: Task) {
-        let asked = AskDecide::of(&question);
+        let asked = QuestionContent::of(&question);
         let Some(frame) = self.core.frames.get_mut(f) else { return };
         let aside = frame.aside.get_or_insert_default();
         if let Some(asking) = aside.asking.iter_mut().find(|a| a.question == asked) {
@@ -26,7 +26,7 @@ impl Turn<'_> {
             return self.push(Task::Settle(f, Outcome::Failed(Box::new(error))));
         }
         // Identified by its content, because the order of a step's questions may depend on timing.
-        let digits = wire::digest(&asked);
+        let digits = asked.digest();
         let request = Request::Decide(question);
         let key = self.own_activity(f, Purpose::Decide, request, |path, above| {
             path.own("decide", above).digits(digits);

@@ -14,7 +14,7 @@ use crate::error::RunError;
 use crate::event::Tally;
 use crate::key::Key;
 use crate::request::Usage;
-use crate::wire::AskDecide;
+use crate::content::QuestionContent;
 
 /// The id of a frame.
 pub type FrameId = Id<Frame>;
@@ -96,7 +96,7 @@ impl Frame {
 #[derive(Debug, Default)]
 pub struct Aside {
     /// The answered questions.
-    pub decided: Vec<(AskDecide, bool)>,
+    pub decided: Vec<(QuestionContent, bool)>,
     /// The questions in progress, and the tasks that wait for them.
     pub asking: Vec<Asking>,
     /// The timer of a flow call's budget.
@@ -139,7 +139,7 @@ pub struct Asking {
     /// The activity's key.
     pub key: Key,
     /// What it asks.
-    pub question: AskDecide,
+    pub question: QuestionContent,
     /// The tasks to repeat then.
     pub tasks: Vec<Task>,
     /// The places of its holes, by the written path.

@@ -111,7 +111,7 @@ impl Turn<'_> {
         let begun = !self.core.flags.reuses;
         let reserved = if begun { self.reserve(&request) } else { 0 };
         self.core.carried = self.core.carried.saturating_add(bytes);
-        let content = ContentKey::of(&request, self.program);
+        let content = ContentKey::of(&request);
         let labels = self.labels(f);
         let asked = self.core.clock.work_now();
         self.core.pending.insert(key.clone(), Pending { frame: f, purpose, asked, bytes, reserved, begun });

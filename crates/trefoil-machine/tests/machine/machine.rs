@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use testbed::Run;
 use trefoil_ir::Program;
-use trefoil_machine::wire::{AskDecide, canonical};
+use trefoil_machine::content::{QuestionContent, canonical};
 use trefoil_machine::{
     Activity, Cause, Entry, Flags, Key, Machine, ModelRequest, Prepared, Request, Role, RunError, RunSpec, ToolUse,
     Usage,
@@ -66,7 +66,7 @@ fn limit(key: &str) -> bool {
 }
 
 fn asked(question: &Question) -> String {
-    String::from_utf8(canonical(&AskDecide::of(question))).unwrap()
+    String::from_utf8(canonical(&QuestionContent::of(question))).unwrap()
 }
 
 fn hash(text: &str) -> u64 {

@@ -15,4 +15,4 @@ mod money;
 mod properties;
 mod random;
 mod usage;
-mod wire;
+mod content;

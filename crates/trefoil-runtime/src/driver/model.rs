@@ -15,7 +15,7 @@ use trefoil_machine::journal::About;
 use trefoil_machine::key::ContentKey;
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Finish, Message, ModelRequest, Request};
-use trefoil_machine::{said, wire};
+use trefoil_machine::{content, said};
 
 /// Makes the call.
 pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
@@ -90,7 +90,7 @@ fn kept(world: &World, mut verdicts: Vec<Verdict>) -> Option<Vec<Verdict>> {
 pub fn changed_by(activity: &Activity, verdicts: Option<&[Verdict]>) -> Option<ContentKey> {
     let Request::Model(request) = &activity.request else { return None };
     let changed = verdicts?.iter().any(|verdict| verdict.ruling == Ruling::Changed);
-    changed.then(|| wire::changing_guards(&request.guards))
+    changed.then(|| content::changing_guards(&request.guards))
 }
 
 /// Checks the answer of an earlier run as an answer that has just arrived.

@@ -174,19 +174,9 @@ fn number(text: &str) -> Result<Number, String> {
     int().or_else(uint).or_else(float).ok_or_else(|| format!("`{text}` is not a number"))
 }
 
-/// Optional values: `#[serde(with = "trefoil_template::wire::optional")]`.
-pub mod optional {
-    use super::{Deserialize, Deserializer, Serialize, Serializer, Value, Wire, Wired};
-
-    /// Writes the wire form.
-    pub fn serialize<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
-        value.as_ref().map(Wire).serialize(serializer)
-    }
-
-    /// Reads the wire form.
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-        Ok(Option::<Wired>::deserialize(deserializer)?.map(|read| read.0))
-    }
+/// Writes the wire form of an optional value.
+pub fn serialize_optional<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.as_ref().map(Wire).serialize(serializer)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use trefoil_machine::wire::AskDecide;
+use trefoil_machine::content::QuestionContent;
 use trefoil_template::{
     Binding, Found, Hole, HoleKind, Missing, Policy, Question, Reference, Scope, Value, policy::StateNames,
 };
@@ -33,7 +33,7 @@ const CODE: &[&str] = &[
 pub(crate) struct World {
     state: Value,
     policy: &'static Policy,
-    answers: RefCell<Vec<(AskDecide, bool)>>,
+    answers: RefCell<Vec<(QuestionContent, bool)>>,
 }
 
 impl World {
@@ -70,7 +70,7 @@ impl World {
 
     /// Records the answer to a question, computed like by a driver. A question must not be asked again.
     pub(crate) fn answer(&self, question: &Question) {
-        let asked = AskDecide::of(question);
+        let asked = QuestionContent::of(question);
         let mut answers = self.answers.borrow_mut();
         assert!(answers.iter().all(|(known, _)| *known != asked), "asked again: {asked:?}");
         let answer = question.answer(&mut fill);
@@ -114,7 +114,7 @@ impl Scope for World {
     }
 
     fn decided(&self, question: &Question) -> Option<bool> {
-        let asked = AskDecide::of(question);
+        let asked = QuestionContent::of(question);
         self.answers.borrow().iter().find(|(known, _)| *known == asked).map(|(_, answer)| *answer)
     }
 }

@@ -22,7 +22,7 @@ use crate::blocks;
 use crate::error::RunError;
 use crate::key::Key;
 use crate::text::strip_fence;
-use crate::wire::AskDecide;
+use crate::content::QuestionContent;
 use scope::EvalScope;
 use text::Joined;
 pub use text::of as text_of;
@@ -82,7 +82,7 @@ pub struct Context<'a> {
     /// [`Source::RunId`].
     pub run: &'a Arc<str>,
     /// The answered questions.
-    pub decided: &'a [(AskDecide, bool)],
+    pub decided: &'a [(QuestionContent, bool)],
     /// The step whose result or failure is read, for provenance.
     pub by: Option<&'a Key>,
     /// The total bytes of the values that the run has created.
@@ -315,7 +315,7 @@ impl Context<'_> {
         if self.decided.is_empty() {
             return None;
         }
-        let asked = AskDecide::of(question);
+        let asked = QuestionContent::of(question);
         self.decided.iter().find(|(known, _)| *known == asked).map(|(_, answer)| *answer)
     }
 }

@@ -29,7 +29,7 @@ use trefoil_machine::journal::{About, Cited};
 use trefoil_machine::key::{ContentKey, Key, own_step};
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, ModelRequest, Request, Usage};
-use trefoil_machine::wire;
+use trefoil_machine::content;
 
 use crate::driver::fill::SeenValues;
 use crate::ports::{Ports, ToolHost};
@@ -80,7 +80,7 @@ fn is_real(about: &About, by: Option<&str>) -> bool {
 /// Whether an answer is as the model gave it, or was changed by the same guardrails.
 fn is_whole(about: &About, asked: &Activity) -> bool {
     match (&about.changed_by, &asked.request) {
-        (Some(by), Request::Model(request)) => *by == wire::changing_guards(&request.guards),
+        (Some(by), Request::Model(request)) => *by == content::changing_guards(&request.guards),
         _ => true,
     }
 }

@@ -37,7 +37,7 @@ struct Ran {
 /// Runs a program. The first run is `old`, and every other one sees its id, as a run that goes on from it.
 async fn run(journal: &Arc<MemoryJournal>, program: &Arc<Program>, id: &str, memo: Option<Memo>) -> Ran {
     let prepared = Prepared::new(program.clone());
-    let ports = World::ports(program, journal.clone());
+    let ports = World::ports(journal.clone());
     let basis = (id != "old").then(|| Basis { execution: Some("old".to_owned()), ..Basis::default() });
     let options = Options { seed: Some(11), run: Some(id.to_owned()), memo, basis, ..Options::default() };
     let outcome = driver::run_prepared(prepared, Some("in".into()), ports, options).await;
@@ -45,7 +45,7 @@ async fn run(journal: &Arc<MemoryJournal>, program: &Arc<Program>, id: &str, mem
 }
 
 async fn memo_of(journal: &Arc<MemoryJournal>, program: &Arc<Program>, id: &str) -> Memo {
-    let ports = World::ports(program, journal.clone());
+    let ports = World::ports(journal.clone());
     Memo::of(Prepared::new(program.clone()), id, ports, &Options::default()).await.unwrap()
 }
 

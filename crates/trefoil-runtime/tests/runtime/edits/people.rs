@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use trefoil_ir::{Program, ToolKind};
-use trefoil_machine::wire::WireRequest;
-use trefoil_machine::{Request, Role, ToolUse, said};
+use trefoil_machine::{ContentKey, Request, Role, ToolUse, said};
 use trefoil_runtime::ports::{
     Asked, CallSite, CommandHost, CommandOutput, MapSecrets, MemoryJournal, NoEvents, SeededRandom, ToolError,
     VirtualClock,
@@ -24,14 +23,13 @@ pub fn only_reads(request: &ToolRequest) -> bool {
 
 /// Models, tools, commands and people.
 pub struct World {
-    program: Arc<Program>,
     /// Requests that have already failed once.
     flaky: Mutex<BTreeSet<String>>,
 }
 
 impl World {
-    pub fn ports(program: &Arc<Program>, journal: Arc<MemoryJournal>) -> Ports {
-        let world = Arc::new(Self { program: program.clone(), flaky: Mutex::default() });
+    pub fn ports(journal: Arc<MemoryJournal>) -> Ports {
+        let world = Arc::new(Self { flaky: Mutex::default() });
         Ports {
             models: world.clone(),
             tools: world.clone(),
@@ -47,7 +45,7 @@ impl World {
 
     /// A number that depends on the request.
     fn digits(&self, request: Request) -> u64 {
-        let key = WireRequest::of(&request, &self.program).key();
+        let key = ContentKey::of(&request);
         u64::from_le_bytes(key.0[..8].try_into().unwrap())
     }
 
