@@ -15,7 +15,6 @@ pub mod project;
 pub mod providers;
 pub mod read;
 pub mod requests;
-pub mod rules;
 pub mod schema;
 pub mod source;
 pub mod types;

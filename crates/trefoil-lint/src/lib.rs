@@ -5,7 +5,6 @@
 
 mod aegis;
 mod agntz;
-pub mod rules;
 mod sirenspec;
 mod swallowed;
 mod text;

@@ -20,7 +20,7 @@
 //! Common to all: `{{path}}` prints a value. Text prints as it is, numbers as in JavaScript (`1.0` is `1`), lists and
 //! objects as compact JSON. Nothing is escaped for HTML. Lone `}}` and single braces are text. Quoted text in a tag may
 //! contain `}}`. A segment of digits indexes a list: `{{list.0}}`. All mistakes are found at load time, each with its
-//! bytes, a rule name from [`RULES`] and advice.
+//! bytes, a rule name and advice.
 //!
 //! | | agntz | AEGIS | SirenSpec |
 //! |---|---|---|---|
@@ -77,7 +77,7 @@ pub mod template;
 pub mod value;
 
 pub use condition::Condition;
-pub use error::{Broken, EvalError, NodeThroughWorking, Question, RULES, SyntaxError};
+pub use error::{Broken, EvalError, NodeThroughWorking, Question, SyntaxError};
 pub use expression::{Arithmetic, Comparison, Expression, Function, Written};
 pub use handlebars::is_helper;
 pub use policy::{ConditionGrammar, Policy, SiblingWords, TransitionWords, Words};

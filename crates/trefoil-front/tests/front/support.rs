@@ -180,12 +180,7 @@ pub fn bless(found: &str, expected: &Expect) {
 /// Asserts that there is no finding of this rule, and that the rule exists.
 #[track_caller]
 pub fn silent(front: &'static dyn FrontEnd, files: &[(&str, &str)], rule: &str) {
-    let mut rules = trefoil_front::rules::RULES
-        .iter()
-        .chain(trefoil_lint::rules::RULES)
-        .chain(trefoil_template::RULES)
-        .chain(yaml::RULES);
-    assert!(rules.any(|(name, _)| *name == rule), "there is a rule `{rule}`");
+    assert!(trefoil_check::rule(rule).is_some_and(|r| r.is_of_loading()), "there is a rule `{rule}`");
     let folder = Folder::load(front, files, 0, |_| {}).consistent();
     let found = folder.diagnostics.iter().any(|d| d.rule == rule);
     assert!(!found, "{}", show(&folder.project.files, folder.diagnostics, files.len() > 1));

@@ -53,15 +53,6 @@ pub const PRICE: &str = "unknown-price";
 /// The rule for a strict cost limit that cannot be enforced, because the maximum cost of a call is unknown.
 pub const BOUND: &str = "unknown-bound";
 
-/// Rule names with their descriptions.
-pub const RULES: &[(&str, &str)] = &[
-    (INPUT_INVALID, "the input does not match the schema of the entry"),
-    (SCRIPT, "the script of answers does not exist or cannot be read"),
-    (PRICE, "a cost limit needs the price of every model, but one is unknown"),
-    (BOUND, "a strict cost limit needs the maximum cost of each call, but one is unknown"),
-    (MODEL, "a model cannot be called: its key is not set, its alias has no model, or its provider is unknown"),
-];
-
 /// Starts runs of [flows](trefoil_project::Flow).
 ///
 /// Configure an engine with its methods, then use it: `start` takes `&self`, and clones are cheap and share cached

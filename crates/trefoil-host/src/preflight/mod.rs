@@ -49,22 +49,6 @@ pub const WRONG_ANSWER: &str = "wrong-answer";
 /// An answer for a name that several steps have.
 pub const AMBIGUOUS_ANSWER: &str = "ambiguous-answer";
 
-/// Rule names with their descriptions.
-pub const RULES: &[(&str, &str)] = &[
-    (REFUSED, "the run can reach a feature that is not supported yet"),
-    (MISSING_AGENT, "the run calls an agent that is not defined"),
-    (MISSING_TOOL, "the run calls a tool that has no implementation"),
-    (NOT_ALLOWED, "an HTTP tool calls a host that it may not call, or that may not receive secrets"),
-    (COMMAND, "the run can reach a shell command or a Python function, which are off by default"),
-    (MODULE, "the run can call a function of a Python module that cannot be imported"),
-    (MISSING_PROGRAM, "the run can call a tool whose program is not installed"),
-    (IN_ARGUMENT, "a secret would be a command-line argument of a tool, or stored as input of a flow"),
-    (NOBODY, "the run needs a human answer, but this is not a terminal"),
-    (UNKNOWN_ANSWER, "an answer was passed for a step that is not a human step"),
-    (WRONG_ANSWER, "an answer was passed that its step does not accept"),
-    (AMBIGUOUS_ANSWER, "an answer was passed for a name that is not unique"),
-];
-
 /// What the host of a run offers.
 pub struct Host<'h> {
     /// Its tools.

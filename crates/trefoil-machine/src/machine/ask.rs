@@ -3,10 +3,10 @@
 use super::eval::Ask;
 use super::frame::{Asking, FrameId, Outcome, Task};
 use super::turn::{Purpose, Turn};
+use crate::content::QuestionContent;
 use crate::error::RunError;
 use crate::key::Key;
 use crate::request::Request;
-use crate::content::QuestionContent;
 
 /// The maximum number of questions of one step. More would mean that an answer did not settle its question.
 const MAX_QUESTIONS: usize = 1000;

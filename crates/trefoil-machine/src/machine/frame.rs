@@ -10,11 +10,11 @@ use super::progress::{
     FlowCall, Given, RunningAttempt, RunningBranches, RunningItems, RunningNodes, RunningStates, Talk,
 };
 use crate::clock::WorkMs;
+use crate::content::QuestionContent;
 use crate::error::RunError;
 use crate::event::Tally;
 use crate::key::Key;
 use crate::request::Usage;
-use crate::content::QuestionContent;
 
 /// The id of a frame.
 pub type FrameId = Id<Frame>;

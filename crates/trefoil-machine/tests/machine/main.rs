@@ -9,10 +9,10 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod content;
 mod journals;
 mod machine;
 mod money;
 mod properties;
 mod random;
 mod usage;
-mod content;

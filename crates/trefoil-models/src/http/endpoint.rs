@@ -17,6 +17,14 @@ use crate::credential::Credential;
 /// Receives the pieces of a streamed answer's text.
 pub(super) type TextSink<'d> = dyn for<'t> FnMut(&'t str) + Send + 'd;
 
+/// One event of a streamed answer.
+pub(super) struct StreamEvent<'e> {
+    pub endpoint: &'e Endpoint,
+    /// Its type.
+    pub kind: &'e str,
+    pub json: &'e Json,
+}
+
 /// A protocol. Each has a folder beside this file, and a line in the list of protocols.
 pub(super) trait ProviderProtocol: ProtocolRequests + ProtocolAnswers {}
 
@@ -50,15 +58,8 @@ pub(super) trait ProtocolRequests: Send + Sync {
 pub(super) trait ProtocolAnswers: Send + Sync {
     /// Reads an answer that is not streamed.
     fn answer(&self, endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError>;
-    /// Reads one event of a streamed answer. `kind` is its type.
-    fn event(
-        &self,
-        endpoint: &Endpoint,
-        kind: &str,
-        json: &Json,
-        partial: &mut Partial,
-        delta: &mut TextSink<'_>,
-    ) -> Result<(), ModelError>;
+    /// Reads one event of a streamed answer.
+    fn event(&self, event: StreamEvent<'_>, partial: &mut Partial, delta: &mut TextSink<'_>) -> Result<(), ModelError>;
     /// How its streams end.
     fn stream_table(&self) -> &'static StreamTable;
     /// Whether it says of each call that it is whole, and of each answer in which state it is. In the others, a finish reason says it

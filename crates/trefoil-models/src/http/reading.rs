@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use trefoil_runtime::{Finish, ModelError};
 
-use super::endpoint::{Endpoint, TextSink};
+use super::endpoint::{Endpoint, StreamEvent, TextSink};
 use super::finish::{self, FinishWord};
 use super::{Partial, PartialAnswer, refusal};
 
@@ -35,7 +35,7 @@ impl Endpoint {
         partial: &mut Partial,
         delta: &mut TextSink<'_>,
     ) -> Result<(), ModelError> {
-        self.protocol.event(self, kind, json, partial, delta)?;
+        self.protocol.event(StreamEvent { endpoint: self, kind, json }, partial, delta)?;
         if !self.protocol.has_states() {
             // That an answer is not over yet is true of each piece.
             let state = self.read_state(json)?.filter(|word| !word.is_ongoing());

@@ -1,4 +1,4 @@
-//! The rules that loading itself reports. Those for manifests are listed in the crates that find the mistakes.
+//! The rules that loading itself reports. Those for manifests are named by the crates that find the mistakes.
 
 /// The path does not exist.
 pub const NOT_FOUND: &str = "file-not-found";
@@ -28,19 +28,3 @@ pub const AMBIGUOUS_DIALECT: &str = "ambiguous-dialect";
 pub const LIMIT: &str = "yaml-limit";
 /// A folder is deeper or larger than the limits allow.
 pub const FOLDER_LIMIT: &str = "folder-limit";
-
-/// Rule names with their descriptions.
-pub const RULES: &[(&str, &str)] = &[
-    (NOT_FOUND, "no file or folder at this path"),
-    (UNREADABLE, "the file or folder cannot be read"),
-    (ENV_FILE, "an environment file of the manifest cannot be read"),
-    (ENV_LINE, "a line of an environment file sets no variable"),
-    (OUTSIDE, "a path in a file leads outside the project"),
-    (NOTHING, "the folder has no manifest"),
-    (UNKNOWN_ID, "no manifest in the folder has this id"),
-    (AMBIGUOUS_TARGET, "the target could be more than one manifest"),
-    (crate::project_file::RULE, "something in the project file is not valid"),
-    (trefoil_check::suppress::UNKNOWN, "an unrecognised `# trefoil:` comment"),
-    (trefoil_check::suppress::UNUSED, "a comment allows a rule where the rule reports nothing"),
-    (FOLDER_LIMIT, "the folder is deeper or larger than the limits allow"),
-];

@@ -154,13 +154,6 @@ pub const MISSING: &str = "missing-secret";
 /// The rule for an environment variable that is not set.
 pub const MISSING_ENV: &str = "missing-env";
 
-/// Rule names with their descriptions.
-pub const RULES: &[(&str, &str)] = &[
-    (MISSING, "the run, or the settings of a tool that it can call, read a secret that is not set"),
-    (MISSING_ENV, "the run certainly reads an environment variable that is not set, or a tool that it can call does"),
-    (IN_INPUT, "the input of the run, or a prepared answer, contains the value of a secret"),
-];
-
 /// An environment variable or a secret that is read: its kind and its name.
 type SecretRead = (HoleKind, Arc<str>);
 

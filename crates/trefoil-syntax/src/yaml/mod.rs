@@ -29,6 +29,5 @@ pub use limits::Limits;
 pub use map::ScalarMap;
 pub use parse::{Parsed, parse};
 pub use respelt::Respellings;
-pub use rules::RULES;
 pub use style::Style;
 pub use tree::{Entry, Kind, Mapping, Node, Scalar, Text};

@@ -27,7 +27,7 @@ pub struct Parsed {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Parses one document. Never fails, never panics; [`RULES`](super::RULES) lists what it reports.
+/// Parses one document. Never fails, never panics; [`rules`](super::rules) has what it reports.
 pub fn parse(id: FileId, file: &SourceFile, limits: &Limits) -> Parsed {
     let text: &str = file.text();
     if let Some(found) = refuse(id, file, limits) {

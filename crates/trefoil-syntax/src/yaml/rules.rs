@@ -1,4 +1,4 @@
-//! The rules of this module, with a one-line description of each.
+//! The rules of this module. Their pages are in the checker.
 
 /// Text that is not YAML.
 pub const SYNTAX: &str = "yaml-syntax";
@@ -34,24 +34,3 @@ pub const MULTIPLE_DOCUMENTS: &str = "yaml-multiple-documents";
 pub const DIRECTIVE: &str = "yaml-directive";
 /// Too large, too deep, too many nodes.
 pub const LIMIT: &str = "yaml-limit";
-
-/// Every rule of this module with its description.
-pub const RULES: &[(&str, &str)] = &[
-    (SYNTAX, "the text is not valid YAML"),
-    (TAB, "a tab where YAML needs spaces"),
-    (UNQUOTED_BRACES, "a value that starts with `{{` needs quotes; YAML would read it as a mapping"),
-    (TYPOGRAPHIC_QUOTES, "a value in typographic quotes, which YAML reads as text"),
-    (CUT_BY_COMMENT, "a value ends before ` #`, and the rest is read as a comment"),
-    (STRAY_QUOTE, "a value ends with a quote that was never opened"),
-    (EMPTY, "the file is empty"),
-    (ENCODING, "the file is not UTF-8 text"),
-    (CHARACTER, "a control character in the file"),
-    (DUPLICATE_KEY, "a mapping has the same key twice"),
-    (KEY, "a key is missing, or is a list or a mapping"),
-    (TAG, "a tag is unknown, or its value has a different type"),
-    (ALIAS, "an alias refers to no anchor above it, or contains itself"),
-    (MERGE, "a merge key `<<` has a value that is not a mapping"),
-    (MULTIPLE_DOCUMENTS, "the file contains more than one document"),
-    (DIRECTIVE, "a directive at the top of the file has no effect"),
-    (LIMIT, "the file is larger, deeper or longer than the limits allow"),
-];

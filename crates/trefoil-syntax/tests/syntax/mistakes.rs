@@ -1,11 +1,9 @@
 //! All known mistakes, as users see them. The table is the contract: one line for each case, and the snapshot shows the
 //! findings.
 
-use std::collections::BTreeSet;
-
 use expect_test::expect;
 use trefoil_syntax::diagnostic::render;
-use trefoil_syntax::yaml::{self, Limits, RULES};
+use trefoil_syntax::yaml::{self, Limits};
 use trefoil_syntax::{Files, Severity, SourceFile};
 
 use crate::{read, slice};
@@ -203,16 +201,11 @@ fn comments_after_short_values_and_whole_sentences_are_comments() {
 }
 
 #[test]
-fn no_case_is_silent_and_every_rule_is_described_and_met() {
-    let known: BTreeSet<&str> = RULES.iter().map(|(name, _)| *name).collect();
-    assert_eq!(known.len(), RULES.len());
-    let mut met = BTreeSet::from(["yaml-limit", "yaml-encoding"]);
+fn no_case_is_silent() {
     for (name, text) in CASES {
         let (files, parsed) = read(text);
         assert!(!parsed.diagnostics.is_empty(), "{name}");
         for d in &parsed.diagnostics {
-            assert!(known.contains(d.rule), "{}", d.rule);
-            met.insert(d.rule);
             assert!(!d.message.ends_with('.') && !d.message.starts_with(char::is_uppercase), "{}", d.message);
             assert!(d.severity == Severity::Error || WARNINGS.contains(&d.rule));
             let file = files.get(d.file.unwrap()).unwrap();
@@ -222,7 +215,6 @@ fn no_case_is_silent_and_every_rule_is_described_and_met() {
             }
         }
     }
-    assert_eq!(met, known);
 }
 
 #[test]

@@ -2,37 +2,6 @@
 
 use std::ops::Range;
 
-/// Every code of a [`SyntaxError`], with a description.
-pub const RULES: &[(&str, &str)] = &[
-    ("template-unclosed", "a tag without its closing braces, or a comment without its end"),
-    ("template-unclosed-block", "a block without its closing tag"),
-    ("template-stray-close", "a closing tag that does not match an open block"),
-    ("template-stray-else", "an `else` outside a block, a second `else`, or an `else` in a format without it"),
-    ("template-unknown-block", "a block that this format does not have"),
-    ("template-unknown-helper", "a helper that this format does not have"),
-    ("template-bad-filter", "a filter that is unknown or incomplete, or a second filter"),
-    ("template-bad-arguments", "a block or helper with the wrong number or kind of arguments"),
-    ("template-bad-condition", "an `{{#if}}` that tests neither a path nor a path against a literal"),
-    ("template-bad-path", "a path with an empty segment or an invalid character"),
-    ("template-syntax", "a tag that does not parse"),
-    ("template-empty", "an empty tag"),
-    (
-        "template-unsupported",
-        "a construct of other template languages: partials, decorators, raw blocks, triple braces",
-    ),
-    ("template-too-large", "a template larger than the limit"),
-    ("template-too-deep", "blocks or parentheses nested deeper than the limit"),
-    ("condition-empty", "an empty condition"),
-    ("condition-syntax", "a condition that does not parse"),
-    ("condition-bad-operator", "an operator that this format does not have or writes differently"),
-    ("condition-bad-path", "a path with an empty segment or an invalid character"),
-    ("condition-unknown-name", "a name that conditions of this format do not have"),
-    ("condition-unsupported", "a construct that conditions do not support: method calls, slices, lambdas, arithmetic"),
-    ("condition-too-large", "a condition larger than the limit"),
-    ("condition-too-deep", "parentheses or operators nested deeper than the limit"),
-    ("working-dot-node-id", "`working.` before a node's id in a template"),
-];
-
 /// The finding for a template that reads a node as a key of `working`. Used both if the state is known, as in `render`,
 /// and if only the names are known.
 #[derive(Debug, Clone)]
@@ -61,7 +30,7 @@ impl NodeThroughWorking {
 /// A mistake in the text of a template or condition, found when the file is loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// A name from [`RULES`].
+    /// The name of the rule.
     pub code: &'static str,
     /// Lower case, no full stop, user text in backticks.
     pub message: String,
@@ -105,7 +74,6 @@ pub(crate) struct Mistakes {
 impl Mistakes {
     /// Adds a mistake. Beyond the limit, mistakes are dropped.
     pub fn add(&mut self, code: &'static str, span: Range<usize>, message: impl Into<String>) -> &mut Mistakes {
-        debug_assert!(RULES.iter().any(|(rule, _)| *rule == code), "`{code}` is not in the list of rules");
         self.full = self.list.len() >= crate::limits::MISTAKES;
         if !self.full {
             let span = span.start as u32..span.end as u32;

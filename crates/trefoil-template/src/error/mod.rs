@@ -1,4 +1,4 @@
-//! Errors at load time ([`SyntaxError`], its codes in [`RULES`]) and at run time ([`EvalError`]).
+//! Errors at load time ([`SyntaxError`]) and at run time ([`EvalError`]).
 
 mod broken;
 mod mistake;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 pub use broken::Broken;
 pub(crate) use mistake::{Mistakes, sign_of};
-pub use mistake::{NodeThroughWorking, RULES, SyntaxError};
+pub use mistake::{NodeThroughWorking, SyntaxError};
 pub use question::Question;
 
 /// An error of rendering or evaluation.

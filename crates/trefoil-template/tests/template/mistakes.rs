@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use trefoil_template::{Condition, Policy, RULES, SyntaxError, Template};
+use trefoil_template::{Condition, Policy, SyntaxError, Template};
 
 /// One text on each line, with its mistakes below it.
 fn report(texts: &[&str], parse: impl Fn(&str) -> Result<(), Vec<SyntaxError>>) -> String {
@@ -13,7 +13,6 @@ fn report(texts: &[&str], parse: impl Fn(&str) -> Result<(), Vec<SyntaxError>>) 
             Ok(()) => out.push_str("    NO MISTAKE FOUND\n"),
             Err(errors) => {
                 for error in errors {
-                    assert!(RULES.iter().any(|(code, _)| *code == error.code), "{} is not in the list", error.code);
                     let place = &text[error.span.start as usize..error.span.end as usize];
                     let _ =
                         writeln!(out, "    {} at {:?} [{}]: {}", error.code, place, error.span.start, error.message);
@@ -303,52 +302,6 @@ fn sirenspec_conditions() {
             ],
         ),
     );
-}
-
-#[test]
-fn every_rule_has_a_text_that_breaks_it() {
-    let deep = "{{#if a}}".repeat(100);
-    let deep_condition = "(".repeat(100) + "1";
-    let large = "x".repeat(2 << 20);
-    let templates = [
-        (Policy::AGNTZ, "{{"),
-        (Policy::AGNTZ, "{{#if a}}"),
-        (Policy::AGNTZ, "{{/if}}"),
-        (Policy::AGNTZ, "{{else}}"),
-        (Policy::AGNTZ, "{{#x}}"),
-        (Policy::AEGIS, "{{x y}}"),
-        (Policy::AEGIS, "{{x < y}}"),
-        (Policy::SIRENSPEC, "{{ a | x }}"),
-        (Policy::AGNTZ, "{{#if}}"),
-        (Policy::AGNTZ, "{{#if a > b}}"),
-        (Policy::AGNTZ, "{{a..b}}"),
-        (Policy::AGNTZ, "{{}}"),
-        (Policy::AGNTZ, "{{{a}}}"),
-        (Policy::AGNTZ, &large),
-        (Policy::AGNTZ, &deep),
-    ];
-    let conditions = [
-        (Policy::AGNTZ, ""),
-        (Policy::AGNTZ, "{{a}} =="),
-        (Policy::AGNTZ, "{{a}} = 1"),
-        (Policy::AGNTZ, "{{a..b}}"),
-        (Policy::SIRENSPEC, "x"),
-        (Policy::SIRENSPEC, "lambda"),
-        (Policy::AGNTZ, &large),
-        (Policy::SIRENSPEC, &deep_condition),
-    ];
-    let mut broken: Vec<&str> = Vec::new();
-    for (policy, text) in templates {
-        broken.extend(Template::parse(text, &policy).unwrap_err().iter().map(|e| e.code));
-    }
-    for (policy, text) in conditions {
-        broken.extend(Condition::parse(text, &policy).unwrap_err().iter().map(|e| e.code));
-    }
-    broken.push("working-dot-node-id"); // tested with the state
-    for (rule, about) in RULES {
-        assert!(broken.contains(rule), "no text breaks `{rule}`");
-        assert!(!about.is_empty() && !about.ends_with('.'));
-    }
 }
 
 #[test]

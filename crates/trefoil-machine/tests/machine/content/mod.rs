@@ -3,14 +3,12 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{
-    AnswerFormat, Guard, ModelParameters, OnTimeout, PiiAction, PiiEntity, SchemaId, ToolKind,
-};
+use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, PiiAction, PiiEntity, SchemaId, ToolKind};
+use trefoil_machine::content::request_content;
 use trefoil_machine::request::{
     CommandRequest, Effects, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest, ToolSpec, ToolUse,
     ToolsRequest,
 };
-use trefoil_machine::content::request_content;
 use trefoil_machine::{ContentKey, Due, RunMs, WorkMs};
 use trefoil_template::{
     Comparison, ConditionGrammar, Expression, Function, Hole, HoleKind, Masked, Piece, Policy, Question, Value,

@@ -6,7 +6,7 @@ use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
 use super::ChatCompletions;
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces, append_text};
-use crate::http::endpoint::{ProtocolAnswers, TextSink};
+use crate::http::endpoint::{ProtocolAnswers, StreamEvent, TextSink};
 use crate::http::finish::{FinishWord, read_word};
 use crate::http::parts::{Said, strange, text_at};
 use crate::http::stream::{DoneMark, StreamTable};
@@ -69,14 +69,8 @@ impl ProtocolAnswers for ChatCompletions {
         Ok(answer)
     }
 
-    fn event(
-        &self,
-        endpoint: &Endpoint,
-        _kind: &str,
-        json: &Json,
-        partial: &mut Partial,
-        delta: &mut TextSink<'_>,
-    ) -> Result<(), ModelError> {
+    fn event(&self, event: StreamEvent<'_>, partial: &mut Partial, delta: &mut TextSink<'_>) -> Result<(), ModelError> {
+        let StreamEvent { endpoint, json, .. } = event;
         let thoughts = self.0.thoughts;
         partial.answer.model = partial.answer.model.take().or_else(|| text_at(json, "/model"));
         partial.answer.id = partial.answer.id.take().or_else(|| text_at(json, "/id"));

@@ -6,7 +6,7 @@ use trefoil_runtime::{ModelError, ModelErrorKind, Usage};
 use super::{Cohere, PLAN};
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces, append_text};
-use crate::http::endpoint::{ProtocolAnswers, TextSink};
+use crate::http::endpoint::{ProtocolAnswers, StreamEvent, TextSink};
 use crate::http::finish::read_word;
 use crate::http::parts::{Said, text_at};
 use crate::http::stream::StreamTable;
@@ -39,14 +39,8 @@ impl ProtocolAnswers for Cohere {
         Ok(answer)
     }
 
-    fn event(
-        &self,
-        endpoint: &Endpoint,
-        kind: &str,
-        json: &Json,
-        partial: &mut Partial,
-        delta: &mut TextSink<'_>,
-    ) -> Result<(), ModelError> {
+    fn event(&self, event: StreamEvent<'_>, partial: &mut Partial, delta: &mut TextSink<'_>) -> Result<(), ModelError> {
+        let StreamEvent { endpoint, kind, json } = event;
         let index = json.get("index").and_then(Json::as_u64);
         match kind {
             "message-start" => partial.answer.id = text_at(json, "/id"),

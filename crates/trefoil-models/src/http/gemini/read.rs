@@ -6,7 +6,7 @@ use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
 use super::{Gemini, SIGNATURE};
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces};
-use crate::http::endpoint::{ProtocolAnswers, TextSink};
+use crate::http::endpoint::{ProtocolAnswers, StreamEvent, TextSink};
 use crate::http::finish::{FinishWord, is_word, read_word};
 use crate::http::parts::{Said, text_at};
 use crate::http::stream::StreamTable;
@@ -22,21 +22,15 @@ static TABLE: StreamTable = StreamTable {
 impl ProtocolAnswers for Gemini {
     fn answer(&self, endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
         let mut partial = Partial::default();
-        self.event(endpoint, "", json, &mut partial, &mut |_: &str| ())?;
+        self.event(StreamEvent { endpoint, kind: "", json }, &mut partial, &mut |_: &str| ())?;
         if partial.take_news().word.is_none() && json.pointer("/candidates/0").is_none() {
             return Err(endpoint.error(ModelErrorKind::Protocol, "sent an answer without `candidates`"));
         }
         Ok(partial.answer)
     }
 
-    fn event(
-        &self,
-        endpoint: &Endpoint,
-        _kind: &str,
-        json: &Json,
-        partial: &mut Partial,
-        delta: &mut TextSink<'_>,
-    ) -> Result<(), ModelError> {
+    fn event(&self, event: StreamEvent<'_>, partial: &mut Partial, delta: &mut TextSink<'_>) -> Result<(), ModelError> {
+        let StreamEvent { endpoint, json, .. } = event;
         let mut is_said = false;
         let candidates = json.get("candidates").and_then(Json::as_array).into_iter().flatten();
         for (candidate, at) in candidates.zip(0..) {

@@ -6,7 +6,7 @@ use trefoil_runtime::{ModelError, ModelErrorKind, Usage};
 use super::{Ollama, THOUGHTS};
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces, append_text};
-use crate::http::endpoint::{ProtocolAnswers, TextSink};
+use crate::http::endpoint::{ProtocolAnswers, StreamEvent, TextSink};
 use crate::http::finish::read_word;
 use crate::http::parts::{Said, strange, text_at};
 use crate::http::stream::StreamTable;
@@ -23,7 +23,7 @@ static TABLE: StreamTable = StreamTable {
 impl ProtocolAnswers for Ollama {
     fn answer(&self, endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
         let mut partial = Partial::default();
-        self.event(endpoint, "", json, &mut partial, &mut |_: &str| ())?;
+        self.event(StreamEvent { endpoint, kind: "", json }, &mut partial, &mut |_: &str| ())?;
         if json.get("done").and_then(Json::as_bool) == Some(false) {
             return Err(endpoint.error(ModelErrorKind::Network, "sent an answer that is not done"));
         }
@@ -35,14 +35,8 @@ impl ProtocolAnswers for Ollama {
         Ok(partial.answer)
     }
 
-    fn event(
-        &self,
-        endpoint: &Endpoint,
-        _kind: &str,
-        json: &Json,
-        partial: &mut Partial,
-        delta: &mut TextSink<'_>,
-    ) -> Result<(), ModelError> {
+    fn event(&self, event: StreamEvent<'_>, partial: &mut Partial, delta: &mut TextSink<'_>) -> Result<(), ModelError> {
+        let StreamEvent { endpoint, json, .. } = event;
         if json.get("message").is_some_and(|message| !message.is_object() && !message.is_null()) {
             return Err(strange(endpoint, "a message that is no object"));
         }

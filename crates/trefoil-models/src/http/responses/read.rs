@@ -6,7 +6,7 @@ use trefoil_runtime::{Finish, ModelError, ModelErrorKind};
 use super::{Responses, THOUGHTS};
 use crate::http::arguments::ArgumentPiece;
 use crate::http::assembly::{CallDelta, Pieces};
-use crate::http::endpoint::{ProtocolAnswers, TextSink};
+use crate::http::endpoint::{ProtocolAnswers, StreamEvent, TextSink};
 use crate::http::finish::{FinishWord, read_status, read_word};
 use crate::http::parts::{PartKind, Said, kind_of, text_at, type_of};
 use crate::http::stream::StreamTable;
@@ -45,14 +45,8 @@ impl ProtocolAnswers for Responses {
         Ok(answer)
     }
 
-    fn event(
-        &self,
-        endpoint: &Endpoint,
-        kind: &str,
-        json: &Json,
-        partial: &mut Partial,
-        delta: &mut TextSink<'_>,
-    ) -> Result<(), ModelError> {
+    fn event(&self, event: StreamEvent<'_>, partial: &mut Partial, delta: &mut TextSink<'_>) -> Result<(), ModelError> {
+        let StreamEvent { endpoint, kind, json } = event;
         let index = json.get("output_index").and_then(Json::as_u64);
         match kind {
             "response.output_text.delta" => {

@@ -23,13 +23,13 @@ use indexmap::IndexMap;
 use super::Options;
 use super::activity::World;
 use trefoil_machine::Prepared;
+use trefoil_machine::content;
 use trefoil_machine::error::RunError;
 use trefoil_machine::guard::validator::is_ended_by_signal;
 use trefoil_machine::journal::{About, Cited};
 use trefoil_machine::key::{ContentKey, Key, own_step};
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, ModelRequest, Request, Usage};
-use trefoil_machine::content;
 
 use crate::driver::fill::SeenValues;
 use crate::ports::{Ports, ToolHost};
