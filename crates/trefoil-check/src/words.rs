@@ -1,6 +1,6 @@
 //! The wording of things in a program.
 
-use trefoil_ir::{Program, StepId, StepKind};
+use trefoil_ir::{Budget, OnExceeded, Program, StepId, StepKind};
 use trefoil_template::HoleKind;
 
 use crate::semantic::bound::Bound;
@@ -13,6 +13,15 @@ pub fn step(program: &Program, id: StepId) -> String {
         (None, StepKind::Model(call)) => format!("`{}`", call.speaker),
         (None, StepKind::Tool(call)) => format!("`{}`", call.name),
         (None, _) => "this step".to_owned(),
+    }
+}
+
+/// What would happen beyond a budget.
+pub fn exceeded(budget: &Budget) -> &'static str {
+    match budget.on_exceeded {
+        OnExceeded::Abort => "the run would fail",
+        OnExceeded::Warn => "the run would continue with a warning",
+        OnExceeded::SkipRemaining => "the rest would be skipped",
     }
 }
 

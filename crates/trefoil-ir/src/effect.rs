@@ -91,6 +91,35 @@ impl ModelParameters {
     pub fn without_timeout(&self) -> Self {
         Self { timeout_ms: None, ..self.clone() }
     }
+    /// Those that are set, by name.
+    pub fn named(&self) -> Vec<(&'static str, Value)> {
+        let Self {
+            temperature,
+            top_p,
+            top_k,
+            max_tokens,
+            presence_penalty,
+            frequency_penalty,
+            seed,
+            stop,
+            provider_options,
+            timeout_ms,
+        } = self;
+        let stop = (!stop.is_empty()).then(|| stop.iter().map(|word| Value::Str(word.clone())).collect());
+        let all = [
+            ("temperature", temperature.map(Value::from)),
+            ("top_p", top_p.map(Value::from)),
+            ("top_k", top_k.map(|k| Value::from(u64::from(k)))),
+            ("max_tokens", max_tokens.map(|tokens| Value::from(u64::from(tokens)))),
+            ("presence_penalty", presence_penalty.map(Value::from)),
+            ("frequency_penalty", frequency_penalty.map(Value::from)),
+            ("seed", seed.map(Value::from)),
+            ("stop", stop),
+            ("timeout_ms", timeout_ms.map(Value::from)),
+            ("provider_options", provider_options.clone()),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
 }
 
 /// A seed as text, because not every JSON reader preserves 64 bits.

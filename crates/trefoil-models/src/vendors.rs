@@ -229,49 +229,33 @@ impl Vendor {
     }
 }
 
-/// The names, variables and keys of declared providers. They live as long as the process, like those of the known ones.
+/// The names and variables of declared providers. They live as long as the process, like those of the known ones.
 /// Each is kept only once, so that reading settings again needs no memory.
-#[derive(Default)]
-struct Declared {
-    texts: BTreeSet<&'static str>,
-    keys: BTreeSet<&'static str>,
-}
+static DECLARED: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
 
-static DECLARED: Mutex<Option<Declared>> = Mutex::new(None);
-
-impl Declared {
-    fn keep(&mut self, text: &str) -> &'static str {
-        if let Some(kept) = self.texts.get(text) {
-            return kept;
-        }
-        let kept: &'static str = Box::leak(text.to_owned().into_boxed_str());
-        self.texts.insert(kept);
-        kept
+/// A text that lives as long as the process.
+fn keep(declared: &mut BTreeSet<&'static str>, text: &str) -> &'static str {
+    if let Some(kept) = declared.get(text) {
+        return kept;
     }
+    let kept: &'static str = Box::leak(text.to_owned().into_boxed_str());
+    declared.insert(kept);
+    kept
 }
 
 /// An OpenAI-compatible provider that the operator declares. Its key is in this variable; `None`: it gets no key.
 pub(crate) fn declare(name: &str, key_variable: Option<&str>) -> Vendor {
     let mut declared = DECLARED.lock().unwrap_or_else(PoisonError::into_inner);
-    let declared = declared.get_or_insert_default();
-    let key = key_variable.map(|key| declared.keep(key));
-    declared.keys.extend(key);
+    let mut keep = |text: &str| keep(&mut declared, text);
     Vendor {
-        name: declared.keep(name),
+        name: keep(name),
         protocol: Protocol::ChatCompletions(PLAIN),
         base_url: None,
         // No variable has an empty name.
-        key_variable: key.unwrap_or_default(),
-        base_url_variable: declared.keep(&format!("providers.{name}.base_url")),
-        key_optional: key.is_none(),
+        key_variable: key_variable.map(&mut keep).unwrap_or_default(),
+        base_url_variable: keep(&format!("providers.{name}.base_url")),
+        key_optional: key_variable.is_none(),
     }
-}
-
-/// Whether this environment variable has the key of a provider, known or declared.
-pub fn is_key(variable: &str) -> bool {
-    let declared = DECLARED.lock().unwrap_or_else(PoisonError::into_inner);
-    VENDORS.iter().any(|vendor| vendor.key_variable == variable)
-        || declared.as_ref().is_some_and(|declared| declared.keys.contains(variable))
 }
 
 /// The provider with this name.

@@ -177,6 +177,18 @@ impl Expression {
         Self::Literal(value.into(), Written(None))
     }
 
+    /// The expressions directly inside it.
+    pub fn parts(&self) -> Vec<&Expression> {
+        match self {
+            Self::Reference(_) | Self::Literal(..) | Self::Local(_) => Vec::new(),
+            Self::List(all) | Self::And(all) | Self::Or(all) | Self::Compare(all, _) | Self::Call(_, all) => {
+                all.iter().collect()
+            }
+            Self::Not(e) | Self::Negate(e) | Self::Member(e, _) => vec![e],
+            Self::Arithmetic(_, a, b) | Self::Index(a, b) => vec![a, b],
+        }
+    }
+
     /// Fills every hole in every literal; see [`Value::fill`].
     pub(crate) fn fill<T: Into<Option<String>>, E>(
         &self,

@@ -20,8 +20,7 @@ pub(super) fn run(cx: &mut Context<'_>, wanted: bool) {
     let model = cx.model;
     let reads = OnceCell::new();
     let mut found = Vec::new();
-    for &(_, id) in model.reachable() {
-        let Some(step) = model.program.step(id) else { continue };
+    for (_, _, step) in model.reachable_steps() {
         if let Some(when) = &step.when {
             parts(model, &reads, when, when.condition.expression(), "the step always runs", &mut found);
         }

@@ -3,9 +3,10 @@
 use trefoil_syntax::hash::HashSet;
 
 use trefoil_ir::{Expr, Source, StepKind};
-use trefoil_syntax::{Location, Severity};
+use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::told::place;
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {
@@ -22,8 +23,7 @@ fn run(cx: &mut Context<'_>) {
     let help = "write a prompt, or remove the key to use the default";
     // Several steps may call one agent; each text is reported once.
     let mut seen = HashSet::default();
-    for &(_, id) in cx.model.reachable() {
-        let Some(step) = program.step(id) else { continue };
+    for (_, id, step) in cx.model.reachable_steps() {
         if let StepKind::Human(call) = &step.kind
             && let Some(at) = Some(&call.prompt).filter(|prompt| is_blank(prompt)).and_then(place)
         {
@@ -50,16 +50,6 @@ fn run(cx: &mut Context<'_>) {
                 cx.report(finding.help("write instructions for the model, or remove the key if it is optional"));
             }
         }
-    }
-}
-
-/// The place of a message.
-fn place(message: &Expr) -> Option<Location> {
-    match message {
-        Expr::Template(text) | Expr::Typed(text) => Some(text.origin),
-        Expr::AsText(inner) | Expr::AsMessage(inner) => place(inner),
-        Expr::Concat(all) => all.iter().find_map(place),
-        _ => None,
     }
 }
 

@@ -19,8 +19,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let model = cx.model;
-    for &(flow, id) in model.reachable() {
-        let Some(step) = model.program.step(id) else { continue };
+    for (flow, id, step) in model.reachable_steps() {
         let sent = matches!(step.kind, StepKind::Tool(_));
         for broken in written(&step.kind).into_iter().filter_map(|text| breaks(model, flow, text, sent)) {
             let Some((path, at)) = broken.value.path().zip(broken.value.at()) else { continue };

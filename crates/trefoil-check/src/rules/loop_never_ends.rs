@@ -16,9 +16,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn run(cx: &mut Context<'_>) {
-    let program = cx.model.program;
-    for &(_, id) in cx.model.reachable() {
-        let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
+    for (_, _, step) in cx.model.live_steps() {
         match &step.kind {
             StepKind::Loop(it) => until(cx, it),
             StepKind::Attempts(attempts) => validators(cx, attempts),

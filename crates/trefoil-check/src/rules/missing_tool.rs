@@ -17,9 +17,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn run(cx: &mut Context<'_>) {
-    let program = cx.model.program;
-    for &(_, id) in cx.model.reachable() {
-        let Some(step) = program.step(id) else { continue };
+    for (_, _, step) in cx.model.reachable_steps() {
         let StepKind::Tool(call) = &step.kind else { continue };
         let Some((message, help)) = missing(cx, call) else { continue };
         cx.report(cx.finding(step.origin, message).help(help));

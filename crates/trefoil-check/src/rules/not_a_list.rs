@@ -21,8 +21,7 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     let model = cx.model;
     let mut found: Vec<(Location, String)> = Vec::new();
-    for &(flow, id) in model.steps() {
-        let Some(step) = model.program.step(id) else { continue };
+    for (flow, _, step) in model.all_steps() {
         if let StepKind::ForEach(each) = &step.kind
             && let Items::List(items) = &each.items
             && let Some(what) = never_a_list(&model.types().expr(flow, items, None))

@@ -21,8 +21,7 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     let model = cx.model;
     let mut found: Vec<(Location, String, Severity, String)> = Vec::new();
-    for &(flow, id) in model.steps() {
-        let Some(step) = model.program.step(id) else { continue };
+    for (flow, _, step) in model.all_steps() {
         let texts: Vec<&Expr> = match &step.kind {
             StepKind::Model(call) => call.system.iter().chain([&call.user]).collect(),
             StepKind::Human(call) => vec![&call.prompt],

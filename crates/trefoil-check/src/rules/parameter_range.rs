@@ -1,6 +1,6 @@
 //! A sampling parameter that the provider rejects.
 
-use trefoil_ir::{ModelCall, StepKind};
+use trefoil_ir::ModelCall;
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -32,11 +32,8 @@ const USUAL: &[(&str, f64, f64)] =
 const STOPS: &[(&str, usize)] = &[("openai", 4), ("azure", 4)];
 
 fn run(cx: &mut Context<'_>) {
-    let program = cx.model.program;
-    for &(_, id) in cx.model.reachable() {
-        if let Some(StepKind::Model(call)) = program.step(id).map(|s| &s.kind) {
-            look(cx, call);
-        }
+    for (_, _, call) in cx.model.reachable_calls() {
+        look(cx, call);
     }
 }
 

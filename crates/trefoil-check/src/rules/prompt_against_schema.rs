@@ -42,8 +42,7 @@ const RATING: &[&str] = &["score", "rate", "rating", "grade", "scale", "confiden
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    for &(_, id) in cx.model.reachable() {
-        let Some(step) = program.step(id) else { continue };
+    for (_, _, step) in cx.model.reachable_steps() {
         let StepKind::Model(call) = &step.kind else { continue };
         let AnswerFormat::Json(schema) = &call.format else { continue };
         let Some(schema) = program.schema(*schema) else { continue };

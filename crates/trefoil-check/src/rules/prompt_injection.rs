@@ -17,8 +17,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    for &(flow, id) in cx.model.reachable() {
-        let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
+    for (flow, id, step) in cx.model.live_steps() {
         let StepKind::Model(call) = &step.kind else { continue };
         for piece in call.system.iter().flat_map(pieces_of) {
             let Piece::Value(value) = piece else { continue };

@@ -32,8 +32,7 @@ fn run(cx: &mut Context<'_>) {
         .collect();
     let program = cx.model.program;
     let mut told: Vec<Location> = Vec::new();
-    for &(flow, id) in cx.model.reachable() {
-        let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
+    for (flow, id, step) in cx.model.live_steps() {
         let texts: Vec<&Expr> = match &step.kind {
             StepKind::Model(call) => call.system.iter().chain([&call.user]).collect(),
             StepKind::Human(call) => vec![&call.prompt],
@@ -80,8 +79,7 @@ fn run(cx: &mut Context<'_>) {
 /// The same for variables of which only their values tell that they are secrets. `why`: what a value contains, in words.
 pub fn leaks(cx: &mut Context<'_>, variables: &[(Arc<str>, String)]) {
     let program = cx.model.program;
-    for &(flow, id) in cx.model.reachable() {
-        let Some(StepKind::Model(call)) = program.step(id).map(|step| &step.kind) else { continue };
+    for (flow, id, call) in cx.model.reachable_calls() {
         for piece in call.system.iter().chain([&call.user]).flat_map(pieces_of) {
             let Piece::Value(value) = piece else { continue };
             let read = cx.model.taint().value(program, flow, id, &value).variables;

@@ -1,12 +1,13 @@
 //! Costs beyond the limit: the expected cost compared with a budget, and the worst case with the operator's limit.
 
-use trefoil_ir::{FlowId, ModelCall, OnExceeded, StepKind, walk};
+use trefoil_ir::{FlowId, ModelCall, StepKind, walk};
 use trefoil_ir::prices::{Dollars, window};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Prices, Rule, Run};
 use crate::semantic::bound::Bound;
 use crate::semantic::money::{Prompt, at_most, expected, turns};
+use crate::words;
 
 pub(super) const RULE: Rule = Rule {
     name: "too-expensive",
@@ -35,11 +36,7 @@ fn budgets(cx: &mut Context<'_>) {
         if cost.fixed <= max {
             continue;
         }
-        let then = match budget.on_exceeded {
-            OnExceeded::Abort => "the run would fail",
-            OnExceeded::Warn => "the run would continue with a warning",
-            OnExceeded::SkipRemaining => "the rest would be skipped",
-        };
+        let then = words::exceeded(budget);
         let (cost, limit) = (dollars(&cost), Dollars(max));
         let message = format!("`{}` is expected to cost about {cost}, but its budget allows {limit}: {then}", flow.name);
         cx.report(cx.finding(flow.origin, message).help(HELP));

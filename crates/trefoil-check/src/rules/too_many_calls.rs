@@ -1,6 +1,6 @@
 //! A worst case beyond the limit.
 
-use trefoil_ir::{FlowId, OnExceeded};
+use trefoil_ir::FlowId;
 use trefoil_syntax::Severity;
 use trefoil_template::limits::MANY_CALLS;
 
@@ -34,11 +34,7 @@ fn run(cx: &mut Context<'_>) {
         let Some(max) = budget.max_calls else { continue };
         let calls = costs.without_budget(id).model;
         if calls.fixed > max {
-            let then = match budget.on_exceeded {
-                OnExceeded::Abort => "the run would fail",
-                OnExceeded::Warn => "the run would continue with a warning",
-                OnExceeded::SkipRemaining => "the rest would be skipped",
-            };
+            let then = words::exceeded(budget);
             let calls = words::model_calls(&calls);
             let message = format!("`{}` may need {calls}, but its budget allows {max}: {then}", flow.name);
             let at = budget.calls_at.unwrap_or(flow.origin);

@@ -18,8 +18,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let model = cx.model;
-    for &(flow, id) in model.steps() {
-        let Some(step) = model.program.step(id) else { continue };
+    for (flow, _, step) in model.all_steps() {
         let StepKind::Tool(call) = &step.kind else { continue };
         // Arguments from a model are checked at run time.
         let Expr::Object(given) = &call.arguments else { continue };

@@ -1,6 +1,6 @@
 //! An output schema that a provider cannot enforce.
 
-use trefoil_ir::{AnswerFormat, SchemaId, StepKind};
+use trefoil_ir::{AnswerFormat, SchemaId};
 use trefoil_syntax::Severity;
 use trefoil_template::Value;
 
@@ -42,8 +42,7 @@ const UNENFORCED: &[&str] = &[
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     let mut done: Vec<SchemaId> = Vec::new();
-    for &(_, id) in cx.model.reachable() {
-        let Some(StepKind::Model(call)) = program.step(id).map(|s| &s.kind) else { continue };
+    for (_, _, call) in cx.model.reachable_calls() {
         let AnswerFormat::Json(schema) = call.format else { continue };
         if done.contains(&schema) {
             continue;

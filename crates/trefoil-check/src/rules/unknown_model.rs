@@ -1,7 +1,7 @@
 //! A model that its provider is not known to have, with the name of one that it has.
 
 use trefoil_ir::prices::{is_known_model, known_models};
-use trefoil_ir::{ModelCall, StepKind};
+use trefoil_ir::ModelCall;
 use trefoil_syntax::Severity;
 use trefoil_syntax::suggest::near;
 
@@ -20,11 +20,8 @@ pub(super) const RULE: Rule = Rule {
 const SHORTEST: usize = 8;
 
 fn run(cx: &mut Context<'_>) {
-    let program = cx.model.program;
-    for &(_, id) in cx.model.reachable() {
-        if let Some(StepKind::Model(call)) = program.step(id).map(|s| &s.kind) {
-            look(cx, call);
-        }
+    for (_, _, call) in cx.model.reachable_calls() {
+        look(cx, call);
     }
 }
 

@@ -20,9 +20,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn run(cx: &mut Context<'_>) {
-    let program = cx.model.program;
-    for &(flow, id) in cx.model.reachable() {
-        let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
+    for (flow, id, step) in cx.model.live_steps() {
         match &step.kind {
             StepKind::Command(call) => command(cx, flow, id, call, step.origin),
             StepKind::Tool(call) if call.kind == ToolKind::Python => {

@@ -26,9 +26,7 @@ const METADATA: &[&str] = &["metadata.google.internal", "metadata", "100.100.100
 const METADATA_V6: &[Ipv6Addr] = &[Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)];
 
 fn run(cx: &mut Context<'_>) {
-    let program = cx.model.program;
-    for &(flow, id) in cx.model.reachable() {
-        let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
+    for (flow, id, step) in cx.model.live_steps() {
         if let StepKind::Command(call) = &step.kind {
             command(cx, flow, id, call, step.origin);
         }

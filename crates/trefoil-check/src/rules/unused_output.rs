@@ -25,8 +25,7 @@ fn run(cx: &mut Context<'_>) {
     let model = cx.model;
     let used = used(model);
     let mentioned = mentioned(model.facts);
-    for &(flow, id) in model.steps() {
-        let Some(step) = model.program.step(id) else { continue };
+    for (flow, id, step) in model.all_steps() {
         let (Some(out), Some(label)) = (step.out, &step.label) else { continue };
         if used.contains(&(flow, out)) || !only_models(model.program, id, 0) || implicit(model, flow, id, out) {
             continue;
@@ -50,8 +49,7 @@ fn mentioned(facts: &Facts) -> HashSet<(FileId, &str)> {
 /// The slots that are read.
 fn used(model: &Model<'_>) -> HashSet<(FlowId, SlotId)> {
     let mut used: HashSet<_> = model.reads().iter().flat_map(|r| r.source.slots().into_iter().map(|s| (r.flow, s))).collect();
-    for &(flow, id) in model.steps() {
-        let Some(step) = model.program.step(id) else { continue };
+    for (flow, _, step) in model.all_steps() {
         let mut add = |source: &Source| match source {
             Source::Slot(slot) | Source::Member(slot, _) => drop(used.insert((flow, *slot))),
             Source::Layered { top, .. } => drop(used.insert((flow, *top))),

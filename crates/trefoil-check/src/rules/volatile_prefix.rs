@@ -21,9 +21,7 @@ const TOKENS: usize = 1024;
 const TOKEN: usize = 4;
 
 fn run(cx: &mut Context<'_>) {
-    let program = cx.model.program;
-    for &(_, id) in cx.model.reachable() {
-        let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
+    for (_, _, step) in cx.model.live_steps() {
         if let StepKind::Model(call) = &step.kind {
             prefix(cx, call);
         }

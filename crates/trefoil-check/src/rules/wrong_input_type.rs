@@ -22,8 +22,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let model = cx.model;
-    for &(flow, id) in model.steps() {
-        let Some(step) = model.program.step(id) else { continue };
+    for (flow, _, step) in model.all_steps() {
         let StepKind::Call(call) = &step.kind else { continue };
         let (Callee::Flow(callee), Some(input)) = (&call.callee, &call.input) else { continue };
         let Some(callee) = model.program.flow(*callee) else { continue };

@@ -162,41 +162,27 @@ fn evaluated(flow: FlowId, evaluated: Evaluated<'_>, types: &Types<'_>, found: &
 
 impl WrittenText<'_> {
     fn visit(&self, expression: &Expression, types: &Types<'_>, found: &mut Vec<Compared>) {
-        match expression {
-            Expression::And(all) | Expression::Or(all) | Expression::List(all) | Expression::Call(_, all) => {
-                all.iter().for_each(|e| self.visit(e, types, found));
-            }
-            Expression::Not(inner) | Expression::Negate(inner) | Expression::Member(inner, _) => {
-                self.visit(inner, types, found);
-            }
-            Expression::Arithmetic(_, a, b) | Expression::Index(a, b) => {
-                self.visit(a, types, found);
-                self.visit(b, types, found);
-            }
-            Expression::Compare(operands, comparisons) => {
-                operands.iter().for_each(|e| self.visit(e, types, found));
-                for (pair, comparison) in operands.windows(2).zip(comparisons) {
-                    let [left, right] = pair else { continue };
-                    match (comparison, right) {
-                        (Comparison::In | Comparison::NotIn, Expression::List(items)) => {
-                            let equal = match comparison {
-                                Comparison::In => Comparison::Equal,
-                                _ => Comparison::NotEqual,
-                            };
-                            items.iter().for_each(|item| self.pair(left, item, equal, types, found));
-                        }
-                        // Tests whether an object has a key.
-                        (Comparison::In | Comparison::NotIn, Expression::Reference(_))
-                            if matches!(left, Expression::Literal(Value::Str(_), _)) =>
-                        {
-                            self.pair(left, right, *comparison, types, found);
-                        }
-                        (Comparison::In | Comparison::NotIn, _) => {}
-                        _ => self.pair(left, right, *comparison, types, found),
-                    }
+        expression.parts().into_iter().for_each(|part| self.visit(part, types, found));
+        let Expression::Compare(operands, comparisons) = expression else { return };
+        for (pair, comparison) in operands.windows(2).zip(comparisons) {
+            let [left, right] = pair else { continue };
+            match (comparison, right) {
+                (Comparison::In | Comparison::NotIn, Expression::List(items)) => {
+                    let equal = match comparison {
+                        Comparison::In => Comparison::Equal,
+                        _ => Comparison::NotEqual,
+                    };
+                    items.iter().for_each(|item| self.pair(left, item, equal, types, found));
                 }
+                // Tests whether an object has a key.
+                (Comparison::In | Comparison::NotIn, Expression::Reference(_))
+                    if matches!(left, Expression::Literal(Value::Str(_), _)) =>
+                {
+                    self.pair(left, right, *comparison, types, found);
+                }
+                (Comparison::In | Comparison::NotIn, _) => {}
+                _ => self.pair(left, right, *comparison, types, found),
             }
-            Expression::Literal(..) | Expression::Reference(_) | Expression::Local(_) => {}
         }
     }
 

@@ -36,8 +36,7 @@ pub fn all<'p>(model: &Model<'p>) -> Vec<Decision<'p>> {
     let runs: HashSet<(FlowId, StepId)> = model.reachable().iter().copied().collect();
     let mut found: Vec<Decision<'p>> = Vec::new();
     let mut seen: HashSet<Location> = HashSet::default();
-    for &(flow, id) in model.steps() {
-        let Some(step) = model.program.step(id) else { continue };
+    for (flow, id, step) in model.all_steps() {
         let here = runs.contains(&(flow, id));
         let mut add = |cond: Option<&'p Cond>, of, runs| {
             if let Some(cond) = cond.filter(|cond| is_written(cond) && seen.insert(cond.origin)) {

@@ -37,7 +37,9 @@ pub mod written;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use trefoil_ir::{Facts, FlowId, Program, SlotId, StateMachine, StepId, StepKind, ToolCall, ToolKind, walk};
+use trefoil_ir::{
+    Facts, FlowId, ModelCall, Program, SlotId, StateMachine, Step, StepId, StepKind, ToolCall, ToolKind, walk,
+};
 use trefoil_syntax::hash::HashMap;
 use trefoil_template::{Value, Words};
 
@@ -164,6 +166,25 @@ impl<'p> Model<'p> {
     /// The steps that can be reached from the entries, each with the first flow that contains it.
     pub fn reachable(&self) -> &[(FlowId, StepId)] {
         self.reachable.get_or_init(|| walk::reachable_from(self.program, &self.roots))
+    }
+    /// The steps of [`Self::steps`].
+    pub fn all_steps(&self) -> impl Iterator<Item = (FlowId, StepId, &'p Step)> {
+        self.steps().iter().filter_map(|&(flow, id)| Some((flow, id, self.program.step(id)?)))
+    }
+    /// The steps of [`Self::reachable`].
+    pub fn reachable_steps(&self) -> impl Iterator<Item = (FlowId, StepId, &'p Step)> {
+        self.reachable().iter().filter_map(|&(flow, id)| Some((flow, id, self.program.step(id)?)))
+    }
+    /// Those of them that a run can start.
+    pub fn live_steps(&self) -> impl Iterator<Item = (FlowId, StepId, &'p Step)> {
+        self.reachable_steps().filter(|(_, id, _)| self.reach().is_alive(*id))
+    }
+    /// The model calls among [`Self::reachable_steps`].
+    pub fn reachable_calls(&self) -> impl Iterator<Item = (FlowId, StepId, &'p ModelCall)> {
+        self.reachable_steps().filter_map(|(flow, id, step)| match &step.kind {
+            StepKind::Model(call) => Some((flow, id, &**call)),
+            _ => None,
+        })
     }
     /// The parent of a step.
     pub fn parent(&self, step: StepId) -> Option<StepId> {

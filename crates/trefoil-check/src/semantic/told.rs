@@ -95,7 +95,8 @@ pub fn lists(words: &str) -> Vec<Vec<&str>> {
     all
 }
 
-fn place(message: &Expr) -> Option<Location> {
+/// The place of a message.
+pub fn place(message: &Expr) -> Option<Location> {
     match message {
         Expr::Template(text) | Expr::Typed(text) => Some(text.origin),
         Expr::AsText(inner) | Expr::AsMessage(inner) => place(inner),

@@ -30,31 +30,11 @@ impl Printer<'_> {
         }
     }
     fn parameters(&mut self, parameters: &ModelParameters) {
-        let ModelParameters {
-            temperature,
-            top_p,
-            top_k,
-            max_tokens,
-            presence_penalty,
-            frequency_penalty,
-            seed,
-            stop,
-            provider_options,
-            timeout_ms,
-        } = parameters;
-        let numbers = [
-            ("temperature", temperature.map(|v| v.to_string())),
-            ("top_p", top_p.map(|v| v.to_string())),
-            ("top_k", top_k.map(|v| v.to_string())),
-            ("max_tokens", max_tokens.map(|v| v.to_string())),
-            ("presence_penalty", presence_penalty.map(|v| v.to_string())),
-            ("frequency_penalty", frequency_penalty.map(|v| v.to_string())),
-            ("seed", seed.map(|v| v.to_string())),
-            ("stop", (!stop.is_empty()).then(|| list(stop))),
-            ("provider_options", provider_options.as_ref().map(json)),
-            ("timeout_ms", timeout_ms.map(|v| v.to_string())),
-        ];
-        let set: Vec<_> = numbers.iter().filter_map(|(k, v)| v.as_ref().map(|v| format!("{k} {v}"))).collect();
+        let shown = |(name, value)| match name {
+            "stop" => format!("stop {}", list(&parameters.stop)),
+            _ => format!("{name} {}", json(&value)),
+        };
+        let set: Vec<_> = parameters.named().into_iter().map(shown).collect();
         if !set.is_empty() {
             self.line(format!("parameters {}", set.join(", ")));
         }

@@ -26,38 +26,43 @@ pub(super) fn instruction(schema: &Json) -> String {
 /// would change the meaning of the manifest.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subset {
-    keywords: &'static [&'static str],
+    /// The keywords besides [`COMMON`].
+    more: &'static [&'static str],
     /// Whether objects must exclude additional properties.
     closed: bool,
     /// Whether objects must require all of their properties.
     required: bool,
 }
 
+/// The keywords that all subsets have.
+const COMMON: [&str; 10] = [
+    "additionalProperties",
+    "anyOf",
+    "description",
+    "enum",
+    "format",
+    "items",
+    "properties",
+    "required",
+    "title",
+    "type",
+];
+
 /// OpenAI's strict mode: <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>.
 const STRICT: Subset = Subset {
-    keywords: &[
+    more: &[
         "$defs",
         "$ref",
         "$schema",
-        "additionalProperties",
-        "anyOf",
         "const",
-        "description",
-        "enum",
         "exclusiveMaximum",
         "exclusiveMinimum",
-        "format",
-        "items",
         "maxItems",
         "maximum",
         "minItems",
         "minimum",
         "multipleOf",
         "pattern",
-        "properties",
-        "required",
-        "title",
-        "type",
     ],
     closed: true,
     required: true,
@@ -65,74 +70,18 @@ const STRICT: Subset = Subset {
 
 /// Anthropic's subset: <https://platform.claude.com/docs/en/build-with-claude/structured-outputs>. Anthropic also
 /// accepts references that are not recursive.
-pub(super) const ANTHROPIC: Subset = Subset {
-    keywords: &[
-        "$schema",
-        "additionalProperties",
-        "anyOf",
-        "const",
-        "default",
-        "description",
-        "enum",
-        "format",
-        "items",
-        "properties",
-        "required",
-        "title",
-        "type",
-    ],
-    closed: true,
-    required: false,
-};
+pub(super) const ANTHROPIC: Subset = Subset { more: &["$schema", "const", "default"], closed: true, required: false };
 
 /// Gemini's subset: <https://ai.google.dev/api/generate-content#generationconfig>.
 pub(super) const GEMINI: Subset = Subset {
-    keywords: &[
-        "$defs",
-        "$id",
-        "$ref",
-        "additionalProperties",
-        "anyOf",
-        "description",
-        "enum",
-        "format",
-        "items",
-        "maxItems",
-        "maximum",
-        "minItems",
-        "minimum",
-        "oneOf",
-        "prefixItems",
-        "properties",
-        "required",
-        "title",
-        "type",
-    ],
+    more: &["$defs", "$id", "$ref", "maxItems", "maximum", "minItems", "minimum", "oneOf", "prefixItems"],
     closed: false,
     required: false,
 };
 
 /// Cohere's subset: <https://docs.cohere.com/docs/structured-outputs#schema-constraints>.
-pub(super) const COHERE: Subset = Subset {
-    keywords: &[
-        "$defs",
-        "$ref",
-        "additionalProperties",
-        "anyOf",
-        "const",
-        "description",
-        "enum",
-        "format",
-        "items",
-        "pattern",
-        "properties",
-        "required",
-        "title",
-        "type",
-    ],
-    closed: false,
-    required: false,
-};
+pub(super) const COHERE: Subset =
+    Subset { more: &["$defs", "$ref", "const", "pattern"], closed: false, required: false };
 
 /// Inserts a schema as text after the existing system message, so that it is the last instruction before the
 /// conversation.
@@ -160,7 +109,7 @@ impl Subset {
             Some(Json::Array(items)) => items.iter().all(|inner| self.within(inner)),
             Some(_) => false,
         };
-        schema.keys().all(|k| self.keywords.contains(&k.as_str()))
+        schema.keys().all(|k| COMMON.contains(&k.as_str()) || self.more.contains(&k.as_str()))
             && (!is_object(schema) || self.object(schema))
             && ["properties", "$defs", "anyOf", "oneOf", "prefixItems"].into_iter().all(all)
             && schema.get("items").is_none_or(|items| self.within(items))

@@ -250,27 +250,11 @@ impl World {
 
     /// The request's parameters, as they may be shown. Unset parameters are skipped.
     fn parameters(&self, request: &ModelRequest) -> Value {
-        let known = &request.parameters;
-        let number = |n: Option<f64>| n.map(Value::from);
-        let whole = |n: Option<u64>| n.map(Value::from);
-        let all: [(&str, Option<Value>); 12] = [
-            ("temperature", number(known.temperature)),
-            ("top_p", number(known.top_p)),
-            ("top_k", whole(known.top_k.map(u64::from))),
-            ("max_tokens", whole(known.max_tokens.map(u64::from))),
-            ("presence_penalty", number(known.presence_penalty)),
-            ("frequency_penalty", number(known.frequency_penalty)),
-            ("seed", known.seed.map(Value::from)),
-            ("stop", (!known.stop.is_empty()).then(|| known.stop.iter().map(|s| Value::Str(s.clone())).collect())),
-            ("timeout_ms", whole(known.timeout_ms)),
-            ("provider_options", known.provider_options.as_ref().map(|options| self.shown(options))),
-            (
-                "tools",
-                (!request.tools.is_empty()).then(|| request.tools.iter().map(|t| Value::Str(t.name.clone())).collect()),
-            ),
-            ("schema", request.schema.as_ref().map(|(name, _)| Value::Str(name.clone()))),
-        ];
-        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+        let tools = request.tools.iter().map(|tool| Value::Str(tool.name.clone()));
+        let tools = (!request.tools.is_empty()).then(|| ("tools", tools.collect()));
+        let schema = request.schema.as_ref().map(|(name, _)| ("schema", Value::Str(name.clone())));
+        let set = request.parameters.named().into_iter().map(|(name, value)| (name, self.shown(&value)));
+        set.chain(tools).chain(schema).collect()
     }
 }
 

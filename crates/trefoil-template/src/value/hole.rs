@@ -44,21 +44,32 @@ impl HoleKind {
     }
 }
 
-/// A part of a text that only the driver may fill in. The machine knows only its name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// A part of a text that only the driver may fill in. The machine knows only its name. Its serialized form is part of
+/// the [wire form](super::wire) of values.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Hole {
     /// Environment or secret store.
+    #[serde(rename = "from")]
     pub kind: HoleKind,
     /// The name after the dot.
     pub name: Arc<str>,
     /// The text used if it is unset (or empty, or, with `json`, not JSON).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Arc<str>>,
     /// `json_or_default`: the default also replaces text that is not JSON.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub json: bool,
     /// If it is unset and has no default: `true` gives empty text (agntz), `false` an `InterpolationError` (SirenSpec).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lenient: bool,
     /// The number of JSON strings it is nested in. Its content is escaped that many times.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub quoted: u8,
+}
+
+fn is_zero(n: &u8) -> bool {
+    *n == 0
 }
 
 impl Hole {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::{Hole, HoleKind, Object, Target, Value};
 
 /// A piece of text with holes.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(untagged)]
 pub enum Piece {
     /// Known text.
     Text(Arc<str>),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Hole, HoleKind, Masked, Number, Object, Piece, Value};
+use super::{Masked, Number, Object, Value};
 
 const TEXT: &str = "$text";
 const NUMBER: &str = "$number";
@@ -61,10 +61,7 @@ impl Serialize for Wire<'_> {
             Value::List(items) => serializer.collect_seq(items.iter().map(Wire)),
             Value::Object(object) if is_special(object) => serializer.collect_map([(OBJECT, Members(object))]),
             Value::Object(object) => Members(object).serialize(serializer),
-            Value::Masked(masked) => {
-                let pieces: Vec<_> = masked.pieces.iter().map(WirePiece::of).collect();
-                serializer.collect_map([(TEXT, pieces)])
-            }
+            Value::Masked(masked) => serializer.collect_map([(TEXT, &masked.pieces)]),
         }
     }
 }
@@ -74,57 +71,6 @@ struct Members<'v>(&'v Object);
 impl Serialize for Members<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(key, value)| (key, Wire(value))))
-    }
-}
-
-/// A piece of text with holes.
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum WirePiece {
-    Text(Arc<str>),
-    Hole(WireHole),
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WireHole {
-    from: HoleKind,
-    name: Arc<str>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    default: Option<Arc<str>>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    json: bool,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    lenient: bool,
-    #[serde(default, skip_serializing_if = "is_zero")]
-    quoted: u8,
-}
-
-fn is_zero(n: &u8) -> bool {
-    *n == 0
-}
-
-impl WirePiece {
-    fn of(piece: &Piece) -> Self {
-        match piece {
-            Piece::Text(text) => Self::Text(text.clone()),
-            Piece::Hole(Hole { kind, name, default, json, lenient, quoted }) => Self::Hole(WireHole {
-                from: *kind,
-                name: name.clone(),
-                default: default.clone(),
-                json: *json,
-                lenient: *lenient,
-                quoted: *quoted,
-            }),
-        }
-    }
-    fn piece(self) -> Piece {
-        match self {
-            Self::Text(text) => Piece::Text(text),
-            Self::Hole(WireHole { from, name, default, json, lenient, quoted }) => {
-                Piece::Hole(Hole { kind: from, name, default, json, lenient, quoted })
-            }
-        }
     }
 }
 
@@ -151,9 +97,8 @@ pub fn decode(json: Value) -> Result<Value, String> {
                 (OBJECT, Value::Object(object)) => members(object)?,
                 (NUMBER, Value::Str(text)) => Value::Number(number(text)?),
                 (TEXT, pieces) => {
-                    let pieces: Vec<WirePiece> =
-                        serde_json::from_value(pieces.to_json()).map_err(|e| format!("`{TEXT}`: {e}"))?;
-                    Masked { pieces: pieces.into_iter().map(WirePiece::piece).collect() }.into_value()
+                    let pieces = serde_json::from_value(pieces.to_json()).map_err(|e| format!("`{TEXT}`: {e}"))?;
+                    Masked { pieces }.into_value()
                 }
                 _ => return Err(format!("`{key}` is not a value of this version")),
             },
@@ -182,6 +127,7 @@ pub fn serialize_optional<S: Serializer>(value: &Option<Value>, serializer: S) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::{Hole, HoleKind, Piece};
     use proptest::prelude::*;
 
     fn written(value: &Value) -> String {

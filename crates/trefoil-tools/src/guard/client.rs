@@ -13,18 +13,7 @@ use super::fault::{ADVICE, Fault};
 use super::lookup::{Checked, Lookup, NotPublic, System};
 use super::rules::{self, Rules};
 
-/// How to handle redirects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Follow {
-    /// Return the redirect as the answer.
-    Never,
-    /// Follow within the same scheme, host and port.
-    SameOrigin,
-    /// Follow anywhere that the rules allow. To another origin, neither a body nor headers with credentials are sent.
-    Anywhere,
-}
-
-/// A request.
+/// A request. Redirects are followed within the same scheme, host and port.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// `GET`, `POST`, ...
@@ -35,17 +24,15 @@ pub struct Call {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Option<Vec<u8>>,
-    /// How to handle redirects.
-    pub follow: Follow,
     /// Its own time limit in the place of the one in the rules, up to the maximum there.
     pub time: Option<Duration>,
 }
 
 impl Call {
-    /// A `GET` request that follows redirects to the same origin.
+    /// A `GET` request.
     pub fn get(url: impl Into<String>) -> Self {
         let (headers, body, time) = Default::default();
-        Self { method: Method::GET, url: url.into(), headers, body, follow: Follow::SameOrigin, time }
+        Self { method: Method::GET, url: url.into(), headers, body, time }
     }
 }
 
@@ -58,8 +45,6 @@ pub struct HttpAnswer {
     pub headers: HeaderMap,
     /// The whole body.
     pub body: Vec<u8>,
-    /// The address after redirects.
-    pub url: Url,
     /// Whether it is the answer of a GET to which the request itself was redirected, which was probably executed before.
     pub is_of_get_after: bool,
 }
@@ -89,9 +74,6 @@ const CONNECTION: &[&str] = &[
     "proxy-authorization",
     "proxy-connection",
 ];
-/// Headers that do not identify the caller. Only these are sent to another origin.
-const HARMLESS: &[&str] = &["accept", "accept-language", "content-type", "user-agent"];
-
 impl Client {
     /// Creates a client with these rules.
     pub fn new(rules: Rules) -> Result<Self, Fault> {
@@ -178,7 +160,7 @@ impl Client {
             }
             let response = request.send().await.map_err(|e| at(failure(&url, &e)))?;
             let status = response.status();
-            let Some(next) = location(&url, &response).filter(|_| call.follow != Follow::Never) else {
+            let Some(next) = location(&url, &response) else {
                 return self.opened(response, url, is_answered);
             };
             let next = next?;
@@ -195,14 +177,7 @@ impl Client {
                 return ends(format!("{} redirects from https to http", host(&url)));
             }
             if rules::origin(&url) != rules::origin(&next) {
-                let what = format!("{} redirects to {}", host(&url), host(&next));
-                if call.follow == Follow::SameOrigin {
-                    return ends(format!("{what}, which is another origin"));
-                }
-                if body.is_some() {
-                    return ends(format!("{what}, and the request has a body, which is not sent to other origins"));
-                }
-                headers = HARMLESS.iter().filter_map(|name| known(&headers, name)).collect();
+                return ends(format!("{} redirects to {}, which is another origin", host(&url), host(&next)));
             }
             url = next;
         }
@@ -295,7 +270,7 @@ impl Opened {
             body.extend_from_slice(&piece);
         }
         let (status, headers) = (self.response.status(), self.response.headers().clone());
-        Ok(HttpAnswer { status, headers, body, url: self.url, is_of_get_after: self.is_of_get_after })
+        Ok(HttpAnswer { status, headers, body, is_of_get_after: self.is_of_get_after })
     }
 }
 
@@ -320,10 +295,6 @@ fn headers(all: &[(String, String)]) -> Result<HeaderMap, Fault> {
         map.append(key, value);
     }
     Ok(map)
-}
-
-fn known(headers: &HeaderMap, name: &'static str) -> Option<(HeaderName, HeaderValue)> {
-    Some((HeaderName::from_static(name), headers.get(name)?.clone()))
 }
 
 /// The target of a redirect.

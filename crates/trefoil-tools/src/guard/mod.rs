@@ -17,7 +17,7 @@ mod rules;
 mod shown;
 
 pub use address::{Refused, check};
-pub use client::{Call, Client, Follow, HttpAnswer, Opened};
+pub use client::{Call, Client, HttpAnswer, Opened};
 pub use fault::Fault;
 pub use lookup::{Lookup, System};
 pub use rules::{AllowedHost, NotAHost, RequestLimits, Rules};

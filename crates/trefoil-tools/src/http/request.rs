@@ -7,7 +7,7 @@ use trefoil_runtime::ToolError;
 use trefoil_template::{Object, Value};
 use url::form_urlencoded;
 
-use crate::guard::{Call, Follow};
+use crate::guard::Call;
 
 /// A request without placeholders: `method`, `headers`, `body_type`, `body`, `timeout_ms`.
 pub fn call(all: &Object, url: String) -> Result<Call, ToolError> {
@@ -27,7 +27,7 @@ pub fn call(all: &Object, url: String) -> Result<Call, ToolError> {
     }
     let ms = all.get("timeout_ms").and_then(Value::as_f64);
     let time = ms.map(|ms| Duration::from_millis(ms as u64));
-    let mut call = Call { method, headers, follow: Follow::SameOrigin, time, ..Call::get(url) };
+    let mut call = Call { method, headers, time, ..Call::get(url) };
     let Some(body) = all.get("body") else { return Ok(call) };
     let (bytes, kind) = match (text("body_type"), body) {
         (Some("query"), body) => {

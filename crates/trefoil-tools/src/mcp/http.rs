@@ -21,7 +21,7 @@ use trefoil_template::{NodeCounter, Value, has_too_many_nodes, limits, read_json
 
 use super::incoming::{IncomingText, OpenRequests, error_data, read_message};
 use super::trouble::Trouble;
-use crate::guard::{Call, Client, Fault, Follow, HttpAnswer, Opened};
+use crate::guard::{Call, Client, Fault, HttpAnswer, Opened};
 use crate::process::last_words;
 
 const JSON: &str = "application/json";
@@ -80,7 +80,7 @@ impl Guarded {
         headers.extend(session.map(|session| (SESSION.to_owned(), session.to_owned())));
         let more = more.iter().filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
         headers.extend(more);
-        Call { method, headers, follow: Follow::SameOrigin, time: Some(self.time), ..Call::get(url) }
+        Call { method, headers, time: Some(self.time), ..Call::get(url) }
     }
 
     async fn open(&self, call: Call) -> Result<Opened, HttpFailure> {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use trefoil_tools::guard::{Call, Client, Fault, Follow, Lookup, RequestLimits, Rules};
+use trefoil_tools::guard::{Call, Client, Fault, Lookup, RequestLimits, Rules};
 
 use crate::server::{Reply, Server};
 
@@ -167,9 +167,8 @@ async fn a_redirect_leads_nowhere_that_a_call_could_not_go() {
         }
         let outer = Server::answering("302 Found", &format!("Location: {to}\r\n"), "").await;
         let client = client(&[&[HERE]], &[&outer.address.to_string()]);
-        let call = Call { follow: Follow::Anywhere, ..Call::get(outer.url("/")) };
         // A target without a scheme is an address on the same server, which redirects again.
-        let told = client.send(call).await;
+        let told = client.send(Call::get(outer.url("/"))).await;
         assert!(told.is_err(), "{to}: {told:?}");
     }
     assert_eq!(inner.asked(), Vec::<String>::new());
@@ -182,38 +181,27 @@ async fn credentials_stay_with_their_origin() {
     let client = client(&[&[HERE]], &[&first.address.to_string(), &other.address.to_string()]);
     let headers = ["Authorization", "Cookie", "X-Api-Key", "Accept"].map(|h| (h.to_owned(), format!("the-{h}")));
     let call = Call { headers: headers.to_vec(), ..Call::get(first.url("/")) };
-    let told = client.send(call.clone()).await.unwrap_err();
+    let told = client.send(call).await.unwrap_err();
     assert!(
         matches!(&told, Fault::Redirected { why, is_answered: false } if why.ends_with("which is another origin")),
         "{told}"
     );
-    let answer = client.send(Call { follow: Follow::Anywhere, ..call.clone() }).await.unwrap();
-    assert_eq!(answer.body, b"other");
     assert!(first.asked()[0].contains("the-Authorization"));
-    let asked = other.asked().join("");
-    assert!(asked.contains("the-Accept"), "{asked}");
-    for secret in ["the-Authorization", "the-Cookie", "the-X-Api-Key"] {
-        assert!(!asked.contains(secret), "{asked}");
-    }
-    // A body is sent only to the original server.
-    let post =
-        Call { method: "POST".parse().unwrap(), body: Some(b"private".to_vec()), follow: Follow::Anywhere, ..call };
-    assert!(matches!(client.send(post).await, Err(Fault::Redirected { is_answered: false, .. })));
-    assert_eq!(other.asked().len(), 1);
+    assert_eq!(other.asked(), Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn a_request_that_fails_after_a_redirect_was_sent() {
-    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let first = Server::answering("307 Temporary Redirect", &format!("Location: http://{gone}/x\r\n"), "").await;
-    let call = Call { follow: Follow::Anywhere, ..Call::get(first.url("/")) };
-    let hosts = [first.address.to_string(), gone.to_string()];
-    for (allowed, wanted) in [(&hosts[..1], "is not allowed"), (&hosts[..], "cannot")] {
-        let allowed: Vec<&str> = allowed.iter().map(String::as_str).collect();
-        let told = client(&[&[HERE]], &allowed).send(call.clone()).await.unwrap_err();
-        assert!(told.may_have_arrived() && told.to_string().contains(wanted), "{told:?}");
-        assert!(told.to_string().starts_with("it was redirected, and "), "{told}");
-    }
+    let server = Server::new(|n, _| match n {
+        0 => Reply::Bytes(
+            b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+                .to_vec(),
+        ),
+        _ => Reply::Bytes(Vec::new()),
+    })
+    .await;
+    let told = client(&[&[HERE]], &[&server.address.to_string()]).send(Call::get(server.url("/"))).await.unwrap_err();
+    assert!(told.may_have_arrived() && told.to_string().starts_with("it was redirected, and "), "{told:?}");
 }
 
 #[tokio::test]

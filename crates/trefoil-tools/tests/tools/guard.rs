@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reqwest::Method;
-use trefoil_tools::guard::{Call, Client, Fault, Follow, RequestLimits, Rules};
+use trefoil_tools::guard::{Call, Client, Fault, RequestLimits, Rules};
 
 use crate::server::{Reply, Server};
 
@@ -49,13 +49,11 @@ async fn redirects_to_the_same_origin_are_followed_as_the_standard_says() {
         .await;
         let headers = vec![("Authorization".to_owned(), "key".to_owned())];
         let call = Call { method: method.clone(), headers, body: Some(b"in".to_vec()), ..Call::get(server.url("/")) };
-        let answer = client(&server).send(call.clone()).await.unwrap();
-        assert_eq!((&*answer.body, answer.url.path()), (&b"ok"[..], "/next"));
+        let answer = client(&server).send(call).await.unwrap();
+        assert_eq!(&*answer.body, b"ok");
         let second = &server.asked()[1];
         assert!(second.starts_with(&format!("{then} /next ")) && second.contains("authorization: key"), "{second}");
         assert_eq!(second.ends_with("\r\n\r\nin"), then != "GET", "{status}: {second}");
-        let answer = client(&server).send(Call { follow: Follow::Never, ..call }).await.unwrap();
-        assert_eq!(answer.status.as_u16(), 200, "the server redirects once");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json};
-use trefoil_ir::{Expr, ModelParameters, OnTimeout, Program, Source, StepId, StepKind, walk};
+use trefoil_ir::{Expr, OnTimeout, Program, Source, StepId, StepKind, walk};
 use trefoil_machine::Key;
 use trefoil_machine::provenance::{From, Origin, TextPart};
 use trefoil_machine::request::{
@@ -312,31 +312,8 @@ fn human(then: &HumanRequest, now: &HumanRequest, all: &mut Vec<ChangeReason>) {
 }
 
 fn parameters(request: &ModelRequest) -> Json {
-    let ModelParameters {
-        temperature,
-        top_p,
-        top_k,
-        max_tokens,
-        presence_penalty,
-        frequency_penalty,
-        seed,
-        stop,
-        provider_options,
-        timeout_ms: _,
-    } = &request.parameters;
-    let stop = (!stop.is_empty()).then(|| stop.iter().map(|word| Json::from(&**word)).collect());
-    let all = [
-        ("temperature", temperature.map(Json::from)),
-        ("top_p", top_p.map(Json::from)),
-        ("top_k", top_k.map(Json::from)),
-        ("max_tokens", max_tokens.map(Json::from)),
-        ("presence_penalty", presence_penalty.map(Json::from)),
-        ("frequency_penalty", frequency_penalty.map(Json::from)),
-        ("seed", seed.map(Json::from)),
-        ("stop", stop),
-        ("provider_options", provider_options.as_ref().map(Value::to_json)),
-    ];
-    Json::Object(all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
+    let set = request.parameters.without_timeout().named();
+    Json::Object(set.into_iter().map(|(name, value)| (name.to_owned(), value.to_json())).collect())
 }
 
 fn tools(tools: &[ToolSpec]) -> Json {

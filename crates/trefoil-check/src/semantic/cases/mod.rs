@@ -458,21 +458,12 @@ impl CaseReading<'_> {
         self.open = true;
         let mut stack = expressions.to_vec();
         while let Some(expression) = stack.pop() {
-            match expression {
-                Expression::Reference(r) => {
-                    if let Some(read) = self.value(*r) {
-                        read.open = true;
-                    }
-                }
-                Expression::Literal(..) | Expression::Local(_) => {}
-                Expression::List(all)
-                | Expression::And(all)
-                | Expression::Or(all)
-                | Expression::Compare(all, _)
-                | Expression::Call(_, all) => stack.extend(all),
-                Expression::Not(e) | Expression::Negate(e) | Expression::Member(e, _) => stack.push(e),
-                Expression::Arithmetic(_, a, b) | Expression::Index(a, b) => stack.extend([&**a, &**b]),
+            if let Expression::Reference(r) = expression
+                && let Some(read) = self.value(*r)
+            {
+                read.open = true;
             }
+            stack.extend(expression.parts());
         }
     }
     fn value(&mut self, reference: u32) -> Option<&mut Read> {
@@ -508,16 +499,7 @@ fn parts_of(expression: &Expression, most: usize) -> usize {
         && count <= most
     {
         count += 1;
-        match one {
-            Expression::Reference(_) | Expression::Literal(..) | Expression::Local(_) => {}
-            Expression::List(all)
-            | Expression::And(all)
-            | Expression::Or(all)
-            | Expression::Compare(all, _)
-            | Expression::Call(_, all) => stack.extend(all),
-            Expression::Not(e) | Expression::Negate(e) | Expression::Member(e, _) => stack.push(e),
-            Expression::Arithmetic(_, a, b) | Expression::Index(a, b) => stack.extend([&**a, &**b]),
-        }
+        stack.extend(one.parts());
     }
     count
 }

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Backoff, Conversation, Example, Expr, ModelCall, ModelChoice, ModelParameters, Retry, RetryOn,
-    Schema, Source, Step, StepId, StepKind, ToolCallRules,
+    AnswerFormat, Backoff, Conversation, Example, Expr, ModelCall, ModelChoice, Retry, RetryOn, Schema, Source, Step,
+    StepId, StepKind, ToolCallRules,
 };
 use trefoil_syntax::Location;
-use trefoil_template::Value;
 
 use super::body::{Body, refused};
 use super::{Lowering, offers, text};
@@ -74,7 +73,7 @@ fn call(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, llm: &Llm<'_>, 
             .map(|e| Example { input: e.input.value.clone(), output: e.output.value.clone() })
             .collect(),
         user: user.unwrap_or_else(|| input_as_message(&bound.names)),
-        parameters: parameters(model),
+        parameters: model.parameters.clone(),
         places: model.places.clone(),
         format,
         guards: Vec::new(),
@@ -96,21 +95,6 @@ fn call(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, llm: &Llm<'_>, 
         Conversation { turn, offers, gate: None, max_turns, max_turns_at, calls: ToolCallRules::default() };
     let step = Step { label, ..plain(StepKind::Conversation(Box::new(conversation)), bound.origin) };
     Some(lowering.builder.step(step))
-}
-
-fn parameters(model: &Model<'_>) -> ModelParameters {
-    ModelParameters {
-        temperature: model.temperature,
-        top_p: model.top_p,
-        top_k: model.top_k,
-        max_tokens: model.max_tokens,
-        presence_penalty: model.presence_penalty,
-        frequency_penalty: model.frequency_penalty,
-        seed: model.seed,
-        stop: model.stop.iter().map(|t| t.value.clone()).collect(),
-        provider_options: model.options.clone().filter(|o| !matches!(o, Value::Null)),
-        timeout_ms: None,
-    }
 }
 
 fn retry(retries: u32) -> Retry {

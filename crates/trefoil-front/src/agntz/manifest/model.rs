@@ -1,5 +1,8 @@
 //! `model`: provider, name, parameters.
 
+use std::sync::Arc;
+
+use trefoil_ir::ModelParameters;
 use trefoil_syntax::yaml::{Kind, Mapping, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::Value;
@@ -16,24 +19,8 @@ pub struct Model<'n> {
     pub name: Option<&'n Text>,
     /// The places of parameters, by their names in the program.
     pub places: Vec<(&'static str, Location)>,
-    /// Usually 0 to 2.
-    pub temperature: Option<f64>,
-    /// 0 to 1.
-    pub top_p: Option<f64>,
-    /// At least 1.
-    pub top_k: Option<u32>,
-    /// The maximum number of tokens in the answer.
-    pub max_tokens: Option<u32>,
-    /// Usually -2 to 2.
-    pub presence_penalty: Option<f64>,
-    /// Usually -2 to 2.
-    pub frequency_penalty: Option<f64>,
-    /// For providers with reproducible answers.
-    pub seed: Option<i64>,
-    /// Stop sequences.
-    pub stop: Vec<&'n Text>,
-    /// Options of the selected provider.
-    pub options: Option<Value>,
+    /// The parameters.
+    pub parameters: ModelParameters,
     /// The number of retries after a temporary failure; `None` if nothing is said about it.
     pub max_retries: Option<u32>,
 }
@@ -88,15 +75,18 @@ pub fn read<'n>(reader: &Reader<'_>, node: &'n Node) -> Option<Model<'n>> {
         provider,
         name,
         places,
-        temperature: usual(&mut fields, "temperature", 0.0, 2.0),
-        top_p: usual(&mut fields, "topP", 0.0, 1.0),
-        top_k: fields.integer("topK", 1..=i64::MAX).map(count),
-        max_tokens: fields.integer("maxTokens", 1..=i64::MAX).map(count),
-        presence_penalty: usual(&mut fields, "presencePenalty", -2.0, 2.0),
-        frequency_penalty: usual(&mut fields, "frequencyPenalty", -2.0, 2.0),
-        seed: seed(&mut fields),
-        stop: stop(&mut fields),
-        options: options(&mut fields, provider),
+        parameters: ModelParameters {
+            temperature: usual(&mut fields, "temperature", 0.0, 2.0),
+            top_p: usual(&mut fields, "topP", 0.0, 1.0),
+            top_k: fields.integer("topK", 1..=i64::MAX).map(count),
+            max_tokens: fields.integer("maxTokens", 1..=i64::MAX).map(count),
+            presence_penalty: usual(&mut fields, "presencePenalty", -2.0, 2.0),
+            frequency_penalty: usual(&mut fields, "frequencyPenalty", -2.0, 2.0),
+            seed: seed(&mut fields),
+            stop: stop(&mut fields),
+            provider_options: options(&mut fields, provider).filter(|options| !options.is_null()),
+            timeout_ms: None,
+        },
         max_retries: fields.integer("maxRetries", 0..=i64::MAX).map(count),
     };
     if let Some(entry) = fields.take("options") {
@@ -136,10 +126,10 @@ fn seed(fields: &mut Fields<'_, '_>) -> Option<i64> {
     }
 }
 
-fn stop<'n>(fields: &mut Fields<'n, '_>) -> Vec<&'n Text> {
+fn stop(fields: &mut Fields<'_, '_>) -> Vec<Arc<str>> {
     let reader = fields.reader;
     let items = fields.list("stopSequences").unwrap_or_default();
-    items.iter().filter_map(|n| reader.text(n, "stopSequences")).collect()
+    items.iter().filter_map(|n| reader.text(n, "stopSequences")).map(|t| t.value.clone()).collect()
 }
 
 fn options(fields: &mut Fields<'_, '_>, provider: Option<&Text>) -> Option<Value> {
