@@ -29,7 +29,6 @@ use trefoil_tools::Python;
 
 use crate::reuse::{EarlierRuns, ReuseRequest};
 use trefoil_project::error::BoxError;
-use trefoil_project::input::INPUT_INVALID;
 use trefoil_project::settings::Settings;
 
 pub use answers_from::AnswersFrom;

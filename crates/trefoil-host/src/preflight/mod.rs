@@ -18,7 +18,6 @@ use trefoil_machine::text::script_line;
 use trefoil_runtime::ToolHost;
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 
-use crate::allowed_hosts::NOT_ALLOWED;
 use crate::answers::{HumanQuestion, Meant, Rehearsal, answers, meant, questions};
 
 use trefoil_view::feature_name;

@@ -107,8 +107,10 @@ fn every_example_shows_its_rule() {
 
 #[test]
 fn the_registry_lists_exactly_what_loading_reports() {
-    let mut files = Vec::new();
-    OWNERS.into_iter().chain(["trefoil-project"]).for_each(|name| files.extend(code_of(name)));
+    let mut files: Vec<_> = OWNERS.into_iter().flat_map(code_of).collect();
+    // What else a project reports keeps a run from starting.
+    let is_of_loading = |file: &str| file.contains("/load/") || file.ends_with("project_file.rs");
+    files.extend(code_of("trefoil-project").into_iter().filter(|(file, _)| is_of_loading(file)));
     let reported: BTreeSet<&str> = files.iter().flat_map(|(_, text)| reported(text)).collect();
     let without: Vec<_> = reported.iter().filter(|name| trefoil_check::rule(name).is_none()).collect();
     assert!(without.is_empty() && reported.len() > 90, "no page in checker for {without:?}");

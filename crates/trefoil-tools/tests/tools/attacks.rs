@@ -192,12 +192,10 @@ async fn credentials_stay_with_their_origin() {
 
 #[tokio::test]
 async fn a_request_that_fails_after_a_redirect_was_sent() {
-    let server = Server::new(|n, _| match n {
-        0 => Reply::Bytes(
-            b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-                .to_vec(),
-        ),
-        _ => Reply::Bytes(Vec::new()),
+    let server = Server::new(|_, request| {
+        let host = request.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+        let to = format!("Location: http://me@{host}/x\r\nConnection: close\r\nContent-Length: 0");
+        Reply::Bytes(format!("HTTP/1.1 307 Temporary Redirect\r\n{to}\r\n\r\n").into_bytes())
     })
     .await;
     let told = client(&[&[HERE]], &[&server.address.to_string()]).send(Call::get(server.url("/"))).await.unwrap_err();
