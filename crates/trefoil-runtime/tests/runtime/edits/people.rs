@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use trefoil_ir::{Program, ToolKind};
+use trefoil_ir::ToolKind;
 use trefoil_machine::{ContentKey, Request, Role, ToolUse, said};
 use trefoil_runtime::ports::{
     Asked, CallSite, CommandHost, CommandOutput, MapSecrets, MemoryJournal, NoEvents, SeededRandom, ToolError,
