@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use trefoil_machine::error::Raise;
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_machine::key::own_step;
+use trefoil_machine::{LimitKind, RunLimits};
 use trefoil_runtime::RunError;
 
 use crate::durable::Stored;
@@ -145,7 +145,9 @@ impl RunOptions {
             C::Resume { run, steps, why } => {
                 let lacking = why.iter().filter_map(|why| lacking(why));
                 let lacking: String = lacking.filter(|option| !permissions.contains(option)).collect();
-                let raised = raised(why.iter().filter_map(|why| why.raise).fold(Raise::default(), Raise::and));
+                let raise = why.iter().filter_map(|why| why.raise).fold(RunLimits::NONE, RunLimits::most);
+                let option = |(kind, limit): (LimitKind, u64)| Some(option_text(kind.option()?, &kind.written(limit)));
+                let raised: String = raise.rows().filter_map(option).collect();
                 let resume = CommandWords::of("resume").value(run);
                 let resume = steps.iter().fold(resume, |resume, step| resume.option("--rerun", step));
                 resume.options(&raised).options(store).options(permissions).options(&lacking)
@@ -246,18 +248,6 @@ pub fn store_option(location: &Location) -> String {
     option_text("--store", &location.to_string())
 }
 
-/// The options that raise the limits of the command line at which a run stopped, each after a space.
-fn raised(raise: Raise) -> String {
-    let calls = raise.max_calls.map(|calls| format!(" --max-calls {calls}"));
-    // A limit is given in dollars.
-    let cost = raise.max_cost_micro.map(|micro| {
-        let (dollars, rest) = (micro / 1_000_000, format!("{:06}", micro % 1_000_000));
-        let cents = rest.trim_end_matches('0');
-        format!(" --max-cost {dollars}.{cents:0<2}")
-    });
-    calls.into_iter().chain(cost).collect()
-}
-
 /// The option that allows what a run stopped before, after a space, if its process had to lack it.
 fn lacking(why: &RunError) -> Option<String> {
     let help = why.help.as_deref().filter(|_| why.code == "REFUSED")?;
@@ -280,17 +270,6 @@ pub fn pasted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_raised_limit_is_a_number_that_its_option_takes() {
-        let text = |raise| raised(raise);
-        assert_eq!(text(Raise::calls(4, 5)), " --max-calls 8");
-        assert_eq!(text(Raise::calls(0, 3)), " --max-calls 3");
-        for (micro, shown) in [(1, "0.000001"), (20_000, "0.02"), (500_000, "0.50"), (2_000_000, "2.00")] {
-            assert_eq!(text(Raise { max_calls: None, max_cost_micro: Some(micro) }), format!(" --max-cost {shown}"));
-            assert_eq!(trefoil_ir::prices::parse_dollars(shown), Some(micro));
-        }
-    }
 
     #[test]
     fn words_are_quoted_for_a_shell() {

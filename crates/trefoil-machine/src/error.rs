@@ -7,6 +7,7 @@ use trefoil_syntax::Location;
 use trefoil_template::limits;
 
 use crate::key::Key;
+use crate::run_limits::RunLimits;
 use crate::text::shorten;
 
 /// The maximum number of characters of an answer that a failure keeps.
@@ -56,46 +57,13 @@ pub struct RunErrorData {
     /// The other steps to which it applies.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub others: Vec<Key>,
-    /// At a limit of the command line: the limit with which the run can continue.
+    /// At a limit of the command line: the limits with which the run can continue.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub raise: Option<Raise>,
+    pub raise: Option<RunLimits>,
     /// For a `WOULD_REPEAT`: the run has ended, and would end in the same way, so there is no step to allow. Never stored, because
     /// nothing has happened then.
     #[serde(skip)]
     pub ends_again: bool,
-}
-
-/// Limits of the command line with which a run can continue.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Raise {
-    /// The number of model calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_calls: Option<u64>,
-    /// The cost in micro-dollars.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cost_micro: Option<u64>,
-}
-
-impl Raise {
-    /// Of a limit of calls. `needed`: those that were made, and those that are next.
-    pub fn calls(limit: u64, needed: u64) -> Self {
-        Self { max_calls: Some(twice(limit, needed)), max_cost_micro: None }
-    }
-    /// Of a limit of costs, likewise.
-    pub fn cost(limit: u64, needed: u64) -> Self {
-        Self { max_calls: None, max_cost_micro: Some(twice(limit, needed)) }
-    }
-    /// What is enough for both.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        let Self { max_calls, max_cost_micro } = self;
-        Self { max_calls: max_calls.max(other.max_calls), max_cost_micro: max_cost_micro.max(other.max_cost_micro) }
-    }
-}
-
-/// Twice a limit, so that the run does not stop again at once, and at least what is needed.
-fn twice(limit: u64, needed: u64) -> u64 {
-    limit.saturating_mul(2).max(needed).min(i64::MAX as u64)
 }
 
 impl std::ops::Deref for RunError {
@@ -164,7 +132,7 @@ impl Cause {
 impl RunError {
     /// With the limit of the command line that would be enough, if there is one.
     #[must_use]
-    pub fn raising(mut self, raise: impl Into<Option<Raise>>) -> Self {
+    pub fn raising(mut self, raise: impl Into<Option<RunLimits>>) -> Self {
         self.raise = raise.into();
         self
     }
@@ -194,12 +162,6 @@ impl RunError {
     pub fn repeated_steps(&self) -> impl Iterator<Item = &Key> {
         let repeats = self.code == "WOULD_REPEAT" && !self.ends_again;
         self.key.iter().chain(&self.others).filter(move |_| repeats)
-    }
-    /// Sets the other steps to which it applies.
-    #[must_use]
-    pub fn others(mut self, others: Vec<Key>) -> Self {
-        self.others = others;
-        self
     }
     /// An unresolved placeholder.
     pub fn interpolation(expression: &str, namespace: &str, reason: impl Into<String>) -> Self {

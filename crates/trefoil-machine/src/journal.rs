@@ -17,6 +17,7 @@ use crate::guard::Verdict;
 use crate::key::{ContentKey, Key};
 use crate::private::{PrivateValue, stored};
 use crate::request::{Request, Usage};
+use crate::run_limits::RunLimits;
 
 /// The version that this build writes.
 pub const VERSION: u16 = 1;
@@ -294,15 +295,15 @@ impl Started {
 
     /// The settings of the run. Its limits are those of the basis if the driver enforces them.
     pub fn spec(&self) -> RunSpec {
-        let basis = self.basis.as_deref().map(|basis| basis.spec).unwrap_or_default();
-        RunSpec { reserve: Some(self.flags.spec.reserve()), ..self.flags.spec.or(basis) }
+        let basis = self.basis.as_deref().map(|basis| basis.limits).unwrap_or_default();
+        RunSpec { limits: self.flags.spec.limits.or(basis), reserve: Some(self.flags.spec.reserve()) }
     }
 
     /// As if the run had started with what a later process has changed.
     pub fn change(&mut self, changes: &Changes) {
         self.flags.change(changes);
         if let Some(basis) = &mut self.basis {
-            basis.spec = changes.spec.limits().or(basis.spec);
+            basis.limits = changes.spec.limits.or(basis.limits);
         }
         if let Some(models) = &changes.models {
             self.answers.clone_from(&models.answers);
@@ -456,10 +457,10 @@ pub struct Basis {
     /// The id that the program sees as its own (`execution.id`): that of the earlier run. What was done there was done under this id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<String>,
-    /// The [limits](RunSpec::limits) of the run. Reused results do not count. The machine cannot know in advance which results will be
-    /// reused, so the driver enforces these limits.
+    /// The limits of the run. Reused results do not count. The machine cannot know in advance which results will be reused, so the
+    /// driver enforces these limits.
     #[serde(flatten)]
-    pub spec: RunSpec,
+    pub limits: RunLimits,
 }
 
 impl Basis {
@@ -521,15 +522,13 @@ pub struct Flags {
 }
 
 /// The settings of a run that its journal stores: what the command line or the program around the run sets. A run starts with them
-/// ([`Flags`]), and a process that resumes it may change them ([`Changes`]). A new setting is a field here.
+/// ([`Flags`]), and a process that resumes it may change them ([`Changes`]). A new setting is a field here, a new limit a row
+/// of [`RunLimits`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSpec {
-    /// Maximum number of model calls. `None`: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_calls: Option<u64>,
-    /// Maximum cost in micro-dollars. `None`: no limit. A limit requires the prices of all models.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cost_micro: Option<u64>,
+    /// What ends a run that reaches it.
+    #[serde(flatten)]
+    pub limits: RunLimits,
     /// What a cost limit reserves for a call. `None`: the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserve: Option<Reserve>,
@@ -537,38 +536,25 @@ pub struct RunSpec {
 
 impl RunSpec {
     /// Nothing is set.
-    pub const NONE: Self = Self { max_calls: None, max_cost_micro: None, reserve: None };
+    pub const NONE: Self = Self { limits: RunLimits::NONE, reserve: None };
 
     /// These settings, and the others where nothing is set.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
-        Self {
-            max_calls: self.max_calls.or(other.max_calls),
-            max_cost_micro: self.max_cost_micro.or(other.max_cost_micro),
-            reserve: self.reserve.or(other.reserve),
-        }
+        Self { limits: self.limits.or(other.limits), reserve: self.reserve.or(other.reserve) }
     }
 
     /// Those of these settings that are others than before.
     #[must_use]
     pub fn changed_from(self, before: Self) -> Self {
-        Self {
-            max_calls: self.max_calls.filter(|_| self.max_calls != before.max_calls),
-            max_cost_micro: self.max_cost_micro.filter(|_| self.max_cost_micro != before.max_cost_micro),
-            reserve: self.reserve.filter(|own| *own != before.reserve()),
-        }
-    }
-
-    /// Only what ends a run that reaches it.
-    #[must_use]
-    pub fn limits(self) -> Self {
-        Self { reserve: None, ..self }
+        let reserve = self.reserve.filter(|own| *own != before.reserve());
+        Self { limits: self.limits.changed_from(before.limits), reserve }
     }
 
     /// The settings without the limits.
     #[must_use]
     pub fn without_limits(self) -> Self {
-        Self { reserve: self.reserve, ..Self::NONE }
+        Self { limits: RunLimits::NONE, ..self }
     }
 
     /// As the start of a run stores them: a default is not written.

@@ -20,6 +20,7 @@ pub mod parameters;
 pub mod private;
 pub mod provenance;
 pub mod request;
+pub mod run_limits;
 pub mod said;
 
 pub mod event;
@@ -47,3 +48,4 @@ pub use request::{
     Activity, CommandRequest, Effects, Finish, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest,
     ToolSpec, ToolUse, Usage,
 };
+pub use run_limits::{LimitKind, RunLimits, UsedAmounts};

@@ -10,6 +10,7 @@ use crate::blocks;
 use crate::clock::Due;
 use crate::key::{ContentKey, Key};
 use crate::provenance::TextPart;
+use crate::run_limits::UsedAmounts;
 
 /// One attempt at an effect.
 #[derive(Debug, Clone)]
@@ -423,6 +424,11 @@ impl Usage {
     /// The largest number that every reader of a journal preserves. No call uses that much, so a larger number is a
     /// mistake of the provider (often `-1`).
     pub const MOST: u64 = 1 << 53;
+
+    /// As limits count it. Of the model calls, those of runs that a tool started.
+    pub fn amounts(&self) -> UsedAmounts {
+        UsedAmounts { calls: self.calls_beneath, tokens: self.total(), cost_micro: self.cost_micro }
+    }
 
     /// The same, with impossible numbers as unknown ones.
     #[must_use]

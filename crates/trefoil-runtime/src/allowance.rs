@@ -8,40 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trefoil_ir::prices::Dollars;
-use trefoil_machine::error::Raise;
 use trefoil_machine::key::Key;
-use trefoil_machine::machine::Room;
 use trefoil_machine::request::Usage;
-
-/// Usage, including the reservations for calls in progress.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Used {
-    /// Model calls.
-    pub calls: u64,
-    /// Tokens.
-    pub tokens: u64,
-    /// Micro-dollars.
-    pub cost_micro: u64,
-}
-
-impl Used {
-    fn plus(self, other: Self) -> Self {
-        Self {
-            calls: self.calls.saturating_add(other.calls),
-            tokens: self.tokens.saturating_add(other.tokens),
-            cost_micro: self.cost_micro.saturating_add(other.cost_micro),
-        }
-    }
-
-    /// Subtracts the usage that the run above has already counted.
-    fn beyond(self, counted: Usage) -> Self {
-        Self {
-            calls: self.calls.saturating_sub(counted.calls_beneath),
-            tokens: self.tokens.saturating_sub(counted.total()),
-            cost_micro: self.cost_micro.saturating_sub(counted.cost_micro),
-        }
-    }
-}
+use trefoil_machine::{LimitKind, RunLimits, UsedAmounts};
 
 /// What one run may use.
 #[derive(Debug, Default)]
@@ -53,9 +22,9 @@ pub struct Allowance {
 
 #[derive(Debug, Default)]
 struct Spending {
-    limit: Room,
+    limit: RunLimits,
     /// The run's total, according to its machine.
-    own: Used,
+    own: UsedAmounts,
     /// The totals of the runs started by tool calls in progress.
     beneath: BTreeMap<Key, Beneath>,
     /// Whether the run waits for permission at the operator's limits, instead of ending.
@@ -69,29 +38,22 @@ pub struct Refusal {
     pub why: String,
     /// Whether the run with the limit waits until it is raised, so the run that was refused waits, too.
     pub waits: bool,
-    /// The option that raises the limit.
-    pub option: &'static str,
-    /// The limit that would be enough, if an option raises it.
-    pub raise: Option<Raise>,
-}
-
-impl Refusal {
-    /// A limit of the manifest or of the operator, which has this option.
-    fn of(why: String, option: &'static str, raise: Option<Raise>) -> Self {
-        Self { why, waits: false, option, raise }
-    }
+    /// What is limited.
+    pub kind: LimitKind,
+    /// The limit that would be enough, if it is not one of the manifest.
+    pub raise: Option<RunLimits>,
 }
 
 #[derive(Debug, Default)]
 struct Beneath {
-    used: Used,
+    used: UsedAmounts,
     /// What the limits of the enclosing flows leave for the call.
-    room: Room,
+    room: RunLimits,
 }
 
 impl Spending {
-    fn all(&self) -> Used {
-        self.beneath.values().fold(self.own, |all, part| all.plus(part.used))
+    fn all(&self) -> UsedAmounts {
+        self.beneath.values().fold(self.own, |all, part| all.and(part.used))
     }
 }
 
@@ -122,15 +84,15 @@ impl Allowance {
     }
 
     /// Returns the share of a call that starts. `room`: what the limits of the enclosing flows leave for it.
-    pub(crate) fn part(self: &Arc<Self>, key: &Key, room: Room, counted: Usage) -> Share {
-        self.state().beneath.insert(key.clone(), Beneath { used: Used::default(), room });
+    pub(crate) fn part(self: &Arc<Self>, key: &Key, room: RunLimits, counted: Usage) -> Share {
+        self.state().beneath.insert(key.clone(), Beneath { used: UsedAmounts::default(), room });
         Share { of: self.clone(), key: key.clone(), counted, refused: Arc::default() }
     }
 
     /// Updates the operator's limits and the run's total. Calls that are no longer open are part of that total. `waits`: the run
     /// waits for permission at these limits. Those of a run that a call started are compared at the top, with what all runs have used.
-    pub(crate) fn settle(&self, (limit, waits): (Room, bool), own: Used, open: impl Fn(&Key) -> bool) {
-        let limit = if self.is_of_call() { Room::default() } else { limit };
+    pub(crate) fn settle(&self, (limit, waits): (RunLimits, bool), own: UsedAmounts, open: impl Fn(&Key) -> bool) {
+        let limit = if self.is_of_call() { RunLimits::NONE } else { limit };
         let mut state = self.state();
         (state.limit, state.waits, state.own) = (limit, waits, own);
         state.beneath.retain(|key, _| open(key));
@@ -139,7 +101,7 @@ impl Allowance {
     /// Reports the run's total to the runs above, which may have counted less since they were resumed.
     pub(crate) fn report(&self) {
         let Some(above) = &self.above else { return };
-        let used = self.state().all().beyond(above.counted);
+        let used = self.state().all().beyond(above.counted.amounts());
         if let Some(part) = above.of.state().beneath.get_mut(&above.key) {
             part.used = used;
         }
@@ -151,7 +113,7 @@ impl Allowance {
     /// # Errors
     ///
     /// The limit that would be exceeded. Nothing is reserved then.
-    pub(crate) fn take(&self, own: Used) -> Result<(), Refusal> {
+    pub(crate) fn take(&self, own: UsedAmounts) -> Result<(), Refusal> {
         let (before, all) = {
             let mut state = self.state();
             let before = std::mem::replace(&mut state.own, own);
@@ -184,23 +146,23 @@ impl Share {
     /// The limits of the command line for a run that the call starts: those of the run at the top. Here, they are compared with what all
     /// runs together have used; in the called run, which stores them, they hold for that run if it is continued by itself. A cost limit
     /// that cannot be reached makes it reserve what calls may cost, for a manifest above it.
-    pub fn limits(&self) -> Room {
+    pub fn limits(&self) -> RunLimits {
         let (own, room) = {
             let state = self.of.state();
             (state.limit, state.beneath.get(&self.key).and_then(|part| part.room.cost_micro))
         };
         let limits = self.of.above.as_ref().map_or(own, Share::limits);
-        Room { cost_micro: limits.cost_micro.or(room.map(|_| u64::MAX)), ..limits }
+        RunLimits { cost_micro: limits.cost_micro.or(room.map(|_| u64::MAX)), ..limits }
     }
 
-    fn take(&self, whole: Used) -> Result<(), Refusal> {
+    fn take(&self, whole: UsedAmounts) -> Result<(), Refusal> {
         let taken = self.take_up(whole);
         self.refused.fetch_or(taken.is_err(), Ordering::Relaxed);
         taken
     }
 
-    fn take_up(&self, whole: Used) -> Result<(), Refusal> {
-        let used = whole.beyond(self.counted);
+    fn take_up(&self, whole: UsedAmounts) -> Result<(), Refusal> {
+        let used = whole.beyond(self.counted.amounts());
         let (all, before) = {
             let mut state = self.of.state();
             let (limit, waits) = (state.limit, state.waits);
@@ -228,26 +190,22 @@ impl Share {
 }
 
 /// Returns an error if the usage exceeds a limit.
-fn passes(used: Used, limit: Room) -> Result<(), Refusal> {
-    if let Some(limit) = limit.calls.filter(|limit| used.calls > *limit) {
-        let calls = if limit == 1 { "model call is" } else { "model calls are" };
-        let why = format!("call limit reached: {limit} {calls} allowed, those of flows that are tools included");
-        return Err(Refusal::of(why, "--max-calls", Some(Raise::calls(limit, used.calls))));
-    }
-    if let Some(limit) = limit.tokens.filter(|limit| used.tokens > *limit) {
-        let why = format!("token ceiling exceeded: {} tokens used, {limit} were left", used.tokens);
-        // Only a manifest limits tokens.
-        return Err(Refusal::of(why, "", None));
-    }
-    if let Some(limit) = limit.cost_micro.filter(|limit| used.cost_micro > *limit) {
-        let raise = Raise::cost(limit, used.cost_micro);
-        let (used, limit) = (Dollars(used.cost_micro), Dollars(limit));
-        let why = format!(
-            "cost limit reached: with the next call, {used} of {limit} would be spent, flows that are tools included"
-        );
-        return Err(Refusal::of(why, "--max-cost", Some(raise)));
-    }
-    Ok(())
+fn passes(used: UsedAmounts, limits: RunLimits) -> Result<(), Refusal> {
+    let Some((kind, limit)) = limits.exceeded(used) else { return Ok(()) };
+    let needed = used.get(kind);
+    let why = match kind {
+        LimitKind::Calls => {
+            let calls = if limit == 1 { "model call is" } else { "model calls are" };
+            format!("call limit reached: {limit} {calls} allowed, those of flows that are tools included")
+        }
+        LimitKind::Tokens => format!("token ceiling exceeded: {needed} tokens used, {limit} were left"),
+        LimitKind::Cost => format!(
+            "cost limit reached: with the next call, {} of {} would be spent, flows that are tools included",
+            Dollars(needed),
+            Dollars(limit)
+        ),
+    };
+    Err(Refusal { why, waits: false, kind, raise: Some(RunLimits::raised(kind, limit, needed)) })
 }
 
 #[cfg(test)]
@@ -258,19 +216,19 @@ mod tests {
         Key(name.into())
     }
 
-    fn limit(calls: u64) -> Room {
-        Room { calls: Some(calls), ..Room::default() }
+    fn limit(calls: u64) -> RunLimits {
+        RunLimits { calls: Some(calls), ..RunLimits::NONE }
     }
 
-    fn used(calls: u64) -> Used {
-        Used { calls, tokens: calls * 10, cost_micro: calls * 100 }
+    fn used(calls: u64) -> UsedAmounts {
+        UsedAmounts { calls, tokens: calls * 10, cost_micro: calls * 100 }
     }
 
     #[test]
     fn runs_beneath_share_what_their_run_has_left() {
         let top = Allowance::new(None);
         top.settle((limit(5), false), used(1), |_| true);
-        let part = |name| top.part(&key(name), Room::default(), Usage::default());
+        let part = |name| top.part(&key(name), RunLimits::NONE, Usage::default());
         let [one, other] = ["a", "b"].map(|name| Allowance::new(Some(part(name))));
         assert!(one.take(used(2)).is_ok());
         assert!(other.take(used(2)).is_ok());
@@ -285,9 +243,9 @@ mod tests {
     fn a_run_two_levels_down_is_held_by_the_top() {
         let top = Allowance::new(None);
         top.settle((limit(3), true), used(0), |_| true);
-        let middle = Allowance::new(Some(top.part(&key("m"), Room::default(), Usage::default())));
+        let middle = Allowance::new(Some(top.part(&key("m"), RunLimits::NONE, Usage::default())));
         middle.take(used(1)).unwrap();
-        let bottom = Allowance::new(Some(middle.part(&key("b"), Room::default(), Usage::default())));
+        let bottom = Allowance::new(Some(middle.part(&key("b"), RunLimits::NONE, Usage::default())));
         assert!(bottom.take(used(2)).is_ok());
         assert!(bottom.take(used(3)).unwrap_err().waits, "as the top does at its limit");
     }
@@ -295,8 +253,8 @@ mod tests {
     #[test]
     fn ceilings_of_flows_around_a_call_hold_for_it_and_what_was_counted_before_is_not_counted_again() {
         let top = Allowance::new(None);
-        top.settle((Room { cost_micro: Some(1_000), ..Room::default() }, true), used(0), |_| true);
-        let room = Room { tokens: Some(25), cost_micro: Some(500), ..Room::default() };
+        top.settle((RunLimits { cost_micro: Some(1_000), ..RunLimits::NONE }, true), used(0), |_| true);
+        let room = RunLimits { tokens: Some(25), cost_micro: Some(500), ..RunLimits::NONE };
         let counted = Usage { calls_beneath: 2, input_tokens: 20, cost_micro: 200, ..Usage::default() };
         let part = top.part(&key("a"), room, counted);
         assert_eq!(part.limits().cost_micro, Some(1_000), "the limit of the top, not what is left of it");

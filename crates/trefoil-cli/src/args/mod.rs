@@ -10,7 +10,7 @@ mod target;
 
 pub use host::{HostArgs, PermissionArgs, UnknownArg};
 pub use levels::LevelArgs;
-pub use limits::{SpecArgs, calls_or_none, dollars_or_none, parse_dollars};
+pub use limits::{LimitArgs, SpecArgs, or_none, parse_dollars};
 pub use models::ModelArgs;
 pub use show::{EventFormat, OutputFormat, ReportFormat, ShowArgs};
 pub use store::{ContentArg, DurabilityArg, StoreArgs};

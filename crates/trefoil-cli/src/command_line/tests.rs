@@ -4,9 +4,8 @@ use super::{Cli, GROUPS, read_from};
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 use trefoil_host::command::{PrintedCommand, RunOptions, option_text};
-use trefoil_machine::RunError;
-use trefoil_machine::error::Raise;
 use trefoil_machine::journal::GivenPermissions;
+use trefoil_machine::{LimitKind, RunError, RunLimits};
 
 /// One of each. The match fails to compile if a variant is missing here.
 fn samples() -> Vec<PrintedCommand<'static>> {
@@ -23,7 +22,7 @@ fn samples() -> Vec<PrintedCommand<'static>> {
         C::Try { target: "a.yaml", input: "-i x" },
         C::Reuse { target: "a.yaml", run },
         C::Resume { run, steps: &["a", "b"], why: &[] },
-        C::Resume { run, steps: &[], why: limited(&[Raise::calls(4, 5), Raise::cost(9, 20_000)]) },
+        C::Resume { run, steps: &[], why: limited(&LimitKind::ALL.map(|kind| RunLimits::raised(kind, 4, 20_000))) },
         C::Edited { run, target: "a.yaml" },
         C::Fork { run, from: Some("a"), model: Some("a=openai:m") },
         C::Answer { run, step: "a", word: "-1" },
@@ -75,8 +74,8 @@ fn like_options() -> Vec<PrintedCommand<'static>> {
 }
 
 /// A run stopped at limits of its command line.
-fn limited(raises: &[Raise]) -> &'static [&'static RunError] {
-    let error = |raise: &Raise| RunError::new("BUDGET_EXCEEDED", "the limit is reached").raising(*raise);
+fn limited(raises: &[RunLimits]) -> &'static [&'static RunError] {
+    let error = |raise: &RunLimits| RunError::new("BUDGET_EXCEEDED", "the limit is reached").raising(*raise);
     raises.iter().map(|raise| &*Box::leak(Box::new(error(raise)))).collect::<Vec<_>>().leak()
 }
 

@@ -16,7 +16,7 @@ use trefoil_project::secrets::sources;
 use trefoil_syntax::suggest::nearest;
 use trefoil_syntax::{Diagnostic, Files, Severity};
 
-use crate::args::{ModelArgs, PermissionArgs, PlaceArgs, ReportFormat, StoreArgs, parse_dollars};
+use crate::args::{LimitArgs, ModelArgs, PermissionArgs, PlaceArgs, ReportFormat, StoreArgs};
 use crate::harmless::safe;
 use crate::obstacles::{self, too_many_calls};
 use crate::offer::Offer;
@@ -29,6 +29,8 @@ use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// Test settings, store, secrets, programs of tools, providers, and (if you agree to the calls) models
 #[derive(Args)]
+#[command(mut_arg("max_calls", |arg| arg.help("Maximum number of model calls, as for `run`")))]
+#[command(mut_arg("max_cost", |arg| arg.help("Maximum cost in dollars, as for `run`")))]
 pub struct Doctor {
     #[command(flatten)]
     place: PlaceArgs,
@@ -45,12 +47,8 @@ pub struct Doctor {
     /// The same as JSON; `@FILE` reads a file, `-` reads stdin
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     input_json: Option<String>,
-    /// Maximum number of model calls, as for `run`
-    #[arg(long, value_name = "N")]
-    max_calls: Option<u64>,
-    /// Maximum cost in dollars, as for `run`
-    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
-    max_cost: Option<u64>,
+    #[command(flatten)]
+    limits: LimitArgs,
     #[command(flatten)]
     store: StoreArgs,
     /// Output format
@@ -230,9 +228,8 @@ fn flows(args: &Doctor, report: &mut Report) -> Result<(), u8> {
         let models = args.models.of_program(&flow.loaded().program, &programs);
         // Placeholder answers are not what somebody tests for.
         let engine = obstacles::engine(&args.permissions.host(&models), &own.settings).placeholders(false);
-        let engine =
-            engine.run_spec(RunSpec { max_calls: args.max_calls, max_cost_micro: args.max_cost, ..RunSpec::NONE });
-        if let Some(why) = too_many_calls(&engine.model_calls(&flow.loaded().program), args.max_calls) {
+        let engine = engine.run_spec(RunSpec { limits: args.limits.limits(), ..RunSpec::NONE });
+        if let Some(why) = too_many_calls(&engine.model_calls(&flow.loaded().program), args.limits.max_calls) {
             report.add(finding(flow.name(), Checkup::Wrong, why));
         }
         let read = || input::read(flow.loaded(), &args.inputs, args.input_json.as_deref());

@@ -11,7 +11,7 @@ use trefoil_project::load::{CheckOptions, LoadOptions};
 use trefoil_project::settings::Settings;
 use trefoil_project::target::LoadTarget;
 
-use crate::args::{DurabilityArg, HostArgs, ReadArgs, StoreArgs, parse_dollars};
+use crate::args::{DurabilityArg, HostArgs, LimitArgs, ReadArgs, StoreArgs};
 use crate::harmless::json;
 use crate::run::SignalStop;
 use crate::{exit, output};
@@ -22,6 +22,8 @@ use trefoil_host::mcp::{
 
 /// Serve flows as MCP tools over stdin and stdout
 #[derive(Args)]
+#[command(mut_arg("max_calls", |arg| arg.help("Maximum number of model calls of each run")))]
+#[command(mut_arg("max_cost", |arg| arg.help("Maximum cost of each run in dollars; a call that may exceed it does not start (needs the prices of all models)")))]
 pub struct Mcp {
     /// Folders (all manifests that no other manifest uses), manifests, or `FOLDER#ID`
     #[arg(required = true, value_name = "TARGET")]
@@ -30,12 +32,8 @@ pub struct Mcp {
     read: ReadArgs,
     #[command(flatten)]
     host: HostArgs,
-    /// Maximum number of model calls of each run
-    #[arg(long, value_name = "N")]
-    max_calls: Option<u64>,
-    /// Maximum cost of each run in dollars; a call that may exceed it does not start (needs the prices of all models)
-    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
-    max_cost: Option<u64>,
+    #[command(flatten)]
+    limits: LimitArgs,
     #[command(flatten)]
     store: StoreArgs,
     #[command(flatten)]
@@ -52,7 +50,7 @@ pub fn run(args: &Mcp) -> Result<u8, u8> {
         base = base.store(args.store.create(&args.durability)?);
     }
     let (host, plain) = (args.host.clone(), base.clone());
-    let spec = RunSpec { max_calls: args.max_calls, max_cost_micro: args.max_cost, ..RunSpec::NONE };
+    let spec = RunSpec { limits: args.limits.limits(), ..RunSpec::NONE };
     let engine = move |settings: &Settings| host.without_people(plain.clone(), settings).run_spec(spec);
     let options = LoadOptions { checks: Some(CheckOptions::default()), ..args.read.options() };
     let targets = args.targets.iter().map(|named| LoadTarget::parse(named)).collect();

@@ -10,16 +10,14 @@ use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 use trefoil::{Flow, Value};
 use trefoil_host::durable::ended as only_result;
 use trefoil_host::engine::Engine;
-use trefoil_machine::PrivateValue;
+use trefoil_machine::{LimitKind, PrivateValue};
 use trefoil_project::input::typed;
 use trefoil_project::load::{CheckOptions, LoadOptions};
 use trefoil_project::target::LoadTarget;
 use trefoil_project::target_settings::target_settings;
 use trefoil_store::{Hold, Owner};
 
-use crate::args::{
-    ContentArg, DurabilityArg, HostArgs, ShowArgs, SpecArgs, StoreArgs, UnknownArg, calls_or_none, dollars_or_none,
-};
+use crate::args::{ContentArg, DurabilityArg, HostArgs, ShowArgs, SpecArgs, StoreArgs, UnknownArg, or_none};
 use crate::load::accept_settings;
 use crate::refusal::{did_not_continue, did_not_start, refuse_store};
 use crate::run::based::previewed;
@@ -39,8 +37,8 @@ const MOST: usize = 1_000;
 
 /// Continue a run that was interrupted, has failed, or has been answered; completed steps are not repeated
 #[derive(Args)]
-#[command(mut_arg("max_calls", |arg| arg.value_name("N|none").value_parser(calls_or_none).help("Maximum number of model calls from now on, including earlier ones; `none`: as for a run without this option")))]
-#[command(mut_arg("max_cost", |arg| arg.value_name("USD|none").value_parser(dollars_or_none).help("Maximum cost in dollars from now on, including earlier costs; `none` lifts the limit")))]
+#[command(mut_arg("max_calls", |arg| arg.value_name("N|none").value_parser(or_none(LimitKind::Calls)).help("Maximum number of model calls from now on, including earlier ones; `none`: as for a run without this option")))]
+#[command(mut_arg("max_cost", |arg| arg.value_name("USD|none").value_parser(or_none(LimitKind::Cost)).help("Maximum cost in dollars from now on, including earlier costs; `none` lifts the limit")))]
 #[command(mut_arg("reserve", |arg| arg.help("Amount that cost limits reserve for each call from now on: its expected cost, or its maximum cost")))]
 #[command(after_help = MARKS)]
 pub struct Resume {

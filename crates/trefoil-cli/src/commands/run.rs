@@ -4,6 +4,7 @@ use clap::Args;
 use trefoil::Flow;
 use trefoil::ports::CommandShell;
 use trefoil_host::engine::{Engine, Ready};
+use trefoil_machine::LimitKind;
 use trefoil_project::load::{CheckOptions, LoadOptions, LoadReport, LoadedTarget};
 use trefoil_project::settings::Settings;
 use trefoil_syntax::Severity;
@@ -219,14 +220,14 @@ fn not_started(args: &Run, options: &LoadOptions, report: &LoadReport) -> u8 {
 /// may need very many starts with a warning, which is returned. The run itself ends before it exceeds the limit.
 fn count_calls(args: &Run, loaded: &LoadedTarget, settings: &Settings) -> Result<Option<String>, u8> {
     let calls = args.host.models.apply(Engine::new(), settings).model_calls(&loaded.program);
-    let most = args.spec.max_calls.unwrap_or(limits::RUN_CALLS);
+    let most = args.spec.limits.max_calls.unwrap_or(LimitKind::Calls.of_default());
     let plan = args.target.reading(RunOptions::default()).text(PrintedCommand::Plan(&args.target.target));
     let breakdown = format!("see `{plan}` for the breakdown; raise `--max-calls`, or lower an iteration limit");
     // Answers that are reused are no calls: how many there are is known when the run comes to them.
-    if let Some(why) = too_many_calls(&calls, args.spec.max_calls).filter(|_| args.reuse.is_none()) {
+    if let Some(why) = too_many_calls(&calls, args.spec.limits.max_calls).filter(|_| args.reuse.is_none()) {
         return Err(output::not_started(&format!("the run did not start: {why}"), Some(&breakdown)));
     }
-    let is_many = args.spec.max_calls.is_none() && (calls.endless || calls.fixed > limits::MANY_CALLS);
+    let is_many = args.spec.limits.max_calls.is_none() && (calls.endless || calls.fixed > limits::MANY_CALLS);
     let message = format!("this run may make {}; it stops after {most} (see `{plan}`)", call_number(&calls));
     Ok(is_many.then(|| format!("{message}; change the limit with `--max-calls`")))
 }

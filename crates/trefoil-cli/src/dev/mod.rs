@@ -244,11 +244,8 @@ impl<'a> Loop<'a> {
             let repeats = last.repeats.iter().flat_map(|allowed| &allowed.rerun);
             let steps: Vec<&str> = repeats.map(|step| own_step(step)).collect();
             let options = self.args.host.options(&self.args.store, self.args.target.read.no_config);
-            let command = options.text(PrintedCommand::Resume {
-                run: &last.run,
-                steps: &steps,
-                why: last.limit.as_ref().as_slice(),
-            });
+            let why: Vec<_> = last.limit.iter().collect();
+            let command = options.text(PrintedCommand::Resume { run: &last.run, steps: &steps, why: &why });
             output::say(format!("to continue: {command}"));
         }
         if let Some(total) = self.session.total() {

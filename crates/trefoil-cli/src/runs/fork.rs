@@ -3,9 +3,10 @@
 use clap::Args;
 use trefoil::runs::{ReuseRequest, preview_fork, target_of};
 use trefoil_host::engine::Engine;
+use trefoil_machine::LimitKind;
 
 use super::past;
-use crate::args::{ContentArg, DurabilityArg, HostArgs, ShowArgs, SpecArgs, StoreArgs, calls_or_none, dollars_or_none};
+use crate::args::{ContentArg, DurabilityArg, HostArgs, ShowArgs, SpecArgs, StoreArgs, or_none};
 use crate::refusal::did_not_start;
 use crate::run::Based;
 use crate::run::based::previewed;
@@ -13,8 +14,8 @@ use crate::store::{await_store, block_on, full_id};
 
 /// Start a new run from a stored one, with its files and input; completed steps are kept
 #[derive(Args)]
-#[command(mut_arg("max_calls", |arg| arg.value_name("N|none").value_parser(calls_or_none).help("Maximum number of model calls of the new run (default: as RUN); `none`: as for a run without this option")))]
-#[command(mut_arg("max_cost", |arg| arg.value_name("USD|none").value_parser(dollars_or_none).help("Maximum cost of the new run in dollars (default: as RUN); `none` lifts the limit")))]
+#[command(mut_arg("max_calls", |arg| arg.value_name("N|none").value_parser(or_none(LimitKind::Calls)).help("Maximum number of model calls of the new run (default: as RUN); `none`: as for a run without this option")))]
+#[command(mut_arg("max_cost", |arg| arg.value_name("USD|none").value_parser(or_none(LimitKind::Cost)).help("Maximum cost of the new run in dollars (default: as RUN); `none` lifts the limit")))]
 #[command(mut_arg("reserve", |arg| arg.help("Amount that cost limits reserve for each call: its expected cost, or its maximum cost")))]
 pub struct Fork {
     /// The run's id, its first characters, or `last`

@@ -11,7 +11,6 @@ use trefoil_ir::ToolKind;
 use trefoil_ir::schema::Misfit;
 use trefoil_machine::PrivateValue;
 use trefoil_machine::event::Waiting;
-use trefoil_machine::machine::Room;
 use trefoil_runtime::ports::{CallSite, SuspendedCall};
 use trefoil_runtime::{Cancel, RunOutcome, Share, ToolError, ToolHost, ToolRequest, ToolSpec, Usage};
 use trefoil_store::{Status, StoreError};
@@ -63,8 +62,7 @@ impl FlowCalls {
             .collect();
         parts.within = at.meter.part().cloned();
         parts.caller.replace(at.run.to_owned());
-        let Room { calls, cost_micro, .. } = at.meter.part().map(Share::limits).unwrap_or_default();
-        (parts.spec.max_calls, parts.spec.max_cost_micro) = (calls, cost_micro);
+        parts.spec.limits = at.meter.part().map(Share::limits).unwrap_or_default();
         self.0.engine_with(parts)
     }
 

@@ -195,7 +195,8 @@ impl FlowTools {
         let tool = self.get(name)?.as_ref().ok()?;
         let mut parts = self.parts_of(tool);
         parts.answers.retain(|(name, _)| self.ask(name));
-        parts.spec.max_cost_micro = parts.spec.max_cost_micro.or(limited.then_some(u64::MAX));
+        let limits = &mut parts.spec.limits;
+        limits.cost_micro = limits.cost_micro.or(limited.then_some(u64::MAX));
         Some((tool.flow.clone(), self.engine_with(parts)))
     }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trefoil_machine::journal::GivenPermissions;
-use trefoil_machine::{Reserve, RunSpec, Started};
+use trefoil_machine::{LimitKind, Reserve, RunSpec, Started};
 use trefoil_models::{Limits, ModelOverride, PlanError, Registry};
 use trefoil_runtime::ports::{SeededRandom, SystemClock};
 use trefoil_runtime::{
@@ -321,16 +321,16 @@ impl Engine {
     /// Sets the maximum number of model calls of a run, which ends with `BUDGET_EXCEEDED` at the limit. Default:
     /// 10,000.
     pub fn max_calls(self, calls: u64) -> Self {
-        self.with(|parts| parts.spec.max_calls = Some(calls))
+        self.with(|parts| parts.spec.limits.calls = Some(calls))
     }
     /// As the maximum cost: none, even if the earlier run that is resumed or forked has one.
-    pub const NO_COST_LIMIT: u64 = u64::MAX;
+    pub const NO_COST_LIMIT: u64 = LimitKind::Cost.of_default();
     /// Sets the maximum cost of a run in micro-dollars; the run ends with `BUDGET_EXCEEDED` at the limit. Default: no
     /// limit. The expected cost of a call is reserved before it starts, so only calls in progress can exceed the limit.
     /// A run does not start if the price of one of its models is unknown. [`NO_COST_LIMIT`](Self::NO_COST_LIMIT) lifts the limit of an earlier run that
     /// is resumed or forked.
     pub fn max_cost_micro(self, micro_dollars: u64) -> Self {
-        self.with(|parts| parts.spec.max_cost_micro = Some(micro_dollars))
+        self.with(|parts| parts.spec.limits.cost_micro = Some(micro_dollars))
     }
     /// Sets the amount that a cost limit reserves for a call before it starts: its expected cost, or its maximum cost,
     /// so that the limit is never exceeded. Default: the operator's setting, or the expected cost. A resumed run keeps

@@ -307,7 +307,7 @@ pub(super) fn of_tool(mut d: Diagnostic, tool: &str, at: Location) -> Diagnostic
 
 /// Whether a run that goes on has a cost limit since it began.
 fn was_limited(parts: &Parts) -> bool {
-    parts.begun.as_deref().is_some_and(|begun| begun.now.spec().max_cost_micro.is_some())
+    parts.begun.as_deref().is_some_and(|begun| begun.now.spec().limits.cost_micro.is_some())
 }
 
 /// The environment, with these files, and the secrets.
@@ -344,7 +344,7 @@ fn money_of(parts: &Parts, aimed: &Aimed, now: u64) -> std::result::Result<Flags
     };
     let spec = RunSpec { reserve: Some(reserve), ..RunSpec::NONE };
     let money = Flags { spec, prices, windows, fallbacks, ..Flags::default() };
-    let limited = parts.spec.max_cost_micro.is_some() || was_limited(parts) || prices::limits_cost(program);
+    let limited = parts.spec.limits.cost_micro.is_some() || was_limited(parts) || prices::limits_cost(program);
     let mut missing = if limited { prices::missing(program, &money) } else { Vec::new() };
     if limited && strict && missing.is_empty() {
         missing = prices::unbounded(program, &money);

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use serde::Serialize;
 use trefoil_machine::guard::Verdict;
 use trefoil_machine::journal::{Basis, GivenPermissions, RunSpec};
-use trefoil_machine::{Flags, Prepared, SourceFile, input_faults};
+use trefoil_machine::{Flags, LimitKind, Prepared, RunLimits, SourceFile, input_faults};
 use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_runtime::driver::{Options, SeenValues, first_entry, resume_prepared, run_prepared};
 use trefoil_runtime::ports::{HumanInbox, NoJournal, Random, SystemRandom};
 use trefoil_runtime::{Cancel, Places, Ports, Recovery, RunOutcome, Share};
-use trefoil_template::{HoleKind, Value, limits};
+use trefoil_template::{HoleKind, Value};
 
 use super::hosts::{Hosts, is_rehearsal};
 use super::needs::{Beneath, Needs};
@@ -304,8 +304,9 @@ impl Ready {
 
     /// The options for the driver if the run starts: with a limit of calls, whatever is set, and with what it reserves.
     fn start_options(&self) -> Options {
-        let spec = RunSpec { max_calls: Some(limits::RUN_CALLS), ..RunSpec::NONE };
-        Options { spec: RunSpec { reserve: self.money.spec.reserve, ..self.spec.or(spec) }, ..self.options() }
+        let calls = RunLimits::at(LimitKind::Calls, LimitKind::Calls.of_default());
+        let spec = RunSpec { limits: self.spec.limits.or(calls), reserve: self.money.spec.reserve };
+        Options { spec, ..self.options() }
     }
 
     /// The options for the driver.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_machine::Started;
+use trefoil_machine::{RunLimits, Started};
 use trefoil_store::{Content, Owner, Store};
 
 use super::{Begun, Engine};
@@ -96,9 +96,7 @@ impl Engine {
         self.with(|parts| {
             parts.seed = Some(first.flags.seed);
             // Without a limit, there is none to lift, and prices are not needed.
-            let is_limited = now.spec().max_cost_micro.is_some();
-            parts.spec.max_cost_micro =
-                parts.spec.max_cost_micro.filter(|micro| is_limited || *micro != Self::NO_COST_LIMIT);
+            parts.spec.limits = parts.spec.limits.lifting(now.spec().limits);
             parts.begun = Some(Arc::new(Begun { first: first.clone(), now: now.clone() }));
         })
     }
@@ -108,7 +106,7 @@ impl Engine {
         self.with(|parts| {
             parts.spec = parts.spec.or(spec);
             // A new run has no limit instead of one that cannot be reached.
-            parts.spec.max_cost_micro = parts.spec.max_cost_micro.filter(|micro| *micro != Self::NO_COST_LIMIT);
+            parts.spec.limits = parts.spec.limits.lifting(RunLimits::NONE);
         })
     }
 

@@ -11,6 +11,7 @@ use trefoil_template::Value;
 use super::arena::{Arena, Id};
 use super::trail::Trail;
 use crate::clock::WorkMs;
+use crate::run_limits::UsedAmounts;
 
 /// The id of an activation or overlay.
 pub type ActivationId = Id<Activation>;
@@ -52,10 +53,10 @@ pub struct FlowCall {
     pub depth: u32,
     /// When it started, by the completions.
     pub began: WorkMs,
-    /// What was used in it and in nested calls.
-    pub used: Used,
+    /// What was used in it and in nested calls. Of the model calls, those that have ended, with an answer or a failure.
+    pub used: UsedAmounts,
     /// What the results used that are reused from earlier runs.
-    pub kept: Used,
+    pub kept: UsedAmounts,
     /// Model calls that were requested.
     pub asked: u64,
     /// Whether graph nodes that have not started are skipped.
@@ -66,29 +67,6 @@ pub struct FlowCall {
     pub spent: Vec<(SlotId, u64)>,
     /// The reasons why the steps failed that should have filled these slots.
     pub failures: Vec<(SlotId, Arc<str>)>,
-}
-
-/// What counts towards the limits of a flow.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Used {
-    /// Tokens.
-    pub tokens: u64,
-    /// Micro-dollars; a call of unknown cost counts as its expected cost.
-    pub cost: u64,
-    /// Model calls that have ended, with an answer or a failure.
-    pub calls: u64,
-}
-
-impl Used {
-    /// The sum.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            tokens: self.tokens.saturating_add(other.tokens),
-            cost: self.cost.saturating_add(other.cost),
-            calls: self.calls.saturating_add(other.calls),
-        }
-    }
 }
 
 /// Unsetting a slot is the same as never setting it.
@@ -102,8 +80,8 @@ impl Activation {
             caller,
             depth,
             began,
-            used: Used::default(),
-            kept: Used::default(),
+            used: UsedAmounts::default(),
+            kept: UsedAmounts::default(),
             asked: 0,
             skipping: false,
             warned: 0,

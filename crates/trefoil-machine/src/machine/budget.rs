@@ -4,36 +4,19 @@ use trefoil_ir::{Budget, Flow, FlowId, OnExceeded, StepKind};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
-use super::activation::{FlowCall, Used};
+use super::activation::FlowCall;
+use super::ceiling::{Ceiling, limits_of};
 use super::frame::{FrameId, What};
 use super::turn::{Pending, Purpose, Turn};
 use super::{Command, Noted, money, surely};
-use crate::error::{Raise, RunError};
+use crate::error::RunError;
 use crate::event::EventKind;
 use crate::key::Key;
 use crate::request::{Activity, Request, Usage};
+use crate::run_limits::{LimitKind, RunLimits, UsedAmounts};
 
-/// What may still be used; `None`: unlimited.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Room {
-    /// Model calls.
-    pub calls: Option<u64>,
-    /// Tokens.
-    pub tokens: Option<u64>,
-    /// Micro-dollars.
-    pub cost_micro: Option<u64>,
-}
-
-/// A limit of model calls that fails the run.
-struct Ceiling {
-    limit: u64,
-    used: u64,
-    /// Whether it belongs to a flow; otherwise it is the operator's.
-    of_flow: bool,
-    /// Its place in the manifest, if known.
-    at: Option<Location>,
-}
-
+/// What else helps than a higher limit.
+const ITEMS: &str = "a limit on iterations or items";
 /// The bit of the time limit among the reported limits.
 const TIME: u8 = 4;
 
@@ -64,13 +47,9 @@ impl Turn<'_> {
         }
         let now = self.core.clock.work_now();
         let counts = is_model && !self.is_same_call(f);
-        let own =
-            Used { tokens: usage.total(), cost, calls: u64::from(counts && begun).saturating_add(usage.calls_beneath) };
-        let kept = reused.map_or_else(Used::default, |reused| Used {
-            tokens: reused.total(),
-            cost: reused.cost_micro,
-            calls: u64::from(counts).saturating_add(reused.calls_beneath),
-        });
+        let calls = |counts: bool| UsedAmounts { calls: u64::from(counts), ..UsedAmounts::default() };
+        let own = UsedAmounts { cost_micro: cost, ..usage.amounts() }.and(calls(counts && begun));
+        let kept = reused.map(|reused| reused.amounts().and(calls(counts))).unwrap_or_default();
         let mut at = self.core.frames.get(f).map(|f| f.activation);
         while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
             (call.used, call.kept) = (call.used.and(own), call.kept.and(kept));
@@ -141,17 +120,44 @@ impl Turn<'_> {
 
     /// The error if a model call would exceed a limit that fails the run.
     fn over_limits(&self, f: FrameId, request: &Request) -> Option<RunError> {
-        self.over_money(f, request).or_else(|| self.over_calls(f)).or_else(|| self.over_tokens(f))
+        let ceilings = self.ceilings(f);
+        if let Some(error) = self.without_bound(f, &ceilings, request) {
+            return Some(error);
+        }
+        let next = |kind| match kind {
+            LimitKind::Calls => 1,
+            LimitKind::Cost => self.reserve(request),
+            // Nobody knows. Whoever exceeds such a limit ends the run, so this is one that was resumed.
+            LimitKind::Tokens => 0,
+        };
+        let is_counted = self.is_same_call(f);
+        let ceiling = ceilings.iter().find(|ceiling| {
+            let counts = ceiling.kind != LimitKind::Calls || !is_counted;
+            counts && ceiling.used.saturating_add(ceiling.reserved).saturating_add(next(ceiling.kind)) > ceiling.limit
+        })?;
+        Some(match ceiling.kind {
+            LimitKind::Calls => {
+                let what = match ceiling.limit {
+                    0 => "no model calls are allowed".to_owned(),
+                    1 => "1 of 1 model call used".to_owned(),
+                    limit => format!("{limit} of {limit} model calls used"),
+                };
+                let said = format!("call limit reached: {what}{}", self.came_of_them());
+                self.over(f, ceiling, 1, said, ITEMS)
+            }
+            LimitKind::Cost => self.over_cost(f, ceiling, next(ceiling.kind)),
+            LimitKind::Tokens => self.over(f, ceiling, 0, too_many_tokens(ceiling.used, ceiling.limit), ITEMS),
+        })
     }
 
-    /// Whoever exceeds a limit of tokens ends the run, so this is one that was resumed.
-    fn over_tokens(&self, f: FrameId) -> Option<RunError> {
-        let mut limits =
-            self.strict_budgets(f).filter_map(|(call, budget)| Some((call.used.tokens, budget.max_tokens?)));
-        let (used, limit) = limits.find(|(used, limit)| used > limit)?;
-        let location = self.step_of(f).map(|(_, step)| step.origin);
-        let key = self.core.frames.get(f).map(|f| f.key.clone());
-        Some(RunError::new("BUDGET_EXCEEDED", too_many_tokens(used, limit)).at_step(key, location))
+    /// The key of a frame.
+    pub fn key_of(&self, f: FrameId) -> Option<Key> {
+        self.core.frames.get(f).map(|f| f.key.clone())
+    }
+
+    /// The place of the step of a frame.
+    pub fn origin_of(&self, f: FrameId) -> Option<Location> {
+        self.step_of(f).map(|(_, step)| step.origin)
     }
 
     /// The calls of flows around a step, the innermost first.
@@ -167,19 +173,6 @@ impl Turn<'_> {
             let budget = self.program.flow(call.flow)?.budget.as_ref()?;
             (budget.on_exceeded == OnExceeded::Abort).then_some((call, budget))
         })
-    }
-
-    fn over_calls(&self, f: FrameId) -> Option<RunError> {
-        if self.is_same_call(f) {
-            return None;
-        }
-        let ceiling = self.ceilings(f).into_iter().find(|ceiling| ceiling.used >= ceiling.limit)?;
-        let what = match ceiling.limit {
-            0 => "no model calls are allowed".to_owned(),
-            1 => "1 of 1 model call used".to_owned(),
-            limit => format!("{limit} of {limit} model calls used"),
-        };
-        Some(self.over(f, &ceiling, 1, &format!("{what}{}", self.came_of_them())))
     }
 
     fn count_call(&mut self, f: FrameId) {
@@ -200,57 +193,64 @@ impl Turn<'_> {
         if self.core.flags.reuses {
             return true;
         }
-        let short = |ceiling: &Ceiling| u64::from(items) > ceiling.limit.saturating_sub(ceiling.used);
+        let short = |ceiling: &Ceiling| ceiling.kind == LimitKind::Calls && u64::from(items) > ceiling.left();
         let ceiling = self.ceilings(f).into_iter().find(short).filter(|_| surely::calls(self.program, body));
         let Some(ceiling) = ceiling else { return true };
         let left = match (ceiling.used, ceiling.limit) {
             (0, limit) => format!("the limit is {limit}"),
-            (used, limit) => format!("only {} of {limit} are left", limit.saturating_sub(used)),
+            (_, limit) => format!("only {} of {limit} are left", ceiling.left()),
         };
-        let what = format!("{items} items need at least {items} model calls, but {left}");
-        let error = self.over(f, &ceiling, u64::from(items), &what);
+        let said = format!("call limit reached: {items} items need at least {items} model calls, but {left}");
+        let error = self.over(f, &ceiling, items.into(), said, ITEMS);
         self.finish(Err(error));
         false
     }
 
-    /// The limits of calls that fail the run, for a step: the operator's, then those of the enclosing flows.
+    /// The limits that fail the run, for a step: the operator's, then those of the flows around it, the innermost first.
     fn ceilings(&self, f: FrameId) -> Vec<Ceiling> {
-        let operator = self.core.flags.spec.max_calls;
-        let own = operator.map(|limit| Ceiling { limit, used: self.core.all_calls(), of_flow: false, at: None });
-        let mut all: Vec<Ceiling> = own.into_iter().collect();
+        let reserved = |kind, around: Option<&FlowCall>| match kind {
+            LimitKind::Cost => self.core.reserved(|p| around.is_none_or(|call| self.is_inside(p.frame, call))),
+            LimitKind::Calls | LimitKind::Tokens => 0,
+        };
+        let used = self.core.used();
+        let own = self.core.flags.spec.limits.rows().map(|(kind, limit)| {
+            let (used, reserved) = (used.get(kind), reserved(kind, None));
+            Ceiling { kind, limit, used, reserved, of_flow: false, at: None }
+        });
+        let mut all: Vec<Ceiling> = own.collect();
         for (call, budget) in self.strict_budgets(f) {
-            let (used, at) = (call.asked, budget.calls_at);
-            all.extend(budget.max_calls.map(|limit| Ceiling { limit, used, of_flow: true, at }));
+            let used = UsedAmounts { calls: call.asked, ..call.used };
+            all.extend(limits_of(budget).rows().map(|(kind, limit)| {
+                let at = budget.calls_at.filter(|_| kind == LimitKind::Calls);
+                let (used, reserved) = (used.get(kind), reserved(kind, Some(call)));
+                Ceiling { kind, limit, used, reserved, of_flow: true, at }
+            }));
         }
         all
     }
 
-    /// What may still be used before a limit of an enclosing flow fails the run. Does not include the operator's
-    /// limits, which apply to all runs of a tree together.
-    pub fn room(&self, f: FrameId) -> Room {
-        let mut room = Room::default();
-        let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
-        for ceiling in self.ceilings(f).iter().filter(|ceiling| ceiling.of_flow) {
-            room.calls = least(room.calls, Some(ceiling.limit.saturating_sub(ceiling.used)));
-        }
-        room.cost_micro = self.room_of_money(f);
-        for (call, budget) in self.strict_budgets(f) {
-            let left = budget.max_tokens.map(|limit| limit.saturating_sub(call.used.tokens));
-            room.tokens = least(room.tokens, left);
-        }
-        room
+    /// Whether a frame belongs to a flow call, or to one nested in it.
+    fn is_inside(&self, f: FrameId, around: &FlowCall) -> bool {
+        self.calls_around(f).any(|call| std::ptr::eq(call, around))
     }
 
-    /// The error of a run that a limit of calls ends. `next`: how many calls are needed now.
-    fn over(&self, f: FrameId, ceiling: &Ceiling, next: u64, what: &str) -> RunError {
-        let key = self.core.frames.get(f).map(|f| f.key.clone());
-        let location = ceiling.at.or_else(|| self.step_of(f).map(|(_, step)| step.origin));
-        let error = RunError::new("BUDGET_EXCEEDED", format!("call limit reached: {what}")).at_step(key, location);
-        match ceiling.of_flow {
-            true => error.help("raise the limit, or lower a limit on iterations or items"),
-            false => error
-                .help("allow more with `--max-calls`, or lower a limit on iterations or items")
-                .raising(Raise::calls(ceiling.limit, ceiling.used.saturating_add(next))),
+    /// What may still be used before a limit of an enclosing flow fails the run. Does not include the operator's
+    /// limits, which apply to all runs of a tree together.
+    pub fn room(&self, f: FrameId) -> RunLimits {
+        let ceilings = self.ceilings(f);
+        let of_flows = |kind| ceilings.iter().filter(move |ceiling| ceiling.of_flow && ceiling.kind == kind);
+        RunLimits::of(|kind| of_flows(kind).map(Ceiling::left).min())
+    }
+
+    /// The error of a run that a limit ends. `next`: how much is needed now. `lower`: what else helps.
+    pub fn over(&self, f: FrameId, ceiling: &Ceiling, next: u64, said: String, lower: &str) -> RunError {
+        let location = ceiling.at.or_else(|| self.origin_of(f));
+        let error = RunError::new("BUDGET_EXCEEDED", said).at_step(self.key_of(f), location);
+        match ceiling.kind.option().filter(|_| !ceiling.of_flow) {
+            None => error.help(format!("raise the limit, or lower {lower}")),
+            Some(option) => error
+                .help(format!("allow more with `{option}`, or lower {lower}"))
+                .raising(RunLimits::raised(ceiling.kind, ceiling.limit, ceiling.used.saturating_add(next))),
         }
     }
 
@@ -341,8 +341,8 @@ impl Turn<'_> {
 }
 
 /// The first exceeded limit: its bit, and the message.
-fn exceeded(budget: &Budget, used: Used, elapsed_ms: u64) -> Option<(u8, String)> {
-    let Used { tokens, calls, cost } = used;
+fn exceeded(budget: &Budget, used: UsedAmounts, elapsed_ms: u64) -> Option<(u8, String)> {
+    let UsedAmounts { tokens, calls, cost_micro: cost } = used;
     if let Some(limit) = budget.max_tokens.filter(|limit| tokens > *limit) {
         return Some((1, too_many_tokens(tokens, limit)));
     }
@@ -380,7 +380,8 @@ mod tests {
             max_cost_micro: Some(1_500),
             on_exceeded: OnExceeded::Warn,
         };
-        let passed = |tokens, calls, cost, elapsed| exceeded(&budget, Used { tokens, calls, cost }, elapsed);
+        let passed =
+            |tokens, calls, cost, elapsed| exceeded(&budget, UsedAmounts { tokens, calls, cost_micro: cost }, elapsed);
         assert_eq!(passed(10, 2, 1_500, 50), None);
         assert_eq!(passed(11, 3, 1_501, 51).map(|e| e.0), Some(1));
         assert_eq!(passed(0, 3, 1_501, 51).map(|e| e.0), Some(2));

@@ -17,6 +17,7 @@ mod arena;
 mod ask;
 mod budget;
 mod cancel;
+mod ceiling;
 mod dispatch;
 mod eval;
 mod frame;
@@ -50,9 +51,8 @@ use crate::event::{EventKind, Tally};
 use crate::journal::{Changes, Flags, Lost};
 use crate::key::Key;
 use crate::request::{Activity, Request, Usage};
+use crate::run_limits::{RunLimits, UsedAmounts};
 
-use activation::Used;
-pub use budget::Room;
 pub use intake::{effective as effective_input, faults as input_faults};
 pub use prepared::Prepared;
 pub use replay::{Difference, Kept, Past, Rebuild, Reopening, Replay, Resumed, Scan, Unwatched, Watcher, What};
@@ -181,7 +181,7 @@ impl Machine {
         self.core.usage.add(usage);
         let mut at = self.core.pending.get(key).and_then(|p| self.core.frames.get(p.frame)).map(|f| f.activation);
         while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
-            call.used = call.used.and(Used { tokens: usage.total(), cost: usage.cost_micro, calls: 0 });
+            call.used = call.used.and(UsedAmounts { calls: 0, ..usage.amounts() });
             call.asked = call.asked.saturating_add(usage.calls_beneath);
             at = call.caller;
         }
@@ -307,7 +307,7 @@ impl Machine {
 
     /// Model calls started so far, including failed and cancelled ones, and those of runs that tools started.
     pub fn calls(&self) -> u64 {
-        self.core.all_calls()
+        self.core.used().calls
     }
 
     /// The items of the fan-outs in which some failed, and the run went on.
@@ -315,15 +315,15 @@ impl Machine {
         self.core.failed_items.with_failed()
     }
 
-    /// Micro-dollars: the known or assumed cost of calls so far, and the reservations of calls in progress.
-    pub fn spent_and_set_aside(&self) -> u64 {
-        let spent = self.core.usage.cost_micro.saturating_add(self.core.assumed);
-        self.core.pending.values().map(|pending| pending.reserved).fold(spent, u64::saturating_add)
+    /// What counts towards limits, including the reservations of calls in progress.
+    pub fn used(&self) -> UsedAmounts {
+        let reserved = UsedAmounts { cost_micro: self.core.reserved(|_| true), ..UsedAmounts::default() };
+        self.core.used().and(reserved)
     }
 
     /// What an activity in progress may use under the limits of its enclosing flows.
-    pub fn room(&mut self, key: &Key) -> Room {
-        let Some(frame) = self.core.pending.get(key).map(|pending| pending.frame) else { return Room::default() };
+    pub fn room(&mut self, key: &Key) -> RunLimits {
+        let Some(frame) = self.core.pending.get(key).map(|pending| pending.frame) else { return RunLimits::NONE };
         Turn { prepared: &self.prepared, program: &self.prepared.program, core: &mut self.core }.room(frame)
     }
 

@@ -6,24 +6,15 @@ use trefoil_ir::StepKind;
 use trefoil_ir::prices::{Dollars, Price, estimate};
 use trefoil_template::Value;
 
-use super::activation::FlowCall;
+use super::ceiling::Ceiling;
 use super::frame::{Doing, FrameId};
 use super::turn::Turn;
 use crate::blocks;
-use crate::error::{Raise, RunError};
+use crate::error::RunError;
 use crate::event::EventKind;
 use crate::journal::{Flags, Reserve};
 use crate::request::{ModelRequest, Request, Usage};
-
-/// A limit that fails the run, in micro-dollars.
-struct Ceiling {
-    limit: u64,
-    /// The amount spent, including the possible cost of calls in progress.
-    spent: u64,
-    under_way: u64,
-    /// Whether it belongs to a flow; otherwise it is the operator's.
-    of_flow: bool,
-}
+use crate::run_limits::LimitKind;
 
 /// The reservation for a call under a cost limit, in micro-dollars.
 pub fn may_cost(flags: &Flags, request: &ModelRequest) -> u64 {
@@ -41,7 +32,7 @@ pub fn may_cost(flags: &Flags, request: &ModelRequest) -> u64 {
 impl Turn<'_> {
     /// The reservation for a call, in micro-dollars. 0 if there is no cost limit.
     pub fn reserve(&self, request: &Request) -> u64 {
-        let limited = self.core.flags.spec.max_cost_micro.is_some() || self.prepared.limits_cost;
+        let limited = self.core.flags.spec.limits.cost_micro.is_some() || self.prepared.limits_cost;
         let (Request::Model(request), true) = (request, limited) else { return 0 };
         may_cost(&self.core.flags, request)
     }
@@ -67,42 +58,30 @@ impl Turn<'_> {
         })
     }
 
-    /// Why a call may not start, if it might pass a limit that fails the run. Gentler limits are looked at when the call has ended.
-    pub fn over_money(&self, f: FrameId, request: &Request) -> Option<RunError> {
-        let ceilings = self.cost_ceilings(f);
-        if let (false, Request::Model(request)) = (ceilings.is_empty(), request)
-            && let Some((said, help)) = self.beyond_limits(request)
-        {
-            // The models of a run are checked before its start. This handles those that were not known then.
-            let key = self.core.frames.get(f).map(|f| f.key.clone());
-            let location = self.step_of(f).map(|(_, step)| step.origin);
-            let error = RunError::new("BUDGET_EXCEEDED", said).at_step(key, location);
-            return Some(error.help(help));
-        }
-        let next = self.reserve(request);
-        let passes = |c: &Ceiling| c.spent.saturating_add(c.under_way).saturating_add(next) > c.limit;
-        let ceiling = ceilings.into_iter().find(passes)?;
-        let mut said = format!("cost limit reached: {} of {} spent", Dollars(ceiling.spent), Dollars(ceiling.limit));
-        if ceiling.under_way > 0 {
-            said.push_str(&format!(", calls in progress may cost {}", Dollars(ceiling.under_way)));
+    /// The error of a model call to which no limit of cost can apply, if there is one. The models of a run are checked before its start; this
+    /// handles those that were not known then.
+    pub fn without_bound(&self, f: FrameId, ceilings: &[Ceiling], request: &Request) -> Option<RunError> {
+        let Request::Model(request) = request else { return None };
+        ceilings.iter().find(|ceiling| ceiling.kind == LimitKind::Cost)?;
+        let (said, help) = self.beyond_limits(request)?;
+        Some(RunError::new("BUDGET_EXCEEDED", said).at_step(self.key_of(f), self.origin_of(f)).help(help))
+    }
+
+    /// The error of a run that a limit of cost ends. `next`: what the next call may cost.
+    pub fn over_cost(&self, f: FrameId, ceiling: &Ceiling, next: u64) -> RunError {
+        let mut said = format!("cost limit reached: {} of {} spent", Dollars(ceiling.used), Dollars(ceiling.limit));
+        if ceiling.reserved > 0 {
+            said.push_str(&format!(", calls in progress may cost {}", Dollars(ceiling.reserved)));
         }
         said.push_str(&format!(", and the next call may cost {}", Dollars(next)));
-        let key = self.core.frames.get(f).map(|f| f.key.clone());
-        let location = self.step_of(f).map(|(_, step)| step.origin);
-        let error = RunError::new("BUDGET_EXCEEDED", said).at_step(key, location);
         // Those beside it start in the same moment: with less, the run would stop again before any of them is made. They may cost more
         // than this one.
         let beside = match self.calls_at_once(f) {
             1 => next,
             calls => next.saturating_mul(calls).saturating_mul(3) / 2,
         };
-        let needed = ceiling.spent.saturating_add(beside.max(ceiling.under_way.saturating_add(next)));
-        Some(match ceiling.of_flow {
-            true => error.help("raise the limit, or lower `max_tokens` or a limit on iterations or items"),
-            false => error
-                .help("allow more with `--max-cost`, or lower `max_tokens` or a limit on iterations or items")
-                .raising(Raise::cost(ceiling.limit, needed)),
-        })
+        let needed = beside.max(ceiling.reserved.saturating_add(next));
+        self.over(f, ceiling, needed, said, "`max_tokens` or a limit on iterations or items")
     }
 
     /// The number of calls like one of this step that the fan-outs around it make at the same time.
@@ -121,35 +100,6 @@ impl Turn<'_> {
         calls
     }
 
-    /// The operator's limit, then those of the flows around a step.
-    fn cost_ceilings(&self, f: FrameId) -> Vec<Ceiling> {
-        let reserved = || self.core.pending.values().filter(|p| p.reserved > 0);
-        let mut all = Vec::new();
-        if let Some(limit) = self.core.flags.spec.max_cost_micro {
-            let spent = self.core.usage.cost_micro.saturating_add(self.core.assumed);
-            let under_way = reserved().map(|p| p.reserved).fold(0, u64::saturating_add);
-            all.push(Ceiling { limit, spent, under_way, of_flow: false });
-        }
-        for (call, budget) in self.strict_budgets(f).filter(|_| self.prepared.limits_cost) {
-            let Some(limit) = budget.max_cost_micro else { continue };
-            let inside = reserved().filter(|p| self.is_inside(p.frame, call));
-            let under_way = inside.map(|p| p.reserved).fold(0, u64::saturating_add);
-            all.push(Ceiling { limit, spent: call.used.cost, under_way, of_flow: true });
-        }
-        all
-    }
-
-    /// The remainder under the limits of the flows around a step, in micro-dollars.
-    pub fn room_of_money(&self, f: FrameId) -> Option<u64> {
-        let ceilings = self.cost_ceilings(f).into_iter().filter(|ceiling| ceiling.of_flow);
-        ceilings.map(|c| c.limit.saturating_sub(c.spent.saturating_add(c.under_way))).min()
-    }
-
-    /// Whether a frame belongs to a flow call, or to one nested in it.
-    fn is_inside(&self, f: FrameId, around: &FlowCall) -> bool {
-        self.calls_around(f).any(|call| std::ptr::eq(call, around))
-    }
-
     /// The amount counted for a call with this reservation: its cost, or the expected cost if the cost is unknown.
     pub fn counted(&mut self, usage: Usage, reserved: u64) -> u64 {
         if usage.unpriced_calls == 0 {
@@ -161,7 +111,7 @@ impl Turn<'_> {
 
     /// Reports once that the operator's limit was exceeded, because calls in progress may cost more than expected.
     pub fn tell_cost(&mut self, f: FrameId, usage: Usage) {
-        let Some(limit) = self.core.flags.spec.max_cost_micro else { return };
+        let Some(limit) = self.core.flags.spec.limits.cost_micro else { return };
         let now = self.core.usage.cost_micro;
         if now.saturating_sub(usage.cost_micro) <= limit
             && now > limit

@@ -20,6 +20,7 @@ use crate::event::{EventKind, Tally};
 use crate::journal::Flags;
 use crate::key::{Key, KeyMap};
 use crate::request::{Request, Usage};
+use crate::run_limits::UsedAmounts;
 
 /// The maximum number of steps in one run. A program with more is considered endless.
 const MAX_STEPS: u64 = 20_000_000;
@@ -111,9 +112,16 @@ impl Core {
         (self.calls, self.answered) = (before.calls, before.answered);
     }
 
-    /// Model calls started, including those of runs that tools started.
-    pub fn all_calls(&self) -> u64 {
-        self.calls.saturating_add(self.usage.calls_beneath)
+    /// What counts towards the limits of the run.
+    pub fn used(&self) -> UsedAmounts {
+        let own = UsedAmounts { calls: self.calls, tokens: 0, cost_micro: self.assumed };
+        self.usage.amounts().and(own)
+    }
+
+    /// Micro-dollars that are reserved for some of the calls in progress.
+    pub fn reserved(&self, of: impl Fn(&Pending) -> bool) -> u64 {
+        let reserved = self.pending.values().filter(|pending| pending.reserved > 0 && of(pending));
+        reserved.map(|pending| pending.reserved).fold(0, u64::saturating_add)
     }
 
     /// The state before the start.

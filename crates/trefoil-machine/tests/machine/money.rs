@@ -9,7 +9,9 @@ use testbed::build::Build;
 use trefoil_ir::prices::{Price, Rates};
 use trefoil_ir::{Budget, Guard, OnExceeded, OnItemFailure, Program};
 use trefoil_machine::event::EventKind;
-use trefoil_machine::{Flags, Key, Prepared, Replay, Request, Reserve, RunError, RunSpec, Unwatched, Usage};
+use trefoil_machine::{
+    Flags, Key, LimitKind, Prepared, Replay, Request, Reserve, RunError, RunLimits, RunSpec, Unwatched, Usage,
+};
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::Value;
 
@@ -22,7 +24,7 @@ fn bound(flags: Flags) -> Flags {
 fn limited(max_cost_micro: u64) -> Flags {
     let rates = Rates { output: 1_000_000, ..Rates::default() };
     let prices = vec![("test".to_owned(), Price { rates, ..Price::default() })];
-    let spec = RunSpec { max_cost_micro: Some(max_cost_micro), ..RunSpec::NONE };
+    let spec = RunSpec { limits: RunLimits::at(LimitKind::Cost, max_cost_micro), ..RunSpec::NONE };
     Flags { spec, prices, ..FLAGS }
 }
 
@@ -232,7 +234,7 @@ fn all_at_the_bound(flags: Flags) -> (u64, Result<(), RunError>) {
 fn under_a_strict_limit_twenty_calls_at_once_that_cost_what_they_can_never_pass_it() {
     let rates = Rates { input: 1_000_000, output: 5_000_000, ..Rates::default() };
     let flags = |limit, reserve| Flags {
-        spec: RunSpec { max_cost_micro: Some(limit), reserve: Some(reserve), ..RunSpec::NONE },
+        spec: RunSpec { limits: RunLimits::at(LimitKind::Cost, limit), reserve: Some(reserve) },
         prices: vec![("test".to_owned(), Price { rates, ..Price::default() })],
         windows: vec![("test".to_owned(), 100)],
         ..FLAGS

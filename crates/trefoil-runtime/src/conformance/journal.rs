@@ -13,6 +13,7 @@ use trefoil_machine::journal::{
 use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::private::{HiddenParts, PrivateValue};
 use trefoil_machine::request::{Finish, Usage};
+use trefoil_machine::run_limits::{LimitKind, RunLimits};
 
 /// A journal stores every kind of entry unchanged, in order, and separately for each run. It rejects gaps and repeated numbers, and
 /// returns an error for unknown runs.
@@ -149,7 +150,11 @@ fn one_of_each_kind() -> Vec<Entry> {
             },
             input: Some(private.clone()),
             warnings: vec!["short".to_owned()],
-            flags: Flags { seed: u64::MAX, spec: RunSpec { max_calls: Some(1), ..RunSpec::NONE }, ..Flags::default() },
+            flags: Flags {
+                seed: u64::MAX,
+                spec: RunSpec { limits: RunLimits::at(LimitKind::Calls, 1), ..RunSpec::NONE },
+                ..Flags::default()
+            },
             answers: "manifest".to_owned(),
             models: vec![("writer".to_owned(), "openai:gpt-5.4".to_owned())],
             permissions: GivenPermissions { commands: true, hosts: vec!["h".to_owned()], no_config: true },
@@ -163,7 +168,7 @@ fn one_of_each_kind() -> Vec<Entry> {
                 failed: true,
                 forked: true,
                 rerun: vec!["send".to_owned()],
-                spec: RunSpec { max_calls: Some(5), ..RunSpec::NONE },
+                limits: RunLimits::at(LimitKind::Calls, 5),
             })),
         })),
         EntryKind::Scheduled {
@@ -197,7 +202,7 @@ fn one_of_each_kind() -> Vec<Entry> {
             execution: 2,
             lost: vec![Lost { key: key("a/b"), usage: Usage::unknown(), partial: Some("so far".to_owned()) }],
             changes: Box::new(Changes {
-                spec: RunSpec { max_calls: Some(7), max_cost_micro: Some(1_000_000), reserve: Some(Reserve::Bound) },
+                spec: RunSpec { limits: RunLimits::of(|_| Some(1_000_000)), reserve: Some(Reserve::Bound) },
                 windows: vec![("openai:gpt-5.4".to_owned(), 400_000)],
                 models: Some(Answering { answers: "embedded".to_owned(), ..Answering::default() }),
                 rerun: vec!["b".to_owned()],

@@ -7,13 +7,12 @@ use futures_util::stream::StreamExt as _;
 use super::activity::{Done, Performed};
 use super::told::STOPPED;
 use super::turns::Driver;
-use crate::allowance::{Refusal, Used};
+use crate::allowance::Refusal;
 use crate::ports::Meter;
-use trefoil_machine::Completion;
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::{About, EntryKind};
-use trefoil_machine::machine::Room;
 use trefoil_machine::request::{Activity, Request};
+use trefoil_machine::{Completion, LimitKind, UsedAmounts};
 
 /// How long stopped calls may take to end, in milliseconds.
 const MOMENT_MS: u64 = 1_000;
@@ -30,30 +29,27 @@ impl Driver {
             self.allowance.report();
             return None;
         };
-        let Refusal { why, waits, option, raise } = self.allowance.take(now).err()?;
+        let Refusal { why, waits, kind, raise } = self.allowance.take(now).err()?;
         let location = self.world.prepared.program.step(call.step).map(|step| step.origin);
         let error = RunError::new("BUDGET_EXCEEDED", why).at_step(Some(call.key.clone()), location);
-        let help = match waits {
-            true => format!("allow more with `{option}`"),
-            false => {
-                "raise the limit of the run that was started: `--max-calls`, `--max-cost`, or the one in its manifest"
-                    .to_owned()
+        let help = match kind.option().filter(|_| waits) {
+            Some(option) => format!("allow more with `{option}`"),
+            None => {
+                let options: Vec<String> =
+                    LimitKind::ALL.iter().filter_map(|kind| Some(format!("`{}`", kind.option()?))).collect();
+                format!(
+                    "raise the limit of the run that was started: {}, or the one in its manifest",
+                    options.join(", ")
+                )
             }
         };
         Some((error.help(help).raising(raise), waits))
     }
 
     /// Updates the allowance with the run's current total and the open tool calls.
-    fn settle(&mut self) -> Used {
-        let (flags, usage) = (self.machine.flags(), self.machine.usage());
-        let limit = self.guard.within(Room {
-            calls: flags.spec.max_calls,
-            tokens: None,
-            cost_micro: flags.spec.max_cost_micro,
-        });
-        let (calls, tokens) = (self.machine.calls(), usage.total());
-        let now = Used { calls, tokens, cost_micro: self.machine.spent_and_set_aside() };
-        self.allowance.settle((limit, self.memo.is_some()), now, |key| {
+    fn settle(&mut self) -> UsedAmounts {
+        let (limits, now) = (self.guard.0.least(self.machine.flags().spec.limits), self.machine.used());
+        self.allowance.settle((limits, self.memo.is_some()), now, |key| {
             self.under_way.contains_key(key)
                 || self.winding.iter().any(|(activity, _)| activity.key == *key)
                 || self.starting.iter().any(|(activity, _)| activity.key == *key)
@@ -67,7 +63,7 @@ impl Driver {
             return Arc::new(Meter::of(None, self.world.seen.clone()));
         }
         self.has_parts = true;
-        self.settle();
+        let _ = self.settle();
         let counted = self.world.counted.get(&activity.key).copied().unwrap_or_default();
         let room = self.machine.room(&activity.key);
         Arc::new(Meter::of(Some(self.allowance.part(&activity.key, room, counted)), self.world.seen.clone()))

@@ -15,7 +15,7 @@ use trefoil_machine::guard::validator::is_ended_by_signal;
 use trefoil_machine::journal::{Changes, Entry, EntryKind, RunSpec, VERSION};
 use trefoil_machine::key::Key;
 use trefoil_machine::machine::{Rebuild, Reopening, Scan};
-use trefoil_machine::{Past, Replay, Unwatched, Watcher};
+use trefoil_machine::{Past, Replay, RunLimits, Unwatched, Watcher};
 
 /// A run that was reopened.
 pub struct Reopened {
@@ -133,13 +133,11 @@ fn would_repeat(error: &RunError) -> RunError {
     let step = error.key.as_ref().filter(|key| !key.as_str().is_empty());
     let step = step.map(|key| format!(" in `{}`", key.without_try())).unwrap_or_default();
     let message = format!("the run failed with {}{step}, and would fail there again", error.code);
-    let help = match error.code.as_str() {
-        "BUDGET_EXCEEDED" if error.raise.is_some_and(|raise| raise.max_calls.is_some()) => {
-            "allow more with `--max-calls`"
-        }
-        "BUDGET_EXCEEDED" if error.raise.is_some() => "allow more with `--max-cost`",
-        "BUDGET_EXCEEDED" => "raise the limit in the manifest, and continue with the edited file",
-        _ => "repeating a step cannot help; change the manifest or the input, and start a new run",
+    let raised = error.raise.iter().flat_map(|raise| raise.rows()).find_map(|(kind, _)| kind.option());
+    let help = match (error.code.as_str(), raised) {
+        ("BUDGET_EXCEEDED", Some(option)) => format!("allow more with `{option}`"),
+        ("BUDGET_EXCEEDED", None) => "raise the limit in the manifest, and continue with the edited file".to_owned(),
+        _ => "repeating a step cannot help; change the manifest or the input, and start a new run".to_owned(),
     };
     let mut repeats = RunError::new("WOULD_REPEAT", message).at_step(error.key.clone(), error.location).help(help);
     repeats.ends_again = true;
@@ -163,8 +161,8 @@ pub async fn is_possible(world: &World, error: &RunError, memo: Option<&Memo>) -
     let read = super::read(world, &Options::default(), &mut Unwatched).await;
     let Ok(ReadJournal { first, replay, .. }) = read else { return false };
     // A run without a cost limit does not get one here, because it would require the prices of all models.
-    let max_cost_micro = replay.machine().flags().spec.max_cost_micro.map(|_| u64::MAX);
-    let spec = RunSpec { max_calls: Some(u64::MAX), max_cost_micro, ..RunSpec::NONE };
+    let limits = replay.machine().flags().spec.limits;
+    let spec = RunSpec { limits: RunLimits::of(|kind| limits.get(kind).map(|_| u64::MAX)), ..RunSpec::NONE };
     let unlimited = Changes { spec, ..Changes::default() };
     reopen(world, &first, replay, error, (unlimited, memo)).await.is_ok()
 }

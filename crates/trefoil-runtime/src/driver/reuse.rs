@@ -10,36 +10,27 @@ use super::recovery;
 use super::turns::Driver;
 use crate::ports::Letters;
 use trefoil_ir::prices::Dollars;
-use trefoil_machine::Output;
-use trefoil_machine::error::{Raise, RunError};
-use trefoil_machine::journal::{About, RunSpec};
-use trefoil_machine::machine::{Kept, Room};
+use trefoil_machine::error::RunError;
+use trefoil_machine::journal::About;
+use trefoil_machine::machine::Kept;
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Request};
+use trefoil_machine::{LimitKind, Output, RunLimits, UsedAmounts};
 
 /// The limits of a run that reuses results of earlier runs. They are not enforced by the machine, because it counts all requests
 /// and does not know in advance which of them have results already.
 #[derive(Debug, Default)]
-pub struct Guard(RunSpec);
+pub struct Guard(pub RunLimits);
 
 impl Guard {
-    /// These limits or its own, whichever are lower.
-    pub fn within(&self, room: Room) -> Room {
-        let least = |own: Option<u64>, other: Option<u64>| own.into_iter().chain(other).min();
-        let RunSpec { max_calls, max_cost_micro, .. } = self.0;
-        let (calls, cost_micro) = (least(max_calls, room.calls), least(max_cost_micro, room.cost_micro));
-        Room { calls, cost_micro, ..room }
-    }
-
     /// The limits of a new run.
     pub fn begin(options: &mut Options) -> Self {
         if options.memo.is_none() {
             return Self::default();
         }
-        let limits = options.spec.limits();
-        options.spec = options.spec.without_limits();
+        let limits = std::mem::take(&mut options.spec.limits);
         if let Some(basis) = &mut options.basis {
-            basis.spec = limits;
+            basis.limits = limits;
         }
         Self(limits)
     }
@@ -47,48 +38,50 @@ impl Guard {
     /// The limits of a resumed run: the original ones, unless they are changed.
     pub fn go_on(options: &Options) -> Self {
         let (Some(_), Some(basis)) = (&options.memo, &options.basis) else { return Self::default() };
-        Self(options.spec.limits().or(basis.spec))
+        Self(options.spec.limits.or(basis.limits))
     }
 }
 
 impl Driver {
     /// Returns an error if performing these activities would exceed a limit.
     fn over_limit(&self, next: &[&Arc<Activity>]) -> Option<RunError> {
-        let RunSpec { max_calls, max_cost_micro, .. } = self.guard.0;
         let is_call = |a: &Activity| matches!(a.request, Request::Model(_));
         // The limits of a called run are compared at the top, with what all runs have used.
         let first = next.iter().find(|a| is_call(a) && !self.allowance.is_of_call())?;
         let count = |a: &&Arc<Activity>| is_call(a) && !a.again;
         let asked = self.asked.iter().filter(count).count() as u64;
-        let (made, more) =
-            (self.machine.calls().saturating_sub(asked), next.iter().copied().filter(count).count() as u64);
-        let (message, help, raise) = match (max_calls, max_cost_micro) {
-            (Some(limit), _) if made.saturating_add(more) > limit => {
-                let calls = if more == 1 { "1 more is needed".to_owned() } else { format!("{more} more are needed") };
-                let raise = Raise::calls(limit, made.saturating_add(more));
-                (format!("call limit reached: {made} of {limit} calls made, and {calls}"), "--max-calls", raise)
+        let cost = |all: &mut dyn Iterator<Item = &Arc<Activity>>| {
+            all.map(|a| self.machine.may_cost(a)).fold(0, u64::saturating_add)
+        };
+        let starting = self.starting.iter().map(|(activity, _)| activity);
+        let under_way = self.under_way.values().map(|one| &one.activity);
+        let calls = self.machine.calls().saturating_sub(asked);
+        let made = UsedAmounts { calls, ..self.machine.usage().amounts() };
+        let more = UsedAmounts {
+            calls: next.iter().copied().filter(count).count() as u64,
+            tokens: 0,
+            cost_micro: match self.guard.0.cost_micro {
+                Some(_) => cost(&mut starting.chain(under_way).chain(self.queue.calls()).chain(next.iter().copied())),
+                None => 0,
+            },
+        };
+        let (kind, limit) = self.guard.0.exceeded(made.and(more))?;
+        let (made, more) = (made.get(kind), more.get(kind));
+        let message = match kind {
+            LimitKind::Calls => {
+                let needed = if more == 1 { "1 more is needed".to_owned() } else { format!("{more} more are needed") };
+                format!("call limit reached: {made} of {limit} calls made, and {needed}")
             }
-            (_, Some(limit)) => {
-                let cost = |all: &mut dyn Iterator<Item = &Arc<Activity>>| {
-                    all.map(|a| self.machine.may_cost(a)).fold(0, u64::saturating_add)
-                };
-                let starting = self.starting.iter().map(|(activity, _)| activity);
-                let under_way = self.under_way.values().map(|one| &one.activity);
-                let open = cost(&mut starting.chain(under_way).chain(self.queue.calls()));
-                let (spent, more) = (self.machine.usage().cost_micro, cost(&mut next.iter().copied()));
-                let needed = spent.saturating_add(open).saturating_add(more);
-                if needed <= limit {
-                    return None;
-                }
-                let said = format!("cost limit reached: {} of {} spent", Dollars(spent), Dollars(limit));
-                let said = format!("{said}, and what is next may cost {}", Dollars(open.saturating_add(more)));
-                (said, "--max-cost", Raise::cost(limit, needed))
+            LimitKind::Tokens => format!("token limit reached: {made} of {limit} tokens used"),
+            LimitKind::Cost => {
+                let (spent, limit, next) = (Dollars(made), Dollars(limit), Dollars(more));
+                format!("cost limit reached: {spent} of {limit} spent, and what is next may cost {next}")
             }
-            _ => return None,
         };
         let location = self.world.prepared.program.step(first.step).map(|step| step.origin);
         let error = RunError::new("BUDGET_EXCEEDED", message).at_step(Some(first.key.clone()), location);
-        Some(error.help(format!("allow more with `{help}`")).raising(raise))
+        let error = error.raising(RunLimits::raised(kind, limit, made.saturating_add(more)));
+        Some(kind.option().into_iter().fold(error, |error, option| error.help(format!("allow more with `{option}`"))))
     }
 
     /// Stops the run before the requested activities, until somebody allows them.
@@ -225,6 +218,7 @@ fn would_repeat(
     let option = |name: &String| format!("--rerun{}{name}", if name.starts_with('-') { "=" } else { " " });
     let options = names.iter().map(option).collect::<Vec<_>>().join(" ");
     let help = format!("to allow it, pass `{options}` (in a program: `ReuseRequest::rerun`)");
-    let error = RunError::new("WOULD_REPEAT", message).at_step(Some(asked.key.clone()), location);
-    Some(error.others(others.iter().map(|(asked, _)| asked.key.clone()).collect()).help(help))
+    let mut error = RunError::new("WOULD_REPEAT", message).help(help).at_step(Some(asked.key.clone()), location);
+    error.others = others.iter().map(|(asked, _)| asked.key.clone()).collect();
+    Some(error)
 }

@@ -16,7 +16,8 @@ use async_trait::async_trait;
 use trefoil_template::{HoleKind, Value};
 
 use trefoil_ir::{StepId, ToolKind};
-use trefoil_machine::error::{Raise, RunError};
+use trefoil_machine::RunLimits;
+use trefoil_machine::error::RunError;
 use trefoil_machine::event::{AskedBefore, Event, Waiting};
 use trefoil_machine::journal::{Entry, SeenTool};
 use trefoil_machine::key::Key;
@@ -438,7 +439,7 @@ pub enum ToolError {
         /// Why.
         why: String,
         /// The limit of the command line with which the calling run can continue.
-        raise: Option<Raise>,
+        raise: Option<RunLimits>,
     },
     /// No connection: nothing was sent.
     #[error("{0}")]

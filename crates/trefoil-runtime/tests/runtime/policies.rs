@@ -252,7 +252,7 @@ fn a_list_that_needs_more_calls_than_are_left_fails_before_the_first() {
         let all = b.for_each("all", "{{input}}", each, OnItemFailure::Continue);
         let main = b.flow("main", all, None);
         let mut world = World::echo();
-        world.options.spec.max_calls = Some(max_calls);
+        world.options.spec.limits.calls = Some(max_calls);
         let outcome = world.run(&b.program(main), "[1, 2, 3, 4]");
         (outcome.result.map_err(|error| error.into_data().message), outcome.calls)
     };
@@ -273,7 +273,7 @@ fn a_ceiling_says_what_became_of_the_calls() {
     let body = b.sequence("", &[one, both]);
     let main = b.flow("main", body, None);
     let mut world = World::echo();
-    world.options.spec.max_calls = Some(2);
+    world.options.spec.limits.calls = Some(2);
     let outcome = world.run(&b.program(main), "x");
     assert_eq!(outcome.calls, 1);
     expect!["call limit reached: 2 of 2 model calls used; 1 answered, 1 not sent"]

@@ -192,13 +192,13 @@ fn a_limit_is_raised_and_the_run_goes_on_from_there() {
     let program = chain(&mut Build::new());
     let flaky = Flaky::default();
     let mut world = flaky.world();
-    world.options.spec.max_calls = Some(2);
+    world.options.spec.limits.calls = Some(2);
     let failed = world.run(&program, "x");
     assert!(failed.continues);
     assert_eq!(failed.result.unwrap_err().code, "BUDGET_EXCEEDED");
     assert_eq!(resume(&world, &program).result.unwrap_err().code, "WOULD_REPEAT");
     flaky.mend();
-    world.options.spec.max_calls = Some(3);
+    world.options.spec.limits.calls = Some(3);
     world.events = Arc::default();
     world.ports.events = world.events.clone();
     assert_eq!(json(&go_on(&world, &program).result.unwrap()), j!("3"));

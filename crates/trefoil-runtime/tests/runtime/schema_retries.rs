@@ -89,7 +89,7 @@ fn a_second_misfit_fails_the_step() {
 #[test]
 fn a_limit_on_calls_holds_for_it() {
     let mut world = answers(vec![Ok("no")]).0;
-    world.options.spec.max_calls = Some(1);
+    world.options.spec.limits.calls = Some(1);
     assert_eq!(world.run(&plain(), "x").result.unwrap_err().code, "BUDGET_EXCEEDED");
 
     let budget = Budget {

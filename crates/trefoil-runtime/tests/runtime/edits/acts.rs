@@ -7,9 +7,9 @@ use testbed::Build;
 use trefoil_ir::{
     CommandCall, Expr, HumanCall, OnItemFailure, OnTimeout, Program, StepId, StepKind, Takes, ToolCall, ToolKind,
 };
-use trefoil_machine::error::{Raise, RunError};
+use trefoil_machine::error::RunError;
 use trefoil_machine::journal::RunSpec;
-use trefoil_machine::{EntryKind, Prepared};
+use trefoil_machine::{EntryKind, LimitKind, Prepared, RunLimits};
 use trefoil_runtime::driver::memo::{Memo, Reuse};
 use trefoil_runtime::driver::{self, Options};
 use trefoil_runtime::ports::{Asked, CallSite, HumanInbox, Journal, ToolError};
@@ -208,13 +208,13 @@ fn what_would_repeat_a_tool_and_what_is_at_a_limit_are_allowed_together() {
     };
     let before = program("one");
     desk.run(&before, "old", None);
-    let spec = RunSpec { max_calls: Some(0), ..RunSpec::NONE };
+    let spec = RunSpec { limits: RunLimits::at(LimitKind::Calls, 0), ..RunSpec::NONE };
     let options = Options { spec, ..Desk::options("new", Some(desk.memo(&before, "old"))) };
     let (sent, outcome) = desk.run_with(&program("two"), "new", options);
     let error = outcome.result.as_ref().unwrap_err();
     let steps: Vec<&str> = error.repeated_steps().map(|key| key.as_str()).collect();
     assert_eq!((sent.len(), &*error.code, steps.as_slice()), (0, "WOULD_REPEAT", ["send"].as_slice()));
-    assert_eq!(error.raise, Some(Raise::calls(0, 1)));
+    assert_eq!(error.raise, Some(RunLimits::at(LimitKind::Calls, 1)));
 }
 
 #[test]

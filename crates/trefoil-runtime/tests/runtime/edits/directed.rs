@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use testbed::Build;
 use trefoil_ir::{CommandCall, Guard, OnItemFailure, PiiAction, PiiEntity, Program, StepId, StepKind};
 use trefoil_machine::journal::{Basis, RunSpec};
-use trefoil_machine::{EntryKind, Prepared};
+use trefoil_machine::{EntryKind, Prepared, RunLimits};
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_runtime::driver::{self, Options};
 use trefoil_runtime::ports::{CallSite, CommandHost, CommandOutput, ToolError};
@@ -265,7 +265,7 @@ fn what_is_kept_does_not_count_for_limits_and_what_would_pass_one_is_not_sent() 
     let run = |after: &Arc<Program>, run: &str, max_calls: u64| {
         desk.sent.lock().unwrap().clear();
         let memo = Some(desk.memo(&before, "old"));
-        let spec = RunSpec { max_calls: Some(max_calls), ..RunSpec::NONE };
+        let spec = RunSpec { limits: RunLimits { calls: Some(max_calls), ..RunLimits::NONE }, ..RunSpec::NONE };
         let options = Options { spec, basis: Some(Basis::default()), ..Desk::options(run, memo) };
         let (prepared, ports) = (Prepared::new(after.clone()), desk.world.ports.clone());
         let outcome = block_on(driver::run_prepared(prepared, Some("in".into()), ports, options));
@@ -284,9 +284,9 @@ fn what_is_kept_does_not_count_for_limits_and_what_would_pass_one_is_not_sent() 
     assert!(verified.holds() && !verified.ended, "{verified:?}");
     // The run continues with a higher limit, and with the results that it reuses.
     let EntryKind::Started(started) = desk.world.journal.entries("two").remove(0).kind else { panic!() };
-    assert_eq!(started.basis.as_ref().unwrap().spec.max_calls, Some(1));
+    assert_eq!(started.basis.as_ref().unwrap().limits.calls, Some(1));
     let go_on = |max_calls: Option<u64>| {
-        let spec = RunSpec { max_calls, ..RunSpec::NONE };
+        let spec = RunSpec { limits: RunLimits { calls: max_calls, ..RunLimits::NONE }, ..RunSpec::NONE };
         let basis = started.basis.as_deref().cloned();
         let options = Options { basis, spec, ..Desk::options("two", Some(desk.memo(&before, "old"))) };
         block_on(driver::resume_prepared(Prepared::new(two.clone()), "two", desk.world.ports.clone(), options))
