@@ -424,7 +424,7 @@ fn origin(journal: &MemoryJournal, run: &str, key: Key) -> (String, Key) {
 )]
 fn an_edited_run_is_one_from_scratch_that_keeps_all_that_it_may() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
-    let cases = number("TREFOIL_EDITS").unwrap_or(300);
+    let cases = number("TREFOIL_EDITS").unwrap_or(100);
     let config = Config { cases: cases as u32, failure_persistence: None, ..Config::default() };
     // The same programs each time; set `TREFOIL_SEED` for others.
     let seed = number("TREFOIL_SEED").unwrap_or(1);
