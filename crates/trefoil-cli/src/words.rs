@@ -1,6 +1,6 @@
 //! Formats times, numbers and texts for a terminal, and escapes control characters.
 
-use trefoil::runs::Made;
+use trefoil::runs::NewResults;
 use trefoil_ir::prices::Dollars;
 use trefoil_runtime::Usage;
 use trefoil_template::{Value, json_text};
@@ -42,7 +42,7 @@ pub fn calls(n: u64) -> String {
 }
 
 /// `1 model call and 2 tool calls made, 1 command run`
-pub fn made(made: Made) -> String {
+pub fn made(made: NewResults) -> String {
     let some = |n: u64, one: &str| (n > 0).then(|| format!("{} {one}{}", grouped(n), if n == 1 { "" } else { "s" }));
     let calls: Vec<String> =
         [some(made.model_calls, "model call"), some(made.tool_calls, "tool call")].into_iter().flatten().collect();
@@ -220,8 +220,9 @@ mod tests {
 
     #[test]
     fn what_was_done_is_called_what_it_is() {
-        let of =
-            |model_calls, tool_calls, commands, questions| made(Made { model_calls, tool_calls, commands, questions });
+        let of = |model_calls, tool_calls, commands, questions| {
+            made(NewResults { model_calls, tool_calls, commands, questions })
+        };
         assert_eq!(of(0, 0, 0, 0), "no calls made");
         assert_eq!(of(1, 2, 0, 0), "1 model call and 2 tool calls made");
         assert_eq!(of(0, 1, 2, 1), "1 tool call made, 2 commands run, 1 question asked");

@@ -8,7 +8,7 @@ use trefoil_machine::key::own_step;
 use trefoil_machine::{LimitKind, RunLimits};
 use trefoil_runtime::RunError;
 
-use crate::durable::Stored;
+use crate::durable::StoredRun;
 use trefoil_store::Location;
 
 /// A command to copy.
@@ -100,12 +100,12 @@ impl RunOptions {
     }
 
     /// Those that a stored run had, according to its journal.
-    pub fn of_stored(store: String, stored: &Stored) -> Self {
+    pub fn of_stored(store: String, stored: &StoredRun) -> Self {
         Self::new(store, &stored.now().permissions)
     }
 
     /// Those of this process, and those that the run had before.
-    pub fn or_of_stored(store: String, given: GivenPermissions, stored: &Stored) -> Self {
+    pub fn or_of_stored(store: String, given: GivenPermissions, stored: &StoredRun) -> Self {
         Self::new(store, &given.or(&stored.now().permissions))
     }
 
@@ -122,11 +122,11 @@ impl RunOptions {
         use PrintedCommand as C;
         let Self { store, permissions, target: read } = self;
         let command = match command {
-            C::Check(target) => CommandWords::of("check").value(target).options(read),
-            C::Plan(target) => CommandWords::of("plan").value(target).options(read),
-            C::Graph(target) => CommandWords::of("graph").value(target).option("-o", "flow.svg").options(read),
-            C::Run(target) => CommandWords::of("run").value(target).options(read).options(store),
-            C::Dev(target) => CommandWords::of("dev").value(target).options(read).options(store),
+            C::Check(target) => CommandWords::for_name("check").value(target).options(read),
+            C::Plan(target) => CommandWords::for_name("plan").value(target).options(read),
+            C::Graph(target) => CommandWords::for_name("graph").value(target).option("-o", "flow.svg").options(read),
+            C::Run(target) => CommandWords::for_name("run").value(target).options(read).options(store),
+            C::Dev(target) => CommandWords::for_name("dev").value(target).options(read).options(store),
             C::Record(words) => {
                 // After the name of the command, where no word ends the options.
                 let (name, rest) = words.split_at(words.len().min(1));
@@ -135,12 +135,12 @@ impl RunOptions {
                 return format!("trefoil {}", words.collect::<Vec<_>>().join(" "));
             }
             C::Try { target, input } => {
-                let run = CommandWords::of("run").value(target).options(&format!(" {input}"));
+                let run = CommandWords::for_name("run").value(target).options(&format!(" {input}"));
                 run.option("--model", "embedded").options(read)
             }
             C::Reuse { target, run } => {
                 let reuse = format!(" --reuse={}", pasted(run));
-                CommandWords::of("run").value(target).options(&reuse).options(store).options(permissions)
+                CommandWords::for_name("run").value(target).options(&reuse).options(store).options(permissions)
             }
             C::Resume { run, steps, why } => {
                 let lacking = why.iter().filter_map(|why| lacking(why));
@@ -148,37 +148,39 @@ impl RunOptions {
                 let raise = why.iter().filter_map(|why| why.raise).fold(RunLimits::NONE, RunLimits::most);
                 let option = |(kind, limit): (LimitKind, u64)| Some(option_text(kind.option()?, &kind.written(limit)));
                 let raised: String = raise.rows().filter_map(option).collect();
-                let resume = CommandWords::of("resume").value(run);
+                let resume = CommandWords::for_name("resume").value(run);
                 let resume = steps.iter().fold(resume, |resume, step| resume.option("--rerun", step));
                 resume.options(&raised).options(store).options(permissions).options(&lacking)
             }
             C::Edited { run, target } => {
-                let resume = CommandWords::of("resume").value(run).option("--with", target);
+                let resume = CommandWords::for_name("resume").value(run).option("--with", target);
                 resume.options(store).options(permissions)
             }
             C::Fork { run, from, model } => {
-                let fork = CommandWords::of("runs fork").value(run);
+                let fork = CommandWords::for_name("runs fork").value(run);
                 let fork = model.into_iter().fold(fork, |fork, model| fork.option("--model", model));
                 let fork = from.into_iter().fold(fork, |fork, from| fork.option("--from", from));
                 fork.options(store).options(permissions)
             }
             C::Answer { run, step, word } => {
-                CommandWords::of("runs answer").value(run).value(step).value(word).options(store)
+                CommandWords::for_name("runs answer").value(run).value(step).value(word).options(store)
             }
-            C::Worker => CommandWords::of("worker").options(store).options(permissions),
-            C::Show(run) => CommandWords::of("runs show").value(run).options(store),
-            C::Trace(run) => CommandWords::of("trace").value(run).options(store),
-            C::TraceStep { run, step } => CommandWords::of("trace").value(run).option("--step", step).options(store),
-            C::TraceFile(file) => CommandWords::of("trace").value(file),
-            C::Cancel(run) => CommandWords::of("runs cancel").value(run).options(store),
-            C::Release(run) => CommandWords::of("runs release").value(run).options(store),
-            C::Delete(run) => CommandWords::of("runs delete").value(run).options(store),
-            C::Export(run) => CommandWords::of("runs export").value(run).options(store),
-            C::List => CommandWords::of("runs list").options(store),
-            C::Prune => CommandWords::of("store prune").options(store),
-            C::CheckStore => CommandWords::of("store check").options(store),
-            C::Backup(file) => CommandWords::of("store backup").value(file).options(store),
-            C::Explain(code) => CommandWords::of("explain").value(code),
+            C::Worker => CommandWords::for_name("worker").options(store).options(permissions),
+            C::Show(run) => CommandWords::for_name("runs show").value(run).options(store),
+            C::Trace(run) => CommandWords::for_name("trace").value(run).options(store),
+            C::TraceStep { run, step } => {
+                CommandWords::for_name("trace").value(run).option("--step", step).options(store)
+            }
+            C::TraceFile(file) => CommandWords::for_name("trace").value(file),
+            C::Cancel(run) => CommandWords::for_name("runs cancel").value(run).options(store),
+            C::Release(run) => CommandWords::for_name("runs release").value(run).options(store),
+            C::Delete(run) => CommandWords::for_name("runs delete").value(run).options(store),
+            C::Export(run) => CommandWords::for_name("runs export").value(run).options(store),
+            C::List => CommandWords::for_name("runs list").options(store),
+            C::Prune => CommandWords::for_name("store prune").options(store),
+            C::CheckStore => CommandWords::for_name("store check").options(store),
+            C::Backup(file) => CommandWords::for_name("store backup").value(file).options(store),
+            C::Explain(code) => CommandWords::for_name("explain").value(code),
         };
         command.text()
     }
@@ -205,7 +207,7 @@ struct CommandWords {
 }
 
 impl CommandWords {
-    fn of(name: &'static str) -> Self {
+    fn for_name(name: &'static str) -> Self {
         Self { name, values: Vec::new(), options: String::new() }
     }
 

@@ -24,6 +24,6 @@ pub mod stored_runs;
 pub mod waiting;
 pub mod worker;
 
-pub use engine::{AnswersFrom, Engine, Ready};
+pub use engine::{AnswersFrom, Engine, ReadyRun};
 pub use run::{Run, run_about};
 pub use stored_runs::{AnswerRefusal, RunCancellation, RunFollower, Runs};

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use trefoil_machine::HiddenParts;
 use trefoil_runtime::{Cancel, Event, RunError, RunOutcome, Usage};
 
-use crate::engine::{AnswersFrom, Events};
+use crate::engine::{AnswersFrom, EventReader};
 use trefoil_project::error::{Error, Result, RunFailure};
 use trefoil_project::flow::Flow;
 use trefoil_project::load::LoadedTarget;
@@ -46,7 +46,7 @@ use trefoil_view::trace::TraceSubject;
 pub struct Run {
     id: Arc<str>,
     flow: Flow,
-    events: Events,
+    events: EventReader,
     cancel: Cancel,
     task: JoinHandle<RunOutcome>,
 }
@@ -58,7 +58,13 @@ impl std::fmt::Debug for Run {
 }
 
 impl Run {
-    pub(crate) fn new(id: Arc<str>, flow: Flow, events: Events, cancel: Cancel, task: JoinHandle<RunOutcome>) -> Self {
+    pub(crate) fn new(
+        id: Arc<str>,
+        flow: Flow,
+        events: EventReader,
+        cancel: Cancel,
+        task: JoinHandle<RunOutcome>,
+    ) -> Self {
         Self { id, flow, events, cancel, task }
     }
 

@@ -105,7 +105,7 @@ pub fn other_model(program: &Program, error: &RunError) -> Option<String> {
 
 impl<'s> StoppedRun<'s> {
     /// A run that has just ended in this process.
-    pub fn of(outcome: &'s RunOutcome, program: &'s Program, edited: Option<(&'s str, bool)>) -> Self {
+    pub fn of_outcome(outcome: &'s RunOutcome, program: &'s Program, edited: Option<(&'s str, bool)>) -> Self {
         let why = outcome.result.as_ref().err();
         // What stopped the run is not in its files, if somebody stopped it, or has to allow something.
         let stops = ["CANCELLED", "INTERRUPTED", "JOURNAL_ERROR"];

@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use trefoil::runs::{
-    ActivityDecision, ChangeReason, LastRun, Preview, Prompted, ReuseDecision, ReuseRequest, TextReason, last_with,
-    preview_with_its_models,
+    ActivityDecision, ChangeReason, EditPreview, LastRun, PromptedRun, ReuseDecision, ReuseRequest, TextReason,
+    last_with, preview_with_its_models,
 };
 use trefoil::store::{Filter, Location, Options, Status, Store, StoreError};
 use trefoil::{Engine, Flow};
 use trefoil_host::command::{PrintedCommand, RunOptions, store_option};
-use trefoil_host::durable::Stored;
+use trefoil_host::durable::StoredRun;
 use trefoil_project::door::is_there;
 use trefoil_project::load::LoadOptions;
 
@@ -64,7 +64,7 @@ pub struct Known {
     /// The options of commands that continue it: the store, and the permissions that it had.
     pub options: RunOptions,
     /// Its placeholders.
-    prompted: Prompted,
+    prompted: PromptedRun,
 }
 
 impl LastRuns {
@@ -258,7 +258,7 @@ async fn read(store: Arc<dyn Store>, named: &str, file: &Path, names: &[String])
     if state.0 > LONGEST {
         return None;
     }
-    let stored = Stored::read(&*store, &run.run).await;
+    let stored = StoredRun::read(&*store, &run.run).await;
     let options = stored.map(|stored| RunOptions::of_stored(named.to_owned(), &stored));
     let options = options.unwrap_or_else(|_| RunOptions::of_store(named.to_owned()));
     let prompted = run.prompted(store).await.unwrap_or_default();
@@ -314,7 +314,7 @@ fn repeated(all: &[ActivityDecision], indent: &str, lines: &mut Vec<String>) {
 }
 
 /// Formats the preview as lines.
-fn told(run: &str, preview: &Preview) -> String {
+fn told(run: &str, preview: &EditPreview) -> String {
     let mut lines = Vec::new();
     let kept = preview.lines.iter().flat_map(ActivityDecision::and_called).filter(|line| line.fate.is_kept()).count();
     repeated(&preview.lines, "", &mut lines);

@@ -44,7 +44,7 @@ enum InputForm {
 impl AsTool {
     /// The description of a program as a tool; `about` is what its manifest says of its purpose.
     pub fn new(program: &Program, files: &Files, about: Option<&str>) -> Self {
-        let plan = Plan::of(program, files);
+        let plan = Plan::for_program(program, files);
         let entry = program.flow(program.entry);
         let intake = entry.map(|entry| &entry.intake);
         let undeclared = plan.inputs.is_empty() && plan.takes_text;

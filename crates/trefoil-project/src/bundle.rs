@@ -68,7 +68,7 @@ pub struct PackedFlow {
 
 impl PackedFlow {
     /// The packed form of a flow.
-    pub fn of(loaded: &LoadedTarget) -> PackedFlow {
+    pub fn of_loaded(loaded: &LoadedTarget) -> PackedFlow {
         let how = &loaded.how;
         let disk = how.options.door.memory().is_none();
         let absolute = |path: &Path| {
@@ -122,7 +122,7 @@ impl PackedFlow {
 /// these.
 pub async fn unpack(store: &dyn Store, run: &str, program: &Identity) -> Result<(LoadedTarget, FileOrigin)> {
     let lost = |why: &str| lost(run, why);
-    let bundle = Bundle::of(store, run, program).await?;
+    let bundle = Bundle::of_run(store, run, program).await?;
     if let Some(loaded) = bundle.as_it_was() {
         let file = loaded.entry_file();
         return Ok((loaded, FileOrigin::Disk(file)));
@@ -169,7 +169,7 @@ pub struct RunFiles {
 
 /// The files of a run; `None`: they were in memory.
 pub async fn whereabouts(store: &dyn Store, run: &str, program: &Identity) -> Result<Option<RunFiles>> {
-    let bundle = Bundle::of(store, run, program).await?;
+    let bundle = Bundle::of_run(store, run, program).await?;
     Ok(bundle.root.clone().map(|root| RunFiles {
         target: bundle.target(&root),
         files: bundle.files.iter().map(|file| root.join(&file.path)).collect(),
@@ -180,7 +180,7 @@ pub async fn whereabouts(store: &dyn Store, run: &str, program: &Identity) -> Re
 /// The file of the entry in this folder, if all files of a run from another computer are there as they are stored, below the
 /// folder itself or in the same folders below it.
 pub async fn found_in(here: &Path, store: &dyn Store, run: &str, program: &Identity) -> Result<Option<PathBuf>> {
-    let bundle = Bundle::of(store, run, program).await?;
+    let bundle = Bundle::of_run(store, run, program).await?;
     let Some(root) = &bundle.root else { return Ok(None) };
     let names: Vec<_> = root.iter().skip(1).collect();
     let roots =
@@ -195,7 +195,7 @@ fn lost(run: &str, why: &str) -> Error {
 
 impl Bundle {
     /// The bundle of a run.
-    async fn of(store: &dyn Store, run: &str, program: &Identity) -> Result<Self> {
+    async fn of_run(store: &dyn Store, run: &str, program: &Identity) -> Result<Self> {
         let Some(hash) = program.bundle.as_deref().and_then(Hash::parse) else {
             return Err(lost(run, "its journal does not name its original files"));
         };
@@ -231,7 +231,7 @@ impl Bundle {
         let root = self.root.as_deref()?;
         let root = here.and_then(|here| root.strip_prefix(here).ok()).unwrap_or(root);
         let loaded = load(&self.target(root), &self.options(root)).ok()?;
-        (PackedFlow::of(&loaded).sources == self.files).then_some(loaded)
+        (PackedFlow::of_loaded(&loaded).sources == self.files).then_some(loaded)
     }
 
     /// The paths of the files below a folder, and whether those files are as they are stored.

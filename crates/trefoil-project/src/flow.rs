@@ -144,7 +144,7 @@ impl Flow {
     /// The plan of a run: inputs, steps in order, models, maximum number of calls. Tools count as one call each, even if an
     /// engine's settings make them flows.
     pub fn plan(&self) -> Plan {
-        Plan::of(&self.0.loaded.program, &self.0.loaded.files)
+        Plan::for_program(&self.0.loaded.program, &self.0.loaded.files)
     }
     /// The graph of the flow, which can be written in one of the [formats](trefoil_view::graph::FORMATS).
     pub fn graph(&self) -> GraphPicture {
@@ -173,7 +173,7 @@ impl Flow {
     }
     /// Its files in the form for stores: hashed once, and shared by all its runs.
     pub fn packed(&self) -> PackedFlow {
-        self.0.packed.get_or_init(|| PackedFlow::of(&self.0.loaded)).clone()
+        self.0.packed.get_or_init(|| PackedFlow::of_loaded(&self.0.loaded)).clone()
     }
     /// An identity that is unique as long as a reference to the flow exists, weak or not.
     pub fn address(&self) -> usize {
@@ -244,7 +244,7 @@ impl FlowOptions {
 
     /// Loads from disk: see [`Flow::load`].
     pub fn load(self, target: impl AsRef<str>) -> Result<Flow> {
-        self.of(&LoadTarget::parse(target.as_ref()))
+        self.load_target(&LoadTarget::parse(target.as_ref()))
     }
     /// Reads one manifest in memory: see [`Flow::from_text`].
     pub fn from_text(self, name: impl AsRef<str>, text: impl Into<String>) -> Result<Flow> {
@@ -274,9 +274,9 @@ impl FlowOptions {
         }
         self.options.door = Door::Memory(Arc::new(memory));
         let target = target(&self.options.door);
-        self.of(&target)
+        self.load_target(&target)
     }
-    fn of(mut self, target: &LoadTarget) -> Result<Flow> {
+    fn load_target(mut self, target: &LoadTarget) -> Result<Flow> {
         if let Some(name) = self.dialect {
             let Some(front) = front_end(&name) else {
                 let known: Vec<&str> = FRONT_ENDS.iter().map(|front| front.name()).collect();

@@ -78,7 +78,7 @@ pub mod store;
 
 pub use trefoil_view::{graph, plan};
 
-pub use trefoil_host::{AnswerRefusal, AnswersFrom, Engine, Ready, Run, RunCancellation, RunFollower, Runs};
+pub use trefoil_host::{AnswerRefusal, AnswersFrom, Engine, ReadyRun, Run, RunCancellation, RunFollower, Runs};
 pub use trefoil_project::{BoxError, Error, Flow, FlowOptions, FoundErrors, Result, RunFailure};
 
 pub use trefoil_machine::Cause;

@@ -3,11 +3,12 @@
 //! [compare] two runs, and [verify] a journal. [`Runs`](crate::Runs) follows, answers and cancels runs of any process.
 
 pub use trefoil_host::durable::{
-    LastRun, Prompted, RunDiff, RunSide, StepDiff, StepSide, Stored, caller_in, compare, last_of, last_with, target_of,
-    verify,
+    LastRun, PromptedRun, RunDiff, RunSide, StepDiff, StepSide, StoredRun, caller_in, compare, last_of, last_with,
+    target_of, verify,
 };
 pub use trefoil_host::reuse::{
-    Edited, Lines, Made, Preview, ReuseRequest, asked_again, preview, preview_fork, preview_with_its_models,
+    EditPreview, EditedRun, NewResults, ReuseRequest, StepDecisions, asked_again, preview, preview_fork,
+    preview_with_its_models,
 };
 pub use trefoil_machine::event::Waiting;
 pub use trefoil_machine::{Difference, What};

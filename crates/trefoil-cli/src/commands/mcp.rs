@@ -17,7 +17,7 @@ use crate::run::SignalStop;
 use crate::{exit, output};
 use trefoil_host::command::RunOptions;
 use trefoil_host::mcp::{
-    FlowSource, Flows, ServerEnd, ServerNotice, ServerOptions, ServerStop, ServerStreams, ServerWatch, serve,
+    FlowSource, ServedFlows, ServerEnd, ServerNotice, ServerOptions, ServerStop, ServerStreams, ServerWatch, serve,
 };
 
 /// Serve flows as MCP tools over stdin and stdout
@@ -57,7 +57,7 @@ pub fn run(args: &Mcp) -> Result<u8, u8> {
     let watch: Arc<dyn ServerWatch> = Arc::new(ServerMessages);
     let (no_config, engine) = (args.read.no_config, Box::new(engine));
     let source = FlowSource { targets, options, no_config, engine, watch: watch.clone() };
-    let flows = Flows::new(source).ok_or(exit::NOT_STARTED)?;
+    let flows = ServedFlows::new(source).ok_or(exit::NOT_STARTED)?;
     let tools = flows.now();
     if tools.is_empty() {
         return Err(output::not_started("no flow to serve", None));
@@ -74,7 +74,7 @@ pub fn run(args: &Mcp) -> Result<u8, u8> {
 }
 
 /// Serves until the client disconnects, or a signal arrives. Returns the exit code.
-fn serve_process(flows: Flows, base: &Engine, options: ServerOptions) -> Result<u8, u8> {
+fn serve_process(flows: ServedFlows, base: &Engine, options: ServerOptions) -> Result<u8, u8> {
     let not_started =
         |error: std::io::Error| output::not_started(&format!("the server could not start: {error}"), None);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(not_started)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use trefoil::runs::{ActivityDecision, Preview, ReuseRequest, Stored, caller_in, preview, target_of};
+use trefoil::runs::{ActivityDecision, EditPreview, ReuseRequest, StoredRun, caller_in, preview, target_of};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 use trefoil::{Flow, Value};
 use trefoil_host::durable::ended as only_result;
@@ -178,7 +178,7 @@ fn ended(args: &Resume, store: Arc<dyn Store>, record: &Record) -> Result<u8, u8
 }
 
 /// Writes the trace of a run that has ended, from its journal.
-fn recorded(args: &Resume, path: &Path, store: &Arc<dyn Store>, stored: &Stored) -> Result<(), u8> {
+fn recorded(args: &Resume, path: &Path, store: &Arc<dyn Store>, stored: &StoredRun) -> Result<(), u8> {
     let loaded = stored.flow.loaded();
     overwrite::spare_sources(Some(path), &loaded.files)?;
     let (tracer, about) = past::trace(store, stored, args.store.option())?;
@@ -196,7 +196,7 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let run = record.run.clone();
     let store = args.store.resume(&args.durability)?;
     let own = args.host.options(&args.store, args.no_config);
-    let (model, read) = (args.host.models.for_every_call(), block_on(Stored::read(&*store, &run))?);
+    let (model, read) = (args.host.models.for_every_call(), block_on(StoredRun::read(&*store, &run))?);
     let stored = read.map_err(|error| did_not_continue(&error, &run, &own, None))?;
     let settings = past::permitted(&*store, &stored, args.no_config, args.show.quiet)?;
     let edited = target.map(|target| (target, stored.note.is_some()));
@@ -346,7 +346,7 @@ fn other_flow(args: &Resume, run: &str, flow: &Flow) -> Result<Option<String>, u
 
 /// Refuses a file of another flow, if it has nothing to do with the run: nothing would be kept, and nothing would stop
 /// for an activity of the run. A flow that was only renamed has both.
-fn refuse_other(run: &str, was: &str, flow: &Flow, seen: &Preview) -> Result<(), u8> {
+fn refuse_other(run: &str, was: &str, flow: &Flow, seen: &EditPreview) -> Result<(), u8> {
     if seen.lines.iter().flat_map(ActivityDecision::and_called).any(ActivityDecision::is_decided_by_earlier) {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use clap::Args;
 use trefoil::Flow;
 use trefoil::ports::CommandShell;
-use trefoil_host::engine::{Engine, Ready};
+use trefoil_host::engine::{Engine, ReadyRun};
 use trefoil_machine::LimitKind;
 use trefoil_project::load::{CheckOptions, LoadOptions, LoadReport, LoadedTarget};
 use trefoil_project::settings::Settings;
@@ -189,7 +189,7 @@ pub fn run(args: &Run) -> Result<u8, u8> {
 }
 
 /// Puts a run in the store and says how to follow it.
-fn submit(args: &Run, ready: Ready, input: &Option<trefoil::Value>) -> Result<u8, u8> {
+fn submit(args: &Run, ready: ReadyRun, input: &Option<trefoil::Value>) -> Result<u8, u8> {
     if args.host.models.embedded() {
         announce_source(true, &ready);
     }

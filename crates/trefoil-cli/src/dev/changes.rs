@@ -70,7 +70,7 @@ pub fn lines(fields: &[Field], look: Look) -> Vec<TerminalText> {
     let width = look.width.saturating_sub(INDENT + 4);
     let mut blocks: Vec<(&str, Vec<TerminalText>)> = Vec::new();
     for Field { path, before, now } in fields {
-        let diff = WordDiff::of(before, now);
+        let diff = WordDiff::between_texts(before, now);
         let name = Some(plain(&format!("{path}: "))).filter(|_| !path.is_empty());
         let block =
             |text: Vec<Span>| wrap(&name.clone().into_iter().chain(text).collect::<Vec<_>>(), width, look.color);

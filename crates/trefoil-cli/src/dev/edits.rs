@@ -38,7 +38,7 @@ pub fn of(before: &str, now: &str, look: Look) -> Vec<TerminalText> {
     let width = look.width.saturating_sub(INDENT + 4);
     let mut shown = Vec::new();
     for place in all.iter().take(PLACES) {
-        let diff = WordDiff::of(place.before.trim(), place.now.trim());
+        let diff = WordDiff::between_texts(place.before.trim(), place.now.trim());
         let lines = wrap(&spans(&diff, false), width, look.color);
         let count = lines.len();
         for (n, line) in lines.into_iter().take(LINES).enumerate() {
@@ -85,7 +85,7 @@ fn places(before: &str, now: &str) -> Vec<Place> {
         start..start + count(range.clone())
     };
     let mut all = Vec::new();
-    for hunk in WordDiff::of(&old_words, &new_words).hunks {
+    for hunk in WordDiff::between_texts(&old_words, &new_words).hunks {
         let (then, range) = (lines(&old_words, &hunk.before), lines(&new_words, &hunk.now));
         let (then, first) = (old.get(then).unwrap_or_default(), range.start + 1);
         let lines = new.get(range).unwrap_or_default();

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     fn shown(before: &str, now: &str, width: usize) -> Vec<String> {
-        wrap(&spans(&WordDiff::of(before, now), true), width, false)
+        wrap(&spans(&WordDiff::between_texts(before, now), true), width, false)
             .iter()
             .map(|line| line.as_str().to_owned())
             .collect()
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn only_long_texts_count_as_rewritten() {
-        let rewritten = |before: &str, now: &str| is_rewritten(&WordDiff::of(before, now));
+        let rewritten = |before: &str, now: &str| is_rewritten(&WordDiff::between_texts(before, now));
         assert!(!rewritten("yes", "no"));
         let (one, other) = ("a b c d e f g h i j", "k l m n o p q r s t");
         assert!(rewritten(one, other));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use trefoil::Outcome;
-use trefoil::runs::{ActivityDecision, Made};
+use trefoil::runs::{ActivityDecision, NewResults};
 use trefoil_ir::Program;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::guard;
@@ -126,7 +126,7 @@ pub fn is_stop(code: &str) -> bool {
 }
 
 /// Prints how many results were kept, and what was made.
-pub fn reuse((lines, made): (&[ActivityDecision], Made), outcome: &Outcome, took: Duration, files: Since) {
+pub fn reuse((lines, made): (&[ActivityDecision], NewResults), outcome: &Outcome, took: Duration, files: Since) {
     if lines.is_empty() {
         return;
     }

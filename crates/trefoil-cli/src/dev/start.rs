@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::task::JoinHandle;
-use trefoil::runs::{ActivityDecision, Lines, Made, ReuseRequest, Stored};
+use trefoil::runs::{ActivityDecision, NewResults, ReuseRequest, StepDecisions, StoredRun};
 use trefoil::store::StoreError;
 use trefoil::{AnswersFrom, Cancel, Error, Flow, Outcome, Run};
 use trefoil_host::durable::cancel;
-use trefoil_host::engine::{Engine, PRICE, Ready};
+use trefoil_host::engine::{Engine, PRICE, ReadyRun};
 use trefoil_machine::PrivateValue;
 use trefoil_project::input as inputs;
 use trefoil_project::input::MissingInput;
@@ -46,14 +46,14 @@ pub struct UnderWay {
     /// The tools that are flows: they keep their results if they are stopped.
     pub flows: BTreeSet<String>,
     /// Collects what happens to each activity, if results can be reused.
-    pub lines: Option<Lines>,
+    pub lines: Option<StepDecisions>,
     /// For a run that continues: the same of before.
-    pub earlier: (Vec<ActivityDecision>, Made),
+    pub earlier: (Vec<ActivityDecision>, NewResults),
 }
 
 impl UnderWay {
     /// What happened to each activity so far, and what was made.
-    pub fn reuse(&self) -> (Vec<ActivityDecision>, Made) {
+    pub fn reuse(&self) -> (Vec<ActivityDecision>, NewResults) {
         let (mut all, mut made) = self.earlier.clone();
         if let Some(lines) = &self.lines {
             renew(&mut all, lines.all());
@@ -81,7 +81,7 @@ fn renew(all: &mut Vec<ActivityDecision>, new: Vec<ActivityDecision>) {
 }
 
 /// A run that is ready to start, and what collects which steps are reused and which are repeated.
-type Prepared = (Ready, Option<Lines>);
+type Prepared = (ReadyRun, Option<StepDecisions>);
 
 /// What watches a run.
 struct Sinks {
@@ -239,7 +239,7 @@ impl Loop<'_> {
     pub(super) fn resume(&mut self, since: Instant, settings: &Settings, asked: &Asked) -> Result<UnderWay, u8> {
         let Some(last) = &self.last else { return Err(exit::NOT_STARTED) };
         let (run, earlier) = (last.run.clone(), last.reuse.clone());
-        let stored = block_on(Stored::read(&self.store, &run))?.map_err(|error| did_not_start(&error))?;
+        let stored = block_on(StoredRun::read(&self.store, &run))?.map_err(|error| did_not_start(&error))?;
         // The last run may be one of another process, with other files.
         let permitted;
         let settings = match self.started.contains(&run) {

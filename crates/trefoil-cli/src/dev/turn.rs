@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use trefoil::Flow;
-use trefoil::runs::{ActivityDecision, Made};
+use trefoil::runs::{ActivityDecision, NewResults};
 use trefoil_host::durable::stopped;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::{Key, PrivateValue};
@@ -132,7 +132,7 @@ pub struct Last {
     /// Its result, or that of the last run before it that has one.
     pub result: Option<Value>,
     /// What happened to each activity, and what was made, if it reused results.
-    pub reuse: (Vec<ActivityDecision>, Made),
+    pub reuse: (Vec<ActivityDecision>, NewResults),
     /// What it waits for.
     pub waiting: Vec<Waiting>,
     /// If it, or a run that it has called, stopped because a step would be repeated: the turn that allows this.

@@ -1,6 +1,6 @@
 //! A run that reuses the results of an earlier one: with an edited file, or as a fork.
 
-use trefoil::runs::{ActivityDecision, Edited, Lines, Preview, ReuseDecision};
+use trefoil::runs::{ActivityDecision, EditPreview, EditedRun, ReuseDecision, StepDecisions};
 use trefoil::store::{Status, Store as _};
 use trefoil::{Error, Flow, Result};
 use trefoil_host::engine::Engine;
@@ -53,7 +53,7 @@ impl Based<'_> {
         &self,
         earlier: &str,
         flow: &Flow,
-        begin: impl AsyncFnOnce(&Engine) -> Result<Edited, Error>,
+        begin: impl AsyncFnOnce(&Engine) -> Result<EditedRun, Error>,
     ) -> Result<u8, u8> {
         overwrite::spare_sources(self.show.trace.as_deref(), &flow.loaded().files)?;
         let session = Session::new(self.show, flow.loaded());
@@ -91,7 +91,7 @@ impl Based<'_> {
 }
 
 /// Prints what a run would do. The exit code says whether it would do anything.
-pub fn previewed(run: &str, preview: &Preview) -> u8 {
+pub fn previewed(run: &str, preview: &EditPreview) -> u8 {
     let lines: Vec<ActivityDecision> = preview.lines.iter().filter(|line| !line.fate.is_kept()).cloned().collect();
     let mut all = why::explained(&lines, output::colored_result());
     all.extend(why::explained(&preview.later, output::colored_result()));
@@ -104,7 +104,7 @@ pub fn previewed(run: &str, preview: &Preview) -> u8 {
 }
 
 /// Reports the answers that were reused from any earlier runs.
-pub fn answers_reused(lines: &Lines) {
+pub fn answers_reused(lines: &StepDecisions) {
     let all = &lines.all();
     let kept = all.iter().flat_map(ActivityDecision::and_called).filter(|line| line.fate.is_kept()).count();
     let made = words::made(lines.made());
@@ -117,7 +117,7 @@ pub fn answers_reused(lines: &Lines) {
 }
 
 /// Reports environment variables that were compared only by name, and what to do if their values have changed.
-pub fn by_name(lines: &Lines, otherwise: &str) {
+pub fn by_name(lines: &StepDecisions, otherwise: &str) {
     let names = lines.environment();
     if !names.is_empty() {
         let names = names.join("`, `");
@@ -126,7 +126,7 @@ pub fn by_name(lines: &Lines, otherwise: &str) {
 }
 
 /// Reports what was reused and what was repeated.
-fn reused(run: &str, lines: &Lines, explain: bool, ended_well: bool) {
+fn reused(run: &str, lines: &StepDecisions, explain: bool, ended_well: bool) {
     let all = lines.all();
     if explain {
         let unused = if ended_well { lines.unused() } else { Vec::new() };

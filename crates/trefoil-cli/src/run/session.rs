@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use trefoil::store::{Content, Store};
 use trefoil::{AnswersFrom, Error, Run};
-use trefoil_host::engine::{Engine, Ready};
+use trefoil_host::engine::{Engine, ReadyRun};
 use trefoil_models::Scripted;
 use trefoil_project::load::LoadedTarget;
 use trefoil_project::settings::Settings;
@@ -67,7 +67,7 @@ impl<'s> Session<'s> {
     }
 
     /// Called before the start: shows which model answers, and the id of a stored run.
-    pub fn begin(&self, ready: &Ready, seed: Option<u64>, run: Option<&str>) {
+    pub fn begin(&self, ready: &ReadyRun, seed: Option<u64>, run: Option<&str>) {
         if let Some(script) = ready.script() {
             self.warn(script.unknown_names(&self.loaded.program));
             let _ = self.script.set(script.clone());
@@ -119,7 +119,7 @@ impl<'s> Session<'s> {
         let unused = self.script.get().filter(|_| outcome.result.is_ok()).map(|script| script.unused());
         self.tracer.warns(unused.clone().unwrap_or_default());
         let next = |kept: KeptRun<'_>| {
-            let stopped = StoppedRun::of(&outcome, &self.loaded.program, kept.edited);
+            let stopped = StoppedRun::of_outcome(&outcome, &self.loaded.program, kept.edited);
             // The first entry could not be written.
             let is_lost =
                 !outcome.continues && outcome.result.as_ref().is_err_and(|error| error.code == "JOURNAL_ERROR");

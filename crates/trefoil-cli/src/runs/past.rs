@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use trefoil::AnswersFrom;
 use trefoil::runs::target_of;
 use trefoil::store::{Record, Status, Store};
-use trefoil_host::durable::{Stored, StoredProject, can_continue, history, stop_reason, stopped};
+use trefoil_host::durable::{StoredProject, StoredRun, can_continue, history, stop_reason, stopped};
 use trefoil_host::stored_runs::{UnreadableRun, tell_events, waiting_and_events, waiting_steps};
 use trefoil_machine::event::Waiting;
 use trefoil_machine::journal::GivenPermissions;
@@ -26,8 +26,8 @@ use trefoil_host::command::RunOptions;
 use trefoil_host::waiting::StoppedRun;
 
 /// Reads the start of a run.
-pub fn read(store: &dyn Store, run: &str) -> Result<Stored, u8> {
-    block_on(Stored::read(store, run))?.map_err(|error| did_not_start(&error))
+pub fn read(store: &dyn Store, run: &str) -> Result<StoredRun, u8> {
+    block_on(StoredRun::read(store, run))?.map_err(|error| did_not_start(&error))
 }
 
 /// A target as it is named in commands in this folder.
@@ -40,7 +40,7 @@ pub fn named_here(target: &LoadTarget) -> String {
 
 /// The options of commands about a run: those that its last process had, as far as they can be read.
 pub fn options(store: &dyn Store, run: &str, named: String) -> RunOptions {
-    match block_on(Stored::read(store, run)) {
+    match block_on(StoredRun::read(store, run)) {
         Ok(Ok(stored)) => RunOptions::of_stored(named, &stored),
         _ => RunOptions::new(named, &GivenPermissions::default()),
     }
@@ -48,8 +48,8 @@ pub fn options(store: &dyn Store, run: &str, named: String) -> RunOptions {
 
 /// The settings with which a stored run may continue here. If those of a project do not apply, because its files are not those
 /// of the run, that is reported.
-pub fn permitted(store: &dyn Store, stored: &Stored, no_config: bool, quiet: bool) -> Result<Settings, u8> {
-    let project = block_on(StoredProject::of(store, stored))?.map_err(|error| did_not_start(&error))?;
+pub fn permitted(store: &dyn Store, stored: &StoredRun, no_config: bool, quiet: bool) -> Result<Settings, u8> {
+    let project = block_on(StoredProject::compare_files(store, stored))?.map_err(|error| did_not_start(&error))?;
     if let Some(why) = project.why_not().filter(|_| !no_config && !quiet) {
         output::note(without_project(why));
     }
@@ -63,13 +63,13 @@ pub fn without_project(why: &str) -> String {
 
 /// Sends a run's events to a sink. Returns the tools and commands in progress; if no process works on the run, their outcome is
 /// unknown.
-pub fn tell(store: &Arc<dyn Store>, stored: &Stored, events: Arc<dyn EventSink>) -> Result<Vec<Waiting>, u8> {
+pub fn tell(store: &Arc<dyn Store>, stored: &StoredRun, events: Arc<dyn EventSink>) -> Result<Vec<Waiting>, u8> {
     block_on(tell_events(store, stored, events))?.map_err(|why| refuse_unreadable(&why))
 }
 
 /// The trace of a run so far, from its journal: with what it waits for, and the commands that answer and continue it. `named`: the
 /// option that names the store.
-pub fn trace(store: &Arc<dyn Store>, stored: &Stored, named: String) -> Result<(Arc<TraceSink>, TraceSubject), u8> {
+pub fn trace(store: &Arc<dyn Store>, stored: &StoredRun, named: String) -> Result<(Arc<TraceSink>, TraceSubject), u8> {
     let tracer = Arc::new(TraceSink::default());
     let record = await_store(store.record(&stored.started.run))?;
     let wait = match record.status.is_end() {
@@ -98,13 +98,13 @@ pub fn next(
     let failed = record.status == Status::Failed;
     let is_open = !record.status.is_end() && record.owner.is_none();
     let is_asked = failed || is_open || (record.items.is_some() && record.content.keeps_prompts());
-    let stored = async { if is_asked { Stored::read(&**store, &record.run).await.ok() } else { None } };
+    let stored = async { if is_asked { StoredRun::read(&**store, &record.run).await.ok() } else { None } };
     let stored = block_on(stored)?;
     // Whether the run can continue with its own files, and whether those on the disk are others.
     let continues = async {
         let Some(stored) = &stored else { return (is_open, false, false) };
         // Tools of a project are for the files that are there.
-        let lacks = match StoredProject::of(&**store, stored).await {
+        let lacks = match StoredProject::compare_files(&**store, stored).await {
             Ok(project) if project.why_not().is_some() => project.is_needed(stored),
             _ => false,
         };
@@ -165,7 +165,7 @@ pub fn seen(store: &Arc<dyn Store>, record: &Record, by: Arc<dyn EventSink>) -> 
 /// Sends the events of a run, if this version can read them.
 pub fn tell_if_known(store: &Arc<dyn Store>, record: &Record, events: Arc<dyn EventSink>) {
     let _ = block_on(async {
-        let stored = Stored::read(&**store, &record.run).await.ok()?;
+        let stored = StoredRun::read(&**store, &record.run).await.ok()?;
         history(store.clone(), &stored, events).await.ok()
     });
 }
@@ -192,7 +192,7 @@ const STEP: [&str; 14] = [
 pub fn stored_steps(store: &Arc<dyn Store>, record: &Record, wait: &OpenWait) -> Map<String, Json> {
     let tracer = Arc::new(TraceSink::default());
     let about = block_on(async {
-        let stored = Stored::read(&**store, &record.run).await.ok()?;
+        let stored = StoredRun::read(&**store, &record.run).await.ok()?;
         history(store.clone(), &stored, tracer.clone()).await.ok()?;
         Some(trefoil_host::run_about(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers)))
     });
@@ -211,7 +211,7 @@ pub fn stored_steps(store: &Arc<dyn Store>, record: &Record, wait: &OpenWait) ->
 }
 
 /// The event that ended a run, if it has ended.
-pub fn end(store: &Arc<dyn Store>, stored: &Stored) -> Result<Option<Event>, u8> {
+pub fn end(store: &Arc<dyn Store>, stored: &StoredRun) -> Result<Option<Event>, u8> {
     let end = Arc::new(Finish::default());
     tell(store, stored, end.clone())?;
     Ok(end.0.lock().unwrap_or_else(PoisonError::into_inner).take())

@@ -93,7 +93,8 @@ pub fn advice(error: &Value) -> Option<String> {
         return Some(safe(help));
     }
     let cause = error.get("cause").and_then(|cause| serde_json::from_value(cause.clone()).ok());
-    trefoil_project::codes::help::of(text(error, "code")?, cause.as_ref(), text(error, "namespace")).map(str::to_owned)
+    trefoil_project::codes::help::find_advice(text(error, "code")?, cause.as_ref(), text(error, "namespace"))
+        .map(str::to_owned)
 }
 
 /// `171 tokens`, `at least 171 tokens`, or `? tokens` if providers did not report the usage.

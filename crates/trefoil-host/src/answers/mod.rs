@@ -13,7 +13,7 @@ use trefoil_machine::key::{segment, unmarked};
 use trefoil_runtime::ports::{CallSite, NoHumans, Received};
 use trefoil_runtime::{Arrived, Asked, Decided, HumanInbox, HumanRequest, Key};
 
-pub use rehearsal::Rehearsal;
+pub use rehearsal::QuestionTrial;
 
 /// The maximum number of visited steps; beyond it, questions are known by their labels only.
 const LIMIT: usize = 20_000;
@@ -86,7 +86,7 @@ struct StepPlace {
 
 /// The step that the name of an answer refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Meant {
+pub enum AnswerTarget {
     /// The step has this key.
     Key,
     /// It is the only step with this label.
@@ -98,17 +98,17 @@ pub enum Meant {
 }
 
 /// The step that a name refers to.
-pub fn meant(questions: &[HumanQuestion<'_>], name: &str) -> Meant {
+pub fn meant(questions: &[HumanQuestion<'_>], name: &str) -> AnswerTarget {
     let bare = unmarked(name);
     if questions.iter().any(|q| q.key == name || q.key == bare) {
-        return Meant::Key;
+        return AnswerTarget::Key;
     }
     let with_label: Vec<_> = questions.iter().filter(|q| q.label == name).collect();
     let steps: HashSet<StepId> = with_label.iter().map(|q| q.id).collect();
     match steps.len() {
-        0 => Meant::Nobody,
-        1 => Meant::Label,
-        _ => Meant::Several(with_label.iter().map(|q| q.key.clone()).collect()),
+        0 => AnswerTarget::Nobody,
+        1 => AnswerTarget::Label,
+        _ => AnswerTarget::Several(with_label.iter().map(|q| q.key.clone()).collect()),
     }
 }
 
@@ -121,9 +121,9 @@ pub fn about<'q, 'p>(questions: &'q [HumanQuestion<'p>], key: &str) -> Option<&'
 /// Whether an answer to `name` answers a question.
 pub fn answers(questions: &[HumanQuestion<'_>], name: &str, question: &HumanQuestion<'_>) -> bool {
     match meant(questions, name) {
-        Meant::Key => question.key == name || question.key == unmarked(name),
-        Meant::Label => question.label == name,
-        Meant::Several(_) | Meant::Nobody => false,
+        AnswerTarget::Key => question.key == name || question.key == unmarked(name),
+        AnswerTarget::Label => question.label == name,
+        AnswerTarget::Several(_) | AnswerTarget::Nobody => false,
     }
 }
 
@@ -135,7 +135,7 @@ pub fn word<'a, W: AsRef<str>>(accepts: &'a [W], given: &str) -> Option<&'a str>
 }
 
 /// Prepared answers; then a person is asked.
-pub(crate) struct Answers {
+pub(crate) struct PreparedAnswers {
     given: Mutex<HashMap<String, VecDeque<String>>>,
     /// Names that are labels, not keys.
     labels: HashSet<String>,
@@ -144,14 +144,14 @@ pub(crate) struct Answers {
     then: Arc<dyn HumanInbox>,
 }
 
-impl Answers {
+impl PreparedAnswers {
     /// Answers for a program, by key or label.
     pub fn new(program: &Program, given: &[(String, String)], then: Option<Arc<dyn HumanInbox>>) -> Self {
         let asked = questions(program);
         let mut all: HashMap<String, VecDeque<String>> = HashMap::new();
         let mut labels = HashSet::new();
         for (step, answer) in given {
-            if meant(&asked, step) != Meant::Key {
+            if meant(&asked, step) != AnswerTarget::Key {
                 labels.insert(step.clone());
             }
             all.entry(step.clone()).or_default().push_back(answer.clone());
@@ -183,7 +183,7 @@ impl Answers {
 }
 
 #[async_trait]
-impl HumanInbox for Answers {
+impl HumanInbox for PreparedAnswers {
     async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked {
         match self.known(at.key, request) {
             Some(answer) => Asked::Answer(word(&request.accepts, &answer).map(str::to_owned).unwrap_or(answer)),
@@ -235,7 +235,7 @@ mod tests {
         let given = [("ask".to_owned(), " YES".to_owned())];
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         for (given, asked) in [(&given[..], Asked::Answer("yes".to_owned())), (&[], Asked::Nobody)] {
-            let answers = Beforehand(Arc::new(Answers::new(&program, given, None)), asked);
+            let answers = Beforehand(Arc::new(PreparedAnswers::new(&program, given, None)), asked);
             assert_eq!(runtime.block_on(people(&answers)), Ok(()));
         }
     }

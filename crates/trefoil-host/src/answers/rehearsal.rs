@@ -13,15 +13,15 @@ use trefoil_template::Value;
 use super::word;
 
 /// A question that can be tried.
-pub struct Rehearsal {
+pub struct QuestionTrial {
     prepared: Arc<Prepared>,
     /// The accepted answers.
     pub accepts: Vec<Arc<str>>,
 }
 
-impl Rehearsal {
+impl QuestionTrial {
     /// For a question; `None`: the program does not determine what it accepts.
-    pub fn of(program: &Program, question: StepId) -> Option<Self> {
+    pub fn for_question(program: &Program, question: StepId) -> Option<Self> {
         let prepared = Prepared::new(Arc::new(alone(program, question)?));
         let (_, _, request) = begin(&prepared)?;
         (!request.accepts.is_empty()).then_some(Self { prepared, accepts: request.accepts })

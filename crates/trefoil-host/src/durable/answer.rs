@@ -8,12 +8,12 @@ use trefoil_runtime::{RunError, driver};
 use trefoil_store::Store;
 use trefoil_template::Value;
 
-use super::Stored;
+use super::StoredRun;
 use super::replay::{ReadJournal, prepared};
 
 /// The effect of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trial {
+pub enum AnswerEffect {
     /// The run continues with it.
     LeadsOn,
     /// The question would be asked again. Contains the accepted answers, if they are known words.
@@ -25,8 +25,13 @@ pub enum Trial {
 /// # Errors
 ///
 /// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if this version would not do the same.
-pub async fn try_answer(store: Arc<dyn Store>, stored: &Stored, key: &Key, answer: Value) -> Result<Trial, RunError> {
-    let replay = driver::replayed(prepared(stored), &stored.started.run, &ReadJournal::of(store)).await?;
+pub async fn try_answer(
+    store: Arc<dyn Store>,
+    stored: &StoredRun,
+    key: &Key,
+    answer: Value,
+) -> Result<AnswerEffect, RunError> {
+    let replay = driver::replayed(prepared(stored), &stored.started.run, &ReadJournal::from_store(store)).await?;
     let resumed = replay.end(&mut Unwatched)?;
     let mut machine = resumed.machine;
     let completion = Completion::new(key.clone(), resumed.at_ms, Ok(answer));
@@ -38,11 +43,11 @@ pub async fn try_answer(store: Arc<dyn Store>, stored: &Stored, key: &Key, answe
                 && request.refused.is_some()
                 && activity.key.without_try() == key.without_try()
             {
-                return Ok(Trial::Refused(request.accepts.clone()));
+                return Ok(AnswerEffect::Refused(request.accepts.clone()));
             }
         }
         if !output.more {
-            return Ok(Trial::LeadsOn);
+            return Ok(AnswerEffect::LeadsOn);
         }
         output = machine.proceed();
     }

@@ -12,7 +12,7 @@ use trefoil_runtime::driver::SeenValues;
 use trefoil_runtime::{RunError, driver};
 use trefoil_store::{Status, Store};
 
-use super::Stored;
+use super::StoredRun;
 use super::replay::{ReadJournal, prepared};
 use trefoil_project::error::{Error, FoundErrors, Result};
 use trefoil_view::why::{ChangeReason, ComparisonData, WordDiff};
@@ -97,7 +97,7 @@ impl StepDiff {
 /// [`Error::Store`] if a run does not exist or its content was removed, [`Error::NotStarted`] if a journal cannot be
 /// replayed.
 pub async fn compare(store: Arc<dyn Store>, a: &str, b: &str) -> Result<RunDiff> {
-    let (one, other) = (Stored::read(&*store, a).await?, Stored::read(&*store, b).await?);
+    let (one, other) = (StoredRun::read(&*store, a).await?, StoredRun::read(&*store, b).await?);
     let seen = Arc::new(SeenValues::default());
     let (acts_a, side_a) = acts(store.clone(), &one, &seen).await?;
     let (acts_b, side_b) = acts(store.clone(), &other, &seen).await?;
@@ -125,34 +125,35 @@ pub async fn compare(store: Arc<dyn Store>, a: &str, b: &str) -> Result<RunDiff>
         let then = partner.get(key).and_then(|a| acts_a.all.get(*a));
         let (a, b) = (then.map(side), side(now));
         let texts = a.as_ref().and_then(|a| a.answer.as_ref()).zip(b.answer.as_ref());
-        let answer = texts.map(|(a, b)| WordDiff::of(a, b));
-        let request = then.map(|then| comparing.of(&then.activity, &now.activity)).unwrap_or_default();
+        let answer = texts.map(|(a, b)| WordDiff::between_texts(a, b));
+        let request = then.map(|then| comparing.find_reasons(&then.activity, &now.activity)).unwrap_or_default();
         steps.push(StepDiff { a, b: Some(b), request, answer });
         if let Some(then) = partner.get(key) {
             steps.extend(only_a(alone.remove(&Some(*then))));
         }
     }
     let outputs = acts_a.output.as_ref().zip(acts_b.output.as_ref());
-    let output = outputs.map(|(a, b)| WordDiff::of(&a.shown().to_text(), &b.shown().to_text()));
+    let output = outputs.map(|(a, b)| WordDiff::between_texts(&a.shown().to_text(), &b.shown().to_text()));
     Ok(RunDiff { a: side_a, b: side_b, steps, output })
 }
 
 /// For each step of the second run, the matching one of the first, if any. A result that one run cites from the other
 /// is certain; then steps are matched by key, then by content.
-fn align<'a>(a: &'a Acts, b: &Acts, run_a: &str) -> BTreeMap<Key, &'a Key> {
+fn align<'a>(a: &'a RunActivities, b: &RunActivities, run_a: &str) -> BTreeMap<Key, &'a Key> {
     let known = |key: &Key| a.all.get_key_value(key);
-    let cited = |key: &Key, now: &Act, _: &BTreeSet<&Key>| {
+    let cited = |key: &Key, now: &ActivityRecord, _: &BTreeSet<&Key>| {
         let cited = now.about.from.as_ref().filter(|cited| cited.run == run_a)?;
         known(cited.key.as_ref().unwrap_or(key))
     };
-    let named = |key: &Key, now: &Act, _: &BTreeSet<&Key>| {
+    let named = |key: &Key, now: &ActivityRecord, _: &BTreeSet<&Key>| {
         known(key).filter(|(_, then)| then.activity.request.sort() == now.activity.request.sort())
     };
-    let alike = |_: &Key, now: &Act, taken: &BTreeSet<&Key>| {
+    let alike = |_: &Key, now: &ActivityRecord, taken: &BTreeSet<&Key>| {
         a.all.iter().find(|(key, then)| !taken.contains(*key) && then.activity.content == now.activity.content)
     };
-    type Find<'f, 'a> = &'f dyn Fn(&Key, &Act, &BTreeSet<&Key>) -> Option<(&'a Key, &'a Act)>;
-    let ways: [Find<'_, 'a>; 3] = [&cited, &named, &alike];
+    type FindActivity<'f, 'a> =
+        &'f dyn Fn(&Key, &ActivityRecord, &BTreeSet<&Key>) -> Option<(&'a Key, &'a ActivityRecord)>;
+    let ways: [FindActivity<'_, 'a>; 3] = [&cited, &named, &alike];
     let mut partner = BTreeMap::new();
     let mut taken: BTreeSet<&Key> = BTreeSet::new();
     for find in ways {
@@ -171,21 +172,21 @@ fn align<'a>(a: &'a Acts, b: &Acts, run_a: &str) -> BTreeMap<Key, &'a Key> {
 
 /// The activities of a run, with their requests and results.
 #[derive(Default)]
-struct Acts {
-    all: IndexMap<Key, Act>,
+struct RunActivities {
+    all: IndexMap<Key, ActivityRecord>,
     output: Option<PrivateValue>,
     worked: WorkMs,
     /// What must not be shown.
     seen: Arc<SeenValues>,
 }
 
-struct Act {
+struct ActivityRecord {
     activity: Activity,
     result: Option<std::result::Result<PrivateValue, RunError>>,
     about: About,
 }
 
-impl Watcher for Acts {
+impl Watcher for RunActivities {
     fn past(&mut self, at: WorkMs, past: Past<'_>) {
         self.worked = at;
         let (activity, ended) = match past {
@@ -202,7 +203,8 @@ impl Watcher for Acts {
             return;
         }
         let act = self.all.entry(activity.key.clone());
-        let act = act.or_insert_with(|| Act { activity: activity.clone(), result: None, about: About::default() });
+        let act =
+            act.or_insert_with(|| ActivityRecord { activity: activity.clone(), result: None, about: About::default() });
         if let Some((result, about)) = ended {
             result.iter().for_each(|value| self.seen.learn(value));
             (act.activity, act.result, act.about) = (activity.clone(), Some(result.clone()), about.clone());
@@ -214,12 +216,12 @@ impl Watcher for Acts {
     }
 }
 
-async fn acts(store: Arc<dyn Store>, stored: &Stored, seen: &Arc<SeenValues>) -> Result<(Acts, RunSide)> {
+async fn acts(store: Arc<dyn Store>, stored: &StoredRun, seen: &Arc<SeenValues>) -> Result<(RunActivities, RunSide)> {
     let run = &stored.started.run;
     let record = store.record(run).await?;
     stored.started.input.iter().for_each(|input| seen.learn(input));
-    let mut acts = Acts { seen: seen.clone(), ..Acts::default() };
-    let looked = driver::look_on(prepared(stored), run, &ReadJournal::of(store), &mut acts).await;
+    let mut acts = RunActivities { seen: seen.clone(), ..RunActivities::default() };
+    let looked = driver::look_on(prepared(stored), run, &ReadJournal::from_store(store), &mut acts).await;
     looked.map_err(|error| Error::NotStarted(FoundErrors::of_run(&stored.flow.loaded().files, &error)))?;
     let side = RunSide {
         run: run.clone(),
@@ -233,7 +235,7 @@ async fn acts(store: Arc<dyn Store>, stored: &Stored, seen: &Arc<SeenValues>) ->
     Ok((acts, side))
 }
 
-fn side(act: &Act) -> StepSide {
+fn side(act: &ActivityRecord) -> StepSide {
     let text = |value: &PrivateValue| said::shown(&value.shown()).to_text().to_string();
     StepSide {
         key: act.activity.key.clone(),

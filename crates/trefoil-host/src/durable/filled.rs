@@ -11,7 +11,7 @@ use trefoil_runtime::{Event, EventKind, EventSink};
 use trefoil_store::{Filter, Record, Status, Store};
 use trefoil_syntax::{FileId, Location};
 
-use super::{Stored, called_runs, history, start_entry};
+use super::{StoredRun, called_runs, history, start_entry};
 use crate::engine::AnswersFrom;
 use trefoil_project::bundle::{RunFiles, unpack, whereabouts};
 use trefoil_project::door::{is_folder, real};
@@ -29,7 +29,7 @@ const PAGE: usize = 100;
 
 /// A placeholder, and its last value in the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Filled {
+struct FilledPlaceholder {
     /// The file, by its real path.
     file: PathBuf,
     /// The byte offset of the placeholder.
@@ -55,13 +55,13 @@ pub struct LastRun {
 
 /// The placeholders of a run with their values, and the texts of its files.
 #[derive(Debug, Clone, Default)]
-pub struct Prompted {
-    filled: Vec<Filled>,
+pub struct PromptedRun {
+    filled: Vec<FilledPlaceholder>,
     /// The texts with which the run started, by real path.
     texts: BTreeMap<PathBuf, String>,
 }
 
-impl Prompted {
+impl PromptedRun {
     /// The last value of the placeholder with this path at an offset of the file, whose text now is `now`. `None` if no
     /// prompt of the run contained it at this place of the program, or if its place is new.
     pub fn value(&self, file: &Path, path: &str, now: &str, at: usize) -> Option<&str> {
@@ -81,19 +81,19 @@ impl LastRun {
     ///
     /// [`Error::Store`](trefoil_project::Error::Store) if the run cannot be read, [`Error::NotStarted`](trefoil_project::Error::NotStarted)
     /// if this version would not do the same.
-    pub async fn prompted(&self, store: Arc<dyn Store>) -> Result<Prompted> {
-        let stored = Stored::read(&*store, &self.run).await?;
-        let prompts = Arc::new(Prompts::default());
+    pub async fn prompted(&self, store: Arc<dyn Store>) -> Result<PromptedRun> {
+        let stored = StoredRun::read(&*store, &self.run).await?;
+        let prompts = Arc::new(PromptCollector::default());
         let told = history(store, &stored, prompts.clone()).await;
         told.map_err(|error| Error::NotStarted(FoundErrors::of_run(&stored.flow.loaded().files, &error)))?;
         let all = std::mem::take(&mut *prompts.0.lock().unwrap_or_else(PoisonError::into_inner));
         let loaded = stored.flow.loaded();
         let one = |((at, path), value): ((Location, String), String)| {
-            Some(Filled { file: place(loaded, &self.root, at.file)?, start: at.span.start, path, value })
+            Some(FilledPlaceholder { file: place(loaded, &self.root, at.file)?, start: at.span.start, path, value })
         };
         let text = |id: FileId| Some((place(loaded, &self.root, id)?, loaded.files.get(id)?.text().to_string()));
         let texts = loaded.program.files().into_iter().filter_map(text).collect();
-        Ok(Prompted { filled: all.into_iter().filter_map(one).collect(), texts })
+        Ok(PromptedRun { filled: all.into_iter().filter_map(one).collect(), texts })
     }
 }
 
@@ -105,7 +105,7 @@ pub async fn last_of(store: &dyn Store, target: &LoadTarget, loaded: Option<&Loa
         Some(loaded) => place(loaded, Path::new(""), loaded.entry),
         None => Some(path.clone()).filter(|path| !is_folder(path)),
     };
-    let wanted = Wanted::Target { path, id: target.id.clone(), entry };
+    let wanted = WantedRun::Target { path, id: target.id.clone(), entry };
     // If it cannot be loaded, its name is unknown.
     let Some(loaded) = loaded else { return newest(store, &Filter::default(), MANY, &wanted, 0).await };
     let named = Filter { flow: Some(loaded.program.name.to_string()), ..Filter::default() };
@@ -119,7 +119,7 @@ pub async fn last_of(store: &dyn Store, target: &LoadTarget, loaded: Option<&Loa
 /// The newest run whose flow includes a file. `names` are the names of the flows that probably do: their runs are found
 /// however many runs of others are newer. The file may also be a part of the newest runs of flows that have other names.
 pub async fn last_with(store: &dyn Store, file: &Path, names: &[String]) -> Option<LastRun> {
-    let wanted = Wanted::With(real(file));
+    let wanted = WantedRun::With(real(file));
     let mut found: Option<LastRun> = None;
     for name in names {
         let named = Filter { flow: Some(name.clone()), ..Filter::default() };
@@ -168,14 +168,14 @@ pub async fn caller_in(store: &dyn Store, run: &str, file: &Path) -> Option<Load
 }
 
 /// The run to search for. All paths are real paths.
-enum Wanted {
+enum WantedRun {
     /// A run with this path and id, or with its entry in this file.
     Target { path: PathBuf, id: Option<String>, entry: Option<PathBuf> },
     /// A run that uses this file.
     With(PathBuf),
 }
 
-impl Wanted {
+impl WantedRun {
     /// Whether a run with such files matches.
     async fn is(&self, store: &dyn Store, run: &str, program: &Identity, found: &RunFiles) -> bool {
         let has = |wanted: &Path| found.files.iter().any(|file| real(file) == wanted);
@@ -210,7 +210,7 @@ fn place(loaded: &LoadedTarget, root: &Path, file: FileId) -> Option<PathBuf> {
 
 /// The newest matching run among a number of runs that started after a time. Usually only the list of each run's files is
 /// read.
-async fn newest(store: &dyn Store, filter: &Filter, most: usize, wanted: &Wanted, since: u64) -> Option<LastRun> {
+async fn newest(store: &dyn Store, filter: &Filter, most: usize, wanted: &WantedRun, since: u64) -> Option<LastRun> {
     matching(store, filter, most, wanted, since, 1, |record, _| Some(record)).await.pop().map(|(record, found)| {
         LastRun { run: record.run, target: found.target, root: found.root, started: record.started }
     })
@@ -221,7 +221,7 @@ async fn newest(store: &dyn Store, filter: &Filter, most: usize, wanted: &Wanted
 pub async fn spent_before(store: &dyn Store, loaded: &LoadedTarget, answers: &AnswersFrom, most: usize) -> Vec<u64> {
     let target = &loaded.how.target;
     let entry = place(loaded, Path::new(""), loaded.entry);
-    let wanted = Wanted::Target { path: real(&target.path), id: target.id.clone(), entry };
+    let wanted = WantedRun::Target { path: real(&target.path), id: target.id.clone(), entry };
     let filter =
         Filter { flow: Some(loaded.program.name.to_string()), status: vec![Status::Completed], ..Filter::default() };
     let found = matching(store, &filter, RECENT, &wanted, 0, most, |record, started| {
@@ -237,7 +237,7 @@ async fn matching<T>(
     store: &dyn Store,
     filter: &Filter,
     most: usize,
-    wanted: &Wanted,
+    wanted: &WantedRun,
     since: u64,
     enough: usize,
     of: impl Fn(Record, &Started) -> Option<T>,
@@ -284,9 +284,9 @@ async fn matching<T>(
 
 /// Collects the values of placeholders.
 #[derive(Default)]
-struct Prompts(Mutex<BTreeMap<(Location, String), String>>);
+struct PromptCollector(Mutex<BTreeMap<(Location, String), String>>);
 
-impl EventSink for Prompts {
+impl EventSink for PromptCollector {
     fn wants_provenance(&self) -> bool {
         true
     }

@@ -13,7 +13,7 @@ use trefoil_store::Store;
 use trefoil_template::{HoleKind, Value};
 
 use super::replay::{ReadJournal, prepared, reading};
-use super::stored::Stored;
+use super::stored::StoredRun;
 use crate::engine::{AnswersFrom, Engine};
 use trefoil_project::settings::{self, Settings};
 
@@ -25,7 +25,7 @@ use trefoil_project::settings::{self, Settings};
 /// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if this version would not do the same.
 pub async fn history(
     store: Arc<dyn Store>,
-    stored: &Stored,
+    stored: &StoredRun,
     events: Arc<dyn EventSink>,
 ) -> Result<Vec<Waiting>, RunError> {
     history_of(store, stored, events, false).await
@@ -38,28 +38,28 @@ pub async fn history(
 /// As [`history`].
 pub async fn history_of(
     store: Arc<dyn Store>,
-    stored: &Stored,
+    stored: &StoredRun,
     events: Arc<dyn EventSink>,
     follows: bool,
 ) -> Result<Vec<Waiting>, RunError> {
     let started = &stored.started;
     let journal = Arc::new(ReadJournal { store: store.clone(), grows: follows });
     let options = Options { placeholder: started.answers == "embedded", ..Options::default() };
-    let tools = Arc::new(ToolsOfSettings::of(stored));
-    let ports = Ports { tools, secrets: Arc::new(Masked), journal, ..reading(store, started, events) };
+    let tools = Arc::new(ToolsOfSettings::for_run(stored));
+    let ports = Ports { tools, secrets: Arc::new(MaskedHoles), journal, ..reading(store, started, events) };
     retell(prepared(stored), &started.run, ports, &options).await
 }
 
 /// Whether a failed run can continue without a change of its files.
-pub async fn can_continue(store: Arc<dyn Store>, stored: &Stored) -> bool {
+pub async fn can_continue(store: Arc<dyn Store>, stored: &StoredRun) -> bool {
     let ports = reading(store, &stored.started, Arc::new(NoEvents));
     driver::can_continue(prepared(stored), &stored.started.run, ports).await
 }
 
 /// Every hole has a value that is masked. Whether the run had a value or used the default is not stored.
-struct Masked;
+struct MaskedHoles;
 
-impl Secrets for Masked {
+impl Secrets for MaskedHoles {
     fn get(&self, _kind: HoleKind, _name: &str) -> Option<Secret> {
         Secret::new("***")
     }
@@ -74,7 +74,7 @@ struct ToolsOfSettings {
 }
 
 impl ToolsOfSettings {
-    fn of(stored: &Stored) -> Self {
+    fn for_run(stored: &StoredRun) -> Self {
         let from = AnswersFrom::of_stored(&stored.now().answers);
         Self { file: stored.path().to_owned(), from, tools: OnceLock::new() }
     }

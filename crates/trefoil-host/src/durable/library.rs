@@ -51,7 +51,7 @@ impl fmt::Debug for StoredAnswers {
 
 impl StoredAnswers {
     /// The answers of one run and of those that it called, or of all.
-    pub fn of(store: Arc<dyn Store>, only: Option<String>) -> Self {
+    pub fn of_runs(store: Arc<dyn Store>, only: Option<String>) -> Self {
         Self { store, only, read: Mutex::default() }
     }
 

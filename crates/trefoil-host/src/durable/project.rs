@@ -11,7 +11,7 @@ use trefoil_ir::{StepKind, ToolKind, walk};
 use trefoil_machine::Started;
 use trefoil_store::{Filter, Store};
 
-use super::Stored;
+use super::StoredRun;
 use super::history::tools_of;
 use crate::engine::AnswersFrom;
 use trefoil_project::bundle::{FileOrigin, found_in};
@@ -22,9 +22,9 @@ use trefoil_project::settings::{self, FoundSettings};
 const MOST: usize = 1_000;
 
 /// The project of a stored run.
-pub struct StoredProject(Origin);
+pub struct StoredProject(ProgramOrigin);
 
-enum Origin {
+enum ProgramOrigin {
     /// The files that run are those on the disk. The file of the outermost caller, whose settings apply to what it calls.
     Disk(PathBuf),
     /// They are not, and why. The file that the store names.
@@ -33,22 +33,22 @@ enum Origin {
 
 impl StoredProject {
     /// Compares the files of a run, of those that called it, and of those that it has called, with those on the disk.
-    pub async fn of(store: &dyn Store, stored: &Stored) -> Result<Self> {
+    pub async fn compare_files(store: &dyn Store, stored: &StoredRun) -> Result<Self> {
         Self::compared(store, stored, None).await
     }
 
     /// The same for a worker in this folder. The run may come from another computer: then its files are compared with those
     /// at the same place in the folder's project.
-    pub async fn of_worker(store: &dyn Store, stored: &Stored, folder: &Path) -> Result<Self> {
+    pub async fn of_worker(store: &dyn Store, stored: &StoredRun, folder: &Path) -> Result<Self> {
         let here = settings::project_file(folder).and_then(|file| file.parent().map(Path::to_owned));
         Self::compared(store, stored, here.as_deref()).await
     }
 
-    async fn compared(store: &dyn Store, stored: &Stored, here: Option<&Path>) -> Result<Self> {
+    async fn compared(store: &dyn Store, stored: &StoredRun, here: Option<&Path>) -> Result<Self> {
         let run = &stored.started.run;
         let mut file = match at(store, stored, here).await? {
             Ok(file) => file,
-            Err(why) => return Ok(Self(Origin::Store(why, stored.path().to_owned()))),
+            Err(why) => return Ok(Self(ProgramOrigin::Store(why, stored.path().to_owned()))),
         };
         let mut above = store.record(run).await?.parent;
         let mut met = 0;
@@ -56,10 +56,10 @@ impl StoredProject {
             met += 1;
             // A caller that was deleted says nothing.
             let Ok(record) = store.record(&caller).await else { break };
-            let Ok(stored) = Stored::read(store, &caller).await else { break };
+            let Ok(stored) = StoredRun::read(store, &caller).await else { break };
             match at(store, &stored, here).await? {
                 Ok(of_caller) => file = of_caller,
-                Err(why) => return Ok(Self(Origin::Store(why, file))),
+                Err(why) => return Ok(Self(ProgramOrigin::Store(why, file))),
             }
             above = record.parent;
         }
@@ -71,28 +71,28 @@ impl StoredProject {
                 if record.status.is_end() {
                     continue;
                 }
-                let Ok(stored) = Stored::read(store, &record.run).await else { continue };
+                let Ok(stored) = StoredRun::read(store, &record.run).await else { continue };
                 if let Err(why) = at(store, &stored, here).await? {
-                    return Ok(Self(Origin::Store(why, file)));
+                    return Ok(Self(ProgramOrigin::Store(why, file)));
                 }
                 open.push(record.run);
             }
         }
-        Ok(Self(Origin::Disk(file)))
+        Ok(Self(ProgramOrigin::Disk(file)))
     }
 
     /// The settings with which the run may continue: those of the user, and of its project if its files are that project's.
     pub fn settings(&self, without_project: bool) -> FoundSettings {
         match &self.0 {
-            Origin::Disk(file) => settings::find(file, without_project),
-            Origin::Store(..) => settings::find(Path::new(""), true),
+            ProgramOrigin::Disk(file) => settings::find(file, without_project),
+            ProgramOrigin::Store(..) => settings::find(Path::new(""), true),
         }
     }
 
     /// Whether the run calls a tool, or runs a command, that only the settings of the project have, so that it cannot continue with its
     /// own files.
-    pub fn is_needed(&self, stored: &Stored) -> bool {
-        let Origin::Store(_, file) = &self.0 else { return false };
+    pub fn is_needed(&self, stored: &StoredRun) -> bool {
+        let ProgramOrigin::Store(_, file) = &self.0 else { return false };
         let (without, with) = (self.settings(false).settings, settings::find(file, false).settings);
         let starts = with.commands && !without.commands;
         let from = AnswersFrom::of_stored(&stored.now().answers);
@@ -109,21 +109,25 @@ impl StoredProject {
 
     /// Whether the files of the run belong to the project around a folder.
     pub fn is_around(&self, folder: &Path) -> bool {
-        let Origin::Disk(file) = &self.0 else { return false };
+        let ProgramOrigin::Disk(file) = &self.0 else { return false };
         settings::project_file(file).is_some_and(|of| Some(of) == settings::project_file(folder))
     }
 
     /// Why the settings of the project that the store names do not apply. `None` also if it names none.
     pub fn why_not(&self) -> Option<&str> {
         match &self.0 {
-            Origin::Disk(_) => None,
-            Origin::Store(why, file) => settings::project_file(file).is_some().then_some(why),
+            ProgramOrigin::Disk(_) => None,
+            ProgramOrigin::Store(why, file) => settings::project_file(file).is_some().then_some(why),
         }
     }
 }
 
 /// The file of the entry on this disk, if all files of the run are there as they are stored; else why not.
-async fn at(store: &dyn Store, stored: &Stored, here: Option<&Path>) -> Result<std::result::Result<PathBuf, String>> {
+async fn at(
+    store: &dyn Store,
+    stored: &StoredRun,
+    here: Option<&Path>,
+) -> Result<std::result::Result<PathBuf, String>> {
     let why = match &stored.origin {
         FileOrigin::Disk(file) => return Ok(Ok(file.clone())),
         FileOrigin::Store { why, .. } => why.clone(),

@@ -14,7 +14,7 @@ use trefoil_runtime::{
 };
 use trefoil_store::Store;
 
-use super::Stored;
+use super::StoredRun;
 use crate::engine::program_of;
 
 /// Time between looks at a journal to which nothing was added.
@@ -23,11 +23,11 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Ports for reading a journal, without side effects.
 pub(crate) fn reading(store: Arc<dyn Store>, started: &Started, events: Arc<dyn EventSink>) -> Ports {
     Ports {
-        models: Arc::new(Labels(started.answers.clone())),
+        models: Arc::new(LabelModels(started.answers.clone())),
         tools: Arc::new(NoTools),
         commands: None,
         humans: Arc::new(NoHumans),
-        journal: Arc::new(ReadJournal::of(store)),
+        journal: Arc::new(ReadJournal::from_store(store)),
         clock: Arc::new(SystemClock::new()),
         random: Arc::new(SeededRandom::new(0)),
         secrets: Arc::new(MapSecrets::new()),
@@ -36,7 +36,7 @@ pub(crate) fn reading(store: Arc<dyn Store>, started: &Started, events: Arc<dyn 
 }
 
 /// The program of the run, with the models chosen for it. Needs no keys.
-pub(crate) fn prepared(stored: &Stored) -> Arc<Prepared> {
+pub(crate) fn prepared(stored: &StoredRun) -> Arc<Prepared> {
     let own = &stored.flow.loaded().program;
     if own.fingerprint().to_string() == stored.started.program.fingerprint {
         return stored.flow.prepared();
@@ -50,15 +50,15 @@ pub(crate) fn prepared(stored: &Stored) -> Arc<Prepared> {
 /// # Errors
 ///
 /// `JOURNAL_ERROR` if the journal cannot be read; `NONDETERMINISM` if a later version has written it.
-pub async fn verify(store: Arc<dyn Store>, stored: &Stored) -> Result<Verified, RunError> {
-    driver::verify(prepared(stored), &stored.started.run, &ReadJournal::of(store)).await
+pub async fn verify(store: Arc<dyn Store>, stored: &StoredRun) -> Result<Verified, RunError> {
+    driver::verify(prepared(stored), &stored.started.run, &ReadJournal::from_store(store)).await
 }
 
 /// Names models and answers no calls.
-struct Labels(String);
+struct LabelModels(String);
 
 #[async_trait]
-impl ModelProvider for Labels {
+impl ModelProvider for LabelModels {
     async fn call(
         &self,
         _at: CallSite<'_>,
@@ -85,7 +85,7 @@ pub(super) struct ReadJournal {
 }
 
 impl ReadJournal {
-    pub fn of(store: Arc<dyn Store>) -> Self {
+    pub fn from_store(store: Arc<dyn Store>) -> Self {
         Self { store, grows: false }
     }
 }

@@ -10,7 +10,7 @@ use trefoil_project::error::{Error, Result};
 use trefoil_project::flow::Flow;
 
 /// A stored run, before it is resumed.
-pub struct Stored {
+pub struct StoredRun {
     /// What it runs.
     pub flow: Flow,
     /// How it started.
@@ -27,7 +27,7 @@ pub struct Stored {
     pub(crate) rerun: Vec<String>,
 }
 
-impl Stored {
+impl StoredRun {
     /// Whether the store keeps its content when it has ended, so that another run can use its results.
     pub fn is_kept(&self) -> bool {
         self.content == Content::All

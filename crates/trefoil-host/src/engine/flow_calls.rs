@@ -17,9 +17,9 @@ use trefoil_store::{Status, StoreError};
 use trefoil_template::Value;
 
 use super::flow_tools::{FlowHost, FlowTools, LoadedTool};
-use super::{Engine, Parts, Ready};
-use crate::durable::{Stored, call_run_id, cancel, ended};
-use crate::reuse::{CalledBefore, Edited, NewCall, ReuseRequest, no_results};
+use super::{Engine, EngineParts, ReadyRun};
+use crate::durable::{StoredRun, call_run_id, cancel, ended};
+use crate::reuse::{CalledBefore, EditedRun, NewCall, ReuseRequest, no_results};
 use crate::run::Run;
 use trefoil_project::error::{Error, FoundErrors};
 
@@ -33,7 +33,7 @@ impl Engine {
     /// An engine with the defaults.
     pub fn new() -> Self {
         let flow_host = FlowHost(|tools| Arc::new(FlowCalls(tools)));
-        Self { parts: Arc::new(Parts { flow_host, ..Parts::default() }), kept: Arc::default() }
+        Self { parts: Arc::new(EngineParts { flow_host, ..EngineParts::default() }), kept: Arc::default() }
     }
 }
 
@@ -44,7 +44,7 @@ impl Default for Engine {
 }
 
 impl FlowCalls {
-    fn note(&self, at: CallSite<'_>, ready: &Ready) {
+    fn note(&self, at: CallSite<'_>, ready: &ReadyRun) {
         self.0.lines().lock().unwrap_or_else(PoisonError::into_inner).push((at.key.clone(), ready.reused()));
     }
 
@@ -72,7 +72,7 @@ impl FlowCalls {
         at: CallSite<'_>,
         tool: &LoadedTool,
         input: serde_json::Value,
-    ) -> Result<(Begun, Usage), Error> {
+    ) -> Result<(CallStart, Usage), Error> {
         let engine = self.engine_of(at, tool);
         if let Some(owner) = engine.owner() {
             let (store, mut before, mut cancelled) = (&**owner.store(), Usage::default(), None);
@@ -81,7 +81,7 @@ impl FlowCalls {
                 let begun = match store.record(&id).await {
                     // The call was made before, and the calling run has been resumed.
                     Ok(record) if record.status == Status::Completed => {
-                        Begun::Ended(Box::new(ended(store, record).await?))
+                        CallStart::Ended(Box::new(ended(store, record).await?))
                     }
                     // The earlier call was stopped, and is made again.
                     Ok(record) if record.status == Status::Cancelled => {
@@ -89,7 +89,7 @@ impl FlowCalls {
                         cancelled = Some(record.run);
                         continue;
                     }
-                    Ok(record) => Begun::Runs(self.again(&engine, at, &record.run).await?),
+                    Ok(record) => CallStart::Runs(self.again(&engine, at, &record.run).await?),
                     Err(StoreError::NoRun { .. }) => {
                         let ready = match cancelled {
                             Some(cancelled) => {
@@ -100,7 +100,7 @@ impl FlowCalls {
                             None => self.first(&engine, at, tool, &input).await?,
                         };
                         self.note(at, &ready);
-                        Begun::Runs(ready.of_id(id).start(input)?)
+                        CallStart::Runs(ready.of_id(id).start(input)?)
                     }
                     Err(error) => return Err(Error::Store(error)),
                 };
@@ -108,7 +108,7 @@ impl FlowCalls {
                 return Ok((begun, before));
             }
         }
-        Ok((Begun::Runs(engine.ready(&tool.flow)?.start(input)?), Usage::default()))
+        Ok((CallStart::Runs(engine.ready(&tool.flow)?.start(input)?), Usage::default()))
     }
 
     /// Prepares the first run of a call.
@@ -118,7 +118,7 @@ impl FlowCalls {
         at: CallSite<'_>,
         tool: &LoadedTool,
         input: &serde_json::Value,
-    ) -> Result<Ready, Error> {
+    ) -> Result<ReadyRun, Error> {
         let (Some(before), Some(owner)) = (self.0.before.get(), engine.owner()) else {
             return engine.ready(&tool.flow);
         };
@@ -136,7 +136,7 @@ impl FlowCalls {
     /// Resumes the run of a call, with what the calling run may repeat.
     async fn again(&self, engine: &Engine, at: CallSite<'_>, run: &str) -> Result<Run, Error> {
         let Some(owner) = engine.owner() else { return engine.resume(run).await };
-        let stored = Stored::read(&**owner.store(), run).await?;
+        let stored = StoredRun::read(&**owner.store(), run).await?;
         // What calls it was compared with the files on the disk, but the store may say that something else was called.
         if engine.parts.settings.of_project && !stored.is_from_disk() {
             let message =
@@ -212,8 +212,8 @@ impl FlowCalls {
         let (begun, before) =
             self.begin(at, tool, input).await.map_err(|error| ToolError::Failed(error.to_string()))?;
         let outcome = match begun {
-            Begun::Ended(outcome) => *outcome,
-            Begun::Runs(run) => until_stopped(run, at.meter.stop()).await,
+            CallStart::Ended(outcome) => *outcome,
+            CallStart::Runs(run) => until_stopped(run, at.meter.stop()).await,
         };
         let mut usage = Usage { calls_beneath: outcome.calls, ..outcome.usage };
         usage.add(before);
@@ -230,8 +230,8 @@ fn reusing(
     engine: &Engine,
     tool: &LoadedTool,
     request: &ReuseRequest,
-    edited: Result<Edited, Error>,
-) -> Result<Ready, Error> {
+    edited: Result<EditedRun, Error>,
+) -> Result<ReadyRun, Error> {
     match edited {
         // The results were deleted with the run's content, but it may have done anything.
         Err(Error::Store(StoreError::NoContent { .. })) => without_results(engine, tool, request),
@@ -240,7 +240,7 @@ fn reusing(
 }
 
 /// A run of a call of which no earlier results can be read.
-fn without_results(engine: &Engine, tool: &LoadedTool, request: &ReuseRequest) -> Result<Ready, Error> {
+fn without_results(engine: &Engine, tool: &LoadedTool, request: &ReuseRequest) -> Result<ReadyRun, Error> {
     Ok(engine.ready(&tool.flow)?.based_on(request.stored(None), no_results(request)))
 }
 
@@ -256,7 +256,7 @@ async fn until_stopped(run: Run, stop: &Cancel) -> RunOutcome {
 }
 
 /// The run of a call.
-enum Begun {
+enum CallStart {
     Runs(Run),
     /// The run had already ended.
     Ended(Box<RunOutcome>),

@@ -13,8 +13,8 @@ use trefoil_runtime::ports::{CallSite, NoTools};
 use trefoil_runtime::{Share, ToolHost, ToolRequest, ToolSpec};
 use trefoil_template::Value;
 
-use super::{AnswersFrom, Engine, Parts};
-use crate::answers::{Meant, meant, questions};
+use super::{AnswersFrom, Engine, EngineParts};
+use crate::answers::{AnswerTarget, meant, questions};
 use crate::reuse::{EarlierCalls, LinesOfCalls, step_labels};
 use trefoil_project::as_tool::AsTool;
 use trefoil_project::flow::Flow;
@@ -125,11 +125,11 @@ impl FlowTools {
     /// Whether an answer given in advance may be for a step of one of these flows.
     pub fn ask(&self, name: &str) -> bool {
         let flows = self.tools.iter().filter_map(|one| self.loaded(one).as_ref().ok());
-        flows.into_iter().any(|tool| meant(&questions(&tool.flow.loaded().program), name) != Meant::Nobody)
+        flows.into_iter().any(|tool| meant(&questions(&tool.flow.loaded().program), name) != AnswerTarget::Nobody)
     }
 
     /// The parts for the run of a flow, without model overrides for steps of other flows.
-    pub(super) fn parts_of(&self, tool: &LoadedTool) -> Parts {
+    pub(super) fn parts_of(&self, tool: &LoadedTool) -> EngineParts {
         let mut parts = (*self.engine.parts).clone();
         let program = &tool.flow.loaded().program;
         parts.models.retain(|model| !matches!(model, ModelOverride::For { name, .. } if !names(program, name)));
@@ -137,7 +137,7 @@ impl FlowTools {
     }
 
     /// An engine for the runs of calls, with these parts.
-    pub(super) fn engine_with(&self, parts: Parts) -> Engine {
+    pub(super) fn engine_with(&self, parts: EngineParts) -> Engine {
         Engine { parts: Arc::new(parts), kept: self.engine.kept.clone() }
     }
 }

@@ -10,11 +10,11 @@ use trefoil_template::HoleKind;
 use trefoil_tools::{CommandTools, HttpTools, PythonTools};
 
 use super::flow_tools::FlowTools;
-use super::tools::All;
+use super::tools::ToolHosts;
 use super::{AnswersFrom, Engine};
 
 /// The tools of one run.
-pub(super) struct Hosts {
+pub(super) struct RunHosts {
     /// All tools.
     pub tools: Arc<dyn ToolHost>,
     /// The flows among them.
@@ -34,10 +34,10 @@ pub(super) struct Hosts {
     pub servers: Option<Arc<trefoil_tools::McpTools>>,
 }
 
-impl Hosts {
+impl RunHosts {
     /// The embedder's tools take precedence over the script's, and these over those that access the outside, which the operator
     /// has declared, trusted or allowed. If answers are placeholders or scripted, nothing else outside is called.
-    pub fn of(
+    pub fn for_flow(
         engine: &Engine,
         from: Option<&AnswersFrom>,
         script: Option<Arc<Scripted>>,
@@ -76,7 +76,7 @@ impl Hosts {
         match all.as_slice() {
             [] => {}
             [one] => hosts.tools = one.clone(),
-            _ => hosts.tools = Arc::new(All(all)),
+            _ => hosts.tools = Arc::new(ToolHosts(all)),
         }
         hosts
     }
@@ -115,7 +115,7 @@ impl Hosts {
     }
 }
 
-impl Hosts {
+impl RunHosts {
     /// The flows, if one of them is called by this name.
     pub fn flow_of(&self, name: &str) -> Option<&FlowTools> {
         let flows = self.flows.as_deref()?;
@@ -147,7 +147,7 @@ impl Engine {
     pub(crate) fn tools_to_ask_about(&self, from: &AnswersFrom) -> Arc<dyn ToolHost> {
         let secrets: Arc<dyn Secrets> = Arc::new(trefoil_runtime::ports::MapSecrets::new());
         let script = super::models::script(from).ok().flatten();
-        Hosts::of(self, Some(from), script, &secrets, self.flow_tools()).tools
+        RunHosts::for_flow(self, Some(from), script, &secrets, self.flow_tools()).tools
     }
 }
 

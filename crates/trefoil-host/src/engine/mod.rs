@@ -33,15 +33,15 @@ use trefoil_project::settings::Settings;
 
 pub use answers_from::AnswersFrom;
 pub(crate) use flow_tools::FlowTools;
-pub use models::Answering;
+pub use models::AnswerSource;
 pub(crate) use models::program_of;
 pub use obstacles::add_findings;
-pub use ready::Ready;
-pub(crate) use watch::Events;
+pub use ready::ReadyRun;
+pub(crate) use watch::EventReader;
 
 use flow_tools::FlowHost;
-use models::Kept;
-use tools::Closures;
+use models::EngineCache;
+use tools::ToolClosures;
 
 /// The rule for models that cannot be called.
 pub const MODEL: &str = "missing-model";
@@ -76,13 +76,13 @@ pub const BOUND: &str = "unknown-bound";
 #[derive(Clone)]
 #[must_use]
 pub struct Engine {
-    parts: Arc<Parts>,
+    parts: Arc<EngineParts>,
     /// Cached results for these parts. Changing a part starts a new cache.
-    kept: Arc<Kept>,
+    kept: Arc<EngineCache>,
 }
 
 /// A run to resume.
-struct Begun {
+struct ResumeStart {
     /// Its start entry, which identifies its program.
     first: Started,
     /// The same with the models that answer now.
@@ -91,7 +91,7 @@ struct Begun {
 
 /// The parts of an engine.
 #[derive(Clone, Default)]
-struct Parts {
+struct EngineParts {
     provider: Option<Arc<dyn ModelProvider>>,
     models: Vec<ModelOverride>,
     wrong_models: Vec<PlanError>,
@@ -105,7 +105,7 @@ struct Parts {
     /// What the command line allows, for the journal.
     permissions: GivenPermissions,
     limits: Limits,
-    closures: Closures,
+    closures: ToolClosures,
     tools: Option<Arc<dyn ToolHost>>,
     http: Option<trefoil_tools::guard::Rules>,
     python: Option<Python>,
@@ -124,7 +124,7 @@ struct Parts {
     places: Arc<Places>,
     recovery: Recovery,
     /// The run to resume.
-    begun: Option<Arc<Begun>>,
+    begun: Option<Arc<ResumeStart>>,
     /// Whether its runs are for other processes, so that their requirements are not checked here.
     submits: bool,
     /// The nesting depth of the runs that call the runs of this engine.
@@ -147,7 +147,7 @@ struct Parts {
     reuses: Option<ReuseRequest>,
 }
 
-impl Parts {
+impl EngineParts {
     /// The clock. Stored runs use the clock that all hosts of the store share.
     fn clock(&self) -> Arc<dyn Clock> {
         let shared = self.owner.as_ref().map(|owner| owner.store().clock());
@@ -162,7 +162,7 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    fn with(mut self, change: impl FnOnce(&mut Parts)) -> Self {
+    fn with(mut self, change: impl FnOnce(&mut EngineParts)) -> Self {
         change(Arc::make_mut(&mut self.parts));
         Self { parts: self.parts, kept: Arc::default() }
     }

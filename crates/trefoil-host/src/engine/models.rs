@@ -14,12 +14,12 @@ use trefoil_syntax::{Diagnostic, Location, Severity};
 use trefoil_tools::HttpTools;
 use trefoil_tools::guard::{Client, Rules};
 
-use super::{AnswersFrom, Engine, MODEL, Parts, SCRIPT};
+use super::{AnswersFrom, Engine, EngineParts, MODEL, SCRIPT};
 use trefoil_project::flow::{Flow, WeakFlow};
 
 /// The source of a program's model answers, with its details.
 #[derive(Debug, Clone)]
-pub struct Answering {
+pub struct AnswerSource {
     /// The source.
     pub from: AnswersFrom,
     /// Providers that are called at a URL other than the vendor's default.
@@ -28,14 +28,14 @@ pub struct Answering {
     pub fallbacks: Fallbacks,
 }
 
-impl From<AnswersFrom> for Answering {
+impl From<AnswersFrom> for AnswerSource {
     fn from(from: AnswersFrom) -> Self {
         Self { from, elsewhere: Vec::new(), fallbacks: Fallbacks::default() }
     }
 }
 
 /// A flow prepared by an engine.
-pub(super) struct Aimed {
+pub(super) struct PreparedFlow {
     /// The program with the chosen models.
     pub prepared: Arc<Prepared>,
     /// What answers.
@@ -48,10 +48,10 @@ pub(super) struct Aimed {
     pub provider: Option<Arc<dyn ModelProvider>>,
 }
 
-impl Aimed {
+impl PreparedFlow {
     /// The same for a resumed run: its program is the one with which it started, according to its journal, whatever
     /// answers now. Named models are part of the program, so they are the original ones.
-    pub fn for_begun(self: Arc<Self>, parts: &Parts, flow: &Flow) -> Result<Arc<Self>, Vec<Diagnostic>> {
+    pub fn for_begun(self: Arc<Self>, parts: &EngineParts, flow: &Flow) -> Result<Arc<Self>, Vec<Diagnostic>> {
         if let Some(begun) = parts.begun.as_deref() {
             let (own, first) = (&flow.loaded().program, &begun.first);
             let is_it = |program: &Program| program.fingerprint().to_string() == first.program.fingerprint;
@@ -79,7 +79,7 @@ impl Aimed {
 
 impl Engine {
     /// Chooses the models as [`Self::ready`] would, and writes them into a program without running it.
-    pub fn aim(&self, program: &mut Arc<Program>) -> std::result::Result<Answering, Vec<Diagnostic>> {
+    pub fn aim(&self, program: &mut Arc<Program>) -> std::result::Result<AnswerSource, Vec<Diagnostic>> {
         self.kept.decide(&self.parts, program)
     }
 
@@ -126,19 +126,20 @@ fn other_models(first: &Started) -> Diagnostic {
 
 /// The cached results of an engine.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct EngineCache {
     registry: OnceLock<Registry>,
     /// Connections and tokens, and the same if only allowed hosts are called; `None`: no HTTP client can be created.
     http: [OnceLock<Option<Arc<HttpTools>>>; 2],
     /// By flow. Entries of dropped flows are removed when the next one is added.
-    flows: Mutex<HashMap<usize, (WeakFlow, Arc<Aimed>)>>,
+    flows: Mutex<HashMap<usize, (WeakFlow, Arc<PreparedFlow>)>>,
 }
 
-impl Kept {
+impl EngineCache {
     /// The prepared flow, computed at its first run.
-    pub fn aimed(&self, parts: &Parts, flow: &Flow) -> Result<Arc<Aimed>, Vec<Diagnostic>> {
+    pub fn aimed(&self, parts: &EngineParts, flow: &Flow) -> Result<Arc<PreparedFlow>, Vec<Diagnostic>> {
         let key = flow.address();
-        let known = |flows: &HashMap<usize, (WeakFlow, Arc<Aimed>)>| flows.get(&key).map(|(_, aimed)| aimed.clone());
+        let known =
+            |flows: &HashMap<usize, (WeakFlow, Arc<PreparedFlow>)>| flows.get(&key).map(|(_, aimed)| aimed.clone());
         if let Some(aimed) = known(&self.flows.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(aimed);
         }
@@ -150,9 +151,9 @@ impl Kept {
         Ok(flows.entry(key).or_insert_with(|| (flow.downgrade(), aimed)).1.clone())
     }
 
-    fn aim(&self, parts: &Parts, flow: &Flow) -> Result<Aimed, Vec<Diagnostic>> {
+    fn aim(&self, parts: &EngineParts, flow: &Flow) -> Result<PreparedFlow, Vec<Diagnostic>> {
         let mut program = flow.loaded().program.clone();
-        let Answering { from, elsewhere, fallbacks } = self.decide(parts, &mut program)?;
+        let AnswerSource { from, elsewhere, fallbacks } = self.decide(parts, &mut program)?;
         let prepared = match Arc::ptr_eq(&program, &flow.loaded().program) {
             true => flow.prepared(),
             false => Prepared::new(program.clone()),
@@ -163,11 +164,11 @@ impl Kept {
             AnswersFrom::Script(_) => None,
             AnswersFrom::One(_) | AnswersFrom::AsWritten => Some(self.registry(parts).by_step(fallbacks.clone())),
         };
-        Ok(Aimed { prepared, from, elsewhere, fallbacks, provider })
+        Ok(PreparedFlow { prepared, from, elsewhere, fallbacks, provider })
     }
 
     /// The HTTP tools, if they are available. `only_allowed`: for hosts that the operator allowed by name.
-    pub fn http(&self, parts: &Parts, only_allowed: bool) -> Option<Arc<HttpTools>> {
+    pub fn http(&self, parts: &EngineParts, only_allowed: bool) -> Option<Arc<HttpTools>> {
         let rules = parts.http.as_ref()?;
         let [any, allowed] = &self.http;
         let client = || Client::new(Rules { only_allowed, ..rules.clone() }).ok();
@@ -176,7 +177,7 @@ impl Kept {
     }
 
     /// Decides what answers, and writes it into the program.
-    pub fn decide(&self, parts: &Parts, program: &mut Arc<Program>) -> Result<Answering, Vec<Diagnostic>> {
+    pub fn decide(&self, parts: &EngineParts, program: &mut Arc<Program>) -> Result<AnswerSource, Vec<Diagnostic>> {
         if parts.provider.is_some() {
             return Ok(AnswersFrom::Provider.into());
         }
@@ -193,18 +194,18 @@ impl Kept {
             ModelPlan::Embedded => AnswersFrom::Embedded.into(),
             ModelPlan::AsWritten(fallbacks) => {
                 let elsewhere = elsewhere(registry, program, &fallbacks);
-                Answering { from: AnswersFrom::AsWritten, elsewhere, fallbacks }
+                AnswerSource { from: AnswersFrom::AsWritten, elsewhere, fallbacks }
             }
             ModelPlan::Named { provider, model } => {
                 let elsewhere = elsewhere(registry, program, &Fallbacks::default());
-                Answering { elsewhere, ..AnswersFrom::One(format!("{provider}:{model}")).into() }
+                AnswerSource { elsewhere, ..AnswersFrom::One(format!("{provider}:{model}")).into() }
             }
             ModelPlan::Scripted(path) => AnswersFrom::Script(path).into(),
         })
     }
 
     /// Uses only the operator's environment, nothing that a manifest names: an `env_file` is for `env.*`.
-    pub(super) fn registry(&self, parts: &Parts) -> &Registry {
+    pub(super) fn registry(&self, parts: &EngineParts) -> &Registry {
         self.registry.get_or_init(|| {
             let registry = parts.registry.clone().unwrap_or_else(Registry::from_env).with_limits(parts.limits);
             parts.settings.registry(registry)
@@ -224,7 +225,7 @@ pub(super) fn script(from: &AnswersFrom) -> Result<Option<Arc<Scripted>>, Diagno
 
 /// The models in the operator's files that this program uses, then those chosen for this run. If one model was chosen
 /// for every call, the files are not used.
-fn chosen(parts: &Parts, program: &Program) -> Vec<ModelOverride> {
+fn chosen(parts: &EngineParts, program: &Program) -> Vec<ModelOverride> {
     let by_name = |model: &ModelOverride| match model {
         ModelOverride::For { name, .. } => trefoil_models::plan::names(program, name),
         _ => false,
@@ -261,14 +262,14 @@ fn missing(place: Option<Location>, message: String, help: Option<String>) -> Di
 mod tests {
     use std::sync::Arc;
 
-    use super::Aimed;
+    use super::PreparedFlow;
     use crate::Engine;
     use trefoil_project::flow::Flow;
 
     const AGENT: &str = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I\nprompt: P\n\
                          outputSchema: { type: object, properties: { x: { type: string, pattern: '^a+$' } } }\n";
 
-    fn aimed(engine: &Engine, flow: &Flow) -> Arc<Aimed> {
+    fn aimed(engine: &Engine, flow: &Flow) -> Arc<PreparedFlow> {
         engine.kept.aimed(&engine.parts, flow).unwrap_or_else(|found| panic!("{found:?}"))
     }
 

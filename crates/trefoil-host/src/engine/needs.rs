@@ -13,12 +13,13 @@ use trefoil_syntax::{Diagnostic, FileId, Label, Location, Severity};
 use trefoil_template::HoleKind;
 use trefoil_tools::PythonTools;
 
-use super::hosts::{Hosts, is_rehearsal};
-use super::models::{Aimed, script};
-use super::{AnswersFrom, Engine, Parts, prices};
+use super::hosts::{RunHosts, is_rehearsal};
+use super::models::{PreparedFlow, script};
+use super::{AnswersFrom, Engine, EngineParts, prices};
 use crate::allowed_hosts;
 use crate::preflight::{
-    Host, MISSING_TOOL, ModuleUse, certain_steps, local_calls, missing_environment, modules_of, preflight, uncalled,
+    HostOffer, MISSING_TOOL, ModuleUse, certain_steps, local_calls, missing_environment, modules_of, preflight,
+    uncalled,
 };
 use trefoil_project::door::NamedFile;
 use trefoil_project::error::FoundErrors;
@@ -28,15 +29,15 @@ use trefoil_project::load::rules::{ENV_FILE, ENV_LINE, ENV_LINE_HELP};
 use trefoil_project::secrets::{self, OperatorSecrets};
 
 /// What the run of a flow has.
-pub(super) struct Needs {
+pub(super) struct RunNeeds {
     /// The models that are asked; none: they cannot be.
-    pub aimed: Option<Arc<Aimed>>,
+    pub aimed: Option<Arc<PreparedFlow>>,
     /// Who answers.
     pub models: Option<Arc<dyn ModelProvider>>,
     /// The script, if it is the source of answers.
     pub script: Option<Arc<Scripted>>,
     /// Its tools.
-    pub hosts: Hosts,
+    pub hosts: RunHosts,
     /// What is in `env.*` and `secrets.*`.
     pub secrets: Arc<dyn Secrets>,
     /// Prices, context windows, and what is reserved.
@@ -45,9 +46,9 @@ pub(super) struct Needs {
     pub lacks: Vec<Diagnostic>,
 }
 
-impl Needs {
+impl RunNeeds {
     /// Of a flow. `caller`: what the run has whose tool the flow may be.
-    pub fn of(engine: &Engine, flow: &Flow, caller: Option<&Caller<'_>>) -> Self {
+    pub fn of_flow(engine: &Engine, flow: &Flow, caller: Option<&CallerTools<'_>>) -> Self {
         let (parts, loaded) = (&*engine.parts, flow.loaded());
         let mut lacks = env_files(loaded);
         let aimed = engine.kept.aimed(parts, flow).and_then(|aimed| aimed.for_begun(parts, flow));
@@ -57,13 +58,14 @@ impl Needs {
         // Only `env.*` is different for each flow, and a source of secrets may ask somebody for each.
         let secrets = caller.map_or_else(|| secrets_of(parts, loaded), |caller| caller.secrets.clone());
         let flows = caller.map_or_else(|| engine.flow_tools(), |caller| caller.hosts.flows.clone());
-        let hosts = Hosts::of(engine, aimed.as_ref().map(|aimed| &aimed.from), script.clone(), &secrets, flows);
+        let hosts =
+            RunHosts::for_flow(engine, aimed.as_ref().map(|aimed| &aimed.from), script.clone(), &secrets, flows);
         let rehearsal = aimed.as_ref().is_some_and(|aimed| is_rehearsal(&aimed.from));
         // Of a run that is gone on with nobody knows whether it comes to a command: it stops there.
         // So does the run of a call: what its flow needs was judged before the calling run started.
         let is_kept_call = parts.caller.is_some() && engine.keeps_runs();
         let resumes = parts.begun.is_some() || is_kept_call || caller.is_some_and(|caller| caller.resumes);
-        let host = Host {
+        let host = HostOffer {
             tools: &*hosts.tools,
             fault: &|name| hosts.flow_of(name)?.fault(name),
             on_command_line: &|name| hosts.is_after(name) && settings_show(parts, name),
@@ -123,7 +125,7 @@ impl Needs {
 }
 
 /// Why the program of a tool or of a server cannot be started here, and the table that declares it.
-fn missing_program(parts: &Parts, hosts: &Hosts, call: &ToolCall) -> Option<(String, String)> {
+fn missing_program(parts: &EngineParts, hosts: &RunHosts, call: &ToolCall) -> Option<(String, String)> {
     let is_ours = match &call.kind {
         ToolKind::Local => hosts.is_after(&call.name),
         kind => !hosts.is_before(&call.name, kind),
@@ -139,7 +141,7 @@ fn missing_program(parts: &Parts, hosts: &Hosts, call: &ToolCall) -> Option<(Str
 }
 
 /// Whether the operator has declared the server of a tool.
-fn is_declared(parts: &Parts, kind: &ToolKind) -> bool {
+fn is_declared(parts: &EngineParts, kind: &ToolKind) -> bool {
     #[cfg(feature = "mcp")]
     if let ToolKind::Mcp { server, .. } = kind {
         return parts.settings.mcp.iter().any(|declared| *declared.name == **server);
@@ -149,12 +151,12 @@ fn is_declared(parts: &Parts, kind: &ToolKind) -> bool {
 }
 
 /// Whether a tool of the settings has its arguments on the command line.
-fn settings_show(parts: &Parts, name: &str) -> bool {
+fn settings_show(parts: &EngineParts, name: &str) -> bool {
     parts.settings.tools.iter().any(|tool| *tool.spec().name == *name && tool.is_on_command_line())
 }
 
 /// What the settings of a tool read for its process or its requests, if this is what is called by its name.
-fn read_by_settings(parts: &Parts, hosts: &Hosts, call: &ToolCall) -> Vec<(HoleKind, Arc<str>)> {
+fn read_by_settings(parts: &EngineParts, hosts: &RunHosts, call: &ToolCall) -> Vec<(HoleKind, Arc<str>)> {
     match &call.kind {
         ToolKind::Local if hosts.is_after(&call.name) => {
             let tool = parts.settings.tools.iter().find(|tool| *tool.spec().name == *call.name);
@@ -172,13 +174,13 @@ fn read_by_settings(parts: &Parts, hosts: &Hosts, call: &ToolCall) -> Vec<(HoleK
     }
 }
 
-fn is_embedded(aimed: Option<&Aimed>) -> bool {
+fn is_embedded(aimed: Option<&PreparedFlow>) -> bool {
     aimed.is_some_and(|aimed| aimed.from == AnswersFrom::Embedded)
 }
 
 /// What a run has that flows are tools of.
-pub(super) struct Caller<'c> {
-    hosts: &'c Hosts,
+pub(super) struct CallerTools<'c> {
+    hosts: &'c RunHosts,
     secrets: &'c Arc<dyn Secrets>,
     /// It goes on, and may never come to the call.
     resumes: bool,
@@ -188,7 +190,7 @@ pub(super) struct Caller<'c> {
 
 /// The flows that a flow can call as tools, and those that they can call.
 #[derive(Default)]
-pub(super) struct Beneath {
+pub(super) struct CallableFlows {
     /// The flows.
     pub flows: Vec<Flow>,
     /// Where else than at the provider their models are called.
@@ -219,7 +221,7 @@ struct FlowCall {
 impl FlowCall {
     /// Those of a program, the certain ones last. `files`: its files among those of the findings. `is_certain`: whether every run
     /// comes to the program.
-    fn of(program: &Program, needs: &Needs, files: &[FileId], is_certain: bool) -> Vec<Self> {
+    fn of_program(program: &Program, needs: &RunNeeds, files: &[FileId], is_certain: bool) -> Vec<Self> {
         let all = local_calls(program, is_embedded(needs.aimed.as_deref())).into_iter();
         let certain: HashSet<Location> = certain_steps(program).into_iter().map(|(_, step)| step.origin).collect();
         let flows = all.filter(|(tool, _)| needs.hosts.flow_of(tool).is_some());
@@ -233,7 +235,7 @@ impl FlowCall {
     }
 }
 
-impl Needs {
+impl RunNeeds {
     /// The Python modules of a flow with these needs, if it has any and Python is allowed.
     pub fn trial(
         &self,
@@ -250,14 +252,14 @@ impl Needs {
 
     /// What the flows lack that a flow can call as tools, and those that they can call in turn: each as if it were to be started
     /// itself.
-    pub fn beneath(&self, engine: &Engine, flow: &Flow, findings: &mut FoundErrors) -> Beneath {
-        let mut beneath = Beneath::default();
+    pub fn beneath(&self, engine: &Engine, flow: &Flow, findings: &mut FoundErrors) -> CallableFlows {
+        let mut beneath = CallableFlows::default();
         let Some(flows) = &self.hosts.flows else { return beneath };
         let parts = &*engine.parts;
         // Flows that have a cost limit in their manifest are SirenSpec's, and call no flows as tools.
         let limited = was_limited(parts);
         let own: Vec<FileId> = findings.files().iter().map(|(id, _)| id).collect();
-        let mut left = FlowCall::of(&flow.loaded().program, self, &own, true);
+        let mut left = FlowCall::of_program(&flow.loaded().program, self, &own, true);
         let cause = |d: &Diagnostic| (d.rule, d.file, d.span, d.message.clone());
         let mut told: HashSet<_> = findings.diagnostics().iter().map(cause).collect();
         let mut seen: HashSet<Arc<str>> = HashSet::new();
@@ -267,8 +269,8 @@ impl Needs {
             }
             let Some((called, engine)) = flows.run_of(&tool, limited) else { continue };
             let resumes = parts.begun.is_some();
-            let caller = Caller { hosts: &self.hosts, secrets: &self.secrets, resumes, is_certain };
-            let needs = Needs::of(&engine, &called, Some(&caller));
+            let caller = CallerTools { hosts: &self.hosts, secrets: &self.secrets, resumes, is_certain };
+            let needs = RunNeeds::of_flow(&engine, &called, Some(&caller));
             let files = findings.adopt(&called.loaded().files);
             for lack in &needs.lacks {
                 let lack = in_files(lack.clone(), &files);
@@ -278,7 +280,7 @@ impl Needs {
                 }
             }
             beneath.elsewhere.extend(needs.aimed.iter().flat_map(|aimed| aimed.elsewhere.iter().cloned()));
-            left.extend(FlowCall::of(&called.loaded().program, &needs, &files, is_certain));
+            left.extend(FlowCall::of_program(&called.loaded().program, &needs, &files, is_certain));
             left.sort_by_key(|call| call.is_certain);
             beneath.trials.extend(needs.trial(&engine, &called, (files, Some((tool.clone(), at)))));
             beneath.flows.push(called);
@@ -306,12 +308,12 @@ pub(super) fn of_tool(mut d: Diagnostic, tool: &str, at: Location) -> Diagnostic
 }
 
 /// Whether a run that goes on has a cost limit since it began.
-fn was_limited(parts: &Parts) -> bool {
+fn was_limited(parts: &EngineParts) -> bool {
     parts.begun.as_deref().is_some_and(|begun| begun.now.spec().limits.cost_micro.is_some())
 }
 
 /// The environment, with these files, and the secrets.
-fn secrets_of(parts: &Parts, loaded: &LoadedTarget) -> Arc<dyn Secrets> {
+fn secrets_of(parts: &EngineParts, loaded: &LoadedTarget) -> Arc<dyn Secrets> {
     match &parts.secrets {
         Some(secrets) => secrets.clone(),
         None => Arc::new(OperatorSecrets::new(loaded.environment(), parts.settings.secrets.clone())),
@@ -319,7 +321,7 @@ fn secrets_of(parts: &Parts, loaded: &LoadedTarget) -> Arc<dyn Secrets> {
 }
 
 /// Prices, context windows and what is reserved for a run that starts now; or what cost limits lack.
-fn money_of(parts: &Parts, aimed: &Aimed, now: u64) -> std::result::Result<Flags, Vec<Diagnostic>> {
+fn money_of(parts: &EngineParts, aimed: &PreparedFlow, now: u64) -> std::result::Result<Flags, Vec<Diagnostic>> {
     // Prices stay what they were as long as the same models answer.
     let begun = parts.begun.as_deref().map(|begun| &begun.now);
     let program = &aimed.prepared.program;
@@ -327,7 +329,7 @@ fn money_of(parts: &Parts, aimed: &Aimed, now: u64) -> std::result::Result<Flags
         Some(begun) => (begun.flags.prices.clone(), begun.flags.windows.clone(), begun.flags.fallbacks.clone()),
         None => {
             let others = prices::others(program, &aimed.fallbacks);
-            let prices = prices::of(program, &aimed.from, &others, &parts.settings, now);
+            let prices = prices::model_prices(program, &aimed.from, &others, &parts.settings, now);
             (prices, prices::windows(program, &others), others)
         }
     };

@@ -3,8 +3,8 @@
 use trefoil_syntax::Diagnostic;
 use trefoil_template::Value;
 
-use super::needs::{ModuleTrial, Needs, in_files, of_tool};
-use super::{Engine, Ready};
+use super::needs::{ModuleTrial, RunNeeds, in_files, of_tool};
+use super::{Engine, ReadyRun};
 use crate::preflight::{local_calls, missing_inputs, missing_modules, modules_of};
 use trefoil_project::error::{Error, FoundErrors};
 use trefoil_project::flow::Flow;
@@ -30,7 +30,7 @@ impl Engine {
     /// # Errors
     ///
     /// [`Error::NotStarted`] with everything that is certain to stop it.
-    pub async fn ready_for(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<Ready, Error> {
+    pub async fn ready_for(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<ReadyRun, Error> {
         let (ready, mut found) = match self.ready(flow) {
             Ok(ready) => (Some(ready), FoundErrors::new(flow.loaded().files.clone(), Vec::new())),
             Err(Error::NotStarted(why)) => (None, why),
@@ -68,7 +68,7 @@ impl Engine {
             return found;
         }
         let trials = {
-            let needs = Needs::of(self, flow, None);
+            let needs = RunNeeds::of_flow(self, flow, None);
             let mut around = found.clone();
             let files = around.files().iter().map(|(id, _)| id).collect();
             let own = needs.trial(self, flow, (files, None));

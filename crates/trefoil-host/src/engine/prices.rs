@@ -9,7 +9,7 @@ use trefoil_models::Fallbacks;
 use trefoil_models::plan::models_used;
 use trefoil_syntax::{Diagnostic, Severity};
 
-use super::{Answering, AnswersFrom, BOUND, Engine, PRICE};
+use super::{AnswerSource, AnswersFrom, BOUND, Engine, PRICE};
 use trefoil_project::settings::Settings;
 use trefoil_view::model_name;
 
@@ -22,9 +22,10 @@ impl Engine {
     }
 
     /// Returns the current prices and the context windows of a program's models, and those that may answer instead.
-    pub fn money(&self, program: &Program, answering: &Answering) -> Flags {
+    pub fn money(&self, program: &Program, answering: &AnswerSource) -> Flags {
         let fallbacks = others(program, &answering.fallbacks);
-        let prices = of(program, &answering.from, &fallbacks, &self.parts.settings, self.parts.clock().wall_ms());
+        let prices =
+            model_prices(program, &answering.from, &fallbacks, &self.parts.settings, self.parts.clock().wall_ms());
         Flags { windows: windows(program, &fallbacks), prices, fallbacks, ..Flags::default() }
     }
 }
@@ -40,7 +41,7 @@ fn said(full: &str, settings: &Settings) -> Option<Price> {
 }
 
 /// The models that may answer instead of another one, by `PROVIDER:NAME`.
-pub type Others = [(String, Vec<String>)];
+pub type FallbackModels = [(String, Vec<String>)];
 
 /// The fallbacks of a program's steps. A model used by several steps has the fallbacks of all of them.
 pub fn others(program: &Program, fallbacks: &Fallbacks) -> Vec<(String, Vec<String>)> {
@@ -64,10 +65,10 @@ pub fn others(program: &Program, fallbacks: &Fallbacks) -> Vec<(String, Vec<Stri
 
 /// The prices of the models that a program may call, by `PROVIDER:NAME`, without duplicates. Models of unknown price
 /// are missing. `now`: milliseconds since 1970-01-01 UTC.
-pub fn of(
+pub fn model_prices(
     program: &Program,
     from: &AnswersFrom,
-    others: &Others,
+    others: &FallbackModels,
     settings: &Settings,
     now: u64,
 ) -> Vec<(String, Price)> {
@@ -86,7 +87,7 @@ pub fn of(
 }
 
 /// The known context windows of the models that a program may call, by `PROVIDER:NAME`.
-pub fn windows(program: &Program, others: &Others) -> Vec<(String, u64)> {
+pub fn windows(program: &Program, others: &FallbackModels) -> Vec<(String, u64)> {
     let window = |full: String| {
         let (provider, name) = full.split_once(':')?;
         let tokens = window(provider, name)?;
@@ -148,7 +149,7 @@ pub fn unbounded(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
 }
 
 /// The models that a program may call, as `PROVIDER:NAME`, without duplicates.
-fn named(program: &Program, others: &Others) -> Vec<String> {
+fn named(program: &Program, others: &FallbackModels) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let own = models_used(program).into_iter().map(|(_, model)| model_name(&model));
     for full in own.chain(others.iter().flat_map(|(_, others)| others.clone())) {

@@ -14,13 +14,13 @@ use trefoil_runtime::ports::{HumanInbox, NoJournal, Random, SystemRandom};
 use trefoil_runtime::{Cancel, Places, Ports, Recovery, RunOutcome, Share};
 use trefoil_template::{HoleKind, Value};
 
-use super::hosts::{Hosts, is_rehearsal};
-use super::needs::{Beneath, Needs};
+use super::hosts::{RunHosts, is_rehearsal};
+use super::needs::{CallableFlows, RunNeeds};
 use super::watch::{all, to_handle};
-use super::{AnswersFrom, Engine, Parts};
-use crate::answers::Answers;
+use super::{AnswersFrom, Engine, EngineParts};
+use crate::answers::PreparedAnswers;
 use crate::durable::StoredAnswers;
-use crate::reuse::{EarlierCalls, Lines};
+use crate::reuse::{EarlierCalls, StepDecisions};
 use crate::run::Run;
 use trefoil_project::error::{Error, FoundErrors, Result};
 use trefoil_project::failure::explain_failure;
@@ -30,7 +30,7 @@ use trefoil_project::secrets;
 use trefoil_view::model_name;
 
 /// A run that is ready to start. Nothing has been called yet.
-pub struct Ready {
+pub struct ReadyRun {
     flow: Flow,
     prepared: Arc<Prepared>,
     ports: Ports,
@@ -51,7 +51,7 @@ pub struct Ready {
     /// The queue of model calls.
     places: Option<Arc<Places>>,
     recovery: Recovery,
-    hosts: Hosts,
+    hosts: RunHosts,
     /// The share of the calling run's allowance, if this run is a tool call.
     within: Option<Share>,
     /// The values to hide, shared with the runs above and below this one.
@@ -68,15 +68,16 @@ pub struct Ready {
     attended: bool,
 }
 
-impl Ready {
+impl ReadyRun {
     /// Prepares a run of a flow. Returns everything that is missing as an error.
     pub(super) fn new(engine: &Engine, flow: &Flow) -> std::result::Result<Self, FoundErrors> {
         let parts = &*engine.parts;
-        let needs = Needs::of(engine, flow, None);
+        let needs = RunNeeds::of_flow(engine, flow, None);
         let mut findings = FoundErrors::new(flow.loaded().files.clone(), needs.lacks.clone());
         // The run of a call is a part of a run for which all of them were looked at.
-        let beneath = if parts.depth == 0 { needs.beneath(engine, flow, &mut findings) } else { Beneath::default() };
-        let Needs { aimed, models, script, hosts, secrets, money, .. } = needs;
+        let beneath =
+            if parts.depth == 0 { needs.beneath(engine, flow, &mut findings) } else { CallableFlows::default() };
+        let RunNeeds { aimed, models, script, hosts, secrets, money, .. } = needs;
         let (Some(aimed), Some(models), true) = (aimed, models, findings.is_empty()) else { return Err(findings) };
         let mut elsewhere = aimed.elsewhere.clone();
         for one in beneath.elsewhere {
@@ -89,7 +90,7 @@ impl Ready {
             models,
             tools: hosts.tools.clone(),
             commands: parts.commands.clone(),
-            humans: Arc::new(Answers::new(&flow.loaded().program, &parts.answers, people(parts))),
+            humans: Arc::new(PreparedAnswers::new(&flow.loaded().program, &parts.answers, people(parts))),
             journal: parts.journal.clone().unwrap_or_else(|| Arc::new(NoJournal)),
             clock: parts.clock(),
             secrets,
@@ -171,15 +172,16 @@ impl Ready {
             _ => None,
         };
         if let Some(flows) = self.hosts.flows.as_ref().filter(|_| !basis.answers) {
-            flows.reuse(EarlierCalls::of(&memo, &basis, &self.prepared));
+            flows.reuse(EarlierCalls::for_run(&memo, &basis, &self.prepared));
         }
         Self { basis: Some((basis, memo.without_made_up(made_up))), ..self }
     }
 
     /// Which results the run has reused so far. Empty if it is not based on an earlier run.
-    pub fn reused(&self) -> Lines {
+    pub fn reused(&self) -> StepDecisions {
         let decisions = self.basis.as_ref().map(|(_, memo)| memo.decisions()).unwrap_or_default();
-        let lines = Lines::of(self.flow.clone(), self.prepared.program.clone(), decisions, self.seen.clone());
+        let lines =
+            StepDecisions::for_run(self.flow.clone(), self.prepared.program.clone(), decisions, self.seen.clone());
         match &self.hosts.flows {
             Some(flows) => lines.calling(flows.lines().clone()),
             None => lines,
@@ -390,13 +392,13 @@ impl Engine {
 
     /// Returns everything that a run of the flow needs, or [`Error::NotStarted`] with everything that is missing. Calls
     /// nothing.
-    pub fn ready(&self, flow: &Flow) -> Result<Ready> {
-        let ready = Ready::new(self, flow).map_err(Error::NotStarted)?;
+    pub fn ready(&self, flow: &Flow) -> Result<ReadyRun> {
+        let ready = ReadyRun::new(self, flow).map_err(Error::NotStarted)?;
         self.with_answers(ready)
     }
 
     /// A run about to start, with the results of earlier runs that it may use.
-    fn with_answers(&self, ready: Ready) -> Result<Ready> {
+    fn with_answers(&self, ready: ReadyRun) -> Result<ReadyRun> {
         let request = self.parts.reuses.as_ref().filter(|_| self.parts.begun.is_none());
         let Some(basis) = request.map(|request| request.stored(None)) else { return Ok(ready) };
         let memo = self.answers(&basis)?;
@@ -405,7 +407,7 @@ impl Engine {
     /// The answers that a run uses according to its start entry.
     pub(crate) fn answers(&self, basis: &Basis) -> Result<Memo> {
         let only = Some(basis.run.clone()).filter(|run| !run.is_empty());
-        Ok(Memo::of_answers(Arc::new(StoredAnswers::of(self.kept_runs()?, only))))
+        Ok(Memo::of_answers(Arc::new(StoredAnswers::of_runs(self.kept_runs()?, only))))
     }
 }
 
@@ -418,7 +420,7 @@ fn converted(input: impl Serialize) -> Result<Option<Value>> {
 }
 
 /// The inbox for questions. Stored runs use the inbox in the store.
-fn people(parts: &Parts) -> Option<Arc<dyn HumanInbox>> {
+fn people(parts: &EngineParts) -> Option<Arc<dyn HumanInbox>> {
     if let Some(owner) = &parts.owner {
         return Some(Arc::new(trefoil_store::Inbox::new(owner.clone(), parts.humans.clone())));
     }

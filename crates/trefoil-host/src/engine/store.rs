@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trefoil_machine::{RunLimits, Started};
 use trefoil_store::{Content, Owner, Store};
 
-use super::{Begun, Engine};
+use super::{Engine, ResumeStart};
 use crate::reuse::{EarlierRuns, ReuseRequest};
 use trefoil_project::error::{Error, FoundErrors, Result};
 
@@ -97,7 +97,7 @@ impl Engine {
             parts.seed = Some(first.flags.seed);
             // Without a limit, there is none to lift, and prices are not needed.
             parts.spec.limits = parts.spec.limits.lifting(now.spec().limits);
-            parts.begun = Some(Arc::new(Begun { first: first.clone(), now: now.clone() }));
+            parts.begun = Some(Arc::new(ResumeStart { first: first.clone(), now: now.clone() }));
         })
     }
     /// With the limits of a run, unless others were set. A run that is called has those of the run that calls it.

@@ -16,20 +16,20 @@ use trefoil_project::error::BoxError;
 
 /// Closures by name, each with its specification.
 #[derive(Clone, Default)]
-pub(super) struct Closures(BTreeMap<Arc<str>, (ToolSpec, Arc<dyn Tool>)>);
+pub(super) struct ToolClosures(BTreeMap<Arc<str>, (ToolSpec, Arc<dyn ClosureTool>)>);
 
 #[async_trait]
-trait Tool: Send + Sync {
+trait ClosureTool: Send + Sync {
     async fn call(&self, arguments: serde_json::Value) -> Result<serde_json::Value, ToolError>;
 }
 
 /// A closure and the types of its arguments and result.
-struct Closure<F, A, R> {
+struct TypedClosure<F, A, R> {
     call: F,
     types: std::marker::PhantomData<fn(A) -> R>,
 }
 
-impl Closures {
+impl ToolClosures {
     /// Adds a closure; if two have the same name, the later one is used.
     pub fn add<F, A, R, W>(&mut self, spec: ToolSpec, call: F)
     where
@@ -39,7 +39,7 @@ impl Closures {
         R: Serialize + Send + 'static,
     {
         let name = spec.name.clone();
-        self.0.insert(name, (spec, Arc::new(Closure { call, types: std::marker::PhantomData })));
+        self.0.insert(name, (spec, Arc::new(TypedClosure { call, types: std::marker::PhantomData })));
     }
     /// Whether there are no closures.
     pub fn is_empty(&self) -> bool {
@@ -48,7 +48,7 @@ impl Closures {
 }
 
 #[async_trait]
-impl<F, A, R, W> Tool for Closure<F, A, R>
+impl<F, A, R, W> ClosureTool for TypedClosure<F, A, R>
 where
     F: Fn(A) -> W + Send + Sync + 'static,
     W: Future<Output = Result<R, BoxError>> + Send + 'static,
@@ -71,7 +71,7 @@ where
 }
 
 #[async_trait]
-impl ToolHost for Closures {
+impl ToolHost for ToolClosures {
     /// Only for tools that a manifest leaves to the host: it may say more to another kind of tool, such as a secret to a server.
     fn offers(&self, name: &str, kind: &ToolKind) -> bool {
         *kind == ToolKind::Local && self.0.contains_key(name)
@@ -93,21 +93,21 @@ impl ToolHost for Closures {
 }
 
 /// Several tool hosts; the first one that offers a tool calls it.
-pub(super) struct All(pub Vec<Arc<dyn ToolHost>>);
+pub(super) struct ToolHosts(pub Vec<Arc<dyn ToolHost>>);
 
-impl All {
-    fn of(&self, request: &ToolRequest) -> Option<&Arc<dyn ToolHost>> {
+impl ToolHosts {
+    fn offering_host(&self, request: &ToolRequest) -> Option<&Arc<dyn ToolHost>> {
         self.0.iter().find(|host| host.offers(&request.name, &request.kind))
     }
 }
 
 #[async_trait]
-impl ToolHost for All {
+impl ToolHost for ToolHosts {
     fn offers(&self, name: &str, kind: &ToolKind) -> bool {
         self.0.iter().any(|host| host.offers(name, kind))
     }
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        match self.of(request) {
+        match self.offering_host(request) {
             Some(host) => host.call(at, request).await,
             None => Err(ToolError::Failed(format!("no implementation for the tool `{}`", request.name))),
         }
@@ -125,10 +125,10 @@ impl ToolHost for All {
         Ok(all)
     }
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
-        self.of(request).is_some_and(|host| host.is_idempotent(request))
+        self.offering_host(request).is_some_and(|host| host.is_idempotent(request))
     }
     fn recall(&self, at: CallSite<'_>, request: &ToolRequest, error: Option<&RunError>) {
-        self.of(request).iter().for_each(|host| host.recall(at, request, error));
+        self.offering_host(request).iter().for_each(|host| host.recall(at, request, error));
     }
     fn refusal(&self, name: &str, kind: &ToolKind, arguments: &Value) -> Option<ToolRefusal> {
         // Python functions have a host only where they may run.
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_closure_gets_no_calls_of_tools_that_a_manifest_describes() {
-        let mut closures = Closures::default();
+        let mut closures = ToolClosures::default();
         closures.add(ToolSpec::bare("search"), async |(): ()| Ok(0));
         assert!(closures.offers("search", &ToolKind::Local));
         for kind in [ToolKind::Http, ToolKind::Python, ToolKind::mcp("search")] {
@@ -166,9 +166,9 @@ mod tests {
 
     #[test]
     fn closures_and_several_hosts_as_one_conform() {
-        let mut first = Closures::default();
+        let mut first = ToolClosures::default();
         first.add(ToolSpec::bare("other"), async |(): ()| Ok(0));
-        let mut second = Closures::default();
+        let mut second = ToolClosures::default();
         second.add(ToolSpec::bare("echo"), async |said: serde_json::Value| Ok(said));
         second.add(ToolSpec::bare("broken"), async |_: serde_json::Value| Err::<(), _>("no tea".into()));
         let sample = ToolSample {
@@ -179,7 +179,7 @@ mod tests {
         };
         let both = ToolSample { lists: vec!["broken", "echo", "other"], ..sample.clone() };
         let alone: Arc<dyn ToolHost> = Arc::new(second.clone());
-        let together: Arc<dyn ToolHost> = Arc::new(All(vec![Arc::new(first), Arc::new(second)]));
+        let together: Arc<dyn ToolHost> = Arc::new(ToolHosts(vec![Arc::new(first), Arc::new(second)]));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         for (host, sample) in [(alone, sample), (together, both)] {
             assert_eq!(runtime.block_on(tools(host, &sample)), Ok(()));

@@ -12,14 +12,14 @@ pub(super) fn all(sinks: &[Arc<dyn EventSink>]) -> Arc<dyn EventSink> {
     match sinks {
         [] => Arc::new(NoEvents),
         [one] => one.clone(),
-        all => Arc::new(Fan(all.to_vec())),
+        all => Arc::new(EventFan(all.to_vec())),
     }
 }
 
 /// Several watchers.
-struct Fan(Vec<Arc<dyn EventSink>>);
+struct EventFan(Vec<Arc<dyn EventSink>>);
 
-impl EventSink for Fan {
+impl EventSink for EventFan {
     fn wants_provenance(&self) -> bool {
         self.0.iter().any(|sink| sink.wants_provenance())
     }
@@ -45,14 +45,14 @@ const BLOCK: usize = 1_024;
 /// of waiting runs. They are in blocks, because a long queue would be copied each time it grows, and a resumed run repeats all
 /// events at once.
 #[derive(Default)]
-struct Unread {
+struct UnreadEvents {
     blocks: VecDeque<VecDeque<Event>>,
     reader: Option<Waker>,
     /// Whether the reader or the writer is gone.
     closed: bool,
 }
 
-impl Unread {
+impl UnreadEvents {
     fn push(&mut self, event: Event) {
         match self.blocks.back_mut().filter(|block| block.len() < BLOCK) {
             Some(block) => block.push_back(event),
@@ -74,21 +74,21 @@ impl Unread {
     }
 }
 
-type Shared = Arc<Mutex<Unread>>;
+type SharedEvents = Arc<Mutex<UnreadEvents>>;
 
-fn lock(shared: &Shared) -> MutexGuard<'_, Unread> {
+fn lock(shared: &SharedEvents) -> MutexGuard<'_, UnreadEvents> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Passes events to the handle.
-pub(super) struct ToHandle(Shared);
+pub(super) struct ToHandle(SharedEvents);
 
 /// The reading end, in the handle.
-pub(crate) struct Events(Shared);
+pub(crate) struct EventReader(SharedEvents);
 
-pub(super) fn to_handle() -> (ToHandle, Events) {
-    let shared = Shared::default();
-    (ToHandle(shared.clone()), Events(shared))
+pub(super) fn to_handle() -> (ToHandle, EventReader) {
+    let shared = SharedEvents::default();
+    (ToHandle(shared.clone()), EventReader(shared))
 }
 
 impl EventSink for ToHandle {
@@ -117,7 +117,7 @@ impl Drop for ToHandle {
     }
 }
 
-impl Events {
+impl EventReader {
     /// The next event; `None`: there will be no more.
     pub fn poll(&mut self, context: &Context<'_>) -> Poll<Option<Event>> {
         let mut unread = lock(&self.0);
@@ -138,7 +138,7 @@ impl Events {
     }
 }
 
-impl Drop for Events {
+impl Drop for EventReader {
     fn drop(&mut self) {
         self.close();
     }

@@ -5,11 +5,11 @@ use rmcp::model::{CancelledNotificationParam, ClientResult, ElicitRequest, Reque
 use rmcp::service::{Peer, PeerRequestOptions, RequestContext, RequestHandle, ServiceError};
 use tokio::sync::oneshot;
 
-use super::question::{Asking, Reply};
+use super::question::{ClientQuestion, QuestionReply};
 
 /// A question in progress.
 pub struct AskedClient {
-    asking: Asking,
+    asking: ClientQuestion,
     id: RequestId,
     replied: oneshot::Receiver<Result<ClientResult, ServiceError>>,
     peer: Peer<RoleServer>,
@@ -17,7 +17,7 @@ pub struct AskedClient {
 
 impl AskedClient {
     /// Sends the question. If that is impossible, the client does not answer it.
-    pub async fn ask(asking: Asking, context: &RequestContext<RoleServer>) -> Option<Self> {
+    pub async fn ask(asking: ClientQuestion, context: &RequestContext<RoleServer>) -> Option<Self> {
         if asking.is_closed() {
             return None;
         }
@@ -29,20 +29,20 @@ impl AskedClient {
 
     /// Waits for the end of a question: what the client did with it; `None` if nobody needs the answer any more. Waits
     /// forever if no question is open.
-    pub async fn reply(open: Option<&mut Self>) -> Option<Reply> {
+    pub async fn reply(open: Option<&mut Self>) -> Option<QuestionReply> {
         let Some(open) = open else { return std::future::pending().await };
         tokio::select! {
             biased;
             replied = &mut open.replied => Some(match replied {
-                Ok(Ok(ClientResult::ElicitResult(result))) => Reply::of(Some(result)),
-                _ => Reply::Unanswered,
+                Ok(Ok(ClientResult::ElicitResult(result))) => QuestionReply::from_result(Some(result)),
+                _ => QuestionReply::Unanswered,
             }),
             () = open.asking.closed() => None,
         }
     }
 
     /// The question.
-    pub fn into_question(self) -> Asking {
+    pub fn into_question(self) -> ClientQuestion {
         self.asking
     }
 

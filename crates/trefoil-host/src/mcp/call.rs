@@ -11,15 +11,15 @@ use tokio::sync::mpsc;
 use trefoil_runtime::{Event, EventKind};
 
 use super::asked::AskedClient;
-use super::question::{Asking, Reply};
+use super::question::{ClientQuestion, QuestionReply};
 use super::result::result;
-use super::running::{Running, UnderWay};
+use super::running::{RunningCalls, UnderWay};
 use crate::command::RunOptions;
 
 /// A call in progress.
-pub struct Call {
+pub struct ServerCall {
     run: Run,
-    questions: mpsc::UnboundedReceiver<Asking>,
+    questions: mpsc::UnboundedReceiver<ClientQuestion>,
     /// The number of progress notifications so far, because progress must increase.
     told: u32,
     /// The labels of the steps that have started, by their keys.
@@ -29,9 +29,9 @@ pub struct Call {
     under_way: UnderWay,
 }
 
-impl Call {
+impl ServerCall {
     /// The call of a run with its questions.
-    pub fn new(run: Run, questions: mpsc::UnboundedReceiver<Asking>, running: &Arc<Running>) -> Self {
+    pub fn new(run: Run, questions: mpsc::UnboundedReceiver<ClientQuestion>, running: &Arc<RunningCalls>) -> Self {
         let under_way = UnderWay::new(running, &run);
         Self { run, questions, told: 0, labels: HashMap::new(), declined: Vec::new(), under_way }
     }
@@ -54,7 +54,7 @@ impl Call {
 
     /// Waits until the run ends, or asks a question that the client cannot be asked during the call. If the client
     /// cancels the call, the run is stopped.
-    pub async fn next(&mut self, context: &RequestContext<RoleServer>) -> Option<Asking> {
+    pub async fn next(&mut self, context: &RequestContext<RoleServer>) -> Option<ClientQuestion> {
         let mut is_stopped = false;
         let mut open: Option<AskedClient> = None;
         loop {
@@ -89,11 +89,11 @@ impl Call {
     }
 
     /// Passes on what the client did with a question.
-    pub fn replied(&mut self, asking: Asking, reply: Reply) {
+    pub fn replied(&mut self, asking: ClientQuestion, reply: QuestionReply) {
         match reply {
-            Reply::Answer(answer) => asking.answered(answer),
-            Reply::Declined => self.declined.push(asking.step().to_owned()),
-            Reply::Unanswered => {}
+            QuestionReply::Answer(answer) => asking.answered(answer),
+            QuestionReply::Declined => self.declined.push(asking.step().to_owned()),
+            QuestionReply::Unanswered => {}
         }
     }
 

@@ -16,11 +16,11 @@ use rmcp::{ErrorData, RoleServer};
 use tokio::sync::mpsc;
 use trefoil_runtime::ports::{Random as _, SystemRandom};
 
-use super::Offered;
-use super::call::Call;
-use super::question::{Asker, Asking, Reply};
+use super::OfferedFlow;
+use super::call::ServerCall;
+use super::question::{ClientQuestion, QuestionInbox, QuestionReply};
 use super::result::told;
-use super::running::Running;
+use super::running::RunningCalls;
 use crate::command::RunOptions;
 
 /// The key of the question in a response.
@@ -29,23 +29,23 @@ const QUESTION: &str = "question";
 const MOST: usize = 256;
 
 /// The calls of a client.
-pub struct Calls {
+pub struct ServerCalls {
     /// Calls that wait for an answer, by the state that the client sends back.
-    parked: Mutex<HashMap<String, Parked>>,
-    running: Arc<Running>,
+    parked: Mutex<HashMap<String, ParkedCall>>,
+    running: Arc<RunningCalls>,
     /// The options of commands; `None`: runs are not stored.
     options: Option<RunOptions>,
     wait: Duration,
 }
 
 /// A call that waits for an answer.
-pub struct Parked {
-    call: Call,
-    asking: Asking,
+pub struct ParkedCall {
+    call: ServerCall,
+    asking: ClientQuestion,
     tool: String,
 }
 
-impl Calls {
+impl ServerCalls {
     /// No calls yet. `options`: those of commands that continue runs; `None`: runs are not stored. `wait`: how long a run waits
     /// for the client's answer.
     pub fn new(options: Option<RunOptions>, wait: Duration) -> Self {
@@ -55,21 +55,21 @@ impl Calls {
     /// Starts a run, and continues until it ends or asks a question.
     pub async fn begin(
         self: &Arc<Self>,
-        tool: &Offered,
+        tool: &OfferedFlow,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let (asks, questions) = mpsc::unbounded_channel();
         let mut engine = (*tool.engine).clone();
         if context.client_capabilities().is_some_and(|can| can.elicitation.is_some()) {
-            engine = engine.humans(Asker { questions: asks, is_stored: self.options.is_some() });
+            engine = engine.humans(QuestionInbox { questions: asks, is_stored: self.options.is_some() });
         }
         let input = match tool.input(request.arguments) {
             Ok(input) => input,
             Err(why) => return Ok(told(why).into()),
         };
         match engine.start(&tool.flow, input) {
-            Ok(run) => self.go_on(Call::new(run, questions, &self.running), &request.name, &context).await,
+            Ok(run) => self.go_on(ServerCall::new(run, questions, &self.running), &request.name, &context).await,
             Err(error) => Ok(told(error.to_string()).into()),
         }
     }
@@ -77,18 +77,18 @@ impl Calls {
     /// Continues a call with the client's answer.
     pub async fn answered(
         self: &Arc<Self>,
-        mut parked: Parked,
+        mut parked: ParkedCall,
         request: &CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let given = request.input_responses.as_ref().and_then(|all| all.get(QUESTION)).cloned();
         let given = given.and_then(|given| serde_json::from_value::<ElicitResult>(given).ok());
-        parked.call.replied(parked.asking, Reply::of(given));
+        parked.call.replied(parked.asking, QuestionReply::from_result(given));
         self.go_on(parked.call, &request.name, &context).await
     }
 
     /// The waiting call with this state.
-    pub fn taken_up(&self, tool: &str, state: &str) -> Option<Parked> {
+    pub fn taken_up(&self, tool: &str, state: &str) -> Option<ParkedCall> {
         let mut parked = self.parked();
         let is_it = parked.get(state).is_some_and(|one| one.tool == tool);
         is_it.then(|| parked.remove(state)).flatten()
@@ -102,7 +102,7 @@ impl Calls {
     /// Interrupts all runs, and waits until they have ended.
     pub async fn stop(&self, patience: Duration) {
         self.interrupt();
-        let parked: Vec<Parked> = self.parked().drain().map(|(_, one)| one).collect();
+        let parked: Vec<ParkedCall> = self.parked().drain().map(|(_, one)| one).collect();
         let ended = async {
             for one in parked {
                 one.left().await;
@@ -116,7 +116,7 @@ impl Calls {
 
     async fn go_on(
         self: &Arc<Self>,
-        mut call: Call,
+        mut call: ServerCall,
         tool: &str,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
@@ -127,7 +127,7 @@ impl Calls {
         Ok(call.result(&options).await.into())
     }
 
-    fn park(self: &Arc<Self>, call: Call, asking: Asking, tool: &str) -> CallToolResponse {
+    fn park(self: &Arc<Self>, call: ServerCall, asking: ClientQuestion, tool: &str) -> CallToolResponse {
         let Ok(form) = asking.form() else { return told("the question cannot be presented as a form").into() };
         let mut parked = self.parked();
         if parked.len() >= MOST {
@@ -136,7 +136,7 @@ impl Calls {
         let state = format!("{:016x}{:016x}", SystemRandom.next(), SystemRandom.next());
         let question = InputRequest::Elicitation(ElicitRequest::new(form));
         let questions = [(QUESTION.to_owned(), question)].into_iter().collect();
-        parked.insert(state.clone(), Parked { call, asking, tool: tool.to_owned() });
+        parked.insert(state.clone(), ParkedCall { call, asking, tool: tool.to_owned() });
         let (calls, key) = (self.clone(), state.clone());
         tokio::spawn(async move {
             tokio::time::sleep(calls.wait).await;
@@ -148,12 +148,12 @@ impl Calls {
         InputRequiredResult::new(Some(questions), Some(state)).into()
     }
 
-    fn parked(&self) -> MutexGuard<'_, HashMap<String, Parked>> {
+    fn parked(&self) -> MutexGuard<'_, HashMap<String, ParkedCall>> {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Parked {
+impl ParkedCall {
     /// Nobody answers the question. Its run stores it, or goes on without an answer if it is not stored itself.
     async fn left(self) {
         drop(self.asking);

@@ -18,8 +18,8 @@ use trefoil_project::{Error, Flow};
 use trefoil_syntax::{Diagnostic, Files};
 
 use super::notices::{ServerNotice, ServerWatch};
-use super::question::Asker;
-use super::{Offered, Tools};
+use super::question::QuestionInbox;
+use super::{OfferedFlow, OfferedTools};
 
 /// What is served, and how.
 pub struct FlowSource {
@@ -36,37 +36,37 @@ pub struct FlowSource {
 }
 
 /// The flows that are served now.
-pub struct Flows {
+pub struct ServedFlows {
     source: FlowSource,
-    served: Mutex<Served>,
+    served: Mutex<ServedFlow>,
 }
 
 #[derive(Default)]
-struct Served {
-    tools: Arc<Tools>,
+struct ServedFlow {
+    tools: Arc<OfferedTools>,
     /// The files that were read, and their folders.
     seen: BTreeMap<PathBuf, PathStamp>,
 }
 
 /// Flows of the same project.
 #[derive(Clone)]
-struct Project {
+struct ServedProject {
     engine: Arc<Engine>,
     options: LoadOptions,
 }
 
 /// Flows being loaded.
 #[derive(Default)]
-struct Loading {
-    tools: Tools,
+struct LoadingFlows {
+    tools: OfferedTools,
     files: BTreeSet<PathBuf>,
     /// The projects inside the folders that were named, by project file; none for a project whose settings do not apply.
-    projects: HashMap<Option<PathBuf>, Option<Project>>,
+    projects: HashMap<Option<PathBuf>, Option<ServedProject>>,
     /// Findings that were shown. A manifest is also mentioned by those that may refer to it.
     shown: HashSet<String>,
 }
 
-impl Flows {
+impl ServedFlows {
     /// Loads the flows. `None`: the settings of a target do not apply.
     pub fn new(source: FlowSource) -> Option<Self> {
         let served = source.load(true)?;
@@ -74,7 +74,7 @@ impl Flows {
     }
 
     /// The flows in their current state.
-    pub fn now(&self) -> Arc<Tools> {
+    pub fn now(&self) -> Arc<OfferedTools> {
         let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
         let changed: Vec<&PathBuf> =
             served.seen.iter().filter(|(path, stamp)| door::stamp(path) != **stamp).map(|(path, _)| path).collect();
@@ -93,8 +93,8 @@ impl Flows {
 
 impl FlowSource {
     /// `strict`: returns `None` if the settings of a target do not apply. Otherwise its flows are not served.
-    fn load(&self, strict: bool) -> Option<Served> {
-        let mut loading = Loading::default();
+    fn load(&self, strict: bool) -> Option<ServedFlow> {
+        let mut loading = LoadingFlows::default();
         for target in &self.targets {
             let found = match target.id {
                 Some(_) => target_settings(target, &self.options, self.no_config),
@@ -106,16 +106,16 @@ impl FlowSource {
                 None => loading.files.extend([target.path.clone()]),
             }
         }
-        let Loading { tools, files, .. } = loading;
+        let LoadingFlows { tools, files, .. } = loading;
         let seen = files.into_iter().chain(settings::files()).map(|path| {
             let stamp = door::stamp(&path);
             (path, stamp)
         });
-        Some(Served { tools: Arc::new(tools), seen: seen.collect() })
+        Some(ServedFlow { tools: Arc::new(tools), seen: seen.collect() })
     }
 
     /// The project with these settings. If they do not apply, reports why.
-    fn project(&self, found: FoundSettings, loading: &mut Loading) -> Option<Project> {
+    fn project(&self, found: FoundSettings, loading: &mut LoadingFlows) -> Option<ServedProject> {
         loading.read(&found.files);
         if !found.findings.is_empty() {
             self.watch.notice(ServerNotice::Findings(&found.findings, &found.files));
@@ -124,11 +124,11 @@ impl FlowSource {
         let settings = found.settings;
         let allowed = self.options.allowed.iter().chain(&settings.allowed).cloned().collect();
         let options = LoadOptions { allowed, supplied: settings.supplied(), ..self.options.clone() };
-        Some(Project { engine: Arc::new((self.engine)(&settings)), options })
+        Some(ServedProject { engine: Arc::new((self.engine)(&settings)), options })
     }
 
     /// Adds the flows of a target.
-    fn serve(&self, target: &LoadTarget, own: &Project, loading: &mut Loading) {
+    fn serve(&self, target: &LoadTarget, own: &ServedProject, loading: &mut LoadingFlows) {
         loading.files.insert(target.path.clone());
         if target.id.is_some() {
             return loading.add(target, own, &*self.watch);
@@ -157,9 +157,9 @@ impl FlowSource {
     }
 }
 
-impl Loading {
+impl LoadingFlows {
     /// Adds a flow, and says what prevents its runs.
-    fn add(&mut self, target: &LoadTarget, project: &Project, watch: &dyn ServerWatch) {
+    fn add(&mut self, target: &LoadTarget, project: &ServedProject, watch: &dyn ServerWatch) {
         match trefoil_project::load::load(target, &project.options) {
             Ok(loaded) => {
                 self.read(&loaded.files);
@@ -169,7 +169,7 @@ impl Loading {
                 }
                 let flow = Flow::from(loaded);
                 let prevented = prevented(&project.engine, &flow);
-                let name = self.tools.add(Offered::new(flow, project.engine.clone()));
+                let name = self.tools.add(OfferedFlow::new(flow, project.engine.clone()));
                 if let Some(why) = prevented {
                     watch.notice(ServerNotice::CannotRun { name: &name, why: &why });
                 }
@@ -203,7 +203,7 @@ fn place(d: &Diagnostic, files: &Files) -> String {
 
 /// What prevents runs of a flow, such as a missing key. Whether people can be asked depends on the client.
 fn prevented(engine: &Engine, flow: &Flow) -> Option<String> {
-    let anybody = Asker { questions: mpsc::unbounded_channel().0, is_stored: true };
+    let anybody = QuestionInbox { questions: mpsc::unbounded_channel().0, is_stored: true };
     match engine.clone().humans(anybody).ready(flow) {
         Ok(_) => None,
         Err(Error::NotStarted(why)) => {

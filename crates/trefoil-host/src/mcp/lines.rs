@@ -30,7 +30,7 @@ const UNREADABLE: i32 = -32700;
 const INVALID: i32 = -32600;
 const WRONG_PARAMS: i32 = -32602;
 
-type Incoming = RxJsonRpcMessage<RoleServer>;
+type IncomingMessage = RxJsonRpcMessage<RoleServer>;
 
 /// The streams of a client.
 pub struct ServerStreams {
@@ -43,16 +43,16 @@ pub struct ServerStreams {
 }
 
 /// The transport for the SDK.
-pub struct Lines {
-    messages: mpsc::Receiver<Incoming>,
-    out: Out,
+pub struct LineTransport {
+    messages: mpsc::Receiver<IncomingMessage>,
+    out: ClientStream,
 }
 
 /// The stream to the client, `None` after the SDK has closed it, and what makes JSON harmless for it.
 #[derive(Clone)]
-struct Out(Arc<Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>>, fn(&str) -> String);
+struct ClientStream(Arc<Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>>, fn(&str) -> String);
 
-impl Lines {
+impl LineTransport {
     /// Reads from now on. `left` is called when the client has closed its stream.
     pub fn read_from(
         streams: ServerStreams,
@@ -60,7 +60,7 @@ impl Lines {
         left: impl FnOnce() + Send + 'static,
     ) -> Self {
         let ServerStreams { input, output, escape } = streams;
-        let out = Out(Arc::new(Mutex::new(Some(output))), escape);
+        let out = ClientStream(Arc::new(Mutex::new(Some(output))), escape);
         let (sender, messages) = mpsc::channel(QUEUE);
         let answers = out.clone();
         tokio::spawn(async move {
@@ -82,7 +82,7 @@ impl Lines {
     }
 }
 
-impl Transport<RoleServer> for Lines {
+impl Transport<RoleServer> for LineTransport {
     type Error = io::Error;
 
     fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
@@ -90,7 +90,7 @@ impl Transport<RoleServer> for Lines {
         async move { out.write(serde_json::to_string(&item)).await }
     }
 
-    async fn receive(&mut self) -> Option<Incoming> {
+    async fn receive(&mut self) -> Option<IncomingMessage> {
         self.messages.recv().await
     }
 
@@ -100,7 +100,7 @@ impl Transport<RoleServer> for Lines {
     }
 }
 
-impl Out {
+impl ClientStream {
     async fn write(&self, message: serde_json::Result<String>) -> io::Result<()> {
         let line = format!("{}\n", (self.1)(&message?));
         match &mut *self.0.lock().await {
@@ -114,7 +114,7 @@ impl Out {
 }
 
 /// A line from the client.
-enum Line {
+enum ClientLine {
     Whole(Vec<u8>),
     /// It was longer than allowed. What is left of it is the id.
     TooLong(IdSearch),
@@ -122,7 +122,7 @@ enum Line {
 
 /// A message that cannot be handled.
 #[derive(Debug, PartialEq)]
-struct Refused {
+struct RefusedMessage {
     code: i32,
     why: String,
     id: Value,
@@ -131,25 +131,25 @@ struct Refused {
 }
 
 /// The next line; `None` at the end of the stream, and if the stream cannot be read.
-async fn next(from: &mut BufReader<impl AsyncRead + Unpin>, longest: usize) -> Option<Line> {
-    let mut line = Line::Whole(Vec::new());
+async fn next(from: &mut BufReader<impl AsyncRead + Unpin>, longest: usize) -> Option<ClientLine> {
+    let mut line = ClientLine::Whole(Vec::new());
     loop {
         let part = from.fill_buf().await.unwrap_or_default();
         if part.is_empty() {
             // The last message may lack its line break.
-            return (!matches!(&line, Line::Whole(bytes) if bytes.is_empty())).then_some(line);
+            return (!matches!(&line, ClientLine::Whole(bytes) if bytes.is_empty())).then_some(line);
         }
         let end = part.iter().position(|byte| *byte == b'\n');
         let part = part.get(..end.unwrap_or(part.len())).unwrap_or_default();
         match &mut line {
-            Line::Whole(bytes) if bytes.len() + part.len() > longest => {
+            ClientLine::Whole(bytes) if bytes.len() + part.len() > longest => {
                 let mut search = IdSearch::default();
                 search.feed(bytes);
                 search.feed(part);
-                line = Line::TooLong(search);
+                line = ClientLine::TooLong(search);
             }
-            Line::Whole(bytes) => bytes.extend_from_slice(part),
-            Line::TooLong(search) => search.feed(part),
+            ClientLine::Whole(bytes) => bytes.extend_from_slice(part),
+            ClientLine::TooLong(search) => search.feed(part),
         }
         let read = part.len() + usize::from(end.is_some());
         from.consume(read);
@@ -159,11 +159,11 @@ async fn next(from: &mut BufReader<impl AsyncRead + Unpin>, longest: usize) -> O
     }
 }
 
-impl Line {
+impl ClientLine {
     /// The message; `None` if there is nothing to do.
-    fn read(self) -> Result<Option<Incoming>, Refused> {
+    fn read(self) -> Result<Option<IncomingMessage>, RefusedMessage> {
         let refused = |code, why: String, id: Option<Value>| {
-            Err(Refused { code, why, id: id.unwrap_or(Value::Null), answered: true })
+            Err(RefusedMessage { code, why, id: id.unwrap_or(Value::Null), answered: true })
         };
         let bytes = match self {
             Self::Whole(bytes) => bytes,
@@ -187,14 +187,14 @@ impl Line {
 }
 
 /// The SDK's form of a message.
-fn understood(message: Value) -> Result<Option<Incoming>, Refused> {
+fn understood(message: Value) -> Result<Option<IncomingMessage>, RefusedMessage> {
     let id = message.get("id").cloned();
     let usable = id.as_ref().is_none_or(|id| id.is_i64() || id.is_string());
     let is_call = message.get("method").is_some_and(Value::is_string);
     let refused = |code, why: String| {
         let id = id.clone().filter(|_| usable).unwrap_or_default();
         // An answer to a notification or to a response would be an answer to nothing.
-        Err(Refused { code, why, answered: is_call && message.get("id").is_some() || !message.is_object(), id })
+        Err(RefusedMessage { code, why, answered: is_call && message.get("id").is_some() || !message.is_object(), id })
     };
     if !message.is_object() {
         return refused(INVALID, "the message is not a JSON object".to_owned());
@@ -202,7 +202,7 @@ fn understood(message: Value) -> Result<Option<Incoming>, Refused> {
     if is_call && !usable {
         return refused(INVALID, "`id` must be a string or an integer".to_owned());
     }
-    match serde_json::from_value::<Incoming>(message.clone()) {
+    match serde_json::from_value::<IncomingMessage>(message.clone()) {
         Ok(JsonRpcMessage::Request(request)) => match &request.request {
             // The SDK takes a known method with other parameters for an unknown method.
             ClientRequest::CustomRequest(custom) => match wrong_params(&custom.method, custom.params.as_ref()) {
@@ -230,8 +230,8 @@ fn wrong_params(method: &str, params: Option<&Value>) -> Option<String> {
     Some(format!("invalid `params` of `{method}`: {why}"))
 }
 
-impl Refused {
-    async fn report(self, out: &Out, watch: &dyn ServerWatch) {
+impl RefusedMessage {
+    async fn report(self, out: &ClientStream, watch: &dyn ServerWatch) {
         watch.notice(ServerNotice::MessageRejected(&self.why));
         if self.answered {
             let error = json!({ "code": self.code, "message": self.why });
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     fn refused(line: &str) -> (i32, Value, bool) {
-        let refused = Line::Whole(line.as_bytes().to_vec()).read().err().unwrap();
+        let refused = ClientLine::Whole(line.as_bytes().to_vec()).read().err().unwrap();
         (refused.code, refused.id, refused.answered)
     }
 
@@ -269,14 +269,17 @@ mod tests {
         for params in [r#"{"name":"x","arguments":["a"]}"#, r#"{"arguments":{}}"#] {
             assert_eq!(refused(&call(params)), (WRONG_PARAMS, 1.into(), true), "{params}");
         }
-        assert!(matches!(Line::Whole(call(r#"{"name":"x"}"#).into_bytes()).read(), Ok(Some(_))));
+        assert!(matches!(ClientLine::Whole(call(r#"{"name":"x"}"#).into_bytes()).read(), Ok(Some(_))));
         assert_eq!(refused(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#), (INVALID, Value::Null, true));
         assert_eq!(refused(&call("5")), (INVALID, 1.into(), true));
         assert_eq!(refused("[]"), (INVALID, Value::Null, true));
         assert!(!refused(r#"{"jsonrpc":"2.0","id":1,"nothing":true}"#).2);
-        assert!(matches!(Line::Whole(b" \r".to_vec()).read(), Ok(None)));
+        assert!(matches!(ClientLine::Whole(b" \r".to_vec()).read(), Ok(None)));
         // The SDK says that it does not know the method.
-        assert!(matches!(Line::Whole(br#"{"jsonrpc":"2.0","id":1,"method":"x/y"}"#.to_vec()).read(), Ok(Some(_))));
+        assert!(matches!(
+            ClientLine::Whole(br#"{"jsonrpc":"2.0","id":1,"method":"x/y"}"#.to_vec()).read(),
+            Ok(Some(_))
+        ));
     }
 
     #[tokio::test]
@@ -285,10 +288,10 @@ mod tests {
         let mut from = BufReader::with_capacity(7, long.as_bytes());
         let refused = next(&mut from, 50).await.unwrap().read().err().unwrap();
         assert_eq!((refused.code, refused.id), (INVALID, 3.into()));
-        assert!(matches!(next(&mut from, 50).await, Some(Line::Whole(text)) if text == b"next"));
+        assert!(matches!(next(&mut from, 50).await, Some(ClientLine::Whole(text)) if text == b"next"));
         assert!(next(&mut from, 50).await.is_none());
         let mut from = BufReader::new(&b"{}\n{\"cut\": "[..]);
-        assert!(matches!(next(&mut from, 50).await, Some(Line::Whole(text)) if text == b"{}"));
+        assert!(matches!(next(&mut from, 50).await, Some(ClientLine::Whole(text)) if text == b"{}"));
         assert!(next(&mut from, 50).await.unwrap().read().is_err());
         assert!(next(&mut from, 50).await.is_none());
     }

@@ -27,24 +27,24 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use trefoil_project::{Error, shell};
 use trefoil_runtime::Cancel;
 
-use calls::Calls;
-use lines::Lines;
+use calls::ServerCalls;
+use lines::LineTransport;
 use result::told;
 
 use crate::command::RunOptions;
-pub use flows::{FlowSource, Flows};
+pub use flows::{FlowSource, ServedFlows};
 pub use lines::ServerStreams;
 pub use notices::{ServerNotice, ServerWatch};
-pub use tools::{Offered, Tools};
+pub use tools::{OfferedFlow, OfferedTools};
 
 /// How long runs may take to end after the client has disconnected.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The server side of the protocol.
 #[derive(Clone)]
-struct Server {
-    flows: Arc<Flows>,
-    calls: Arc<Calls>,
+struct FlowServer {
+    flows: Arc<ServedFlows>,
+    calls: Arc<ServerCalls>,
 }
 
 /// What a server is given by its host.
@@ -78,12 +78,12 @@ pub struct ServerEnd {
 
 /// Serves until the client disconnects, or it is stopped. Runs in progress are then interrupted, and their commands are
 /// ended. `base`: an engine with the owner of the runs.
-pub async fn serve(flows: Flows, base: &Engine, options: ServerOptions, stopped: &Cancel) -> ServerEnd {
+pub async fn serve(flows: ServedFlows, base: &Engine, options: ServerOptions, stopped: &Cancel) -> ServerEnd {
     let ServerOptions { commands, wait, watch, streams } = options;
-    let calls = Arc::new(Calls::new(commands, wait));
-    let server = Server { flows: Arc::new(flows), calls: calls.clone() };
+    let calls = Arc::new(ServerCalls::new(commands, wait));
+    let server = FlowServer { flows: Arc::new(flows), calls: calls.clone() };
     let left = calls.clone();
-    let lines = Lines::read_from(streams, watch, move || left.interrupt());
+    let lines = LineTransport::read_from(streams, watch, move || left.interrupt());
     // Not dropped before the runs are interrupted, because its end cancels them.
     let mut session = pin!(session(server, lines));
     let why = tokio::select! {
@@ -96,7 +96,10 @@ pub async fn serve(flows: Flows, base: &Engine, options: ServerOptions, stopped:
 }
 
 /// Serves until the client disconnects.
-async fn session(server: Server, lines: Lines) -> Result<ServerStop, Box<dyn std::error::Error + Send + Sync>> {
+async fn session(
+    server: FlowServer,
+    lines: LineTransport,
+) -> Result<ServerStop, Box<dyn std::error::Error + Send + Sync>> {
     match serve_server(server, lines).await {
         Ok(running) => running.waiting().await.map(|_| ServerStop::Disconnected).map_err(Into::into),
         // The client disconnected before the handshake.
@@ -105,7 +108,7 @@ async fn session(server: Server, lines: Lines) -> Result<ServerStop, Box<dyn std
     }
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for FlowServer {
     fn get_info(&self) -> ServerConfig {
         let me = Implementation::new("trefoil", env!("CARGO_PKG_VERSION"));
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_server_info(me)

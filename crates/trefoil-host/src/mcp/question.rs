@@ -12,22 +12,22 @@ use trefoil_runtime::{Asked, HumanInbox, HumanRequest};
 const ANSWER: &str = "answer";
 
 /// A question of a run. Dropping it means that the client does not answer it.
-pub struct Asking {
+pub struct ClientQuestion {
     /// The question.
     request: HumanRequest,
     answer: oneshot::Sender<String>,
 }
 
 /// The inbox that passes questions to the client's call.
-pub struct Asker {
+pub struct QuestionInbox {
     /// The call.
-    pub questions: mpsc::UnboundedSender<Asking>,
+    pub questions: mpsc::UnboundedSender<ClientQuestion>,
     /// Whether the run is stored. The question then stays open if the client does not answer it.
     pub is_stored: bool,
 }
 
 /// What a client did with a question.
-pub enum Reply {
+pub enum QuestionReply {
     /// It answered.
     Answer(String),
     /// The person does not want to answer.
@@ -37,10 +37,10 @@ pub enum Reply {
 }
 
 #[async_trait]
-impl HumanInbox for Asker {
+impl HumanInbox for QuestionInbox {
     async fn ask(&self, _at: CallSite<'_>, request: &HumanRequest) -> Asked {
         let (answer, answered) = oneshot::channel();
-        let asking = Asking { request: request.clone(), answer };
+        let asking = ClientQuestion { request: request.clone(), answer };
         let said = match self.questions.send(asking) {
             Ok(()) => answered.await.ok(),
             Err(_) => None,
@@ -53,7 +53,7 @@ impl HumanInbox for Asker {
     }
 }
 
-impl Asking {
+impl ClientQuestion {
     /// The question as a form with one field.
     pub fn form(&self) -> Result<ElicitRequestParams, serde_json::Error> {
         let HumanRequest { prompt, accepts, choices: some, refused, .. } = &self.request;
@@ -97,9 +97,9 @@ impl Asking {
     }
 }
 
-impl Reply {
+impl QuestionReply {
     /// What a client sent back.
-    pub fn of(result: Option<ElicitResult>) -> Self {
+    pub fn from_result(result: Option<ElicitResult>) -> Self {
         let Some(result) = result else { return Self::Unanswered };
         let content = result.content.as_ref().and_then(|content| content.get(ANSWER));
         match (result.action, content) {

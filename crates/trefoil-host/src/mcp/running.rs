@@ -9,15 +9,15 @@ use trefoil_runtime::Cancel;
 
 /// The runs in progress, also of calls that wait for an answer.
 #[derive(Default)]
-pub struct Running {
+pub struct RunningCalls {
     runs: Mutex<HashMap<String, Cancel>>,
     is_stopping: AtomicBool,
 }
 
 /// A run that is registered.
-pub struct UnderWay(Arc<Running>, String);
+pub struct UnderWay(Arc<RunningCalls>, String);
 
-impl Running {
+impl RunningCalls {
     /// Interrupts all runs, and those that start later. Stored ones can be resumed.
     pub fn interrupt(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
@@ -36,7 +36,7 @@ impl Running {
 
 impl UnderWay {
     /// Registers a run.
-    pub fn new(running: &Arc<Running>, run: &Run) -> Self {
+    pub fn new(running: &Arc<RunningCalls>, run: &Run) -> Self {
         running.runs().insert(run.id().to_owned(), run.canceller());
         if running.is_stopping.load(Ordering::SeqCst) {
             run.canceller().interrupt();

@@ -13,7 +13,7 @@ use trefoil_syntax::diagnostic::render::text;
 const LONGEST_NAME: usize = 64;
 
 /// A flow as a tool.
-pub struct Offered {
+pub struct OfferedFlow {
     /// The flow.
     pub flow: Flow,
     /// The engine that runs it.
@@ -23,7 +23,7 @@ pub struct Offered {
     as_tool: AsTool,
 }
 
-impl Offered {
+impl OfferedFlow {
     /// A flow with its engine.
     pub fn new(flow: Flow, engine: Arc<Engine>) -> Self {
         let as_tool = flow.as_tool();
@@ -47,11 +47,11 @@ impl Offered {
 
 /// All offered tools, with unique names.
 #[derive(Default)]
-pub struct Tools(Vec<Offered>);
+pub struct OfferedTools(Vec<OfferedFlow>);
 
-impl Tools {
+impl OfferedTools {
     /// Adds a tool. Returns its name.
-    pub fn add(&mut self, mut offered: Offered) -> String {
+    pub fn add(&mut self, mut offered: OfferedFlow) -> String {
         let plain = offered.tool.name.clone();
         let mut number = 2;
         while self.get(&offered.tool.name).is_some() {
@@ -69,7 +69,7 @@ impl Tools {
         self.0.is_empty()
     }
     /// The tool with this name.
-    pub fn get(&self, name: &str) -> Option<&Offered> {
+    pub fn get(&self, name: &str) -> Option<&OfferedFlow> {
         self.0.iter().find(|offered| offered.tool.name == name)
     }
     /// The names of all tools.

@@ -23,7 +23,7 @@ pub fn missing_inputs(program: &Program, given: Option<&Value>) -> Vec<Diagnosti
         return vec![found.help(pass_advice(&needed))];
     }
     let steps = certain_steps(program);
-    let unset = Unset::of(program, &missing, &steps);
+    let unset = UnsetInputs::in_program(program, &missing, &steps);
     let mut found = Vec::new();
     for (flow, step) in steps {
         found.extend(match &step.kind {
@@ -51,14 +51,14 @@ pub fn pass_advice(all: &[&MissingInput]) -> String {
 }
 
 /// Which inputs of each flow are inputs of the run that are not set, in all runs.
-struct Unset<'p> {
+struct UnsetInputs<'p> {
     program: &'p Program,
     /// By flow and name; without a name, it is the whole input.
     all: HashMap<(FlowId, Option<Arc<str>>), &'p MissingInput>,
 }
 
-impl<'p> Unset<'p> {
-    fn of(program: &'p Program, missing: &'p [MissingInput], steps: &[(FlowId, &Step)]) -> Self {
+impl<'p> UnsetInputs<'p> {
+    fn in_program(program: &'p Program, missing: &'p [MissingInput], steps: &[(FlowId, &Step)]) -> Self {
         let name = |one: &MissingInput| (!one.is_whole()).then(|| Arc::from(one.name.as_str()));
         let all = missing.iter().map(|one| ((program.entry, name(one)), one)).collect();
         let mut unset = Self { program, all };

@@ -18,7 +18,7 @@ use trefoil_machine::text::script_line;
 use trefoil_runtime::ToolHost;
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 
-use crate::answers::{HumanQuestion, Meant, Rehearsal, answers, meant, questions};
+use crate::answers::{AnswerTarget, HumanQuestion, QuestionTrial, answers, meant, questions};
 
 use trefoil_view::feature_name;
 
@@ -49,7 +49,7 @@ pub const WRONG_ANSWER: &str = "wrong-answer";
 pub const AMBIGUOUS_ANSWER: &str = "ambiguous-answer";
 
 /// What the host of a run offers.
-pub struct Host<'h> {
+pub struct HostOffer<'h> {
     /// Its tools.
     pub tools: &'h dyn ToolHost,
     /// What is wrong with a tool, if anything.
@@ -80,7 +80,7 @@ pub struct Host<'h> {
     pub library: bool,
 }
 
-impl Host<'_> {
+impl HostOffer<'_> {
     /// How to allow commands, or functions.
     fn allow(&self, what: &str, method: &str) -> String {
         match self.library {
@@ -91,7 +91,7 @@ impl Host<'_> {
 }
 
 /// Everything that would stop a run of this program.
-pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
+pub fn preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let uncalled = uncalled(program, host.embedded);
     for (_, id) in walk::reachable(program, program.entry) {
@@ -168,7 +168,7 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// The calls of local tools that a run can come to, each with its step's place. `embedded`: as in [`Host`].
+/// The calls of local tools that a run can come to, each with its step's place. `embedded`: as in [`HostOffer`].
 pub fn local_calls(program: &Program, embedded: bool) -> Vec<(Arc<str>, Location)> {
     let uncalled = uncalled(program, embedded);
     let steps = walk::reachable(program, program.entry).into_iter().filter(|(_, id)| !uncalled.contains(id));
@@ -201,7 +201,7 @@ fn missing(call: &ToolCall) -> String {
 }
 
 /// The other way to supply a tool if answers are made up.
-fn or_script(call: &ToolCall, host: &Host<'_>) -> String {
+fn or_script(call: &ToolCall, host: &HostOffer<'_>) -> String {
     match (host.script, host.rehearsal) {
         (true, _) => format!("; or add `{}` under `tools:` of the script", call.name),
         (false, true) if host.library => "; or answer it with `Engine::model(\"scripted=FILE\")`".to_owned(),
@@ -210,11 +210,11 @@ fn or_script(call: &ToolCall, host: &Host<'_>) -> String {
     }
 }
 
-fn supply(call: &ToolCall, host: &Host<'_>) -> String {
+fn supply(call: &ToolCall, host: &HostOffer<'_>) -> String {
     format!("{}{}", declare(call, host), or_script(call, host))
 }
 
-fn declare(call: &ToolCall, host: &Host<'_>) -> String {
+fn declare(call: &ToolCall, host: &HostOffer<'_>) -> String {
     let name = &call.name;
     match &call.kind {
         ToolKind::Http => "allow HTTP tools, or register a tool with this name".to_owned(),
@@ -243,7 +243,7 @@ fn declare(call: &ToolCall, host: &Host<'_>) -> String {
     }
 }
 
-fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
+fn people(program: &Program, host: &HostOffer<'_>, found: &mut Vec<Diagnostic>) {
     let asked = questions(program);
     let mut said = HashSet::new();
     for question in &asked {
@@ -253,7 +253,8 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
             && said.insert(question.key.clone())
         {
             // The shortest name that only this step has.
-            let name = if meant(&asked, &question.label) == Meant::Label { &question.label } else { &question.key };
+            let name =
+                if meant(&asked, &question.label) == AnswerTarget::Label { &question.label } else { &question.key };
             let (why, help) = match host.library {
                 true => (
                     "nobody can be asked",
@@ -271,19 +272,19 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
     }
     for (answer, value) in host.answers {
         match meant(&asked, answer) {
-            Meant::Key | Meant::Label => {
+            AnswerTarget::Key | AnswerTarget::Label => {
                 let meant = asked.iter().find(|question| answers(&asked, answer, question));
                 found.extend(meant.and_then(|question| wrong(program, question, answer, value)));
                 continue;
             }
-            Meant::Several(keys) => {
+            AnswerTarget::Several(keys) => {
                 let message = format!("several human steps are named `{answer}`");
                 let help = format!("use the key of one of them: `{}`", keys.join("`, `"));
                 found.push(Diagnostic::nowhere(AMBIGUOUS_ANSWER, Severity::Error, None, message).help(help));
                 continue;
             }
-            Meant::Nobody if (host.asks)(answer) || is_inside(program, answer, host.asks) => continue,
-            Meant::Nobody => {}
+            AnswerTarget::Nobody if (host.asks)(answer) || is_inside(program, answer, host.asks) => continue,
+            AnswerTarget::Nobody => {}
         }
         let message = format!("unknown human step `{answer}`");
         let d = Diagnostic::nowhere(UNKNOWN_ANSWER, Severity::Error, None, message);
@@ -312,7 +313,7 @@ fn is_inside(program: &Program, answer: &str, asks: &dyn Fn(&str) -> bool) -> bo
 
 /// Reports an answer that its question certainly rejects, so that nobody pays for the steps before the question.
 fn wrong(program: &Program, question: &HumanQuestion<'_>, name: &str, value: &str) -> Option<Diagnostic> {
-    let rehearsal = Rehearsal::of(program, question.id).filter(|rehearsal| !rehearsal.takes(value))?;
+    let rehearsal = QuestionTrial::for_question(program, question.id).filter(|rehearsal| !rehearsal.takes(value))?;
     let message = match value {
         "" => format!("`--answer {name}=` is empty, but `{name}` needs one of its answers"),
         value => format!("`{value}` is not one of the answers of `{name}`"),

@@ -31,7 +31,7 @@ pub(crate) struct EarlierCalls {
 }
 
 /// What other calls of a run reuse.
-struct Claimed {
+struct ClaimedCalls {
     /// Called runs.
     runs: HashSet<String>,
     /// Calls, with their runs.
@@ -64,7 +64,7 @@ pub(crate) struct NewCall<'c> {
 
 impl EarlierCalls {
     /// For a run of this program.
-    pub fn of(memo: &Memo, basis: &Basis, prepared: &Prepared) -> Self {
+    pub fn for_run(memo: &Memo, basis: &Basis, prepared: &Prepared) -> Self {
         let calls: Vec<_> = memo.calls();
         let is_gone = |call: &EarlierCall| !prepared.has_step_of(&call.activity);
         Self {
@@ -154,8 +154,8 @@ impl EarlierCalls {
     }
 
     /// What the calls of a run reuse, in this process and in earlier ones.
-    async fn claimed(&self, store: &dyn Store, run: &str) -> Claimed {
-        let mut claimed = Claimed { runs: HashSet::new(), calls: HashSet::new() };
+    async fn claimed(&self, store: &dyn Store, run: &str) -> ClaimedCalls {
+        let mut claimed = ClaimedCalls { runs: HashSet::new(), calls: HashSet::new() };
         for called in called_runs(store, run).await {
             claimed.runs.extend(start_entry(store, &called).await.and_then(|started| Some(started.basis?.run)));
         }

@@ -11,7 +11,7 @@ use trefoil_runtime::driver::memo::Memo;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_store::{Record, Store};
 
-use crate::durable::{Stored, prepared, reading};
+use crate::durable::{StoredRun, prepared, reading};
 
 /// The maximum number of runs that are remembered.
 const MOST: usize = 256;
@@ -52,7 +52,7 @@ pub(super) async fn earlier_run(store: &Arc<dyn Store>, known: Option<&EarlierRu
     if let Some(found) = known.and_then(|known| known.get(&record)) {
         return Some(found);
     }
-    let stored = Stored::read(&**store, run).await.ok()?;
+    let stored = StoredRun::read(&**store, run).await.ok()?;
     let results = own_results(store.clone(), &stored).await.ok()?;
     let found = EarlierRun { results, basis: stored.started.basis };
     if let Some(known) = known.filter(|_| record.status.is_end()) {
@@ -62,7 +62,7 @@ pub(super) async fn earlier_run(store: &Arc<dyn Store>, known: Option<&EarlierRu
 }
 
 /// The results of a run alone.
-pub(super) async fn own_results(store: Arc<dyn Store>, stored: &Stored) -> std::result::Result<Memo, RunError> {
+pub(super) async fn own_results(store: Arc<dyn Store>, stored: &StoredRun) -> std::result::Result<Memo, RunError> {
     let ports = reading(store, &stored.started, Arc::new(NoEvents));
     Memo::of(prepared(stored), &stored.started.run, ports, &Options::default()).await
 }

@@ -8,20 +8,20 @@ use trefoil_store::{Content, Status, Store, StoreError};
 use trefoil_template::Value;
 
 use super::hidden_values::hide_earlier;
-use super::lines::Lines;
+use super::lines::StepDecisions;
 use super::preview::{in_old_names, preview_with_its_models};
 use super::request::ReuseRequest;
 use super::results::results_for;
-use crate::durable::Stored;
-use crate::engine::{Engine, Ready};
+use crate::durable::StoredRun;
+use crate::engine::{Engine, ReadyRun};
 use crate::run::Run;
 use trefoil_project::error::{Error, Result};
 use trefoil_project::flow::Flow;
 
 /// A run that is ready to start, and the results that it reuses from an earlier one.
-pub struct Edited {
+pub struct EditedRun {
     /// The run.
-    pub ready: Ready,
+    pub ready: ReadyRun,
     /// The start of the earlier run: the new one has the same input.
     pub started: Started,
     /// The activities of which the earlier run has results.
@@ -30,9 +30,9 @@ pub struct Edited {
     input: Option<Value>,
 }
 
-impl Edited {
+impl EditedRun {
     /// The decision for each step so far: kept, new, or repeated, with the reason.
-    pub fn lines(&self) -> Lines {
+    pub fn lines(&self) -> StepDecisions {
         self.ready.reused().with(self.had.clone())
     }
 
@@ -40,7 +40,7 @@ impl Edited {
     ///
     /// # Errors
     ///
-    /// As [`Ready::start`].
+    /// As [`ReadyRun::start`].
     pub fn start(mut self) -> Result<Run> {
         if self.input.is_none() {
             self.ready.input_verdicts.clone_from(&self.started.flags.input_verdicts);
@@ -53,7 +53,7 @@ impl Edited {
     ///
     /// # Errors
     ///
-    /// As [`Ready::check_input`].
+    /// As [`ReadyRun::check_input`].
     pub fn check_input(&self) -> Result<()> {
         self.ready.check_input(self.its_input())
     }
@@ -92,9 +92,9 @@ impl Engine {
     ///
     /// [`Error::Store`] if the run does not exist, its content was removed, or a process works on it; [`Error::NotStarted`] with everything
     /// that is missing, or if the step [`ReuseRequest::from`] does not exist.
-    pub async fn edit(&self, flow: &Flow, request: &ReuseRequest) -> Result<Edited> {
+    pub async fn edit(&self, flow: &Flow, request: &ReuseRequest) -> Result<EditedRun> {
         let store = self.kept_runs()?;
-        let stored = Stored::read(&*store, &request.of).await?;
+        let stored = StoredRun::read(&*store, &request.of).await?;
         let now = stored.now();
         // The manifest's choice of models may be what was edited.
         let own = request.own_settings || now.answers == "manifest";
@@ -116,9 +116,9 @@ impl Engine {
     /// # Errors
     ///
     /// As [`edit`](Self::edit).
-    pub async fn fork(&self, request: &ReuseRequest) -> Result<Edited> {
+    pub async fn fork(&self, request: &ReuseRequest) -> Result<EditedRun> {
         let store = self.kept_runs()?;
-        let stored = Stored::read(&*store, &request.of).await?;
+        let stored = StoredRun::read(&*store, &request.of).await?;
         let engine = self.clone().with_models_of(&stored.now());
         let request = ReuseRequest { forked: true, ..request.clone() };
         engine.reusing(store, &stored, &stored.flow, &request).await
@@ -127,10 +127,10 @@ impl Engine {
     async fn reusing(
         &self,
         store: Arc<dyn Store>,
-        stored: &Stored,
+        stored: &StoredRun,
         flow: &Flow,
         request: &ReuseRequest,
-    ) -> Result<Edited> {
+    ) -> Result<EditedRun> {
         self.is_idle(&*store, &stored.started.run).await?;
         // If the original run does not keep its content, neither does a run that reuses its results.
         let content = store.record(&stored.started.run).await?.content;
@@ -144,7 +144,7 @@ impl Engine {
         let engine = if own_limits { engine } else { engine.with_limits_of(&stored.now()) };
         let ready = engine.seed(started.flags.seed).ready(flow)?.based_on(basis, memo);
         hide_earlier(&ready, &*store, &started.run, None).await;
-        Ok(Edited { ready, started, had, input: request.input.clone() })
+        Ok(EditedRun { ready, started, had, input: request.input.clone() })
     }
 }
 

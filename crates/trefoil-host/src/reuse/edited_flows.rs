@@ -8,7 +8,7 @@ use trefoil_runtime::driver::memo::{Earlier, Lost, Memo};
 use trefoil_store::Store;
 
 use super::earlier_runs::own_results;
-use crate::durable::{Stored, cited_results, last_call_run, start_entry};
+use crate::durable::{StoredRun, cited_results, last_call_run, start_entry};
 use crate::engine::{Engine, FlowTools};
 use trefoil_project::bundle::PackedFlow;
 use trefoil_project::flow::Flow;
@@ -16,7 +16,7 @@ use trefoil_project::flow::Flow;
 /// Drops the results of called flows that were edited since.
 pub(super) async fn without_edited(memo: Memo, engine: &Engine, store: &Arc<dyn Store>) -> Memo {
     let Some(flows) = engine.flow_tools() else { return memo };
-    let mut current = Current { store, flows: &flows, same: HashMap::new(), cited: HashMap::new() };
+    let mut current = CurrentFlows { store, flows: &flows, same: HashMap::new(), cited: HashMap::new() };
     let mut edited = HashSet::new();
     for call in calls(&memo) {
         if !current.are_those_of(&call).await {
@@ -24,7 +24,7 @@ pub(super) async fn without_edited(memo: Memo, engine: &Engine, store: &Arc<dyn 
         }
     }
     let is_edited = |run: &str, key: &Key, earlier: &Earlier| {
-        let call = Call::of(run, key, earlier)?;
+        let call = PerformedCall::with_result(run, key, earlier)?;
         edited.contains(&call).then_some(Lost::Edited(call.tool))
     };
     memo.without(is_edited)
@@ -32,15 +32,15 @@ pub(super) async fn without_edited(memo: Memo, engine: &Engine, store: &Arc<dyn 
 
 /// A tool call as it was performed.
 #[derive(PartialEq, Eq, Hash)]
-struct Call {
+struct PerformedCall {
     run: String,
     key: Key,
     tool: Arc<str>,
 }
 
-impl Call {
+impl PerformedCall {
     /// The call of which an activity of a run has the result, if it is a tool call.
-    fn of(run: &str, key: &Key, earlier: &Earlier) -> Option<Self> {
+    fn with_result(run: &str, key: &Key, earlier: &Earlier) -> Option<Self> {
         let tool = earlier.tool()?.clone();
         Some(match &earlier.about.from {
             Some(cited) => Self { run: cited.run.clone(), key: cited.key.as_ref().unwrap_or(key).clone(), tool },
@@ -49,12 +49,12 @@ impl Call {
     }
 }
 
-fn calls(memo: &Memo) -> Vec<Call> {
-    memo.all().filter_map(|(run, key, earlier)| Call::of(run, key, earlier)).collect()
+fn calls(memo: &Memo) -> Vec<PerformedCall> {
+    memo.all().filter_map(|(run, key, earlier)| PerformedCall::with_result(run, key, earlier)).collect()
 }
 
 /// The current flows.
-struct Current<'a> {
+struct CurrentFlows<'a> {
     store: &'a Arc<dyn Store>,
     flows: &'a FlowTools,
     /// Whether the program of a bundle and the current flow of a tool are the same.
@@ -63,10 +63,10 @@ struct Current<'a> {
     cited: HashMap<String, HashMap<Key, (String, Key)>>,
 }
 
-impl Current<'_> {
+impl CurrentFlows<'_> {
     /// Whether a call would run the same programs now: its flow's, and those of the flows that it called in turn. True for other
     /// tools. False if its run does not exist any more, because nobody knows what it did.
-    async fn are_those_of(&mut self, call: &Call) -> bool {
+    async fn are_those_of(&mut self, call: &PerformedCall) -> bool {
         let Some(flow) = self.flows.flow(&call.tool) else { return true };
         let Some(run) = self.run_of(&call.run, &call.key).await else { return false };
         if !self.is_that_of(&run, &call.tool, flow).await {
@@ -75,7 +75,7 @@ impl Current<'_> {
         if !self.flows.are_called_by(flow) {
             return true;
         }
-        let Ok(stored) = Stored::read(&**self.store, &run).await else { return true };
+        let Ok(stored) = StoredRun::read(&**self.store, &run).await else { return true };
         let Ok(memo) = own_results(self.store.clone(), &stored).await else { return true };
         for call in calls(&memo) {
             // Boxed, because a flow may call itself.
@@ -112,8 +112,8 @@ impl Current<'_> {
         if let Some(same) = self.same.get(&known) {
             return *same;
         }
-        let same = PackedFlow::of(flow.loaded()).bundle == known.1
-            || match Stored::read(&**self.store, run).await {
+        let same = PackedFlow::of_loaded(flow.loaded()).bundle == known.1
+            || match StoredRun::read(&**self.store, run).await {
                 // Comments and layout may differ.
                 Ok(before) => before.flow.loaded().program.fingerprint() == flow.loaded().program.fingerprint(),
                 Err(_) => true,

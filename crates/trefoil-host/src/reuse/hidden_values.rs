@@ -7,7 +7,7 @@ use trefoil_machine::journal::Basis;
 use trefoil_store::Store;
 
 use crate::durable::{called_runs, start_entry};
-use crate::engine::Ready;
+use crate::engine::ReadyRun;
 use trefoil_project::bundle::unpack;
 use trefoil_project::flow::Flow;
 
@@ -16,7 +16,7 @@ const MOST: usize = 1_000;
 
 /// Hides the secrets and environment values in the programs of a run, of the runs whose results it reuses, of those that called these,
 /// and of those that they called. Runs that were deleted are skipped. `own`: the start of the run itself, which knows its own program.
-pub(super) async fn hide_earlier(ready: &Ready, store: &dyn Store, run: &str, own: Option<&Started>) {
+pub(super) async fn hide_earlier(ready: &ReadyRun, store: &dyn Store, run: &str, own: Option<&Started>) {
     let mut programs: HashSet<Option<String>> = own.map(|own| own.program.bundle.clone()).into_iter().collect();
     let (mut met, mut left) = (HashSet::new(), vec![run.to_owned()]);
     while let Some(run) = left.pop() {

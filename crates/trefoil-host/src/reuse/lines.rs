@@ -15,7 +15,7 @@ use trefoil_project::flow::Flow;
 use trefoil_view::why::{ActivityDecision, ComparisonData, ReuseDecision, line, similarity};
 
 /// The decisions for the steps of a run that reuses results of an earlier one.
-pub struct Lines {
+pub struct StepDecisions {
     flow: Flow,
     program: Arc<Program>,
     had: Vec<Arc<Activity>>,
@@ -27,11 +27,11 @@ pub struct Lines {
 }
 
 /// The decisions of called runs, by the keys of the calls.
-pub(crate) type LinesOfCalls = Arc<Mutex<Vec<(Key, Lines)>>>;
+pub(crate) type LinesOfCalls = Arc<Mutex<Vec<(Key, StepDecisions)>>>;
 
 /// What a run has done that was not there already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Made {
+pub struct NewResults {
     /// Calls of models.
     pub model_calls: u64,
     /// Calls of tools.
@@ -42,7 +42,7 @@ pub struct Made {
     pub questions: u64,
 }
 
-impl Made {
+impl NewResults {
     /// Both.
     pub fn and(self, Self { model_calls, tool_calls, commands, questions }: Self) -> Self {
         Self {
@@ -54,9 +54,9 @@ impl Made {
     }
 }
 
-impl Lines {
+impl StepDecisions {
     /// For a run.
-    pub(crate) fn of(
+    pub(crate) fn for_run(
         flow: Flow,
         program: Arc<Program>,
         decisions: Arc<Mutex<Vec<Decision>>>,
@@ -137,12 +137,12 @@ impl Lines {
     }
 
     /// How much was done by the run and those that it called, by sort.
-    pub fn made(&self) -> Made {
-        let mut made = Made::default();
+    pub fn made(&self) -> NewResults {
+        let mut made = NewResults::default();
         let mut nothing = BTreeSet::new();
         for (call, lines) in self.called.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let done = lines.made();
-            if done == Made::default() {
+            if done == NewResults::default() {
                 nothing.insert(call.clone());
             }
             made = made.and(done);

@@ -11,8 +11,8 @@ use trefoil_store::{Status, Store};
 
 use super::earlier_runs::{EarlierRuns, earlier_run, own_results};
 use super::request::ReuseRequest;
-use super::step_names::{Inside, no_step};
-use crate::durable::{Stored, each_entry};
+use super::step_names::{CalledStep, no_step};
+use crate::durable::{StoredRun, each_entry};
 use trefoil_project::error::{Error, FoundErrors, Result};
 
 /// The maximum number of earlier runs whose results are used if the preceding one has none.
@@ -23,7 +23,7 @@ const BEFORE: usize = 64;
 pub(super) async fn memo(
     store: Arc<dyn Store>,
     known: Option<&EarlierRuns>,
-    stored: &Stored,
+    stored: &StoredRun,
     request: &ReuseRequest,
 ) -> Result<Memo> {
     let of_run = |error: RunError| Error::NotStarted(FoundErrors::of_run(&stored.flow.loaded().files, &error));
@@ -65,7 +65,7 @@ pub(super) async fn memo(
 }
 
 /// Without the results of the step at which the run failed: as when it is resumed, that step runs again.
-pub(super) async fn without_failed(memo: Memo, store: &dyn Store, stored: &Stored) -> Result<Memo> {
+pub(super) async fn without_failed(memo: Memo, store: &dyn Store, stored: &StoredRun) -> Result<Memo> {
     let run = &stored.started.run;
     if store.record(run).await?.status != Status::Failed {
         return Ok(memo);
@@ -82,7 +82,7 @@ pub(super) async fn without_failed(memo: Memo, store: &dyn Store, stored: &Store
 
 /// Drops the results of a step and of everything that started after it. Returns whether the step exists.
 fn drop_from(memo: &mut Memo, from: &str) -> bool {
-    match Inside::of(from, memo) {
+    match CalledStep::find_step(from, memo) {
         // The run of the call keeps what comes before.
         Some(inside) => memo.drop_within(&inside.call, &inside.step),
         None => memo.drop_from(from),
@@ -91,9 +91,9 @@ fn drop_from(memo: &mut Memo, from: &str) -> bool {
 
 /// If a name is of a step of a called flow, checks that the call has run it.
 pub(super) async fn check_inside(store: &Arc<dyn Store>, from: &str, memo: &Memo) -> Result<()> {
-    let Some(inside) = Inside::of(from, memo) else { return Ok(()) };
+    let Some(inside) = CalledStep::find_step(from, memo) else { return Ok(()) };
     let Some(run) = inside.run(&**store).await else { return Err(no_step(from, memo)) };
-    let stored = Stored::read(&**store, &run).await?;
+    let stored = StoredRun::read(&**store, &run).await?;
     let request = ReuseRequest { from: Some(inside.step.clone()), ..ReuseRequest::default() };
     // Boxed, because a flow may call itself.
     let memo = Box::pin(self::memo(store.clone(), None, &stored, &ReuseRequest::default())).await?;

@@ -15,10 +15,10 @@ mod step_names;
 
 pub(crate) use earlier_calls::{CalledBefore, EarlierCalls, NewCall};
 pub(crate) use earlier_runs::EarlierRuns;
-pub use edit::Edited;
+pub use edit::EditedRun;
 pub(crate) use lines::LinesOfCalls;
-pub use lines::{Lines, Made};
-pub use preview::{Preview, asked_again, preview, preview_fork, preview_with_its_models};
+pub use lines::{NewResults, StepDecisions};
+pub use preview::{EditPreview, asked_again, preview, preview_fork, preview_with_its_models};
 pub use request::ReuseRequest;
 pub(crate) use results::no_results;
 pub(crate) use step_names::step_labels;

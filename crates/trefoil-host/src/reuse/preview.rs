@@ -16,12 +16,12 @@ use trefoil_runtime::ports::{NoEvents, NoTools, Secrets, ToolHost};
 use trefoil_store::Store;
 
 use super::earlier_calls::{CalledBefore, EarlierCalls, NewCall};
-use super::lines::Lines;
+use super::lines::StepDecisions;
 use super::memo::memo as memo_of;
 use super::request::ReuseRequest;
 use super::results::results_for;
-use super::step_names::{Inside, step_labels};
-use crate::durable::{Stored, each_entry, prepared, reading};
+use super::step_names::{CalledStep, step_labels};
+use crate::durable::{StoredRun, each_entry, prepared, reading};
 use crate::engine::{AnswersFrom, Engine};
 use trefoil_project::error::{Error, FoundErrors, Result};
 use trefoil_project::flow::Flow;
@@ -32,7 +32,7 @@ const BEFORE: usize = 64;
 
 /// What a run of an edited flow would do.
 #[derive(Debug, Clone)]
-pub struct Preview {
+pub struct EditPreview {
     /// The decisions for the steps that the run reaches before its first call: kept or repeated, and why.
     pub lines: Vec<ActivityDecision>,
     /// Steps of the earlier run that this one has not reached ([`ReuseDecision::Later`]); the decision depends on calls that would come first.
@@ -52,7 +52,7 @@ pub struct Preview {
     asks: BTreeSet<ContentKey>,
 }
 
-impl Preview {
+impl EditPreview {
     /// Whether nothing would be called, because the edit changes no request.
     pub fn is_up_to_date(&self) -> bool {
         self.is_done && self.lines.iter().all(|line| line.fate.is_kept())
@@ -65,8 +65,13 @@ impl Preview {
 /// # Errors
 ///
 /// As [`Engine::edit`](crate::Engine::edit).
-pub async fn preview(engine: &Engine, store: Arc<dyn Store>, flow: &Flow, request: &ReuseRequest) -> Result<Preview> {
-    let stored = Stored::read(&*store, &request.of).await?;
+pub async fn preview(
+    engine: &Engine,
+    store: Arc<dyn Store>,
+    flow: &Flow,
+    request: &ReuseRequest,
+) -> Result<EditPreview> {
+    let stored = StoredRun::read(&*store, &request.of).await?;
     let request = &in_old_names(engine, &store, &stored, flow, request).await?;
     let (program, from) = aimed(engine, flow, &stored.now());
     look(engine, store, &stored, flow, request, (program, &from?)).await
@@ -77,8 +82,8 @@ pub async fn preview(engine: &Engine, store: Arc<dyn Store>, flow: &Flow, reques
 /// # Errors
 ///
 /// As [`Engine::fork`](crate::Engine::fork).
-pub async fn preview_fork(engine: &Engine, store: Arc<dyn Store>, request: &ReuseRequest) -> Result<Preview> {
-    let stored = Stored::read(&*store, &request.of).await?;
+pub async fn preview_fork(engine: &Engine, store: Arc<dyn Store>, request: &ReuseRequest) -> Result<EditPreview> {
+    let stored = StoredRun::read(&*store, &request.of).await?;
     let (engine, flow) = (&engine.clone().with_models_of(&stored.now()), &stored.flow);
     let (program, from) = aimed(engine, flow, &stored.now());
     let request = ReuseRequest { failed: true, forked: true, ..request.clone() };
@@ -118,8 +123,8 @@ pub async fn preview_with_its_models(
     store: Arc<dyn Store>,
     flow: &Flow,
     request: &ReuseRequest,
-) -> Result<Preview> {
-    let stored = Stored::read(&*store, &request.of).await?;
+) -> Result<EditPreview> {
+    let stored = StoredRun::read(&*store, &request.of).await?;
     let request = &in_old_names(engine, &store, &stored, flow, request).await?;
     let now = stored.now();
     let own = &flow.loaded().program;
@@ -138,7 +143,7 @@ pub async fn preview_with_its_models(
 pub(super) async fn in_old_names(
     engine: &Engine,
     store: &Arc<dyn Store>,
-    stored: &Stored,
+    stored: &StoredRun,
     flow: &Flow,
     request: &ReuseRequest,
 ) -> Result<ReuseRequest> {
@@ -148,7 +153,7 @@ pub(super) async fn in_old_names(
         return Ok(request.clone());
     }
     let mut from = from.to_owned();
-    if Inside::of(&from, &known).is_none() {
+    if CalledStep::find_step(&from, &known).is_none() {
         // The longest name of a step.
         let names = std::iter::once(from.len()).chain(from.rmatch_indices('/').map(|(at, _)| at));
         let name = names
@@ -165,13 +170,13 @@ pub(super) async fn in_old_names(
         });
         let old = was.map(|was| format!("{}{}", was.without_try(), from.get(name.len()..).unwrap_or_default()));
         // What is unknown keeps the name that the user wrote.
-        let is_known = |old: &String| known.has_step(old) || Inside::of(old, &known).is_some();
+        let is_known = |old: &String| known.has_step(old) || CalledStep::find_step(old, &known).is_some();
         match old.filter(is_known) {
             Some(old) => from = old,
             None => return Ok(request.clone()),
         }
     }
-    if let Some(inside) = Inside::of(&from, &known)
+    if let Some(inside) = CalledStep::find_step(&from, &known)
         && let Some(inner) = inner_name(engine, store, &inside).await
     {
         let call = from.strip_suffix(&inside.step).unwrap_or_default();
@@ -181,10 +186,10 @@ pub(super) async fn in_old_names(
 }
 
 /// The name that a step of a called flow has in the run of the call. `None`: that run or its flow cannot be read.
-async fn inner_name(engine: &Engine, store: &Arc<dyn Store>, inside: &Inside) -> Option<String> {
+async fn inner_name(engine: &Engine, store: &Arc<dyn Store>, inside: &CalledStep) -> Option<String> {
     let Request::Tool(request) = &inside.call.activity.request else { return None };
     let (flow, engine) = engine.flow_tools()?.run_of(&request.name, false)?;
-    let stored = Stored::read(&**store, &inside.run(&**store).await?).await.ok()?;
+    let stored = StoredRun::read(&**store, &inside.run(&**store).await?).await.ok()?;
     let request = ReuseRequest { from: Some(inside.step.clone()), ..ReuseRequest::whole(&stored.started.run) };
     // Boxed, because a flow may call itself.
     Box::pin(in_old_names(&engine, store, &stored, &flow, &request)).await.ok()?.from
@@ -222,11 +227,11 @@ fn with_models_of(engine: &Engine, own: &Arc<Program>, left: &Program, now: &Sta
 async fn look(
     engine: &Engine,
     store: Arc<dyn Store>,
-    stored: &Stored,
+    stored: &StoredRun,
     flow: &Flow,
     request: &ReuseRequest,
     (program, from): (Arc<Program>, &AnswersFrom),
-) -> Result<Preview> {
+) -> Result<EditPreview> {
     let program = at_once(program);
     let decided = ReuseRequest { failed_if_stuck: false, ..request.clone() };
     let seen = look_once(engine, store.clone(), stored, flow, &decided, (program.clone(), from)).await?;
@@ -256,11 +261,11 @@ fn at_once(mut program: Arc<Program>) -> Arc<Program> {
 async fn look_once(
     engine: &Engine,
     store: Arc<dyn Store>,
-    stored: &Stored,
+    stored: &StoredRun,
     flow: &Flow,
     request: &ReuseRequest,
     (program, from): (Arc<Program>, &AnswersFrom),
-) -> Result<Preview> {
+) -> Result<EditPreview> {
     let prepared = Prepared::new(program);
     let memo = results_for(engine, &store, stored, flow, request).await?;
     // The results to be repeated are also results of the earlier run.
@@ -277,12 +282,13 @@ async fn look_once(
         _ => None,
     };
     let basis = request.stored(Some(stored.started.execution()));
-    let before = EarlierCalls::of(&memo, &basis, &prepared);
+    let before = EarlierCalls::for_run(&memo, &basis, &prepared);
     let memo = memo.without_made_up(made_up);
     let decisions = memo.decisions();
     let seen = Arc::new(SeenValues::default());
     memo.tell_hidden(&seen);
-    let lines = |had| Lines::of(flow.clone(), prepared.program.clone(), decisions.clone(), seen.clone()).with(had);
+    let lines =
+        |had| StepDecisions::for_run(flow.clone(), prepared.program.clone(), decisions.clone(), seen.clone()).with(had);
     let acts: BTreeSet<Key> =
         known.iter().filter(|had| may_need_permission(engine, had)).map(|had| had.key.clone()).collect();
     // If the earlier run ended early, what comes later is known from the runs before it.
@@ -332,7 +338,7 @@ async fn look_once(
     };
     let calls_nothing = !decisions.iter().filter(is_asked).any(is_call);
     let asks = decisions.iter().filter(is_asked).map(|one| one.asked.content).collect();
-    Ok(Preview { lines, later, unused, error, request: request.clone(), is_done, calls_nothing, asks })
+    Ok(EditPreview { lines, later, unused, error, request: request.clone(), is_done, calls_nothing, asks })
 }
 
 /// Whether an activity may need permission to be repeated with another request. A called flow asks for it by itself.
@@ -355,7 +361,7 @@ fn comes_later(line: ActivityDecision, acts: &BTreeSet<Key>) -> ActivityDecision
 
 /// The steps that the edit has added, if no decision is known about them.
 fn new_steps<'l>(
-    stored: &Stored,
+    stored: &StoredRun,
     flow: &Flow,
     shown: impl Iterator<Item = &'l ActivityDecision>,
 ) -> Vec<ActivityDecision> {
@@ -386,7 +392,7 @@ async fn look_beneath(
     store: &Arc<dyn Store>,
     before: &EarlierCalls,
     decision: &Decision,
-) -> Option<Preview> {
+) -> Option<EditPreview> {
     let (Reuse::Again { .. } | Reuse::New, Request::Tool(request)) = (&decision.is, &decision.asked.request) else {
         return None;
     };
@@ -403,19 +409,19 @@ async fn look_beneath(
 }
 
 /// The tool descriptions in a run and in those that it reused itself. Runs that cannot be read are ignored.
-async fn described(store: Arc<dyn Store>, stored: &Stored) -> Described {
+async fn described(store: Arc<dyn Store>, stored: &StoredRun) -> Described {
     let mut all = and_of(Described::default(), &store, stored).await;
     let mut basis = stored.started.basis.clone();
     for _ in 0..BEFORE {
         let Some(before) = basis.filter(|before| before.earlier().is_some()) else { break };
-        let Ok(earlier) = Stored::read(&*store, &before.run).await else { break };
+        let Ok(earlier) = StoredRun::read(&*store, &before.run).await else { break };
         all = and_of(all, &store, &earlier).await;
         basis = earlier.started.basis;
     }
     all
 }
 
-async fn and_of(all: Described, store: &Arc<dyn Store>, stored: &Stored) -> Described {
+async fn and_of(all: Described, store: &Arc<dyn Store>, stored: &StoredRun) -> Described {
     let ports = reading(store.clone(), &stored.started, Arc::new(NoEvents));
     all.clone().and_of(prepared(stored), &stored.started.run, ports).await.unwrap_or(all)
 }

@@ -11,7 +11,7 @@ use super::edited_flows::without_edited;
 use super::memo::{check_inside, memo, without_failed};
 use super::request::ReuseRequest;
 use super::step_names::{no_step, step_labels};
-use crate::durable::Stored;
+use crate::durable::StoredRun;
 use crate::engine::Engine;
 use trefoil_project::error::{Error, Result};
 use trefoil_project::flow::Flow;
@@ -20,7 +20,7 @@ use trefoil_project::flow::Flow;
 pub(super) async fn results_for(
     engine: &Engine,
     store: &Arc<dyn Store>,
-    stored: &Stored,
+    stored: &StoredRun,
     flow: &Flow,
     request: &ReuseRequest,
 ) -> Result<Memo> {
@@ -37,7 +37,7 @@ pub(super) async fn results_again(engine: &Engine, store: &Arc<dyn Store>, reque
     if request.of.is_empty() {
         return Ok(no_results(request));
     }
-    match Stored::read(&**store, &request.of).await {
+    match StoredRun::read(&**store, &request.of).await {
         Ok(stored) => results_of(engine, store, &stored, request).await,
         Err(Error::Store(StoreError::NoRun { .. } | StoreError::NoContent { .. })) => Ok(no_results(request)),
         Err(error) => Err(error),
@@ -50,7 +50,12 @@ pub(crate) fn no_results(request: &ReuseRequest) -> Memo {
     if request.of.is_empty() { memo } else { memo.cut_off() }
 }
 
-async fn results_of(engine: &Engine, store: &Arc<dyn Store>, stored: &Stored, request: &ReuseRequest) -> Result<Memo> {
+async fn results_of(
+    engine: &Engine,
+    store: &Arc<dyn Store>,
+    stored: &StoredRun,
+    request: &ReuseRequest,
+) -> Result<Memo> {
     let mut memo = memo(store.clone(), engine.earlier_runs(), stored, request).await?;
     if request.forked || request.failed {
         memo = without_failed(memo, &**store, stored).await?;

@@ -7,8 +7,8 @@ use trefoil_store::{Content, Store};
 use super::hidden_values::hide_earlier;
 use super::request::ReuseRequest;
 use super::results::{check_rerun, results_again};
-use crate::durable::Stored;
-use crate::engine::{Engine, Ready};
+use crate::durable::StoredRun;
+use crate::engine::{Engine, ReadyRun};
 use crate::run::Run;
 use trefoil_project::error::Result;
 
@@ -25,13 +25,13 @@ impl Engine {
     /// [`Error::Store`](trefoil_project::Error::Store) if the run does not exist, if another process is working on it, or if the store fails;
     /// [`Error::NotStarted`](trefoil_project::Error::NotStarted) with everything that is missing.
     pub async fn resume(&self, run: &str) -> Result<Run> {
-        let stored = Stored::read(&*self.kept_runs()?, run).await?;
+        let stored = StoredRun::read(&*self.kept_runs()?, run).await?;
         self.ready_again(&stored, &[]).await?.resume(&stored.started.run).await
     }
 
     /// Prepares to resume a run, with the results that it reuses from an earlier one, if those still exist. `rerun`: as
     /// [`ReuseRequest::rerun`].
-    pub async fn ready_again(&self, stored: &Stored, rerun: &[String]) -> Result<Ready> {
+    pub async fn ready_again(&self, stored: &StoredRun, rerun: &[String]) -> Result<ReadyRun> {
         let ready = self.as_begun(stored).ready(&stored.flow)?;
         let Some(owner) = self.owner() else { return Ok(ready) };
         let store: Arc<dyn Store> = owner.store().clone();
@@ -53,7 +53,7 @@ impl Engine {
 
     /// With the models and the original seed of a run, unless this engine sets models. The flows that it calls keep no more
     /// content than it does.
-    pub fn as_begun(&self, stored: &Stored) -> Engine {
+    pub fn as_begun(&self, stored: &StoredRun) -> Engine {
         let now = stored.now();
         let engine = if stored.content == Content::All { self.clone() } else { self.clone().no_content() };
         engine.begun(&stored.started, &now).with_models_of(&now)

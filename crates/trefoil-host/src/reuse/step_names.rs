@@ -13,16 +13,16 @@ pub(crate) fn step_labels(program: &Program) -> impl Iterator<Item = &str> {
 }
 
 /// A step of the flow that a call has called.
-pub(crate) struct Inside {
+pub(crate) struct CalledStep {
     /// The call.
     pub call: EarlierCall,
     /// The step: a label or key of the called run.
     pub step: String,
 }
 
-impl Inside {
+impl CalledStep {
     /// The meaning of `CALL/STEP`, unless the earlier runs have a step with this name themselves.
-    pub fn of(name: &str, memo: &Memo) -> Option<Self> {
+    pub fn find_step(name: &str, memo: &Memo) -> Option<Self> {
         if memo.has_step(name) {
             return None;
         }

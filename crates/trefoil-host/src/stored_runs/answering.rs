@@ -10,7 +10,7 @@ use trefoil_template::Value;
 
 use super::{UnreadableRun, waiting_steps};
 use crate::answers::word;
-use crate::durable::{Stored, Trial, try_answer};
+use crate::durable::{AnswerEffect, StoredRun, try_answer};
 
 /// The decisions about a step whose outcome is unknown.
 const DECISIONS: [&str; 3] = ["retry", "fail", Letter::DONE];
@@ -137,9 +137,9 @@ async fn accepted_value(
         return Ok(word.into());
     }
     if question.prompt.is_some() {
-        let stored = Stored::read(&**store, run).await?;
+        let stored = StoredRun::read(&**store, run).await?;
         let trial = try_answer(store.clone(), &stored, &question.key, given.into()).await;
-        if trial.map_err(|error| UnreadableRun::of_journal(error, &stored))? == Trial::LeadsOn {
+        if trial.map_err(|error| UnreadableRun::of_journal(error, &stored))? == AnswerEffect::LeadsOn {
             return Ok(given.into());
         }
     }

@@ -8,7 +8,7 @@ use trefoil_runtime::{Event, EventSink};
 use trefoil_store::Store;
 
 use super::UnreadableRun;
-use crate::durable::{Stored, history_of};
+use crate::durable::{StoredRun, history_of};
 use trefoil_project::error::{Error, Result};
 
 /// Reads a journal to the end of its run.
@@ -22,10 +22,10 @@ pub struct RunFollower {
 }
 
 impl RunFollower {
-    pub(super) fn new(store: Arc<dyn Store>, stored: Stored) -> Self {
+    pub(super) fn new(store: Arc<dyn Store>, stored: StoredRun) -> Self {
         let (sender, events) = mpsc::unbounded_channel();
         let reading = async move {
-            let told = history_of(store, &stored, Arc::new(Sent(sender)), true).await;
+            let told = history_of(store, &stored, Arc::new(EventSender(sender)), true).await;
             told.map(drop).map_err(|error| UnreadableRun::of_journal(error, &stored))
         };
         Self { events, reading: Some(Box::pin(reading)) }
@@ -53,9 +53,9 @@ impl RunFollower {
 }
 
 /// Sends events to whoever follows. Whoever has left needs none.
-struct Sent(mpsc::UnboundedSender<Event>);
+struct EventSender(mpsc::UnboundedSender<Event>);
 
-impl EventSink for Sent {
+impl EventSink for EventSender {
     fn event(&self, event: &Event) {
         self.take(event.clone());
     }

@@ -13,7 +13,7 @@ use trefoil_machine::event::Waiting;
 use trefoil_runtime::EventSink;
 use trefoil_store::{Record, Store};
 
-use crate::durable::Stored;
+use crate::durable::StoredRun;
 use trefoil_project::error::Result;
 
 pub use answering::{AnswerRefusal, post_answer};
@@ -65,7 +65,7 @@ impl Runs {
     ///
     /// As [`Self::waiting`].
     pub async fn tell(&self, run: &str, events: Arc<dyn EventSink>) -> Result<()> {
-        let stored = Stored::read(&*self.store, run).await?;
+        let stored = StoredRun::read(&*self.store, run).await?;
         tell_events(&self.store, &stored, events).await?;
         Ok(())
     }
@@ -75,7 +75,7 @@ impl Runs {
     ///
     /// [`Error::Store`](trefoil_project::Error::Store) if there is no such run, or its content is not kept.
     pub async fn follow(&self, run: &str) -> Result<RunFollower> {
-        let stored = Stored::read(&*self.store, run).await?;
+        let stored = StoredRun::read(&*self.store, run).await?;
         Ok(RunFollower::new(self.store.clone(), stored))
     }
     /// Answers a question of a run, or of a run that one of its tools has started. The answer is for the question as it

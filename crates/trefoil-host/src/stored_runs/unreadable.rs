@@ -4,7 +4,7 @@ use trefoil_runtime::RunError;
 use trefoil_store::StoreError;
 use trefoil_syntax::Files;
 
-use crate::durable::Stored;
+use crate::durable::StoredRun;
 use trefoil_project::error::{Error, FoundErrors};
 
 /// Why a stored run cannot be read.
@@ -18,7 +18,7 @@ pub enum UnreadableRun {
 
 impl UnreadableRun {
     /// What is wrong with the journal of a run.
-    pub(super) fn of_journal(error: RunError, stored: &Stored) -> Self {
+    pub(super) fn of_journal(error: RunError, stored: &StoredRun) -> Self {
         Self::Journal(Box::new(error), stored.flow.loaded().files.clone())
     }
 }

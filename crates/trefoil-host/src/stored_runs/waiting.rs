@@ -8,7 +8,7 @@ use trefoil_runtime::{Event, EventKind, EventSink};
 use trefoil_store::{Record, Store};
 
 use super::UnreadableRun;
-use crate::durable::{Stored, history, stopped};
+use crate::durable::{StoredRun, history, stopped};
 
 /// Sends a run's events to a sink. Returns the tools and commands in progress; if no process works on the run, their outcome is
 /// unknown.
@@ -18,7 +18,7 @@ use crate::durable::{Stored, history, stopped};
 /// If its journal cannot be read.
 pub async fn tell_events(
     store: &Arc<dyn Store>,
-    stored: &Stored,
+    stored: &StoredRun,
     events: Arc<dyn EventSink>,
 ) -> Result<Vec<Waiting>, UnreadableRun> {
     let told = history(store.clone(), stored, events).await;
@@ -45,7 +45,7 @@ pub async fn waiting_and_events(
     also: Arc<dyn EventSink>,
 ) -> Result<Vec<Waiting>, UnreadableRun> {
     let last = Arc::new(LastWaiting { waiting: Mutex::default(), also });
-    let stored = Stored::read(&**store, &record.run).await?;
+    let stored = StoredRun::read(&**store, &record.run).await?;
     let mut unknown = tell_events(store, &stored, last.clone()).await?;
     let mut waiting = last.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone();
     // If a process works on the run, the outcome of its activities is not unknown.

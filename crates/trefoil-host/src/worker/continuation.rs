@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use crate::durable::{Stored, StoredProject};
+use crate::durable::{StoredProject, StoredRun};
 use trefoil_project::Error;
 use trefoil_runtime::{Cancel, RunOutcome};
 use trefoil_store::{Hold, Owner, StoreError};
@@ -48,7 +48,7 @@ async fn continued(
     watch: &dyn WorkerWatch,
 ) -> Result<WorkEnd, Error> {
     let (run, store) = (hold.run().to_owned(), &**owner.store());
-    let stored = Stored::read(store, &run).await?;
+    let stored = StoredRun::read(store, &run).await?;
     let project = StoredProject::of_worker(store, &stored, &engines.folder).await?;
     if let Some(why) = project.why_not() {
         watch.event(WorkerEvent::ProjectIgnored { run: &run, why });

@@ -97,7 +97,7 @@ pub enum WorkerError {
 }
 
 /// Why a worker stops.
-enum Stop {
+enum WorkerStop {
     /// No run waits.
     Idle,
     /// A request.
@@ -131,21 +131,21 @@ impl Worker {
         let (place, concurrency) = (self.store.place(), self.limits.concurrency);
         self.watch.event(WorkerEvent::Working { place, concurrency });
         let why = self.until_stopped(&mut requests).await;
-        if !matches!(why, Stop::Idle) {
-            self.stop(requests, matches!(why, Stop::Asked)).await;
+        if !matches!(why, WorkerStop::Idle) {
+            self.stop(requests, matches!(why, WorkerStop::Asked)).await;
         }
         let released = self.engines.of_project.release().await;
         match why {
-            Stop::Unusable(error) => Err(WorkerError::Store(error)),
-            Stop::Asked => released.map(|()| WorkerEnd::Stopped).map_err(WorkerError::Release),
-            Stop::Idle => {
+            WorkerStop::Unusable(error) => Err(WorkerError::Store(error)),
+            WorkerStop::Asked => released.map(|()| WorkerEnd::Stopped).map_err(WorkerError::Release),
+            WorkerStop::Idle => {
                 let left = self.elsewhere.len();
                 released.map(|()| WorkerEnd::Idle { left }).map_err(WorkerError::Release)
             }
         }
     }
 
-    async fn until_stopped(&mut self, requests: &mut impl StopRequests) -> Stop {
+    async fn until_stopped(&mut self, requests: &mut impl StopRequests) -> WorkerStop {
         let mut asked = pin!(requests.next());
         loop {
             let idle = match self.take().await {
@@ -154,13 +154,13 @@ impl Worker {
                     self.watch.event(WorkerEvent::StoreUnavailable(&error));
                     false
                 }
-                Err(error) => return Stop::Unusable(error),
+                Err(error) => return WorkerStop::Unusable(error),
             };
             if idle && self.limits.once {
-                return Stop::Idle;
+                return WorkerStop::Idle;
             }
             tokio::select! {
-                () = &mut asked => return Stop::Asked,
+                () = &mut asked => return WorkerStop::Asked,
                 Some(ended) = self.work.join_next() => self.ended(ended),
                 () = self.store.stirred(PAUSE), if self.has_room() => {}
             }

@@ -135,11 +135,11 @@ pub fn is_of_model(error: &RunError) -> bool {
 /// The advice for a failure: its own, otherwise that for its code and cause.
 pub fn help(error: &RunError) -> Option<&str> {
     let namespace = error.interpolation.as_ref().map(|unresolved| &*unresolved.namespace);
-    error.help.as_deref().or_else(|| of(&error.code, error.cause.as_ref(), namespace))
+    error.help.as_deref().or_else(|| find_advice(&error.code, error.cause.as_ref(), namespace))
 }
 
 /// The advice for a code with a cause. `namespace`: that of a placeholder without a value.
-pub fn of(code: &str, cause: Option<&Cause>, namespace: Option<&str>) -> Option<&'static str> {
+pub fn find_advice(code: &str, cause: Option<&Cause>, namespace: Option<&str>) -> Option<&'static str> {
     let found = HELP.iter().find(|(name, wanted, _)| *name == code && fits(wanted, cause, namespace));
     found.map(|(_, _, help)| *help)
 }

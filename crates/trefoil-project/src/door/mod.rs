@@ -42,7 +42,7 @@ const MARKS: [&str; 2] = [PROJECT_FILE, ".git"];
 
 /// Reads a file that the operator named. Never reads more than `limit` bytes, whatever the size of the file.
 pub fn named(path: &Path, limit: u64) -> Result<Vec<u8>, AccessRefusal> {
-    let meta = std::fs::metadata(path).map_err(AccessRefusal::of)?;
+    let meta = std::fs::metadata(path).map_err(AccessRefusal::from_io)?;
     if meta.is_dir() {
         return Err(AccessRefusal::NotAFile("it is a folder"));
     }
@@ -52,14 +52,14 @@ pub fn named(path: &Path, limit: u64) -> Result<Vec<u8>, AccessRefusal> {
     if meta.len() > limit {
         return Err(AccessRefusal::TooLarge { size: meta.len(), limit });
     }
-    bytes(std::fs::File::open(path).map_err(AccessRefusal::of)?, meta.len(), limit)
+    bytes(std::fs::File::open(path).map_err(AccessRefusal::from_io)?, meta.len(), limit)
 }
 
 /// The contents of an opened reader, up to a limit. `size` is the expected size.
 pub fn bytes(from: impl Read, size: u64, limit: u64) -> Result<Vec<u8>, AccessRefusal> {
     // One extra byte, so that the buffer does not grow just to detect the end.
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or_default().saturating_add(1));
-    from.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(AccessRefusal::of)?;
+    from.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(AccessRefusal::from_io)?;
     let size = bytes.len() as u64;
     if size > limit { Err(AccessRefusal::TooLarge { size, limit }) } else { Ok(bytes) }
 }

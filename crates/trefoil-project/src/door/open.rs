@@ -47,7 +47,7 @@ impl ResolvedPath {
             OpenedEnd::Memory(_) => Err(AccessRefusal::NotThere),
             OpenedEnd::Disk(found) => {
                 let file = steps::open(&found)?;
-                let meta = file.metadata().map_err(AccessRefusal::of)?;
+                let meta = file.metadata().map_err(AccessRefusal::from_io)?;
                 plain(&meta)?;
                 Ok(OpenedFile(OpenedContent::Disk(file, meta.len())))
             }
@@ -91,7 +91,7 @@ fn absolute(path: &Path) -> Result<PathBuf, AccessRefusal> {
     if path.is_absolute() {
         return Ok(path.to_owned());
     }
-    let here = std::env::current_dir().and_then(|dir| dir.canonicalize()).map_err(AccessRefusal::of)?;
+    let here = std::env::current_dir().and_then(|dir| dir.canonicalize()).map_err(AccessRefusal::from_io)?;
     Ok(here.join(path))
 }
 
@@ -149,7 +149,7 @@ mod steps {
 
     /// Opens only a regular file, because opening a pipe would block, and opening a device may have side effects.
     pub fn open(found: &WayEnd<OwnedFd>) -> Result<File, AccessRefusal> {
-        let of = |e: Errno| AccessRefusal::of(e.into());
+        let of = |e: Errno| AccessRefusal::from_io(e.into());
         let stat = rustix::fs::statat(&found.folder, &found.name, AtFlags::SYMLINK_NOFOLLOW).map_err(of)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {}
@@ -209,7 +209,7 @@ mod steps {
 
     /// Opens only a regular file.
     pub fn open(found: &WayEnd<PathBuf>) -> Result<File, AccessRefusal> {
-        plain(&std::fs::symlink_metadata(&found.real).map_err(AccessRefusal::of)?)?;
-        File::open(&found.real).map_err(AccessRefusal::of)
+        plain(&std::fs::symlink_metadata(&found.real).map_err(AccessRefusal::from_io)?)?;
+        File::open(&found.real).map_err(AccessRefusal::from_io)
     }
 }

@@ -32,7 +32,7 @@ pub enum AccessRefusal {
 
 impl AccessRefusal {
     /// The reason for an error of the operating system.
-    pub fn of(error: std::io::Error) -> Self {
+    pub fn from_io(error: std::io::Error) -> Self {
         if error.kind() == ErrorKind::NotFound { Self::NotThere } else { Self::System(error) }
     }
     /// The reason, worded to follow a colon.

@@ -68,19 +68,21 @@ impl AllowedFolders {
         &self.folders
     }
     /// The allowed folder that contains an absolute path without `..`.
-    fn of(&self, path: &Path) -> Option<&Path> {
+    fn containing_folder(&self, path: &Path) -> Option<&Path> {
         self.folders.iter().map(PathBuf::as_path).find(|room| path.starts_with(room))
     }
     /// Whether a path without links is inside.
     pub fn hold(&self, real: &Path) -> bool {
-        self.of(&clean(real)).is_some()
+        self.containing_folder(&clean(real)).is_some()
     }
     /// Resolves an absolute path.
     pub fn follow<S: PathSteps>(&self, path: &Path, steps: &mut S) -> Result<WayEnd<S::Folder>, AccessRefusal> {
         let mut path = clean(path);
         let mut link = None;
         for _ in 0..LINKS {
-            let Some(room) = self.of(&path) else { return Err(AccessRefusal::Outside { to: path, link }) };
+            let Some(room) = self.containing_folder(&path) else {
+                return Err(AccessRefusal::Outside { to: path, link });
+            };
             if SYSTEM.iter().any(|system| path.starts_with(system)) {
                 return Err(AccessRefusal::NotAFile("it is a system file"));
             }
@@ -95,19 +97,19 @@ impl AllowedFolders {
                 return Err(AccessRefusal::Room(path));
             };
             let mut real = room.to_owned();
-            let mut folder = steps.begin(room).map_err(AccessRefusal::of)?;
+            let mut folder = steps.begin(room).map_err(AccessRefusal::from_io)?;
             let mut target = None;
             for (at, name) in folders.iter().enumerate() {
                 // Nearly every name is a folder; only one that cannot be entered may be a link.
                 match steps.enter(&folder, name) {
                     Ok(next) => folder = next,
-                    Err(closed) => match steps.link(&folder, name).map_err(AccessRefusal::of)? {
+                    Err(closed) => match steps.link(&folder, name).map_err(AccessRefusal::from_io)? {
                         Some(to) => {
                             let rest: PathBuf = names.iter().skip(at + 1).collect();
                             target = Some((real.join(name), real.join(to).join(rest)));
                             break;
                         }
-                        None => return Err(AccessRefusal::of(closed)),
+                        None => return Err(AccessRefusal::from_io(closed)),
                     },
                 }
                 real.push(name);
@@ -119,7 +121,7 @@ impl AllowedFolders {
                     Err(e) if e.kind() == ErrorKind::NotFound => {
                         return Ok(WayEnd { folder, name: (*last).to_owned(), real: real.join(last) });
                     }
-                    Err(e) => return Err(AccessRefusal::of(e)),
+                    Err(e) => return Err(AccessRefusal::from_io(e)),
                 }
             }
             let Some((from, to)) = target else { continue };

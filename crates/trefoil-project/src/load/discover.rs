@@ -245,7 +245,7 @@ fn followed(rooms: &AllowedFolders, path: &Path) -> Result<NameSort, AccessRefus
         Err(AccessRefusal::Room(real)) => real,
         Err(why) => return Err(why),
     };
-    let meta = std::fs::symlink_metadata(&real).map_err(AccessRefusal::of)?;
+    let meta = std::fs::symlink_metadata(&real).map_err(AccessRefusal::from_io)?;
     Ok(NameSort { folder: meta.is_dir().then_some(real), file: meta.is_file() })
 }
 

@@ -10,7 +10,7 @@ use crate::Folder;
 fn calls(files: &[(&str, &str)], target: &str) -> String {
     let folder = Folder::with(files);
     let loaded = folder.load(target);
-    Plan::of(&loaded.program, &loaded.files).calls.model.to_string()
+    Plan::for_program(&loaded.program, &loaded.files).calls.model.to_string()
 }
 
 const AGENT: &str = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: x\n";
@@ -79,7 +79,7 @@ fn states_on_a_circle_count_as_often_as_they_may_be_entered() {
 fn plan(files: &[(&str, &str)], target: &str) -> Plan {
     let folder = Folder::with(files);
     let loaded = folder.load(target);
-    Plan::of(&loaded.program, &loaded.files)
+    Plan::for_program(&loaded.program, &loaded.files)
 }
 
 fn workflow(head: &str, states: &str) -> Plan {

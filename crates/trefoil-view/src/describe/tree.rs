@@ -60,7 +60,7 @@ pub enum StepContent<'p> {
 
 impl<'p> ProgramDescription<'p> {
     /// Describes all flows.
-    pub fn of(program: &'p Program, files: &'p Files) -> Self {
+    pub fn for_program(program: &'p Program, files: &'p Files) -> Self {
         let mut made = Self { program, files, bodies: Vec::new() };
         made.bodies =
             (0..).map(FlowId).zip(&program.flows).map(|(id, flow)| made.node((id, flow), flow.body)).collect();
@@ -72,7 +72,7 @@ impl<'p> ProgramDescription<'p> {
     }
     /// A place in a manifest.
     pub fn place(&self, at: Location) -> Option<PlanPlace> {
-        PlanPlace::of(self.files, at)
+        PlanPlace::from_location(self.files, at)
     }
     fn node(&self, flow: (FlowId, &'p Flow), id: StepId) -> Option<StepNode<'p>> {
         let step = self.program.step(id)?;

@@ -13,7 +13,7 @@ const LIMIT: usize = 600;
 
 /// Draws the entry flow between a start and an end.
 pub(super) fn build(program: &Program, files: &Files) -> GraphPicture {
-    let described = ProgramDescription::of(program, files);
+    let described = ProgramDescription::for_program(program, files);
     let mut drawing = GraphBuilder { described: &described, graph: GraphPicture::default() };
     let Some(flow) = program.flow(program.entry) else { return drawing.graph };
     drawing.graph.title = flow.name.to_string();

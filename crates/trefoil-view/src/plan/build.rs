@@ -19,7 +19,7 @@ const LIMIT: usize = 2000;
 
 /// Plans a run of the entry flow.
 pub(super) fn build(program: &Program, files: &Files, called: &[FlowCalled]) -> Plan {
-    let described = ProgramDescription::of(program, files);
+    let described = ProgramDescription::for_program(program, files);
     let beneath = CallsPerTool::of(called, |one, known| {
         called_flows::costs(&one.program, &one.files, known).flow(one.program.entry)
     });

@@ -104,7 +104,7 @@ pub struct PlanObstacle {
 
 impl Plan {
     /// The plan of a program. Calls of tools are counted, not what the tools do.
-    pub fn of(program: &Program, files: &Files) -> Self {
+    pub fn for_program(program: &Program, files: &Files) -> Self {
         Self::with_flows(program, files, &[])
     }
     /// The same, including what flows do that are its tools.
@@ -133,8 +133,10 @@ impl Plan {
     #[must_use]
     pub fn with_obstacles(mut self, reasons: &[Diagnostic], files: &Files) -> Self {
         for reason in reasons {
-            let place =
-                reason.file.zip(reason.span).and_then(|(file, span)| PlanPlace::of(files, Location::new(file, span)));
+            let place = reason
+                .file
+                .zip(reason.span)
+                .and_then(|(file, span)| PlanPlace::from_location(files, Location::new(file, span)));
             if self.obstacles.iter().all(|known| known.what != reason.message) {
                 self.obstacles.push(PlanObstacle { what: reason.message.clone(), help: reason.help.clone(), place });
             }
@@ -144,7 +146,7 @@ impl Plan {
     /// The same with what is proved. The last step, because the proof about cost is made from the rest of the plan.
     #[must_use]
     pub fn with_proofs(mut self, proofs: &[Proof], files: &Files) -> Self {
-        self.proofs = proofs.iter().map(|proof| PlanProof::of(proof, &self, files)).collect();
+        self.proofs = proofs.iter().map(|proof| PlanProof::from_proof(proof, &self, files)).collect();
         self
     }
     /// The text for people.

@@ -15,7 +15,7 @@ pub struct PlanPlace {
 
 impl PlanPlace {
     /// A place in these files.
-    pub(crate) fn of(files: &Files, at: Location) -> Option<Self> {
+    pub(crate) fn from_location(files: &Files, at: Location) -> Option<Self> {
         let file = files.get(at.file)?;
         Some(Self { file: file.name().to_owned(), line: file.position(at.span.start).line })
     }

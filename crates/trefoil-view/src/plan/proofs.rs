@@ -20,8 +20,8 @@ pub struct PlanProof {
 }
 
 impl PlanProof {
-    pub(super) fn of(proof: &Proof, plan: &Plan, files: &Files) -> Self {
-        let place = |at| PlanPlace::of(files, at);
+    pub(super) fn from_proof(proof: &Proof, plan: &Plan, files: &Files) -> Self {
+        let place = |at| PlanPlace::from_location(files, at);
         let unseen = proof.unseen.iter().map(|one| (one.what.clone(), one.at.and_then(place)));
         let mut own = Self { kind: proof.kind.name(), proved: proof.proved.clone(), unseen: unseen.collect() };
         if proof.kind == ProofKind::Cost {

@@ -31,13 +31,13 @@ impl Trace {
                 self.begin(StepTrace { status: "skipped", ended_ms: Some(at), reason, ..step(event, label) });
             }
             EventKind::StepFinished { output, items } => {
-                if let Some(step) = self.of(event) {
+                if let Some(step) = self.step_of(event) {
                     step.items = *items;
                     (step.status, step.ended_ms, step.output) = ("done", Some(at), Some(output.clone()));
                 }
             }
             EventKind::StepFailed { error, handled_as } => {
-                if let Some(step) = self.of(event) {
+                if let Some(step) = self.step_of(event) {
                     // A step around it, or a sibling, ended first.
                     let status = if *handled_as == "cancel" { "cancelled" } else { "failed" };
                     (step.status, step.ended_ms, step.error) = (status, Some(at), Some((error.clone(), *handled_as)));
@@ -200,7 +200,7 @@ impl Trace {
         self.steps.len() - 1
     }
     /// The step of an event about a step.
-    fn of(&mut self, event: &Event) -> Option<&mut StepTrace> {
+    fn step_of(&mut self, event: &Event) -> Option<&mut StepTrace> {
         let index = self.index.get(&event.key.as_ref()?.0)?;
         self.steps.get_mut(*index)
     }

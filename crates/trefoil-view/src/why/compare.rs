@@ -31,7 +31,7 @@ pub struct ComparisonData<'a> {
 
 impl ComparisonData<'_> {
     /// The differences between two requests.
-    pub fn of(&self, before: &Activity, now: &Activity) -> Vec<ChangeReason> {
+    pub fn find_reasons(&self, before: &Activity, now: &Activity) -> Vec<ChangeReason> {
         let (before, now) = (&*self.seen.shown_activity(before), &*self.seen.shown_activity(now));
         let mut all = Vec::new();
         match (&before.request, &now.request) {
@@ -103,7 +103,7 @@ impl ComparisonData<'_> {
 
     /// Compares a text, by the origin of the changed words.
     fn text(&self, of: TextOf, then: (&Value, &[TextPart]), now: (&Value, &[TextPart]), all: &mut Vec<ChangeReason>) {
-        let diff = WordDiff::of(&then.0.to_text(), &now.0.to_text());
+        let diff = WordDiff::between_texts(&then.0.to_text(), &now.0.to_text());
         let moved = self.sources(of, then.1, now.1);
         let is_moved = |key: &Key| moved.iter().any(|one| one.before.contains(key) || one.now.contains(key));
         let mut by: Vec<(TextSource, Vec<TextHunk>)> = Vec::new();
@@ -150,7 +150,7 @@ impl ComparisonData<'_> {
     }
 
     fn line(&self, at: Location, more: usize) -> Option<PlanPlace> {
-        let place = PlanPlace::of(self.files, at)?;
+        let place = PlanPlace::from_location(self.files, at)?;
         Some(PlanPlace { line: place.line.saturating_add(more as u32), ..place })
     }
 
@@ -181,7 +181,7 @@ impl ComparisonData<'_> {
 
     fn command(&self, step: StepId, then: &CommandRequest, now: &CommandRequest, all: &mut Vec<ChangeReason>) {
         if then.script != now.script {
-            let diff = WordDiff::of(&then.script, &now.script);
+            let diff = WordDiff::between_texts(&then.script, &now.script);
             all.push(ChangeReason::Text(TextReason {
                 of: TextOf::Script,
                 source: TextSource::File(self.place(step)),
@@ -289,7 +289,7 @@ fn inside(program: &Program, body: StepId, wanted: StepId) -> bool {
 }
 
 fn human(then: &HumanRequest, now: &HumanRequest, all: &mut Vec<ChangeReason>) {
-    let diff = WordDiff::of(&then.prompt.to_text(), &now.prompt.to_text());
+    let diff = WordDiff::between_texts(&then.prompt.to_text(), &now.prompt.to_text());
     if !diff.is_same() {
         all.push(ChangeReason::Text(TextReason { of: TextOf::Question, source: TextSource::Unknown, diff }));
     }

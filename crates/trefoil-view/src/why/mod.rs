@@ -129,7 +129,7 @@ fn because(again: &Reuse, asked: &Activity, comparing: &ComparisonData<'_>) -> V
     if let Some(lost) = lost {
         return vec![of_lost(lost)];
     }
-    let compared = comparing.of(before, asked);
+    let compared = comparing.find_reasons(before, asked);
     if compared.is_empty() { vec![ChangeReason::Other("its result was used")] } else { compared }
 }
 

@@ -47,7 +47,7 @@ pub enum DiffPart {
 
 impl WordDiff {
     /// The differences between two texts.
-    pub fn of(before: &str, now: &str) -> Self {
+    pub fn between_texts(before: &str, now: &str) -> Self {
         let (old, new) = (tokens(before), tokens(now));
         let (old, new) = match old.len().saturating_add(new.len()) > MANY {
             true => (before.split_inclusive('\n').collect(), now.split_inclusive('\n').collect()),
@@ -150,7 +150,7 @@ pub fn former_offset(old: &str, new: &str, at: usize) -> Option<usize> {
     }
     let was_end = start(&olds, op.old_range().end);
     let is_end = start(&news, op.new_range().end);
-    let words = WordDiff::of(old.get(was..was_end)?, new.get(is..is_end)?);
+    let words = WordDiff::between_texts(old.get(was..was_end)?, new.get(is..is_end)?);
     let at = at - is;
     let hunks = words.hunks.iter().take_while(|hunk| hunk.now.start <= at);
     let mut former = at;
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn changes_are_shown_on_one_line() {
-        assert_eq!(WordDiff::of("say one\nthing", "say two\nthing").in_line(), "say [-one-]{+two+}⏎thing");
+        assert_eq!(WordDiff::between_texts("say one\nthing", "say two\nthing").in_line(), "say [-one-]{+two+}⏎thing");
     }
 
     fn shown(before: &str, now: &str, context: Option<usize>) -> String {
@@ -251,7 +251,7 @@ mod tests {
             DiffPart::Added(text) => format!("{{+{text}+}}"),
             DiffPart::Cut => "...".to_owned(),
         };
-        WordDiff::of(before, now).parts(context).into_iter().map(part).collect()
+        WordDiff::between_texts(before, now).parts(context).into_iter().map(part).collect()
     }
 
     #[test]
@@ -287,7 +287,7 @@ mod tests {
                 DiffPart::Same(text) | DiffPart::Removed(text) => text,
                 _ => String::new(),
             };
-            let parts = WordDiff::of(before, now).parts(None);
+            let parts = WordDiff::between_texts(before, now).parts(None);
             assert_eq!(parts.clone().into_iter().map(now_of).collect::<String>(), now);
             assert_eq!(parts.into_iter().map(then_of).collect::<String>(), before);
         }

@@ -182,7 +182,7 @@ fn what_the_store_keeps_makes_the_same_program() {
 
 async fn survives(kept: &SqliteStore, target: &Path) -> Result<(), String> {
     let Ok(flow) = Flow::options().unchecked().load(target.to_str().unwrap()) else { return Ok(()) };
-    let mut packed = PackedFlow::of(flow.loaded());
+    let mut packed = PackedFlow::of_loaded(flow.loaded());
     let fingerprint = flow.loaded().program.fingerprint().to_string();
     // As if the folder had been deleted.
     let last = packed.blobs.pop().unwrap();

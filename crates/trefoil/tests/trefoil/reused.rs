@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use trefoil::ports::{CallSite, ModelAnswer, ModelError, ModelProvider, ModelRequest, Usage};
-use trefoil::runs::{ChangeReason, ReuseDecision, ReuseRequest, Stored, TextSource, compare, verify};
+use trefoil::runs::{ChangeReason, ReuseDecision, ReuseRequest, StoredRun, TextSource, compare, verify};
 use trefoil::store::{Options, SqliteStore, Store};
 use trefoil::{Engine, Error, Flow};
 
@@ -93,7 +93,7 @@ fn an_embedder_edits_forks_compares_verifies_and_uses_answers_again() {
         assert_eq!(diff.steps.iter().map(|step| step.is_same()).collect::<Vec<_>>(), [true, false]);
         assert_eq!(diff.steps[0].b.as_ref().unwrap().kept.as_ref().unwrap().run, first);
         assert_eq!((diff.a.calls, diff.b.calls), (2, 1));
-        let verified = verify(store.clone(), &Stored::read(&*store, &second).await.unwrap()).await.unwrap();
+        let verified = verify(store.clone(), &StoredRun::read(&*store, &second).await.unwrap()).await.unwrap();
         assert!(verified.holds() && verified.ended && verified.cited[&first] == 1, "{verified:?}");
 
         // Answers of any run are reused for equal requests.
