@@ -27,11 +27,11 @@ fn run(bytes: &[u8]) {
     for at in 0..folder.project.documents.len() {
         let (Some(lowered), _) = folder.lower(at) else { continue };
         let files = &folder.project.files;
-        let plan = Plan::of(&lowered.program, files);
+        let plan = Plan::for_program(&lowered.program, files);
         let text = plan.text();
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "a control character on the terminal: {text:?}");
         let json = plan.json().to_string();
-        assert_eq!(json, Plan::of(&lowered.program, files).json().to_string(), "two plans");
+        assert_eq!(json, Plan::for_program(&lowered.program, files).json().to_string(), "two plans");
         let picture = graph::graph(&lowered.program, files);
         for node in &picture.nodes {
             assert!(node.cluster.is_none_or(|c| c < picture.clusters.len()), "{node:?} is in no frame");

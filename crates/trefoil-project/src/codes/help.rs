@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn every_code_of_a_run_has_advice_and_every_advice_a_code() {
         for code in CODES.iter().filter(|c| c.when == CodeOccasion::Run) {
-            let help = of(code.name, None, None).unwrap_or_else(|| panic!("no advice for `{}`", code.name));
+            let help = find_advice(code.name, None, None).unwrap_or_else(|| panic!("no advice for `{}`", code.name));
             assert!(help.len() <= 100 && !help.ends_with('.'), "{}: {help}", code.name);
         }
         for (name, ..) in OF_MODEL {
@@ -190,12 +190,12 @@ mod tests {
 
     #[test]
     fn a_models_error_has_advice_by_its_cause() {
-        let of = |cause| of("MODEL_ERROR", Some(&cause), None).unwrap();
-        assert!(of(Cause::Status(401)).contains("key"));
-        assert!(of(Cause::Status(404)).contains("name"));
-        assert!(of(Cause::Status(429)).contains("wait"));
-        assert!(of(Cause::Status(503)).contains("later"));
-        assert!(of(Cause::Status(422)).contains("request"));
-        assert!(of(Cause::Network).contains("network"));
+        let advice = |cause| find_advice("MODEL_ERROR", Some(&cause), None).unwrap();
+        assert!(advice(Cause::Status(401)).contains("key"));
+        assert!(advice(Cause::Status(404)).contains("name"));
+        assert!(advice(Cause::Status(429)).contains("wait"));
+        assert!(advice(Cause::Status(503)).contains("later"));
+        assert!(advice(Cause::Status(422)).contains("request"));
+        assert!(advice(Cause::Network).contains("network"));
     }
 }
