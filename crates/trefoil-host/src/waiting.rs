@@ -21,12 +21,16 @@ pub fn waiting_lines(run: &str, waiting: &[Waiting], options: &RunOptions) -> Ve
         let is_later = |command: &&String| commands.iter().skip(at + 1).any(|later| later.contains(command));
         let own = commands.get(at).into_iter().flatten().filter(|command| !is_later(command));
         let answers: Vec<String> = own.map(|command| format!("  {command}")).collect();
-        [Some(format!("waiting: {}", waiting_line(one, waiting))), call].into_iter().flatten().chain(answers)
+        let note = (one.is_unknown() && one.settled.is_none()).then(|| format!("  {DONE}"));
+        [Some(format!("waiting: {}", waiting_line(one, waiting))), call].into_iter().flatten().chain(answers).chain(note)
     };
     // A limit is raised, and the run resumed, with one command.
     let then = (!waiting.iter().all(is_limit)).then(|| format!("then: {}", options.resume(run, &limits(waiting))));
     waiting.iter().enumerate().flat_map(one).chain(then).collect()
 }
+
+/// What to know before one says that something is done.
+const DONE: &str = "(it may still be running; with `done`, its result is what `--result VALUE` says, or null)";
 
 /// The answer that stands for what is typed, or comes from standard input.
 pub const TYPED: &str = "-";
@@ -220,11 +224,13 @@ mod tests {
               trefoil runs answer r1 'main@1[0]/pay' retry
               trefoil runs answer r1 'main@1[0]/pay' fail
               trefoil runs answer r1 'main@1[0]/pay' done
+              (it may still be running; with `done`, its result is what `--result VALUE` says, or null)
             waiting: `main@1[2]/pay`: it is unknown whether this tool was done; did it finish?
               it was called with {"cents":5}
               trefoil runs answer r1 'main@1[2]/pay' retry
               trefoil runs answer r1 'main@1[2]/pay' fail
               trefoil runs answer r1 'main@1[2]/pay' done
+              (it may still be running; with `done`, its result is what `--result VALUE` says, or null)
             waiting: `ask me` asks: Go on?
               trefoil runs answer r1 'ask me' -
             then: trefoil resume r1"#]]
