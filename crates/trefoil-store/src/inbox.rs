@@ -54,8 +54,14 @@ pub struct Letter {
 impl Letter {
     /// The member of a signal that contains the result of an activity that was done.
     pub const DONE: &str = "done";
-    /// The value of a signal whose key is the id of a run: that run, which a tool call of this one started, can continue.
+    /// The value of a signal whose key is the id of a run: that run, which a tool call of this one started, can continue,
+    /// or has ended in another process. A store writes the latter itself, in the transaction that ends that run, to all runs above it.
     pub const CONTINUE: &str = "continue";
+
+    /// Tells a run that a run that one of its tool calls started can continue, or has ended.
+    pub fn goes_on(called: String, at: u64) -> Self {
+        Self { kind: LetterKind::Signal, key: called, value: Self::CONTINUE.into(), at, as_of: 0 }
+    }
 
     /// Whether it answers a question of an activity, or decides about its unknown outcome. One letter does that for each.
     pub fn answers(&self) -> bool {

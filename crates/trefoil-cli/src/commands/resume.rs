@@ -216,7 +216,7 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let (flow, now) = (stored.flow.clone(), stored.now());
     let session = Session::new(&args.show, flow.loaded());
     let engine = session.engine(&args.host, &settings, true);
-    let engine = engine.permissions(args.host.permissions(args.no_config)).store(store);
+    let engine = engine.permissions(args.host.permissions(args.no_config)).store(store.clone());
     let engine = engine.recovery(args.unknown.map_or(settings.recovery, UnknownArg::recovery));
     let engine = engine.run_spec(args.spec.spec()).as_begun(&stored);
     let options = RunOptions::or_of_stored(args.store.option(), args.host.permissions(args.no_config), &stored);
@@ -235,7 +235,15 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
         ready.resume_held(claimed(&owner, &run, &options).await.map_err(trefoil::Error::Store)?)
     })?;
     let answers = &args.host.answers;
-    Ok(ended.finish(&End { target: None, answers, is_kept: true, keeps_prompts: true, options }))
+    let code = ended.finish(&End { target: None, answers, is_kept: true, keeps_prompts: true, options });
+    if record.parent.is_some() && !args.show.quiet {
+        let now = await_store(store.record(&run))?;
+        let (ended, top) = (now.status.is_end(), past::outermost(&store, now)?);
+        if ended && top.run != run {
+            past::note_continues(&store, &top, args.store.option(), &format!("run {run} has ended"));
+        }
+    }
+    Ok(code)
 }
 
 /// Claims a run. If its process lives and its lease has expired, that process is stuck or a clock is wrong: it gets the time of

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use trefoil::AnswerRefusal;
-use trefoil::store::{Record, Store};
+use trefoil::store::Store;
 use trefoil_host::command::{PrintedCommand, RunOptions};
 use trefoil_host::stored_runs::post_answer;
 use trefoil_host::waiting::{TYPED, waiting_line};
@@ -51,14 +51,8 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
         given => given.to_owned(),
     };
     post(&store, &run, one, (&value, args.result.as_deref()), args.store.option())?;
-    let Record { run, owner, .. } = outermost(&store, await_store(store.record(&run))?)?;
-    match owner {
-        Some(_) => output::note(format!("answered; the process that is running {run} continues with it")),
-        None => {
-            let options = past::options(&*store, &run, args.store.option());
-            output::note(format!("answered; {}", options.to_continue(&run, &[])));
-        }
-    }
+    let top = past::outermost(&store, await_store(store.record(&run))?)?;
+    past::note_continues(&store, &top, args.store.option(), "answered");
     Ok(exit::OK)
 }
 
@@ -159,17 +153,6 @@ fn refuse_ended(store: &Arc<dyn Store>, step: &str, run: &str, named: String) ->
     let show = RunOptions::of_store(named).text(PrintedCommand::Show(run));
     let help = format!("see how it ended with `{show}`");
     output::not_started(&format!("`{step}` is not asked any more, because run {run} has ended{standing}"), Some(&help))
-}
-
-/// The run to resume: the outermost calling run that has not ended, or the run itself.
-fn outermost(store: &Arc<dyn Store>, mut record: Record) -> Result<Record, u8> {
-    while let Some(caller) = &record.parent {
-        match block_on(store.record(caller))? {
-            Ok(above) if !above.status.is_end() => record = above,
-            _ => break,
-        }
-    }
-    Ok(record)
 }
 
 fn find<'w>(all: &'w [Waiting], step: &str, show: &str) -> Result<&'w Waiting, u8> {

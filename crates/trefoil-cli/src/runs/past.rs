@@ -46,6 +46,26 @@ pub fn options(store: &dyn Store, run: &str, named: String) -> RunOptions {
     }
 }
 
+/// The run to resume: the outermost calling run that has not ended, or the run itself.
+pub fn outermost(store: &Arc<dyn Store>, mut record: Record) -> Result<Record, u8> {
+    while let Some(caller) = &record.parent {
+        match block_on(store.record(caller))? {
+            Ok(above) if !above.status.is_end() => record = above,
+            _ => break,
+        }
+    }
+    Ok(record)
+}
+
+/// Says how a run goes on after something has happened to it, or to a run that it has called.
+pub fn note_continues(store: &Arc<dyn Store>, record: &Record, named: String, after: &str) {
+    let run = &record.run;
+    output::note(match record.owner {
+        Some(_) => format!("{after}; the process that is running {run} continues with it"),
+        None => format!("{after}; {}", options(&**store, run, named).to_continue(run, &[])),
+    });
+}
+
 /// The settings with which a stored run may continue here. If those of a project do not apply, because its files are not those
 /// of the run, that is reported.
 pub fn permitted(store: &dyn Store, stored: &StoredRun, no_config: bool, quiet: bool) -> Result<Settings, u8> {

@@ -97,6 +97,53 @@ fn a_call_that_is_to_run_again_runs_again_and_its_tools_need_permission() {
     assert_eq!((world.provider.asked().len(), world.sent().lines().count()), (4, 3), "{}", again.err);
 }
 
+/// A caller that has stopped because the run of its call repeats nothing unasked, at the first or the second level of calls.
+fn stopped(levels: usize) -> (World, String, String) {
+    let world = World::new();
+    if levels == 2 {
+        world.folder.write(
+            "flows/top.yaml",
+            caller(&[&call("up", "hello").replace("ship, params: { message", "mid, params: { input")])
+                .replace("id: caller", "id: top"),
+        );
+        let tools = std::fs::read_to_string(world.folder.path().join("flows/trefoil.toml")).unwrap();
+        world.folder.write("flows/trefoil.toml", format!("{tools}[tools.mid]\nflow = \"c.yaml\"\n"));
+        world.run(&["trust", "flows"]).exits(0);
+        world.run(&["run", "flows/top.yaml"]).exits(0);
+    }
+    let (top, from) = if levels == 2 { ("top", "up/one") } else { ("caller", "one") };
+    world.run(&["runs", "fork", &world.newest(top), "--from", from]).exits(75);
+    let (top, called) = (world.newest(top), world.newest("ship"));
+    (world, top, called)
+}
+
+#[test]
+fn a_called_run_that_ends_by_itself_wakes_the_runs_above_it() {
+    for levels in [1, 2] {
+        let (world, top, called) = stopped(levels);
+        let next = format!("run {called} has ended; to continue: trefoil resume {top}");
+        world.run(&["resume", &called, "--rerun", "send"]).exits(0).says(&[&next]);
+        let shown = world.run(&["runs", "show", &top]).exits(0).out.clone();
+        assert!(shown.contains(&format!("continue trefoil resume {top}\n")), "{shown}");
+        assert!(!shown.contains("has stopped") && !shown.contains("waiting  "), "{shown}");
+        let json = world.run(&["runs", "show", &top, "--output", "json"]).json();
+        assert_eq!(json["next"].as_array().unwrap().len(), 1, "{json}");
+        world.run(&["resume", "--all"]).exits(0);
+        let json = world.run(&["runs", "show", &top, "--output", "json"]).json();
+        assert_eq!(json["status"], "completed", "{levels}: {json}");
+        world.run(&["resume", "--all"]).exits(0).says(&["no run can continue now"]);
+    }
+}
+
+#[test]
+fn a_called_run_that_is_cancelled_wakes_its_caller() {
+    let (world, top, called) = stopped(1);
+    world.run(&["runs", "cancel", &called]).exits(0);
+    world.run(&["resume", "--all"]).exits(75).says(&["has stopped before `send`"]);
+    assert_ne!(world.newest("ship"), called, "the call was made again");
+    world.run(&["resume", &top, "--rerun", "one"]).exits(0);
+}
+
 #[test]
 fn a_call_runs_again_from_a_step_of_its_flow() {
     let world = World::new();

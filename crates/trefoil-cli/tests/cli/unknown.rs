@@ -90,6 +90,57 @@ fn a_command_that_was_done_need_not_be_done_again() {
 }
 
 #[test]
+fn what_nobody_knows_of_a_called_run_is_asked_about_where_its_caller_is_shown_before_that_is_resumed() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    let call =
+        |id: &str| format!("id: {id}\nkind: tool\ntool: {{ kind: local, name: t-{id}, params: {{ message: hi }} }}\n");
+    folder
+        .write("top.yaml", call("top"))
+        .write("mid.yaml", format!("{}inputSchema: {{ message: string }}\n", call("mid")));
+    folder.write(
+        "pay.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: pay }\nspec:\n  initial_state: PAY\n  states:\n    \
+         PAY:\n      kind: System\n      command: echo x >> done; sleep 600\n      transitions: []\n",
+    );
+    folder
+        .write("config/config.toml", "[tools.t-top]\nflow = \"../mid.yaml\"\n[tools.t-mid]\nflow = \"../pay.yaml\"\n");
+    let go = |args: &[&str]| {
+        let mut command = priced(&folder, &provider, args);
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).current_dir(folder.path());
+        command
+    };
+    let child = go(&["run", "top.yaml", "--allow-command"]).spawn().unwrap();
+    until("the command", || folder.path().join("done").exists());
+    signal(&child, "-KILL");
+    wait(child);
+    let runs = finish(go(&["runs", "list", "--output", "json"])).json();
+    let id = |flow: &str| {
+        let run = runs["runs"].as_array().unwrap().iter().find(|run| run["flow"] == flow);
+        run.unwrap()["run"].as_str().unwrap().to_owned()
+    };
+    let (top, pay) = (id("top"), id("pay"));
+    let answer = format!("trefoil runs answer {pay} PAY done");
+    for view in [&["runs", "show", &top][..], &["trace", &top]] {
+        let out = finish(go(view)).exits(0).out.clone();
+        for part in
+            ["it was called with echo x >> done; sleep 600\n", &answer, "is unknown whether this command was done"]
+        {
+            assert!(out.contains(part), "no `{part}` in {out}");
+        }
+    }
+    for view in [&["runs", "show", &top, "--output", "json"][..], &["trace", &top, "--json"]] {
+        let json = finish(go(view)).json();
+        assert_eq!(json["waiting"][0]["called_with"], "echo x >> done; sleep 600", "{json}");
+        assert_eq!(json["waiting"].as_array().unwrap().len(), 1, "{json}");
+    }
+    let listed = finish(go(&["runs", "list"])).exits(0).out.clone();
+    assert_eq!(listed.matches("stopped at PAY").count(), 3, "{listed}");
+    finish(go(&["runs", "answer", &top, "PAY", "done"])).exits(0);
+    finish(go(&["resume", &top, "--allow-command"])).exits(0);
+    assert_eq!(std::fs::read_to_string(folder.path().join("done")).unwrap().lines().count(), 1);
+}
+
+#[test]
 fn a_command_that_counts_as_failed_is_asked_about_again_before_it_is_run_again() {
     let provider = Provider::start();
     let folder = Folder::new();

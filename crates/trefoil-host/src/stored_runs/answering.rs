@@ -102,7 +102,7 @@ pub async fn post_answer(
 async fn call_back(store: &Arc<dyn Store>, run: &str, at: u64) -> Result<(), StoreError> {
     let mut called = run.to_owned();
     while let Some(caller) = store.record(&called).await?.parent {
-        let letter = Letter { kind: LetterKind::Signal, key: called, value: Letter::CONTINUE.into(), at, as_of: 0 };
+        let letter = Letter::goes_on(called, at);
         // A run that has ended does not wait, nor do the runs above it.
         if store.post(&caller, letter).await.is_err() {
             break;

@@ -1,14 +1,17 @@
 //! What a stored run waits for: by its journal, its inbox and the clock.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use trefoil_machine::Key;
 use trefoil_machine::event::Waiting;
+use trefoil_machine::key::own_step;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventKind, EventSink};
-use trefoil_store::{Record, Store};
+use trefoil_store::{Record, Status, Store};
 
 use super::UnreadableRun;
-use crate::durable::{StoredRun, history, stopped};
+use crate::durable::{StoredRun, history, last_call_run, stopped};
 
 /// Sends a run's events to a sink. Returns the tools and commands in progress; if no process works on the run, their outcome is
 /// unknown.
@@ -44,13 +47,22 @@ pub async fn waiting_and_events(
     record: &Record,
     also: Arc<dyn EventSink>,
 ) -> Result<Vec<Waiting>, UnreadableRun> {
-    let last = Arc::new(LastWaiting { waiting: Mutex::default(), also });
+    let last = Arc::new(LastWaiting { now: Mutex::default(), also });
     let stored = StoredRun::read(&**store, &record.run).await?;
-    let mut unknown = tell_events(store, &stored, last.clone()).await?;
-    let mut waiting = last.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let unknown = tell_events(store, &stored, last.clone()).await?;
+    let RunNow { mut waiting, calls } = std::mem::take(&mut *last.now.lock().unwrap_or_else(PoisonError::into_inner));
     // If a process works on the run, the outcome of its activities is not unknown.
-    unknown.retain(|one| record.owner.is_none() && waiting.iter().all(|known| known.key != one.key));
-    waiting.extend(unknown);
+    if record.owner.is_none() {
+        // A suspended run has said what it waits for.
+        if record.status != Status::Waiting {
+            waiting.extend(calls_in_progress(store, &record.run, calls).await);
+        }
+        for one in unknown {
+            if waiting.iter().all(|known| known.key != one.key) {
+                waiting.push(one);
+            }
+        }
+    }
     let letters = if waiting.is_empty() { Vec::new() } else { store.inbox(&record.run).await? };
     let at = store.clock().wall_ms();
     let mut all = Vec::new();
@@ -67,7 +79,20 @@ pub async fn waiting_and_events(
     Ok(all)
 }
 
-/// What a run started by a tool call waits for. Empty if that run has ended; the call itself if nothing more is known.
+/// The runs that the calls in progress of an interrupted run have started. They were interrupted with it.
+async fn calls_in_progress(store: &Arc<dyn Store>, run: &str, calls: BTreeSet<Key>) -> Vec<Waiting> {
+    let mut all = Vec::new();
+    for key in calls {
+        if let Some(called) = last_call_run(&**store, run, &key).await {
+            let step = own_step(key.as_str()).to_owned();
+            all.push(Waiting { key, step, sort: "run", run: Some(called), ..Waiting::default() });
+        }
+    }
+    all
+}
+
+/// What a run started by a tool call waits for. Empty if that run needs nobody, for example because it has ended; the call itself if
+/// nothing is known of it.
 async fn steps_of_called(store: &Arc<dyn Store>, run: &str, call: &Waiting) -> Result<Vec<Waiting>, UnreadableRun> {
     let record = match store.record(run).await {
         Ok(record) if record.status.is_end() => return Ok(Vec::new()),
@@ -75,9 +100,10 @@ async fn steps_of_called(store: &Arc<dyn Store>, run: &str, call: &Waiting) -> R
         Err(_) => return Ok(vec![call.clone()]),
     };
     let mut all = waiting_steps(store, &record).await?;
-    if all.is_empty() {
-        let why = stopped(&**store, &record).await?;
-        all.push(Waiting { why: why.map(Box::new), ..call.clone() });
+    if all.is_empty()
+        && let Some(why) = stopped(&**store, &record).await?
+    {
+        all.push(Waiting { why: Some(Box::new(why)), ..call.clone() });
     }
     for one in &mut all {
         one.run.get_or_insert_with(|| run.to_owned());
@@ -86,10 +112,19 @@ async fn steps_of_called(store: &Arc<dyn Store>, run: &str, call: &Waiting) -> R
     Ok(all)
 }
 
-/// A sink that records what the run waits for according to its last event.
+/// A sink that records how the run stands according to its last event.
 struct LastWaiting {
-    waiting: Mutex<Vec<Waiting>>,
+    now: Mutex<RunNow>,
     also: Arc<dyn EventSink>,
+}
+
+/// How a run stands.
+#[derive(Default)]
+struct RunNow {
+    /// What it waits for.
+    waiting: Vec<Waiting>,
+    /// The tool calls that have begun and not ended.
+    calls: BTreeSet<Key>,
 }
 
 impl EventSink for LastWaiting {
@@ -98,7 +133,7 @@ impl EventSink for LastWaiting {
     }
     fn event(&self, event: &Event) {
         self.also.event(event);
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let RunNow { waiting, calls } = &mut *self.now.lock().unwrap_or_else(PoisonError::into_inner);
         match &event.kind {
             EventKind::RunSuspended { waiting: now, .. } => waiting.clone_from(now),
             EventKind::RunResumed { .. } | EventKind::RunFinished { .. } => waiting.clear(),
@@ -106,8 +141,10 @@ impl EventSink for LastWaiting {
                 waiting.retain(|one| event.key.as_ref() != Some(&one.key));
                 waiting.extend(Waiting::for_person(event));
             }
+            EventKind::EffectStarted { effect: "tool", .. } => calls.extend(event.key.clone()),
             EventKind::EffectFinished { .. } | EventKind::EffectFailed { .. } => {
                 waiting.retain(|one| event.key.as_ref() != Some(&one.key));
+                calls.retain(|key| event.key.as_ref() != Some(key));
             }
             _ => {}
         }

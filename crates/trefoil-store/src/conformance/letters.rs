@@ -3,15 +3,17 @@
 use trefoil_machine::EntryKind;
 use trefoil_template::Value;
 
-use super::{batch, begun, done, ended, entry, equal, expect, refused, scheduled};
+use super::{batch, begun, claim, done, ended, entry, equal, expect, finished, refused, scheduled, started};
 use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::inbox::{Letter, LetterKind};
-use crate::port::Store;
+use crate::lease::Lease;
+use crate::port::{NewRun, Store};
 
 pub async fn all(store: &dyn Store) -> Result<(), String> {
     letters(store).await?;
     questions(store).await?;
+    callers(store).await?;
     at_once(store).await
 }
 
@@ -86,6 +88,29 @@ async fn questions(store: &dyn Store) -> Result<(), String> {
     let closing = batch(&[entry(4, super::completed("ask", "nobody".into(), 0))])?;
     done(store.append(&lease, closing).await, "appending")?;
     left("the answers after one of two questions was closed", &["pay"]).await
+}
+
+/// The end of a run is told to the open runs above it, but not to those of its own process.
+async fn callers(store: &dyn Store) -> Result<(), String> {
+    let called = async |run: &str, parent: &str, owner: &str| {
+        let batch = batch(&[entry(0, started(run, "main", 1_000, "in".into()))])?;
+        let (claim, parent) = (Some(claim(owner, 1_000, 11_000)), Some(parent.to_owned()));
+        let new = NewRun { run: run.to_owned(), parent, claim, batch, now: 1_000, ..NewRun::default() };
+        done(store.create(new).await, "creating a called run")?.ok_or_else(|| "it has no lease".to_owned())
+    };
+    let end =
+        async |lease: &Lease| done(store.append(lease, batch(&[entry(1, finished(None))])?).await, "ending a run");
+    let told = async |run: &str| -> Result<Vec<Letter>, String> {
+        let inbox = done(store.inbox(run).await, "reading letters")?;
+        Ok(inbox.into_iter().map(|posted| Letter { at: 0, ..posted.letter }).collect())
+    };
+    begun(store, "top", "main", 1_000).await?;
+    called("middle", "top", "suite").await?;
+    end(&called("own", "middle", "suite").await?).await?;
+    equal(&told("middle").await?, &Vec::new(), "what a process is told that sees it itself")?;
+    end(&called("deep", "middle", "another").await?).await?;
+    equal(&told("middle").await?, &vec![Letter::goes_on("deep".to_owned(), 0)], "what the calling run is told")?;
+    equal(&told("top").await?, &vec![Letter::goes_on("middle".to_owned(), 0)], "what the run above that is told")
 }
 
 /// Of several who answer at the same time, one does, and the others learn it.

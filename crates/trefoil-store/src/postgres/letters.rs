@@ -30,10 +30,7 @@ pub async fn post(s: &mut Session, run: &str, letter: &Letter, before: Before) -
             return Ok(uint(row.try_get(0)?));
         }
     }
-    s.begin().await?;
-    // Letters are added one at a time. Otherwise, a reader that asks for letters after a number could miss a letter
-    // with a smaller number that is committed later.
-    s.rows("SELECT pg_advisory_xact_lock(1414677830, 1)", &[]).await?;
+    begin(s).await?;
     // Locks the run's row, so that nothing is appended in the meantime.
     let locked = s.row("SELECT no FROM run WHERE id = $1 AND ended IS NULL FOR SHARE", &[&run_text]).await?;
     let Some(row) = locked else {
@@ -61,6 +58,50 @@ pub async fn post(s: &mut Session, run: &str, letter: &Letter, before: Before) -
     tell(s).await?;
     s.commit().await?;
     Ok(uint(row.try_get(0)?))
+}
+
+/// Begins a transaction that adds letters.
+pub async fn begin(s: &mut Session) -> Done<()> {
+    s.begin().await?;
+    // Letters are added one at a time. Otherwise, a reader that asks for letters after a number could miss a letter
+    // with a smaller number that is committed later.
+    s.rows("SELECT pg_advisory_xact_lock(1414677830, 1)", &[]).await?;
+    Ok(())
+}
+
+/// The open runs above a run, and the runs that they have called. Only those that this run's own process does not drive; that process
+/// sees the end itself.
+const ABOVE: &str = "\
+WITH RECURSIVE above (no, id, parent, called, own) AS (
+  SELECT caller.no, caller.id, caller.parent, run.id, run.owner FROM run JOIN run AS caller ON caller.id = run.parent
+    WHERE run.no = $1 AND caller.ended IS NULL AND caller.owner IS DISTINCT FROM run.owner
+  UNION ALL
+  SELECT caller.no, caller.id, caller.parent, above.id, above.own FROM above JOIN run AS caller ON caller.id = above.parent
+    WHERE caller.ended IS NULL AND caller.owner IS DISTINCT FROM above.own
+)
+SELECT no, called FROM above";
+
+/// The calling runs that must be told of a run's end.
+pub async fn callers(s: &mut Session, run: i64) -> Done<Vec<(i64, String)>> {
+    let rows = s.rows(ABOVE, &[&run]).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+/// Tells calling runs that runs that they have called can continue.
+pub async fn call_back(s: &mut Session, callers: &[(i64, String)], at: u64) -> Done<()> {
+    for (no, called) in callers {
+        let Letter { kind, key, value, at, .. } = Letter::goes_on(called.clone(), at);
+        let value = serde_json::to_string(&Wire(&value))
+            .map_err(|error| StoreError::Unwritable { seq: 0, why: error.to_string() })?;
+        // The caller may have been deleted or have ended meanwhile.
+        s.rows(
+            "INSERT INTO inbox (run, kind, key, value, at) \
+             SELECT no, $2::text, $3::bytea, $4::text, $5::bigint FROM run WHERE no = $1 AND ended IS NULL FOR SHARE",
+            &[no, &kind.name(), &key.as_bytes(), &value, &int(at)],
+        )
+        .await?;
+    }
+    if callers.is_empty() { Ok(()) } else { tell(s).await }
 }
 
 macro_rules! select {

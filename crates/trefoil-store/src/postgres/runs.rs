@@ -6,7 +6,7 @@ use super::blobs;
 use super::connect::Session;
 use super::fault::Done;
 use super::pool::{Before, refuse};
-use super::{int, text, uint};
+use super::{int, letters, text, uint};
 use crate::batch::{Batch, Body};
 use crate::error::StoreError;
 use crate::lease::Lease;
@@ -98,11 +98,23 @@ async fn has(s: &mut Session, no: i64, batch: &Batch) -> Done<bool> {
 
 /// Appends to a run, if the lease is valid.
 pub async fn append(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Packed], before: Before) -> Done<()> {
-    let written = if batch.is_final() && lease.content == Content::UntilEnd {
-        s.begin().await?;
+    let bares = batch.is_final() && lease.content == Content::UntilEnd;
+    let callers = match batch.end {
+        Some(_) => letters::callers(s, lease.no).await?,
+        None => Vec::new(),
+    };
+    let written = if bares || !callers.is_empty() {
+        match callers.is_empty() {
+            true => s.begin().await?,
+            false => letters::begin(s).await?,
+        }
         match write(s, lease, batch, values, false).await {
             Ok(()) => {
-                super::remove::content(s, lease.no).await?;
+                let at = batch.end.as_ref().and_then(|end| end.at).unwrap_or_default();
+                letters::call_back(s, &callers, at).await?;
+                if bares {
+                    super::remove::content(s, lease.no).await?;
+                }
                 s.commit().await
             }
             failed => {

@@ -43,6 +43,26 @@ pub fn post(c: &Connection, run: &str, letter: &Letter) -> Done<u64> {
     Ok(uint(c.last_insert_rowid()))
 }
 
+/// Only callers that this run's own process does not drive get a letter; that process sees the end itself.
+const CALL_BACK: &str = "\
+WITH RECURSIVE above (no, id, parent, called, own) AS (
+  SELECT caller.no, caller.id, caller.parent, run.id, run.owner FROM run JOIN run AS caller ON caller.id = run.parent
+    WHERE run.no = ?1 AND caller.ended IS NULL AND caller.owner IS NOT run.owner
+  UNION ALL
+  SELECT caller.no, caller.id, caller.parent, above.id, above.own FROM above JOIN run AS caller ON caller.id = above.parent
+    WHERE caller.ended IS NULL AND caller.owner IS NOT above.own
+)
+INSERT INTO inbox (run, kind, key, value, at, as_of) SELECT no, ?2, called, ?3, ?4, NULL FROM above";
+
+/// Tells the calling runs that a run, which is about to end, has ended: they can continue.
+pub fn call_back(c: &Connection, no: i64, at: u64) -> Done<()> {
+    let Letter { kind, value, .. } = Letter::goes_on(String::new(), at);
+    let value = serde_json::to_string(&Wire(&value))
+        .map_err(|error| StoreError::Unwritable { seq: 0, why: error.to_string() })?;
+    c.prepare_cached(CALL_BACK)?.execute(params![no, kind.name(), value, int(at)])?;
+    Ok(())
+}
+
 /// Deletes the answers to questions that entries have closed.
 pub fn end(c: &Connection, no: i64, about: &[Key]) -> Done<()> {
     let has_any = || c.prepare_cached("SELECT 1 FROM inbox WHERE run = ?1 LIMIT 1")?.exists([no]);

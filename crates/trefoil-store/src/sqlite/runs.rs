@@ -90,6 +90,9 @@ fn write(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>) -> D
             return Err(wrong((uint(next), first)).into());
         }
     }
+    if let Some(end) = &batch.end {
+        letters::call_back(c, no, end.at.unwrap_or_default())?;
+    }
     change(c, no, batch)?;
     for value in values {
         blobs::put(c, no, &value)?;
