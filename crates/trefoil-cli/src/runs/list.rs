@@ -157,9 +157,7 @@ fn table(runs: &[Record], waits: &BTreeMap<String, OpenWait>) -> Vec<String> {
         let failed = record.items.map(|items| items.to_string());
         let wait = waits.get(&record.run).unwrap_or(&none);
         let (waiting, stopped) = (wait.waiting.as_slice(), wait.stopped.as_ref());
-        let is_answered = waiting.iter().any(|one| matches!(one.settled, Some(Settled::Answered(_))));
-        let is_denied = stopped.is_some() || waiting.iter().any(|one| one.why.is_some());
-        let due = record.wake_at.filter(|_| !is_answered && !is_denied).map(|at| format!("due {}", record::time(at)));
+        let due = wait.due(record.wake_at).map(|at| format!("due {}", record::time(at)));
         let waits = [named(waiting), stopped.map(denied), due].into_iter().flatten().collect::<Vec<_>>().join(", ");
         let what = record.error.as_ref().map(|(code, _)| code.clone()).or(failed).unwrap_or(waits);
         [

@@ -64,7 +64,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         }
         return Ok(print_json(&[json]));
     }
-    let is_answered = waiting.iter().any(|one| matches!(one.settled, Some(Settled::Answered(_))));
+    let is_answered = wait.is_answered();
     let is_late = waiting.iter().any(|one| one.settled == Some(Settled::Late));
     let mut lines = vec![
         format!("run      {}", record.run),
@@ -78,7 +78,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         let worked = worked.map_or_else(String::new, |worked| format!(", {} of work", time(worked)));
         lines.push(format!("ended    {} (after {}{worked})", record::time(ended), time(after)));
     }
-    if let Some(wake) = record.wake_at.filter(|_| open && stopped.is_none() && !is_answered && !is_late) {
+    if let Some(wake) = wait.due(record.wake_at).filter(|_| open && !is_late) {
         lines.push(format!("due      {}; from then on, it can continue without an answer", record::time(wake)));
     }
     lines.push(format!(

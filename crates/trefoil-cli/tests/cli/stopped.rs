@@ -71,6 +71,41 @@ fn a_run_that_stopped_at_a_limit_of_the_command_line_waits_for_a_higher_one() {
     assert_eq!(provider.asked().len(), before + 2);
 }
 
+#[test]
+fn a_caller_whose_called_run_needs_a_permission_is_not_due() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("top.yaml", "id: top\nkind: tool\ntool: { kind: local, name: ship, params: { input: hi } }\n");
+    folder.write(
+        "ship.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: ship }\nspec:\n  initial_state: ASK\n  states:\n    \
+         ASK:\n      kind: Human\n      prompt: go?\n      transitions: [{ condition: input_equals_yes, target: SEND }]\n    \
+         SEND:\n      kind: System\n      command: echo x >> sent\n      transitions: []\n",
+    );
+    folder.write("config/config.toml", "[tools.ship]\nflow = \"../ship.yaml\"\n");
+    let go = |args: &[&str]| {
+        let mut command = command(&folder, &provider, args);
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).current_dir(folder.path());
+        crate::world::finish(command)
+    };
+    go(&["run", "top.yaml", "--allow-command"]).exits(75);
+    let runs = go(&["runs", "list", "--output", "json"]).json();
+    let id = |flow: &str| {
+        let run = runs["runs"].as_array().unwrap().iter().find(|run| run["flow"] == flow);
+        run.unwrap()["run"].as_str().unwrap().to_owned()
+    };
+    let (top, ship) = (id("top"), id("ship"));
+    go(&["runs", "answer", &top, "ASK", "yes"]).exits(0);
+    go(&["resume", &top]).exits(75).says(&["commands are not allowed"]);
+    let shown = go(&["runs", "show", &top]).exits(0).out.clone();
+    assert!(shown.contains("--allow-command") && !shown.contains("due "), "{shown}");
+    // Who allows it goes on with the called run, and then its caller can continue.
+    let next = format!("run {ship} has ended; to continue: trefoil resume {top}");
+    go(&["resume", &ship, "--allow-command"]).exits(0).says(&[&next]);
+    go(&["worker", "--once"]).exits(0);
+    let json = go(&["runs", "show", &top, "--output", "json"]).json();
+    assert_eq!(json["status"], "completed", "{json}");
+}
+
 fn lines(folder: &Folder, name: &str) -> usize {
     std::fs::read_to_string(folder.path().join(name)).unwrap_or_default().lines().count()
 }

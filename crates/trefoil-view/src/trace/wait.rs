@@ -19,6 +19,18 @@ impl OpenWait {
         self.waiting.is_empty() && self.stopped.is_none()
     }
 
+    /// The time of its record from which on the run can continue unasked. None: it is answered, or needs a process with a permission,
+    /// which no time gives.
+    pub fn due(&self, wake_at: Option<u64>) -> Option<u64> {
+        let is_denied = self.stopped.is_some() || self.waiting.iter().any(|one| one.why.is_some());
+        wake_at.filter(|_| !is_denied && !self.is_answered())
+    }
+
+    /// Whether something that it waits for is answered.
+    pub fn is_answered(&self) -> bool {
+        self.waiting.iter().any(|one| matches!(one.settled, Some(Settled::Answered(_))))
+    }
+
     /// The keys of the steps that wait.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         // A question of a called run is that of the step that calls it.
