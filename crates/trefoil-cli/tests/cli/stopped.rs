@@ -31,7 +31,7 @@ fn a_run_that_stopped_before_a_step_waits_and_says_what_goes_on_with_it() {
         "status   waiting\n".to_owned(),
         format!("continue {next} --allow-command\n"),
         "waiting  stopped before `SEND`: this command ran in the earlier run, and may not be safe to run again; to allow it, \
-         pass `--rerun SEND` (in a program: `ReuseRequest::rerun`)\n"
+         pass `--rerun SEND`\n"
             .to_owned(),
     ] {
         assert!(shown.contains(&line), "no `{line}` in {shown}");

@@ -217,7 +217,7 @@ fn would_repeat(
     // A name may begin like an option.
     let option = |name: &String| format!("--rerun{}{name}", if name.starts_with('-') { "=" } else { " " });
     let options = names.iter().map(option).collect::<Vec<_>>().join(" ");
-    let help = format!("to allow it, pass `{options}` (in a program: `ReuseRequest::rerun`)");
+    let help = format!("to allow it, pass `{options}`");
     let mut error = RunError::new("WOULD_REPEAT", message).help(help).at_step(Some(asked.key.clone()), location);
     error.others = others.iter().map(|(asked, _)| asked.key.clone()).collect();
     Some(error)
