@@ -22,7 +22,11 @@ pub fn waiting_lines(run: &str, waiting: &[Waiting], options: &RunOptions) -> Ve
         let own = commands.get(at).into_iter().flatten().filter(|command| !is_later(command));
         let answers: Vec<String> = own.map(|command| format!("  {command}")).collect();
         let note = (one.is_unknown() && one.settled.is_none()).then(|| format!("  {DONE}"));
-        [Some(format!("waiting: {}", waiting_line(one, waiting))), call].into_iter().flatten().chain(answers).chain(note)
+        [Some(format!("waiting: {}", waiting_line(one, waiting))), call]
+            .into_iter()
+            .flatten()
+            .chain(answers)
+            .chain(note)
     };
     // A limit is raised, and the run resumed, with one command.
     let then = (!waiting.iter().all(is_limit)).then(|| format!("then: {}", options.resume(run, &limits(waiting))));

@@ -102,7 +102,10 @@ impl std::str::FromStr for ModelOverride {
             }
             _ => None,
         };
-        let mapping = text.split_once('=').filter(|(name, _)| !name.is_empty() && !name.contains(':'));
+        // A name may contain `=`, a provider may not.
+        let at = text.split(':').next().and_then(|before| before.rfind('='));
+        let mapping =
+            at.and_then(|at| Some((text.get(..at)?, text.get(at + 1..)?))).filter(|(name, _)| !name.is_empty());
         let found = match mapping {
             Some((name, model)) => named(model).map(|(provider, model)| Self::For {
                 name: name.into(),

@@ -43,9 +43,13 @@ impl ModelArgs {
             _ => None,
         })
     }
-    /// The model for every call, as it was named.
-    pub fn for_every_call(&self) -> Option<String> {
-        self.named().next().map(|(provider, model)| format!("{provider}:{model}"))
+    /// The first model that was chosen, for every call or for a name, as it is written.
+    pub fn chosen(&self) -> Option<String> {
+        self.models.iter().find_map(|model| match model {
+            ModelOverride::Named { provider, model } => Some(format!("{provider}:{model}")),
+            ModelOverride::For { name, provider, model, .. } => Some(format!("{name}={provider}:{model}")),
+            ModelOverride::Embedded | ModelOverride::Scripted(_) => None,
+        })
     }
     /// Whether a real model may be called.
     pub fn is_real(&self) -> bool {

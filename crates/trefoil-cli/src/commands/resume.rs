@@ -196,7 +196,7 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let run = record.run.clone();
     let store = args.store.resume(&args.durability)?;
     let own = args.host.options(&args.store, args.no_config);
-    let (model, read) = (args.host.models.for_every_call(), block_on(StoredRun::read(&*store, &run))?);
+    let (model, read) = (args.host.models.chosen(), block_on(StoredRun::read(&*store, &run))?);
     let stored = read.map_err(|error| did_not_continue(&error, &run, &own, None))?;
     let settings = past::permitted(&*store, &stored, args.no_config, args.show.quiet)?;
     let edited = target.map(|target| (target, stored.note.is_some()));

@@ -1,6 +1,7 @@
 //! The report of a failed run: the error, its place, and the cost.
 
 use trefoil_host::answers::{about, answers, questions};
+use trefoil_host::command::option_text;
 use trefoil_host::waiting::other_model;
 use trefoil_project::failure::failed_run;
 use trefoil_project::load::LoadedTarget;
@@ -16,7 +17,10 @@ pub fn failure(loaded: &LoadedTarget, error: &RunError, answered: &[(String, Str
     let mut d = failed_run(error);
     if let Some(model) = other_model(&loaded.program, error).filter(|_| !is_kept) {
         let help = d.help.take().map(|help| format!("{help}; ")).unwrap_or_default();
-        d = d.help(format!("{help}for another model, run it again with `--model {model}`"));
+        d = d.help(format!(
+            "{help}for another model, run it again with `{}`",
+            option_text("--model", &model).trim_start()
+        ));
     }
     if let Some(help) = other_answer(loaded, error, answered) {
         d = d.help(help);

@@ -82,7 +82,7 @@ fn cases() -> Vec<Case> {
     // What the provider may say, tried once where the format can say so.
     for (kind, status) in [("provider error", 503), ("bad key", 401), ("bad request", 400)] {
         let script = every(json!({ "error": { "status": status } }));
-        let told = if status == 400 { &[CONTINUE, EDIT, MODEL][..] } else { both };
+        let told = if status != 503 { &[CONTINUE, EDIT, MODEL][..] } else { both };
         add(kind, "agntz", agntz("maxRetries: 0\n"), agent, script.clone(), "MODEL_ERROR", told);
         add(kind, "aegis", aegis_agent(""), input, script.clone(), "MODEL_ERROR", told);
         let node = sirenspec("", NODE, "edges: []\ndefaults: { retry: { max_attempts: 1 } }\n");

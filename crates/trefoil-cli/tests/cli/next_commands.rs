@@ -151,6 +151,27 @@ fn another_model_is_offered_by_a_command_that_accepts_it() {
     assert!(!ephemeral.err.contains("trefoil runs fork"), "{}", ephemeral.err);
 }
 
+/// A step may have any name: the printed command names it so that it is found again.
+#[test]
+fn another_model_is_offered_for_a_step_whatever_its_name_is() {
+    let folder = Folder::new();
+    let model = "model: { provider: openai, name: gone }, instruction: I, prompt: P";
+    folder.write("s.yaml", "answers: { \"b=c 'd\": { error: { status: 429 } } }\n");
+    folder.write(
+        "odd.yaml",
+        format!("id: w\nkind: sequential\nsteps:\n  - agent: {{ id: \"b=c 'd\", kind: llm, {model} }}\n"),
+    );
+    let run = ["run", "odd.yaml", "--model", "scripted=s.yaml"];
+    let failed = trefoil(&folder, &[&run[..], &STORE[..]].concat());
+    let fork = named(&failed.exits(1).err, "runs fork");
+    assert!(fork[0].contains(r"--model 'b=c '\''d=PROVIDER:NAME'"), "{}", failed.err);
+    pasted(&folder, &format!("{} --dry-run", fork[0].replace("PROVIDER:NAME", "openai:other"))).exits(1);
+    let refused = trefoil(&folder, &[&["resume", "last", "--model", "b=c 'd=openai:other"], &STORE[..]].concat());
+    refused.exits(2).says(&[r"--model 'b=c '\''d=openai:other'"]);
+    let ephemeral = trefoil(&folder, &[&run[..], &["--ephemeral"]].concat());
+    ephemeral.exits(1).says(&[r"`--model 'b=c '\''d=PROVIDER:NAME'`"]);
+}
+
 #[test]
 fn the_json_of_a_run_has_its_steps_and_its_result() {
     let folder = Folder::new();

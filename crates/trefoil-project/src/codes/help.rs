@@ -121,10 +121,11 @@ const HELP: &[(&str, HelpCause, &str)] = &[
 /// The failures that a run with another model may not have.
 const OF_MODEL: &[(&str, HelpCause)] = &[
     ("ANSWER_REFUSED", Any),
-    ("MODEL_ERROR", Status(400, 400)),
+    ("MODEL_ERROR", Status(400, 401)),
     ("MODEL_ERROR", Status(403, 404)),
     ("MODEL_ERROR", Status(413, 413)),
     ("MODEL_ERROR", Status(422, 422)),
+    ("MODEL_ERROR", Status(429, 429)),
 ];
 
 /// Whether another model may help.
