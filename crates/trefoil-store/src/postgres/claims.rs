@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use super::connect::Session;
 use super::fault::Done;
 use super::pool::refuse;
-use super::runs::tell;
+use super::run_row::tell;
 use super::{int, text, uint};
 use crate::error::StoreError;
 use crate::lease::{Claim, ClaimShare, Lease};
@@ -149,7 +149,7 @@ pub async fn claim_some(s: &mut Session, claim: &Claim, share: &ClaimShare) -> D
 
 /// Takes a run away from its owner, whose appends are rejected from now on. Returns the owner.
 pub async fn evict_owner(s: &mut Session, run: &str) -> Done<Option<String>> {
-    let no = super::runs::number(s, run).await?;
+    let no = super::run_row::number(s, run).await?;
     let evict = "WITH had AS (SELECT no, owner FROM run WHERE no = $1 AND owner IS NOT NULL FOR UPDATE) \
          UPDATE run SET taken_from = had.owner, epoch = epoch + 1, owner = NULL, lease_until = NULL, \
          status = CASE status WHEN 'running' THEN 'interrupted' ELSE status END FROM had WHERE run.no = had.no RETURNING had.owner";

@@ -7,7 +7,7 @@ use super::blobs::damaged;
 use super::connect::Session;
 use super::fault::Done;
 use super::pool::refuse;
-use super::runs::number;
+use super::run_row::number;
 use super::{int, text, uint};
 use crate::batch::Body;
 use crate::blob::Hash;

@@ -8,7 +8,7 @@ use trefoil_template::wire::{Wire, Wired};
 use super::connect::Session;
 use super::fault::Done;
 use super::pool::{Before, refuse};
-use super::runs::{number, tell};
+use super::run_row::{number, tell};
 use super::{int, text, uint};
 use crate::batch::Body;
 use crate::error::StoreError;

@@ -64,6 +64,7 @@ mod letters;
 mod lists;
 mod pool;
 mod remove;
+mod run_row;
 mod runs;
 mod tls;
 
@@ -339,7 +340,7 @@ impl Store for PostgresStore {
     async fn stirred(&self, at_most: Duration) {
         // A notification may have been missed before listening started, so the first wait is short.
         let first = !self.listening.initialized();
-        self.listening.get_or_init(async || self.pool.listen(runs::CHANNEL, self.bell.clone())).await;
+        self.listening.get_or_init(async || self.pool.listen(run_row::CHANNEL, self.bell.clone())).await;
         let at_most = if first { at_most.min(Duration::from_millis(100)) } else { at_most };
         let _ = tokio::time::timeout(at_most, self.bell.notified()).await;
     }

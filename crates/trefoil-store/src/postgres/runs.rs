@@ -6,6 +6,7 @@ use super::blobs;
 use super::connect::Session;
 use super::fault::Done;
 use super::pool::{Before, refuse};
+use super::run_row::{number, tell};
 use super::{int, letters, text, uint};
 use crate::batch::{Batch, Body};
 use crate::error::StoreError;
@@ -16,9 +17,6 @@ use crate::record::{Content, Status};
 
 /// Overhead of an entry's row in bytes.
 const ROW: i64 = 60;
-
-/// The channel for notifications that a run may be waiting for a process.
-pub const CHANNEL: &str = "trefoil_runs";
 
 /// Creates a run.
 pub async fn create(s: &mut Session, new: &NewRun, values: &[Packed], before: Before) -> Done<Option<Lease>> {
@@ -281,14 +279,6 @@ async fn set_label(s: &mut Session, no: i64, key: &str, value: Option<&str>) -> 
     Ok(())
 }
 
-/// The store's number of a run.
-pub async fn number(s: &mut Session, run: &str) -> Done<i64> {
-    match s.row("SELECT no FROM run WHERE id = $1", &[&text(run)]).await? {
-        Some(row) => Ok(row.try_get(0)?),
-        None => refuse(StoreError::NoRun { run: run.to_owned() }),
-    }
-}
-
 /// Renews leases. Returns the runs whose leases were lost.
 pub async fn renew(s: &mut Session, leases: &[Lease], until: u64) -> Done<Vec<String>> {
     let nos: Vec<i64> = leases.iter().map(|lease| lease.no).collect();
@@ -338,9 +328,4 @@ pub async fn reclaim(s: &mut Session, now: u64) -> Done<usize> {
         tell(s).await?;
     }
     Ok(usize::try_from(freed).unwrap_or(usize::MAX))
-}
-
-/// Notifies waiting processes that a run may be available.
-pub async fn tell(s: &mut Session) -> Done<()> {
-    s.rows("SELECT pg_notify($1, '')", &[&CHANNEL]).await.map(drop)
 }
