@@ -60,7 +60,7 @@ impl Engine {
     /// this id, or from any run, newest first. Each answer is used once. Tools, commands and people are still called,
     /// because their results depend on the time. Placeholder answers are never used for real ones, nor the reverse.
     ///
-    /// [`Ready::reused`](super::ReadyRun::reused) returns what was reused.
+    /// [`ReadyRun::reused`](super::ReadyRun::reused) returns what was reused.
     pub fn reuse_answers(self, run: Option<String>) -> Self {
         let request = ReuseRequest { answers: true, ..ReuseRequest::whole(run.unwrap_or_default()) };
         self.with(|parts| parts.reuses = Some(request))
