@@ -123,6 +123,11 @@ impl Scene {
     }
 }
 
+/// A database server of this test's own.
+fn server() -> Option<Server> {
+    if untested::is_hunted_later() { None } else { Server::start(true) }
+}
+
 /// The number of runs.
 fn runs(few: usize) -> usize {
     std::env::var("TREFOIL_WORKERS").ok().and_then(|n| n.parse().ok()).unwrap_or(few)
@@ -130,7 +135,7 @@ fn runs(few: usize) -> usize {
 
 #[test]
 fn whatever_happens_to_workers_and_the_database_every_run_ends_and_nothing_is_paid_for_twice() {
-    let Some(server) = Server::start(true) else { return };
+    let Some(server) = server() else { return };
     let scene = Scene::new(server);
     let runs = runs(40);
     scene.submit(runs, "run ");
@@ -236,7 +241,7 @@ async fn paid_once(scene: &Scene, runs: usize) -> (usize, usize) {
 /// Not a speed test: on a machine with few cores, the processes slow each other down, and the provider is one of them.
 #[test]
 fn more_workers_share_the_work() {
-    let Some(server) = Server::start(true) else { return };
+    let Some(server) = server() else { return };
     let scene = Scene::new(server);
     let runs = runs(20);
     for workers in [1, 2, 4] {
@@ -247,7 +252,7 @@ fn more_workers_share_the_work() {
 /// If workers wait for answers, as they do with real models, each further worker adds its share.
 #[test]
 fn workers_that_wait_for_answers_add_up() {
-    let Some(server) = Server::start(true) else { return };
+    let Some(server) = server() else { return };
     let scene = Scene::new(server);
     scene.provider.wait_before_answers(Duration::from_millis(300));
     let runs = runs(24).min(48);
