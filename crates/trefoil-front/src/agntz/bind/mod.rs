@@ -107,8 +107,6 @@ pub struct Texts {
     pub reads_input: bool,
     /// The parts of the input that reach a model.
     pub prompted: Prompted,
-    /// The first place that reads the secret store, which is not supported yet.
-    pub secret: Option<Location>,
 }
 
 impl Texts {
@@ -143,9 +141,6 @@ impl Texts {
             self.reads_input |= slot.is_some();
             if slot.is_some() && purpose == Purpose::Prompt {
                 self.prompted.add(one.reference.path.first().map_or("userQuery", |s| &s.name));
-            }
-            if one.bound.source == Source::Secrets && purpose != Purpose::Unused && self.secret.is_none() {
-                self.secret = Some(one.at);
             }
         }
         self.by_place.insert((source.span, step(at)), self.all.len());
