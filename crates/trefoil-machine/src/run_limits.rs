@@ -152,10 +152,16 @@ impl RunLimits {
         self.rows().find(|(kind, limit)| used.get(*kind) > *limit)
     }
 
-    /// The limit with which a run can continue. `needed`: what was used, and what is next. It is twice the limit, so that the run does not
-    /// stop again at once, and at least what is needed.
+    /// The limit with which a run can continue. `needed`: what was used, and what is certain to be needed. It is twice the limit, and at
+    /// least what is needed and a quarter more, so that the run does not stop again.
     pub fn raised(kind: LimitKind, limit: u64, needed: u64) -> Self {
-        Self::at(kind, limit.saturating_mul(2).max(needed).min(i64::MAX as u64))
+        let enough = needed.saturating_add(needed.div_ceil(4));
+        Self::at(kind, limit.saturating_mul(2).max(enough).min(i64::MAX as u64))
+    }
+
+    /// These limits with more, where there are some.
+    pub fn with_more(self, more: UsedAmounts) -> Self {
+        Self::of(|kind| Some(self.get(kind)?.saturating_add(more.get(kind)).min(i64::MAX as u64)))
     }
 }
 
@@ -163,6 +169,16 @@ impl UsedAmounts {
     /// The sum.
     pub fn and(self, other: Self) -> Self {
         self.with(other, u64::saturating_add)
+    }
+
+    /// The lower of each kind.
+    pub fn lower(self, other: Self) -> Self {
+        self.with(other, Ord::min)
+    }
+
+    /// This often.
+    pub fn times(self, times: u64) -> Self {
+        Self::of(|kind| self.get(kind).saturating_mul(times))
     }
 
     /// The rest.
@@ -179,7 +195,8 @@ mod tests {
     fn a_raised_limit_is_a_number_that_its_option_takes() {
         let raised = |kind, limit, needed| RunLimits::raised(kind, limit, needed).get(kind).unwrap();
         assert_eq!(raised(LimitKind::Calls, 4, 5), 8);
-        assert_eq!(raised(LimitKind::Calls, 0, 3), 3);
+        assert_eq!(raised(LimitKind::Calls, 0, 3), 4);
+        assert_eq!(raised(LimitKind::Calls, 50, 201), 252);
         for (micro, shown) in [(1, "0.000001"), (20_000, "0.02"), (500_000, "0.50"), (2_000_000, "2.00")] {
             assert_eq!(LimitKind::Cost.written(micro), shown);
         }

@@ -163,7 +163,7 @@ fn the_printed_commands_raise_the_limit_of_the_run_at_the_top_until_it_completes
     let target = "flows/caller.yaml";
     let follow = |ran| raised_until_completed(&folder, &provider, ran);
     let raised = follow(run(&folder, &provider, &["run", target, "--max-cost", "0.055"]));
-    expect!["--max-cost 0.11"].assert_eq(&raised.join(", "));
+    expect!["--max-cost 0.148"].assert_eq(&raised.join(", "));
     let first = runs(&folder, &provider).0["run"].as_str().unwrap().to_owned();
     let again = ["runs", "fork", &first, "--from", "a", "--rerun", "one"];
     let fork = |limit: &[&str]| follow(run(&folder, &provider, &[&again, limit].concat()));
@@ -174,7 +174,7 @@ fn the_printed_commands_raise_the_limit_of_the_run_at_the_top_until_it_completes
     let told = stopped.exits(75).err.lines().find(|line| line.contains("trefoil resume "));
     let top = told.unwrap().split_whitespace().nth(2).unwrap();
     let lower = run(&folder, &provider, &["resume", top, "--max-cost", "0.02"]);
-    expect!["--max-cost 0.060018, --max-cost 0.120036"].assert_eq(&follow(lower).join(", "));
+    expect!["--max-cost 0.075023, --max-cost 0.150046"].assert_eq(&follow(lower).join(", "));
     run(&folder, &provider, &["store", "check"]).exits(0);
 }
 

@@ -88,7 +88,7 @@ fn every_view_of_a_run_at_a_limit_of_cost_raises_it() {
     let stopped = finish(priced(&folder, &provider, &["run", "main.yaml", "--max-cost", "0.03"]));
     let run = only(&folder, &provider);
     let told = next(&stopped.exits(1).err);
-    assert!(told[0].starts_with(&format!("to continue: trefoil resume {run} --max-cost 0.06")), "{told:?}");
+    assert!(told[0].starts_with(&format!("to continue: trefoil resume {run} --max-cost 0.07")), "{told:?}");
     let shown = trefoil(&folder, &provider, &["runs", "show", &run]).exits(0).out.clone();
     let trace = trefoil(&folder, &provider, &["trace", &run]).exits(0).out.clone();
     assert_eq!((next(&shown), next(&trace)), (told.clone(), told.clone()));
@@ -142,31 +142,33 @@ fn permissions_of_a_worker_are_in_the_commands_about_its_runs() {
     assert!(!resume.is_empty() && resume.iter().all(|line| line.contains(" --allow-command")), "{shown}");
 }
 
+/// A list of items of unknown length, each with a call, and then a call with all results.
+fn fan_out(items: usize, concurrency: usize) -> String {
+    let items: Vec<String> = (0..items).map(|n| format!("\"item {n}\"")).collect();
+    format!(
+        "version: \"0.1\"\nagents:\n  a: {{ model: \"openai:m\", system: \"Say {{{{ inputs.word }}}}\" }}\n  \
+         b: {{ model: \"openai:m\", system: \"Sum up\" }}\nnodes:\n  each:\n    type: factory\n    agent: a\n    \
+         concurrency: {concurrency}\n    for_each: \"{{{{ inputs.message }}}}\"\n    \
+         inputs: {{ word: \"{{{{ item }}}}\" }}\n    writes: working.all\n  \
+         end: {{ type: agent, agent: b, writes: output.end }}\nedges: [ {{ from: each, to: end }} ]\n\
+         input: {{ message: '[{}]' }}\n",
+        items.join(", ")
+    )
+}
+
 #[test]
-fn the_limit_that_a_fan_out_is_told_to_raise_is_enough_for_the_calls_that_it_makes_at_once() {
-    let (folder, provider) = (Folder::new(), Provider::start());
-    provider.hang(false);
-    folder.write("config/config.toml", "[prices]\n\"openai:m\" = { input = 1000, output = 1 }\n");
-    let items: Vec<String> = (0..30).map(|n| format!("\"item {n}\"")).collect();
-    folder.write(
-        "main.yaml",
-        format!(
-            "version: \"0.1\"\nagents: {{ a: {{ model: \"openai:m\", system: \"Say {{{{ inputs.word }}}}\" }} }}\nnodes:\n  \
-             each:\n    type: factory\n    agent: a\n    concurrency: 20\n    for_each: \"{{{{ inputs.message }}}}\"\n    \
-             inputs: {{ word: \"{{{{ item }}}}\" }}\n    writes: output.all\ninput: {{ message: '[{}]' }}\n",
-            items.join(", ")
-        ),
-    );
-    let stopped = finish(priced(&folder, &provider, &["run", "main.yaml", "--max-cost", "0.03"]));
-    stopped.exits(1).says(&["BUDGET_EXCEEDED"]);
-    let run = only(&folder, &provider);
-    for _ in 0..3 {
-        let asked = provider.asked().len();
-        let shown = trefoil(&folder, &provider, &["runs", "show", &run]).exits(0).out.clone();
-        let Some(told) = next(&shown).first().and_then(|line| line.split("--max-cost ").nth(1)) else { return };
-        let limit = told.split_whitespace().next().unwrap().to_owned();
-        let resumed = finish(priced(&folder, &provider, &["resume", &run, "--max-cost", &limit]));
-        assert!(!resumed.err.contains("WOULD_REPEAT"), "{limit}: {}", resumed.err);
-        assert!(provider.asked().len() > asked, "{limit}: {}", resumed.err);
+fn the_limit_that_a_run_is_told_to_raise_is_enough_for_what_is_certain_to_follow() {
+    for (option, limit) in [("--max-calls", "10"), ("--max-calls", "25"), ("--max-cost", "0.03")] {
+        let (folder, provider) = (Folder::new(), Provider::start());
+        provider.hang(false);
+        folder.write("config/config.toml", "[prices]\n\"openai:m\" = { input = 1000, output = 1 }\n");
+        folder.write("main.yaml", fan_out(30, 20));
+        let stopped = finish(priced(&folder, &provider, &["run", "main.yaml", option, limit]));
+        stopped.exits(1).says(&["BUDGET_EXCEEDED"]);
+        let run = only(&folder, &provider);
+        let told = next(&stopped.err)[0].split_whitespace().skip(3).map(str::to_owned).collect::<Vec<_>>();
+        let resumed: Vec<&str> = told.iter().map(String::as_str).collect();
+        assert_eq!(resumed[..3], ["resume", &run, option], "{}", stopped.err);
+        finish(priced(&folder, &provider, &resumed)).exits(0);
     }
 }

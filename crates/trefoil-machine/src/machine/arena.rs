@@ -103,6 +103,11 @@ impl<T> Arena<T> {
         if slot.generation == id.generation { slot.item.as_mut() } else { None }
     }
 
+    /// All items.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().filter_map(|place| place.item.as_ref())
+    }
+
     /// The number of items.
     pub fn len(&self) -> usize {
         self.places.len() - self.free.len()

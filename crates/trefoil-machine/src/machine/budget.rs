@@ -8,11 +8,11 @@ use super::activation::FlowCall;
 use super::ceiling::{Ceiling, limits_of};
 use super::frame::{FrameId, What};
 use super::turn::{Pending, Purpose, Turn};
-use super::{Command, Noted, money, surely};
+use super::{Command, Noted, money, needed, surely};
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::key::Key;
-use crate::request::{Activity, Request, Usage};
+use crate::request::{Activity, ModelRequest, Request, Usage};
 use crate::run_limits::{LimitKind, RunLimits, UsedAmounts};
 
 /// What else helps than a higher limit.
@@ -143,10 +143,10 @@ impl Turn<'_> {
                     limit => format!("{limit} of {limit} model calls used"),
                 };
                 let said = format!("call limit reached: {what}{}", self.came_of_them());
-                self.over(f, ceiling, 1, said, ITEMS)
+                self.over(f, ceiling, (1, None), said, ITEMS)
             }
-            LimitKind::Cost => self.over_cost(f, ceiling, next(ceiling.kind)),
-            LimitKind::Tokens => self.over(f, ceiling, 0, too_many_tokens(ceiling.used, ceiling.limit), ITEMS),
+            LimitKind::Cost => self.over_cost(f, ceiling, next(ceiling.kind), request),
+            LimitKind::Tokens => self.over(f, ceiling, (0, None), too_many_tokens(ceiling.used, ceiling.limit), ITEMS),
         })
     }
 
@@ -201,7 +201,8 @@ impl Turn<'_> {
             (_, limit) => format!("only {} of {limit} are left", ceiling.left()),
         };
         let said = format!("call limit reached: {items} items need at least {items} model calls, but {left}");
-        let error = self.over(f, &ceiling, items.into(), said, ITEMS);
+        let needed = needed::calls_for(self.program, self.core, items, body).max(items.into());
+        let error = self.over(f, &ceiling, (needed, None), said, ITEMS);
         self.finish(Err(error));
         false
     }
@@ -242,15 +243,27 @@ impl Turn<'_> {
         RunLimits::of(|kind| of_flows(kind).map(Ceiling::left).min())
     }
 
-    /// The error of a run that a limit ends. `next`: how much is needed now. `lower`: what else helps.
-    pub fn over(&self, f: FrameId, ceiling: &Ceiling, next: u64, said: String, lower: &str) -> RunError {
+    /// The error of a run that a limit ends. `next`: how much is needed now, and the request that needs it. `lower`: what else helps.
+    pub fn over(
+        &self,
+        f: FrameId,
+        ceiling: &Ceiling,
+        (next, request): (u64, Option<&ModelRequest>),
+        said: String,
+        lower: &str,
+    ) -> RunError {
+        let Ceiling { kind, limit, used, reserved, .. } = *ceiling;
+        let needed = || {
+            let later = needed::still_needed(self.program, self.core, Some(f), request).get(kind);
+            [used, reserved, next, later].into_iter().fold(0, u64::saturating_add)
+        };
         let location = ceiling.at.or_else(|| self.origin_of(f));
         let error = RunError::new("BUDGET_EXCEEDED", said).at_step(self.key_of(f), location);
-        match ceiling.kind.option().filter(|_| !ceiling.of_flow) {
+        match kind.option().filter(|_| !ceiling.of_flow) {
             None => error.help(format!("raise the limit, or lower {lower}")),
             Some(option) => error
                 .help(format!("allow more with `{option}`, or lower {lower}"))
-                .raising(RunLimits::raised(ceiling.kind, ceiling.limit, ceiling.used.saturating_add(next))),
+                .raising(RunLimits::raised(kind, limit, needed())),
         }
     }
 

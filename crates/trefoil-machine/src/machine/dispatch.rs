@@ -7,7 +7,7 @@ use super::eval::EvalStop;
 use super::frame::{Doing, FrameId, Outcome, Task, What};
 use super::progress::{CallTrails, FlowCall};
 use super::turn::{Purpose, Turn};
-use super::{Completion, Noted, steps, trail};
+use super::{Completion, Noted, needed, steps, trail};
 use crate::clock::RunMs;
 use crate::error::RunError;
 use crate::event::EventKind;
@@ -165,6 +165,9 @@ impl Turn<'_> {
     fn at_limit(&mut self, f: FrameId, error: RunError) {
         let key = self.core.frames.get(f).map(|f| f.key.clone());
         let location = self.step_of(f).map(|(_, step)| step.origin);
-        self.finish(Err(error.at_step(key, location)));
+        // The run below said what it needs itself.
+        let raise =
+            error.raise.map(|raise| raise.with_more(needed::still_needed(self.program, self.core, Some(f), None)));
+        self.finish(Err(error.raising(raise).at_step(key, location)));
     }
 }

@@ -27,6 +27,7 @@ mod lifecycle;
 mod limit;
 mod lost;
 mod money;
+mod needed;
 mod plan;
 mod policy;
 mod progress;
@@ -298,6 +299,13 @@ impl Machine {
             Request::Model(request) => money::may_cost(&self.core.flags, request),
             _ => 0,
         }
+    }
+
+    /// What the run needs besides its activities in progress, if nothing fails, and on the shortest way. `like`: an activity that the
+    /// others are assumed to resemble.
+    pub fn still_needed(&self, like: &Activity) -> UsedAmounts {
+        let like = if let Request::Model(request) = &like.request { Some(&**request) } else { None };
+        needed::still_needed(&self.prepared.program, &self.core, None, like)
     }
 
     /// The usage so far.

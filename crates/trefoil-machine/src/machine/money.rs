@@ -2,12 +2,11 @@
 //! concurrent calls cannot all spend the same remainder. Everything comes from the journal: prices from its first
 //! entry, costs from completions.
 
-use trefoil_ir::StepKind;
 use trefoil_ir::prices::{Dollars, Price, estimate};
 use trefoil_template::Value;
 
 use super::ceiling::Ceiling;
-use super::frame::{Doing, FrameId};
+use super::frame::FrameId;
 use super::turn::Turn;
 use crate::blocks;
 use crate::error::RunError;
@@ -68,36 +67,14 @@ impl Turn<'_> {
     }
 
     /// The error of a run that a limit of cost ends. `next`: what the next call may cost.
-    pub fn over_cost(&self, f: FrameId, ceiling: &Ceiling, next: u64) -> RunError {
+    pub fn over_cost(&self, f: FrameId, ceiling: &Ceiling, next: u64, request: &Request) -> RunError {
         let mut said = format!("cost limit reached: {} of {} spent", Dollars(ceiling.used), Dollars(ceiling.limit));
         if ceiling.reserved > 0 {
             said.push_str(&format!(", calls in progress may cost {}", Dollars(ceiling.reserved)));
         }
         said.push_str(&format!(", and the next call may cost {}", Dollars(next)));
-        // Those beside it start in the same moment: with less, the run would stop again before any of them is made. They may cost more
-        // than this one.
-        let beside = match self.calls_at_once(f) {
-            1 => next,
-            calls => next.saturating_mul(calls).saturating_mul(3) / 2,
-        };
-        let needed = beside.max(ceiling.reserved.saturating_add(next));
-        self.over(f, ceiling, needed, said, "`max_tokens` or a limit on iterations or items")
-    }
-
-    /// The number of calls like one of this step that the fan-outs around it make at the same time.
-    fn calls_at_once(&self, f: FrameId) -> u64 {
-        let mut calls: u64 = 1;
-        let mut at = Some(f);
-        while let Some(id) = at {
-            let Some(frame) = self.core.frames.get(id) else { break };
-            if let (Doing::ForEach(items), Some((_, step))) = (&frame.doing, self.step_of(id))
-                && let StepKind::ForEach(each) = &step.kind
-            {
-                calls = calls.saturating_mul(items.at_once(each).into());
-            }
-            at = frame.parent;
-        }
-        calls
+        let request = if let Request::Model(request) = request { Some(&**request) } else { None };
+        self.over(f, ceiling, (next, request), said, "`max_tokens` or a limit on iterations or items")
     }
 
     /// The amount counted for a call with this reservation: its cost, or the expected cost if the cost is unknown.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{ForEach, NodeId, SlotId};
+use trefoil_ir::{NodeId, SlotId};
 use trefoil_template::Value;
 
 use super::activation::ActivationId;
@@ -71,14 +71,6 @@ pub struct RunningItems {
     pub failed: u32,
     /// Whether a task that starts the next instance is on the stack.
     pub pumping: bool,
-}
-
-impl RunningItems {
-    /// The number of instances that run at the same time, now or as soon as they may.
-    pub fn at_once(&self, each: &ForEach) -> u32 {
-        let left = self.total.saturating_sub(self.next).saturating_add(self.running);
-        left.min(each.concurrency.unwrap_or(u32::MAX)).max(1)
-    }
 }
 
 /// Branches in progress.

@@ -1,10 +1,15 @@
 //! The usage of failed and cancelled calls counts.
 
+use std::sync::Arc;
+
 use expect_test::expect;
 use testbed::Run;
-use testbed::build::{Build, retry};
-use trefoil_ir::{Budget, OnExceeded, OnItemFailure, RetryOn};
-use trefoil_machine::{Cause, Key, Prepared, RunError, Usage};
+use testbed::build::{Build, graph_node, nowhere, retry};
+use trefoil_ir::{
+    Budget, Edge, OnExceeded, OnItemFailure, Program, RetryOn, State, StateId, StateMachine, StepId, StepKind, Takes,
+    Transition,
+};
+use trefoil_machine::{Cause, Flags, Key, LimitKind, Prepared, RunError, RunLimits, RunSpec, Usage};
 
 use crate::machine::FLAGS;
 
@@ -55,4 +60,120 @@ fn a_request_that_timed_out_at_the_provider_is_retried() {
     let error = RunError::new("MODEL_ERROR", "no").cause(Cause::Status(408));
     run.complete(&Key::from("say"), Err(error), None);
     assert!(run.result.is_none());
+}
+
+/// A program, made of the steps that `of` returns.
+fn made(of: impl FnOnce(&mut Build) -> Vec<StepId>) -> Arc<Program> {
+    let mut b = Build::new();
+    let steps = of(&mut b);
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    b.program(main)
+}
+
+fn state(name: &str, step: StepId, targets: &[u32]) -> State {
+    let lead = |target: &u32| Transition {
+        takes: Takes::Success,
+        when: None,
+        target: StateId(*target),
+        target_at: nowhere(),
+        feedback: None,
+        origin: nowhere(),
+        text: "".into(),
+    };
+    State {
+        name: name.into(),
+        step,
+        failed: None,
+        max_visits: 9,
+        max_visits_at: None,
+        transitions: targets.iter().map(lead).collect(),
+        ends_unmatched: false,
+        fails_when: None,
+    }
+}
+
+/// The raised limit of a run that may make no call.
+fn raised(program: Arc<Program>) -> u64 {
+    let spec = RunSpec { limits: RunLimits::at(LimitKind::Calls, 0), ..RunSpec::NONE };
+    let run = Run::start(&Prepared::new(program), None, Flags { spec, ..FLAGS });
+    run.result.unwrap().unwrap_err().raise.unwrap().calls.unwrap()
+}
+
+#[test]
+fn a_raised_limit_is_enough_for_the_calls_that_are_certain_and_a_quarter_more() {
+    let of_items = |calls: usize| {
+        made(|b| {
+            let steps: Vec<StepId> = (0..calls).map(|n| b.model(&format!("m{n}"), "x")).collect();
+            let body = b.sequence("", &steps);
+            let flow = b.flow("each", body, None);
+            vec![b.for_each("each", "[1, 2, 3, 4]", flow, OnItemFailure::Continue), b.model("end", "x")]
+        })
+    };
+    let programs = [
+        ("a sequence", 3, made(|b| vec![b.model("a", "x"), b.model("b", "x"), b.model("c", "x")])),
+        ("a parallel step", 3, {
+            made(|b| {
+                let branches = [b.model("a", "x"), b.model("b", "x")];
+                vec![b.parallel("", &branches, OnItemFailure::Abort), b.model("c", "x")]
+            })
+        }),
+        ("what may be skipped", 1, {
+            made(|b| {
+                let may = b.model("b", "x");
+                vec![b.model("a", "x"), b.when(may, "false")]
+            })
+        }),
+        ("a branch", 3, {
+            made(|b| {
+                let both = [b.model("b", "x"), b.model("c", "x")];
+                let (longer, shorter) = (b.sequence("", &both), b.model("d", "x"));
+                vec![b.model("a", "x"), b.branch("", &[("true", longer)], Some(shorter)), b.model("e", "x")]
+            })
+        }),
+        ("items", 5, of_items(1)),
+        ("items with several calls", 9, of_items(2)),
+        ("a loop", 2, {
+            made(|b| {
+                let body = b.model("a", "x");
+                vec![b.repeat("", body, "true", 3), b.model("b", "x")]
+            })
+        }),
+        ("a graph", 3, {
+            made(|b| {
+                let nodes = ["a", "b", "c", "d"].map(|label| graph_node(b.model(label, "x")));
+                let [a, mut second, mut perhaps, mut last] = nodes;
+                let always = |from| Edge { when: None, ..Build::new().edge(from, "true") };
+                second.incoming = vec![always(0)];
+                perhaps.incoming = vec![Build::new().edge(0, "true")];
+                last.incoming = vec![always(1)];
+                vec![b.graph("", vec![a, second, perhaps, last])]
+            })
+        }),
+        ("states", 4, {
+            made(|b| {
+                let [a, way, round, end] = ["a", "way", "round", "end"].map(|label| b.model(label, "x"));
+                let states = vec![
+                    state("A", a, &[1, 2]),
+                    // It leads to the end by another state, which is not the shortest way.
+                    state("WAY", way, &[2, 3]),
+                    state("ROUND", round, &[0, 1]),
+                    state("END", end, &[]),
+                ];
+                let machine = StateMachine {
+                    states,
+                    initial: StateId(0),
+                    max_entries: 9,
+                    max_entries_at: None,
+                    feedback: None,
+                    previous_error: None,
+                    visit: None,
+                };
+                vec![b.step("", StepKind::StateMachine(machine)), b.model("after", "x")]
+            })
+        }),
+    ];
+    for (what, needed, program) in programs {
+        assert_eq!(raised(program), needed + u64::div_ceil(needed, 4), "{what}");
+    }
 }

@@ -43,6 +43,8 @@ impl Driver {
                 )
             }
         };
+        // What this run needs after these calls. The runs above it say what they need themselves.
+        let raise = raise.map(|raise| raise.with_more(self.machine.still_needed(call)));
         Some((error.help(help).raising(raise), waits))
     }
 

@@ -66,6 +66,7 @@ impl Driver {
             },
         };
         let (kind, limit) = self.guard.0.exceeded(made.and(more))?;
+        let later = self.machine.still_needed(first).get(kind);
         let (made, more) = (made.get(kind), more.get(kind));
         let message = match kind {
             LimitKind::Calls => {
@@ -80,7 +81,7 @@ impl Driver {
         };
         let location = self.world.prepared.program.step(first.step).map(|step| step.origin);
         let error = RunError::new("BUDGET_EXCEEDED", message).at_step(Some(first.key.clone()), location);
-        let error = error.raising(RunLimits::raised(kind, limit, made.saturating_add(more)));
+        let error = error.raising(RunLimits::raised(kind, limit, made.saturating_add(more).saturating_add(later)));
         Some(kind.option().into_iter().fold(error, |error, option| error.help(format!("allow more with `{option}`"))))
     }
 

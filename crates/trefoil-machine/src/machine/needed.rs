@@ -1,0 +1,214 @@
+//! What a run still needs: the model calls that are certain if nothing fails, on the shortest way to its end. A raised limit is to be
+//! enough for them, so that a run does not stop at it again. Nothing else depends on this.
+
+use std::collections::BTreeMap;
+
+use trefoil_ir::{
+    Attempts, Callee, FlowId, Graph, ModelCall, Program, State, StateMachine, Step, StepId, StepKind, Takes,
+    ValidatorKind,
+};
+
+use super::frame::{Doing, Frame, FrameId, What};
+use super::money;
+use super::progress::RunningNodes;
+use super::turn::Core;
+use crate::journal::Flags;
+use crate::request::ModelRequest;
+use crate::run_limits::UsedAmounts;
+
+const NOTHING: UsedAmounts = UsedAmounts { calls: 0, tokens: 0, cost_micro: 0 };
+
+/// What a run needs besides its activities in progress and this frame. `like`: a request that the others are assumed to resemble;
+/// without it, costs are not known.
+pub fn still_needed(
+    program: &Program,
+    core: &Core,
+    except: Option<FrameId>,
+    like: Option<&ModelRequest>,
+) -> UsedAmounts {
+    let mut needs = Needs::new(program, &core.flags, like);
+    let except = except.and_then(|f| core.frames.get(f));
+    let others = core.frames.iter().filter(|frame| except.is_none_or(|except| !std::ptr::eq(*frame, except)));
+    others.map(|frame| needs.of_frame(core, frame)).fold(NOTHING, UsedAmounts::and)
+}
+
+/// The number of model calls for this number of calls of a flow.
+pub fn calls_for(program: &Program, core: &Core, items: u32, body: FlowId) -> u64 {
+    Needs::new(program, &core.flags, None).of_flow(body).times(items.into()).calls
+}
+
+/// The indices of a frame's children.
+fn places<'c>(core: &'c Core, frame: &Frame) -> impl Iterator<Item = u32> + 'c {
+    let child = |id: Option<FrameId>| id.and_then(|id| core.frames.get(id));
+    std::iter::successors(child(frame.first_child), move |frame| child(frame.next)).map(|frame| frame.place)
+}
+
+struct Needs<'p> {
+    program: &'p Program,
+    flags: &'p Flags,
+    /// A request whose size the others are assumed to have.
+    like: Option<ModelRequest>,
+    /// By flow. A flow that is being analysed counts as one that needs nothing.
+    flows: Vec<Option<UsedAmounts>>,
+    calls: BTreeMap<StepId, UsedAmounts>,
+}
+
+impl<'p> Needs<'p> {
+    fn new(program: &'p Program, flags: &'p Flags, like: Option<&ModelRequest>) -> Self {
+        let flows = vec![None; program.flows.len()];
+        Self { program, flags, like: like.cloned(), flows, calls: BTreeMap::new() }
+    }
+
+    /// What a frame needs beyond its children.
+    fn of_frame(&mut self, core: &Core, frame: &Frame) -> UsedAmounts {
+        let is_new = frame.first_child.is_none();
+        let id = match frame.what {
+            What::Flow(flow) => return if is_new { self.of_flow(flow) } else { NOTHING },
+            What::Step(id) => id,
+        };
+        let Some(Step { kind, .. }) = self.program.step(id) else { return NOTHING };
+        match (&frame.doing, kind) {
+            (Doing::Nothing, _) if is_new && !frame.effect => self.of_step(id),
+            (Doing::Sequence(at), StepKind::Sequence(steps)) => self.of_steps(steps.iter().skip(*at as usize + 1)),
+            (Doing::Parallel(running), StepKind::Parallel(it)) => self.of_steps(it.branches.iter().skip(running.next)),
+            (Doing::ForEach(running), StepKind::ForEach(each)) => {
+                self.of_flow(each.body).times(running.total.saturating_sub(running.next).into())
+            }
+            (Doing::Graph(running), StepKind::Graph(graph)) => self.of_graph(graph, Some(running)),
+            (Doing::StateMachine(_), StepKind::StateMachine(machine)) => {
+                let ways = self.of_states(machine);
+                let at = places(core, frame).next().and_then(|at| machine.states.get(at as usize));
+                at.and_then(|state| after(state, &ways)).unwrap_or(NOTHING)
+            }
+            (Doing::Attempts(running), StepKind::Attempts(attempts)) if running.left == 0 => self.of_judges(attempts),
+            // The results of tools in progress are for another turn.
+            (Doing::Conversation(_), StepKind::Conversation(it)) if places(core, frame).all(|place| place > 0) => {
+                self.of_step(it.turn)
+            }
+            _ => NOTHING,
+        }
+    }
+
+    fn of_flow(&mut self, id: FlowId) -> UsedAmounts {
+        match self.flows.get_mut(id.index()) {
+            Some(Some(known)) => return *known,
+            Some(unknown) => *unknown = Some(NOTHING),
+            None => return NOTHING,
+        }
+        let needed = self.program.flow(id).map_or(NOTHING, |flow| self.of_step(flow.body));
+        if let Some(known) = self.flows.get_mut(id.index()) {
+            *known = Some(needed);
+        }
+        needed
+    }
+
+    fn of_steps<'i>(&mut self, steps: impl Iterator<Item = &'i StepId>) -> UsedAmounts {
+        steps.map(|id| self.of_step(*id)).fold(NOTHING, UsedAmounts::and)
+    }
+
+    fn of_step(&mut self, id: StepId) -> UsedAmounts {
+        let Some(Step { kind, when: None, .. }) = self.program.step(id) else { return NOTHING };
+        match kind {
+            StepKind::Model(call) => self.of_call(id, call),
+            StepKind::Sequence(steps) => self.of_steps(steps.iter()),
+            StepKind::Parallel(parallel) => self.of_steps(parallel.branches.iter()),
+            StepKind::Branch { arms, otherwise: Some(otherwise) } => {
+                let ways = arms.iter().map(|arm| arm.step).chain([*otherwise]).map(|id| self.of_step(id));
+                ways.reduce(UsedAmounts::lower).unwrap_or(NOTHING)
+            }
+            StepKind::Loop(repeat) => self.of_step(repeat.body),
+            StepKind::Attempts(attempts) => self.of_step(attempts.body).and(self.of_judges(attempts)),
+            StepKind::Conversation(it) => self.of_step(it.turn),
+            StepKind::Graph(graph) => self.of_graph(graph, None),
+            StepKind::StateMachine(machine) => {
+                let ways = self.of_states(machine);
+                ways.get(machine.initial.index()).copied().flatten().unwrap_or(NOTHING)
+            }
+            StepKind::Call(call) => match &call.callee {
+                Callee::Flow(flow) => self.of_flow(*flow),
+                Callee::Named { flows, .. } => {
+                    let ways = flows.iter().map(|(_, flow)| self.of_flow(*flow));
+                    ways.reduce(UsedAmounts::lower).unwrap_or(NOTHING)
+                }
+            },
+            // How many items there are is not known yet.
+            StepKind::ForEach(_) | StepKind::Branch { otherwise: None, .. } => NOTHING,
+            StepKind::Tool(_) | StepKind::Command(_) | StepKind::Human(_) | StepKind::Wait { .. } => NOTHING,
+            StepKind::Compute(_) | StepKind::Refused(_) => NOTHING,
+        }
+    }
+
+    fn of_call(&mut self, id: StepId, call: &ModelCall) -> UsedAmounts {
+        if let Some(known) = self.calls.get(&id) {
+            return *known;
+        }
+        let mut needed = UsedAmounts { calls: 1, ..NOTHING };
+        if let Some(like) = &mut self.like {
+            (like.provider, like.model) = (call.model.provider.clone(), call.model.name.clone());
+            like.parameters = call.parameters.clone();
+            needed.cost_micro = money::may_cost(self.flags, like);
+        }
+        self.calls.insert(id, needed);
+        needed
+    }
+
+    fn of_judges(&mut self, attempts: &Attempts) -> UsedAmounts {
+        let judges = attempts.validators.iter().filter_map(|validator| match &validator.kind {
+            ValidatorKind::Judges { judges, .. } => Some(judges),
+            _ => None,
+        });
+        judges.flatten().map(|judge| self.of_flow(judge.flow)).fold(NOTHING, UsedAmounts::and)
+    }
+
+    /// The nodes that certainly run. `running`: what is known of a graph that runs; its nodes in progress are not counted.
+    fn of_graph(&mut self, graph: &Graph, running: Option<&RunningNodes>) -> UsedAmounts {
+        let state = |at: usize| running.and_then(|running| running.nodes.get(at));
+        let is_begun = |at: usize| state(at).is_some_and(|node| node.waits_for == 0 || node.ended);
+        let mut runs: Vec<bool> = (0..graph.nodes.len())
+            .map(|at| state(at).is_some_and(|node| !node.ended && (node.taken || node.waits_for == 0)))
+            .collect();
+        let mut is_changed = true;
+        while std::mem::take(&mut is_changed) {
+            for (at, node) in graph.nodes.iter().enumerate() {
+                let leads = |from: usize| runs.get(from) == Some(&true);
+                let mut led_to = node.incoming.iter().filter(|edge| edge.when.is_none() && leads(edge.from.index()));
+                let is_certain = node.fallback_of.is_empty() && (node.incoming.is_empty() || led_to.next().is_some());
+                if let Some(runs) = runs.get_mut(at).filter(|runs| !**runs && is_certain && !is_begun(at)) {
+                    (*runs, is_changed) = (true, true);
+                }
+            }
+        }
+        let nodes = graph.nodes.iter().zip(&runs).enumerate();
+        let certain = nodes.filter(|(at, (_, runs))| **runs && !is_begun(*at)).map(|(_, (node, _))| &node.step);
+        self.of_steps(certain.collect::<Vec<_>>().into_iter())
+    }
+
+    /// What is needed from each state on, including it. `None`: it leads to no end.
+    fn of_states(&mut self, machine: &StateMachine) -> Vec<Option<UsedAmounts>> {
+        let own: Vec<UsedAmounts> = machine.states.iter().map(|state| self.of_step(state.step)).collect();
+        let mut ways = vec![None; own.len()];
+        // Each pass makes the ways right that have one more state.
+        for _ in 0..own.len() {
+            let next: Vec<Option<UsedAmounts>> = machine
+                .states
+                .iter()
+                .zip(&own)
+                .map(|(state, own)| after(state, &ways).map(|after| after.and(*own)))
+                .collect();
+            if next == ways {
+                break;
+            }
+            ways = next;
+        }
+        ways
+    }
+}
+
+/// What is needed after a state that succeeds.
+fn after(state: &State, ways: &[Option<UsedAmounts>]) -> Option<UsedAmounts> {
+    if state.may_end() {
+        return Some(NOTHING);
+    }
+    let next = state.transitions.iter().filter(|transition| transition.takes != Takes::Failure);
+    next.filter_map(|transition| ways.get(transition.target.index()).copied().flatten()).reduce(UsedAmounts::lower)
+}
