@@ -8,9 +8,11 @@ use trefoil_project::codes::help;
 use trefoil_project::door::is_there;
 use trefoil_project::target::LoadTarget;
 use trefoil_runtime::{RunError, RunOutcome};
+use trefoil_store::Store;
 use trefoil_view::trace::SuggestedCommand;
 
 use crate::command::{PrintedCommand, RunOptions};
+use crate::durable::{StoredRun, last_call_run, stop_reason};
 
 /// What a run waits for, and how it goes on, on lines.
 pub fn waiting_lines(run: &str, waiting: &[Waiting], options: &RunOptions) -> Vec<String> {
@@ -75,6 +77,12 @@ pub fn answer_commands(run: &str, one: &Waiting, all: &[Waiting], options: &RunO
 pub const ANSWER: &str = "to answer";
 /// The purpose of a command that continues a run.
 pub const CONTINUE: &str = "to continue";
+/// The purpose of a command that starts a run with the files as they are now.
+pub const CHANGED: &str = "with your changes";
+/// The purpose of a command that starts a run with the files as they will be.
+pub const EDITED: &str = "after an edit";
+/// The purpose of a command that shows the run which used the results of this one.
+const AGAIN: &str = "run again as";
 
 /// How a run that stopped stands, for what can be done with it next.
 #[derive(Debug, Clone, Copy)]
@@ -93,8 +101,10 @@ pub struct StoppedRun<'s> {
     pub edited: Option<(&'s str, bool)>,
     /// Whether its own files cannot run here: they need a project, and those on the disk are others.
     pub needs_project: bool,
-    /// What it runs, if that is known: what names the model of a step.
-    pub program: Option<&'s Program>,
+    /// The value of `--model` with which a new run may not fail, if another model may help.
+    pub model: Option<&'s str>,
+    /// The last run that used its results, after which they are not used again.
+    pub again: Option<&'s str>,
 }
 
 /// What is written for a model that only the user can choose.
@@ -111,9 +121,22 @@ pub fn other_model(program: &Program, error: &RunError) -> Option<String> {
     }
 }
 
+/// The same for a stored run that has failed with this error. If a flow that it calls as a tool has failed, the step of that flow is
+/// named.
+pub async fn other_model_of(store: &dyn Store, run: &str, program: &Program, error: &RunError) -> Option<String> {
+    if let Some(own) = other_model(program, error) {
+        return Some(own);
+    }
+    let called = last_call_run(store, run, error.key.as_ref()?).await?;
+    let record = store.record(&called).await.ok()?;
+    let why = stop_reason(store, &record).await.ok()??;
+    let stored = StoredRun::read(store, &called).await.ok()?;
+    Box::pin(other_model_of(store, &called, &stored.flow.loaded().program, &why)).await
+}
+
 impl<'s> StoppedRun<'s> {
     /// A run that has just ended in this process.
-    pub fn of_outcome(outcome: &'s RunOutcome, program: &'s Program, edited: Option<(&'s str, bool)>) -> Self {
+    pub fn of_outcome(outcome: &'s RunOutcome, model: Option<&'s str>, edited: Option<(&'s str, bool)>) -> Self {
         let why = outcome.result.as_ref().err();
         // What stopped the run is not in its files, if somebody stopped it, or has to allow something.
         let stops = ["CANCELLED", "INTERRUPTED", "JOURNAL_ERROR"];
@@ -126,24 +149,25 @@ impl<'s> StoppedRun<'s> {
             has_failed_items: outcome.items.is_some(),
             edited: edited.filter(|_| is_failure),
             needs_project: false,
-            program: Some(program),
+            model,
+            again: None,
         }
     }
 
     /// The commands that answer it, continue it, or repeat a part of it, with their purposes: the same in every place that tells
     /// them.
     pub fn next(&self, options: &RunOptions) -> Vec<SuggestedCommand> {
-        let Self { run, waiting, why, open, has_failed_items, edited, needs_project, program } = *self;
+        let Self { run, waiting, why, open, has_failed_items, edited, needs_project, model, again } = *self;
         // A file that was moved or deleted cannot be passed.
-        let edited = edited.filter(|(target, _)| is_there(&LoadTarget::parse(target).path));
+        let edited = edited.filter(|(target, _)| again.is_none() && is_there(&LoadTarget::parse(target).path));
         let suggestion = |purpose: &str, command| SuggestedCommand { command, purpose: purpose.to_owned() };
         let answers = waiting.iter().flat_map(|one| answer_commands(run, one, waiting, options));
         let answers =
             answers.filter(|command| command.starts_with("trefoil ")).map(|command| suggestion(ANSWER, command));
         let with = edited.map(|(target, _)| options.text(PrintedCommand::Edited { run, target }));
         let (changed, with) = match edited {
-            Some((_, true)) => (with.map(|with| suggestion("with your changes", with)), None),
-            _ => (None, with.map(|with| suggestion("after an edit", with))),
+            Some((_, true)) => (with.map(|with| suggestion(CHANGED, with)), None),
+            _ => (None, with.map(|with| suggestion(EDITED, with))),
         };
         let purpose = if changed.is_some() { "without them" } else { CONTINUE };
         let resume = open.then(|| {
@@ -155,16 +179,25 @@ impl<'s> StoppedRun<'s> {
             None if needs_project => None,
             _ => Some(PrintedCommand::Fork { run, from: None, model: None }),
         };
-        let model = program.zip(why).filter(|_| !needs_project).and_then(|(program, why)| other_model(program, why));
-        let model = model.map(|model| {
-            let fork = PrintedCommand::Fork { run, from: None, model: Some(&model) };
+        let model = model.filter(|_| !needs_project && again.is_none()).map(|model| {
+            let fork = PrintedCommand::Fork { run, from: None, model: Some(model) };
             suggestion("with another model", options.text(fork))
         });
-        let fork = fork.filter(|_| !open && has_failed_items);
+        let fork = fork.filter(|_| !open && has_failed_items && again.is_none());
         let fork = fork.map(|fork| suggestion("to run the failed items again", options.text(fork)));
         let is_other = |one: &SuggestedCommand| fork.as_ref().is_none_or(|fork| fork.command != one.command);
         let changed = changed.filter(is_other);
-        answers.chain(changed).chain(resume).chain(with).chain(model).chain(fork).collect()
+        let again = again.map(|again| suggestion(AGAIN, options.text(PrintedCommand::Show(again))));
+        let ways = changed.into_iter().chain(resume).chain(with).chain(model).chain(fork).chain(again);
+        let all: Vec<SuggestedCommand> = ways.collect();
+        // A limit of a called run is raised by the command that continues the run, and one command may answer several items.
+        let mut first: Vec<SuggestedCommand> = Vec::new();
+        for answer in answers.filter(|answer| all.iter().all(|one| one.command != answer.command)) {
+            if !first.contains(&answer) {
+                first.push(answer);
+            }
+        }
+        first.into_iter().chain(all).collect()
     }
 }
 

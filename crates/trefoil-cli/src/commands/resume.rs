@@ -197,7 +197,8 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let store = args.store.resume(&args.durability)?;
     let own = args.host.options(&args.store, args.no_config);
     let (model, read) = (args.host.models.chosen(), block_on(StoredRun::read(&*store, &run))?);
-    let stored = read.map_err(|error| did_not_continue(&error, &run, &own, None))?;
+    let unread = target.as_deref().map(|target| (target, false));
+    let stored = read.map_err(|error| did_not_continue(&error, &run, &own, None, unread))?;
     let settings = past::permitted(&*store, &stored, args.no_config, args.show.quiet)?;
     let edited = target.map(|target| (target, stored.note.is_some()));
     if let Some(note) = stored.note.as_ref().filter(|_| !args.show.quiet) {
@@ -220,15 +221,15 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let engine = engine.recovery(args.unknown.map_or(settings.recovery, UnknownArg::recovery));
     let engine = engine.run_spec(args.spec.spec()).as_begun(&stored);
     let options = RunOptions::or_of_stored(args.store.option(), args.host.permissions(args.no_config), &stored);
+    let edited = edited.as_ref().map(|(target, is_changed)| (target.as_str(), *is_changed));
     let ready = block_on(engine.ready_again(&stored, &args.rerun))?
-        .map_err(|error| did_not_continue(&error, &run, &options, model.as_deref()))?;
+        .map_err(|error| did_not_continue(&error, &run, &options, model.as_deref(), edited))?;
     announce_source(now.answers == "embedded" || args.host.models.embedded(), &ready);
     session.resumes();
     record.base.iter().for_each(|base| session.reuses(base));
     session.begin(&ready, None, Some(&run));
     let answers_from = ready.answers_from().clone();
     let owner = engine.owner();
-    let edited = edited.as_ref().map(|(target, is_changed)| (target.as_str(), *is_changed));
     let kept = KeptRun { options: &options, edited };
     let ended = session.run(&engine, &answers_from, Some(kept), async || {
         let owner = owner.ok_or(trefoil::Error::NoRuntime)?;
@@ -304,6 +305,7 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
         explain: args.explain,
         no_config: args.no_config,
         target: Some(target.to_string()),
+        stored: None,
         settings: &settings,
         spec: args.spec.spec(),
     };

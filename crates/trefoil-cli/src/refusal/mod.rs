@@ -5,7 +5,9 @@ mod store;
 use trefoil::{Error, FoundErrors};
 use trefoil_host::command::{PrintedCommand, RunOptions};
 use trefoil_host::engine::MODEL;
-use trefoil_host::waiting::SOME_MODEL;
+use trefoil_host::waiting::{CHANGED, EDITED, SOME_MODEL};
+use trefoil_project::door::is_there;
+use trefoil_project::target::LoadTarget;
 
 use crate::placeholders::placeholder_reason;
 use crate::{exit, output};
@@ -21,17 +23,31 @@ pub fn did_not_start(error: &Error) -> u8 {
     }
 }
 
-/// Reports why a stored run does not continue. `model`: the one that was named, which only a new run accepts.
-pub fn did_not_continue(error: &Error, run: &str, options: &RunOptions, model: Option<&str>) -> u8 {
+/// Reports why a stored run, or a fork of it, does not continue. `model`: the one that was named, which only a new run accepts. `edited`: the target of its
+/// files, and whether they have changed since: the run itself keeps those with which it started.
+pub fn did_not_continue(
+    error: &Error,
+    run: &str,
+    options: &RunOptions,
+    model: Option<&str>,
+    edited: Option<(&str, bool)>,
+) -> u8 {
     let Error::NotStarted(why) = error else { return did_not_start(error) };
     output::say(output::diagnostics(why.diagnostics(), why.files()).trim_end());
     output::say("");
+    let edited = edited.filter(|(target, _)| is_there(&LoadTarget::parse(target).path));
+    let with = edited.map(|(target, is_changed)| {
+        let with = options.text(PrintedCommand::Edited { run, target });
+        format!("{}: `{with}`", if is_changed { CHANGED } else { EDITED })
+    });
     let other = why.diagnostics().iter().any(|reason| reason.rule == MODEL).then(|| {
         let model = Some(model.unwrap_or(SOME_MODEL));
         let fork = options.text(PrintedCommand::Fork { run, from: None, model });
         format!("for another model, start a new run with its results: `{fork}`; {}", placeholder_help())
     });
-    output::refuse(&format!("run {run} did not continue, and nothing was sent"), other.as_deref());
+    let help: Vec<String> = other.into_iter().chain(with).collect();
+    let help = (!help.is_empty()).then(|| help.join("; "));
+    output::refuse(&format!("run {run} did not continue, and nothing was sent"), help.as_deref());
     exit::NOT_STARTED
 }
 

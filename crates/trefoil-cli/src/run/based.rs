@@ -10,7 +10,7 @@ use trefoil_project::settings::Settings;
 use super::{End, KeptRun, Session, why};
 use crate::args::{ContentArg, DurabilityArg, HostArgs, ShowArgs, StoreArgs};
 use crate::harmless::TerminalText;
-use crate::refusal::did_not_start;
+use crate::refusal::{did_not_continue, did_not_start};
 use crate::run::announce_source;
 use crate::store::{await_store, block_on, full_id};
 use crate::words::{self, count_of};
@@ -37,6 +37,8 @@ pub struct Based<'a> {
     pub no_config: bool,
     /// The target of the files, as in commands.
     pub target: Option<String>,
+    /// If it runs the stored files of the earlier run: whether those on the disk are others.
+    pub stored: Option<bool>,
     /// The settings of the new run.
     pub spec: RunSpec,
 }
@@ -60,7 +62,15 @@ impl Based<'_> {
         let engine = session.engine(self.host, self.settings, true);
         let engine = engine.permissions(self.host.permissions(self.no_config));
         let engine = self.content.apply(engine.run_spec(self.spec)).store(self.store.resume(self.durability)?);
-        let edited = block_on(begin(&engine))?.map_err(|error| did_not_start(&error))?;
+        let options = self.host.options(self.store, self.no_config);
+        let edited = block_on(begin(&engine))?.map_err(|error| match self.stored {
+            None => did_not_start(&error),
+            // What is missing may be in the files on the disk, or be needed no more.
+            Some(is_changed) => {
+                let edited = self.target.as_deref().map(|target| (target, is_changed));
+                did_not_continue(&error, earlier, &options, self.host.models.chosen().as_deref(), edited)
+            }
+        })?;
         edited.check_input().map_err(|error| did_not_start(&error))?;
         let store = self.store.look_into()?;
         let status = await_store(async { store.record(earlier).await })?.status;
@@ -74,7 +84,6 @@ impl Based<'_> {
         session.reuses(earlier);
         session.begin(ready, None, Some(ready.run()));
         let (answers_from, lines) = (ready.answers_from().clone(), edited.lines());
-        let options = self.host.options(self.store, self.no_config);
         let kept = KeptRun { options: &options, edited: self.target.as_deref().map(|target| (target, false)) };
         let ended = session.run(&engine, &answers_from, Some(kept), async || edited.start())?;
         if !self.show.quiet {

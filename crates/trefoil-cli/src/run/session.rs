@@ -21,7 +21,7 @@ use crate::refusal::{cannot_start, did_not_start};
 use crate::store::block_on;
 use crate::{exit, output};
 use trefoil_host::command::RunOptions;
-use trefoil_host::waiting::{StoppedRun, waiting_lines};
+use trefoil_host::waiting::{StoppedRun, other_model_of, waiting_lines};
 
 /// How long to wait for other threads after the run has ended.
 const CLOSING: Duration = Duration::from_millis(200);
@@ -118,8 +118,13 @@ impl<'s> Session<'s> {
         self.tracer.ended(&outcome);
         let unused = self.script.get().filter(|_| outcome.result.is_ok()).map(|script| script.unused());
         self.tracer.warns(unused.clone().unwrap_or_default());
+        let model = async {
+            let (owner, error) = engine.owner().zip(outcome.result.as_ref().err())?;
+            other_model_of(&**owner.store(), &outcome.run, &self.loaded.program, error).await
+        };
+        let model = runtime.block_on(model);
         let next = |kept: KeptRun<'_>| {
-            let stopped = StoppedRun::of_outcome(&outcome, &self.loaded.program, kept.edited);
+            let stopped = StoppedRun::of_outcome(&outcome, model.as_deref(), kept.edited);
             // The first entry could not be written.
             let is_lost =
                 !outcome.continues && outcome.result.as_ref().is_err_and(|error| error.code == "JOURNAL_ERROR");

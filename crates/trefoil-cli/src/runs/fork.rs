@@ -58,7 +58,7 @@ pub fn run(args: &Fork) -> Result<u8, u8> {
     let settings = past::permitted(&store, &past, args.no_config, args.show.quiet)?;
     let target = block_on(target_of(&*store, &run))?.map(|target| past::named_here(&target));
     drop(store);
-    let flow = past.flow;
+    let (flow, stored) = (past.flow, Some(past.note.is_some()));
     let based = Based {
         host: &args.host,
         show: &args.show,
@@ -69,6 +69,7 @@ pub fn run(args: &Fork) -> Result<u8, u8> {
         settings: &settings,
         no_config: args.no_config,
         target,
+        stored,
         spec: args.spec.spec(),
     };
     let (from, rerun) = (args.from.clone(), args.rerun.clone());

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Map, Value as Json};
 use trefoil::AnswersFrom;
 use trefoil::runs::target_of;
-use trefoil::store::{Record, Status, Store};
+use trefoil::store::{Filter, Record, Status, Store};
 use trefoil_host::durable::{StoredProject, StoredRun, can_continue, history, stop_reason, stopped};
 use trefoil_host::stored_runs::{UnreadableRun, tell_events, waiting_and_events, waiting_steps};
 use trefoil_machine::event::Waiting;
@@ -23,7 +23,7 @@ use crate::output;
 use crate::refusal::did_not_start;
 use crate::store::{await_store, block_on};
 use trefoil_host::command::RunOptions;
-use trefoil_host::waiting::StoppedRun;
+use trefoil_host::waiting::{StoppedRun, other_model_of};
 
 /// Reads the start of a run.
 pub fn read(store: &dyn Store, run: &str) -> Result<StoredRun, u8> {
@@ -138,8 +138,21 @@ pub fn next(
     let target = target.map(|target| named_here(&target));
     let (run, has_failed_items) = (record.run.as_str(), record.items.is_some() && record.content.keeps_prompts());
     let edited = target.as_deref().map(|target| (target, is_changed));
-    let program = stored.as_ref().map(|stored| &*stored.flow.loaded().program);
-    Ok(StoppedRun { run, waiting, why, open, has_failed_items, edited, needs_project, program }.next(options))
+    let model = async {
+        let (stored, why) = stored.as_ref().zip(why)?;
+        other_model_of(&**store, &record.run, &stored.flow.loaded().program, why).await
+    };
+    let model = block_on(model)?;
+    let model = model.as_deref();
+    let again = if failed || has_failed_items { reused_by(store, record)? } else { None };
+    let again = again.as_deref();
+    Ok(StoppedRun { run, waiting, why, open, has_failed_items, edited, needs_project, model, again }.next(options))
+}
+
+/// The last run that started with the results of a run that has ended.
+fn reused_by(store: &Arc<dyn Store>, record: &Record) -> Result<Option<String>, u8> {
+    let filter = Filter { base: Some(record.run.clone()), since: record.ended, ..Filter::default() };
+    Ok(await_store(store.list(&filter, None, 1))?.runs.pop().map(|newer| newer.run))
 }
 
 /// Prints why a stored run cannot be read.

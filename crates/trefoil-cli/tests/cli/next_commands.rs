@@ -95,6 +95,7 @@ fn a_run_that_goes_on_without_a_permission_waits_in_every_place() {
         for member in ["status", "stopped", "next", "error"] {
             assert_eq!(live[member], json[member], "{what}");
         }
+        assert!(shown["wake_at"].is_null(), "{what}: no time gives a permission: {shown}");
         assert_eq!((&json["status"], &shown["stopped"]["code"]), (&"waiting".into(), &"REFUSED".into()), "{what}");
         let said = stopped.err.lines().find_map(|line| line.strip_prefix("waiting: ")).unwrap();
         let show = stored(&["runs", "show", "last"]).out;
@@ -170,6 +171,91 @@ fn another_model_is_offered_for_a_step_whatever_its_name_is() {
     refused.exits(2).says(&[r"--model 'b=c '\''d=openai:other'"]);
     let ephemeral = trefoil(&folder, &[&run[..], &["--ephemeral"]].concat());
     ephemeral.exits(1).says(&[r"`--model 'b=c '\''d=PROVIDER:NAME'`"]);
+}
+
+/// A pipeline with a tool of its project, which is a flow with two model calls or a program.
+fn with_tool(folder: &Folder, tool: &str) {
+    let agent = |id: &str| {
+        format!("id: {id}\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: I\nprompt: {id}\n")
+    };
+    folder.write("p/a.yaml", "id: a\nkind: sequential\nsteps:\n  - ref: one\n  - ref: call\n  - ref: two\n");
+    folder.write("p/one.yaml", agent("one")).write("p/two.yaml", agent("two"));
+    folder.write("p/call.yaml", "id: call\nkind: tool\ntool: { kind: local, name: sub, params: { input: x } }\n");
+    folder.write("other/c.yaml", "id: c\nkind: sequential\nsteps:\n  - ref: first\n  - ref: second\n");
+    folder.write("other/first.yaml", agent("first")).write("other/second.yaml", agent("second"));
+    folder.write("p/trefoil.toml", format!("[tools.sub]\n{tool}\n"));
+    trefoil(folder, &["trust", "p"]).exits(0);
+}
+
+/// A step around others waits like them, if all of them only wait.
+#[test]
+fn a_step_around_what_waits_is_not_running() {
+    let folder = Folder::new();
+    with_tool(&folder, "flow = \"../other/ask.yaml\"");
+    folder.write("p/par.yaml", "id: par\nkind: parallel\nbranches:\n  - ref: call\n");
+    folder.write("p/a.yaml", "id: a\nkind: sequential\nsteps:\n  - ref: par\n");
+    folder.write(
+        "other/ask.yaml",
+        "version: \"0.1\"\nagents: {}\nnodes:\n  h: { type: human, prompt: \"Ok?\", writes: output.x }\ninput: { input: hi }\n",
+    );
+    let started = trefoil(&folder, &[&["run", "p/a.yaml", "-i", "x", "--model", "embedded"], &STORE[..]].concat());
+    let then = started.exits(75).err.lines().find_map(|line| line.strip_prefix("then: trefoil resume ")).unwrap();
+    let run = then.split_whitespace().next().unwrap();
+    let trace = trefoil(&folder, &[&["trace", run, "--json"], &STORE[..]].concat()).json();
+    let shown = trefoil(&folder, &[&["runs", "show", run, "--output", "json"], &STORE[..]].concat()).json();
+    for view in [&trace, &shown] {
+        let statuses: Vec<_> =
+            view["steps"].as_array().unwrap().iter().map(|step| (&step["label"], &step["status"])).collect();
+        assert!(statuses.len() > 1 && statuses.iter().all(|(_, status)| *status == "waiting"), "{statuses:?}");
+    }
+}
+
+/// The model is that of a step of a flow which the run calls as a tool.
+#[test]
+fn another_model_is_offered_for_the_step_of_a_called_flow() {
+    let folder = Folder::new();
+    with_tool(&folder, "flow = \"../other/c.yaml\"");
+    folder.write("s.yaml", "answers: { one: 1, first: 1, second: { error: { status: 404 } } }\n");
+    let failed =
+        trefoil(&folder, &[&["run", "p/a.yaml", "-i", "x", "--model", "scripted=s.yaml"], &STORE[..]].concat());
+    let fork = named(&failed.exits(1).err, "runs fork");
+    assert!(fork[0].contains(" --model second=PROVIDER:NAME"), "{}", failed.err);
+    let run = fork[0].split_whitespace().nth(3).unwrap();
+    let shown = trefoil(&folder, &[&["runs", "show", run], &STORE[..]].concat());
+    assert!(shown.exits(0).out.contains(&fork[0]), "{}", shown.out);
+    let forked = pasted(&folder, &format!("{} --dry-run", fork[0].replace("PROVIDER:NAME", "openai:other")));
+    assert!(forked.exits(1).err.is_empty() && forked.out.contains("would be kept"), "{forked:?}");
+    let unknown = format!("{} --dry-run", fork[0].replace("second=PROVIDER:NAME", "third=openai:other"));
+    pasted(&folder, &unknown).exits(2).says(&["no alias, agent or step is named `third`"]);
+}
+
+/// Tools of a project are for its files: with those that are stored, the run does not continue after an edit.
+#[test]
+fn a_run_whose_edited_files_have_the_tools_says_that_they_are_to_be_passed() {
+    let folder = Folder::new();
+    with_tool(&folder, "command = [\"cat\"]\neffects = \"read_only\"");
+    folder.write("s.yaml", "answers: { one: 1, two: { error: { status: 404 } } }\n");
+    let script = ["--model", "scripted=s.yaml"];
+    trefoil(&folder, &[&["run", "p/a.yaml", "-i", "x"], &script[..], &STORE[..]].concat()).exits(1);
+    let edited =
+        std::fs::read_to_string(folder.path().join("p/two.yaml")).unwrap().replace("prompt: two", "prompt: again");
+    folder.write("p/two.yaml", edited).write("s.yaml", "answers: { one: 1, two: 2 }\n");
+    for command in [&["resume", "last"][..], &["runs", "fork", "last"]] {
+        let refused = trefoil(&folder, &[command, &script[..], &STORE[..]].concat());
+        refused.exits(2).says(&["error[missing-tool]", "help: with your changes: `trefoil resume "]);
+        let with = named(&refused.err, "resume");
+        assert!(with[0].contains(" --with p/a.yaml"), "{}", refused.err);
+    }
+    // The run that was made of it is named instead of another one.
+    let failed = trefoil(&folder, &[&["runs", "show", "last"], &STORE[..]].concat());
+    assert!(failed.exits(0).out.contains("with your changes: "), "{}", failed.out);
+    let run = failed.out.split_whitespace().nth(1).unwrap();
+    let with = named(&failed.out, "resume").remove(0);
+    pasted(&folder, &format!("{with} --model scripted=s.yaml")).exits(0);
+    let after = trefoil(&folder, &[&["runs", "show", run], &STORE[..]].concat());
+    let next: Vec<&str> = after.exits(0).out.lines().filter(|line| line.contains(": trefoil ")).collect();
+    assert!(next.len() == 1 && next[0].starts_with("run again as: trefoil runs show "), "{}", after.out);
+    pasted(&folder, next[0].split_once(": ").unwrap().1).exits(0).says(&[]);
 }
 
 #[test]

@@ -132,8 +132,27 @@ impl FlowTools {
     pub(super) fn parts_of(&self, tool: &LoadedTool) -> EngineParts {
         let mut parts = (*self.engine.parts).clone();
         let program = &tool.flow.loaded().program;
-        parts.models.retain(|model| !matches!(model, ModelOverride::For { name, .. } if !names(program, name)));
+        parts.models.retain(|model| match model {
+            ModelOverride::For { name, .. } => names(program, name) || self.have_model(program, name),
+            _ => true,
+        });
         parts
+    }
+
+    /// Whether a flow that a program can call, or one that those can call, has an alias, an agent or a step with this name.
+    pub(super) fn have_model(&self, program: &Program, name: &str) -> bool {
+        let mut left: Vec<Arc<str>> = tools_of(program).into_iter().cloned().collect();
+        let mut seen: Vec<Arc<str>> = Vec::new();
+        while let Some(tool) = left.pop() {
+            let Some(Ok(called)) = self.get(&tool).filter(|_| !seen.contains(&tool)) else { continue };
+            let program = &called.flow.loaded().program;
+            if names(program, name) {
+                return true;
+            }
+            left.extend(tools_of(program).into_iter().cloned());
+            seen.push(tool);
+        }
+        false
     }
 
     /// An engine for the runs of calls, with these parts.

@@ -7,7 +7,8 @@ use trefoil_embedded::Embedded;
 use trefoil_ir::Program;
 use trefoil_machine::{Prepared, Started};
 use trefoil_models::{
-    Elsewhere, Fallbacks, ModelOverride, ModelPlan, PlanError, PlanInput, Registry, Scripted, plan::models_used,
+    Elsewhere, Fallbacks, ModelOverride, ModelPlan, PlanError, PlanInput, Registry, Scripted,
+    plan::{models_used, names},
 };
 use trefoil_runtime::ModelProvider;
 use trefoil_syntax::{Diagnostic, Location, Severity};
@@ -80,7 +81,29 @@ impl PreparedFlow {
 impl Engine {
     /// Chooses the models as [`Self::ready`] would, and writes them into a program without running it.
     pub fn aim(&self, program: &mut Arc<Program>) -> std::result::Result<AnswerSource, Vec<Diagnostic>> {
-        self.kept.decide(&self.parts, program)
+        self.kept.decide(&self.parts_for(program), program)
+    }
+
+    /// A flow with the models of its runs.
+    pub(super) fn aimed(&self, flow: &Flow) -> std::result::Result<Arc<PreparedFlow>, Vec<Diagnostic>> {
+        self.kept.aimed(&self.parts_for(&flow.loaded().program), flow)
+    }
+
+    /// The parts without the models that are only for steps of the flows which a program calls as tools.
+    fn parts_for(&self, program: &Program) -> Arc<EngineParts> {
+        let is_other = |model: &ModelOverride| match model {
+            ModelOverride::For { name, .. } => !names(program, name),
+            _ => false,
+        };
+        let flows = self.flow_tools().filter(|_| self.parts.models.iter().any(is_other));
+        let Some(flows) = flows else { return self.parts.clone() };
+        let is_theirs = |model: &ModelOverride| match model {
+            ModelOverride::For { name, .. } => is_other(model) && flows.have_model(program, name),
+            _ => false,
+        };
+        let mut parts = (*self.parts).clone();
+        parts.models.retain(|model| !is_theirs(model));
+        Arc::new(parts)
     }
 
     /// With these models, unless this engine sets models.
@@ -227,7 +250,7 @@ pub(super) fn script(from: &AnswersFrom) -> Result<Option<Arc<Scripted>>, Diagno
 /// for every call, the files are not used.
 fn chosen(parts: &EngineParts, program: &Program) -> Vec<ModelOverride> {
     let by_name = |model: &ModelOverride| match model {
-        ModelOverride::For { name, .. } => trefoil_models::plan::names(program, name),
+        ModelOverride::For { name, .. } => names(program, name),
         _ => false,
     };
     let settled = parts.models.iter().any(|model| !matches!(model, ModelOverride::For { .. }));
@@ -270,7 +293,7 @@ mod tests {
                          outputSchema: { type: object, properties: { x: { type: string, pattern: '^a+$' } } }\n";
 
     fn aimed(engine: &Engine, flow: &Flow) -> Arc<PreparedFlow> {
-        engine.kept.aimed(&engine.parts, flow).unwrap_or_else(|found| panic!("{found:?}"))
+        engine.aimed(flow).unwrap_or_else(|found| panic!("{found:?}"))
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl RunNeeds {
     pub fn of_flow(engine: &Engine, flow: &Flow, caller: Option<&CallerTools<'_>>) -> Self {
         let (parts, loaded) = (&*engine.parts, flow.loaded());
         let mut lacks = env_files(loaded);
-        let aimed = engine.kept.aimed(parts, flow).and_then(|aimed| aimed.for_begun(parts, flow));
+        let aimed = engine.aimed(flow).and_then(|aimed| aimed.for_begun(parts, flow));
         let aimed = aimed.map_err(|why| lacks.extend(why)).ok();
         let script = aimed.as_ref().map(|aimed| script(&aimed.from)).transpose();
         let script = script.map_err(|why| lacks.push(why)).ok().flatten().flatten();

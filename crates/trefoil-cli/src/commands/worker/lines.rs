@@ -10,7 +10,7 @@ use crate::harmless::safe;
 use crate::output;
 use crate::runs::past::without_project;
 use crate::words::total;
-use trefoil_host::waiting::waiting_line;
+use trefoil_host::waiting::{StoppedRun, waiting_line};
 use trefoil_host::worker::{WorkerEvent, WorkerWatch};
 
 /// Prints what a worker says.
@@ -80,9 +80,9 @@ fn ended(outcome: &RunOutcome, open: bool, kept: bool, options: &RunOptions) -> 
     let line = match &outcome.result {
         Ok(_) => {
             let items = outcome.items.map(|items| format!(", {items}")).unwrap_or_default();
-            let again = options.text(PrintedCommand::Fork { run, from: None, model: None });
-            let again = outcome.items.filter(|_| kept).map(|_| format!("; to run the failed items again: {again}"));
-            format!("run {run} completed{items}: {spent}{}", again.unwrap_or_default())
+            let next = if kept { StoppedRun::of_outcome(outcome, None, None).next(options) } else { Vec::new() };
+            let next: String = next.iter().map(|next| format!("; {}: {}", next.purpose, next.command)).collect();
+            format!("run {run} completed{items}: {spent}{next}")
         }
         Err(_) if !outcome.waiting.is_empty() && !open => {
             let asked: Vec<String> = outcome.waiting.iter().map(|one| waiting_line(one, &outcome.waiting)).collect();
