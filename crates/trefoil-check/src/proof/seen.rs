@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use trefoil_ir::types::{self, kinds};
-use trefoil_ir::{AnswerFormat, Callee, Expr, FlowId, Items, Program, Source, Step, StepId, StepKind, ToolKind, walk};
+use trefoil_ir::{
+    AnswerFormat, Callee, Expr, FlowId, Items, Program, Source, StateMachine, Step, StepId, StepKind, ToolKind, walk,
+};
 use trefoil_syntax::hash::HashSet;
 use trefoil_template::HoleKind;
 
@@ -11,6 +13,7 @@ use super::{Proof, UnseenPart};
 use crate::rule::Root;
 use crate::semantic::effects::{self, Effect};
 use crate::semantic::rendered::{Piece, pieces_of};
+use crate::semantic::visits::Ways;
 use crate::semantic::{Defined, Model, Read};
 use crate::words;
 
@@ -138,9 +141,10 @@ impl<'m, 'p> Prover<'m, 'p> {
         }
         for (_, id, step) in &self.alive {
             match &step.kind {
-                StepKind::Loop(_) | StepKind::Attempts(_) | StepKind::Conversation(_) | StepKind::StateMachine(_) => {
-                    loops += 1
-                }
+                StepKind::Loop(it) => loops += u32::from(it.max > 1),
+                StepKind::Attempts(it) => loops += u32::from(it.max > 1),
+                StepKind::Conversation(it) => loops += u32::from(it.max_turns > 1),
+                StepKind::StateMachine(it) => loops += u32::from(returns(it)),
                 StepKind::ForEach(each) => match &each.items {
                     Items::List(list) if !matches!(list, Expr::Const(_)) => {
                         let what = format!("how often {} repeats: its list is known only at run time", self.name(*id));
@@ -288,4 +292,10 @@ fn many(n: usize, noun: &str) -> String {
 /// `1 reference names`, `3 references name`.
 fn each(n: usize, one: &str, more: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {more}") }
+}
+
+/// Whether a state may be entered again.
+fn returns(machine: &StateMachine) -> bool {
+    let ways = Ways::of(machine);
+    (0..machine.states.len()).any(|at| ways.visits(at) > 1)
 }
