@@ -116,8 +116,12 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         lines.push(format!("prompts  {}", options.text(PrintedCommand::Trace(&record.run))));
     }
     lines.extend(stopped.iter().map(|why| format!("waiting  {}", why.stopped_before())));
-    lines.extend(questions(&record.run, waiting, &options));
-    lines.extend(going_on(&next, "then").filter(|_| open && !is_ready));
+    let asked = questions(&record.run, waiting, &options);
+    // A limit of a called run is raised by the command that continues this one.
+    let is_new = |next: &&SuggestedCommand| open && !is_ready && !asked.iter().any(|line| line.trim() == next.command);
+    let then: Vec<SuggestedCommand> = next.iter().filter(is_new).cloned().collect();
+    lines.extend(asked);
+    lines.extend(going_on(&then, "then"));
     Ok(print(&lines))
 }
 

@@ -90,8 +90,10 @@ fn missing<'v>(
 fn one(step: &Value, name: &str, out: &mut TerminalText, look: TraceLook<'_>) {
     let key = line(text(step, "key").unwrap_or_default(), 300);
     let status = text(step, "status").unwrap_or("?");
-    let mut facts = vec![line(status, 20), took(step)];
-    facts.extend(spent(step));
+    // What was kept took no time and cost nothing here.
+    let is_kept = step.get("kept") == Some(&Value::Bool(true));
+    let mut facts = vec![line(status, 20), if is_kept { "kept".to_owned() } else { took(step) }];
+    facts.extend(spent(step).filter(|_| !is_kept));
     facts.extend(number(step, "tries").filter(|n| *n > 1).map(|n| format!("{n} tries")));
     facts.extend(place(step));
     out.push(shown!("{}  {}\n", look.bold(name), look.dim(facts.join(", "))));

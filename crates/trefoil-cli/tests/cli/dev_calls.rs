@@ -140,7 +140,7 @@ fn the_command_that_continues_a_run_at_a_limit_raises_it() {
     let all = start(&folder, &provider, &["--max-calls", "1"]).quits();
     assert!(all.contains("press Enter to continue"), "{all}");
     let command = all.lines().find_map(|line| line.strip_prefix("to continue: trefoil ")).unwrap();
-    assert!(command.ends_with(" --max-calls 2"), "{command}");
+    assert!(command.ends_with(" --max-calls 3"), "{command}");
     finish(priced(&folder, &provider, &command.split(' ').collect::<Vec<_>>())).exits(0);
     assert_eq!(provider.asked()[3..], ["un", "deux"]);
 }

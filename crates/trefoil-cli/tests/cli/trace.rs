@@ -394,6 +394,9 @@ pub fn views(folder: &Folder) -> (String, Value, Value) {
     for member in ["run", "status", "waiting", "stopped", "next", "items", "base"] {
         assert_eq!(shown.get(member), json.get(member), "{member}");
     }
+    let is_running = |step: &Value| step["status"] == "running";
+    let only_waits = json["status"] == "waiting";
+    assert!(!only_waits || !json["steps"].as_array().unwrap().iter().any(is_running), "a step runs: {json}");
     let (run, word) = (json["run"].as_str().unwrap(), json["status"].as_str().unwrap());
     let head = text.lines().next().unwrap_or_default();
     assert!(head.contains(&format!(" {word}")), "{text}");

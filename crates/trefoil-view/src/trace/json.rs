@@ -9,7 +9,7 @@ use trefoil_runtime::{Event, EventKind, Key, RunError};
 use trefoil_syntax::Files;
 
 use super::place::{place, spans};
-use super::{StepTrace, Trace, TraceCall, TraceSubject, graph, outer};
+use super::{RunStatus, StepTrace, Trace, TraceCall, TraceSubject, graph, outer};
 
 /// The contents of a trace file.
 pub(super) fn json(trace: &Trace, about: &TraceSubject) -> Value {
@@ -162,7 +162,9 @@ fn step(step: &StepTrace, files: &Files, trace: &Trace) -> Map<String, Value> {
     put("file", json!(place.map(|p| p.0)));
     put("line", json!(place.map(|p| p.1)));
     put("column", json!(place.map(|p| p.2)));
-    put("status", json!(step.status));
+    // In a run that only waits, so does each step around what it waits for.
+    let is_waiting = step.status == "running" && trace.status() == RunStatus::Waiting;
+    put("status", json!(if is_waiting { "waiting" } else { step.status }));
     put("started_ms", json!(step.started_ms));
     put("duration_ms", json!(step.ended_ms.map(|end| end.saturating_sub(step.started_ms))));
     if let Some(output) = &step.output {

@@ -39,8 +39,12 @@ impl OpenWait {
         asked.chain(stopped)
     }
 
-    /// Adds it to the JSON of a run: `waiting`, each with its question in one sentence, and `stopped`.
+    /// Adds it to the JSON of a run: `waiting`, each with its question in one sentence, and `stopped`. Without `wake_at`, if no time lets
+    /// the run continue.
     pub fn add_to(&self, members: &mut Map<String, Value>) {
+        if self.due(Some(0)).is_none() {
+            members.remove("wake_at");
+        }
         if !self.waiting.is_empty() {
             members.insert("waiting".to_owned(), self.waiting.iter().map(question).collect());
         }

@@ -214,7 +214,7 @@ fn what_would_repeat_a_tool_and_what_is_at_a_limit_are_allowed_together() {
     let error = outcome.result.as_ref().unwrap_err();
     let steps: Vec<&str> = error.repeated_steps().map(|key| key.as_str()).collect();
     assert_eq!((sent.len(), &*error.code, steps.as_slice()), (0, "WOULD_REPEAT", ["send"].as_slice()));
-    assert_eq!(error.raise, Some(RunLimits::at(LimitKind::Calls, 1)));
+    assert_eq!(error.raise, Some(RunLimits::at(LimitKind::Calls, 2)));
 }
 
 #[test]
