@@ -2,7 +2,7 @@
 
 use trefoil_ir::Program;
 use trefoil_machine::event::Waiting;
-use trefoil_machine::key::own_step;
+use trefoil_machine::key::{own_step, unmarked};
 use trefoil_models::plan::names;
 use trefoil_project::codes::help;
 use trefoil_project::door::is_there;
@@ -114,8 +114,11 @@ pub const SOME_MODEL: &str = "PROVIDER:NAME";
 /// name of its model is known, so that another run can keep the answers of the other steps.
 pub fn other_model(program: &Program, error: &RunError) -> Option<String> {
     let key = error.key.as_ref().filter(|_| help::is_of_model(error));
-    let name = key.map(|key| own_step(&key.0)).map(|step| step.rsplit('/').next().unwrap_or(step));
-    match name.filter(|name| names(program, name)) {
+    let path = key.map(|key| unmarked(own_step(&key.0)));
+    let label = path.as_deref().and_then(|path| path.rsplit('/').next());
+    let is_shared = program.steps.iter().filter(|step| step.label.as_deref() == label).count() > 1;
+    let known = [path.as_deref().filter(|_| is_shared), label].into_iter().flatten();
+    match known.into_iter().find(|name| names(program, name)) {
         Some(name) => Some(format!("{name}={SOME_MODEL}")),
         None => help::is_of_model(error).then(|| SOME_MODEL.to_owned()),
     }

@@ -9,11 +9,12 @@ use trefoil_template::Value;
 
 use crate::error::RunError;
 use crate::guard::Verdict;
-use crate::key::Key;
+use crate::key::{Key, own_step};
 use crate::moment::moment;
 use crate::private::PrivateValue;
 use crate::provenance::Span;
 use crate::request::{Finish, HumanRequest, Role, ToolUse, Usage};
+use crate::step_path::joined;
 use crate::text::shorten;
 
 /// Maximum number of characters of a detail in an event's line.
@@ -177,7 +178,7 @@ pub struct Waiting {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Box<RunError>>,
     /// The tool calls that lead from this run to the run that waits, the outermost first. Empty if it is this run.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Key>,
     /// Why nobody can answer it any more, although the run has not continued yet. `None` while it can be answered, and in events.
     #[serde(skip)]
@@ -278,9 +279,15 @@ impl Waiting {
         let settled = answer.map(Settled::Answered).or(is_over.then_some(Settled::Late));
         Self { settled, ..self }
     }
+    /// The path of the step in this run: that of the call, and that of the step there.
+    pub fn path(&self) -> String {
+        self.calls.iter().chain([&self.key]).fold(String::new(), |path, key| joined(&path, own_step(key.as_str())))
+    }
     /// What it waits for, on one line. `name`: how the step is named.
     pub fn question(&self, name: &str) -> String {
-        let of = self.run.as_ref().map(|run| format!(" (run {run})")).unwrap_or_default();
+        let calls = self.calls.iter().map(Key::named).collect::<Vec<_>>().join("/");
+        let calls = if calls.is_empty() { calls } else { format!(", called by `{calls}`") };
+        let of = self.run.as_ref().map(|run| format!(" (run {run}{calls})")).unwrap_or_default();
         match (&self.prompt, &self.why) {
             (Some(prompt), _) => {
                 let prompt = prompt.split_whitespace().collect::<Vec<_>>().join(" ");

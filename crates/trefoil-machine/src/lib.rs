@@ -22,6 +22,7 @@ pub mod provenance;
 pub mod request;
 pub mod run_limits;
 pub mod said;
+pub mod step_path;
 
 pub mod event;
 pub mod journal;

@@ -1,12 +1,13 @@
-//! The model calls below a step that is not a model call itself: an AEGIS state that runs an agent, a pipeline in a
-//! pipeline.
+//! The model calls that the name of a step chooses: the step itself, or those below it if it is not a model call: an AEGIS state
+//! that runs an agent, a pipeline in a pipeline.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_ir::{FlowId, Program, StepId, StepKind, walk};
+use trefoil_machine::step_path::{StepPlace, find_steps, step_places};
 
-/// The model calls below all steps with one name.
+/// The model calls of all steps with one name.
 #[derive(Debug, Default)]
 pub(crate) struct Beneath {
     /// The model calls.
@@ -15,12 +16,20 @@ pub(crate) struct Beneath {
     pub shared: Option<(Arc<str>, Arc<str>)>,
 }
 
-/// Finds the model calls below the steps with this name.
+/// Finds the model calls of the steps with this name: a label, or a label with some of those around it.
 pub(crate) fn beneath(program: &Program, name: &str) -> Beneath {
     let mut steps: BTreeSet<StepId> = BTreeSet::new();
     let mut flows: BTreeSet<FlowId> = BTreeSet::new();
     let named = |id: &StepId| program.step(*id).is_some_and(|step| step.label.as_deref() == Some(name));
     let mut queue: Vec<StepId> = (0..program.steps.len() as u32).map(StepId).filter(named).collect();
+    let mut elsewhere = None;
+    if queue.is_empty() {
+        let places = step_places(program, |step| step.label.is_some());
+        let found = find_steps(name, places.iter().map(|place| (&place.key, &place.key)));
+        let (own, others): (Vec<_>, Vec<_>) = places.iter().partition(|place| found.contains(&&place.key));
+        queue = own.iter().map(|place| place.id).collect();
+        elsewhere = others.into_iter().find(|other| queue.contains(&other.id)).cloned();
+    }
     while let Some(id) = queue.pop() {
         let Some(step) = program.step(id).filter(|_| steps.insert(id)) else { continue };
         queue.extend(walk::children(step));
@@ -30,11 +39,13 @@ pub(crate) fn beneath(program: &Program, name: &str) -> Beneath {
             }
         }
     }
-    let is_call = |id: &StepId| program.step(*id).is_some_and(|step| matches!(step.kind, StepKind::Model(_)));
-    let mut found = Beneath { calls: steps.iter().copied().filter(is_call).collect(), shared: None };
-    if found.calls.is_empty() {
-        return found;
-    }
+    let speaker = |id: &StepId| match &program.step(*id)?.kind {
+        StepKind::Model(call) => Some(&call.speaker),
+        _ => None,
+    };
+    let mut found = Beneath { calls: steps.iter().copied().filter(|id| speaker(id).is_some()).collect(), shared: None };
+    let Some(first) = found.calls.first().and_then(speaker) else { return found };
+    found.shared = elsewhere.map(|other: StepPlace| (other.key.as_str().into(), first.clone()));
     for (_, id) in walk::reachable(program, program.entry) {
         let Some(step) = program.step(id).filter(|_| !steps.contains(&id)) else { continue };
         let both = walk::callees(step).into_iter().find(|flow| flows.contains(flow));

@@ -102,10 +102,17 @@ impl std::str::FromStr for ModelOverride {
             }
             _ => None,
         };
-        // A name may contain `=`, a provider may not.
-        let at = text.split(':').next().and_then(|before| before.rfind('='));
-        let mapping =
-            at.and_then(|at| Some((text.get(..at)?, text.get(at + 1..)?))).filter(|(name, _)| !name.is_empty());
+        // A name may contain `=` and `:`, and so may a model; a provider contains no `=`.
+        let splits = text.match_indices('=').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
+        let splits: Vec<_> = splits.filter(|(name, _)| !name.is_empty()).collect();
+        let is_known =
+            |model: &str| model.split_once(':').is_some_and(|(one, _)| Registry::known().any(|own| own == one));
+        let is_model = |(_, model): &&(&str, &str)| named(model).is_some();
+        let mapping = match splits.iter().find(|(_, model)| is_known(model)) {
+            None if is_known(text) => None,
+            None => splits.iter().find(is_model).copied(),
+            known => known.copied(),
+        };
         let found = match mapping {
             Some((name, model)) => named(model).map(|(provider, model)| Self::For {
                 name: name.into(),
@@ -361,7 +368,13 @@ fn aim(program: &mut Program, chosen: &[ModelOverride]) -> Fallbacks {
             })
         };
         let is_inside = |name: &str| inside.iter().any(|(around, calls)| &***around == name && calls.contains(&id));
-        let found = named(&|name| label.as_deref() == Some(name))
+        // `b`, or a step without a label, in `x/b`.
+        let is_path_of = |name: &str| {
+            let last = name.rsplit_once('/').map(|(_, last)| last);
+            last.is_some_and(|last| label.as_deref().is_none_or(|own| own == last)) && is_inside(name)
+        };
+        let found = named(&is_path_of)
+            .or_else(|| named(&|name| label.as_deref() == Some(name)))
             .or_else(|| named(&is_inside))
             .or_else(|| named(&|name| *name == *call.speaker))
             .or_else(|| named(&|name| alias.as_deref() == Some(name)))
@@ -453,6 +466,23 @@ mod tests {
             read("smart=openai:gpt-x").unwrap(),
             ModelOverride::For { name: "smart".into(), provider, model, others: Vec::new() }
         );
+        let split = |text: &str| match read(text).unwrap() {
+            ModelOverride::For { name, provider, model, .. } => [name, provider, model].map(|part| part.to_string()),
+            ModelOverride::Named { provider, model } => [String::new(), provider.to_string(), model.to_string()],
+            other => panic!("{text}: {other:?}"),
+        };
+        for (text, parts) in [
+            ("mail:send=openai:gpt", ["mail:send", "openai", "gpt"]),
+            ("mail:send=local:m:8b", ["mail:send", "local", "m:8b"]),
+            ("openai:x=openai:gpt", ["openai:x", "openai", "gpt"]),
+            ("a=b:c=openai:gpt", ["a=b:c", "openai", "gpt"]),
+            ("x=y=local:m", ["x=y", "local", "m"]),
+            ("a=local:m=1", ["a", "local", "m=1"]),
+            ("openai:ft=a:b", ["", "openai", "ft=a:b"]),
+            ("local:m=1", ["", "local", "m=1"]),
+        ] {
+            assert_eq!(split(text), parts, "{text}");
+        }
         for wrong in ["", "gpt-4", ":x", "openai:", "scripted=", "smart=", "=openai:x", "smart=gpt"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

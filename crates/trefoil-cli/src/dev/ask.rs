@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use trefoil_machine::event::Waiting;
+use trefoil_machine::key::own_step;
+use trefoil_machine::step_path::{is_name_of, names_inside};
 use trefoil_project::input::{self, MissingInput};
 use trefoil_project::written::write_page;
 use trefoil_template::Value;
@@ -107,6 +109,7 @@ impl Loop<'_> {
             Some(1) => step.label.clone(),
             _ => key.clone(),
         };
+        let keys: Vec<String> = all.iter().map(|(key, _)| (*key).clone()).collect();
         let steps: Vec<String> = all.into_iter().map(name).collect();
         for (number, step) in steps.iter().enumerate() {
             output::say(format!("  {}  {}", number + 1, safe(step)));
@@ -115,10 +118,9 @@ impl Loop<'_> {
         let line = line.trim();
         let chosen = line.parse::<usize>().ok().and_then(|number| steps.get(number.checked_sub(1)?).cloned());
         // `CALL/STEP` is a step of the flow that a step calls as a tool. Whether it exists is known only to the run.
-        let is_inner = |step: &String| line.strip_prefix(step.as_str()).is_some_and(|rest| rest.starts_with('/'));
-        let is_step = |step: &&String| *step == line;
-        let named = || steps.iter().find(is_step).or_else(|| steps.iter().find(|step| is_inner(step)));
-        let chosen = chosen.or_else(|| named().map(|_| line.to_owned()));
+        let is_of = |key: &str| is_name_of(line, key) || names_inside(line, key).next().is_some();
+        let is_known = || steps.iter().any(|step| step == line) || keys.iter().any(|key| is_of(own_step(key)));
+        let chosen = chosen.or_else(|| is_known().then(|| line.to_owned()));
         if chosen.is_none() && !line.is_empty() {
             output::refuse(&format!("unknown step `{line}`"), None);
         }

@@ -1,7 +1,6 @@
 //! Why a run stopped, for what the loop does about it.
 
 use trefoil_machine::event::Waiting;
-use trefoil_machine::key::own_step;
 use trefoil_runtime::RunError;
 
 /// The code of a run that stopped at a limit.
@@ -9,9 +8,8 @@ pub const LIMIT_CODE: &str = "BUDGET_EXCEEDED";
 
 /// The steps that a called run stopped before because they would be repeated, as the calling run names them: `CALL/STEP`.
 pub fn called_repeats(one: &Waiting) -> Vec<String> {
-    let call: String = one.calls.iter().map(|call| format!("{}/", call.without_try())).collect();
     let steps = one.why.iter().flat_map(|why| why.repeated_steps());
-    steps.map(|step| format!("{call}{}", own_step(step.without_try()))).collect()
+    steps.map(|step| Waiting { key: step.clone(), ..one.clone() }.path()).collect()
 }
 
 /// The limit at which a run, or one that it has called, stopped.

@@ -1,6 +1,5 @@
 //! `trefoil runs answer RUN STEP VALUE`
 
-use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Read as _};
 use std::sync::Arc;
 
@@ -11,6 +10,8 @@ use trefoil_host::command::{PrintedCommand, RunOptions};
 use trefoil_host::stored_runs::post_answer;
 use trefoil_host::waiting::{TYPED, waiting_line};
 use trefoil_machine::event::{Settled, Waiting};
+use trefoil_machine::key::segment;
+use trefoil_machine::step_path::{find_steps, joined};
 
 use super::past;
 use crate::args::StoreArgs;
@@ -156,33 +157,17 @@ fn refuse_ended(store: &Arc<dyn Store>, step: &str, run: &str, named: String) ->
 }
 
 fn find<'w>(all: &'w [Waiting], step: &str, show: &str) -> Result<&'w Waiting, u8> {
-    // `CALL/STEP` is a step of the flow that CALL calls.
-    let inside = |one: &Waiting| {
-        let calls = one.calls.iter().map(|call| call.unmarked().into_owned());
-        let path: Vec<String> = calls.chain([one.step.clone()]).collect();
-        path.len() > 1 && path.join("/") == step
-    };
-    let mut by_key = all.iter().filter(|one| one.key.as_str() == step || inside(one));
-    let same = all.iter().filter(|one| one.step == step || one.key.as_str() == step);
-    let runs: BTreeSet<Option<&str>> = same.map(|one| one.run.as_deref()).collect();
-    if runs.len() > 1 {
-        let runs: Vec<String> = runs.into_iter().map(|run| format!("`{}`", run.unwrap_or("this run"))).collect();
-        let help = format!("name the run that asks instead: {}", runs.join(", "));
-        return Err(output::not_started(&format!("several runs ask `{step}`"), Some(&help)));
-    }
-    let by_key = by_key.next();
-    let mut by_name = all.iter().filter(|one| one.step == step);
-    match (by_key, by_name.next(), by_name.next()) {
-        (Some(one), ..) | (None, Some(one), None) => Ok(one),
-        (None, Some(_), Some(_)) => {
-            let keys: Vec<String> =
-                all.iter().filter(|one| one.step == step).map(|one| format!("`{}`", one.key)).collect();
-            Err(output::not_started(
-                &format!("several steps are named `{step}`"),
-                Some(&format!("use a key instead: {}", keys.join(", "))),
-            ))
-        }
-        (None, None, _) => {
+    let paths: Vec<String> = all.iter().map(Waiting::path).collect();
+    // The label of a step that has another name in its key, and of one without a name.
+    let labels = all
+        .iter()
+        .zip(&paths)
+        .map(|(one, path)| joined(path.rsplit_once('/').map_or("", |(around, _)| around), &segment(&one.step)));
+    let by_key = find_steps(step, paths.iter().zip(0_usize..));
+    let found = if by_key.is_empty() { find_steps(step, labels.zip(0_usize..)) } else { by_key };
+    match found.as_slice() {
+        [one] => all.get(*one).ok_or(exit::NOT_STARTED),
+        [] => {
             let help = match all {
                 [] => format!("it does not wait for an answer; see `{show}`"),
                 all => format!(
@@ -191,6 +176,12 @@ fn find<'w>(all: &'w [Waiting], step: &str, show: &str) -> Result<&'w Waiting, u
                 ),
             };
             Err(output::not_started(&format!("the run is not waiting for `{step}`"), Some(&help)))
+        }
+        several => {
+            let keys: Vec<String> =
+                several.iter().filter_map(|at| paths.get(*at)).map(|path| format!("`{path}`")).collect();
+            let help = format!("use a key instead: {}", keys.join(", "));
+            Err(output::not_started(&format!("several steps are named `{step}`"), Some(&help)))
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
+use trefoil_machine::key::own_step;
+use trefoil_machine::step_path::is_name_of;
 use trefoil_syntax::suggest;
-use trefoil_view::trace::without_try;
 
 use super::TraceLook;
 use super::names::{KeyMarks, aliases, natural, plain};
@@ -43,8 +44,8 @@ pub fn step(trace: &Value, name: &str, look: TraceLook<'_>) -> Result<TerminalTe
     let looks: [&Fits<'_>; 4] = [
         &|_, step| text(step, "key") == Some(name),
         &|_, step| text(step, "label") == Some(name),
-        &|_, step| text(step, "key") == Some(without_try(name)),
         &called,
+        &|_, step| text(step, "key").is_some_and(|key| is_name_of(name, own_step(key))),
     ];
     let Some(found) = looks.into_iter().map(of).find(|found| !found.is_empty()) else {
         return Err(missing(steps, &names, &parent, name));

@@ -51,6 +51,56 @@ fn a_run_that_ended_before_a_call_still_starts_it_at_the_inner_step() {
     assert_eq!((&world.provider.asked()[before..], world.sent().lines().count()), (&["s2".into()][..], 1));
 }
 
+/// A pipeline with a name, around these steps.
+fn around(id: &str, steps: &str) -> String {
+    let steps = steps.replace("\n  ", "\n        ");
+    format!("  - agent:\n      id: {id}\n      kind: sequential\n      steps:\n      {steps}")
+}
+
+#[test]
+fn what_is_around_a_call_may_be_left_out_of_the_name_of_a_step_to_repeat() {
+    let world = World::new();
+    world.folder.write("flows/c.yaml", caller(&[&around("all", &call("one", "hello"))]));
+    world.run(&["run", "flows/c.yaml"]).exits(0);
+    let run = world.newest("caller");
+    for from in ["one/s2", "all/one/s2"] {
+        let before = world.provider.asked().len();
+        world.run(&["runs", "fork", &run, "--from", from]).exits(0);
+        assert_eq!(&world.provider.asked()[before..], ["s2"], "{from}");
+    }
+    let sent = world.sent().lines().count();
+    for rerun in ["one/send", "all/one/send", "one", "all/one/*"] {
+        world.run(&["runs", "fork", &run, "--from", "one"]).exits(75).says(&["has stopped before `send`"]);
+        world.run(&["resume", &world.newest("caller"), "--rerun", rerun]).exits(0);
+    }
+    assert_eq!(world.sent().lines().count(), sent + 4);
+    world.run(&["runs", "fork", &run, "--from", "one"]).exits(75);
+    let stopped = world.newest("caller");
+    for wrong in ["all/send", "other/one/send", "one/all/send", "one/sned"] {
+        world.run(&["resume", &stopped, "--rerun", wrong]).exits(2).says(&["unknown-step"]);
+    }
+}
+
+#[test]
+fn a_name_that_two_steps_have_starts_no_run() {
+    let world = World::new();
+    let step = |prompt: &str| FIRST.replace("id: first", "id: b").replace("the first", prompt);
+    world.folder.write("flows/d.yaml", caller(&[&around("x", &step("in x")), &around("y", &step("in y"))]));
+    world.run(&["run", "flows/d.yaml"]).exits(0);
+    let run = world.newest("caller");
+    for args in [&["runs", "fork", &run][..], &["resume", &run, "--with", "flows/d.yaml"]] {
+        let refused = world.run(&[args, &["--from", "b"]].concat());
+        refused.exits(2).says(&["ambiguous-step", "several steps of the run are named `b`", "`x/b`, `y/b`"]);
+        let before = world.provider.asked().len();
+        world.run(&[args, &["--from", "y/b"]].concat()).exits(0);
+        assert_eq!(&world.provider.asked()[before..], ["in y"]);
+    }
+    // The same names choose models.
+    let plan = world.run(&["plan", "flows/d.yaml", "--model", "x/b=openai:other"]);
+    assert!(plan.out.contains("openai:other") && plan.out.contains("openai:m"), "{}", plan.out);
+    world.run(&["run", "flows/d.yaml", "--model", "z/b=openai:other"]).exits(2).says(&["`z/b`"]);
+}
+
 #[test]
 fn what_two_runs_were_to_repeat_in_a_call_is_repeated() {
     let world = World::new();

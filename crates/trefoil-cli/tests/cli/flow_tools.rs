@@ -59,14 +59,14 @@ fn a_flow_of_another_format_is_a_tool_whose_run_outlives_its_caller() {
     };
     let (caller, ship) = (id("caller"), id("ship"));
     waits.exits(75).says(&[
-        &format!("waiting: `ok` (run {ship}) asks: Ship tea?\n  trefoil runs answer {ship} ok "),
+        &format!("waiting: `ok` (run {ship}, called by `caller`) asks: Ship tea?\n  trefoil runs answer {ship} ok "),
         &format!("then: trefoil resume {caller}"),
     ]);
     let shown = run(&folder, &["runs", "show", &caller, "--store", "runs.db"]);
     for part in [
         "status   waiting\n",
         &format!("called   {ship} ship waiting: 0 calls"),
-        &format!("waiting  `ok` (run {ship}) asks: Ship tea?\n"),
+        &format!("waiting  `ok` (run {ship}, called by `caller`) asks: Ship tea?\n"),
     ] {
         assert!(shown.out.contains(part), "no `{part}` in {}", shown.out);
     }
@@ -128,6 +128,63 @@ fn a_step_of_a_called_flow_is_also_named_by_the_step_that_calls_it() {
     run(&folder, &["runs", "answer", caller, "one/ok", "yes", "--store", "runs.db"]).exits(2);
     run(&folder, &["runs", "answer", caller, "other/ok", "yes", "--store", "runs.db"]).exits(0);
     run(&folder, &["resume", caller, "--store", "runs.db"]).exits(0);
+}
+
+/// A flow that calls another one twice with the same input, in a structure with a name.
+pub fn calling_twice() -> Folder {
+    let folder = shipping("../other/ship.yaml");
+    let call = |id: &str| {
+        format!(
+            "        - agent: {{ id: {id}, kind: tool, tool: {{ kind: local, name: ship, params: {{ message: tea }} }} }}\n"
+        )
+    };
+    let branches = [call("one"), call("other")].concat();
+    let both = "id: two\nkind: sequential\nsteps:\n  - agent:\n      id: both\n      kind: parallel\n      branches:\n";
+    folder.write("flows/two.yaml", format!("{both}{branches}"));
+    folder
+}
+
+#[test]
+fn what_is_around_a_call_may_be_left_out_of_the_name_of_a_step() {
+    let folder = calling_twice();
+    let start = ["run", "flows/two.yaml", "--model", "scripted=script.yaml", "--store", "runs.db"];
+    for (one, other) in [("one/ok=yes", "other/ok=yes"), ("both/one/ok=yes", "both/other/ok=yes")] {
+        run(&folder, &[&start[..], &["--answer", one, "--answer", other]].concat()).exits(0);
+    }
+    run(&folder, &[&start[..], &["--answer", "both/ok=yes"]].concat()).exits(2).says(&["unknown human step `both/ok`"]);
+    let waits = run(&folder, &[&start[..], &["--answer", "one/ok=yes"]].concat());
+    waits.exits(75).says(&["called by `both/other`"]);
+    assert!(!waits.err.contains("called by `both/one`"), "{}", waits.err);
+}
+
+#[test]
+fn equal_questions_of_two_calls_say_which_call_asks() {
+    let folder = calling_twice();
+    let waits = run(&folder, &["run", "flows/two.yaml", "--model", "scripted=script.yaml", "--store", "runs.db"]);
+    waits.exits(75).says(&["called by `both/one`) asks: Ship tea?", "called by `both/other`) asks: Ship tea?"]);
+    let stored = |args: &[&str]| run(&folder, &[args, &["--store", "runs.db"]].concat());
+    let runs = stored(&["runs", "list", "--output", "json"]).json();
+    let caller = runs["runs"].as_array().unwrap().iter().find(|run| run["flow"] == "two").unwrap()["run"].clone();
+    let caller = caller.as_str().unwrap();
+    for views in [&["runs", "show", caller, "--output", "json"][..], &["trace", caller, "--json"]] {
+        let waiting = stored(views).json()["waiting"].clone();
+        let mut calls: Vec<String> = waiting.as_array().unwrap().iter().map(|one| one["calls"].to_string()).collect();
+        calls.sort();
+        assert_eq!(calls, [r#"["both/one"]"#, r#"["both/other"]"#], "{waiting}");
+    }
+    let trace = stored(&["trace", caller]);
+    assert!(
+        trace.out.contains("called by `both/one`") && trace.out.contains("called by `both/other`"),
+        "{}",
+        trace.out
+    );
+    let refused = stored(&["runs", "answer", caller, "ok", "yes"]);
+    refused.exits(2).says(&["several steps are named `ok`", "`both/one/ok`", "`both/other/ok`"]);
+    // Without what is around the call, and as the refusal printed it.
+    stored(&["runs", "answer", caller, "one/ok", "yes"]).exits(0);
+    stored(&["runs", "answer", caller, "one/ok", "no"]).exits(2).says(&["already answered with `yes`"]);
+    stored(&["runs", "answer", caller, "both/other/ok", "yes"]).exits(0);
+    stored(&["resume", caller]).exits(0);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
+use crate::flow_tools::calling_twice;
 use crate::world::Folder;
 
 /// Longer than any test takes on a slow machine.
@@ -181,6 +182,17 @@ fn an_answer_of_the_command_line_that_was_refused_leaves_the_question_to_the_per
     screen.waits_for("Ship it?").waits_for("maybe").waits_for("> ").types("no\n");
     let (code, seen) = screen.ends();
     assert_eq!((code, seen.matches("Ship it?").count()), (0, 1), "{seen}");
+}
+
+#[test]
+fn a_question_of_a_called_flow_says_which_call_asks() {
+    let folder = calling_twice();
+    let args = ["run", "flows/two.yaml", "--model", "scripted=script.yaml", "--answer", "one/ok=yes"];
+    let config = folder.path().join("config");
+    let screen = Screen::with(&folder, &args, 90, &[("TREFOIL_CONFIG_DIR", config.to_str().unwrap())]);
+    screen.waits_for("both/other/ok").waits_for("Ship tea?").waits_for("> ").types("yes\n");
+    let (code, seen) = screen.ends();
+    assert!(code == 0 && !seen.contains("both/one/ok"), "{code}: {seen}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use trefoil_ir::ToolKind;
 use trefoil_ir::schema::Misfit;
 use trefoil_machine::PrivateValue;
 use trefoil_machine::event::Waiting;
+use trefoil_machine::step_path::{names_inside, step_paths};
 use trefoil_runtime::ports::{CallSite, SuspendedCall};
 use trefoil_runtime::{Cancel, RunOutcome, Share, ToolError, ToolHost, ToolRequest, ToolSpec, Usage};
 use trefoil_store::{Status, StoreError};
@@ -18,6 +19,7 @@ use trefoil_template::Value;
 
 use super::flow_tools::{FlowHost, FlowTools, LoadedTool};
 use super::{Engine, EngineParts, ReadyRun};
+use crate::answers::CalledPeople;
 use crate::durable::{StoredRun, call_run_id, cancel, ended};
 use crate::reuse::{CalledBefore, EditedRun, NewCall, ReuseRequest, no_results};
 use crate::run::Run;
@@ -52,14 +54,15 @@ impl FlowCalls {
     fn engine_of(&self, at: CallSite<'_>, tool: &LoadedTool) -> Engine {
         let mut parts = self.0.parts_of(tool);
         // Answers for the steps of the calling flow do not apply here, and `CALL/STEP` is a step of the flow that CALL calls.
-        let inside = format!("{}/", at.key.unmarked());
-        parts.answers = std::mem::take(&mut parts.answers)
-            .into_iter()
-            .filter_map(|(name, answer)| match name.strip_prefix(&inside) {
-                Some(own) => Some((own.to_owned(), answer)),
-                None => self.0.ask(&name).then_some((name, answer)),
-            })
-            .collect();
+        let paths = step_paths(at.key, at.labels);
+        let program = &tool.flow.loaded().program;
+        let own = |(name, answer): (String, String)| {
+            let inside = paths.iter().find_map(|path| names_inside(&name, path).next()).map(str::to_owned);
+            inside.or_else(|| self.0.ask(&name, program).then_some(name)).map(|name| (name, answer))
+        };
+        parts.answers = std::mem::take(&mut parts.answers).into_iter().filter_map(own).collect();
+        let people = parts.humans.take();
+        parts.humans = people.map(|people| Arc::new(CalledPeople { call: at.key.named().to_owned(), people }) as _);
         parts.within = at.meter.part().cloned();
         parts.caller.replace(at.run.to_owned());
         parts.spec.limits = at.meter.part().map(Share::limits).unwrap_or_default();

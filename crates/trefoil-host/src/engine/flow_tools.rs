@@ -4,8 +4,9 @@
 use std::sync::{Arc, OnceLock};
 
 use trefoil_ir::schema::Checker;
-use trefoil_ir::{OnExceeded, Program, ToolKind};
+use trefoil_ir::{OnExceeded, Program, Step, StepKind, ToolKind};
 use trefoil_machine::Effects;
+use trefoil_machine::step_path::{names_inside, step_places};
 use trefoil_models::ModelOverride;
 use trefoil_models::plan::names;
 use trefoil_runtime::driver::SeenValues;
@@ -14,8 +15,8 @@ use trefoil_runtime::{Share, ToolHost, ToolRequest, ToolSpec};
 use trefoil_template::Value;
 
 use super::{AnswersFrom, Engine, EngineParts};
-use crate::answers::{AnswerTarget, meant, questions};
-use crate::reuse::{EarlierCalls, LinesOfCalls, step_labels};
+use crate::answers::is_human;
+use crate::reuse::{EarlierCalls, LinesOfCalls};
 use trefoil_project::as_tool::AsTool;
 use trefoil_project::flow::Flow;
 use trefoil_project::load::LoadOptions;
@@ -122,10 +123,11 @@ impl FlowTools {
         loaded.get_or_init(|| LoadedTool::new(&self.engine, tool))
     }
 
-    /// Whether an answer given in advance may be for a step of one of these flows.
-    pub fn ask(&self, name: &str) -> bool {
-        let flows = self.tools.iter().filter_map(|one| self.loaded(one).as_ref().ok());
-        flows.into_iter().any(|tool| meant(&questions(&tool.flow.loaded().program), name) != AnswerTarget::Nobody)
+    /// Whether an answer given in advance may be for a step of a flow that a program calls: by its name there, or as `CALL/STEP`.
+    pub fn ask(&self, name: &str, program: &Program) -> bool {
+        let mut flows = self.tools.iter().filter_map(|one| self.loaded(one).as_ref().ok());
+        self.have_step(name, program, &is_human)
+            || flows.any(|tool| self.have_step(name, &tool.flow.loaded().program, &is_human))
     }
 
     /// The parts for the run of a flow, without model overrides for steps of other flows.
@@ -197,10 +199,24 @@ impl FlowTools {
         self.get(name)?.as_ref().ok().map(|tool| &tool.flow)
     }
 
-    /// Whether one of these flows has a step with this label.
-    pub fn have_step(&self, label: &str) -> bool {
-        let flows = self.tools.iter().filter_map(|one| self.loaded(one).as_ref().ok());
-        flows.into_iter().any(|tool| step_labels(&tool.flow.loaded().program).any(|known| known == label))
+    /// Whether a program, or one of these flows that it calls, has a step of a sort with this name.
+    pub fn have_step(&self, name: &str, program: &Program, is_wanted: &dyn Fn(&Step) -> bool) -> bool {
+        let places = step_places(program, |step| is_wanted(step) || matches!(step.kind, StepKind::Tool(_)));
+        places.iter().any(|place| {
+            let Some(step) = program.step(place.id) else { return false };
+            let inner = || match &step.kind {
+                StepKind::Tool(call) => self.have_step_inside(name, &place.key, &call.name, is_wanted),
+                _ => false,
+            };
+            is_wanted(step) && place.is_named(name) || inner()
+        })
+    }
+
+    /// Whether the flow that a call runs has a step of a sort with this name of the calling flow.
+    pub fn have_step_inside(&self, name: &str, call: &str, tool: &str, is_wanted: &dyn Fn(&Step) -> bool) -> bool {
+        let Some(flow) = self.flow(tool) else { return false };
+        let program = &flow.loaded().program;
+        names_inside(name, call).any(|inner| self.have_step(inner, program, is_wanted))
     }
 
     /// Whether a flow can call one of these.
@@ -213,7 +229,7 @@ impl FlowTools {
     pub fn run_of(&self, name: &str, limited: bool) -> Option<(Flow, Engine)> {
         let tool = self.get(name)?.as_ref().ok()?;
         let mut parts = self.parts_of(tool);
-        parts.answers.retain(|(name, _)| self.ask(name));
+        parts.answers.retain(|(name, _)| self.ask(name, &tool.flow.loaded().program));
         let limits = &mut parts.spec.limits;
         limits.cost_micro = limits.cost_micro.or(limited.then_some(u64::MAX));
         Some((tool.flow.clone(), self.engine_with(parts)))

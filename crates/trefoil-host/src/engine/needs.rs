@@ -70,7 +70,7 @@ impl RunNeeds {
             fault: &|name| hosts.flow_of(name)?.fault(name),
             on_command_line: &|name| hosts.is_after(name) && settings_show(parts, name),
             is_flow: &|name| hosts.flow_of(name).is_some(),
-            asks: &|name| hosts.flows.as_ref().is_some_and(|flows| flows.ask(name)),
+            asks: &|name| hosts.flows.as_ref().is_some_and(|flows| flows.ask(name, &loaded.program)),
             commands: parts.commands.is_some() || resumes || parts.submits,
             python: parts.python.is_some() || resumes || parts.submits,
             people: parts.humans.is_some() || engine.keeps_runs(),

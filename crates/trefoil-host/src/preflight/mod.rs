@@ -14,11 +14,12 @@ use std::sync::Arc;
 
 use trefoil_check::words::{in_argument, in_input, server_as_tool, toml_key};
 use trefoil_ir::{OnTimeout, Program, StepId, StepKind, ToolCall, ToolKind, walk};
+use trefoil_machine::step_path::StepPlace;
 use trefoil_machine::text::script_line;
 use trefoil_runtime::ToolHost;
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 
-use crate::answers::{AnswerTarget, HumanQuestion, QuestionTrial, answers, meant, questions};
+use crate::answers::{HumanQuestion, QuestionTrial, answers, meant, questions};
 
 use trefoil_view::feature_name;
 
@@ -58,7 +59,7 @@ pub struct HostOffer<'h> {
     pub on_command_line: &'h dyn Fn(&str) -> bool,
     /// Whether one of them is a flow, so that its arguments are the input of a run and stored with it.
     pub is_flow: &'h dyn Fn(&str) -> bool,
-    /// Whether a flow that is a tool has a human step of this name.
+    /// Whether a flow that the program may call has a human step of this name.
     pub asks: &'h dyn Fn(&str) -> bool,
     /// Whether commands may run.
     pub commands: bool,
@@ -249,12 +250,13 @@ fn people(program: &Program, host: &HostOffer<'_>, found: &mut Vec<Diagnostic>) 
     for question in &asked {
         let answered = host.answers.iter().any(|(name, _)| answers(&asked, name, question));
         if let (false, false, OnTimeout::Fail, Some(step)) =
-            (answered, host.people, &question.call.on_timeout, program.step(question.id))
-            && said.insert(question.key.clone())
+            (answered, host.people, &question.call.on_timeout, program.step(question.place.id))
+            && said.insert(question.place.key.clone())
         {
             // The shortest name that only this step has.
-            let name =
-                if meant(&asked, &question.label) == AnswerTarget::Label { &question.label } else { &question.key };
+            let StepPlace { label, key, .. } = &question.place;
+            let is_only = |found: Vec<&HumanQuestion<'_>>| matches!(found.as_slice(), [one] if one.place.key == *key);
+            let name = if meant(&asked, label).is_ok_and(is_only) { label } else { key };
             let (why, help) = match host.library {
                 true => (
                     "nobody can be asked",
@@ -272,25 +274,24 @@ fn people(program: &Program, host: &HostOffer<'_>, found: &mut Vec<Diagnostic>) 
     }
     for (answer, value) in host.answers {
         match meant(&asked, answer) {
-            AnswerTarget::Key | AnswerTarget::Label => {
-                let meant = asked.iter().find(|question| answers(&asked, answer, question));
-                found.extend(meant.and_then(|question| wrong(program, question, answer, value)));
+            Ok(steps) if steps.is_empty() && (host.asks)(answer) => continue,
+            Ok(steps) if steps.is_empty() => {}
+            Ok(steps) => {
+                found.extend(steps.first().and_then(|question| wrong(program, question, answer, value)));
                 continue;
             }
-            AnswerTarget::Several(keys) => {
+            Err(keys) => {
                 let message = format!("several human steps are named `{answer}`");
                 let help = format!("use the key of one of them: `{}`", keys.join("`, `"));
                 found.push(Diagnostic::nowhere(AMBIGUOUS_ANSWER, Severity::Error, None, message).help(help));
                 continue;
             }
-            AnswerTarget::Nobody if (host.asks)(answer) || is_inside(program, answer, host.asks) => continue,
-            AnswerTarget::Nobody => {}
         }
         let message = format!("unknown human step `{answer}`");
         let d = Diagnostic::nowhere(UNKNOWN_ANSWER, Severity::Error, None, message);
-        let mut keys: Vec<&str> = asked.iter().map(|q| q.key.as_str()).collect();
+        let mut keys: Vec<&str> = asked.iter().map(|q| q.place.key.as_str()).collect();
         keys.dedup();
-        let names = asked.iter().flat_map(|q| [q.label.as_str(), q.key.as_str()]);
+        let names = asked.iter().flat_map(|q| [q.place.label.as_str(), q.place.key.as_str()]);
         found.push(match suggest::nearest(answer, names) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
             None if keys.is_empty() => d.help("this workflow has no human steps"),
@@ -299,21 +300,10 @@ fn people(program: &Program, host: &HostOffer<'_>, found: &mut Vec<Diagnostic>) 
     }
 }
 
-/// Whether an answer is `CALL/STEP`: for a step of the flow that a step of the program calls.
-fn is_inside(program: &Program, answer: &str, asks: &dyn Fn(&str) -> bool) -> bool {
-    let calls = |around: &str| {
-        let label = around.rsplit('/').next();
-        program.steps.iter().any(|step| step.label.as_deref().is_some_and(|own| Some(own) == label))
-    };
-    answer.match_indices('/').any(|(at, _)| match (answer.get(..at), answer.get(at + 1..)) {
-        (Some(around), Some(inner)) => calls(around) && (asks(inner) || inner.contains('/')),
-        _ => false,
-    })
-}
-
 /// Reports an answer that its question certainly rejects, so that nobody pays for the steps before the question.
 fn wrong(program: &Program, question: &HumanQuestion<'_>, name: &str, value: &str) -> Option<Diagnostic> {
-    let rehearsal = QuestionTrial::for_question(program, question.id).filter(|rehearsal| !rehearsal.takes(value))?;
+    let rehearsal =
+        QuestionTrial::for_question(program, question.place.id).filter(|rehearsal| !rehearsal.takes(value))?;
     let message = match value {
         "" => format!("`--answer {name}=` is empty, but `{name}` needs one of its answers"),
         value => format!("`{value}` is not one of the answers of `{name}`"),

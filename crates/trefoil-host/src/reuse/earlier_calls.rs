@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_machine::journal::Basis;
+use trefoil_machine::step_path::{is_name_of, names_inside, step_paths};
 use trefoil_machine::{Key, Prepared, PrivateValue};
 use trefoil_runtime::driver::memo::{Decision, EVERY_STEP, EarlierCall, Memo, Reuse};
 use trefoil_store::Store;
@@ -171,14 +172,11 @@ impl EarlierCalls {
 
 /// The steps of a called run whose tools and commands may be repeated, if those of these steps may be in the calling one.
 fn rerun_within(rerun: &[String], call: &Key, labels: &[Arc<str>]) -> Vec<String> {
-    let own = [call.as_str(), call.without_try()];
-    let label = labels.last().map(|label| &**label);
-    let within = |name: &str| -> Option<String> {
-        if name == EVERY_STEP || own.contains(&name) || label == Some(name) {
-            return Some(EVERY_STEP.to_owned());
-        }
-        let mut steps = own.into_iter().chain(label);
-        steps.find_map(|step| name.strip_prefix(step)?.strip_prefix('/')).map(str::to_owned)
+    let paths = step_paths(call, labels);
+    let is_whole_call = |name: &str| name == EVERY_STEP || paths.iter().any(|path| is_name_of(name, path));
+    let within = |name| match is_whole_call(name) {
+        true => Some(EVERY_STEP),
+        false => paths.iter().find_map(|path| names_inside(name, path).next()),
     };
-    rerun.iter().filter_map(|name| within(name)).collect()
+    rerun.iter().filter_map(|name| within(name)).map(str::to_owned).collect()
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use trefoil_machine::EntryKind;
 use trefoil_machine::machine::Scan;
+use trefoil_machine::step_path::joined;
 use trefoil_runtime::RunError;
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Status, Store};
 
+use super::called_step::CalledStep;
 use super::earlier_runs::{EarlierRuns, earlier_run, own_results};
 use super::request::ReuseRequest;
-use super::step_names::{CalledStep, no_step};
 use crate::durable::{StoredRun, each_entry};
 use trefoil_project::error::{Error, FoundErrors, Result};
 
@@ -89,8 +90,9 @@ fn drop_from(memo: &mut Memo, from: &str) -> bool {
     }
 }
 
-/// If a name is of a step of a called flow, checks that the call has run it.
-pub(super) async fn check_inside(store: &Arc<dyn Store>, from: &str, memo: &Memo) -> Result<()> {
+/// Checks that a name means one step, and, if it is one of a called flow, that the call has run it.
+pub(super) async fn check_from(store: &Arc<dyn Store>, from: &str, memo: &Memo) -> Result<()> {
+    check_is_one(from, memo)?;
     let Some(inside) = CalledStep::find_step(from, memo) else { return Ok(()) };
     let Some(run) = inside.run(&**store).await else { return Err(no_step(from, memo)) };
     let stored = StoredRun::read(&**store, &run).await?;
@@ -98,5 +100,23 @@ pub(super) async fn check_inside(store: &Arc<dyn Store>, from: &str, memo: &Memo
     // Boxed, because a flow may call itself.
     let memo = Box::pin(self::memo(store.clone(), None, &stored, &ReuseRequest::default())).await?;
     Box::pin(self::memo(store.clone(), None, &stored, &request)).await?;
-    Box::pin(check_inside(store, &inside.step, &memo)).await
+    Box::pin(check_from(store, &inside.step, &memo)).await
+}
+
+/// That no step of the earlier runs has this name.
+pub(super) fn no_step(step: &str, memo: &Memo) -> Error {
+    let message = format!("the run has no step `{step}`; available: `{}`", memo.steps().join("`, `"));
+    Error::NotStarted(FoundErrors::of_rule("unknown-step", &message, "name a step of the run"))
+}
+
+/// Refuses a name that several steps have: the run could start at any of them.
+fn check_is_one(name: &str, memo: &Memo) -> Result<()> {
+    let own = memo.places_of(name);
+    let inner = CalledStep::all(name, memo).into_iter().map(|one| joined(&one.call.activity.key.unmarked(), &one.step));
+    let all: Vec<String> = own.into_iter().chain(inner.collect::<BTreeSet<_>>()).collect();
+    if all.len() < 2 {
+        return Ok(());
+    }
+    let message = format!("several steps of the run are named `{name}`: `{}`", all.join("`, `"));
+    Err(Error::NotStarted(FoundErrors::of_rule("ambiguous-step", &message, "name one of them")))
 }

@@ -1,5 +1,6 @@
 //! Runs that use what earlier runs have paid for: they are resumed, edited, forked, or take answers of others.
 
+mod called_step;
 mod earlier_calls;
 mod earlier_runs;
 mod edit;
@@ -11,7 +12,6 @@ mod preview;
 mod request;
 mod results;
 mod resume;
-mod step_names;
 
 pub(crate) use earlier_calls::{CalledBefore, EarlierCalls, NewCall};
 pub(crate) use earlier_runs::EarlierRuns;
@@ -21,4 +21,3 @@ pub use lines::{NewResults, StepDecisions};
 pub use preview::{EditPreview, asked_again, preview, preview_fork, preview_with_its_models};
 pub use request::ReuseRequest;
 pub(crate) use results::no_results;
-pub(crate) use step_names::step_labels;

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 use trefoil_ir::{Program, StepKind, walk};
 use trefoil_machine::key::{own_step, without_try};
 use trefoil_machine::request::Activity;
+use trefoil_machine::step_path::{is_name_of, step_places};
 use trefoil_machine::{ContentKey, Entry, EntryKind, Key, Prepared, PrivateValue, Request, Started};
 use trefoil_models::Registry;
 use trefoil_models::plan::models_used;
@@ -15,12 +16,12 @@ use trefoil_runtime::driver::{self, Described, Options, SeenValues};
 use trefoil_runtime::ports::{NoEvents, NoTools, Secrets, ToolHost};
 use trefoil_store::Store;
 
+use super::called_step::CalledStep;
 use super::earlier_calls::{CalledBefore, EarlierCalls, NewCall};
 use super::lines::StepDecisions;
 use super::memo::memo as memo_of;
 use super::request::ReuseRequest;
 use super::results::results_for;
-use super::step_names::{CalledStep, step_labels};
 use crate::durable::{StoredRun, each_entry, prepared, reading};
 use crate::engine::{AnswersFrom, Engine};
 use trefoil_project::error::{Error, FoundErrors, Result};
@@ -156,15 +157,17 @@ pub(super) async fn in_old_names(
     if CalledStep::find_step(&from, &known).is_none() {
         // The longest name of a step.
         let names = std::iter::once(from.len()).chain(from.rmatch_indices('/').map(|(at, _)| at));
-        let name = names
-            .filter_map(|end| from.get(..end))
-            .find(|name| !known.has_step(name) && step_labels(&flow.loaded().program).any(|label| label == *name));
+        let places = step_places(&flow.loaded().program, |_| true);
+        let is_new = |name: &&str| !known.has_step(name) && places.iter().any(|place| place.is_named(name));
+        let name = names.filter_map(|end| from.get(..end)).find(is_new);
         let Some(name) = name else { return Ok(request.clone()) };
         let unnamed = ReuseRequest { from: None, ..request.clone() };
         // Boxed, because a preview needs the name itself.
         let seen = preview_with_its_models(engine, store.clone(), flow, &unnamed);
         let seen = Box::pin(seen).await?;
-        let was = seen.lines.iter().filter(|line| label_of(&line.key) == name).find_map(|line| match &line.fate {
+        let was = seen.lines.iter().filter(|line| is_name_of(name, own_step(&line.key.0))).find_map(|line| match &line
+            .fate
+        {
             ReuseDecision::Kept { was, .. } => was.as_ref(),
             _ => line.was.as_ref(),
         });
@@ -193,6 +196,11 @@ async fn inner_name(engine: &Engine, store: &Arc<dyn Store>, inside: &CalledStep
     let request = ReuseRequest { from: Some(inside.step.clone()), ..ReuseRequest::whole(&stored.started.run) };
     // Boxed, because a flow may call itself.
     Box::pin(in_old_names(&engine, store, &stored, &flow, &request)).await.ok()?.from
+}
+
+/// The labels of a program's steps.
+fn step_labels(program: &Program) -> impl Iterator<Item = &str> {
+    program.steps.iter().filter_map(|step| step.label.as_deref())
 }
 
 /// The label of the step of an activity.

@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use trefoil_machine::key::unmarked;
-use trefoil_runtime::driver::memo::{EVERY_STEP, Memo};
+use trefoil_machine::Request;
+use trefoil_machine::step_path::step_paths;
+use trefoil_runtime::driver::memo::{EVERY_STEP, EarlierCall, Memo};
 use trefoil_store::{Store, StoreError};
 
 use super::edited_flows::without_edited;
-use super::memo::{check_inside, memo, without_failed};
+use super::memo::{check_from, memo, no_step, without_failed};
 use super::request::ReuseRequest;
-use super::step_names::{no_step, step_labels};
 use crate::durable::StoredRun;
-use crate::engine::Engine;
+use crate::engine::{Engine, FlowTools};
 use trefoil_project::error::{Error, Result};
 use trefoil_project::flow::Flow;
 
@@ -26,7 +26,7 @@ pub(super) async fn results_for(
 ) -> Result<Memo> {
     let memo = results_of(engine, store, stored, request).await?;
     if let Some(from) = &request.from {
-        check_inside(store, from, &memo).await?;
+        check_from(store, from, &memo).await?;
     }
     check_rerun(engine, &request.rerun, flow, &memo)?;
     Ok(memo)
@@ -69,16 +69,21 @@ pub(super) fn check_rerun(engine: &Engine, names: &[String], flow: &Flow, memo: 
     if engine.is_called() {
         return Ok(());
     }
-    let flows = engine.flow_tools();
-    let knows = |name: &str| memo.has_step(name) || step_labels(&flow.loaded().program).any(|label| label == name);
-    let is_inner = |name: &str| {
-        // A state is also known by the key of a visit: `REVIEW@2`.
-        let step = unmarked(name.rsplit('/').next().unwrap_or_default());
-        flows.as_ref().is_some_and(|flows| step == EVERY_STEP || flows.have_step(&step))
+    // Without flows as tools, no step has another flow.
+    let flows = engine.flow_tools().unwrap_or_else(|| Arc::new(FlowTools::new(engine)));
+    // The step of a call may not be in the current flow.
+    let is_inner = |name: &str, call: &EarlierCall| {
+        let Request::Tool(request) = &call.activity.request else { return false };
+        let paths = step_paths(&call.activity.key, &call.activity.labels);
+        paths.iter().any(|path| flows.have_step_inside(name, path, &request.name, &|_| true))
     };
     let is_known = |name: &str| {
-        let mut outer = name.match_indices('/').filter_map(|(at, _)| name.get(..at));
-        name == EVERY_STEP || knows(name) || outer.any(knows) && is_inner(name)
+        // All steps of the flow that a step calls.
+        let name = name.strip_suffix("/*").unwrap_or(name);
+        name == EVERY_STEP
+            || memo.has_step(name)
+            || flows.have_step(name, &flow.loaded().program, &|_| true)
+            || memo.calls().iter().any(|call| is_inner(name, call))
     };
     match names.iter().find(|name| !is_known(name)) {
         Some(name) => Err(no_step(name, memo)),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use sha2::{Digest as _, Sha256};
 
+pub(crate) use read::MARKS;
 pub use read::{KeyPart, own_label, own_step, parent, parts, turn, unmarked, without_try};
 pub use write::segment;
 pub(crate) use write::{KeyBuilder, Path};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The characters that start a mark.
-const MARKS: [char; 5] = ['@', '[', '#', '!', '~'];
+pub const MARKS: [char; 5] = ['@', '[', '#', '!', '~'];
 
 /// A part of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,6 +14,7 @@ use crate::guard::{self, StoredInput};
 use crate::key;
 use crate::request::{Activity, Request, ToolRequest};
 use crate::schemas::Schemas;
+use crate::step_path::is_effect;
 
 /// A program and the data computed for it.
 pub struct Prepared {
@@ -271,28 +272,6 @@ fn judge_names(kind: &ValidatorKind, taken: &mut BTreeMap<String, u32>) -> Vec<A
 
 fn join(before: &str, segment: &str) -> String {
     if before.is_empty() || segment.is_empty() { format!("{before}{segment}") } else { format!("{before}/{segment}") }
-}
-
-fn is_effect(kind: &StepKind) -> bool {
-    match kind {
-        StepKind::Model(_)
-        | StepKind::Tool(_)
-        | StepKind::Command(_)
-        | StepKind::Human(_)
-        | StepKind::Wait { .. }
-        | StepKind::ForEach(_)
-        | StepKind::Conversation(_)
-        | StepKind::Call(_)
-        | StepKind::Refused(_) => true,
-        StepKind::Compute(_)
-        | StepKind::Sequence(_)
-        | StepKind::Parallel(_)
-        | StepKind::Branch { .. }
-        | StepKind::Loop(_)
-        | StepKind::Graph(_)
-        | StepKind::StateMachine(_)
-        | StepKind::Attempts(_) => false,
-    }
 }
 
 /// Whether a structure may need its own timers or questions, or adds marks to its key for its children.

@@ -102,20 +102,20 @@ impl Layer {
     }
 
     /// Drops the results of a step and of all activities that started after it, as well as those in `void`, which collects the
-    /// dropped keys across runs, newest first. `within`: the step is a call, by its key, of which only what its flow did from this
-    /// step on is dropped. Returns whether the step exists.
-    pub fn drop_from(&mut self, step: &str, within: Option<&str>, void: &mut BTreeSet<Key>) -> bool {
-        let is_of = |activity: &Activity| {
-            let key = activity.key.without_try();
-            let inside = || key.strip_prefix(step).is_some_and(|rest| rest.starts_with('/'));
-            key == step || inside() || activity.labels.iter().any(|label| **label == *step)
-        };
+    /// dropped keys across runs, newest first. `within`: the step is a call, of which only what its flow did from this step on is
+    /// dropped. Returns whether the step exists.
+    pub fn drop_from(
+        &mut self,
+        is_of: &dyn Fn(&Activity) -> bool,
+        within: Option<&str>,
+        void: &mut BTreeSet<Key>,
+    ) -> bool {
         let first = self.done.values().filter(|(_, a)| is_of(a)).map(|(at, _)| *at).min();
         if let Some(first) = first {
             void.extend(self.done.iter().filter(|(_, (at, _))| *at >= first).map(|(key, _)| key.clone()));
         }
-        for key in self.done.keys().filter(|key| void.contains(*key)) {
-            match within.filter(|_| key.without_try() == step) {
+        for (key, (_, activity)) in self.done.iter().filter(|(key, _)| void.contains(*key)) {
+            match within.filter(|_| is_of(activity)) {
                 Some(inner) => self.within.entry(key.clone()).or_default().push(inner.to_owned()),
                 None => drop(self.wanted.insert(key.clone())),
             }

@@ -27,9 +27,10 @@ use trefoil_machine::content;
 use trefoil_machine::error::RunError;
 use trefoil_machine::guard::validator::is_ended_by_signal;
 use trefoil_machine::journal::{About, Cited};
-use trefoil_machine::key::{ContentKey, Key, own_step};
+use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, ModelRequest, Request, Usage};
+use trefoil_machine::step_path;
 
 use crate::driver::fill::SeenValues;
 use crate::ports::{Ports, ToolHost};
@@ -85,19 +86,6 @@ fn is_whole(about: &About, asked: &Activity) -> bool {
     }
 }
 
-/// Whether the key or a label of an activity has this name.
-fn is_named(activity: &Activity, name: &str) -> bool {
-    let key = activity.key.as_str();
-    key == name || own_step(key) == name || activity.labels.iter().any(|label| **label == *name)
-}
-
-/// Whether this is the activity's own step.
-fn is_step(activity: &Activity, name: &str) -> bool {
-    let key = &activity.key;
-    [key.as_str(), key.without_try(), own_step(key.as_str())].contains(&name)
-        || activity.labels.last().is_some_and(|label| **label == *name)
-}
-
 /// The name of all steps, for [`Memo::rerunning`].
 pub const EVERY_STEP: &str = "*";
 
@@ -112,13 +100,6 @@ pub struct EarlierCall {
     pub wanted: bool,
     /// If only from some steps of its flow on: these steps.
     pub within: Vec<String>,
-}
-
-impl EarlierCall {
-    /// Whether the step that made the call has this label or key.
-    pub fn is_of(&self, step: &str) -> bool {
-        is_step(&self.activity, step)
-    }
 }
 
 /// The place of a result: the index of its run, and its key.
@@ -237,19 +218,22 @@ impl Memo {
 
     /// Drops the results of a step and of everything that started after it. Returns whether the step exists.
     pub fn drop_from(&mut self, step: &str) -> bool {
-        self.drop_started(step, None)
+        let places = self.places_of(step);
+        let is_of = |activity: &Activity| activity.place_of(step).is_some_and(|place| places.contains(&place));
+        self.drop_started(is_of, None)
     }
 
     /// Drops what started after a call of a flow, and of the call what its flow did from this step on. Returns whether the call exists.
     pub fn drop_within(&mut self, call: &EarlierCall, step: &str) -> bool {
-        self.drop_started(call.activity.key.without_try(), Some(step))
+        let is_call = |activity: &Activity| activity.key.without_try() == call.activity.key.without_try();
+        self.drop_started(is_call, Some(step))
     }
 
-    fn drop_started(&mut self, step: &str, within: Option<&str>) -> bool {
+    fn drop_started(&mut self, is_of: impl Fn(&Activity) -> bool, within: Option<&str>) -> bool {
         let mut void = BTreeSet::new();
         let mut met = false;
         for layer in &mut self.layers {
-            met |= layer.drop_from(step, within, &mut void);
+            met |= layer.drop_from(&is_of, within, &mut void);
         }
         self.index();
         met
@@ -543,10 +527,20 @@ impl Memo {
         })
     }
 
-    /// Whether a step of the earlier runs has this label or key.
+    /// Whether a name means a step of the earlier runs.
     pub fn has_step(&self, name: &str) -> bool {
         let mut all = self.layers.iter().flat_map(|layer| layer.done.values());
-        all.any(|(_, activity)| is_named(activity, name))
+        all.any(|(_, activity)| activity.place_of(name).is_some())
+    }
+
+    /// The paths of the steps of the earlier runs that a name means, without marks.
+    pub fn places_of(&self, name: &str) -> BTreeSet<String> {
+        let all = self.layers.iter().flat_map(|layer| layer.done.values());
+        let mut places: BTreeSet<String> = all.filter_map(|(_, activity)| activity.place_of(name)).collect();
+        if places.iter().any(|place| step_path::is_whole(name, place)) {
+            places.retain(|place| step_path::is_whole(name, place));
+        }
+        places
     }
 
     /// The activities of the newest run that have a result, in the order in which they started.
@@ -618,7 +612,7 @@ impl Memo {
 
     /// Whether the user allowed the activity to be repeated.
     pub fn may_rerun(&self, asked: &Activity) -> bool {
-        self.rerun.iter().any(|name| name == EVERY_STEP || is_named(asked, name))
+        self.rerun.iter().any(|name| name == EVERY_STEP || asked.place_of(name).is_some())
     }
 
     fn index(&mut self) {

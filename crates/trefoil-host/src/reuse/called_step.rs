@@ -1,0 +1,38 @@
+//! Steps of flows that the steps of earlier runs have called: `CALL/STEP`.
+
+use trefoil_runtime::driver::memo::{EarlierCall, Memo};
+use trefoil_store::Store;
+
+use crate::durable::last_call_run;
+
+/// A step of the flow that a call has called.
+pub(crate) struct CalledStep {
+    /// The call.
+    pub call: EarlierCall,
+    /// The name of the step in the called run.
+    pub step: String,
+}
+
+impl CalledStep {
+    /// The meaning of `CALL/STEP`, unless the earlier runs have a step with this name themselves.
+    pub fn find_step(name: &str, memo: &Memo) -> Option<Self> {
+        Self::all(name, memo).into_iter().next()
+    }
+
+    /// Every meaning of it, one for each call. The longest name of a call counts.
+    pub fn all(name: &str, memo: &Memo) -> Vec<Self> {
+        if memo.has_step(name) {
+            return Vec::new();
+        }
+        let step =
+            |call: EarlierCall| call.activity.names_inside(name).map(str::to_owned).map(|step| Self { call, step });
+        let all: Vec<Self> = memo.calls().into_iter().filter_map(step).collect();
+        let shortest = all.iter().map(|one| one.step.len()).min();
+        all.into_iter().filter(|one| Some(one.step.len()) == shortest).collect()
+    }
+
+    /// The run of the call.
+    pub async fn run(&self, store: &dyn Store) -> Option<String> {
+        last_call_run(store, &self.call.run, &self.call.activity.key).await
+    }
+}
