@@ -10,14 +10,12 @@
 //! implementations of ports, and the suites that every implementation must pass. It knows nothing about HTTP, SQL, vendors or
 //! dialects.
 
-pub mod allowance;
 pub mod conformance;
 pub mod driver;
 pub mod limits;
 pub mod ports;
 mod status;
 
-pub use allowance::{Allowance, Share};
 pub use driver::{Cancel, OnUnknown, Options, Recovery, RunOutcome};
 pub use limits::{HostLimits, Places, ProviderLimits};
 pub use ports::{
@@ -25,6 +23,8 @@ pub use ports::{
     ModelAnswer, ModelError, ModelErrorKind, ModelProvider, Ports, Random, Secrets, ToolError, ToolHost, ToolRefusal,
 };
 pub use status::RunStatus;
+pub use trefoil_coordinator::allowance;
+pub use trefoil_coordinator::{Allowance, Share};
 
 // The types in the ports' signatures, so that an implementation of a port depends only on this crate.
 pub use trefoil_machine::blocks;

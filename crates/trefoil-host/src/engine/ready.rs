@@ -8,7 +8,7 @@ use trefoil_machine::journal::{Basis, GivenPermissions, RunSpec};
 use trefoil_machine::{Flags, LimitKind, Prepared, RunLimits, SourceFile, input_faults};
 use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
-use trefoil_runtime::driver::memo::Memo;
+use trefoil_runtime::driver::memo::{Library, Memo};
 use trefoil_runtime::driver::{Options, SeenValues, first_entry, resume_prepared, run_prepared};
 use trefoil_runtime::ports::{HumanInbox, NoJournal, Random, SystemRandom};
 use trefoil_runtime::{Cancel, Places, Ports, Recovery, RunOutcome, Share};
@@ -60,6 +60,8 @@ pub struct ReadyRun {
     caller: Option<String>,
     /// The results of an earlier run, and how they are reused.
     basis: Option<(Basis, Memo)>,
+    /// Where answers of any earlier runs are looked up.
+    library: Option<Arc<dyn Library>>,
     /// What guardrails have redacted in the input in that run.
     pub(crate) input_verdicts: Vec<Verdict>,
     /// The owner of stored runs. `None`: the run is not stored.
@@ -122,6 +124,7 @@ impl ReadyRun {
             within: parts.within.clone(),
             seen: seen.unwrap_or_default(),
             basis: None,
+            library: None,
             input_verdicts: Vec::new(),
             kept: parts.owner.clone(),
             content: parts.content,
@@ -175,6 +178,11 @@ impl ReadyRun {
             flows.reuse(EarlierCalls::for_run(&memo, &basis, &self.prepared));
         }
         Self { basis: Some((basis, memo.without_made_up(made_up))), ..self }
+    }
+
+    /// Reuses the answers of any earlier runs.
+    pub(crate) fn looking_up(self, basis: Basis, library: Arc<dyn Library>) -> Self {
+        Self { library: Some(library), ..self.based_on(basis, Memo::of_answers()) }
     }
 
     /// Which results the run has reused so far. Empty if it is not based on an earlier run.
@@ -319,6 +327,7 @@ impl ReadyRun {
         Options {
             basis,
             memo,
+            library: self.library.clone(),
             input_verdicts: self.input_verdicts.clone(),
             answers: self.answers_from.stored(),
             models,
@@ -401,13 +410,13 @@ impl Engine {
     fn with_answers(&self, ready: ReadyRun) -> Result<ReadyRun> {
         let request = self.parts.reuses.as_ref().filter(|_| self.parts.begun.is_none());
         let Some(basis) = request.map(|request| request.stored(None)) else { return Ok(ready) };
-        let memo = self.answers(&basis)?;
-        Ok(ready.based_on(basis, memo))
+        let answers = self.answers(&basis)?;
+        Ok(ready.looking_up(basis, answers))
     }
     /// The answers that a run uses according to its start entry.
-    pub(crate) fn answers(&self, basis: &Basis) -> Result<Memo> {
+    pub(crate) fn answers(&self, basis: &Basis) -> Result<Arc<dyn Library>> {
         let only = Some(basis.run.clone()).filter(|run| !run.is_empty());
-        Ok(Memo::of_answers(Arc::new(StoredAnswers::of_runs(self.kept_runs()?, only))))
+        Ok(Arc::new(StoredAnswers::of_runs(self.kept_runs()?, only)))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use trefoil_machine::journal::Basis;
 use trefoil_runtime::RunError;
 use trefoil_runtime::driver::Options;
-use trefoil_runtime::driver::memo::Memo;
+use trefoil_runtime::driver::memo::{Memo, read_memo};
 use trefoil_runtime::ports::NoEvents;
 use trefoil_store::{Record, Store};
 
@@ -64,5 +64,5 @@ pub(super) async fn earlier_run(store: &Arc<dyn Store>, known: Option<&EarlierRu
 /// The results of a run alone.
 pub(super) async fn own_results(store: Arc<dyn Store>, stored: &StoredRun) -> std::result::Result<Memo, RunError> {
     let ports = reading(store, &stored.started, Arc::new(NoEvents));
-    Memo::of(prepared(stored), &stored.started.run, ports, &Options::default()).await
+    read_memo(prepared(stored), &stored.started.run, ports, &Options::default()).await
 }

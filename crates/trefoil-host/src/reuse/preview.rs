@@ -294,7 +294,7 @@ async fn look_once(
     let memo = memo.without_made_up(made_up);
     let decisions = memo.decisions();
     let seen = Arc::new(SeenValues::default());
-    memo.tell_hidden(&seen);
+    memo.values().for_each(|value| seen.learn(value));
     let lines =
         |had| StepDecisions::for_run(flow.clone(), prepared.program.clone(), decisions.clone(), seen.clone()).with(had);
     let acts: BTreeSet<Key> =

@@ -40,7 +40,7 @@ impl Engine {
         hide_earlier(&ready, &*store, &stored.started.run, own).await;
         let Some(basis) = stored.now.basis.as_deref() else { return Ok(ready) };
         if basis.answers {
-            return Ok(ready.based_on(basis.clone(), self.answers(basis)?));
+            return Ok(ready.looking_up(basis.clone(), self.answers(basis)?));
         }
         let since: Vec<String> = stored.rerun.iter().chain(rerun).cloned().collect();
         let request = ReuseRequest::from_stored(basis, &since);

@@ -1,206 +1,46 @@
 //! Performs one activity, from its request to its result.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use trefoil_coordinator::{Done, EndedWork, Letters, Share, WorkEnd, WorkId};
 use trefoil_ir::{OnTimeout, StepKind, ToolKind, credential};
 use trefoil_syntax::Location;
 use trefoil_template::{Hole, HoleKind, Question, Value};
 
-use super::Options;
-use super::drafts::Drafts;
-use super::fill::SeenValues;
+use super::incoming::command_result;
 use super::model;
-use super::watch::Watch;
-use crate::allowance::Share;
-use crate::limits::{CallPermit, Delay};
-use crate::ports::{
-    Asked, CallSite, CommandOutput, Decided, Letters, Meter, Ports, Received, SeenTools, SuspendedCall, ToolError,
-};
+use super::told::not_allowed;
+use super::world::{At, Came, World};
+use crate::limits::CallPermit;
+use crate::ports::{Asked, Meter, SuspendedCall, ToolError};
 use trefoil_machine::error::{Cause, RunError};
-use trefoil_machine::event::{EventKind, Told};
-use trefoil_machine::guard::Verdict;
 use trefoil_machine::journal::About;
 use trefoil_machine::key::Key;
-use trefoil_machine::machine::Prepared;
-use trefoil_machine::private::PrivateValue;
-use trefoil_machine::request::{
-    Activity, CommandRequest, HumanRequest, Request, ToolRequest, ToolSpec, ToolsRequest, Usage,
-};
+use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, Request, ToolRequest, ToolSpec, ToolsRequest};
 use trefoil_machine::schemas::ForeignSchema;
 
 /// Maximum number of arguments named in the error of a tool call.
 const NAMED: usize = 10;
 
-/// The context in which a run's activities are performed.
-pub struct World {
-    /// The program.
-    pub prepared: Arc<Prepared>,
-    /// The ports.
-    pub ports: Ports,
-    /// The clock and the events.
-    pub watch: Watch,
-    /// How often the run has been resumed.
-    pub execution: u32,
-    /// Values to be hidden.
-    pub secrets: Arc<SeenValues>,
-    /// When to write drafts. `None`: the journal stores no drafts.
-    pub drafts: Option<Drafts>,
-    /// Usage already counted for tool calls that may be made again.
-    pub counted: BTreeMap<Key, Usage>,
-    /// The descriptions of tools that the run has seen.
-    pub seen: Arc<SeenTools>,
-}
-
-impl World {
-    /// Creates the context of one run.
-    pub fn new(prepared: Arc<Prepared>, ports: Ports, run: Arc<str>, execution: u32) -> Self {
-        let secrets = Arc::new(SeenValues::of(&*ports.secrets, &prepared.holes));
-        let watch = Watch::new(run, ports.events.clone(), ports.clock.clone(), secrets.clone());
-        let drafts = ports.journal.keeps_drafts().then(Drafts::default);
-        Self { prepared, ports, watch, execution, secrets, drafts, counted: BTreeMap::new(), seen: Arc::default() }
-    }
-
-    /// Adds the values that the options declare to be hidden.
-    pub fn with(mut self, options: &Options) -> Self {
-        if let Some(seen) = &options.seen {
-            self.watch.hides(seen.clone());
-            self.secrets = seen.clone();
-        }
-        self.secrets.protect(options.credentials.iter().cloned());
-        self.secrets.also(&*self.ports.secrets, &self.prepared.holes);
-        self.secrets.also(&*self.ports.secrets, &options.holes);
-        self.secrets.keep(&options.keys);
-        options.memo.iter().for_each(|memo| memo.tell_hidden(&self.secrets));
-        self
-    }
-
-    /// The value as it may be shown.
-    pub fn shown(&self, value: &Value) -> Value {
-        self.secrets.shown(&*self.ports.secrets, value)
-    }
-
-    /// The decision about an activity whose outcome is unknown, if there is one.
-    pub async fn decided(&self, activity: &Activity) -> Option<Received<Decided>> {
-        self.ports.humans.decided(self.site(activity, &Meter::default())).await
-    }
-
-    /// Tells the ports of a call that ended in another process.
-    pub fn recall(&self, activity: &Activity, error: Option<&RunError>) {
-        let meter = Meter::default();
-        let at = self.site(activity, &meter);
-        match &activity.request {
-            Request::Model(request) => self.ports.models.recall(at, request, error),
-            Request::Tool(request) => self.ports.tools.recall(at, request, error),
-            _ => {}
-        }
-    }
-
-    /// The model's label, for a model call.
-    pub fn model(&self, activity: &Activity) -> Option<String> {
-        let Request::Model(request) = &activity.request else { return None };
-        Some(self.ports.models.label(request))
-    }
-
-    /// Tells watchers that a model call waits for a rate limit, or for its provider.
-    pub fn delayed(&self, activity: &Activity, delay: Delay) {
-        let Request::Model(request) = &activity.request else { return };
-        let (agent, Delay { provider, limit, wait, why }) = (request.speaker.to_string(), delay);
-        let why = why.map(|why| self.secrets.hide(&why));
-        let delay_ms = wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-        let location = self.prepared.program.step(activity.step).map(|s| s.origin);
-        let kind = EventKind::ModelWaiting { agent, provider, limit, delay_ms, why };
-        self.watch.delta(Some(activity.key.clone()), location, kind);
-    }
-
-    /// The call site that is passed to the ports.
-    fn site<'a>(&'a self, activity: &'a Activity, meter: &'a Meter) -> CallSite<'a> {
-        let Activity { key, step, labels, .. } = activity;
-        let discloses = matches!(&activity.request, Request::Tool(request) if request.arguments.is_masked());
-        let limit_ms = self.prepared.program.step(*step).and_then(|step| step.policy.timeout_ms);
-        CallSite {
-            run: &self.watch.run,
-            execution: self.execution,
-            key,
-            step: *step,
-            labels,
-            meter,
-            discloses,
-            limit_ms,
-        }
-    }
-}
-
-/// An activity that has ended.
-pub struct Done {
-    /// The activity.
-    pub activity: Arc<Activity>,
-    /// Its result.
-    pub result: Result<PrivateValue, RunError>,
-    /// Metadata of the result.
-    pub about: About,
-    /// The letters that it comes from: the entry that ends the activity acts on them.
-    pub letters: Letters,
-}
-
-impl Done {
-    /// Without metadata.
-    pub fn of(activity: Arc<Activity>, result: Result<PrivateValue, RunError>, letters: Letters) -> Self {
-        Self { activity, result, about: About::default(), letters }
-    }
-}
-
 /// The outcome of performing an activity.
-pub enum Performed {
-    /// It has ended. A model call keeps its permit until the machine knows the result. Otherwise the next call in the queue could
-    /// start, although the machine may no longer want it.
-    Done(Box<Done>, Option<Arc<CallPermit>>),
-    /// It is a question that was stored. The answer arrives later.
-    Kept(Key),
-    /// It is a tool call that started a run, and that run is suspended.
-    Called(Key, Box<SuspendedCall>),
+pub struct Performed {
+    /// How it ended.
+    pub ended: EndedWork,
+    /// The permit of a model call, which is kept until the machine knows the result.
+    pub place: Option<Arc<CallPermit>>,
 }
 
-/// The result of an effect, before secrets are masked and the metadata is complete.
-pub struct Came {
-    /// The result.
-    pub result: Result<Value, RunError>,
-    /// Its usage.
-    pub usage: Option<Usage>,
-    /// For a tool that failed: it is safe to call it again.
-    pub repeatable: bool,
-    /// Warnings to report before the end of the activity.
-    pub warnings: Vec<String>,
-    /// For an answer checked by guardrails: as [`About::verdicts`].
-    pub verdicts: Option<Vec<Verdict>>,
-    /// For a model call: the provider's metadata.
-    pub told: Told,
-    /// For a failed model call: the text received so far.
-    pub partial: Option<String>,
-    /// For an answer that does not match its schema: as [`About::sent`].
-    pub sent: Option<String>,
-}
-
-impl From<Result<Value, RunError>> for Came {
-    fn from(result: Result<Value, RunError>) -> Self {
-        Self {
-            result,
-            usage: None,
-            repeatable: false,
-            warnings: Vec::new(),
-            verdicts: None,
-            told: Told::default(),
-            partial: None,
-            sent: None,
-        }
+impl Performed {
+    fn of(work: WorkId, key: &Key, how: WorkEnd) -> Self {
+        Self { ended: EndedWork { work, key: key.clone(), how }, place: None }
     }
 }
 
 /// Performs an activity. `place`: the permit of a model call.
 pub async fn perform(
     world: Arc<World>,
-    activity: Arc<Activity>,
+    (work, activity): (WorkId, Arc<Activity>),
     meter: Arc<Meter>,
     place: Option<Arc<CallPermit>>,
 ) -> Performed {
@@ -216,7 +56,7 @@ pub async fn perform(
         Request::Tool(request) => {
             let (result, repeatable) = match tool(&at, request).await {
                 Ok(ended) => ended,
-                Err(suspended) => return Performed::Called(activity.key.clone(), suspended),
+                Err(suspended) => return Performed::of(work, &activity.key, WorkEnd::Called(suspended)),
             };
             let counted = meter.part().map(Share::counted).unwrap_or_default();
             let warnings = meter.take_warnings().iter().map(|warning| world.secrets.hide(warning)).collect();
@@ -226,7 +66,7 @@ pub async fn perform(
         Request::Command(request) => command(&at, request).await.into(),
         Request::Human(request) => match human(&at, request, &mut letters).await {
             Some(answer) => answer.into(),
-            None => return Performed::Kept(activity.key.clone()),
+            None => return Performed::of(work, &activity.key, WorkEnd::Kept),
         },
         Request::Timer { due, .. } => {
             world.ports.clock.sleep(world.watch.left(*due)).await;
@@ -249,11 +89,10 @@ pub async fn perform(
         // The models that were called before have told their own when the call moved on.
         place.used(came.usage);
     }
-    let duration_ms = world.watch.now_ms().saturating_sub(began);
     let effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
     let Came { result: _, usage, repeatable, warnings, verdicts, told, partial, sent } = came;
     let model = told.instead.clone().or_else(|| world.model(&activity));
-    let duration_ms = effect.then_some(duration_ms);
+    let duration_ms = effect.then(|| world.watch.now_ms().saturating_sub(began));
     // A failed call binds nothing: its server may be repaired before the run continues.
     let tools = if result.is_ok() { meter.take_seen() } else { Vec::new() };
     let (kept, from, called) = (None, None, meter.called());
@@ -275,7 +114,9 @@ pub async fn perform(
         tools,
         called,
     };
-    Performed::Done(Box::new(Done { activity, result, about, letters }), place)
+    let key = activity.key.clone();
+    let done = Done { activity, result, about, letters };
+    Performed { place, ..Performed::of(work, &key, WorkEnd::Done(Box::new(done))) }
 }
 
 /// The answer to a question about values that only the driver knows.
@@ -284,43 +125,6 @@ fn decide(at: &At<'_>, question: &Question) -> Result<bool, RunError> {
     match question.matched(&mut hole)? {
         Some((value, schema)) => Ok(ForeignSchema::default().suits(schema, &value).is_ok()),
         None => question.answer(&mut hole),
-    }
-}
-
-/// An activity in progress.
-pub struct At<'a> {
-    /// The run's context.
-    pub world: &'a World,
-    /// The activity.
-    pub activity: &'a Activity,
-    /// The location of its step.
-    pub location: Option<Location>,
-    /// Its usage so far.
-    pub meter: &'a Meter,
-}
-
-impl At<'_> {
-    /// The call site that is passed to the ports.
-    pub fn site(&self) -> CallSite<'_> {
-        self.world.site(self.activity, self.meter)
-    }
-
-    /// Reports received text of the activity.
-    pub fn delta(&self, kind: EventKind) {
-        if let Some(drafts) = &self.world.drafts {
-            drafts.came();
-        }
-        self.world.watch.delta(Some(self.activity.key.clone()), self.location, kind);
-    }
-
-    /// Fills the holes of a value.
-    pub fn fill(&self, value: &Value) -> Result<Value, RunError> {
-        value.fill(&mut |hole: &Hole| self.hole(hole))
-    }
-
-    /// The value of a hole.
-    pub fn hole(&self, hole: &Hole) -> Result<Option<String>, RunError> {
-        self.world.secrets.fill(&*self.world.ports.secrets, hole)
     }
 }
 
@@ -470,28 +274,6 @@ async fn command(at: &At<'_>, request: &CommandRequest) -> Result<Value, RunErro
             Err(failed)
         }
     }
-}
-
-/// The error for a command in a process that may not run commands.
-pub fn not_allowed() -> RunError {
-    RunError::new("REFUSED", "commands are not allowed in this run").help("allow them with `--allow-command`")
-}
-
-/// The result of a command that a person has declared to be done.
-pub fn succeeded(stdout: String) -> Value {
-    command_result(CommandOutput { exit_code: 0, stdout, stderr: String::new() })
-}
-
-/// `{status, exit_code, stdout, stderr}`.
-fn command_result(output: CommandOutput) -> Value {
-    let status = if output.exit_code == 0 { "success" } else { "failed" };
-    let members: [(&str, Value); 4] = [
-        ("status", status.into()),
-        ("exit_code", output.exit_code.into()),
-        ("stdout", output.stdout.into()),
-        ("stderr", output.stderr.into()),
-    ];
-    members.into_iter().collect()
 }
 
 /// `None`: the question was stored, or its time has ended. `letters` get those of the answer.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio::sync::Notify;
-use trefoil_machine::error::RunError;
+use trefoil_coordinator::StopWanted;
 
 /// A switch that stops runs. It is shared by its clones and cannot be reset.
 #[derive(Debug, Clone, Default)]
@@ -17,16 +17,6 @@ pub struct Cancel {
 struct Switch {
     wanted: AtomicU8,
     used: Notify,
-}
-
-/// How a run should stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
-    No,
-    Hold,
-    Drain,
-    Interrupt,
-    Cancel,
 }
 
 impl Cancel {
@@ -71,7 +61,7 @@ impl Cancel {
 
     /// Whether the switch was used to stop the runs.
     pub fn is_cancelled(&self) -> bool {
-        matches!(self.wanted(), Stop::Interrupt | Stop::Cancel)
+        matches!(self.wanted(), StopWanted::Interrupt | StopWanted::Cancel)
     }
 
     /// Whether the runs are stopped, or will be when their work in progress has ended.
@@ -81,12 +71,12 @@ impl Cancel {
 
     /// Whether the runs are [held](Self::hold), or [drained](Self::drain).
     pub(super) fn is_held(&self) -> bool {
-        matches!(self.wanted(), Stop::Hold | Stop::Drain)
+        matches!(self.wanted(), StopWanted::Hold | StopWanted::Drain)
     }
 
     /// Whether the runs are [drained](Self::drain).
     pub(super) fn is_draining(&self) -> bool {
-        self.wanted() == Stop::Drain
+        self.wanted() == StopWanted::Drain
     }
 
     /// Returns when the runs are drained.
@@ -102,7 +92,7 @@ impl Cancel {
             self.cancelled().await;
         }
         match self.wanted() {
-            Stop::Interrupt => to.interrupt(),
+            StopWanted::Interrupt => to.interrupt(),
             _ => to.cancel(),
         }
     }
@@ -129,13 +119,13 @@ impl Cancel {
         }
     }
 
-    pub(super) fn wanted(&self) -> Stop {
+    pub(super) fn wanted(&self) -> StopWanted {
         match self.switch.wanted.load(Ordering::SeqCst) {
-            0 => Stop::No,
-            HOLD => Stop::Hold,
-            DRAIN => Stop::Drain,
-            INTERRUPT => Stop::Interrupt,
-            _ => Stop::Cancel,
+            0 => StopWanted::No,
+            HOLD => StopWanted::Hold,
+            DRAIN => StopWanted::Drain,
+            INTERRUPT => StopWanted::Interrupt,
+            _ => StopWanted::Cancel,
         }
     }
 }
@@ -144,11 +134,3 @@ const INTERRUPT: u8 = 1;
 const CANCEL: u8 = 2;
 const HOLD: u8 = 3;
 const DRAIN: u8 = 4;
-
-/// The code of a run that was interrupted.
-pub(super) const INTERRUPTED: &str = "INTERRUPTED";
-
-/// The error that an interrupted run returns instead of a result.
-pub(super) fn interrupted() -> RunError {
-    RunError::new(INTERRUPTED, "the run was interrupted; it can be resumed")
-}

@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use trefoil_coordinator::IncomingValue;
 use trefoil_ir::credential::is_credential;
 use trefoil_template::{Hole, HoleKind, Value};
 
@@ -57,14 +58,6 @@ pub struct SecretVariable {
     pub contains: String,
     /// Whether that is of the secret store or the key of a provider, which no prompt may have.
     pub is_key: bool,
-}
-
-/// Data that has come in, without secrets.
-pub struct Incoming {
-    /// The data.
-    pub value: PrivateValue,
-    /// The secrets that were replaced in it: `env.NAME`, `secrets.NAME`. The keys of providers have no names.
-    pub replaced: Vec<String>,
 }
 
 impl std::fmt::Debug for SeenValues {
@@ -245,7 +238,7 @@ impl SeenValues {
     }
 
     /// Data from outside, as the run gets and stores it.
-    pub(crate) fn take_in(&self, value: Value) -> Incoming {
+    pub(crate) fn take_in(&self, value: Value) -> IncomingValue {
         let mask = known(&self.secrets);
         let (mut value, mut replaced) = (value, Vec::new());
         if mask.changes(&value) {
@@ -254,7 +247,7 @@ impl SeenValues {
             replaced.sort_unstable();
             value = mask.value(value);
         }
-        Incoming { value: self.noted(value), replaced }
+        IncomingValue { value: self.noted(value), replaced }
     }
 
     /// Data that must not be changed, with the parts that no view shows.

@@ -7,30 +7,25 @@
 
 mod activity;
 mod asked;
-mod beneath;
 mod cancel;
 mod drafts;
 mod fill;
 mod forms;
+mod host;
+mod incoming;
 mod mask;
 mod mask_event;
 pub mod memo;
-mod messages;
 mod model;
-mod outbox;
-mod outcome;
 mod past;
 mod preview;
 mod queue;
-mod recovery;
 mod reopen;
-mod reuse;
 mod shown;
-mod suspend;
 mod told;
-mod turns;
 mod verify;
 mod watch;
+mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -38,37 +33,39 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::maybe_done;
+use trefoil_coordinator::outcome::{STOPPED, parts};
+use trefoil_coordinator::recovery::{hopeless, may_repeat};
+pub use trefoil_coordinator::{OnUnknown, Recovery, RunOutcome};
+use trefoil_coordinator::{ResumedRun, Resumption, RunCoordinator, RunSettings, Share};
 use trefoil_ir::prices::Price;
 use trefoil_ir::{Program, SEMANTICS};
 use trefoil_template::{HoleKind, Value};
 
-use crate::allowance::Share;
 use crate::limits::Places;
-use crate::ports::{Journal, JournalError, Ports, Secret};
+use crate::ports::{Journal, JournalError, Library, Ports, Secret};
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::{Tally, Waiting};
+use trefoil_machine::event::{EventKind, Waiting};
 use trefoil_machine::guard::{Ruling, Verdict};
 use trefoil_machine::journal::{
     Answering, Basis, Changes, Entry, EntryKind, Flags, GivenPermissions, Identity, Reserve, RunSpec, SourceFile,
     Started, VERSION,
 };
-use trefoil_machine::private::{HiddenParts, PrivateValue};
+use trefoil_machine::key::Key;
+use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::Usage;
-use trefoil_machine::{Machine, Output, Prepared, Replay, Resumed, Unwatched, Watcher};
+use trefoil_machine::{Machine, Prepared, Replay, Request, Resumed, RunLimits, Unwatched, Watcher};
 
-use activity::World;
 pub use cancel::Cancel;
 pub use fill::{SecretFound, SecretVariable, SeenValues};
+use host::{Facts, LocalHost};
 pub use mask::SHORTEST as SHORTEST_SECRET;
 use memo::Memo;
 use past::{Reader, Teller, Using};
 pub use preview::{Described, preview};
-use recovery::Open;
-pub use recovery::{OnUnknown, Recovery};
-use reuse::Guard;
-use told::STOPPED;
-use turns::Driver;
+use queue::Queue;
+use told::Untold;
 pub use verify::{Verified, look_on, replayed, verify};
+use world::World;
 
 /// How far away the next timer of a run may be that only waits for people, so that its process waits, too.
 const LINGER_MS: u64 = 60_000;
@@ -109,6 +106,8 @@ pub struct Options {
     pub bundle: Option<String>,
     /// Results of earlier runs to reuse.
     pub memo: Option<Memo>,
+    /// Where answers of any earlier runs are looked up, if the memo wants that.
+    pub library: Option<Arc<dyn Library>>,
     /// The earlier run, for the journal.
     pub basis: Option<Basis>,
     /// What guardrails have redacted in the input before, in the run that it is from.
@@ -137,72 +136,6 @@ pub struct Options {
     pub max_fruitless: Option<u32>,
 }
 
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunOutcome {
-    /// The run's id.
-    pub run: Arc<str>,
-    /// Its output as it is, for whoever takes it, or why it failed; [`Self::shown`] is for people. `CANCELLED`: it was stopped on request. `SUSPENDED`: it has not ended.
-    pub result: Result<Value, RunError>,
-    /// The parts of the output that must not be shown.
-    pub hidden: HiddenParts,
-    /// What is wrong with the output although the run succeeded: a secret was replaced on its way there.
-    pub warnings: Vec<String>,
-    /// What a suspended run waits for. Empty if the run is not suspended.
-    pub waiting: Vec<Waiting>,
-    /// Whether the run waits: for the answers in [`waiting`](Self::waiting), or, if that is empty, for permission to do what
-    /// [`result`](Self::result) says, which is to repeat a step (`WOULD_REPEAT`) or to exceed a limit (`BUDGET_EXCEEDED`).
-    pub suspended: bool,
-    /// Whether the run can be resumed.
-    pub continues: bool,
-    /// The items of the fan-outs in which some failed, and the run went on. `None`: no item failed.
-    pub items: Option<Tally>,
-    /// Tokens and cost.
-    pub usage: Usage,
-    /// Model calls, including failed and cancelled ones.
-    pub calls: u64,
-    /// Duration in milliseconds.
-    pub duration_ms: u64,
-}
-
-impl RunOutcome {
-    /// The output as it may be shown.
-    pub fn shown(&self) -> Option<Value> {
-        let value = self.result.as_ref().ok()?;
-        Some(PrivateValue::new(value.clone(), self.hidden.clone()).shown())
-    }
-
-    /// Whether the run stopped before a command that this process may not run.
-    pub fn is_refused(&self) -> bool {
-        self.suspended && self.result.as_ref().is_err_and(|error| error.code == "REFUSED")
-    }
-
-    /// What this process may not run, if the run stopped before that: a command of this run, or of a run that one of its tools
-    /// started.
-    pub fn denied(&self) -> Option<&RunError> {
-        let own = self.result.as_ref().err().filter(|_| self.is_refused());
-        let of_called = || self.waiting.iter().filter_map(|one| one.why.as_deref()).find(|why| why.code == "REFUSED");
-        own.or_else(of_called)
-    }
-
-    /// The outcome of a run that failed before it could start or continue.
-    fn failed(run: &str, error: RunError) -> Self {
-        Self {
-            run: run.into(),
-            result: Err(error),
-            hidden: HiddenParts::default(),
-            warnings: Vec::new(),
-            waiting: Vec::new(),
-            suspended: false,
-            continues: false,
-            items: None,
-            usage: Usage::default(),
-            calls: 0,
-            duration_ms: 0,
-        }
-    }
-}
-
 /// Runs a program until it ends or is suspended.
 pub async fn run(program: Arc<Program>, input: Option<Value>, ports: Ports, options: Options) -> RunOutcome {
     run_prepared(Prepared::new(program), input, ports, options).await
@@ -216,17 +149,13 @@ pub fn run_prepared(
     options: Options,
 ) -> impl Future<Output = RunOutcome> + Send {
     // A future holds its arguments until it ends. The boxed closure takes them, so that they are freed after the start.
-    let begin: Box<dyn FnOnce() -> (Box<Driver>, Output) + Send> =
-        Box::new(move || begin(prepared, input, ports, options));
-    async move {
-        let (driver, output) = begin();
-        driver.drive(output).await
-    }
+    let begin: Box<dyn FnOnce() -> Box<LocalHost> + Send> = Box::new(move || begin(prepared, input, ports, options));
+    async move { begin().drive().await }
 }
 
-/// Starts a run. Returns its driver and the first output of the machine.
-fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut options: Options) -> (Box<Driver>, Output) {
-    let guard = Guard::begin(&mut options);
+/// Starts a run.
+fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut options: Options) -> Box<LocalHost> {
+    let limits = limits_at_start(&mut options);
     let started = started(&prepared, input, &ports, &mut options);
     let (id, flags) = (started.run.clone(), started.flags.clone());
     // With a memo, reports use the provenance to explain why an activity is performed again.
@@ -236,10 +165,54 @@ fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut option
     let output = machine.start(started.execution(), started.input.as_ref().map(|input| input.exact().clone()));
     let world = Arc::new(World::new(prepared, ports, id.as_str().into(), 0).with(&options));
     let began = world.began_run(&started, &options);
-    let mut driver = Driver::new(machine, world, options, guard);
-    driver.record(EntryKind::Started(Box::new(started)));
-    began.into_iter().for_each(|began| driver.tell(began));
-    (driver, output)
+    let settings = settings(&world, &options, limits, BTreeMap::new());
+    let facts = Facts { world: &world, running: &BTreeMap::new() };
+    let started = EntryKind::Started(Box::new(started));
+    let shared = (memo_for(&world, options.memo.take()), options.within.take());
+    let run = RunCoordinator::begin((machine, output), started, settings, shared, &facts);
+    host(world, run, options, began)
+}
+
+fn host(world: Arc<World>, run: RunCoordinator, options: Options, began: Vec<Untold>) -> Box<LocalHost> {
+    let queue = Queue::new(options.places.map(|places| places.of_run()), world.clone());
+    LocalHost::new(world, run, options.cancel, queue, began)
+}
+
+/// What the coordinator of a run needs to know of this process.
+fn settings(world: &World, options: &Options, limits: RunLimits, counted: BTreeMap<Key, Usage>) -> RunSettings {
+    RunSettings {
+        run: world.watch.run.clone(),
+        execution: world.execution,
+        keeps: world.ports.journal.keeps(),
+        queues: options.places.is_some(),
+        recovery: options.recovery,
+        linger_ms: options.linger_ms.unwrap_or(LINGER_MS),
+        limits,
+        counted,
+    }
+}
+
+/// The results of earlier runs for a run of this program, with these tools.
+fn memo_for(world: &World, memo: Option<Memo>) -> Option<Memo> {
+    memo.map(|memo| memo.used_by(&world.prepared, world.is_idempotent()))
+}
+
+/// Takes the limits of a run that reuses results out of what the machine gets: see [`RunSettings::limits`].
+fn limits_at_start(options: &mut Options) -> RunLimits {
+    if options.memo.is_none() {
+        return RunLimits::NONE;
+    }
+    let limits = std::mem::take(&mut options.spec.limits);
+    if let Some(basis) = &mut options.basis {
+        basis.limits = limits;
+    }
+    limits
+}
+
+/// The same for a resumed run: the original ones, unless they are changed.
+fn limits_from_now(options: &Options) -> RunLimits {
+    let (Some(_), Some(basis)) = (&options.memo, &options.basis) else { return RunLimits::NONE };
+    options.spec.limits.or(basis.limits)
 }
 
 /// Builds the entry that starts a run.
@@ -283,7 +256,7 @@ fn too_short(names: &[String]) -> Vec<String> {
 /// The first entry of a run that another process will perform. Once this entry is in a journal, [`resume`] can continue the run.
 pub fn first_entry(prepared: &Prepared, input: Option<Value>, ports: &Ports, mut options: Options) -> Entry {
     // With a memo, this moves the limits into the entry's `basis`.
-    let _ = Guard::begin(&mut options);
+    let _ = limits_at_start(&mut options);
     let started = started(prepared, input, ports, &mut options);
     Entry { v: VERSION, seq: 0, at_ms: 0, kind: EntryKind::Started(Box::new(started)) }
 }
@@ -305,7 +278,7 @@ pub fn resume_prepared(
     async move {
         let taken_up = taken_up.await;
         match taken_up {
-            Ok(driver) => driver.drive(Output::default()).await,
+            Ok(host) => host.drive().await,
             Err(outcome) => *outcome,
         }
     }
@@ -318,9 +291,9 @@ async fn take_up(
     run: &str,
     ports: Ports,
     mut options: Options,
-) -> Result<Box<Driver>, Box<RunOutcome>> {
-    let mut world = World::new(prepared, ports, run.into(), 0).with(&options);
-    let guard = Guard::go_on(&options);
+) -> Result<Box<LocalHost>, Box<RunOutcome>> {
+    let world = World::new(prepared, ports, run.into(), 0).with(&options);
+    let limits = limits_from_now(&options);
     let mut memo = options.memo.take();
     let (mut counted, mut replaced) = (BTreeMap::new(), BTreeSet::new());
     let mut using = Using {
@@ -334,7 +307,6 @@ async fn take_up(
     };
     let watched = read(&world, &options, &mut using).await;
     options.memo = memo;
-    world.counted = counted;
     let ReadJournal { first, mut replay, last } = match watched {
         Ok(read) => read,
         Err(error) => return Err(RunOutcome::failed(run, error).into()),
@@ -348,7 +320,7 @@ async fn take_up(
         // With a higher limit.
         let continues = result.as_ref().is_err_and(|error| error.ends_again && error.raise.is_some());
         let (run, waiting, suspended) = (run.into(), Vec::new(), false);
-        let (result, hidden) = outcome::parts(result);
+        let (result, hidden) = parts(result);
         let warnings = warnings.clone();
         Box::new(RunOutcome {
             run,
@@ -369,7 +341,7 @@ async fn take_up(
         Some(Err(error)) if error.code != STOPPED => {
             let changes = changes(&mut options, &replay);
             match reopen::reopen(&world, &first, replay, &error, (changes, options.memo.as_ref())).await {
-                Ok(next) => (replay, reopened) = (next.replay, Some(next.again)),
+                Ok(next) => (replay, reopened) = (next.replay, Some(next.how)),
                 Err(error) => return Err(left(Err(error))),
             }
         }
@@ -381,7 +353,7 @@ async fn take_up(
         Err(error) => return Err(RunOutcome::failed(run, error).into()),
     };
     if resumed.fruitless >= options.max_fruitless.unwrap_or(MAX_FRUITLESS) {
-        return Err(RunOutcome::failed(run, recovery::hopeless(resumed.fruitless)).into());
+        return Err(RunOutcome::failed(run, hopeless(resumed.fruitless)).into());
     }
     // The run's clock includes the time without a process, but not the time between a failure and the reopening. It does not go
     // back, even if the wall clock was set back.
@@ -394,22 +366,26 @@ async fn take_up(
     let world = Arc::new(World { execution, ..world });
     world.ports.events.caught_up();
     let Resumed { machine, notes, restart, output, kept, next_seq, .. } = resumed;
-    let mut driver = Driver::new(machine.in_pieces(), world, options, guard);
     // The entry `Reopened` has already been replayed, but is written only now.
-    driver.continue_at(next_seq.saturating_sub(u64::from(reopened.is_some())), kept);
-    driver.replaced = replaced;
-    let open = Open { execution, notes, restart, output };
-    let begun = match reopened {
-        None => driver.again(changes, open).await,
-        Some(again) => driver.reopened(again, open).await,
-    };
-    match begun {
-        Ok(()) => {
-            driver.read_inbox().await;
-            Ok(driver)
+    let next_seq = next_seq.saturating_sub(u64::from(reopened.is_some()));
+    let (is_reopened, how) = match reopened {
+        Some(how) => (true, how),
+        None => {
+            let is_lost = restart.iter().any(|activity| matches!(activity.request, Request::Model(_)));
+            let drafts = if is_lost { world.read_drafts().await } else { BTreeMap::new() };
+            (false, Resumption::Resumed { changes, drafts })
         }
-        Err(error) => Err(driver.end(Err(error)).await.into()),
+    };
+    let settings = settings(&world, &options, limits, counted);
+    let facts = Facts { world: &world, running: &BTreeMap::new() };
+    let shared = (memo_for(&world, options.memo.take()), options.within.take());
+    let resumed = ResumedRun { machine: machine.in_pieces(), restart, output, next_seq, kept, replaced, how };
+    let run = RunCoordinator::resume(resumed, settings, shared, &facts);
+    world.watch.resumed(run.clock());
+    for message in notes.into_iter().filter(|_| !is_reopened) {
+        world.watch.delta(None, None, EventKind::Warning { message });
     }
+    Ok(host(world, run, options, Vec::new()))
 }
 
 /// The changes requested at this resume.
@@ -451,7 +427,8 @@ pub async fn retell(
     let world = World::new(prepared, ports, run.into(), 0);
     let ReadJournal { replay, .. } = read(&world, options, &mut Teller(&world)).await?;
     let resumed = replay.end(&mut Teller(&world))?;
-    let unknown = resumed.restart.iter().filter(|activity| !recovery::may_repeat(&world, &activity.request));
+    let facts = Facts { world: &world, running: &BTreeMap::new() };
+    let unknown = resumed.restart.iter().filter(|activity| !may_repeat(&activity.request, &facts));
     Ok(unknown.map(|activity| world.waiting(activity)).collect())
 }
 

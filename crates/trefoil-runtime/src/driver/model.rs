@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use trefoil_template::{Hole, HoleKind, Value};
 
-use super::activity::{At, Came, World};
+use super::world::{At, Came, World};
 use crate::ports::{AnswerDoubt, Instead, ModelAnswer, ModelError, ModelErrorKind};
 use trefoil_machine::answer as machine_answer;
 use trefoil_machine::error::{Cause, RunError};

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Options;
-use super::activity::World;
-use super::memo::Memo;
 use super::told::{Untold, warned};
+use super::world::World;
 use crate::ports::SeenTools;
+use trefoil_coordinator::Memo;
 use trefoil_machine::clock::WorkMs;
 use trefoil_machine::event::EventKind;
 use trefoil_machine::journal::About;

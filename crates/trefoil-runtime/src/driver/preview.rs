@@ -17,9 +17,9 @@ use trefoil_machine::request::{Activity, Request, ToolSpec, ToolsRequest};
 use trefoil_machine::{Past, Prepared, Watcher};
 use trefoil_template::Value;
 
-use super::activity::World;
 use super::memo::{Decision, Memo};
 use super::past::Reader;
+use super::world::World;
 use super::{Options, RunOutcome, run_prepared};
 use crate::ports::{
     Asked, CallSite, Clock, CommandHost, CommandOutput, HumanInbox, ModelAnswer, ModelError, ModelProvider, NoEvents,

@@ -1,7 +1,6 @@
 //! The queue of model calls that are delayed by a host limit, or because their provider keeps failing.
 //!
-//! A waiting call has not been made: it has no entry in the journal, it can be taken back without a trace, and if the process ends,
-//! its outcome is not unknown. Its time limit starts when its turn comes.
+//! The coordinator knows which calls wait. Here is what they wait for, and their permits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,11 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, Aborted, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use trefoil_coordinator::AdmittedCalls;
 use trefoil_ir::StepId;
-use trefoil_machine::key::{Key, KeyMap, KeyPart};
+use trefoil_machine::key::{Key, KeyMap};
 use trefoil_machine::request::{Activity, ModelRequest, Request};
 
-use super::activity::World;
+use super::world::World;
 use crate::limits::{CallPermit, Delay, PlacesOfRun, Tell};
 use crate::ports::{CallPause, ModelProvider};
 
@@ -24,11 +24,13 @@ const CIRCUIT_BREAKER: &str = "circuit_breaker";
 pub struct Queue {
     /// `None`: calls do not wait.
     places: Option<Arc<PlacesOfRun>>,
-    waiting: KeyMap<Waiting>,
+    waiting: KeyMap<AbortHandle>,
     /// `None`: no call has had to wait so far.
     turns: Option<FuturesUnordered<Turn>>,
     /// Calls whose turn has come.
-    turned: Vec<Ready>,
+    turned: Vec<Key>,
+    /// The permits of calls that have not started.
+    admitted: KeyMap<Arc<CallPermit>>,
     world: Arc<World>,
     /// Delays of calls whose steps may not be known to watchers yet.
     delays: Arc<Delays>,
@@ -38,28 +40,6 @@ type Delays = Mutex<Vec<(Arc<Activity>, Delay)>>;
 
 type Turn = Abortable<BoxFuture<'static, (Key, Arc<CallPermit>)>>;
 
-struct Waiting {
-    call: Arc<Activity>,
-    limit: Option<Arc<Activity>>,
-    handle: AbortHandle,
-}
-
-/// An activity that may start.
-pub struct Ready {
-    pub activity: Arc<Activity>,
-    /// The permit of a model call.
-    pub place: Option<Arc<CallPermit>>,
-    /// The time limit of the call.
-    pub limit: Option<Arc<Activity>>,
-}
-
-impl Ready {
-    /// An activity that does not have to wait.
-    pub fn at_once(activity: Arc<Activity>) -> Self {
-        Self { activity, place: None, limit: None }
-    }
-}
-
 impl Queue {
     pub fn new(places: Option<PlacesOfRun>, world: Arc<World>) -> Self {
         Self {
@@ -67,6 +47,7 @@ impl Queue {
             waiting: KeyMap::default(),
             turns: None,
             turned: Vec::new(),
+            admitted: KeyMap::default(),
             world,
             delays: Arc::default(),
         }
@@ -76,43 +57,54 @@ impl Queue {
         self.waiting.is_empty() && self.turned.is_empty()
     }
 
-    /// The waiting calls.
-    pub fn calls(&self) -> impl Iterator<Item = &Arc<Activity>> {
-        self.waiting.values().map(|waiting| &waiting.call).chain(self.turned.iter().map(|ready| &ready.activity))
+    /// Returns the calls that may start now: those whose turn has come, and of these calls those that do not have to wait.
+    pub fn admit(&mut self, calls: Vec<Arc<Activity>>) -> AdmittedCalls {
+        while let Some(turns) = &mut self.turns
+            && let Some(Some(turn)) = turns.next().now_or_never()
+        {
+            self.turned(turn);
+        }
+        let turned = std::mem::take(&mut self.turned);
+        let mut at_once = Vec::new();
+        for call in calls {
+            let key = call.key.clone();
+            if self.enter(call) {
+                at_once.push(key);
+            }
+        }
+        AdmittedCalls { turned, at_once }
     }
 
-    /// Returns a requested activity if it may start now. Otherwise it waits here.
-    pub fn enter(&mut self, activity: Arc<Activity>) -> Option<Ready> {
-        if let Some(call) = limits(&activity)
-            && let Some(waiting) = self.waiting.get_mut(&Key::from(call))
-        {
-            waiting.limit = Some(activity);
-            return None;
-        }
-        let Some(places) = self.places.clone().filter(|_| matches!(activity.request, Request::Model(_))) else {
-            return Some(Ready::at_once(activity));
-        };
-        let call = activity.clone();
+    /// Whether a call may start now. Otherwise it waits here.
+    fn enter(&mut self, activity: Arc<Activity>) -> bool {
+        let Some(places) = self.places.clone() else { return true };
+        let key = activity.key.clone();
         let (tell, entered) = self.tell(&activity);
         let models = self.world.ports.models.clone();
         let mut turn = async move {
-            let place = match &call.request {
-                Request::Model(request) => admitted(&*models, &places, call.step, request, tell).await,
+            let place = match &activity.request {
+                Request::Model(request) => admitted(&*models, &places, activity.step, request, tell).await,
                 _ => std::future::pending().await,
             };
-            (call.key.clone(), Arc::new(place))
+            (activity.key.clone(), Arc::new(place))
         }
         .boxed();
         let at_once = (&mut turn).now_or_never();
         // A call that starts at once may have to wait later, for a fallback model.
         entered.store(true, Ordering::Relaxed);
         if let Some((_, place)) = at_once {
-            return Some(Ready { activity, place: Some(place), limit: None });
+            self.admitted.insert(key, place);
+            return true;
         }
         let (handle, registration) = AbortHandle::new_pair();
         self.turns.get_or_insert_default().push(Abortable::new(turn, registration));
-        self.waiting.insert(activity.key.clone(), Waiting { call: activity, limit: None, handle });
-        None
+        self.waiting.insert(key, handle);
+        false
+    }
+
+    /// The permit of a call that starts.
+    pub fn take_place(&mut self, key: &Key) -> Option<Arc<CallPermit>> {
+        if self.admitted.is_empty() { None } else { self.admitted.swap_remove(key) }
     }
 
     /// Reports the delays of a call. Those that it has when it enters the queue wait for [`Self::tell_delays`]: the switch is
@@ -138,17 +130,6 @@ impl Queue {
         }
     }
 
-    /// Returns the next call whose turn has already come.
-    pub fn ready(&mut self) -> Option<Ready> {
-        while self.turned.is_empty()
-            && let Some(turns) = &mut self.turns
-            && let Some(Some(turn)) = turns.next().now_or_never()
-        {
-            self.turned(turn);
-        }
-        self.turned.pop()
-    }
-
     /// Returns when the turn of a call has come.
     pub async fn turn(&mut self) {
         while self.turned.is_empty() {
@@ -166,31 +147,22 @@ impl Queue {
     fn turned(&mut self, turn: Result<(Key, Arc<CallPermit>), Aborted>) {
         // A call that was taken back is skipped.
         if let Ok((key, place)) = turn
-            && let Some(Waiting { call, limit, .. }) = self.waiting.swap_remove(&key)
+            && self.waiting.swap_remove(&key).is_some()
         {
-            self.turned.push(Ready { activity: call, place: Some(place), limit });
+            self.admitted.insert(key.clone(), place);
+            self.turned.push(key);
         }
     }
 
-    /// Removes calls from the queue, and returns them.
-    pub fn take_back(&mut self, unwanted: impl Fn(&Key) -> bool) -> Vec<Arc<Activity>> {
-        let mut back = Vec::new();
-        self.turned.retain(|ready| {
-            let stays = !unwanted(&ready.activity.key);
-            if !stays {
-                back.push(ready.activity.clone());
+    /// Calls that are not needed any more leave the queue.
+    pub fn leave(&mut self, keys: &[Key]) {
+        for key in keys {
+            if let Some(handle) = self.waiting.swap_remove(key) {
+                handle.abort();
             }
-            stays
-        });
-        self.waiting.retain(|key, waiting| {
-            let stays = !unwanted(key);
-            if !stays {
-                waiting.handle.abort();
-                back.push(waiting.call.clone());
-            }
-            stays
-        });
-        back
+            self.admitted.swap_remove(key);
+            self.turned.retain(|turned| turned != key);
+        }
     }
 }
 
@@ -216,12 +188,4 @@ async fn admitted(
         }
         place.give_back();
     }
-}
-
-/// If an activity is the time limit of a call, returns the key of that call.
-pub fn limits(activity: &Activity) -> Option<&str> {
-    let timer = matches!(activity.request, Request::Timer { .. });
-    let limit =
-        matches!(activity.key.parts().last(), Some(KeyPart::Own(name)) if name.split('.').next() == Some("limit"));
-    if timer && limit { activity.key.parent() } else { None }
 }

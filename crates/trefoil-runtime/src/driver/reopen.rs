@@ -2,15 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::activity::World;
-use super::memo::Memo;
-use super::past::told;
-use super::recovery::{Again, UNKNOWN};
-use super::told::Untold;
+use super::memo::{Memo, look_up};
+use super::world::World;
 use super::{ENGINE, Options, ReadJournal, journal_error};
 use crate::ports::Journal;
+use trefoil_coordinator::recovery::is_unknown;
+use trefoil_coordinator::{Notice, Resumption};
 use trefoil_machine::clock::WorkMs;
-use trefoil_machine::error::{Cause, RunError};
+use trefoil_machine::error::RunError;
 use trefoil_machine::guard::validator::is_ended_by_signal;
 use trefoil_machine::journal::{Changes, Entry, EntryKind, RunSpec, VERSION};
 use trefoil_machine::key::Key;
@@ -22,7 +21,7 @@ pub struct Reopened {
     /// The replay, without the void entries.
     pub replay: Replay,
     /// How the run continues. The entry is not stored yet.
-    pub again: Again,
+    pub how: Resumption,
 }
 
 /// Reopens a run that ended with an error. Fails with `WOULD_REPEAT` if the run would end the same way.
@@ -74,13 +73,13 @@ pub async fn reopen(
     }
     let kind = EntryKind::Reopened { engine, execution, at, again, changes: Box::new(changes) };
     let entry = Entry { v: VERSION, seq: end, at_ms: replay.at_ms(), kind };
-    let mut collect = Collect { world, told: Vec::new() };
+    let mut collect = Collect(Vec::new());
     rebuild.end(&entry, &mut replay, &mut collect)?;
     // The repeated requests may exceed a limit.
     if replay.is_over() || is_denied(world, &mut replay, memo).await {
         return Err(would_repeat(error));
     }
-    Ok(Reopened { replay, again: Again { kind: entry.kind, told: collect.told, unknown } })
+    Ok(Reopened { replay, how: Resumption::Reopened { kind: entry.kind, notices: collect.0, unknown } })
 }
 
 /// Whether the repeated requests without a result in an earlier run would exceed a limit of the manifest.
@@ -90,15 +89,11 @@ async fn is_denied(world: &World, replay: &mut Replay, memo: Option<&Memo>) -> b
     }
     let asked = replay.asked_anew();
     let Some(memo) = memo else { return replay.ends_before(asked.iter().map(|activity| &**activity)) };
-    let mut memo = memo.clone().used_by(&world.prepared, &world.ports.tools);
-    memo.fetch(&world.watch.run, &asked, |request| world.ports.models.label(request)).await;
+    let mut memo = memo.clone().used_by(&world.prepared, world.is_idempotent());
+    let found = look_up(world, &memo.unknown(&asked)).await;
+    memo.found(found);
     let found = memo.find(&asked);
     replay.ends_before(memo.lacking(&asked, &found).into_iter().map(|activity| &**activity))
-}
-
-/// Whether an activity that failed with this error may have been performed.
-pub fn is_unknown(error: &RunError) -> bool {
-    error.code == UNKNOWN || error.cause.as_ref().is_some_and(Cause::may_be_done)
 }
 
 /// Replays the entries before a reopening, without those that it voids.
@@ -144,15 +139,12 @@ fn would_repeat(error: &RunError) -> RunError {
     repeats.raising(error.raise)
 }
 
-/// Collects events until their entry is stored.
-struct Collect<'w> {
-    world: &'w World,
-    told: Vec<Untold>,
-}
+/// Collects what happened until its entry is stored.
+struct Collect(Vec<Notice>);
 
-impl Watcher for Collect<'_> {
-    fn past(&mut self, at: WorkMs, past: Past<'_>) {
-        told(self.world, at, past, &mut |untold| self.told.push(untold));
+impl Watcher for Collect {
+    fn past(&mut self, _at: WorkMs, past: Past<'_>) {
+        self.0.extend(Notice::of(past));
     }
 }
 

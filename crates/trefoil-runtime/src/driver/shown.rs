@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trefoil_template::{Hole, Masked, Piece, Value};
 
-use super::activity::World;
+use super::world::World;
 use trefoil_machine::blocks;
 use trefoil_machine::event::ShownMessage;
 use trefoil_machine::provenance::{TextPart, realign, spans};

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use super::Options;
-use super::activity::World;
 use super::shown;
+use super::world::World;
 use crate::ports::Meter;
+use trefoil_coordinator::outcome::STOPPED;
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::{Deadline, EventKind, Waiting};
 use trefoil_machine::guard::{self, Verdict};
@@ -228,7 +229,7 @@ impl World {
         };
         let error = match refusal {
             Some(refusal) => RunError::new("REFUSED", self.secrets.hide(&refusal.why)).help(refusal.help),
-            None => super::activity::not_allowed(),
+            None => not_allowed(),
         };
         let mut error = error.at_step(Some(activity.key.clone()), self.place(activity));
         if let Request::Command(command) = &activity.request {
@@ -258,5 +259,7 @@ impl World {
     }
 }
 
-/// The error code of a call that was stopped, and of a run that was cancelled.
-pub const STOPPED: &str = "CANCELLED";
+/// The error for a command in a process that may not run commands.
+pub fn not_allowed() -> RunError {
+    RunError::new("REFUSED", "commands are not allowed in this run").help("allow them with `--allow-command`")
+}

@@ -68,16 +68,6 @@ impl Watch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clock.left(due, now)
     }
 
-    /// When a timer is due that starts now, on the clock of the other one.
-    pub fn due_from_now(&self, due: Due, ms: u64) -> Due {
-        let now = RunMs(self.now_ms());
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match due {
-            Due::Run(_) => Due::Run(now.plus(ms)),
-            Due::Work(_) => Due::Work(state.clock.work_at(now).plus(ms)),
-        }
-    }
-
     /// Whether the sink wants events.
     pub fn wanted(&self) -> bool {
         self.sink.wants_events()

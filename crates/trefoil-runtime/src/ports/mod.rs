@@ -3,7 +3,6 @@
 mod admission;
 mod clock;
 mod fakes;
-mod letters;
 mod memory;
 mod random;
 mod secrets;
@@ -15,24 +14,25 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use async_trait::async_trait;
 use trefoil_template::{HoleKind, Value};
 
+use trefoil_coordinator::Share;
+use trefoil_coordinator::memo::FoundEntry;
+pub use trefoil_coordinator::{LetterId, Letters, Received, SuspendedCall};
 use trefoil_ir::{StepId, ToolKind};
 use trefoil_machine::RunLimits;
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::{AskedBefore, Event, Waiting};
+use trefoil_machine::event::{AskedBefore, Event};
 use trefoil_machine::journal::{Entry, SeenTool};
-use trefoil_machine::key::Key;
+use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::request::{
     CommandRequest, Finish, HumanRequest, ModelRequest, ToolRequest, ToolSpec, ToolUse, Usage,
 };
 
-use crate::allowance::Share;
 use crate::driver::Cancel;
 use crate::limits::CallPermit;
 
 pub use admission::{Admission, CallPause};
 pub use clock::{SystemClock, VirtualClock};
 pub use fakes::{FnModel, NoHumans, NoTools, echo};
-pub use letters::{LetterId, Letters, Received};
 pub use memory::{CollectEvents, MemoryJournal, NoEvents, NoJournal};
 pub use random::{SeededRandom, SystemRandom};
 use seen::ToolReports;
@@ -474,19 +474,6 @@ impl ToolError {
     }
 }
 
-/// A suspended run that a tool call started.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SuspendedCall {
-    /// Its id.
-    pub run: Arc<str>,
-    /// What it waits for.
-    pub waiting: Vec<Waiting>,
-    /// When it can continue without an answer, in milliseconds since 1970-01-01 UTC.
-    pub wake_at: Option<u64>,
-    /// What it has used so far. The result of the call counts it again, together with the rest.
-    pub usage: Usage,
-}
-
 /// Runs commands. Exists only if the operator allowed it.
 #[async_trait]
 pub trait CommandHost: Send + Sync {
@@ -632,6 +619,13 @@ impl JournalError {
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), help: None, is_deleted: false }
     }
+}
+
+/// A source of answers of earlier runs.
+#[async_trait]
+pub trait Library: Send + Sync + std::fmt::Debug {
+    /// The answers to a request, newest first, from all runs except `own`. Answers that cannot be read are skipped.
+    async fn answers(&self, own: &str, content: ContentKey) -> Vec<FoundEntry>;
 }
 
 /// The clock.

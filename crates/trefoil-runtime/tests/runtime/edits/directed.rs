@@ -7,7 +7,7 @@ use testbed::Build;
 use trefoil_ir::{CommandCall, Guard, OnItemFailure, PiiAction, PiiEntity, Program, StepId, StepKind};
 use trefoil_machine::journal::{Basis, RunSpec};
 use trefoil_machine::{EntryKind, Prepared, RunLimits};
-use trefoil_runtime::driver::memo::Memo;
+use trefoil_runtime::driver::memo::{Memo, read_memo};
 use trefoil_runtime::driver::{self, Options};
 use trefoil_runtime::ports::{CallSite, CommandHost, CommandOutput, ToolError};
 use trefoil_runtime::{CommandRequest, RunOutcome};
@@ -64,7 +64,7 @@ impl Desk {
 
     pub fn memo(&self, program: &Arc<Program>, run: &str) -> Memo {
         let (prepared, options) = (Prepared::new(program.clone()), Options::default());
-        block_on(Memo::of(prepared, run, self.world.ports.clone(), &options)).unwrap()
+        block_on(read_memo(prepared, run, self.world.ports.clone(), &options)).unwrap()
     }
 }
 

@@ -19,7 +19,7 @@ use trefoil_machine::key::{own_step, without_try};
 use trefoil_machine::request::{Activity, ToolRequest};
 use trefoil_machine::{ContentKey, Entry, EntryKind, Key, Prepared, Request};
 use trefoil_runtime::RunOutcome;
-use trefoil_runtime::driver::memo::Memo;
+use trefoil_runtime::driver::memo::{Memo, read_memo};
 use trefoil_runtime::driver::{self, Options};
 use trefoil_runtime::ports::{Journal as _, MemoryJournal};
 use trefoil_template::Value;
@@ -46,7 +46,7 @@ async fn run(journal: &Arc<MemoryJournal>, program: &Arc<Program>, id: &str, mem
 
 async fn memo_of(journal: &Arc<MemoryJournal>, program: &Arc<Program>, id: &str) -> Memo {
     let ports = World::ports(journal.clone());
-    Memo::of(Prepared::new(program.clone()), id, ports, &Options::default()).await.unwrap()
+    read_memo(Prepared::new(program.clone()), id, ports, &Options::default()).await.unwrap()
 }
 
 /// With all steps of these runs allowed to be repeated.

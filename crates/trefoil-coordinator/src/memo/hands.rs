@@ -7,11 +7,12 @@ use trefoil_ir::{StepId, StepKind};
 use trefoil_machine::Prepared;
 use trefoil_machine::request::{Activity, Request, ToolRequest};
 
-use crate::ports::ToolHost;
+/// Says whether doing a tool call twice is the same as doing it once.
+pub type IsIdempotent = Arc<dyn Fn(&ToolRequest) -> bool + Send + Sync>;
 
 /// The tools of a run.
 #[derive(Clone, Default)]
-pub struct Hands(Option<Arc<dyn ToolHost>>);
+pub struct Hands(Option<IsIdempotent>);
 
 impl std::fmt::Debug for Hands {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -21,15 +22,15 @@ impl std::fmt::Debug for Hands {
 
 impl Hands {
     /// These.
-    pub fn of(tools: &Arc<dyn ToolHost>) -> Self {
-        Self(Some(tools.clone()))
+    pub fn of(idempotent: IsIdempotent) -> Self {
+        Self(Some(idempotent))
     }
 
     /// Whether something may not be safe to do twice.
     pub fn may_harm(&self, request: &Request) -> bool {
         match request {
             Request::Command(_) => true,
-            Request::Tool(request) => !self.0.as_ref().is_some_and(|tools| tools.is_idempotent(request)),
+            Request::Tool(request) => !self.0.as_ref().is_some_and(|is_idempotent| is_idempotent(request)),
             _ => false,
         }
     }

@@ -19,7 +19,7 @@ impl Letters {
     }
 
     /// Adds other letters.
-    pub(crate) fn join(&mut self, other: Self) {
+    pub fn join(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 

@@ -2,47 +2,22 @@
 
 use std::sync::Arc;
 
-use super::Options;
-use super::activity::{Done, World};
-use super::memo::{ClaimPlace, Memo, Perhaps};
-use super::model;
-use super::recovery;
-use super::turns::Driver;
-use crate::ports::Letters;
 use trefoil_ir::prices::Dollars;
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::About;
 use trefoil_machine::machine::Kept;
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Request};
-use trefoil_machine::{LimitKind, Output, RunLimits, UsedAmounts};
+use trefoil_machine::{LimitKind, Output, Prepared, RunLimits, UsedAmounts};
 
-/// The limits of a run that reuses results of earlier runs. They are not enforced by the machine, because it counts all requests
-/// and does not know in advance which of them have results already.
-#[derive(Debug, Default)]
-pub struct Guard(pub RunLimits);
+use super::RunCoordinator;
+use crate::facts::HostFacts;
+use crate::input::Done;
+use crate::letters::Letters;
+use crate::memo::{ClaimPlace, Memo, Perhaps};
+use crate::recovery::may_repeat;
 
-impl Guard {
-    /// The limits of a new run.
-    pub fn begin(options: &mut Options) -> Self {
-        if options.memo.is_none() {
-            return Self::default();
-        }
-        let limits = std::mem::take(&mut options.spec.limits);
-        if let Some(basis) = &mut options.basis {
-            basis.limits = limits;
-        }
-        Self(limits)
-    }
-
-    /// The limits of a resumed run: the original ones, unless they are changed.
-    pub fn go_on(options: &Options) -> Self {
-        let (Some(_), Some(basis)) = (&options.memo, &options.basis) else { return Self::default() };
-        Self(options.spec.limits.or(basis.limits))
-    }
-}
-
-impl Driver {
+impl RunCoordinator {
     /// Returns an error if performing these activities would exceed a limit.
     fn over_limit(&self, next: &[&Arc<Activity>]) -> Option<RunError> {
         let is_call = |a: &Activity| matches!(a.request, Request::Model(_));
@@ -53,19 +28,19 @@ impl Driver {
         let cost = |all: &mut dyn Iterator<Item = &Arc<Activity>>| {
             all.map(|a| self.machine.may_cost(a)).fold(0, u64::saturating_add)
         };
-        let starting = self.starting.iter().map(|(activity, _)| activity);
+        let starting = self.starting.iter();
         let under_way = self.under_way.values().map(|one| &one.activity);
         let calls = self.machine.calls().saturating_sub(asked);
         let made = UsedAmounts { calls, ..self.machine.usage().amounts() };
         let more = UsedAmounts {
             calls: next.iter().copied().filter(count).count() as u64,
             tokens: 0,
-            cost_micro: match self.guard.0.cost_micro {
+            cost_micro: match self.settings.limits.cost_micro {
                 Some(_) => cost(&mut starting.chain(under_way).chain(self.queue.calls()).chain(next.iter().copied())),
                 None => 0,
             },
         };
-        let (kind, limit) = self.guard.0.exceeded(made.and(more))?;
+        let (kind, limit) = self.settings.limits.exceeded(made.and(more))?;
         let later = self.machine.still_needed(first).get(kind);
         let (made, more) = (made.get(kind), more.get(kind));
         let message = match kind {
@@ -79,29 +54,21 @@ impl Driver {
                 format!("cost limit reached: {spent} of {limit} spent, and what is next may cost {next}")
             }
         };
-        let location = self.world.prepared.program.step(first.step).map(|step| step.origin);
+        let location = self.machine.prepared().program.step(first.step).map(|step| step.origin);
         let error = RunError::new("BUDGET_EXCEEDED", message).at_step(Some(first.key.clone()), location);
         let error = error.raising(RunLimits::raised(kind, limit, made.saturating_add(more).saturating_add(later)));
         Some(kind.option().into_iter().fold(error, |error, option| error.help(format!("allow more with `{option}`"))))
     }
 
     /// Stops the run before the requested activities, until somebody allows them.
-    pub(super) fn stop_before_asked(&mut self, why: &RunError) {
+    pub(super) fn stop_before_asked(&mut self, why: &RunError, facts: &dyn HostFacts) {
         self.memo.iter().for_each(|memo| memo.stop(self.asked.iter()));
-        self.wait_for_permission(why);
-    }
-
-    /// Looks up answers of earlier runs to the requested activities.
-    pub(super) async fn look_up(&mut self) {
-        let (run, models) = (&self.world.watch.run, &self.world.ports.models);
-        if let Some(memo) = self.memo.as_mut().filter(|_| !self.asked.is_empty()) {
-            memo.fetch(run, &self.asked, |request| models.label(request)).await;
-        }
+        self.wait_for_permission(why, facts);
     }
 
     /// Completes the requested activities that already have a result. Returns an error if the rest would exceed a limit, or
     /// contains an activity that an earlier run performed and that may not be safe to repeat.
-    pub(super) fn reuse(&mut self) -> Result<(), RunError> {
+    pub(super) fn reuse(&mut self, facts: &dyn HostFacts) -> Result<(), RunError> {
         let again = |activity: &Activity, kept: &Kept| kept.content == activity.content;
         let is_kept = |a: &Arc<Activity>| self.kept.get(&a.key).is_some_and(|kept| again(a, kept));
         let mut found = Vec::new();
@@ -113,21 +80,24 @@ impl Driver {
                 Some(memo) => memo.lacking(&open, &found),
                 None => open.iter().collect(),
             };
-            let repeats = self.memo.as_ref().and_then(|memo| would_repeat(&self.world, memo, &lacking, &found));
+            let repeats = self
+                .memo
+                .as_ref()
+                .and_then(|memo| would_repeat((facts, self.machine.prepared()), memo, &lacking, &found));
             let limit = self.over_limit(&lacking);
             // One command allows both.
             let raise = limit.as_ref().and_then(|limit| limit.raise);
             if let Some(error) = repeats.map(|error| error.raising(raise)).or(limit) {
                 self.memo.iter().for_each(|memo| memo.stop(lacking.iter().copied()));
-                self.wait_for_permission(&error);
+                self.wait_for_permission(&error, facts);
                 return Err(error);
             }
             // A limit of the manifest ends the run before any of these activities starts.
             let output = if reuses { self.machine.begin(lacking.iter().map(|a| &***a)) } else { Output::default() };
             if !output.commands.is_empty() {
                 self.memo.iter().for_each(|memo| memo.stop(lacking.iter().copied()));
-                self.take_piece(output);
-                self.book_stopped();
+                self.take_piece(output, facts);
+                self.book_stopped(facts);
                 return Ok(());
             }
         }
@@ -137,7 +107,7 @@ impl Driver {
                 self.kept.remove(&activity.key).filter(|kept| again(&activity, kept))
             {
                 let about = About { usage: None, kept: Some(seq), ..about };
-                self.is_done(activity, value, about);
+                self.is_over(activity, Ok(value), about, facts);
                 continue;
             }
             let taken = self.memo.as_mut().and_then(|memo| memo.take(&activity, found.next().flatten()));
@@ -146,8 +116,8 @@ impl Driver {
                     // What its tools said of themselves then does not bind this run.
                     let (from, tools) = (Some(Box::new(cited)), Vec::new());
                     let about = About { usage: None, kept: None, from, tools, ..earlier.about };
-                    let (result, about) = model::again(&self.world, &activity, earlier.value, about);
-                    self.is_over(activity, result, about);
+                    let (result, about) = facts.checked(&activity, earlier.value, about);
+                    self.is_over(activity, result, about, facts);
                 }
                 None => self.asked.push(activity),
             }
@@ -155,24 +125,26 @@ impl Driver {
         Ok(())
     }
 
-    fn is_done(&mut self, activity: Arc<Activity>, value: PrivateValue, about: About) {
-        self.is_over(activity, Ok(value), about);
-    }
-
-    fn is_over(&mut self, activity: Arc<Activity>, result: Result<PrivateValue, RunError>, about: About) {
-        self.tell_began(&activity);
+    fn is_over(
+        &mut self,
+        activity: Arc<Activity>,
+        result: Result<PrivateValue, RunError>,
+        about: About,
+        facts: &dyn HostFacts,
+    ) {
+        self.tell_began(&activity, facts);
         self.done.push(Done { about, ..Done::of(activity, result, Letters::default()) });
     }
 }
 
 /// Returns an error if activities may have been performed by an earlier run and may not be safe to repeat.
 fn would_repeat(
-    world: &World,
+    (facts, prepared): (&dyn HostFacts, &Prepared),
     memo: &Memo,
     lacking: &[&Arc<Activity>],
     found: &[Option<ClaimPlace>],
 ) -> Option<RunError> {
-    let unsafe_to = |request: &Request| !recovery::may_repeat(world, request);
+    let unsafe_to = |request: &Request| !may_repeat(request, facts);
     let stops = |(asked, perhaps): &(&Arc<Activity>, Perhaps)| {
         let may_be_unsafe = match perhaps {
             Perhaps::Gone(before) => unsafe_to(&before.request),
@@ -214,7 +186,7 @@ fn would_repeat(
     if let Some((_, more @ [_, ..])) = names.split_first() {
         message.push_str(&format!("; the same applies to `{}`", more.join("`, `")));
     }
-    let location = world.prepared.program.step(asked.step).map(|step| step.origin);
+    let location = prepared.program.step(asked.step).map(|step| step.origin);
     // A name may begin like an option.
     let option = |name: &String| format!("--rerun{}{name}", if name.starts_with('-') { "=" } else { " " });
     let options = names.iter().map(option).collect::<Vec<_>>().join(" ");

@@ -70,7 +70,7 @@ pub struct Share {
 
 impl Allowance {
     /// Creates the allowance of a run. `above`: the share of the tool call that started it.
-    pub(crate) fn new(above: Option<Share>) -> Arc<Self> {
+    pub fn new(above: Option<Share>) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), above })
     }
 
@@ -79,19 +79,19 @@ impl Allowance {
     }
 
     /// Whether a tool call of another run started this run.
-    pub(crate) fn is_of_call(&self) -> bool {
+    pub fn is_of_call(&self) -> bool {
         self.above.is_some()
     }
 
     /// Returns the share of a call that starts. `room`: what the limits of the enclosing flows leave for it.
-    pub(crate) fn part(self: &Arc<Self>, key: &Key, room: RunLimits, counted: Usage) -> Share {
+    pub fn part(self: &Arc<Self>, key: &Key, room: RunLimits, counted: Usage) -> Share {
         self.state().beneath.insert(key.clone(), Beneath { used: UsedAmounts::default(), room });
         Share { of: self.clone(), key: key.clone(), counted, refused: Arc::default() }
     }
 
     /// Updates the operator's limits and the run's total. Calls that are no longer open are part of that total. `waits`: the run
     /// waits for permission at these limits. Those of a run that a call started are compared at the top, with what all runs have used.
-    pub(crate) fn settle(&self, (limit, waits): (RunLimits, bool), own: UsedAmounts, open: impl Fn(&Key) -> bool) {
+    pub fn settle(&self, (limit, waits): (RunLimits, bool), own: UsedAmounts, open: impl Fn(&Key) -> bool) {
         let limit = if self.is_of_call() { RunLimits::NONE } else { limit };
         let mut state = self.state();
         (state.limit, state.waits, state.own) = (limit, waits, own);
@@ -99,7 +99,7 @@ impl Allowance {
     }
 
     /// Reports the run's total to the runs above, which may have counted less since they were resumed.
-    pub(crate) fn report(&self) {
+    pub fn report(&self) {
         let Some(above) = &self.above else { return };
         let used = self.state().all().beyond(above.counted.amounts());
         if let Some(part) = above.of.state().beneath.get_mut(&above.key) {
@@ -113,7 +113,7 @@ impl Allowance {
     /// # Errors
     ///
     /// The limit that would be exceeded. Nothing is reserved then.
-    pub(crate) fn take(&self, own: UsedAmounts) -> Result<(), Refusal> {
+    pub fn take(&self, own: UsedAmounts) -> Result<(), Refusal> {
         let (before, all) = {
             let mut state = self.state();
             let before = std::mem::replace(&mut state.own, own);

@@ -4,20 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use trefoil_machine::journal::{About, Cited};
 use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::private::PrivateValue;
-use trefoil_machine::request::{Activity, ModelRequest, Request};
+use trefoil_machine::request::{Activity, Request};
 
 use super::{Earlier, is_real, is_whole};
-
-/// A source of answers of earlier runs.
-#[async_trait]
-pub trait Library: Send + Sync + std::fmt::Debug {
-    /// The answers to a request, newest first, from all runs except `own`. Answers that cannot be read are skipped.
-    async fn answers(&self, own: &str, content: ContentKey) -> Vec<FoundEntry>;
-}
 
 /// An answer of an earlier run.
 #[derive(Debug, Clone)]
@@ -32,10 +24,20 @@ pub struct FoundEntry {
     pub about: About,
 }
 
-/// The answers found so far. Each is used once, even if several runs have it, because two requests need two answers.
+/// What was looked up for a request.
 #[derive(Debug, Clone)]
+pub struct FoundAnswers {
+    /// The request.
+    pub content: ContentKey,
+    /// If the request names an alias: the model that answers it now. Answers of another model are not used.
+    pub model: Option<String>,
+    /// The answers of all runs but the current one, newest first.
+    pub answers: Vec<FoundEntry>,
+}
+
+/// The answers found so far. Each is used once, even if several runs have it, because two requests need two answers.
+#[derive(Debug, Clone, Default)]
 pub struct Shelf {
-    library: Arc<dyn Library>,
     /// The current run's source of embedded or scripted answers, if it has one.
     made_up_by: Option<String>,
     found: BTreeMap<ContentKey, VecDeque<FoundEntry>>,
@@ -43,31 +45,30 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// A shelf without any lookups yet.
-    pub fn of(library: Arc<dyn Library>) -> Self {
-        Self { library, made_up_by: None, found: BTreeMap::new(), used: BTreeSet::new() }
-    }
-
     /// As [`Memo::without_made_up`](super::Memo::without_made_up).
     pub fn without_made_up(&mut self, by: Option<&str>) {
         self.made_up_by = by.map(str::to_owned);
     }
 
-    /// Looks up answers to activities that are requested together. `label`: the model that answers a call now. If an alias named a
-    /// different model then, the answer is not used.
-    pub async fn fetch(&mut self, own: &str, asked: &[Arc<Activity>], label: impl Fn(&ModelRequest) -> String) {
-        for one in asked {
-            let Request::Model(request) = &one.request else { continue };
-            if self.found.contains_key(&one.content) {
-                continue;
-            }
-            let mut found = self.library.answers(own, one.content).await;
-            let now = request.provider.is_none().then(|| label(request));
-            found.retain(|found| {
-                let same = now.is_none() || found.about.model == now;
+    /// Of the activities that are requested together, those whose answers were not looked up yet: one for each request.
+    pub fn unknown(&self, asked: &[Arc<Activity>]) -> Vec<Arc<Activity>> {
+        let mut met = BTreeSet::new();
+        let is_new = |one: &&Arc<Activity>| {
+            matches!(one.request, Request::Model(_))
+                && !self.found.contains_key(&one.content)
+                && met.insert(one.content)
+        };
+        asked.iter().filter(is_new).cloned().collect()
+    }
+
+    /// Adds answers that were looked up.
+    pub fn found(&mut self, found: Vec<FoundAnswers>) {
+        for FoundAnswers { content, model, answers } in found {
+            let is_usable = |found: &FoundEntry| {
+                let same = model.is_none() || found.about.model == model;
                 same && is_real(&found.about, self.made_up_by.as_deref())
-            });
-            self.found.insert(one.content, found.into());
+            };
+            self.found.insert(content, answers.into_iter().filter(is_usable).collect());
         }
     }
 

@@ -20,26 +20,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
-use super::Options;
-use super::activity::World;
 use trefoil_machine::Prepared;
 use trefoil_machine::content;
-use trefoil_machine::error::RunError;
 use trefoil_machine::guard::validator::is_ended_by_signal;
 use trefoil_machine::journal::{About, Cited};
 use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::private::PrivateValue;
-use trefoil_machine::request::{Activity, ModelRequest, Request, Usage};
+use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_machine::step_path;
 
-use crate::driver::fill::SeenValues;
-use crate::ports::{Ports, ToolHost};
+pub use hands::IsIdempotent;
 use hands::{Hands, Steps};
-use layer::Collect;
-pub use layer::{Layer, Lost};
+pub use layer::{Collect, Layer, Lost};
 pub use perhaps::Perhaps;
 use perhaps::acts;
-pub use shelf::{FoundEntry, Library, Shelf};
+pub use shelf::{FoundAnswers, FoundEntry, Shelf};
 
 /// An activity of an earlier run that succeeded.
 #[derive(Debug, Clone)]
@@ -179,23 +174,16 @@ pub enum Reuse {
 }
 
 impl Memo {
-    /// Reads all results of a run from its journal, and performs nothing.
-    ///
-    /// # Errors
-    ///
-    /// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if it belongs to another program.
-    pub async fn of(prepared: Arc<Prepared>, run: &str, ports: Ports, options: &Options) -> Result<Self, RunError> {
-        let world = World::new(prepared.clone(), ports, run.into(), 0);
-        let mut collect = Collect(Layer { program: Some(prepared), ..Layer::of(run) });
-        super::read(&world, options, &mut collect).await?;
-        let mut memo = Self { layers: vec![collect.0], ..Self::default() };
+    /// The results of one run.
+    pub fn of(layer: Layer) -> Self {
+        let mut memo = Self { layers: vec![layer], ..Self::default() };
         memo.index();
-        Ok(memo)
+        memo
     }
 
-    /// A memo with only the model answers of any earlier runs.
-    pub fn of_answers(library: Arc<dyn Library>) -> Self {
-        Self { shelf: Some(Shelf::of(library)), ..Self::default() }
+    /// A memo with only the model answers of any earlier runs, which the host looks up.
+    pub fn of_answers() -> Self {
+        Self { shelf: Some(Shelf::default()), ..Self::default() }
     }
 
     /// Adds the results of older runs; those of this memo come first. A result that this memo reused from an older run counts once.
@@ -343,13 +331,13 @@ impl Memo {
     /// Prepares the memo for a run of this program with these tools: results of steps that it does not have become available to
     /// other steps.
     #[must_use]
-    pub fn used_by(mut self, prepared: &Arc<Prepared>, tools: &Arc<dyn ToolHost>) -> Self {
+    pub fn used_by(mut self, prepared: &Arc<Prepared>, idempotent: IsIdempotent) -> Self {
         let mut steps = Steps::of(prepared);
         let all = self.layers.iter().enumerate().flat_map(|(at, layer)| layer.by_key.iter().map(move |one| (at, one)));
         let gone = all.filter(|(_, (_, earlier))| !steps.have(&earlier.activity));
         self.gone = gone.map(|(at, (key, _))| (at, key.clone())).collect();
         self.program = Some(prepared.clone());
-        self.hands = Hands::of(tools);
+        self.hands = Hands::of(idempotent);
         self.learn_ran();
         self.replace();
         self
@@ -548,10 +536,9 @@ impl Memo {
         self.layers.first().map(|layer| layer.results(false)).unwrap_or_default()
     }
 
-    /// Tells what of its results must not be shown.
-    pub fn tell_hidden(&self, seen: &SeenValues) {
-        let results = self.layers.iter().flat_map(|layer| layer.by_key.values());
-        results.for_each(|earlier| seen.learn(&earlier.value));
+    /// The values of all results.
+    pub fn values(&self) -> impl Iterator<Item = &PrivateValue> {
+        self.all().map(|(_, _, earlier)| &earlier.value)
     }
 
     /// The same, and after it what only older runs have a result of, with the results that were dropped to repeat their steps.
@@ -595,10 +582,15 @@ impl Memo {
         self.shelf.iter_mut().for_each(|shelf| shelf.used(key, cited));
     }
 
-    /// Looks up answers of any earlier runs, before results are taken. See [`Shelf::fetch`].
-    pub async fn fetch(&mut self, own: &str, asked: &[Arc<Activity>], label: impl Fn(&ModelRequest) -> String) {
+    /// The activities for which answers of any earlier runs are to be [looked up](Self::found), before results are taken.
+    pub fn unknown(&self, asked: &[Arc<Activity>]) -> Vec<Arc<Activity>> {
+        self.shelf.as_ref().map(|shelf| shelf.unknown(asked)).unwrap_or_default()
+    }
+
+    /// Adds answers that were looked up.
+    pub fn found(&mut self, found: Vec<FoundAnswers>) {
         if let Some(shelf) = &mut self.shelf {
-            shelf.fetch(own, asked, label).await;
+            shelf.found(found);
         }
     }
 

@@ -2,24 +2,27 @@
 
 use trefoil_machine::journal::{Entry, EntryKind, VERSION};
 
-use crate::ports::{Journal, JournalError, Letters};
+use crate::letters::Letters;
 
 /// The entries that are not yet written.
+#[derive(Debug)]
 pub struct Outbox {
     next_seq: u64,
     /// Whether the journal stores entries.
     keeps: bool,
     /// Whether any entry has been written, by this process or an earlier one.
     is_kept: bool,
+    /// Whether entries are being written.
+    is_writing: bool,
     entries: Vec<Entry>,
     letters: Letters,
 }
 
 impl Outbox {
-    /// For a run in which nothing has happened yet.
-    pub fn of(journal: &dyn Journal) -> Self {
+    /// For a run in which nothing has happened yet. `keeps`: whether its journal stores entries.
+    pub fn new(keeps: bool) -> Self {
         let (entries, letters) = (Vec::new(), Letters::default());
-        Self { next_seq: 0, keeps: journal.keeps(), is_kept: false, entries, letters }
+        Self { next_seq: 0, keeps, is_kept: false, is_writing: false, entries, letters }
     }
 
     /// Sets the number of the next entry of a run that is resumed.
@@ -51,14 +54,17 @@ impl Outbox {
         self.letters.join(letters);
     }
 
-    /// Writes everything. If that fails, the letters stay in the inbox.
-    pub async fn flush(&mut self, journal: &dyn Journal, run: &str) -> Result<(), JournalError> {
+    /// Takes everything that is to be written. If that fails, the letters stay in the inbox.
+    pub fn take(&mut self) -> Option<(Vec<Entry>, Letters)> {
         if self.entries.is_empty() {
-            return Ok(());
+            return None;
         }
-        let (entries, letters) = (std::mem::take(&mut self.entries), std::mem::take(&mut self.letters));
-        let written = journal.append(run, &entries, letters.ids()).await;
-        self.is_kept |= written.is_ok();
-        written
+        self.is_writing = true;
+        Some((std::mem::take(&mut self.entries), std::mem::take(&mut self.letters)))
+    }
+
+    /// What was taken is written, or that failed.
+    pub fn written(&mut self, is_stored: bool) {
+        self.is_kept |= std::mem::take(&mut self.is_writing) && is_stored;
     }
 }

@@ -2,65 +2,66 @@
 
 use std::sync::Arc;
 
-use super::turns::{Driver, UnderWay, Waits};
-use crate::ports::{Arrived, Decided, Letters, Received};
+use trefoil_machine::journal::About;
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, Request};
 
-impl Driver {
-    /// Handles the messages that are in the inbox when a run is resumed. A message that waits while no process has the run would
-    /// otherwise only be seen if the run has something else to do.
-    pub(super) async fn read_inbox(&mut self) {
-        while self.finished.is_none()
-            && let Some(received) = self.world.ports.humans.waiting(&self.world.watch.run).await
-        {
-            self.arrive(received);
-        }
-    }
+use super::{RunCoordinator, UnderWay, Waits};
+use crate::facts::HostFacts;
+use crate::input::{Done, IncomingValue, OutcomeDecision, RunMessage};
+use crate::letters::{Letters, Received};
 
+impl RunCoordinator {
     /// Handles a message.
-    pub(super) fn arrive(&mut self, Received { what, letters }: Received<Arrived>) {
+    pub(super) fn arrive(&mut self, Received { what, letters }: Received<RunMessage>, facts: &dyn HostFacts) {
         match what {
-            Arrived::Cancel => self.stop(letters),
-            Arrived::Continue(run) => self.run_can_continue(run, letters),
-            Arrived::Answer { key, text, at } => match self.open_question(&key, at) {
-                Some(activity) => self.came_in(activity, text.into(), letters),
+            RunMessage::Cancel => self.stop(letters, facts),
+            RunMessage::Continue(run) => self.run_can_continue(run, letters, facts),
+            RunMessage::Answer { key, answer, at } => match self.open_question(&key, at, facts) {
+                Some(activity) => self.came_in(activity, answer, letters),
                 None => self.outbox.discard(letters),
             },
-            Arrived::Decided(key, decided) => {
+            RunMessage::Decided(key, decided) => {
                 let open = self.under_way.get(&key).filter(|one| one.waits == Waits::Decision);
                 let Some(activity) = open.map(|one| one.activity.clone()) else {
                     return self.outbox.discard(letters);
                 };
                 // The decision stays in the inbox for a process with the permission.
-                if decided == Decided::Retry && self.lacks_permission(&activity).is_some() {
+                if decided == OutcomeDecision::Retry && self.lacks_permission(&activity, facts).is_some() {
                     return;
                 }
-                self.put_away(&key);
-                self.decide(activity, decided, letters);
+                self.put_away(&key, facts);
+                self.decide(activity, decided, letters, facts);
             }
-            Arrived::Unknown => self.outbox.discard(letters),
+            RunMessage::Unknown => self.outbox.discard(letters),
         }
+    }
+
+    /// An activity ends with a value that nobody worked for.
+    pub(super) fn came_in(&mut self, activity: Arc<Activity>, came: IncomingValue, letters: Letters) {
+        let IncomingValue { value, replaced } = came;
+        let about = About { replaced, ..About::default() };
+        self.done.push(Done { activity, result: Ok(value), about, letters });
     }
 
     /// Removes a question without an answer, whose time has not ended at that moment, from the work in progress, or from that which is
     /// to start.
-    fn open_question(&mut self, key: &Key, at: u64) -> Option<Arc<Activity>> {
+    fn open_question(&mut self, key: &Key, at: u64, facts: &dyn HostFacts) -> Option<Arc<Activity>> {
         let is_question = |activity: &Activity| match &activity.request {
             Request::Human(request) => activity.key == *key && !request.is_late(at),
             _ => false,
         };
         if self.under_way.get(key).is_some_and(|one| is_question(&one.activity)) {
-            return self.put_away(key).map(|UnderWay { activity, .. }| activity);
+            return self.put_away(key, facts).map(|UnderWay { activity, .. }| activity);
         }
-        let at = self.starting.iter().position(|(activity, _)| is_question(activity))?;
-        Some(self.starting.remove(at).0)
+        let at = self.starting.iter().position(|activity| is_question(activity))?;
+        Some(self.starting.remove(at))
     }
 
-    fn run_can_continue(&mut self, run: String, letters: Letters) {
+    fn run_can_continue(&mut self, run: String, letters: Letters, facts: &dyn HostFacts) {
         let waits = |one: &&UnderWay| matches!(&one.waits, Waits::Run(call) if *call.run == *run);
         match self.under_way.values().find(waits).map(|one| one.activity.key.clone()) {
-            Some(key) => self.call_again(&key, letters),
+            Some(key) => self.call_again(&key, letters, facts),
             // The call may be about to report that its run is suspended, without having seen the answer.
             None => self.called_back.entry(run).or_default().join(letters),
         }

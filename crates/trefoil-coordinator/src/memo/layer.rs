@@ -4,11 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Earlier;
-use crate::driver::Options;
-use crate::driver::past::Reader;
-use crate::driver::reopen::is_unknown;
+use crate::recovery::is_unknown;
 use trefoil_machine::clock::WorkMs;
-use trefoil_machine::journal::Started;
 use trefoil_machine::key::{ContentKey, Key, own_step, without_try};
 use trefoil_machine::request::{Activity, Request};
 use trefoil_machine::{Past, Prepared, Watcher};
@@ -141,6 +138,7 @@ impl Layer {
 const STOPPED: [&str; 2] = ["CANCELLED", "INTERRUPTED"];
 
 /// Collects the results of a replay.
+#[derive(Debug)]
 pub struct Collect(pub Layer);
 
 impl Watcher for Collect {
@@ -204,8 +202,4 @@ fn is_result(activity: &Activity) -> bool {
         Request::Timer { .. } => own_step(key) == without_try(key),
         Request::Model(_) | Request::Tool(_) | Request::Command(_) | Request::Human(_) => true,
     }
-}
-
-impl Reader for Collect {
-    fn began(&mut self, _started: &Started, _options: &Options) {}
 }

@@ -1,0 +1,80 @@
+//! What a run may use, together with the runs above and below it.
+
+use std::sync::Arc;
+
+use trefoil_machine::error::RunError;
+use trefoil_machine::request::{Activity, Request};
+use trefoil_machine::{LimitKind, UsedAmounts};
+
+use super::RunCoordinator;
+use crate::allowance::{Refusal, Share};
+use crate::facts::HostFacts;
+
+impl RunCoordinator {
+    /// Ends or stops the run if what it requests would exceed a limit.
+    pub(super) fn compare_limits(&mut self, facts: &dyn HostFacts) -> Result<(), RunError> {
+        let Some((error, waits)) = self.beyond_limits() else { return Ok(()) };
+        if waits {
+            self.stop_before_asked(&error, facts);
+            return Err(error);
+        }
+        let output = self.machine.end(error);
+        self.take_piece(output, facts);
+        self.book_stopped(facts);
+        self.begin_turn();
+        Ok(())
+    }
+
+    /// Returns an error if the requested model calls and the usage of the runs above and below this one would together exceed a
+    /// limit, and whether the run waits until that is raised.
+    fn beyond_limits(&mut self) -> Option<(RunError, bool)> {
+        if !self.has_parts && !self.allowance.is_of_call() {
+            return None;
+        }
+        let now = self.settle();
+        let Some(call) = self.asked.iter().find(|activity| matches!(activity.request, Request::Model(_))) else {
+            self.allowance.report();
+            return None;
+        };
+        let Refusal { why, waits, kind, raise } = self.allowance.take(now).err()?;
+        let location = self.machine.prepared().program.step(call.step).map(|step| step.origin);
+        let error = RunError::new("BUDGET_EXCEEDED", why).at_step(Some(call.key.clone()), location);
+        let help = match kind.option().filter(|_| waits) {
+            Some(option) => format!("allow more with `{option}`"),
+            None => {
+                let options: Vec<String> =
+                    LimitKind::ALL.iter().filter_map(|kind| Some(format!("`{}`", kind.option()?))).collect();
+                format!(
+                    "raise the limit of the run that was started: {}, or the one in its manifest",
+                    options.join(", ")
+                )
+            }
+        };
+        // What this run needs after these calls. The runs above it say what they need themselves.
+        let raise = raise.map(|raise| raise.with_more(self.machine.still_needed(call)));
+        Some((error.help(help).raising(raise), waits))
+    }
+
+    /// Updates the allowance with the run's current total and the open tool calls.
+    fn settle(&mut self) -> UsedAmounts {
+        let (limits, now) = (self.settings.limits.least(self.machine.flags().spec.limits), self.machine.used());
+        self.allowance.settle((limits, self.memo.is_some()), now, |key| {
+            self.under_way.contains_key(key)
+                || self.winding.iter().any(|(_, activity)| activity.key == *key)
+                || self.starting.iter().any(|activity| activity.key == *key)
+        });
+        now
+    }
+
+    /// The share of the allowance that a tool call gets.
+    pub(super) fn share(&mut self, activity: &Arc<Activity>) -> Option<Box<Share>> {
+        if !matches!(activity.request, Request::Tool(_)) {
+            return None;
+        }
+        self.has_parts = true;
+        let _ = self.settle();
+        let counted = self.settings.counted.get(&activity.key).copied().unwrap_or_default();
+        let room = self.machine.room(&activity.key);
+        Some(Box::new(self.allowance.part(&activity.key, room, counted)))
+    }
+}

@@ -1,0 +1,455 @@
+//! The coordinator of a run: takes inputs, and says what its host must do.
+//!
+//! Completions go to the machine, and are stored in one append with the machine's next requests. Only then is anybody told, and is
+//! anything started. So nothing is seen or performed before the entries that led to it are stored.
+//!
+//! What is to be done next is on the agenda. [`RunCoordinator::next_action`] works through it until a step needs the host; then
+//! the state says which input is due. If the agenda is empty, a new turn begins ([`TurnPhase`]).
+
+mod end;
+mod limits;
+mod messages;
+mod recovery;
+mod reuse;
+mod steps;
+mod suspend;
+mod turn;
+mod work;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use trefoil_machine::clock::{Due, RunClock, RunMs};
+use trefoil_machine::error::RunError;
+use trefoil_machine::journal::{About, EntryKind};
+use trefoil_machine::key::{Key, KeyMap};
+use trefoil_machine::machine::Kept;
+use trefoil_machine::private::PrivateValue;
+use trefoil_machine::request::{Activity, Usage};
+use trefoil_machine::{Machine, Output, RunLimits};
+use trefoil_template::Value;
+
+use crate::action::{Append, HostAction, WorkId};
+use crate::allowance::{Allowance, Share};
+use crate::facts::HostFacts;
+use crate::input::{Done, EndedWork, RunInput, StopWanted, SuspendedCall, WorkEnd};
+use crate::letters::Letters;
+use crate::memo::Memo;
+use crate::notice::Notice;
+use crate::outbox::Outbox;
+use crate::queue::CallQueue;
+use crate::recovery::Recovery;
+use crate::state::{CoordinatorState, TurnPhase, UnexpectedInput};
+use end::Ending;
+pub use recovery::{ResumedRun, Resumption};
+use suspend::SuspendedHere;
+
+/// What does not change during a run in one process.
+#[derive(Debug)]
+pub struct RunSettings {
+    /// The run's id.
+    pub run: Arc<str>,
+    /// How often it has been resumed: 0 in the process that started it.
+    pub execution: u32,
+    /// Whether its journal stores entries.
+    pub keeps: bool,
+    /// Whether model calls wait in a queue.
+    pub queues: bool,
+    /// How to handle activities with an unknown outcome.
+    pub recovery: Recovery,
+    /// A run that waits for people is suspended only if its next timer is more than this many milliseconds away.
+    pub linger_ms: u64,
+    /// The limits of a run that reuses results of earlier runs. They are not enforced by the machine, because it counts all requests
+    /// and does not know in advance which of them have results already.
+    pub limits: RunLimits,
+    /// Usage already counted for tool calls that may be made again.
+    pub counted: BTreeMap<Key, Usage>,
+}
+
+/// A run in progress.
+#[derive(Debug)]
+pub struct RunCoordinator {
+    machine: Machine,
+    settings: RunSettings,
+    state: CoordinatorState,
+    agenda: VecDeque<Task>,
+    /// What the host must do before the agenda continues.
+    actions: VecDeque<HostAction>,
+    /// How the run is to stop.
+    wanted: StopWanted,
+    /// The entries not yet written, with the letters that they act on.
+    outbox: Outbox,
+    /// What to tell once the entries that led to it are written.
+    notices: Vec<Notice>,
+    /// Activities that the machine requested. They have no entries yet, because the machine may still take them back.
+    asked: Vec<Arc<Activity>>,
+    /// Model calls that wait for their turn.
+    queue: CallQueue,
+    /// Activities that already have an entry and are to be started.
+    starting: Vec<Arc<Activity>>,
+    /// Activities that have ended without being started here.
+    done: Vec<Done>,
+    /// Runs started by tool calls. A message said that they can continue while the calls were still in progress.
+    called_back: BTreeMap<String, Letters>,
+    under_way: KeyMap<UnderWay>,
+    /// Stopped tool calls that have been given a moment to end.
+    winding: Vec<(WorkId, Arc<Activity>)>,
+    next_work: u64,
+    /// What this run may use, together with the runs above and below it.
+    allowance: Arc<Allowance>,
+    /// Whether a tool call may have a share of the allowance.
+    has_parts: bool,
+    /// Stopped model calls, with what was known of them. Their usage is recorded when the machine waits again.
+    stopped: Vec<(Arc<Activity>, About)>,
+    finished: Option<Box<Result<Value, RunError>>>,
+    /// The activity whose decision is read.
+    deciding: Option<Arc<Activity>>,
+    /// How the run ends, while that is stored.
+    ending: Option<Box<Ending>>,
+    /// Whether the run stops here without having ended, because it can be resumed.
+    stays: bool,
+    /// Whether it waits for permission to continue.
+    is_suspended: bool,
+    /// The secrets that were replaced in incoming data.
+    replaced: BTreeSet<String>,
+    /// Results from before the run was reopened.
+    kept: BTreeMap<Key, Kept>,
+    /// The results of earlier runs.
+    memo: Option<Box<Memo>>,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+enum Task {
+    /// The next phase of a turn.
+    Phase(TurnPhase),
+    /// The machine has more pieces, and the events of the last one are told.
+    Yield,
+    /// The machine's next piece.
+    Piece,
+    /// The machine gets results, of this moment.
+    Results(std::vec::IntoIter<Done>, u64),
+    /// An activity whose outcome is unknown is continued.
+    TakeUp(Arc<Activity>),
+    /// The same, for all of these and for those of the requested activities that have these keys.
+    TakeUpAll(Vec<Arc<Activity>>, BTreeSet<Key>),
+    /// The machine requests lost model calls again.
+    Lost(Vec<trefoil_machine::journal::Lost>, u64),
+    /// The messages that are in the inbox are handled.
+    ReadInbox,
+    /// Stopped calls get a moment to end.
+    WindDown,
+    /// The run is suspended, and that is stored.
+    Suspended(Box<SuspendedHere>),
+    /// The run ends.
+    End(Result<Value, RunError>),
+    /// The same, after stopped calls have ended.
+    Store(Result<Value, RunError>),
+    /// The end is stored.
+    Close,
+}
+
+/// An activity in progress.
+#[derive(Debug)]
+struct UnderWay {
+    activity: Arc<Activity>,
+    waits: Waits,
+    /// The work for it. `None`: nobody works on it.
+    work: Option<WorkId>,
+}
+
+/// What an activity waits for.
+#[derive(Debug, PartialEq)]
+enum Waits {
+    /// Work that is in progress.
+    Work,
+    /// A time.
+    Time(Due),
+    /// A person's answer, which arrives later.
+    Answer,
+    /// A person's decision.
+    Decision,
+    /// The run that the activity, a tool call, has started.
+    Run(Box<SuspendedCall>),
+}
+
+impl RunCoordinator {
+    fn new(machine: Machine, settings: RunSettings, memo: Option<Memo>, within: Option<Share>) -> Self {
+        Self {
+            machine,
+            state: CoordinatorState::Ready,
+            agenda: VecDeque::new(),
+            actions: VecDeque::new(),
+            wanted: StopWanted::No,
+            outbox: Outbox::new(settings.keeps),
+            settings,
+            notices: Vec::new(),
+            asked: Vec::new(),
+            queue: CallQueue::default(),
+            starting: Vec::new(),
+            done: Vec::new(),
+            called_back: BTreeMap::new(),
+            under_way: KeyMap::default(),
+            winding: Vec::new(),
+            next_work: 0,
+            allowance: Allowance::new(within),
+            has_parts: false,
+            stopped: Vec::new(),
+            finished: None,
+            deciding: None,
+            ending: None,
+            stays: false,
+            is_suspended: false,
+            replaced: BTreeSet::new(),
+            kept: BTreeMap::new(),
+            memo: memo.map(Box::new),
+        }
+    }
+
+    /// The coordinator of a run that starts. `output`: what the machine requests first. `within`: the share of the call that started
+    /// the run.
+    pub fn begin(
+        (machine, output): (Machine, Output),
+        started: EntryKind,
+        settings: RunSettings,
+        (memo, within): (Option<Memo>, Option<Share>),
+        facts: &dyn HostFacts,
+    ) -> Self {
+        let mut run = Self::new(machine, settings, memo, within);
+        run.record(started, facts);
+        run.take(output, facts);
+        run
+    }
+
+    /// What it waits for.
+    pub fn state(&self) -> CoordinatorState {
+        self.state
+    }
+
+    /// Both clocks of the run.
+    pub fn clock(&self) -> RunClock {
+        self.machine.clock()
+    }
+
+    /// The results of earlier runs.
+    pub fn memo(&self) -> Option<&Memo> {
+        self.memo.as_deref()
+    }
+
+    /// The activity in progress under this key.
+    pub fn activity(&self, key: &Key) -> Option<&Arc<Activity>> {
+        self.under_way.get(key).map(|one| &one.activity)
+    }
+
+    /// The work in progress, in no particular order.
+    pub fn work(&self) -> impl Iterator<Item = (WorkId, &Arc<Activity>)> {
+        self.under_way.values().filter_map(|one| Some((one.work?, &one.activity)))
+    }
+
+    /// What the host must do next. `None`: an input is due, or the run has ended here.
+    pub fn next_action(&mut self, facts: &dyn HostFacts) -> Option<HostAction> {
+        loop {
+            if let Some(action) = self.actions.pop_front() {
+                return Some(action);
+            }
+            if self.state != CoordinatorState::Ready {
+                return None;
+            }
+            let task = self.agenda.pop_front().unwrap_or(Task::Phase(TurnPhase::Results));
+            if let Err(error) = self.perform(task, facts) {
+                self.fail(error);
+            }
+        }
+    }
+
+    /// Takes an input.
+    ///
+    /// # Errors
+    ///
+    /// The state does not expect it. Nothing has changed then.
+    pub fn handle_input(&mut self, input: RunInput, facts: &dyn HostFacts) -> Result<(), UnexpectedInput> {
+        self.state.check(&input)?;
+        let before = std::mem::replace(&mut self.state, CoordinatorState::Ready);
+        match input {
+            RunInput::Found(found) => {
+                if let Some(memo) = &mut self.memo {
+                    memo.found(found);
+                }
+            }
+            RunInput::DecisionRead(decided) => {
+                if let Err(error) = self.decision_read(decided, facts) {
+                    self.fail(error);
+                }
+            }
+            RunInput::InboxRead(received) => {
+                if let Some(received) = received {
+                    self.arrive(received, facts);
+                    self.agenda.push_front(Task::ReadInbox);
+                }
+            }
+            RunInput::Appended(stored) => {
+                self.outbox.written(stored.is_ok());
+                if let Err(error) = stored {
+                    self.not_stored(error);
+                }
+            }
+            RunInput::Admitted(admitted) => self.admitted(admitted, facts),
+            RunInput::MayProceed => self.agenda.push_front(Task::Piece),
+            RunInput::WorkEnded(ended) if before == CoordinatorState::WindingDown => {
+                self.ended_late(ended, facts);
+                self.state = if self.winding.is_empty() { CoordinatorState::Ready } else { before };
+            }
+            RunInput::WorkEnded(ended) => self.work_ended(ended, facts),
+            RunInput::TurnCame | RunInput::MomentOver => {}
+            RunInput::Arrived(received) => self.arrive(received, facts),
+            RunInput::StopWanted(wanted) => self.stop_wanted(wanted, before),
+        }
+        Ok(())
+    }
+
+    fn stop_wanted(&mut self, wanted: StopWanted, before: CoordinatorState) {
+        let is_same = std::mem::replace(&mut self.wanted, wanted) == wanted;
+        let CoordinatorState::Working { is_held } = before else {
+            self.state = before;
+            return;
+        };
+        if is_same {
+            self.state = before;
+        } else if !is_held || self.is_held() {
+            self.agenda.push_back(Task::Phase(TurnPhase::Wait));
+        }
+    }
+
+    fn perform(&mut self, task: Task, facts: &dyn HostFacts) -> Result<(), RunError> {
+        match task {
+            Task::Phase(phase) => return self.phase(phase, facts),
+            Task::Yield if self.wanted.is_now() => return self.stop_as_wanted(facts),
+            Task::Yield => self.ask(HostAction::Yield, CoordinatorState::Yielding),
+            Task::Piece => {
+                let output = self.machine.proceed();
+                self.take(output, facts);
+            }
+            Task::Results(results, at_ms) => self.results(results, at_ms, facts),
+            Task::TakeUp(activity) => self.take_up(activity, facts),
+            Task::TakeUpAll(restart, unknown) => self.take_up_all(restart, &unknown, facts),
+            Task::Lost(lost, at_ms) => {
+                let output = self.machine.lost(&lost, at_ms);
+                self.take(output, facts);
+            }
+            Task::ReadInbox if self.finished.is_some() => {}
+            Task::ReadInbox => self.ask(HostAction::ReadInbox, CoordinatorState::ReadingInbox),
+            Task::WindDown if self.winding.is_empty() => {}
+            Task::WindDown => self.ask(HostAction::WindDown, CoordinatorState::WindingDown),
+            Task::Suspended(suspended) => self.end_suspended(*suspended, facts),
+            Task::End(result) => self.end(result, facts),
+            Task::Store(result) => self.store_end(result, facts),
+            Task::Close => self.close(facts),
+        }
+        Ok(())
+    }
+
+    /// Asks the host for something, and waits for its reply.
+    fn ask(&mut self, action: HostAction, state: CoordinatorState) {
+        self.actions.push_back(action);
+        self.state = state;
+    }
+
+    /// Nothing else is done but to end the run.
+    fn finish(&mut self, result: Result<Value, RunError>) {
+        self.agenda.clear();
+        self.agenda.push_back(Task::End(result));
+    }
+
+    fn fail(&mut self, error: RunError) {
+        self.finish(Err(error));
+    }
+
+    /// Stores the recorded entries, and then tells what they led to.
+    fn commit(&mut self) {
+        let written = self.outbox.take();
+        let notices = std::mem::take(&mut self.notices);
+        if written.is_none() && notices.is_empty() {
+            return;
+        }
+        let (entries, letters) = written.unwrap_or_default();
+        self.ask(HostAction::Append(Box::new(Append { entries, letters, notices })), CoordinatorState::Appending);
+    }
+
+    fn not_stored(&mut self, error: RunError) {
+        match &mut self.ending {
+            Some(ending) => ending.not_stored(error, &mut self.is_suspended),
+            None => self.fail(error),
+        }
+    }
+
+    /// Records an entry, which is written with the next commit.
+    fn record(&mut self, kind: EntryKind, facts: &dyn HostFacts) {
+        self.record_at(facts.now_ms(), || kind);
+    }
+
+    fn record_at(&mut self, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
+        self.record_for(Letters::default(), at_ms, kind);
+    }
+
+    /// Records an entry that acts on letters.
+    fn record_for(&mut self, letters: Letters, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
+        self.outbox.put(letters, at_ms, kind);
+    }
+
+    /// Tells that an activity starts, once the entries recorded so far are written.
+    fn tell_began(&mut self, activity: &Arc<Activity>, facts: &dyn HostFacts) {
+        if facts.is_watched() {
+            self.notices.push(Notice::Began(activity.clone()));
+        }
+    }
+
+    /// Tells that an activity has ended. What of its result must not be shown is told even if nobody watches.
+    fn tell_ended(
+        &mut self,
+        activity: &Arc<Activity>,
+        result: &Result<PrivateValue, RunError>,
+        about: &About,
+        facts: &dyn HostFacts,
+    ) {
+        let is_private = || result.as_ref().is_ok_and(|value| !value.hidden().is_empty());
+        if facts.is_watched() || is_private() {
+            self.notices.push(Notice::Ended(activity.clone(), result.clone(), Box::new(about.clone())));
+        }
+    }
+
+    /// Milliseconds on the run's work clock.
+    fn worked_ms(&self, facts: &dyn HostFacts) -> u64 {
+        self.machine.clock().work_at(RunMs(facts.now_ms())).0
+    }
+
+    /// How long a timer still runs.
+    fn left(&self, due: Due, facts: &dyn HostFacts) -> u64 {
+        self.machine.clock().left(due, RunMs(facts.now_ms()))
+    }
+
+    /// The permission that this process lacks for an activity of a resumed run, or of the run of a call. Another process may have it.
+    fn lacks_permission(&self, next: &Activity, facts: &dyn HostFacts) -> Option<RunError> {
+        let is_later = self.settings.execution > 0 || self.allowance.is_of_call();
+        if self.outbox.keeps() && is_later { facts.refusal(next) } else { None }
+    }
+
+    /// Work of the host has ended.
+    fn work_ended(&mut self, ended: Vec<EndedWork>, facts: &dyn HostFacts) {
+        let (mut done, mut is_turn) = (Vec::new(), false);
+        for EndedWork { work, key, how } in ended {
+            match how {
+                WorkEnd::Done(one) => done.extend(self.current(work, *one, facts)),
+                WorkEnd::Kept => self.kept(work, &key, Waits::Answer),
+                WorkEnd::Called(call) => {
+                    self.called(work, &key, call, facts);
+                    is_turn = true;
+                }
+            }
+        }
+        if !done.is_empty() {
+            self.complete(done, facts);
+        } else if !is_turn {
+            self.agenda.push_back(Task::Phase(TurnPhase::Wait));
+        }
+    }
+}

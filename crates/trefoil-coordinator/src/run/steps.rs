@@ -1,0 +1,205 @@
+//! What the machine gets, and what it answers.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use trefoil_machine::error::RunError;
+use trefoil_machine::journal::{About, EntryKind};
+use trefoil_machine::key::Key;
+use trefoil_machine::private::PrivateValue;
+use trefoil_machine::request::{Activity, Request, Usage};
+use trefoil_machine::{Command, Completion, Output};
+
+use super::{RunCoordinator, Task, UnderWay, Waits};
+use crate::action::{HostAction, StartWork};
+use crate::facts::HostFacts;
+use crate::input::{Done, StopWanted};
+use crate::letters::Letters;
+use crate::notice::Notice;
+use crate::outcome::{INTERRUPTED, STOPPED};
+
+impl RunCoordinator {
+    /// The machine gets these results, one after the other.
+    pub(super) fn complete(&mut self, batch: Vec<Done>, facts: &dyn HostFacts) {
+        // All of them have ended, even if the machine reacts to the first by cancelling others.
+        for done in &batch {
+            self.under_way.swap_remove(&done.activity.key);
+        }
+        self.agenda.push_front(Task::Results(batch.into_iter(), facts.now_ms()));
+    }
+
+    pub(super) fn results(&mut self, mut results: std::vec::IntoIter<Done>, at_ms: u64, facts: &dyn HostFacts) {
+        while let Some(done) = results.next() {
+            let output = self.result(done, at_ms, facts);
+            if output.more {
+                self.agenda.push_front(Task::Results(results, at_ms));
+                self.take(output, facts);
+                return;
+            }
+            self.take(output, facts);
+        }
+        if self.settings.queues {
+            self.actions.push_back(HostAction::FreePlaces);
+        }
+    }
+
+    fn result(&mut self, done: Done, now: u64, facts: &dyn HostFacts) -> Output {
+        let Done { activity, result, mut about, letters } = done;
+        let key = activity.key.clone();
+        if about.is_reused() {
+            self.machine.not_made(&activity);
+        }
+        if about.from.is_none() {
+            self.machine.begun(&activity);
+        }
+        self.price(&activity, &mut about);
+        let (usage, reused, repeatable, sent) = (about.usage, about.reused(), about.repeatable, about.sent.clone());
+        self.tell_ended(&activity, &result, &about, facts);
+        self.replaced.extend(about.replaced.iter().cloned());
+        self.record_for(letters, now, || match result.clone() {
+            Ok(value) => EntryKind::Completed { key: key.clone(), value, about: Box::new(about) },
+            Err(error) => EntryKind::Failed { key: key.clone(), error: error.stored(), about: Box::new(about) },
+        });
+        let result = result.map(PrivateValue::into_exact);
+        self.machine.on(Completion { key, at_ms: now, result, usage, reused, repeatable, sent })
+    }
+
+    /// What an activity used, and what models used that were asked before: each at its own price. From here on the journal says it.
+    fn price(&self, activity: &Activity, about: &mut About) {
+        let mut before: Option<Usage> = None;
+        for one in &mut about.told.before {
+            one.usage = one.usage.map(|usage| self.machine.priced(activity, usage.plausible(), Some(&one.model)));
+            one.usage.into_iter().for_each(|usage| before.get_or_insert_default().add(usage));
+        }
+        // Providers may report any numbers, and so may an embedder's tools.
+        let Some(own) = about.usage.map(Usage::plausible) else { return };
+        // The last model may have used nothing, although others have.
+        let is_used = before.is_none() || own != Usage::default();
+        let mut all = if is_used { self.machine.priced(activity, own, about.model.as_deref()) } else { own };
+        before.into_iter().for_each(|before| all.add(before));
+        about.usage = Some(all.plausible());
+    }
+
+    /// Does what the host wants who stops the run.
+    pub(super) fn stop_as_wanted(&mut self, facts: &dyn HostFacts) -> Result<(), RunError> {
+        if self.outbox.keeps() && matches!(self.wanted, StopWanted::Interrupt | StopWanted::Drain) {
+            return Err(RunError::new(INTERRUPTED, "the run was interrupted; it can be resumed"));
+        }
+        self.stop(Letters::default(), facts);
+        Ok(())
+    }
+
+    /// Cancels the run. `letters`: those that request it.
+    pub(super) fn stop(&mut self, letters: Letters, facts: &dyn HostFacts) {
+        self.record_for(letters, facts.now_ms(), || EntryKind::CancelRequested {});
+        let output = self.machine.cancel();
+        self.take_piece(output, facts);
+        self.book_stopped(facts);
+    }
+
+    /// Records the known usage of stopped model calls, because it was spent.
+    pub(super) fn book_stopped(&mut self, facts: &dyn HostFacts) {
+        if self.stopped.is_empty() {
+            return;
+        }
+        let now = facts.now_ms();
+        for (activity, mut about) in std::mem::take(&mut self.stopped) {
+            let key = activity.key.clone();
+            let error = RunError::new(STOPPED, "the call was stopped");
+            self.price(&activity, &mut about);
+            let usage = about.usage;
+            self.tell_ended(&activity, &Err(error.clone()), &about, facts);
+            let about = Box::new(about);
+            self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
+            // Nothing waits for the result: the machine only adds the usage.
+            self.machine.on(Completion { usage, ..Completion::new(key, now, Err(error)) });
+        }
+    }
+
+    /// Takes the machine's output, until the machine waits or has ended. If there is more, the rest is on the agenda.
+    pub(super) fn take(&mut self, output: Output, facts: &dyn HostFacts) {
+        let more = output.more;
+        self.take_piece(output, facts);
+        if more {
+            self.agenda.push_front(Task::Yield);
+            // Watchers see progress.
+            self.commit();
+        } else {
+            self.book_stopped(facts);
+        }
+    }
+
+    pub(super) fn take_piece(&mut self, output: Output, facts: &dyn HostFacts) {
+        if facts.is_watched() {
+            self.notices.extend(output.events.into_iter().map(Notice::Noted));
+        }
+        let mut void = BTreeSet::new();
+        for command in output.commands {
+            match command {
+                Command::Start(activity) => {
+                    // Cancelled, and requested again in the same output.
+                    if void.remove(&activity.key) {
+                        self.take_back(|key| *key == activity.key);
+                    }
+                    self.asked.push(Arc::new(activity));
+                }
+                Command::Cancel(key) => match self.put_away(&key, facts) {
+                    Some(UnderWay { activity, work, .. }) if matches!(activity.request, Request::Model(_)) => {
+                        let about = work.map(|work| facts.so_far(work, &activity));
+                        let about = about.unwrap_or_else(|| About::usage(Some(Usage::unknown())));
+                        self.stopped.push((activity, about));
+                    }
+                    Some(UnderWay { activity, waits: Waits::Run(_), .. }) => self.call_off(activity),
+                    Some(_) => {}
+                    None => {
+                        void.insert(key);
+                    }
+                },
+                Command::Finish(result) => self.finished = Some(Box::new(result)),
+            }
+        }
+        if !void.is_empty() {
+            self.take_back(|key| void.contains(key));
+        }
+    }
+
+    /// Takes back activities that have not started, as if they had never been requested.
+    fn take_back(&mut self, unwanted: impl Fn(&Key) -> bool) {
+        let (back, starting) = std::mem::take(&mut self.starting).into_iter().partition(|one| unwanted(&one.key));
+        self.starting = starting;
+        let admitted: Vec<Arc<Activity>> = back;
+        let (back, asked) = std::mem::take(&mut self.asked).into_iter().partition(|asked| unwanted(&asked.key));
+        self.asked = asked;
+        let back: Vec<Arc<Activity>> = back;
+        let waiting = self.queue.take_back(unwanted);
+        let leaving = waiting.iter().chain(&admitted).filter(|one| matches!(one.request, Request::Model(_)));
+        let leaving: Vec<Key> = leaving.map(|one| one.key.clone()).collect();
+        if self.settings.queues && !leaving.is_empty() {
+            self.actions.push_back(HostAction::LeaveQueue(leaving));
+        }
+        for activity in waiting.into_iter().chain(back) {
+            self.machine.not_made(&activity);
+        }
+    }
+
+    /// Removes an activity in progress, and stops the work for it.
+    pub(super) fn put_away(&mut self, key: &Key, facts: &dyn HostFacts) -> Option<UnderWay> {
+        let under_way = self.under_way.swap_remove(key)?;
+        if let Some(work) = under_way.work {
+            let winds_down = facts.winds_down(work);
+            if winds_down {
+                self.winding.push((work, under_way.activity.clone()));
+            }
+            self.actions.push_back(HostAction::Stop { work, winds_down });
+        }
+        Some(under_way)
+    }
+
+    /// Ends a suspended run that is no longer needed: makes its tool call again, to be stopped, so that the tool ends the run.
+    fn call_off(&mut self, activity: Arc<Activity>) {
+        let share = self.share(&activity);
+        let work = self.new_work();
+        self.winding.push((work, activity.clone()));
+        self.actions.push_back(HostAction::Start(vec![StartWork { work, activity, share, is_call_off: true }]));
+    }
+}

@@ -1,0 +1,125 @@
+//! Suspends a run that only waits: for people, decisions, called runs or timers.
+
+use trefoil_machine::clock::{Due, RunMs};
+use trefoil_machine::error::RunError;
+use trefoil_machine::event::Waiting;
+use trefoil_machine::journal::{CalledRun, EntryKind};
+use trefoil_machine::request::Usage;
+
+use super::{RunCoordinator, Task, UnderWay, Waits};
+use crate::facts::HostFacts;
+use crate::notice::{Notice, SuspendedRun};
+
+/// A run that is suspended here.
+#[derive(Debug)]
+pub(super) struct SuspendedHere {
+    /// What it waits for.
+    pub waiting: Vec<Waiting>,
+    /// When the next wait is due.
+    wake: Option<RunMs>,
+}
+
+impl RunCoordinator {
+    /// Whether something would start next, but must not.
+    pub(super) fn is_held(&self) -> bool {
+        self.wanted.holds() && !(self.asked.is_empty() && self.queue.is_empty())
+    }
+
+    /// Whether the work in progress of a run has ended that is to stop then.
+    pub(super) fn is_drained(&self) -> bool {
+        self.winding.is_empty() && !self.under_way.values().any(|one| one.waits == Waits::Work)
+    }
+
+    /// Whether anybody works on anything.
+    pub(super) fn is_working(&self) -> bool {
+        !self.winding.is_empty() || self.under_way.values().any(|one| one.work.is_some())
+    }
+
+    /// Whether it waits for a run that it has called.
+    pub(super) fn waits_for_called(&self) -> bool {
+        self.under_way.values().any(|one| matches!(one.waits, Waits::Run(_)))
+    }
+
+    /// Returns what the run waits for, if it can be suspended. A run with a timer that is due soon is not suspended.
+    pub(super) fn only_waits(&self, facts: &dyn HostFacts) -> Option<SuspendedHere> {
+        if !self.queue.is_empty() || self.is_held() {
+            return None;
+        }
+        let mut wake: Option<RunMs> = None;
+        for under_way in self.under_way.values() {
+            match &under_way.waits {
+                Waits::Work => return None,
+                Waits::Time(Due::Run(due)) => wake = Some(wake.map_or(*due, |wake| wake.min(*due))),
+                // Time limits stand still while no process has the run.
+                Waits::Time(Due::Work(_)) | Waits::Run(_) | Waits::Answer | Waits::Decision => {}
+            }
+        }
+        if wake.is_some_and(|wake| self.left(Due::Run(wake), facts) <= self.settings.linger_ms) {
+            return None;
+        }
+        let mut waiting = Vec::new();
+        for under_way in self.under_way.values() {
+            match &under_way.waits {
+                Waits::Work | Waits::Time(_) => {}
+                Waits::Run(call) => waiting.extend(call.waiting.iter().map(|one| {
+                    let calls = [&under_way.activity.key].into_iter().chain(&one.calls).cloned().collect();
+                    Waiting { calls, ..one.clone() }
+                })),
+                Waits::Answer | Waits::Decision => waiting.push(facts.waiting(&under_way.activity)),
+            }
+        }
+        waiting.sort_by(|a, b| (&a.run, &a.key).cmp(&(&b.run, &b.key)));
+        if waiting.is_empty() { None } else { Some(SuspendedHere { waiting, wake }) }
+    }
+
+    /// What called runs that wait have used. The machine counts a called run when that has ended.
+    pub(super) fn used_by_waiting_calls(&self) -> Usage {
+        let mut all = Usage::default();
+        for one in self.under_way.values() {
+            if let Waits::Run(call) = &one.waits {
+                all.add(call.usage);
+            }
+        }
+        all
+    }
+
+    /// The run waits for somebody who allows what it would do next, and who goes on with it then.
+    pub(super) fn wait_for_permission(&mut self, why: &RunError, facts: &dyn HostFacts) {
+        self.stop_before(why, None, facts);
+    }
+
+    /// The run stops here before something that this process may not do. Another process, which may do it, can continue at once.
+    pub(super) fn leave_to_others(&mut self, why: &RunError, facts: &dyn HostFacts) {
+        self.stop_before(why, Some(facts.wall_ms()), facts);
+    }
+
+    fn stop_before(&mut self, why: &RunError, wake_at: Option<u64>, facts: &dyn HostFacts) {
+        (self.stays, self.is_suspended) = (true, true);
+        let asked = self.under_way.values().filter(|one| one.waits == Waits::Answer);
+        let waiting = asked.map(|one| one.activity.clone()).collect();
+        let run = SuspendedRun { waiting, called: Vec::new(), wake_at, why: Some(why.clone()) };
+        let why = Some(Box::new(why.clone().stored()));
+        self.record(EntryKind::Suspended { wake_at, called: Vec::new(), why }, facts);
+        self.notices.push(Notice::Suspended(Box::new(run)));
+    }
+
+    /// Records that the run is suspended. It ends here when that is stored.
+    pub(super) fn suspend(&mut self, suspended: SuspendedHere, facts: &dyn HostFacts) {
+        let own = suspended.wake.map(|wake| facts.wall_ms().saturating_add(self.left(Due::Run(wake), facts)));
+        let of_called = |one: &UnderWay| if let Waits::Run(call) = &one.waits { call.wake_at } else { None };
+        let wake_at = self.under_way.values().filter_map(of_called).chain(own).min();
+        let called = |one: &UnderWay| match &one.waits {
+            Waits::Run(call) => Some(CalledRun { key: one.activity.key.clone(), run: call.run.to_string() }),
+            _ => None,
+        };
+        let called: Vec<CalledRun> = self.under_way.values().filter_map(called).collect();
+        let waits = |one: &&UnderWay| matches!(one.waits, Waits::Answer | Waits::Decision | Waits::Run(_));
+        let waiting = self.under_way.values().filter(waits).map(|one| one.activity.clone()).collect();
+        let run = SuspendedRun { waiting, called: called.clone(), wake_at, why: None };
+        self.forget_called_back();
+        self.record(EntryKind::Suspended { wake_at, called, why: None }, facts);
+        self.notices.push(Notice::Suspended(Box::new(run)));
+        self.agenda.extend([Task::WindDown, Task::Suspended(Box::new(suspended))]);
+        self.commit();
+    }
+}

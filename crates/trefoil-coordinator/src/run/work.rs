@@ -1,0 +1,117 @@
+//! Work: how it starts, and how it ends without a result for the machine.
+
+use std::sync::Arc;
+
+use trefoil_machine::Completion;
+use trefoil_machine::error::RunError;
+use trefoil_machine::journal::{About, EntryKind};
+use trefoil_machine::key::Key;
+use trefoil_machine::request::{Activity, Request};
+
+use super::{RunCoordinator, UnderWay, Waits};
+use crate::action::{HostAction, StartWork, WorkId};
+use crate::facts::HostFacts;
+use crate::input::{Done, EndedWork, SuspendedCall, WorkEnd};
+use crate::letters::Letters;
+use crate::outcome::STOPPED;
+
+impl RunCoordinator {
+    pub(super) fn new_work(&mut self) -> WorkId {
+        self.next_work += 1;
+        WorkId(self.next_work)
+    }
+
+    /// Starts the activities that have an entry.
+    pub(super) fn start(&mut self) {
+        let starting = std::mem::take(&mut self.starting);
+        let mut all = Vec::with_capacity(starting.len());
+        for activity in starting {
+            let share = self.share(&activity);
+            let work = self.new_work();
+            let waits = match activity.request {
+                Request::Timer { due, .. } => Waits::Time(due),
+                _ => Waits::Work,
+            };
+            let under_way = UnderWay { activity: activity.clone(), waits, work: Some(work) };
+            self.under_way.insert(activity.key.clone(), under_way);
+            all.push(StartWork { work, activity, share, is_call_off: false });
+        }
+        if !all.is_empty() {
+            self.actions.push_back(HostAction::Start(all));
+        }
+    }
+
+    /// Adds an activity that only waits for a message.
+    pub(super) fn wait_for_message(&mut self, activity: Arc<Activity>, waits: Waits) {
+        self.under_way.insert(activity.key.clone(), UnderWay { activity, waits, work: None });
+    }
+
+    /// Marks an activity in progress as waiting for a message. Nobody works on it any more.
+    pub(super) fn kept(&mut self, work: WorkId, key: &Key, waits: Waits) {
+        if let Some(under_way) = self.under_way.get_mut(key).filter(|one| one.work == Some(work)) {
+            (under_way.waits, under_way.work) = (waits, None);
+        }
+    }
+
+    /// Called when the run that a tool call started is suspended. The step's time limit applies to the work, not to the wait, so it
+    /// starts again with the next call.
+    pub(super) fn called(&mut self, work: WorkId, key: &Key, call: Box<SuspendedCall>, facts: &dyn HostFacts) {
+        if let Some(at) = self.winding.iter().position(|(winding, _)| *winding == work) {
+            self.winding.swap_remove(at);
+            return;
+        }
+        if self.under_way.get(key).is_none_or(|one| one.work != Some(work)) {
+            return;
+        }
+        if let Some(limit) = self.machine.limit_of(key) {
+            self.put_away(&limit, facts);
+        }
+        let can_continue = self.called_back.remove(&*call.run);
+        self.kept(work, key, Waits::Run(call));
+        if let Some(letters) = can_continue {
+            self.call_again(key, letters, facts);
+        }
+    }
+
+    /// Repeats a tool call whose run can continue.
+    pub(super) fn call_again(&mut self, key: &Key, letters: Letters, facts: &dyn HostFacts) {
+        if let Some(UnderWay { activity, .. }) = self.put_away(key, facts) {
+            self.repeat(activity, letters, facts);
+        }
+    }
+
+    /// The result of work, if it is that of an activity in progress. Of a stopped call, the usage is recorded.
+    pub(super) fn current(&mut self, work: WorkId, done: Done, facts: &dyn HostFacts) -> Option<Done> {
+        if let Some(at) = self.winding.iter().position(|(winding, _)| *winding == work) {
+            self.winding.swap_remove(at);
+            self.wound_down(done, facts);
+            return None;
+        }
+        let is_current = self.under_way.get(&done.activity.key).is_some_and(|one| one.work == Some(work));
+        is_current.then_some(done)
+    }
+
+    /// Work has ended while the run ends.
+    pub(super) fn ended_late(&mut self, ended: Vec<EndedWork>, facts: &dyn HostFacts) {
+        for EndedWork { work, how, .. } in ended {
+            let Some(at) = self.winding.iter().position(|(winding, _)| *winding == work) else { continue };
+            self.winding.swap_remove(at);
+            if let WorkEnd::Done(done) = how {
+                self.wound_down(*done, facts);
+            }
+        }
+    }
+
+    /// Records the usage of a stopped call.
+    fn wound_down(&mut self, done: Done, facts: &dyn HostFacts) {
+        let Done { activity, about, .. } = done;
+        let Some(usage) = about.usage else { return };
+        let (key, now) = (activity.key.clone(), facts.now_ms());
+        let (about, error) = (About::usage(Some(usage)), RunError::new(STOPPED, "the call was stopped"));
+        self.tell_ended(&activity, &Err(error.clone()), &about, facts);
+        let about = Box::new(about);
+        self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
+        // No step waits for this completion. The machine only adds up the usage.
+        self.machine.on(Completion { usage: Some(usage), ..Completion::new(key, now, Err(error)) });
+    }
+}

@@ -1,0 +1,332 @@
+//! A host in memory. It has no clock, no threads and nothing to wait for: work ends in the order of a seed, and its process may end
+//! before any action.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use trefoil_coordinator::{
+    AdmittedCalls, Append, CoordinatorState, Done, EndedWork, HostAction, HostFacts, IncomingValue, LetterId, Letters,
+    Memo, OutcomeDecision, Received, Recovery, ResumedRun, Resumption, RunCoordinator, RunEnd, RunInput, RunMessage,
+    RunSettings, WorkEnd, WorkId,
+};
+use trefoil_ir::{Program, SEMANTICS};
+use trefoil_machine::journal::{About, Changes, Identity, Started};
+use trefoil_machine::request::{Activity, ToolRequest};
+use trefoil_machine::{Entry, EntryKind, Key, Machine, Prepared, Request, RunError, RunLimits};
+use trefoil_template::Value;
+
+use crate::machine::{FLAGS, answer};
+
+/// What a process says about its run.
+pub enum Left {
+    /// It ended in the middle.
+    Crashed,
+    /// The run is suspended.
+    Suspended,
+    /// The run has ended.
+    Ended(Result<Value, RunError>),
+}
+
+/// Looks at a coordinator.
+pub type Watch = Box<dyn FnMut(&mut RunCoordinator, &dyn HostFacts)>;
+
+/// A run and the world around it.
+pub struct MemoryHost {
+    prepared: Arc<Prepared>,
+    /// The journal.
+    pub entries: Vec<Entry>,
+    /// The messages, by their letters.
+    inbox: BTreeMap<LetterId, (Key, String)>,
+    next_letter: u64,
+    /// The questions to which somebody has written an answer.
+    answered: BTreeSet<Key>,
+    /// What was done that must not be done twice, and its result.
+    pub effects: BTreeMap<Key, Value>,
+    /// What was done again although it must not be.
+    pub repeated: Vec<Key>,
+    pub now_ms: u64,
+    seed: u64,
+    /// Whether it reuses answers of earlier runs, of which there are none.
+    pub looks_up: bool,
+    /// Whether stopped calls need a moment.
+    pub winds_down: bool,
+    /// Called before each action.
+    pub watch: Option<Watch>,
+}
+
+/// What the host knows at once.
+struct Facts {
+    now_ms: u64,
+    winds_down: bool,
+}
+
+impl HostFacts for Facts {
+    fn now_ms(&self) -> u64 {
+        self.now_ms
+    }
+    fn wall_ms(&self) -> u64 {
+        self.now_ms
+    }
+    fn is_idempotent(&self, _request: &ToolRequest) -> bool {
+        false
+    }
+    fn winds_down(&self, _work: WorkId) -> bool {
+        self.winds_down
+    }
+}
+
+/// What ends with the process.
+#[derive(Default)]
+struct Process {
+    working: Vec<(WorkId, Arc<Activity>)>,
+    queued: Vec<Key>,
+    read: BTreeSet<LetterId>,
+}
+
+impl MemoryHost {
+    pub fn new(program: &Arc<Program>, seed: u64) -> Self {
+        Self {
+            prepared: Prepared::new(program.clone()),
+            entries: Vec::new(),
+            inbox: BTreeMap::new(),
+            next_letter: 0,
+            answered: BTreeSet::new(),
+            effects: BTreeMap::new(),
+            repeated: Vec::new(),
+            now_ms: 0,
+            seed,
+            looks_up: false,
+            winds_down: false,
+            watch: None,
+        }
+    }
+
+    /// A number below another one.
+    pub fn choose(&mut self, below: usize) -> usize {
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.seed >> 33) as usize % below.max(1)
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { now_ms: self.now_ms, winds_down: self.winds_down }
+    }
+
+    fn settings(&self, execution: u32) -> RunSettings {
+        RunSettings {
+            run: "run".into(),
+            execution,
+            keeps: true,
+            queues: true,
+            recovery: Recovery::default(),
+            linger_ms: 0,
+            limits: RunLimits::NONE,
+            counted: BTreeMap::new(),
+        }
+    }
+
+    fn coordinator(&mut self) -> Result<RunCoordinator, Left> {
+        let memo = || self.looks_up.then(Memo::of_answers);
+        if self.entries.is_empty() {
+            let mut machine = Machine::with(self.prepared.clone(), FLAGS).in_pieces();
+            let output = machine.start("run", Some("in".into()));
+            let started = EntryKind::Started(Box::new(self.started()));
+            let shared = (memo(), None);
+            return Ok(RunCoordinator::begin((machine, output), started, self.settings(0), shared, &self.facts()));
+        }
+        let resumed = Machine::resume(self.prepared.clone(), &self.entries).unwrap_or_else(|error| panic!("{error}"));
+        if let Some(finished) = resumed.finished {
+            return Err(Left::Ended(finished));
+        }
+        self.now_ms = self.now_ms.max(resumed.at_ms);
+        let settings = self.settings(resumed.executions + 1);
+        let resumed = ResumedRun {
+            machine: resumed.machine.in_pieces(),
+            restart: resumed.restart,
+            output: resumed.output,
+            next_seq: resumed.next_seq,
+            kept: resumed.kept,
+            replaced: BTreeSet::new(),
+            how: Resumption::Resumed { changes: Changes::default(), drafts: BTreeMap::new() },
+        };
+        Ok(RunCoordinator::resume(resumed, settings, (memo(), None), &self.facts()))
+    }
+
+    fn started(&self) -> Started {
+        let program = Identity {
+            fingerprint: self.prepared.program.fingerprint().to_string(),
+            semantics: SEMANTICS,
+            engine: "test".into(),
+            flow: self.prepared.program.name.to_string(),
+            sources: Vec::new(),
+            bundle: None,
+        };
+        Started {
+            run: "run".into(),
+            at: 0,
+            program,
+            input: Some("in".into()),
+            warnings: Vec::new(),
+            flags: FLAGS,
+            answers: String::new(),
+            models: Vec::new(),
+            basis: None,
+            permissions: Default::default(),
+        }
+    }
+
+    /// A process works on the run, until its end or for this many actions.
+    pub fn process(&mut self, mut actions: usize) -> Left {
+        let mut run = match self.coordinator() {
+            Ok(run) => run,
+            Err(left) => return left,
+        };
+        let mut process = Process::default();
+        loop {
+            let facts = self.facts();
+            if let Some(watch) = &mut self.watch {
+                watch(&mut run, &facts);
+            }
+            let action = run.next_action(&facts).unwrap_or_else(|| panic!("nothing to do in {:?}", run.state()));
+            if let Some(watch) = &mut self.watch {
+                watch(&mut run, &facts);
+            }
+            if actions == 0 {
+                return Left::Crashed;
+            }
+            actions -= 1;
+            if let HostAction::End(end) = action {
+                assert_eq!(run.state(), CoordinatorState::Ended);
+                let RunEnd { outcome, .. } = *end;
+                return if outcome.suspended { Left::Suspended } else { Left::Ended(outcome.result) };
+            }
+            if let Some(input) = self.perform(action, &mut process) {
+                self.now_ms += 1;
+                run.handle_input(input, &self.facts()).unwrap();
+            }
+        }
+    }
+
+    fn perform(&mut self, action: HostAction, process: &mut Process) -> Option<RunInput> {
+        Some(match action {
+            HostAction::LookUp(_) => RunInput::Found(Vec::new()),
+            HostAction::ReadDecision(activity) => {
+                // What was done is known here, although the journal does not have it.
+                let decided = match self.effects.get(&activity.key) {
+                    Some(value) => OutcomeDecision::Done(incoming(value.clone())),
+                    None => OutcomeDecision::Retry,
+                };
+                RunInput::DecisionRead(Some(Received::here(decided)))
+            }
+            HostAction::ReadInbox => RunInput::InboxRead(self.next_message(process)),
+            HostAction::Append(append) => {
+                let Append { entries, letters, .. } = *append;
+                assert!(entries.iter().zip(self.entries.len() as u64..).all(|(entry, seq)| entry.seq == seq));
+                self.entries.extend(entries);
+                letters.ids().iter().for_each(|letter| drop(self.inbox.remove(letter)));
+                RunInput::Appended(Ok(()))
+            }
+            HostAction::Admit(calls) => {
+                let turned = self.choose(process.queued.len() + 1);
+                let turned = process.queued.drain(..turned).collect();
+                let mut at_once = Vec::new();
+                for call in calls {
+                    let waits = self.choose(3) == 0;
+                    if waits { &mut process.queued } else { &mut at_once }.push(call.key.clone());
+                }
+                RunInput::Admitted(AdmittedCalls { turned, at_once })
+            }
+            HostAction::LeaveQueue(keys) => {
+                process.queued.retain(|key| !keys.contains(key));
+                return None;
+            }
+            HostAction::Start(all) => {
+                process.working.extend(all.into_iter().map(|one| (one.work, one.activity)));
+                return None;
+            }
+            HostAction::Stop { work, .. } => {
+                process.working.retain(|(one, _)| *one != work);
+                return None;
+            }
+            HostAction::FreePlaces | HostAction::DropWork | HostAction::KeepDrafts | HostAction::End(_) => return None,
+            HostAction::Yield => RunInput::MayProceed,
+            HostAction::WindDown => RunInput::MomentOver,
+            HostAction::Wait { .. } => self.wait(process),
+        })
+    }
+
+    /// Something of all that may happen happens.
+    fn wait(&mut self, process: &mut Process) -> RunInput {
+        if !process.queued.is_empty() && self.choose(3) == 0 {
+            return RunInput::TurnCame;
+        }
+        if self.choose(2) == 0
+            && let Some(message) = self.next_message(process)
+        {
+            return RunInput::Arrived(message);
+        }
+        // Time limits end only if there is nothing else.
+        let is_limit = |activity: &Activity| {
+            ["~timeout", "~limit", "~budget"].iter().any(|mark| activity.key.as_str().contains(mark))
+        };
+        let mut all: Vec<usize> = (0..process.working.len()).filter(|at| !is_limit(&process.working[*at].1)).collect();
+        if all.is_empty() {
+            if !process.queued.is_empty() {
+                return RunInput::TurnCame;
+            }
+            if let Some(message) = self.next_message(process) {
+                return RunInput::Arrived(message);
+            }
+            all = (0..process.working.len()).collect();
+        }
+        let count = 1 + self.choose(all.len().min(3));
+        let mut batch = Vec::new();
+        for _ in 0..count {
+            let at = self.choose(process.working.len());
+            let at = if all.contains(&at) { at } else { all[0] };
+            if at >= process.working.len() {
+                break;
+            }
+            let (work, activity) = process.working.remove(at);
+            batch.push(self.work(work, activity));
+            all = (0..process.working.len()).filter(|at| !is_limit(&process.working[*at].1)).collect();
+            if all.is_empty() {
+                break;
+            }
+        }
+        RunInput::WorkEnded(batch)
+    }
+
+    fn work(&mut self, work: WorkId, activity: Arc<Activity>) -> EndedWork {
+        let key = activity.key.clone();
+        if matches!(activity.request, Request::Human(_)) && (self.answered.contains(&key) || self.choose(2) == 0) {
+            if self.answered.insert(key.clone()) {
+                let Ok(Value::Str(text)) = answer(&activity).0 else { panic!("a person says a text") };
+                self.next_letter += 1;
+                self.inbox.insert(LetterId(self.next_letter), (key.clone(), text.to_string()));
+            }
+            return EndedWork { work, key, how: WorkEnd::Kept };
+        }
+        let (result, usage) = answer(&activity);
+        if let (Request::Tool(_) | Request::Command(_), Ok(value)) = (&activity.request, &result)
+            && self.effects.insert(key.clone(), value.clone()).is_some()
+        {
+            self.repeated.push(key.clone());
+        }
+        let done =
+            Done { activity, result: result.map(Into::into), about: About::usage(usage), letters: Letters::default() };
+        EndedWork { work, key, how: WorkEnd::Done(Box::new(done)) }
+    }
+
+    /// The next message that this process has not seen.
+    fn next_message(&mut self, process: &mut Process) -> Option<Received<RunMessage>> {
+        let (letter, (key, text)) = self.inbox.iter().find(|(letter, _)| !process.read.contains(letter))?;
+        process.read.insert(*letter);
+        let answer = incoming(text.as_str().into());
+        let what = RunMessage::Answer { key: key.clone(), answer, at: self.now_ms };
+        Some(Received { what, letters: Letters::of([*letter]) })
+    }
+}
+
+fn incoming(value: Value) -> IncomingValue {
+    IncomingValue { value: value.into(), replaced: Vec::new() }
+}

@@ -1,0 +1,216 @@
+//! What a run's activities are performed in: the program, the ports, the values to hide, and the clock.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trefoil_coordinator::Received;
+use trefoil_coordinator::memo::{IsIdempotent, Memo};
+use trefoil_syntax::Location;
+use trefoil_template::{Hole, Value};
+
+use super::Options;
+use super::drafts::Drafts;
+use super::fill::SeenValues;
+use super::watch::Watch;
+use crate::limits::Delay;
+use crate::ports::{CallSite, Decided, Library, Meter, Ports, SeenTools};
+use trefoil_machine::error::RunError;
+use trefoil_machine::event::{EventKind, Told};
+use trefoil_machine::guard::Verdict;
+use trefoil_machine::key::Key;
+use trefoil_machine::machine::Prepared;
+use trefoil_machine::request::{Activity, Request, Usage};
+
+/// The context in which a run's activities are performed.
+pub struct World {
+    /// The program.
+    pub prepared: Arc<Prepared>,
+    /// The ports.
+    pub ports: Ports,
+    /// The clock and the events.
+    pub watch: Watch,
+    /// How often the run has been resumed.
+    pub execution: u32,
+    /// Values to be hidden.
+    pub secrets: Arc<SeenValues>,
+    /// When to write drafts. `None`: the journal stores no drafts.
+    pub drafts: Option<Drafts>,
+    /// The descriptions of tools that the run has seen.
+    pub seen: Arc<SeenTools>,
+    /// The answers of earlier runs.
+    pub library: Option<Arc<dyn Library>>,
+}
+
+impl World {
+    /// Creates the context of one run.
+    pub fn new(prepared: Arc<Prepared>, ports: Ports, run: Arc<str>, execution: u32) -> Self {
+        let secrets = Arc::new(SeenValues::of(&*ports.secrets, &prepared.holes));
+        let watch = Watch::new(run, ports.events.clone(), ports.clock.clone(), secrets.clone());
+        let drafts = ports.journal.keeps_drafts().then(Drafts::default);
+        Self { prepared, ports, watch, execution, secrets, drafts, seen: Arc::default(), library: None }
+    }
+
+    /// Adds the values that the options declare to be hidden.
+    pub fn with(mut self, options: &Options) -> Self {
+        if let Some(seen) = &options.seen {
+            self.watch.hides(seen.clone());
+            self.secrets = seen.clone();
+        }
+        self.secrets.protect(options.credentials.iter().cloned());
+        self.secrets.also(&*self.ports.secrets, &self.prepared.holes);
+        self.secrets.also(&*self.ports.secrets, &options.holes);
+        self.secrets.keep(&options.keys);
+        let results = options.memo.iter().flat_map(Memo::values);
+        results.for_each(|value| self.secrets.learn(value));
+        self.library.clone_from(&options.library);
+        self
+    }
+
+    /// Which tool calls may be made twice.
+    pub fn is_idempotent(&self) -> IsIdempotent {
+        let tools = self.ports.tools.clone();
+        Arc::new(move |request| tools.is_idempotent(request))
+    }
+
+    /// The value as it may be shown.
+    pub fn shown(&self, value: &Value) -> Value {
+        self.secrets.shown(&*self.ports.secrets, value)
+    }
+
+    /// Returns when drafts are due. Dropping the future loses nothing.
+    pub async fn drafts_due(&self) {
+        let Some(drafts) = &self.drafts else { return std::future::pending().await };
+        let left = drafts.due(|| self.watch.now_ms()).await;
+        if left > 0 {
+            self.ports.clock.sleep(left).await;
+        }
+    }
+
+    /// The drafts of the run, by the keys of the calls.
+    pub async fn read_drafts(&self) -> BTreeMap<Key, String> {
+        let drafts = self.ports.journal.drafts(&self.watch.run).await;
+        drafts.into_iter().map(|draft| (draft.key, draft.text)).collect()
+    }
+
+    /// The decision about an activity whose outcome is unknown, if there is one.
+    pub async fn decided(&self, activity: &Activity) -> Option<Received<Decided>> {
+        self.ports.humans.decided(self.site(activity, &Meter::default())).await
+    }
+
+    /// Tells the ports of a call that ended in another process.
+    pub fn recall(&self, activity: &Activity, error: Option<&RunError>) {
+        let meter = Meter::default();
+        let at = self.site(activity, &meter);
+        match &activity.request {
+            Request::Model(request) => self.ports.models.recall(at, request, error),
+            Request::Tool(request) => self.ports.tools.recall(at, request, error),
+            _ => {}
+        }
+    }
+
+    /// The model's label, for a model call.
+    pub fn model(&self, activity: &Activity) -> Option<String> {
+        let Request::Model(request) = &activity.request else { return None };
+        Some(self.ports.models.label(request))
+    }
+
+    /// Tells watchers that a model call waits for a rate limit, or for its provider.
+    pub fn delayed(&self, activity: &Activity, delay: Delay) {
+        let Request::Model(request) = &activity.request else { return };
+        let (agent, Delay { provider, limit, wait, why }) = (request.speaker.to_string(), delay);
+        let why = why.map(|why| self.secrets.hide(&why));
+        let delay_ms = wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        let location = self.prepared.program.step(activity.step).map(|s| s.origin);
+        let kind = EventKind::ModelWaiting { agent, provider, limit, delay_ms, why };
+        self.watch.delta(Some(activity.key.clone()), location, kind);
+    }
+
+    /// The call site that is passed to the ports.
+    pub fn site<'a>(&'a self, activity: &'a Activity, meter: &'a Meter) -> CallSite<'a> {
+        let Activity { key, step, labels, .. } = activity;
+        let discloses = matches!(&activity.request, Request::Tool(request) if request.arguments.is_masked());
+        let limit_ms = self.prepared.program.step(*step).and_then(|step| step.policy.timeout_ms);
+        CallSite {
+            run: &self.watch.run,
+            execution: self.execution,
+            key,
+            step: *step,
+            labels,
+            meter,
+            discloses,
+            limit_ms,
+        }
+    }
+}
+
+/// An activity in progress.
+pub struct At<'a> {
+    /// The run's context.
+    pub world: &'a World,
+    /// The activity.
+    pub activity: &'a Activity,
+    /// The location of its step.
+    pub location: Option<Location>,
+    /// Its usage so far.
+    pub meter: &'a Meter,
+}
+
+impl At<'_> {
+    /// The call site that is passed to the ports.
+    pub fn site(&self) -> CallSite<'_> {
+        self.world.site(self.activity, self.meter)
+    }
+
+    /// Reports received text of the activity.
+    pub fn delta(&self, kind: EventKind) {
+        if let Some(drafts) = &self.world.drafts {
+            drafts.came();
+        }
+        self.world.watch.delta(Some(self.activity.key.clone()), self.location, kind);
+    }
+
+    /// Fills the holes of a value.
+    pub fn fill(&self, value: &Value) -> Result<Value, RunError> {
+        value.fill(&mut |hole: &Hole| self.hole(hole))
+    }
+
+    /// The value of a hole.
+    pub fn hole(&self, hole: &Hole) -> Result<Option<String>, RunError> {
+        self.world.secrets.fill(&*self.world.ports.secrets, hole)
+    }
+}
+
+/// The result of an effect, before secrets are masked and the metadata is complete.
+pub struct Came {
+    /// The result.
+    pub result: Result<Value, RunError>,
+    /// Its usage.
+    pub usage: Option<Usage>,
+    /// For a tool that failed: it is safe to call it again.
+    pub repeatable: bool,
+    /// Warnings to report before the end of the activity.
+    pub warnings: Vec<String>,
+    /// For an answer checked by guardrails: as [`About::verdicts`].
+    pub verdicts: Option<Vec<Verdict>>,
+    /// For a model call: the provider's metadata.
+    pub told: Told,
+    /// For a failed model call: the text received so far.
+    pub partial: Option<String>,
+    /// For an answer that does not match its schema: as [`About::sent`].
+    pub sent: Option<String>,
+}
+
+impl From<Result<Value, RunError>> for Came {
+    fn from(result: Result<Value, RunError>) -> Self {
+        Self {
+            result,
+            usage: None,
+            repeatable: false,
+            warnings: Vec::new(),
+            verdicts: None,
+            told: Told::default(),
+            partial: None,
+            sent: None,
+        }
+    }
+}
