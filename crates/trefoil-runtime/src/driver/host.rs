@@ -34,6 +34,8 @@ use crate::ports::{Draft, Meter};
 
 /// Maximum number of results that are reported together.
 const BATCH: usize = 256;
+/// After how many turns other tasks may run.
+const TURNS: u32 = 64;
 /// How long stopped calls may take to end, in milliseconds.
 const MOMENT_MS: u64 = 1_000;
 
@@ -88,7 +90,11 @@ impl LocalHost {
     /// Performs a run until it has ended or is suspended.
     pub async fn drive(mut self: Box<Self>) -> RunOutcome {
         loop {
-            match self.step().await {
+            let performed = match self.next_action() {
+                Ok(action) => self.perform(action).await,
+                Err(unexpected) => Err(unexpected),
+            };
+            match performed {
                 Ok(None) => {}
                 // Boxed, because this future is needed only once, at the end: it would take memory while the run waits.
                 Ok(Some(end)) => return Box::pin(self.end(*end)).await,
@@ -97,21 +103,39 @@ impl LocalHost {
                     return RunOutcome::failed(&self.world.watch.run, error);
                 }
             }
+            // Lets other tasks run, even if all answers arrive at once.
+            if self.turns >= TURNS {
+                self.turns = 0;
+                tokio::task::yield_now().await;
+            }
         }
     }
 
-    /// Performs the next action.
-    async fn step(&mut self) -> Result<Option<Box<RunEnd>>, UnexpectedInput> {
+    /// What the run does if nothing of its work takes time. `None`: something does.
+    pub fn predict(mut self: Box<Self>) -> Option<RunOutcome> {
+        loop {
+            let performed = match self.next_action().ok()? {
+                HostAction::Yield => self.input(RunInput::MayProceed).map(|()| None),
+                action => tokio::task::unconstrained(self.perform(action)).now_or_never()?,
+            };
+            if let Some(end) = performed.ok()? {
+                return Some(end.outcome);
+            }
+        }
+    }
+
+    fn next_action(&mut self) -> Result<HostAction, UnexpectedInput> {
         let wanted = self.cancel.wanted();
         if wanted != self.wanted {
             self.wanted = wanted;
             self.input(RunInput::StopWanted(wanted))?;
         }
         let facts = Facts { world: &self.world, running: &self.running };
-        let Some(action) = self.run.next_action(&facts) else {
-            self.wait().await?;
-            return Ok(None);
-        };
+        let (is_held, drains) = self.waits;
+        Ok(self.run.next_action(&facts).unwrap_or(HostAction::Wait { is_held, drains }))
+    }
+
+    async fn perform(&mut self, action: HostAction) -> Result<Option<Box<RunEnd>>, UnexpectedInput> {
         match action {
             HostAction::LookUp(asked) => {
                 let found = Box::pin(look_up(&self.world, &asked)).await;
@@ -228,13 +252,8 @@ impl LocalHost {
                 break self.ended(first);
             }
         };
-        self.input(input)?;
-        // Lets other tasks run, even if all answers arrive at once.
-        self.turns = self.turns.wrapping_add(1);
-        if self.turns.is_multiple_of(64) {
-            tokio::task::yield_now().await;
-        }
-        Ok(())
+        self.turns += 1;
+        self.input(input)
     }
 
     /// Work has ended. A result is reported together with all others that have come by now.

@@ -153,7 +153,7 @@ pub fn run_prepared(
     async move { begin().drive().await }
 }
 
-/// Starts a run.
+/// Starts a run: the host that performs it.
 fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut options: Options) -> Box<LocalHost> {
     let limits = limits_at_start(&mut options);
     let started = started(&prepared, input, &ports, &mut options);

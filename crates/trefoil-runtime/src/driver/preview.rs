@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
-use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
 
 use async_trait::async_trait;
 use trefoil_ir::ToolKind;
@@ -20,7 +17,7 @@ use trefoil_template::Value;
 use super::memo::{Decision, Memo};
 use super::past::Reader;
 use super::world::World;
-use super::{Options, RunOutcome, run_prepared};
+use super::{Options, RunOutcome, begin};
 use crate::ports::{
     Asked, CallSite, Clock, CommandHost, CommandOutput, HumanInbox, ModelAnswer, ModelError, ModelProvider, NoEvents,
     NoJournal, Ports, Secrets, SeededRandom, ToolError, ToolHost,
@@ -54,30 +51,7 @@ pub fn preview(
         secrets,
         events: Arc::new(NoEvents),
     };
-    let run = async { run_prepared(prepared, input, ports, Options { places: None, ..options }).await };
-    // On a separate thread: within a runtime, a future that yields is not woken at once, and would seem to have nothing left to do.
-    std::thread::scope(|scope| scope.spawn(|| until_still(run)).join().ok().flatten())
-}
-
-/// Polls a future until it has ended or waits for something else. `None`: it waits.
-fn until_still<T>(future: impl Future<Output = T>) -> Option<T> {
-    let woken = Arc::new(Woken(AtomicBool::new(true)));
-    let waker = Waker::from(woken.clone());
-    let mut future = pin!(future);
-    while woken.0.swap(false, Ordering::SeqCst) {
-        if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            return Some(done);
-        }
-    }
-    None
-}
-
-struct Woken(AtomicBool);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::SeqCst);
-    }
+    begin(prepared, input, ports, Options { places: None, ..options }).predict()
 }
 
 /// Descriptions of tools from earlier runs. Every run requests them again, because that is free, so they are not reused as results.
@@ -259,25 +233,5 @@ impl Clock for Still {
     }
     fn wall_ms(&self) -> u64 {
         0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_future_is_polled_until_it_waits_for_something_else() {
-        let mut left = 3;
-        let busy = std::future::poll_fn(move |context| {
-            left -= 1;
-            if left > 0 {
-                context.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            Poll::Ready("done")
-        });
-        assert_eq!(until_still(busy), Some("done"));
-        assert_eq!(until_still(pending::<()>()), None);
     }
 }
