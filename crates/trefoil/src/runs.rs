@@ -13,7 +13,8 @@ pub use trefoil_host::reuse::{
 pub use trefoil_machine::event::Waiting;
 pub use trefoil_machine::{Difference, What};
 pub use trefoil_runtime::driver::Verified;
+pub use trefoil_view::diff::{DiffPart, TextHunk, WordDiff};
 pub use trefoil_view::why::{
-    ActivityDecision, ChangeReason, DiffPart, PlanPlace, ReuseDecision, SourceReason, TextHunk, TextOf, TextReason,
-    TextSource, ValueOf, ValueReason, WordDiff,
+    ActivityDecision, ChangeReason, PlanPlace, ReuseDecision, SourceReason, TextOf, TextReason, TextSource, ValueOf,
+    ValueReason,
 };

@@ -102,7 +102,7 @@ impl Loop<'_> {
         };
         // The files may have been saved since the run.
         let is_there = |step: &SeenStep| self.flow.as_ref().is_none_or(|flow| has_step(flow, &step.label));
-        let all: Vec<_> = last.told.steps.iter().filter(|(_, step)| is_there(step)).collect();
+        let all: Vec<_> = last.steps.iter().filter(|(_, step)| is_there(step)).collect();
         let mut labels: BTreeMap<&str, usize> = BTreeMap::new();
         all.iter().for_each(|(_, step)| *labels.entry(&step.label).or_default() += 1);
         let name = |(key, step): (&String, &SeenStep)| match labels.get(step.label.as_str()) {

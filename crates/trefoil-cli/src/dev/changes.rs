@@ -1,7 +1,9 @@
 //! The differences between two outputs: by field if they are objects, and as two texts if most words are different.
 
+use serde_json::Value as Json;
 use trefoil::runs::WordDiff;
 use trefoil_template::Value;
+use trefoil_view::diff::{ValueChange, changed_values};
 
 use super::layout::{Span, is_rewritten, plain, spans, wrap};
 use crate::harmless::TerminalText;
@@ -32,36 +34,11 @@ pub struct Field {
 
 /// The fields that differ between two outputs.
 pub fn fields(before: &Value, now: &Value) -> Vec<Field> {
-    let mut all = Vec::new();
-    collect(String::new(), before, now, &mut all);
-    all
-}
-
-fn collect(path: String, before: &Value, now: &Value, all: &mut Vec<Field>) {
-    if before == now {
-        return;
-    }
     // Some formats keep the answer of a step as text, even if it is JSON.
-    let read = |value: &Value| value.as_str().and_then(structured).unwrap_or_else(|| value.clone());
-    let text = |value: Option<&Value>| value.map(|value| value.to_text().to_string()).unwrap_or_default();
-    match (read(before), read(now)) {
-        (Value::Object(then), Value::Object(members)) => {
-            let added = members.keys().filter(|name| !then.contains_key(*name));
-            for name in then.keys().chain(added) {
-                let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
-                match (then.get(name), members.get(name)) {
-                    (Some(before), Some(now)) => collect(path, before, now, all),
-                    (before, now) => all.push(Field { path, before: text(before), now: text(now) }),
-                }
-            }
-        }
-        (Value::List(then), Value::List(items)) if then.len() == items.len() => {
-            for (n, (before, now)) in then.iter().zip(items.iter()).enumerate() {
-                collect(format!("{path}[{n}]"), before, now, all);
-            }
-        }
-        _ => all.push(Field { path, before: text(Some(before)), now: text(Some(now)) }),
-    }
+    let read = |json: &Json| json.as_str().and_then(structured).map(|value| value.to_json());
+    let text = |json: Option<Json>| json.map(|json| Value::from_json(json).to_text().to_string()).unwrap_or_default();
+    let field = |one: ValueChange| Field { path: one.path, before: text(one.before), now: text(one.now) };
+    changed_values(Some(&before.to_json()), Some(&now.to_json()), &read).into_iter().map(field).collect()
 }
 
 /// The lines of some fields, indented.

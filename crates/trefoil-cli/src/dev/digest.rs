@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::changes::{Field, INDENT, Look, fields, lines};
 use super::layout::{Span, plain, spans, wrap};
-use super::seen::Told;
+use super::seen::SeenSteps;
 use crate::harmless::TerminalText;
 use crate::run::why;
 use crate::{shown, words};
@@ -34,8 +34,8 @@ pub struct Digest {
     /// What happened to each activity. Empty: nothing could be kept.
     pub lines: Vec<ActivityDecision>,
     /// The steps of the run before, and of this one.
-    pub before: Told,
-    pub now: Told,
+    pub before: SeenSteps,
+    pub now: SeenSteps,
     /// The results of both, if this run has one.
     pub results: Option<(Option<Value>, Value)>,
     /// The files whose edit was already shown.
@@ -62,15 +62,14 @@ impl Digest {
             all.extend(self.output(step, &mut texts, look));
             shown.push(step);
         }
-        let changed: Vec<&str> =
-            self.now.steps.keys().map(String::as_str).filter(|step| self.is_changed(step)).collect();
+        let changed: Vec<&str> = self.now.keys().map(String::as_str).filter(|step| self.is_changed(step)).collect();
         for step in &changed {
             // What a step is made of has been shown.
             let is_inside = |other: &&str| is_below(other, step) || *other == *step;
             if shown.iter().any(is_inside) || changed.iter().any(|other| is_below(other, step)) {
                 continue;
             }
-            let label = self.now.steps.get(*step).map_or(*step, |step| &step.label);
+            let label = self.now.get(*step).map_or(*step, |step| &step.label);
             let output = self.output(step, &mut texts, look);
             if !output.is_empty() {
                 all.push(TerminalText::line(&format!("{:>6}  {label}", "output")));
@@ -92,7 +91,7 @@ impl Digest {
             return Some(vec!["the result is as before".into()]);
         }
         let known: BTreeSet<(String, String)> =
-            self.now.steps.keys().flat_map(|step| self.fields(step)).map(|one| (one.before, one.now)).collect();
+            self.now.keys().flat_map(|step| self.fields(step)).map(|one| (one.before, one.now)).collect();
         let parts: Vec<String> = all.iter().map(|field| field.path.clone()).filter(|path| !path.is_empty()).collect();
         all.retain(|field| !known.contains(&(field.before.clone(), field.now.clone())));
         if all.is_empty() {
@@ -114,7 +113,7 @@ impl Digest {
     /// The step to which an activity belongs.
     fn step(&self, key: &Key) -> Option<&str> {
         let key = key.without_try();
-        let steps = self.now.steps.keys().map(String::as_str);
+        let steps = self.now.keys().map(String::as_str);
         steps.filter(|step| *step == key || is_below(key, step)).max_by_key(|step| step.len())
     }
 
@@ -123,7 +122,7 @@ impl Digest {
             ReuseDecision::Kept { was: Some(was), .. } if line.key.as_str() == step => Some(was.as_str()),
             _ => None,
         });
-        let output = |told: &Told, step: &str| told.steps.get(step).and_then(|step| step.output.clone());
+        let output = |steps: &SeenSteps, step: &str| steps.get(step).and_then(|step| step.output.clone());
         match (output(&self.before, renamed.unwrap_or(step)), output(&self.now, step)) {
             (Some(before), Some(now)) => fields(&before, &now),
             _ => Vec::new(),
@@ -251,7 +250,7 @@ impl Digest {
 
     /// The name of a step.
     fn label(&self, key: &Key) -> String {
-        let step = self.now.steps.get(key.without_try());
+        let step = self.now.get(key.without_try());
         step.map_or_else(|| key.without_try().to_owned(), |step| step.label.clone())
     }
 }

@@ -1,10 +1,9 @@
 //! What a save changed in a file: the lines, with the changed words marked.
 
-use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use trefoil::runs::WordDiff;
+use trefoil_view::diff::changed_lines;
 
 use super::changes::{INDENT, Look};
 use super::layout::{spans, wrap};
@@ -63,30 +62,11 @@ struct Place {
     now: String,
 }
 
-/// A number for each line, the same for equal lines.
-fn words<'t>(lines: &[&'t str], known: &mut HashMap<&'t str, usize>) -> String {
-    let mut all = Vec::new();
-    for line in lines {
-        let next = known.len();
-        all.push(known.entry(line).or_insert(next).to_string());
-    }
-    all.join(" ")
-}
-
 /// Compares two texts line by line. Lines that replace the same number of lines are separate places.
 fn places(before: &str, now: &str) -> Vec<Place> {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), now.lines().collect());
-    // Each line becomes a word, so that comparing words compares lines.
-    let mut known = HashMap::new();
-    let (old_words, new_words) = (words(&old, &mut known), words(&new, &mut known));
-    let lines = |text: &str, range: &Range<usize>| {
-        let count = |range: Range<usize>| text.get(range).unwrap_or_default().split_whitespace().count();
-        let start = count(0..range.start);
-        start..start + count(range.clone())
-    };
     let mut all = Vec::new();
-    for hunk in WordDiff::between_texts(&old_words, &new_words).hunks {
-        let (then, range) = (lines(&old_words, &hunk.before), lines(&new_words, &hunk.now));
+    for (then, range) in changed_lines(before, now) {
         let (then, first) = (old.get(then).unwrap_or_default(), range.start + 1);
         let lines = new.get(range).unwrap_or_default();
         if then.len() == lines.len() {

@@ -8,10 +8,11 @@ use trefoil::{Flow, Outcome};
 use trefoil_machine::Key;
 use trefoil_project::settings::Settings;
 use trefoil_runtime::RunError;
+use trefoil_view::run_view::OpenCall;
 
 use super::digest::Digest;
 use super::said::Since;
-use super::seen::Going;
+use super::seen::seen_steps;
 use super::start::UnderWay;
 use super::stops::reached_limit;
 use super::turn::{Asked, Last, Read, Taken, Turn, allowing, has_step};
@@ -28,7 +29,7 @@ struct After {
     /// The model calls whose results that turn will keep.
     keeps: BTreeSet<Key>,
     /// The step whose end is awaited, as far as the user knows.
-    awaited: Option<String>,
+    awaited: Option<Key>,
 }
 
 impl Loop<'_> {
@@ -46,22 +47,21 @@ impl Loop<'_> {
         if after.next.is_none() {
             return run.cancel.release();
         }
-        let told = run.seen.so_far();
+        let view = run.view();
         // A flow keeps its results if it is stopped.
-        let must_end = |(_, going): &(&String, &Going)| match going {
-            Going::Model => false,
-            Going::Tool(tool) => !run.flows.contains(tool),
-            Going::Command => true,
+        let must_end = |(_, call): &(&Key, &OpenCall)| match call {
+            OpenCall::Model { .. } => false,
+            OpenCall::Tool(tool) => !run.flows.contains(tool),
+            OpenCall::Command => true,
         };
-        let is_kept = |(key, _): &(&String, &Going)| after.keeps.contains(&Key::from(key.as_str()));
-        let must = told.going.iter().find(must_end);
-        let Some((key, _)) = must.or_else(|| told.going.iter().find(is_kept)) else {
+        let is_kept = |(key, _): &(&Key, &OpenCall)| after.keeps.contains(*key);
+        let must = view.open_calls.iter().find(must_end);
+        let Some((key, _)) = must.or_else(|| view.open_calls.iter().find(is_kept)) else {
             return self.stop(run);
         };
         run.cancel.hold();
         if after.awaited.as_ref() != Some(key) {
-            let step = Key::from(key.as_str());
-            let name = told.steps.get(step.without_try()).map_or(step.without_try(), |step| &step.label);
+            let name = view.step_with_key(key.without_try()).map_or(key.without_try(), |step| &step.label);
             let _paused = run.shown.pause();
             output::note(match must {
                 Some(_) => {
@@ -131,7 +131,7 @@ impl Loop<'_> {
                     self.hand_over(&run, &mut after);
                 }
                 Err(Happening::Key('a')) => {
-                    let asks = run.seen.so_far().asks;
+                    let asks = run.view().open.waiting;
                     let _paused = run.shown.pause();
                     if let Some(Taken::Later(given)) = self.take_answer(&run.run, &asks) {
                         self.given = Some(*given);
@@ -198,9 +198,9 @@ impl Loop<'_> {
         if let Some(lines) = run.lines.as_ref().filter(|_| !lines.is_empty()) {
             based::by_name(lines, "press `f` and name a step");
         }
-        let now = run.seen.so_far();
+        let now = seen_steps(&run.view());
         let (before, earlier) = match &self.last {
-            Some(last) => (last.told.clone(), last.result.clone()),
+            Some(last) => (last.steps.clone(), last.result.clone()),
             None => Default::default(),
         };
         let results = outcome.shown().map(|now| (earlier, now));
@@ -215,8 +215,8 @@ impl Loop<'_> {
             Err(error) if said::is_stop(&error.code) => output::note("stopped"),
             Err(error) if error.repeated_steps().next().is_some() => {
                 let key = error.key.as_ref().map(|key| key.without_try()).unwrap_or_default();
-                let name = run.seen.so_far().steps.get(key).map_or_else(|| key.to_owned(), |step| step.label.clone());
-                said::would_repeat(&name, error);
+                let view = run.view();
+                said::would_repeat(view.step_with_key(key).map_or(key, |step| &step.label), error);
             }
             Err(error) => {
                 let error = &self.with_keys(error);
@@ -242,7 +242,7 @@ impl Loop<'_> {
         let error = outcome.result.as_ref().err();
         let (repeats, limit) = (allowing(error, &outcome.waiting), reached_limit(error, &outcome.waiting));
         let is_open = outcome.suspended || error.is_some_and(|error| error.code == "INTERRUPTED");
-        let (mut told, reuse) = (run.seen.so_far(), run.reuse());
+        let (mut steps, reuse) = (seen_steps(&run.view()), run.reuse());
         let (mut result, waiting) = (outcome.shown(), outcome.waiting);
         // Steps that did not run this time keep their previous output, so that the next run is compared with it. So does the result.
         if let Some(last) = self.last.take() {
@@ -253,9 +253,9 @@ impl Loop<'_> {
                 });
                 was.into_iter().any(|was| was.without_try() == key)
             };
-            for (key, step) in last.told.steps {
+            for (key, step) in last.steps {
                 if step.output.is_some() && has_step(&run.flow, &step.label) && !is_renamed(&key) {
-                    let known = told.steps.entry(key).or_insert_with(|| step.clone());
+                    let known = steps.entry(key).or_insert_with(|| step.clone());
                     known.output = known.output.take().or(step.output);
                 }
             }
@@ -263,6 +263,6 @@ impl Loop<'_> {
         }
         let UnderWay { run, flow, input, trace, .. } = run;
         let trace = Some(trace);
-        self.last = Some(Last { run, flow, input, told, result, reuse, waiting, repeats, limit, is_open, trace });
+        self.last = Some(Last { run, flow, input, steps, result, reuse, waiting, repeats, limit, is_open, trace });
     }
 }

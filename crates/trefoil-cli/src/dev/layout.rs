@@ -1,25 +1,16 @@
 //! Lays out differences between texts in lines of a terminal: wrapped between words, with the changed words marked.
 
-use anstyle::{AnsiColor, Effects, Style};
-use trefoil::runs::{DiffPart, WordDiff};
+use trefoil::runs::WordDiff;
+use trefoil_view::diff::MarkedKind as Kind;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::harmless::{TerminalText, safe};
-use crate::run::why::{CONTEXT, middle_cut};
-use crate::shown;
+use crate::run::why::marked;
 
 /// A text with fewer words is never shown as rewritten.
 const FEW: usize = 12;
 /// The width of the marks around a changed word without colours.
 const MARKS: usize = 4;
-
-/// Whether words are in both texts, or only in one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Same,
-    Removed,
-    Added,
-}
 
 /// Words of one kind.
 pub type Span = (Kind, String);
@@ -42,26 +33,7 @@ fn line(text: &str) -> String {
 
 /// The changed words with some words around them. `whole`: long changes are not shortened.
 pub fn spans(diff: &WordDiff, whole: bool) -> Vec<Span> {
-    let mut all = Vec::new();
-    let mut marked = |kind: Kind, text: &str| {
-        let text = line(&if whole { text.to_owned() } else { middle_cut(text) });
-        // A trailing space is not part of the marked text.
-        let word = text.trim_end();
-        let rest = text.get(word.len()..).unwrap_or_default().to_owned();
-        match word.is_empty() {
-            true => all.push((kind, text)),
-            false => all.extend([(kind, word.to_owned()), (Kind::Same, rest)]),
-        }
-    };
-    for part in diff.parts(Some(CONTEXT)) {
-        match part {
-            DiffPart::Same(text) => marked(Kind::Same, &text),
-            DiffPart::Cut => marked(Kind::Same, "..."),
-            DiffPart::Removed(text) => marked(Kind::Removed, &text),
-            DiffPart::Added(text) => marked(Kind::Added, &text),
-        }
-    }
-    all
+    diff.marked(whole, &line)
 }
 
 /// Whether more than half of the words are different, so that both texts are easier to read one after the other.
@@ -156,16 +128,7 @@ fn rendered(line: &[Span], color: bool) -> TerminalText {
     for run in line.chunk_by(|(a, _), (b, _)| a == b) {
         let text: String = run.iter().map(|(_, text)| text.as_str()).collect();
         let kind = run.first().map_or(Kind::Same, |(kind, _)| *kind);
-        let style = match kind {
-            Kind::Same => Style::new(),
-            Kind::Removed => AnsiColor::Red.on_default().effects(Effects::STRIKETHROUGH),
-            Kind::Added => AnsiColor::Green.on_default().effects(Effects::UNDERLINE),
-        };
-        match (kind, color) {
-            (Kind::Same, _) | (_, true) => out.push(TerminalText::styled(style, TerminalText::line(&text))),
-            (Kind::Removed, false) => out.push(shown!("[-{}-]", text)),
-            (Kind::Added, false) => out.push(shown!("{+{}+}", text)),
-        }
+        out.push(marked(kind, &text, color));
     }
     out.trim_end()
 }

@@ -17,10 +17,11 @@ use trefoil_project::load::LoadedTarget;
 use trefoil_project::settings::Settings;
 use trefoil_syntax::Diagnostic;
 use trefoil_template::{Object, Value};
+use trefoil_view::run_view::RunView;
 use trefoil_view::trace::{TraceSink, TraceSubject};
 
 use super::Loop;
-use super::seen::Seen;
+use super::seen::EndedCalls;
 use super::turn::Asked;
 use crate::harmless::TerminalText;
 use crate::refusal::did_not_start;
@@ -38,7 +39,6 @@ pub struct UnderWay {
     pub task: JoinHandle<Outcome>,
     pub cancel: Cancel,
     pub run: String,
-    pub seen: Arc<Seen>,
     pub shown: Arc<Shown>,
     pub flow: Flow,
     pub input: Option<Value>,
@@ -52,6 +52,11 @@ pub struct UnderWay {
 }
 
 impl UnderWay {
+    /// The picture of the run.
+    pub fn view(&self) -> RunView {
+        self.trace.0.trace().view
+    }
+
     /// What happened to each activity so far, and what was made.
     pub fn reuse(&self) -> (Vec<ActivityDecision>, NewResults) {
         let (mut all, mut made) = self.earlier.clone();
@@ -85,21 +90,22 @@ type Prepared = (ReadyRun, Option<StepDecisions>);
 
 /// What watches a run.
 struct Sinks {
-    seen: Arc<Seen>,
     shown: Arc<Shown>,
     tracer: Arc<TraceSink>,
+    ended: Arc<EndedCalls>,
 }
 
 impl Sinks {
     fn watch(&self, engine: Engine) -> Engine {
-        engine.events(self.shown.clone()).events(self.seen.clone()).events(self.tracer.clone())
+        // A call has ended as soon as the picture says so.
+        engine.events(self.shown.clone()).events(self.tracer.clone()).events(self.ended.clone())
     }
 }
 
 impl Loop<'_> {
     fn sinks(&self) -> Sinks {
-        let seen = Arc::new(Seen::telling(self.send.clone()));
-        Sinks { seen, shown: Arc::new(Shown::new(false)), tracer: Arc::new(TraceSink::default()) }
+        let ended = Arc::new(EndedCalls(self.send.clone()));
+        Sinks { shown: Arc::new(Shown::new(false)), tracer: Arc::new(TraceSink::default()), ended }
     }
 
     /// Starts a run that reuses the results of the last one, if there is one.
@@ -217,7 +223,7 @@ impl Loop<'_> {
 
     fn try_prepare(&self, engine: &Engine, flow: &Flow, asked: &Asked) -> Result<Prepared, Error> {
         let Some(last) = &self.last else { return Ok((engine.ready(flow)?, None)) };
-        let first = || last.told.steps.keys().next().cloned();
+        let first = || last.steps.keys().next().cloned();
         let from = asked.from.clone().or_else(|| if asked.all { first() } else { None });
         // After a save, a failure whose cause was not changed stays as it is. A key tries again.
         let (rerun, failed) = (asked.rerun.clone(), asked.anyway);
@@ -267,7 +273,7 @@ impl Loop<'_> {
         &self,
         since: Instant,
         started: Run,
-        Sinks { seen, shown, tracer }: Sinks,
+        Sinks { shown, tracer, .. }: Sinks,
         input: Option<Value>,
         answers_from: &AnswersFrom,
     ) -> UnderWay {
@@ -277,7 +283,7 @@ impl Loop<'_> {
         let trace = (tracer, trefoil_host::run_about(flow.loaded(), answers_from));
         let task = self.runtime.spawn(started.outcome());
         let (flows, lines, earlier) = (BTreeSet::new(), None, Default::default());
-        UnderWay { since, task, cancel, run, seen, shown, flow, input, trace, flows, lines, earlier }
+        UnderWay { since, task, cancel, run, shown, flow, input, trace, flows, lines, earlier }
     }
 
     /// Cancels the last run, because another one replaces it. A run that was not started here is left unchanged.

@@ -15,13 +15,12 @@ use trefoil_project::folders::config_folder;
 use trefoil_project::load::{CheckOptions, LoadOptions, LoadReport, LoadedTarget};
 use trefoil_project::settings::{FoundSettings, Settings};
 use trefoil_runtime::RunError;
-use trefoil_runtime::ports::NoEvents;
 use trefoil_syntax::{FileId, Files, SourceFile};
 use trefoil_template::{Value, limits};
 use trefoil_view::trace::{TraceSink, TraceSubject};
 
 use super::edits::Changed;
-use super::seen::{Seen, Told};
+use super::seen::{SeenSteps, seen_steps};
 use super::stops::{called_repeats, reached_limit};
 use super::{Loop, said, watch};
 use crate::load::accept_settings;
@@ -128,7 +127,7 @@ pub struct Last {
     /// Its input.
     pub input: Option<Value>,
     /// Its recorded steps.
-    pub told: Told,
+    pub steps: SeenSteps,
     /// Its result, or that of the last run before it that has one.
     pub result: Option<Value>,
     /// What happened to each activity, and what was made, if it reused results.
@@ -264,22 +263,17 @@ impl Loop<'_> {
     /// Reads a stored run.
     pub(super) fn last_of(&self, run: &str) -> Result<Last, u8> {
         let stored = past::read(&self.store, run)?;
-        let seen = Arc::new(Seen::default());
-        let _ = past::tell(&self.store, &stored, seen.clone())?;
         let record = await_store(self.store.record(run))?;
-        let waiting = past::seen(&self.store, &record, Arc::new(NoEvents))?;
+        let tracer = Arc::new(TraceSink::default());
+        let waiting = past::seen(&self.store, &record, tracer.clone())?;
+        let view = tracer.trace().view;
         let stopped = self.runtime.block_on(stopped(&*self.store, &record)).map_err(|error| did_not_start(&error))?;
-        let end = past::end(&self.store, &stored)?;
-        let result = end.and_then(|event| match event.kind {
-            trefoil_runtime::EventKind::RunFinished { output, .. } => output.map(|output| output.shown()),
-            _ => None,
-        });
         Ok(Last {
             run: run.to_owned(),
             flow: stored.flow.clone(),
             input: stored.started.input.clone().map(PrivateValue::into_exact),
-            told: seen.so_far(),
-            result,
+            steps: seen_steps(&view),
+            result: view.end.and_then(|end| end.output),
             reuse: Default::default(),
             repeats: allowing(stopped.as_ref(), &waiting),
             limit: reached_limit(stopped.as_ref(), &waiting),

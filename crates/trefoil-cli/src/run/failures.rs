@@ -32,7 +32,7 @@ pub fn list(
     look: LineLook,
 ) -> Vec<TerminalText> {
     let mut groups: Vec<FailureGroup<'_>> = Vec::new();
-    for node in progress.nodes.values() {
+    for (_, node) in progress.nodes() {
         let Some((title, error)) = failed(progress, node) else { continue };
         if run.is_some_and(|run| run.code == error.code && run.message == error.message) {
             continue;
@@ -43,17 +43,17 @@ pub fn list(
                 && (&known.code, &known.message, known.location) == (&error.code, &error.message, error.location)
         };
         match groups.iter_mut().find(same) {
-            Some(group) => group.items.push(&node.label),
-            None => groups.push(FailureGroup { title, error, items: vec![&node.label] }),
+            Some(group) => group.items.push(&node.row.label),
+            None => groups.push(FailureGroup { title, error, items: vec![&node.row.label] }),
         }
     }
     groups.iter().flat_map(|group| lines(group, files, columns, look)).collect()
 }
 
-fn failed<'p>(progress: &'p Progress, node: &'p ProgressNode) -> Option<(&'p str, &'p RunError)> {
-    let around = progress.nodes.get(node.parent?)?;
-    let error = node.error.as_ref().filter(|_| node.item && node.state == StepState::Failed)?;
-    Some((&around.title, error))
+fn failed<'p>(progress: &'p Progress, node: ProgressNode<'p>) -> Option<(&'p str, &'p RunError)> {
+    let around = progress.node(node.parent?)?;
+    let (error, _) = node.step.error.as_ref().filter(|_| node.is_item && node.state == StepState::Failed)?;
+    Some((&around.row.title, error))
 }
 
 fn lines(group: &FailureGroup<'_>, files: &Files, columns: usize, look: LineLook) -> Vec<TerminalText> {

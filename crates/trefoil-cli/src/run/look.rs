@@ -1,9 +1,9 @@
 //! The style of lines: colours, and ASCII characters for terminals without Unicode.
 
 use anstyle::{AnsiColor, Style};
+use trefoil_view::run_view::StepState;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::nodes::StepState;
 use crate::harmless::TerminalText;
 use crate::words::cut;
 
@@ -39,12 +39,12 @@ impl LineLook {
                 let spinner = SPINNER.get(frame % SPINNER.len()).copied().unwrap_or("·");
                 (spinner, turning, AnsiColor::Cyan)
             }
-            StepState::Waiting => ("↻", "~", AnsiColor::Yellow),
-            StepState::Asking => ("?", "?", AnsiColor::Yellow),
+            StepState::Retrying => ("↻", "~", AnsiColor::Yellow),
+            StepState::Asking | StepState::Waiting => ("?", "?", AnsiColor::Yellow),
             StepState::Done => ("✓", "+", AnsiColor::Green),
             StepState::Partly => ("!", "!", AnsiColor::Yellow),
             StepState::Failed => ("✗", "x", AnsiColor::Red),
-            StepState::Cancelled => ("⊘", "o", AnsiColor::Yellow),
+            StepState::Cancelled | StepState::Stopped | StepState::Interrupted => ("⊘", "o", AnsiColor::Yellow),
             StepState::Skipped => return (if self.ascii { "-" } else { "–" }, dim()),
             StepState::Expected => return (if self.ascii { "." } else { "·" }, dim()),
         };

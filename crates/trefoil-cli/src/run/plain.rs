@@ -10,9 +10,9 @@ use super::row::NO_ITEMS;
 use crate::words::{arrived, grouped, line, money, safe, time};
 
 /// The line for an event, if it has one.
-pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, look: LineLook) -> Option<String> {
+pub fn plain(event: &Event, node: Option<ProgressNode<'_>>, progress: &Progress, look: LineLook) -> Option<String> {
     let at = time(event.at_ms);
-    let name = node.map_or("", |n| n.title.as_str());
+    let name = node.map_or("", |n| n.row.title.as_str());
     let line = match &event.kind {
         EventKind::ModelStarted { model, .. } => format!("… {name}  {model}"),
         EventKind::ModelWaiting { provider, delay_ms, why, .. } => {
@@ -22,7 +22,7 @@ pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, lo
             ended(node?, event.at_ms)
         }
         // If an item has a single step, that step's line is enough.
-        EventKind::ItemFinished { .. } if progress.only(node?).is_some_and(|step| !step.alone) => return None,
+        EventKind::ItemFinished { .. } if progress.only(node?).is_some_and(|step| !step.is_inferred) => return None,
         EventKind::ItemFinished { .. } => ended(node?, event.at_ms),
         EventKind::RetryScheduled { attempt, delay_ms, error } => {
             format!("↻ {name}  try {attempt} in {}: {}", time(*delay_ms), line(&error.to_string()))
@@ -31,8 +31,8 @@ pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, lo
         EventKind::ValidationFailed { iteration, reason } if node.is_none() => {
             format!("↻ attempt {iteration} did not pass: {}", line(reason))
         }
-        EventKind::ValidationFailed { .. } => format!("↻ {name}  {}", node?.text),
-        EventKind::ModelStopped { partial: Some(_), .. } => format!("⊘ {name}  {}", arrived(node?.arrived)),
+        EventKind::ValidationFailed { .. } => format!("↻ {name}  {}", node?.text()),
+        EventKind::ModelStopped { partial: Some(_), .. } => format!("⊘ {name}  {}", arrived(node?.row.arrived)),
         EventKind::RunResumed { .. } => "↻ resumed".to_owned(),
         EventKind::SignalWanted { label, prompt, .. } => format!("? {}  {}", safe(label), line(prompt)),
         _ => format!("! {}", note(event, progress)?),
@@ -41,7 +41,7 @@ pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, lo
 }
 
 /// The line of a step that had ended before the run was resumed.
-pub fn kept(node: &ProgressNode) -> String {
+pub fn kept(node: ProgressNode<'_>) -> String {
     format!("{:>9}  {}", "kept", took(node, node.started_ms))
 }
 
@@ -51,33 +51,38 @@ pub fn is_start(event: &Event) -> bool {
 }
 
 /// Whether the line for an event says that the step has its result from an earlier run.
-pub fn is_kept(event: &Event, node: &ProgressNode) -> bool {
+pub fn is_kept(event: &Event, node: ProgressNode<'_>) -> bool {
     let ends = matches!(event.kind, EventKind::StepFinished { .. } | EventKind::ItemFinished { .. });
-    ends && node.kept && node.state == StepState::Done
+    ends && node.kept && node.shown_state() == StepState::Done
 }
 
-fn ended(node: &ProgressNode, now: u64) -> String {
-    if node.kept && node.state == StepState::Done { format!("✓ {}  kept", node.title) } else { took(node, now) }
+fn ended(node: ProgressNode<'_>, now: u64) -> String {
+    if node.kept && node.shown_state() == StepState::Done {
+        format!("✓ {}  kept", node.row.title)
+    } else {
+        took(node, now)
+    }
 }
 
 /// A step's result and duration.
-fn took(node: &ProgressNode, now: u64) -> String {
-    let (name, text) = (&node.title, &node.text);
+fn took(node: ProgressNode<'_>, now: u64) -> String {
+    let (name, text) = (&node.row.title, node.text());
     let took = time(node.ended_ms.unwrap_or(now).saturating_sub(node.started_ms));
-    let tries = if node.tries > 1 { format!(", {} tries", node.tries) } else { String::new() };
-    match node.state {
+    let tries = node.begun_tries();
+    let tries = if tries > 1 { format!(", {tries} tries") } else { String::new() };
+    match node.shown_state() {
         StepState::Failed => format!("✗ {name}  {took}{tries}  {text}"),
-        StepState::Cancelled => format!("⊘ {name}  {took}{tries}  {text}"),
+        state if state.is_stopped() => format!("⊘ {name}  {took}{tries}  {text}"),
         StepState::Skipped => format!("– {name}  skipped: {text}"),
         StepState::Partly => {
-            let failed = node.items.map(|i| format!("  {} of {} failed", i.failed, i.total));
+            let failed = node.counts.map(|i| format!("  {} of {} failed", i.failed, i.total));
             format!("! {name}  {took}{tries}{}", failed.unwrap_or_else(|| format!("  {text}")))
         }
         _ if node.usage.total() > 0 => {
             let cost = if node.usage.cost_micro > 0 { format!(", {}", money(&node.usage)) } else { String::new() };
             format!("✓ {name}  {took}{tries}, {} tokens{cost}", grouped(node.usage.total()))
         }
-        _ if node.items.is_some_and(|items| items.total == 0) => format!("✓ {name}  {took}{tries}, {NO_ITEMS}"),
+        _ if node.counts.is_some_and(|items| items.total == 0) => format!("✓ {name}  {took}{tries}, {NO_ITEMS}"),
         _ => format!("✓ {name}  {took}{tries}"),
     }
 }

@@ -25,27 +25,29 @@ pub struct RowFrame {
 
 /// Formats the row of a node after its branch lines. `only` is the single step of an item, which shares its row.
 pub fn row(
-    node: &ProgressNode,
-    only: Option<&ProgressNode>,
+    node: ProgressNode<'_>,
+    only: Option<ProgressNode<'_>>,
     branch: &str,
     frame: RowFrame,
     look: LineLook,
 ) -> TerminalText {
-    let label = look.letters(&node.label);
+    let label = look.letters(&node.row.label);
     let node = only.unwrap_or(node);
-    let (symbol, style) = look.symbol(&node.state, frame.number);
+    let state = node.shown_state();
+    let (symbol, style) = look.symbol(&state, frame.number);
     let style = if node.kept { dim() } else { style };
     let name = pad(&label, frame.label.saturating_sub(branch.width()), look.rest());
     let mut figures = figures(node, frame);
     let quiet = node.kept
-        || matches!(node.state, StepState::Skipped | StepState::Expected | StepState::Waiting | StepState::Cancelled);
+        || matches!(state, StepState::Skipped | StepState::Expected | StepState::Retrying)
+        || state.is_stopped();
     let name_style = if quiet { dim() } else { Style::new() };
     let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
-    let text_style = match node.state {
+    let text_style = match state {
         _ if node.kept => dim(),
         StepState::Failed => red,
         StepState::Partly => Style::new().fg_color(Some(AnsiColor::Yellow.into())),
-        StepState::Running if !node.provisional => Style::new(),
+        StepState::Running if !node.row.provisional => Style::new(),
         _ => dim(),
     };
     let mut model = node.model.as_deref().map(|m| format!("{m}  ")).unwrap_or_default();
@@ -55,14 +57,14 @@ pub fn row(
         frame.columns.saturating_sub(frame.label + 2 + figures.width() + model.width() + 1)
     };
     // An error is more important than the model's name, and than figures that are elsewhere, too.
-    if matches!(node.state, StepState::Failed | StepState::Waiting) && text.width() > room(&figures, &model) {
+    if matches!(state, StepState::Failed | StepState::Retrying) && text.width() > room(&figures, &model) {
         model.clear();
         if text.width() > room(&figures, "") {
             figures = format!("  {:>9}  ", took(node, frame));
         }
     }
     // Shows the end of streamed text, but the start of other text.
-    let text = if node.state == StepState::Running { tail(&text, room(&figures, &model), look.rest()) } else { text };
+    let text = if state == StepState::Running { tail(&text, room(&figures, &model), look.rest()) } else { text };
     look.fit(
         &[
             (dim(), branch),
@@ -80,9 +82,9 @@ pub fn row(
 /// What a fan-out over an empty list says.
 pub const NO_ITEMS: &str = "0 items";
 
-fn figures(node: &ProgressNode, frame: RowFrame) -> String {
+fn figures(node: ProgressNode<'_>, frame: RowFrame) -> String {
     let took = took(node, frame);
-    let amount = match (node.items, used(node)) {
+    let amount = match (node.counts, used(node)) {
         (Some(items), _) if items.total == 0 => NO_ITEMS.to_owned(),
         (Some(items), _) => format!("{}/{}", items.ended, items.total),
         (None, Some(used)) => format!("{used} tok"),
@@ -96,15 +98,15 @@ fn figures(node: &ProgressNode, frame: RowFrame) -> String {
     format!("  {took:>9}  {amount:>9}  {cost:>9}  ")
 }
 
-fn took(node: &ProgressNode, frame: RowFrame) -> String {
+fn took(node: ProgressNode<'_>, frame: RowFrame) -> String {
     match node.state {
-        StepState::Skipped | StepState::Expected => String::new(),
-        _ if node.cut_off => String::new(),
+        // Nothing says when the process ended.
+        StepState::Skipped | StepState::Expected | StepState::Interrupted => String::new(),
         _ => time(node.ended_ms.unwrap_or(frame.at).saturating_sub(node.started_ms)),
     }
 }
 
-fn used(node: &ProgressNode) -> Option<String> {
+fn used(node: ProgressNode<'_>) -> Option<String> {
     match (node.usage.total(), node.usage.is_known()) {
         (0, true) => None,
         (0, false) => Some("?".to_owned()),
@@ -112,19 +114,20 @@ fn used(node: &ProgressNode) -> Option<String> {
     }
 }
 
-fn text(node: &ProgressNode, at: u64) -> String {
-    let tries = |n: u32| if n > 1 { format!("{n} tries  ") } else { String::new() };
-    match (&node.state, node.retry_ms) {
-        (StepState::Waiting, Some(retry)) => {
-            format!("try {} in {}: {}", node.tries, time(retry.saturating_sub(at)), node.text)
+fn text(node: ProgressNode<'_>, at: u64) -> String {
+    let (text, begun) = (node.text(), node.begun_tries());
+    match (node.state, node.retry_ms) {
+        (StepState::Retrying, Some(retry)) => {
+            format!("try {begun} in {}: {text}", time(retry.saturating_sub(at)))
         }
-        (StepState::Running, _) if node.arrived > 0 => format!("{}  {}", arrived(node.arrived), node.text),
-        (StepState::Running, _) if node.tries > 1 => format!("try {}  {}", node.tries, node.text),
-        (StepState::Running, _) if node.text.is_empty() => match node.items {
+        (StepState::Running, _) if node.row.arrived > 0 => format!("{}  {text}", arrived(node.row.arrived)),
+        (StepState::Running, _) if begun > 1 => format!("try {begun}  {text}"),
+        (StepState::Running, _) if text.is_empty() => match node.counts {
             Some(items) if items.failed > 0 => format!("{} failed", items.failed),
             _ => String::new(),
         },
-        _ if node.kept => format!("kept  {}", node.text),
-        _ => format!("{}{}", tries(node.tries), node.text),
+        _ if node.kept => format!("kept  {text}"),
+        _ if begun > 1 => format!("{begun} tries  {text}"),
+        _ => text.to_owned(),
     }
 }

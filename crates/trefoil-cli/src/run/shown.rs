@@ -8,11 +8,11 @@ use trefoil_ir::{Program, walk};
 use trefoil_project::load::LoadedTarget;
 use trefoil_runtime::{Event, EventKind, EventSink, Key, RunOutcome};
 use trefoil_syntax::Files;
+use trefoil_view::run_view::StepState;
 
 use super::canvas::Canvas;
 use super::header::Header;
 use super::look::LineLook;
-use super::nodes::StepState;
 use super::plain::{is_kept, is_start, kept, plain};
 use super::progress::Progress;
 use super::tree::{Size, TreeSort, lines};
@@ -108,7 +108,7 @@ impl Shown {
             let mut view = self.inner.view();
             view.ended = true;
             match outcome.suspended {
-                true => view.progress.suspend(&StepState::Asking),
+                true => view.progress.view.rest(StepState::Asking),
                 false => view.progress.stop(outcome.result.is_ok()),
             }
             self.inner.wake.notify_all();
@@ -154,8 +154,8 @@ impl Shown {
     /// The start of the last answer of a step, by its key.
     pub fn answer(&self, key: &str) -> Option<String> {
         let view = self.inner.view();
-        let node = view.progress.nodes.get(view.progress.nearest(key)?)?;
-        (!node.answer.is_empty()).then(|| node.answer.clone())
+        let node = view.progress.node(view.progress.view.step_around(key)?)?;
+        Some(node.row.answer.clone()).filter(|answer| !answer.is_empty())
     }
     /// Whether the user sees a live picture.
     pub fn live(&self) -> bool {
@@ -204,7 +204,7 @@ impl EventSink for Shown {
         if matches!(event.kind, EventKind::ModelFinished { reused_from: Some(_), .. }) {
             view.starts.retain(|(of, ..)| Some(*of) != about);
         }
-        let node = about.and_then(|i| view.progress.nodes.get(i));
+        let node = about.and_then(|number| view.progress.node(number));
         let is_kept = node.is_some_and(|node| is_kept(event, node));
         let Some(line) = plain(event, node, &view.progress, self.inner.look) else {
             view.say_held(Some(event));
@@ -219,8 +219,8 @@ impl EventSink for Shown {
             _ => view.say_starts(|_| true),
         }
         view.say_held(Some(event));
-        let node = about.and_then(|i| view.progress.nodes.get(i));
-        if matches!(event.kind, EventKind::StepFinished { .. }) && node.is_some_and(|node| node.asked) {
+        let node = about.and_then(|number| view.progress.node(number));
+        if matches!(event.kind, EventKind::StepFinished { .. }) && node.is_some_and(|node| node.has_asked) {
             view.held = Some((event.key.clone(), line));
         } else {
             output::say(&line);
@@ -254,7 +254,7 @@ impl Inner {
             } else if self.mode == Mode::Live && !view.paused && !view.past {
                 let size = screen();
                 let at = view.now();
-                let head = view.head.line(at, view.progress.calls, &view.progress.usage);
+                let head = view.head.line(at, view.progress.view.calls, &view.progress.view.usage);
                 let notes = notes::list(&view.notes, notes::LIVE, size.columns, self.look);
                 let above = Size { rows: size.rows.saturating_sub(notes.len()), ..size };
                 let mut picture = lines(&view.progress, &head, at, frame, (TreeSort::Live, above), self.look);

@@ -6,9 +6,9 @@ use serde_json::{Value as Json, json};
 use trefoil::store::Status;
 use trefoil_machine::guard::Ruling;
 use trefoil_runtime::{Event, EventKind, EventSink};
+use trefoil_view::run_view::StepState;
 
 use super::look::LineLook;
-use super::nodes::StepState;
 use super::progress::Progress;
 use super::tree::{Size, TreeSort, lines};
 use crate::harmless::TerminalText;
@@ -34,15 +34,17 @@ impl Steps {
     pub fn stand(&self, status: Status) {
         let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match status {
-            Status::Interrupted => progress.interrupt(),
-            Status::Pending => progress.suspend(&StepState::Expected),
-            Status::Waiting => progress.suspend(&StepState::Asking),
+            Status::Interrupted => {
+                progress.view.end_open(StepState::Interrupted, |step| step.state == StepState::Running);
+            }
+            Status::Pending => progress.view.rest(StepState::Expected),
+            Status::Waiting => progress.view.rest(StepState::Asking),
             _ => {}
         }
     }
     /// For how long the run has been worked on, if events tell.
     pub fn worked_ms(&self) -> Option<u64> {
-        Some(self.0.lock().unwrap_or_else(PoisonError::into_inner).at_ms).filter(|ms| *ms > 0)
+        Some(self.0.lock().unwrap_or_else(PoisonError::into_inner).view.at_ms).filter(|ms| *ms > 0)
     }
     /// The verdicts, as lines.
     pub fn verdicts(&self) -> Vec<String> {
@@ -63,7 +65,7 @@ impl Steps {
         }
         let size = Size { rows: usize::MAX, columns: output::width() };
         let sort = (TreeSort::Last, size);
-        let lines = lines(&progress, "", progress.at_ms, 0, sort, LineLook::default());
+        let lines = lines(&progress, "", progress.view.at_ms, 0, sort, LineLook::default());
         // The first line is the header, which is not needed here.
         lines.iter().skip(1).map(TerminalText::trim_end).collect()
     }

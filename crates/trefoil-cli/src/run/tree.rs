@@ -65,7 +65,7 @@ pub fn lines(
         choose(progress, &candidates, if sort == TreeSort::Live { size.rows.saturating_sub(taken) } else { LAST });
     let hidden = candidates.len().saturating_sub(shown.len()) + folded(progress, sort, &done);
     let mut rows = Vec::new();
-    let roots = progress.nodes.iter().filter(|(_, node)| node.parent.is_none()).map(|(index, _)| index);
+    let roots = progress.nodes().filter(|(_, node)| node.parent.is_none()).map(|(index, _)| index);
     let visible: Vec<usize> = roots.filter(|root| shown.contains(root)).collect();
     let room = match sort {
         TreeSort::Live if hidden > 0 => 0,
@@ -74,7 +74,7 @@ pub fn lines(
         TreeSort::Last => LAST,
     };
     let expected: Vec<&String> = progress.expected.iter().take(room).collect();
-    let kept = |root: &usize| progress.nodes.get(*root).is_some_and(|node| node.kept);
+    let kept = |root: &usize| progress.node(*root).is_some_and(|node| node.kept);
     let mut resumed = progress.resumed.then(|| visible.iter().take_while(|root| kept(root)).count());
     for (i, root) in visible.iter().enumerate() {
         if resumed.take_if(|at| *at == i).is_some() {
@@ -87,14 +87,14 @@ pub fn lines(
         rows.push(Row::Resumed(if expected.is_empty() { "└─ " } else { "├─ " }.to_owned()));
     }
     let width = |branch: &str, label: &str| branch.width() + look.letters(label).width();
-    let label = |n: usize| progress.nodes.get(n).map_or("", |n| &n.label);
+    let label = |n: usize| progress.node(n).map_or("", |n| &n.row.label);
     let widest = rows.iter().map(|row| match row {
         Row::Node(branch, n) => width(branch, label(*n)),
         Row::Rest(..) | Row::Resumed(_) => 0,
     });
     let widest = widest.chain(expected.iter().map(|name| width("├─ ", name))).max().unwrap_or(0);
     let (label, columns) = (widest.min(LABEL.min(size.columns / 2)), size.columns);
-    let money = columns >= PRICED && progress.nodes.values().any(|node| node.usage.cost_micro > 0);
+    let money = columns >= PRICED && progress.nodes().any(|(_, node)| node.usage.cost_micro > 0);
     let frame = RowFrame { at, number, label, columns, money };
     let mut out = vec![look.fit(&[(Style::new().bold(), head)], size.columns)];
     if hidden > 0 {
@@ -103,12 +103,12 @@ pub fn lines(
     for each in &rows {
         match each {
             Row::Node(branch, index) => {
-                if let Some(node) = progress.nodes.get(*index) {
+                if let Some(node) = progress.node(*index) {
                     out.push(row(node, progress.only(node), branch, frame, look));
                 }
             }
             Row::Resumed(branch) => {
-                let (symbol, style) = look.symbol(&StepState::Waiting, number);
+                let (symbol, style) = look.symbol(&StepState::Retrying, number);
                 out.push(look.fit(&[(dim(), branch), (style, symbol), (dim(), " resumed")], size.columns));
             }
             Row::Rest(branch, done, never) => {
@@ -135,27 +135,28 @@ fn said(count: usize, what: &str) -> Option<String> {
 
 /// The rows that were removed, without those of finished items that the row of their fan-out counts.
 fn folded(progress: &Progress, sort: TreeSort, done: &HashMap<usize, HashSet<usize>>) -> usize {
-    let counted = |(index, node): &(usize, &ProgressNode)| {
-        (sort == TreeSort::Last && node.items.is_some()) || done.values().any(|within| within.contains(index))
+    let counted = |(index, node): &(usize, ProgressNode<'_>)| {
+        (sort == TreeSort::Last && node.counts.is_some()) || done.values().any(|within| within.contains(index))
     };
-    let rows = progress.nodes.iter().filter(|node| !counted(node)).map(|(_, node)| node.folded.rows);
-    rows.sum::<usize>() + progress.nodes.top().rows
+    let rows = progress.nodes().filter(|node| !counted(node)).map(|(_, node)| node.row.folded.rows);
+    rows.sum::<usize>() + progress.top.rows
 }
 
 /// The finished items of each large fan-out, by the fan-out's step.
 fn done(progress: &Progress) -> HashMap<usize, HashSet<usize>> {
     let mut all = HashMap::new();
-    for (index, node) in progress.nodes.iter() {
-        let items = node.children.iter().filter_map(|c| Some((*c, progress.nodes.get(*c)?)));
-        let items: Vec<(usize, &ProgressNode)> = items.filter(|(_, item)| item.item && !item.told).collect();
+    for (index, node) in progress.nodes() {
+        let items = node.children.iter().filter_map(|c| Some((*c, progress.node(*c)?)));
+        let items: Vec<(usize, ProgressNode<'_>)> = items.filter(|(_, item)| item.is_item && !item.row.told).collect();
         if items.len() <= MANY {
             continue;
         }
         let mut within = HashSet::new();
-        let mut open: Vec<usize> = items.iter().filter(|(_, i)| i.state == StepState::Done).map(|(i, _)| *i).collect();
+        let mut open: Vec<usize> =
+            items.iter().filter(|(_, i)| i.shown_state() == StepState::Done).map(|(i, _)| *i).collect();
         while let Some(next) = open.pop() {
             within.insert(next);
-            open.extend(progress.nodes.get(next).into_iter().flat_map(|node| &node.children));
+            open.extend(progress.node(next).into_iter().flat_map(|node| &node.step.children));
         }
         all.insert(index, within);
     }
@@ -164,13 +165,13 @@ fn done(progress: &Progress) -> HashMap<usize, HashSet<usize>> {
 
 /// The nodes with their own row: not those that are already above, are only counted, or share the row of their item.
 fn candidates(progress: &Progress, done: &HashMap<usize, HashSet<usize>>) -> Vec<usize> {
-    let of_item = |node: &ProgressNode| {
-        node.parent.and_then(|p| progress.nodes.get(p)).is_some_and(|p| progress.only(p).is_some())
+    let of_item = |node: &ProgressNode<'_>| {
+        node.parent.and_then(|p| progress.node(p)).is_some_and(|p| progress.only(p).is_some())
     };
-    let own = |(index, node): &(usize, &ProgressNode)| {
-        !node.told && !of_item(node) && !done.values().any(|within| within.contains(index))
+    let own = |(index, node): &(usize, ProgressNode<'_>)| {
+        !node.row.told && !of_item(node) && !done.values().any(|within| within.contains(index))
     };
-    progress.nodes.iter().filter(own).map(|(index, _)| index).collect()
+    progress.nodes().filter(own).map(|(index, _)| index).collect()
 }
 
 /// The nodes that fit: running steps and their ancestors first, then failed ones, then the most recently ended ones.
@@ -180,8 +181,8 @@ fn choose(progress: &Progress, candidates: &[usize], rows: usize) -> HashSet<usi
         return order.into_iter().collect();
     }
     let rank = |i: &usize| {
-        progress.nodes.get(*i).map_or((2, 0), |n| {
-            let rank = match n.state {
+        progress.node(*i).map_or((2, 0), |n| {
+            let rank = match n.shown_state() {
                 _ if n.ended_ms.is_none() => 0,
                 StepState::Failed | StepState::Partly => 1,
                 _ => 2,
@@ -196,7 +197,7 @@ fn choose(progress: &Progress, candidates: &[usize], rows: usize) -> HashSet<usi
         let mut at = Some(index);
         while let Some(i) = at.filter(|i| !shown.contains(i)) {
             chain.push(i);
-            at = progress.nodes.get(i).and_then(|n| n.parent);
+            at = progress.node(i).and_then(|n| n.parent);
         }
         if shown.len() + chain.len() > rows.saturating_sub(1) {
             break;
@@ -215,7 +216,7 @@ fn walk(
     rows: &mut Vec<Row>,
 ) {
     // The depth is limited, because the depth of manifests is.
-    let Some(node) = progress.nodes.get(index) else { return };
+    let Some(node) = progress.node(index) else { return };
     rows.push(Row::Node(format!("{indent}{}", if last { "└─ " } else { "├─ " }), index));
     if progress.only(node).is_some() {
         return;
@@ -223,14 +224,13 @@ fn walk(
     let children: Vec<usize> = node.children.iter().copied().filter(|c| shown.contains(c)).collect();
     let within = done.get(&index);
     let without = node.children.iter().filter(|child| within.is_some_and(|within| within.contains(child))).count();
-    let items =
-        node.children.iter().filter(|child| progress.nodes.get(**child).is_some_and(|child| child.item)).count();
+    let items = node.children.iter().filter(|child| progress.node(**child).is_some_and(|child| child.is_item)).count();
     // Only items that succeeded were removed from a fan-out.
-    let (without, items) = match node.items.filter(|_| sort == TreeSort::Last) {
-        Some(_) => (without + node.folded.untold, items + node.folded.children),
+    let (without, items) = match node.counts.filter(|_| sort == TreeSort::Last) {
+        Some(_) => (without + node.row.folded.untold, items + node.row.folded.children),
         None => (without, items),
     };
-    let total = node.items.filter(|_| sort == TreeSort::Last).map_or(0, |items| items.total as usize);
+    let total = node.counts.filter(|_| sort == TreeSort::Last).map_or(0, |items| items.total as usize);
     let (never, rest) = (total.saturating_sub(items), without > 0 || total > items);
     let indent = format!("{indent}{}", if last { "   " } else { "│  " });
     for (i, child) in children.iter().enumerate() {
@@ -427,8 +427,8 @@ mod tests {
             progress.take(&event(2, &step, EventKind::StepFinished { output: "good".into(), items: None }));
             let error = [7, 1_500].contains(&index).then(|| RunError::new("MODEL_ERROR", "no such drink"));
             let about = progress.take(&event(2, &item, EventKind::ItemFinished { error }));
-            assert!(about.is_some_and(|index| progress.nodes.get(index).is_some()), "it can be shown now");
-            assert!(progress.nodes.iter().count() <= 2 * LAST + 10);
+            assert!(about.is_some_and(|index| progress.node(index).is_some()), "it can be shown now");
+            assert!(progress.nodes().count() <= 2 * LAST + 10);
         }
         let size = Size { rows: 10, columns: 90 };
         let look = LineLook { ascii: true, ..LineLook::default() };

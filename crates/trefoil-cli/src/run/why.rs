@@ -1,18 +1,14 @@
 //! Explains why steps were repeated, and formats differences between texts.
 
 use anstyle::{AnsiColor, Effects, Style};
-use trefoil::runs::{ActivityDecision, ChangeReason, DiffPart, ReuseDecision, TextReason, WordDiff};
+use trefoil::runs::{ActivityDecision, ChangeReason, ReuseDecision, TextReason, WordDiff};
 use trefoil_runtime::Usage;
+use trefoil_view::diff::MarkedKind;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::harmless::TerminalText;
 use crate::shown;
 use crate::words::{grouped, money, safe};
-
-/// Number of words shown around a change.
-pub const CONTEXT: usize = 4;
-/// Number of characters shown at each end of a change.
-const ENDS: usize = 60;
 
 /// One line for each step, with its reasons below each other.
 pub fn explained(lines: &[ActivityDecision], color: bool) -> Vec<TerminalText> {
@@ -62,40 +58,20 @@ pub fn reason(reason: &ChangeReason, color: bool) -> TerminalText {
 
 /// Formats the changes of a text on one line, with some words around them.
 pub fn in_line(diff: &WordDiff, color: bool) -> TerminalText {
-    diff.parts(Some(CONTEXT)).iter().map(|part| shown_part(part, color)).collect()
+    let line = |text: &str| text.replace('\n', "⏎");
+    diff.marked(false, &line).iter().map(|(kind, text)| marked(*kind, text, color)).collect()
 }
 
-/// Formats a part of a text on one line.
-fn shown_part(part: &DiffPart, color: bool) -> TerminalText {
-    // A trailing space is not part of the marked text.
-    let marked = |text: &str, mark: &dyn Fn(&str) -> TerminalText| {
-        let text = middle_cut(text).replace('\n', "⏎");
-        let word = text.trim_end();
-        match word.is_empty() {
-            true => mark(&text),
-            false => shown!("{}{}", mark(word), text.get(word.len()..).unwrap_or_default()),
-        }
-    };
-    let styled = |style: Style, text: &str| marked(text, &|word| TerminalText::styled(style, TerminalText::line(word)));
-    match part {
-        DiffPart::Same(text) => TerminalText::line(&text.replace('\n', "⏎")),
-        DiffPart::Cut => TerminalText::constant("..."),
-        DiffPart::Removed(text) if color => styled(AnsiColor::Red.on_default().effects(Effects::STRIKETHROUGH), text),
-        DiffPart::Added(text) if color => styled(AnsiColor::Green.on_default().effects(Effects::UNDERLINE), text),
-        DiffPart::Removed(text) => marked(text, &|word| shown!("[-{}-]", word)),
-        DiffPart::Added(text) => marked(text, &|word| shown!("{+{}+}", word)),
+/// Formats words of one kind.
+pub fn marked(kind: MarkedKind, text: &str, color: bool) -> TerminalText {
+    let styled = |style: Style| TerminalText::styled(style, TerminalText::line(text));
+    match kind {
+        MarkedKind::Same => TerminalText::line(text),
+        MarkedKind::Removed if color => styled(AnsiColor::Red.on_default().effects(Effects::STRIKETHROUGH)),
+        MarkedKind::Added if color => styled(AnsiColor::Green.on_default().effects(Effects::UNDERLINE)),
+        MarkedKind::Removed => shown!("[-{}-]", text),
+        MarkedKind::Added => shown!("{+{}+}", text),
     }
-}
-
-/// Cuts the middle of a long text.
-pub fn middle_cut(text: &str) -> String {
-    let count = text.chars().count();
-    if count <= ENDS * 2 + 3 {
-        return text.to_owned();
-    }
-    let head: String = text.chars().take(ENDS).collect();
-    let tail: String = text.chars().skip(count - ENDS).collect();
-    format!("{head}...{tail}")
 }
 
 /// What the reused results saved: `13 tokens, $0.0012`; `None` if there was no model call.

@@ -196,48 +196,30 @@ pub fn seen(store: &Arc<dyn Store>, record: &Record, by: Arc<dyn EventSink>) -> 
 }
 
 /// Sends the events of a run, if this version can read them.
-pub fn tell_if_known(store: &Arc<dyn Store>, record: &Record, events: Arc<dyn EventSink>) {
-    let _ = block_on(async {
+pub fn tell_if_known(store: &Arc<dyn Store>, record: &Record, events: Arc<dyn EventSink>) -> Option<StoredRun> {
+    let told = async {
         let stored = StoredRun::read(&**store, &record.run).await.ok()?;
-        history(store.clone(), &stored, events).await.ok()
-    });
+        history(store.clone(), &stored, events).await.ok().map(|_| stored)
+    };
+    block_on(told).ok().flatten()
 }
 
 /// The members of a step in the JSON of a run: those of a trace, without its calls.
-const STEP: [&str; 14] = [
-    "key",
-    "label",
-    "kind",
-    "file",
-    "line",
-    "status",
-    "started_ms",
-    "duration_ms",
-    "tries",
-    "items",
-    "item",
-    "kept",
-    "error",
-    "output",
-];
+const STEP: &str = "key label kind file line status started_ms duration_ms tries items item kept error output";
 
 /// The `steps` of a run and its `result`, as far as this version can read its journal.
 pub fn stored_steps(store: &Arc<dyn Store>, record: &Record, wait: &OpenWait) -> Map<String, Json> {
     let tracer = Arc::new(TraceSink::default());
-    let about = block_on(async {
-        let stored = StoredRun::read(&**store, &record.run).await.ok()?;
-        history(store.clone(), &stored, tracer.clone()).await.ok()?;
-        Some(trefoil_host::run_about(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers)))
-    });
     let mut all = Map::new();
-    let Ok(Some(about)) = about else { return all };
+    let Some(stored) = tell_if_known(store, record, tracer.clone()) else { return all };
+    let about = trefoil_host::run_about(stored.flow.loaded(), &AnswersFrom::of_stored(&stored.now().answers));
     if !record.status.is_end() {
         tracer.stands(record.status, wait.clone(), record.spent.usage, record.spent.calls);
     }
     let mut trace = tracer.trace().json(&about);
     let mut steps = trace.get_mut("steps").map(Json::take).unwrap_or_default();
     for step in steps.as_array_mut().into_iter().flatten().filter_map(Json::as_object_mut) {
-        step.retain(|name, _| STEP.contains(&name.as_str()));
+        step.retain(|name, _| STEP.split(' ').any(|known| known == name));
     }
     all.insert("steps".to_owned(), steps);
     all

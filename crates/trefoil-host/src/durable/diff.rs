@@ -15,7 +15,8 @@ use trefoil_store::{Status, Store};
 use super::StoredRun;
 use super::replay::{ReadJournal, prepared};
 use trefoil_project::error::{Error, FoundErrors, Result};
-use trefoil_view::why::{ChangeReason, ComparisonData, WordDiff};
+use trefoil_view::diff::WordDiff;
+use trefoil_view::why::{ChangeReason, ComparisonData};
 
 /// Two runs.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use trefoil_machine::event::ShownMessage;
 use trefoil_machine::provenance::From;
 use trefoil_machine::{EntryKind, Identity, Started};
-use trefoil_runtime::{Event, EventKind, EventSink};
 use trefoil_store::{Filter, Record, Status, Store};
 use trefoil_syntax::{FileId, Location};
 
@@ -18,7 +17,8 @@ use trefoil_project::door::{is_folder, real};
 use trefoil_project::error::{Error, FoundErrors, Result};
 use trefoil_project::load::LoadedTarget;
 use trefoil_project::target::LoadTarget;
-use trefoil_view::why::former_offset;
+use trefoil_view::diff::former_offset;
+use trefoil_view::trace::TraceSink;
 
 /// How many of the newest runs are searched if the former name of the flow is unknown.
 const RECENT: usize = 300;
@@ -83,10 +83,13 @@ impl LastRun {
     /// if this version would not do the same.
     pub async fn prompted(&self, store: Arc<dyn Store>) -> Result<PromptedRun> {
         let stored = StoredRun::read(&*store, &self.run).await?;
-        let prompts = Arc::new(PromptCollector::default());
-        let told = history(store, &stored, prompts.clone()).await;
+        let tracer = Arc::new(TraceSink::default());
+        let told = history(store, &stored, tracer.clone()).await;
         told.map_err(|error| Error::NotStarted(FoundErrors::of_run(&stored.flow.loaded().files, &error)))?;
-        let all = std::mem::take(&mut *prompts.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let view = tracer.trace().view;
+        let mut calls: Vec<_> = view.steps().flat_map(|(_, step)| &step.calls).collect();
+        calls.sort_by_key(|call| call.started_ms);
+        let all: BTreeMap<_, _> = calls.iter().flat_map(|call| &call.messages).flat_map(of_message).collect();
         let loaded = stored.flow.loaded();
         let one = |((at, path), value): ((Location, String), String)| {
             Some(FilledPlaceholder { file: place(loaded, &self.root, at.file)?, start: at.span.start, path, value })
@@ -282,24 +285,7 @@ async fn matching<T>(
     }
 }
 
-/// Collects the values of placeholders.
-#[derive(Default)]
-struct PromptCollector(Mutex<BTreeMap<(Location, String), String>>);
-
-impl EventSink for PromptCollector {
-    fn wants_provenance(&self) -> bool {
-        true
-    }
-    fn event(&self, event: &Event) {
-        let EventKind::ModelStarted { messages, .. } = &event.kind else { return };
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for message in messages {
-            all.extend(of_message(message));
-        }
-    }
-}
-
-/// Adjacent parts from one placeholder are a single value.
+/// The values of placeholders. Adjacent parts from one placeholder are a single value.
 fn of_message(message: &ShownMessage) -> BTreeMap<(Location, String), String> {
     let mut found: BTreeMap<(Location, String), String> = BTreeMap::new();
     let characters: Vec<char> = message.content.chars().collect();

@@ -37,7 +37,7 @@ pub use models::AnswerSource;
 pub(crate) use models::program_of;
 pub use obstacles::add_findings;
 pub use ready::ReadyRun;
-pub(crate) use watch::EventReader;
+pub(crate) use watch::{EventReader, all as all_sinks};
 
 use flow_tools::FlowHost;
 use models::EngineCache;

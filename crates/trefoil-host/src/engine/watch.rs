@@ -8,7 +8,7 @@ use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventSink};
 
 /// Combines several watchers.
-pub(super) fn all(sinks: &[Arc<dyn EventSink>]) -> Arc<dyn EventSink> {
+pub(crate) fn all(sinks: &[Arc<dyn EventSink>]) -> Arc<dyn EventSink> {
     match sinks {
         [] => Arc::new(NoEvents),
         [one] => one.clone(),

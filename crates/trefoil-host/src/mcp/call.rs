@@ -1,6 +1,5 @@
 //! A call of a flow: a run that reports its progress and may ask questions.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::Run;
@@ -9,6 +8,7 @@ use rmcp::model::{CallToolResult, ProgressNotificationParam, ProtocolVersion};
 use rmcp::service::RequestContext;
 use tokio::sync::mpsc;
 use trefoil_runtime::{Event, EventKind};
+use trefoil_view::run_view::{RunView, ViewDetail};
 
 use super::asked::AskedClient;
 use super::question::{ClientQuestion, QuestionReply};
@@ -22,8 +22,7 @@ pub struct ServerCall {
     questions: mpsc::UnboundedReceiver<ClientQuestion>,
     /// The number of progress notifications so far, because progress must increase.
     told: u32,
-    /// The labels of the steps that have started, by their keys.
-    labels: HashMap<Arc<str>, Arc<str>>,
+    view: RunView,
     /// The steps whose questions the client has declined.
     declined: Vec<String>,
     under_way: UnderWay,
@@ -33,7 +32,7 @@ impl ServerCall {
     /// The call of a run with its questions.
     pub fn new(run: Run, questions: mpsc::UnboundedReceiver<ClientQuestion>, running: &Arc<RunningCalls>) -> Self {
         let under_way = UnderWay::new(running, &run);
-        Self { run, questions, told: 0, labels: HashMap::new(), declined: Vec::new(), under_way }
+        Self { run, questions, told: 0, view: RunView::new(ViewDetail::Rows), declined: Vec::new(), under_way }
     }
 
     /// Waits for the end of the run.
@@ -109,7 +108,8 @@ impl ServerCall {
     /// Sends a progress notification if the client requested them.
     async fn tell(&mut self, event: &Event, context: &RequestContext<RoleServer>) {
         let Some(token) = context.meta.get_progress_token() else { return };
-        let Some(message) = line(event, &mut self.labels) else { return };
+        self.view.apply_event(event);
+        let Some(message) = line(event, &self.view) else { return };
         self.told += 1;
         let progress = ProgressNotificationParam::new(token, f64::from(self.told)).with_message(message);
         // A disconnected client is detected elsewhere.
@@ -118,16 +118,13 @@ impl ServerCall {
 }
 
 /// The progress text for an event. Only steps are reported, not the texts of models and tools.
-fn line(event: &Event, labels: &mut HashMap<Arc<str>, Arc<str>>) -> Option<String> {
-    let key = &event.key.as_ref()?.0;
-    if let EventKind::StepStarted { label, .. } = &event.kind {
-        labels.insert(key.clone(), label.clone());
-    }
-    let label = labels.get(key).unwrap_or(key);
+fn line(event: &Event, view: &RunView) -> Option<String> {
+    let key = event.key.as_ref()?.as_str();
+    let label = view.step_with_key(key).map_or(key, |step| &step.label);
     match &event.kind {
-        EventKind::StepStarted { label, .. } => Some(format!("{label} started")),
+        EventKind::StepStarted { .. } => Some(format!("{label} started")),
         EventKind::StepFinished { .. } => Some(format!("{label} ended")),
-        EventKind::StepSkipped { label, .. } => Some(format!("{label} was skipped")),
+        EventKind::StepSkipped { .. } => Some(format!("{label} was skipped")),
         EventKind::StepFailed { error, .. } => Some(format!("{label} failed: {}", error.code)),
         EventKind::RetryScheduled { .. } => Some(format!("{label} is retried")),
         _ => None,

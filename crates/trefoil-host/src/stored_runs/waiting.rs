@@ -7,11 +7,13 @@ use trefoil_machine::Key;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::key::own_step;
 use trefoil_runtime::ports::NoEvents;
-use trefoil_runtime::{Event, EventKind, EventSink};
+use trefoil_runtime::{Event, EventSink};
 use trefoil_store::{Record, Status, Store};
+use trefoil_view::run_view::{OpenCall, RunView, ViewDetail};
 
 use super::UnreadableRun;
 use crate::durable::{StoredRun, history, last_call_run, stopped};
+use crate::engine::all_sinks;
 
 /// Sends a run's events to a sink. Returns the tools and commands in progress; if no process works on the run, their outcome is
 /// unknown.
@@ -47,15 +49,17 @@ pub async fn waiting_and_events(
     record: &Record,
     also: Arc<dyn EventSink>,
 ) -> Result<Vec<Waiting>, UnreadableRun> {
-    let last = Arc::new(LastWaiting { now: Mutex::default(), also });
+    let sink = Arc::new(ViewSink(Mutex::new(RunView::new(ViewDetail::Rows))));
     let stored = StoredRun::read(&**store, &record.run).await?;
-    let unknown = tell_events(store, &stored, last.clone()).await?;
-    let RunNow { mut waiting, calls } = std::mem::take(&mut *last.now.lock().unwrap_or_else(PoisonError::into_inner));
+    let unknown = tell_events(store, &stored, all_sinks(&[also, sink.clone()])).await?;
+    let view = std::mem::take(&mut *sink.0.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut waiting = view.open.waiting;
     // If a process works on the run, the outcome of its activities is not unknown.
     if record.owner.is_none() {
         // A suspended run has said what it waits for.
         if record.status != Status::Waiting {
-            waiting.extend(calls_in_progress(store, &record.run, calls).await);
+            let tools = view.open_calls.into_iter().filter(|(_, call)| matches!(call, OpenCall::Tool(_)));
+            waiting.extend(calls_in_progress(store, &record.run, tools.map(|(key, _)| key).collect()).await);
         }
         for one in unknown {
             if waiting.iter().all(|known| known.key != one.key) {
@@ -112,41 +116,11 @@ async fn steps_of_called(store: &Arc<dyn Store>, run: &str, call: &Waiting) -> R
     Ok(all)
 }
 
-/// A sink that records how the run stands according to its last event.
-struct LastWaiting {
-    now: Mutex<RunNow>,
-    also: Arc<dyn EventSink>,
-}
+/// A sink that follows the picture of a run.
+struct ViewSink(Mutex<RunView>);
 
-/// How a run stands.
-#[derive(Default)]
-struct RunNow {
-    /// What it waits for.
-    waiting: Vec<Waiting>,
-    /// The tool calls that have begun and not ended.
-    calls: BTreeSet<Key>,
-}
-
-impl EventSink for LastWaiting {
-    fn wants_provenance(&self) -> bool {
-        self.also.wants_provenance()
-    }
+impl EventSink for ViewSink {
     fn event(&self, event: &Event) {
-        self.also.event(event);
-        let RunNow { waiting, calls } = &mut *self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        match &event.kind {
-            EventKind::RunSuspended { waiting: now, .. } => waiting.clone_from(now),
-            EventKind::RunResumed { .. } | EventKind::RunFinished { .. } => waiting.clear(),
-            EventKind::SignalWanted { .. } => {
-                waiting.retain(|one| event.key.as_ref() != Some(&one.key));
-                waiting.extend(Waiting::for_person(event));
-            }
-            EventKind::EffectStarted { effect: "tool", .. } => calls.extend(event.key.clone()),
-            EventKind::EffectFinished { .. } | EventKind::EffectFailed { .. } => {
-                waiting.retain(|one| event.key.as_ref() != Some(&one.key));
-                calls.retain(|key| event.key.as_ref() != Some(key));
-            }
-            _ => {}
-        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).apply_event(event);
     }
 }

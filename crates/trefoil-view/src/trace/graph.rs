@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use trefoil_machine::key::{KeyPart, parts};
 use trefoil_syntax::Location;
 
-use super::StepTrace;
 use crate::graph::GraphPicture;
 use crate::graph::layout::{LayoutBox, heading, layout};
+use crate::run_view::StepView;
 
 /// The box and the frame that show each step, in the order of the steps.
 pub(super) struct StepShapes {
@@ -16,8 +16,8 @@ pub(super) struct StepShapes {
 }
 
 /// Finds them by the step's place in the manifest; if several boxes show a flow, by the box of the enclosing step.
-pub(super) fn shown(graph: &GraphPicture, steps: &[StepTrace], parents: &[Option<usize>]) -> StepShapes {
-    let mut found = StepShapes { nodes: Vec::with_capacity(steps.len()), frames: Vec::with_capacity(steps.len()) };
+pub(super) fn shown(graph: &GraphPicture, steps: &[&StepView], parents: &[Option<usize>]) -> StepShapes {
+    let mut found = StepShapes { nodes: Vec::with_capacity(parents.len()), frames: Vec::with_capacity(parents.len()) };
     for (step, parent) in steps.iter().zip(parents) {
         let above = |all: &[Option<usize>]| parent.and_then(|p| all.get(p).copied().flatten());
         let pick = |owners: Vec<usize>, above: Option<usize>| match above {
@@ -59,7 +59,7 @@ const MOST_NODES: usize = 400;
 const MOST_EDGES: usize = 800;
 
 /// The graph as JSON; null if it is too large.
-pub(super) fn json(graph: &GraphPicture, steps: &[StepTrace], shown: &StepShapes) -> Value {
+pub(super) fn json(graph: &GraphPicture, steps: &[&StepView], shown: &StepShapes) -> Value {
     if graph.nodes.len() > MOST_NODES || graph.edges.len() > MOST_EDGES {
         return Value::Null;
     }

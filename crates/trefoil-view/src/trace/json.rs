@@ -9,20 +9,27 @@ use trefoil_runtime::{Event, EventKind, Key, RunError};
 use trefoil_syntax::Files;
 
 use super::place::{place, spans};
-use super::{RunStatus, StepTrace, Trace, TraceCall, TraceSubject, graph, outer};
+use super::{RunStatus, Trace, TraceSubject, graph, outer};
+use crate::run_view::{CallView, RunView, StepState, StepView};
 
 /// The contents of a trace file.
 pub(super) fn json(trace: &Trace, about: &TraceSubject) -> Value {
     let files = &about.files;
-    let end = trace.end.as_ref();
+    let view = &trace.view;
+    let end = view.end.as_ref();
     let why = end.and_then(|end| end.error.as_ref());
     let figures = end.map(|end| (end.usage, end.calls, end.duration_ms)).or(trace.so_far);
-    let parents: Vec<Option<usize>> = trace.steps.iter().map(|s| trace.parent(s)).collect();
-    let shown = graph::shown(&about.graph, &trace.steps, &parents);
-    let around = shown.nodes.iter().zip(&shown.frames).zip(&parents).zip(kept(&trace.steps, &parents));
-    let steps = trace.steps.iter().zip(around).map(|(own, (((node, frame), parent), kept))| {
-        let mut all = step(own, files, trace);
-        let parent = parent.and_then(|p| trace.steps.get(p)).and_then(|p| p.key.as_ref());
+    let (numbers, own): (Vec<usize>, Vec<&StepView>) = view.steps().filter(|(_, step)| !step.is_item).unzip();
+    let position = |number: usize| numbers.binary_search(&number).ok();
+    let parents: Vec<Option<usize>> = own.iter().map(|step| parent(step, view).and_then(position)).collect();
+    let shown = graph::shown(&about.graph, &own, &parents);
+    let around = shown.nodes.iter().zip(&shown.frames).zip(&parents).zip(kept(&own, &parents));
+    let steps = own.iter().zip(around).map(|(one, (((node, frame), parent), kept))| {
+        // In a run that only waits, so does each step around what it waits for.
+        let is_waiting = one.state.is_running() && trace.status() == RunStatus::Waiting;
+        let state = if is_waiting { StepState::Waiting } else { one.state };
+        let mut all = step(one, state, files, view);
+        let parent = parent.and_then(|parent| own.get(parent)).and_then(|parent| parent.key.as_ref());
         all.insert("parent".to_owned(), json!(parent));
         all.insert("node".to_owned(), json!(node.map(|n| format!("n{n}"))));
         all.insert("frame".to_owned(), json!(frame.map(|f| format!("f{f}"))));
@@ -34,32 +41,32 @@ pub(super) fn json(trace: &Trace, about: &TraceSubject) -> Value {
     let steps: Vec<Value> = steps.collect();
     let mut all = json!({
         "version": 2,
-        "run": trace.run,
-        "flow": trace.flow,
+        "run": view.run,
+        "flow": view.flow,
         "dialect": about.dialect,
         "status": trace.status().name(),
-        "started_at": trace.started_at.map(rfc3339_ms),
+        "started_at": view.started_at.map(rfc3339_ms),
         "duration_ms": figures.map(|(_, _, duration_ms)| duration_ms),
         "engine": {"name": "trefoil", "version": env!("CARGO_PKG_VERSION")},
         "program": about.program,
         "sources": about.sources(),
         "answers_from": about.answers_from,
         "placeholder": about.placeholder,
-        "input": trace.input,
-        "effective_input": trace.effective_input,
+        "input": view.input,
+        "effective_input": view.effective_input,
         "output": end.and_then(|e| e.output.as_ref()),
         "error": why.map(|why| error(why, files)),
         "usage": figures.map(|(usage, ..)| usage),
         "calls": figures.map(|(_, calls, _)| calls),
         "steps": steps,
-        "warnings": trace.warnings,
-        "graph": graph::json(&about.graph, &trace.steps, &shown),
+        "warnings": view.warnings,
+        "graph": graph::json(&about.graph, &own, &shown),
     });
     if let Some(members) = all.as_object_mut() {
         members.extend(trace.base.as_ref().map(|base| ("base".to_owned(), json!(base))));
-        members.extend(trace.failed_items().map(|items| ("items".to_owned(), json!(items))));
-        if let Some(wait) = &trace.wait {
-            wait.add_to(members);
+        members.extend(view.failed_items().map(|items| ("items".to_owned(), json!(items))));
+        if view.is_suspended {
+            view.open.add_to(members);
         }
         members.extend((!trace.next.is_empty()).then(|| ("next".to_owned(), json!(trace.next))));
     }
@@ -67,8 +74,8 @@ pub(super) fn json(trace: &Trace, about: &TraceSubject) -> Value {
 }
 
 /// Which steps are kept: something was to be called in them, and all of it has results of earlier runs.
-fn kept(steps: &[StepTrace], parents: &[Option<usize>]) -> Vec<bool> {
-    let calls = |step: &StepTrace| -> (u64, u64) {
+fn kept(steps: &[&StepView], parents: &[Option<usize>]) -> Vec<bool> {
+    let calls = |step: &&StepView| -> (u64, u64) {
         // Conditions and timers of the engine cost nothing, so they say nothing.
         let calls = step.calls.iter().filter(|call| !["decide", "timer"].contains(&call.effect));
         calls.fold((0, 0), |(all, kept), call| (all + 1, kept + u64::from(call.reused_from.is_some())))
@@ -84,16 +91,15 @@ fn kept(steps: &[StepTrace], parents: &[Option<usize>]) -> Vec<bool> {
     counts.into_iter().map(|(all, kept)| all > 0 && all == kept).collect()
 }
 
-impl Trace {
-    /// The index of the step around a step.
-    fn parent(&self, step: &StepTrace) -> Option<usize> {
-        self.inner(outer(&step.key.as_ref()?.0)?)
-    }
-    /// The key of the step of the trace to which a key belongs: the innermost enclosing one.
-    fn known(&self, key: &Key) -> String {
-        let found = self.inner(&key.0).and_then(|i| self.steps.get(i)?.key.as_ref());
-        found.unwrap_or(key).to_string()
-    }
+/// The number of the step around a step.
+fn parent(step: &StepView, view: &RunView) -> Option<usize> {
+    view.step_around(outer(&step.key.as_ref()?.0)?)
+}
+
+/// The key of the step of the trace to which a key belongs: the innermost enclosing one.
+fn known(key: &Key, view: &RunView) -> String {
+    let found = view.step_around(&key.0).and_then(|number| view.step(number)?.key.as_ref());
+    found.unwrap_or(key).to_string()
 }
 
 /// `{code, message, key, location: {file, line, column}, cause, help, retry_after_ms, interpolation, others}`; unknown members
@@ -152,7 +158,7 @@ fn messages(sent: &[ShownMessage], files: &Files, known: &dyn Fn(&Key) -> String
     sent.iter().map(one).collect()
 }
 
-fn step(step: &StepTrace, files: &Files, trace: &Trace) -> Map<String, Value> {
+fn step(step: &StepView, state: StepState, files: &Files, view: &RunView) -> Map<String, Value> {
     let place = step.location.and_then(|at| place(at, files));
     let mut all = Map::new();
     let mut put = |key: &str, value: Value| all.insert(key.to_owned(), value);
@@ -162,9 +168,7 @@ fn step(step: &StepTrace, files: &Files, trace: &Trace) -> Map<String, Value> {
     put("file", json!(place.map(|p| p.0)));
     put("line", json!(place.map(|p| p.1)));
     put("column", json!(place.map(|p| p.2)));
-    // In a run that only waits, so does each step around what it waits for.
-    let is_waiting = step.status == "running" && trace.status() == RunStatus::Waiting;
-    put("status", json!(if is_waiting { "waiting" } else { step.status }));
+    put("status", json!(state.name()));
     put("started_ms", json!(step.started_ms));
     put("duration_ms", json!(step.ended_ms.map(|end| end.saturating_sub(step.started_ms))));
     if let Some(output) = &step.output {
@@ -186,7 +190,7 @@ fn step(step: &StepTrace, files: &Files, trace: &Trace) -> Map<String, Value> {
     if step.tries > 1 {
         put("tries", step.tries.into());
     }
-    put("calls", step.calls.iter().map(|c| call(c, files, trace)).collect());
+    put("calls", step.calls.iter().map(|c| call(c, files, view)).collect());
     let notes = step.notes.iter().map(|(at, text)| json!({"at_ms": at, "text": text}));
     put("notes", notes.collect());
     if !step.verdicts.is_empty() {
@@ -200,7 +204,7 @@ fn step(step: &StepTrace, files: &Files, trace: &Trace) -> Map<String, Value> {
     all
 }
 
-fn call(call: &TraceCall, files: &Files, trace: &Trace) -> Value {
+fn call(call: &CallView, files: &Files, view: &RunView) -> Value {
     let mut all = Map::new();
     let mut put = |key: &str, value: Value| {
         if !value.is_null() {
@@ -216,7 +220,7 @@ fn call(call: &TraceCall, files: &Files, trace: &Trace) -> Value {
     put("before", if call.told.before.is_empty() { Value::Null } else { json!(call.told.before) });
     put("parameters", json!(call.parameters));
     if call.model.is_some() {
-        put("messages", messages(&call.messages, files, &|key| trace.known(key)));
+        put("messages", messages(&call.messages, files, &|key| known(key, view)));
     }
     put("detail", json!(call.detail));
     put("answer", json!(call.answer));

@@ -14,7 +14,7 @@ use trefoil_syntax::{Files, Location};
 use trefoil_template::Value;
 
 use super::reason::{ChangeReason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
-use super::words::{TextHunk, WordDiff};
+use crate::diff::{TextHunk, ValueChange, WordDiff, changed_values};
 use crate::plan::PlanPlace;
 
 /// The data for a comparison.
@@ -38,7 +38,7 @@ impl ComparisonData<'_> {
             (Request::Model(then), Request::Model(request)) => self.model(then, request, &mut all),
             (Request::Tool(then), Request::Tool(request)) if then.name == request.name => {
                 let (then, args) = (then.arguments.to_json(), request.arguments.to_json());
-                values(ValueOf::Argument, "", Some(&then), Some(&args), &mut all);
+                values(ValueOf::Argument, Some(then), Some(args), &mut all);
                 for reason in &mut all {
                     self.trace(now.step, reason);
                 }
@@ -69,13 +69,13 @@ impl ComparisonData<'_> {
         if name(then) != name(now) {
             all.push(value(ValueOf::Model, "", name(then), name(now)));
         }
-        values(ValueOf::Parameter, "", Some(&parameters(then)), Some(&parameters(now)), all);
+        values(ValueOf::Parameter, Some(parameters(then)), Some(parameters(now)), all);
         let schema = |request: &ModelRequest| request.schema.as_ref().map(|(_, schema)| schema.to_json());
-        values(ValueOf::Schema, "", schema(then).as_ref(), schema(now).as_ref(), all);
+        values(ValueOf::Schema, schema(then), schema(now), all);
         if std::mem::discriminant(&then.format) != std::mem::discriminant(&now.format) && schema(then) == schema(now) {
             all.push(ChangeReason::Other("the format of its answer changed"));
         }
-        values(ValueOf::Tool, "", Some(&tools(&then.tools)), Some(&tools(&now.tools)), all);
+        values(ValueOf::Tool, Some(tools(&then.tools)), Some(tools(&now.tools)), all);
         if then.guards != now.guards {
             all.push(ChangeReason::Other("its guardrails changed"));
         }
@@ -199,7 +199,7 @@ impl ComparisonData<'_> {
         let env = |request: &CommandRequest| {
             Json::Object(request.env.iter().map(|(name, value)| (name.to_string(), value.to_json())).collect())
         };
-        values(ValueOf::Environment, "", Some(&env(then)), Some(&env(now)), all);
+        values(ValueOf::Environment, Some(env(then)), Some(env(now)), all);
         let folder = |request: &CommandRequest| request.workdir.as_ref().map(Value::to_json);
         if folder(then) != folder(now) {
             all.push(value(ValueOf::Folder, "", folder(then), folder(now)));
@@ -325,22 +325,8 @@ fn value(of: ValueOf, path: &str, before: Option<Json>, now: Option<Json>) -> Ch
     ChangeReason::Value(ValueReason { of, path: path.to_owned(), before, now, from: Vec::new() })
 }
 
-/// Compares the values of two trees, each by its path.
-fn values(of: ValueOf, path: &str, before: Option<&Json>, now: Option<&Json>, all: &mut Vec<ChangeReason>) {
-    match (before, now) {
-        (before, now) if before == now => {}
-        (Some(Json::Object(before)), Some(Json::Object(now))) => {
-            let names = before.keys().chain(now.keys().filter(|name| !before.contains_key(*name)));
-            for name in names {
-                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                values(of, &path, before.get(name), now.get(name), all);
-            }
-        }
-        (Some(Json::Array(before)), Some(Json::Array(now))) if before.len() == now.len() => {
-            for (n, (before, now)) in before.iter().zip(now).enumerate() {
-                values(of, &format!("{path}[{n}]"), Some(before), Some(now), all);
-            }
-        }
-        (before, now) => all.push(value(of, path, before.cloned(), now.cloned())),
-    }
+/// Adds the values that differ, each by its path.
+fn values(of: ValueOf, before: Option<Json>, now: Option<Json>, all: &mut Vec<ChangeReason>) {
+    let changes = changed_values(before.as_ref(), now.as_ref(), &|_| None).into_iter();
+    all.extend(changes.map(|ValueChange { path, before, now }| value(of, &path, before, now)));
 }

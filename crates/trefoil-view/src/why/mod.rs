@@ -2,16 +2,16 @@
 
 mod compare;
 mod reason;
-mod words;
 
 use trefoil_machine::Key;
 use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_runtime::driver::memo::{Decision, Lost, Reuse};
 
+use crate::diff;
+
 pub use crate::plan::PlanPlace;
 pub use compare::ComparisonData;
 pub use reason::{ChangeReason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
-pub use words::{DiffPart, TextHunk, WordDiff, former_offset};
 
 /// The decision about one activity.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,7 +120,7 @@ pub fn similarity(before: &Activity, now: &Activity) -> f32 {
         });
         all
     };
-    words::similarity(&text(before), &text(now))
+    diff::similarity(&text(before), &text(now))
 }
 
 /// Why it is repeated.

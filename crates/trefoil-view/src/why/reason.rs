@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use trefoil_machine::Key;
 use trefoil_machine::request::Role;
 
-use super::words::WordDiff;
+use crate::diff::WordDiff;
 use crate::plan::PlanPlace;
 
 /// One reason.

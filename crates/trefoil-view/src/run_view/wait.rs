@@ -5,7 +5,7 @@ use trefoil_machine::event::{Settled, Waiting};
 use trefoil_runtime::RunError;
 
 /// What a run waits for. Empty: it does not wait.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct OpenWait {
     /// The questions, decisions and called runs.
     pub waiting: Vec<Waiting>,

@@ -45,6 +45,17 @@ pub enum DiffPart {
     Cut,
 }
 
+/// Whether words are in both texts, or only in one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MarkedKind {
+    /// In both.
+    Same,
+    /// Only in the old text.
+    Removed,
+    /// Only in the new text.
+    Added,
+}
+
 impl WordDiff {
     /// The differences between two texts.
     pub fn between_texts(before: &str, now: &str) -> Self {
@@ -80,20 +91,33 @@ impl WordDiff {
 
     /// The changes on one line, with some words around them: `two [-after-] {+before+} tea`.
     pub fn in_line(&self) -> String {
-        let line = |text: &str| text.replace('\n', "⏎");
-        let marked = |(open, close): (&str, &str), text: &str| {
-            let text = line(&ends(text));
+        let shown = |(kind, text): (MarkedKind, String)| match kind {
+            MarkedKind::Same => text,
+            MarkedKind::Removed => format!("[-{text}-]"),
+            MarkedKind::Added => format!("{{+{text}+}}"),
+        };
+        self.marked(false, &|text| text.replace('\n', "⏎")).into_iter().map(shown).collect()
+    }
+
+    /// The changed words with some words around them. `whole`: long changes are not shortened. `line`: how a text is written on one line.
+    pub fn marked(&self, whole: bool, line: &dyn Fn(&str) -> String) -> Vec<(MarkedKind, String)> {
+        let mut all = Vec::new();
+        for part in self.parts(Some(AROUND)) {
+            let (kind, text) = match part {
+                DiffPart::Same(text) => (MarkedKind::Same, text),
+                DiffPart::Cut => (MarkedKind::Same, "...".to_owned()),
+                DiffPart::Removed(text) => (MarkedKind::Removed, text),
+                DiffPart::Added(text) => (MarkedKind::Added, text),
+            };
+            let is_short = whole || kind == MarkedKind::Same;
+            let mut text = line(&if is_short { text } else { ends(&text) });
             // A trailing space is not part of the marked text.
-            let word = if text.trim_end().is_empty() { &*text } else { text.trim_end() };
-            format!("{open}{word}{close}{}", text.get(word.len()..).unwrap_or_default())
-        };
-        let shown = |part: &DiffPart| match part {
-            DiffPart::Same(text) => line(text),
-            DiffPart::Cut => "...".to_owned(),
-            DiffPart::Removed(text) => marked(("[-", "-]"), text),
-            DiffPart::Added(text) => marked(("{+", "+}"), text),
-        };
-        self.parts(Some(AROUND)).iter().map(shown).collect()
+            let word = text.trim_end().len();
+            let rest = if word > 0 && kind != MarkedKind::Same { text.split_off(word) } else { String::new() };
+            all.push((kind, text));
+            all.extend(Some((MarkedKind::Same, rest)).filter(|(_, rest)| !rest.is_empty()));
+        }
+        all
     }
 
     /// Both texts combined. With `context`, only this number of equal words is kept around each change.
@@ -120,6 +144,14 @@ impl WordDiff {
 pub fn similarity(before: &str, now: &str) -> f32 {
     let cut = |text: &str| text.chars().take(MANY).collect::<String>();
     TextDiff::from_words(&*cut(before), &*cut(now)).ratio()
+}
+
+/// The lines that differ: their numbers in both texts, from 0. One of the ranges may be empty.
+pub fn changed_lines(before: &str, now: &str) -> Vec<(Range<usize>, Range<usize>)> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), now.lines().collect());
+    let diff = TextDiff::from_slices(&old, &new);
+    let changed = diff.ops().iter().filter(|op| op.tag() != DiffTag::Equal);
+    changed.map(|op| (op.old_range(), op.new_range())).collect()
 }
 
 /// A text without its middle, if it is long.
