@@ -230,7 +230,10 @@ impl Bundle {
         let here = std::env::current_dir().ok();
         let root = self.root.as_deref()?;
         let root = here.and_then(|here| root.strip_prefix(here).ok()).unwrap_or(root);
-        let loaded = load(&self.target(root), &self.options(root)).ok()?;
+        let (mut target, mut options) = (self.target(root), self.options(root));
+        name_folder(&mut target.path);
+        options.context.iter_mut().for_each(name_folder);
+        let loaded = load(&target, &options).ok()?;
         (PackedFlow::of_loaded(&loaded).sources == self.files).then_some(loaded)
     }
 
@@ -275,6 +278,13 @@ impl Bundle {
         let options =
             LoadOptions { door: Door::Memory(Arc::new(memory)), allowed: Vec::new(), ..self.options(Path::new("")) };
         Ok(load(&self.target(Path::new("")), &options)?)
+    }
+}
+
+/// Gives the current folder its name: on a disk, an empty path is nothing.
+fn name_folder(path: &mut PathBuf) {
+    if path.as_os_str().is_empty() {
+        *path = PathBuf::from(".");
     }
 }
 

@@ -221,6 +221,21 @@ fn a_run_that_is_continued_after_a_failure_ends_when_it_has_ended() {
     assert!(ended > failed && ended[..19] > failed[..19], "{failed}, then {ended}");
 }
 
+/// From its own folder, the path of a run's folder is empty.
+#[test]
+fn a_run_of_the_current_folder_goes_on_with_its_files() {
+    let provider = Provider::start();
+    let folder = world();
+    folder.write("script.yaml", "answers:\n  first: one\n  second: { error: { status: 400 } }\n");
+    for target in [".", "./", ".#main"] {
+        trefoil(&folder, &provider, &["run", target, "--model", "scripted=script.yaml"]).exits(1);
+        let gone_on = trefoil(&folder, &provider, &["resume", "last", "--model", "embedded"]);
+        gone_on.exits(0);
+        assert!(!gone_on.err.contains("only your own settings"), "{target}: {}", gone_on.err);
+        assert!(!gone_on.err.contains("changed"), "{target}: {}", gone_on.err);
+    }
+}
+
 #[test]
 fn limits_can_be_changed_when_a_run_goes_on_and_hold_over_every_crash() {
     let provider = Provider::start();
