@@ -1,7 +1,7 @@
 //! Limits of the command line and of manifests hold for what follows from a run, and every view prints the same commands.
 #![cfg(unix)]
 
-use crate::durable::{command, only, priced, signal, trefoil, until};
+use crate::durable::{command, only, priced, signal, trefoil, until, world};
 use crate::edited::{FIRST, newest, pipeline};
 use crate::provider::Provider;
 use crate::world::{Folder, finish, wait};
@@ -48,6 +48,24 @@ fn limits_of_a_run_hold_for_what_follows_from_it() {
     assert_eq!(limits(&newest(&folder, &provider)), (Some(5), Some(500_000)));
     run(&["runs", "fork", &new, "--from", "one", "--max-calls", "2", "--max-cost", "9"]).exits(75);
     assert_eq!(limits(&newest(&folder, &provider)), (Some(2), Some(9_000_000)));
+}
+
+/// What failed before is not what stops it now.
+#[test]
+fn a_limit_that_a_failed_run_meets_when_it_goes_on_is_named_and_raised() {
+    let (folder, provider) = (world(), Provider::start());
+    folder.write("script.yaml", "answers:\n  first: one\n  second: { error: { status: 400 } }\n");
+    let run = |args: &[&str]| trefoil(&folder, &provider, args);
+    run(&["run", "main.yaml", "--model", "scripted=script.yaml"]).exits(1).says(&["MODEL_ERROR"]);
+    let met = run(&["resume", "last", "--model", "embedded", "--max-calls", "2"]);
+    met.exits(1).says(&["BUDGET_EXCEEDED", "--max-calls"]);
+    assert!(!met.err.contains("WOULD_REPEAT") && !met.err.contains("cannot help"), "{}", met.err);
+    assert!(
+        next(&met.err).iter().any(|line| line.starts_with("to continue: ") && line.contains("--max-calls")),
+        "{}",
+        met.err
+    );
+    run(&["resume", "last", "--model", "embedded"]).exits(0);
 }
 
 #[test]

@@ -76,7 +76,10 @@ pub async fn reopen(
     let mut collect = Collect(Vec::new());
     rebuild.end(&entry, &mut replay, &mut collect)?;
     // The repeated requests may exceed a limit.
-    if replay.is_over() || is_denied(world, &mut replay, memo).await {
+    if let Some(end) = replay.ended_with() {
+        return Err(ends_at_once(error, end.as_ref().err()));
+    }
+    if is_denied(world, &mut replay, memo).await {
         return Err(would_repeat(error));
     }
     Ok(Reopened { replay, how: Resumption::Reopened { kind: entry.kind, notices: collect.0, unknown } })
@@ -122,6 +125,19 @@ async fn read(
         tokio::task::yield_now().await;
     }
     Ok(())
+}
+
+/// The run would end before it does anything. `end`: how. If that is a limit that did not stop it before, the limit is what has to
+/// change, and not what failed then.
+fn ends_at_once(error: &RunError, end: Option<&RunError>) -> RunError {
+    match end.filter(|end| end.code == "BUDGET_EXCEEDED" && error.code != end.code) {
+        Some(end) => {
+            let mut met = end.clone();
+            met.ends_again = true;
+            met
+        }
+        None => would_repeat(error),
+    }
 }
 
 fn would_repeat(error: &RunError) -> RunError {

@@ -383,10 +383,10 @@ impl Replay {
         &self.stopped
     }
 
-    /// Whether the machine has ended the run.
-    pub fn is_over(&mut self) -> bool {
+    /// How the machine has ended the run.
+    pub fn ended_with(&mut self) -> Option<&Result<trefoil_template::Value, RunError>> {
         self.catch_up(&mut Unwatched);
-        self.finished.is_some()
+        self.finished.as_ref()
     }
 
     /// What the run asks for that its journal has no result of, in its order.
