@@ -124,7 +124,7 @@ pub struct Options {
     pub rerun: Vec<String>,
     /// Stops the run.
     pub cancel: Cancel,
-    /// What answers model calls, for watchers: see [`EventKind::RunStarted`](trefoil_machine::EventKind::RunStarted).
+    /// What answers model calls, for watchers: see [`EventKind::RunStarted`].
     pub answers_from: Option<String>,
     /// Whether the answers are placeholders.
     pub placeholder: bool,
