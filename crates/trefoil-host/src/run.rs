@@ -8,7 +8,6 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use serde::de::DeserializeOwned;
 use tokio::task::JoinHandle;
-use trefoil_machine::HiddenParts;
 use trefoil_runtime::{Cancel, Event, RunError, RunOutcome, Usage};
 
 use crate::engine::{AnswersFrom, EventReader};
@@ -96,19 +95,10 @@ impl Run {
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
                 // Its tokio runtime was shut down.
-                Err(_) => RunOutcome {
-                    run: self.id.clone(),
-                    result: Err(RunError::new("CANCELLED", "the tokio runtime of the run was shut down")),
-                    hidden: HiddenParts::default(),
-                    warnings: Vec::new(),
-                    waiting: Vec::new(),
-                    suspended: false,
-                    continues: false,
-                    items: None,
-                    usage: Usage::unknown(),
-                    calls: 0,
-                    duration_ms: 0,
-                },
+                Err(_) => {
+                    let error = RunError::new("CANCELLED", "the tokio runtime of the run was shut down");
+                    RunOutcome { usage: Usage::unknown(), ..RunOutcome::failed(&self.id, error) }
+                }
             },
         }
     }

@@ -14,7 +14,7 @@ use crate::guard::{self, StoredInput};
 use crate::key;
 use crate::request::{Activity, Request, ToolRequest};
 use crate::schemas::Schemas;
-use crate::step_path::is_effect;
+use crate::step_path::{is_effect, joined};
 
 /// A program and the data computed for it.
 pub struct Prepared {
@@ -220,7 +220,7 @@ impl Segments {
                 segment = entry.map(key::segment).unwrap_or_default();
             }
             let taken = if effect { &mut self.effects } else { &mut self.structure };
-            let mut path = join(&before, &segment);
+            let mut path = joined(&before, &segment);
             if effect || has_own_activities(step) {
                 let count = taken.entry(path.clone()).or_insert(0);
                 *count += 1;
@@ -240,7 +240,7 @@ impl Segments {
                 StepKind::StateMachine(machine) => machine
                     .states
                     .iter()
-                    .map(|s| (s.step, format!("{}@", join(&path, &key::segment(&s.name))), true))
+                    .map(|s| (s.step, format!("{}@", joined(&path, &key::segment(&s.name))), true))
                     .collect(),
                 StepKind::Loop(_) | StepKind::Conversation(_) => {
                     walk::children(step).into_iter().map(|c| (c, format!("{path}@"), false)).collect()
@@ -268,10 +268,6 @@ fn judge_names(kind: &ValidatorKind, taken: &mut BTreeMap<String, u32>) -> Vec<A
         Arc::from(name)
     };
     judges.iter().map(|j| &*j.name).map(name).collect()
-}
-
-fn join(before: &str, segment: &str) -> String {
-    if before.is_empty() || segment.is_empty() { format!("{before}{segment}") } else { format!("{before}/{segment}") }
 }
 
 /// Whether a structure may need its own timers or questions, or adds marks to its key for its children.
