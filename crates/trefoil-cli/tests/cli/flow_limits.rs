@@ -109,11 +109,13 @@ fn a_run_that_reuses_answers_shares_its_limits_with_those_that_it_calls() {
     run(&folder, &provider, &["trust", "flows"]).exits(0);
     let ended = run(&folder, &provider, &["run", "flows/caller.yaml", "--reuse", "--max-calls", "4"]);
     let (caller, _) = runs(&folder, &provider);
-    ended.exits(75).says(&["call limit reached", &format!("trefoil resume {} --max-calls 8", id(&caller))]);
+    ended.exits(75).says(&["call limit reached", &format!("trefoil resume {} --max-calls ", id(&caller))]);
     assert_eq!(caller["status"], "waiting");
     assert!(provider.asked().len() <= 4, "{:?}", provider.asked());
+    // How much the called run that stops first knows of the rest depends on when the other one starts.
+    let raised = raised_until_completed(&folder, &provider, ended);
+    assert!(matches!(&raised[..], [one] if ["--max-calls 8", "--max-calls 9"].contains(&&**one)), "{raised:?}");
     // What was called before the limit is not called again. A run may also reuse answers that the other one has got meanwhile.
-    run(&folder, &provider, &["resume", id(&caller), "--max-calls", "8"]).exits(0);
     assert!((5..=7).contains(&provider.asked().len()), "{:?}", provider.asked());
 }
 
