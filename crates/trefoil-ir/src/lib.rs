@@ -29,6 +29,7 @@ pub mod prices;
 pub mod print;
 pub mod schema;
 pub mod step;
+pub mod step_info;
 pub mod types;
 pub mod validate;
 pub mod walk;
@@ -52,3 +53,4 @@ pub use step::{
     Arm, Attempts, Call, Callee, Edge, ForEach, Graph, GraphNode, Items, Loop, OnItemFailure, Parallel, Refused, State,
     StateMachine, Step, StepKind, Takes, Transition,
 };
+pub use step_info::{Inside, StepInfo};

@@ -88,7 +88,7 @@ impl<'p> Check<'p> {
     }
 
     fn step(&mut self, slots: usize, step: &'p Step) {
-        step.out.into_iter().for_each(|slot| self.slot(slots, slot));
+        step.out.into_iter().chain(step.kind.writes()).for_each(|slot| self.slot(slots, slot));
         for evaluated in walk::evaluated(step) {
             self.evaluated(slots, evaluated);
         }
@@ -100,17 +100,14 @@ impl<'p> Check<'p> {
         match &step.kind {
             StepKind::Model(call) => self.model(call),
             StepKind::ForEach(each) => self.for_each(each),
-            StepKind::Graph(graph) => self.graph(slots, graph),
-            StepKind::StateMachine(machine) => self.states(slots, machine),
+            StepKind::Graph(graph) => self.graph(graph),
+            StepKind::StateMachine(machine) => self.states(machine),
             StepKind::Attempts(attempts) => {
-                self.slot(slots, attempts.iteration);
-                self.slot(slots, attempts.previous_error);
                 self.at_least_one("iterations", attempts.max);
                 attempts.validators.iter().for_each(|v| self.validator(v));
             }
             StepKind::Loop(repeat) => self.at_least_one("passes", repeat.max),
             StepKind::Conversation(it) => self.conversation(it),
-            StepKind::Call(call) => call.exports.into_iter().for_each(|slot| self.slot(slots, slot)),
             StepKind::Tool(_)
             | StepKind::Command(_)
             | StepKind::Human(_)
@@ -119,6 +116,7 @@ impl<'p> Check<'p> {
             | StepKind::Sequence(_)
             | StepKind::Parallel(_)
             | StepKind::Branch { .. }
+            | StepKind::Call(_)
             | StepKind::Refused(_) => {}
         }
         if let Some(retry) = &step.policy.retry {
@@ -181,13 +179,10 @@ impl<'p> Check<'p> {
         }
     }
 
-    fn graph(&mut self, slots: usize, graph: &Graph) {
+    fn graph(&mut self, graph: &Graph) {
         let count = graph.nodes.len();
         let mut before: Vec<Vec<usize>> = Vec::new();
         for (at, node) in graph.nodes.iter().enumerate() {
-            for edge in &node.incoming {
-                edge.carry.iter().for_each(|(slot, _)| self.slot(slots, *slot));
-            }
             let from = node.incoming.iter().map(|e| e.from).chain(node.after.iter().copied());
             let from: Vec<usize> = from.chain(node.fallback_of.iter().copied()).map(|n| n.index()).collect();
             if from.iter().copied().chain(node.fallback.map(|n| n.index())).any(|n| n >= count) {
@@ -217,14 +212,11 @@ impl<'p> Check<'p> {
         }
     }
 
-    fn states(&mut self, slots: usize, machine: &StateMachine) {
+    fn states(&mut self, machine: &StateMachine) {
         let count = machine.states.len();
         let targets = machine.states.iter().flat_map(|s| &s.transitions).map(|t| t.target);
         if targets.chain([machine.initial]).any(|state| state.index() >= count) {
             self.fault("a transition leads to a state that does not exist");
-        }
-        for slot in [machine.feedback, machine.previous_error, machine.visit].into_iter().flatten() {
-            self.slot(slots, slot);
         }
     }
 

@@ -12,9 +12,8 @@ use crate::effect::ToolKind;
 use crate::expr::{Cond, Expr, Source, Text};
 use crate::flow::{Flow, Program};
 use crate::ids::{FlowId, StepId};
-use crate::judge::ValidatorKind;
 use crate::policy::OnFailure;
-use crate::step::{Callee, Items, Refused, Step, StepKind};
+use crate::step::{Refused, Step, StepKind};
 
 /// The steps directly inside a step, not those of the flows it calls.
 pub fn children(step: &Step) -> Vec<StepId> {
@@ -45,18 +44,8 @@ pub fn children(step: &Step) -> Vec<StepId> {
 pub fn callees(step: &Step) -> Vec<FlowId> {
     match &step.kind {
         StepKind::ForEach(each) => vec![each.body],
-        StepKind::Call(call) => match &call.callee {
-            Callee::Flow(flow) => vec![*flow],
-            Callee::Named { flows, .. } => flows.iter().map(|(_, f)| *f).collect(),
-        },
-        StepKind::Attempts(attempts) => attempts
-            .validators
-            .iter()
-            .flat_map(|v| match &v.kind {
-                ValidatorKind::Judges { judges, .. } => judges.iter().map(|j| j.flow).collect(),
-                _ => Vec::new(),
-            })
-            .collect(),
+        StepKind::Call(call) => call.callee.flows(),
+        StepKind::Attempts(attempts) => attempts.judges().map(|judge| judge.flow).collect(),
         _ => Vec::new(),
     }
 }
@@ -140,63 +129,7 @@ pub enum Evaluated<'p> {
 pub fn evaluated(step: &Step) -> Vec<Evaluated<'_>> {
     let mut all: Vec<Evaluated<'_>> = Vec::new();
     all.extend(step.when.as_ref().map(Evaluated::Cond));
-    match &step.kind {
-        StepKind::Model(call) => {
-            all.extend(call.system.as_ref().map(Evaluated::Expr));
-            all.push(Evaluated::Expr(&call.user));
-        }
-        StepKind::Tool(call) => all.push(Evaluated::Expr(&call.arguments)),
-        StepKind::Command(call) => {
-            all.extend(call.arguments.iter().map(Evaluated::Expr));
-            all.extend(call.env.iter().map(|(_, e)| Evaluated::Expr(e)));
-            all.extend(call.workdir.as_ref().map(Evaluated::Expr));
-        }
-        StepKind::Human(call) => all.push(Evaluated::Expr(&call.prompt)),
-        StepKind::Compute(value) => all.push(Evaluated::Expr(value)),
-        StepKind::Branch { arms, .. } => all.extend(arms.iter().map(|a| Evaluated::Cond(&a.when))),
-        StepKind::Loop(it) => all.push(Evaluated::Cond(&it.until)),
-        StepKind::ForEach(each) => {
-            match &each.items {
-                Items::List(list) => all.push(Evaluated::Expr(list)),
-                Items::Count(count, _) => all.push(Evaluated::Expr(count)),
-            }
-            all.extend(each.captures.iter().map(|(_, s)| Evaluated::Source(s)));
-        }
-        StepKind::Graph(graph) => {
-            for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
-                all.extend(edge.when.as_ref().map(Evaluated::Cond));
-                all.extend(edge.carry.as_ref().map(|(_, s)| Evaluated::Source(s)));
-            }
-        }
-        StepKind::StateMachine(machine) => {
-            for state in &machine.states {
-                all.extend(state.failed.as_ref().map(Evaluated::Expr));
-                for transition in &state.transitions {
-                    all.extend(transition.when.as_ref().map(Evaluated::Cond));
-                    all.extend(transition.feedback.as_ref().map(Evaluated::Text));
-                }
-                all.extend(state.fails_when.as_ref().map(Evaluated::Cond));
-            }
-        }
-        StepKind::Attempts(attempts) => {
-            for validator in &attempts.validators {
-                if let ValidatorKind::Judges { judges, .. } = &validator.kind {
-                    all.extend(judges.iter().map(|j| Evaluated::Expr(&j.input)));
-                }
-            }
-        }
-        StepKind::Call(call) => {
-            if let Callee::Named { name, .. } = &call.callee {
-                all.push(Evaluated::Text(name));
-            }
-            all.extend(call.input.as_ref().map(Evaluated::Expr));
-        }
-        StepKind::Wait { .. }
-        | StepKind::Sequence(_)
-        | StepKind::Parallel(_)
-        | StepKind::Conversation(_)
-        | StepKind::Refused(_) => {}
-    }
+    all.extend(step.kind.reads().into_iter().map(|(_, evaluated)| evaluated));
     all.extend(step.shape.as_ref().map(Evaluated::Expr));
     if let OnFailure::Use(value) = &step.policy.on_failure {
         all.push(Evaluated::Expr(value));
