@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use trefoil_ir::types::{self, kinds};
 use trefoil_ir::{
-    AnswerFormat, Callee, Expr, FlowId, Items, Program, Source, StateMachine, Step, StepId, StepKind, ToolKind, walk,
+    AnswerFormat, Callee, Expr, FlowId, Inside, Items, Program, Source, StateMachine, Step, StepId, StepKind, ToolKind,
+    walk,
 };
 use trefoil_syntax::hash::HashSet;
 use trefoil_template::HoleKind;
@@ -140,23 +141,21 @@ impl<'m, 'p> Prover<'m, 'p> {
             proof.unseen.push(UnseenPart::new(format!("whether `{}` ends: it calls itself", flow.name), flow.origin));
         }
         for (_, id, step) in &self.alive {
-            match &step.kind {
-                StepKind::Loop(it) => loops += u32::from(it.max > 1),
-                StepKind::Attempts(it) => loops += u32::from(it.max > 1),
-                StepKind::Conversation(it) => loops += u32::from(it.max_turns > 1),
-                StepKind::StateMachine(it) => loops += u32::from(returns(it)),
-                StepKind::ForEach(each) => match &each.items {
+            match step.kind.info().inside {
+                Inside::Repeated { max, .. } => loops += u32::from(max > 1),
+                Inside::StateMachine(it) => loops += u32::from(returns(it)),
+                Inside::ForEach(each) => match &each.items {
                     Items::List(list) if !matches!(list, Expr::Const(_)) => {
                         let what = format!("how often {} repeats: its list is known only at run time", self.name(*id));
                         proof.unseen.push(UnseenPart::new(what, step.origin));
                     }
                     _ => loops += 1,
                 },
-                StepKind::Human(call) if call.timeout_ms.is_none() => {
-                    let what = format!("how long {} waits for a person: it has no time limit", self.name(*id));
-                    proof.unseen.push(UnseenPart::new(what, step.origin));
-                }
                 _ => {}
+            }
+            if matches!(&step.kind, StepKind::Human(call) if call.timeout_ms.is_none()) {
+                let what = format!("how long {} waits for a person: it has no time limit", self.name(*id));
+                proof.unseen.push(UnseenPart::new(what, step.origin));
             }
         }
         if holds && ends {

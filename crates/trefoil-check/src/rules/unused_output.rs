@@ -6,7 +6,7 @@ use trefoil_syntax::hash::HashSet;
 
 use trefoil_ir::walk::{callees, children};
 use trefoil_ir::facts::DeclarationKind;
-use trefoil_ir::{Facts, FlowId, Program, SlotId, Source, StepId, StepKind};
+use trefoil_ir::{Facts, FlowId, Inside, Program, SlotId, Source, StepId, StepKind};
 use trefoil_syntax::{FileId, Severity};
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -139,13 +139,10 @@ fn implicit(model: &Model<'_>, flow: FlowId, id: StepId, out: SlotId) -> bool {
 fn last(program: &Program, id: StepId) -> Vec<StepId> {
     let mut all = vec![id];
     let Some(step) = program.step(id) else { return all };
-    match &step.kind {
-        StepKind::Sequence(steps) => all.extend(steps.last().into_iter().flat_map(|s| last(program, *s))),
-        StepKind::Loop(it) => all.extend(last(program, it.body)),
-        StepKind::Attempts(it) => all.extend(last(program, it.body)),
-        StepKind::Conversation(it) => all.extend(last(program, it.turn)),
-        StepKind::Branch { .. } => all.extend(children(step).into_iter().flat_map(|s| last(program, s))),
-        _ => {}
+    match step.kind.info().inside {
+        // Its ends are looked at for themselves.
+        Inside::StateMachine(_) => {}
+        inside => all.extend(inside.results().into_iter().flat_map(|s| last(program, s))),
     }
     all
 }
@@ -156,30 +153,19 @@ fn only_models(program: &Program, id: StepId, depth: usize) -> bool {
     if depth > 32 {
         return false;
     }
-    let inner = || {
-        let flows = callees(step);
-        // The effects of an agent that is not declared are unknown.
-        let missing = |f: &FlowId| {
-            let name = program.flow(*f).map(|f| &f.name);
-            program.missing_agents.iter().any(|(n, _)| Some(n) == name)
-        };
-        if flows.iter().any(missing) {
-            return Vec::new();
-        }
-        let bodies = flows.into_iter().filter_map(|f| program.flow(f)).map(|f| f.body);
-        children(step).into_iter().chain(bodies).collect::<Vec<_>>()
-    };
-    match &step.kind {
-        StepKind::Model(_) => true,
-        StepKind::Tool(_)
-        | StepKind::Command(_)
-        | StepKind::Human(_)
-        | StepKind::Wait { .. }
-        | StepKind::Compute(_)
-        | StepKind::Refused(_) => false,
-        _ => {
-            let inner = inner();
-            !inner.is_empty() && inner.into_iter().all(|s| only_models(program, s, depth + 1))
-        }
+    if matches!(step.kind, StepKind::Model(_)) {
+        return true;
     }
+    let flows = callees(step);
+    // The effects of an agent that is not declared are unknown.
+    let missing = |f: &FlowId| {
+        let name = program.flow(*f).map(|f| &f.name);
+        program.missing_agents.iter().any(|(n, _)| Some(n) == name)
+    };
+    if flows.iter().any(missing) {
+        return false;
+    }
+    let bodies = flows.into_iter().filter_map(|f| program.flow(f)).map(|f| f.body);
+    let inner: Vec<_> = children(step).into_iter().chain(bodies).collect();
+    !inner.is_empty() && inner.into_iter().all(|s| only_models(program, s, depth + 1))
 }

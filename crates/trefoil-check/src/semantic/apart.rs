@@ -249,21 +249,8 @@ fn beneath<'p>(program: &'p Program, steps: &[StepId]) -> Vec<&'p Step> {
 }
 
 /// The slots of its own flow that a step itself fills.
-fn writes(step: &Step) -> Vec<SlotId> {
-    let mut all: Vec<SlotId> = step.out.into_iter().collect();
-    match &step.kind {
-        StepKind::Graph(graph) => {
-            let edges = graph.nodes.iter().flat_map(|n| &n.incoming);
-            all.extend(edges.filter_map(|e| e.carry.as_ref()).map(|(slot, _)| *slot));
-        }
-        StepKind::StateMachine(machine) => {
-            all.extend([machine.feedback, machine.previous_error, machine.visit].into_iter().flatten())
-        }
-        StepKind::Attempts(attempts) => all.extend([attempts.iteration, attempts.previous_error]),
-        StepKind::Call(call) => all.extend(call.exports),
-        _ => {}
-    }
-    all
+fn writes(step: &Step) -> impl Iterator<Item = SlotId> {
+    step.out.into_iter().chain(step.kind.writes())
 }
 
 #[cfg(test)]

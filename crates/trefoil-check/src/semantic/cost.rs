@@ -5,8 +5,8 @@ use std::rc::Rc;
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
-    Callee, Expr, Flow, FlowId, Items, ModelCall, ModelChoice, OnExceeded, Program, StateMachine, Step, StepId,
-    StepKind, ToolCall, ValidatorKind, walk,
+    Expr, Flow, FlowId, Inside, Items, ModelCall, ModelChoice, OnExceeded, Program, StateMachine, Step, StepId,
+    StepKind, ToolCall, walk,
 };
 use trefoil_template::{Value, read_json};
 
@@ -144,11 +144,9 @@ impl<'p> Costs<'p> {
     }
     /// The maximum number of times that the contents of a step start in one execution.
     pub fn passes(&self, flow: FlowId, step: &Step) -> Bound {
-        match &step.kind {
-            StepKind::Loop(it) => Bound::known(u64::from(if self.once { it.max.min(1) } else { it.max })),
-            StepKind::Attempts(it) => Bound::known(u64::from(if self.once { it.max.min(1) } else { it.max })),
-            StepKind::Conversation(it) => Bound::known(u64::from(if self.once { 1 } else { it.max_turns })),
-            StepKind::ForEach(each) => self.count(flow, &each.items),
+        match step.kind.info().inside {
+            Inside::Repeated { max, .. } => Bound::known(u64::from(if self.once { max.min(1) } else { max })),
+            Inside::ForEach(each) => self.count(flow, &each.items),
             _ => Bound::known(1),
         }
     }
@@ -160,7 +158,6 @@ impl<'p> Costs<'p> {
             StepKind::Tool(call) => self.tool(call),
             StepKind::Command(_) => Calls { command: one, ..Calls::default() },
             StepKind::Human(_) => Calls { human: one, ..Calls::default() },
-            StepKind::Wait { .. } | StepKind::Compute(_) | StepKind::Refused(_) => Calls::default(),
             StepKind::Sequence(steps) => self.sum(flow, steps, Apart::of_steps(self.program, flow, steps)),
             StepKind::Parallel(parallel) => {
                 let steps = &parallel.branches;
@@ -170,22 +167,10 @@ impl<'p> Costs<'p> {
                 let steps: Vec<_> = graph.nodes.iter().map(|n| n.step).collect();
                 self.sum(flow, &steps, Apart::of_graph(graph))
             }
-            StepKind::Branch { arms, otherwise } => {
-                let arms = arms.iter().map(|a| a.step).chain(*otherwise);
-                arms.fold(Calls::default(), |all, s| all.or(&self.step(flow, s)))
+            StepKind::Branch { .. } => {
+                walk::children(step).into_iter().fold(Calls::default(), |all, s| all.or(&self.step(flow, s)))
             }
-            StepKind::Loop(it) => self.step(flow, it.body),
-            StepKind::ForEach(each) => self.flow(each.body),
             StepKind::StateMachine(machine) => self.machine(flow, machine),
-            StepKind::Attempts(attempts) => {
-                let mut once = self.step(flow, attempts.body);
-                for validator in &attempts.validators {
-                    if let ValidatorKind::Judges { judges, .. } = &validator.kind {
-                        once = judges.iter().fold(once, |all, j| all.plus(&self.flow(j.flow)));
-                    }
-                }
-                once
-            }
             StepKind::Conversation(it) => {
                 let turns = self.passes(flow, step);
                 let often = if self.once { 1 } else { it.most_calls(it.max_turns) };
@@ -193,12 +178,15 @@ impl<'p> Costs<'p> {
                 let checked = it.gate.map(|gate| self.step(flow, gate)).unwrap_or_default();
                 self.step(flow, it.turn).times(&turns).plus(&called.plus(&checked).times(&Bound::known(often)))
             }
-            StepKind::Call(call) => match &call.callee {
-                Callee::Flow(id) => self.flow(*id),
-                Callee::Named { flows, .. } => {
-                    flows.iter().fold(Calls::default(), |all, (_, id)| all.or(&self.flow(*id)))
-                }
-            },
+            StepKind::Call(_) => {
+                walk::callees(step).into_iter().fold(Calls::default(), |all, callee| all.or(&self.flow(callee)))
+            }
+            // All that is inside, once.
+            _ => {
+                let steps =
+                    walk::children(step).into_iter().fold(Calls::default(), |all, s| all.plus(&self.step(flow, s)));
+                walk::callees(step).into_iter().fold(steps, |all, callee| all.plus(&self.flow(callee)))
+            }
         }
     }
     /// One call of a tool.

@@ -1,7 +1,7 @@
 //! How long each thing in a run may take, and the parts that are given more time than what contains them.
 
 use trefoil_ir::walk::children;
-use trefoil_ir::{Callee, FlowId, Program, StepId, StepKind, ValidatorKind};
+use trefoil_ir::{FlowId, Program, StepId, StepKind};
 use trefoil_syntax::Location;
 use trefoil_syntax::hash::HashSet;
 
@@ -126,21 +126,14 @@ fn within(program: &Program, (flow, id): Place) -> (Vec<TimedPart>, Vec<Place>) 
             each.timeout_ms.map(item).into_iter().collect()
         }
         StepKind::Attempts(attempts) => {
-            let judges = attempts.validators.iter().filter_map(|validator| match &validator.kind {
-                ValidatorKind::Judges { judges, .. } => Some(judges),
-                _ => None,
-            });
             let part = |judge: &trefoil_ir::Judge| {
                 let part = timed(format!("the judge `{}`", judge.name), judge.timeout_ms?, judge.timeout_at);
                 Some(TimedPart { flow: Some(judge.flow), ..part })
             };
-            judges.flatten().filter_map(part).collect()
+            attempts.judges().filter_map(part).collect()
         }
         StepKind::Call(call) => {
-            let flows: Vec<FlowId> = match &call.callee {
-                Callee::Flow(flow) => vec![*flow],
-                Callee::Named { flows, .. } => flows.iter().map(|(_, flow)| *flow).collect(),
-            };
+            let flows = call.callee.flows();
             steps.extend(flows.into_iter().filter_map(|flow| Some((flow, program.flow(flow)?.body))));
             Vec::new()
         }

@@ -346,19 +346,7 @@ pub fn endless(program: &Program, it: &Loop) -> Option<Endless> {
     let mut written = Vec::new();
     let mut stack = vec![it.body];
     while let Some(step) = stack.pop().and_then(|id| program.step(id)) {
-        written.extend(step.out);
-        match &step.kind {
-            StepKind::Attempts(attempts) => written.extend([attempts.iteration, attempts.previous_error]),
-            StepKind::Call(call) => written.extend(call.exports),
-            StepKind::Graph(graph) => {
-                let edges = graph.nodes.iter().flat_map(|n| &n.incoming);
-                written.extend(edges.filter_map(|e| e.carry.as_ref().map(|(slot, _)| *slot)));
-            }
-            StepKind::StateMachine(machine) => {
-                written.extend([machine.feedback, machine.previous_error, machine.visit].into_iter().flatten());
-            }
-            _ => {}
-        }
+        written.extend(step.out.into_iter().chain(step.kind.writes()));
         stack.extend(walk::children(step));
     }
     let changes = |source: &Source| match source {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
-    Expr, FlowId, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ToolKind, ValidatorKind,
-    credential, credential::AddressPart, walk,
+    Expr, FlowId, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ToolKind, credential,
+    credential::AddressPart, walk,
 };
 use trefoil_syntax::Location;
 use trefoil_template::{HoleKind, Value};
@@ -329,13 +329,9 @@ impl Taint {
                 inner
             }
             StepKind::Attempts(attempts) => {
-                for validator in &attempts.validators {
-                    if let ValidatorKind::Judges { judges, .. } = &validator.kind {
-                        for judge in judges {
-                            let held = TaintReader { taint: self, flow, at, result: &inner }.expr(&judge.input);
-                            self.intake(program, judge.flow, &held);
-                        }
-                    }
+                for judge in attempts.judges() {
+                    let held = TaintReader { taint: self, flow, at, result: &inner }.expr(&judge.input);
+                    self.intake(program, judge.flow, &held);
                 }
                 self.give(flow, attempts.previous_error, &model);
                 inner

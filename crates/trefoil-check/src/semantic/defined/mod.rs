@@ -14,10 +14,10 @@ mod states;
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
-use trefoil_ir::walk::children;
+use trefoil_ir::walk::{Evaluated, children};
 use trefoil_ir::{
-    Attempts, Call, Callee, Cond, Expr, Flow, FlowId, ForEach, Items, OnFailure, OnItemFailure, Parallel, Position,
-    Program, SlotId, Source, Step, StepId, StepKind, ToolKind, ValidatorKind,
+    Cond, Expr, Flow, FlowId, ForEach, Items, OnFailure, OnItemFailure, Parallel, Position, Program, SlotId, Source,
+    Step, StepId, StepKind, ToolKind,
 };
 
 use lacks::Lack;
@@ -268,67 +268,52 @@ impl<'w, 'p> Walk<'w, 'p> {
             }
             StepKind::Loop(it) => {
                 let body = self.again(before, Why::FirstPass, |walk, state| walk.step(it.body, state));
-                self.cond(&it.until, &body, Some(id));
+                self.own_reads(id, step, &body);
                 body
             }
-            StepKind::Attempts(it) => self.attempts(it, before, ReadPlace::new(Some(id), step.origin, Position::Data)),
-            StepKind::Conversation(_) => {
-                // Whether a tool is called is up to the model.
-                for step in children(step) {
-                    self.step(step, before.clone());
-                }
-                before
+            StepKind::Attempts(it) => {
+                let mut first = before;
+                [it.iteration, it.previous_error].into_iter().for_each(|slot| first.set(slot.index()));
+                let body = self.again(first, Why::FirstPass, |walk, state| walk.step(it.body, state));
+                self.own_reads(id, step, &body);
+                body
             }
             StepKind::Graph(graph) => self.graph(id, graph, &before),
             StepKind::StateMachine(machine) => self.states(machine, before),
             StepKind::Call(call) => {
-                self.call(call, &before, ReadPlace::new(Some(id), step.origin, Position::Data));
+                self.own_reads(id, step, &before);
                 let mut after = before;
                 if let Some(exports) = call.exports {
                     after.set(exports.index());
                 }
                 after
             }
-            StepKind::Model(_)
-            | StepKind::Tool(_)
-            | StepKind::Command(_)
-            | StepKind::Human(_)
-            | StepKind::Wait { .. }
-            | StepKind::Compute(_)
-            | StepKind::ForEach(_)
-            | StepKind::Refused(_) => {
-                self.effect(id, step, &before);
+            StepKind::ForEach(each) => {
+                self.fan_out(each, &before, ReadPlace::new(Some(id), step.origin, Position::Data));
+                before
+            }
+            // Effects, computed values, and steps that may run or not: whether a tool is called is up to the model.
+            _ => {
+                self.own_reads(id, step, &before);
+                children(step).into_iter().for_each(|child| drop(self.step(child, before.clone())));
                 before
             }
         }
     }
 
-    /// The reads of a step that only has a result.
-    fn effect(&mut self, id: StepId, step: &'p Step, before: &State) {
-        let place = |position| ReadPlace::new(Some(id), step.origin, position);
-        match &step.kind {
-            StepKind::Model(call) => {
-                if let Some(system) = &call.system {
-                    self.expr(system, before, place(Position::System));
+    /// What a step itself reads, apart from the values that it passes on.
+    fn own_reads(&mut self, id: StepId, step: &'p Step, state: &State) {
+        for (position, evaluated) in step.kind.reads() {
+            let place = ReadPlace::new(Some(id), step.origin, position);
+            match (evaluated, &step.kind) {
+                (Evaluated::Expr(expr), StepKind::Tool(call)) if call.kind == ToolKind::Http => {
+                    self.request(expr, state, place);
                 }
-                self.expr(&call.user, before, place(Position::User));
+                (Evaluated::Expr(expr), _) => self.expr(expr, state, place),
+                (Evaluated::Text(text), _) => self.text(text, state, place, false),
+                (Evaluated::Cond(cond), _) => self.cond(cond, state, Some(id)),
+                (Evaluated::Source(_), _) => {}
             }
-            StepKind::Tool(call) => match call.kind {
-                ToolKind::Http => self.request(&call.arguments, before, place(Position::Data)),
-                _ => self.expr(&call.arguments, before, place(Position::Data)),
-            },
-            StepKind::Command(call) => {
-                for word in &call.arguments {
-                    self.expr(word, before, place(Position::Command));
-                }
-                for value in call.env.iter().map(|(_, e)| e).chain(&call.workdir) {
-                    self.expr(value, before, place(Position::Data));
-                }
-            }
-            StepKind::Human(call) => self.expr(&call.prompt, before, place(Position::Person)),
-            StepKind::Compute(value) => self.expr(value, before, place(Position::Data)),
-            StepKind::ForEach(each) => self.fan_out(each, before, place(Position::Data)),
-            _ => {}
         }
     }
 
@@ -348,31 +333,6 @@ impl<'w, 'p> Walk<'w, 'p> {
             after.both(&one);
         }
         after
-    }
-
-    /// A body that is repeated until its validators accept the result.
-    fn attempts(&mut self, it: &'p Attempts, mut first: State, place: ReadPlace) -> State {
-        first.set(it.iteration.index());
-        first.set(it.previous_error.index());
-        let body = self.again(first, Why::FirstPass, |walk, state| walk.step(it.body, state));
-        for validator in &it.validators {
-            if let ValidatorKind::Judges { judges, .. } = &validator.kind {
-                for judge in judges {
-                    self.expr(&judge.input, &body, place);
-                }
-            }
-        }
-        body
-    }
-
-    /// The input of a call.
-    fn call(&mut self, call: &'p Call, before: &State, place: ReadPlace) {
-        if let Callee::Named { name, .. } = &call.callee {
-            self.text(name, before, place, false);
-        }
-        if let Some(input) = &call.input {
-            self.expr(input, before, place);
-        }
     }
 
     /// The body of a loop: walked once to find what it sets, and again with that as possibly set by an earlier pass.
