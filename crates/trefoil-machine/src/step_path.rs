@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use trefoil_ir::{FlowId, Program, Step, StepId, StepKind, walk};
+use trefoil_ir::{FlowId, Program, Step, StepId, walk};
 
 use crate::key::{Key, KeyPart, MARKS, own_step, parts, segment, unmarked, without_try};
 use crate::request::Activity;
@@ -43,7 +43,9 @@ pub fn step_places(program: &Program, is_wanted: impl Fn(&Step) -> bool) -> Vec<
             place.label = own.to_string();
         }
         let own = state.or(step.label.as_ref());
-        if let Some(own) = own.or_else(|| (place.key.is_empty() && is_effect(&step.kind)).then_some(&entry.name)) {
+        if let Some(own) =
+            own.or_else(|| (place.key.is_empty() && step.kind.info().has_activity).then_some(&entry.name))
+        {
             place.key = joined(&place.key, &segment(own));
         }
         let beneath = |id, within| StepPlace { id, within, label: place.label.clone(), key: place.key.clone() };
@@ -52,14 +54,8 @@ pub fn step_places(program: &Program, is_wanted: impl Fn(&Step) -> bool) -> Vec<
             let within = place.within.iter().copied().chain([flow]).collect();
             stack.extend(program.flow(flow).map(|flow| (beneath(flow.body, within), None)));
         }
-        match &step.kind {
-            StepKind::StateMachine(machine) => stack.extend(
-                machine.states.iter().rev().map(|one| (beneath(one.step, place.within.clone()), Some(&one.name))),
-            ),
-            _ => stack.extend(
-                walk::children(step).into_iter().rev().map(|child| (beneath(child, place.within.clone()), None)),
-            ),
-        }
+        let children = step.named_children().into_iter().rev();
+        stack.extend(children.map(|(child, name)| (beneath(child, place.within.clone()), name)));
         if is_wanted(step) && known.insert((place.id, place.key.clone())) {
             all.push(place);
         }
@@ -77,6 +73,13 @@ impl StepPlace {
 /// The path of a step in a called flow.
 pub fn joined(call: &str, step: &str) -> String {
     if call.is_empty() || step.is_empty() { format!("{call}{step}") } else { format!("{call}/{step}") }
+}
+
+/// The path before a child of a step with this path; `name`: see [`Step::named_children`].
+pub fn path_inside(step: &Step, path: &str, name: Option<&Arc<str>>) -> String {
+    let mut inside = name.map_or_else(|| path.to_owned(), |name| joined(path, &segment(name)));
+    inside.extend(step.kind.info().mark);
+    inside
 }
 
 /// The paths of a step with this key, or of the step of an activity: its key, and its labels, which may have other names.
@@ -139,29 +142,6 @@ fn is_name_around(name: &str, path: &str) -> bool {
 pub fn names_inside<'n>(name: &'n str, call: &str) -> impl Iterator<Item = &'n str> {
     let parts = name.rmatch_indices('/').filter_map(|(at, _)| Some((name.get(..at)?, name.get(at + 1..)?)));
     parts.filter(move |(before, inner)| !inner.is_empty() && is_name_of(before, call)).map(|(_, inner)| inner)
-}
-
-/// Whether a step has an activity under its own key.
-pub(crate) fn is_effect(kind: &StepKind) -> bool {
-    match kind {
-        StepKind::Model(_)
-        | StepKind::Tool(_)
-        | StepKind::Command(_)
-        | StepKind::Human(_)
-        | StepKind::Wait { .. }
-        | StepKind::ForEach(_)
-        | StepKind::Conversation(_)
-        | StepKind::Call(_)
-        | StepKind::Refused(_) => true,
-        StepKind::Compute(_)
-        | StepKind::Sequence(_)
-        | StepKind::Parallel(_)
-        | StepKind::Branch { .. }
-        | StepKind::Loop(_)
-        | StepKind::Graph(_)
-        | StepKind::StateMachine(_)
-        | StepKind::Attempts(_) => false,
-    }
 }
 
 /// A path, and those around it, the innermost first.

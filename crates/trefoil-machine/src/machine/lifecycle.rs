@@ -459,29 +459,16 @@ impl Turn<'_> {
     /// The name of a step's kind in events.
     fn kind(&self, id: StepId) -> &'static str {
         match self.program.step(id).map(|s| &s.kind) {
-            Some(StepKind::Model(_)) => "agent",
-            Some(StepKind::Tool(_)) => "tool",
-            Some(StepKind::Command(_)) => "command",
-            Some(StepKind::Human(_)) => "human",
-            Some(StepKind::Wait { .. }) => "wait",
             Some(StepKind::Compute(_)) => "value",
-            Some(StepKind::Sequence(_)) => "sequence",
-            Some(StepKind::Parallel(_)) => "parallel",
-            Some(StepKind::Branch { .. }) => "branch",
-            Some(StepKind::Loop(_)) => "loop",
             Some(StepKind::ForEach(each)) => match each.items {
                 Items::List(_) => "for_each",
                 Items::Count(..) => "swarm",
             },
-            Some(StepKind::Graph(_)) => "graph",
-            Some(StepKind::StateMachine(_)) => "states",
-            Some(StepKind::Attempts(_)) => "attempts",
-            Some(StepKind::Conversation(_)) => "agent",
             Some(StepKind::Call(call)) => match &call.callee {
                 Callee::Flow(flow) => self.program.flow(*flow).map_or("flow", |f| f.sort),
                 Callee::Named { .. } => "agent",
             },
-            Some(StepKind::Refused(_)) | None => "refused",
+            kind => kind.map_or("refused", |kind| kind.info().name),
         }
     }
 }

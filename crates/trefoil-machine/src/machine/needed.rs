@@ -3,10 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use trefoil_ir::{
-    Attempts, Callee, FlowId, Graph, ModelCall, Program, State, StateMachine, Step, StepId, StepKind, Takes,
-    ValidatorKind,
-};
+use trefoil_ir::{FlowId, Graph, Inside, ModelCall, Program, State, StateMachine, Step, StepId, StepKind, Takes, walk};
 
 use super::frame::{Doing, Frame, FrameId, What};
 use super::money;
@@ -48,15 +45,14 @@ struct Needs<'p> {
     flags: &'p Flags,
     /// A request whose size the others are assumed to have.
     like: Option<ModelRequest>,
-    /// By flow. A flow that is being analysed counts as one that needs nothing.
-    flows: Vec<Option<UsedAmounts>>,
+    /// A flow that is being analysed counts as one that needs nothing.
+    flows: BTreeMap<FlowId, UsedAmounts>,
     calls: BTreeMap<StepId, UsedAmounts>,
 }
 
 impl<'p> Needs<'p> {
     fn new(program: &'p Program, flags: &'p Flags, like: Option<&ModelRequest>) -> Self {
-        let flows = vec![None; program.flows.len()];
-        Self { program, flags, like: like.cloned(), flows, calls: BTreeMap::new() }
+        Self { program, flags, like: like.cloned(), flows: BTreeMap::new(), calls: BTreeMap::new() }
     }
 
     /// What a frame needs beyond its children.
@@ -66,8 +62,8 @@ impl<'p> Needs<'p> {
             What::Flow(flow) => return if is_new { self.of_flow(flow) } else { NOTHING },
             What::Step(id) => id,
         };
-        let Some(Step { kind, .. }) = self.program.step(id) else { return NOTHING };
-        match (&frame.doing, kind) {
+        let Some(step) = self.program.step(id) else { return NOTHING };
+        match (&frame.doing, &step.kind) {
             (Doing::Nothing, _) if is_new && !frame.effect => self.of_step(id),
             (Doing::Sequence(at), StepKind::Sequence(steps)) => self.of_steps(steps.iter().skip(*at as usize + 1)),
             (Doing::Parallel(running), StepKind::Parallel(it)) => self.of_steps(it.branches.iter().skip(running.next)),
@@ -80,7 +76,9 @@ impl<'p> Needs<'p> {
                 let at = places(core, frame).next().and_then(|at| machine.states.get(at as usize));
                 at.and_then(|state| after(state, &ways)).unwrap_or(NOTHING)
             }
-            (Doing::Attempts(running), StepKind::Attempts(attempts)) if running.left == 0 => self.of_judges(attempts),
+            (Doing::Attempts(running), StepKind::Attempts(_)) if running.left == 0 => {
+                self.of_flows(walk::callees(step))
+            }
             // The results of tools in progress are for another turn.
             (Doing::Conversation(_), StepKind::Conversation(it)) if places(core, frame).all(|place| place > 0) => {
                 self.of_step(it.turn)
@@ -90,15 +88,12 @@ impl<'p> Needs<'p> {
     }
 
     fn of_flow(&mut self, id: FlowId) -> UsedAmounts {
-        match self.flows.get_mut(id.index()) {
-            Some(Some(known)) => return *known,
-            Some(unknown) => *unknown = Some(NOTHING),
-            None => return NOTHING,
+        if let Some(known) = self.flows.get(&id) {
+            return *known;
         }
+        self.flows.insert(id, NOTHING);
         let needed = self.program.flow(id).map_or(NOTHING, |flow| self.of_step(flow.body));
-        if let Some(known) = self.flows.get_mut(id.index()) {
-            *known = Some(needed);
-        }
+        self.flows.insert(id, needed);
         needed
     }
 
@@ -107,34 +102,26 @@ impl<'p> Needs<'p> {
     }
 
     fn of_step(&mut self, id: StepId) -> UsedAmounts {
-        let Some(Step { kind, when: None, .. }) = self.program.step(id) else { return NOTHING };
-        match kind {
-            StepKind::Model(call) => self.of_call(id, call),
-            StepKind::Sequence(steps) => self.of_steps(steps.iter()),
-            StepKind::Parallel(parallel) => self.of_steps(parallel.branches.iter()),
-            StepKind::Branch { arms, otherwise: Some(otherwise) } => {
-                let ways = arms.iter().map(|arm| arm.step).chain([*otherwise]).map(|id| self.of_step(id));
-                ways.reduce(UsedAmounts::lower).unwrap_or(NOTHING)
+        let Some(step @ Step { kind, when: None, .. }) = self.program.step(id) else { return NOTHING };
+        if let StepKind::Model(call) = kind {
+            return self.of_call(id, call);
+        }
+        match kind.info().inside {
+            Inside::InOrder(steps) => self.of_steps(steps.iter()),
+            Inside::SideBySide(parallel) => self.of_steps(parallel.branches.iter()),
+            Inside::OneOf { otherwise: Some(_), .. } => {
+                cheapest(walk::children(step).into_iter().map(|id| self.of_step(id)))
             }
-            StepKind::Loop(repeat) => self.of_step(repeat.body),
-            StepKind::Attempts(attempts) => self.of_step(attempts.body).and(self.of_judges(attempts)),
-            StepKind::Conversation(it) => self.of_step(it.turn),
-            StepKind::Graph(graph) => self.of_graph(graph, None),
-            StepKind::StateMachine(machine) => {
+            Inside::Repeated { body, .. } => self.of_step(body).and(self.of_flows(walk::callees(step))),
+            Inside::Graph(graph) => self.of_graph(graph, None),
+            Inside::StateMachine(machine) => {
                 let ways = self.of_states(machine);
                 ways.get(machine.initial.index()).copied().flatten().unwrap_or(NOTHING)
             }
-            StepKind::Call(call) => match &call.callee {
-                Callee::Flow(flow) => self.of_flow(*flow),
-                Callee::Named { flows, .. } => {
-                    let ways = flows.iter().map(|(_, flow)| self.of_flow(*flow));
-                    ways.reduce(UsedAmounts::lower).unwrap_or(NOTHING)
-                }
-            },
+            Inside::Call(callee) => cheapest(callee.flows().into_iter().map(|flow| self.of_flow(flow))),
             // How many items there are is not known yet.
-            StepKind::ForEach(_) | StepKind::Branch { otherwise: None, .. } => NOTHING,
-            StepKind::Tool(_) | StepKind::Command(_) | StepKind::Human(_) | StepKind::Wait { .. } => NOTHING,
-            StepKind::Compute(_) | StepKind::Refused(_) => NOTHING,
+            Inside::ForEach(_) | Inside::OneOf { otherwise: None, .. } => NOTHING,
+            Inside::Nothing | Inside::Value(_) => NOTHING,
         }
     }
 
@@ -152,12 +139,8 @@ impl<'p> Needs<'p> {
         needed
     }
 
-    fn of_judges(&mut self, attempts: &Attempts) -> UsedAmounts {
-        let judges = attempts.validators.iter().filter_map(|validator| match &validator.kind {
-            ValidatorKind::Judges { judges, .. } => Some(judges),
-            _ => None,
-        });
-        judges.flatten().map(|judge| self.of_flow(judge.flow)).fold(NOTHING, UsedAmounts::and)
+    fn of_flows(&mut self, flows: Vec<FlowId>) -> UsedAmounts {
+        flows.into_iter().map(|flow| self.of_flow(flow)).fold(NOTHING, UsedAmounts::and)
     }
 
     /// The nodes that certainly run. `running`: what is known of a graph that runs; its nodes in progress are not counted.
@@ -202,6 +185,10 @@ impl<'p> Needs<'p> {
         }
         ways
     }
+}
+
+fn cheapest(ways: impl Iterator<Item = UsedAmounts>) -> UsedAmounts {
+    ways.reduce(UsedAmounts::lower).unwrap_or(NOTHING)
 }
 
 /// What is needed after a state that succeeds.

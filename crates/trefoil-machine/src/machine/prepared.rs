@@ -14,7 +14,7 @@ use crate::guard::{self, StoredInput};
 use crate::key;
 use crate::request::{Activity, Request, ToolRequest};
 use crate::schemas::Schemas;
-use crate::step_path::{is_effect, joined};
+use crate::step_path::{joined, path_inside};
 
 /// A program and the data computed for it.
 pub struct Prepared {
@@ -135,7 +135,7 @@ impl Prepared {
             let beneath = walk::children(step).into_iter().chain(walk::callees(step).into_iter().filter_map(body));
             let count = open.len();
             open.extend(beneath.map(|step| (step, at)));
-            if open.len() == count && at == labels.len() && is_effect(&step.kind) {
+            if open.len() == count && at == labels.len() && step.kind.info().has_activity {
                 found.push(id);
             }
         }
@@ -215,7 +215,7 @@ impl Segments {
             };
             fuel = left;
             let mut segment = step.label.as_deref().filter(|_| !named).map(key::segment).unwrap_or_default();
-            let effect = is_effect(&step.kind);
+            let effect = step.kind.info().has_activity;
             if effect && segment.is_empty() && before.is_empty() {
                 segment = entry.map(key::segment).unwrap_or_default();
             }
@@ -236,22 +236,8 @@ impl Segments {
                 let mut names: BTreeMap<String, u32> = body.map(|l| (key::segment(l), 1)).into_iter().collect();
                 facts.judges = attempts.validators.iter().map(|v| judge_names(&v.kind, &mut names)).collect();
             }
-            let mut beneath: Vec<_> = match &step.kind {
-                StepKind::StateMachine(machine) => machine
-                    .states
-                    .iter()
-                    .map(|s| (s.step, format!("{}@", joined(&path, &key::segment(&s.name))), true))
-                    .collect(),
-                StepKind::Loop(_) | StepKind::Conversation(_) => {
-                    walk::children(step).into_iter().map(|c| (c, format!("{path}@"), false)).collect()
-                }
-                StepKind::Attempts(_) => {
-                    walk::children(step).into_iter().map(|c| (c, format!("{path}#"), false)).collect()
-                }
-                _ => walk::children(step).into_iter().map(|c| (c, path.clone(), false)).collect(),
-            };
-            beneath.reverse();
-            stack.append(&mut beneath);
+            let children = step.named_children().into_iter().rev();
+            stack.extend(children.map(|(child, name)| (child, path_inside(step, &path, name), name.is_some())));
         }
     }
 }

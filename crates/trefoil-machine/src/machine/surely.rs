@@ -1,29 +1,28 @@
 //! Whether a flow certainly calls a model, so that the minimum number of calls for a list of items is known in advance.
 
+use std::collections::BTreeMap;
+
 use trefoil_ir::{Callee, FlowId, Program, Step, StepId, StepKind};
 
 /// Whether a call of the flow reaches a model call on every path, unless it fails before.
 pub fn calls(program: &Program, flow: FlowId) -> bool {
-    SurelyLook { program, known: vec![None; program.flows.len()] }.flow(flow)
+    SurelyLook { program, known: BTreeMap::new() }.flow(flow)
 }
 
 struct SurelyLook<'p> {
     program: &'p Program,
-    /// By flow. A flow that is being analysed counts as one that does not.
-    known: Vec<Option<bool>>,
+    /// A flow that is being analysed counts as one that does not.
+    known: BTreeMap<FlowId, bool>,
 }
 
 impl SurelyLook<'_> {
     fn flow(&mut self, id: FlowId) -> bool {
-        match self.known.get_mut(id.index()) {
-            Some(Some(known)) => return *known,
-            Some(unknown) => *unknown = Some(false),
-            None => return false,
+        if let Some(known) = self.known.get(&id) {
+            return *known;
         }
+        self.known.insert(id, false);
         let surely = self.program.flow(id).is_some_and(|flow| self.step(flow.body));
-        if let Some(known) = self.known.get_mut(id.index()) {
-            *known = Some(surely);
-        }
+        self.known.insert(id, surely);
         surely
     }
 
