@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Call, Callee, Expr, FlowId, Items, Program, SlotId, Source, Step, StepId, StepKind, Strategy, Text,
-    ValidatorKind, walk,
+    AnswerFormat, Expr, FlowId, Inside, Items, Program, SlotId, Source, Step, StepId, StepKind, Strategy, Text, walk,
 };
 
 use super::wants::{Path, Seg};
 use trefoil_machine::Prepared;
-use trefoil_machine::key::{KeyPart, parts, segment};
+use trefoil_machine::key::{KeyPart, parts};
+use trefoil_machine::step_path::path_inside;
 
 /// Maximum length of a chain of calls and slots.
 const LONGEST: usize = 48;
@@ -203,25 +203,15 @@ impl<'p> Tracer<'p> {
             None => self.prepared.segment(id).to_owned(),
         };
         let own = self.depths.get(&id).copied().unwrap_or_default();
-        let inner = match &step.kind {
-            StepKind::Loop(_) | StepKind::Conversation(_) | StepKind::StateMachine(_) => {
-                Depth { passes: own.passes + 1, ..own }
-            }
-            StepKind::Attempts(_) => Depth { iterations: own.iterations + 1, ..own },
-            _ => own,
+        let inner = match step.kind.info().mark {
+            Some('#') => Depth { iterations: own.iterations + 1, ..own },
+            Some(_) => Depth { passes: own.passes + 1, ..own },
+            None => own,
         };
         self.depths.entry(id).or_insert(own);
         self.flows.insert(id, flow);
-        for (at, child) in walk::children(step).into_iter().enumerate() {
-            let before = match &step.kind {
-                StepKind::Loop(_) | StepKind::Conversation(_) => format!("{place}@"),
-                StepKind::Attempts(_) => format!("{place}#"),
-                StepKind::StateMachine(machine) => {
-                    let name = machine.states.get(at).map_or("", |s| &s.name);
-                    format!("{}@", glued(&place, &segment(name)))
-                }
-                _ => place.clone(),
-            };
+        for (child, name) in step.named_children() {
+            let before = path_inside(step, &place, name);
             self.places.insert(child, glued(&before, self.prepared.segment(child)));
             self.parents.insert(child, id);
             self.depths.insert(child, inner);
@@ -235,18 +225,12 @@ impl<'p> Tracer<'p> {
         };
         match &step.kind {
             StepKind::Call(call) => {
-                callees(call).for_each(|callee| site(callee, call.input.as_ref(), None));
+                call.callee.flows().into_iter().for_each(|callee| site(callee, call.input.as_ref(), None));
                 if let Some(slot) = call.exports {
                     self.exports.entry((flow, slot)).or_default().push(id);
                 }
             }
-            StepKind::Attempts(attempts) => {
-                for validator in &attempts.validators {
-                    if let ValidatorKind::Judges { judges, .. } = &validator.kind {
-                        judges.iter().for_each(|j| site(j.flow, Some(&j.input), Some(attempts.body)));
-                    }
-                }
-            }
+            StepKind::Attempts(it) => it.judges().for_each(|j| site(j.flow, Some(&j.input), Some(it.body))),
             StepKind::ForEach(each) => {
                 let body = each.body;
                 let mut fill = |slot, filler| self.fillers.entry((body, slot)).or_default().push(filler);
@@ -425,7 +409,7 @@ impl<'p> Tracer<'p> {
         let (Some(at), Some((Seg::Name(key), rest))) = (at.next(), path.split_first()) else { return };
         for &step in self.exports.get(&(at.flow, slot)).into_iter().flatten() {
             let Some(StepKind::Call(call)) = self.program.step(step).map(|s| &s.kind) else { continue };
-            for callee in callees(call) {
+            for callee in call.callee.flows() {
                 let at = self.down(at.clone(), step, "", callee);
                 for export in self.program.flow(callee).iter().flat_map(|f| &f.exports).filter(|e| e.key == *key) {
                     self.chase_slot(at.clone(), export.slot, &joined(&export.member, rest), out);
@@ -524,58 +508,30 @@ impl<'p> Tracer<'p> {
         if at.home && at.through.is_none() {
             at.through = Some(id);
         }
-        match &step.kind {
-            StepKind::Model(call) => {
-                if path.is_empty() || at.parsed || call.format != AnswerFormat::Text {
-                    let depth = at.depth.plus(self.depth(id));
-                    let (path, through) = (path.to_vec(), at.through);
-                    let place = glued(&at.place, self.places.get(&id).map_or("", String::as_str)).into();
-                    out.add(Feed {
-                        step: id,
-                        path,
-                        place,
-                        depth,
-                        through,
-                        passes_at: at.passes_at,
-                        votes_at: at.votes_at,
-                    });
-                }
-            }
-            StepKind::Compute(expr) => self.chase_expr(at.with(ResultOf::Nobody), expr, path, out),
-            StepKind::Sequence(steps) => {
-                if let Some(last) = steps.last() {
-                    self.result(at, *last, path, out);
-                }
-            }
-            StepKind::Branch { .. } => {
-                walk::children(step).into_iter().for_each(|child| self.result(at.clone(), child, path, out));
-            }
-            StepKind::Loop(it) => self.result(at, it.body, path, out),
-            StepKind::Attempts(it) => self.result(at, it.body, path, out),
-            StepKind::Conversation(it) => self.result(at, it.turn, path, out),
-            StepKind::StateMachine(machine) => {
-                for state in machine.states.iter().filter(|s| s.may_end()) {
-                    self.result(at.clone(), state.step, path, out);
-                }
-            }
-            StepKind::ForEach(each) => {
+        if let StepKind::Model(call) = &step.kind
+            && (path.is_empty() || at.parsed || call.format != AnswerFormat::Text)
+        {
+            let depth = at.depth.plus(self.depth(id));
+            let (path, through) = (path.to_vec(), at.through);
+            let place = glued(&at.place, self.places.get(&id).map_or("", String::as_str)).into();
+            let (passes_at, votes_at) = (at.passes_at, at.votes_at);
+            out.add(Feed { step: id, path, place, depth, through, passes_at, votes_at });
+            return;
+        }
+        match step.kind.info().inside {
+            Inside::Value(expr) => self.chase_expr(at.with(ResultOf::Nobody), expr, path, out),
+            Inside::ForEach(each) => {
                 if let Some((Seg::Any, rest)) = path.split_first() {
                     let item = Depth { items: 1, ..Depth::default() };
                     self.chase_flow(self.down(at, id, "[", each.body).deeper(item), rest, out);
                 }
             }
-            StepKind::Call(call) => {
-                for callee in callees(call) {
+            Inside::Call(callee) => {
+                for callee in callee.flows() {
                     self.chase_flow(self.down(at.clone(), id, "", callee), path, out);
                 }
             }
-            StepKind::Tool(_)
-            | StepKind::Command(_)
-            | StepKind::Human(_)
-            | StepKind::Wait { .. }
-            | StepKind::Parallel(_)
-            | StepKind::Graph(_)
-            | StepKind::Refused(_) => {}
+            inside => inside.results().into_iter().for_each(|child| self.result(at.clone(), child, path, out)),
         }
     }
 
@@ -637,14 +593,6 @@ impl At {
     fn shallower(self, by: Depth) -> Self {
         Self { depth: self.depth.minus(by), ..self }
     }
-}
-
-fn callees(call: &Call) -> impl Iterator<Item = FlowId> {
-    match &call.callee {
-        Callee::Flow(flow) => std::slice::from_ref(flow).to_vec(),
-        Callee::Named { flows, .. } => flows.iter().map(|(_, f)| *f).collect(),
-    }
-    .into_iter()
 }
 
 fn joined(member: &[Arc<str>], rest: &[Seg]) -> Path {
