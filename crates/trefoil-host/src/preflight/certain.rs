@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use trefoil_ir::{
-    Callee, FlowId, Graph, OnFailure, OnItemFailure, Program, StateMachine, Step, StepId, StepKind, Takes,
-};
+use trefoil_ir::{Callee, FlowId, Graph, Inside, OnFailure, OnItemFailure, Program, StateMachine, Step, StepId, Takes};
 
 /// These steps of a program with their flows, in the order in which they are declared.
 pub fn certain_steps(program: &Program) -> Vec<(FlowId, &Step)> {
@@ -25,31 +23,15 @@ fn visit(program: &Program, (id, flow): (StepId, FlowId), found: &mut BTreeSet<(
         return;
     }
     let mut within = |id: StepId| visit(program, (id, flow), found);
-    match &step.kind {
-        StepKind::Sequence(steps) => steps.iter().copied().for_each(within),
-        StepKind::Parallel(it) if it.on_failure == OnItemFailure::Abort => {
-            it.branches.iter().copied().for_each(within);
-        }
-        StepKind::Loop(it) => within(it.body),
-        StepKind::Conversation(it) => within(it.turn),
-        StepKind::Attempts(it) => within(it.body),
-        StepKind::Graph(graph) => nodes(graph).into_iter().for_each(within),
-        StepKind::StateMachine(machine) => states(machine).into_iter().for_each(within),
-        StepKind::Call(call) => {
-            if let Callee::Flow(flow) = call.callee {
-                enter(program, flow, found);
-            }
-        }
-        StepKind::Model(_)
-        | StepKind::Tool(_)
-        | StepKind::Command(_)
-        | StepKind::Human(_)
-        | StepKind::Wait { .. }
-        | StepKind::Compute(_)
-        | StepKind::Parallel(_)
-        | StepKind::Branch { .. }
-        | StepKind::ForEach(_)
-        | StepKind::Refused(_) => {}
+    match step.kind.info().inside {
+        Inside::InOrder(steps) => steps.iter().copied().for_each(within),
+        Inside::SideBySide(it) if it.on_failure == OnItemFailure::Abort => it.branches.iter().copied().for_each(within),
+        Inside::Repeated { body, .. } => within(body),
+        Inside::Graph(graph) => nodes(graph).into_iter().for_each(within),
+        Inside::StateMachine(machine) => states(machine).into_iter().for_each(within),
+        Inside::Call(Callee::Flow(flow)) => enter(program, *flow, found),
+        // Nothing, or nothing that is certain.
+        _ => {}
     }
 }
 

@@ -6,7 +6,7 @@ mod tree;
 use std::sync::Arc;
 
 use trefoil_ir::walk::{Evaluated, evaluated, expressions};
-use trefoil_ir::{CommandCall, Expr, Flow, Items, ModelChoice, Source, Step, StepKind, Text, ToolKind};
+use trefoil_ir::{CommandCall, Expr, Flow, Items, ModelChoice, Source, Step, Text, ToolKind};
 use trefoil_syntax::{Files, Location};
 use trefoil_template::Reference;
 
@@ -14,29 +14,6 @@ pub use tree::{ProgramDescription, StepContent, StepNode};
 
 /// The maximum length of an expression; the rest becomes `…`.
 const WIDTH: usize = 72;
-
-/// The description of a step without a name: its kind.
-pub fn sort(kind: &StepKind) -> &'static str {
-    match kind {
-        StepKind::Model(_) => "agent",
-        StepKind::Tool(_) => "tool",
-        StepKind::Command(_) => "command",
-        StepKind::Human(_) => "human",
-        StepKind::Wait { .. } => "wait",
-        StepKind::Compute(_) => "compute",
-        StepKind::Sequence(_) => "sequence",
-        StepKind::Parallel(_) => "parallel",
-        StepKind::Branch { .. } => "branch",
-        StepKind::Loop(_) => "loop",
-        StepKind::ForEach(_) => "fan-out",
-        StepKind::Graph(_) => "graph",
-        StepKind::StateMachine(_) => "states",
-        StepKind::Attempts(_) => "attempts",
-        StepKind::Conversation(_) => "agent",
-        StepKind::Call(_) => "call",
-        StepKind::Refused(_) => "refused",
-    }
-}
 
 /// `provider:model`, or the alias.
 pub fn model_name(choice: &ModelChoice) -> String {

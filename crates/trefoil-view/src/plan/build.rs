@@ -143,7 +143,7 @@ impl<'d, 'p> PlanBuilder<'d, 'p> {
             around.notes.push("called again if the answer does not match its schema".to_owned());
         }
         around.times = around.times.times(&Bound::known(tries(step)));
-        let sort = describe::sort(&step.kind);
+        let sort = step.kind.info().name;
         let mut here = PlanStep {
             name: around.name.as_deref().unwrap_or(sort).to_owned(),
             sort,
