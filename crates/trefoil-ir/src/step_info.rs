@@ -6,7 +6,7 @@
 //! | whether it has an activity under its own key | [`StepInfo::has_activity`] |
 //! | what it adds to the keys of its children | [`StepInfo::mark`], [`Step::named_children`] |
 //! | what runs in it: in which order, how often, certainly or not; whose result is its own | [`Inside`] |
-//! | what it reads, and what for | [`StepKind::reads`] |
+//! | what it reads, and what for | [`StepKind::reads`], [`StepKind::messages`] |
 //! | what it writes | [`StepKind::writes`] |
 //! | which steps are in it, which flows it calls | [`walk::children`], [`walk::callees`] |
 //!
@@ -153,6 +153,15 @@ impl StepKind {
             Self::Wait { .. } | Self::Sequence(_) | Self::Parallel(_) | Self::Conversation(_) | Self::Refused(_) => {}
         }
         all
+    }
+
+    /// The texts of [`Self::reads`] for a model or a person.
+    pub fn messages(&self) -> Vec<&Expr> {
+        let text = |read: (Position, _)| match read {
+            (Position::System | Position::User | Position::Person, Evaluated::Expr(text)) => Some(text),
+            _ => None,
+        };
+        self.reads().into_iter().filter_map(text).collect()
     }
 
     /// The slots of its own flow that it fills, apart from the one for its result.

@@ -23,12 +23,10 @@ fn run(cx: &mut Context<'_>) {
     let mut found: Vec<(Location, String, Severity, String)> = Vec::new();
     for (flow, _, step) in model.all_steps() {
         let texts: Vec<&Expr> = match &step.kind {
-            StepKind::Model(call) => call.system.iter().chain([&call.user]).collect(),
-            StepKind::Human(call) => vec![&call.prompt],
             StepKind::Call(call) => call.input.iter().collect(),
             StepKind::Command(call) => call.arguments.iter().chain(call.env.iter().map(|(_, e)| e)).collect(),
             StepKind::Compute(value) => concatenated(value),
-            _ => continue,
+            kind => kind.messages(),
         };
         // In the input of a flow, an object is printed only inside other text; alone it keeps its type. Commands often
         // get objects, but rarely with the wrapper that a format adds.

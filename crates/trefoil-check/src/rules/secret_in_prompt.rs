@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, Source, StepKind};
+use trefoil_ir::{Source, StepKind};
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::{Diagnostic, Location, Severity};
 
@@ -33,12 +33,7 @@ fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     let mut told: Vec<Location> = Vec::new();
     for (flow, id, step) in cx.model.live_steps() {
-        let texts: Vec<&Expr> = match &step.kind {
-            StepKind::Model(call) => call.system.iter().chain([&call.user]).collect(),
-            StepKind::Human(call) => vec![&call.prompt],
-            _ => continue,
-        };
-        for piece in texts.into_iter().flat_map(pieces_of) {
+        for piece in step.kind.messages().into_iter().flat_map(pieces_of) {
             let Piece::Value(value) = piece else { continue };
             let labels = cx.model.taint().value(program, flow, id, &value);
             let secret = labels.secret.filter(|_| matches!(step.kind, StepKind::Model(_)));

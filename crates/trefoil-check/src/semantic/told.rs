@@ -2,7 +2,7 @@
 //! out.
 
 use trefoil_ir::walk::{callees, children};
-use trefoil_ir::{Expr, ModelCall, Program, Source, Step, StepId, StepKind};
+use trefoil_ir::{Expr, ModelCall, Program, Source, Step, StepId};
 use trefoil_syntax::Location;
 
 use super::rendered::{Piece, pieces_of};
@@ -37,11 +37,7 @@ pub fn by_step(program: &Program, step: StepId) -> Vec<Told> {
     let mut left = MOST;
     while let Some(step) = stack.pop().filter(|_| left > 0).and_then(|id| program.step(id)) {
         left -= 1;
-        match &step.kind {
-            StepKind::Model(call) => found.extend(by_call(call, step)),
-            StepKind::Human(call) => found.extend(told(&call.prompt, step)),
-            _ => {}
-        }
+        found.extend(step.kind.messages().into_iter().filter_map(|message| told(message, step)));
         stack.extend(children(step));
         stack.extend(callees(step).into_iter().filter_map(|flow| Some(program.flow(flow)?.body)));
     }
