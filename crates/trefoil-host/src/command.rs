@@ -9,7 +9,8 @@ use trefoil_machine::{LimitKind, RunLimits};
 use trefoil_runtime::RunError;
 
 use crate::durable::StoredRun;
-use trefoil_store::Location;
+use crate::engine::chosen_models;
+use trefoil_store::{Location, Store};
 
 /// A command to copy.
 #[allow(missing_docs, reason = "the fields are what their names say")]
@@ -78,6 +79,8 @@ pub struct RunOptions {
     permissions: String,
     /// How the target is read.
     target: String,
+    /// The models that were chosen for the run, each as `--model` takes it.
+    models: Vec<String>,
 }
 
 impl RunOptions {
@@ -94,6 +97,12 @@ impl RunOptions {
         Self { permissions: command.into_iter().chain(hosts).chain(bare).collect(), ..self }
     }
 
+    /// With the models that were chosen, each as `--model` takes it: a run of edited files has those of the files, and one for which a model
+    /// is chosen has no others.
+    pub fn choosing(self, models: Vec<String>) -> Self {
+        Self { models, ..self }
+    }
+
     /// Only the option that names the store.
     pub fn of_store(store: String) -> Self {
         Self { store, ..Self::default() }
@@ -101,12 +110,12 @@ impl RunOptions {
 
     /// Those that a stored run had, according to its journal.
     pub fn of_stored(store: String, stored: &StoredRun) -> Self {
-        Self::new(store, &stored.now().permissions)
+        Self::new(store, &stored.now().permissions).choosing(chosen_models(stored))
     }
 
     /// Those of this process, and those that the run had before.
     pub fn or_of_stored(store: String, given: GivenPermissions, stored: &StoredRun) -> Self {
-        Self::new(store, &given.or(&stored.now().permissions))
+        Self::new(store, &given.or(&stored.now().permissions)).choosing(chosen_models(stored))
     }
 
     /// With the options that say how the target is read: its dialect, paths that it may read, and whether without settings.
@@ -120,7 +129,7 @@ impl RunOptions {
     /// The command as text.
     pub fn text(&self, command: PrintedCommand<'_>) -> String {
         use PrintedCommand as C;
-        let Self { store, permissions, target: read } = self;
+        let Self { store, permissions, target: read, models } = self;
         let command = match command {
             C::Check(target) => CommandWords::for_name("check").value(target).options(read),
             C::Plan(target) => CommandWords::for_name("plan").value(target).options(read),
@@ -154,11 +163,16 @@ impl RunOptions {
             }
             C::Edited { run, target } => {
                 let resume = CommandWords::for_name("resume").value(run).option("--with", target);
+                // A model for every call is kept; one for a name is that of the file.
+                let named = models.iter().filter(|model| model_target(model).is_some());
+                let resume = named.fold(resume, |resume, model| resume.option("--model", model));
                 resume.options(store).options(permissions)
             }
             C::Fork { run, from, model } => {
                 let fork = CommandWords::for_name("runs fork").value(run);
-                let fork = model.into_iter().fold(fork, |fork, model| fork.option("--model", model));
+                let others = models.iter().filter(|other| model.is_some_and(|model| is_kept_with(other, model)));
+                let models = others.map(String::as_str).chain(model);
+                let fork = models.fold(fork, |fork, model| fork.option("--model", model));
                 let fork = from.into_iter().fold(fork, |fork, from| fork.option("--from", from));
                 fork.options(store).options(permissions)
             }
@@ -243,6 +257,30 @@ impl CommandWords {
 pub fn option_text(name: &str, value: &str) -> String {
     let between = if value.starts_with('-') { '=' } else { ' ' };
     format!(" {name}{between}{}", pasted(value))
+}
+
+/// Whether a chosen model still counts if another one is chosen, too.
+fn is_kept_with(one: &str, other: &str) -> bool {
+    model_target(other).is_some() && model_target(one) != model_target(other)
+}
+
+/// The name for which a model is chosen. `None`: every call.
+fn model_target(model: &str) -> Option<&str> {
+    Some(model.split_once(':')?.0.rsplit_once('=')?.0)
+}
+
+/// The models that were chosen for a run, each as `--model` takes it. `called`: a run that it has called.
+pub async fn models_of_run(store: &dyn Store, run: &str, called: Option<&str>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for run in [Some(run), called].into_iter().flatten() {
+        let Ok(stored) = StoredRun::read(store, run).await else { continue };
+        for model in chosen_models(&stored) {
+            if !all.contains(&model) {
+                all.push(model);
+            }
+        }
+    }
+    all
 }
 
 /// The option that names a store, after a space and without its password.

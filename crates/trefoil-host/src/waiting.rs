@@ -8,11 +8,9 @@ use trefoil_project::codes::help;
 use trefoil_project::door::is_there;
 use trefoil_project::target::LoadTarget;
 use trefoil_runtime::{RunError, RunOutcome};
-use trefoil_store::Store;
-use trefoil_view::trace::SuggestedCommand;
+use trefoil_view::trace::{CalledFailure, SuggestedCommand};
 
 use crate::command::{PrintedCommand, RunOptions};
-use crate::durable::{StoredRun, last_call_run, stop_reason};
 
 /// What a run waits for, and how it goes on, on lines.
 pub fn waiting_lines(run: &str, waiting: &[Waiting], options: &RunOptions) -> Vec<String> {
@@ -23,7 +21,7 @@ pub fn waiting_lines(run: &str, waiting: &[Waiting], options: &RunOptions) -> Ve
         let is_later = |command: &&String| commands.iter().skip(at + 1).any(|later| later.contains(command));
         let own = commands.get(at).into_iter().flatten().filter(|command| !is_later(command));
         let answers: Vec<String> = own.map(|command| format!("  {command}")).collect();
-        let note = (one.is_unknown() && one.settled.is_none()).then(|| format!("  {DONE}"));
+        let note = answer_note(one).map(|note| format!("  {note}"));
         [Some(format!("waiting: {}", waiting_line(one, waiting))), call]
             .into_iter()
             .flatten()
@@ -36,7 +34,21 @@ pub fn waiting_lines(run: &str, waiting: &[Waiting], options: &RunOptions) -> Ve
 }
 
 /// What to know before one says that something is done.
-const DONE: &str = "(it may still be running; with `done`, its result is what `--result VALUE` says, or null)";
+pub const DONE: &str = "(it may still be running; with `done`, its result is what `--result VALUE` says, or null)";
+
+/// What to know before one answers an item.
+pub fn answer_note(one: &Waiting) -> Option<&'static str> {
+    (one.is_unknown() && one.settled.is_none()).then_some(DONE)
+}
+
+/// The questions to people, with the commands that answer them, on lines: those of a run that was stopped.
+pub fn question_lines(run: &str, waiting: &[Waiting], options: &RunOptions) -> Vec<String> {
+    let open = |one: &&Waiting| one.prompt.is_some() && one.settled.is_none();
+    let questions: Vec<Waiting> = waiting.iter().filter(open).cloned().collect();
+    let then = options.resume(run, &[]);
+    let lines = waiting_lines(run, &questions, options).into_iter();
+    lines.filter(|line| *line != format!("then: {then}")).collect()
+}
 
 /// The answer that stands for what is typed, or comes from standard input.
 pub const TYPED: &str = "-";
@@ -77,6 +89,8 @@ pub fn answer_commands(run: &str, one: &Waiting, all: &[Waiting], options: &RunO
 pub const ANSWER: &str = "to answer";
 /// The purpose of a command that continues a run.
 pub const CONTINUE: &str = "to continue";
+/// The purpose of the same command, if the run would probably fail again.
+pub const UNCHANGED: &str = "unchanged";
 /// The purpose of a command that starts a run with the files as they are now.
 pub const CHANGED: &str = "with your changes";
 /// The purpose of a command that starts a run with the files as they will be.
@@ -93,6 +107,8 @@ pub struct StoppedRun<'s> {
     pub waiting: &'s [Waiting],
     /// Why it stopped.
     pub why: Option<&'s RunError>,
+    /// The failure of a called run that made it fail.
+    pub called: Option<&'s CalledFailure>,
     /// Whether it can continue as it is.
     pub open: bool,
     /// Whether items of a fan-out failed.
@@ -124,17 +140,9 @@ pub fn other_model(program: &Program, error: &RunError) -> Option<String> {
     }
 }
 
-/// The same for a stored run that has failed with this error. If a flow that it calls as a tool has failed, the step of that flow is
-/// named.
-pub async fn other_model_of(store: &dyn Store, run: &str, program: &Program, error: &RunError) -> Option<String> {
-    if let Some(own) = other_model(program, error) {
-        return Some(own);
-    }
-    let called = last_call_run(store, run, error.key.as_ref()?).await?;
-    let record = store.record(&called).await.ok()?;
-    let why = stop_reason(store, &record).await.ok()??;
-    let stored = StoredRun::read(store, &called).await.ok()?;
-    Box::pin(other_model_of(store, &called, &stored.flow.loaded().program, &why)).await
+/// The same for a run that has failed because a flow that it calls as a tool has failed: the step of that flow is named.
+pub fn other_model_of(program: &Program, error: &RunError, called: Option<&CalledFailure>) -> Option<String> {
+    called.map_or_else(|| other_model(program, error), |called| other_model(&called.program, &called.error))
 }
 
 impl<'s> StoppedRun<'s> {
@@ -148,6 +156,7 @@ impl<'s> StoppedRun<'s> {
             run: &outcome.run,
             waiting: &outcome.waiting,
             why,
+            called: None,
             open: outcome.continues || outcome.suspended,
             has_failed_items: outcome.items.is_some(),
             edited: edited.filter(|_| is_failure),
@@ -160,7 +169,7 @@ impl<'s> StoppedRun<'s> {
     /// The commands that answer it, continue it, or repeat a part of it, with their purposes: the same in every place that tells
     /// them.
     pub fn next(&self, options: &RunOptions) -> Vec<SuggestedCommand> {
-        let Self { run, waiting, why, open, has_failed_items, edited, needs_project, model, again } = *self;
+        let Self { run, waiting, why, called, open, has_failed_items, edited, needs_project, model, again } = *self;
         // A file that was moved or deleted cannot be passed.
         let edited = edited.filter(|(target, _)| again.is_none() && is_there(&LoadTarget::parse(target).path));
         let suggestion = |purpose: &str, command| SuggestedCommand { command, purpose: purpose.to_owned() };
@@ -172,7 +181,15 @@ impl<'s> StoppedRun<'s> {
             Some((_, true)) => (with.map(|with| suggestion(CHANGED, with)), None),
             _ => (None, with.map(|with| suggestion(EDITED, with))),
         };
-        let purpose = if changed.is_some() { "without them" } else { CONTINUE };
+        let model = model.filter(|_| !needs_project && again.is_none());
+        // Its request has to change, or another model has to answer it, and one of these is offered.
+        let fails_again = called.map(|called| &called.error).or(why).is_some_and(help::is_of_request)
+            && (with.is_some() || model.is_some());
+        let purpose = match &changed {
+            Some(_) => "without them",
+            None if fails_again => UNCHANGED,
+            None => CONTINUE,
+        };
         let resume = open.then(|| {
             let why: Vec<&RunError> = why.into_iter().chain(limits(waiting)).collect();
             suggestion(purpose, options.resume(run, &why))
@@ -182,7 +199,7 @@ impl<'s> StoppedRun<'s> {
             None if needs_project => None,
             _ => Some(PrintedCommand::Fork { run, from: None, model: None }),
         };
-        let model = model.filter(|_| !needs_project && again.is_none()).map(|model| {
+        let model = model.map(|model| {
             let fork = PrintedCommand::Fork { run, from: None, model: Some(model) };
             suggestion("with another model", options.text(fork))
         });
@@ -191,7 +208,8 @@ impl<'s> StoppedRun<'s> {
         let is_other = |one: &SuggestedCommand| fork.as_ref().is_none_or(|fork| fork.command != one.command);
         let changed = changed.filter(is_other);
         let again = again.map(|again| suggestion(AGAIN, options.text(PrintedCommand::Show(again))));
-        let ways = changed.into_iter().chain(resume).chain(with).chain(model).chain(fork).chain(again);
+        let (first, last) = if fails_again { (None, resume) } else { (resume, None) };
+        let ways = changed.into_iter().chain(first).chain(with).chain(model).chain(last).chain(fork).chain(again);
         let all: Vec<SuggestedCommand> = ways.collect();
         // A limit of a called run is raised by the command that continues the run, and one command may answer several items.
         let mut first: Vec<SuggestedCommand> = Vec::new();

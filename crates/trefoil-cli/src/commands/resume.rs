@@ -171,9 +171,11 @@ fn ended(args: &Resume, store: Arc<dyn Store>, record: &Record) -> Result<u8, u8
         recorded(args, path, &store, &stored)?;
     }
     let end = past::end(&store, &stored)?;
-    let code = end.map_or(exit::FAILED, |end| print_again(&args.show, stored.flow.loaded(), &end));
+    let called = past::called(&store, record)?;
+    let again = |end| print_again(&args.show, stored.flow.loaded(), &end, called.as_ref());
+    let code = end.map_or(exit::FAILED, again);
     let options = RunOptions::or_of_stored(args.store.option(), args.host.permissions(args.no_config), &stored);
-    next::after_stop(&past::next(&store, record, &[], &options)?);
+    next::after_stop(&past::next(&store, record, &[], called.as_ref(), &options)?);
     Ok(code)
 }
 

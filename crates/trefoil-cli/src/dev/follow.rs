@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tokio::task::JoinHandle;
 use trefoil::runs::{ReuseDecision, ReuseRequest, asked_again};
 use trefoil::{Flow, Outcome};
+use trefoil_host::durable::called_failure;
 use trefoil_machine::Key;
 use trefoil_project::settings::Settings;
 use trefoil_runtime::RunError;
@@ -220,7 +221,9 @@ impl Loop<'_> {
             }
             Err(error) => {
                 let error = &self.with_keys(error);
-                output::say(report::failure(run.flow.loaded(), error, &self.args.host.answers, true).trim_end());
+                let called = self.runtime.block_on(called_failure(&self.store, &outcome.run, error));
+                let answers = &self.args.host.answers;
+                output::say(report::failure(run.flow.loaded(), error, called.as_ref(), answers, true).trim_end());
                 // What it used has been said.
                 report::sent(outcome, None).iter().for_each(output::say);
             }

@@ -1,20 +1,37 @@
 //! The report of a failed run: the error, its place, and the cost.
 
+use std::borrow::Cow;
+
 use trefoil_host::answers::{about, answers, questions};
 use trefoil_host::command::option_text;
 use trefoil_host::waiting::other_model;
+use trefoil_project::codes::help;
 use trefoil_project::failure::failed_run;
 use trefoil_project::load::LoadedTarget;
 use trefoil_runtime::{RunError, RunOutcome};
+use trefoil_syntax::{Diagnostic, Files, Location};
 use trefoil_template::Value;
+use trefoil_view::trace::CalledFailure;
 
 use crate::harmless::{TerminalText, safe};
 use crate::output;
 use crate::words::{preview, total};
 
-/// Why a run failed: code, message, step, excerpt, cause, help. `is_kept`: commands about the stored run say how it goes on.
-pub fn failure(loaded: &LoadedTarget, error: &RunError, answered: &[(String, String)], is_kept: bool) -> TerminalText {
-    let mut d = failed_run(error);
+/// Why a run failed: code, message, step, excerpt, cause, help. `called`: the failure of a called run that made it fail. `is_kept`:
+/// commands about the stored run say how it goes on.
+pub fn failure(
+    loaded: &LoadedTarget,
+    error: &RunError,
+    called: Option<&CalledFailure>,
+    answered: &[(String, String)],
+    is_kept: bool,
+) -> TerminalText {
+    let (mut d, mut files) = (failed_run(error), Cow::Borrowed(&loaded.files));
+    if let Some(called) = called {
+        d = with_cause(d, called, files.to_mut());
+        // What has its own advice has that of its cause, or is a limit of this run.
+        d.help = error.help.as_deref().or(help::help(&called.error)).map(str::to_owned).or(d.help);
+    }
     if let Some(model) = other_model(&loaded.program, error).filter(|_| !is_kept) {
         let help = d.help.take().map(|help| format!("{help}; ")).unwrap_or_default();
         d = d.help(format!(
@@ -25,7 +42,20 @@ pub fn failure(loaded: &LoadedTarget, error: &RunError, answered: &[(String, Str
     if let Some(help) = other_answer(loaded, error, answered) {
         d = d.help(help);
     }
-    output::diagnostics(&[d], &loaded.files)
+    output::diagnostics(&[d], &files)
+}
+
+/// A failure with the place in a called flow where it began. `files`: those of both.
+fn with_cause(d: Diagnostic, called: &CalledFailure, files: &mut Files) -> Diagnostic {
+    let error = &called.error;
+    let place = error.location.and_then(|at| Some((at.span, called.files.get(at.file)?.clone())));
+    match place {
+        Some((span, file)) => {
+            let at = Location { file: files.add(file), span };
+            d.label(at, format!("{} failed here", called.step()))
+        }
+        None => d,
+    }
 }
 
 /// The help if an answer from the command line matched no transition: another answer is needed, not a change of the

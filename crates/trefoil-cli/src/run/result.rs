@@ -4,6 +4,7 @@ use trefoil_machine::PrivateValue;
 use trefoil_project::load::LoadedTarget;
 use trefoil_runtime::{Event, EventKind, EventSink as _};
 use trefoil_template::Value;
+use trefoil_view::trace::CalledFailure;
 
 use super::{Jsonl, report};
 use crate::args::{EventFormat, OutputFormat, ShowArgs};
@@ -47,8 +48,8 @@ pub fn print_result(show: &ShowArgs, value: &Value) -> u8 {
     }
 }
 
-/// Shows the end of a run that had already ended: its result or its error. Returns that run's exit code.
-pub fn print_again(show: &ShowArgs, loaded: &LoadedTarget, end: &Event) -> u8 {
+/// Shows the end of a run that had already ended: its result or its error, with that of a called run. Returns that run's exit code.
+pub fn print_again(show: &ShowArgs, loaded: &LoadedTarget, end: &Event, called: Option<&CalledFailure>) -> u8 {
     let EventKind::RunFinished { output, error, .. } = &end.kind else { return exit::FAILED };
     let code = match (show.events, output, error) {
         (Some(EventFormat::Jsonl), ..) => {
@@ -57,7 +58,7 @@ pub fn print_again(show: &ShowArgs, loaded: &LoadedTarget, end: &Event) -> u8 {
             output::written(lines.written())
         }
         (None, _, Some(error)) if error.code != "CANCELLED" => {
-            output::say(report::failure(loaded, error, &[], true).trim_end());
+            output::say(report::failure(loaded, error, called, &[], true).trim_end());
             exit::OK
         }
         (None, _, Some(_)) => exit::OK,

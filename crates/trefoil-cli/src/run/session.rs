@@ -10,7 +10,7 @@ use trefoil_models::Scripted;
 use trefoil_project::load::LoadedTarget;
 use trefoil_project::settings::Settings;
 use trefoil_runtime::RunOutcome;
-use trefoil_view::trace::{SuggestedCommand, TraceSink};
+use trefoil_view::trace::{CalledFailure, SuggestedCommand, TraceSink};
 
 use super::result::print_result;
 use super::{Jsonl, Recording, Shown, SignalStop, Terminal, next, report};
@@ -18,9 +18,11 @@ use crate::args::{EventFormat, HostArgs, ShowArgs};
 use crate::harmless::TerminalText;
 use crate::output::Reader;
 use crate::refusal::{cannot_start, did_not_start};
+use crate::runs::past;
 use crate::store::block_on;
 use crate::{exit, output};
-use trefoil_host::command::RunOptions;
+use trefoil_host::command::{RunOptions, models_of_run};
+use trefoil_host::durable::called_failure;
 use trefoil_host::waiting::{StoppedRun, other_model_of, waiting_lines};
 
 /// How long to wait for other threads after the run has ended.
@@ -118,17 +120,27 @@ impl<'s> Session<'s> {
         self.tracer.ended(&outcome);
         let unused = self.script.get().filter(|_| outcome.result.is_ok()).map(|script| script.unused());
         self.tracer.warns(unused.clone().unwrap_or_default());
-        let model = async {
-            let (owner, error) = engine.owner().zip(outcome.result.as_ref().err())?;
-            other_model_of(&**owner.store(), &outcome.run, &self.loaded.program, error).await
+        let error = outcome.result.as_ref().err();
+        let called = async {
+            let (owner, error) = engine.owner().zip(error)?;
+            called_failure(owner.store(), &outcome.run, error).await
         };
-        let model = runtime.block_on(model);
+        let called = runtime.block_on(called);
+        let model = error.and_then(|error| other_model_of(&self.loaded.program, error, called.as_ref()));
+        self.tracer.failed_in(called.clone());
+        let models = async {
+            let (owner, _) = engine.owner().zip(error)?;
+            let called = called.as_ref().map(|called| called.run.as_str());
+            Some(models_of_run(&**owner.store(), &outcome.run, called).await)
+        };
+        let models = runtime.block_on(models).unwrap_or_default();
         let next = |kept: KeptRun<'_>| {
             let stopped = StoppedRun::of_outcome(&outcome, model.as_deref(), kept.edited);
+            let stopped = StoppedRun { called: called.as_ref(), ..stopped };
             // The first entry could not be written.
             let is_lost =
                 !outcome.continues && outcome.result.as_ref().is_err_and(|error| error.code == "JOURNAL_ERROR");
-            if is_lost { Vec::new() } else { stopped.next(kept.options) }
+            if is_lost { Vec::new() } else { stopped.next(&kept.options.clone().choosing(models)) }
         };
         let next = kept.map(next).unwrap_or_default();
         self.tracer.suggests(next.clone());
@@ -148,7 +160,7 @@ impl<'s> Session<'s> {
         }
         let store = engine.owner().map(|owner| owner.store().clone());
         let unused = unused.unwrap_or_default();
-        Ok(Ended { session: self, placeholders, outcome, next, unused, store, code })
+        Ok(Ended { session: self, placeholders, outcome, called, next, unused, store, code })
     }
 }
 
@@ -166,6 +178,8 @@ pub struct Ended<'s> {
     session: Session<'s>,
     placeholders: bool,
     outcome: RunOutcome,
+    /// The failure of a called run that made it fail.
+    called: Option<CalledFailure>,
     /// What can be done next.
     next: Vec<SuggestedCommand>,
     /// The warnings about answers of a script that were not used.
@@ -198,12 +212,16 @@ impl Ended<'_> {
 
     /// Prints the result or the failure, and suggests what to do next. Returns the exit code.
     pub fn finish(self, end: &End<'_>) -> u8 {
-        let Self { session, placeholders, outcome, next, unused, store, code } = self;
+        let Self { session, placeholders, outcome, called, next, unused, store, code } = self;
         let Session { show, loaded, shown, lines, .. } = session;
         if !show.quiet {
             unused.iter().for_each(output::warning);
         }
-        let mut code = code.max(told(show, loaded, &shown, placeholders, (&outcome, &next), end));
+        let is_stopped = outcome.result.as_ref().is_err_and(|error| error.code == "INTERRUPTED");
+        let asked = store.as_ref().filter(|_| is_stopped && end.is_kept);
+        let asked = asked.map(|store| past::questions(store, &outcome.run, &end.options)).unwrap_or_default();
+        let ended = (&outcome, called.as_ref(), &*asked, &*next);
+        let mut code = code.max(told(show, loaded, &shown, placeholders, ended, end));
         if let Some(lines) = lines {
             code = code.max(output::written(lines.written()));
         }
@@ -252,7 +270,7 @@ fn told(
     loaded: &LoadedTarget,
     shown: &Shown,
     placeholders: bool,
-    (outcome, next): (&RunOutcome, &[SuggestedCommand]),
+    (outcome, called, asked, next): (&RunOutcome, Option<&CalledFailure>, &[String], &[SuggestedCommand]),
     end: &End<'_>,
 ) -> u8 {
     // If the user sees both streams, separate the result with an empty line and suggest what to do next.
@@ -289,7 +307,7 @@ fn told(
         "CANCELLED" => output::note("cancelled"),
         "INTERRUPTED" => output::note("interrupted"),
         _ if outcome.is_refused() => output::say(format!("waiting: {}", error.stopped_before())),
-        _ => output::say(report::failure(loaded, error, end.answers, end.is_kept).trim_end()),
+        _ => output::say(report::failure(loaded, error, called, end.answers, end.is_kept).trim_end()),
     }
     if !show.quiet {
         let key = error.key.as_ref().filter(|_| !cancelled);
@@ -306,6 +324,7 @@ fn told(
             false => next::stored_as(&outcome.run, &end.options),
         }
     }
+    asked.iter().for_each(|line| output::say(TerminalText::line(line)));
     next::after_stop(next);
     // A user who stopped the run knows how to run it again, and what a waiting run needs is already shown.
     if !show.quiet && (!is_clear || trace.is_some()) {

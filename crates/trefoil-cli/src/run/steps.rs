@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use trefoil::store::Status;
 use trefoil_machine::guard::Ruling;
 use trefoil_runtime::{Event, EventKind, EventSink};
+use trefoil_syntax::Files;
 use trefoil_view::run_view::StepState;
 
 use super::look::LineLook;
@@ -46,11 +47,25 @@ impl Steps {
     pub fn worked_ms(&self) -> Option<u64> {
         Some(self.0.lock().unwrap_or_else(PoisonError::into_inner).view.at_ms).filter(|ms| *ms > 0)
     }
-    /// The verdicts, as lines.
+    /// The step that made the run fail, and its place: `call`, flow.yaml:3:1
+    pub fn failed_at(&self, files: &Files) -> Option<String> {
+        let progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let error = progress.view.end.as_ref()?.error.as_ref()?;
+        let step = error.key.as_ref().filter(|key| !key.0.is_empty()).map(|key| format!("`{}`", key.named()));
+        let parts: Vec<String> = step.into_iter().chain(files.place(error.location?)).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+    /// The own advice of the failure of the run.
+    pub fn advice(&self) -> Option<String> {
+        let progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        progress.view.end.as_ref()?.error.as_ref()?.help.clone()
+    }
+    /// The verdicts, as lines. That checks have passed is said only next to one that found something.
     pub fn verdicts(&self) -> Vec<String> {
         let verdicts = self.1.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = verdicts.passed;
-        let passed = (passed > 0).then(|| format!("verdict  {} passed", count_of(passed, "check")));
+        let passed = (passed > 0 && !verdicts.lines.is_empty())
+            .then(|| format!("verdict  {} passed", count_of(passed, "check")));
         verdicts.lines.iter().cloned().chain(passed).collect()
     }
     /// All verdicts, each as the event `verdict`.

@@ -145,10 +145,16 @@ fn named(waiting: &[Waiting]) -> Option<String> {
     Some(format!("{verb} {}{more}", first.step))
 }
 
-/// What a run stopped before: its code, and the step.
+/// Why a run waits for permission, and the step that it stopped before.
 fn denied(why: &RunError) -> String {
     let step = why.key.as_ref().map(|key| key.named()).filter(|step| !step.is_empty());
-    step.map_or_else(|| why.code.clone(), |step| format!("{} at {step}", why.code))
+    let with = |word: &str| step.as_ref().map(|step| format!(" {word} {step}")).unwrap_or_default();
+    match why.code.as_str() {
+        "REFUSED" => format!("needs permission{}", with("before")),
+        "WOULD_REPEAT" => format!("needs permission{}", with("to repeat")),
+        "BUDGET_EXCEEDED" => format!("limit reached{}", with("before")),
+        code => format!("{code}{}", with("at")),
+    }
 }
 
 fn table(runs: &[Record], waits: &BTreeMap<String, OpenWait>) -> Vec<String> {

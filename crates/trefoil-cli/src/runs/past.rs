@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use trefoil::AnswersFrom;
 use trefoil::runs::target_of;
 use trefoil::store::{Filter, Record, Status, Store};
-use trefoil_host::durable::{StoredProject, StoredRun, can_continue, history, stop_reason, stopped};
+use trefoil_host::durable::{StoredProject, StoredRun, called_failure, can_continue, history, stop_reason, stopped};
 use trefoil_host::stored_runs::{UnreadableRun, tell_events, waiting_and_events, waiting_steps};
 use trefoil_machine::event::Waiting;
 use trefoil_machine::journal::GivenPermissions;
@@ -16,14 +16,15 @@ use trefoil_project::settings::Settings;
 use trefoil_project::target::LoadTarget;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventKind, EventSink, RunError};
-use trefoil_view::trace::{OpenWait, SuggestedCommand, TraceSink, TraceSubject};
+use trefoil_view::run_view::RunView;
+use trefoil_view::trace::{CalledFailure, OpenWait, SuggestedCommand, TraceSink, TraceSubject};
 
 use crate::load::accept_settings;
 use crate::output;
 use crate::refusal::did_not_start;
 use crate::store::{await_store, block_on};
-use trefoil_host::command::RunOptions;
-use trefoil_host::waiting::{StoppedRun, other_model_of};
+use trefoil_host::command::{RunOptions, models_of_run};
+use trefoil_host::waiting::{StoppedRun, other_model_of, question_lines};
 
 /// Reads the start of a run.
 pub fn read(store: &dyn Store, run: &str) -> Result<StoredRun, u8> {
@@ -98,7 +99,9 @@ pub fn trace(store: &Arc<dyn Store>, stored: &StoredRun, named: String) -> Resul
     };
     let options = RunOptions::of_stored(named, stored);
     tracer.reuses(record.base.as_deref());
-    tracer.suggests(next(store, &record, &wait.waiting, &options)?);
+    let called = called(store, &record)?;
+    tracer.suggests(next(store, &record, &wait.waiting, called.as_ref(), &options)?);
+    tracer.failed_in(called);
     if !record.status.is_end() {
         tracer.stands(record.status, wait, record.spent.usage, record.spent.calls);
     }
@@ -106,11 +109,22 @@ pub fn trace(store: &Arc<dyn Store>, stored: &StoredRun, named: String) -> Resul
     Ok((tracer, about))
 }
 
-/// What can be done with a run next. `waiting`: what it waits for.
+/// The failure of a called run that made a run fail.
+pub fn called(store: &Arc<dyn Store>, record: &Record) -> Result<Option<CalledFailure>, u8> {
+    let called = async {
+        let failed = (record.status == Status::Failed).then_some(record)?;
+        let why = stop_reason(&**store, failed).await.ok()??;
+        called_failure(store, &record.run, &why).await
+    };
+    block_on(called)
+}
+
+/// What can be done with a run next. `waiting`: what it waits for. `called`: the failure of a called run that made it fail.
 pub fn next(
     store: &Arc<dyn Store>,
     record: &Record,
     waiting: &[Waiting],
+    called: Option<&CalledFailure>,
     options: &RunOptions,
 ) -> Result<Vec<SuggestedCommand>, u8> {
     let why = block_on(stop_reason(&**store, record))?.map_err(|error| did_not_start(&error))?;
@@ -138,15 +152,15 @@ pub fn next(
     let target = target.map(|target| named_here(&target));
     let (run, has_failed_items) = (record.run.as_str(), record.items.is_some() && record.content.keeps_prompts());
     let edited = target.as_deref().map(|target| (target, is_changed));
-    let model = async {
-        let (stored, why) = stored.as_ref().zip(why)?;
-        other_model_of(&**store, &record.run, &stored.flow.loaded().program, why).await
-    };
-    let model = block_on(model)?;
+    let model = stored.as_ref().zip(why);
+    let model = model.and_then(|(stored, why)| other_model_of(&stored.flow.loaded().program, why, called));
     let model = model.as_deref();
+    let chosen = async { models_of_run(&**store, &record.run, called.map(|called| called.run.as_str())).await };
+    let options = options.clone().choosing(if stored.is_some() { block_on(chosen)? } else { Vec::new() });
     let again = if failed || has_failed_items { reused_by(store, record)? } else { None };
     let again = again.as_deref();
-    Ok(StoppedRun { run, waiting, why, open, has_failed_items, edited, needs_project, model, again }.next(options))
+    Ok(StoppedRun { run, waiting, why, called, open, has_failed_items, edited, needs_project, model, again }
+        .next(&options))
 }
 
 /// The last run that started with the results of a run that has ended.
@@ -184,6 +198,15 @@ pub fn open_waits(store: &Arc<dyn Store>, runs: &[Record]) -> Result<BTreeMap<St
     Ok(all)
 }
 
+/// What a run that was stopped had asked, with the commands that answer it, on lines.
+pub fn questions(store: &Arc<dyn Store>, run: &str, options: &RunOptions) -> Vec<String> {
+    let lines = async {
+        let record = store.record(run).await.ok()?;
+        Some(question_lines(run, &waiting_steps(store, &record).await.ok()?, options))
+    };
+    block_on(lines).ok().flatten().unwrap_or_default()
+}
+
 /// The same, with what it stopped before, and sends the run's events to a sink.
 pub fn open_wait(store: &Arc<dyn Store>, record: &Record, by: Arc<dyn EventSink>) -> Result<OpenWait, u8> {
     let stopped = block_on(stopped(&**store, record))?.map_err(|error| did_not_start(&error))?;
@@ -207,8 +230,14 @@ pub fn tell_if_known(store: &Arc<dyn Store>, record: &Record, events: Arc<dyn Ev
 /// The members of a step in the JSON of a run: those of a trace, without its calls.
 const STEP: &str = "key label kind file line status started_ms duration_ms tries items item kept error output";
 
-/// The `steps` of a run and its `result`, as far as this version can read its journal.
-pub fn stored_steps(store: &Arc<dyn Store>, record: &Record, wait: &OpenWait) -> Map<String, Json> {
+/// The `steps` of a run, and its `error` with its place, as far as this version can read its journal. `called`: the failure of a called
+/// run that made it fail.
+pub fn stored_steps(
+    store: &Arc<dyn Store>,
+    record: &Record,
+    wait: &OpenWait,
+    called: Option<CalledFailure>,
+) -> Map<String, Json> {
     let tracer = Arc::new(TraceSink::default());
     let mut all = Map::new();
     let Some(stored) = tell_if_known(store, record, tracer.clone()) else { return all };
@@ -216,7 +245,11 @@ pub fn stored_steps(store: &Arc<dyn Store>, record: &Record, wait: &OpenWait) ->
     if !record.status.is_end() {
         tracer.stands(record.status, wait.clone(), record.spent.usage, record.spent.calls);
     }
+    tracer.failed_in(called);
     let mut trace = tracer.trace().json(&about);
+    if record.status == Status::Failed {
+        all.extend(trace.get_mut("error").map(Json::take).map(|error| ("error".to_owned(), error)));
+    }
     let mut steps = trace.get_mut("steps").map(Json::take).unwrap_or_default();
     for step in steps.as_array_mut().into_iter().flatten().filter_map(Json::as_object_mut) {
         step.retain(|name, _| STEP.split(' ').any(|known| known == name));
@@ -225,20 +258,25 @@ pub fn stored_steps(store: &Arc<dyn Store>, record: &Record, wait: &OpenWait) ->
     all
 }
 
-/// The event that ended a run, if it has ended.
+/// The event that ended a run, if it has ended. An error has its place.
 pub fn end(store: &Arc<dyn Store>, stored: &StoredRun) -> Result<Option<Event>, u8> {
     let end = Arc::new(Finish::default());
     tell(store, stored, end.clone())?;
-    Ok(end.0.lock().unwrap_or_else(PoisonError::into_inner).take())
+    Ok(end.0.lock().unwrap_or_else(PoisonError::into_inner).1.take())
 }
 
+/// The picture of the run, and the event that ended it.
 #[derive(Default)]
-struct Finish(Mutex<Option<Event>>);
+struct Finish(Mutex<(RunView, Option<Event>)>);
 
 impl EventSink for Finish {
     fn event(&self, event: &Event) {
-        if matches!(event.kind, EventKind::RunFinished { .. }) {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(event.clone());
+        let (view, end) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        view.apply_event(event);
+        let mut event = event.clone();
+        if let EventKind::RunFinished { error, .. } = &mut event.kind {
+            *error = view.end.as_ref().and_then(|end| end.error.clone());
+            *end = Some(event);
         }
     }
 }

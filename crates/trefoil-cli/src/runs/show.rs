@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use trefoil::store::{Content, Filter, Record, Status, Store};
 use trefoil_host::durable::ended;
 use trefoil_machine::event::{Settled, Waiting};
+use trefoil_project::codes::help;
 use trefoil_view::trace::{OpenWait, SuggestedCommand};
 
 use super::{past, print, print_json, record};
@@ -16,7 +17,7 @@ use crate::run::Steps;
 use crate::store::{await_store, block_on, full_id};
 use crate::words::{arrived, count_of, money, time, tokens};
 use trefoil_host::command::{PrintedCommand, RunOptions};
-use trefoil_host::waiting::{ANSWER, CONTINUE, answer_commands, called_line, waiting_line};
+use trefoil_host::waiting::{ANSWER, CONTINUE, answer_commands, answer_note, called_line, waiting_line};
 
 /// Show a run: its steps, tokens and cost, and what it is waiting for
 #[derive(Args)]
@@ -36,17 +37,13 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     let record = await_store(async { store.record(&full_id(&*store, &args.run).await?).await })?;
     let open = !record.status.is_end();
     let steps = Arc::new(Steps::default());
-    let wait = if open {
-        past::open_wait(&store, &record, steps.clone())?
-    } else {
-        if record.content.keeps_prompts() {
-            past::tell_if_known(&store, &record, steps.clone());
-        }
-        OpenWait::default()
-    };
+    let wait = if open { past::open_wait(&store, &record, steps.clone())? } else { OpenWait::default() };
+    let is_readable = !open && record.content.keeps_prompts();
+    let stored = if is_readable { past::tell_if_known(&store, &record, steps.clone()) } else { None };
     let (waiting, stopped) = (&wait.waiting, &wait.stopped);
     let options = past::options(&*store, &record.run, args.store.option());
-    let next = past::next(&store, &record, waiting, &options)?;
+    let cause = past::called(&store, &record)?;
+    let next = past::next(&store, &record, waiting, cause.as_ref(), &options)?;
     let drafts = if open { await_store(store.drafts(&record.run))? } else { Vec::new() };
     if args.output.is_json() {
         let arrived = drafts.iter().map(|draft| json!({ "key": draft.key.as_str(), "text": draft.text }));
@@ -54,7 +51,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         if let Some(members) = json.as_object_mut() {
             members.extend((!next.is_empty()).then(|| ("next".to_owned(), json!(next))));
             if matches!(record.content, Content::All | Content::UntilEnd) {
-                members.extend(past::stored_steps(&store, &record, &wait));
+                members.extend(past::stored_steps(&store, &record, &wait, cause));
             }
             if record.status == Status::Completed && record.content != Content::Removed {
                 // Not a view of the run: whoever asks for the result gets it as it is.
@@ -93,6 +90,14 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     }
     if let Some((code, message)) = &record.error {
         lines.push(format!("error    {code}: {message}"));
+        let files = stored.as_ref().map(|stored| &stored.flow.loaded().files);
+        lines.extend(files.and_then(|files| steps.failed_at(files)).map(|at| format!("at       {at}")));
+        if let Some(cause) = &cause {
+            let parts = [Some(cause.step()), cause.place(), Some(format!("run {}", cause.run))];
+            lines.push(format!("cause    {}", parts.into_iter().flatten().collect::<Vec<_>>().join(", ")));
+            let help = steps.advice().or_else(|| help::help(&cause.error).map(str::to_owned));
+            lines.extend(help.map(|help| format!("help     {help}")));
+        }
     }
     if let Some(base) = &record.base {
         lines.push(format!("reuses   results of run {base}"));
@@ -177,7 +182,9 @@ fn called(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<String>, u8> {
 fn questions(run: &str, waiting: &[Waiting], options: &RunOptions) -> Vec<String> {
     let lines = |one: &Waiting| {
         let commands = answer_commands(run, one, waiting, options);
-        let below = called_line(one).into_iter().chain(commands).map(|command| format!("         {command}"));
+        let note = answer_note(one).map(str::to_owned);
+        let below = called_line(one).into_iter().chain(commands).chain(note);
+        let below = below.map(|command| format!("         {command}"));
         [format!("waiting  {}", waiting_line(one, waiting))].into_iter().chain(below)
     };
     waiting.iter().flat_map(lines).collect()

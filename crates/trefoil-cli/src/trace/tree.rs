@@ -17,6 +17,7 @@ use crate::harmless::TerminalText;
 use crate::shown;
 use crate::words::count_of;
 use trefoil_host::command::{PrintedCommand, RunOptions};
+use trefoil_host::waiting::DONE;
 
 /// Maximum length of a label.
 const LABEL: usize = 44;
@@ -42,6 +43,9 @@ pub fn tree(trace: &Value, look: TraceLook<'_>) -> TerminalText {
         if !place.is_empty() {
             out.push(shown!("  at {}\n", place.join(", ")));
         }
+        if let Some(called) = error.get("called") {
+            out.push(shown!("  cause: {}\n", cause(called)));
+        }
         if let Some(help) = advice(error) {
             out.push(shown!("  help: {}\n", line(&help, 400)));
         }
@@ -57,6 +61,11 @@ pub fn tree(trace: &Value, look: TraceLook<'_>) -> TerminalText {
         out.push(shown!("\nwaiting: {}\n", line(text(one, "question").unwrap_or_default(), 500)));
         if let Some(call) = text(one, "called_with") {
             out.push(shown!("  it was called with {}\n", line(call, 300)));
+        }
+        let is_settled = one.get("answered").is_some() || one.get("late").is_some();
+        let is_unknown = matches!(text(one, "sort"), Some("tool" | "command")) && one.get("prompt").is_none();
+        if is_unknown && !is_settled {
+            out.push(shown!("  {}\n", DONE));
         }
     }
     if let Some(stopped) = trace.get("stopped").and_then(|stopped| text(stopped, "text")) {
@@ -78,6 +87,16 @@ pub fn tree(trace: &Value, look: TraceLook<'_>) -> TerminalText {
         out.push(shown!("\n{}\n", look.dim(&how)));
     }
     out
+}
+
+/// `a` of `ship`, ship.yaml:5:6, run e1e34b0a3f94b931
+fn cause(called: &Value) -> String {
+    let part = |name| text(called, name).map(|part| line(part, 200));
+    let step = part("key").map(|key| format!("`{}` of ", without_try(&key))).unwrap_or_default();
+    let flow = part("flow").map(|flow| format!("{step}`{flow}`"));
+    let at = called.get("location").and_then(place);
+    let parts = flow.into_iter().chain(at).chain(part("run").map(|run| format!("run {run}")));
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 fn head(trace: &Value, look: TraceLook<'_>) -> TerminalText {

@@ -92,6 +92,10 @@ pub fn advice(error: &Value) -> Option<String> {
     if let Some(help) = text(error, "help") {
         return Some(safe(help));
     }
+    // What a called run failed for has to be fixed first.
+    if let Some(help) = error.get("called").and_then(advice) {
+        return Some(help);
+    }
     let cause = error.get("cause").and_then(|cause| serde_json::from_value(cause.clone()).ok());
     trefoil_project::codes::help::find_advice(text(error, "code")?, cause.as_ref(), text(error, "namespace"))
         .map(str::to_owned)

@@ -9,6 +9,7 @@ use crate::trace::{stored, views};
 use crate::world::{Folder, wait};
 
 const CONTINUE: &str = "to continue";
+const UNCHANGED: &str = "unchanged";
 const EDIT: &str = "after an edit";
 const MODEL: &str = "with another model";
 const FORK: &str = "to run the failed items again";
@@ -80,9 +81,11 @@ fn cases() -> Vec<Case> {
         all.push(Case { kind, dialect, text, args, script, code, error, told });
     };
     // What the provider may say, tried once where the format can say so.
-    for (kind, status) in [("provider error", 503), ("bad key", 401), ("bad request", 400)] {
+    for (kind, status) in [("provider error", 503), ("bad key", 401), ("bad request", 400), ("no such model", 404)] {
         let script = every(json!({ "error": { "status": status } }));
-        let told = if status != 503 { &[CONTINUE, EDIT, MODEL][..] } else { both };
+        // The same request would fail again.
+        let told = if matches!(status, 400 | 404) { [EDIT, MODEL, UNCHANGED] } else { [CONTINUE, EDIT, MODEL] };
+        let told: &[&str] = Vec::leak(told.to_vec());
         add(kind, "agntz", agntz("maxRetries: 0\n"), agent, script.clone(), "MODEL_ERROR", told);
         add(kind, "aegis", aegis_agent(""), input, script.clone(), "MODEL_ERROR", told);
         let node = sirenspec("", NODE, "edges: []\ndefaults: { retry: { max_attempts: 1 } }\n");
@@ -177,14 +180,14 @@ fn every_failure_in_every_format_says_in_all_places_how_to_go_on() {
             assert!(ran.err.contains(command) && text.contains(command), "{what}: {command}\n{}\n{text}", ran.err);
         }
         // A run that would only fail again is not offered as one that continues.
-        let is_open = told.contains(&CONTINUE);
+        let is_open = told.contains(&CONTINUE) || told.contains(&UNCHANGED);
         assert_eq!(ran.err.contains("trefoil resume ") && !is_open, told.contains(&EDIT) && !is_open, "{what}");
         if *code == 1 {
             let again = stored(&folder, &["resume", "last", "--quiet", "--allow-command"]);
             assert_eq!(again.err.contains("WOULD_REPEAT"), !is_open, "{what}: {again:?}");
         }
     }
-    assert_eq!(cases.len(), 27);
+    assert_eq!(cases.len(), 30);
 }
 
 #[test]

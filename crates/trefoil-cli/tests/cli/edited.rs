@@ -196,6 +196,37 @@ fn what_would_be_done_lists_new_steps_and_says_before_what_the_run_may_stop() {
     assert!(!refused.err.lines().any(|line| line.starts_with("run ")), "{}", refused.err);
 }
 
+/// A run of edited files has the models of these files: the printed command keeps those that were chosen.
+#[test]
+fn a_command_for_an_edit_keeps_the_models_that_were_chosen() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write("main.yaml", pipeline(&FIRST[..2]));
+    let fails = |args: &[&str]| {
+        let mut command = command(&folder, &provider, args);
+        command.env("OPENAI_BASE_URL", provider.address().replace("/v1", "/nowhere"));
+        let ran = crate::world::finish(command);
+        ran.exits(1);
+        let next = ran.err.lines().filter(|line| line.contains(": trefoil "));
+        let next: Vec<String> = next.map(|line| line.split(" --store").next().unwrap().to_owned()).collect();
+        next
+    };
+    let next = fails(&["run", "main.yaml", "--model", "one=openai:n", "--model", "two=openai:o"]);
+    let run = only(&folder, &provider);
+    let offered = [
+        format!("after an edit: trefoil resume {run} --with main.yaml --model one=openai:n --model two=openai:o"),
+        format!("with another model: trefoil runs fork {run} --model two=openai:o --model one=PROVIDER:NAME"),
+        format!("unchanged: trefoil resume {run}"),
+    ];
+    assert_eq!(next, offered);
+    let shown = trefoil(&folder, &provider, &["runs", "show", &run]).exits(0).out.clone();
+    assert!(offered.iter().all(|line| shown.contains(line)), "{shown}");
+    // A fork has them without being told, and a run of the file does not.
+    let chosen = " --model one=openai:n --model two=openai:o";
+    assert!(fails(&["runs", "fork", &run])[0].ends_with(chosen));
+    assert!(!fails(&["resume", &run, "--with", "main.yaml"])[0].contains("--model"));
+}
+
 #[test]
 fn what_would_be_done_is_known_for_the_models_that_are_chosen() {
     let (folder, provider) = (Folder::new(), Provider::start());

@@ -103,7 +103,7 @@ fn fails_and_goes_on(address: SocketAddr, failure: &Failure<'_>, heal: impl FnOn
     assert!(began.elapsed() < SOON, "{:?}: {}", began.elapsed(), ran.err);
     let place = format!("one.yaml:{}:", failure.line);
     let sent = format!("request: POST http://{address}/v1/chat/completions");
-    ran.exits(1).says(&[failure.code, &place, "= help:", &sent, "to continue: trefoil resume"]).says(failure.says);
+    ran.exits(1).says(&[failure.code, &place, "= help:", &sent, ": trefoil resume"]).says(failure.says);
     let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
     assert!(trace.contains(failure.code.split(' ').next().unwrap()), "{trace}");
     assert!(!trace.contains(KEY) && !ran.err.contains(KEY), "{}\n{trace}", ran.err);
@@ -208,9 +208,7 @@ fn goes_wrong_and_on_with_answer(wrong: Wrong, failure: &Failure<'_>) {
     let ran = run(&folder, provider.address, &["run", "one.yaml", "--input", "hello", "--timeout", "3"]);
     let place = format!("one.yaml:{}:", failure.line);
     let sent = format!("request: POST http://{}/v1/chat/completions", provider.address);
-    ran.exits(1)
-        .says(&[failure.code, &place, "= help:", &sent, "answer: ", "to continue: trefoil resume"])
-        .says(failure.says);
+    ran.exits(1).says(&[failure.code, &place, "= help:", &sent, "answer: ", ": trefoil resume"]).says(failure.says);
     provider.well.store(true, Ordering::Relaxed);
     let runs = run(&folder, provider.address, &["runs", "list", "--output", "json"]).json();
     let id = runs["runs"][0]["run"].as_str().unwrap().to_owned();

@@ -229,6 +229,36 @@ fn another_model_is_offered_for_the_step_of_a_called_flow() {
     pasted(&folder, &unknown).exits(2).says(&["no alias, agent or step is named `third`"]);
 }
 
+/// What has to be fixed is in the called flow: its place and its advice are shown where the run was started.
+#[test]
+fn a_failure_in_a_called_flow_is_shown_with_its_place_and_its_advice() {
+    let folder = Folder::new();
+    with_tool(&folder, "flow = \"../other/c.yaml\"");
+    folder.write("s.yaml", "answers: { one: 1, first: 1, second: { error: { status: 401 } } }\n");
+    let run = ["run", "p/a.yaml", "-i", "x", "--model", "scripted=s.yaml"];
+    let failed = trefoil(&folder, &[&run[..], &STORE[..]].concat());
+    let (place, help) = ("other/second.yaml:3:", "the provider rejects the key; check the variable that contains it");
+    failed.exits(1).says(&[place, "`second` of `c` failed here", &format!("= help: {help}")]);
+    let top = named(&failed.err, "runs fork")[0].split_whitespace().nth(3).unwrap().to_owned();
+    let seen = |args: &[&str]| trefoil(&folder, &[args, &STORE[..]].concat());
+    let again = seen(&["resume", &top, "--model", "scripted=s.yaml"]);
+    again.exits(1).says(&[place, &format!("= help: {help}")]);
+    for view in [&["runs", "show", &top][..], &["trace", &top]] {
+        let out = seen(view).exits(0).out.clone();
+        assert!([place, "`second` of `c`", help].iter().all(|part| out.contains(part)), "{out}");
+    }
+    for view in [&["runs", "show", &top, "--output", "json"][..], &["trace", &top, "--json"]] {
+        let error = seen(view).exits(0).json()["error"].clone();
+        let called = &error["called"];
+        assert_eq!((&error["help"], &called["flow"], &called["key"]), (&help.into(), &"c".into(), &"second".into()));
+        let at = called["location"].clone();
+        assert!(at["file"].as_str().unwrap().ends_with("other/second.yaml") && at["line"] == 3, "{error:#}");
+        seen(&["runs", "show", called["run"].as_str().unwrap()]).exits(0);
+    }
+    let ephemeral = trefoil(&folder, &[&run[..], &["--ephemeral"]].concat());
+    ephemeral.exits(1).says(&[&format!("= help: {help}")]);
+}
+
 /// Tools of a project are for its files: with those that are stored, the run does not continue after an edit.
 #[test]
 fn a_run_whose_edited_files_have_the_tools_says_that_they_are_to_be_passed() {
@@ -346,7 +376,7 @@ fn every_printed_command_does_what_it_says_where_it_is_printed() {
     // A failure: as it was, after an edit, and with its prompts.
     folder.write("s.yaml", "answers: { helper: { error: { status: 400, message: bad } } }\n");
     let failed = trefoil(&folder, &[&run[..], &["--model", "scripted=s.yaml"]].concat());
-    failed.exits(1).says(&["to continue: trefoil resume ", "after an edit: trefoil resume ", "--with 'a b.yaml'"]);
+    failed.exits(1).says(&["after an edit: trefoil resume ", "--with 'a b.yaml'", "unchanged: trefoil resume "]);
     each(&folder, &failed, &["resume"], 1);
     each(&folder, &failed, &["trace", "explain"], 0);
     let step = trefoil(&folder, &[&["trace", "last"], &STORE[..]].concat());
@@ -461,7 +491,7 @@ fn no_printed_command_has_a_file_that_is_not_there() {
     }
     std::fs::rename(folder.path().join("a.yaml"), folder.path().join("b.yaml")).unwrap();
     for said in views() {
-        assert!(said.contains("to continue: trefoil resume ") && !said.contains("--with"), "{said}");
+        assert!(said.contains("unchanged: trefoil resume ") && !said.contains("--with"), "{said}");
     }
 }
 

@@ -317,6 +317,25 @@ fn ctrl_c_ends_the_loop_and_says_how_to_continue() {
     assert!(seen.contains("to continue: trefoil resume"), "{seen}");
 }
 
+/// A run that was stopped at a question can be answered later: the question is the last thing on the screen.
+#[test]
+fn ctrl_c_at_a_question_says_what_was_asked_and_how_to_answer_it() {
+    let folder = Folder::new();
+    folder.write("gate.yaml", GATE);
+    let store = folder.path().join("runs.db");
+    let args = ["run", "gate.yaml", "--allow-command", "--model", "embedded", "-i", "tea"];
+    let mut command = folder.command(&args);
+    command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", store).env("NO_COLOR", "1");
+    let screen = Screen::of(command, 90);
+    screen.waits_for("(yes/no)");
+    crate::durable::signal(&screen.child, "-INT");
+    let (code, seen) = screen.ends();
+    let end = seen.split("interrupted").last().unwrap();
+    let at = |part: &str| end.find(part).unwrap_or_else(|| panic!("no `{part}` in {seen}"));
+    assert!(code == 130 && at("waiting: `") < at("trefoil runs answer "), "{seen}");
+    assert!(at(" yes") < at("to continue: trefoil resume"), "{seen}");
+}
+
 fn vault(folder: &Folder, args: &[&str]) -> Command {
     let mut command = folder.command(&[&["secrets"], args].concat());
     command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));

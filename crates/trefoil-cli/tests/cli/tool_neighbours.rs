@@ -44,7 +44,7 @@ fn goes_wrong_and_on(folder: &Folder, more: &[&str], case: &Case<'_>, heal: impl
     let began = Instant::now();
     let ran = run(folder, &[&["run", "one.yaml", "--input", "x", "--trace", "t.json"][..], more, &kept].concat());
     assert!(began.elapsed() < SOON, "{:?}: {}", began.elapsed(), ran.err);
-    ran.exits(1).says(&[case.code, "one.yaml:", "= help:", "to continue: trefoil resume"]).says(case.says);
+    ran.exits(1).says(&[case.code, "one.yaml:", "= help:", ": trefoil resume"]).says(case.says);
     // After a timeout, only the trace has the request.
     assert!(case.code == "TOOL_TIMEOUT" || ran.err.contains("request: "), "{}", ran.err);
     let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();

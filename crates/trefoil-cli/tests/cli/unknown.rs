@@ -122,9 +122,12 @@ fn what_nobody_knows_of_a_called_run_is_asked_about_where_its_caller_is_shown_be
     let answer = format!("trefoil runs answer {pay} PAY done");
     for view in [&["runs", "show", &top][..], &["trace", &top]] {
         let out = finish(go(view)).exits(0).out.clone();
-        for part in
-            ["it was called with echo x >> done; sleep 600\n", &answer, "is unknown whether this command was done"]
-        {
+        for part in [
+            "it was called with echo x >> done; sleep 600\n",
+            &answer,
+            "is unknown whether this command was done",
+            "with `done`, its result is what `--result VALUE` says",
+        ] {
             assert!(out.contains(part), "no `{part}` in {out}");
         }
     }

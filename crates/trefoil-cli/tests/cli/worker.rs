@@ -331,7 +331,11 @@ fn a_run_whose_called_flow_lacks_a_permission_is_left_to_other_workers() {
     assert!(!folder.path().join("done").exists());
     let listed = ran(&["runs", "list"]).exits(0).out.clone();
     // With the runs that were called.
-    assert_eq!((listed.matches("waiting").count(), listed.matches("REFUSED at B").count()), (4, 2), "{listed}");
+    assert_eq!(
+        (listed.matches("waiting").count(), listed.matches("needs permission before B").count()),
+        (4, 2),
+        "{listed}"
+    );
     ran(&["worker", "--once", "--allow-command"]).exits(0);
     for run in [&before, &begun] {
         let shown = ran(&["runs", "show", run, "--output", "json"]);

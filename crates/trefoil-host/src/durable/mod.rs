@@ -1,6 +1,7 @@
 //! Runs in a store: what is stored of them, and how it is read back.
 
 mod answer;
+mod called_failure;
 mod called_runs;
 mod cancel;
 mod diff;
@@ -14,6 +15,7 @@ mod replay;
 mod stored;
 
 pub use answer::{AnswerEffect, try_answer};
+pub use called_failure::called_failure;
 pub(crate) use called_runs::{call_run_id, called_runs, last_call_run, start_entry};
 pub use cancel::cancel;
 pub use diff::{RunDiff, RunSide, StepDiff, StepSide, compare};

@@ -72,7 +72,7 @@ impl StoredRun {
     }
 
     /// The file of its entry, where the run was started. Says nothing about its permissions.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         match &self.origin {
             FileOrigin::Disk(file) | FileOrigin::Store { file, .. } => file,
         }

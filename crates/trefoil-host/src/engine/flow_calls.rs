@@ -23,6 +23,7 @@ use crate::answers::CalledPeople;
 use crate::durable::{StoredRun, call_run_id, cancel, ended};
 use crate::reuse::{CalledBefore, EditedRun, NewCall, ReuseRequest, no_results};
 use crate::run::Run;
+use trefoil_project::codes::help::help;
 use trefoil_project::error::{Error, FoundErrors};
 
 /// Maximum depth of runs that call runs.
@@ -302,7 +303,14 @@ impl ToolHost for FlowCalls {
                 let raise = error.raise;
                 Err(ToolError::Limit { why: error.into_data().message, raise })
             }
-            Err(error) => Err(ToolError::Failed(format!("{}: {}", error.code, error.message))),
+            Err(error) => {
+                // The advice of its cause, because that has to be fixed.
+                let why = format!("{}: {}", error.code, error.message);
+                Err(match help(&error) {
+                    Some(help) => ToolError::advised(why, help.to_owned()),
+                    None => ToolError::Failed(why),
+                })
+            }
         }
     }
 

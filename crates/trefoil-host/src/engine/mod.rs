@@ -34,7 +34,7 @@ use trefoil_project::settings::Settings;
 pub use answers_from::AnswersFrom;
 pub(crate) use flow_tools::FlowTools;
 pub use models::AnswerSource;
-pub(crate) use models::program_of;
+pub(crate) use models::{chosen_models, program_of};
 pub use obstacles::add_findings;
 pub use ready::ReadyRun;
 pub(crate) use watch::{EventReader, all as all_sinks};

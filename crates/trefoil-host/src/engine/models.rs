@@ -16,7 +16,10 @@ use trefoil_tools::HttpTools;
 use trefoil_tools::guard::{Client, Rules};
 
 use super::{AnswersFrom, Engine, EngineParts, MODEL, SCRIPT};
+use crate::durable::StoredRun;
 use trefoil_project::flow::{Flow, WeakFlow};
+use trefoil_project::settings;
+use trefoil_view::model_name;
 
 /// The source of a program's model answers, with its details.
 #[derive(Debug, Clone)]
@@ -136,6 +139,24 @@ pub(crate) fn program_of(own: &Arc<Program>, run: &Started) -> Arc<Program> {
     let engine = Engine::new().registry(Registry::to_read()).with_models_of(run);
     let _ = engine.aim(&mut program);
     program
+}
+
+/// The models that were chosen for a run, each as `--model` takes it.
+pub(crate) fn chosen_models(run: &StoredRun) -> Vec<String> {
+    let now = run.now();
+    match AnswersFrom::of_stored(&now.answers) {
+        AnswersFrom::One(model) => return vec![model],
+        AnswersFrom::AsWritten => {}
+        AnswersFrom::Embedded | AnswersFrom::Script(_) | AnswersFrom::Provider => return Vec::new(),
+    }
+    let mut program = run.flow.loaded().program.clone();
+    let settings = settings::find(run.path(), now.permissions.no_config).settings;
+    // What is not known here was chosen.
+    let _ = Engine::new().settings(settings).registry(Registry::to_read()).aim(&mut program);
+    let own: Vec<(String, String)> =
+        models_used(&program).iter().map(|(agent, model)| (agent.to_string(), model_name(model))).collect();
+    let is_chosen = |one: &&(String, String)| one.1.contains(':') && !own.contains(one);
+    now.models.iter().filter(is_chosen).map(|(agent, model)| format!("{agent}={model}")).collect()
 }
 
 fn other_models(first: &Started) -> Diagnostic {

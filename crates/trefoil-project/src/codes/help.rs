@@ -123,14 +123,38 @@ const OF_MODEL: &[(&str, HelpCause)] = &[
     ("ANSWER_REFUSED", Any),
     ("MODEL_ERROR", Status(400, 401)),
     ("MODEL_ERROR", Status(403, 404)),
+    ("MODEL_ERROR", Status(408, 408)),
     ("MODEL_ERROR", Status(413, 413)),
     ("MODEL_ERROR", Status(422, 422)),
     ("MODEL_ERROR", Status(429, 429)),
+    ("MODEL_ERROR", Status(500, 599)),
+];
+
+/// The failures that come again as long as the request is the same: time, another key or a payment do not help.
+const OF_REQUEST: &[(&str, HelpCause)] = &[
+    ("ANSWER_FILTERED", Any),
+    ("ANSWER_REFUSED", Any),
+    ("ANSWER_TRUNCATED", Any),
+    ("MODEL_ERROR", Status(400, 400)),
+    ("MODEL_ERROR", Status(403, 406)),
+    ("MODEL_ERROR", Status(410, 424)),
+    ("TOOL_ERROR", Status(400, 400)),
+    ("TOOL_ERROR", Status(404, 406)),
+    ("TOOL_ERROR", Status(410, 424)),
 ];
 
 /// Whether another model may help.
 pub fn is_of_model(error: &RunError) -> bool {
-    OF_MODEL.iter().any(|(name, wanted)| *name == error.code && fits(wanted, error.cause.as_ref(), None))
+    is_in(OF_MODEL, error)
+}
+
+/// Whether the same request would fail again.
+pub fn is_of_request(error: &RunError) -> bool {
+    is_in(OF_REQUEST, error)
+}
+
+fn is_in(table: &[(&str, HelpCause)], error: &RunError) -> bool {
+    table.iter().any(|(name, wanted)| *name == error.code && fits(wanted, error.cause.as_ref(), None))
 }
 
 /// The advice for a failure: its own, otherwise that for its code and cause.
@@ -167,7 +191,7 @@ mod tests {
             let help = find_advice(code.name, None, None).unwrap_or_else(|| panic!("no advice for `{}`", code.name));
             assert!(help.len() <= 100 && !help.ends_with('.'), "{}: {help}", code.name);
         }
-        for (name, ..) in OF_MODEL {
+        for (name, ..) in OF_MODEL.iter().chain(OF_REQUEST) {
             assert!(CODES.iter().any(|c| c.name == *name), "`{name}` is no code");
         }
         for (name, _, help) in HELP {

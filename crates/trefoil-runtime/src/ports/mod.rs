@@ -9,6 +9,7 @@ mod secrets;
 mod seen;
 mod shared;
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use async_trait::async_trait;
@@ -418,7 +419,7 @@ pub enum ToolError {
         /// Why.
         why: String,
         /// What to do, as an instruction.
-        help: &'static str,
+        help: Cow<'static, str>,
     },
     /// It was called and may have done its work, but its result cannot be used.
     #[error("{why}")]
@@ -464,8 +465,8 @@ pub enum ToolError {
 
 impl ToolError {
     /// A failure, and what to do, as an instruction.
-    pub fn advised(why: impl Into<String>, help: &'static str) -> Self {
-        Self::Advised { why: why.into(), help }
+    pub fn advised(why: impl Into<String>, help: impl Into<Cow<'static, str>>) -> Self {
+        Self::Advised { why: why.into(), help: help.into() }
     }
 
     /// A call that may have done its work although its result cannot be used, and what to do, as an instruction.

@@ -97,7 +97,7 @@ impl Auth {
             } else {
                 "the server of the token has problems; run it again later"
             };
-            return Err(ToolError::Advised { why, help });
+            return Err(ToolError::advised(why, help));
         }
         let text = String::from_utf8_lossy(&answer.body);
         let json: Option<Value> = read_json(&text).ok();

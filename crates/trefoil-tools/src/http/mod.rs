@@ -168,12 +168,10 @@ impl From<Fault> for ToolError {
             Fault::Unreachable(what) => Self::Network(what),
             Fault::Broken(what) => Self::Broken(what),
             Fault::Unusable(_) | Fault::TooLarge(_) => Self::Unusable(fault.to_string()),
-            Fault::Refused(why) => {
-                Self::Advised { why, help: "call another host, or allow this one with `--allow-host`" }
-            }
+            Fault::Refused(why) => Self::advised(why, "call another host, or allow this one with `--allow-host`"),
             Fault::Redirected { why, is_answered: true } => Self::UnusableResult { why, help: REDIRECTED },
-            Fault::Redirected { why, is_answered: false } => Self::Advised { why, help: REDIRECTED },
-            Fault::Invalid(why) => Self::Advised { why, help: "fix the URL and the headers of the tool" },
+            Fault::Redirected { why, is_answered: false } => Self::advised(why, REDIRECTED),
+            Fault::Invalid(why) => Self::advised(why, "fix the URL and the headers of the tool"),
         }
     }
 }

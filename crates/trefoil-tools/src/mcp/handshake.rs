@@ -91,7 +91,7 @@ pub async fn unopened(
     let why = match before(why) {
         // A program that has ended is no matter of the network.
         ToolError::Network(why) if is_process => {
-            ToolError::Advised { why, help: "run the command of the server by hand to see why it ends" }
+            ToolError::advised(why, "run the command of the server by hand to see why it ends")
         }
         ToolError::Timeout => late(server, said),
         why => why,

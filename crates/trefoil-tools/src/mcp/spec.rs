@@ -176,6 +176,6 @@ impl Seen {
         }
         let (name, server) = (&tool.spec.name, &server.name);
         let why = format!("`{server}` has changed the description or schema of its tool `{name}` during this run");
-        Err(ToolError::Advised { why, help: "review the change of the server; if it is right, start a new run" })
+        Err(ToolError::advised(why, "review the change of the server; if it is right, start a new run"))
     }
 }

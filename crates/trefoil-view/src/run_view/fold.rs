@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trefoil_machine::PrivateValue;
 use trefoil_machine::key::parent;
-use trefoil_runtime::{Event, EventKind, RunStatus};
+use trefoil_runtime::{Event, EventKind, RunError, RunStatus};
 
 use super::{ItemCounts, ItemView, OpenWait, RunEnd, RunView, StepState, StepView, ViewDetail};
 
@@ -43,7 +43,8 @@ impl RunView {
                     self.end_open(how, |_| true);
                 }
                 let output = output.as_ref().map(PrivateValue::shown);
-                let (error, items, usage, calls) = (error.clone(), *items, *usage, *calls);
+                let error = error.clone().map(|error| self.located(error));
+                let (items, usage, calls) = (*items, *usage, *calls);
                 (self.open, self.is_suspended) = (OpenWait::default(), false);
                 self.end = Some(RunEnd { output, error, items, usage, calls, duration_ms: *duration_ms });
             }
@@ -98,6 +99,15 @@ impl RunView {
             _ => return self.about_call(event),
         }
         None
+    }
+
+    /// The failure of the run with its place, which is not stored: that of the step that failed.
+    fn located(&self, mut error: RunError) -> RunError {
+        let key = error.key.as_ref().filter(|_| error.location.is_none());
+        let step = key.and_then(|key| self.step_with_key(key.without_try()));
+        let own = step.and_then(|step| step.error.as_ref()).filter(|(own, _)| own.code == error.code);
+        error.location = error.location.or(own.and_then(|(own, _)| own.location));
+        error
     }
 
     pub(super) fn is_full(&self) -> bool {

@@ -9,7 +9,7 @@ use trefoil_runtime::{Event, EventKind, Key, RunError};
 use trefoil_syntax::Files;
 
 use super::place::{place, spans};
-use super::{RunStatus, Trace, TraceSubject, graph, outer};
+use super::{CalledFailure, RunStatus, Trace, TraceSubject, graph, outer};
 use crate::run_view::{CallView, RunView, StepState, StepView};
 
 /// The contents of a trace file.
@@ -55,7 +55,7 @@ pub(super) fn json(trace: &Trace, about: &TraceSubject) -> Value {
         "input": view.input,
         "effective_input": view.effective_input,
         "output": end.and_then(|e| e.output.as_ref()),
-        "error": why.map(|why| error(why, files)),
+        "error": why.map(|why| error_of_run(why, trace.called.as_ref(), files)),
         "usage": figures.map(|(usage, ..)| usage),
         "calls": figures.map(|(_, calls, _)| calls),
         "steps": steps,
@@ -102,9 +102,18 @@ fn known(key: &Key, view: &RunView) -> String {
     found.unwrap_or(key).to_string()
 }
 
+/// The failure of the run, with that of the called run from which it comes.
+fn error_of_run(why: &RunError, called: Option<&CalledFailure>, files: &Files) -> Value {
+    let mut all = error(why, files);
+    if let (Some(members), Some(called)) = (all.as_object_mut(), called) {
+        members.insert("called".to_owned(), called.json());
+    }
+    all
+}
+
 /// `{code, message, key, location: {file, line, column}, cause, help, retry_after_ms, interpolation, others}`; unknown members
 /// are omitted.
-fn error(error: &RunError, files: &Files) -> Value {
+pub(super) fn error(error: &RunError, files: &Files) -> Value {
     let mut all = json!(error);
     if let (Some(fields), Some(at)) = (all.as_object_mut(), error.location) {
         // A file id has no meaning outside.

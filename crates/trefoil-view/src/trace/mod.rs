@@ -4,12 +4,14 @@
 //! in the events.
 
 mod about;
+mod called;
 mod graph;
 mod json;
 pub mod page;
 mod place;
 
 pub use about::TraceSubject;
+pub use called::CalledFailure;
 pub use trefoil_machine::key::{parent as outer, without_try};
 pub use trefoil_machine::moment::{moment, rfc3339_ms};
 
@@ -39,6 +41,8 @@ pub struct Trace {
     standing: Option<RunStatus>,
     /// What can be done next.
     next: Vec<SuggestedCommand>,
+    /// The failure of a called run that made it fail.
+    called: Option<CalledFailure>,
     /// The usage, calls and milliseconds of a run that has not ended.
     so_far: Option<(Usage, u64, u64)>,
 }
@@ -83,6 +87,11 @@ impl TraceSink {
     /// What can be done with the run next.
     pub fn suggests(&self, next: Vec<SuggestedCommand>) {
         self.locked().next = next;
+    }
+
+    /// The run has failed because one that it called has.
+    pub fn failed_in(&self, called: Option<CalledFailure>) {
+        self.locked().called = called;
     }
 
     /// The trace so far.
