@@ -227,6 +227,25 @@ fn a_command_for_an_edit_keeps_the_models_that_were_chosen() {
     assert!(!fails(&["resume", &run, "--with", "main.yaml"])[0].contains("--model"));
 }
 
+/// The earlier run did not come to the step that was edited.
+#[test]
+fn what_would_be_done_lists_an_edited_step_that_has_not_run() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write("main.yaml", pipeline(FIRST));
+    let mut fails = command(&folder, &provider, &["run", "main.yaml"]);
+    fails.env("OPENAI_BASE_URL", provider.address().replace("/v1", "/nowhere"));
+    crate::world::finish(fails).exits(1);
+    let run = only(&folder, &provider);
+    let (code, out) = would(&folder, &provider, &run, &[]);
+    assert!(code == 1 && out.contains(" again  one  it failed before") && !out.contains("three"), "{out}");
+    folder.write("main.yaml", pipeline(&[FIRST[0], FIRST[1], ("three", "{{two}}", "another {{text}}")]));
+    let (code, out) = would(&folder, &provider, &run, &[]);
+    assert_eq!(code, 1, "{out}");
+    assert!(out.contains(" later  three: depends on the new results; it was changed\n"), "{out}");
+    assert!(!out.contains("two"), "{out}");
+}
+
 #[test]
 fn what_would_be_done_is_known_for_the_models_that_are_chosen() {
     let (folder, provider) = (Folder::new(), Provider::start());

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
-use trefoil_ir::{Program, StepKind, walk};
+use trefoil_ir::print::definition;
+use trefoil_ir::{Callee, Program, StepKind, walk};
 use trefoil_machine::key::{own_step, without_try};
 use trefoil_machine::request::Activity;
 use trefoil_machine::step_path::{is_name_of, step_places};
@@ -367,14 +368,15 @@ fn comes_later(line: ActivityDecision, acts: &BTreeSet<Key>) -> ActivityDecision
     ActivityDecision { fate: ReuseDecision::Later, reasons, ..line }
 }
 
-/// The steps that the edit has added, if no decision is known about them.
+/// The steps that the edit has added or changed, if no decision is known about them: the earlier run did not come to them.
 fn new_steps<'l>(
     stored: &StoredRun,
     flow: &Flow,
     shown: impl Iterator<Item = &'l ActivityDecision>,
 ) -> Vec<ActivityDecision> {
     let program = &flow.loaded().program;
-    let before: BTreeSet<&str> = step_labels(&stored.flow.loaded().program).collect();
+    let before = definitions(&stored.flow.loaded().program);
+    let now = definitions(program);
     let shown: BTreeSet<&str> = shown.map(|line| label_of(&line.key)).collect();
     // The name of an agent is that of its call.
     let does = |kind: &StepKind| {
@@ -383,15 +385,47 @@ fn new_steps<'l>(
     };
     let steps = walk::reachable(program, program.entry).into_iter().filter_map(|(_, step)| program.step(step));
     let names = steps.filter(|step| does(&step.kind)).filter_map(|step| step.label.clone());
-    let new = names.filter(|name| !before.contains(&**name) && !shown.contains(&**name));
-    let line = |name: Arc<str>| ActivityDecision {
-        key: Key::from(&*name),
-        fate: ReuseDecision::Later,
-        was: None,
-        reasons: vec![ChangeReason::Other("it is new")],
-        called: Vec::new(),
+    let line = |name: Arc<str>| {
+        let reason = match before.get(&*name) {
+            None => "it is new",
+            Some(before) if now.get(&*name) != Some(before) => "it was changed",
+            Some(_) => return None,
+        };
+        let (fate, reasons) = (ReuseDecision::Later, vec![ChangeReason::Other(reason)]);
+        Some(ActivityDecision { key: Key::from(&*name), fate, was: None, reasons, called: Vec::new() })
     };
-    new.map(line).collect()
+    names.filter(|name| !shown.contains(&**name)).filter_map(line).collect()
+}
+
+/// What the steps of each name do, with those of the flows that they call.
+fn definitions(program: &Program) -> BTreeMap<&str, Vec<String>> {
+    let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (flow, id) in walk::reachable(program, program.entry) {
+        let Some((step, label)) = program.step(id).and_then(|step| Some((step, step.label.as_deref()?))) else {
+            continue;
+        };
+        let callee = if let StepKind::Call(call) = &step.kind { Some(&call.callee) } else { None };
+        let called = match callee {
+            Some(Callee::Flow(called)) => walk::reachable(program, *called),
+            _ => Vec::new(),
+        };
+        let steps = std::iter::once((flow, id)).chain(called);
+        let texts = steps.map(|(flow, id)| unnumbered(&definition(program, flow, id)));
+        all.entry(label).or_default().extend(texts);
+    }
+    all
+}
+
+/// A definition without the numbers of flows and schemas, which an edit elsewhere may change.
+fn unnumbered(text: &str) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for word in text.split_whitespace() {
+        let is_counted = words.last().is_some_and(|before| ["flow", "schema"].contains(before));
+        if !(is_counted && word.bytes().all(|byte| byte.is_ascii_digit())) {
+            words.push(word);
+        }
+    }
+    words.join(" ")
 }
 
 /// What the run of a call would do that is made again, or for the first time under its name.
