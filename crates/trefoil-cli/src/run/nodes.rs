@@ -9,6 +9,11 @@ use trefoil_view::run_view::StepView;
 /// Maximum number of lines of a picture that stays on the screen.
 pub const LAST: usize = 400;
 
+/// For a fan-out with more items, only the items that did not succeed are shown, and the number of the others.
+pub const MANY: usize = 20;
+/// Maximum number of failed items of such a fan-out that are shown, and of those in progress.
+pub const SOME: usize = 10;
+
 /// The row of a step or item.
 #[derive(Debug, Default)]
 pub struct ProgressRow {

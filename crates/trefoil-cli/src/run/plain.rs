@@ -1,9 +1,10 @@
 //! Shows a run as lines, for log files and terminals without cursor control.
 
 use trefoil_runtime::{Event, EventKind};
+use trefoil_view::run_view::ItemCounts;
 
 use super::look::LineLook;
-use super::nodes::{ProgressNode, StepState};
+use super::nodes::{ProgressNode, SOME, StepState};
 use super::notes::note;
 use super::progress::{Progress, delayed};
 use super::row::NO_ITEMS;
@@ -13,6 +14,13 @@ use crate::words::{arrived, grouped, line, money, safe, time};
 pub fn plain(event: &Event, node: Option<ProgressNode<'_>>, progress: &Progress, look: LineLook) -> Option<String> {
     let at = time(event.at_ms);
     let name = node.map_or("", |n| n.row.title.as_str());
+    if let Some(all) = node.and_then(|node| progress.large_around(node))
+        && let Some(counts) = all.counts
+        && is_counted(event, counts)
+    {
+        let line = counted(event, counts).map(|line| format!("{at:>9}  … {}  {line}", all.row.title));
+        return line.map(|line| look.letters(&line));
+    }
     let line = match &event.kind {
         EventKind::ModelStarted { model, .. } => format!("… {name}  {model}"),
         EventKind::ModelWaiting { provider, delay_ms, why, .. } => {
@@ -38,6 +46,30 @@ pub fn plain(event: &Event, node: Option<ProgressNode<'_>>, progress: &Progress,
         _ => format!("! {}", note(event, progress)?),
     };
     Some(look.letters(&format!("{at:>9}  {line}")))
+}
+
+/// Whether an item of a large fan-out has no line for this event: of such items, only the first failures have lines.
+fn is_counted(event: &Event, counts: ItemCounts) -> bool {
+    match &event.kind {
+        EventKind::ModelStarted { .. } | EventKind::StepFinished { .. } | EventKind::StepSkipped { .. } => true,
+        EventKind::StepFailed { .. } => counts.failed as usize >= SOME,
+        EventKind::ItemFinished { error } => error.is_none() || counts.failed as usize > SOME || is_tenth(counts),
+        _ => false,
+    }
+}
+
+/// `60 of 200 items, 2 failed`, after each tenth of them.
+fn counted(event: &Event, counts: ItemCounts) -> Option<String> {
+    let ItemCounts { total, ended, failed } = counts;
+    let is_told = matches!(event.kind, EventKind::ItemFinished { .. }) && is_tenth(counts) && ended < total;
+    let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+    is_told.then(|| format!("{ended} of {total} items{failed}"))
+}
+
+/// Whether another tenth of the items has ended.
+fn is_tenth(counts: ItemCounts) -> bool {
+    let tenths = |ended: u32| u64::from(ended) * 10 / u64::from(counts.total.max(1));
+    tenths(counts.ended) > tenths(counts.ended.saturating_sub(1))
 }
 
 /// The line of a step that had ended before the run was resumed.

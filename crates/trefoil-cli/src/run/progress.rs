@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use trefoil_machine::event::Tally;
 use trefoil_machine::key::{KeyPart, own_label, parts, segment};
 use trefoil_machine::said;
-use trefoil_runtime::{Event, EventKind, RunError};
+use trefoil_runtime::{Event, EventKind, Key, RunError};
 use trefoil_template::Value;
 use trefoil_view::run_view::{RunView, StepState, ViewDetail};
 
-use super::nodes::{Folded, LAST, ProgressNode, ProgressRow};
+use super::nodes::{Folded, LAST, MANY, ProgressNode, ProgressRow, SOME};
 use crate::words::{line, preview, safe};
 
 /// Number of characters of streamed text that are kept.
@@ -188,6 +188,17 @@ impl Progress {
         let is_only = |child: &ProgressNode<'_>| child.children.is_empty() && child.state != StepState::Skipped;
         self.node(*child).filter(|child| node.is_item && is_only(child))
     }
+    /// The outermost large fan-out around what belongs to one of its items.
+    pub fn large_around<'p>(&'p self, node: ProgressNode<'p>) -> Option<ProgressNode<'p>> {
+        let (mut at, mut found) = (Some(node), None);
+        while let Some(node) = at {
+            let above = node.parent.and_then(|parent| self.node(parent));
+            let is_large = |above: &ProgressNode<'_>| above.counts.is_some_and(|of| of.total as usize > MANY);
+            found = above.filter(|above| node.is_item && is_large(above)).or(found);
+            at = above;
+        }
+        found
+    }
     /// Folds the first of the nodes next to this one, which has just ended, if there are more than a picture can show.
     fn fold_beside(&mut self, number: usize) {
         let parent = self.view.step(number).and_then(|step| step.parent);
@@ -258,6 +269,11 @@ impl Progress {
                 .then(|| format!("{}: {EMPTY}", node.row.title)),
         };
         self.nodes().filter_map(told).collect()
+    }
+    /// The fan-outs of which not all failed items are shown.
+    pub fn more_failed(&self) -> impl Iterator<Item = &Key> {
+        let has_more = |node: &ProgressNode<'_>| node.counts.is_some_and(|of| of.failed as usize > SOME);
+        self.nodes().filter(move |(_, node)| has_more(node)).filter_map(|(_, node)| node.step.key.as_ref())
     }
     /// Whether a warning only repeats the last failure.
     pub fn repeats_failure(&self, warning: &str) -> bool {

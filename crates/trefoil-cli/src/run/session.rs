@@ -15,13 +15,13 @@ use trefoil_view::trace::{CalledFailure, SuggestedCommand, TraceSink};
 use super::result::print_result;
 use super::{Jsonl, Recording, Shown, SignalStop, Terminal, next, report};
 use crate::args::{EventFormat, HostArgs, ShowArgs};
-use crate::harmless::TerminalText;
+use crate::harmless::{TerminalText, safe};
 use crate::output::Reader;
 use crate::refusal::{cannot_start, did_not_start};
 use crate::runs::past;
 use crate::store::block_on;
 use crate::{exit, output};
-use trefoil_host::command::{RunOptions, models_of_run};
+use trefoil_host::command::{PrintedCommand, RunOptions, models_of_run};
 use trefoil_host::durable::called_failure;
 use trefoil_host::waiting::{StoppedRun, other_model_of, waiting_lines};
 
@@ -221,6 +221,12 @@ impl Ended<'_> {
         let asked = store.as_ref().filter(|_| is_stopped && end.is_kept);
         let asked = asked.map(|store| past::questions(store, &outcome.run, &end.options)).unwrap_or_default();
         let ended = (&outcome, called.as_ref(), &*asked, &*next);
+        if !show.quiet && end.is_kept && (outcome.result.is_err() || end.keeps_prompts) {
+            for step in shown.more_failed() {
+                let trace = end.options.text(PrintedCommand::TraceStep { run: &outcome.run, step: &step });
+                output::say(format!("all failed items of `{}`: {trace}", safe(&step)));
+            }
+        }
         let mut code = code.max(told(show, loaded, &shown, placeholders, ended, end));
         if let Some(lines) = lines {
             code = code.max(output::written(lines.written()));

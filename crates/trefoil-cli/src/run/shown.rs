@@ -157,6 +157,10 @@ impl Shown {
         let node = view.progress.node(view.progress.view.step_around(key)?)?;
         Some(node.row.answer.clone()).filter(|answer| !answer.is_empty())
     }
+    /// The names of the fan-outs of which not all failed items were shown.
+    pub fn more_failed(&self) -> Vec<String> {
+        self.inner.view().progress.more_failed().map(|key| key.without_try().to_owned()).collect()
+    }
     /// Whether the user sees a live picture.
     pub fn live(&self) -> bool {
         self.inner.mode == Mode::Live

@@ -6,7 +6,7 @@ use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::look::{LineLook, dim};
-use super::nodes::{LAST, ProgressNode, StepState};
+use super::nodes::{LAST, MANY, ProgressNode, SOME, StepState};
 use super::progress::Progress;
 use super::row::{RowFrame, row};
 use crate::harmless::TerminalText;
@@ -35,18 +35,39 @@ pub enum TreeSort {
 const LABEL: usize = 44;
 /// Minimum width of a terminal for showing the cost of steps.
 const PRICED: usize = 72;
-/// For a fan-out with more items, the final picture shows only the items that did not succeed, and the number of the
-/// others.
-const MANY: usize = 20;
 
 /// A row of the tree, after its branch lines.
 enum Row {
     /// Of a node.
     Node(String, usize),
-    /// The number of items without a row: those that are done, and those that have not started.
-    Rest(String, usize, usize),
+    /// The items without a row.
+    Rest(String, ItemRest),
     /// The row that marks where the run was resumed.
     Resumed(String),
+}
+
+/// The items of a large fan-out, as far as a picture only counts them.
+#[derive(Debug, Default)]
+struct ItemRest {
+    /// Whether the fan-out is in progress, in which case these are all of its items.
+    is_live: bool,
+    total: usize,
+    done: usize,
+    failed: usize,
+    running: usize,
+    /// How many have not started.
+    never: usize,
+}
+
+/// A large fan-out.
+#[derive(Debug, Default)]
+struct Collapsed {
+    /// The items without a row, with all that is inside them.
+    hidden: HashSet<usize>,
+    /// How many of these are done.
+    done: usize,
+    /// How many of these have failed.
+    failed: usize,
 }
 
 /// The picture at `at` milliseconds into the run.
@@ -58,12 +79,13 @@ pub fn lines(
     (sort, size): (TreeSort, Size),
     look: LineLook,
 ) -> Vec<TerminalText> {
-    let done = if sort == TreeSort::Last { done(progress) } else { HashMap::new() };
-    let candidates = candidates(progress, &done);
-    let taken = 2 + usize::from(progress.resumed);
+    let large = if sort == TreeSort::Asking { HashMap::new() } else { collapsed(progress, sort) };
+    let candidates = candidates(progress, &large);
+    let rests = if sort == TreeSort::Live { large.len().min(size.rows / 4) } else { 0 };
+    let taken = 2 + usize::from(progress.resumed) + rests;
     let shown =
         choose(progress, &candidates, if sort == TreeSort::Live { size.rows.saturating_sub(taken) } else { LAST });
-    let hidden = candidates.len().saturating_sub(shown.len()) + folded(progress, sort, &done);
+    let hidden = candidates.len().saturating_sub(shown.len()) + folded(progress, sort, &large);
     let mut rows = Vec::new();
     let roots = progress.nodes().filter(|(_, node)| node.parent.is_none()).map(|(index, _)| index);
     let visible: Vec<usize> = roots.filter(|root| shown.contains(root)).collect();
@@ -81,7 +103,7 @@ pub fn lines(
             rows.push(Row::Resumed("├─ ".to_owned()));
         }
         let last = i + 1 == visible.len() && expected.is_empty() && resumed.is_none();
-        walk(progress, (sort, &shown, &done), *root, "", last, &mut rows);
+        walk(progress, (sort, &shown, &large), *root, "", last, &mut rows);
     }
     if resumed.is_some() {
         rows.push(Row::Resumed(if expected.is_empty() { "└─ " } else { "├─ " }.to_owned()));
@@ -111,10 +133,10 @@ pub fn lines(
                 let (symbol, style) = look.symbol(&StepState::Retrying, number);
                 out.push(look.fit(&[(dim(), branch), (style, symbol), (dim(), " resumed")], size.columns));
             }
-            Row::Rest(branch, done, never) => {
-                let (done, never) = (said(*done, "done"), said(*never, "not started"));
-                let rest = [done, never].into_iter().flatten().collect::<Vec<_>>().join(", ");
-                out.push(look.fit(&[(dim(), branch), (dim(), &format!("… {rest}"))], size.columns));
+            Row::Rest(branch, rest) => {
+                let (symbol, style) = if rest.is_live { look.symbol(&StepState::Done, number) } else { ("…", dim()) };
+                let parts = [(dim(), branch.as_str()), (style, symbol), (dim(), " "), (dim(), &rest.said())];
+                out.push(look.fit(&parts, size.columns));
             }
         }
     }
@@ -128,22 +150,34 @@ pub fn lines(
     out
 }
 
-/// `193 items done`; `None` if there are none.
-fn said(count: usize, what: &str) -> Option<String> {
-    (count > 0).then(|| format!("{count} {} {what}", if count == 1 { "item" } else { "items" }))
+impl ItemRest {
+    /// `143 of 200 items, 3 failed, 4 in progress`; at the end: `193 items done, 4 more failed`
+    fn said(&self) -> String {
+        let Self { is_live, total, done, failed, running, never } = *self;
+        let items = |count: usize, what: &str| {
+            (count > 0).then(|| format!("{count} {} {what}", if count == 1 { "item" } else { "items" }))
+        };
+        let some = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
+        let parts = match is_live {
+            true => [Some(format!("{done} of {total} items")), some(failed, "failed"), some(running, "in progress")],
+            false => [items(done, "done"), some(failed, "more failed"), items(never, "not started")],
+        };
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// The rows that were removed, without those of finished items that the row of their fan-out counts.
-fn folded(progress: &Progress, sort: TreeSort, done: &HashMap<usize, HashSet<usize>>) -> usize {
+fn folded(progress: &Progress, sort: TreeSort, large: &HashMap<usize, Collapsed>) -> usize {
     let counted = |(index, node): &(usize, ProgressNode<'_>)| {
-        (sort == TreeSort::Last && node.counts.is_some()) || done.values().any(|within| within.contains(index))
+        (sort != TreeSort::Asking && node.counts.is_some()) || large.values().any(|of| of.hidden.contains(index))
     };
     let rows = progress.nodes().filter(|node| !counted(node)).map(|(_, node)| node.row.folded.rows);
     rows.sum::<usize>() + progress.top.rows
 }
 
-/// The finished items of each large fan-out, by the fan-out's step.
-fn done(progress: &Progress) -> HashMap<usize, HashSet<usize>> {
+/// The large fan-outs, each with the items that have no row: those that are done, and what is beyond [`SOME`] that failed or are in
+/// progress.
+fn collapsed(progress: &Progress, sort: TreeSort) -> HashMap<usize, Collapsed> {
     let mut all = HashMap::new();
     for (index, node) in progress.nodes() {
         let items = node.children.iter().filter_map(|c| Some((*c, progress.node(*c)?)));
@@ -151,25 +185,37 @@ fn done(progress: &Progress) -> HashMap<usize, HashSet<usize>> {
         if items.len() <= MANY {
             continue;
         }
-        let mut within = HashSet::new();
-        let mut open: Vec<usize> =
-            items.iter().filter(|(_, i)| i.shown_state() == StepState::Done).map(|(i, _)| *i).collect();
+        let are = |is: &dyn Fn(&ProgressNode<'_>) -> bool| -> Vec<usize> {
+            items.iter().filter(|(_, item)| is(item)).map(|(number, _)| *number).collect()
+        };
+        let done = are(&|item| item.shown_state() == StepState::Done);
+        let mut failed = are(&|item| item.shown_state() == StepState::Failed);
+        let mut running = are(&|item| item.ended_ms.is_none());
+        // The last failures are news; at the end, the first ones are a beginning.
+        match sort {
+            TreeSort::Live => failed.truncate(failed.len().saturating_sub(SOME)),
+            _ => drop(failed.drain(..failed.len().min(SOME))),
+        }
+        running.drain(..running.len().min(SOME));
+        let mut of = Collapsed { done: done.len(), failed: failed.len(), ..Collapsed::default() };
+        let running = if sort == TreeSort::Live { running } else { Vec::new() };
+        let mut open: Vec<usize> = done.into_iter().chain(failed).chain(running).collect();
         while let Some(next) = open.pop() {
-            within.insert(next);
+            of.hidden.insert(next);
             open.extend(progress.node(next).into_iter().flat_map(|node| &node.step.children));
         }
-        all.insert(index, within);
+        all.insert(index, of);
     }
     all
 }
 
 /// The nodes with their own row: not those that are already above, are only counted, or share the row of their item.
-fn candidates(progress: &Progress, done: &HashMap<usize, HashSet<usize>>) -> Vec<usize> {
+fn candidates(progress: &Progress, large: &HashMap<usize, Collapsed>) -> Vec<usize> {
     let of_item = |node: &ProgressNode<'_>| {
         node.parent.and_then(|p| progress.node(p)).is_some_and(|p| progress.only(p).is_some())
     };
     let own = |(index, node): &(usize, ProgressNode<'_>)| {
-        !node.row.told && !of_item(node) && !done.values().any(|within| within.contains(index))
+        !node.row.told && !of_item(node) && !large.values().any(|of| of.hidden.contains(index))
     };
     progress.nodes().filter(own).map(|(index, _)| index).collect()
 }
@@ -209,7 +255,7 @@ fn choose(progress: &Progress, candidates: &[usize], rows: usize) -> HashSet<usi
 
 fn walk(
     progress: &Progress,
-    (sort, shown, done): (TreeSort, &HashSet<usize>, &HashMap<usize, HashSet<usize>>),
+    (sort, shown, large): (TreeSort, &HashSet<usize>, &HashMap<usize, Collapsed>),
     index: usize,
     indent: &str,
     last: bool,
@@ -222,23 +268,32 @@ fn walk(
         return;
     }
     let children: Vec<usize> = node.children.iter().copied().filter(|c| shown.contains(c)).collect();
-    let within = done.get(&index);
-    let without = node.children.iter().filter(|child| within.is_some_and(|within| within.contains(child))).count();
-    let items = node.children.iter().filter(|child| progress.node(**child).is_some_and(|child| child.is_item)).count();
-    // Only items that succeeded were removed from a fan-out.
-    let (without, items) = match node.counts.filter(|_| sort == TreeSort::Last) {
-        Some(_) => (without + node.row.folded.untold, items + node.row.folded.children),
-        None => (without, items),
-    };
-    let total = node.counts.filter(|_| sort == TreeSort::Last).map_or(0, |items| items.total as usize);
-    let (never, rest) = (total.saturating_sub(items), without > 0 || total > items);
+    let rest = rest(progress, node, large.get(&index), sort);
     let indent = format!("{indent}{}", if last { "   " } else { "│  " });
     for (i, child) in children.iter().enumerate() {
-        walk(progress, (sort, shown, done), *child, &indent, i + 1 == children.len() && !rest, rows);
+        walk(progress, (sort, shown, large), *child, &indent, i + 1 == children.len() && rest.is_none(), rows);
     }
-    if rest {
-        rows.push(Row::Rest(format!("{indent}└─ "), without, never));
+    rows.extend(rest.map(|rest| Row::Rest(format!("{indent}└─ "), rest)));
+}
+
+/// What is only counted of the items of a fan-out.
+fn rest(progress: &Progress, node: ProgressNode<'_>, large: Option<&Collapsed>, sort: TreeSort) -> Option<ItemRest> {
+    let items = || node.children.iter().filter_map(|child| progress.node(*child)).filter(|child| child.is_item);
+    if sort == TreeSort::Live {
+        let counts = node.counts.filter(|_| large.is_some() && node.ended_ms.is_none())?;
+        let (total, failed) = (counts.total as usize, counts.failed as usize);
+        let (done, running) =
+            ((counts.ended as usize).saturating_sub(failed), items().filter(|item| item.ended_ms.is_none()).count());
+        return Some(ItemRest { is_live: true, total, done, failed, running, never: 0 });
     }
+    let (done, failed) = large.map(|of| (of.done, of.failed)).unwrap_or_default();
+    // Only items that succeeded were removed from a fan-out.
+    let (done, known, total) = match node.counts.filter(|_| sort == TreeSort::Last) {
+        Some(of) => (done + node.row.folded.untold, items().count() + node.row.folded.children, of.total as usize),
+        None => (done, items().count(), 0),
+    };
+    let never = total.saturating_sub(known);
+    (done + failed + never > 0).then(|| ItemRest { total, done, failed, never, ..ItemRest::default() })
 }
 
 #[cfg(test)]
@@ -410,9 +465,37 @@ mod tests {
         let shown = drawn(&all, 2, TreeSort::Last);
         assert!(shown.contains("|  |- x 8/30 tea") && shown.contains("|  `- ... 29 items done\n"), "{shown}");
         assert!(!shown.contains("7/30 tea") && shown.ends_with("`- . sum  did not run\n"), "{shown}");
-        assert!(drawn(&all, 2, TreeSort::Live).contains("7/30"), "a live picture shows what fits");
         let shown = drawn(&all[..10], 2, TreeSort::Last);
         assert!(shown.contains("|  `- ... 25 items not started\n"), "{shown}");
+    }
+
+    /// A fan-out in progress: of 200 items, 147 have ended, every tenth of them failed, and 15 more have started.
+    fn large() -> Vec<Event> {
+        let mut all = vec![event(0, "taste", started("taste"))];
+        for index in 0..162 {
+            let key = format!("taste[{index}]");
+            all.push(event(0, &key, EventKind::ItemStarted { index, total: 200, item: Some("tea".into()) }));
+            let error = (index % 10 == 0).then(|| RunError::new("MODEL_ERROR", "no such drink"));
+            all.extend((index < 147).then(|| event(1, &key, EventKind::ItemFinished { error })));
+        }
+        all
+    }
+
+    #[test]
+    fn of_many_items_a_live_picture_counts_those_that_are_done() {
+        let mut all = large();
+        let shown = drawn(&all, 2, TreeSort::Live);
+        assert!(shown.contains("|  `- + 132 of 200 items, 15 failed, 15 in progress\n"), "{shown}");
+        let (failed, running) = (shown.matches("|- x ").count(), shown.matches("|- | ").count());
+        // The row of the fan-out is in progress, too.
+        assert_eq!((failed, running), (SOME, SOME + 1), "{shown}");
+        assert!(shown.contains("x 141/200") && !shown.contains("x 1/200 "), "the last failures: {shown}");
+        assert!(!shown.contains("more") && shown.lines().count() <= 30, "{shown}");
+        let items = Some(Tally { total: 200, failed: 15 });
+        all.push(event(2, "taste", EventKind::StepFinished { output: "done".into(), items }));
+        let shown = drawn(&all, 2, TreeSort::Last);
+        assert_eq!(shown.matches("|- x ").count(), SOME, "{shown}");
+        assert!(shown.contains("|  `- ... 132 items done, 5 more failed, 38 items not started\n"), "{shown}");
     }
 
     #[test]
@@ -438,8 +521,8 @@ mod tests {
         };
         // A row for each item and one for the fan-out, of which some are shown.
         let live = shown(&progress, TreeSort::Live);
-        assert_eq!(live.lines().count(), 9, "{live}");
-        assert!(live.contains("... 2994 more"), "{live}");
+        assert!(live.lines().count() <= 9, "{live}");
+        assert!(live.contains("`- + 2998 of 3000 items, 2 failed") && !live.contains("more"), "{live}");
         let items = Some(Tally { total: ITEMS, failed: 2 });
         progress.take(&event(3, "taste", EventKind::StepFinished { output: "done".into(), items }));
         let last = shown(&progress, TreeSort::Last);

@@ -271,3 +271,25 @@ fn options_that_are_the_workers_are_refused_with_what_to_do() {
     finish(command).exits(0);
     assert!(trefoil(&folder, &["runs", "list"]).out.contains("  completed  "));
 }
+
+#[test]
+fn a_log_counts_the_items_of_a_large_fan_out_and_names_the_first_that_failed() {
+    let folder = Folder::new();
+    let list: Vec<String> = (0..60).map(|item| item.to_string()).collect();
+    folder.write("f.yaml", PARTS.replace("1, 2, 3", &list.join(", ")).replace("concurrency: 3", "concurrency: 1"));
+    let failed = (0..60).step_by(4).map(|item| format!("\"f[{item}]/w\": {{ error: {{ status: 404 }} }}"));
+    let answers: Vec<String> = failed.chain(["\"*\": fine".to_owned()]).collect();
+    folder.write("s.yaml", format!("answers: {{ {} }}\n", answers.join(", ")));
+    let ran = trefoil(&folder, &["run", "f.yaml", "--model", "scripted=s.yaml", "--no-check"]);
+    let is_event = |line: &&str| line.trim_start().starts_with(|first: char| first.is_ascii_digit());
+    let lines: Vec<&str> = ran.exits(0).err.lines().filter(is_event).collect();
+    let count = |part: &str| lines.iter().filter(|line| line.contains(part)).count();
+    assert_eq!((count("✗ f "), count(" of 60 items"), count("✓ f ")), (10, 9, 0), "{}", ran.err);
+    assert_eq!(count("… f  6 of 60 items, 2 failed"), 1, "{}", ran.err);
+    // What was not listed is shown by a command.
+    let all = ran.err.lines().find_map(|line| line.strip_prefix("all failed items of `f`: trefoil ")).unwrap();
+    let words: Vec<&str> = all.split_whitespace().take(4).collect();
+    assert_eq!((words[0], &words[2..]), ("trace", &["--step", "f"][..]), "{all}");
+    let shown = trefoil(&folder, &["trace", words[1], "--step", "f"]);
+    assert_eq!(shown.exits(0).out.matches("failed").count(), 15, "{}", shown.out);
+}
