@@ -47,11 +47,7 @@ pub trait HostFacts {
         (Ok(value), about)
     }
     /// The result of the run, with what the environment puts into it.
-    fn filled(&self, value: &Value) -> Result<PrivateValue, RunError> {
-        Ok(value.clone().into())
-    }
+    fn filled(&self, value: &Value) -> Result<PrivateValue, RunError>;
     /// An error of the machine as it may be shown. It may quote results of models and tools.
-    fn hide_error(&self, error: RunError) -> RunError {
-        error
-    }
+    fn hide_error(&self, error: RunError) -> RunError;
 }

@@ -54,21 +54,12 @@ impl fmt::Debug for PrivateValue {
     }
 }
 
-/// A value without such parts.
-impl From<Value> for PrivateValue {
-    fn from(value: Value) -> Self {
-        Self { value, hidden: HiddenParts::default() }
-    }
-}
-
-/// A text without such parts.
-impl From<&str> for PrivateValue {
-    fn from(text: &str) -> Self {
-        Value::from(text).into()
-    }
-}
-
 impl PrivateValue {
+    /// A value that has no such parts, because nothing from outside is in it or because it was searched for them.
+    pub fn plain(value: impl Into<Value>) -> Self {
+        Self::new(value.into(), HiddenParts::default())
+    }
+
     /// A value with these parts.
     pub fn new(value: Value, hidden: HiddenParts) -> Self {
         Self { value, hidden }
@@ -421,7 +412,7 @@ pub mod stored {
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PrivateValue, D::Error> {
         let json = Value::deserialize(deserializer)?;
         let parts = json.as_object().filter(|object| object.len() == 1).and_then(|object| object.get(PRIVATE));
-        let Some(parts) = parts else { return wire::decode(json).map(Into::into).map_err(D::Error::custom) };
+        let Some(parts) = parts else { return wire::decode(json).map(PrivateValue::plain).map_err(D::Error::custom) };
         let value = wire::decode(parts.get("value").cloned().unwrap_or_default()).map_err(D::Error::custom)?;
         let hidden = parts.get("hidden").map(Value::to_json).unwrap_or_default();
         let hidden = serde_json::from_value(hidden).map_err(D::Error::custom)?;

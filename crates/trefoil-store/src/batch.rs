@@ -6,7 +6,6 @@ use trefoil_machine::event::Tally;
 use trefoil_machine::journal::Answering;
 use trefoil_machine::private::stored::{Read, Stored};
 use trefoil_machine::{About, Entry, EntryKind, Key, RunError, Usage};
-use trefoil_template::Value;
 
 use crate::blob::{Blob, INLINE};
 use crate::error::{Result, StoreError};
@@ -41,7 +40,7 @@ impl Body {
             return Ok(Self { seq, json, value: None });
         }
         let mut rest = entry.clone();
-        put(&mut rest.kind, Value::Null.into());
+        put(&mut rest.kind, PrivateValue::default());
         let json = serde_json::to_string(&rest).map_err(unwritable)?;
         Ok(Self { seq, json, value: Some(Blob::new(large)) })
     }
@@ -67,7 +66,7 @@ impl Body {
         match &mut entry.kind {
             EntryKind::Started(started) => (started.input, started.warnings) = (None, Vec::new()),
             EntryKind::Completed { value, about, .. } => {
-                *value = Value::Null.into();
+                *value = PrivateValue::default();
                 lean(about);
             }
             EntryKind::Failed { error, about, .. } => {

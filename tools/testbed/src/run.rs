@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_ir::SEMANTICS;
+use trefoil_machine::PrivateValue;
 use trefoil_machine::clock::Due;
 use trefoil_machine::journal::{About, Identity, Started, VERSION};
 use trefoil_machine::{
@@ -65,7 +66,7 @@ impl Run {
             run: "run".into(),
             at: 0,
             program,
-            input: input.map(Into::into),
+            input: input.map(PrivateValue::plain),
             warnings: Vec::new(),
             flags,
             answers: String::new(),
@@ -103,9 +104,11 @@ impl Run {
         let at = self.pending.iter().position(|a| a.key == *key);
         self.pending.remove(at.unwrap_or_else(|| panic!("`{key}` is not under way")));
         self.record(match result.clone() {
-            Ok(value) => {
-                EntryKind::Completed { key: key.clone(), value: value.into(), about: Box::new(About::usage(usage)) }
-            }
+            Ok(value) => EntryKind::Completed {
+                key: key.clone(),
+                value: PrivateValue::plain(value),
+                about: Box::new(About::usage(usage)),
+            },
             Err(error) => {
                 EntryKind::Failed { key: key.clone(), error: error.stored(), about: Box::new(About::usage(usage)) }
             }
@@ -139,7 +142,7 @@ impl Run {
                     assert!(self.pending.is_empty(), "the run ended with {:?} under way", self.pending);
                     self.record(match result.clone() {
                         Ok(output) => EntryKind::Finished {
-                            output: Some(output.into()),
+                            output: Some(PrivateValue::plain(output)),
                             error: None,
                             items: None,
                             warnings: Vec::new(),

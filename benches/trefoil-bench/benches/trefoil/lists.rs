@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_machine::journal::{Entry, EntryKind, Identity, Started, VERSION};
-use trefoil_machine::{Flags, RunError};
+use trefoil_machine::{Flags, PrivateValue, RunError};
 use trefoil_store::{Batch, Durability, Filter, NewRun, Options, SqliteStore, Status, Store};
 
 use super::durable::threads;
@@ -66,7 +66,7 @@ fn run(n: u64) -> NewRun {
         run: id.clone(),
         at,
         program,
-        input: Some("x".into()),
+        input: Some(PrivateValue::plain("x")),
         warnings: Vec::new(),
         flags: Flags::default(),
         answers: "host".to_owned(),
@@ -75,7 +75,7 @@ fn run(n: u64) -> NewRun {
         permissions: Default::default(),
     }));
     let error = n.is_multiple_of(20).then(|| RunError::new("MODEL_TIMEOUT", "the model timed out after 60 s"));
-    let output = error.is_none().then(|| "done".into());
+    let output = error.is_none().then(|| PrivateValue::plain("done"));
     let finished = EntryKind::Finished { output, error, items: None, warnings: Vec::new() };
     let entries = [started, finished].into_iter().enumerate();
     let entries: Vec<Entry> =

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use trefoil::{Engine, Flow};
-use trefoil_machine::Key;
 use trefoil_machine::journal::{Entry, EntryKind, VERSION};
+use trefoil_machine::{Key, PrivateValue};
 use trefoil_store::{Batch, Claim, Lease, NewRun, Options, SqliteStore, Store as _};
 
 use super::durable::{Answers, steps, threads};
@@ -139,7 +139,7 @@ impl Kept {
 }
 
 fn entry(seq: u64) -> Entry {
-    let value = format!("{seq:08}").repeat(120).as_str().into();
+    let value = PrivateValue::plain(format!("{seq:08}").repeat(120));
     let kind = EntryKind::Completed { key: Key("main/step".into()), value, about: Box::default() };
     Entry { v: VERSION, seq, at_ms: seq, kind }
 }

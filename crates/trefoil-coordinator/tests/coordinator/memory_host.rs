@@ -12,7 +12,7 @@ use trefoil_coordinator::{
 use trefoil_ir::{Program, SEMANTICS};
 use trefoil_machine::journal::{About, Changes, Identity, Started};
 use trefoil_machine::request::{Activity, ToolRequest};
-use trefoil_machine::{Entry, EntryKind, Key, Machine, Prepared, Request, RunError, RunLimits};
+use trefoil_machine::{Entry, EntryKind, Key, Machine, Prepared, PrivateValue, Request, RunError, RunLimits};
 use trefoil_template::Value;
 
 use crate::machine::{FLAGS, answer};
@@ -66,6 +66,12 @@ impl HostFacts for Facts {
     }
     fn wall_ms(&self) -> u64 {
         self.now_ms
+    }
+    fn filled(&self, value: &Value) -> Result<PrivateValue, RunError> {
+        Ok(PrivateValue::plain(value.clone()))
+    }
+    fn hide_error(&self, error: RunError) -> RunError {
+        error
     }
     fn is_idempotent(&self, _request: &ToolRequest) -> bool {
         false
@@ -164,7 +170,7 @@ impl MemoryHost {
             run: "run".into(),
             at: 0,
             program,
-            input: Some("in".into()),
+            input: Some(PrivateValue::plain("in")),
             warnings: Vec::new(),
             flags: FLAGS,
             answers: String::new(),
@@ -312,8 +318,12 @@ impl MemoryHost {
         {
             self.repeated.push(key.clone());
         }
-        let done =
-            Done { activity, result: result.map(Into::into), about: About::usage(usage), letters: Letters::default() };
+        let done = Done {
+            activity,
+            result: result.map(PrivateValue::plain),
+            about: About::usage(usage),
+            letters: Letters::default(),
+        };
         EndedWork { work, key, how: WorkEnd::Done(Box::new(done)) }
     }
 
@@ -328,5 +338,5 @@ impl MemoryHost {
 }
 
 fn incoming(value: Value) -> IncomingValue {
-    IncomingValue { value: value.into(), replaced: Vec::new() }
+    IncomingValue { value: PrivateValue::plain(value), replaced: Vec::new() }
 }

@@ -193,8 +193,12 @@ fn one_of_each_kind() -> Vec<Entry> {
             again: true,
         },
         EntryKind::Completed { key: key("a/b"), value: private.clone(), about: Box::new(about.clone()) },
-        EntryKind::Completed { key: key("a/d"), value: tricky.into(), about: Box::default() },
-        EntryKind::Completed { key: key("a/c~timeout"), value: Value::Null.into(), about: Box::default() },
+        EntryKind::Completed { key: key("a/d"), value: PrivateValue::plain(tricky), about: Box::default() },
+        EntryKind::Completed {
+            key: key("a/c~timeout"),
+            value: PrivateValue::plain(Value::Null),
+            about: Box::default(),
+        },
         EntryKind::Failed { key: key("a/d"), error: error.clone(), about: Box::new(about) },
         EntryKind::Resumed { engine: "0.1.0".to_owned(), execution: 1, lost: Vec::new(), changes: Box::default() },
         EntryKind::Resumed {

@@ -3,15 +3,15 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use trefoil_coordinator::{Done, EndedWork, Letters, Share, WorkEnd, WorkId};
+use trefoil_coordinator::{EndedWork, Letters, Share, WorkEnd, WorkId};
 use trefoil_ir::{OnTimeout, StepKind, ToolKind, credential};
 use trefoil_syntax::Location;
 use trefoil_template::{Hole, HoleKind, Question, Value};
 
-use super::incoming::command_result;
+use super::masking::{RawOutcome, command_result};
 use super::model;
 use super::told::not_allowed;
-use super::world::{At, Came, World};
+use super::world::{At, World};
 use crate::limits::CallPermit;
 use crate::ports::{Asked, Meter, SuspendedCall, ToolError};
 use trefoil_machine::error::{Cause, RunError};
@@ -51,7 +51,7 @@ pub async fn perform(
     let at = At { world: &world, activity: &activity, location, meter: &meter };
     let began = world.watch.now_ms();
     let mut letters = Letters::default();
-    let came = match &activity.request {
+    let mut came = match &activity.request {
         Request::Model(request) => model::call(&at, request).await,
         Request::Tool(request) => {
             let (result, repeatable) = match tool(&at, request).await {
@@ -59,8 +59,8 @@ pub async fn perform(
                 Err(suspended) => return Performed::of(work, &activity.key, WorkEnd::Called(suspended)),
             };
             let counted = meter.part().map(Share::counted).unwrap_or_default();
-            let warnings = meter.take_warnings().iter().map(|warning| world.secrets.hide(warning)).collect();
-            Came { usage: meter.told().map(|usage| usage.beyond(counted)), repeatable, warnings, ..result.into() }
+            let usage = meter.told().map(|usage| usage.beyond(counted));
+            RawOutcome { usage, repeatable, warnings: meter.take_warnings(), ..result.into() }
         }
         Request::Describe(wanted) => describe(&at, wanted).await,
         Request::Command(request) => command(&at, request).await.into(),
@@ -74,48 +74,26 @@ pub async fn perform(
         }
         Request::Decide(question) => decide(&at, question).map(Value::from).into(),
     };
-    world.secrets.keep(&meter.secrets());
-    let mut replaced = Vec::new();
-    let result = match came.result {
-        Ok(value) if !value.is_within_limits() => Err(RunError::too_large("what came back")),
-        Ok(value) => {
-            let incoming = world.secrets.take_in(value);
-            replaced = incoming.replaced;
-            Ok(incoming.value)
-        }
-        Err(error) => Err(world.secrets.hide_error(error)),
-    };
+    if came.result.as_ref().is_ok_and(|value| !value.is_within_limits()) {
+        came.result = Err(RunError::too_large("what came back"));
+    }
+    world.masking.keep(&meter.secrets());
     if let Some(place) = &place {
         // The models that were called before have told their own when the call moved on.
         place.used(came.usage);
     }
     let effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
-    let Came { result: _, usage, repeatable, warnings, verdicts, told, partial, sent } = came;
-    let model = told.instead.clone().or_else(|| world.model(&activity));
-    let duration_ms = effect.then(|| world.watch.now_ms().saturating_sub(began));
-    // A failed call binds nothing: its server may be repaired before the run continues.
-    let tools = if result.is_ok() { meter.take_seen() } else { Vec::new() };
-    let (kept, from, called) = (None, None, meter.called());
-    let changed_by = model::changed_by(&activity, verdicts.as_deref());
     let about = About {
-        model,
-        usage,
-        repeatable,
-        duration_ms,
-        told,
-        replaced,
-        warnings,
-        verdicts,
-        changed_by,
-        partial,
-        sent,
-        kept,
-        from,
-        tools,
-        called,
+        model: came.told.instead.clone().or_else(|| world.model(&activity)),
+        duration_ms: effect.then(|| world.watch.now_ms().saturating_sub(began)),
+        // A failed call binds nothing: its server may be repaired before the run continues.
+        tools: if came.result.is_ok() { meter.take_seen() } else { Vec::new() },
+        called: meter.called(),
+        changed_by: model::changed_by(&activity, came.verdicts.as_deref()),
+        ..About::default()
     };
     let key = activity.key.clone();
-    let done = Done { activity, result, about, letters };
+    let done = world.masking.done(activity, came, about, letters);
     Performed { place, ..Performed::of(work, &key, WorkEnd::Done(Box::new(done))) }
 }
 
@@ -138,7 +116,7 @@ async fn tool(at: &At<'_>, request: &ToolRequest) -> Result<(Result<Value, RunEr
     }
     // An embedder's program may not have been searched for these before the run.
     let credentials = credential::in_arguments(&request.kind, &request.arguments).into_iter();
-    at.world.secrets.protect(credentials.filter(|hole| hole.kind == HoleKind::Env).map(|hole| hole.name.clone()));
+    at.world.masking.protect(credentials.filter(|hole| hole.kind == HoleKind::Env).map(|hole| hole.name.clone()));
     let arguments = match at.fill(&request.arguments) {
         Ok(arguments) => arguments,
         Err(error) => return Ok((Err(error), false)),
@@ -168,10 +146,10 @@ fn sent(request: &ToolRequest, shown: &Value) -> String {
 }
 
 /// The descriptions of tools, in the order of the requests, with a warning for each that cannot be offered.
-async fn describe(at: &At<'_>, wanted: &[ToolsRequest]) -> Came {
+async fn describe(at: &At<'_>, wanted: &[ToolsRequest]) -> RawOutcome {
     let mut warnings = Vec::new();
     let result = described(at, wanted, &mut warnings).await;
-    Came { warnings: warnings.iter().map(|warning| at.world.secrets.hide(warning)).collect(), ..result.into() }
+    RawOutcome { warnings, ..result.into() }
 }
 
 async fn described(at: &At<'_>, wanted: &[ToolsRequest], warnings: &mut Vec<String>) -> Result<Value, RunError> {

@@ -143,12 +143,12 @@ impl LocalHost {
             }
             HostAction::ReadDecision(activity) => {
                 let decided = self.world.decided(&activity).await;
-                let decided = decided.map(|decided| self.world.decision(Some(&activity), decided));
+                let decided = decided.map(|decided| self.world.masking.decision(Some(&activity), decided));
                 self.input(RunInput::DecisionRead(decided))?;
             }
             HostAction::ReadInbox => {
                 let received = self.world.ports.humans.waiting(&self.world.watch.run).await;
-                let received = received.map(|received| self.world.message(received, &self.run));
+                let received = received.map(|received| self.world.masking.message(received, &self.run));
                 self.input(RunInput::InboxRead(received))?;
             }
             HostAction::Append(append) => self.append(*append).await?,
@@ -236,7 +236,7 @@ impl LocalHost {
                 biased;
                 () = self.cancel.cancelled() => return Ok(()),
                 received = self.world.ports.humans.arrived(&self.world.watch.run) => {
-                    break RunInput::Arrived(self.world.message(received, &self.run));
+                    break RunInput::Arrived(self.world.masking.message(received, &self.run));
                 }
                 performed = self.work.next(), if !self.work.is_empty() => performed,
                 () = self.queue.turn(), if !is_held && !self.queue.is_empty() => break RunInput::TurnCame,
@@ -357,7 +357,8 @@ impl HostFacts for Facts<'_> {
     }
 
     fn refusal(&self, activity: &Activity) -> Option<RunError> {
-        self.world.not_allowed(activity)
+        let refusal = self.world.not_allowed(activity)?;
+        Some(self.world.masking.error(refusal))
     }
 
     fn is_watched(&self) -> bool {
@@ -367,10 +368,10 @@ impl HostFacts for Facts<'_> {
     fn so_far(&self, work: WorkId, activity: &Activity) -> About {
         let none = Meter::default();
         let meter = self.running.get(&work).map_or(&none, |one| &one.meter);
-        let told = meter.instead().map(|instead| model::called(self.world, &instead)).unwrap_or_default();
+        let told = meter.instead().map(|instead| model::called(&instead)).unwrap_or_default();
         let model = told.instead.clone().or_else(|| self.world.model(activity));
         let partial = self.world.partial(activity, meter);
-        About { model, partial, told, ..About::usage(Some(meter.read())) }
+        self.world.masking.about(About { model, partial, told, ..About::usage(Some(meter.read())) })
     }
 
     fn winds_down(&self, work: WorkId) -> bool {
@@ -378,7 +379,7 @@ impl HostFacts for Facts<'_> {
     }
 
     fn waiting(&self, activity: &Activity) -> Waiting {
-        self.world.waiting(activity)
+        self.world.masking.waiting(self.world.waiting(activity))
     }
 
     fn checked(
@@ -391,10 +392,10 @@ impl HostFacts for Facts<'_> {
     }
 
     fn filled(&self, value: &Value) -> Result<PrivateValue, RunError> {
-        self.world.secrets.result(&*self.world.ports.secrets, value)
+        self.world.masking.result(value)
     }
 
     fn hide_error(&self, error: RunError) -> RunError {
-        self.world.secrets.hide_error(error)
+        self.world.masking.error(error)
     }
 }

@@ -6,15 +6,10 @@
 //! filled just before the effect, and secret values are masked in all incoming data.
 
 mod activity;
-mod asked;
 mod cancel;
 mod drafts;
-mod fill;
-mod forms;
 mod host;
-mod incoming;
-mod mask;
-mod mask_event;
+mod masking;
 pub mod memo;
 mod model;
 mod past;
@@ -56,9 +51,8 @@ use trefoil_machine::request::Usage;
 use trefoil_machine::{Machine, Prepared, Replay, Request, Resumed, RunLimits, Unwatched, Watcher};
 
 pub use cancel::Cancel;
-pub use fill::{SecretFound, SecretVariable, SeenValues};
 use host::{Facts, LocalHost};
-pub use mask::SHORTEST as SHORTEST_SECRET;
+pub use masking::{SHORTEST as SHORTEST_SECRET, SecretFound, SecretVariable, SeenValues};
 use memo::Memo;
 use past::{Reader, Teller, Using};
 pub use preview::{Described, preview};

@@ -5,11 +5,12 @@ use std::num::NonZeroU32;
 
 use trefoil_template::{Hole, HoleKind, Value};
 
-use super::world::{At, Came, World};
+use super::masking::RawOutcome;
+use super::world::{At, World};
 use crate::ports::{AnswerDoubt, Instead, ModelAnswer, ModelError, ModelErrorKind};
 use trefoil_machine::answer as machine_answer;
 use trefoil_machine::error::{Cause, RunError};
-use trefoil_machine::event::{AskedBefore, EventKind, Told};
+use trefoil_machine::event::{EventKind, Told};
 use trefoil_machine::guard::{self, Ruling, Verdict};
 use trefoil_machine::journal::About;
 use trefoil_machine::key::ContentKey;
@@ -18,7 +19,7 @@ use trefoil_machine::request::{Activity, Finish, Message, ModelRequest, Request}
 use trefoil_machine::{content, said};
 
 /// Makes the call.
-pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
+pub async fn call(at: &At<'_>, request: &ModelRequest) -> RawOutcome {
     let ports = &at.world.ports;
     let mut filled = match fill(at, request) {
         Ok(filled) => filled,
@@ -31,7 +32,7 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
             message.content = at.world.shown(&original.content).text();
         }
     }
-    let mut stream = at.world.secrets.stream();
+    let mut stream = at.world.masking.stream();
     let mut show = |text: &str| {
         let text = stream.push(text);
         if !text.is_empty() {
@@ -51,7 +52,7 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
         Err(mut error) => {
             let came = error.came.take().map(|came| *came);
             // No warning about fallbacks: the error message already names all models that were called.
-            return Came { warnings: Vec::new(), ..broken(at, request, model_error(error), came) };
+            return RawOutcome { warnings: Vec::new(), ..broken(at, request, model_error(error), came) };
         }
     };
     if let Some(error) = answer.finish.and_then(|finish| not_whole(finish, request)) {
@@ -59,26 +60,23 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     }
     let looked = guard::answer(&request.guards, answer.text.clone(), &at.world.prepared.schemas);
     let refusal = looked.refusal();
-    let verdicts = kept(at.world, looked.verdicts);
+    let verdicts = kept(looked.verdicts);
     if let Some(refusal) = refusal {
-        return Came { verdicts, ..broken(at, request, refusal, Some(answer)) };
+        return RawOutcome { verdicts, ..broken(at, request, refusal, Some(answer)) };
     }
-    let told = told(at, &answer);
+    let told = told(&answer);
     let mut warnings = instead(at, request, answer.instead.as_deref());
     warnings.extend(answer.doubts.iter().map(|doubt| doubtful(at, request, &answer, doubt)));
     let value = said::value(looked.text, answer.calls);
     // The machine reads the answer, and its failure names the request.
     let is_misfit = || machine_answer::read(&request.format, &value, &at.world.prepared.schemas).is_err();
-    let sent = answer.sent.filter(|_| is_misfit()).map(|sent| at.world.secrets.hide(&sent));
+    let sent = answer.sent.filter(|_| is_misfit());
     let usage = Some(answer.usage);
-    Came { usage, warnings, verdicts, told, sent, ..Came::from(Ok(value)) }
+    RawOutcome { usage, warnings, verdicts, told, sent, ..RawOutcome::from(Ok(value)) }
 }
 
 /// The verdicts for the journal: an empty list if all of them passed, `None` if there are none.
-fn kept(world: &World, mut verdicts: Vec<Verdict>) -> Option<Vec<Verdict>> {
-    for verdict in &mut verdicts {
-        verdict.why = world.secrets.hide(&verdict.why);
-    }
+fn kept(verdicts: Vec<Verdict>) -> Option<Vec<Verdict>> {
     match verdicts.iter().all(|verdict| verdict.ruling == Ruling::Passed) {
         true if verdicts.is_empty() => None,
         true => Some(Vec::new()),
@@ -107,31 +105,32 @@ pub fn again(
         // The same guardrails have changed it before.
         return (refusal.map_or(Ok(value), Err), about);
     }
-    let verdicts = kept(world, looked.verdicts);
+    let verdicts = kept(looked.verdicts);
     let changed_by = changed_by(activity, verdicts.as_deref());
     // What is hidden in a changed answer is at other places.
-    let answer = if changed_by.is_some() { world.secrets.take_in(looked.text).value } else { value };
-    (refusal.map_or(Ok(answer), Err), About { verdicts, changed_by, ..about })
+    let answer = if changed_by.is_some() { world.masking.incoming(looked.text).value } else { value };
+    (refusal.map_or(Ok(answer), Err), world.masking.about(About { verdicts, changed_by, ..about }))
 }
 
 /// A call without an answer for the workflow. The received text is kept for watchers, with the text hidden that guardrails redact.
-fn broken(at: &At<'_>, request: &ModelRequest, error: RunError, came: Option<ModelAnswer>) -> Came {
+fn broken(at: &At<'_>, request: &ModelRequest, error: RunError, came: Option<ModelAnswer>) -> RawOutcome {
     let Some(came) = came else { return Err(error).into() };
-    let (told, warnings) = (told(at, &came), instead(at, request, came.instead.as_deref()));
-    let shown = at.world.secrets.hide(&guard::hide(&request.guards, came.text));
+    let (told, warnings) = (told(&came), instead(at, request, came.instead.as_deref()));
+    // Before it is cut: a part of a secret may not be recognised.
+    let shown = at.world.masking.text(&guard::hide(&request.guards, came.text));
     let mut error = error.answered(&shown);
     if error.sent.is_none() {
         error.sent = came.sent;
     }
     let partial = Some(shown).filter(|text| !text.is_empty());
-    Came { partial, told, usage: Some(came.usage), warnings, ..Came::from(Err(error)) }
+    RawOutcome { partial, told, usage: Some(came.usage), warnings, ..RawOutcome::from(Err(error)) }
 }
 
 /// What to say where another model answered than the one that was asked.
 fn instead(at: &At<'_>, request: &ModelRequest, instead: Option<&Instead>) -> Vec<String> {
     let said = |instead: &Instead| {
         let asked = at.world.ports.models.label(request);
-        format!("`{}` answered instead of `{asked}`: {}", instead.by, at.world.secrets.hide(&instead.why()))
+        format!("`{}` answered instead of `{asked}`: {}", instead.by, instead.why())
     };
     instead.map(said).into_iter().collect()
 }
@@ -140,32 +139,29 @@ fn instead(at: &At<'_>, request: &ModelRequest, instead: Option<&Instead>) -> Ve
 fn doubtful(at: &At<'_>, request: &ModelRequest, answer: &ModelAnswer, doubt: &AnswerDoubt) -> String {
     let asked = || at.world.ports.models.label(request);
     let model = answer.instead.as_ref().map_or_else(asked, |instead| instead.by.clone());
-    let hide = |text: &str| at.world.secrets.hide(text);
     match doubt {
         AnswerDoubt::UnknownFinish(word) => format!(
-            "`{model}` ended its answer with the unknown finish reason `{}`, so the answer may be incomplete",
-            hide(word)
+            "`{model}` ended its answer with the unknown finish reason `{word}`, so the answer may be incomplete"
         ),
         AnswerDoubt::MissingFinish => {
             format!("`{model}` ended its answer without a finish reason, so the answer may be incomplete")
         }
-        AnswerDoubt::LeftOut(part) => format!("`{model}` sent {}, which is not in the answer", hide(part)),
+        AnswerDoubt::LeftOut(part) => format!("`{model}` sent {part}, which is not in the answer"),
         AnswerDoubt::Replaced => format!(
             "`{model}` sent another text at the end of its answer than in the pieces before; the text at the end is used"
         ),
     }
 }
 
-fn told(at: &At<'_>, answer: &ModelAnswer) -> Told {
-    let Told { instead, before, .. } = answer.instead.as_deref().map(|it| called(at.world, it)).unwrap_or_default();
+fn told(answer: &ModelAnswer) -> Told {
+    let Told { instead, before, .. } = answer.instead.as_deref().map(called).unwrap_or_default();
     let (answered_by, request_id) = (answer.model.clone(), answer.request_id.clone());
     Told { answered_by, instead, before, finish: answer.finish, request_id }
 }
 
 /// The model that was called instead of the requested one, and those before it.
-pub fn called(world: &World, instead: &Instead) -> Told {
-    let before = instead.before.iter().map(|one| AskedBefore { why: world.secrets.hide(&one.why), ..one.clone() });
-    Told { instead: Some(instead.by.clone()), before: before.collect(), ..Told::default() }
+pub fn called(instead: &Instead) -> Told {
+    Told { instead: Some(instead.by.clone()), before: instead.before.clone(), ..Told::default() }
 }
 
 /// An incomplete answer is a failed call, with a code of its own.
@@ -195,7 +191,7 @@ fn fill<'r>(at: &At<'_>, request: &'r ModelRequest) -> Result<Cow<'r, ModelReque
     }
     let fill = |value: &Value| {
         value.fill(&mut |hole: &Hole| match hole.kind {
-            HoleKind::Env => at.world.secrets.fill_prompt(&*at.world.ports.secrets, hole),
+            HoleKind::Env => at.world.masking.fill_prompt(hole),
             // The checker reports this too. Without the checker, the run fails here, before anything is sent.
             HoleKind::Secret => Err(secret(&hole.name)),
         })

@@ -124,7 +124,7 @@ pub fn told(world: &World, at: WorkMs, past: Past<'_>, tell: &mut dyn FnMut(Unto
         Past::Finished(machine, output, error, warnings) => {
             let (usage, calls) = (machine.usage(), machine.calls());
             let (output, error) = (output.cloned(), error.cloned());
-            output.iter().for_each(|output| world.secrets.learn(output));
+            output.iter().for_each(|output| world.masking.learn(output));
             let items = machine.failed_items();
             let finished = EventKind::RunFinished { output, error, items, usage, calls, duration_ms: at.0 };
             warned(warnings).chain([(None, None, finished)]).for_each(tell);

@@ -33,7 +33,7 @@ impl World {
     /// The run started, with these warnings.
     pub fn began_run(&self, started: &Started, options: &Options) -> Vec<Untold> {
         let input = started.input.as_ref();
-        input.iter().for_each(|input| self.secrets.learn(input));
+        input.iter().for_each(|input| self.masking.learn(input));
         let wanted = self.ports.events.wants_provenance();
         let exact = input.map(PrivateValue::exact);
         let effective_input = wanted.then(|| effective_input(&self.prepared, exact)).flatten();
@@ -136,7 +136,7 @@ impl World {
         about: &About,
         tell: &mut dyn FnMut(Untold),
     ) {
-        result.iter().for_each(|value| self.secrets.learn(value));
+        result.iter().for_each(|value| self.masking.learn(value));
         let About { usage, duration_ms, told, warnings, verdicts, partial, .. } = about;
         let duration_ms = duration_ms.unwrap_or_default();
         let called = about.called.clone();
@@ -178,7 +178,7 @@ impl World {
     /// The text received so far by a model call, with the text hidden that guardrails redact.
     pub fn partial(&self, activity: &Activity, meter: &Meter) -> Option<String> {
         let Request::Model(request) = &activity.request else { return None };
-        let text = self.secrets.hide(&guard::hide(&request.guards, meter.text()));
+        let text = self.masking.text(&guard::hide(&request.guards, meter.text()));
         Some(text).filter(|text| !text.is_empty())
     }
 
@@ -208,7 +208,7 @@ impl World {
         let Request::Human(request) = &activity.request else { return waiting };
         let words = |words: &[Arc<str>]| words.iter().map(ToString::to_string).collect();
         Waiting {
-            prompt: Some(self.secrets.hide(&self.shown(&request.prompt).to_text())),
+            prompt: Some(self.shown(&request.prompt).to_text().to_string()),
             accepts: words(&request.accepts),
             choices: words(&request.choices),
             deadline: Deadline::of(request),
@@ -228,13 +228,13 @@ impl World {
             _ => return None,
         };
         let error = match refusal {
-            Some(refusal) => RunError::new("REFUSED", self.secrets.hide(&refusal.why)).help(refusal.help),
+            Some(refusal) => RunError::new("REFUSED", refusal.why).help(refusal.help),
             None => not_allowed(),
         };
         let mut error = error.at_step(Some(activity.key.clone()), self.place(activity));
         if let Request::Command(command) = &activity.request {
             let cut = script_line(&command.script, command.arguments.len());
-            error.message = format!("it runs `{}`, and commands are not allowed in this run", self.secrets.hide(&cut));
+            error.message = format!("it runs `{}`, and commands are not allowed in this run", self.masking.text(&cut));
         }
         Some(error)
     }

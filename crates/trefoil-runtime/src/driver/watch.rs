@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_syntax::Location;
 
-use super::fill::SeenValues;
+use super::masking::MaskingLayer;
 use crate::ports::{Clock, EventSink};
 use trefoil_machine::clock::{Due, RunClock, RunMs, WorkMs};
 use trefoil_machine::event::{Event, EventKind};
@@ -16,7 +16,7 @@ pub struct Watch {
     pub run: Arc<str>,
     sink: Arc<dyn EventSink>,
     clock: Arc<dyn Clock>,
-    secrets: Arc<SeenValues>,
+    masking: Arc<MaskingLayer>,
     state: Mutex<WatchState>,
 }
 
@@ -29,14 +29,14 @@ struct WatchState {
 
 impl Watch {
     /// A clock that starts now.
-    pub fn new(run: Arc<str>, sink: Arc<dyn EventSink>, clock: Arc<dyn Clock>, secrets: Arc<SeenValues>) -> Self {
+    pub fn new(run: Arc<str>, sink: Arc<dyn EventSink>, clock: Arc<dyn Clock>, masking: Arc<MaskingLayer>) -> Self {
         let state = WatchState { next: 0, began_ms: clock.now_ms(), base_ms: 0, clock: RunClock::default() };
-        Self { run, sink, clock, secrets, state: Mutex::new(state) }
+        Self { run, sink, clock, masking, state: Mutex::new(state) }
     }
 
-    /// Hides these values from now on.
-    pub fn hides(&mut self, secrets: Arc<SeenValues>) {
-        self.secrets = secrets;
+    /// Hides the values of this layer from now on.
+    pub fn hides(&mut self, masking: Arc<MaskingLayer>) {
+        self.masking = masking;
     }
 
     /// Sets the clock of a resumed run to this time.
@@ -94,7 +94,7 @@ impl Watch {
         if !self.wanted() {
             return;
         }
-        let kind = self.secrets.hide_event(kind);
+        let kind = self.masking.event(kind);
         // Sent while the lock is held, so that events arrive in the order of their numbers.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.next += step;

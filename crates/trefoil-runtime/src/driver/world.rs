@@ -10,16 +10,15 @@ use trefoil_template::{Hole, Value};
 
 use super::Options;
 use super::drafts::Drafts;
-use super::fill::SeenValues;
+use super::masking::MaskingLayer;
 use super::watch::Watch;
 use crate::limits::Delay;
 use crate::ports::{CallSite, Decided, Library, Meter, Ports, SeenTools};
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::{EventKind, Told};
-use trefoil_machine::guard::Verdict;
+use trefoil_machine::event::EventKind;
 use trefoil_machine::key::Key;
 use trefoil_machine::machine::Prepared;
-use trefoil_machine::request::{Activity, Request, Usage};
+use trefoil_machine::request::{Activity, Request};
 
 /// The context in which a run's activities are performed.
 pub struct World {
@@ -31,8 +30,8 @@ pub struct World {
     pub watch: Watch,
     /// How often the run has been resumed.
     pub execution: u32,
-    /// Values to be hidden.
-    pub secrets: Arc<SeenValues>,
+    /// Hides values in what comes in and in what is shown.
+    pub masking: Arc<MaskingLayer>,
     /// When to write drafts. `None`: the journal stores no drafts.
     pub drafts: Option<Drafts>,
     /// The descriptions of tools that the run has seen.
@@ -44,24 +43,24 @@ pub struct World {
 impl World {
     /// Creates the context of one run.
     pub fn new(prepared: Arc<Prepared>, ports: Ports, run: Arc<str>, execution: u32) -> Self {
-        let secrets = Arc::new(SeenValues::of(&*ports.secrets, &prepared.holes));
-        let watch = Watch::new(run, ports.events.clone(), ports.clock.clone(), secrets.clone());
+        let masking = Arc::new(MaskingLayer::new(ports.secrets.clone(), &prepared.holes));
+        let watch = Watch::new(run, ports.events.clone(), ports.clock.clone(), masking.clone());
         let drafts = ports.journal.keeps_drafts().then(Drafts::default);
-        Self { prepared, ports, watch, execution, secrets, drafts, seen: Arc::default(), library: None }
+        Self { prepared, ports, watch, execution, masking, drafts, seen: Arc::default(), library: None }
     }
 
     /// Adds the values that the options declare to be hidden.
     pub fn with(mut self, options: &Options) -> Self {
         if let Some(seen) = &options.seen {
-            self.watch.hides(seen.clone());
-            self.secrets = seen.clone();
+            self.masking = Arc::new(self.masking.sharing(seen.clone()));
+            self.watch.hides(self.masking.clone());
         }
-        self.secrets.protect(options.credentials.iter().cloned());
-        self.secrets.also(&*self.ports.secrets, &self.prepared.holes);
-        self.secrets.also(&*self.ports.secrets, &options.holes);
-        self.secrets.keep(&options.keys);
+        self.masking.protect(options.credentials.iter().cloned());
+        self.masking.also(&self.prepared.holes);
+        self.masking.also(&options.holes);
+        self.masking.keep(&options.keys);
         let results = options.memo.iter().flat_map(Memo::values);
-        results.for_each(|value| self.secrets.learn(value));
+        results.for_each(|value| self.masking.learn(value));
         self.library.clone_from(&options.library);
         self
     }
@@ -74,7 +73,7 @@ impl World {
 
     /// The value as it may be shown.
     pub fn shown(&self, value: &Value) -> Value {
-        self.secrets.shown(&*self.ports.secrets, value)
+        self.masking.shown(value)
     }
 
     /// Returns when drafts are due. Dropping the future loses nothing.
@@ -118,7 +117,6 @@ impl World {
     pub fn delayed(&self, activity: &Activity, delay: Delay) {
         let Request::Model(request) = &activity.request else { return };
         let (agent, Delay { provider, limit, wait, why }) = (request.speaker.to_string(), delay);
-        let why = why.map(|why| self.secrets.hide(&why));
         let delay_ms = wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
         let location = self.prepared.program.step(activity.step).map(|s| s.origin);
         let kind = EventKind::ModelWaiting { agent, provider, limit, delay_ms, why };
@@ -176,41 +174,6 @@ impl At<'_> {
 
     /// The value of a hole.
     pub fn hole(&self, hole: &Hole) -> Result<Option<String>, RunError> {
-        self.world.secrets.fill(&*self.world.ports.secrets, hole)
-    }
-}
-
-/// The result of an effect, before secrets are masked and the metadata is complete.
-pub struct Came {
-    /// The result.
-    pub result: Result<Value, RunError>,
-    /// Its usage.
-    pub usage: Option<Usage>,
-    /// For a tool that failed: it is safe to call it again.
-    pub repeatable: bool,
-    /// Warnings to report before the end of the activity.
-    pub warnings: Vec<String>,
-    /// For an answer checked by guardrails: as [`About::verdicts`].
-    pub verdicts: Option<Vec<Verdict>>,
-    /// For a model call: the provider's metadata.
-    pub told: Told,
-    /// For a failed model call: the text received so far.
-    pub partial: Option<String>,
-    /// For an answer that does not match its schema: as [`About::sent`].
-    pub sent: Option<String>,
-}
-
-impl From<Result<Value, RunError>> for Came {
-    fn from(result: Result<Value, RunError>) -> Self {
-        Self {
-            result,
-            usage: None,
-            repeatable: false,
-            warnings: Vec::new(),
-            verdicts: None,
-            told: Told::default(),
-            partial: None,
-            sent: None,
-        }
+        self.world.masking.fill(hole)
     }
 }

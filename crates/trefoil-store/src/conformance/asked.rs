@@ -1,5 +1,6 @@
 //! The index of model requests.
 
+use trefoil_machine::PrivateValue;
 use trefoil_machine::journal::Cited;
 use trefoil_machine::{About, ContentKey, EntryKind, Key, RunError};
 
@@ -46,7 +47,8 @@ pub async fn all(store: &dyn Store) -> Result<(), String> {
     equal(&found(store, 93).await?, &names(&["asked-3"]), "a run that goes on")?;
     let cited = Cited { run: "asked-1".to_owned(), key: None, content: ContentKey([91; 32]), used: None };
     let about = About { from: Some(Box::new(cited)), ..About::default() };
-    let kept = EntryKind::Completed { key: Key("b".into()), value: "said".into(), about: Box::new(about) };
+    let kept =
+        EntryKind::Completed { key: Key("b".into()), value: PrivateValue::plain("said"), about: Box::new(about) };
     let failed = finished(Some(RunError::new("MODEL_ERROR", "no")));
     done(store.append(&lease, batch(&[entry(2, kept), entry(3, failed)])?).await, "failing")?;
     equal(&found(store, 91).await?.first(), &Some(&"asked-3".to_owned()), "the newest that has the answer")?;

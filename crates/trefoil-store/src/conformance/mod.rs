@@ -13,6 +13,7 @@ mod removal;
 
 use std::sync::Arc;
 
+use trefoil_machine::PrivateValue;
 use trefoil_machine::{About, Flags, Usage};
 use trefoil_machine::{
     ContentKey, Entry, EntryKind, Identity, Key, RunError, SourceFile, Started, journal::Lost, journal::VERSION,
@@ -91,7 +92,7 @@ fn started(run: &str, flow: &str, at: u64, input: Value) -> EntryKind {
         run: run.to_owned(),
         at,
         program,
-        input: Some(input.into()),
+        input: Some(PrivateValue::plain(input)),
         warnings: Vec::new(),
         flags: Flags::default(),
         answers: "host".to_owned(),
@@ -128,13 +129,13 @@ fn completed(key: &str, value: Value, input_tokens: u64) -> EntryKind {
     };
     EntryKind::Completed {
         key: Key(key.into()),
-        value: value.into(),
+        value: PrivateValue::plain(value),
         about: Box::new(About { model: Some("openai:m".to_owned()), ..About::usage(Some(usage)) }),
     }
 }
 
 fn finished(error: Option<RunError>) -> EntryKind {
-    let output = error.is_none().then(|| "done".into());
+    let output = error.is_none().then(|| PrivateValue::plain("done"));
     EntryKind::Finished { output, error, items: None, warnings: Vec::new() }
 }
 

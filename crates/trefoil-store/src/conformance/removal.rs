@@ -104,8 +104,12 @@ async fn unseen(store: &dyn Store) -> Result<(), String> {
         let new = NewRun { run, parent, claim, batch: batch(&first)?, content: Content::UntilEnd, ..NewRun::default() };
         let lease = done(store.create(new).await, "creating")?.ok_or("it has no lease")?;
         let error = output.is_none().then(|| RunError::new("CANCELLED", "secret"));
-        let end =
-            EntryKind::Finished { output: output.cloned().map(Into::into), error, items: None, warnings: Vec::new() };
+        let end = EntryKind::Finished {
+            output: output.cloned().map(PrivateValue::plain),
+            error,
+            items: None,
+            warnings: Vec::new(),
+        };
         done(store.append(&lease, batch(&[entry(2, end)])?).await, "ending")
     };
     let left = async |run: &str| -> Result<(Content, Option<Value>, bool), String> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use trefoil_machine::journal::{Entry, EntryKind, Identity, Started, VERSION};
-use trefoil_machine::{Flags, Key};
+use trefoil_machine::{Flags, Key, PrivateValue};
 use trefoil_store::{Batch, Claim, Lease, NewRun, Options, Result, SqliteStore, Store};
 
 pub fn runtimes() -> [tokio::runtime::Runtime; 2] {
@@ -47,7 +47,7 @@ pub fn started(run: &str) -> Entry {
 
 /// An entry with `bytes` bytes of text.
 pub fn step(seq: u64, bytes: usize) -> Entry {
-    let value = format!("{seq:08}").repeat(bytes / 8).as_str().into();
+    let value = PrivateValue::plain(format!("{seq:08}").repeat(bytes / 8));
     Entry {
         v: VERSION,
         seq,

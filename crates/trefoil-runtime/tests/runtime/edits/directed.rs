@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use testbed::Build;
 use trefoil_ir::{CommandCall, Guard, OnItemFailure, PiiAction, PiiEntity, Program, StepId, StepKind};
 use trefoil_machine::journal::{Basis, RunSpec};
-use trefoil_machine::{EntryKind, Prepared, RunLimits};
+use trefoil_machine::{EntryKind, Prepared, PrivateValue, RunLimits};
 use trefoil_runtime::driver::memo::{Memo, read_memo};
 use trefoil_runtime::driver::{self, Options};
 use trefoil_runtime::ports::{CallSite, CommandHost, CommandOutput, ToolError};
@@ -351,7 +351,7 @@ fn a_journal_that_says_otherwise_is_found_out() {
                 && run == of
                 && known.as_str() == key
             {
-                *value = "forged".into();
+                *value = PrivateValue::plain("forged");
             }
         }
     };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::{AskedBefore, EventKind, Settled, ShownMessage, Told, Waiting};
 use trefoil_machine::guard::Verdict;
+use trefoil_machine::journal::About;
 use trefoil_machine::request::ToolUse;
 use trefoil_template::Value;
 
@@ -50,10 +51,7 @@ pub fn mask_event(mut kind: EventKind, mask: &Mask) -> EventKind {
             partial.iter_mut().for_each(|partial| mask.string(partial));
             mask.told(told);
         }
-        E::Verdict(Verdict { by: _, of: _, ruling: _, score: _, confidence: _, why, from }) => {
-            mask.string(why);
-            from.iter_mut().for_each(|path| mask.name(path));
-        }
+        E::Verdict(verdict) => mask.verdict(verdict),
         E::SignalWanted { label: _, prompt, accepts, choices, refused, deadline } => {
             mask.string(prompt);
             let otherwise = deadline.iter_mut().filter_map(|deadline| deadline.otherwise.as_mut());
@@ -119,7 +117,38 @@ impl Mask {
         }
     }
 
-    fn waiting(&self, waiting: &mut Waiting) {
+    /// The metadata of a result. The descriptions of tools are digests.
+    pub fn about(&self, about: &mut About) {
+        let About {
+            model: _,
+            usage: _,
+            repeatable: _,
+            duration_ms: _,
+            told,
+            kept: _,
+            from: _,
+            called: _,
+            replaced: _,
+            warnings,
+            verdicts,
+            changed_by: _,
+            partial,
+            sent,
+            tools: _,
+        } = about;
+        self.told(told);
+        warnings.iter_mut().chain(partial).chain(sent).for_each(|text| self.string(text));
+        verdicts.iter_mut().flatten().for_each(|verdict| self.verdict(verdict));
+    }
+
+    fn verdict(&self, verdict: &mut Verdict) {
+        let Verdict { by: _, of: _, ruling: _, score: _, confidence: _, why, from } = verdict;
+        self.string(why);
+        from.iter_mut().for_each(|path| self.name(path));
+    }
+
+    /// What a run waits for.
+    pub fn waiting(&self, waiting: &mut Waiting) {
         let Waiting {
             key: _,
             step: _,

@@ -14,10 +14,8 @@ use trefoil_ir::credential::is_credential;
 use trefoil_template::{Hole, HoleKind, Value};
 
 use super::mask::{KnownValues, Mask, SHORTEST, Stream};
-use super::mask_event::mask_event;
 use crate::ports::{Secret, Secrets};
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::EventKind;
 use trefoil_machine::private::{Filling, HIDDEN, PrivateValue};
 
 /// Values to be hidden. They are read for every event and answer, and rarely change.
@@ -293,29 +291,13 @@ impl SeenValues {
         known(&self.all).text(text)
     }
 
-    /// Whether nothing is known that must be hidden.
-    pub(super) fn hides_nothing(&self) -> bool {
-        known(&self.all).is_empty()
+    /// The search for all that must not be shown.
+    pub(super) fn mask(&self) -> Arc<Mask> {
+        known(&self.all)
     }
 
-    /// A value as it may be shown. Its holes stay.
-    pub(super) fn hide_value(&self, value: Value) -> Value {
-        known(&self.all).value(value)
-    }
-
-    /// An error as it may be shown and stored.
-    pub(crate) fn hide_error(&self, error: RunError) -> RunError {
-        known(&self.all).error(error)
-    }
-
-    /// An event as it may be shown.
-    pub(crate) fn hide_event(&self, kind: EventKind) -> EventKind {
-        let mask = known(&self.all);
-        if mask.is_empty() { kind } else { mask_event(kind, &mask) }
-    }
-
-    /// Returns a masked stream of text. It also masks secrets that are split between two pieces.
-    pub(crate) fn stream(&self) -> Stream {
+    /// Returns a masked stream of text.
+    pub(super) fn stream(&self) -> Stream {
         Stream::new(known(&self.all))
     }
 }
@@ -334,6 +316,9 @@ fn known(values: &Known) -> Arc<Mask> {
 
 #[cfg(test)]
 mod tests {
+    use trefoil_machine::event::EventKind;
+
+    use super::super::event::mask_event;
     use super::*;
 
     struct One(&'static str);
@@ -381,15 +366,15 @@ mod tests {
             assert_eq!(seen.hide("hunter22, aHVudGVyMjI"), "***, ***I");
             assert!(!seen.noted("hunter22".into()).hidden().is_empty());
         }
-        let shown = seen.hide_event(EventKind::StepFinished { output: "say hunter22".into(), items: None });
+        let shown = mask_event(EventKind::StepFinished { output: "say hunter22".into(), items: None }, &seen.mask());
         assert_eq!(shown, EventKind::StepFinished { output: "say ***".into(), items: None });
-        assert_eq!(seen.hide_error(RunError::new("MODEL_ERROR", "got hunter22")).message, "got ***");
+        assert_eq!(seen.mask().error(RunError::new("MODEL_ERROR", "got hunter22")).message, "got ***");
     }
 
     #[test]
     fn a_value_that_a_message_cuts_is_masked_up_to_the_cut() {
         let seen = seen("hunter22-and-more");
-        let shown = |message: &str| seen.hide_error(RunError::new("MODEL_ERROR", message)).into_data().message;
+        let shown = |message: &str| seen.mask().error(RunError::new("MODEL_ERROR", message)).into_data().message;
         assert_eq!(shown("it begins `the key hunter22-an...`"), "it begins `the key ***...`");
         assert_eq!(shown("it begins `hunt...`"), "it begins `hunt...`", "too short to tell");
         assert_eq!(shown("so... then hunter22-a…"), "so... then ***…", "whatever was cut before");

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use trefoil_template::Value;
 
-use super::fill::SeenValues;
+use super::SeenValues;
 use trefoil_machine::provenance::realign;
 use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, Message, ModelRequest, Request, ToolRequest};
 
 impl SeenValues {
     /// The activity with a request that may be shown. It cannot be made any more.
     pub fn shown_activity<'a>(&self, activity: &'a Activity) -> Cow<'a, Activity> {
-        if self.hides_nothing() {
+        if self.mask().is_empty() {
             return Cow::Borrowed(activity);
         }
         let mut shown = activity.clone();
@@ -47,6 +47,6 @@ impl SeenValues {
     }
 
     fn cover(&self, value: &mut Value) {
-        *value = self.hide_value(std::mem::take(value));
+        *value = self.mask().value(std::mem::take(value));
     }
 }
