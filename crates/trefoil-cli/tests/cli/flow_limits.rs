@@ -444,3 +444,22 @@ fn called_runs_whose_process_was_killed_go_on_with_their_caller_or_are_cancelled
         run(&folder, &provider, &["store", "check"]).exits(0);
     }
 }
+
+#[test]
+fn a_run_that_reuses_answers_reserves_what_the_calls_of_called_flows_may_cost() {
+    let provider = Provider::start();
+    let folder = folder(["first", "second", "third"]);
+    folder.write("flows/caller.yaml", CALLER.replace("  - ref: both\n", "  - ref: one\n"));
+    // Each call costs a little more than one cent.
+    folder.write("config/config.toml", "[prices]\n\"openai:gpt-4o-mini\" = { input = 1000, output = 1 }\n");
+    run(&folder, &provider, &["trust", "flows"]).exits(0);
+    run(&folder, &provider, &["run", "flows/caller.yaml"]).exits(0);
+    let first = runs(&folder, &provider).0["run"].as_str().unwrap().to_owned();
+    let before = provider.asked().len();
+    let again = ["runs", "fork", &first, "--from", "one", "--rerun", "one", "--max-cost", "0.005"];
+    let stopped = run(&folder, &provider, &again);
+    stopped.exits(75).says(&["cost limit reached", "--max-cost "]);
+    assert_eq!(provider.asked().len(), before, "no call is made that the limit does not allow");
+    raised_until_completed(&folder, &provider, stopped);
+    assert_eq!(provider.asked().len(), before + 4);
+}

@@ -57,13 +57,24 @@ impl RunCoordinator {
 
     /// Updates the allowance with the run's current total and the open tool calls.
     fn settle(&mut self) -> UsedAmounts {
-        let (limits, now) = (self.settings.limits.least(self.machine.flags().spec.limits), self.machine.used());
+        let (limits, mut now) = (self.settings.limits.least(self.machine.flags().spec.limits), self.machine.used());
+        // The machine of a run that reuses results does not know the limits, and reserves nothing.
+        if limits.cost_micro.is_some() && !self.machine.reserves_cost() {
+            now.cost_micro = now.cost_micro.saturating_add(self.may_cost(self.asked.iter()));
+        }
         self.allowance.settle((limits, self.memo.is_some()), now, |key| {
             self.under_way.contains_key(key)
                 || self.winding.iter().any(|(_, activity)| activity.key == *key)
                 || self.starting.iter().any(|activity| activity.key == *key)
         });
         now
+    }
+
+    /// What these model calls and those in progress may cost.
+    pub(super) fn may_cost<'a>(&'a self, next: impl Iterator<Item = &'a Arc<Activity>>) -> u64 {
+        let under_way = self.under_way.values().map(|one| &one.activity);
+        let all = self.starting.iter().chain(under_way).chain(self.queue.calls()).chain(next);
+        all.map(|activity| self.machine.may_cost(activity)).fold(0, u64::saturating_add)
     }
 
     /// The share of the allowance that a tool call gets.

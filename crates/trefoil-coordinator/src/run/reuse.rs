@@ -25,18 +25,13 @@ impl RunCoordinator {
         let first = next.iter().find(|a| is_call(a) && !self.allowance.is_of_call())?;
         let count = |a: &&Arc<Activity>| is_call(a) && !a.again;
         let asked = self.asked.iter().filter(count).count() as u64;
-        let cost = |all: &mut dyn Iterator<Item = &Arc<Activity>>| {
-            all.map(|a| self.machine.may_cost(a)).fold(0, u64::saturating_add)
-        };
-        let starting = self.starting.iter();
-        let under_way = self.under_way.values().map(|one| &one.activity);
         let calls = self.machine.calls().saturating_sub(asked);
         let made = UsedAmounts { calls, ..self.machine.usage().amounts() };
         let more = UsedAmounts {
             calls: next.iter().copied().filter(count).count() as u64,
             tokens: 0,
             cost_micro: match self.settings.limits.cost_micro {
-                Some(_) => cost(&mut starting.chain(under_way).chain(self.queue.calls()).chain(next.iter().copied())),
+                Some(_) => self.may_cost(next.iter().copied()),
                 None => 0,
             },
         };

@@ -301,6 +301,11 @@ impl Machine {
         }
     }
 
+    /// Whether the usage so far has the reservations for calls in progress. Without, [`Machine::may_cost`] says them.
+    pub fn reserves_cost(&self) -> bool {
+        money::is_cost_limited(&self.prepared, &self.core.flags)
+    }
+
     /// What the run needs besides its activities in progress, if nothing fails, and on the shortest way. `like`: an activity that the
     /// others are assumed to resemble.
     pub fn still_needed(&self, like: &Activity) -> UsedAmounts {

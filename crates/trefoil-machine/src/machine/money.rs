@@ -7,6 +7,7 @@ use trefoil_template::Value;
 
 use super::ceiling::Ceiling;
 use super::frame::FrameId;
+use super::prepared::Prepared;
 use super::turn::Turn;
 use crate::blocks;
 use crate::error::RunError;
@@ -28,11 +29,16 @@ pub fn may_cost(flags: &Flags, request: &ModelRequest) -> u64 {
     costs.max().unwrap_or(0)
 }
 
+/// Whether the machine itself compares costs with a limit, so that it reserves them.
+pub fn is_cost_limited(prepared: &Prepared, flags: &Flags) -> bool {
+    flags.spec.limits.cost_micro.is_some() || prepared.limits_cost
+}
+
 impl Turn<'_> {
     /// The reservation for a call, in micro-dollars. 0 if there is no cost limit.
     pub fn reserve(&self, request: &Request) -> u64 {
-        let limited = self.core.flags.spec.limits.cost_micro.is_some() || self.prepared.limits_cost;
-        let (Request::Model(request), true) = (request, limited) else { return 0 };
+        let is_limited = is_cost_limited(self.prepared, &self.core.flags);
+        let (Request::Model(request), true) = (request, is_limited) else { return 0 };
         may_cost(&self.core.flags, request)
     }
 
