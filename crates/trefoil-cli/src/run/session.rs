@@ -312,7 +312,10 @@ fn told(
     match error.code.as_str() {
         "CANCELLED" => output::note("cancelled"),
         "INTERRUPTED" => output::note("interrupted"),
-        _ if outcome.is_refused() => output::say(format!("waiting: {}", error.stopped_before())),
+        // A permission or a limit. What would be repeated is shown at its place in the file.
+        _ if outcome.suspended && error.code != "WOULD_REPEAT" => {
+            output::say(format!("waiting: {}", error.stopped_before()))
+        }
         _ => output::say(report::failure(loaded, error, called, end.answers, end.is_kept).trim_end()),
     }
     if !show.quiet {

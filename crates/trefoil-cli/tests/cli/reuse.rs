@@ -60,7 +60,7 @@ fn answers_that_are_used_are_no_calls_for_a_limit() {
         pipeline(&[("new", "x", "say most"), STEPS[0], ("two", "{{one}}", "two well after {{text}}")]),
     );
     let (ran, asked) = reuse(&folder, &provider, &["main.yaml", "--max-calls", "1", "--reuse"]);
-    ran.exits(75).says(&["BUDGET_EXCEEDED", "1 of 1 calls made, and 1 more is needed"]);
+    ran.exits(75).says(&["waiting: stopped before", "1 of 1 calls made, and 1 more is needed"]);
     assert_eq!(asked, ["say most"]);
 }
 

@@ -62,7 +62,7 @@ fn a_run_that_stopped_at_a_limit_of_the_command_line_waits_for_a_higher_one() {
     let stopped = trefoil(&folder, &provider, &limited);
     let new = newest(&folder, &provider);
     let raised = format!("to continue: trefoil resume {new} --max-calls 3");
-    stopped.exits(75).says(&["BUDGET_EXCEEDED", &raised, "1 model call made"]);
+    stopped.exits(75).says(&["waiting: stopped before `three`: call limit reached", &raised, "1 model call made"]);
     let shown = trefoil(&folder, &provider, &["runs", "show", &new]).exits(0).out.clone();
     let line = "waiting  stopped before `three`: call limit reached: 1 of 1 calls made, and 1 more is needed; allow more with \
                 `--max-calls`\n";
