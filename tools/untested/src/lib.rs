@@ -12,7 +12,7 @@ pub fn skipped(why: &str) {
     let _ = writeln!(std::io::stderr(), "not tested: {test}: {why}");
 }
 
-/// Whether the current test belongs to the hunt and runs there, because it kills processes for minutes: whoever sets
+/// Whether the current test belongs to the hunt and runs there, because it kills or attacks processes for minutes: whoever sets
 /// `TREFOIL_HUNT=later` runs `.ci/hunt` as well.
 #[allow(clippy::disallowed_methods, reason = "whoever runs the tests says so")]
 pub fn is_hunted_later() -> bool {

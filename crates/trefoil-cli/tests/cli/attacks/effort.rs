@@ -34,6 +34,9 @@ fn doubling(folder: &Folder, files: u32) {
 
 #[test]
 fn a_billion_calls_are_announced_and_never_made() {
+    if untested::is_hunted_later() {
+        return;
+    }
     let folder = Folder::new();
     doubling(&folder, 30);
     let ran = folder.trefoil(&["run", ".#f0", "--model", "embedded"]);
@@ -120,6 +123,9 @@ fn twenty_thousand_unknown_keys_are_counted_in_time() {
 
 #[test]
 fn thousands_of_unknown_names_beside_thousands_of_known_ones_are_checked_in_time() {
+    if untested::is_hunted_later() {
+        return;
+    }
     let folder = Folder::new();
     let declared: String = (0..1500).map(|n| format!("  declared_{n}: string\n")).collect();
     let used: String = (0..1500).map(|n| format!("  {{{{undefined{n}}}}}\n")).collect();

@@ -29,6 +29,9 @@ fn run(folder: &Folder, args: &[&str]) -> Ran {
 
 #[test]
 fn a_template_behind_many_aliases_is_refused() {
+    if untested::is_hunted_later() {
+        return;
+    }
     let folder = Folder::new();
     let text = "{{ x }} ".repeat(8000);
     let mut steps = String::new();
@@ -119,6 +122,9 @@ fn an_answer_without_end_is_cut_off() {
 
 #[test]
 fn a_text_answer_that_is_json_of_too_many_values_is_no_value() {
+    if untested::is_hunted_later() {
+        return;
+    }
     let folder = Folder::new();
     let text = format!("[{}0]", "[],".repeat(9 << 20));
     let agent = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I\nprompt: P\n\
@@ -156,6 +162,9 @@ fn doubling(first: &str, next: &str) -> String {
 
 #[test]
 fn json_that_doubles_in_the_state_ends_the_run_at_a_limit() {
+    if untested::is_hunted_later() {
+        return;
+    }
     let (object, list) = (
         r#"{"a": {{{json blackboard.x}}}, "b": {{{json blackboard.x}}}}"#,
         "[{{{json blackboard.x}}}, {{{json blackboard.x}}}]",
@@ -181,6 +190,9 @@ fn an_input_of_nothing_but_brackets_is_refused() {
 
 #[test]
 fn json_of_json_of_json_ends_before_it_fills_the_memory() {
+    if untested::is_hunted_later() {
+        return;
+    }
     let folder = Folder::new();
     let nested = format!("{}input{}", "(json ".repeat(40), ")".repeat(40));
     folder.write(
