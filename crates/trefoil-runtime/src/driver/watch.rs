@@ -80,6 +80,12 @@ impl Watch {
         self.note_at(WorkMs(at_ms), key, location, kind);
     }
 
+    /// Sends an event of an entry that was made at this time.
+    pub fn note_stored(&self, at: RunMs, key: Option<Key>, location: Option<Location>, kind: EventKind) {
+        let at = self.state.lock().unwrap_or_else(PoisonError::into_inner).clock.work_at(at);
+        self.note_at(at, key, location, kind);
+    }
+
     /// Sends an event with a time of the work clock.
     pub fn note_at(&self, at: WorkMs, key: Option<Key>, location: Option<Location>, kind: EventKind) {
         self.show(at.0, key, location, kind, 1);

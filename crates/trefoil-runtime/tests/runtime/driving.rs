@@ -610,3 +610,46 @@ fn a_long_stretch_without_anything_to_wait_for_can_be_cancelled() {
     let again = block_on(driver::resume(program, "r1", world.ports.clone(), driver::Options::default()));
     assert_eq!(again.result.unwrap_err().code, "CANCELLED");
 }
+
+/// A journal whose disk is slow.
+struct Slow {
+    journal: Arc<MemoryJournal>,
+    clock: Arc<dyn Clock>,
+}
+
+#[async_trait]
+impl Journal for Slow {
+    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError> {
+        self.clock.sleep(7).await;
+        self.journal.append(run, entries, letters).await
+    }
+    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+        self.journal.read(run, from).await
+    }
+}
+
+/// Whoever looks at a run later sees the durations that were seen live.
+#[test]
+fn events_have_the_times_of_their_entries_however_long_it_takes_to_store_them() {
+    let mut b = Build::new();
+    let steps = [b.model("a", "1"), b.model("b", "2")];
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    let program = b.program(main);
+    let mut world = World::echo();
+    world.ports.journal = Arc::new(Slow { journal: world.journal.clone(), clock: world.clock.clone() });
+    world.run(&program, "x").result.unwrap();
+    let again = World::echo();
+    block_on(again.journal.append("r1", &world.journal.entries("r1"), &[])).unwrap();
+    let prepared = trefoil_machine::Prepared::new(program);
+    block_on(driver::retell(prepared, "r1", again.ports.clone(), &again.options)).unwrap();
+    let times = |world: &World| -> Vec<(String, u64)> {
+        // Text that arrives is in no entry.
+        let of_step = |event: &Event| event.key.is_some() && !matches!(event.kind, EventKind::TextDelta { .. });
+        let seen = world.events.seen().into_iter().filter(of_step);
+        seen.map(|event| (format!("{:?}", event.kind).chars().take(12).collect(), event.at_ms)).collect()
+    };
+    let live = times(&world);
+    assert!(live.last().is_some_and(|(_, at)| *at >= 14), "the journal is slow: {live:?}");
+    assert_eq!(live, times(&again));
+}
