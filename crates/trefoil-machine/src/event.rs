@@ -9,7 +9,7 @@ use trefoil_template::Value;
 
 use crate::error::RunError;
 use crate::guard::Verdict;
-use crate::key::{Key, own_step};
+use crate::key::{Key, own_activity};
 use crate::moment::moment;
 use crate::private::PrivateValue;
 use crate::provenance::Span;
@@ -281,7 +281,7 @@ impl Waiting {
     }
     /// The path of the step in this run: that of the call, and that of the step there.
     pub fn path(&self) -> String {
-        self.calls.iter().chain([&self.key]).fold(String::new(), |path, key| joined(&path, own_step(key.as_str())))
+        self.calls.iter().chain([&self.key]).fold(String::new(), |path, key| joined(&path, own_activity(key.as_str())))
     }
     /// What it waits for, on one line. `name`: how the step is named.
     pub fn question(&self, name: &str) -> String {

@@ -3,14 +3,19 @@
 //! The path of a step is its key; that of a step of a called flow is the key of the call, `/` and the key there. A name is the
 //! end of a path, and steps around it may be left out: `ok`, `ship/ok` and `all/ok` are names of `all/ship@1/ok`. Passes, items
 //! and copies may be left out, too: then all are meant. A label is also a name as it is written in the manifest.
+//!
+//! A step of a run has a [`RunPath`], with the marks that it has there: a mark in a name must be one of them. A step of a program has a
+//! [`StepPlace`], which knows where a run will have marks, but not which.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+
 use std::sync::Arc;
 
-use trefoil_ir::{FlowId, Program, Step, StepId, walk};
+use trefoil_ir::{FlowId, Program, Step, StepId, StepKind, walk};
+use trefoil_syntax::suggest;
 
-use crate::key::{Key, KeyPart, MARKS, own_step, parts, segment, unmarked, without_try};
+use crate::key::{Key, KeyPart, MARKS, own_activity, own_label, parts, segment, unmarked, without_try};
 use crate::request::Activity;
 
 /// The maximum number of visited steps; beyond it, a program's steps have no paths.
@@ -23,6 +28,8 @@ pub struct StepPlace {
     pub label: String,
     /// Its structural key, without the marks of passes, items, attempts and tries.
     pub key: String,
+    /// Its structural key with the signs of the marks that it has in a run, without their numbers: `all/each[/ship@/ok`.
+    pattern: String,
     /// The step.
     pub id: StepId,
     /// The enclosing flows.
@@ -33,29 +40,38 @@ pub struct StepPlace {
 pub fn step_places(program: &Program, is_wanted: impl Fn(&Step) -> bool) -> Vec<StepPlace> {
     let (mut all, mut known) = (Vec::new(), BTreeSet::new());
     let Some(entry) = program.flow(program.entry) else { return all };
-    let label = program.name.to_string();
-    // With each place, the name of a state, which is in its key instead of the label.
-    let mut stack = vec![(StepPlace { id: entry.body, label, key: String::new(), within: vec![program.entry] }, None)];
+    let (label, within) = (program.name.to_string(), vec![program.entry]);
+    let top = StepPlace { id: entry.body, label, key: String::new(), pattern: String::new(), within };
+    // With each place, whether it is a state, whose name is in the key instead of the label.
+    let mut stack = vec![(top, false)];
     for _ in 0..LIMIT {
-        let Some((mut place, state)) = stack.pop() else { break };
+        let Some((mut place, is_state)) = stack.pop() else { break };
         let Some(step) = program.step(place.id) else { continue };
         if let Some(own) = &step.label {
             place.label = own.to_string();
         }
-        let own = state.or(step.label.as_ref());
-        if let Some(own) =
-            own.or_else(|| (place.key.is_empty() && step.kind.info().has_activity).then_some(&entry.name))
-        {
-            place.key = joined(&place.key, &segment(own));
+        let named = step.label.as_ref().filter(|_| !is_state);
+        let is_entry = place.key.is_empty() && step.kind.info().has_activity;
+        if let Some(own) = named.or_else(|| is_entry.then_some(&entry.name)) {
+            place.enter(&segment(own));
         }
-        let beneath = |id, within| StepPlace { id, within, label: place.label.clone(), key: place.key.clone() };
+        let marked = StepPlace { pattern: format!("{}{}", place.pattern, marks_within(step)), ..place.clone() };
+        let beneath = |id, within| StepPlace { id, within, ..marked.clone() };
         // In reverse, because the last one pushed is visited first.
         for flow in walk::callees(step).into_iter().rev().filter(|flow| !place.within.contains(flow)) {
             let within = place.within.iter().copied().chain([flow]).collect();
-            stack.extend(program.flow(flow).map(|flow| (beneath(flow.body, within), None)));
+            stack.extend(program.flow(flow).map(|flow| (beneath(flow.body, within), false)));
         }
         let children = step.named_children().into_iter().rev();
-        stack.extend(children.map(|(child, name)| (beneath(child, place.within.clone()), name)));
+        stack.extend(children.map(|(child, name)| {
+            let mut inside = beneath(child, place.within.clone());
+            if let Some(name) = name {
+                inside.pattern.clone_from(&place.pattern);
+                inside.enter(&segment(name));
+                inside.pattern.push_str(&marks_within(step));
+            }
+            (inside, name.is_some())
+        }));
         if is_wanted(step) && known.insert((place.id, place.key.clone())) {
             all.push(place);
         }
@@ -63,10 +79,115 @@ pub fn step_places(program: &Program, is_wanted: impl Fn(&Step) -> bool) -> Vec<
     all
 }
 
-impl StepPlace {
+/// The signs of the marks that the steps inside a step have in a run.
+fn marks_within(step: &Step) -> String {
+    let has_items = matches!(step.kind, StepKind::ForEach(_) | StepKind::Conversation(_));
+    step.kind.info().mark.into_iter().chain(has_items.then_some('[')).collect()
+}
+
+/// The path of a step, of a run or of a program.
+pub trait StepPath {
     /// Whether a name means it.
-    pub fn is_named(&self, name: &str) -> bool {
-        self.label == name || is_name_of(name, &self.key)
+    fn is_named(&self, name: &str) -> bool;
+    /// Whether a name leaves nothing of it out but marks.
+    fn is_whole(&self, name: &str) -> bool;
+}
+
+impl StepPlace {
+    fn enter(&mut self, segment: &str) {
+        (self.key, self.pattern) = (joined(&self.key, segment), joined(&self.pattern, segment));
+    }
+
+    /// Whether a name means it, in all passes and items.
+    pub fn is_named_as_a_whole(&self, name: &str) -> bool {
+        is_name_of(name, &self.pattern, |_, _| false)
+    }
+
+    /// Whether a step of a run is this one, in any pass.
+    pub fn is_of(&self, path: RunPath<'_>) -> bool {
+        path.place() == self.key
+    }
+
+    /// How a name of a step in the flow that it calls names that step there. The longest names of the call come first.
+    pub fn names_inside<'n>(&self, name: &'n str) -> impl Iterator<Item = &'n str> {
+        names_inside(name, &self.pattern, may_have)
+    }
+
+    /// Its key as that of one pass and item, if it has any in a run.
+    fn example(&self) -> Option<String> {
+        let example = self.pattern.replace('@', "@1").replace('[', "[0]").replace('#', "#1");
+        (example != self.pattern).then_some(example)
+    }
+}
+
+/// The marks that a run will have are not known.
+impl StepPath for StepPlace {
+    fn is_named(&self, name: &str) -> bool {
+        is_name_of(name, &self.pattern, may_have)
+    }
+    fn is_whole(&self, name: &str) -> bool {
+        is_whole(name, &self.pattern)
+    }
+}
+
+impl StepPath for &StepPlace {
+    fn is_named(&self, name: &str) -> bool {
+        (**self).is_named(name)
+    }
+    fn is_whole(&self, name: &str) -> bool {
+        (**self).is_whole(name)
+    }
+}
+
+/// The path of a step in a run, with its marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunPath<'k>(&'k str);
+
+impl<'k> RunPath<'k> {
+    /// The path of the step with this key, or of the step of an activity.
+    pub fn of(key: &'k Key) -> Self {
+        Self::of_text(key.as_str())
+    }
+
+    /// The same of a key as text, or of several that are [joined].
+    pub fn of_text(key: &'k str) -> Self {
+        Self(own_activity(key))
+    }
+
+    /// The path of the step that a name means: this one, or one around it.
+    pub fn around(self, name: &str) -> Option<Self> {
+        enclosing(self.0).map(Self).filter(|around| around.is_named(name)).last()
+    }
+
+    /// The path without marks: the same in every pass and item.
+    pub fn place(self) -> Cow<'k, str> {
+        unmarked(self.0)
+    }
+
+    /// As it is named in messages.
+    pub fn named(self) -> &'k str {
+        without_try(self.0)
+    }
+
+    /// How a name of a step in the flow that it calls names that step there. The longest names of the call come first.
+    pub fn names_inside<'n>(self, name: &'n str) -> impl Iterator<Item = &'n str> {
+        names_inside(name, self.0, has)
+    }
+}
+
+impl StepPath for RunPath<'_> {
+    fn is_named(&self, name: &str) -> bool {
+        is_name_of(name, self.0, has)
+    }
+    fn is_whole(&self, name: &str) -> bool {
+        is_whole(name, self.0)
+    }
+}
+
+impl Activity {
+    /// The path of its step.
+    pub fn path(&self) -> RunPath<'_> {
+        RunPath::of(&self.key)
     }
 }
 
@@ -82,32 +203,11 @@ pub fn path_inside(step: &Step, path: &str, name: Option<&Arc<str>>) -> String {
     inside
 }
 
-/// The paths of a step with this key, or of the step of an activity: its key, and its labels, which may have other names.
-pub fn step_paths<'k>(key: &'k Key, labels: &[Arc<str>]) -> [Cow<'k, str>; 2] {
-    let labels: Vec<String> = labels.iter().map(|label| segment(label)).collect();
-    [Cow::Borrowed(own_step(key.as_str())), Cow::Owned(labels.join("/"))]
-}
-
-impl Activity {
-    /// The path, without marks, of the step that a name means: its own, or one around it.
-    pub fn place_of(&self, name: &str) -> Option<String> {
-        let paths = step_paths(&self.key, &self.labels);
-        let mut named =
-            paths.iter().filter_map(|path| enclosing(path).filter(|around| is_name_of(name, around)).last());
-        named.next().map(|path| unmarked(path).into_owned())
-    }
-
-    /// How a name of a step in the flow that it calls names that step there. See [`names_inside`].
-    pub fn names_inside<'n>(&self, name: &'n str) -> Option<&'n str> {
-        step_paths(&self.key, &self.labels).iter().find_map(|path| names_inside(name, path).next())
-    }
-}
-
 /// The steps that a name means, of steps with their paths: those with this whole path; if there are none, those with this name.
-pub fn find_steps<P: AsRef<str>, T: PartialEq>(name: &str, steps: impl IntoIterator<Item = (P, T)>) -> Vec<T> {
+pub fn find_steps<P: StepPath, T: PartialEq>(name: &str, steps: impl IntoIterator<Item = (P, T)>) -> Vec<T> {
     let (mut whole, mut others) = (Vec::new(), Vec::new());
-    for (path, step) in steps.into_iter().filter(|(path, _)| is_name_of(name, path.as_ref())) {
-        let found = if is_whole(name, path.as_ref()) { &mut whole } else { &mut others };
+    for (path, step) in steps.into_iter().filter(|(path, _)| path.is_named(name)) {
+        let found = if path.is_whole(name) { &mut whole } else { &mut others };
         if !found.contains(&step) {
             found.push(step);
         }
@@ -115,33 +215,123 @@ pub fn find_steps<P: AsRef<str>, T: PartialEq>(name: &str, steps: impl IntoItera
     if whole.is_empty() { others } else { whole }
 }
 
-/// Whether a name leaves nothing of a path out but marks.
-pub fn is_whole(name: &str, path: &str) -> bool {
+/// Splits `STEP=VALUE`. A name and a value may contain `=`: the longest name that is known counts, or else what is before the first.
+pub fn split_value(text: &str, is_known: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+    let all = || text.match_indices('=').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
+    let named = || all().filter(|(name, _)| !name.is_empty());
+    named().filter(|(name, _)| is_known(name)).last().or_else(|| named().next())
+}
+
+/// How many names a message lists.
+pub const LISTED: usize = 12;
+
+/// How many passes or items of one step a message lists.
+const MARKED: usize = 3;
+
+/// What a run has instead of a step with a name that it does not have.
+pub fn instead<'k>(name: &str, run: impl IntoIterator<Item = RunPath<'k>>) -> String {
+    let run: Vec<RunPath<'k>> = run.into_iter().collect();
+    let is_step = |name: &str| run.iter().any(|path| path.around(name).is_some());
+    // The name, and what it says about a call.
+    let names = std::iter::once(name.len()).chain(name.rmatch_indices('/').map(|(at, _)| at));
+    let mut names = names.filter_map(|end| name.get(..end)).filter(|name| is_marked(name) && !is_step(name));
+    let marked = names.find_map(|name| {
+        let bare = unmarked(name);
+        let mut all = distinct(run.iter().filter_map(|path| Some(path.around(&bare)?.named())));
+        // Passes and items, and not the step around them.
+        if all.iter().any(|name| is_marked(name)) {
+            all.retain(|name| is_marked(name));
+        }
+        (!all.is_empty()).then_some(all)
+    });
+    if let Some(marked) = marked {
+        return format!("it has {}", listed(&marked, MARKED));
+    }
+    let around = || run.iter().flat_map(|path| enclosing(path.0));
+    let known: Vec<Cow<'_, str>> =
+        around().filter_map(own_label).map(Cow::Borrowed).chain(around().map(unmarked)).collect();
+    let labels = distinct(run.iter().filter_map(|path| own_label(path.0)));
+    match (suggest::nearest(name, known.iter().map(AsRef::as_ref)), labels.is_empty()) {
+        (_, true) => "it has no steps".to_owned(),
+        (Some(near), _) => format!("did you mean `{near}`? Its steps are {}", listed(&labels, LISTED)),
+        (None, _) => format!("its steps are {}", listed(&labels, LISTED)),
+    }
+}
+
+/// How to name one of these steps of a program, if a name has a mark that none of them has in any run.
+pub fn without_wrong_mark(name: &str, places: &[&StepPlace]) -> Option<String> {
+    let bare = Some(unmarked(name)).filter(|_| is_marked(name))?;
+    let place = places.iter().find(|place| place.is_named(&bare))?;
+    let key = &place.key;
+    Some(match place.example() {
+        Some(one) => format!("write `{key}` for all of its passes and items, or `{one}` for one"),
+        None => format!("write `{key}`: it has no passes or items"),
+    })
+}
+
+/// Whether a name may have marks: a label may contain the same characters.
+pub fn is_marked(name: &str) -> bool {
+    name.contains(MARKS)
+}
+
+/// Names for a message, at most this many.
+pub fn listed(names: &[&str], most: usize) -> String {
+    let some: Vec<String> = names.iter().take(most).map(|name| format!("`{name}`")).collect();
+    match names.len().saturating_sub(most) {
+        0 => some.join(", "),
+        more => format!("{} and {more} more", some.join(", ")),
+    }
+}
+
+fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+    let mut known = BTreeSet::new();
+    names.filter(|name| known.insert(*name)).collect()
+}
+
+/// Whether a segment has a mark.
+type MarkTest = fn(KeyPart<'_>, &str) -> bool;
+
+/// Whether a segment of a run has it.
+fn has(mark: KeyPart<'_>, of: &str) -> bool {
+    parts(of).skip(1).any(|known| known == mark)
+}
+
+/// Whether a segment of a program may have it in a run. Copies are not counted in a program.
+fn may_have(mark: KeyPart<'_>, of: &str) -> bool {
+    match mark {
+        KeyPart::Pass(_) => of.contains('@'),
+        KeyPart::Item(_) => of.contains('['),
+        KeyPart::Iteration(_) => of.contains('#'),
+        KeyPart::Own(_) => true,
+        KeyPart::Label(_) | KeyPart::Try(_) => false,
+    }
+}
+
+fn is_whole(name: &str, path: &str) -> bool {
     let labels = unmarked(path);
     segment(name) == labels || unmarked(name) == labels
 }
 
 /// Whether a name means the step with this path.
-pub fn is_name_of(name: &str, path: &str) -> bool {
+fn is_name_of(name: &str, path: &str, has: MarkTest) -> bool {
     let ((before, last), (around, own)) = (split(name), split(path));
-    let is_around = |before| around.is_some_and(|around| is_name_around(before, around));
-    is_label_of(name, own) || is_part_of(last, own) && before.is_none_or(is_around)
+    let is_around = |before| around.is_some_and(|around| is_name_around(before, around, has));
+    is_label_of(name, own) || is_part_of(last, own, has) && before.is_none_or(is_around)
 }
 
 /// Whether a name means the step with this path, or one around it.
-fn is_name_around(name: &str, path: &str) -> bool {
+fn is_name_around(name: &str, path: &str, has: MarkTest) -> bool {
     let (before, last) = split(name);
     // The innermost step with the last part leaves most for the parts before it.
-    let innermost = enclosing(path).find(|path| is_part_of(last, split(path).1));
+    let innermost = enclosing(path).find(|path| is_part_of(last, split(path).1, has));
     let is_around =
-        |before| innermost.and_then(|path| split(path).0).is_some_and(|around| is_name_around(before, around));
+        |before| innermost.and_then(|path| split(path).0).is_some_and(|around| is_name_around(before, around, has));
     enclosing(path).any(|path| is_label_of(name, split(path).1)) || innermost.is_some() && before.is_none_or(is_around)
 }
 
-/// How a name of a step in the flow of a call with this path names that step there. The longest names of the call come first.
-pub fn names_inside<'n>(name: &'n str, call: &str) -> impl Iterator<Item = &'n str> {
+fn names_inside<'n>(name: &'n str, call: &str, has: MarkTest) -> impl Iterator<Item = &'n str> {
     let parts = name.rmatch_indices('/').filter_map(|(at, _)| Some((name.get(..at)?, name.get(at + 1..)?)));
-    parts.filter(move |(before, inner)| !inner.is_empty() && is_name_of(before, call)).map(|(_, inner)| inner)
+    parts.filter(move |(before, inner)| !inner.is_empty() && is_name_of(before, call, has)).map(|(_, inner)| inner)
 }
 
 /// A path, and those around it, the innermost first.
@@ -160,14 +350,13 @@ fn is_label_of(text: &str, of: &str) -> bool {
 }
 
 /// Whether a part of a name is that of a segment: its label, with some, all or none of its marks.
-fn is_part_of(part: &str, of: &str) -> bool {
-    let part = without_try(part);
-    let (mut typed, mut known) = (parts(part), parts(of));
-    let is_same = typed.next() == known.next();
-    let (typed, known): (Vec<_>, Vec<_>) = (typed.collect(), known.collect());
+fn is_part_of(part: &str, of: &str, has: MarkTest) -> bool {
+    let mut typed = parts(part);
+    let is_same = typed.next() == parts(of).next();
+    let typed: Vec<_> = typed.collect();
     // A mark without a number is none.
     let are_marks = part.matches(MARKS).count() == typed.len();
-    let is_marked = are_marks && typed.iter().all(|mark| known.is_empty() || known.contains(mark));
+    let is_marked = are_marks && typed.iter().all(|mark| has(*mark, of));
     !part.is_empty() && is_same && is_marked || is_label_of(part, of)
 }
 
@@ -175,15 +364,36 @@ fn is_part_of(part: &str, of: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn is_name_of(name: &str, path: &str) -> bool {
+        RunPath::of_text(path).is_named(name)
+    }
+
     #[test]
     fn a_name_is_the_end_of_a_path_without_some_of_what_is_around() {
-        let path = "all@1/each[2]/ship@1/ok@3";
+        let path = "all@1/each[2]/ship@1/ok@3!2";
         for name in
             ["ok", "ship/ok", "all/ok", "each/ship/ok", "all/each/ship/ok", "ok@3", "each[2]/ok", "ok@3!2", path]
         {
             assert!(is_name_of(name, path), "{name}");
         }
-        for name in ["", "/ok", "ok/", "all", "ship/all/ok", "ok@2", "each[1]/ok", "ok/ok", "ok@x", "k", "p/ok"] {
+        for name in [
+            "",
+            "/ok",
+            "ok/",
+            "all",
+            "ship/all/ok",
+            "ok@2",
+            "each[1]/ok",
+            "ok/ok",
+            "ok@x",
+            "k",
+            "p/ok",
+            "ok!3",
+            "ok[0]",
+            "all@2/ok",
+            "ok@3/ok",
+            "ok~2",
+        ] {
             assert!(!is_name_of(name, path), "{name}");
         }
         // Labels with the characters of keys are typed as in the manifest, or as in the key.
@@ -194,8 +404,61 @@ mod tests {
         assert!(is_name_of("a/b", "x/a%2Fb@2") && !is_name_of("a", "a%2Fb"));
         // What has no label is named by its marks, or not at all.
         assert!(is_name_of("a/b", "a/@1/b") && is_name_of("a/@1/b", "a/@1/b") && is_name_of("a~2", "a~2"));
-        // A place in a program has no marks.
-        assert!(is_name_of("a@2/b[1]", "a/b"));
+        // A step without marks has none.
+        assert!(!is_name_of("a@2/b", "a/b") && !is_name_of("b[1]", "a/b") && !is_name_of("b!2", "a/b"));
+        assert!(!is_name_of("a/@2/b", "a/@1/b") && !is_name_of("b@1", "@1/b"));
+    }
+
+    #[test]
+    fn a_place_has_the_marks_of_some_run() {
+        let place = |pattern: &str| StepPlace {
+            label: String::new(),
+            key: unmarked(pattern).into_owned(),
+            pattern: pattern.to_owned(),
+            id: StepId(0),
+            within: Vec::new(),
+        };
+        let ok = place("all@/each[/ok");
+        for name in ["ok", "all@7/ok", "each[99]/ok", "all@1/each[0]/ok", "all/each/ok"] {
+            assert!(ok.is_named(name), "{name}");
+        }
+        for name in ["ok@1", "ok[0]", "all[1]/ok", "each@1/ok", "ok!2", "all@/ok"] {
+            assert!(!ok.is_named(name), "{name}");
+            let told = without_wrong_mark(name, &[&ok]);
+            let expected = "write `all/each/ok` for all of its passes and items, or `all@1/each[0]/ok` for one";
+            assert_eq!(told.as_deref(), Some(expected), "{name}");
+        }
+        assert!(ok.is_named_as_a_whole("all/ok") && !ok.is_named_as_a_whole("all@7/ok"));
+        let told = without_wrong_mark("a/b@2", &[&place("a/b")]);
+        assert_eq!(told.as_deref(), Some("write `a/b`: it has no passes or items"));
+        assert_eq!(without_wrong_mark("c@2", &[&ok]).or(without_wrong_mark("c", &[&ok])), None);
+        assert_eq!(place("@/ask").names_inside("@7/ask/x").collect::<Vec<_>>(), ["x"]);
+    }
+
+    #[test]
+    fn what_a_run_has_instead_is_listed() {
+        let run = ["f", "lp@1/wr", "lp@1/rv", "lp@2/wr", "lp@2/rv", "f[0]/x", "f[1]/x", "f[2]/x", "f[3]/x!2", "one"];
+        let told = |name| instead(name, run.map(RunPath::of_text));
+        assert_eq!(told("wr@7"), "it has `lp@1/wr`, `lp@2/wr`");
+        assert_eq!(told("lp@9/wr"), "it has `lp@1/wr`, `lp@2/wr`");
+        assert_eq!(told("lp@9"), "it has `lp@1`, `lp@2`");
+        assert_eq!(told("f[99]"), "it has `f[0]`, `f[1]`, `f[2]` and 1 more");
+        assert_eq!(told("one@1/s2"), "it has `one`");
+        assert_eq!(told("wrr"), "did you mean `wr`? Its steps are `f`, `wr`, `rv`, `x`, `one`");
+        assert_eq!(told("lp/wrr"), "did you mean `lp/wr`? Its steps are `f`, `wr`, `rv`, `x`, `one`");
+        assert_eq!(told("something else"), "its steps are `f`, `wr`, `rv`, `x`, `one`");
+        assert_eq!(instead("a", []), "it has no steps");
+    }
+
+    #[test]
+    fn a_name_with_an_equals_sign_is_the_longest_that_is_known() {
+        let is_known = |name: &str| ["a", "a=b", "c=d"].contains(&name);
+        let split = |text| split_value(text, is_known);
+        assert_eq!(split("a=x=y"), Some(("a", "x=y")));
+        assert_eq!(split("a=b=c=d"), Some(("a=b", "c=d")));
+        assert_eq!(split("c=d="), Some(("c=d", "")));
+        assert_eq!(split("z=c=d=1"), Some(("z", "c=d=1")));
+        assert_eq!((split("a"), split("=a"), split("=a=b")), (None, None, Some(("=a", "b"))));
     }
 
     #[test]
@@ -207,24 +470,36 @@ mod tests {
 
     #[test]
     fn a_whole_path_is_preferred() {
-        let all = ["h", "c/h", "d/p/h", "d@2/p/h"].map(|path| (path, path));
+        let all = ["h", "c/h", "d@1/p/h", "d@2/p/h"].map(|path| (RunPath::of_text(path), path));
         let find = |name| find_steps(name, all);
         assert_eq!(find("h"), ["h"]);
         assert_eq!(find("c/h"), ["c/h"]);
-        assert_eq!(find("p/h"), ["d/p/h", "d@2/p/h"]);
-        assert_eq!(find("d@2/h"), ["d/p/h", "d@2/p/h"]);
-        assert_eq!(find("d/p/h"), ["d/p/h", "d@2/p/h"]);
-        assert!(find("e/h").is_empty());
-        assert_eq!(find_steps("h", [("c/h", 1), ("d/h", 2), ("e/h", 1)]), [1, 2]);
+        assert_eq!(find("p/h"), ["d@1/p/h", "d@2/p/h"]);
+        assert_eq!(find("d@2/h"), ["d@2/p/h"]);
+        assert_eq!(find("d/p/h"), ["d@1/p/h", "d@2/p/h"]);
+        assert!(find("e/h").is_empty() && find("d@3/h").is_empty());
+        let calls = [("c/h", 1), ("d/h", 2), ("e/h", 1)].map(|(path, call)| (RunPath::of_text(path), call));
+        assert_eq!(find_steps("h", calls), [1, 2]);
+    }
+
+    #[test]
+    fn a_name_means_a_step_around_an_activity() {
+        let path = RunPath::of_text("all@2/one[3]/ask~timeout");
+        let around = |name| path.around(name).map(|around| (around.named(), around.place().into_owned()));
+        assert_eq!(around("one"), Some(("all@2/one[3]", "all/one".to_owned())));
+        assert_eq!(around("all@2"), Some(("all@2", "all".to_owned())));
+        assert_eq!(around("ask"), Some(("all@2/one[3]/ask", "all/one/ask".to_owned())));
+        assert_eq!((around("all@1"), around("one[2]"), around("all@1/ask")), (None, None, None));
     }
 
     #[test]
     fn a_name_in_a_called_flow_has_two_parts() {
-        let inside = |name, call| names_inside(name, call).collect::<Vec<_>>();
+        let inside = |name, call| RunPath::of_text(call).names_inside(name).collect::<Vec<_>>();
         assert_eq!(inside("one/ok", "all/one"), ["ok"]);
         assert_eq!(inside("all/one/x/ok", "all/one"), ["x/ok"]);
         assert_eq!(inside("one@1/*", "all/one@1"), ["*"]);
         assert!(inside("other/ok", "all/one").is_empty() && inside("all/ok", "all/one").is_empty());
         assert!(inside("one", "one").is_empty() && inside("one/", "one").is_empty());
+        assert!(inside("one@2/ok", "all/one@1").is_empty() && inside("one@2/ok", "all/one").is_empty());
     }
 }

@@ -16,7 +16,8 @@ pub(crate) struct Beneath {
     pub shared: Option<(Arc<str>, Arc<str>)>,
 }
 
-/// Finds the model calls of the steps with this name: a label, or a label with some of those around it.
+/// Finds the model calls of the steps with this name: a label, or a label with some of those around it. A model is for all passes and
+/// items, so a name of one of them finds none.
 pub(crate) fn beneath(program: &Program, name: &str) -> Beneath {
     let mut steps: BTreeSet<StepId> = BTreeSet::new();
     let mut flows: BTreeSet<FlowId> = BTreeSet::new();
@@ -25,7 +26,8 @@ pub(crate) fn beneath(program: &Program, name: &str) -> Beneath {
     let mut elsewhere = None;
     if queue.is_empty() {
         let places = step_places(program, |step| step.label.is_some());
-        let found = find_steps(name, places.iter().map(|place| (&place.key, &place.key)));
+        let whole = places.iter().filter(|place| place.is_named_as_a_whole(name));
+        let found = find_steps(name, whole.map(|place| (place, &place.key)));
         let (own, others): (Vec<_>, Vec<_>) = places.iter().partition(|place| found.contains(&&place.key));
         queue = own.iter().map(|place| place.id).collect();
         elsewhere = others.into_iter().find(|other| queue.contains(&other.id)).cloned();

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use trefoil_ir::{ModelChoice, Program, StepId, StepKind, walk};
+use trefoil_machine::key::unmarked;
+use trefoil_machine::step_path::{is_marked, step_places};
 use trefoil_syntax::{Location, suggest};
 
 use crate::beneath::{Beneath, beneath};
@@ -328,10 +330,24 @@ fn nobody(program: &Program, name: &str) -> PlanError {
             known.extend(call.model.provider.is_none().then_some(&*call.model.name));
         }
     }
+    let bare = unmarked(name);
+    if is_marked(name) && names(program, &bare) {
+        let error = PlanError::new(format!("`{name}` names one pass or item, and a model is for all of them"));
+        return error.help(format!("choose it with `--model {bare}=provider:name`"));
+    }
+    let calls = step_places(program, |step| matches!(step.kind, StepKind::Tool(_)));
     let error = PlanError::new(format!("no alias, agent or step is named `{name}`"));
+    if let Some(inner) = calls.iter().find_map(|call| call.names_inside(name).next()) {
+        let help = "if it is a step of the flow that this step calls, its model is for all calls";
+        return error.help(format!("{help}: write `--model {inner}=provider:name`"));
+    }
+    known.retain(|known| names(program, known));
+    let mut told = BTreeSet::new();
+    known.retain(|known| told.insert(*known));
     match suggest::nearest(name, known.iter().copied()) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
-        None => error,
+        None if known.is_empty() => error.help("this workflow calls no model"),
+        None => error.help(format!("available: `{}`", known.join("`, `"))),
     }
 }
 

@@ -102,7 +102,7 @@ impl FoundErrors {
         Self::of_rule("no-store", message, help)
     }
     /// The same, under a different name.
-    pub fn of_rule(rule: &'static str, message: &str, help: &'static str) -> Self {
+    pub fn of_rule(rule: &'static str, message: &str, help: impl Into<String>) -> Self {
         let said = Diagnostic::nowhere(rule, Severity::Error, None, message).help(help);
         Self::new(Files::default(), vec![said])
     }

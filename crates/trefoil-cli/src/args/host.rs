@@ -5,6 +5,7 @@ use trefoil::http::AllowedHost;
 use trefoil_host::command::RunOptions;
 use trefoil_host::engine::Engine;
 use trefoil_machine::journal::GivenPermissions;
+use trefoil_machine::step_path::split_value;
 use trefoil_models::Limits;
 use trefoil_project::settings::Settings;
 use trefoil_runtime::{OnUnknown, Recovery};
@@ -21,7 +22,7 @@ pub struct HostArgs {
     pub timeout: Option<u64>,
     /// Answer for a human step; STEP is its name, or its key if the name is not unique (`outer/inner`)
     #[arg(long = "answer", value_name = "STEP=VALUE", value_parser = step_answer)]
-    pub answers: Vec<(String, String)>,
+    pub answers: Vec<String>,
     /// Allow steps to run shell commands on this machine
     #[arg(long)]
     pub allow_command: bool,
@@ -37,12 +38,9 @@ fn seconds(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| "write whole seconds, from 1 to 86400: `60`".to_owned())
 }
 
-/// Parses the answer of a step.
-fn step_answer(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((step, value)) if !step.is_empty() => Ok((step.to_owned(), value.to_owned())),
-        _ => Err("write STEP=VALUE".to_owned()),
-    }
+/// Checks the form of an answer. A name may contain `=`, so it is split when the steps are known.
+fn step_answer(text: &str) -> Result<String, String> {
+    split_value(text, |_| false).map(|_| text.to_owned()).ok_or_else(|| "write STEP=VALUE".to_owned())
 }
 
 impl HostArgs {
@@ -62,9 +60,7 @@ impl HostArgs {
         #[cfg(debug_assertions)]
         let engine = crate::crash::provokable(engine);
         let mut engine = self.models.apply(engine, settings).limits(Limits { call_ms, ..Limits::default() });
-        for (step, value) in &self.answers {
-            engine = engine.answer(step.clone(), value.clone());
-        }
+        engine = engine.typed_answers(self.answers.iter().cloned());
         let mut rules = settings.http.clone();
         rules.allow.extend(self.allow_host.iter().cloned());
         engine = engine.http(rules).permissions(self.permissions(false));
@@ -115,7 +111,7 @@ pub struct PermissionArgs {
     allow_host: Vec<AllowedHost>,
     /// Answer for a human step, as for `run`
     #[arg(long = "answer", value_name = "STEP=VALUE", value_parser = step_answer)]
-    answers: Vec<(String, String)>,
+    answers: Vec<String>,
 }
 
 impl PermissionArgs {

@@ -237,3 +237,35 @@ fn what_belongs_to_an_edit_is_no_option_of_resuming_all() {
     }
     assert!(refused > 5);
 }
+
+/// The options that take the name of a step.
+fn step_options(command: &clap::Command, path: &str, found: &mut Vec<String>) {
+    for arg in command.get_arguments() {
+        let takes = arg.get_value_names().unwrap_or_default().iter().any(|name| name.to_uppercase().contains("STEP"));
+        let name = arg.get_long().map_or_else(|| arg.get_id().to_string(), |long| format!("--{long}"));
+        if takes || name == "--model" {
+            found.push(format!("{path} {name}"));
+        }
+    }
+    for inner in command.get_subcommands() {
+        step_options(inner, format!("{path} {}", inner.get_name()).trim(), found);
+    }
+}
+
+#[test]
+fn every_option_that_takes_the_name_of_a_step_has_a_test() {
+    let mut found = Vec::new();
+    step_options(&Cli::command(), "", &mut found);
+    // A new option is also a row of the table in `tests/cli/step_names.rs`.
+    let table = include_str!("../../tests/cli/step_names.rs");
+    for option in &found {
+        let name = match option.rsplit_once(' ') {
+            Some((_, name)) if ["--from", "--rerun", "--model", "--answer"].contains(&name) => name.to_owned(),
+            _ => option.replace(" step", ""),
+        };
+        assert!(table.contains(&format!("\"{name}\"")), "{option} is not in tests/cli/step_names.rs");
+    }
+    for option in ["runs fork --from", "resume --rerun", "runs answer step", "trace --step", "run --answer"] {
+        assert!(found.iter().any(|one| one == option), "{option}: {found:?}");
+    }
+}

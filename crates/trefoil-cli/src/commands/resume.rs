@@ -51,7 +51,7 @@ pub struct Resume {
     /// Start a new run of an edited file that reuses this run's results where nothing changed
     #[arg(long, value_name = "FILE", conflicts_with = "all")]
     with: Option<String>,
-    /// With `--with`: repeat this step, and everything that started after it; `STEP/INNER` is a step of the flow that STEP calls as a
+    /// With `--with`: repeat this step, with all steps inside it, and everything that started after it; `STEP/INNER` is a step of the flow that STEP calls as a
     /// tool
     #[arg(long, value_name = "STEP", conflicts_with = "all")]
     from: Option<String>,
@@ -68,8 +68,8 @@ pub struct Resume {
     /// With `--with`: another input as JSON; `@FILE` reads a file, `-` reads stdin
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true, requires = "with", conflicts_with = "all")]
     input_json: Option<String>,
-    /// For a run that reuses results of an earlier one: allow this step's tools and commands to run again even if that
-    /// may not be safe; a step that calls a flow as a tool: all steps of that flow, or STEP/INNER: one of them (repeatable)
+    /// For a run that reuses results of an earlier one: allow the tools and commands of this step, and of all steps inside it, to run
+    /// again even if that may not be safe; STEP/INNER: only those of a step of the flow that STEP calls as a tool (repeatable)
     #[arg(long, value_name = "STEP", conflicts_with = "all")]
     rerun: Vec<String>,
     /// With `--with`: show for each step whether its result was kept, or why it ran again

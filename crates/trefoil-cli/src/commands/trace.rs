@@ -1,16 +1,20 @@
 //! `trefoil trace FILE|RUN`: shows a recorded or stored run, without calling anything.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::Value as Json;
+use trefoil::store::Store;
 
 use crate::args::StoreArgs;
+use crate::harmless::TerminalText;
 use crate::runs::past;
-use crate::store::{await_store, full_id};
-use crate::trace::{MissingStep, TraceLook, read, step, tree};
-use crate::{exit, output, overwrite};
-use trefoil_host::command::RunOptions;
+use crate::store::{await_store, block_on, full_id};
+use crate::trace::{TraceLook, calls, read, step, tree};
+use crate::{exit, output, overwrite, shown};
+use trefoil_host::command::{PrintedCommand, RunOptions};
+use trefoil_host::durable::run_of_call;
 
 /// Show a trace file or a stored run: all steps, or one step in detail
 #[derive(Args)]
@@ -18,8 +22,9 @@ pub struct Trace {
     /// Trace file, written by `trefoil run --trace FILE`; or the id of a stored run, its first characters, or `last`
     #[arg(value_name = "FILE|RUN")]
     trace: PathBuf,
-    /// Show this step: its prompts and the origin of each part, answers, retries, errors
-    #[arg(long, value_name = "KEY|LABEL", conflicts_with = "json")]
+    /// Show this step: its prompts and the origin of each part, answers, retries, errors; `STEP/INNER` is a step of the flow that STEP
+    /// calls as a tool
+    #[arg(long, value_name = "STEP", conflicts_with = "json")]
     step: Option<String>,
     /// Write an HTML page to this file; it works offline
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "step"])]
@@ -31,13 +36,28 @@ pub struct Trace {
     store: StoreArgs,
 }
 
+/// A trace, and where it is from.
+struct ReadTrace {
+    trace: Json,
+    /// Its file, or its run.
+    name: String,
+    /// The options of commands about it.
+    options: RunOptions,
+    /// The store of its run.
+    store: Option<Arc<dyn Store>>,
+}
+
 /// Exit code 0; 1: the result cannot be written, or the journal cannot be read; 2: unknown trace, run or step.
 pub fn run(args: &Trace) -> Result<u8, u8> {
-    let (trace, name, options) = match stored_id(&args.trace) {
-        Some(id) => of_run(args, id)?,
+    let read = match stored_id(&args.trace) {
+        Some(id) => {
+            let store = args.store.look_into()?;
+            let run = await_store(full_id(&*store, id))?;
+            of_run(store, run, args.store.option())?
+        }
         None => of_file(&args.trace)?,
     };
-    shown(args, &trace, (&name, &options))
+    shown(args, &read)
 }
 
 /// The text, if it can be the id of a run: it has the characters of one, and is not the name of a file.
@@ -47,23 +67,23 @@ fn stored_id(trace: &Path) -> Option<&str> {
     (!id.is_empty() && id.chars().all(plain)).then_some(id)
 }
 
-/// The trace of a stored run from its journal, and the run with the options of commands about it.
-fn of_run(args: &Trace, id: &str) -> Result<(Json, String, RunOptions), u8> {
-    let store = args.store.look_into()?;
-    let run = await_store(full_id(&*store, id))?;
-    let (tracer, about) = past::trace(&store, &past::read(&*store, &run)?, args.store.option())?;
-    Ok((tracer.trace().json(&about), run, RunOptions::of_store(args.store.option())))
+/// The trace of a stored run from its journal.
+fn of_run(store: Arc<dyn Store>, run: String, named: String) -> Result<ReadTrace, u8> {
+    let (tracer, about) = past::trace(&store, &past::read(&*store, &run)?, named.clone())?;
+    let trace = tracer.trace().json(&about);
+    Ok(ReadTrace { trace, name: run, options: RunOptions::of_store(named), store: Some(store) })
 }
 
-fn of_file(file: &Path) -> Result<(Json, String, RunOptions), u8> {
+fn of_file(file: &Path) -> Result<ReadTrace, u8> {
     let (trace, note) = read(file).map_err(|(message, help)| output::not_started(&message, help.as_deref()))?;
     if let Some(note) = note {
         output::note(&note);
     }
-    Ok((trace, file.display().to_string(), RunOptions::default()))
+    Ok(ReadTrace { trace, name: file.display().to_string(), options: RunOptions::default(), store: None })
 }
 
-fn shown(args: &Trace, trace: &Json, (name, options): (&str, &RunOptions)) -> Result<u8, u8> {
+fn shown(args: &Trace, read: &ReadTrace) -> Result<u8, u8> {
+    let trace = &read.trace;
     if args.json {
         return Ok(output::json_result(&format_args!("{trace:#}")));
     }
@@ -79,11 +99,47 @@ fn shown(args: &Trace, trace: &Json, (name, options): (&str, &RunOptions)) -> Re
             Err(error) => output::failed(&format!("cannot write the page to `{}`: {error}", path.display()), None),
         });
     }
-    let look = TraceLook { name, options, color: output::colored_result(), width: output::width() };
     let shown = match &args.step {
-        None => tree(trace, look),
-        Some(name) => step(trace, name, look)
-            .map_err(|MissingStep { message, help }| output::not_started(&message, help.as_deref()))?,
+        None => tree(trace, read.look()),
+        Some(name) => read.step(name, args.store.option())?,
     };
     Ok(output::result(shown))
+}
+
+impl ReadTrace {
+    fn look(&self) -> TraceLook<'_> {
+        TraceLook { name: &self.name, options: &self.options, color: output::colored_result(), width: output::width() }
+    }
+
+    /// The steps with a name. `CALL/STEP` is a step of the run that CALL has started. `named`: the option that names the store.
+    fn step(&self, name: &str, named: String) -> Result<TerminalText, u8> {
+        let missing = match step(&self.trace, name, self.look()) {
+            Ok(shown) => return Ok(shown),
+            Err(missing) => missing,
+        };
+        let calls = calls(&self.trace, name);
+        let Some(store) = &self.store else {
+            let run = self.trace.get("run").and_then(Json::as_str).filter(|_| !calls.is_empty());
+            let of_run = run.map(|run| {
+                let command = self.options.text(PrintedCommand::TraceStep { run, step: name });
+                format!("for a step of a flow that it called, use its stored run: `{command}`")
+            });
+            return Err(output::not_started(&missing.message, of_run.or(missing.help).as_deref()));
+        };
+        let mut out = TerminalText::default();
+        for (call, inner) in calls {
+            let Some(run) = block_on(run_of_call(&**store, &self.name, &call))? else { continue };
+            if !out.is_empty() {
+                out.push("\n");
+            }
+            let head = format!("run {run}, called by `{}`", call.named());
+            out.push(shown!("{}\n", self.look().dim(&head)));
+            // A called flow may call others.
+            out.push(of_run(store.clone(), run, named.clone())?.step(&inner, named.clone())?);
+        }
+        match out.is_empty() {
+            true => Err(output::not_started(&missing.message, missing.help.as_deref())),
+            false => Ok(out),
+        }
+    }
 }

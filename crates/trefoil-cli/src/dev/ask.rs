@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use trefoil_machine::event::Waiting;
-use trefoil_machine::key::own_step;
-use trefoil_machine::step_path::{is_name_of, names_inside};
+use trefoil_machine::step_path::{RunPath, instead};
 use trefoil_project::input::{self, MissingInput};
 use trefoil_project::written::write_page;
 use trefoil_template::Value;
@@ -118,11 +117,12 @@ impl Loop<'_> {
         let line = line.trim();
         let chosen = line.parse::<usize>().ok().and_then(|number| steps.get(number.checked_sub(1)?).cloned());
         // `CALL/STEP` is a step of the flow that a step calls as a tool. Whether it exists is known only to the run.
-        let is_of = |key: &str| is_name_of(line, key) || names_inside(line, key).next().is_some();
-        let is_known = || steps.iter().any(|step| step == line) || keys.iter().any(|key| is_of(own_step(key)));
+        let paths = || keys.iter().map(|key| RunPath::of_text(key));
+        let is_of = |path: RunPath<'_>| path.around(line).is_some() || path.names_inside(line).next().is_some();
+        let is_known = || steps.iter().any(|step| step == line) || paths().any(is_of);
         let chosen = chosen.or_else(|| is_known().then(|| line.to_owned()));
         if chosen.is_none() && !line.is_empty() {
-            output::refuse(&format!("unknown step `{line}`"), None);
+            output::refuse(&format!("the run has no step `{line}`"), Some(&instead(line, paths())));
         }
         chosen.map(|step| Asked { from: Some(step), anyway: true, ..Asked::default() })
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use trefoil_host::answers::{about, answers, questions};
 use trefoil_host::command::option_text;
 use trefoil_host::waiting::other_model;
+use trefoil_machine::step_path::split_value;
 use trefoil_project::codes::help;
 use trefoil_project::failure::failed_run;
 use trefoil_project::load::LoadedTarget;
@@ -23,7 +24,7 @@ pub fn failure(
     loaded: &LoadedTarget,
     error: &RunError,
     called: Option<&CalledFailure>,
-    answered: &[(String, String)],
+    answered: &[String],
     is_kept: bool,
 ) -> TerminalText {
     let (mut d, mut files) = (failed_run(error), Cow::Borrowed(&loaded.files));
@@ -60,11 +61,13 @@ fn with_cause(d: Diagnostic, called: &CalledFailure, files: &mut Files) -> Diagn
 
 /// The help if an answer from the command line matched no transition: another answer is needed, not a change of the
 /// manifest.
-fn other_answer(loaded: &LoadedTarget, error: &RunError, answered: &[(String, String)]) -> Option<String> {
+fn other_answer(loaded: &LoadedTarget, error: &RunError, answered: &[String]) -> Option<String> {
     let key = error.key.as_ref().filter(|_| error.code == "NO_TRANSITION")?;
     let asked = questions(&loaded.program);
-    let question = about(&asked, &key.0)?;
-    let (name, _) = answered.iter().find(|(name, _)| answers(&asked, name, question))?;
+    let question = about(&asked, key)?;
+    let is_it = |name: &str| answers(&asked, name, question);
+    let mut names = answered.iter().filter_map(|text| split_value(text, is_it)).map(|(name, _)| name);
+    let name = names.find(|name| is_it(name))?;
     Some(format!("pass another answer with `--answer {name}=VALUE`"))
 }
 

@@ -195,7 +195,7 @@ pub struct End<'e> {
     /// The target from the command line; `None` if a run was resumed.
     pub target: Option<&'e str>,
     /// The answers from the command line.
-    pub answers: &'e [(String, String)],
+    pub answers: &'e [String],
     /// Whether the run is kept.
     pub is_kept: bool,
     /// Whether its prompts and answers are, also when it has succeeded.

@@ -10,8 +10,8 @@ use trefoil_host::command::{PrintedCommand, RunOptions};
 use trefoil_host::stored_runs::post_answer;
 use trefoil_host::waiting::{TYPED, waiting_line};
 use trefoil_machine::event::{Settled, Waiting};
-use trefoil_machine::key::segment;
-use trefoil_machine::step_path::{find_steps, joined};
+use trefoil_machine::key::unmarked;
+use trefoil_machine::step_path::{LISTED, RunPath, find_steps, is_marked, listed};
 
 use super::past;
 use crate::args::StoreArgs;
@@ -158,17 +158,15 @@ fn refuse_ended(store: &Arc<dyn Store>, step: &str, run: &str, named: String) ->
 
 fn find<'w>(all: &'w [Waiting], step: &str, show: &str) -> Result<&'w Waiting, u8> {
     let paths: Vec<String> = all.iter().map(Waiting::path).collect();
-    // The label of a step that has another name in its key, and of one without a name.
-    let labels = all
-        .iter()
-        .zip(&paths)
-        .map(|(one, path)| joined(path.rsplit_once('/').map_or("", |(around, _)| around), &segment(&one.step)));
-    let by_key = find_steps(step, paths.iter().zip(0_usize..));
-    let found = if by_key.is_empty() { find_steps(step, labels.zip(0_usize..)) } else { by_key };
+    let paths: Vec<RunPath<'_>> = paths.iter().map(|path| RunPath::of_text(path)).collect();
+    let found = find_steps(step, paths.iter().copied().zip(0_usize..));
     match found.as_slice() {
         [one] => all.get(*one).ok_or(exit::NOT_STARTED),
         [] => {
+            let marked = || find_steps(&unmarked(step), paths.iter().map(|path| (*path, path.named())));
+            let marked = if is_marked(step) { marked() } else { Vec::new() };
             let help = match all {
+                _ if !marked.is_empty() => format!("it is waiting for {}", listed(&marked, LISTED)),
                 [] => format!("it does not wait for an answer; see `{show}`"),
                 all => format!(
                     "it is waiting for: {}",
@@ -179,7 +177,7 @@ fn find<'w>(all: &'w [Waiting], step: &str, show: &str) -> Result<&'w Waiting, u
         }
         several => {
             let keys: Vec<String> =
-                several.iter().filter_map(|at| paths.get(*at)).map(|path| format!("`{path}`")).collect();
+                several.iter().filter_map(|at| paths.get(*at)).map(|path| format!("`{}`", path.named())).collect();
             let help = format!("use a key instead: {}", keys.join(", "));
             Err(output::not_started(&format!("several steps are named `{step}`"), Some(&help)))
         }

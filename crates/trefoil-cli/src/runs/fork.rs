@@ -20,11 +20,12 @@ use crate::store::{await_store, block_on, full_id};
 pub struct Fork {
     /// The run's id, its first characters, or `last`
     run: String,
-    /// Repeat this step, and everything that started after it; `STEP/INNER` is a step of the flow that STEP calls as a tool
+    /// Repeat this step, with all steps inside it, and everything that started after it; `STEP/INNER` is a step of the flow that STEP
+    /// calls as a tool
     #[arg(long, value_name = "STEP")]
     from: Option<String>,
-    /// Allow this step's tools and commands to run again even if that may not be safe; a step that calls a flow as a tool: all steps
-    /// of that flow, or STEP/INNER: one of them (repeatable)
+    /// Allow the tools and commands of this step, and of all steps inside it, to run again even if that may not be safe; STEP/INNER:
+    /// only those of a step of the flow that STEP calls as a tool (repeatable)
     #[arg(long, value_name = "STEP")]
     rerun: Vec<String>,
     /// Show for each step whether its result was kept, or why it ran again

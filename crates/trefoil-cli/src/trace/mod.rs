@@ -11,7 +11,7 @@ mod tree;
 mod words;
 
 pub use read::read;
-pub use step::{MissingStep, step};
+pub use step::{calls, step};
 pub use tree::tree;
 
 use trefoil_host::command::RunOptions;

@@ -104,53 +104,10 @@ fn item(item: &Value) -> String {
     format!("item {}/{} {value}", count("number"), count("total")).trim_end().to_owned()
 }
 
-/// All names for a step, in addition to its key and label: those printed in the tree, the log of the run and its
-/// errors.
-pub fn aliases(names: &KeyMarks, step: &Value, parent: Option<&Value>) -> Vec<String> {
-    let key = text(step, "key").unwrap_or_default();
-    let label = text(step, "label").unwrap_or(key);
-    let mut all = vec![names.of_step(step, parent, usize::MAX / 8)];
-    let around = parent.and_then(|p| text(p, "label")).unwrap_or_default();
-    for mark in marks(key).iter().filter(|mark| mark.sign == b'[') {
-        let end = key.get(mark.at..).and_then(|rest| rest.find(']')).map_or(key.len(), |end| mark.at + end + 1);
-        all.extend(key.get(..end).map(str::to_owned));
-    }
-    for mark in marks(key).iter().filter(|mark| matches!(mark.sign, b'@' | b'#')) {
-        let word = if mark.sign == b'@' { "pass" } else { "attempt" };
-        all.push(format!("{label} {word} {}", mark.number));
-    }
-    if let Some(own) = step.get("item") {
-        let count = |key| number(own, key).unwrap_or_default();
-        let (n, total) = (count("number"), count("total"));
-        let value = own.get("value").filter(|v| !v.is_null()).map(brief).unwrap_or_default();
-        all.extend([value.clone(), format!("{n}/{total}"), format!("item {n}"), format!("item {n}/{total}")]);
-        for name in [label, around] {
-            all.extend([format!("{name} {n}/{total}"), format!("{name} {n}/{total} {value}")]);
-            all.extend([format!("{name} item {n}"), format!("{name} item {n}/{total}")]);
-        }
-    }
-    all
-}
-
 /// Normalizes a name for comparisons: separators between words are ignored.
 pub fn plain(name: &str) -> String {
     let words = name.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '`' | '…'));
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ").to_lowercase()
-}
-
-/// A sort key for natural order: `item 2` before `item 10`.
-pub fn natural(name: &str) -> Vec<(String, u64)> {
-    let mut parts = Vec::new();
-    let mut rest = name;
-    while !rest.is_empty() {
-        let text = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
-        let (word, after) = rest.split_at(text);
-        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
-        let (number, after) = after.split_at(digits);
-        parts.push((word.to_owned(), number.parse().unwrap_or(u64::MAX)));
-        rest = after;
-    }
-    parts
 }
 
 #[cfg(test)]
@@ -171,12 +128,5 @@ mod tests {
         let names = KeyMarks::of(&steps);
         let all: Vec<String> = steps.iter().map(|step| names.of_step(step, None, 40)).collect();
         assert_eq!(all, ["x", "y pass 1", "y pass 2", "w item 2/20 Lima", "w item 2"]);
-    }
-
-    #[test]
-    fn names_count_as_people_do() {
-        let mut names = ["w 10", "w 2", "v", "w 1"];
-        names.sort_by_key(|name| natural(name));
-        assert_eq!(names, ["v", "w 1", "w 2", "w 10"]);
     }
 }

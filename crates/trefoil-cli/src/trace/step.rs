@@ -2,12 +2,12 @@
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
-use trefoil_machine::key::own_step;
-use trefoil_machine::step_path::is_name_of;
-use trefoil_syntax::suggest;
+use trefoil_machine::Key;
+use trefoil_machine::key::without_try;
+use trefoil_machine::step_path::{RunPath, StepPath as _, find_steps, instead, listed};
 
 use super::TraceLook;
-use super::names::{KeyMarks, aliases, natural, plain};
+use super::names::{KeyMarks, plain};
 use super::tree::parents;
 use super::words::{
     advice, failure, handled, is_stopped, line, list, number, place, safe, shown, spent, text, tokens, took, used,
@@ -18,8 +18,8 @@ use crate::shown;
 /// Maximum column at which a note in the margin starts.
 const MARGIN: usize = 72;
 
-/// Whether a step, with its index, is requested.
-type Fits<'f> = dyn Fn(usize, &Value) -> bool + 'f;
+/// How many other steps with a name are listed.
+const OTHERS: usize = 6;
 
 /// Why no step is shown.
 pub struct MissingStep {
@@ -29,63 +29,77 @@ pub struct MissingStep {
     pub help: Option<String>,
 }
 
-/// Shows the steps with a name. A key selects one step, a label all steps that have it; otherwise, any name that the
-/// tree, the log of the run or its errors print.
+/// Shows the steps with a name: a key, a label, or what the tree prints. If a name is the whole key of one step, the others with this
+/// name are listed.
 pub fn step(trace: &Value, name: &str, look: TraceLook<'_>) -> Result<TerminalText, MissingStep> {
     let steps = list(trace, "steps");
     let names = KeyMarks::of(steps);
     let parents = parents(steps);
     let parent = |at: usize| parents.get(at).copied().flatten().and_then(|p| steps.get(p));
-    let of = |fits: &Fits<'_>| -> Vec<usize> {
-        steps.iter().enumerate().filter(|(at, step)| fits(*at, step)).map(|(at, _)| at).collect()
-    };
-    let wanted = plain(name);
-    let called = |at: usize, step: &Value| aliases(&names, step, parent(at)).iter().any(|a| plain(a) == wanted);
-    let looks: [&Fits<'_>; 4] = [
-        &|_, step| text(step, "key") == Some(name),
-        &|_, step| text(step, "label") == Some(name),
-        &called,
-        &|_, step| text(step, "key").is_some_and(|key| is_name_of(name, own_step(key))),
-    ];
-    let Some(found) = looks.into_iter().map(of).find(|found| !found.is_empty()) else {
-        return Err(missing(steps, &names, &parent, name));
-    };
+    let found = find(steps, name, &|at, step| names.of_step(step, parent(at), usize::MAX / 8));
+    if found.is_empty() {
+        let help = match steps.is_empty() {
+            true => "the trace has no steps".to_owned(),
+            false => line(&instead(name, paths(steps).map(|(path, _)| path)), 1_000),
+        };
+        return Err(MissingStep { message: format!("this trace has no step `{}`", line(name, 100)), help: Some(help) });
+    }
     let mut out = TerminalText::default();
-    for (n, at) in found.into_iter().enumerate() {
+    for (n, at) in found.iter().enumerate() {
         if n > 0 {
             out.push("\n");
         }
-        if let Some(step) = steps.get(at) {
-            one(step, &names.of_step(step, parent(at), 100), &mut out, look);
+        if let Some(step) = steps.get(*at) {
+            one(step, &names.of_step(step, parent(*at), 100), &mut out, look);
         }
+    }
+    let is_other = |at: &usize| found.iter().all(|shown| shown != at);
+    let others = paths(steps).filter(|(path, _)| path.is_named(name)).map(|(_, at)| at);
+    let mut others: Vec<usize> = others.chain(labelled(steps, name)).filter(is_other).collect();
+    others.sort_unstable();
+    others.dedup();
+    let others = others.into_iter().filter_map(|at| text(steps.get(at)?, "key").map(without_try));
+    let others: Vec<&str> = others.collect();
+    if !others.is_empty() {
+        let others = line(&listed(&others, OTHERS), 1_000);
+        out.push(shown!("\n{}\n", look.dim(format!("other steps named `{}`: {others}", line(name, 100)))));
     }
     Ok(out)
 }
 
-fn missing<'v>(
-    steps: &'v [Value],
-    names: &KeyMarks,
-    parent: &dyn Fn(usize) -> Option<&'v Value>,
-    name: &str,
-) -> MissingStep {
-    let mut all: Vec<String> =
-        steps.iter().flat_map(|s| [text(s, "label"), text(s, "key")]).flatten().map(str::to_owned).collect();
-    let help = match suggest::nearest(name, all.iter().map(String::as_str)) {
-        Some(near) => Some(format!("did you mean `{}`?", line(near, 100))),
-        None if all.is_empty() => Some("the trace has no steps".to_owned()),
-        None => {
-            all = steps.iter().enumerate().map(|(at, step)| names.of_step(step, parent(at), 60)).collect();
-            all.sort_by_cached_key(|name| natural(name));
-            all.dedup();
-            let some: Vec<String> = all.iter().take(12).map(|n| format!("`{n}`")).collect();
-            let more = match all.len().saturating_sub(12) {
-                0 => String::new(),
-                more => format!(", and {more} more"),
-            };
-            Some(format!("available: {}{more}", some.join(", ")))
-        }
+/// The steps with a name. `printed`: what the tree prints for a step.
+fn find(steps: &[Value], name: &str, printed: &dyn Fn(usize, &Value) -> String) -> Vec<usize> {
+    let wanted = plain(name);
+    let exact = || (0..steps.len()).filter(|at| steps.get(*at).and_then(|step| text(step, "key")) == Some(name));
+    let shown = || steps.iter().enumerate().filter(|(at, step)| plain(&printed(*at, step)) == wanted).map(|(at, _)| at);
+    // A pass or an item has no step of its own.
+    let inside = || paths(steps).filter(|(path, _)| path.around(name).is_some()).map(|(_, at)| at);
+    let ways: [&dyn Fn() -> Vec<usize>; 5] = [
+        &|| exact().collect(),
+        &|| find_steps(name, paths(steps)),
+        &|| labelled(steps, name).collect(),
+        &|| shown().collect(),
+        &|| inside().collect(),
+    ];
+    ways.into_iter().map(|way| way()).find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+fn paths(steps: &[Value]) -> impl Iterator<Item = (RunPath<'_>, usize)> {
+    steps.iter().enumerate().filter_map(|(at, step)| Some((RunPath::of_text(text(step, "key")?), at)))
+}
+
+/// The steps with a label: that of an agent may be another name than the one in the key.
+fn labelled<'s>(steps: &'s [Value], name: &'s str) -> impl Iterator<Item = usize> + 's {
+    steps.iter().enumerate().filter(move |(_, step)| text(step, "label") == Some(name)).map(|(at, _)| at)
+}
+
+/// The steps that may be calls, if a name is `CALL/STEP`: their keys, and the name of the step in the called flow.
+pub fn calls(trace: &Value, name: &str) -> Vec<(Key, String)> {
+    let of = |(path, at): (RunPath<'_>, usize)| {
+        let key = text(list(trace, "steps").get(at)?, "key")?;
+        Some((Key::from(key), path.names_inside(name).next()?.to_owned()))
     };
-    MissingStep { message: format!("this trace has no step `{}`", line(name, 100)), help }
+    paths(list(trace, "steps")).filter_map(of).collect()
 }
 
 fn one(step: &Value, name: &str, out: &mut TerminalText, look: TraceLook<'_>) {

@@ -277,7 +277,7 @@ impl TraceLook<'_> {
         self.styled(color.on_default(), text)
     }
     /// Text that is less important.
-    pub(super) fn dim(self, text: impl Into<TerminalText>) -> TerminalText {
+    pub fn dim(self, text: impl Into<TerminalText>) -> TerminalText {
         self.styled(Style::new().dimmed(), text)
     }
     /// Text that is more important.

@@ -34,7 +34,8 @@ fn a_prompt_can_be_cancelled_and_a_refused_line_leads_back_to_the_keys() {
     let mut dev = Dev::start(&folder, &provider, &["main.yaml"]);
     for (key, line, said) in [
         ("f", "\u{1b}", "note: cancelled"),
-        ("f", "none", "unknown step `none`"),
+        ("f", "none", "the run has no step `none`"),
+        ("f", "one@3", "it has `one`"),
         ("f", "", ""),
         ("i", "\u{1b}", "note: cancelled"),
     ] {

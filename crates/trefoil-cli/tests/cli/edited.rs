@@ -125,7 +125,7 @@ fn from_a_step_on_everything_is_done_again() {
     ran.exits(0).says(&["  kept  one\n", " again  two    it was selected to run again\n"]);
     assert_eq!(provider.asked()[before..], ["two after say one", "three after two after say one"]);
     let unknown = trefoil(&folder, &provider, &["resume", &run, "--with", "main.yaml", "--from", "tow"]);
-    unknown.exits(2).says(&["the run has no step `tow`", "`one`, `three`, `two`"]);
+    unknown.exits(2).says(&["the run has no step `tow`", "did you mean `two`? Its steps are `one`, `two`, `three`"]);
     assert_eq!(provider.asked().len(), before + 2, "nothing was asked for that");
 }
 

@@ -83,6 +83,8 @@ mod run_views;
 mod secret_inputs;
 mod secrets;
 mod settled;
+#[cfg(unix)]
+mod step_names;
 mod stopped;
 mod store;
 #[cfg(unix)]

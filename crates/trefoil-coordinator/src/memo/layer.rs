@@ -8,6 +8,7 @@ use crate::recovery::is_unknown;
 use trefoil_machine::clock::WorkMs;
 use trefoil_machine::key::{ContentKey, Key, own_step, without_try};
 use trefoil_machine::request::{Activity, Request};
+use trefoil_machine::step_path::RunPath;
 use trefoil_machine::{Past, Prepared, Watcher};
 
 /// The results of a run.
@@ -93,9 +94,11 @@ impl Layer {
         all.into_iter().map(|(_, activity)| activity.clone()).collect()
     }
 
-    /// The labels of the steps.
-    pub fn labels(&self) -> impl Iterator<Item = String> {
-        self.done.values().filter_map(|(_, a)| a.labels.last()).map(ToString::to_string)
+    /// The paths of the activities, in the order in which they started.
+    pub fn paths(&self) -> impl Iterator<Item = RunPath<'_>> {
+        let mut all: Vec<_> = self.done.iter().collect();
+        all.sort_by_key(|(_, (at, _))| *at);
+        all.into_iter().map(|(key, _)| RunPath::of(key))
     }
 
     /// Drops the results of a step and of all activities that started after it, as well as those in `void`, which collects the

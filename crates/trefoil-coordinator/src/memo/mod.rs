@@ -27,7 +27,7 @@ use trefoil_machine::journal::{About, Cited};
 use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Request, Usage};
-use trefoil_machine::step_path;
+use trefoil_machine::step_path::{RunPath, find_steps};
 
 pub use hands::IsIdempotent;
 use hands::{Hands, Steps};
@@ -207,7 +207,8 @@ impl Memo {
     /// Drops the results of a step and of everything that started after it. Returns whether the step exists.
     pub fn drop_from(&mut self, step: &str) -> bool {
         let places = self.places_of(step);
-        let is_of = |activity: &Activity| activity.place_of(step).is_some_and(|place| places.contains(&place));
+        let is_of =
+            |activity: &Activity| activity.path().around(step).is_some_and(|path| places.contains(&*path.place()));
         self.drop_started(is_of, None)
     }
 
@@ -269,9 +270,9 @@ impl Memo {
         self.rerun.iter().map(String::as_str)
     }
 
-    /// The labels of all steps in the earlier runs.
-    pub fn steps(&self) -> Vec<String> {
-        self.layers.iter().flat_map(Layer::labels).collect::<BTreeSet<_>>().into_iter().collect()
+    /// The paths of all activities of the earlier runs, the newest run first, in the order in which they started.
+    pub fn paths(&self) -> impl Iterator<Item = RunPath<'_>> {
+        self.layers.iter().flat_map(Layer::paths)
     }
 
     /// Drops embedded and scripted answers, because no run may take them for real ones. `by`: the current run's source of such
@@ -517,18 +518,14 @@ impl Memo {
 
     /// Whether a name means a step of the earlier runs.
     pub fn has_step(&self, name: &str) -> bool {
-        let mut all = self.layers.iter().flat_map(|layer| layer.done.values());
-        all.any(|(_, activity)| activity.place_of(name).is_some())
+        self.layers.iter().flat_map(|layer| layer.done.keys()).any(|key| RunPath::of(key).around(name).is_some())
     }
 
     /// The paths of the steps of the earlier runs that a name means, without marks.
     pub fn places_of(&self, name: &str) -> BTreeSet<String> {
-        let all = self.layers.iter().flat_map(|layer| layer.done.values());
-        let mut places: BTreeSet<String> = all.filter_map(|(_, activity)| activity.place_of(name)).collect();
-        if places.iter().any(|place| step_path::is_whole(name, place)) {
-            places.retain(|place| step_path::is_whole(name, place));
-        }
-        places
+        let all = self.layers.iter().flat_map(|layer| layer.done.keys());
+        let named = all.filter_map(|key| RunPath::of(key).around(name)).map(|path| (path, path.place().into_owned()));
+        find_steps(name, named).into_iter().collect()
     }
 
     /// The activities of the newest run that have a result, in the order in which they started.
@@ -604,7 +601,7 @@ impl Memo {
 
     /// Whether the user allowed the activity to be repeated.
     pub fn may_rerun(&self, asked: &Activity) -> bool {
-        self.rerun.iter().any(|name| name == EVERY_STEP || asked.place_of(name).is_some())
+        self.rerun.iter().any(|name| name == EVERY_STEP || asked.path().around(name).is_some())
     }
 
     fn index(&mut self) {

@@ -8,8 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use trefoil_ir::{HumanCall, Program, Step, StepKind};
-use trefoil_machine::key::{segment, unmarked};
-use trefoil_machine::step_path::{StepPlace, find_steps, is_name_of, is_whole, step_places};
+use trefoil_machine::step_path::{RunPath, StepPath as _, StepPlace, find_steps, step_places};
 use trefoil_runtime::ports::{CallSite, NoHumans, Received};
 use trefoil_runtime::{Arrived, Asked, Decided, HumanInbox, HumanRequest, Key};
 
@@ -49,19 +48,15 @@ pub fn meant<'q, 'p>(
     questions: &'q [HumanQuestion<'p>],
     name: &str,
 ) -> Result<Vec<&'q HumanQuestion<'p>>, Vec<&'q str>> {
-    let by_key = find_steps(name, questions.iter().enumerate().map(|(at, one)| (&one.place.key, at)));
-    let mut found: Vec<_> = by_key.into_iter().filter_map(|at| questions.get(at)).collect();
-    if found.is_empty() {
-        found = questions.iter().filter(|one| one.place.label == name).collect();
-    }
+    let found = find_steps(name, questions.iter().enumerate().map(|(at, one)| (&one.place, at)));
+    let found: Vec<_> = found.into_iter().filter_map(|at| questions.get(at)).collect();
     let steps: HashSet<_> = found.iter().map(|one| one.place.id).collect();
     if steps.len() > 1 { Err(found.iter().map(|one| one.place.key.as_str()).collect()) } else { Ok(found) }
 }
 
 /// The question with a key of a run.
-pub fn about<'q, 'p>(questions: &'q [HumanQuestion<'p>], key: &str) -> Option<&'q HumanQuestion<'p>> {
-    let bare = unmarked(key);
-    questions.iter().find(|question| question.place.key == bare)
+pub fn about<'q, 'p>(questions: &'q [HumanQuestion<'p>], key: &Key) -> Option<&'q HumanQuestion<'p>> {
+    questions.iter().find(|question| question.place.is_of(RunPath::of(key)))
 }
 
 /// Whether an answer to `name` answers a question.
@@ -95,7 +90,7 @@ impl PreparedAnswers {
         for (step, answer) in given {
             all.entry(step.clone()).or_default().push_back(answer.clone());
         }
-        let is_key = |name: &&String| asked.iter().any(|one| is_whole(name, &one.place.key));
+        let is_key = |name: &&String| asked.iter().any(|one| one.place.is_whole(name));
         Self {
             whole: all.keys().filter(is_key).cloned().collect(),
             given: Mutex::new(all),
@@ -104,15 +99,12 @@ impl PreparedAnswers {
         }
     }
     fn known(&self, key: &Key, request: &HumanRequest) -> Option<String> {
-        let (visit, label) = (key.without_try(), segment(&request.step));
-        let is_of = |name: &str| match self.whole.contains(name) {
-            true => is_whole(name, visit) && is_name_of(name, visit),
-            false => is_name_of(name, visit) || is_name_of(name, &label),
-        };
+        let (visit, path) = (key.without_try(), RunPath::of(key));
+        let is_of = |name: &str| path.is_named(name) && (path.is_whole(name) || !self.whole.contains(name));
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         let names = given.iter_mut().filter(|(name, _)| is_of(name));
         // The name that says most about this visit.
-        let (_, all) = names.max_by_key(|(name, _)| (**name == visit, is_whole(name, visit), name.len()))?;
+        let (_, all) = names.max_by_key(|(name, _)| (**name == visit, path.is_whole(name), name.len()))?;
         if all.len() > 1 {
             return all.pop_front();
         }

@@ -4,6 +4,8 @@ use sha2::{Digest as _, Sha256};
 use trefoil_machine::{EntryKind, Key, Started};
 use trefoil_store::{Filter, Store};
 
+use super::cited_results;
+
 /// Called runs of one run that are searched for the same call under another name.
 const CALLED: usize = 1_000;
 
@@ -28,6 +30,18 @@ pub(crate) async fn last_call_run(store: &dyn Store, run: &str, key: &Key) -> Op
         found = Some(id);
     }
     found
+}
+
+/// The run of a call, also if its result was kept from an earlier run: then the call was made there.
+pub async fn run_of_call(store: &dyn Store, run: &str, key: &Key) -> Option<String> {
+    let (mut run, mut key) = (run.to_owned(), key.clone());
+    loop {
+        if let Some(found) = last_call_run(store, &run, &key).await {
+            return Some(found);
+        }
+        let cited = cited_results(store, &run).await;
+        (run, key) = cited.into_iter().find(|(here, _)| *here == key)?.1;
+    }
 }
 
 /// The runs that a run has called.

@@ -16,6 +16,7 @@ mod stored;
 
 pub use answer::{AnswerEffect, try_answer};
 pub use called_failure::called_failure;
+pub use called_runs::run_of_call;
 pub(crate) use called_runs::{call_run_id, called_runs, last_call_run, start_entry};
 pub use cancel::cancel;
 pub use diff::{RunDiff, RunSide, StepDiff, StepSide, compare};

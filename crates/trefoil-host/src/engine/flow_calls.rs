@@ -11,7 +11,7 @@ use trefoil_ir::ToolKind;
 use trefoil_ir::schema::Misfit;
 use trefoil_machine::PrivateValue;
 use trefoil_machine::event::Waiting;
-use trefoil_machine::step_path::{names_inside, step_paths};
+use trefoil_machine::step_path::RunPath;
 use trefoil_runtime::ports::{CallSite, SuspendedCall};
 use trefoil_runtime::{Cancel, RunOutcome, Share, ToolError, ToolHost, ToolRequest, ToolSpec, Usage};
 use trefoil_store::{Status, StoreError};
@@ -55,10 +55,10 @@ impl FlowCalls {
     fn engine_of(&self, at: CallSite<'_>, tool: &LoadedTool) -> Engine {
         let mut parts = self.0.parts_of(tool);
         // Answers for the steps of the calling flow do not apply here, and `CALL/STEP` is a step of the flow that CALL calls.
-        let paths = step_paths(at.key, at.labels);
+        let path = RunPath::of(at.key);
         let program = &tool.flow.loaded().program;
         let own = |(name, answer): (String, String)| {
-            let inside = paths.iter().find_map(|path| names_inside(&name, path).next()).map(str::to_owned);
+            let inside = path.names_inside(&name).next().map(str::to_owned);
             inside.or_else(|| self.0.ask(&name, program).then_some(name)).map(|name| (name, answer))
         };
         parts.answers = std::mem::take(&mut parts.answers).into_iter().filter_map(own).collect();
@@ -128,7 +128,7 @@ impl FlowCalls {
         };
         let input = Some(Value::from_json(input.clone())).filter(|input| !input.is_null());
         let flow = &tool.flow.loaded().program.name;
-        let call = NewCall { run: at.run, key: at.key, labels: at.labels, flow, input };
+        let call = NewCall { run: at.run, key: at.key, flow, input };
         match before.run_of(&call, &**owner.store()).await {
             CalledBefore::As(request) => reusing(engine, tool, &request, engine.edit(&tool.flow, &request).await),
             // Its limits are those of the calling run, which waits until they are raised.
@@ -156,7 +156,7 @@ impl FlowCalls {
 
     /// The steps of the run of a call that may be repeated.
     fn rerun(&self, at: CallSite<'_>) -> Vec<String> {
-        self.0.before.get().map(|before| before.rerun(at.key, at.labels)).unwrap_or_default()
+        self.0.before.get().map(|before| before.rerun(at.key)).unwrap_or_default()
     }
 
     /// Describes the run of a call if it has not ended: it is suspended, or cannot continue in this process. `usage`: that of the call.

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use trefoil_ir::schema::Checker;
 use trefoil_ir::{OnExceeded, Program, Step, StepKind, ToolKind};
 use trefoil_machine::Effects;
-use trefoil_machine::step_path::{names_inside, step_places};
+use trefoil_machine::step_path::{StepPath as _, step_places};
 use trefoil_models::ModelOverride;
 use trefoil_models::plan::names;
 use trefoil_runtime::driver::SeenValues;
@@ -205,18 +205,23 @@ impl FlowTools {
         places.iter().any(|place| {
             let Some(step) = program.step(place.id) else { return false };
             let inner = || match &step.kind {
-                StepKind::Tool(call) => self.have_step_inside(name, &place.key, &call.name, is_wanted),
+                StepKind::Tool(call) => self.have_inner_step(place.names_inside(name), &call.name, is_wanted),
                 _ => false,
             };
             is_wanted(step) && place.is_named(name) || inner()
         })
     }
 
-    /// Whether the flow that a call runs has a step of a sort with this name of the calling flow.
-    pub fn have_step_inside(&self, name: &str, call: &str, tool: &str, is_wanted: &dyn Fn(&Step) -> bool) -> bool {
+    /// Whether the flow that a call runs has a step of a sort with one of these names.
+    pub fn have_inner_step<'n>(
+        &self,
+        mut names: impl Iterator<Item = &'n str>,
+        tool: &str,
+        is_wanted: &dyn Fn(&Step) -> bool,
+    ) -> bool {
         let Some(flow) = self.flow(tool) else { return false };
         let program = &flow.loaded().program;
-        names_inside(name, call).any(|inner| self.have_step(inner, program, is_wanted))
+        names.any(|inner| self.have_step(inner, program, is_wanted))
     }
 
     /// Whether a flow can call one of these.

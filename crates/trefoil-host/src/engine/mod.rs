@@ -112,6 +112,8 @@ struct EngineParts {
     commands: Option<Arc<dyn CommandHost>>,
     humans: Option<Arc<dyn HumanInbox>>,
     answers: Vec<(String, String)>,
+    /// The same as typed, before the steps are known.
+    typed_answers: Vec<String>,
     journal: Option<Arc<dyn Journal>>,
     clock: Option<Arc<dyn Clock>>,
     secrets: Option<Arc<dyn Secrets>>,
@@ -295,6 +297,10 @@ impl Engine {
     /// last one is repeated.
     pub fn answer(self, step: impl Into<String>, answer: impl Into<String>) -> Self {
         self.with(|parts| parts.answers.push((step.into(), answer.into())))
+    }
+    /// Sets answers of human steps as they are typed: `STEP=VALUE`. A name with `=` is the longest that a step of the flow has.
+    pub fn typed_answers(self, answers: impl IntoIterator<Item = String>) -> Self {
+        self.with(|parts| parts.typed_answers.extend(answers))
     }
     /// Sets the journal that stores the entries of runs. Default: none.
     pub fn journal(self, journal: impl Journal + 'static) -> Self {

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use trefoil_ir::Program;
 use trefoil_machine::guard::Verdict;
 use trefoil_machine::journal::{Basis, GivenPermissions, RunSpec};
+use trefoil_machine::step_path::split_value;
 use trefoil_machine::{Flags, LimitKind, Prepared, RunLimits, SourceFile, input_faults};
 use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
@@ -18,7 +20,7 @@ use super::hosts::{RunHosts, is_rehearsal};
 use super::needs::{CallableFlows, RunNeeds};
 use super::watch::{all, to_handle};
 use super::{AnswersFrom, Engine, EngineParts};
-use crate::answers::PreparedAnswers;
+use crate::answers::{PreparedAnswers, meant, questions};
 use crate::durable::StoredAnswers;
 use crate::reuse::{EarlierCalls, StepDecisions};
 use crate::run::Run;
@@ -402,8 +404,28 @@ impl Engine {
     /// Returns everything that a run of the flow needs, or [`Error::NotStarted`] with everything that is missing. Calls
     /// nothing.
     pub fn ready(&self, flow: &Flow) -> Result<ReadyRun> {
-        let ready = ReadyRun::new(self, flow).map_err(Error::NotStarted)?;
+        let ready = ReadyRun::new(&self.for_steps_of(&flow.loaded().program), flow).map_err(Error::NotStarted)?;
         self.with_answers(ready)
+    }
+
+    /// With the typed answers as answers of the steps of a program, and of the flows that it calls.
+    fn for_steps_of(&self, program: &Program) -> Engine {
+        if self.parts.typed_answers.is_empty() {
+            return self.clone();
+        }
+        let (asked, flows) = (questions(program), self.flow_tools());
+        let is_known = |name: &str| {
+            meant(&asked, name).map_or(true, |found| !found.is_empty())
+                || flows.as_ref().is_some_and(|flows| flows.ask(name, program))
+        };
+        let read = |text: &String| {
+            let (step, answer) = split_value(text, is_known)?;
+            Some((step.to_owned(), answer.to_owned()))
+        };
+        self.clone().with(|parts| {
+            let typed = std::mem::take(&mut parts.typed_answers);
+            parts.answers.extend(typed.iter().filter_map(read));
+        })
     }
 
     /// A run about to start, with the results of earlier runs that it may use.

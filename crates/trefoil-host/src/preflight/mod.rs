@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use trefoil_check::words::{in_argument, in_input, server_as_tool, toml_key};
 use trefoil_ir::{OnTimeout, Program, StepId, StepKind, ToolCall, ToolKind, walk};
-use trefoil_machine::step_path::StepPlace;
+use trefoil_machine::step_path::{StepPlace, without_wrong_mark};
 use trefoil_machine::text::script_line;
 use trefoil_runtime::ToolHost;
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
@@ -292,10 +292,13 @@ fn people(program: &Program, host: &HostOffer<'_>, found: &mut Vec<Diagnostic>) 
         let mut keys: Vec<&str> = asked.iter().map(|q| q.place.key.as_str()).collect();
         keys.dedup();
         let names = asked.iter().flat_map(|q| [q.place.label.as_str(), q.place.key.as_str()]);
-        found.push(match suggest::nearest(answer, names) {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
-            None if keys.is_empty() => d.help("this workflow has no human steps"),
-            None => d.help(format!("human steps: `{}`", keys.join("`, `"))),
+        let places: Vec<&StepPlace> = asked.iter().map(|q| &q.place).collect();
+        let mark = without_wrong_mark(answer, &places);
+        found.push(match (mark, suggest::nearest(answer, names)) {
+            (Some(mark), _) => d.help(mark),
+            (None, Some(near)) => d.help(format!("did you mean `{near}`?")),
+            (None, None) if keys.is_empty() => d.help("this workflow has no human steps"),
+            (None, None) => d.help(format!("human steps: `{}`", keys.join("`, `"))),
         });
     }
 }

@@ -24,8 +24,10 @@ impl CalledStep {
         if memo.has_step(name) {
             return Vec::new();
         }
-        let step =
-            |call: EarlierCall| call.activity.names_inside(name).map(str::to_owned).map(|step| Self { call, step });
+        let step = |call: EarlierCall| {
+            let step = call.activity.path().names_inside(name).next().map(str::to_owned);
+            step.map(|step| Self { call, step })
+        };
         let all: Vec<Self> = memo.calls().into_iter().filter_map(step).collect();
         let shortest = all.iter().map(|one| one.step.len()).min();
         all.into_iter().filter(|one| Some(one.step.len()) == shortest).collect()

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_machine::journal::Basis;
-use trefoil_machine::step_path::{is_name_of, names_inside, step_paths};
+use trefoil_machine::step_path::RunPath;
 use trefoil_machine::{Key, Prepared, PrivateValue};
 use trefoil_runtime::driver::memo::{Decision, EVERY_STEP, EarlierCall, Memo, Reuse};
 use trefoil_store::Store;
@@ -55,8 +55,6 @@ pub(crate) struct NewCall<'c> {
     pub run: &'c str,
     /// The key of the call.
     pub key: &'c Key,
-    /// The labels of its step and of those around it.
-    pub labels: &'c [Arc<str>],
     /// The name of the flow.
     pub flow: &'c str,
     /// Its input.
@@ -80,8 +78,8 @@ impl EarlierCalls {
     }
 
     /// The steps of the called run whose tools and commands may be repeated: all, if the call may be.
-    pub fn rerun(&self, call: &Key, labels: &[Arc<str>]) -> Vec<String> {
-        rerun_within(&self.rerun, call, labels)
+    pub fn rerun(&self, call: &Key) -> Vec<String> {
+        rerun_within(&self.rerun, RunPath::of(call))
     }
 
     /// What the run of a call reuses of an earlier one. The step at which that one failed is repeated if that of the calling run is.
@@ -91,7 +89,7 @@ impl EarlierCalls {
             from: from.next(),
             also_from: from.collect(),
             all: earlier.is_some_and(|earlier| earlier.wanted),
-            rerun: self.rerun(call.key, call.labels),
+            rerun: self.rerun(call.key),
             failed: self.failed,
             ..ReuseRequest::whole(run)
         })
@@ -137,7 +135,7 @@ impl EarlierCalls {
                 CalledBefore::As(Box::new(ReuseRequest { all: true, ..*self.request(left, call, None) }))
             }
             (None, Some(lost)) => {
-                let rerun = self.rerun(call.key, call.labels);
+                let rerun = self.rerun(call.key);
                 let lost = ReuseRequest::whole(call_run_id(lost, call.key, 0));
                 CalledBefore::Perhaps(Box::new(ReuseRequest { rerun, ..lost }))
             }
@@ -170,13 +168,12 @@ impl EarlierCalls {
     }
 }
 
-/// The steps of a called run whose tools and commands may be repeated, if those of these steps may be in the calling one.
-fn rerun_within(rerun: &[String], call: &Key, labels: &[Arc<str>]) -> Vec<String> {
-    let paths = step_paths(call, labels);
-    let is_whole_call = |name: &str| name == EVERY_STEP || paths.iter().any(|path| is_name_of(name, path));
-    let within = |name| match is_whole_call(name) {
+/// The steps of a called run whose tools and commands may be repeated, if those of these steps, and of the steps inside them, may be
+/// in the calling one.
+fn rerun_within(rerun: &[String], call: RunPath<'_>) -> Vec<String> {
+    let within = |name| match name == EVERY_STEP || call.around(name).is_some() {
         true => Some(EVERY_STEP),
-        false => paths.iter().find_map(|path| names_inside(name, path).next()),
+        false => call.names_inside(name).next(),
     };
     rerun.iter().filter_map(|name| within(name)).map(str::to_owned).collect()
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_machine::EntryKind;
+use trefoil_machine::key::unmarked;
 use trefoil_machine::machine::Scan;
-use trefoil_machine::step_path::joined;
+use trefoil_machine::step_path::{instead, is_marked, joined};
 use trefoil_runtime::RunError;
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Status, Store};
@@ -94,19 +95,39 @@ fn drop_from(memo: &mut Memo, from: &str) -> bool {
 pub(super) async fn check_from(store: &Arc<dyn Store>, from: &str, memo: &Memo) -> Result<()> {
     check_is_one(from, memo)?;
     let Some(inside) = CalledStep::find_step(from, memo) else { return Ok(()) };
-    let Some(run) = inside.run(&**store).await else { return Err(no_step(from, memo)) };
-    let stored = StoredRun::read(&**store, &run).await?;
+    let Some((stored, memo)) = called_memo(store, &inside).await? else { return Err(no_step(from, memo)) };
     let request = ReuseRequest { from: Some(inside.step.clone()), ..ReuseRequest::default() };
     // Boxed, because a flow may call itself.
-    let memo = Box::pin(self::memo(store.clone(), None, &stored, &ReuseRequest::default())).await?;
     Box::pin(self::memo(store.clone(), None, &stored, &request)).await?;
     Box::pin(check_from(store, &inside.step, &memo)).await
 }
 
+/// The run of a call, and its results.
+async fn called_memo(store: &Arc<dyn Store>, inside: &CalledStep) -> Result<Option<(StoredRun, Memo)>> {
+    let Some(run) = inside.run(&**store).await else { return Ok(None) };
+    let stored = StoredRun::read(&**store, &run).await?;
+    // Boxed, because a flow may call itself.
+    let memo = Box::pin(self::memo(store.clone(), None, &stored, &ReuseRequest::default())).await?;
+    Ok(Some((stored, memo)))
+}
+
+/// Checks the marks of a name of a step in a called flow: if the run of the call has that step, then with these marks.
+pub(super) async fn check_inner_marks(store: &Arc<dyn Store>, name: &str, memo: &Memo) -> Result<()> {
+    let Some(inside) = CalledStep::find_step(name, memo).filter(|inside| is_marked(&inside.step)) else {
+        return Ok(());
+    };
+    let Some((_, memo)) = called_memo(store, &inside).await? else { return Ok(()) };
+    if !memo.has_step(&inside.step) && memo.has_step(&unmarked(&inside.step)) {
+        return Err(no_step(&inside.step, &memo));
+    }
+    // Boxed, because a flow may call itself.
+    Box::pin(check_inner_marks(store, &inside.step, &memo)).await
+}
+
 /// That no step of the earlier runs has this name.
 pub(super) fn no_step(step: &str, memo: &Memo) -> Error {
-    let message = format!("the run has no step `{step}`; available: `{}`", memo.steps().join("`, `"));
-    Error::NotStarted(FoundErrors::of_rule("unknown-step", &message, "name a step of the run"))
+    let message = format!("the run has no step `{step}`");
+    Error::NotStarted(FoundErrors::of_rule("unknown-step", &message, instead(step, memo.paths())))
 }
 
 /// Refuses a name that several steps have: the run could start at any of them.

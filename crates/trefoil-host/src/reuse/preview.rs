@@ -5,9 +5,9 @@ use std::sync::{Arc, PoisonError};
 
 use trefoil_ir::print::definition;
 use trefoil_ir::{Callee, Program, StepKind, walk};
-use trefoil_machine::key::{own_step, without_try};
+use trefoil_machine::key::{own_label, own_step};
 use trefoil_machine::request::Activity;
-use trefoil_machine::step_path::{is_name_of, step_places};
+use trefoil_machine::step_path::{RunPath, StepPath as _, step_places};
 use trefoil_machine::{ContentKey, Entry, EntryKind, Key, Prepared, PrivateValue, Request, Started};
 use trefoil_models::Registry;
 use trefoil_models::plan::models_used;
@@ -166,12 +166,11 @@ pub(super) async fn in_old_names(
         // Boxed, because a preview needs the name itself.
         let seen = preview_with_its_models(engine, store.clone(), flow, &unnamed);
         let seen = Box::pin(seen).await?;
-        let was = seen.lines.iter().filter(|line| is_name_of(name, own_step(&line.key.0))).find_map(|line| match &line
-            .fate
-        {
-            ReuseDecision::Kept { was, .. } => was.as_ref(),
-            _ => line.was.as_ref(),
-        });
+        let was =
+            seen.lines.iter().filter(|line| RunPath::of(&line.key).is_named(name)).find_map(|line| match &line.fate {
+                ReuseDecision::Kept { was, .. } => was.as_ref(),
+                _ => line.was.as_ref(),
+            });
         let old = was.map(|was| format!("{}{}", was.without_try(), from.get(name.len()..).unwrap_or_default()));
         // What is unknown keeps the name that the user wrote.
         let is_known = |old: &String| known.has_step(old) || CalledStep::find_step(old, &known).is_some();
@@ -197,17 +196,6 @@ async fn inner_name(engine: &Engine, store: &Arc<dyn Store>, inside: &CalledStep
     let request = ReuseRequest { from: Some(inside.step.clone()), ..ReuseRequest::whole(&stored.started.run) };
     // Boxed, because a flow may call itself.
     Box::pin(in_old_names(&engine, store, &stored, &flow, &request)).await.ok()?.from
-}
-
-/// The labels of a program's steps.
-fn step_labels(program: &Program) -> impl Iterator<Item = &str> {
-    program.steps.iter().filter_map(|step| step.label.as_deref())
-}
-
-/// The label of the step of an activity.
-fn label_of(key: &Key) -> &str {
-    let step = own_step(without_try(&key.0)).rsplit('/').next().unwrap_or_default();
-    step.split(['@', '[']).next().unwrap_or_default()
 }
 
 /// The flow with the models that the engine chooses for it, as far as they are known, and the source of answers.
@@ -322,8 +310,8 @@ async fn look_once(
     let is_done = ended.as_ref().is_some_and(|outcome| outcome.result.is_ok());
     let mut error = ended.and_then(|outcome| outcome.result.err());
     // A step that the flow does not have any more comes no later.
-    let labels: BTreeSet<&str> = step_labels(&flow.loaded().program).collect();
-    let is_there = |line: &ActivityDecision| labels.contains(label_of(&line.key));
+    let places = places_of(&flow.loaded().program);
+    let is_there = |line: &ActivityDecision| places.contains(&*RunPath::of(&line.key).place());
     let is_later = |line: &ActivityDecision| !is_done && is_there(line);
     let unused = lines.unused().into_iter().filter(|line| !is_later(line)).collect();
     let mut later: Vec<ActivityDecision> =
@@ -377,7 +365,7 @@ fn new_steps<'l>(
     let program = &flow.loaded().program;
     let before = definitions(&stored.flow.loaded().program);
     let now = definitions(program);
-    let shown: BTreeSet<&str> = shown.map(|line| label_of(&line.key)).collect();
+    let shown: BTreeSet<&str> = shown.filter_map(|line| own_label(own_step(&line.key.0))).collect();
     // The name of an agent is that of its call.
     let does = |kind: &StepKind| {
         use StepKind::{Call, Command, Human, Model, Tool};
@@ -428,6 +416,11 @@ fn unnumbered(text: &str) -> String {
     words.join(" ")
 }
 
+/// The keys of a program's steps, without marks.
+fn places_of(program: &Program) -> BTreeSet<String> {
+    step_places(program, |_| true).into_iter().map(|place| place.key).collect()
+}
+
 /// What the run of a call would do that is made again, or for the first time under its name.
 async fn look_beneath(
     engine: &Engine,
@@ -440,10 +433,9 @@ async fn look_beneath(
     };
     let flows = engine.flow_tools()?;
     let (flow, engine) = flows.run_of(&request.name, false)?;
-    let (key, labels) = (&decision.asked.key, &decision.asked.labels);
     let given = flows.input_of(request)?;
     let input = Some(given.clone()).filter(|input| !input.is_null());
-    let call = NewCall { run: "", key, labels, flow: &flow.loaded().program.name, input };
+    let call = NewCall { run: "", key: &decision.asked.key, flow: &flow.loaded().program.name, input };
     let CalledBefore::As(request) = before.run_of(&call, &**store).await else { return None };
     let request = ReuseRequest { input: Some(given), ..*request };
     // Boxed, because a flow may call itself.

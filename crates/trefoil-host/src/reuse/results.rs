@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use trefoil_machine::Request;
-use trefoil_machine::step_path::step_paths;
+use trefoil_machine::key::{Key, unmarked};
+use trefoil_machine::step_path::{RunPath, is_marked};
 use trefoil_runtime::driver::memo::{EVERY_STEP, EarlierCall, Memo};
 use trefoil_store::{Store, StoreError};
 
 use super::edited_flows::without_edited;
-use super::memo::{check_from, memo, no_step, without_failed};
+use super::memo::{check_from, check_inner_marks, memo, no_step, without_failed};
 use super::request::ReuseRequest;
 use crate::durable::StoredRun;
 use crate::engine::{Engine, FlowTools};
@@ -28,7 +29,10 @@ pub(super) async fn results_for(
     if let Some(from) = &request.from {
         check_from(store, from, &memo).await?;
     }
-    check_rerun(engine, &request.rerun, flow, &memo)?;
+    check_rerun(engine, &request.rerun, flow, (&memo, &[]))?;
+    for name in &request.rerun {
+        check_inner_marks(store, name, &memo).await?;
+    }
     Ok(memo)
 }
 
@@ -63,8 +67,14 @@ async fn results_of(
     Ok(if request.forked { memo } else { without_edited(memo, engine, store).await })
 }
 
-/// Checks that all names are steps of the earlier runs, of the current flow, or of the flow of a tool that one of these calls.
-pub(super) fn check_rerun(engine: &Engine, names: &[String], flow: &Flow, memo: &Memo) -> Result<()> {
+/// Checks that all names are steps of the earlier runs, of the current flow, or of the flow of a tool that one of these calls. `stopped`:
+/// what the current run has stopped before.
+pub(super) fn check_rerun(
+    engine: &Engine,
+    names: &[String],
+    flow: &Flow,
+    (memo, stopped): (&Memo, &[Key]),
+) -> Result<()> {
     // The names for a called run were checked for the run that was started.
     if engine.is_called() {
         return Ok(());
@@ -74,15 +84,20 @@ pub(super) fn check_rerun(engine: &Engine, names: &[String], flow: &Flow, memo: 
     // The step of a call may not be in the current flow.
     let is_inner = |name: &str, call: &EarlierCall| {
         let Request::Tool(request) = &call.activity.request else { return false };
-        let paths = step_paths(&call.activity.key, &call.activity.labels);
-        paths.iter().any(|path| flows.have_step_inside(name, path, &request.name, &|_| true))
+        flows.have_inner_step(call.activity.path().names_inside(name), &request.name, &|_| true)
+    };
+    // Which passes a new step will have is not known.
+    let is_new = |name: &str| {
+        let has_other_marks = is_marked(name) && memo.has_step(&unmarked(name));
+        !has_other_marks && flows.have_step(name, &flow.loaded().program, &|_| true)
     };
     let is_known = |name: &str| {
         // All steps of the flow that a step calls.
         let name = name.strip_suffix("/*").unwrap_or(name);
         name == EVERY_STEP
             || memo.has_step(name)
-            || flows.have_step(name, &flow.loaded().program, &|_| true)
+            || stopped.iter().any(|key| RunPath::of(key).around(name).is_some())
+            || is_new(name)
             || memo.calls().iter().any(|call| is_inner(name, call))
     };
     match names.iter().find(|name| !is_known(name)) {

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use trefoil_machine::Key;
+use trefoil_runtime::RunError;
 use trefoil_store::{Content, Store};
 
 use super::hidden_values::hide_earlier;
 use super::request::ReuseRequest;
 use super::results::{check_rerun, results_again};
-use crate::durable::StoredRun;
+use crate::durable::{StoredRun, stopped};
 use crate::engine::{Engine, ReadyRun};
 use crate::run::Run;
 use trefoil_project::error::Result;
@@ -46,7 +48,9 @@ impl Engine {
         let request = ReuseRequest::from_stored(basis, &since);
         let memo = results_again(self, &store, &request).await?;
         if basis.earlier().is_some() {
-            check_rerun(self, &request.rerun, &stored.flow, &memo)?;
+            let stopped = stopped(&*store, &store.record(&stored.started.run).await?).await?;
+            let before: Vec<Key> = stopped.iter().flat_map(RunError::repeated_steps).cloned().collect();
+            check_rerun(self, &request.rerun, &stored.flow, (&memo, &before))?;
         }
         Ok(ready.allowing(rerun).based_on(basis.clone(), memo))
     }

@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 use sha2::{Digest as _, Sha256};
 
 pub(crate) use read::MARKS;
-pub use read::{KeyPart, own_label, own_step, parent, parts, turn, unmarked, without_try};
+pub use read::{KeyPart, own_activity, own_label, own_step, parent, parts, turn, unmarked, without_try};
 pub use write::segment;
 pub(crate) use write::{KeyBuilder, Path};
 

@@ -81,13 +81,18 @@ pub fn without_try(key: &str) -> &str {
 /// The key of the step to which an activity belongs: without the try, and without the name of an activity of the
 /// machine itself.
 pub fn own_step(key: &str) -> &str {
+    without_try(own_activity(key))
+}
+
+/// The same with the try.
+pub fn own_activity(key: &str) -> &str {
     let last = key.rfind('/').map_or(0, |at| at + 1);
     let own = key.get(last..).and_then(|segment| segment.rsplit_once('~'));
     match own {
-        Some((before, name)) if !name.bytes().all(|b| b.is_ascii_digit()) => {
-            without_try(key.get(..last + before.len()).unwrap_or(key))
+        Some((before, name)) if !without_try(name).bytes().all(|b| b.is_ascii_digit()) => {
+            key.get(..last + before.len()).unwrap_or(key)
         }
-        _ => without_try(key),
+        _ => key,
     }
 }
 
@@ -142,8 +147,9 @@ mod tests {
 
     #[test]
     fn an_activity_belongs_to_a_step() {
-        let steps = ["a", "a!2", "a!2~limit", "a~delay", "b~x/a~2", "b/a~2!3~timeout.1", "~budget"].map(own_step);
-        assert_eq!(steps, ["a", "a", "a", "a", "b~x/a~2", "b/a~2", ""]);
+        let all = ["a", "a!2", "a!2~limit", "a~delay", "b~x/a~2", "b/a~2!3~timeout.1", "a~2!3", "~budget"];
+        assert_eq!(all.map(own_step), ["a", "a", "a", "a", "b~x/a~2", "b/a~2", "a~2", ""]);
+        assert_eq!(all.map(own_activity), ["a", "a!2", "a!2", "a", "b~x/a~2", "b/a~2!3", "a~2!3", ""]);
     }
 
     #[test]
