@@ -170,7 +170,7 @@ impl<'k> RunPath<'k> {
     }
 
     /// How a name of a step in the flow that it calls names that step there. The longest names of the call come first.
-    pub fn names_inside<'n>(self, name: &'n str) -> impl Iterator<Item = &'n str> {
+    pub fn names_inside(self, name: &str) -> impl Iterator<Item = &str> {
         names_inside(name, self.0, has)
     }
 }

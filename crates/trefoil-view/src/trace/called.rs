@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use trefoil_ir::Program;
 use trefoil_runtime::RunError;
 use trefoil_syntax::Files;
-
-use super::json;
 
 /// Why a called run failed, with the files in which its place is.
 #[derive(Debug, Clone)]
@@ -33,15 +30,5 @@ impl CalledFailure {
     /// `ship.yaml:5:6`
     pub fn place(&self) -> Option<String> {
         self.files.place(self.error.location?)
-    }
-
-    /// As a member of the error that it caused.
-    pub fn json(&self) -> Value {
-        let mut all = json::error(&self.error, &self.files);
-        if let Some(members) = all.as_object_mut() {
-            members.shift_insert(0, "run".to_owned(), self.run.as_str().into());
-            members.shift_insert(1, "flow".to_owned(), (&*self.program.name).into());
-        }
-        all
     }
 }

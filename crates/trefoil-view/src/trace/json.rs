@@ -106,14 +106,24 @@ fn known(key: &Key, view: &RunView) -> String {
 fn error_of_run(why: &RunError, called: Option<&CalledFailure>, files: &Files) -> Value {
     let mut all = error(why, files);
     if let (Some(members), Some(called)) = (all.as_object_mut(), called) {
-        members.insert("called".to_owned(), called.json());
+        members.insert("called".to_owned(), cause_of(called));
+    }
+    all
+}
+
+/// The failure of a called run, as a member of the error that it caused.
+fn cause_of(called: &CalledFailure) -> Value {
+    let mut all = error(&called.error, &called.files);
+    if let Some(members) = all.as_object_mut() {
+        members.shift_insert(0, "run".to_owned(), called.run.as_str().into());
+        members.shift_insert(1, "flow".to_owned(), (&*called.program.name).into());
     }
     all
 }
 
 /// `{code, message, key, location: {file, line, column}, cause, help, retry_after_ms, interpolation, others}`; unknown members
 /// are omitted.
-pub(super) fn error(error: &RunError, files: &Files) -> Value {
+fn error(error: &RunError, files: &Files) -> Value {
     let mut all = json!(error);
     if let (Some(fields), Some(at)) = (all.as_object_mut(), error.location) {
         // A file id has no meaning outside.
