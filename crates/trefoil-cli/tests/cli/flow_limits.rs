@@ -463,3 +463,22 @@ fn a_run_that_reuses_answers_reserves_what_the_calls_of_called_flows_may_cost() 
     raised_until_completed(&folder, &provider, stopped);
     assert_eq!(provider.asked().len(), before + 4);
 }
+
+#[test]
+fn a_limit_that_a_failed_called_run_meets_when_it_goes_on_is_named_and_raised() {
+    let provider = Provider::start();
+    let folder = folder(["first", "second", "third"]);
+    folder.write("flows/caller.yaml", CALLER.replace("  - ref: both\n", "  - ref: one\n"));
+    folder.write("script.yaml", "answers:\n  a: one\n  b: { error: { status: 400 } }\n");
+    run(&folder, &provider, &["trust", "flows"]).exits(0);
+    run(&folder, &provider, &["run", "flows/caller.yaml", "--model", "scripted=script.yaml"]).exits(1);
+    let (caller, _) = runs(&folder, &provider);
+    // Two calls were made: the limit is met before, or exactly where the run failed.
+    for limit in ["1", "2"] {
+        let met = run(&folder, &provider, &["resume", id(&caller), "--model", "embedded", "--max-calls", limit]);
+        let raised = format!("trefoil resume {} --max-calls ", id(&caller));
+        met.exits(1).says(&["BUDGET_EXCEEDED", "call limit reached", &raised]);
+        assert!(!met.err.contains("WOULD_REPEAT"), "{}", met.err);
+    }
+    run(&folder, &provider, &["resume", id(&caller), "--model", "embedded", "--max-calls", "9"]).exits(0);
+}

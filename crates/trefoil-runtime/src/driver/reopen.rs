@@ -68,8 +68,9 @@ pub async fn reopen(
     let next = Reopening { seq: end, again: again.clone() };
     let rebuild = replay.rebuild(first, (next, changes.clone()))?;
     let mut rebuild = rebuilt(journal, run, end, rebuild).await?;
-    if rebuild.is_over() {
-        return Err(would_repeat(error));
+    // A limit that is lower than what was used already.
+    if let Some(end) = rebuild.ended_with() {
+        return Err(ends_at_once(error, end.as_ref().err()));
     }
     let kind = EntryKind::Reopened { engine, execution, at, again, changes: Box::new(changes) };
     let entry = Entry { v: VERSION, seq: end, at_ms: replay.at_ms(), kind };

@@ -290,10 +290,10 @@ impl Rebuild {
         }
     }
 
-    /// Whether the run has ended again, so that resuming it is useless.
-    pub fn is_over(&mut self) -> bool {
+    /// How the run has ended again, if it has: resuming it is useless.
+    pub fn ended_with(&mut self) -> Option<&Result<trefoil_template::Value, RunError>> {
         self.replay.catch_up(&mut self.active);
-        self.replay.finished.is_some()
+        self.replay.finished.as_ref()
     }
 
     /// Replaces the complete replay by the run as it continues. `entry`: the reopening.
@@ -301,7 +301,7 @@ impl Rebuild {
         let EntryKind::Reopened { again, execution, at, changes, .. } = &entry.kind else {
             return Err(differs(format!("entry {} does not reopen the run", entry.seq)));
         };
-        if self.is_over() {
+        if self.ended_with().is_some() {
             return Err(differs(format!("entry {} reopens a run that ends again", entry.seq)));
         }
         let Self { mut replay, active, .. } = self;
