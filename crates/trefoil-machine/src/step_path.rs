@@ -351,12 +351,11 @@ fn is_label_of(text: &str, of: &str) -> bool {
 
 /// Whether a part of a name is that of a segment: its label, with some, all or none of its marks.
 fn is_part_of(part: &str, of: &str, has: MarkTest) -> bool {
-    let mut typed = parts(part);
-    let is_same = typed.next() == parts(of).next();
-    let typed: Vec<_> = typed.collect();
-    // A mark without a number is none.
-    let are_marks = part.matches(MARKS).count() == typed.len();
-    let is_marked = are_marks && typed.iter().all(|mark| has(*mark, of));
+    let typed: Vec<_> = parts(part).collect();
+    let is_same = typed.first() == parts(of).next().as_ref();
+    // A mark is written as views print it: `@`, `[1` and `[01]` are none.
+    let is_written = typed.iter().map(KeyPart::to_string).collect::<String>() == part;
+    let is_marked = is_written && typed.iter().skip(1).all(|mark| has(*mark, of));
     !part.is_empty() && is_same && is_marked || is_label_of(part, of)
 }
 
@@ -407,6 +406,17 @@ mod tests {
         // A step without marks has none.
         assert!(!is_name_of("a@2/b", "a/b") && !is_name_of("b[1]", "a/b") && !is_name_of("b!2", "a/b"));
         assert!(!is_name_of("a/@2/b", "a/@1/b") && !is_name_of("b@1", "@1/b"));
+    }
+
+    #[test]
+    fn a_mark_is_written_as_views_print_it() {
+        let path = "f[1]/lp@2/wr#3";
+        for name in ["f[1]/wr", "lp@2/wr", "wr#3", "f[1]/lp@2/wr#3"] {
+            assert!(is_name_of(name, path), "{name}");
+        }
+        for name in ["f[01]/wr", "f[1/wr", "f[1]]/wr", "lp@02/wr", "lp@+2/wr", "lp@2]/wr", "wr#03", "wr#", "wr@"] {
+            assert!(!is_name_of(name, path), "{name}");
+        }
     }
 
     #[test]

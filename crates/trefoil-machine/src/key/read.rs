@@ -1,6 +1,7 @@
 //! Parses structural keys. Their grammar is documented at [`Key`](super::Key).
 
 use std::borrow::Cow;
+use std::fmt;
 
 /// The characters that start a mark.
 pub const MARKS: [char; 5] = ['@', '[', '#', '!', '~'];
@@ -20,6 +21,20 @@ pub enum KeyPart<'k> {
     Try(u32),
     /// `~NAME`: a copy, or an activity of the machine itself.
     Own(&'k str),
+}
+
+/// As in a key.
+impl fmt::Display for KeyPart<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Label(label) => f.write_str(label),
+            Self::Pass(pass) => write!(f, "@{pass}"),
+            Self::Item(item) => write!(f, "[{item}]"),
+            Self::Iteration(attempt) => write!(f, "#{attempt}"),
+            Self::Try(number) => write!(f, "!{number}"),
+            Self::Own(name) => write!(f, "~{name}"),
+        }
+    }
 }
 
 /// The parts of a key in order. An invalid key has parts as well; a mark without a number is skipped.
