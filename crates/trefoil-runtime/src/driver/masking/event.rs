@@ -76,11 +76,15 @@ pub fn mask_event(mut kind: EventKind, mask: &Mask) -> EventKind {
 
 impl Mask {
     fn string(&self, text: &mut String) {
-        *text = self.text(text);
+        if let Some(masked) = self.changed(text) {
+            *text = masked;
+        }
     }
 
     fn name(&self, text: &mut Arc<str>) {
-        *text = self.text(text).into();
+        if let Some(masked) = self.changed(text) {
+            *text = masked.into();
+        }
     }
 
     fn member(&self, value: &mut Value) {

@@ -160,7 +160,7 @@ impl Mask {
     }
 
     /// The masked text; `None`: nothing in it is masked.
-    fn changed(&self, text: &str) -> Option<String> {
+    pub(super) fn changed(&self, text: &str) -> Option<String> {
         if self.is_empty() {
             return None;
         }
