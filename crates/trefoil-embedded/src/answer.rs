@@ -2,13 +2,12 @@
 
 use serde_json::{Map, Value as Json};
 use trefoil_ir::StepId;
+use trefoil_ir::solve::{Constraint, Random, hash, item, size, tidy};
 use trefoil_template::read_json;
 
-use super::constraint::{Constraint, item, size};
 use super::decide::{AskedChoice, Decision, Marks};
 use super::hints::Hints;
 use super::pattern;
-use super::random::{Random, hash};
 use super::schema::{self, Checked};
 use super::trace::{ends_at, place};
 use super::wants::{Path, Seg, Wants};
@@ -136,7 +135,7 @@ impl Maker<'_> {
         }
         match path.last() {
             Some(Seg::Name(name)) if matches!(&**name, "score" | "confidence") => {
-                super::constraint::tidy(0.9 + random.between(0, 9) as f64 / 100.0)
+                tidy(0.9 + random.between(0, 9) as f64 / 100.0)
             }
             _ => Json::from(self.plain.clone()),
         }

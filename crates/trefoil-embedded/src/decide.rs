@@ -8,13 +8,11 @@
 use std::sync::Arc;
 
 use trefoil_ir::StepId;
-use trefoil_template::Condition;
+use trefoil_ir::solve::{Constraint, Random, Solver, hash};
+use trefoil_template::{Comparison, Condition};
 
 use trefoil_machine::key::{KeyPart, parts};
 
-use super::constraint::{Constraint, Side};
-use super::random::{Random, hash};
-use super::solve::Solver;
 use super::trace::{Depth, Feed, ends_at};
 use super::wants::{Path, Seg};
 
@@ -242,11 +240,11 @@ impl AskedChoice<'_> {
             let Some(question) = self.decision.questions.get(*index) else { continue };
             let feeds = |r: u32| question.feeds.get(r as usize).map(Vec::as_slice).unwrap_or_default();
             let mut solver = Solver { controlled: &|r| !feeds(r).is_empty(), random: random.clone() };
-            for assignment in solver.solve(question.condition.expression(), *want).into_iter().flatten() {
-                for feed in feeds(assignment.reference).iter().filter(|f| self.is_asking(f)) {
+            for required in solver.solve(question.condition.expression(), *want).into_iter().flatten() {
+                for feed in feeds(required.reference).iter().filter(|f| self.is_asking(f)) {
                     let mut path = feed.path.clone();
-                    path.extend(assignment.path.iter().map(Seg::new));
-                    let want = through(&assignment.constraint, feed.passes_at);
+                    path.extend(required.path.iter().map(Seg::new));
+                    let want = through(&required.constraint, feed.passes_at);
                     out.extend(vote(&want, feed.votes_at).map(|v| (path.clone(), v)));
                     out.push((path, want));
                 }
@@ -279,14 +277,22 @@ impl Decision {
 
 /// A score that clearly passes or clearly fails.
 fn verdict(least: f64, passes: bool) -> Constraint {
-    if passes { Constraint::Bound(Side::AtLeast, least.max(0.9)) } else { Constraint::Bound(Side::Below, least) }
+    if passes {
+        Constraint::Bound(Comparison::GreaterEqual, least.max(0.9))
+    } else {
+        Constraint::Bound(Comparison::Less, least)
+    }
 }
 
 /// If votes are counted, a high score needs passing votes, and a low one failing votes.
 fn vote(want: &Constraint, votes_at: Option<f64>) -> Option<Constraint> {
     match (want, votes_at) {
-        (Constraint::Bound(Side::AtLeast | Side::Above, _), Some(at)) => Some(Constraint::Bound(Side::AtLeast, at)),
-        (Constraint::Bound(Side::AtMost | Side::Below, _), Some(at)) => Some(Constraint::Bound(Side::Below, at)),
+        (Constraint::Bound(Comparison::GreaterEqual | Comparison::Greater, _), Some(at)) => {
+            Some(Constraint::Bound(Comparison::GreaterEqual, at))
+        }
+        (Constraint::Bound(Comparison::LessEqual | Comparison::Less, _), Some(at)) => {
+            Some(Constraint::Bound(Comparison::Less, at))
+        }
         _ => None,
     }
 }
@@ -294,7 +300,8 @@ fn vote(want: &Constraint, votes_at: Option<f64>) -> Option<Constraint> {
 /// Converts a constraint on "the score reaches the threshold" to one on the score.
 fn through(constraint: &Constraint, passes_at: Option<f64>) -> Constraint {
     let Some(threshold) = passes_at else { return constraint.clone() };
-    let side = if constraint.holds(&serde_json::Value::Bool(true)) { Side::AtLeast } else { Side::Below };
+    let side =
+        if constraint.holds(&serde_json::Value::Bool(true)) { Comparison::GreaterEqual } else { Comparison::Less };
     Constraint::Bound(side, threshold)
 }
 

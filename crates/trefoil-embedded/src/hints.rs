@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use trefoil_ir::pattern::LinearPattern;
+use trefoil_ir::solve::Constraint;
 use trefoil_ir::{
     AnswerFormat, Attempts, Callee, Cond, Expr, FlowId, Guard, Items, NodeId, Program, SchemaId, Source, State,
     StateMachine, Step, StepId, StepKind, Takes, Text, ValidatorKind, walk,
 };
 use trefoil_template::Origin;
 
-use super::constraint::Constraint;
 use super::decide::{AskedCondition, ChoiceKind, Decision, Machine, MachineState, Wanted};
 use super::schema::Checked;
 use super::trace::{Depth, Feed, ResultOf, Tracer};

@@ -8,13 +8,10 @@
 //! Token usage is counted in words.
 
 mod answer;
-mod constraint;
 mod decide;
 mod hints;
 mod pattern;
-mod random;
 mod schema;
-mod solve;
 mod trace;
 mod wants;
 

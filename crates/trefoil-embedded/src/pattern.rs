@@ -2,8 +2,7 @@
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 use trefoil_ir::pattern::SplitPattern;
-
-use super::random::Random;
+use trefoil_ir::solve::Random;
 
 /// Maximum number of additional repetitions of an unbounded repetition.
 const MORE: u32 = 4;

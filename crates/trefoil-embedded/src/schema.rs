@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 use trefoil_ir::schema::Checker;
+use trefoil_ir::solve::{Constraint, Random, filler, same, size, tidy};
 
-use super::constraint::{Constraint, filler, same, size, tidy};
 use super::pattern;
-use super::random::Random;
 use super::wants::{Seg, Wants};
 
 /// Maximum nesting, and maximum length of a chain of `$ref`s.
@@ -55,7 +54,7 @@ pub(super) fn instance(
     for wants in [wants, &nothing] {
         for try_ in 0..TRIES {
             let schema = schemas.get(try_ % schemas.len().max(1))?;
-            let mut maker = Maker { root: &schema.json, wants, random: Random::new(random.next()), left: MOST_PARTS };
+            let mut maker = Maker { root: &schema.json, wants, random: random.fork(), left: MOST_PARTS };
             let value = maker.value(&schema.json, &mut Vec::new(), 0);
             if maker.left == 0 {
                 // The next value would be as large.
@@ -439,8 +438,8 @@ fn min(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 mod tests {
     use serde_json::json;
 
-    use super::super::constraint::Side;
     use super::*;
+    use trefoil_template::Comparison;
 
     fn make(schema: &Json, wants: &Wants, seed: u64) -> Json {
         let checked = Checked::new(schema.clone());
@@ -544,7 +543,7 @@ mod tests {
         }});
         for seed in 0..40 {
             let value = |path: &str, constraint| make(&schema, &wants(&[(path, constraint)]), seed);
-            let score = value("score", Constraint::Bound(Side::AtLeast, 8.0));
+            let score = value("score", Constraint::Bound(Comparison::GreaterEqual, 8.0));
             assert!(score["score"].as_i64().unwrap() >= 8);
             assert_eq!(value("kind", Constraint::Equal(json!("praise"), true))["kind"], "praise");
             assert_ne!(value("kind", Constraint::Equal(json!("praise"), false))["kind"], "praise");
@@ -561,7 +560,7 @@ mod tests {
             let named = value("tags.*.name", Constraint::Equal(json!("x"), true));
             assert!(named["tags"].as_array().unwrap().iter().all(|t| t["name"] == "x"));
             // Requirements that the schema does not allow: the schema takes precedence.
-            value("score", Constraint::Bound(Side::Above, 10.0));
+            value("score", Constraint::Bound(Comparison::Greater, 10.0));
             value("unknown", Constraint::Truthy(true));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::constraint::Constraint;
+use trefoil_ir::solve::Constraint;
 
 /// A segment of a path into an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

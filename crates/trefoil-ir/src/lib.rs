@@ -28,6 +28,7 @@ pub mod policy;
 pub mod prices;
 pub mod print;
 pub mod schema;
+pub mod solve;
 pub mod step;
 pub mod step_info;
 pub mod types;

@@ -1,12 +1,12 @@
 //! Conditions that read nothing, in whole or in part, and repeated parts. Usually the braces around a name are missing,
 //! or a second comparison was left out.
 
+use trefoil_ir::solve::TestTree;
 use trefoil_ir::{Cond, Spelling};
 use trefoil_syntax::{Diagnostic, Location, Severity};
 use trefoil_template::{Comparison, Expression, Found, Reference, Scope, Value};
 
 use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::cases::claim;
 use crate::semantic::conditions::{self, Decides, Decision, lone, spelling};
 
 pub(super) const RULE: Rule = Rule {
@@ -69,7 +69,7 @@ fn parts(cx: &mut Context<'_>, cond: &Cond, expression: &Expression) {
     match expression {
         Expression::And(all) | Expression::Or(all) => {
             alone(cx, cond, all);
-            let claims: Vec<_> = all.iter().map(|part| claim::of(part, &|r| path(cond, r))).collect();
+            let claims: Vec<_> = all.iter().map(|part| TestTree::of(part, true).about(&|r| path(cond, r))).collect();
             let same = |at: usize| claims.get(at).is_some_and(|c| c.is_some() && claims.iter().take(at).any(|b| b == c));
             let literal = |at: usize| all.get(at).is_some_and(|part| lone(part).is_some());
             if (0..all.len()).any(|at| same(at) && !literal(at)) {

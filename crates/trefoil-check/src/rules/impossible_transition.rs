@@ -1,9 +1,10 @@
 //! A transition whose condition can never hold for the result of its state, because of the kind of state or the
 //! declared answer.
 
+use trefoil_ir::solve::{TestTree, ConditionTest, Constraint, NumberRange};
 use trefoil_ir::{Callee, Cond, DeclarationKind, FlowId, Source, State, StepId, StepKind, types, walk};
 use trefoil_syntax::{Diagnostic, Location, Severity};
-use trefoil_template::{Comparison, Expression, Function, Value};
+use trefoil_template::{Comparison, Value};
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::conditions::is_written;
@@ -38,19 +39,12 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-/// A number in an answer, and the values that a condition requires.
+/// A number in an answer, and the order to a bound that a condition requires.
 struct Figure<'w> {
     source: &'w Source,
     name: &'w str,
-    wants: Wants,
-}
-
-#[derive(Clone, Copy)]
-enum Wants {
-    Above(f64),
-    AtLeast(f64),
-    Below(f64),
-    Between(f64, f64),
+    order: Comparison,
+    bound: f64,
 }
 
 /// Whether a condition of the format compares numbers in an answer.
@@ -58,57 +52,18 @@ pub(super) fn has_figures(when: &Cond) -> bool {
     !is_written(when) && !figures(when).is_empty()
 }
 
-/// The value that is compared as a score.
-fn measured(figure: &Expression) -> Option<u32> {
-    match figure {
-        Expression::Reference(reference) => Some(*reference),
-        Expression::Call(Function::Share, of) => measured(of.first()?),
-        _ => None,
-    }
-}
-
 /// The numbers that must all match.
 fn figures(when: &Cond) -> Vec<Figure<'_>> {
-    let mut found = Vec::new();
-    let mut stack = vec![when.condition.expression()];
-    while let Some(expression) = stack.pop() {
-        let (operands, comparisons) = match expression {
-            Expression::And(all) => {
-                stack.extend(all.iter().rev());
-                continue;
-            }
-            Expression::Compare(operands, comparisons) => (operands.as_slice(), comparisons.as_slice()),
-            _ => continue,
-        };
-        let number = |of: &Expression| match of {
-            Expression::Literal(value, _) => value.as_f64(),
-            _ => None,
-        };
-        let (reference, wants) = match (operands, comparisons) {
-            ([figure, limit], [how]) => {
-                let (Some(reference), Some(limit)) = (measured(figure), number(limit)) else { continue };
-                let wants = match how {
-                    Comparison::Greater => Wants::Above(limit),
-                    Comparison::GreaterEqual => Wants::AtLeast(limit),
-                    Comparison::Less => Wants::Below(limit),
-                    _ => continue,
-                };
-                (reference, wants)
-            }
-            ([low, figure, high], [Comparison::LessEqual, Comparison::LessEqual]) => {
-                let (Some(low), Some(reference), Some(high)) = (number(low), measured(figure), number(high)) else {
-                    continue;
-                };
-                (reference, Wants::Between(low, high))
-            }
-            _ => continue,
-        };
-        let reference = when.condition.references().get(reference as usize);
-        let source = reference.and_then(|r| when.sources.get(r.binding.source as usize));
-        let Some(source @ Source::Member(_, member)) = source else { continue };
-        found.extend(member.last().map(|name| Figure { source, name, wants }));
-    }
-    found
+    let needed = TestTree::of(when.condition.expression(), true).needed();
+    let required = needed.iter().filter_map(ConditionTest::requirements).flatten();
+    let figures = required.filter_map(|required| {
+        let Constraint::Bound(order, bound) = required.constraint else { return None };
+        let reference = when.condition.references().get(required.reference as usize)?;
+        let source = when.sources.get(reference.binding.source as usize)?;
+        let Source::Member(_, member) = source else { return None };
+        Some(Figure { source, name: member.last()?, order, bound })
+    });
+    figures.collect()
 }
 
 /// Why a number can never match, if its range is known or declared.
@@ -128,14 +83,15 @@ fn never(model: &Model<'_>, flow: FlowId, figure: &Figure<'_>) -> Option<String>
     }
     let end = |key: &str| reached.schema.get(key).and_then(Value::as_f64);
     let (lowest, highest) = (end("minimum").unwrap_or(0.0), end("maximum").unwrap_or(1.0));
-    match figure.wants {
-        Wants::Above(limit) if limit >= highest => Some(format!("no {name} is above {limit}: the highest is {highest}")),
-        Wants::AtLeast(limit) if limit > highest => Some(format!("{highest} is the highest {name}")),
-        Wants::Below(limit) if limit <= lowest => Some(format!("no {name} is below {limit}: the lowest is {lowest}")),
-        Wants::Between(low, _) if low > highest => Some(format!("{highest} is the highest {name}")),
-        Wants::Between(_, high) if high < lowest => Some(format!("{lowest} is the lowest {name}")),
-        _ => None,
-    }
+    let limit = figure.bound;
+    NumberRange::compared(figure.order, limit)?.is_apart(&NumberRange::between(Some(lowest), Some(highest))).then(|| {
+        match figure.order {
+            Comparison::Greater => format!("no {name} is above {limit}: the highest is {highest}"),
+            Comparison::Less => format!("no {name} is below {limit}: the lowest is {lowest}"),
+            Comparison::GreaterEqual => format!("{highest} is the highest {name}"),
+            _ => format!("{lowest} is the lowest {name}"),
+        }
+    })
 }
 
 /// Whether values of a type are never numbers, nor texts that are numbers.

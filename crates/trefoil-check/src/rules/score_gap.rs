@@ -1,12 +1,12 @@
 //! Numbers between two ranges that no condition covers.
 
+use trefoil_ir::solve::{Case, CaseValue, Cases};
 use trefoil_ir::walk::{self, Evaluated};
 use trefoil_ir::{Cond, Expr, Graph, Program, State, StepKind, Strategy, types};
 use trefoil_syntax::{Location, Severity};
 use trefoil_template::{Expression, Value};
 
 use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::cases::{Case, Cases, Read};
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {
@@ -93,7 +93,7 @@ fn edges(cx: &mut Context<'_>, graph: &Graph) {
             continue;
         }
         let Some(cases) = Cases::new(conditions.iter().copied(), &|_, _| None) else { continue };
-        let one = matches!(cases.values(), [value] if Read::is_ordered(value));
+        let one = matches!(cases.values(), [value] if CaseValue::is_ordered(value));
         if !one || (0..conditions.len()).any(|c| cases.is_open(c)) {
             continue;
         }

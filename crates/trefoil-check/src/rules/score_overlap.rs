@@ -1,11 +1,11 @@
 //! Two overlapping ranges, so that their order decides.
 
+use trefoil_ir::solve::Cases;
 use trefoil_ir::{State, Transition};
 use trefoil_syntax::Severity;
 
 use super::score_gap::by_majority;
 use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::cases::Cases;
 
 pub(super) const RULE: Rule = Rule {
     name: "score-overlap",

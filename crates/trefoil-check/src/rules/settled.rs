@@ -2,13 +2,13 @@
 //! equal, words that a schema does not list, numbers beyond a schema's limits.
 
 use trefoil_ir::Cond;
+use trefoil_ir::solve::{NumberRange, Numbers, Truth, truth, truth_of};
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::{Diagnostic, Location, Span, suggest};
 use trefoil_template::{Comparison, Expression, Value};
 
 use super::always_there;
 use crate::rule::Context;
-use crate::semantic::cases::{NumberRange, Numbers, Truth, truth, truth_of};
 use crate::semantic::compare::{Compared, Side, VisitLimit};
 use crate::semantic::conditions::{self, Decides, is_joined};
 use trefoil_ir::types::{self, Member};
@@ -23,13 +23,7 @@ pub(super) fn run(cx: &mut Context<'_>, wanted: bool) {
 fn number(compared: &Compared) -> Option<(Location, NumberRange)> {
     let schema = &compared.value.schema;
     let sure = !compared.value.optional && types::kinds(schema).is_some_and(|kinds| kinds == ["number"]);
-    let (low, high) = (bound(schema, "minimum"), bound(schema, "maximum"));
-    let range = NumberRange {
-        whole: types::is_integer(schema),
-        low: low.unwrap_or(f64::NEG_INFINITY),
-        high: high.unwrap_or(f64::INFINITY),
-    };
-    sure.then_some((compared.at, range))
+    sure.then(|| (compared.at, numbers(schema)))
 }
 
 /// Says what limits the number of visits.
@@ -295,11 +289,11 @@ fn unequal(compared: &Compared) -> Option<Settled> {
         });
     }
     if let (["number"], Some(number)) = (&*kinds, other.literal.as_ref().and_then(Value::as_f64)) {
-        let (low, high) = (bound(&value.schema, "minimum"), bound(&value.schema, "maximum"));
-        if low.is_some_and(|low| number < low) || high.is_some_and(|high| number > high) {
-            return Some(never(format!("`{}` is {}", value.words, range(low, high)?)));
+        let has = numbers(&value.schema);
+        if has.is_apart(&NumberRange::between(Some(number), Some(number))) {
+            return Some(never(format!("`{}` is {}", value.words, spoken(&has)?)));
         }
-        if number.fract() != 0.0 && types::is_integer(&value.schema) {
+        if !has.has(number) {
             return Some(never(format!("`{}` is a whole number", value.words)));
         }
     }
@@ -345,37 +339,30 @@ fn ordered(compared: &Compared) -> Option<Settled> {
         return Some(Settled::new(false, why));
     }
     let limit = other.literal.as_ref()?.as_f64().filter(|_| kinds == ["number"])?;
-    let low = bound(&value.schema, "minimum");
-    let high = bound(&value.schema, "maximum");
-    let never = match compared.comparison {
-        Comparison::Greater => high.is_some_and(|h| h <= limit),
-        Comparison::GreaterEqual => high.is_some_and(|h| h < limit),
-        Comparison::Less => low.is_some_and(|l| l >= limit),
-        Comparison::LessEqual => low.is_some_and(|l| l > limit),
-        _ => false,
-    };
-    let always = match compared.comparison {
-        Comparison::Greater => low.is_some_and(|l| l > limit),
-        Comparison::GreaterEqual => low.is_some_and(|l| l >= limit),
-        Comparison::Less => high.is_some_and(|h| h < limit),
-        Comparison::LessEqual => high.is_some_and(|h| h <= limit),
-        _ => false,
-    };
-    let always = always && !value.optional && !types::nullable(&value.schema);
+    let (has, wanted) = (numbers(&value.schema), NumberRange::compared(compared.comparison, limit)?);
+    let never = wanted.is_apart(&has);
+    let always = wanted.covers(&has) && !value.optional && !types::nullable(&value.schema);
     if !never && !always {
         return None;
     }
-    Some(Settled::new(always, format!("`{}` is {}", value.words, range(low, high)?)))
+    Some(Settled::new(always, format!("`{}` is {}", value.words, spoken(&has)?)))
 }
 
-fn range(low: Option<f64>, high: Option<f64>) -> Option<String> {
-    Some(match (low, high) {
-        (Some(low), Some(high)) if low == high => format!("always {low}"),
-        (Some(low), Some(high)) => format!("from {low} to {high}"),
-        (Some(low), None) => format!("at least {low}"),
-        (None, Some(high)) => format!("at most {high}"),
+/// A range in words.
+fn spoken(range: &NumberRange) -> Option<String> {
+    Some(match (range.low, range.high) {
+        (Some((low, _)), Some((high, _))) if low == high => format!("always {low}"),
+        (Some((low, _)), Some((high, _))) => format!("from {low} to {high}"),
+        (Some((low, _)), None) => format!("at least {low}"),
+        (None, Some((high, _))) => format!("at most {high}"),
         (None, None) => return None,
     })
+}
+
+/// The numbers of a type.
+fn numbers(schema: &Value) -> NumberRange {
+    let range = NumberRange::between(bound(schema, "minimum"), bound(schema, "maximum"));
+    NumberRange { whole: types::is_integer(schema), ..range }
 }
 
 fn bound(of: &Value, key: &str) -> Option<f64> {

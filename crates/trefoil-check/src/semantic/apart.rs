@@ -1,10 +1,9 @@
 //! Finds steps of a graph or a sequence that never run in the same run, because their conditions exclude each other,
 //! and computes the maximum cost of steps that can run together. In doubt, steps can run together.
 
+use trefoil_ir::solve::{NamedTest, TestTree};
 use trefoil_ir::walk::children;
 use trefoil_ir::{Cond, FlowId, Graph, Program, SlotId, Source, Step, StepId, StepKind};
-
-use super::exclusive::Claim;
 
 /// The maximum number of steps that are compared.
 const MOST: usize = 400;
@@ -33,7 +32,7 @@ impl Apart {
             .iter()
             .map(|n| {
                 if n.fallback_of.is_empty() {
-                    let need = |c: Option<&Cond>| c.map_or(Need::Success, |c| Need::Claim(Claim::of(c)));
+                    let need = |c: Option<&Cond>| c.map_or(Need::Success, |c| Need::Condition(TestTree::of_cond(c)));
                     n.incoming.iter().map(|e| (e.from.index(), need(e.when.as_ref()))).collect()
                 } else {
                     n.fallback_of.iter().map(|n| (n.index(), Need::Failure)).collect()
@@ -70,8 +69,8 @@ impl Apart {
     /// For steps in sequence or in parallel, each of which runs unless its own condition is false.
     pub fn of_steps(program: &Program, flow: FlowId, steps: &[StepId]) -> Option<Self> {
         let all: Vec<&Step> = steps.iter().filter_map(|s| program.step(*s)).collect();
-        let claims: Vec<Option<(Claim, Vec<SlotId>)>> =
-            all.iter().map(|s| s.when.as_ref().and_then(|c| Some((Claim::of(c), slots(c)?)))).collect();
+        let claims: Vec<Option<(TestTree<NamedTest>, Vec<SlotId>)>> =
+            all.iter().map(|s| s.when.as_ref().and_then(|c| Some((TestTree::of_cond(c), slots(c)?)))).collect();
         if claims.iter().flatten().count() < 2 || all.len() != steps.len() || steps.len() > MOST {
             return None;
         }
@@ -190,7 +189,7 @@ fn mark(apart: &mut [Vec<bool>], a: usize, b: usize) {
 /// How another node must have ended.
 enum Need {
     Success,
-    Claim(Claim),
+    Condition(TestTree<NamedTest>),
     Failure,
 }
 
@@ -200,7 +199,7 @@ impl Need {
         match (self, other) {
             (Self::Failure, Self::Failure) => false,
             (Self::Failure, _) | (_, Self::Failure) => true,
-            (Self::Claim(a), Self::Claim(b)) => a.excludes(b),
+            (Self::Condition(a), Self::Condition(b)) => a.excludes(b),
             _ => false,
         }
     }

@@ -3,13 +3,13 @@
 
 use trefoil_syntax::hash::HashMap;
 
+use trefoil_ir::solve::{Truth, truth};
 use trefoil_ir::{
     Edge, Expr, FlowId, Graph, Items, Loop, NodeId, OnFailure, Program, Source, StateMachine, Step, StepId, StepKind,
     walk,
 };
 use trefoil_syntax::Location;
 
-use super::cases::{Truth, truth};
 use super::states::{self, Exits};
 
 /// What a run can reach.

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+use trefoil_ir::solve::{Case, CaseValue, Cases, Truth, truth};
 use trefoil_ir::{
     Expr, OnFailure, OnItemFailure, Program, SlotId, Source, State, StateMachine, StepId, StepKind, Takes, Transition,
     walk,
@@ -10,7 +11,6 @@ use trefoil_ir::{
 use trefoil_template::Value;
 
 use super::answered::is_yes_or_no;
-use super::cases::{Case, Cases, Read, Truth, truth};
 
 /// What is known about the transitions of a state.
 #[derive(Debug, Clone, Default)]
@@ -220,7 +220,7 @@ impl<'t> Table<'t> {
             };
             let gap = unmatched(case);
             if gap {
-                let numeric = cases.values().iter().all(Read::is_ordered) && !cases.values().is_empty();
+                let numeric = cases.values().iter().all(CaseValue::is_ordered) && !cases.values().is_empty();
                 found = Some(Gap { value: case.describe(&unmatched), numeric });
             }
             !gap

@@ -4,9 +4,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use trefoil_ir::solve::{Case, Cases};
 use trefoil_ir::{Cond, Graph, SlotId};
-
-use super::cases::{Case, Cases};
 
 /// The maximum number of conditions times cases that are tried.
 const MOST: usize = 40_000;

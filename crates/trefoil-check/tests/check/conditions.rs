@@ -397,3 +397,18 @@ steps:
         "#]],
     );
 }
+
+#[test]
+fn the_truth_of_a_value_is_tried_in_other_words() {
+    let edge = |when: &str| {
+        let flow = format!(
+            "version: \"0.1\"\nagents:\n  w: {{ model: \"openai:m\", system: Write. }}\nnodes:\n  a: {{ agent: w, writes: working.n }}\n  \
+             b: {{ agent: w, writes: output.b }}\nedges:\n  - {{ from: a, to: b, when: \"{when}\" }}\ninput: {{ message: x }}\n"
+        );
+        let (_, found) = check(Some("sirenspec"), &[("m.yaml", &flow)]);
+        ["never-true", "always-true"].map(|rule| found.iter().any(|d| d.rule == rule))
+    };
+    assert_eq!(edge("bool(working.n) and not working.n"), [true, false]);
+    assert_eq!(edge("bool(working.n) or not working.n"), [false, true]);
+    assert_eq!(edge("bool(working.n) or working.n == 'x'"), [false, false]);
+}

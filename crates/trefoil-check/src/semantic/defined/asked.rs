@@ -1,6 +1,7 @@
 //! Whether a condition holds only if the value that it reads exists. Where it holds, that value and other results of
 //! the same step can be read.
 
+use trefoil_ir::solve::{ConditionTest, TestTree};
 use trefoil_ir::{Cond, Source};
 use trefoil_template::{Comparison, Expression, Function};
 
@@ -50,37 +51,33 @@ fn measured(expression: &Expression) -> Option<&Expression> {
 
 /// Whether a condition never holds if a value is null. Its length is then 0, and it is not in any order.
 fn needs(expression: &Expression, value: &dyn Fn(&Expression) -> bool) -> bool {
-    match expression {
-        Expression::And(all) => all.iter().any(|e| needs(e, value)),
-        Expression::Or(all) => !all.is_empty() && all.iter().all(|e| needs(e, value)),
-        Expression::Compare(operands, comparisons) => match (operands.as_slice(), comparisons.as_slice()) {
-            ([a, b], [comparison]) => {
-                if comparison.is_ordering() && (value(a) || value(b)) {
-                    return true;
-                }
-                if let (Some(of), Expression::Literal(least, _)) = (measured(a), b) {
-                    let least = least.as_f64().filter(|_| value(of));
-                    return match comparison {
-                        Comparison::Greater => least.is_some_and(|least| least >= 0.0),
-                        Comparison::GreaterEqual => least.is_some_and(|least| least > 0.0),
-                        Comparison::Equal => least.is_some_and(|least| least != 0.0),
-                        Comparison::NotEqual => least == Some(0.0),
-                        _ => false,
-                    };
-                }
-                let literal = match (a, b) {
-                    (a, Expression::Literal(literal, _)) if value(a) => literal,
-                    (Expression::Literal(literal, _), b) if value(b) => literal,
-                    _ => return false,
-                };
-                match comparison {
-                    Comparison::NotEqual => literal.is_null(),
-                    Comparison::In | Comparison::NotIn => false,
-                    _ => !literal.is_null(),
-                }
-            }
+    TestTree::of(expression, true).fails_if(&|test| test.holds && needs_one(test, value))
+}
+
+fn needs_one(test: &ConditionTest<'_>, value: &dyn Fn(&Expression) -> bool) -> bool {
+    let a = test.left;
+    let Some((comparison, b)) = test.compared else { return value(measured(a).unwrap_or(a)) };
+    if comparison.is_ordering() && (value(a) || value(b)) {
+        return true;
+    }
+    if let (Some(of), Expression::Literal(least, _)) = (measured(a), b) {
+        let least = least.as_f64().filter(|_| value(of));
+        return match comparison {
+            Comparison::Greater => least.is_some_and(|least| least >= 0.0),
+            Comparison::GreaterEqual => least.is_some_and(|least| least > 0.0),
+            Comparison::Equal => least.is_some_and(|least| least != 0.0),
+            Comparison::NotEqual => least == Some(0.0),
             _ => false,
-        },
-        other => value(measured(other).unwrap_or(other)),
+        };
+    }
+    let literal = match (a, b) {
+        (a, Expression::Literal(literal, _)) if value(a) => literal,
+        (Expression::Literal(literal, _), b) if value(b) => literal,
+        _ => return false,
+    };
+    match comparison {
+        Comparison::NotEqual => literal.is_null(),
+        Comparison::In | Comparison::NotIn => false,
+        _ => !literal.is_null(),
     }
 }

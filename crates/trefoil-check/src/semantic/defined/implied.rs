@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use trefoil_ir::solve::Cases;
 use trefoil_ir::{Cond, SlotId, Source, Text};
 use trefoil_template::{Reference, Segment, Value};
 
 use super::Walk;
 use super::asked::fails_without;
 use super::lacks::is_lost;
-use crate::semantic::cases::Cases;
 use crate::semantic::slots::State;
 
 /// Whether a condition holds in no case; `None`: not all cases are known.

@@ -1,5 +1,6 @@
 //! Visits one expression in one place: its reads, and what is known about each.
 
+use trefoil_ir::solve::TestTree;
 use trefoil_ir::{Cond, Expr, FlowId, Lost, Position, SlotId, Source, StepId, Text};
 use trefoil_syntax::Location;
 use trefoil_template::{Reference, Value, Words};
@@ -7,7 +8,6 @@ use trefoil_template::{Reference, Value, Words};
 use super::Walk;
 use super::asked::asks_for;
 use super::lacks::is_lost;
-use crate::semantic::exclusive::Claim;
 use crate::semantic::reads::{Defined, Read, Why};
 use crate::semantic::slots::{Slots, State};
 use trefoil_ir::types::{self, Member};
@@ -298,8 +298,8 @@ impl<'p> Walk<'_, 'p> {
         }
         let [writer] = writers.as_slice() else { return None };
         let when = writer.when.as_ref().filter(|cond| cond.origin == when && of_input(cond))?;
-        let claim = Claim::of(when);
-        own.find(|own| claim.excludes(&Claim::of(own)))
+        let claim = TestTree::of_cond(when);
+        own.find(|own| claim.excludes(&TestTree::of_cond(own)))
     }
 
     /// A key of an object that is written key by key. If it may come from outside, it is never known to be missing.

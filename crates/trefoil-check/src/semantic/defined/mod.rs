@@ -14,6 +14,7 @@ mod states;
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
+use trefoil_ir::solve::{Truth, truth};
 use trefoil_ir::walk::{Evaluated, children};
 use trefoil_ir::{
     Cond, Expr, Flow, FlowId, ForEach, Items, OnFailure, OnItemFailure, Parallel, Position, Program, SlotId, Source,
@@ -24,7 +25,6 @@ use lacks::Lack;
 use look::ReadPlace;
 
 use super::calls::CallGraph;
-use super::cases::{Truth, truth};
 use super::reads::{Defined, Read, Why};
 use super::slots::{Slots, State};
 use super::types::Types;

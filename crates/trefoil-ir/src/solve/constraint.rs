@@ -4,18 +4,20 @@
 //! collecting the proposals of each and using the first that satisfies all.
 
 use serde_json::{Number, Value as Json};
+use trefoil_template::Comparison;
 
 use super::random::Random;
+use super::range::NumberRange;
 
 /// A constraint.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Constraint {
+pub enum Constraint {
     /// Equal to this value (true), or not (false).
     Equal(Json, bool),
     /// One of these values (true), or none of them (false).
     OneOf(Vec<Json>, bool),
-    /// A number, or text that is one, on this side of the bound.
-    Bound(Side, f64),
+    /// A number, or text that is one, in this order to the bound.
+    Bound(Comparison, f64),
     /// A value that conditions treat as true, or as false.
     Truthy(bool),
     /// Text that contains this text or a list that contains this item (true), or not (false).
@@ -28,53 +30,15 @@ pub(super) enum Constraint {
     Count(u32),
 }
 
-/// A side of a bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    Below,
-    AtMost,
-    AtLeast,
-    Above,
-}
-
-impl Side {
-    /// The opposite comparison.
-    pub fn not(self) -> Self {
-        match self {
-            Self::Below => Self::AtLeast,
-            Self::AtMost => Self::Above,
-            Self::AtLeast => Self::Below,
-            Self::Above => Self::AtMost,
-        }
-    }
-
-    /// The same comparison with its operands swapped.
-    pub fn turned(self) -> Self {
-        match self {
-            Self::Below => Self::Above,
-            Self::AtMost => Self::AtLeast,
-            Self::AtLeast => Self::AtMost,
-            Self::Above => Self::Below,
-        }
-    }
-
-    fn holds(self, value: f64, bound: f64) -> bool {
-        match self {
-            Self::Below => value < bound,
-            Self::AtMost => value <= bound,
-            Self::AtLeast => value >= bound,
-            Self::Above => value > bound,
-        }
-    }
-}
-
 impl Constraint {
     /// Whether a value satisfies the constraint.
     pub fn holds(&self, value: &Json) -> bool {
         match self {
             Self::Equal(want, yes) => same(want, value) == *yes,
             Self::OneOf(wants, yes) => wants.iter().any(|w| same(w, value)) == *yes,
-            Self::Bound(side, bound) => number(value).is_some_and(|n| side.holds(n, *bound)),
+            Self::Bound(order, bound) => {
+                number(value).zip(NumberRange::compared(*order, *bound)).is_some_and(|(n, range)| range.has(n))
+            }
             Self::Truthy(want) => truthy(value) == *want,
             Self::Contains(part, yes) => {
                 let found = match (value, part) {
@@ -108,7 +72,7 @@ impl Constraint {
             Self::Equal(Json::Bool(b), false) => vec![Json::Bool(!b)],
             Self::Equal(want, false) => others(std::slice::from_ref(want)),
             Self::OneOf(wants, false) => others(wants),
-            Self::Bound(side, bound) => beyond(*side, *bound, random),
+            Self::Bound(order, bound) => beyond(*order, *bound, random),
             Self::Truthy(true) => vec![Json::Bool(true), Json::from(1), Json::from("yes")],
             Self::Truthy(false) => vec![Json::Bool(false), Json::from(0), Json::from(""), Json::Null],
             Self::Contains(part @ Json::String(text), true) => {
@@ -133,18 +97,18 @@ impl Constraint {
 }
 
 /// A length between the two, preferably small.
-pub(super) fn size(low: usize, high: usize, random: &mut Random) -> usize {
+pub fn size(low: usize, high: usize, random: &mut Random) -> usize {
     let spread = high.saturating_sub(low).min(2);
     low + random.below(spread + 1)
 }
 
 /// The n-th item of a list with unspecified items.
-pub(super) fn item(n: usize) -> String {
+pub fn item(n: usize) -> String {
     format!("item {}", n + 1)
 }
 
 /// Text of exactly this length. The last character is never a space, which would be trimmed.
-pub(super) fn filler(length: usize) -> String {
+pub fn filler(length: usize) -> String {
     let mut text: String = "sample text ".chars().cycle().take(length).collect();
     if text.ends_with(' ') {
         text.pop();
@@ -169,8 +133,8 @@ fn others(wants: &[Json]) -> Vec<Json> {
 
 /// Numbers near a bound, on one side of it. Bounds between 0 and 1 are probably those of scores, so the numbers stay in
 /// that range.
-fn beyond(side: Side, bound: f64, random: &mut Random) -> Vec<Json> {
-    let up = matches!(side, Side::AtLeast | Side::Above);
+fn beyond(order: Comparison, bound: f64, random: &mut Random) -> Vec<Json> {
+    let up = matches!(order, Comparison::Greater | Comparison::GreaterEqual);
     let mut all: Vec<f64> = Vec::new();
     if (0.0..=1.0).contains(&bound) {
         let far = if up { 1.0 } else { 0.0 };
@@ -184,14 +148,14 @@ fn beyond(side: Side, bound: f64, random: &mut Random) -> Vec<Json> {
     random.shuffle(&mut steps);
     let whole = if up { bound.floor() } else { bound.ceil() };
     all.extend(steps.map(|step| if up { whole + step } else { whole - step }));
-    if matches!(side, Side::AtLeast | Side::AtMost) {
+    if matches!(order, Comparison::GreaterEqual | Comparison::LessEqual) {
         all.push(bound);
     }
     all.into_iter().map(tidy).collect()
 }
 
 /// A number rounded to a few digits, as an integer if it is whole.
-pub(super) fn tidy(n: f64) -> Json {
+pub fn tidy(n: f64) -> Json {
     let rounded = (n * 1e4).round() / 1e4;
     if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
         Json::from(rounded as i64)
@@ -201,7 +165,7 @@ pub(super) fn tidy(n: f64) -> Json {
 }
 
 /// Whether two values have the same type and value; numbers are compared numerically.
-pub(super) fn same(a: &Json, b: &Json) -> bool {
+pub fn same(a: &Json, b: &Json) -> bool {
     match (a, b) {
         (Json::Number(a), Json::Number(b)) => a.as_f64() == b.as_f64(),
         (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
@@ -242,12 +206,12 @@ mod tests {
             Constraint::Equal(Json::Null, false),
             Constraint::OneOf(vec![json!("a"), json!(1)], true),
             Constraint::OneOf(vec![json!("other"), json!("x")], false),
-            Constraint::Bound(Side::Above, 0.8),
-            Constraint::Bound(Side::Below, 0.8),
-            Constraint::Bound(Side::AtLeast, 8.0),
-            Constraint::Bound(Side::AtMost, -2.5),
-            Constraint::Bound(Side::Above, 1.0),
-            Constraint::Bound(Side::Below, 0.0),
+            Constraint::Bound(Comparison::Greater, 0.8),
+            Constraint::Bound(Comparison::Less, 0.8),
+            Constraint::Bound(Comparison::GreaterEqual, 8.0),
+            Constraint::Bound(Comparison::LessEqual, -2.5),
+            Constraint::Bound(Comparison::Greater, 1.0),
+            Constraint::Bound(Comparison::Less, 0.0),
             Constraint::Truthy(true),
             Constraint::Truthy(false),
             Constraint::Contains(json!("urgent"), true),
@@ -269,7 +233,7 @@ mod tests {
     #[test]
     fn scores_stay_scores() {
         for seed in 0..20 {
-            let first = &Constraint::Bound(Side::Above, 0.95).candidates(&mut Random::new(seed))[0];
+            let first = &Constraint::Bound(Comparison::Greater, 0.95).candidates(&mut Random::new(seed))[0];
             assert!((0.95..1.0).contains(&first.as_f64().unwrap()), "{first}");
         }
     }

@@ -5,7 +5,7 @@ const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
 /// A stable hash of a seed and names.
-pub(super) fn hash(seed: u64, names: &[&str]) -> u64 {
+pub fn hash(seed: u64, names: &[&str]) -> u64 {
     let mut hash = OFFSET;
     let mut eat = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
     seed.to_le_bytes().into_iter().for_each(&mut eat);
@@ -19,14 +19,20 @@ pub(super) fn hash(seed: u64, names: &[&str]) -> u64 {
 
 /// A pseudo-random number generator (SplitMix64).
 #[derive(Debug, Clone)]
-pub(super) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
+    /// Starts at a state.
     pub fn new(state: u64) -> Self {
         Self(state)
     }
 
-    pub fn next(&mut self) -> u64 {
+    /// Another generator.
+    pub fn fork(&mut self) -> Self {
+        Self(self.next())
+    }
+
+    fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }

@@ -5,13 +5,15 @@
 //! each is enough. What cannot be tried (arithmetic, functions of unknown values, comparisons of two values) is *open*:
 //! it may hold or not.
 
-pub mod claim;
-
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trefoil_ir::{Cond, SlotId, Source};
-use trefoil_template::{Binding, Comparison, Condition, Expression, Found, Function, Reference, Scope, Value};
+use trefoil_template::{Binding, Comparison, Condition, Expression, Found, Reference, Scope, Value};
+
+use super::range::NumberRange;
+use super::requirement::Term;
+use super::test_tree::{TestTree, constant, have_opposites};
+use crate::expr::{Cond, Source};
+use crate::ids::SlotId;
 
 /// The maximum number of cases that are tried.
 const CASES: usize = 4096;
@@ -24,7 +26,7 @@ const WORK: usize = 1 << 20;
 /// Conditions that are decided together, and the values that they distinguish.
 pub struct Cases {
     conditions: Vec<Tried>,
-    values: Vec<Read>,
+    values: Vec<CaseValue>,
     count: usize,
 }
 
@@ -37,7 +39,7 @@ struct Tried {
 pub type Known<'k> = dyn Fn(SlotId, &[Arc<str>]) -> Option<Value> + 'k;
 
 /// A value that conditions read.
-pub struct Read {
+pub struct CaseValue {
     key: ReadKey,
     /// The name in the first condition.
     pub name: String,
@@ -53,6 +55,8 @@ pub struct Read {
     open: bool,
     /// Whether it is certainly a number.
     number: Option<NumberRange>,
+    /// Whether it has the only choice.
+    known: bool,
 }
 
 #[derive(PartialEq)]
@@ -76,17 +80,6 @@ pub enum Truth {
     Sometimes,
     /// In no case.
     Never,
-}
-
-/// What is known about a value that is certainly a number.
-#[derive(Debug, Clone, Copy)]
-pub struct NumberRange {
-    /// Whether it is an integer.
-    pub whole: bool,
-    /// The minimum.
-    pub low: f64,
-    /// The maximum.
-    pub high: f64,
 }
 
 /// The references of a condition that are numbers, by index.
@@ -159,14 +152,10 @@ impl Cases {
             }
         }
         for read in &mut all.values {
-            let fixed = match &read.key.source {
-                Source::Slot(slot) => known(*slot, &read.key.path),
-                _ => None,
-            };
-            match fixed {
+            match read.key.known(known) {
                 Some(value) => {
                     read.choices = vec![value];
-                    read.likely = 1;
+                    (read.likely, read.known) = (1, true);
                 }
                 None => read.complete(),
             }
@@ -178,18 +167,16 @@ impl Cases {
     pub fn is_open(&self, condition: usize) -> bool {
         self.conditions.get(condition).is_none_or(|c| c.open)
     }
+    /// The result of a condition, if all values are known and it has one.
+    pub fn outcome(&self, condition: usize) -> Option<bool> {
+        let case = Case { cases: self, chosen: vec![0; self.values.len()] };
+        let known = self.values.iter().all(|read| read.known);
+        self.conditions.get(condition).filter(|_| known)?.condition.evaluate(&case).ok()
+    }
     /// Whether two of these conditions are each other's opposite for all numbers: `a < b` and `a >= b`. People who write
     /// both compare numbers.
     pub fn have_opposites(&self, conditions: &[usize]) -> bool {
-        let claim = |at: &usize| {
-            let condition = &self.conditions.get(*at)?.condition;
-            claim::of(condition.expression(), &|r| {
-                condition.references().get(r as usize).map(|r| format!("value {}", r.binding.source))
-            })
-        };
-        let mut seen: BTreeMap<String, bool> = BTreeMap::new();
-        let mut claims = conditions.iter().filter_map(claim);
-        claims.any(|claim| *seen.entry(claim.about).or_insert(claim.holds) != claim.holds)
+        have_opposites(conditions.iter().filter_map(|at| Some(&self.conditions.get(*at)?.condition)))
     }
     /// The values that a condition reads.
     pub fn read_by(&self, condition: usize) -> impl Iterator<Item = usize> {
@@ -197,7 +184,7 @@ impl Cases {
         references.iter().map(|r| r.binding.source as usize)
     }
     /// All values that are read.
-    pub fn values(&self) -> &[Read] {
+    pub fn values(&self) -> &[CaseValue] {
         &self.values
     }
     /// Iterates over the cases until `visit` returns stop. `every`: includes cases in which a value is missing, or is
@@ -245,7 +232,7 @@ impl Cases {
         // A value that is known at load time, even to be missing, must not be tried with other values.
         let open = constant.contains(&true);
         let mut reading = CaseReading { cases: self, read: &read, open };
-        reading.truth(condition.expression());
+        reading.read(condition.expression());
         let open = reading.open;
         self.conditions.push(Tried { condition, open });
     }
@@ -258,7 +245,7 @@ impl Cases {
             None => ReadKey { source: Source::RunId, path: rest.collect() },
         };
         self.values.iter().position(|v| v.key == key).unwrap_or_else(|| {
-            self.values.push(Read {
+            self.values.push(CaseValue {
                 key,
                 name: reference.dotted(),
                 choices: Vec::new(),
@@ -268,6 +255,7 @@ impl Cases {
                 asked: false,
                 open: false,
                 number: None,
+                known: false,
             });
             self.values.len() - 1
         })
@@ -278,9 +266,21 @@ impl ReadKey {
     fn of(slot: SlotId, path: Vec<Arc<str>>) -> Self {
         Self { source: Source::Slot(slot), path }
     }
+    /// The value, if it is known.
+    fn known(&self, known: &Known<'_>) -> Option<Value> {
+        match &self.source {
+            Source::Slot(slot) => known(*slot, &self.path),
+            Source::Member(slot, path) => Self::of(*slot, [&path[..], &self.path[..]].concat()).known(known),
+            Source::Either(first, second) => {
+                let of = |source: &Source| Self { source: source.clone(), path: self.path.clone() }.known(known);
+                of(first).and_then(|value| if value.is_null() { of(second) } else { Some(value) })
+            }
+            _ => None,
+        }
+    }
 }
 
-impl Read {
+impl CaseValue {
     /// The last word of its name.
     pub fn word(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or_default()
@@ -299,16 +299,15 @@ impl Read {
         }
     }
     /// Removes what is not in a range, and adds the integers around each number if only those are.
-    fn only_numbers(&mut self, NumberRange { whole, low, high }: NumberRange) {
-        if whole {
+    fn only_numbers(&mut self, range: NumberRange) {
+        if range.whole {
             let tried: Vec<f64> = self.choices.iter().filter_map(Value::as_f64).collect();
             tried.iter().flat_map(|n| [n.floor(), n.ceil()]).for_each(|n| self.add(Value::from(n)));
         }
-        [low, high].into_iter().filter(|n| n.is_finite()).for_each(|n| self.add(Value::from(n)));
-        let fits = |n: f64| low <= n && n <= high && (!whole || n.fract() == 0.0);
-        self.choices.retain(|v| v.as_f64().is_some_and(fits));
+        [range.low, range.high].into_iter().flatten().for_each(|(n, _)| self.add(Value::from(n)));
+        self.choices.retain(|v| v.as_f64().is_some_and(|n| range.has(n)));
         if self.choices.is_empty() {
-            self.choices.push(Value::from(if low.is_finite() { low } else { 0.0 }));
+            self.choices.push(Value::from(range.low.map_or(0.0, |(low, _)| low)));
         }
     }
     /// Adds one value of every kind, in addition to those in conditions.
@@ -434,23 +433,19 @@ impl CaseReading<'_> {
             read.add(value);
         }
     }
-    /// An expression of which only the truth value matters.
-    fn truth(&mut self, expression: &Expression) {
-        match expression {
-            Expression::Literal(..) => {}
-            Expression::Reference(r) => {
-                if let Some(read) = self.value(*r) {
-                    read.asked = true;
+    /// Reads the tests of a condition.
+    fn read(&mut self, expression: &Expression) {
+        for test in TestTree::of(expression, true).tests() {
+            match (test.left, test.compared) {
+                (left, Some((comparison, right))) => self.compare(left, right, comparison),
+                (Expression::Reference(r), None) => {
+                    if let Some(read) = self.value(*r) {
+                        read.asked = true;
+                    }
                 }
+                (left, None) if constant(left).is_some() => {}
+                (left, None) => self.leave_open(&[left]),
             }
-            Expression::Not(inner) => self.truth(inner),
-            Expression::And(all) | Expression::Or(all) => all.iter().for_each(|e| self.truth(e)),
-            Expression::Compare(operands, comparisons) => {
-                for ((a, b), op) in operands.iter().zip(operands.iter().skip(1)).zip(comparisons) {
-                    self.compare(a, b, *op);
-                }
-            }
-            _ => self.leave_open(&[expression]),
         }
     }
     /// Marks the values of these expressions as not decidable by trying.
@@ -466,7 +461,7 @@ impl CaseReading<'_> {
             stack.extend(expression.parts());
         }
     }
-    fn value(&mut self, reference: u32) -> Option<&mut Read> {
+    fn value(&mut self, reference: u32) -> Option<&mut CaseValue> {
         self.read.get(reference as usize).and_then(|at| self.cases.values.get_mut(*at))
     }
     fn compare(&mut self, a: &Expression, b: &Expression, op: Comparison) {
@@ -506,38 +501,13 @@ fn parts_of(expression: &Expression, most: usize) -> usize {
 
 /// The single value that an operand reads.
 fn subject(operand: &Expression) -> Option<u32> {
-    match operand {
-        Expression::Reference(r) => Some(*r),
-        Expression::Call(
-            Function::Lower
-            | Function::Upper
-            | Function::Trim
-            | Function::TrimStart
-            | Function::TrimEnd
-            | Function::Number
-            | Function::Share
-            | Function::Str
-            | Function::Float
-            | Function::Int,
-            inner,
-        ) => match inner.as_slice() {
-            [one] => subject(one),
-            _ => None,
-        },
-        _ => None,
-    }
+    Term::of(operand).filter(Term::is_value).map(|term| term.reference)
 }
 
+/// A constant, or the items of a constant list.
 fn literals(operand: &Expression) -> Option<Vec<Value>> {
-    match operand {
-        Expression::Literal(value, _) => match value.as_list() {
-            Some(items) => Some(items.to_vec()),
-            None => Some(vec![value.clone()]),
-        },
-        Expression::List(items) => {
-            let each: Option<Vec<_>> = items.iter().map(literals).collect();
-            Some(each?.into_iter().flatten().collect())
-        }
-        _ => None,
+    match constant(operand)? {
+        Value::List(items) => Some(items.to_vec()),
+        value => Some(vec![value]),
     }
 }
