@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trefoil_machine::clock::RunMs;
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::Entry;
 use trefoil_machine::key::Key;
@@ -68,8 +69,8 @@ pub struct Append {
     pub entries: Vec<Entry>,
     /// The letters that the entries act on. They are deleted from the inbox.
     pub letters: Letters,
-    /// What is known then.
-    pub notices: Vec<Notice>,
+    /// What is known then, each with the time of the entry that led to it.
+    pub notices: Vec<(RunMs, Notice)>,
 }
 
 /// Work to be started.

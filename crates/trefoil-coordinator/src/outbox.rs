@@ -1,5 +1,6 @@
 //! What the next append stores: entries, and the letters that they act on. Both are written in one transaction.
 
+use trefoil_machine::clock::RunMs;
 use trefoil_machine::journal::{Entry, EntryKind, VERSION};
 
 use crate::letters::Letters;
@@ -8,6 +9,8 @@ use crate::letters::Letters;
 #[derive(Debug)]
 pub struct Outbox {
     next_seq: u64,
+    /// The time of the last entry, in milliseconds since the run started.
+    at_ms: u64,
     /// Whether the journal stores entries.
     keeps: bool,
     /// Whether any entry has been written, by this process or an earlier one.
@@ -22,7 +25,7 @@ impl Outbox {
     /// For a run in which nothing has happened yet. `keeps`: whether its journal stores entries.
     pub fn new(keeps: bool) -> Self {
         let (entries, letters) = (Vec::new(), Letters::default());
-        Self { next_seq: 0, keeps, is_kept: false, is_writing: false, entries, letters }
+        Self { next_seq: 0, at_ms: 0, keeps, is_kept: false, is_writing: false, entries, letters }
     }
 
     /// Sets the number of the next entry of a run that is resumed.
@@ -43,10 +46,16 @@ impl Outbox {
     /// Adds an entry, with the letters that it acts on.
     pub fn put(&mut self, letters: Letters, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
         self.letters.join(letters);
+        self.at_ms = at_ms;
         if self.keeps {
             self.entries.push(Entry { v: VERSION, seq: self.next_seq, at_ms, kind: kind() });
             self.next_seq += 1;
         }
+    }
+
+    /// The time of the last entry that was added.
+    pub fn last_at(&self) -> RunMs {
+        RunMs(self.at_ms)
     }
 
     /// Deletes letters that no entry will ever act on: together with the next entries, as nothing depends on when.

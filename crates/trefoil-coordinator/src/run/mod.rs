@@ -26,7 +26,7 @@ use trefoil_machine::key::{Key, KeyMap};
 use trefoil_machine::machine::Kept;
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Usage};
-use trefoil_machine::{Machine, Output, RunLimits};
+use trefoil_machine::{Completion, Machine, Output, RunLimits};
 use trefoil_template::Value;
 
 use crate::action::{Append, HostAction, WorkId};
@@ -79,8 +79,8 @@ pub struct RunCoordinator {
     wanted: StopWanted,
     /// The entries not yet written, with the letters that they act on.
     outbox: Outbox,
-    /// What to tell once the entries that led to it are written.
-    notices: Vec<Notice>,
+    /// What to tell once the entries that led to it are written, and their times.
+    notices: Vec<(RunMs, Notice)>,
     /// Activities that the machine requested. They have no entries yet, because the machine may still take them back.
     asked: Vec<Arc<Activity>>,
     /// Model calls that wait for their turn.
@@ -396,25 +396,44 @@ impl RunCoordinator {
         self.outbox.put(letters, at_ms, kind);
     }
 
-    /// Tells that an activity starts, once the entries recorded so far are written.
+    /// Tells what the last entry led to, once that is written.
+    fn tell(&mut self, notice: Notice) {
+        self.notices.push((self.outbox.last_at(), notice));
+    }
+
+    /// Tells that an activity starts.
     fn tell_began(&mut self, activity: &Arc<Activity>, facts: &dyn HostFacts) {
         if facts.is_watched() {
-            self.notices.push(Notice::Began(activity.clone()));
+            self.tell(Notice::Began(activity.clone()));
         }
     }
 
-    /// Tells that an activity has ended. What of its result must not be shown is told even if nobody watches.
-    fn tell_ended(
-        &mut self,
-        activity: &Arc<Activity>,
-        result: &Result<PrivateValue, RunError>,
-        about: &About,
-        facts: &dyn HostFacts,
-    ) {
-        let is_private = || result.as_ref().is_ok_and(|value| !value.hidden().is_empty());
-        if facts.is_watched() || is_private() {
-            self.notices.push(Notice::Ended(activity.clone(), result.clone(), Box::new(about.clone())));
+    /// Records and tells that an activity has ended. What of its result must not be shown is told even if nobody watches. Returns
+    /// what the machine gets.
+    fn record_ended(&mut self, at_ms: u64, done: Done, facts: &dyn HostFacts) -> Completion {
+        let Done { activity, result, about, letters } = done;
+        let is_private = result.as_ref().is_ok_and(|value| !value.hidden().is_empty());
+        let is_told = facts.is_watched() || is_private;
+        let notice = is_told.then(|| Notice::Ended(activity.clone(), result.clone(), Box::new(about.clone())));
+        let (key, is_reused) = (activity.key.clone(), about.is_reused());
+        let completion = Completion {
+            key: key.clone(),
+            at_ms,
+            result: result.clone().map(PrivateValue::into_exact),
+            usage: about.usage,
+            reused: about.reused(),
+            repeatable: about.repeatable,
+            sent: about.sent.clone(),
+        };
+        self.record_for(letters, at_ms, || match result {
+            Ok(value) => EntryKind::Completed { key, value, about: Box::new(about) },
+            Err(error) => EntryKind::Failed { key, error: error.stored(), about: Box::new(about) },
+        });
+        if is_reused {
+            self.tell_began(&activity, facts);
         }
+        notice.into_iter().for_each(|notice| self.tell(notice));
+        completion
     }
 
     /// Milliseconds on the run's work clock.

@@ -78,8 +78,8 @@ impl RunCoordinator {
             Resumption::Resumed { changes, drafts } => run.go_on(restart, (changes, drafts), output, facts),
             // The failure says nothing about activities with an unknown outcome, so they are handled as in any other resume.
             Resumption::Reopened { kind, notices, unknown } => {
-                run.notices.extend(notices);
                 run.record(kind, facts);
+                notices.into_iter().for_each(|notice| run.tell(notice));
                 run.agenda.extend([Task::TakeUpAll(restart, unknown), Task::ReadInbox]);
                 run.take(output, facts);
             }
@@ -104,15 +104,16 @@ impl RunCoordinator {
         let at_ms = facts.now_ms();
         self.machine.resumed(at_ms);
         let execution = self.settings.execution;
-        self.notices.push(Notice::Resumed(execution));
-        for activity in rest.iter().filter(|one| matches!(one.request, Request::Human(_))) {
-            self.tell_began(activity, facts);
-        }
-        let models = models.into_iter().zip(&lost);
-        self.notices.extend(models.map(|(activity, lost)| Notice::Lost(activity, Box::new(lost.clone()))));
         self.machine.change(&changes);
         let (engine, changes) = (crate::ENGINE.to_owned(), Box::new(changes));
         self.record_at(at_ms, || EntryKind::Resumed { engine, execution, lost: lost.clone(), changes });
+        self.tell(Notice::Resumed(execution));
+        for activity in rest.iter().filter(|one| matches!(one.request, Request::Human(_))) {
+            self.tell_began(activity, facts);
+        }
+        for (activity, lost) in models.into_iter().zip(&lost) {
+            self.tell(Notice::Lost(activity, Box::new(lost.clone())));
+        }
         self.agenda.push_back(Task::TakeUpAll(rest, BTreeSet::new()));
         if !lost.is_empty() {
             self.agenda.push_back(Task::Lost(lost, at_ms));

@@ -102,7 +102,7 @@ impl RunCoordinator {
                 self.kept.remove(&activity.key).filter(|kept| again(&activity, kept))
             {
                 let about = About { usage: None, kept: Some(seq), ..about };
-                self.is_over(activity, Ok(value), about, facts);
+                self.is_over(activity, Ok(value), about);
                 continue;
             }
             let taken = self.memo.as_mut().and_then(|memo| memo.take(&activity, found.next().flatten()));
@@ -112,7 +112,7 @@ impl RunCoordinator {
                     let (from, tools) = (Some(Box::new(cited)), Vec::new());
                     let about = About { usage: None, kept: None, from, tools, ..earlier.about };
                     let (result, about) = facts.checked(&activity, earlier.value, about);
-                    self.is_over(activity, result, about, facts);
+                    self.is_over(activity, result, about);
                 }
                 None => self.asked.push(activity),
             }
@@ -120,14 +120,7 @@ impl RunCoordinator {
         Ok(())
     }
 
-    fn is_over(
-        &mut self,
-        activity: Arc<Activity>,
-        result: Result<PrivateValue, RunError>,
-        about: About,
-        facts: &dyn HostFacts,
-    ) {
-        self.tell_began(&activity, facts);
+    fn is_over(&mut self, activity: Arc<Activity>, result: Result<PrivateValue, RunError>, about: About) {
         self.done.push(Done { about, ..Done::of(activity, result, Letters::default()) });
     }
 }

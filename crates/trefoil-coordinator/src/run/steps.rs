@@ -6,9 +6,8 @@ use std::sync::Arc;
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::{About, EntryKind};
 use trefoil_machine::key::Key;
-use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Request, Usage};
-use trefoil_machine::{Command, Completion, Output};
+use trefoil_machine::{Command, Output};
 
 use super::{RunCoordinator, Task, UnderWay, Waits};
 use crate::action::{HostAction, StartWork};
@@ -43,25 +42,18 @@ impl RunCoordinator {
         }
     }
 
-    fn result(&mut self, done: Done, now: u64, facts: &dyn HostFacts) -> Output {
-        let Done { activity, result, mut about, letters } = done;
-        let key = activity.key.clone();
+    fn result(&mut self, mut done: Done, now: u64, facts: &dyn HostFacts) -> Output {
+        let Done { activity, about, .. } = &mut done;
         if about.is_reused() {
-            self.machine.not_made(&activity);
+            self.machine.not_made(activity);
         }
         if about.from.is_none() {
-            self.machine.begun(&activity);
+            self.machine.begun(activity);
         }
-        self.price(&activity, &mut about);
-        let (usage, reused, repeatable, sent) = (about.usage, about.reused(), about.repeatable, about.sent.clone());
-        self.tell_ended(&activity, &result, &about, facts);
+        self.price(activity, about);
         self.replaced.extend(about.replaced.iter().cloned());
-        self.record_for(letters, now, || match result.clone() {
-            Ok(value) => EntryKind::Completed { key: key.clone(), value, about: Box::new(about) },
-            Err(error) => EntryKind::Failed { key: key.clone(), error: error.stored(), about: Box::new(about) },
-        });
-        let result = result.map(PrivateValue::into_exact);
-        self.machine.on(Completion { key, at_ms: now, result, usage, reused, repeatable, sent })
+        let completion = self.record_ended(now, done, facts);
+        self.machine.on(completion)
     }
 
     /// What an activity used, and what models used that were asked before: each at its own price. From here on the journal says it.
@@ -104,16 +96,17 @@ impl RunCoordinator {
         }
         let now = facts.now_ms();
         for (activity, mut about) in std::mem::take(&mut self.stopped) {
-            let key = activity.key.clone();
-            let error = RunError::new(STOPPED, "the call was stopped");
             self.price(&activity, &mut about);
-            let usage = about.usage;
-            self.tell_ended(&activity, &Err(error.clone()), &about, facts);
-            let about = Box::new(about);
-            self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
-            // Nothing waits for the result: the machine only adds the usage.
-            self.machine.on(Completion { usage, ..Completion::new(key, now, Err(error)) });
+            self.record_stopped(now, activity, about, facts);
         }
+    }
+
+    /// Records that a call was stopped.
+    pub(super) fn record_stopped(&mut self, at_ms: u64, activity: Arc<Activity>, about: About, facts: &dyn HostFacts) {
+        let result = Err(RunError::new(STOPPED, "the call was stopped"));
+        let completion = self.record_ended(at_ms, Done { activity, result, about, letters: Letters::default() }, facts);
+        // No step waits for the result: the machine only adds up the usage.
+        self.machine.on(completion);
     }
 
     /// Takes the machine's output, until the machine waits or has ended. If there is more, the rest is on the agenda.
@@ -131,7 +124,7 @@ impl RunCoordinator {
 
     pub(super) fn take_piece(&mut self, output: Output, facts: &dyn HostFacts) {
         if facts.is_watched() {
-            self.notices.extend(output.events.into_iter().map(Notice::Noted));
+            output.events.into_iter().for_each(|noted| self.tell(Notice::Noted(noted)));
         }
         let mut void = BTreeSet::new();
         for command in output.commands {

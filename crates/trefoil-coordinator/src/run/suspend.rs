@@ -100,7 +100,7 @@ impl RunCoordinator {
         let run = SuspendedRun { waiting, called: Vec::new(), wake_at, why: Some(why.clone()) };
         let why = Some(Box::new(why.clone().stored()));
         self.record(EntryKind::Suspended { wake_at, called: Vec::new(), why }, facts);
-        self.notices.push(Notice::Suspended(Box::new(run)));
+        self.tell(Notice::Suspended(Box::new(run)));
     }
 
     /// Records that the run is suspended. It ends here when that is stored.
@@ -118,7 +118,7 @@ impl RunCoordinator {
         let run = SuspendedRun { waiting, called: called.clone(), wake_at, why: None };
         self.forget_called_back();
         self.record(EntryKind::Suspended { wake_at, called, why: None }, facts);
-        self.notices.push(Notice::Suspended(Box::new(run)));
+        self.tell(Notice::Suspended(Box::new(run)));
         self.agenda.extend([Task::WindDown, Task::Suspended(Box::new(suspended))]);
         self.commit();
     }

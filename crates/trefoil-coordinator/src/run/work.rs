@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_machine::Completion;
-use trefoil_machine::error::RunError;
-use trefoil_machine::journal::{About, EntryKind};
+use trefoil_machine::journal::About;
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, Request};
 
@@ -13,7 +11,6 @@ use crate::action::{HostAction, StartWork, WorkId};
 use crate::facts::HostFacts;
 use crate::input::{Done, EndedWork, SuspendedCall, WorkEnd};
 use crate::letters::Letters;
-use crate::outcome::STOPPED;
 
 impl RunCoordinator {
     pub(super) fn new_work(&mut self) -> WorkId {
@@ -106,12 +103,6 @@ impl RunCoordinator {
     fn wound_down(&mut self, done: Done, facts: &dyn HostFacts) {
         let Done { activity, about, .. } = done;
         let Some(usage) = about.usage else { return };
-        let (key, now) = (activity.key.clone(), facts.now_ms());
-        let (about, error) = (About::usage(Some(usage)), RunError::new(STOPPED, "the call was stopped"));
-        self.tell_ended(&activity, &Err(error.clone()), &about, facts);
-        let about = Box::new(about);
-        self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
-        // No step waits for this completion. The machine only adds up the usage.
-        self.machine.on(Completion { usage: Some(usage), ..Completion::new(key, now, Err(error)) });
+        self.record_stopped(facts.now_ms(), activity, About::usage(Some(usage)), facts);
     }
 }

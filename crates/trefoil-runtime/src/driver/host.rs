@@ -10,13 +10,13 @@ use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use trefoil_coordinator::{
-    Append, CoordinatorState, EndedWork, HostAction, HostFacts, Notice, RunCoordinator, RunEnd, RunInput, StartWork,
+    Append, CoordinatorState, EndedWork, HostAction, HostFacts, RunCoordinator, RunEnd, RunInput, StartWork,
     StopWanted, UnexpectedInput, WorkEnd, WorkId,
 };
 use trefoil_machine::clock::{RunMs, WorkMs};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::{EventKind, Waiting};
-use trefoil_machine::journal::{About, Entry, EntryKind};
+use trefoil_machine::journal::About;
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, ToolRequest};
 use trefoil_template::Value;
@@ -184,12 +184,10 @@ impl LocalHost {
     /// Stores entries, then sends their events.
     async fn append(&mut self, append: Append) -> Result<(), UnexpectedInput> {
         let Append { entries, letters, mut notices } = append;
-        let began = std::mem::take(&mut self.began).into_iter().map(|one| (None, one));
-        let mut untold: Vec<(Option<RunMs>, Untold)> = began.collect();
-        let mut times = EntryTimes::new(&entries);
-        for notice in &mut notices {
-            let at = times.of(notice);
-            told(&self.world, WorkMs(0), notice.past(), &mut |one| untold.push((at, one)));
+        let began = std::mem::take(&mut self.began).into_iter().map(|one| (RunMs(0), one));
+        let mut untold: Vec<(RunMs, Untold)> = began.collect();
+        for (at, notice) in &mut notices {
+            told(&self.world, WorkMs(0), notice.past(), &mut |one| untold.push((*at, one)));
         }
         let stored = match entries.is_empty() {
             true => Ok(()),
@@ -198,10 +196,7 @@ impl LocalHost {
         // If the entries are not stored, their events are not sent.
         if stored.is_ok() {
             for (at, (key, location, kind)) in untold {
-                match at {
-                    Some(at) => self.world.watch.note_stored(at, key, location, kind),
-                    None => self.world.watch.note(key, location, kind),
-                }
+                self.world.watch.note_stored(at, key, location, kind);
             }
             self.queue.tell_delays();
         }
@@ -340,37 +335,6 @@ impl LocalHost {
             false => watch.note(None, None, finished),
         }
         outcome
-    }
-}
-
-/// The times of the entries of an append, which are those of their events, as in a replay.
-struct EntryTimes<'e> {
-    /// The entries whose events have not been told, in their order.
-    left: &'e [Entry],
-    /// The time of the last entry before them, or of the first one. `None`: nothing is stored.
-    at: Option<RunMs>,
-}
-
-impl<'e> EntryTimes<'e> {
-    fn new(left: &'e [Entry]) -> Self {
-        Self { left, at: left.first().map(|entry| RunMs(entry.at_ms)) }
-    }
-
-    /// The time of a notice: that of its entry, or of the entry before it that led to it.
-    fn of(&mut self, notice: &Notice) -> Option<RunMs> {
-        let is_of = |entry: &Entry| match (notice, &entry.kind) {
-            (Notice::Began(activity), EntryKind::Scheduled { key, .. }) => *key == activity.key,
-            (Notice::Ended(activity, ..), EntryKind::Completed { key, .. } | EntryKind::Failed { key, .. }) => {
-                *key == activity.key
-            }
-            _ => false,
-        };
-        let has_own = matches!(notice, Notice::Began(_) | Notice::Ended(..));
-        let found = if has_own { self.left.iter().position(is_of) } else { None };
-        if let Some((entry, left)) = found.and_then(|own| self.left.get(own..)?.split_first()) {
-            (self.at, self.left) = (Some(RunMs(entry.at_ms)), left);
-        }
-        self.at
     }
 }
 

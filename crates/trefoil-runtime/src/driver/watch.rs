@@ -75,9 +75,7 @@ impl Watch {
 
     /// Sends an event.
     pub fn note(&self, key: Option<Key>, location: Option<Location>, kind: EventKind) {
-        // A run starts when its clock starts, even if its first entry is stored later.
-        let at_ms = if matches!(kind, EventKind::RunStarted { .. }) { 0 } else { self.worked_ms() };
-        self.note_at(WorkMs(at_ms), key, location, kind);
+        self.note_at(WorkMs(self.worked_ms()), key, location, kind);
     }
 
     /// Sends an event of an entry that was made at this time.
