@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::Config;
-use trefoil_machine::RunError;
+use trefoil_machine::{Prepared, RunError};
 use trefoil_template::Value;
 
 use crate::memory_host::{Left, MemoryHost};
@@ -23,6 +23,7 @@ fn finish(host: &mut MemoryHost, mut crash: impl FnMut(&mut MemoryHost) -> usize
         let actions = crash(host);
         match host.process(actions) {
             Left::Crashed | Left::Suspended => {}
+            Left::Stopped(error) => panic!("{error}"),
             Left::Ended(result) => return shape(&result),
         }
     }
@@ -38,7 +39,7 @@ proptest! {
 
     #[test]
     fn a_run_whose_processes_end_anywhere_ends_as_one_of_a_single_process(root in node(), seed in any::<u64>()) {
-        let program = program(&root);
+        let program = Prepared::new(program(&root));
         let mut whole = MemoryHost::new(&program, 1);
         let expected = finish(&mut whole, |_| usize::MAX);
         prop_assert!(expected.is_ok(), "{:?}", expected);

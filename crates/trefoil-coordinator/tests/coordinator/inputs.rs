@@ -11,6 +11,7 @@ use trefoil_coordinator::{
     UnexpectedInput,
 };
 use trefoil_ir::{Expr, OnItemFailure, Program, StepKind};
+use trefoil_machine::Prepared;
 use trefoil_template::Value;
 
 use crate::memory_host::{Left, MemoryHost};
@@ -116,6 +117,7 @@ fn an_input_that_does_not_belong_to_a_state_is_an_error_and_changes_nothing() {
         let program = crate::random::program(&busy(seed));
         let large = (seed == 0).then(|| (many(), usize::MAX));
         for (program, crash) in [(program.clone(), usize::MAX), (program, 7 + seed as usize)].into_iter().chain(large) {
+            let program = Prepared::new(program);
             let mut plain = MemoryHost::new(&program, seed);
             let mut host = MemoryHost::new(&program, seed);
             for host in [&mut plain, &mut host] {

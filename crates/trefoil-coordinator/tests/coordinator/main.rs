@@ -10,6 +10,7 @@
 )]
 
 mod crashes;
+mod edits;
 mod inputs;
 mod memory_host;
 mod turns;

@@ -9,10 +9,13 @@ use trefoil_coordinator::{
     Memo, OutcomeDecision, Received, Recovery, ResumedRun, Resumption, RunCoordinator, RunEnd, RunInput, RunMessage,
     RunSettings, WorkEnd, WorkId,
 };
-use trefoil_ir::{Program, SEMANTICS};
-use trefoil_machine::journal::{About, Changes, Identity, Started};
-use trefoil_machine::request::{Activity, ToolRequest};
-use trefoil_machine::{Entry, EntryKind, Key, Machine, Prepared, PrivateValue, Request, RunError, RunLimits};
+use trefoil_ir::SEMANTICS;
+use trefoil_machine::clock::WorkMs;
+use trefoil_machine::journal::{About, Basis, Changes, Flags, Identity, Started};
+use trefoil_machine::request::{Activity, ToolRequest, Usage};
+use trefoil_machine::{
+    Entry, EntryKind, Key, Machine, Past, Prepared, PrivateValue, Replay, Request, RunError, RunLimits, Watcher,
+};
 use trefoil_template::Value;
 
 use crate::machine::{FLAGS, answer};
@@ -21,11 +24,16 @@ use crate::machine::{FLAGS, answer};
 pub enum Left {
     /// It ended in the middle.
     Crashed,
-    /// The run is suspended.
+    /// The run waits for people.
     Suspended,
+    /// The run does not go on before somebody allows something.
+    Stopped(RunError),
     /// The run has ended.
     Ended(Result<Value, RunError>),
 }
+
+/// What activities come to.
+pub type Answers = Box<dyn FnMut(&Activity) -> (Result<Value, RunError>, Option<Usage>)>;
 
 /// Looks at a coordinator.
 pub type Watch = Box<dyn FnMut(&mut RunCoordinator, &dyn HostFacts)>;
@@ -33,6 +41,16 @@ pub type Watch = Box<dyn FnMut(&mut RunCoordinator, &dyn HostFacts)>;
 /// A run and the world around it.
 pub struct MemoryHost {
     prepared: Arc<Prepared>,
+    /// The run's id.
+    pub run: String,
+    /// What activities come to.
+    pub answers: Answers,
+    /// Whether a tool call changes nothing.
+    pub only_reads: fn(&ToolRequest) -> bool,
+    /// The results that the run may reuse.
+    pub memo: Option<Memo>,
+    /// The run that it goes on from.
+    pub basis: Option<Basis>,
     /// The journal.
     pub entries: Vec<Entry>,
     /// The messages, by their letters.
@@ -58,6 +76,7 @@ pub struct MemoryHost {
 struct Facts {
     now_ms: u64,
     winds_down: bool,
+    only_reads: fn(&ToolRequest) -> bool,
 }
 
 impl HostFacts for Facts {
@@ -73,8 +92,8 @@ impl HostFacts for Facts {
     fn hide_error(&self, error: RunError) -> RunError {
         error
     }
-    fn is_idempotent(&self, _request: &ToolRequest) -> bool {
-        false
+    fn is_idempotent(&self, request: &ToolRequest) -> bool {
+        (self.only_reads)(request)
     }
     fn winds_down(&self, _work: WorkId) -> bool {
         self.winds_down
@@ -90,9 +109,14 @@ struct Process {
 }
 
 impl MemoryHost {
-    pub fn new(program: &Arc<Program>, seed: u64) -> Self {
+    pub fn new(prepared: &Arc<Prepared>, seed: u64) -> Self {
         Self {
-            prepared: Prepared::new(program.clone()),
+            prepared: prepared.clone(),
+            run: "run".into(),
+            answers: Box::new(answer),
+            only_reads: |_| false,
+            memo: None,
+            basis: None,
             entries: Vec::new(),
             inbox: BTreeMap::new(),
             next_letter: 0,
@@ -114,12 +138,12 @@ impl MemoryHost {
     }
 
     fn facts(&self) -> Facts {
-        Facts { now_ms: self.now_ms, winds_down: self.winds_down }
+        Facts { now_ms: self.now_ms, winds_down: self.winds_down, only_reads: self.only_reads }
     }
 
     fn settings(&self, execution: u32) -> RunSettings {
         RunSettings {
-            run: "run".into(),
+            run: self.run.as_str().into(),
             execution,
             keeps: true,
             queues: true,
@@ -131,15 +155,20 @@ impl MemoryHost {
     }
 
     fn coordinator(&mut self) -> Result<RunCoordinator, Left> {
-        let memo = || self.looks_up.then(Memo::of_answers);
+        let memo = self.memo.clone().or_else(|| self.looks_up.then(Memo::of_answers));
+        let of_run = |memo: Memo| memo.used_by(&self.prepared, Arc::new(self.only_reads));
         if self.entries.is_empty() {
-            let mut machine = Machine::with(self.prepared.clone(), FLAGS).in_pieces();
-            let output = machine.start("run", Some("in".into()));
-            let started = EntryKind::Started(Box::new(self.started()));
-            let shared = (memo(), None);
+            let started = self.started();
+            let mut machine = Machine::with(self.prepared.clone(), started.flags.clone()).in_pieces();
+            let output = machine.start(started.execution(), Some("in".into()));
+            let (started, shared) = (EntryKind::Started(Box::new(started)), (memo.map(of_run), None));
             return Ok(RunCoordinator::begin((machine, output), started, self.settings(0), shared, &self.facts()));
         }
-        let resumed = Machine::resume(self.prepared.clone(), &self.entries).unwrap_or_else(|error| panic!("{error}"));
+        let mut recalled = Recalled(memo);
+        let begun = Replay::begin(self.prepared.clone(), &self.entries[0], &mut recalled);
+        let replay = follow(begun, &self.entries, &mut recalled);
+        let resumed = replay.end(&mut recalled).unwrap_or_else(|error| panic!("{error}"));
+        let memo = recalled.0.map(of_run);
         if let Some(finished) = resumed.finished {
             return Err(Left::Ended(finished));
         }
@@ -154,28 +183,29 @@ impl MemoryHost {
             replaced: BTreeSet::new(),
             how: Resumption::Resumed { changes: Changes::default(), drafts: BTreeMap::new() },
         };
-        Ok(RunCoordinator::resume(resumed, settings, (memo(), None), &self.facts()))
+        Ok(RunCoordinator::resume(resumed, settings, (memo, None), &self.facts()))
     }
 
     fn started(&self) -> Started {
         let program = Identity {
-            fingerprint: self.prepared.program.fingerprint().to_string(),
+            fingerprint: self.prepared.fingerprint().to_owned(),
             semantics: SEMANTICS,
             engine: "test".into(),
             flow: self.prepared.program.name.to_string(),
             sources: Vec::new(),
             bundle: None,
         };
+        let reuses = self.memo.is_some() || self.basis.is_some();
         Started {
-            run: "run".into(),
+            run: self.run.clone(),
             at: 0,
             program,
             input: Some(PrivateValue::plain("in")),
             warnings: Vec::new(),
-            flags: FLAGS,
+            flags: Flags { reuses, ..FLAGS },
             answers: String::new(),
             models: Vec::new(),
-            basis: None,
+            basis: self.basis.clone().map(Box::new),
             permissions: Default::default(),
         }
     }
@@ -203,7 +233,11 @@ impl MemoryHost {
             if let HostAction::End(end) = action {
                 assert_eq!(run.state(), CoordinatorState::Ended);
                 let RunEnd { outcome, .. } = *end;
-                return if outcome.suspended { Left::Suspended } else { Left::Ended(outcome.result) };
+                return match outcome.result {
+                    Err(error) if outcome.suspended && error.code != "SUSPENDED" => Left::Stopped(error),
+                    _ if outcome.suspended => Left::Suspended,
+                    result => Left::Ended(result),
+                };
             }
             if let Some(input) = self.perform(action, &mut process) {
                 self.now_ms += 1;
@@ -306,15 +340,16 @@ impl MemoryHost {
         let key = activity.key.clone();
         if matches!(activity.request, Request::Human(_)) && (self.answered.contains(&key) || self.choose(2) == 0) {
             if self.answered.insert(key.clone()) {
-                let Ok(Value::Str(text)) = answer(&activity).0 else { panic!("a person says a text") };
+                let Ok(Value::Str(text)) = (self.answers)(&activity).0 else { panic!("a person says a text") };
                 self.next_letter += 1;
                 self.inbox.insert(LetterId(self.next_letter), (key.clone(), text.to_string()));
             }
             return EndedWork { work, key, how: WorkEnd::Kept };
         }
-        let (result, usage) = answer(&activity);
+        let (result, usage) = (self.answers)(&activity);
         if let (Request::Tool(_) | Request::Command(_), Ok(value)) = (&activity.request, &result)
             && self.effects.insert(key.clone(), value.clone()).is_some()
+            && !matches!(&activity.request, Request::Tool(request) if (self.only_reads)(request))
         {
             self.repeated.push(key.clone());
         }
@@ -332,8 +367,32 @@ impl MemoryHost {
         let (letter, (key, text)) = self.inbox.iter().find(|(letter, _)| !process.read.contains(letter))?;
         process.read.insert(*letter);
         let answer = incoming(text.as_str().into());
-        let what = RunMessage::Answer { key: key.clone(), answer, at: self.now_ms };
+        // Written in time, however long the run takes to read it.
+        let what = RunMessage::Answer { key: key.clone(), answer, at: 0 };
         Some(Received { what, letters: Letters::of([*letter]) })
+    }
+}
+
+/// Replays a journal that has begun.
+pub fn follow(begun: Result<Replay, RunError>, entries: &[Entry], watcher: &mut dyn Watcher) -> Replay {
+    let mut replay = begun.unwrap_or_else(|error| panic!("{error}"));
+    for entry in &entries[1..] {
+        replay.entry(entry, watcher).unwrap_or_else(|error| panic!("{error}"));
+    }
+    replay
+}
+
+/// Tells the results of earlier runs what the run has requested and used before.
+struct Recalled(Option<Memo>);
+
+impl Watcher for Recalled {
+    fn past(&mut self, _at: WorkMs, past: Past<'_>) {
+        let Some(memo) = &mut self.0 else { return };
+        match past {
+            Past::Began(activity) => memo.met(activity),
+            Past::Ended(activity, _, about) => about.from.iter().for_each(|cited| memo.used(&activity.key, cited)),
+            _ => {}
+        }
     }
 }
 

@@ -81,8 +81,13 @@ fn turn(key: &str, request: &ModelRequest) -> Value {
     if before >= seed % 4 {
         return format!("talker:{}", hash(&last) % 97).into();
     }
+    calls(request, before, |at| hash(&format!("{seed} {before} {at}")))
+}
+
+/// Calls of some of the tools, some of them incorrect.
+pub fn calls(request: &ModelRequest, before: u64, luck: impl Fn(usize) -> u64) -> Value {
     let calls = request.tools.iter().enumerate().filter_map(|(at, tool)| {
-        let luck = hash(&format!("{seed} {before} {at}"));
+        let luck = luck(at);
         let name = if luck % 11 == 5 { "stranger" } else { &*tool.name };
         let input = if luck % 7 == 3 { Value::from(1) } else { Value::from(format!("in {before}.{at}")) };
         let arguments: Value = [("input", input)].into_iter().collect();

@@ -31,6 +31,3 @@ mod suites;
 mod transport_retries;
 mod waiting;
 mod world;
-
-#[path = "../../../trefoil-machine/tests/machine/random.rs"]
-mod random;
