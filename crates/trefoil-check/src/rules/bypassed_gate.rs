@@ -4,7 +4,7 @@ use trefoil_ir::{Edge, Graph, StepKind};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::flow::Order;
+use crate::semantic::meeting::Order;
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {

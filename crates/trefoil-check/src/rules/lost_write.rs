@@ -1,28 +1,27 @@
 //! Nodes in an order in which one destroys what another wrote: a text replaces an object, a value is written below a
 //! text, or a value is replaced before it was read (`write-conflict`).
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-use trefoil_ir::{ComposedPart, DeclarationKind, FlowId, Graph, NodeId, SlotId, Source, StepKind, types, walk};
-use trefoil_syntax::hash::{HashMap, HashSet};
+use trefoil_ir::{ComposedPart, DeclarationKind, FlowId, Graph, Source, types};
+use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::{Diagnostic, Location, Severity};
 
 use crate::rule::Context;
 use crate::semantic::Model;
-use crate::semantic::flow::Order;
+use crate::semantic::meeting::overlap::{self, Overlap};
+use crate::semantic::meeting::{Meeting, Meetings};
 use crate::words;
 
-/// The maximum number of writers of one path that are compared.
+/// The maximum number of earlier writers of a path with which each is compared.
 const MOST: usize = 64;
 
 /// Checks the nodes of every graph.
 pub(super) fn run(cx: &mut Context<'_>) {
     let model = cx.model;
-    for &(flow, at) in model.steps() {
-        let Some(StepKind::Graph(graph)) = model.program.step(at).map(|s| &s.kind) else { continue };
-        if model.reach().is_called(flow) {
-            lost(model, flow, graph).into_iter().for_each(|lost| report(cx, graph, &lost));
-        }
+    for (flow, graph) in overlap::graphs(model) {
+        lost(model, flow, graph).into_iter().for_each(|lost| report(cx, graph, &lost));
     }
 }
 
@@ -47,57 +46,29 @@ enum How {
     Unread,
 }
 
-fn lost<'p>(model: &Model<'p>, flow: FlowId, graph: &Graph) -> Vec<LostWrite> {
-    let slots = graph.nodes.iter().enumerate().filter_map(|(at, n)| Some((model.program.step(n.step)?.out?, at)));
-    let writers: HashMap<SlotId, usize> = slots.collect();
-    let mut composed: Vec<&'p [ComposedPart]> = Vec::new();
-    let steps = model.steps_of(flow).iter().filter_map(|(_, id)| model.program.step(*id));
-    let mut see = |source: &'p Source| {
-        if let Source::Compose { parts, .. } = source {
-            composed.push(parts);
-        }
+fn lost(model: &Model<'_>, flow: FlowId, graph: &Graph) -> Vec<LostWrite> {
+    let single = |part: &ComposedPart| {
+        let member: Vec<&str> = part.member.iter().map(|m| &**m).collect();
+        let walk = model.types().source(flow, &Source::Slot(part.slot), &member, None);
+        let kinds = types::solid_kinds(&walk.schema).filter(|k| !k.is_empty());
+        types::is_answer(&walk.schema)
+            || kinds.is_some_and(|kinds| !kinds.contains(&"object") && !kinds.contains(&"array"))
     };
-    steps.flat_map(walk::evaluated).for_each(|e| e.sources(&mut see));
-    let flow_itself = model.program.flow(flow);
-    flow_itself.into_iter().flat_map(walk::evaluated_by_flow).for_each(|e| e.sources(&mut see));
-    let order = Order::of(graph);
-    let read = all_read(model, flow);
+    let (meetings, read) = (Meetings::of(graph), all_read(model, flow));
     let mut found: Vec<LostWrite> = Vec::new();
     let mut seen = HashSet::default();
-    for parts in composed {
-        for (i, one) in parts.iter().enumerate().take(MOST) {
-            for other in parts.iter().skip(i + 1).take(MOST) {
-                let (Some(&first), Some(&second)) = (writers.get(&one.slot), writers.get(&other.slot)) else {
-                    continue;
-                };
-                if one.at.is_empty() || other.at.is_empty() || !order.precedes(first, second) {
-                    continue;
-                }
-                let single = |part: &ComposedPart| {
-                    let member: Vec<&str> = part.member.iter().map(|m| &**m).collect();
-                    let walk = model.types().source(flow, &Source::Slot(part.slot), &member, None);
-                    let kinds = types::solid_kinds(&walk.schema).filter(|k| !k.is_empty());
-                    types::is_answer(&walk.schema)
-                        || kinds.is_some_and(|kinds| !kinds.contains(&"object") && !kinds.contains(&"array"))
-                };
-                let is_over = |outer: &ComposedPart, inner: &ComposedPart| {
-                    outer.at.len() < inner.at.len() && inner.at.starts_with(&outer.at)
-                };
-                let how = if is_over(other, one) && single(other) {
-                    How::Above
-                } else if is_over(one, other) && single(one) {
-                    How::Below
-                } else if one.at == other.at
-                    && always_follows(graph, first, second)
-                    && !read.iter().any(|source| sees(source, one, other))
-                {
-                    How::Unread
-                } else {
-                    continue;
-                };
-                if seen.insert((first, second)) {
-                    found.push(LostWrite { first, second, path: one.at.join("."), over: other.at.join("."), how });
-                }
+    for mut overlaps in overlap::overlaps(model, flow, graph, MOST) {
+        overlaps.sort_by_key(|overlap| overlap.at);
+        for Overlap { nodes: (first, second), parts: (one, other), .. } in overlaps {
+            let Some(Meeting::InOrder { follows }) = meetings.ordered(first, second) else { continue };
+            let how = match one.at.len().cmp(&other.at.len()) {
+                Ordering::Greater if single(other) => How::Above,
+                Ordering::Less if single(one) => How::Below,
+                Ordering::Equal if follows && !read.iter().any(|source| sees(source, one, other)) => How::Unread,
+                _ => continue,
+            };
+            if seen.insert((first, second)) {
+                found.push(LostWrite { first, second, path: one.at.join("."), over: other.at.join("."), how });
             }
         }
     }
@@ -120,23 +91,6 @@ fn sees(source: &Source, part: &ComposedPart, over: &ComposedPart) -> bool {
         };
     });
     found
-}
-
-/// Whether a node runs in every run after another node has run.
-fn always_follows(graph: &Graph, first: usize, second: usize) -> bool {
-    let mut stack = vec![second];
-    let mut seen = HashSet::default();
-    while let Some(at) = stack.pop() {
-        if at == first || !seen.insert(at) {
-            continue;
-        }
-        let Some(node) = graph.nodes.get(at) else { return false };
-        if !node.fallback_of.is_empty() || node.incoming.iter().any(|edge| edge.when.is_some()) {
-            return false;
-        }
-        stack.extend(node.incoming.iter().map(|edge| NodeId::index(edge.from)));
-    }
-    graph.nodes.get(first).is_some_and(|node| node.fallback_of.is_empty())
 }
 
 fn report(cx: &mut Context<'_>, graph: &Graph, lost: &LostWrite) {

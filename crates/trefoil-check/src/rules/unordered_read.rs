@@ -6,7 +6,7 @@ use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{Diagnostic, Location, Severity};
 
 use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::flow::Order;
+use crate::semantic::meeting::Order;
 use crate::semantic::{Defined, Model, Read};
 use crate::words;
 

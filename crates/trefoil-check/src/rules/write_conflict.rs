@@ -1,17 +1,17 @@
 //! Two nodes that write the same path, or a path and one below it, at the same time.
 
+use std::cell::OnceCell;
+use std::cmp::Ordering;
 use std::sync::Arc;
-use trefoil_syntax::hash::{HashMap, HashSet};
 
-use trefoil_ir::{
-    ComposedPart, DeclarationKind, Facts, Flow, FlowId, Graph, Program, SlotId, Source, StepId, StepKind, walk,
-};
+use trefoil_ir::{DeclarationKind, Facts, Graph, Program};
+use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Span};
 
 use super::{lost_write, replaced};
 use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::flow::Order;
-use crate::semantic::together::Together;
+use crate::semantic::meeting::overlap::Overlap;
+use crate::semantic::meeting::{self, Meeting, Meetings};
 use crate::words;
 
 /// The maximum number of earlier writers of a path with which each is compared.
@@ -55,31 +55,19 @@ struct Pair {
 
 /// Checks the nodes of every graph.
 fn run(cx: &mut Context<'_>) {
-    let program = cx.model.program;
-    let written = written(cx.model.facts);
-    for &(id, at) in cx.model.steps() {
-        let Some(StepKind::Graph(graph)) = program.step(at).map(|s| &s.kind) else { continue };
-        let Some(flow) = program.flow(id).filter(|_| cx.model.reach().is_called(id)) else { continue };
+    let model = cx.model;
+    let written = written(model.facts);
+    for (flow, graph) in meeting::overlap::graphs(model) {
         let mut pairs = Pairs::default();
-        pairs.read(program, flow, graph, cx.model.steps_of(id));
-        pairs.named(program, graph, &written);
-        if pairs.all.is_empty() {
-            continue;
-        }
-        let order = Order::of(graph);
-        let mut together: Option<Option<Together<'_>>> = None;
+        meeting::overlap::overlaps(model, flow, graph, MOST).iter().flatten().for_each(|overlap| pairs.read(overlap));
+        pairs.named(model.program, graph, &written);
+        let meetings = OnceCell::new();
         for pair in pairs.all {
-            let (a, b) = (pair.first, pair.second);
-            if order.precedes(a, b) || order.precedes(b, a) {
-                continue;
-            }
-            // In every run that gets there, or only with some values.
-            let values = if both_run(graph, &order, a, b) {
-                None
-            } else {
-                let tried = together.get_or_insert_with(|| Together::of(graph)).as_ref();
-                let Some(values) = tried.and_then(|t| t.both(a, b)) else { continue };
-                Some(values)
+            let meetings = meetings.get_or_init(|| Meetings::of(graph));
+            let values = match meetings.of_pair(pair.first, pair.second) {
+                Meeting::AtOnce => None,
+                Meeting::With(values) => Some(values),
+                Meeting::InOrder { .. } | Meeting::InReverse | Meeting::Never | Meeting::Either => continue,
             };
             if let Some(finding) = conflict(cx, graph, &pair, values) {
                 cx.report(finding);
@@ -102,41 +90,13 @@ impl Pairs {
         }
     }
 
-    /// Adds pairs whose merged values are read.
-    fn read(&mut self, program: &Program, flow: &Flow, graph: &Graph, steps: &[(FlowId, StepId)]) {
-        let slots = graph.nodes.iter().enumerate().filter_map(|(at, n)| Some((program.step(n.step)?.out?, at)));
-        let writers: HashMap<SlotId, usize> = slots.collect();
-        let mut look = |source: &Source| {
-            if let Source::Compose { parts, .. } = source {
-                self.laid(parts, &writers);
-            }
-        };
-        for step in steps.iter().filter_map(|(_, s)| program.step(*s)) {
-            walk::evaluated(step).into_iter().for_each(|e| e.sources(&mut look));
-        }
-        walk::evaluated_by_flow(flow).into_iter().for_each(|e| e.sources(&mut look));
-    }
-
-    fn laid(&mut self, parts: &[ComposedPart], writers: &HashMap<SlotId, usize>) {
-        // The nodes that wrote a path, and those that wrote below it.
-        let mut whole: HashMap<&[Arc<str>], Vec<usize>> = HashMap::default();
-        let mut inner: HashMap<&[Arc<str>], Vec<usize>> = HashMap::default();
-        let latest = |all: Option<&Vec<usize>>| all.into_iter().flatten().rev().take(MOST).copied().collect::<Vec<_>>();
-        for part in parts.iter().filter(|p| !p.at.is_empty()) {
-            let Some(&b) = writers.get(&part.slot) else { continue };
-            for a in latest(whole.get(&*part.at)) {
-                self.add(a, b, &part.at, None);
-            }
-            for a in latest(inner.get(&*part.at)) {
-                self.add(a, b, &part.at, Some(a));
-            }
-            whole.entry(&part.at).or_default().push(b);
-            for outer in (1..part.at.len()).filter_map(|n| part.at.get(..n)) {
-                for a in latest(whole.get(outer)) {
-                    self.add(a, b, outer, Some(b));
-                }
-                inner.entry(outer).or_default().push(b);
-            }
+    /// Adds a pair whose merged values are read.
+    fn read(&mut self, overlap: &Overlap<'_>) {
+        let ((first, second), (one, other)) = (overlap.nodes, overlap.parts);
+        match one.at.len().cmp(&other.at.len()) {
+            Ordering::Less => self.add(first, second, &one.at, Some(second)),
+            Ordering::Equal => self.add(first, second, &one.at, None),
+            Ordering::Greater => self.add(first, second, &other.at, Some(first)),
         }
     }
 
@@ -226,31 +186,4 @@ fn written(facts: &Facts) -> Vec<WrittenPath> {
         }
     }
     all
-}
-
-/// Whether some node, or the start, leads to both whenever it runs.
-fn both_run(graph: &Graph, order: &Order, a: usize, b: usize) -> bool {
-    let mut next = vec![Vec::new(); graph.nodes.len()];
-    for (at, node) in graph.nodes.iter().enumerate().filter(|(_, n)| n.fallback_of.is_empty()) {
-        for edge in node.incoming.iter().filter(|e| e.when.is_none()) {
-            if let Some(list) = next.get_mut(edge.from.index()) {
-                list.push(at);
-            }
-        }
-    }
-    let roots = graph.nodes.iter().enumerate();
-    let roots = roots.filter(|(_, n)| n.incoming.is_empty() && n.fallback_of.is_empty()).map(|(i, _)| i).collect();
-    let common = (0..graph.nodes.len()).filter(|n| order.precedes(*n, a) && order.precedes(*n, b)).map(|n| vec![n]);
-    std::iter::once(roots).chain(common).any(|start: Vec<usize>| {
-        let mut seen = vec![false; graph.nodes.len()];
-        let mut stack = start;
-        while let Some(at) = stack.pop() {
-            match seen.get_mut(at) {
-                Some(place) if !*place => *place = true,
-                _ => continue,
-            }
-            stack.extend(next.get(at).into_iter().flatten());
-        }
-        seen.get(a) == Some(&true) && seen.get(b) == Some(&true)
-    })
 }

@@ -4,6 +4,7 @@ use trefoil_ir::{FlowId, Graph, StateMachine, StepId, StepKind, walk};
 use trefoil_syntax::hash::{HashMap, HashSet};
 
 use super::Model;
+use super::meeting::Order;
 
 /// Looks for the human steps before others.
 pub struct Before<'m, 'p> {
@@ -57,16 +58,9 @@ impl<'m, 'p> Before<'m, 'p> {
     /// Of nodes, those that the child waits for.
     fn in_graph(&self, graph: &Graph, child: StepId) -> bool {
         let Some(end) = graph.nodes.iter().position(|node| node.step == child) else { return false };
-        let earlier = |at: usize| {
-            let node = graph.nodes.get(at).into_iter();
-            node.flat_map(|node| {
-                let edges = node.incoming.iter().map(|edge| edge.from);
-                edges.chain(node.after.iter().copied()).chain(node.fallback_of.iter().copied()).map(|node| node.index())
-            })
-        };
-        let before = reached(end, earlier);
+        let order = Order::of(graph);
         let mut nodes = graph.nodes.iter().enumerate();
-        nodes.any(|(at, node)| at != end && before.contains(&at) && self.has_human(node.step))
+        nodes.any(|(at, node)| order.precedes(at, end) && self.has_human(node.step))
     }
 
     /// Of states, those that can be entered before the first visit of the child, and lead to it.

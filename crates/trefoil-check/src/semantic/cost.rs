@@ -10,9 +10,9 @@ use trefoil_ir::{
 };
 use trefoil_template::{Value, read_json};
 
-use super::apart::Apart;
 use super::bound::{Bound, Calls};
 use super::calls::CallGraph;
+use super::meeting::apart::Apart;
 use super::visits::Ways;
 
 /// The displayed name of a list whose length is known only at run time.

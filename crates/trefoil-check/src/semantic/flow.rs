@@ -1,5 +1,4 @@
-//! What runs: the steps and states that a run can reach, the loops that can end, the steps that can run at the same
-//! time.
+//! What runs: the steps and states that a run can reach, the loops that can end.
 
 use trefoil_syntax::hash::HashMap;
 
@@ -10,6 +9,7 @@ use trefoil_ir::{
 };
 use trefoil_syntax::Location;
 
+use super::meeting;
 use super::states::{self, Exits};
 
 /// What a run can reach.
@@ -21,7 +21,6 @@ pub struct Reach {
     pub dead: Vec<Dead>,
     /// State machines, with what is known about their states.
     pub machines: HashMap<StepId, Vec<Exits>>,
-    around: HashMap<StepId, StepId>,
 }
 
 /// A step that never starts.
@@ -92,31 +91,6 @@ impl Reach {
     pub fn is_called(&self, flow: FlowId) -> bool {
         self.flows.get(flow.index()) == Some(&true)
     }
-    /// Whether two steps of one flow can run at the same time.
-    pub fn together(&self, program: &Program, a: StepId, b: StepId) -> bool {
-        let up = |from: StepId| {
-            std::iter::successors(Some((from, from)), |(step, _)| self.around.get(step).map(|s| (*s, *step)))
-                .collect::<Vec<_>>()
-        };
-        let (ways_a, ways_b) = (up(a), up(b));
-        let Some((common, first, second)) =
-            ways_a.iter().find_map(|(s, x)| ways_b.iter().find(|(t, _)| t == s).map(|(_, y)| (*s, *x, *y)))
-        else {
-            return false;
-        };
-        if first == second {
-            return false;
-        }
-        match program.step(common).map(|s| &s.kind) {
-            Some(StepKind::Parallel(_)) => true,
-            Some(StepKind::Graph(graph)) => {
-                let node = |step| graph.nodes.iter().position(|n| n.step == step);
-                let order = Order::of(graph);
-                node(first).zip(node(second)).is_some_and(|(x, y)| !order.precedes(x, y) && !order.precedes(y, x))
-            }
-            _ => false,
-        }
-    }
     fn visit(&mut self, program: &Program, id: StepId, flows: &mut Vec<FlowId>) {
         let Some(step) = program.step(id) else { return };
         if let Some(when) = &step.when
@@ -131,9 +105,6 @@ impl Reach {
         match self.alive.get_mut(id.index()) {
             Some(alive) if !*alive => *alive = true,
             _ => return,
-        }
-        for child in walk::children(step) {
-            self.around.insert(child, id);
         }
         match &step.kind {
             StepKind::Sequence(steps) => {
@@ -240,86 +211,13 @@ impl Reach {
 /// The nodes of a graph that can run.
 fn running(program: &Program, graph: &Graph) -> Vec<bool> {
     let possible = |e: &Edge| e.when.as_ref().is_none_or(|w| truth(w) != Truth::Never);
-    let into: Vec<Vec<usize>> = graph
-        .nodes
-        .iter()
-        .map(|n| n.incoming.iter().filter(|e| possible(e)).map(|e| e.from.index()).collect())
-        .collect();
+    let possible: Vec<Vec<NodeId>> =
+        graph.nodes.iter().map(|n| n.incoming.iter().filter(|e| possible(e)).map(|e| e.from).collect()).collect();
     let fails: Vec<bool> = graph.nodes.iter().map(|n| states::can_fail(program, n.step)).collect();
-    let mut runs = vec![false; graph.nodes.len()];
-    // A graph has no cycles, so this terminates, usually after one pass over the nodes in order.
-    let mut changed = true;
-    while std::mem::take(&mut changed) {
-        for (at, (node, into)) in graph.nodes.iter().zip(&into).enumerate() {
-            let is = |n: usize| runs.get(n) == Some(&true);
-            let now = if node.fallback_of.is_empty() {
-                node.incoming.is_empty() || into.iter().any(|from| is(*from))
-            } else {
-                node.fallback_of.iter().any(|m| is(m.index()) && fails.get(m.index()) == Some(&true))
-            };
-            if now
-                && let Some(place) = runs.get_mut(at)
-                && !*place
-            {
-                *place = true;
-                changed = true;
-            }
-        }
-    }
-    runs
-}
-
-/// Which nodes of a graph end before which others start.
-pub struct Order {
-    words: usize,
-    /// For each node: the nodes before it, as bits.
-    before: Vec<u64>,
-}
-
-impl Order {
-    /// The order of a graph's nodes.
-    pub fn of(graph: &Graph) -> Self {
-        let count = graph.nodes.len();
-        let words = count.div_ceil(64);
-        let mut order = Self { words, before: vec![0; words * count] };
-        let direct: Vec<Vec<usize>> = graph
-            .nodes
-            .iter()
-            .map(|node| {
-                let before = node.incoming.iter().map(|e| e.from).chain(node.after.iter().copied());
-                before.chain(node.fallback_of.iter().copied()).map(NodeId::index).filter(|n| *n < count).collect()
-            })
-            .collect();
-        // Nodes are usually in topological order, so the second pass finds nothing new.
-        let mut changed = true;
-        while std::mem::take(&mut changed) {
-            for (at, direct) in direct.iter().enumerate() {
-                for &from in direct {
-                    changed |= order.add(at, from);
-                }
-            }
-        }
-        order
-    }
-    /// Whether node `a` ends before node `b` starts.
-    pub fn precedes(&self, a: usize, b: usize) -> bool {
-        self.before.get(b * self.words + a / 64).is_some_and(|word| word & (1 << (a % 64)) != 0)
-    }
-    /// Records that `from`, and everything before it, is before `at`.
-    fn add(&mut self, at: usize, from: usize) -> bool {
-        let mut changed = false;
-        for word in 0..self.words {
-            let mut bits = self.before.get(from * self.words + word).copied().unwrap_or(0);
-            if word == from / 64 {
-                bits |= 1 << (from % 64);
-            }
-            if let Some(place) = self.before.get_mut(at * self.words + word) {
-                changed |= *place | bits != *place;
-                *place |= bits;
-            }
-        }
-        changed
-    }
+    meeting::running(graph, &|at, node, is| match node.fallback_of.as_slice() {
+        [] => node.incoming.is_empty() || possible.get(at).into_iter().flatten().any(|from| is(*from)),
+        mains => mains.iter().any(|main| is(*main) && fails.get(main.index()) == Some(&true)),
+    })
 }
 
 /// Whether a step fails whenever it runs, and its parent with it.

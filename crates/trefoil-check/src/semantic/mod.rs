@@ -2,7 +2,6 @@
 //! on first use.
 
 pub mod answered;
-mod apart;
 pub mod before;
 pub mod bound;
 mod calls;
@@ -16,6 +15,7 @@ pub mod fit;
 pub mod flow;
 mod gaps;
 pub mod locals;
+pub mod meeting;
 pub mod money;
 mod reads;
 pub mod rendered;
@@ -25,7 +25,6 @@ pub mod shell;
 mod slots;
 pub mod states;
 pub mod taint;
-pub mod together;
 pub mod told;
 mod types;
 pub mod visits;

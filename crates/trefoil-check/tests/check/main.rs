@@ -17,6 +17,7 @@ mod flow;
 mod json;
 mod judges;
 mod limits;
+mod meetings;
 mod models;
 mod nodes;
 mod prompts;

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use trefoil_ir::solve::{Case, Cases};
-use trefoil_ir::{Cond, Graph, SlotId};
+use trefoil_ir::{Cond, Edge, Graph, SlotId};
 
 /// The maximum number of conditions times cases that are tried.
 const MOST: usize = 40_000;
@@ -139,36 +139,16 @@ impl Edges<'_> {
         if chosen.is_some() && !self.agree(case, &holds) {
             return None;
         }
-        let mut runs: Vec<bool> =
-            self.graph.nodes.iter().map(|n| n.incoming.is_empty() && n.fallback_of.is_empty()).collect();
-        loop {
-            let mut more = false;
-            let mut condition = 0;
-            for (at, node) in self.graph.nodes.iter().enumerate() {
-                for edge in &node.incoming {
-                    let taken = match edge.when {
-                        Some(_) => {
-                            condition += 1;
-                            holds.get(condition - 1).copied().unwrap_or(false)
-                        }
-                        None => true,
-                    };
-                    let from = runs.get(edge.from.index()).copied().unwrap_or(false);
-                    if let Some(run) = runs.get_mut(at)
-                        && taken
-                        && from
-                        && !*run
-                        && node.fallback_of.is_empty()
-                    {
-                        *run = true;
-                        more = true;
-                    }
-                }
-            }
-            if !more {
-                return Some(runs);
-            }
-        }
+        // The conditions are in the order of the edges.
+        let mut taken = holds.into_iter();
+        let mut takes = |edge: &Edge| edge.when.is_none() || taken.next().unwrap_or(false);
+        let edges: Vec<Vec<bool>> =
+            self.graph.nodes.iter().map(|node| node.incoming.iter().map(&mut takes).collect()).collect();
+        Some(super::running(self.graph, &|at, node, is| {
+            let mut taken = node.incoming.iter().zip(edges.get(at).into_iter().flatten());
+            let led = taken.any(|(edge, taken)| *taken && is(edge.from));
+            node.fallback_of.is_empty() && (node.incoming.is_empty() || led)
+        }))
     }
 }
 

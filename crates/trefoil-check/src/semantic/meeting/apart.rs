@@ -130,6 +130,11 @@ impl Apart {
             .collect();
         Some(Self { bundle, excludes })
     }
+    /// Whether two steps never run in the same run.
+    pub fn never_both(&self, a: usize, b: usize) -> bool {
+        let bundle = |at: usize| self.bundle.get(at).copied();
+        bundle(a).zip(bundle(b)).is_some_and(|(a, b)| self.excludes(a).contains(&b))
+    }
     /// The maximum cost of steps that can run together, given the cost of each; an upper bound.
     pub fn most(&self, costs: &[u64]) -> u64 {
         let mut sums = vec![0u64; self.excludes.len()];

@@ -1,0 +1,67 @@
+//! Nodes of a graph that write the same path, or a path and one below it.
+
+use trefoil_ir::{ComposedPart, FlowId, Graph, SlotId, Source, StepKind, walk};
+use trefoil_syntax::hash::HashMap;
+
+use crate::semantic::Model;
+
+/// Two values that are merged into one object at the same path, or one below the other.
+pub struct Overlap<'p> {
+    /// The nodes that write them, in the order in which they are merged.
+    pub nodes: (usize, usize),
+    /// The values.
+    pub parts: (&'p ComposedPart, &'p ComposedPart),
+    /// Their indexes in the object.
+    pub at: (usize, usize),
+}
+
+/// The graphs that a run can get to, each with its flow.
+pub fn graphs<'p>(model: &Model<'p>) -> Vec<(FlowId, &'p Graph)> {
+    let graphs = model.all_steps().filter_map(|(flow, _, step)| match &step.kind {
+        StepKind::Graph(graph) if model.reach().is_called(flow) => Some((flow, graph)),
+        _ => None,
+    });
+    graphs.collect()
+}
+
+/// For each object that a flow reads: the values in it that nodes of a graph write. Each value is compared with at most
+/// `most` earlier ones of each path.
+pub fn overlaps<'p>(model: &Model<'p>, flow: FlowId, graph: &Graph, most: usize) -> Vec<Vec<Overlap<'p>>> {
+    let slots = graph.nodes.iter().enumerate().filter_map(|(at, n)| Some((model.program.step(n.step)?.out?, at)));
+    let writers: HashMap<SlotId, usize> = slots.collect();
+    let mut found = Vec::new();
+    let mut look = |source: &'p Source| {
+        if let Source::Compose { parts, .. } = source {
+            found.push(of_parts(parts, &writers, most));
+        }
+    };
+    let steps = model.steps_of(flow).iter().filter_map(|(_, id)| model.program.step(*id));
+    steps.flat_map(walk::evaluated).for_each(|e| e.sources(&mut look));
+    let itself = model.program.flow(flow);
+    itself.into_iter().flat_map(walk::evaluated_by_flow).for_each(|e| e.sources(&mut look));
+    found
+}
+
+fn of_parts<'p>(parts: &'p [ComposedPart], writers: &HashMap<SlotId, usize>, most: usize) -> Vec<Overlap<'p>> {
+    // The values that were written at a path, and those below it.
+    let mut whole: HashMap<&[std::sync::Arc<str>], Vec<usize>> = HashMap::default();
+    let mut inner = whole.clone();
+    let mut found = Vec::new();
+    for (b, other) in parts.iter().enumerate().filter(|(_, part)| !part.at.is_empty()) {
+        let Some(&second) = writers.get(&other.slot) else { continue };
+        let mut add = |all: Option<&Vec<usize>>| {
+            for &a in all.into_iter().flatten().rev().take(most) {
+                let Some(one) = parts.get(a) else { continue };
+                let first = writers.get(&one.slot).copied().filter(|first| *first != second);
+                found.extend(first.map(|first| Overlap { nodes: (first, second), parts: (one, other), at: (a, b) }));
+            }
+        };
+        let outer = || (1..other.at.len()).filter_map(|n| other.at.get(..n));
+        add(whole.get(&*other.at));
+        add(inner.get(&*other.at));
+        outer().for_each(|path| add(whole.get(path)));
+        whole.entry(&other.at).or_default().push(b);
+        outer().for_each(|path| inner.entry(path).or_default().push(b));
+    }
+    found
+}
