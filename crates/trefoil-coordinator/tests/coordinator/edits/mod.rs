@@ -50,9 +50,9 @@ impl Runs {
         (host.run, host.memo, host.answers, host.only_reads) = (id.to_owned(), memo, answers(), only_reads);
         host.basis = (id != "old").then(|| Basis { execution: Some("old".to_owned()), ..Basis::default() });
         let crashes = ["after the cut", "back"].contains(&id);
-        let mut most = 4;
+        let mut most = 4_usize;
         let (result, is_stopped) = loop {
-            most *= 2;
+            most = most.saturating_mul(2);
             let actions = if crashes { host.choose(most) } else { usize::MAX };
             match host.process(actions) {
                 Left::Crashed | Left::Suspended => {}
