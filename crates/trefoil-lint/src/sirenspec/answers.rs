@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use trefoil_ir::solve::{ConditionTest, TestTree};
 use trefoil_ir::{Cond, OnTimeout, SlotId, Source};
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location, suggest};
-use trefoil_template::{Comparison, Expression, Function, Value, Written};
+use trefoil_template::{Comparison, Expression, Value, Written};
 
 use super::subject::{Found, Subject};
 use trefoil_front::bound::BoundText;
@@ -34,7 +35,7 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
         let read = bound.filter(|bound| bound.text.as_condition().is_some());
         let Some((text, cond)) = read.and_then(|bound| Some((&bound.text, bound.text.cond()?))) else { continue };
         let mut look = Look { subject, nodes: &nodes, cond: &cond, text, words: &mut words, found };
-        look.truth(cond.condition.expression());
+        TestTree::of(cond.condition.expression(), true).tests().into_iter().for_each(|test| look.test(test));
     }
     words.iter().for_each(|(node, asked)| unknown(subject, *node, asked, found));
 }
@@ -49,36 +50,20 @@ struct Look<'l, 's> {
 }
 
 impl Look<'_, '_> {
-    /// An expression whose truth value matters.
-    fn truth(&mut self, expression: &Expression) {
-        match expression {
-            Expression::And(all) | Expression::Or(all) => all.iter().for_each(|e| self.truth(e)),
-            Expression::Not(inner) => self.truth(inner),
-            Expression::Reference(r) => self.yes(*r),
-            Expression::Call(Function::Bool, inner) => {
-                if let [Expression::Reference(r)] = inner.as_slice() {
-                    self.yes(*r);
-                }
+    /// What a test asks of an answer.
+    fn test(&mut self, test: ConditionTest<'_>) {
+        let Expression::Reference(r) = test.left else { return };
+        let Some((comparison, other)) = test.compared else { return self.yes(*r) };
+        let Some(node) = self.answer(*r) else { return };
+        let words = match (comparison, other) {
+            (Comparison::Equal, one @ Expression::Literal(..)) => std::slice::from_ref(one),
+            (Comparison::In, Expression::List(items)) => items,
+            _ => return,
+        };
+        for word in words {
+            if let Expression::Literal(Value::Str(word), at) = word {
+                self.word(node, word, *at);
             }
-            Expression::Compare(operands, comparisons) => {
-                let ([Expression::Reference(r), other], [comparison]) = (operands.as_slice(), comparisons.as_slice())
-                else {
-                    return;
-                };
-                let Some(node) = self.answer(*r) else { return };
-                match (comparison, other) {
-                    (Comparison::Equal, Expression::Literal(Value::Str(word), at)) => self.word(node, word, *at),
-                    (Comparison::In, Expression::List(items)) => {
-                        for item in items {
-                            if let Expression::Literal(Value::Str(word), at) = item {
-                                self.word(node, word, *at);
-                            }
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            _ => {}
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use trefoil_ir::solve::TestTree;
 use trefoil_syntax::Diagnostic;
 use trefoil_template::{Comparison, Condition, Expression, Value};
 
@@ -14,7 +15,7 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for bound in subject.texts.all() {
         if let Some(cond) = bound.text.as_condition().filter(|cond| !cond.is_constant()) {
             identity(&bound.text, found);
-            containment(&bound.text, cond, cond.expression(), found);
+            containment(&bound.text, cond, found);
         }
     }
 }
@@ -32,28 +33,19 @@ fn identity(text: &BoundText, found: &mut Found) {
 }
 
 /// `in` before a text.
-fn containment(text: &BoundText, cond: &Condition, expression: &Expression, found: &mut Found) {
-    match expression {
-        Expression::And(all) | Expression::Or(all) => {
-            all.iter().for_each(|part| containment(text, cond, part, found));
+fn containment(text: &BoundText, cond: &Condition, found: &mut Found) {
+    for test in TestTree::of(cond.expression(), true).tests() {
+        let Some((Comparison::In | Comparison::NotIn, Expression::Literal(Value::Str(whole), at))) = test.compared
+        else {
+            continue;
+        };
+        if matches!(test.left, Expression::Literal(..)) || is_item(cond, test.left) {
+            continue;
         }
-        Expression::Not(inner) => containment(text, cond, inner, found),
-        Expression::Compare(operands, comparisons) => {
-            for (pair, comparison) in operands.windows(2).zip(comparisons) {
-                let [left, Expression::Literal(Value::Str(whole), at)] = pair else { continue };
-                if !matches!(comparison, Comparison::In | Comparison::NotIn)
-                    || matches!(left, Expression::Literal(..))
-                    || is_item(cond, left)
-                {
-                    continue;
-                }
-                let at = text.written(*at).map_or(text.at, |(at, _)| at);
-                let message = format!("`in` with the text `{whole}` accepts every part of it, even an empty one");
-                let d = Diagnostic::warning("misleading-operator", at, message);
-                found.push(d.help(format!("for a list of one write `(\"{whole}\",)`, or compare with `==`")));
-            }
-        }
-        _ => {}
+        let at = text.written(*at).map_or(text.at, |(at, _)| at);
+        let message = format!("`in` with the text `{whole}` accepts every part of it, even an empty one");
+        let d = Diagnostic::warning("misleading-operator", at, message);
+        found.push(d.help(format!("for a list of one write `(\"{whole}\",)`, or compare with `==`")));
     }
 }
 
