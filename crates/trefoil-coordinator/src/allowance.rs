@@ -40,8 +40,16 @@ pub struct Refusal {
     pub waits: bool,
     /// What is limited.
     pub kind: LimitKind,
-    /// The limit that would be enough, if it is not one of the manifest.
-    pub raise: Option<RunLimits>,
+    /// The limit, and the usage that exceeds it. `None`: it is one of the manifest, which no option raises.
+    pub exceeded: Option<(u64, u64)>,
+}
+
+impl Refusal {
+    /// The limit that would be enough. `more`: what is needed after the calls that were refused.
+    pub fn raise(&self, more: UsedAmounts) -> Option<RunLimits> {
+        let (limit, needed) = self.exceeded?;
+        Some(RunLimits::raised(self.kind, limit, needed.saturating_add(more.get(self.kind))))
+    }
 }
 
 #[derive(Debug, Default)]
@@ -169,7 +177,7 @@ impl Share {
             let Some(part) = state.beneath.get_mut(&self.key) else { return Ok(()) };
             let before = std::mem::replace(&mut part.used, used);
             // A limit of the manifest cannot be raised.
-            let fits = passes(used, part.room).map_err(|why| Refusal { raise: None, ..why });
+            let fits = passes(used, part.room).map_err(|why| Refusal { exceeded: None, ..why });
             let fits = fits.and_then(|()| passes(state.all(), limit).map_err(|why| Refusal { waits, ..why }));
             if let Err(why) = fits {
                 if let Some(part) = state.beneath.get_mut(&self.key) {
@@ -205,7 +213,7 @@ fn passes(used: UsedAmounts, limits: RunLimits) -> Result<(), Refusal> {
             Dollars(limit)
         ),
     };
-    Err(Refusal { why, waits: false, kind, raise: Some(RunLimits::raised(kind, limit, needed)) })
+    Err(Refusal { why, waits: false, kind, exceeded: Some((limit, needed)) })
 }
 
 #[cfg(test)]
@@ -237,6 +245,16 @@ mod tests {
         assert!(top.take(used(2)).is_err(), "the run itself may not either");
         top.settle((limit(5), false), used(3), |open| *open == key("b"));
         assert!(other.take(used(2)).is_ok(), "what was booked is not counted twice");
+    }
+
+    #[test]
+    fn a_raised_limit_that_is_enough_for_what_is_needed_later_is_not_raised_more() {
+        let top = Allowance::new(None);
+        top.settle((limit(4), true), used(4), |_| true);
+        let run = Allowance::new(Some(top.part(&key("a"), RunLimits::NONE, Usage::default())));
+        let refusal = run.take(used(1)).unwrap_err();
+        let raise = |later| refusal.raise(used(later)).and_then(|raise| raise.calls);
+        assert_eq!((raise(0), raise(1), raise(5)), (Some(8), Some(8), Some(13)));
     }
 
     #[test]

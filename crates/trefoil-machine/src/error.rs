@@ -109,6 +109,8 @@ pub enum Cause {
     Broken,
     /// The response cannot be used. The request was executed, or may have been.
     Unusable,
+    /// The tool refuses the arguments: nothing was done, and the same call fails again.
+    Arguments,
     /// A guardrail rejected it.
     Guardrail,
     /// A timeout.

@@ -14,6 +14,7 @@ use crate::moment::moment;
 use crate::private::PrivateValue;
 use crate::provenance::Span;
 use crate::request::{Finish, HumanRequest, Role, ToolUse, Usage};
+use crate::run_limits::UsedAmounts;
 use crate::step_path::joined;
 use crate::text::shorten;
 
@@ -270,6 +271,16 @@ impl Waiting {
             deadline: deadline.clone(),
             ..Self::default()
         })
+    }
+    /// The same for the run whose tool call has started the run that waits. `more`: what that run needs after the call. A limit that is
+    /// to be raised must be enough for that, too.
+    #[must_use]
+    pub fn for_caller(mut self, call: &Key, more: UsedAmounts) -> Self {
+        self.calls.insert(0, call.clone());
+        if let Some(raise) = self.why.as_mut().and_then(|why| why.raise.as_mut()) {
+            *raise = raise.with_more(more);
+        }
+        self
     }
     /// With the answer that is in the inbox, as it stands at this moment.
     #[must_use]

@@ -250,7 +250,7 @@ pub fn instead<'k>(name: &str, run: impl IntoIterator<Item = RunPath<'k>>) -> St
     let around = || run.iter().flat_map(|path| enclosing(path.0));
     let known: Vec<Cow<'_, str>> =
         around().filter_map(own_label).map(Cow::Borrowed).chain(around().map(unmarked)).collect();
-    let labels = distinct(run.iter().filter_map(|path| own_label(path.0)));
+    let labels = distinct(around().filter_map(own_label));
     match (suggest::nearest(name, known.iter().map(AsRef::as_ref)), labels.is_empty()) {
         (_, true) => "it has no steps".to_owned(),
         (Some(near), _) => format!("did you mean `{near}`? Its steps are {}", listed(&labels, LISTED)),
@@ -454,9 +454,9 @@ mod tests {
         assert_eq!(told("lp@9"), "it has `lp@1`, `lp@2`");
         assert_eq!(told("f[99]"), "it has `f[0]`, `f[1]`, `f[2]` and 1 more");
         assert_eq!(told("one@1/s2"), "it has `one`");
-        assert_eq!(told("wrr"), "did you mean `wr`? Its steps are `f`, `wr`, `rv`, `x`, `one`");
-        assert_eq!(told("lp/wrr"), "did you mean `lp/wr`? Its steps are `f`, `wr`, `rv`, `x`, `one`");
-        assert_eq!(told("something else"), "its steps are `f`, `wr`, `rv`, `x`, `one`");
+        assert_eq!(told("wrr"), "did you mean `wr`? Its steps are `f`, `wr`, `lp`, `rv`, `x`, `one`");
+        assert_eq!(told("lp/wrr"), "did you mean `lp/wr`? Its steps are `f`, `wr`, `lp`, `rv`, `x`, `one`");
+        assert_eq!(told("something else"), "its steps are `f`, `wr`, `lp`, `rv`, `x`, `one`");
         assert_eq!(instead("a", []), "it has no steps");
     }
 

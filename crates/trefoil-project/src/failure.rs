@@ -27,7 +27,9 @@ pub fn failed_run(error: &RunError) -> Diagnostic {
     let cause = match &error.cause {
         Some(Cause::Status(status)) if !error.message.contains(&status.to_string()) => format!(" (status {status})"),
         Some(Cause::Network | Cause::Broken) => " (network error)".to_owned(),
-        Some(Cause::Status(_) | Cause::Guardrail | Cause::Timeout | Cause::Unusable) | None => String::new(),
+        Some(Cause::Status(_) | Cause::Arguments | Cause::Guardrail | Cause::Timeout | Cause::Unusable) | None => {
+            String::new()
+        }
     };
     d.message = format!("{}{step}: {}{cause}", error.code, error.message);
     match help::help(error).filter(|_| error.help.is_none()) {

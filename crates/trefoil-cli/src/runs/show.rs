@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use trefoil::store::{Content, Filter, Record, Status, Store};
 use trefoil_host::durable::ended;
+use trefoil_host::stored_runs::with_open_calls;
 use trefoil_machine::event::{Settled, Waiting};
 use trefoil_project::codes::help;
 use trefoil_view::trace::{OpenWait, SuggestedCommand};
@@ -34,7 +35,8 @@ pub struct Show {
 /// Shows a run. reason: the lines in their order.
 pub fn run(args: &Show) -> Result<u8, u8> {
     let store = args.store.look_into()?;
-    let record = await_store(async { store.record(&full_id(&*store, &args.run).await?).await })?;
+    let record = async { store.record(&full_id(&*store, &args.run).await?).await };
+    let record = await_store(async { with_open_calls(&*store, record.await?).await })?;
     let open = !record.status.is_end();
     let steps = Arc::new(Steps::default());
     let wait = if open { past::open_wait(&store, &record, steps.clone())? } else { OpenWait::default() };
@@ -165,8 +167,7 @@ fn tree(record: &Record, steps: &Steps, open: bool) -> Vec<String> {
 /// Maximum number of called runs that are listed.
 const MOST: usize = 100;
 
-/// The runs started by a run's tools, with the usage of each. The calling run's usage does not include it until the called run has
-/// ended.
+/// The runs started by a run's tools, with the usage of each. The calling run's usage includes it.
 fn called(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<String>, u8> {
     let filter = Filter { parent: Some(record.run.clone()), ..Filter::default() };
     let page = await_store(store.list(&filter, None, MOST))?;

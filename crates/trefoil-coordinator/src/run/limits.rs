@@ -36,7 +36,10 @@ impl RunCoordinator {
             self.allowance.report();
             return None;
         };
-        let Refusal { why, waits, kind, raise } = self.allowance.take(now).err()?;
+        let refusal = self.allowance.take(now).err()?;
+        // What this run needs after these calls. The runs above it say what they need themselves.
+        let raise = refusal.raise(self.machine.still_needed(Some(call)));
+        let Refusal { why, waits, kind, .. } = refusal;
         let location = self.machine.prepared().program.step(call.step).map(|step| step.origin);
         let error = RunError::new("BUDGET_EXCEEDED", why).at_step(Some(call.key.clone()), location);
         let help = match kind.option().filter(|_| waits) {
@@ -50,8 +53,6 @@ impl RunCoordinator {
                 )
             }
         };
-        // What this run needs after these calls. The runs above it say what they need themselves.
-        let raise = raise.map(|raise| raise.with_more(self.machine.still_needed(call)));
         Some((error.help(help).raising(raise), waits))
     }
 

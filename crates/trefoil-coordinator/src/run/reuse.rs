@@ -36,7 +36,7 @@ impl RunCoordinator {
             },
         };
         let (kind, limit) = self.settings.limits.exceeded(made.and(more))?;
-        let later = self.machine.still_needed(first).get(kind);
+        let later = self.machine.still_needed(Some(first)).get(kind);
         let (made, more) = (made.get(kind), more.get(kind));
         let message = match kind {
             LimitKind::Calls => {

@@ -61,10 +61,10 @@ impl RunCoordinator {
         for under_way in self.under_way.values() {
             match &under_way.waits {
                 Waits::Work | Waits::Time(_) => {}
-                Waits::Run(call) => waiting.extend(call.waiting.iter().map(|one| {
-                    let calls = [&under_way.activity.key].into_iter().chain(&one.calls).cloned().collect();
-                    Waiting { calls, ..one.clone() }
-                })),
+                Waits::Run(call) => {
+                    let (key, more) = (&under_way.activity.key, self.machine.still_needed(None));
+                    waiting.extend(call.waiting.iter().map(|one| one.clone().for_caller(key, more)));
+                }
                 Waits::Answer | Waits::Decision => waiting.push(facts.waiting(&under_way.activity)),
             }
         }

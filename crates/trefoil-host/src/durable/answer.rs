@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use trefoil_machine::{Command, Completion, Key, Request, Unwatched};
-use trefoil_runtime::{RunError, driver};
+use trefoil_machine::{Command, Completion, Key, Request};
+use trefoil_runtime::RunError;
 use trefoil_store::Store;
 use trefoil_template::Value;
 
 use super::StoredRun;
-use super::replay::{ReadJournal, prepared};
+use super::last_state;
 
 /// The effect of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,8 +31,7 @@ pub async fn try_answer(
     key: &Key,
     answer: Value,
 ) -> Result<AnswerEffect, RunError> {
-    let replay = driver::replayed(prepared(stored), &stored.started.run, &ReadJournal::from_store(store)).await?;
-    let resumed = replay.end(&mut Unwatched)?;
+    let resumed = last_state(store, stored).await?;
     let mut machine = resumed.machine;
     let completion = Completion::new(key.clone(), resumed.at_ms, Ok(answer));
     let mut output = machine.on(completion);

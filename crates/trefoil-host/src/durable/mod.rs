@@ -28,5 +28,5 @@ pub use history::{can_continue, history, history_of};
 pub(crate) use library::StoredAnswers;
 pub use project::StoredProject;
 pub use replay::verify;
-pub(crate) use replay::{prepared, reading};
+pub(crate) use replay::{last_state, prepared, reading};
 pub use stored::StoredRun;

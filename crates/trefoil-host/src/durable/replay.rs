@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use trefoil_machine::{Entry, Prepared, Started};
+use trefoil_machine::{Entry, Prepared, Resumed, Started, Unwatched};
 use trefoil_runtime::driver::{self, Verified};
 use trefoil_runtime::ports::{
     CallSite, JournalError, LetterId, MapSecrets, NoHumans, NoTools, SeededRandom, SystemClock,
@@ -52,6 +52,16 @@ pub(crate) fn prepared(stored: &StoredRun) -> Arc<Prepared> {
 /// `JOURNAL_ERROR` if the journal cannot be read; `NONDETERMINISM` if a later version has written it.
 pub async fn verify(store: Arc<dyn Store>, stored: &StoredRun) -> Result<Verified, RunError> {
     driver::verify(prepared(stored), &stored.started.run, &ReadJournal::from_store(store)).await
+}
+
+/// The machine of a run after the last entry of its journal.
+///
+/// # Errors
+///
+/// As [`verify`].
+pub(crate) async fn last_state(store: Arc<dyn Store>, stored: &StoredRun) -> Result<Resumed, RunError> {
+    let replay = driver::replayed(prepared(stored), &stored.started.run, &ReadJournal::from_store(store)).await?;
+    replay.end(&mut Unwatched)
 }
 
 /// Names models and answers no calls.

@@ -15,6 +15,7 @@ use trefoil_machine::step_path::RunPath;
 use trefoil_runtime::ports::{CallSite, SuspendedCall};
 use trefoil_runtime::{Cancel, RunOutcome, Share, ToolError, ToolHost, ToolRequest, ToolSpec, Usage};
 use trefoil_store::{Status, StoreError};
+use trefoil_syntax::{Location, Severity};
 use trefoil_template::Value;
 
 use super::flow_tools::{FlowHost, FlowTools, LoadedTool};
@@ -25,9 +26,12 @@ use crate::reuse::{CalledBefore, EditedRun, NewCall, ReuseRequest, no_results};
 use crate::run::Run;
 use trefoil_project::codes::help::help;
 use trefoil_project::error::{Error, FoundErrors};
+use trefoil_project::secrets::IN_INPUT;
 
 /// Maximum depth of runs that call runs.
 const DEEPEST: u32 = 5;
+/// What to do if a called flow refuses its arguments.
+const ARGUMENTS: &str = "fix the arguments of the call, or the input that the called flow declares";
 
 /// Performs the calls of flows.
 struct FlowCalls(Arc<FlowTools>);
@@ -213,8 +217,7 @@ impl FlowCalls {
             self.call_off(at).await;
             return Err(ToolError::Failed("the call was stopped".to_owned()));
         }
-        let (begun, before) =
-            self.begin(at, tool, input).await.map_err(|error| ToolError::Failed(error.to_string()))?;
+        let (begun, before) = self.begin(at, tool, input).await.map_err(|error| not_begun(&error))?;
         let outcome = match begun {
             CallStart::Ended(outcome) => *outcome,
             CallStart::Runs(run) => until_stopped(run, at.meter.stop()).await,
@@ -226,6 +229,26 @@ impl FlowCalls {
         }
         at.meter.tell(usage);
         Ok(outcome)
+    }
+}
+
+/// Why the run of a call did not start.
+fn not_begun(error: &Error) -> ToolError {
+    let (Error::Load(found) | Error::NotStarted(found)) = error else { return ToolError::Failed(error.to_string()) };
+    let errors = found.diagnostics().iter().filter(|found| found.severity == Severity::Error);
+    let Some(first) = errors.clone().next() else { return ToolError::Failed(error.to_string()) };
+    let at = first.file.zip(first.span).map(|(file, span)| Location { file, span });
+    let at = at.and_then(|at| found.files().place(at)).map(|at| format!(" ({at})")).unwrap_or_default();
+    let more = match errors.count() {
+        0 | 1 => String::new(),
+        2 => ", and 1 more error".to_owned(),
+        n => format!(", and {} more errors", n - 1),
+    };
+    let why = format!("{}{at}{more}", first.message);
+    let help = first.help.clone().unwrap_or_else(|| ARGUMENTS.to_owned());
+    match first.rule {
+        IN_INPUT => ToolError::invalid_arguments(why, help),
+        _ => ToolError::advised(format!("its run did not start: {why}"), help),
     }
 }
 
@@ -285,10 +308,10 @@ impl ToolHost for FlowCalls {
         if let Some(Err(Misfit::Broken(errors))) = tool.takes.as_ref().map(|takes| takes.check(&arguments)) {
             let first = errors.iter().min_by_key(|error| error.instance_path().to_string());
             let why = first.map(ToString::to_string).unwrap_or_default();
-            return Err(ToolError::Failed(format!("invalid arguments: {why}")));
+            return Err(ToolError::invalid_arguments(why, ARGUMENTS));
         }
         let input = tool.as_tool.input(arguments);
-        let input = input.map_err(|error| ToolError::Failed(format!("invalid arguments: {}", error.message)))?;
+        let input = input.map_err(|error| ToolError::invalid_arguments(&error.message, ARGUMENTS))?;
         // Boxed, because a flow may call itself.
         let outcome = Box::pin(self.run(at, tool, input)).await?;
         match outcome.result {

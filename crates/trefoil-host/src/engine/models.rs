@@ -172,8 +172,8 @@ fn other_models(first: &Started) -> Diagnostic {
 #[derive(Default)]
 pub(super) struct EngineCache {
     registry: OnceLock<Registry>,
-    /// Connections and tokens, and the same if only allowed hosts are called; `None`: no HTTP client can be created.
-    http: [OnceLock<Option<Arc<HttpTools>>>; 2],
+    /// Connections and tokens, and the same if only allowed hosts are called.
+    http: [OnceLock<Arc<HttpTools>>; 2],
     /// By flow. Entries of dropped flows are removed when the next one is added.
     flows: Mutex<HashMap<usize, (WeakFlow, Arc<PreparedFlow>)>>,
 }
@@ -215,9 +215,9 @@ impl EngineCache {
     pub fn http(&self, parts: &EngineParts, only_allowed: bool) -> Option<Arc<HttpTools>> {
         let rules = parts.http.as_ref()?;
         let [any, allowed] = &self.http;
-        let client = || Client::new(Rules { only_allowed, ..rules.clone() }).ok();
         let kept = if only_allowed { allowed } else { any };
-        kept.get_or_init(|| client().map(|client| Arc::new(HttpTools::new(client)))).clone()
+        let tools = || HttpTools::new(Client::new(Rules { only_allowed, ..rules.clone() }));
+        Some(kept.get_or_init(|| Arc::new(tools())).clone())
     }
 
     /// Decides what answers, and writes it into the program.

@@ -56,8 +56,8 @@ where
     R: Serialize + Send + 'static,
 {
     async fn call(&self, arguments: serde_json::Value) -> Result<serde_json::Value, ToolError> {
-        let arguments = serde_json::from_value(arguments)
-            .map_err(|error| ToolError::Failed(format!("invalid arguments: {error}")))?;
+        let help = "fix the arguments of the call, or the type of the closure's argument";
+        let arguments = serde_json::from_value(arguments).map_err(|error| ToolError::invalid_arguments(error, help))?;
         // If the closure returns the port's own error, keep its details.
         let result = (self.call)(arguments).await.map_err(|error| match error.downcast::<ToolError>() {
             Ok(own) => *own,

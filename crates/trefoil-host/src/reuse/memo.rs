@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trefoil_machine::EntryKind;
 use trefoil_machine::key::unmarked;
 use trefoil_machine::machine::Scan;
-use trefoil_machine::step_path::{instead, is_marked, joined};
+use trefoil_machine::step_path::{StepPath as _, instead, is_marked, joined, step_places};
 use trefoil_runtime::RunError;
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Status, Store};
@@ -60,7 +60,11 @@ pub(super) async fn memo(
     }
     for step in request.from.iter().chain(&request.also_from) {
         if !drop_from(&mut memo, step) {
-            return Err(no_step(step, &memo));
+            let places = step_places(&stored.flow.loaded().program, |_| true);
+            return Err(match places.iter().any(|place| place.is_named(step)) {
+                true => no_result(step, &memo),
+                false => no_step(step, &memo),
+            });
         }
     }
     Ok(memo)
@@ -127,6 +131,12 @@ pub(super) async fn check_inner_marks(store: &Arc<dyn Store>, name: &str, memo: 
 /// That no step of the earlier runs has this name.
 pub(super) fn no_step(step: &str, memo: &Memo) -> Error {
     let message = format!("the run has no step `{step}`");
+    Error::NotStarted(FoundErrors::of_rule("unknown-step", &message, instead(step, memo.paths())))
+}
+
+/// That a step of the program has called nothing in the earlier runs, so nothing of it could be repeated.
+fn no_result(step: &str, memo: &Memo) -> Error {
+    let message = format!("the run has no result of `{step}`");
     Error::NotStarted(FoundErrors::of_rule("unknown-step", &message, instead(step, memo.paths())))
 }
 

@@ -5,6 +5,7 @@ mod answering;
 mod cancellation;
 mod following;
 mod unreadable;
+mod usage;
 mod waiting;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub use answering::{AnswerRefusal, post_answer};
 pub use cancellation::{RunCancellation, cancel_run};
 pub use following::RunFollower;
 pub use unreadable::UnreadableRun;
+pub use usage::with_open_calls;
 pub use waiting::{tell_events, waiting_and_events, waiting_steps};
 
 /// The runs in a store. They may be driven by this process or by others.
@@ -40,13 +42,14 @@ impl Runs {
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
-    /// The record of a run: its status, its figures, who has it.
+    /// The record of a run: its status, its figures with those of called runs that have not ended, who has it.
     ///
     /// # Errors
     ///
     /// [`Error::Store`](trefoil_project::Error::Store).
     pub async fn record(&self, run: &str) -> Result<Record> {
-        Ok(self.store.record(run).await?)
+        let record = self.store.record(run).await?;
+        Ok(with_open_calls(&*self.store, record).await?)
     }
     /// What a run waits for: questions, decisions about steps whose outcome is unknown, runs of its tools. Empty if it
     /// does not wait.

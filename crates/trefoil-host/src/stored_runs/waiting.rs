@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trefoil_machine::Key;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::key::own_step;
+use trefoil_machine::{Key, UsedAmounts};
 use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventSink};
 use trefoil_store::{Record, Status, Store};
 use trefoil_view::run_view::{OpenCall, RunView, ViewDetail};
 
 use super::UnreadableRun;
-use crate::durable::{StoredRun, history, last_call_run, stopped};
+use crate::durable::{StoredRun, history, last_call_run, last_state, stopped};
 use crate::engine::all_sinks;
 
 /// Sends a run's events to a sink. Returns the tools and commands in progress; if no process works on the run, their outcome is
@@ -69,10 +69,13 @@ pub async fn waiting_and_events(
     }
     let letters = if waiting.is_empty() { Vec::new() } else { store.inbox(&record.run).await? };
     let at = store.clock().wall_ms();
-    let mut all = Vec::new();
+    let (mut all, mut of_called) = (Vec::new(), Vec::new());
     for one in waiting {
         match &one.run {
-            Some(called) => all.extend(Box::pin(steps_of_called(store, called, &one)).await?),
+            Some(called) => match Box::pin(steps_of_called(store, called, &one)).await? {
+                Some(below) => of_called.extend(below.into_iter().map(|step| (one.key.clone(), step))),
+                None => all.push(one),
+            },
             None => {
                 let mut letters = letters.iter().map(|posted| &posted.letter);
                 let answer = letters.find(|letter| letter.answers() && letter.key == one.key.as_str());
@@ -80,6 +83,15 @@ pub async fn waiting_and_events(
             }
         }
     }
+    let is_raised = |step: &Waiting| step.why.as_ref().is_some_and(|why| why.raise.is_some());
+    let more = match of_called.iter().any(|(_, step)| is_raised(step)) {
+        true => {
+            let state = last_state(store.clone(), &stored).await;
+            state.map_err(|error| UnreadableRun::of_journal(error, &stored))?.machine.still_needed(None)
+        }
+        false => UsedAmounts::default(),
+    };
+    all.extend(of_called.into_iter().map(|(call, step)| step.for_caller(&call, more)));
     Ok(all)
 }
 
@@ -95,13 +107,17 @@ async fn calls_in_progress(store: &Arc<dyn Store>, run: &str, calls: BTreeSet<Ke
     all
 }
 
-/// What a run started by a tool call waits for. Empty if that run needs nobody, for example because it has ended; the call itself if
-/// nothing is known of it.
-async fn steps_of_called(store: &Arc<dyn Store>, run: &str, call: &Waiting) -> Result<Vec<Waiting>, UnreadableRun> {
+/// What a run started by a tool call waits for. Empty if that run needs nobody, for example because it has ended. `None` if nothing is
+/// known of it.
+async fn steps_of_called(
+    store: &Arc<dyn Store>,
+    run: &str,
+    call: &Waiting,
+) -> Result<Option<Vec<Waiting>>, UnreadableRun> {
     let record = match store.record(run).await {
-        Ok(record) if record.status.is_end() => return Ok(Vec::new()),
+        Ok(record) if record.status.is_end() => return Ok(Some(Vec::new())),
         Ok(record) => record,
-        Err(_) => return Ok(vec![call.clone()]),
+        Err(_) => return Ok(None),
     };
     let mut all = waiting_steps(store, &record).await?;
     if all.is_empty()
@@ -111,9 +127,8 @@ async fn steps_of_called(store: &Arc<dyn Store>, run: &str, call: &Waiting) -> R
     }
     for one in &mut all {
         one.run.get_or_insert_with(|| run.to_owned());
-        one.calls.insert(0, call.key.clone());
     }
-    Ok(all)
+    Ok(Some(all))
 }
 
 /// A sink that follows the picture of a run.

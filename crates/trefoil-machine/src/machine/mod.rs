@@ -307,9 +307,10 @@ impl Machine {
     }
 
     /// What the run needs besides its activities in progress, if nothing fails, and on the shortest way. `like`: an activity that the
-    /// others are assumed to resemble.
-    pub fn still_needed(&self, like: &Activity) -> UsedAmounts {
-        let like = if let Request::Model(request) = &like.request { Some(&**request) } else { None };
+    /// others are assumed to resemble; without, only their number is known.
+    pub fn still_needed(&self, like: Option<&Activity>) -> UsedAmounts {
+        let like =
+            like.and_then(|like| if let Request::Model(request) = &like.request { Some(&**request) } else { None });
         needed::still_needed(&self.prepared.program, &self.core, None, like)
     }
 

@@ -14,11 +14,13 @@ enum HelpCause {
     Network,
     /// The request may have been executed despite the failure.
     Done,
+    /// The arguments of the call were refused.
+    Arguments,
     /// A placeholder of this namespace has no value.
     Namespace(&'static str),
 }
 
-use HelpCause::{Any, Done, Namespace, Network, Status};
+use HelpCause::{Any, Arguments, Done, Namespace, Network, Status};
 
 /// The first matching line is used.
 const HELP: &[(&str, HelpCause, &str)] = &[
@@ -135,12 +137,14 @@ const OF_REQUEST: &[(&str, HelpCause)] = &[
     ("ANSWER_FILTERED", Any),
     ("ANSWER_REFUSED", Any),
     ("ANSWER_TRUNCATED", Any),
+    ("INPUT_INVALID", Any),
     ("MODEL_ERROR", Status(400, 400)),
     ("MODEL_ERROR", Status(403, 406)),
     ("MODEL_ERROR", Status(410, 424)),
     ("TOOL_ERROR", Status(400, 400)),
     ("TOOL_ERROR", Status(404, 406)),
     ("TOOL_ERROR", Status(410, 424)),
+    ("TOOL_ERROR", Arguments),
 ];
 
 /// Whether another model may help.
@@ -175,6 +179,7 @@ fn fits(wanted: &HelpCause, cause: Option<&Cause>, namespace: Option<&str>) -> b
         (Namespace(wanted), _) => namespace == Some(wanted),
         (Network, Some(cause)) => cause.is_network(),
         (Done, Some(cause)) => cause.may_be_done(),
+        (Arguments, Some(cause)) => *cause == Cause::Arguments,
         (Status(from, to), Some(Cause::Status(status))) => (from..=to).contains(&status),
         _ => false,
     }

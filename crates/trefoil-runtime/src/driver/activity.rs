@@ -211,6 +211,10 @@ fn tool_error(name: &str, error: ToolError) -> RunError {
         }
         ToolError::Failed(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")),
         ToolError::Advised { why, help } => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).help(help),
+        ToolError::Arguments { why, help } => {
+            let message = format!("`{name}` failed: invalid arguments: {why}");
+            RunError::new("TOOL_ERROR", message).cause(Cause::Arguments).help(help)
+        }
         ToolError::UnusableResult { why, help } => {
             RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Unusable).help(help)
         }

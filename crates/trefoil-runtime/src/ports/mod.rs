@@ -421,6 +421,14 @@ pub enum ToolError {
         /// What to do, as an instruction.
         help: Cow<'static, str>,
     },
+    /// It refuses the arguments: nothing was done, and the same call would fail again.
+    #[error("invalid arguments: {why}")]
+    Arguments {
+        /// Why.
+        why: String,
+        /// What to do, as an instruction.
+        help: Cow<'static, str>,
+    },
     /// It was called and may have done its work, but its result cannot be used.
     #[error("{why}")]
     UnusableResult {
@@ -467,6 +475,11 @@ impl ToolError {
     /// A failure, and what to do, as an instruction.
     pub fn advised(why: impl Into<String>, help: impl Into<Cow<'static, str>>) -> Self {
         Self::Advised { why: why.into(), help: help.into() }
+    }
+
+    /// Arguments that the tool refuses, and what to do, as an instruction.
+    pub fn invalid_arguments(why: impl ToString, help: impl Into<Cow<'static, str>>) -> Self {
+        Self::Arguments { why: why.to_string(), help: help.into() }
     }
 
     /// A call that may have done its work although its result cannot be used, and what to do, as an instruction.

@@ -168,7 +168,7 @@ impl CommandTool {
         // A secret that is too short to be recognized in a message must not be quoted in it.
         let checked = if discloses { self.shape.check_unquoted(&json) } else { self.shape.check(&json) };
         let help = "fix the arguments of the call, or `parameters` in the settings of the tool";
-        checked.map_err(|why| ToolError::advised(format!("invalid arguments: {why}"), help))?;
+        checked.map_err(|why| ToolError::invalid_arguments(why, help))?;
         let empty = Object::default();
         let words = self.words.fill(arguments.as_object().unwrap_or(&empty))?;
         let command = self.program.command(&words, secrets)?;

@@ -1,7 +1,7 @@
 //! Sends requests and follows redirects.
 
 use std::error::Error as _;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -53,10 +53,21 @@ pub struct HttpAnswer {
 #[derive(Clone)]
 pub struct Client {
     rules: Arc<Rules>,
+    lookup: Arc<dyn Lookup>,
     /// For any host: connects only to public addresses.
-    public: reqwest::Client,
+    public: Connections,
     /// For hosts that the operator allowed by name.
-    trusted: reqwest::Client,
+    trusted: Connections,
+}
+
+/// A pool of connections. It is made for the first request, because it reads all certificates that the system trusts.
+type Connections = Arc<OnceLock<reqwest::Client>>;
+
+/// Which hosts a request may reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Public,
+    Trusted,
 }
 
 /// Headers of the connection, or for a proxy.
@@ -75,29 +86,35 @@ const CONNECTION: &[&str] = &[
     "proxy-connection",
 ];
 impl Client {
-    /// Creates a client with these rules.
-    pub fn new(rules: Rules) -> Result<Self, Fault> {
+    /// A client with these rules.
+    pub fn new(rules: Rules) -> Self {
         Self::with_lookup(rules, Arc::new(System))
     }
 
-    /// Creates a client with another name lookup.
-    pub fn with_lookup(rules: Rules, lookup: Arc<dyn Lookup>) -> Result<Self, Fault> {
-        let rules = Arc::new(rules);
-        let client = |trusted| {
-            let checked = Checked { lookup: lookup.clone(), rules: rules.clone(), trusted };
-            // Fails if a TLS provider is installed already; any provider works.
-            let _ = rustls::crypto::ring::default_provider().install_default();
-            reqwest::Client::builder()
-                .redirect(redirect::Policy::none())
-                .no_proxy()
-                .referer(false)
-                .dns_resolver(Arc::new(checked))
-                .connect_timeout(rules.limits.connect)
-                .user_agent(concat!("trefoil/", env!("CARGO_PKG_VERSION")))
-                .build()
-                .map_err(|e| Fault::Invalid(format!("cannot create an HTTP client: {}", innermost(&e))))
-        };
-        Ok(Self { public: client(false)?, trusted: client(true)?, rules })
+    /// A client with another name lookup.
+    pub fn with_lookup(rules: Rules, lookup: Arc<dyn Lookup>) -> Self {
+        Self { rules: Arc::new(rules), lookup, public: Connections::default(), trusted: Connections::default() }
+    }
+
+    fn connections(&self, reach: Reach) -> Result<&reqwest::Client, Fault> {
+        let pool = if reach == Reach::Trusted { &self.trusted } else { &self.public };
+        if let Some(client) = pool.get() {
+            return Ok(client);
+        }
+        let trusted = reach == Reach::Trusted;
+        let checked = Checked { lookup: self.lookup.clone(), rules: self.rules.clone(), trusted };
+        // Fails if a TLS provider is installed already; any provider works.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .redirect(redirect::Policy::none())
+            .no_proxy()
+            .referer(false)
+            .dns_resolver(Arc::new(checked))
+            .connect_timeout(self.rules.limits.connect)
+            .user_agent(concat!("trefoil/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|e| Fault::Invalid(format!("cannot create an HTTP client: {}", innermost(&e))))?;
+        Ok(pool.get_or_init(|| client))
     }
 
     /// Whether an address may be called, judged by its text. Its name may still resolve to a private address.
@@ -153,7 +170,7 @@ impl Client {
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         for nth in 0..=self.rules.limits.redirects {
             let at = |fault| if nth == 0 { fault } else { redirected(fault, is_answered) };
-            let client = self.allowed(&url).map_err(at)?;
+            let client = self.allowed(&url).and_then(|reach| self.connections(reach)).map_err(at)?;
             let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
             if let Some(body) = &body {
                 request = request.body(body.clone());
@@ -184,8 +201,8 @@ impl Client {
         Err(Fault::Redirected { why: format!("more than {} redirects", self.rules.limits.redirects), is_answered })
     }
 
-    /// The client for an address, or why it must not be called.
-    fn allowed(&self, url: &Url) -> Result<&reqwest::Client, Fault> {
+    /// What a request to an address may reach, or why it must not be called.
+    fn allowed(&self, url: &Url) -> Result<Reach, Fault> {
         let refused = |why: String| Fault::Refused(why);
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Fault::Invalid(format!("`{}` is not `http` or `https`", url.scheme())));
@@ -197,7 +214,7 @@ impl Client {
             return Err(Fault::Invalid("a URL must have a host".to_owned()));
         };
         if self.rules.allow.iter().any(|rule| rule.names(&host, port)) {
-            return Ok(&self.trusted);
+            return Ok(Reach::Trusted);
         }
         let more_ports = self.rules.ports.contains(&port);
         if !more_ports && self.rules.allow.iter().any(|rule| rule.lacks_port(&host, port)) {
@@ -221,7 +238,7 @@ impl Client {
             }
             Host::Domain(_) => Ok(()),
         };
-        inside.map(|()| &self.public).map_err(|why| refused(why.to_string()))
+        inside.map(|()| Reach::Public).map_err(|why| refused(why.to_string()))
     }
 
     fn opened(&self, response: reqwest::Response, url: Url, is_of_get_after: bool) -> Result<Opened, Fault> {

@@ -268,7 +268,7 @@ fn own_client(url: &str, time: Duration) -> Result<Client, ToolError> {
     let allow = format!("{host}:{port}").parse().map_err(|_| wrong())?;
     let mut rules = Rules { allow: vec![allow], ..Rules::default() };
     (rules.limits.time, rules.limits.longest) = (time, time);
-    Ok(Client::new(rules)?)
+    Ok(Client::new(rules))
 }
 
 /// A server as a manifest names it, and the headers that the manifest sends.

@@ -93,7 +93,7 @@ const OTHERS: &[&str] = &[
 
 #[test]
 fn no_notation_gets_inside() {
-    let client = Client::new(Rules::default()).unwrap();
+    let client = Client::new(Rules::default());
     for url in INSIDE {
         assert!(
             matches!(client.check(url), Err(Fault::Refused(_) | Fault::Invalid(_))),
@@ -133,7 +133,7 @@ fn client_at(ports: &[u16], answers: &[&[IpAddr]], allow: &[&str]) -> Client {
     let limits =
         RequestLimits { time: Duration::from_secs(5), connect: Duration::from_millis(300), ..RequestLimits::default() };
     let allow = allow.iter().map(|host| host.parse().unwrap()).collect();
-    Client::with_lookup(Rules { allow, ports: ports.to_vec(), limits, only_allowed: false }, Arc::new(lookup)).unwrap()
+    Client::with_lookup(Rules { allow, ports: ports.to_vec(), limits, only_allowed: false }, Arc::new(lookup))
 }
 
 #[tokio::test]
@@ -229,7 +229,7 @@ async fn no_answer_takes_more_time_or_memory_than_it_may() {
     let try_with = async |reply: fn() -> Reply| {
         let server = Server::new(move |_, _| reply()).await;
         let rules = Rules { allow: vec![server.address.to_string().parse().unwrap()], limits, ..Rules::default() };
-        let client = Client::new(rules).unwrap();
+        let client = Client::new(rules);
         tokio::time::timeout(Duration::from_secs(20), client.send(Call::get(server.url("/")))).await.unwrap()
     };
     fn bytes(text: &str) -> Reply {

@@ -38,5 +38,5 @@ async fn http_tools_conform() {
         unknown: request(ToolKind::Python, server.url("/bad")),
         lists: Vec::new(),
     };
-    tools(Arc::new(HttpTools::new(Client::new(rules).unwrap())), &sample).await.unwrap();
+    tools(Arc::new(HttpTools::new(Client::new(rules))), &sample).await.unwrap();
 }

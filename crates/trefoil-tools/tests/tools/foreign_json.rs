@@ -30,7 +30,7 @@ async fn over_http(text: &str) -> Value {
     let server = Server::answering("200 OK", "Content-Type: application/json\r\n", text).await;
     let rules = Rules { allow: vec![server.address.to_string().parse().unwrap()], ..Rules::default() };
     let asked = request(ToolKind::Http, "fetch", json!({"url": server.url("/")}));
-    call(&HttpTools::new(Client::new(rules).unwrap()), &asked, false).await.unwrap()
+    call(&HttpTools::new(Client::new(rules)), &asked, false).await.unwrap()
 }
 
 async fn from_program(text: &str, output: CommandResult) -> Value {

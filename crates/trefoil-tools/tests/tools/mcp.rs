@@ -488,7 +488,7 @@ async fn an_address_of_a_manifest_is_called_as_the_rules_allow() {
     let secrets = || Arc::new(MapSecrets::new());
     let none = McpTools::new([], None, secrets());
     assert!(!none.offers("echo", &kind));
-    let strict = McpTools::new([], Some(Client::new(Rules::default()).unwrap()), secrets());
+    let strict = McpTools::new([], Some(Client::new(Rules::default())), secrets());
     assert!(strict.offers("echo", &kind));
     let refused = call(&strict, &request(kind.clone(), "echo", json!({})), false).await.unwrap_err();
     assert!(refused.to_string().contains("is not allowed"), "{refused}");
