@@ -111,7 +111,7 @@ export function cost(micro: number, unpricedCalls: number): string {
   return micro === 0 ? '$?' : `${money(micro)} + ?`;
 }
 
-const CAUSES: Record<string, string> = { network: 'no answer', guardrail: 'a guardrail', timeout: 'a time limit' };
+const CAUSES: Record<string, string> = { network: 'no answer', guardrail: 'a guardrail', timeout: 'a time limit', arguments: 'the arguments' };
 
 /** What a failure came from, in words; empty where nothing is known. */
 export function cause(of: Cause | null | undefined): string {

@@ -24,6 +24,8 @@ export interface Failure {
   help?: string | null;
   retry_after_ms?: number | null;
   interpolation?: { expression?: string; namespace?: string; reason?: string } | null;
+  /** The failure of a called run from which this one comes. */
+  called?: (Failure & { run?: string; flow?: string }) | null;
 }
 
 export interface Usage {

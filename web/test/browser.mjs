@@ -53,6 +53,17 @@ test('a failed run leads with its failure, and shows the step', async (t) => {
   assert.match(await heading(tab).innerText(), /^compile/);
 });
 
+test('a failure that comes from a called run says where that failed', async (t) => {
+  const trace = made.fanout();
+  const called = { run: '00c0ffee00c0ffee', flow: 'ship', code: 'MODEL_ERROR', message: 'no', key: 'main/pack', help: 'check the key' };
+  trace.error = { ...trace.error, called: { ...called, location: { file: 'ship.yaml', line: 5, column: 6 } } };
+  const lead = await (await open(t, trace)).locator('.lead').innerText();
+  for (const part of ['MODEL_ERROR', 'main/pack of ship', '00c0ffee00c0ffee', 'ship.yaml:5:6', 'check the key']) {
+    assert.ok(lead.includes(part), `${part} in ${lead}`);
+  }
+  assert.ok(!lead.includes('raise max_tokens'), lead);
+});
+
 test('from the list to a prompt to the step that wrote it, by keys only', async (t) => {
   const tab = await open(t, made.loop());
   const press = (key) => tab.keyboard.press(key);

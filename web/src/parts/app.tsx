@@ -106,6 +106,8 @@ function Lead({ state }: { state: State }) {
   const { error, failed, status } = state.overview;
   if (!error) return null;
   const at = place(error.location);
+  const called = error.called ?? null;
+  const help = called?.help ?? error.help;
   return (
     <section class={`lead ${status === 'cancelled' ? 'cancelled' : ''}`} aria-label="Why the run ended">
       <p class="what" dir="auto">
@@ -124,9 +126,18 @@ function Lead({ state }: { state: State }) {
           </span>
         )}
       </p>
-      {error.help && (
+      {called && (
+        <p class="facts" dir="auto">
+          <span>
+            caused by <span class="code">{brief(called.code ?? 'FAILED', 60)}</span> {called.key ? `in ${brief(called.key, 100)} ` : ''}of{' '}
+            {brief(called.flow ?? 'a called flow', 100)}, run <code>{brief(called.run ?? '', 60)}</code>
+          </span>
+          {place(called.location) && <span class="place">{place(called.location)}</span>}
+        </p>
+      )}
+      {help && (
         <p class="help" dir="auto">
-          <b>To do:</b> <Ticks text={brief(error.help, 600)} />
+          <b>To do:</b> <Ticks text={brief(help, 600)} />
         </p>
       )}
     </section>

@@ -143,6 +143,7 @@ fn named(waiting: &[Waiting]) -> Option<String> {
         (Some(Settled::Answered(_)), _) => return Some("answered".to_owned()),
         (Some(Settled::Late), _) => return None,
         (None, Some(_)) => "asks",
+        (None, None) if first.is_unknown() => "unknown outcome of",
         (None, None) => "stopped at",
     };
     let more = match open.len() {

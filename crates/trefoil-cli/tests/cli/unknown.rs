@@ -137,7 +137,7 @@ fn what_nobody_knows_of_a_called_run_is_asked_about_where_its_caller_is_shown_be
         assert_eq!(json["waiting"].as_array().unwrap().len(), 1, "{json}");
     }
     let listed = finish(go(&["runs", "list"])).exits(0).out.clone();
-    assert_eq!(listed.matches("stopped at PAY").count(), 3, "{listed}");
+    assert_eq!(listed.matches("unknown outcome of PAY").count(), 3, "{listed}");
     finish(go(&["runs", "answer", &top, "PAY", "done"])).exits(0);
     finish(go(&["resume", &top, "--allow-command"])).exits(0);
     assert_eq!(std::fs::read_to_string(folder.path().join("done")).unwrap().lines().count(), 1);
