@@ -112,6 +112,14 @@ fn a_run_that_reuses_answers_shares_its_limits_with_those_that_it_calls() {
     ended.exits(75).says(&["call limit reached", &format!("trefoil resume {} --max-calls ", id(&caller))]);
     assert_eq!(caller["status"], "waiting");
     assert!(provider.asked().len() <= 4, "{:?}", provider.asked());
+    // What its called runs have used counts in every view.
+    let spent = ended.err.lines().find_map(|line| line.strip_prefix("spent: ")).unwrap();
+    let (calls, _) = spent.split_once(',').unwrap();
+    assert_eq!(calls, format!("{} calls", caller["calls"]), "{caller}");
+    let shown = run(&folder, &provider, &["runs", "show", id(&caller)]);
+    assert!(shown.exits(0).out.contains(&format!("used     {calls},")), "{}", shown.out);
+    let traced = run(&folder, &provider, &["trace", id(&caller), "--json"]).json();
+    assert_eq!(traced["calls"], caller["calls"]);
     // One printed command is enough. Its number depends on which of the two runs was stopped where.
     let raised = raised_until_completed(&folder, &provider, ended);
     assert_eq!(raised.len(), 1, "{raised:?}");

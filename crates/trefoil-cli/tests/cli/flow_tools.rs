@@ -297,3 +297,19 @@ fn a_state_of_a_called_flow_is_allowed_to_run_again_by_the_key_of_its_visit() {
     ran(&["resume", next.as_str().unwrap(), "--rerun", "call/B@1", "--allow-command"]).exits(0);
     assert_eq!(std::fs::read_to_string(folder.path().join("done")).unwrap(), "one\ntwo\n");
 }
+
+#[test]
+fn a_called_flow_that_refuses_its_arguments_needs_an_edit_before_the_run_is_continued() {
+    let folder = shipping("../other/ship.yaml");
+    let caller = CALLER.replace("{{userQuery}}", "{{env.PLACE}}");
+    folder.write("flows/caller.yaml", caller);
+    let mut command =
+        folder.command(&["run", "flows/caller.yaml", "--model", "scripted=script.yaml", "--store", "runs.db"]);
+    command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    command.env("PLACE", "sk-a-key-of-some-provider").env("OPENAI_API_KEY", "sk-a-key-of-some-provider");
+    let ran = finish(command);
+    ran.exits(1).says(&["invalid arguments: the input `message` contains", "ship.yaml:9:", "use another input"]);
+    let at = |purpose: &str| ran.err.find(purpose).unwrap_or_else(|| panic!("{purpose}: {}", ran.err));
+    assert!(at("after an edit: trefoil resume ") < at("unchanged: trefoil resume "), "{}", ran.err);
+    assert!(!ran.err.contains("to continue:") && !ran.err.contains("did not start"), "{}", ran.err);
+}

@@ -102,19 +102,19 @@ async fn a_value_is_no_option_and_no_other_argument() {
     );
     fails(
         expect![[
-            r#"Advised { why: "invalid arguments: Additional properties are not allowed ('more' was unexpected)", help: "fix the arguments of the call, or `parameters` in the settings of the tool" }"#
+            r#"Arguments { why: "Additional properties are not allowed ('more' was unexpected)", help: "fix the arguments of the call, or `parameters` in the settings of the tool" }"#
         ]],
         run(tool(), json!({"folder": "/", "more": 1})).await,
     );
     fails(
         expect![[
-            r#"Advised { why: "invalid arguments: \"folder\" is a required property", help: "fix the arguments of the call, or `parameters` in the settings of the tool" }"#
+            r#"Arguments { why: "\"folder\" is a required property", help: "fix the arguments of the call, or `parameters` in the settings of the tool" }"#
         ]],
         run(tool(), json!({})).await,
     );
     fails(
         expect![[
-            r#"Advised { why: "invalid arguments: [\"/\",\"-la\"] is not of types \"boolean\", \"number\", \"string\" (at `/folder`)", help: "fix the arguments of the call, or `parameters` in the settings of the tool" }"#
+            r#"Arguments { why: "[\"/\",\"-la\"] is not of types \"boolean\", \"number\", \"string\" (at `/folder`)", help: "fix the arguments of the call, or `parameters` in the settings of the tool" }"#
         ]],
         run(tool(), json!({"folder": ["/", "-la"]})).await,
     );
