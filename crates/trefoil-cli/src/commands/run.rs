@@ -196,7 +196,7 @@ fn submit(args: &Run, ready: ReadyRun, input: &Option<trefoil::Value>) -> Result
     let run = block_on(ready.submit(input))?.map_err(|error| did_not_start(&error))?;
     if !args.show.quiet {
         let show = RunOptions::of_store(args.store.option()).text(PrintedCommand::Show(&run));
-        output::note(format!("a worker runs it; to see how it goes: {show}"));
+        output::note(format!("a worker runs it (`trefoil worker` starts one); to see how it goes: {show}"));
     }
     Ok(output::result(format!("{run}\n")))
 }

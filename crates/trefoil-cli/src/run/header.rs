@@ -24,7 +24,8 @@ impl Header {
     }
     /// Formats the line with the current figures.
     pub fn line(&self, at_ms: u64, calls: u64, usage: &Usage) -> String {
-        let calls = match self.at_most {
+        // A run that was resumed may have called again what had failed.
+        let calls = match self.at_most.filter(|most| calls <= *most) {
             Some(most) => format!("{} of at most {}", grouped(calls), words::calls(most)),
             None => words::calls(calls),
         };

@@ -285,7 +285,8 @@ impl Progress {
 fn exited(result: &Value) -> Option<String> {
     let (status, code) = (result.get("status")?.as_str()?, result.get("exit_code")?);
     let stderr = result.get("stderr").and_then(Value::as_str).unwrap_or_default();
-    (status == "failed").then(|| format!("exit {}: {}", code.to_text(), stderr.trim()))
+    let said = || format!("exit {}: {}", code.to_text(), stderr.trim()).trim_end_matches(": ").to_owned();
+    (status == "failed").then(said)
 }
 
 /// What a call waits for that is delayed by a rate limit.

@@ -288,11 +288,13 @@ fn rest(progress: &Progress, node: ProgressNode<'_>, large: Option<&Collapsed>, 
     }
     let (done, failed) = large.map(|of| (of.done, of.failed)).unwrap_or_default();
     // Only items that succeeded were removed from a fan-out.
+    // The items of a fan-out that was continued after a failure are below its first row.
+    let ended = node.counts.map_or(0, |of| of.ended as usize);
     let (done, known, total) = match node.counts.filter(|_| sort == TreeSort::Last) {
         Some(of) => (done + node.row.folded.untold, items().count() + node.row.folded.children, of.total as usize),
         None => (done, items().count(), 0),
     };
-    let never = total.saturating_sub(known);
+    let never = total.saturating_sub(known.max(ended));
     (done + failed + never > 0).then(|| ItemRest { total, done, failed, never, ..ItemRest::default() })
 }
 

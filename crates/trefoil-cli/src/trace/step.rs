@@ -178,6 +178,7 @@ fn one_note(note: &Value, told: &[String], out: &mut TerminalText, look: TraceLo
     if let Some(short) = told.last().and_then(|error| said.strip_suffix(&format!(", because {error}"))) {
         said = short.to_owned();
     }
+    let said = said.strip_prefix("warning: ").unwrap_or(&said);
     out.push(shown!("\n{}\n", look.dim(format!("note: {at}{said}"))));
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 use trefoil_ir::prices::Dollars;
 
 use crate::harmless::safe_lines;
-use crate::words::{cut, preview, time};
+use crate::words::{cut, grouped, preview, time};
 
 /// A member that is text.
 pub fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
@@ -112,8 +112,8 @@ pub fn tokens(usages: &[&Value]) -> String {
     }
     let tokens = match (known, unknown) {
         (0, true) => "? tokens".to_owned(),
-        (n, true) => format!("at least {n} tokens"),
-        (n, false) => format!("{n} tokens"),
+        (n, true) => format!("at least {} tokens", grouped(n)),
+        (n, false) => format!("{} tokens", grouped(n)),
     };
     match money(usages) {
         Some(money) => format!("{tokens}, {money}"),
@@ -137,7 +137,7 @@ pub fn exited(step: &Value) -> Option<String> {
     let call = list(step, "calls").last().filter(|call| text(call, "effect") == Some("command"))?;
     let answer = call.get("answer").filter(|answer| text(answer, "status") == Some("failed"))?;
     let (code, stderr) = (answer.get("exit_code")?, text(answer, "stderr").unwrap_or_default());
-    Some(format!("exit {code}: {}", stderr.trim()))
+    Some(format!("exit {code}: {}", stderr.trim()).trim_end_matches(": ").to_owned())
 }
 
 /// Whether a step was stopped, because a step around it or the run ended.

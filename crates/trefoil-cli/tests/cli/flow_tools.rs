@@ -308,7 +308,7 @@ fn a_called_flow_that_refuses_its_arguments_needs_an_edit_before_the_run_is_cont
     command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
     command.env("PLACE", "sk-a-key-of-some-provider").env("OPENAI_API_KEY", "sk-a-key-of-some-provider");
     let ran = finish(command);
-    ran.exits(1).says(&["invalid arguments: the input `message` contains", "ship.yaml:9:", "use another input"]);
+    ran.exits(1).says(&["invalid arguments: the input `message` contains", "ship.yaml:8:10", "use another input"]);
     let at = |purpose: &str| ran.err.find(purpose).unwrap_or_else(|| panic!("{purpose}: {}", ran.err));
     assert!(at("after an edit: trefoil resume ") < at("unchanged: trefoil resume "), "{}", ran.err);
     assert!(!ran.err.contains("to continue:") && !ran.err.contains("did not start"), "{}", ran.err);

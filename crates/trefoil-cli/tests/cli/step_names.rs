@@ -129,7 +129,7 @@ fn every_option_understands_every_form_of_a_name() {
         case(("--from", "called"), &fork("--from one@2/s2"), 2, &["no step `one@2/s2`", "it has `one`"]),
         case(("--from", "several"), &fork("--from b"), 2, &["ambiguous-step", "`x/b`, `y/b`"]),
         case(("--from", "equals sign"), &fork("--from e=1"), 1, &[" again  e=1"]),
-        case(("--from", "exists"), &fork("--from wrr"), 2, &["did you mean `wr`? Its steps are `wr`, `post`,"]),
+        case(("--from", "exists"), &fork("--from wrr"), 2, &["did you mean `wr`? Its steps are `wr`, `lp`, `post`,"]),
         case(("--rerun", "exists"), &fork("--rerun post"), 0, &[]),
         case(("--rerun", "exists"), &fork("--rerun lp"), 0, &[]),
         case(("--rerun", "mark"), &fork("--rerun lp@2/post"), 0, &[]),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trefoil_machine::EntryKind;
 use trefoil_machine::key::unmarked;
 use trefoil_machine::machine::Scan;
-use trefoil_machine::step_path::{StepPath as _, instead, is_marked, joined, step_places};
+use trefoil_machine::step_path::{instead, is_marked, joined, step_places};
 use trefoil_runtime::RunError;
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Status, Store};
@@ -61,7 +61,7 @@ pub(super) async fn memo(
     for step in request.from.iter().chain(&request.also_from) {
         if !drop_from(&mut memo, step) {
             let places = step_places(&stored.flow.loaded().program, |_| true);
-            return Err(match places.iter().any(|place| place.is_named(step)) {
+            return Err(match places.iter().any(|place| place.is_named_as_a_whole(step)) {
                 true => no_result(step, &memo),
                 false => no_step(step, &memo),
             });

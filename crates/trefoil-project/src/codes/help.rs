@@ -64,7 +64,7 @@ const HELP: &[(&str, HelpCause, &str)] = &[
     (
         "MODEL_ERROR",
         Status(408, 408),
-        "run it again later, or allow more tries (agntz: `maxRetries`, SirenSpec: `max_attempts`)",
+        "try again later, or allow more tries (agntz: `maxRetries`, SirenSpec: `max_attempts`)",
     ),
     ("MODEL_ERROR", Status(413, 413), "the prompt is too long for the provider; pass less text to the step"),
     (
@@ -75,10 +75,10 @@ const HELP: &[(&str, HelpCause, &str)] = &[
     (
         "MODEL_ERROR",
         Status(500, 599),
-        "the provider has problems; run it again later, or allow more tries (agntz: `maxRetries`, SirenSpec: `max_attempts`)",
+        "the provider has problems; try again later, or allow more tries (agntz: `maxRetries`, SirenSpec: `max_attempts`)",
     ),
     ("MODEL_ERROR", Status(400, 499), "fix the request according to the provider's message"),
-    ("MODEL_ERROR", Network, "check the network and the provider's URL, then run it again"),
+    ("MODEL_ERROR", Network, "check the network and the provider's URL, then try again"),
     ("MODEL_ERROR", Any, "check the provider's settings, or choose another model"),
     ("NONDETERMINISM", Any, "resume with the version and the manifest that started the run, or start a new run"),
     ("NO_TRANSITION", Any, "add a transition without a condition as the last one"),

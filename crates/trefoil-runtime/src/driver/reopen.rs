@@ -149,7 +149,7 @@ fn would_repeat(error: &RunError) -> RunError {
     let help = match (error.code.as_str(), raised) {
         ("BUDGET_EXCEEDED", Some(option)) => format!("allow more with `{option}`"),
         ("BUDGET_EXCEEDED", None) => "raise the limit in the manifest, and continue with the edited file".to_owned(),
-        _ => "repeating a step cannot help; change the manifest or the input, and start a new run".to_owned(),
+        _ => "what it has done is kept, and the same follows from it: change the file, or do a step again in a fork with `--from STEP --rerun STEP`".to_owned(),
     };
     let mut repeats = RunError::new("WOULD_REPEAT", message).at_step(error.key.clone(), error.location).help(help);
     repeats.ends_again = true;

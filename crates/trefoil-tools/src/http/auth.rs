@@ -95,7 +95,7 @@ impl Auth {
             let help = if answer.status.is_client_error() {
                 "check the credentials and the address in `auth` of the tool"
             } else {
-                "the server of the token has problems; run it again later"
+                "the server of the token has problems; try again later"
             };
             return Err(ToolError::advised(why, help));
         }

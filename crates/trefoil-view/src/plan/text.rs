@@ -2,9 +2,13 @@
 
 use std::fmt::Write as _;
 
+use trefoil_machine::text::shorten;
 use trefoil_syntax::diagnostic::render::clean;
 
 use super::{Bound, Plan, PlanPlace, PlanStep};
+
+/// Maximum number of characters of a default.
+const DEFAULT: usize = 120;
 
 /// The plan as text.
 pub(super) fn text(plan: &Plan) -> String {
@@ -15,7 +19,7 @@ pub(super) fn text(plan: &Plan) -> String {
         for input in &plan.inputs {
             let kind = schema(&input.schema.to_json());
             let tail = match (&input.default, input.required) {
-                (Some(default), _) => format!(" = {}", default.to_json()),
+                (Some(default), _) => format!(" = {}", shorten(&default.to_json().to_string(), DEFAULT)),
                 (None, true) => ", required".to_owned(),
                 (None, false) if kind.ends_with("null") => String::new(),
                 (None, false) => " or null".to_owned(),
