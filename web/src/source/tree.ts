@@ -25,6 +25,9 @@ export interface Branch {
 /** Ids of groups begin so. A mark that begins a key is no step's. */
 export const GROUP = '~group:';
 
+/** Follows the key in the id of a step that failed and started over. */
+const BEFORE = '~before:';
+
 /** More parts than this are closed until somebody opens them. */
 const MANY = 12;
 
@@ -60,12 +63,16 @@ export function tree(steps: readonly Step[], ends: number): Tree {
       end: step.duration_ms == null ? (open(step.status) ? ends : begun) : begun + step.duration_ms,
       ...spent(step),
     };
+    const parent = step.parent ? byId.get(step.parent) : undefined;
+    // A parent that is missing, or that would close a circle, counts as no parent.
+    branch.parent = parent && step.key.startsWith(parent.id) && step.key !== parent.id ? parent : null;
+    // A step that started over after a failure is the one that its key names; the failed one stays in the list.
+    const before = byId.get(step.key);
+    if (before) {
+      before.id = `${step.key}${BEFORE}${byId.size}`;
+      byId.set(before.id, before);
+    }
     byId.set(step.key, branch);
-  }
-  // A parent that is missing, or that would close a circle, counts as no parent.
-  for (const branch of byId.values()) {
-    const parent = branch.step?.parent ? byId.get(branch.step.parent) : undefined;
-    branch.parent = parent && parent !== branch && branch.id.startsWith(parent.id) && branch.id !== parent.id ? parent : null;
   }
   for (const branch of byId.values()) (branch.parent?.children ?? roots).push(branch);
   const parents = [...byId.values()].filter((b) => b.children.length > 0);

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use serde_json::{Value as Json, json};
 use trefoil::store::{Cursor, Filter, Page, Record, Status};
-use trefoil_host::stored_runs::with_open_calls;
+use trefoil_host::durable::with_called_usage;
 use trefoil_machine::event::{Settled, Waiting};
 use trefoil_runtime::RunError;
 use trefoil_view::trace::OpenWait;
@@ -96,7 +96,7 @@ pub fn run(args: &List) -> Result<u8, u8> {
         Some(store) => await_store(async {
             let mut page = store.list(&filter, after, usize::from(args.limit)).await?;
             for record in &mut page.runs {
-                *record = with_open_calls(&**store, record.clone()).await?;
+                *record = with_called_usage(&**store, record.clone()).await?;
             }
             Ok(page)
         })?,

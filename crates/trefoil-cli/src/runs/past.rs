@@ -8,8 +8,10 @@ use serde_json::{Map, Value as Json};
 use trefoil::AnswersFrom;
 use trefoil::runs::target_of;
 use trefoil::store::{Filter, Record, Status, Store};
-use trefoil_host::durable::{StoredProject, StoredRun, called_failure, can_continue, history, stop_reason, stopped};
-use trefoil_host::stored_runs::{UnreadableRun, tell_events, waiting_and_events, waiting_steps, with_open_calls};
+use trefoil_host::durable::{
+    StoredProject, StoredRun, called_failure, can_continue, history, stop_reason, stopped, with_called_usage,
+};
+use trefoil_host::stored_runs::{UnreadableRun, tell_events, waiting_and_events, waiting_steps};
 use trefoil_machine::event::Waiting;
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_project::settings::Settings;
@@ -92,7 +94,7 @@ pub fn tell(store: &Arc<dyn Store>, stored: &StoredRun, events: Arc<dyn EventSin
 /// option that names the store.
 pub fn trace(store: &Arc<dyn Store>, stored: &StoredRun, named: String) -> Result<(Arc<TraceSink>, TraceSubject), u8> {
     let tracer = Arc::new(TraceSink::default());
-    let record = await_store(async { with_open_calls(&**store, store.record(&stored.started.run).await?).await })?;
+    let record = await_store(async { with_called_usage(&**store, store.record(&stored.started.run).await?).await })?;
     let wait = match record.status.is_end() {
         true => tell(store, stored, tracer.clone()).map(|_| OpenWait::default())?,
         false => open_wait(store, &record, tracer.clone())?,

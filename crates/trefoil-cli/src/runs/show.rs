@@ -5,8 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value, json};
 use trefoil::store::{Content, Filter, Record, Status, Store};
-use trefoil_host::durable::ended;
-use trefoil_host::stored_runs::with_open_calls;
+use trefoil_host::durable::{ended, with_called_usage};
 use trefoil_machine::event::{Settled, Waiting};
 use trefoil_project::codes::help;
 use trefoil_view::trace::{OpenWait, SuggestedCommand};
@@ -36,7 +35,7 @@ pub struct Show {
 pub fn run(args: &Show) -> Result<u8, u8> {
     let store = args.store.look_into()?;
     let record = async { store.record(&full_id(&*store, &args.run).await?).await };
-    let record = await_store(async { with_open_calls(&*store, record.await?).await })?;
+    let record = await_store(async { with_called_usage(&*store, record.await?).await })?;
     let open = !record.status.is_end();
     let steps = Arc::new(Steps::default());
     let wait = if open { past::open_wait(&store, &record, steps.clone())? } else { OpenWait::default() };
@@ -170,7 +169,13 @@ const MOST: usize = 100;
 /// The runs started by a run's tools, with the usage of each. The calling run's usage includes it.
 fn called(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<String>, u8> {
     let filter = Filter { parent: Some(record.run.clone()), ..Filter::default() };
-    let page = await_store(store.list(&filter, None, MOST))?;
+    let page = await_store(async {
+        let mut page = store.list(&filter, None, MOST).await?;
+        for called in &mut page.runs {
+            *called = with_called_usage(&**store, called.clone()).await?;
+        }
+        Ok(page)
+    })?;
     let one = |called: &Record| {
         let used = [count_of(called.spent.calls, "call"), tokens(&called.spent.usage), money(&called.spent.usage)];
         format!("called   {} {} {}: {}", called.run, called.flow, called.status, used.join(", "))

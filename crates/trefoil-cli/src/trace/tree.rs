@@ -160,20 +160,27 @@ struct Row {
 
 /// The parent of each step. Version 1 does not contain it, so it is derived from the keys.
 pub fn parents(steps: &[Value]) -> Vec<Option<usize>> {
-    let keys: HashMap<&str, usize> = steps.iter().enumerate().filter_map(|(i, s)| Some((text(s, "key")?, i))).collect();
-    let parent = |step: &Value| {
-        if let Some(known) = step.get("parent") {
-            return keys.get(known.as_str()?).copied();
+    // The steps so far: after a failure, a step that starts over has a second row.
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    let mut all = Vec::with_capacity(steps.len());
+    for (number, step) in steps.iter().enumerate() {
+        all.push(parent(step, &known));
+        known.extend(text(step, "key").map(|key| (key, number)));
+    }
+    all
+}
+
+fn parent(step: &Value, known: &HashMap<&str, usize>) -> Option<usize> {
+    if let Some(parent) = step.get("parent") {
+        return known.get(parent.as_str()?).copied();
+    }
+    let mut at = text(step, "key")?;
+    loop {
+        at = trefoil_view::trace::outer(at)?;
+        if let Some(found) = known.get(at) {
+            return Some(*found);
         }
-        let mut at = text(step, "key")?;
-        loop {
-            at = trefoil_view::trace::outer(at)?;
-            if let Some(found) = keys.get(at) {
-                return Some(*found);
-            }
-        }
-    };
-    steps.iter().enumerate().map(|(i, s)| parent(s).filter(|p| *p < i)).collect()
+    }
 }
 
 fn rows(steps: &[Value]) -> Vec<Row> {

@@ -77,7 +77,9 @@ impl RunCoordinator {
         let mut all = Usage::default();
         for one in self.under_way.values() {
             if let Waits::Run(call) = &one.waits {
-                all.add(call.usage);
+                // A call that is made again after a failure has counted before.
+                let counted = self.settings.counted.get(&one.activity.key).copied().unwrap_or_default();
+                all.add(call.usage.beyond(counted));
             }
         }
         all

@@ -3,6 +3,7 @@
 mod answer;
 mod called_failure;
 mod called_runs;
+mod called_usage;
 mod cancel;
 mod diff;
 mod ended;
@@ -18,6 +19,7 @@ pub use answer::{AnswerEffect, try_answer};
 pub use called_failure::called_failure;
 pub use called_runs::run_of_call;
 pub(crate) use called_runs::{call_run_id, called_runs, last_call_run, start_entry};
+pub use called_usage::with_called_usage;
 pub use cancel::cancel;
 pub use diff::{RunDiff, RunSide, StepDiff, StepSide, compare};
 pub use ended::{ended, stop_reason, stopped};

@@ -14,6 +14,7 @@ use trefoil_runtime::driver::memo::{Library, Memo};
 use trefoil_runtime::driver::{Options, SeenValues, first_entry, resume_prepared, run_prepared};
 use trefoil_runtime::ports::{HumanInbox, NoJournal, Random, SystemRandom};
 use trefoil_runtime::{Cancel, Places, Ports, Recovery, RunOutcome, Share};
+use trefoil_store::Store;
 use trefoil_template::{HoleKind, Value};
 
 use super::hosts::{RunHosts, is_rehearsal};
@@ -21,7 +22,7 @@ use super::needs::{CallableFlows, RunNeeds};
 use super::watch::{all, to_handle};
 use super::{AnswersFrom, Engine, EngineParts};
 use crate::answers::{PreparedAnswers, meant, questions};
-use crate::durable::StoredAnswers;
+use crate::durable::{StoredAnswers, with_called_usage};
 use crate::reuse::{EarlierCalls, StepDecisions};
 use crate::run::Run;
 use trefoil_project::error::{Error, FoundErrors, Result};
@@ -306,9 +307,13 @@ impl ReadyRun {
         let (id, cancel) = (self.run.as_str().into(), options.cancel.clone());
         // Boxed, because a future that awaits one of its arguments reserves memory for it twice.
         let (hosts, work) = (self.hosts, Box::pin(begin(self.prepared, self.ports, options)));
+        let store = self.kept.as_ref().map(|owner| owner.store().clone());
         let task = runtime.spawn(async move {
-            let outcome = work.await;
+            let mut outcome = work.await;
             hosts.close().await;
+            if let Some(store) = store.filter(|_| outcome.continues || outcome.suspended) {
+                add_called_usage(&*store, &mut outcome).await;
+            }
             outcome
         });
         Ok(Run::new(id, self.flow, events, cancel, task))
@@ -456,4 +461,13 @@ fn people(parts: &EngineParts) -> Option<Arc<dyn HumanInbox>> {
         return Some(Arc::new(trefoil_store::Inbox::new(owner.clone(), parts.humans.clone())));
     }
     parts.humans.clone()
+}
+
+/// A run that has not ended does not know what called runs have used that were stopped with it. The store does.
+async fn add_called_usage(store: &dyn Store, outcome: &mut RunOutcome) {
+    let Ok(record) = store.record(&outcome.run).await else { return };
+    if let Ok(record) = with_called_usage(store, record).await {
+        outcome.calls = outcome.calls.max(record.spent.calls);
+        outcome.usage = record.spent.usage;
+    }
 }

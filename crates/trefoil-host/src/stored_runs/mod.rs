@@ -5,7 +5,6 @@ mod answering;
 mod cancellation;
 mod following;
 mod unreadable;
-mod usage;
 mod waiting;
 
 use std::sync::Arc;
@@ -14,14 +13,13 @@ use trefoil_machine::event::Waiting;
 use trefoil_runtime::EventSink;
 use trefoil_store::{Record, Store};
 
-use crate::durable::StoredRun;
+use crate::durable::{StoredRun, with_called_usage};
 use trefoil_project::error::Result;
 
 pub use answering::{AnswerRefusal, post_answer};
 pub use cancellation::{RunCancellation, cancel_run};
 pub use following::RunFollower;
 pub use unreadable::UnreadableRun;
-pub use usage::with_open_calls;
 pub use waiting::{tell_events, waiting_and_events, waiting_steps};
 
 /// The runs in a store. They may be driven by this process or by others.
@@ -49,7 +47,7 @@ impl Runs {
     /// [`Error::Store`](trefoil_project::Error::Store).
     pub async fn record(&self, run: &str) -> Result<Record> {
         let record = self.store.record(run).await?;
-        Ok(with_open_calls(&*self.store, record).await?)
+        Ok(with_called_usage(&*self.store, record).await?)
     }
     /// What a run waits for: questions, decisions about steps whose outcome is unknown, runs of its tools. Empty if it
     /// does not wait.

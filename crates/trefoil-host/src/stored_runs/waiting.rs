@@ -54,13 +54,13 @@ pub async fn waiting_and_events(
     let unknown = tell_events(store, &stored, all_sinks(&[also, sink.clone()])).await?;
     let view = std::mem::take(&mut *sink.0.lock().unwrap_or_else(PoisonError::into_inner));
     let mut waiting = view.open.waiting;
+    // A suspended run has said what it waits for. A called run may ask something while a process works on both.
+    if record.status != Status::Waiting {
+        let tools = view.open_calls.into_iter().filter(|(_, call)| matches!(call, OpenCall::Tool(_)));
+        waiting.extend(calls_in_progress(store, &record.run, tools.map(|(key, _)| key).collect()).await);
+    }
     // If a process works on the run, the outcome of its activities is not unknown.
     if record.owner.is_none() {
-        // A suspended run has said what it waits for.
-        if record.status != Status::Waiting {
-            let tools = view.open_calls.into_iter().filter(|(_, call)| matches!(call, OpenCall::Tool(_)));
-            waiting.extend(calls_in_progress(store, &record.run, tools.map(|(key, _)| key).collect()).await);
-        }
         for one in unknown {
             if waiting.iter().all(|known| known.key != one.key) {
                 waiting.push(one);
@@ -95,7 +95,7 @@ pub async fn waiting_and_events(
     Ok(all)
 }
 
-/// The runs that the calls in progress of an interrupted run have started. They were interrupted with it.
+/// The runs that the calls in progress of a run have started.
 async fn calls_in_progress(store: &Arc<dyn Store>, run: &str, calls: BTreeSet<Key>) -> Vec<Waiting> {
     let mut all = Vec::new();
     for key in calls {
