@@ -380,7 +380,7 @@ fn a_run_that_would_only_fail_again_is_not_continued() {
     let run = only(&folder, &provider);
     failed.exits(1).says(&["MAX_ITERATIONS_EXCEEDED", &format!("stored as: trefoil runs show {run}")]);
     let refused = trefoil(&folder, &provider, &["resume", &run]);
-    refused.exits(1).says(&["WOULD_REPEAT", "start a new run"]);
+    refused.exits(1).says(&["WOULD_REPEAT", "in a fork with `--from STEP --rerun STEP`"]);
     let shown = trefoil(&folder, &provider, &["runs", "show", &run, "--output", "json"]).json();
     assert_eq!((&shown["status"], &shown["error"]["code"]), (&json!("failed"), &json!("MAX_ITERATIONS_EXCEEDED")));
     assert_eq!(provider.asked().len(), 2);

@@ -302,7 +302,8 @@ impl ToolHost for FlowCalls {
             None => return Err(ToolError::Failed(format!("no flow is the tool `{}`", request.name))),
         };
         if self.0.engine.parts.depth > DEEPEST {
-            return Err(ToolError::Failed(format!("calls of flows are nested more than {DEEPEST} levels deep")));
+            let why = format!("calls of flows are nested more than {DEEPEST} levels deep");
+            return Err(ToolError::advised(why, "let a flow call itself only under a condition that ends it"));
         }
         let arguments = request.arguments.to_json();
         if let Some(Err(Misfit::Broken(errors))) = tool.takes.as_ref().map(|takes| takes.check(&arguments)) {

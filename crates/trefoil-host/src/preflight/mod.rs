@@ -297,7 +297,13 @@ fn people(program: &Program, host: &HostOffer<'_>, found: &mut Vec<Diagnostic>) 
         found.push(match (mark, suggest::nearest(answer, names)) {
             (Some(mark), _) => d.help(mark),
             (None, Some(near)) => d.help(format!("did you mean `{near}`?")),
-            (None, None) if keys.is_empty() => d.help("this workflow has no human steps"),
+            (None, None) if keys.is_empty() => {
+                let calls = program.steps.iter().any(|step| matches!(step.kind, StepKind::Tool(_)));
+                d.help(match calls {
+                    true => "this file has no human steps; one of a called flow is named `STEP` or `CALL/STEP`",
+                    false => "this workflow has no human steps",
+                })
+            }
             (None, None) => d.help(format!("human steps: `{}`", keys.join("`, `"))),
         });
     }
