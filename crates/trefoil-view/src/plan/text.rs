@@ -8,7 +8,7 @@ use trefoil_syntax::diagnostic::render::clean;
 use super::{Bound, Plan, PlanPlace, PlanStep};
 
 /// Maximum number of characters of a default.
-const DEFAULT: usize = 120;
+const DEFAULT: usize = 200;
 
 /// The plan as text.
 pub(super) fn text(plan: &Plan) -> String {
