@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::prices::{Price, listed};
+use trefoil_ir::types::Type;
 use trefoil_ir::{FlowId, ModelChoice};
 use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Shared, Span};
@@ -135,8 +136,8 @@ pub struct SuppliedTool {
     pub name: String,
     /// The JSON Schema of its arguments; `None`: not declared.
     pub parameters: Option<Value>,
-    /// The JSON Schema of its result; `None`: not declared.
-    pub result: Option<Value>,
+    /// The type of its result; `None`: not declared.
+    pub result: Option<Type>,
     /// Whether it changes something, according to its declaration.
     pub writes: bool,
     /// Its arguments are among those of a process, where every user of the machine can see them.

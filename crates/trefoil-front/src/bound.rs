@@ -4,16 +4,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use trefoil_ir::{Cond, Expr, Source, Spelling, Text, types};
+use trefoil_ir::types::Type;
+use trefoil_ir::{Cond, Expr, Source, Spelling, Text};
 use trefoil_syntax::{FileId, Location, Span, yaml};
-use trefoil_template::{
-    Binding, Broken, Condition, Origin, Policy, Reference, Segment, Start, Template, Value, Written,
-};
+use trefoil_template::{Binding, Broken, Condition, Origin, Policy, Reference, Segment, Start, Template, Written};
 
 use crate::build::{self, Sources};
 use crate::mend;
 use crate::names::{Bound, Entry, Found, Place, Use, bind, is_there};
-use crate::types::text_type;
 
 /// A parsed text whose names are not bound yet.
 pub struct Parsed {
@@ -318,11 +316,11 @@ impl BoundText {
     }
 
     /// The type of its value in a typed position; any type if it has mistakes.
-    pub fn value_type(&self) -> Value {
+    pub fn value_type(&self) -> Type {
         match (self.as_template(), self.uses.first()) {
-            (None, _) => types::any(),
+            (None, _) => Type::Any,
             (Some(template), Some(one)) if template.is_single() => one.bound.schema(),
-            (Some(_), _) => text_type(),
+            (Some(_), _) => Type::TEXT,
         }
     }
 }

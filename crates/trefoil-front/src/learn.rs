@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use trefoil_ir::facts::{Declaration, DeclarationKind, Defined, Detail, Inside, Mention, Scope, Visible};
+use trefoil_ir::types::Type;
 use trefoil_syntax::yaml::{Entry, Node, Text};
 use trefoil_syntax::{Location, Span};
-use trefoil_template::{Segment, Start, Value};
+use trefoil_template::{Segment, Start};
 
 use crate::bound::{BoundText, Local};
 use crate::names::{Bound, End, Members, items, members_of};
@@ -35,7 +36,7 @@ pub fn text(reader: &Reader<'_>, text: &BoundText) {
 fn mentioned(text: &BoundText, path: &[Segment], bound: &Bound, from: usize) -> Vec<Mention> {
     let mut named: Vec<_> = bound.entries.iter().map(|e| (e.declared, e.defined, e.schema.clone())).collect();
     if let End::Nothing(_) = bound.end {
-        named.push((None, Defined::Never, Value::Bool(true)));
+        named.push((None, Defined::Never, Type::Any));
     }
     let written = path.iter().zip(named.into_iter().skip(from));
     let mention = |(segment, (to, defined, schema)): (&Segment, _)| {
@@ -54,7 +55,7 @@ fn local(reader: &Reader<'_>, text: &BoundText, Local { local, bound, begin }: &
     let inside = Inside {
         at: text.place_of(local.span.clone()),
         segments: local.path.iter().map(|segment| text.place_of(segment.span.clone())).collect(),
-        start: start.map_or(Value::Bool(true), |entry| entry.schema.clone()),
+        start: start.map_or(Type::Any, |entry| entry.schema.clone()),
     };
     let mut mentions = bound.as_ref().map_or(Vec::new(), |bound| mentioned(text, &local.path, bound, *begin));
     // The block only runs if its value exists.
@@ -73,7 +74,7 @@ pub fn declare(
     kind: DeclarationKind,
     name: impl Into<Arc<str>>,
     (at, extent, parent): (Location, Span, Option<Location>),
-    schema: Value,
+    schema: Type,
     note: &str,
 ) {
     let note = (!note.is_empty()).then(|| note.into());
@@ -88,7 +89,7 @@ pub fn names(reader: &Reader<'_>, text: &Text, to: Option<Location>) {
 /// The same for a part of a text.
 pub fn names_at(reader: &Reader<'_>, at: Location, to: Option<Location>) {
     let defined = if to.is_some() { Defined::Always } else { Defined::Never };
-    reader.facts(|f| f.mention(Mention { at, to, template: false, defined, schema: Value::Bool(true) }));
+    reader.facts(|f| f.mention(Mention { at, to, template: false, defined, schema: Type::Any }));
 }
 
 /// Declares the properties of a schema, including nested ones, and returns their places. `root`: the entries of the
@@ -96,7 +97,7 @@ pub fn names_at(reader: &Reader<'_>, at: Location, to: Option<Location>) {
 pub fn properties(
     reader: &Reader<'_>,
     node: &Node,
-    json: &Value,
+    of: &Type,
     shorthand: bool,
     kind: DeclarationKind,
     parent: Location,
@@ -106,9 +107,8 @@ pub fn properties(
     }
     let entries = if shorthand { node.mapping() } else { members_of(node) };
     let Some(mapping) = entries else { return Members::default() };
-    let declared = json.get("properties");
     let members = mapping.entries.iter().map(|entry| {
-        let schema = declared.and_then(|p| p.get(&entry.key.value)).cloned().unwrap_or(Value::Bool(true));
+        let schema = of.property(&entry.key.value);
         let at = reader.at(entry.key.content());
         let extent = whole(entry);
         let note = note_of(entry);

@@ -2,7 +2,7 @@
 //!
 //! Kept separate from the program, because facts exist even if mistakes prevent a program from being made, which is
 //! when an editor needs them most. A declaration is identified by the place of its name, which does not depend on how
-//! often or from where its file is lowered. Types are JSON Schemas (draft 2020-12); `true` allows any value.
+//! often or from where its file is lowered.
 
 use std::collections::hash_map::Entry;
 use std::ops::Deref;
@@ -10,7 +10,9 @@ use std::sync::{Arc, LazyLock};
 use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_syntax::{FileId, Location, Span};
-use trefoil_template::{ConditionGrammar, Policy, Value, Words};
+use trefoil_template::{ConditionGrammar, Policy, Words};
+
+use crate::types::Type;
 
 /// Which facts are collected. Each level includes the ones before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,7 +66,7 @@ pub struct Declaration {
     /// The name of the enclosing declaration.
     pub parent: Option<Location>,
     /// The type of its value, if it has one.
-    pub schema: Value,
+    pub schema: Type,
     /// A one-line description: `the answer of agent \`writer\``.
     pub note: Option<Arc<str>>,
 }
@@ -105,7 +107,7 @@ pub struct Mention {
     /// Whether the value exists when it is read.
     pub defined: Defined,
     /// The type of the value read up to and including this segment.
-    pub schema: Value,
+    pub schema: Type,
 }
 
 /// A transition whose target is not a state. The mistake is reported separately.
@@ -197,7 +199,7 @@ pub struct Inside {
     /// The bytes of each name after `this`.
     pub segments: Vec<Location>,
     /// The type of the value at which it starts.
-    pub start: Value,
+    pub start: Type,
 }
 
 /// What a text is used for. Determines which values are safe in it.
@@ -235,7 +237,7 @@ pub struct Name {
     /// Whether it has a value here.
     pub defined: Defined,
     /// The type of its value.
-    pub schema: Value,
+    pub schema: Type,
     /// A one-line description.
     pub note: Option<Arc<str>>,
 }
@@ -355,7 +357,7 @@ impl Facts {
 impl Name {
     /// A name with a value of an unknown type.
     pub fn new(name: impl Into<Arc<str>>, defined: Defined) -> Self {
-        Self { name: name.into(), declared: None, defined, schema: Value::Bool(true), note: None }
+        Self { name: name.into(), declared: None, defined, schema: Type::Any, note: None }
     }
     /// Sets where it is declared.
     #[must_use]
@@ -365,7 +367,7 @@ impl Name {
     }
     /// Sets the type.
     #[must_use]
-    pub fn schema(mut self, schema: Value) -> Self {
+    pub fn schema(mut self, schema: Type) -> Self {
         self.schema = schema;
         self
     }

@@ -9,6 +9,7 @@ use trefoil_template::Value;
 use crate::expr::Expr;
 use crate::ids::{FlowId, SchemaId, SlotId, StepId};
 use crate::step::Step;
+use crate::types::Type;
 
 /// A whole program.
 #[derive(Debug, Clone)]
@@ -155,7 +156,7 @@ pub struct InputField {
     /// The value if the caller passes none.
     pub default: Option<Value>,
     /// The documented type of a default that the caller can override, and its place. Not enforced in a run.
-    pub usual: Option<(Value, Location)>,
+    pub usual: Option<(Type, Location)>,
     /// A missing value without a default is null instead of an error.
     pub nullable: bool,
     /// A missing value without a default stays missing (a JSON Schema property that is not required).

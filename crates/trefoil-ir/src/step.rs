@@ -11,6 +11,7 @@ use crate::expr::{Cond, Expr, Source, Text};
 use crate::ids::{FlowId, NodeId, SlotId, StateId, StepId};
 use crate::judge::Validator;
 use crate::policy::{Retry, RetryOn, StepPolicy};
+use crate::types::Type;
 
 /// A step.
 #[derive(Debug, Clone)]
@@ -352,7 +353,7 @@ pub struct Refused {
     /// The reason, and what to do.
     pub message: Arc<str>,
     /// The type of its result, if it is known.
-    pub returns: Option<Value>,
+    pub returns: Option<Type>,
     /// The time limits of its parts: a name, milliseconds, and where the limit is declared.
     pub limits: Vec<(Arc<str>, u64, Location)>,
 }

@@ -2,6 +2,7 @@
 
 use trefoil_check::{Rule, rule};
 use trefoil_ir::facts::{Declaration, DeclarationKind, Defined};
+use trefoil_ir::types::Type;
 use trefoil_models::vendors::VENDORS;
 use trefoil_project::schema::{SchemaSegment, keys_at, values_at};
 use trefoil_syntax::{FileId, Span};
@@ -88,14 +89,14 @@ fn name(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)
 }
 
 /// The properties of a schema other than its type.
-fn told(schema: &Value) -> Vec<String> {
+fn told(schema: &Type) -> Vec<String> {
     let written = |value: &Value| serde_json::to_string(value).unwrap_or_default();
-    let default = schema.get("default").map(|v| format!("default: `{}`", written(v)));
-    let examples = schema.get("examples").and_then(Value::as_list).and_then(|all| all.first());
-    let example = examples.or_else(|| schema.get("example")).map(|v| format!("example: `{}`", written(v)));
+    let default = schema.keyword("default").map(|v| format!("default: `{}`", written(v)));
+    let examples = schema.keyword("examples").and_then(Value::as_list).and_then(|all| all.first());
+    let example = examples.or_else(|| schema.keyword("example")).map(|v| format!("example: `{}`", written(v)));
     let limits = ["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern", "format"];
     let limits: Vec<String> =
-        limits.iter().filter_map(|key| Some(format!("{key} `{}`", written(schema.get(key)?)))).collect();
+        limits.iter().filter_map(|key| Some(format!("{key} `{}`", written(schema.keyword(key)?)))).collect();
     default.into_iter().chain(example).chain((!limits.is_empty()).then(|| limits.join(", "))).collect()
 }
 

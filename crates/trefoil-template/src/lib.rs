@@ -84,5 +84,7 @@ pub use policy::{ConditionGrammar, Policy, SiblingWords, TransitionWords, Words}
 pub use scope::{Binding, Found, Missing, Reference, Scope, Segment};
 pub use template::{Local, Origin, Part, Produced, Provenance, Start, Template};
 pub use value::foreign::{HalfJoiner, join_halves, json_text, read_json, read_json_bytes, read_own_json, read_piece};
-pub use value::{Hole, HoleKind, Masked, NodeCounter, Number, Object, Piece, Value, has_too_many_nodes, json_nodes};
+pub use value::{
+    Hole, HoleKind, Masked, Named, NodeCounter, Number, Object, Piece, Value, has_too_many_nodes, json_nodes,
+};
 pub use value::{foreign, wire};

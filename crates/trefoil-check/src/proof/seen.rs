@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::types::{self, kinds};
+use trefoil_ir::types::Type;
 use trefoil_ir::{
     AnswerFormat, Callee, Expr, FlowId, Inside, Items, Program, Source, StateMachine, Step, StepId, StepKind, ToolKind,
     walk,
@@ -75,7 +75,7 @@ impl<'m, 'p> Prover<'m, 'p> {
         let (mut all, mut known) = (0, 0);
         for read in self.references() {
             all += 1;
-            known += usize::from(kinds(&read.schema).is_some());
+            known += usize::from(read.schema.kinds().is_some());
         }
         if all > 0 {
             proof.proved.push(match all - known {
@@ -86,7 +86,7 @@ impl<'m, 'p> Prover<'m, 'p> {
         for (flow, id, step) in &self.alive {
             let what = match &step.kind {
                 StepKind::Model(call) => match call.format {
-                    AnswerFormat::Text if types::is_answer(&self.model.types().raw(*flow, step)) => {
+                    AnswerFormat::Text if self.model.types().raw(*flow, step).is_answer() => {
                         format!("what the answer of {} contains: it has no schema", self.name(*id))
                     }
                     AnswerFormat::JsonOrText => {
@@ -94,7 +94,7 @@ impl<'m, 'p> Prover<'m, 'p> {
                     }
                     _ => continue,
                 },
-                StepKind::Tool(call) if kinds(&self.model.types().raw(*flow, step)).is_none() => {
+                StepKind::Tool(call) if self.model.types().raw(*flow, step).kinds().is_none() => {
                     let tool = if call.name.is_empty() { String::new() } else { format!(" `{}`", call.name) };
                     format!("the type of what the tool{tool} returns: it declares no schema")
                 }
@@ -103,7 +103,7 @@ impl<'m, 'p> Prover<'m, 'p> {
             proof.unseen.push(UnseenPart::new(what, step.origin));
         }
         let inputs = self.model.program.flow(self.root).map(|flow| &flow.intake.fields);
-        for field in inputs.into_iter().flatten().filter(|field| kinds(&field.schema).is_none()) {
+        for field in inputs.into_iter().flatten().filter(|field| Type::declared(&field.schema).kinds().is_none()) {
             proof.unseen.push(UnseenPart::new(format!("the type of the input `{}`", field.name), field.origin));
         }
     }

@@ -3,6 +3,7 @@
 
 use std::cell::OnceCell;
 
+use trefoil_ir::types::{Kind, Type};
 use trefoil_ir::{Cond, FlowId, StepId, StepKind, walk};
 use trefoil_syntax::Location;
 use trefoil_syntax::hash::HashMap;
@@ -10,7 +11,6 @@ use trefoil_template::{Comparison, Expression, Value};
 
 use crate::rule::Context;
 use crate::semantic::{Defined, Model, Read};
-use trefoil_ir::types;
 
 /// The reads of conditions, by place.
 type Reads<'m> = HashMap<Location, &'m Read<'m>>;
@@ -90,8 +90,7 @@ fn parts<'m>(
                 Comparison::Equal => false,
                 _ => return,
             };
-            let Some((at, read)) =
-                read(*r).filter(|(_, read)| !types::nullable(&read.schema) && is_answered(model, read))
+            let Some((at, read)) = read(*r).filter(|(_, read)| !read.schema.is_nullable() && is_answered(model, read))
             else {
                 return;
             };
@@ -141,25 +140,25 @@ fn in_conditions<'m>(model: &'m Model<'m>) -> Reads<'m> {
 }
 
 /// Whether every value of a type is truthy.
-fn is_true(of: &Value) -> bool {
-    if let Some(choices) = types::choices(of) {
+fn is_true(of: &Type) -> bool {
+    if let Some(choices) = of.choices() {
         return !choices.is_empty() && choices.iter().all(|c| c.truthy() == Some(true));
     }
-    let number = |key: &str| of.get(key).and_then(Value::as_f64);
-    let least = |key: &str| number(key).is_some_and(|n| n >= 1.0);
-    let Some(kinds) = types::kinds(of) else { return false };
+    let least = |key: &str| of.limit(key).is_some_and(|n| n >= 1.0);
+    let Some(kinds) = of.kinds() else { return false };
     !kinds.is_empty()
-        && kinds.iter().all(|kind| match *kind {
-            "string" => least("minLength"),
-            "array" => least("minItems"),
-            "number" => {
-                number("minimum").is_some_and(|n| n > 0.0)
-                    || number("maximum").is_some_and(|n| n < 0.0)
-                    || number("exclusiveMinimum").is_some_and(|n| n >= 0.0)
+        && kinds.iter().all(|kind| match kind {
+            Kind::Text => least("minLength"),
+            Kind::List => least("minItems"),
+            Kind::Number => {
+                of.limit("minimum").is_some_and(|n| n > 0.0)
+                    || of.limit("maximum").is_some_and(|n| n < 0.0)
+                    || of.limit("exclusiveMinimum").is_some_and(|n| n >= 0.0)
             }
-            "object" => {
-                of.get("required").and_then(Value::as_list).is_some_and(|all| !all.is_empty()) || least("minProperties")
+            Kind::Object => {
+                let required = of.as_object().and_then(|object| object.required.as_ref());
+                required.is_some_and(|all| !all.is_empty()) || least("minProperties")
             }
-            _ => false,
+            Kind::Boolean | Kind::Null => false,
         })
 }

@@ -2,7 +2,8 @@
 //! declared answer.
 
 use trefoil_ir::solve::{TestTree, ConditionTest, Constraint, NumberRange};
-use trefoil_ir::{Callee, Cond, DeclarationKind, FlowId, Source, State, StepId, StepKind, types, walk};
+use trefoil_ir::types::{Kind, Type};
+use trefoil_ir::{Callee, Cond, DeclarationKind, FlowId, Source, State, StepId, StepKind, walk};
 use trefoil_syntax::{Diagnostic, Location, Severity};
 use trefoil_template::{Comparison, Value};
 
@@ -81,7 +82,7 @@ fn never(model: &Model<'_>, flow: FlowId, figure: &Figure<'_>) -> Option<String>
     if is_no_number(&reached.schema) {
         return Some(format!("the `{name}` of the agent's answer is not a number"));
     }
-    let end = |key: &str| reached.schema.get(key).and_then(Value::as_f64);
+    let end = |key: &str| reached.schema.limit(key);
     let (lowest, highest) = (end("minimum").unwrap_or(0.0), end("maximum").unwrap_or(1.0));
     let limit = figure.bound;
     NumberRange::compared(figure.order, limit)?.is_apart(&NumberRange::between(Some(lowest), Some(highest))).then(|| {
@@ -95,13 +96,12 @@ fn never(model: &Model<'_>, flow: FlowId, figure: &Figure<'_>) -> Option<String>
 }
 
 /// Whether values of a type are never numbers, nor texts that are numbers.
-fn is_no_number(schema: &Value) -> bool {
+fn is_no_number(schema: &Type) -> bool {
     let number = |v: &Value| v.as_f64().is_some() || v.as_str().is_some_and(|t| t.trim().parse::<f64>().is_ok());
-    if let Some(words) = types::choices(schema) {
+    if let Some(words) = schema.choices() {
         return !words.iter().any(number);
     }
-    let kinds = types::solid_kinds(schema).filter(|kinds| !kinds.is_empty());
-    kinds.is_some_and(|kinds| !kinds.iter().any(|kind| matches!(*kind, "number" | "integer" | "string")))
+    schema.solid_kinds().is_some_and(|kinds| !kinds.has(Kind::Number) && !kinds.has(Kind::Text))
 }
 
 /// Adds the place where the agent that a state calls declares the number.

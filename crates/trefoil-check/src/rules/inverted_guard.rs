@@ -1,7 +1,7 @@
 //! A placeholder in the part of a block in which its value has been found empty: an inverted guard.
 
 use crate::rule::{Context, Group, Rule, Run};
-use trefoil_ir::types;
+use trefoil_ir::types::Kind;
 use trefoil_syntax::Severity;
 
 pub(super) const RULE: Rule = Rule {
@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     for read in cx.model.reads() {
         let Some(reference) = read.reference.filter(|r| r.denied) else { continue };
-        if read.stop.is_some() || types::solid_kinds(&read.schema).is_none_or(|kinds| kinds != ["string"]) {
+        if read.stop.is_some() || !read.schema.is(Kind::Text) {
             continue;
         }
         let path = reference.dotted();

@@ -1,6 +1,7 @@
 //! Handwritten JSON around a value that can make it invalid.
 
-use trefoil_ir::{Expr, FlowId, SlotId, Source, StepKind, Text, types, walk};
+use trefoil_ir::types::Kind;
+use trefoil_ir::{Expr, FlowId, SlotId, Source, StepKind, Text, walk};
 use trefoil_syntax::Severity;
 use trefoil_template::{Value, read_json};
 
@@ -129,11 +130,10 @@ fn is_safe(model: &Model<'_>, flow: FlowId, value: &Slotted<'_>, (quoted, sent):
     let path: Vec<&str> = rest.iter().map(|name| &**name).collect();
     let schema = model.types().source(flow, source, &path, None).schema;
     let plain = |choice: &Value| choice.as_str().is_none_or(|text| !text.contains(['"', '\\', '\n']));
-    if quoted && types::choices(&schema).is_some_and(|all| all.iter().all(plain)) {
+    if quoted && schema.choices().is_some_and(|all| all.iter().all(plain)) {
         return true;
     }
-    let bare = |kind: &&str| matches!(*kind, "number" | "integer" | "boolean" | "null");
-    types::solid_kinds(&schema).is_some_and(|kinds| {
-        !kinds.is_empty() && kinds.iter().all(|kind| bare(kind) || !quoted && matches!(*kind, "object" | "array"))
-    })
+    let bare = [Kind::Number, Kind::Boolean, Kind::Null];
+    let unquoted = [Kind::Object, Kind::List].into_iter().filter(|_| !quoted);
+    schema.solid_kinds().is_some_and(|kinds| kinds.within(bare.into_iter().chain(unquoted)))
 }

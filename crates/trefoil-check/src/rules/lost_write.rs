@@ -4,7 +4,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use trefoil_ir::{ComposedPart, DeclarationKind, FlowId, Graph, Source, types};
+use trefoil_ir::types::Kind;
+use trefoil_ir::{ComposedPart, DeclarationKind, FlowId, Graph, Source};
 use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::{Diagnostic, Location, Severity};
 
@@ -50,9 +51,8 @@ fn lost(model: &Model<'_>, flow: FlowId, graph: &Graph) -> Vec<LostWrite> {
     let single = |part: &ComposedPart| {
         let member: Vec<&str> = part.member.iter().map(|m| &**m).collect();
         let walk = model.types().source(flow, &Source::Slot(part.slot), &member, None);
-        let kinds = types::solid_kinds(&walk.schema).filter(|k| !k.is_empty());
-        types::is_answer(&walk.schema)
-            || kinds.is_some_and(|kinds| !kinds.contains(&"object") && !kinds.contains(&"array"))
+        let kinds = walk.schema.solid_kinds();
+        walk.schema.is_answer() || kinds.is_some_and(|kinds| !kinds.has(Kind::Object) && !kinds.has(Kind::List))
     };
     let (meetings, read) = (Meetings::of(graph), all_read(model, flow));
     let mut found: Vec<LostWrite> = Vec::new();

@@ -3,7 +3,8 @@
 //! Caused by skipped steps, first passes of loops, inner results of called pipelines, and keys of shared state that
 //! only some states write.
 
-use trefoil_ir::{Expr, FlowId, OnFailure, Position, SlotId, Step, StepId, StepKind, types};
+use trefoil_ir::types::{Kind, Type};
+use trefoil_ir::{Expr, FlowId, OnFailure, Position, SlotId, Step, StepId, StepKind};
 use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::Value;
@@ -78,7 +79,7 @@ fn run(cx: &mut Context<'_>) {
 fn printed_null(cx: &mut Context<'_>, read: &Read<'_>) {
     let Some(word) = read.words.map(|words| words.null).filter(|word| !word.is_empty()) else { return };
     let text = matches!(read.position, Position::System | Position::User | Position::Person);
-    let null = read.defined == Defined::Always && types::kinds(&read.schema).is_some_and(|kinds| kinds == ["null"]);
+    let null = read.defined == Defined::Always && read.schema.kinds().is_some_and(|kinds| kinds.is(Kind::Null));
     if !text || !null || read.guarded || !read.source.slots().is_empty() {
         return;
     }
@@ -139,11 +140,11 @@ fn not_required(cx: &mut Context<'_>, read: &Read<'_>) {
 }
 
 /// Whether a type declares a property that its objects need not have.
-fn may_lack(schema: &Value, name: &str) -> bool {
-    let all = types::alternatives(schema).unwrap_or(std::slice::from_ref(schema));
-    let declares = |one: &&Value| types::declares(one).iter().any(|property| **property == *name);
+fn may_lack(of: &Type, name: &str) -> bool {
+    let all = of.alternatives().unwrap_or(std::slice::from_ref(of));
+    let declares = |one: &&Type| one.declares().iter().any(|property| **property == *name);
     let mut declaring = all.iter().filter(declares).peekable();
-    let required = |one: &Value| one.get("required").and_then(Value::as_list).unwrap_or_default().iter().any(|r| r.as_str() == Some(name));
+    let required = |one: &Type| one.as_object().is_some_and(|object| object.requires(name));
     declaring.peek().is_some() && declaring.all(|one| !required(one))
 }
 

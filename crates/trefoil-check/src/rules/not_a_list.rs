@@ -1,5 +1,6 @@
 //! A fan-out, or a loop in a template, over a value that is not a list.
 
+use trefoil_ir::types::{Kind, Type};
 use trefoil_ir::walk::{self, Evaluated};
 use trefoil_ir::{Expr, FlowId, Items, StepKind, Text};
 use trefoil_syntax::{Location, Severity};
@@ -7,7 +8,6 @@ use trefoil_template::Value;
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::Model;
-use trefoil_ir::types;
 
 pub(super) const RULE: Rule = Rule {
     name: "not-a-list",
@@ -45,21 +45,21 @@ fn run(cx: &mut Context<'_>) {
 }
 
 /// The kind of a value that is neither a list nor text that may contain one.
-fn never_a_list(of: &Value) -> Option<&'static str> {
-    let kinds = types::solid_kinds(of).filter(|k| !k.is_empty() && !k.contains(&"array"))?;
-    if !kinds.contains(&"string") {
-        return kinds.first().map(|k| types::spoken(k));
+fn never_a_list(of: &Type) -> Option<&'static str> {
+    let kinds = of.solid_kinds().filter(|kinds| !kinds.has(Kind::List))?;
+    if !kinds.has(Kind::Text) {
+        return kinds.iter().next().map(Kind::spoken);
     }
-    if kinds != ["string"] {
+    if !kinds.is(Kind::Text) {
         return None;
     }
     let listed = |text: &str| text.contains('[');
-    if let Some(choices) = types::choices(of) {
+    if let Some(choices) = of.choices() {
         let none = !choices.iter().filter_map(Value::as_str).any(listed);
         return none.then_some("text that is not a list");
     }
-    let inner = types::solid_kinds(of.get("contentSchema")?)?;
-    (!inner.is_empty() && !inner.contains(&"array")).then_some("text that is never a list")
+    let inner = of.content()?.solid_kinds()?;
+    (!inner.has(Kind::List)).then_some("text that is never a list")
 }
 
 /// `{{#each}}` over a value without items.
@@ -70,12 +70,12 @@ fn looped(model: &Model<'_>, flow: FlowId, text: &Text, found: &mut Vec<(Locatio
         let path: Vec<&str> =
             reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
         let walk = model.types().source(flow, source, &path, None);
-        let Some(kinds) = types::solid_kinds(&walk.schema).filter(|k| !k.is_empty() && walk.stop.is_none()) else {
+        let Some(kinds) = walk.schema.solid_kinds().filter(|_| walk.stop.is_none()) else {
             continue;
         };
-        if !kinds.iter().any(|k| ["array", "object"].contains(k)) {
+        if !kinds.has(Kind::List) && !kinds.has(Kind::Object) {
             let span = text.spans.get(i).copied().unwrap_or(text.origin.span);
-            let message = format!("`{}` is {}, which has no items", reference.dotted(), types::spoken_kinds(&kinds));
+            let message = format!("`{}` is {kinds}, which has no items", reference.dotted());
             found.push((Location::new(text.origin.file, span), message));
         }
     }

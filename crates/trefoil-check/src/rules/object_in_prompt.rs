@@ -1,13 +1,13 @@
 //! An object printed in a text for a model or a person, when one of its fields was probably meant.
 
+use trefoil_ir::types::{Kind, Type};
 use trefoil_ir::{Expr, FlowId, SlotId, Source, StepKind, Text, walk};
 use trefoil_syntax::{Diagnostic, Location, Severity};
-use trefoil_template::{Expression, Function, Value};
+use trefoil_template::{Expression, Function};
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::rendered::{Piece, pieces};
 use crate::semantic::Model;
-use trefoil_ir::types;
 
 pub(super) const RULE: Rule = Rule {
     name: "object-in-prompt",
@@ -110,11 +110,10 @@ fn object(model: &Model<'_>, flow: FlowId, text: &Text, reference: usize) -> Opt
     if let (Some(slot), true) = (whole_result(source), path.is_empty()) {
         let of = model.types().slot(flow, slot);
         let fields = fields(&of);
-        let object = types::solid_kinds(&of)? == ["object"];
-        return (object && !fields.is_empty()).then_some((Severity::Warning, fields));
+        return (of.is(Kind::Object) && !fields.is_empty()).then_some((Severity::Warning, fields));
     }
     let walk = model.types().source(flow, source, &path, None);
-    if walk.stop.is_some() || types::solid_kinds(&walk.schema)? != ["object"] {
+    if walk.stop.is_some() || !walk.schema.is(Kind::Object) {
         return None;
     }
     let intake = &model.program.flow(flow)?.intake;
@@ -157,10 +156,10 @@ fn taken_apart(expression: &Expression, reference: usize) -> bool {
 }
 
 /// The names of an object's members.
-fn fields(of: &Value) -> Vec<String> {
-    let own = of.get("properties").and_then(Value::as_object);
-    let mut all: Vec<String> = own.into_iter().flat_map(|p| p.keys()).map(ToString::to_string).collect();
-    for one in of.get("anyOf").and_then(Value::as_list).unwrap_or_default() {
+fn fields(of: &Type) -> Vec<String> {
+    let mut all: Vec<String> = of.members().map(|(name, _)| name.to_string()).collect();
+    let [any_of, ..] = of.forms();
+    for one in any_of {
         for field in fields(one) {
             if !all.contains(&field) {
                 all.push(field);

@@ -1,6 +1,7 @@
 //! A condition that compares an answer with a word that the prompt spells with different capitals.
 
-use trefoil_ir::{FlowId, SlotId, StepId, types};
+use trefoil_ir::types::Kind;
+use trefoil_ir::{FlowId, SlotId, StepId};
 use trefoil_syntax::{Location, Severity};
 use trefoil_syntax::hash::HashMap;
 use trefoil_template::{Comparison, Value};
@@ -28,8 +29,8 @@ fn run(cx: &mut Context<'_>) {
         let Some(word) = compared.other.literal.as_ref().and_then(Value::as_str).filter(|w| is_word(w)) else { continue };
         // If the choices are declared, a wrong one is reported by `never-true`; other kinds of values are not text from
         // a model.
-        let text = types::solid_kinds(&compared.value.schema).is_none_or(|kinds| kinds.contains(&"string"));
-        if !text || types::choices(&compared.value.schema).is_some() {
+        let text = compared.value.schema.solid_kinds().is_none_or(|kinds| kinds.has(Kind::Text));
+        if !text || compared.value.schema.choices().is_some() {
             continue;
         }
         let steps = compared.value.slots.iter().filter_map(|slot| writers.get(&(compared.flow, *slot)));

@@ -1,6 +1,7 @@
 //! A prompt that asks for something that the schema of the answer does not allow.
 
-use trefoil_ir::{AnswerFormat, StepKind, types};
+use trefoil_ir::types::{Kind, Member, Type};
+use trefoil_ir::{AnswerFormat, StepKind};
 use trefoil_syntax::Severity;
 use trefoil_template::Value;
 
@@ -46,10 +47,11 @@ fn run(cx: &mut Context<'_>) {
         let StepKind::Model(call) = &step.kind else { continue };
         let AnswerFormat::Json(schema) = &call.format else { continue };
         let Some(schema) = program.schema(*schema) else { continue };
+        let answer = Type::declared(&schema.json);
         for told in told::by_call(call, step) {
             let why = no_json(&told.words)
-                .or_else(|| no_choice(&told.words, &schema.json))
-                .or_else(|| other_range(&told.words, &schema.json));
+                .or_else(|| no_choice(&told.words, &answer))
+                .or_else(|| other_range(&told.words, &answer));
             if let Some((message, help)) = why {
                 cx.report(cx.finding(told.at, message).label(schema.origin, "the schema of the answer").help(help));
             }
@@ -71,7 +73,7 @@ fn no_json(words: &str) -> Why {
 }
 
 /// A list in which most words are choices of the schema, but one is not.
-fn no_choice(words: &str, schema: &Value) -> Why {
+fn no_choice(words: &str, schema: &Type) -> Why {
     let mut enums = Vec::new();
     choices(schema, &mut enums, 0);
     for list in told::lists(words).into_iter().filter(|list| list.len() > 2) {
@@ -90,34 +92,32 @@ fn no_choice(words: &str, schema: &Value) -> Why {
 }
 
 /// The choices of texts in all parts of a schema.
-fn choices(schema: &Value, found: &mut Vec<Vec<String>>, depth: usize) {
+fn choices(schema: &Type, found: &mut Vec<Vec<String>>, depth: usize) {
     if depth > 6 {
         return;
     }
-    if let Some(all) = types::choices(schema) {
+    if let Some(all) = schema.choices() {
         let texts: Vec<String> = all.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         if texts.len() > 1 {
             found.push(texts);
         }
     }
-    for name in types::declares(schema) {
-        if let types::Member::Is { schema, .. } = types::member(schema, &name) {
-            choices(&schema, found, depth + 1);
+    for name in schema.declares() {
+        if let Member::Is { of, .. } = schema.member(&name) {
+            choices(&of, found, depth + 1);
         }
     }
-    if types::solid_kinds(schema).is_some_and(|kinds| kinds == ["array"]) {
-        choices(&types::item_of(schema), found, depth + 1);
+    if schema.is(Kind::List) {
+        choices(&schema.item(), found, depth + 1);
     }
 }
 
 /// A range of a rating that differs from that of the only number with limits in the schema.
-fn other_range(words: &str, schema: &Value) -> Why {
-    let limited: Vec<(f64, f64)> = types::declares(schema)
+fn other_range(words: &str, schema: &Type) -> Why {
+    let limited: Vec<(f64, f64)> = schema.declares()
         .iter()
-        .filter_map(|name| match types::member(schema, name) {
-            types::Member::Is { schema, .. } => {
-                Some((schema.get("minimum")?.as_f64()?, schema.get("maximum")?.as_f64()?))
-            }
+        .filter_map(|name| match schema.member(name) {
+            Member::Is { of, .. } => Some((of.limit("minimum")?, of.limit("maximum")?)),
             _ => None,
         })
         .collect();

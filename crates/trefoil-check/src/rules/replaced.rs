@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Declaration, DeclarationKind, SlotId, StepKind, types};
+use trefoil_ir::types::{Kind, Member};
+use trefoil_ir::{Declaration, DeclarationKind, SlotId, StepKind};
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::{Diagnostic, FileId, Location, Severity};
 
@@ -65,7 +66,7 @@ pub(super) fn results(cx: &mut Context<'_>) {
                     graph.nodes.get(at).is_some_and(|n| n.fallback_of.iter().any(|of| of.index() == *other));
                 let Some(Some(owner)) = steps.clone().nth(*other).filter(|_| !stands_in) else { continue };
                 let Some(left) = owner.out.map(|slot| model.types().slot(flow, slot)) else { continue };
-                if !matches!(types::member(&left, member), types::Member::Is { .. }) {
+                if !matches!(left.member(member), Member::Is { .. }) {
                     continue;
                 }
                 let own = words::step(model.program, graph.nodes.get(at).map_or(id, |n| n.step));
@@ -108,8 +109,7 @@ pub(super) fn seeds(cx: &mut Context<'_>) {
     let mut found = Vec::new();
     for key in keys().filter(|d| written(d.at)) {
         let Some(seed) = key.parent.and_then(|parent| seeds.get(&parent)) else { continue };
-        let kinds = types::solid_kinds(&seed.schema).filter(|kinds| !kinds.is_empty());
-        if kinds.is_some_and(|kinds| !kinds.iter().any(|kind| ["object", "array", "null"].contains(kind))) {
+        if seed.schema.solid_kinds().is_some_and(|kinds| !kinds.has(Kind::Object) && !kinds.has(Kind::List)) {
             let path = tree_path(cx.model, seed);
             let message = format!("writing here replaces `{path}`, which has a value from the start");
             let d = cx.finding(Location::new(key.at.file, key.extent), message).label(seed.at, "the value");

@@ -1,8 +1,9 @@
 //! Numbers between two ranges that no condition covers.
 
 use trefoil_ir::solve::{Case, CaseValue, Cases};
+use trefoil_ir::types::Kind;
 use trefoil_ir::walk::{self, Evaluated};
-use trefoil_ir::{Cond, Expr, Graph, Program, State, StepKind, Strategy, types};
+use trefoil_ir::{Cond, Expr, Graph, Program, State, StepKind, Strategy};
 use trefoil_syntax::{Location, Severity};
 use trefoil_template::{Expression, Value};
 
@@ -53,9 +54,9 @@ fn reads_no_number(cx: &Context<'_>, when: &Cond) -> bool {
     let span = when.origin.span;
     let here = |at: Location| at.file == when.origin.file && span.start <= at.span.start && at.span.end <= span.end;
     cx.model.comparisons().iter().filter(|compared| here(compared.at)).any(|compared| {
-        let kinds = types::solid_kinds(&compared.value.schema).filter(|kinds| !kinds.is_empty());
-        let text = types::is_answer(&compared.value.schema);
-        !text && kinds.is_some_and(|kinds| !kinds.contains(&"number"))
+        let kinds = compared.value.schema.solid_kinds();
+        let text = compared.value.schema.is_answer();
+        !text && kinds.is_some_and(|kinds| !kinds.has(Kind::Number))
     })
 }
 

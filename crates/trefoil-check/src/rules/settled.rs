@@ -3,6 +3,7 @@
 
 use trefoil_ir::Cond;
 use trefoil_ir::solve::{NumberRange, Numbers, Truth, truth, truth_of};
+use trefoil_ir::types::{Kind, Member, Type};
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::{Diagnostic, Location, Span, suggest};
 use trefoil_template::{Comparison, Expression, Value};
@@ -11,7 +12,6 @@ use super::always_there;
 use crate::rule::Context;
 use crate::semantic::compare::{Compared, Side, VisitLimit};
 use crate::semantic::conditions::{self, Decides, is_joined};
-use trefoil_ir::types::{self, Member};
 
 /// Reports comparisons that always hold, or those that never do.
 pub(super) fn run(cx: &mut Context<'_>, wanted: bool) {
@@ -22,7 +22,7 @@ pub(super) fn run(cx: &mut Context<'_>, wanted: bool) {
 /// The place and the range of a compared value that is certainly a number.
 fn number(compared: &Compared) -> Option<(Location, NumberRange)> {
     let schema = &compared.value.schema;
-    let sure = !compared.value.optional && types::kinds(schema).is_some_and(|kinds| kinds == ["number"]);
+    let sure = !compared.value.optional && schema.kinds().is_some_and(|kinds| kinds.is(Kind::Number));
     sure.then(|| (compared.at, numbers(schema)))
 }
 
@@ -202,7 +202,7 @@ fn settled_at_all(compared: &Compared) -> Option<(Settled, Option<String>)> {
     }
     let number = compared.other.usual.as_ref().filter(|_| compared.value.usual.is_none())?;
     let literal = Some(number.clone());
-    let other = Side { literal, schema: types::of_value(number), ..compared.other.clone() };
+    let other = Side { literal, schema: Type::of_value(number), ..compared.other.clone() };
     // A number that is too high for a guard is also too high for its opposite, which is reported.
     let found = settled(&Compared { other, ..compared.clone() }).filter(|found| !found.holds)?;
     Some((found, Some(number.to_text().to_string())))
@@ -228,8 +228,8 @@ fn settled(compared: &Compared) -> Option<Settled> {
 /// A key that an object never has.
 fn no_such_key(compared: &Compared) -> Option<Settled> {
     let key = compared.other.literal.as_ref()?.as_str()?;
-    let object = types::solid_kinds(&compared.value.schema).is_some_and(|kinds| kinds == ["object"]);
-    let Member::Never { members, .. } = types::member(&compared.value.schema, key) else { return None };
+    let object = compared.value.schema.is(Kind::Object);
+    let Member::Never { members, .. } = compared.value.schema.member(key) else { return None };
     if !object {
         return None;
     }
@@ -256,39 +256,33 @@ fn unequal(compared: &Compared) -> Option<Settled> {
         if !compared.strict || compared.comparison != Comparison::Equal {
             return None;
         }
-        let kinds = types::kinds(&value.schema).filter(|k| !k.is_empty() && !k.contains(&"null"))?;
-        let d = never(format!("`{}` is {}, never null", value.words, types::spoken_kinds(&kinds)));
-        return Some(if kinds == ["string"] { d.help("to test for empty text, compare with `\"\"`") } else { d });
+        let kinds = value.schema.solid_kinds().filter(|_| !value.schema.is_nullable())?;
+        let d = never(format!("`{}` is {kinds}, never null", value.words));
+        return Some(if kinds.is(Kind::Text) { d.help("to test for empty text, compare with `\"\"`") } else { d });
     }
-    let [kinds, others] = [value, other].map(|s| types::solid_kinds(&s.schema).filter(|k| !k.is_empty()));
+    let [kinds, others] = [value, other].map(|s| s.schema.solid_kinds());
     let (kinds, others) = (kinds?, others?);
     // In strict languages, true equals 1 and false equals 0.
-    let alike =
-        |a: &str, b: &str| a == b || (compared.strict && [a, b].iter().all(|k| ["number", "boolean"].contains(k)));
-    if !kinds.iter().any(|a| others.iter().any(|b| alike(a, b))) {
-        let why = format!(
-            "`{}` is {}, and {} is {}",
-            value.words,
-            types::spoken_kinds(&kinds),
-            written(other),
-            types::spoken_kinds(&others)
-        );
+    let numeric = [kinds, others].iter().all(|kinds| kinds.has(Kind::Number) || kinds.has(Kind::Boolean));
+    if !(kinds.meets(others) || compared.strict && numeric) {
+        let why = format!("`{}` is {kinds}, and {} is {others}", value.words, written(other));
         let bare = |text: &str| never(why.clone()).help(format!("write `{text}` without quotes")).change(Change::Bare);
-        return Some(match (other.literal.as_ref().map(|l| (l, l.as_str())), &*kinds) {
-            (Some((_, Some(text @ ("true" | "false")))), ["boolean"]) => bare(text),
-            (Some((_, Some(text))), ["boolean"]) if boolean(text).is_some() => {
+        let lone = kinds.iter().next().filter(|kind| kinds.is(*kind));
+        return Some(match (other.literal.as_ref().map(|l| (l, l.as_str())), lone) {
+            (Some((_, Some(text @ ("true" | "false")))), Some(Kind::Boolean)) => bare(text),
+            (Some((_, Some(text))), Some(Kind::Boolean)) if boolean(text).is_some() => {
                 let text = boolean(text)?;
                 never(why).help(format!("write `{text}`")).change(Change::Exactly(text))
             }
-            (Some((_, Some(text))), ["number"]) if text.parse::<f64>().is_ok() => bare(text),
-            (Some((literal, None)), ["string"]) => {
+            (Some((_, Some(text))), Some(Kind::Number)) if text.parse::<f64>().is_ok() => bare(text),
+            (Some((literal, None)), Some(Kind::Text)) => {
                 let help = format!("write `'{}'` in quotes to compare text", literal.to_text());
                 never(why).help(help).change(Change::Quoted)
             }
             _ => never(why),
         });
     }
-    if let (["number"], Some(number)) = (&*kinds, other.literal.as_ref().and_then(Value::as_f64)) {
+    if let (true, Some(number)) = (kinds.is(Kind::Number), other.literal.as_ref().and_then(Value::as_f64)) {
         let has = numbers(&value.schema);
         if has.is_apart(&NumberRange::between(Some(number), Some(number))) {
             return Some(never(format!("`{}` is {}", value.words, spoken(&has)?)));
@@ -303,7 +297,7 @@ fn unequal(compared: &Compared) -> Option<Settled> {
         let help = "compare the whole text, or test for a part with `\"...\" in`";
         return Some(never(format!("`{}` is one character of a text", value.words)).help(help));
     }
-    let (choices, others) = (types::choices(&value.schema)?, types::choices(&other.schema)?);
+    let (choices, others) = (value.schema.choices()?, other.schema.choices()?);
     if others.iter().any(|o| choices.contains(o)) || choices.iter().all(Value::is_null) {
         return None;
     }
@@ -332,16 +326,16 @@ fn boolean(word: &str) -> Option<&'static str> {
 /// An ordering that the type of one side rules out, or whose result follows from a schema's limits.
 fn ordered(compared: &Compared) -> Option<Settled> {
     let Compared { value, other, .. } = compared;
-    let kinds = types::solid_kinds(&value.schema).filter(|k| !k.is_empty())?;
-    let orderless: &[&str] = if compared.strict { &["object"] } else { &["boolean", "object", "array"] };
-    if kinds.iter().all(|k| orderless.contains(k)) {
-        let why = format!("`{}` is {}, which cannot be ordered", value.words, types::spoken_kinds(&kinds));
+    let kinds = value.schema.solid_kinds()?;
+    let orderless: &[Kind] = if compared.strict { &[Kind::Object] } else { &[Kind::Boolean, Kind::Object, Kind::List] };
+    if kinds.within(orderless.iter().copied()) {
+        let why = format!("`{}` is {kinds}, which cannot be ordered", value.words);
         return Some(Settled::new(false, why));
     }
-    let limit = other.literal.as_ref()?.as_f64().filter(|_| kinds == ["number"])?;
+    let limit = other.literal.as_ref()?.as_f64().filter(|_| kinds.is(Kind::Number))?;
     let (has, wanted) = (numbers(&value.schema), NumberRange::compared(compared.comparison, limit)?);
     let never = wanted.is_apart(&has);
-    let always = wanted.covers(&has) && !value.optional && !types::nullable(&value.schema);
+    let always = wanted.covers(&has) && !value.optional && !value.schema.is_nullable();
     if !never && !always {
         return None;
     }
@@ -360,13 +354,13 @@ fn spoken(range: &NumberRange) -> Option<String> {
 }
 
 /// The numbers of a type.
-fn numbers(schema: &Value) -> NumberRange {
-    let range = NumberRange::between(bound(schema, "minimum"), bound(schema, "maximum"));
-    NumberRange { whole: types::is_integer(schema), ..range }
+fn numbers(of: &Type) -> NumberRange {
+    let range = NumberRange::between(bound(of, "minimum"), bound(of, "maximum"));
+    NumberRange { whole: of.is_integer(), ..range }
 }
 
-fn bound(of: &Value, key: &str) -> Option<f64> {
-    [key, "const"].into_iter().find_map(|key| of.get(key).and_then(Value::as_f64))
+fn bound(of: &Type, keyword: &str) -> Option<f64> {
+    of.limit(keyword).or_else(|| of.constant()?.as_f64())
 }
 
 fn written(side: &Side) -> String {

@@ -1,11 +1,11 @@
 //! Text compared as a number.
 
+use trefoil_ir::types::Kind;
 use trefoil_syntax::Severity;
 use trefoil_template::Value;
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::compare::{Compared, Side};
-use trefoil_ir::types;
 
 pub(super) const RULE: Rule = Rule {
     name: "text-as-number",
@@ -30,8 +30,8 @@ fn run(cx: &mut Context<'_>) {
 
 /// Why comparing the order of this text and the other side is wrong.
 fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, String)> {
-    let is = |side: &Side, kind: &str| types::solid_kinds(&side.schema).is_some_and(|k| k == [kind]);
-    if !is(text, "string") {
+    let is_number = other.schema.is(Kind::Number);
+    if !text.schema.is(Kind::Text) {
         return None;
     }
     let name = &text.words;
@@ -42,13 +42,13 @@ fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, Stri
             return Some((message, format!("convert it to a number with `{number}`, and remove the quotes")));
         }
         let message = format!("`{name}` is text and cannot be compared with a number, so the condition is false");
-        if text.literal.as_ref().and_then(Value::as_str).is_some_and(reads_as_number) && is(other, "number") {
+        if text.literal.as_ref().and_then(Value::as_str).is_some_and(reads_as_number) && is_number {
             return Some((message, format!("remove the quotes: write `{name}`")));
         }
-        let number = compared.words.number.filter(|_| is(other, "number"))?;
+        let number = compared.words.number.filter(|_| is_number)?;
         return Some((message, format!("convert it to a number with `{number}`")));
     }
-    if let Some(choices) = types::choices(&text.schema) {
+    if let Some(choices) = text.schema.choices() {
         let words: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
         if words.iter().any(|w| reads_as_number(w)) {
             return None;
@@ -60,8 +60,8 @@ fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, Stri
     if name.starts_with("env.") || name.starts_with("secrets.") {
         return None;
     }
-    let open = types::is_answer(&text.schema) || ["pattern", "format", "contentSchema"].iter().any(|k| text.schema.get(k).is_some());
-    if open || !is(other, "number") {
+    let open = text.schema.is_answer() || text.schema.content().is_some() || ["pattern", "format"].iter().any(|k| text.schema.keyword(k).is_some());
+    if open || !is_number {
         return None;
     }
     let message = format!("`{name}` is declared as text but compared as a number");

@@ -1,11 +1,11 @@
 //! Arguments that a declared tool does not accept.
 
-use trefoil_ir::{Expr, FlowId, StepKind, ToolCall, ToolKind, types};
+use trefoil_ir::types::Type;
+use trefoil_ir::{Expr, FlowId, StepKind, ToolCall, ToolKind};
 use trefoil_syntax::{Location, Severity, suggest};
 use trefoil_template::{Object, Value};
 
 use crate::rule::{Context, Group, Rule, Run, SuppliedTool};
-use crate::semantic::fit::misfit;
 
 pub(super) const RULE: Rule = Rule {
     name: "tool-arguments",
@@ -63,7 +63,7 @@ fn faults<'p>(
             }
             continue;
         };
-        if let Some(why) = wrong(cx, flow, value, wanted) {
+        if let Some(why) = wrong(cx, flow, value, &Type::declared(wanted)) {
             let message = format!("`{name}` of the tool `{}` does not accept this value: {why}", tool.name);
             let help = format!("pass a value that fits, or change the declaration of `{name}` in the parameters of the tool");
             found.push((message, help, place(value)));
@@ -79,16 +79,11 @@ fn faults<'p>(
     found
 }
 
-fn wrong<'p>(cx: &Context<'p>, flow: FlowId, value: &'p Expr, wanted: &Value) -> Option<String> {
+fn wrong<'p>(cx: &Context<'p>, flow: FlowId, value: &'p Expr, wanted: &Type) -> Option<String> {
     if let Expr::Const(value) = value {
-        return types::refuses(wanted, value);
+        return wanted.refuses(value);
     }
-    let held = cx.model.types().expr(flow, value, None);
-    let (is, needs) = (types::solid_kinds(&held)?, types::solid_kinds(wanted)?);
-    if !is.is_empty() && !needs.is_empty() && !is.iter().any(|kind| needs.contains(kind)) {
-        return Some(format!("it must be {}, not {}", types::spoken_kinds(&needs), types::spoken_kinds(&is)));
-    }
-    misfit(&held, wanted)
+    cx.model.types().expr(flow, value, None).misfit(wanted)
 }
 
 fn place(value: &Expr) -> Option<Location> {

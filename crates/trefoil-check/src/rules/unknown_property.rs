@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::types::{self, Member};
+use trefoil_ir::types::Member;
 use trefoil_ir::{
     AnswerFormat, Callee, DeclarationKind, FlowId, Lost, SchemaId, SlotId, Source, Step, StepId, StepKind, ValidatorKind, place,
     walk,
@@ -115,9 +115,7 @@ fn is_listed(model: &Model<'_>, read: &Read<'_>, at: usize) -> bool {
     let Some(reference) = read.reference else { return false };
     let skip = usize::from(reference.binding.skip);
     let before: Vec<&str> = reference.path.get(skip..at).into_iter().flatten().map(|s| &*s.name).collect();
-    let known = ["type", "properties", "required", "title", "description", "$schema", "$id"];
-    let schema = model.types().source(read.flow, read.source, &before, None).schema;
-    schema.as_object().is_some_and(|all| all.keys().all(|key| known.contains(&&**key)))
+    model.types().source(read.flow, read.source, &before, None).schema.only_lists()
 }
 
 /// Checks every path that continues after a value without that member.
@@ -160,8 +158,8 @@ fn deeper(model: &Model<'_>, read: &Read<'_>, at: usize, members: &[Arc<str>], n
     let before: Vec<&str> = path.get(..at)?.iter().map(|s| &*s.name).collect();
     let slot = Source::Slot(lost(read)?);
     let object = model.types().source(read.flow, &slot, before.get(1..)?, None).schema;
-    let inner = |member: &&Arc<str>| match types::member(&object, member) {
-        Member::Is { schema, .. } => types::member(&schema, name),
+    let inner = |member: &&Arc<str>| match object.member(member) {
+        Member::Is { of, .. } => of.member(name),
         _ => Member::Never { what: "", members: Vec::new() },
     };
     let before = before.join(".");

@@ -1,5 +1,6 @@
 //! A value that can never match the input of the called flow.
 
+use trefoil_ir::types::{Kind, Kinds, Type};
 use trefoil_ir::walk::{self, Evaluated};
 use trefoil_ir::{Callee, Expr, Flow, FlowId, InputField, Source, StepKind, Text};
 use trefoil_syntax::{Location, Severity};
@@ -7,9 +8,7 @@ use trefoil_template::{Expression, Value, read_json};
 
 use super::object_in_prompt::in_json;
 use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::fit::misfit;
 use crate::semantic::rendered::{Piece, pieces};
-use trefoil_ir::types;
 
 pub(super) const RULE: Rule = Rule {
     name: "wrong-input-type",
@@ -30,7 +29,7 @@ fn run(cx: &mut Context<'_>) {
         for (at, member, value) in written(input) {
             let at = at.unwrap_or(step.origin);
             let Some(field) = callee.intake.fields.iter().find(|f| *f.name == *member) else { continue };
-            let Some(why) = types::refuses(&field.schema, &value) else { continue };
+            let Some(why) = Type::declared(&field.schema).refuses(&value) else { continue };
             let finding = cx.finding(at, format!("`{member}` of `{}` does not accept this value: {why}", callee.name));
             cx.report(finding.label(field.origin, "declared here"));
         }
@@ -123,11 +122,11 @@ fn unquotable(cx: &Context<'_>, flow: FlowId, input: &Expr) -> Vec<(Location, St
         let rest = value.rest();
         let path: Vec<&str> = rest.iter().map(|s| &**s).collect();
         let walk = cx.model.types().source(flow, source, &path, None);
-        if walk.stop.is_some() || types::solid_kinds(&walk.schema).is_none_or(|kinds| kinds != ["string"]) {
+        if walk.stop.is_some() || !walk.schema.is(Kind::Text) {
             continue;
         }
         // A model's answer is text that may contain JSON.
-        let open = types::is_answer(&walk.schema) || walk.schema.get("contentSchema").is_some() || walk.schema.get("enum").is_some();
+        let open = walk.schema.is_answer() || walk.schema.content().is_some() || walk.schema.keyword("enum").is_some();
         let Some(name) = value.path() else { continue };
         let quoted = |at: Option<usize>, begins: bool| match at.and_then(|at| all.get(at)) {
             Some(Piece::Written(text)) if begins => text.starts_with('"'),
@@ -167,18 +166,19 @@ fn members<'e>(input: &'e Expr, into: &mut Vec<(&'e std::sync::Arc<str>, &'e Exp
 }
 
 fn wrong(cx: &Context<'_>, flow: FlowId, given: &Expr, field: &InputField) -> Option<String> {
+    let wanted = Type::declared(&field.schema);
     if let Expr::Const(value) = given {
-        return types::refuses(&field.schema, value).filter(|_| !(value.is_null() && field.nullable));
+        return wanted.refuses(value).filter(|_| !(value.is_null() && field.nullable));
     }
-    if let (Expr::Typed(text), Some(choices)) = (given, types::choices(&field.schema))
+    if let (Expr::Typed(text), Some(choices)) = (given, wanted.choices().as_deref())
         && !text.template.is_single()
-        && let Some(why) = never_a_choice(text, &choices)
+        && let Some(why) = never_a_choice(text, choices)
     {
         return Some(why);
     }
     let held = cx.model.types().expr(flow, given, None);
-    if let Some(choices) = types::choices(&held) {
-        let tried = choices.iter().filter(|c| !c.is_null()).map(|c| (c, types::refuses(&field.schema, c)));
+    if let Some(choices) = held.choices() {
+        let tried = choices.iter().filter(|c| !c.is_null()).map(|c| (c, wanted.refuses(c)));
         let (bad, good): (Vec<_>, Vec<_>) = tried.partition(|(_, why)| why.is_some());
         return match bad.into_iter().next()? {
             (_, why) if good.is_empty() => why,
@@ -186,12 +186,7 @@ fn wrong(cx: &Context<'_>, flow: FlowId, given: &Expr, field: &InputField) -> Op
             (value, why) => why.filter(|_| !asked(cx, flow, given)).map(|why| format!("it can be `{}`, but {why}", value.to_text())),
         };
     }
-    let wanted = types::solid_kinds(&field.schema).filter(|k| !k.is_empty())?;
-    let kinds = types::solid_kinds(&held).filter(|k| !k.is_empty())?;
-    if kinds.iter().any(|k| wanted.contains(k)) {
-        return misfit(&held, &field.schema);
-    }
-    Some(format!("it must be {}, not {}", types::spoken_kinds(&wanted), types::spoken_kinds(&kinds)))
+    held.misfit(&wanted)
 }
 
 /// Why a text with placeholders matches none of the choices: none has its start, or none has its end.
@@ -234,29 +229,28 @@ fn asked(cx: &Context<'_>, flow: FlowId, value: &Expr) -> bool {
 /// A value of another type than the default that it replaces.
 fn unusual(cx: &mut Context<'_>, (flow, step): (FlowId, Location), callee: &Flow, field: &InputField, value: &Expr) {
     let Some((usual, declared)) = &field.usual else { return };
-    let wanted = types::solid_kinds(usual).unwrap_or_default();
+    let wanted = usual.solid_kinds().unwrap_or_default();
     // Everything can be printed in a text.
-    if wanted.is_empty() || wanted.contains(&"string") {
+    if wanted.is_empty() || wanted.has(Kind::Text) {
         return;
     }
     let given = match value {
         Expr::Const(Value::Str(text)) => match read_json::<Value>(text.trim()) {
-            Ok(read) => types::Kinds::of(types::kind(&read)),
-            Err(_) => types::Kinds::of("string"),
+            Ok(read) => Kinds::of(Kind::of(&read)),
+            Err(_) => Kinds::of(Kind::Text),
         },
-        other => types::solid_kinds(&cx.model.types().expr(flow, other, None)).unwrap_or_default(),
+        other => cx.model.types().expr(flow, other, None).solid_kinds().unwrap_or_default(),
     };
     // Text that is known only at run time may be the JSON of a list or an object.
     let written = matches!(value, Expr::Const(_));
-    let open = !written && given.contains(&"string") && wanted.iter().any(|k| ["array", "object"].contains(k));
-    if given.is_empty() || open || given.iter().any(|k| wanted.contains(k)) {
+    let open = !written && given.has(Kind::Text) && (wanted.has(Kind::List) || wanted.has(Kind::Object));
+    if given.is_empty() || open || given.meets(wanted) {
         return;
     }
     // A literal has no place in the program, but its key has one.
     let mentions = cx.model.facts.mentions.iter().filter(|m| m.to == Some(*declared) && m.at.file == step.file);
     let key = mentions.map(|m| m.at).filter(|at| at.span.start >= step.span.start).min_by_key(|at| at.span.start);
     let at = place(value).or(key).unwrap_or(step);
-    let (wanted, given) = (types::spoken_kinds(&wanted), types::spoken_kinds(&given));
     let (is, label) = match field.default {
         Some(_) => (format!("has {wanted} as its default"), "the default"),
         None => (format!("is declared as {wanted}"), "declared here"),

@@ -1,5 +1,6 @@
 //! Every comparison of a program, in conditions and in tests of templates, with the types of its sides.
 
+use trefoil_ir::types::{Kind, Type};
 use trefoil_ir::walk::{self, Evaluated, children};
 use trefoil_ir::{FlowId, Program, SlotId, Source, Spelling, StepKind};
 use trefoil_syntax::{FileId, Location, Span};
@@ -7,7 +8,6 @@ use trefoil_template::{Comparison, Expression, Function, Reference, Value, Words
 
 use super::types::Types;
 use super::visits::Ways;
-use trefoil_ir::types;
 
 /// A comparison of two values.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ pub struct Side {
     /// The text as written.
     pub words: String,
     /// Its type.
-    pub schema: Value,
+    pub schema: Type,
     /// The value, if it is a literal.
     pub literal: Option<Value>,
     /// The spelling of the literal, if it is in the manifest.
@@ -115,7 +115,7 @@ fn visits(program: &Program, found: &mut [Compared]) {
             let most = ways.visits(at);
             if most > 0 {
                 let limit = state.max_visits_at.filter(|_| most == u64::from(state.max_visits));
-                compared.value.schema = types::whole_between(1, most);
+                compared.value.schema = Type::whole_between(1, most);
                 compared.visits = Some(VisitLimit { most, at: limit });
             }
         }
@@ -248,7 +248,7 @@ impl WrittenText<'_> {
         Some(match expression {
             Expression::Literal(value, at) => Side {
                 words: value.to_text().to_string(),
-                schema: types::of_value(value),
+                schema: Type::of_value(value),
                 literal: Some(value.clone()),
                 spelling: at.0.and_then(|at| self.written.get(at as usize).copied()),
                 usual: None,
@@ -261,50 +261,46 @@ impl WrittenText<'_> {
                 let path: Vec<&str> =
                     reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
                 let walk = types.source(self.flow, source, &path, None);
-                let known = if walk.stop.is_some() { types::any() } else { walk.schema };
+                let known = if walk.stop.is_some() { Type::Any } else { walk.schema };
                 let known = match reference.default {
-                    Some(_) => types::union([known, types::of_kind("string")]),
+                    Some(_) => Type::union([known, Type::TEXT]),
                     None => known,
                 };
                 let usual = types.seed(self.flow, source, &path).filter(|value| value.as_f64().is_some()).cloned();
                 Side { usual, optional: walk.optional, slots: source.slots(), ..side(reference.dotted(), known) }
             }
             Expression::Call(function, arguments) => {
-                let kind = match function {
-                    Function::Len | Function::Length | Function::Int | Function::Float | Function::Abs => "number",
+                let made = match function {
+                    Function::Len | Function::Length | Function::Int | Function::Float | Function::Abs => Type::NUMBER,
                     Function::Str | Function::Upper | Function::Lower | Function::Trim | Function::FirstLine => {
-                        "string"
+                        Type::TEXT
                     }
-                    Function::Bool | Function::StartsWith | Function::EndsWith => "boolean",
-                    Function::TrimStart | Function::TrimEnd | Function::Replace => "string",
+                    Function::Bool | Function::StartsWith | Function::EndsWith => Type::BOOLEAN,
+                    Function::TrimStart | Function::TrimEnd | Function::Replace => Type::TEXT,
                     _ => return None,
                 };
                 let of = arguments.first().and_then(|a| self.side(a, types))?;
                 match function {
                     Function::Len | Function::Length | Function::Abs => {
                         let name = if *function == Function::Abs { "abs" } else { "len" };
-                        Side { optional: of.optional, ..side(format!("{name}({})", of.words), types::at_least_zero()) }
+                        Side { optional: of.optional, ..side(format!("{name}({})", of.words), Type::SIZE) }
                     }
                     // Fails for an object, which is not a number.
-                    Function::Int | Function::Float if self.strict && is_object(&of.schema) => of,
-                    _ => side(of.words, types::of_kind(kind)),
+                    Function::Int | Function::Float if self.strict && of.schema.is(Kind::Object) => of,
+                    _ => side(of.words, made),
                 }
             }
             // A list is compared as a whole.
-            Expression::List(_) => Side { optional: false, ..side("a list".to_owned(), types::of_kind("array")) },
+            Expression::List(_) => Side { optional: false, ..side("a list".to_owned(), Type::LIST) },
             // A single character of a text.
             Expression::Index(of, _) if self.strict => {
                 let of = self.side(of, types)?;
-                let text = types::solid_kinds(&of.schema).is_some_and(|k| k == ["string"]);
-                text.then(|| side(format!("{}[...]", of.words), types::one_character()))?
+                let text = of.schema.is(Kind::Text);
+                text.then(|| side(format!("{}[...]", of.words), Type::Character))?
             }
             _ => return None,
         })
     }
-}
-
-fn is_object(of: &Value) -> bool {
-    types::solid_kinds(of).is_some_and(|k| k == ["object"])
 }
 
 /// The path that an operand is, or is computed from.

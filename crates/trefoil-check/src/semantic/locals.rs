@@ -1,13 +1,13 @@
 //! Paths in the loops of templates. Lowering does not bind them; their types follow from what the loop iterates over.
 
+use trefoil_ir::types::Type;
 use trefoil_ir::walk::{self, Evaluated};
 use trefoil_ir::{FlowId, Text};
 use trefoil_syntax::Location;
-use trefoil_template::{Local, Origin, Start, Value};
+use trefoil_template::{Local, Origin, Start};
 
 use super::Model;
 use super::types::Walk;
-use trefoil_ir::types;
 
 /// A path in a loop.
 #[derive(Debug, Clone)]
@@ -41,12 +41,12 @@ pub fn all(model: &Model<'_>) -> Vec<Item> {
 
 fn of_text(model: &Model<'_>, flow: FlowId, text: &Text) -> Vec<Item> {
     let locals = text.template.locals();
-    let mut types: Vec<Value> = Vec::with_capacity(locals.len());
+    let mut types: Vec<Type> = Vec::with_capacity(locals.len());
     let mut found = Vec::new();
     for (i, local) in locals.iter().enumerate() {
         let path: Vec<&str> = local.path.iter().map(|s| &*s.name).collect();
         let walk = Walk::through(start(model, flow, text, local, &types), &path);
-        types.push(if walk.stop.is_some() { types::any() } else { walk.schema.clone() });
+        types.push(if walk.stop.is_some() { Type::Any } else { walk.schema.clone() });
         if let Some(span) = text.locals.get(i).filter(|_| local.start == Start::This) {
             let at = Location::new(text.origin.file, *span);
             let places = local.path.iter().map(|s| trefoil_ir::place::part(&local.span, at, s.span.clone())).collect();
@@ -57,9 +57,9 @@ fn of_text(model: &Model<'_>, flow: FlowId, text: &Text) -> Vec<Item> {
 }
 
 /// The type of the value at which a path starts; `types` are those of the preceding paths.
-fn start(model: &Model<'_>, flow: FlowId, text: &Text, local: &Local, types: &[Value]) -> Value {
+fn start(model: &Model<'_>, flow: FlowId, text: &Text, local: &Local, types: &[Type]) -> Type {
     if local.start != Start::This {
-        return types::any();
+        return Type::Any;
     }
     let over = match local.origin {
         Origin::Reference(i) => {
@@ -69,10 +69,10 @@ fn start(model: &Model<'_>, flow: FlowId, text: &Text, local: &Local, types: &[V
                     reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
                 Some(model.types().source(flow, source, &path, None)).filter(|w| w.stop.is_none())
             });
-            found.map_or_else(types::any, |w| w.schema)
+            found.map_or(Type::Any, |w| w.schema)
         }
-        Origin::Local(i) => types.get(i as usize).cloned().unwrap_or_else(types::any),
-        Origin::Computed => types::any(),
+        Origin::Local(i) => types.get(i as usize).cloned().unwrap_or_default(),
+        Origin::Computed => Type::Any,
     };
-    if local.each { types::each_of(&over) } else { over }
+    if local.each { over.each() } else { over }
 }

@@ -11,7 +11,6 @@ pub mod cost;
 mod defined;
 pub mod durations;
 pub mod effects;
-pub mod fit;
 pub mod flow;
 mod gaps;
 pub mod locals;
@@ -34,11 +33,12 @@ pub mod written;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
+use trefoil_ir::types::Type;
 use trefoil_ir::{
     Facts, FlowId, ModelCall, Program, SlotId, StateMachine, Step, StepId, StepKind, ToolCall, ToolKind, walk,
 };
 use trefoil_syntax::hash::HashMap;
-use trefoil_template::{Value, Words};
+use trefoil_template::Words;
 
 use bound::Calls;
 use calls::CallGraph;
@@ -60,7 +60,7 @@ pub struct Model<'p> {
     pub facts: &'p Facts,
     mistakes: &'p Mistakes,
     /// The result types of tools, by name, if declared.
-    returned: HashMap<String, Value>,
+    returned: HashMap<String, Type>,
     /// What calls of tools do that are flows.
     called: Rc<HashMap<String, Calls>>,
     gaps: OnceCell<Gaps>,
@@ -106,7 +106,7 @@ impl<'p> Model<'p> {
         }
     }
     /// Sets the result types of tools.
-    pub fn with_results(mut self, returned: HashMap<String, Value>) -> Self {
+    pub fn with_results(mut self, returned: HashMap<String, Type>) -> Self {
         self.returned = returned;
         self
     }

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use trefoil_ir::types::{Member, Type};
 use trefoil_ir::{FlowId, Position, Source, StepId};
 use trefoil_syntax::Location;
-use trefoil_template::{Reference, Value, Words};
-
-use trefoil_ir::types::Member;
+use trefoil_template::{Reference, Words};
 
 /// One read.
 #[derive(Debug, Clone)]
@@ -24,7 +23,7 @@ pub struct Read<'p> {
     /// Whether it has a value here.
     pub defined: Defined,
     /// Its type.
-    pub schema: Value,
+    pub schema: Type,
     /// Whether a member in the path may be missing although its value exists.
     pub optional: bool,
     /// If the path cannot continue: the index of the segment in the path, and why.

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, Program, SlotId, Source, StepKind, types};
+use trefoil_ir::types::{Kind, Kinds, OtherMembers, Type};
+use trefoil_ir::{Expr, Program, SlotId, Source, StepKind};
 use trefoil_template::{Number, Value};
 
 use super::writers::Writer;
@@ -15,7 +16,7 @@ use super::writers::Writer;
 /// The types that a member may have, and whether it exists from the start.
 #[derive(Default)]
 struct SharedMember {
-    types: Vec<Value>,
+    types: Vec<Type>,
     seeded: bool,
 }
 
@@ -25,37 +26,36 @@ pub(super) fn shared_object(
     program: &Program,
     slot: SlotId,
     writers: &[Writer<'_>],
-    slot_type: impl Fn(SlotId) -> Value,
-    expr_type: impl Fn(&Expr) -> Value,
-) -> Option<Value> {
+    slot_type: impl Fn(SlotId) -> Type,
+    expr_type: impl Fn(&Expr) -> Type,
+) -> Option<Type> {
     let mut members: BTreeMap<Arc<str>, SharedMember> = BTreeMap::new();
     let mut seeded = false;
     for writer in writers {
         let (layers, first) = layers_of(program, writer)?;
         seeded |= first;
         for layer in layers {
-            let mut add = |name: &Arc<str>, schema: &Value, seeded: bool| {
+            let mut add = |name: &Arc<str>, of: &Type, seeded: bool| {
                 let member = members.entry(name.clone()).or_default();
-                member.types.push(widened(schema, !seeded));
+                member.types.push(widened(of, !seeded));
                 member.seeded |= seeded;
             };
             match layer {
                 Expr::Read(Source::Slot(own)) if *own == slot => {}
                 Expr::Read(Source::Slot(other)) => {
                     let other = slot_type(*other);
-                    let declared = other.get("properties").and_then(Value::as_object);
-                    declared.into_iter().flatten().for_each(|(name, schema)| add(name, schema, false));
+                    other.members().for_each(|(name, of)| add(name, of, false));
                 }
                 Expr::Const(Value::Object(all)) => {
-                    all.iter().for_each(|(name, value)| add(name, &types::of_value(value), first));
+                    all.iter().for_each(|(name, value)| add(name, &Type::of_value(value), first));
                 }
                 Expr::Object(all) => all.iter().for_each(|(name, e)| add(name, &expr_type(e), first)),
                 _ => return None,
             }
         }
     }
-    let members = members.into_iter().map(|(name, member)| (name, types::union(member.types), !member.seeded));
-    seeded.then(|| types::laid_over(members))
+    let members = members.into_iter().map(|(name, member)| (name, Type::union(member.types), !member.seeded));
+    seeded.then(|| Type::object(members, OtherMembers::Beneath))
 }
 
 /// What a writer lays over the slot, and whether it is the start of the machine. `None`: it writes something else.
@@ -82,7 +82,7 @@ pub(super) fn seed<'p>(
     slot: SlotId,
     writers: &[Writer<'p>],
     path: &[&str],
-    slot_type: impl Fn(SlotId) -> Value,
+    slot_type: impl Fn(SlotId) -> Type,
 ) -> Option<&'p Value> {
     let (name, rest) = path.split_first()?;
     let mut found = None;
@@ -93,8 +93,7 @@ pub(super) fn seed<'p>(
                 Expr::Read(Source::Slot(own)) if *own == slot => {}
                 Expr::Read(Source::Slot(other)) => {
                     let other = slot_type(*other);
-                    let declared = other.get("properties").and_then(Value::as_object);
-                    if declared.is_some_and(|all| all.contains_key(*name)) {
+                    if other.as_object().is_some_and(|object| object.members.contains_key(*name)) {
                         return None;
                     }
                 }
@@ -109,31 +108,33 @@ pub(super) fn seed<'p>(
 
 /// A type without the values of its constants, or with those that are words. Nothing is known of a constant that only marks a place: null, or empty.
 /// Text that reads as a number may be compared as one.
-fn widened(schema: &Value, words: bool) -> Value {
-    if let Some(all) = types::alternatives(schema) {
-        return types::union(all.iter().map(|one| widened(one, words)));
+fn widened(of: &Type, words: bool) -> Type {
+    if let Some(all) = of.alternatives() {
+        return Type::union(all.iter().map(|one| widened(one, words)));
     }
-    if let Some(value) = schema.get("const") {
+    if let Some(value) = of.constant() {
         return match value {
-            Value::Null => types::any(),
-            Value::Str(text) if words && (text.is_empty() || !is_mark(text)) => schema.clone(),
-            Value::Str(text) if text.is_empty() => types::any(),
-            Value::Str(text) if is_mark(text) => types::answer(),
-            Value::Number(Number::Int(_) | Number::UInt(_)) => types::of_kind("integer"),
-            other => types::of_kind(types::kind(other)),
+            Value::Null => Type::Any,
+            Value::Str(text) if words && (text.is_empty() || !is_mark(text)) => of.clone(),
+            Value::Str(text) if text.is_empty() => Type::Any,
+            Value::Str(text) if is_mark(text) => Type::Answer,
+            Value::Number(Number::Int(_) | Number::UInt(_)) => Type::INTEGER,
+            other => Type::Kinds(Kinds::of(Kind::of(other))),
         };
     }
-    if let Some(items) = schema.get("prefixItems").and_then(Value::as_list) {
-        return match items {
-            [] => types::of_kind("array"),
-            items => types::list(types::union(items.iter().map(|one| widened(one, words)))),
+    if let Some(list) = of.as_list() {
+        return match list.first.as_slice() {
+            [] if list.most == Some(0) => Type::LIST,
+            [] => of.clone(),
+            items => Type::list_of(Type::union(items.iter().map(|one| widened(one, words)))),
         };
     }
-    match schema.get("properties").and_then(Value::as_object) {
-        Some(all) if schema.get("additionalProperties") == Some(&Value::Bool(false)) => match all.is_empty() {
-            true => types::of_kind("object"),
-            false => types::object(all.iter().map(|(name, inner)| (name.clone(), widened(inner, words), false)), true),
-        },
-        _ => schema.clone(),
+    match of.as_object().filter(|object| object.is_closed()) {
+        Some(object) if object.members.is_empty() => Type::OBJECT,
+        Some(object) => {
+            let members = object.members.iter().map(|(name, inner)| (name.clone(), widened(inner, words), false));
+            Type::object(members, OtherMembers::None)
+        }
+        None => of.clone(),
     }
 }

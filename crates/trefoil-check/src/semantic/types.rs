@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use trefoil_syntax::hash::{HashMap, HashSet};
 
+use trefoil_ir::types::{Kind, Member, OtherMembers, Type};
 use trefoil_ir::{
-    AnswerFormat, Callee, ComposedPart, Expr, FlowId, Guard, Intake, Items, JsonType, OnFailure, Program, Schema,
-    SlotId, Source, Step, StepId, StepKind, Text, ToolKind, ValidatorKind,
+    AnswerFormat, Callee, ComposedPart, Expr, FlowId, Guard, InputField, Intake, Items, JsonType, OnFailure, Program,
+    Schema, SlotId, Source, Step, StepId, StepKind, Text, ToolKind, ValidatorKind,
 };
 use trefoil_template::{Value, read_json};
 
 use super::writers::{Writer, Writers};
-use trefoil_ir::types::{self, Member};
 
 /// The maximum depth to which types are followed: chains of fan-outs and calls, not of steps.
 const DEEPEST: u32 = 64;
@@ -27,12 +27,12 @@ const MOST_WRITERS: usize = 200;
 pub struct Types<'p> {
     pub(super) program: &'p Program,
     /// The result types of tools, by name, if declared.
-    returned: HashMap<String, Value>,
+    returned: HashMap<String, Type>,
     roots: HashSet<FlowId>,
     writers: Writers<'p>,
-    slots: RefCell<HashMap<(FlowId, SlotId), Option<Value>>>,
-    results: RefCell<HashMap<StepId, Option<Value>>>,
-    outputs: RefCell<HashMap<FlowId, Option<Value>>>,
+    slots: RefCell<HashMap<(FlowId, SlotId), Option<Type>>>,
+    results: RefCell<HashMap<StepId, Option<Type>>>,
+    outputs: RefCell<HashMap<FlowId, Option<Type>>>,
     depth: Cell<u32>,
 }
 
@@ -40,7 +40,7 @@ pub struct Types<'p> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Walk {
     /// Its type, as far as known.
-    pub schema: Value,
+    pub schema: Type,
     /// Whether a member in the path may be missing.
     pub optional: bool,
     /// If the path cannot continue: the number of segments that were followed, and why it stops.
@@ -50,15 +50,15 @@ pub struct Walk {
 }
 
 impl Walk {
-    fn of(schema: Value) -> Self {
+    fn of(schema: Type) -> Self {
         Self { schema, optional: false, stop: None, undeclared: None }
     }
     /// Follows a path from a type.
-    pub fn through(of: Value, path: &[&str]) -> Self {
+    pub fn through(of: Type, path: &[&str]) -> Self {
         Self::of(of).on(path, 0)
     }
     fn unknown() -> Self {
-        Self::of(types::any())
+        Self::of(Type::Any)
     }
     /// Continues with these members; `from` is the number of segments followed so far.
     fn on(mut self, path: &[&str], from: usize) -> Self {
@@ -66,22 +66,22 @@ impl Walk {
             if self.stop.is_some() {
                 return self;
             }
-            match types::member(&self.schema, name) {
-                Member::Is { schema, optional } => {
-                    self.schema = schema;
+            match self.schema.member(name) {
+                Member::Is { of, optional } => {
+                    self.schema = of;
                     self.optional |= optional;
                 }
                 Member::Maybe => {
-                    let declared = types::declares(&self.schema);
-                    self.undeclared = match types::likely(&self.schema, name) {
+                    let declared = self.schema.declares();
+                    self.undeclared = match self.schema.likely(name) {
                         Some(likely) => slip(&likely, path.get(i + 1..).unwrap_or_default(), from + i + 1),
                         None => Some((from + i, declared)).filter(|(_, d)| !d.is_empty()),
                     };
-                    self.schema = types::any();
+                    self.schema = Type::Any;
                     return self;
                 }
                 never => {
-                    self.schema = types::any();
+                    self.schema = Type::Any;
                     self.stop = Some((from + i, never));
                 }
             }
@@ -102,13 +102,13 @@ fn literal(expr: &Expr) -> Option<Cow<'_, str>> {
 }
 
 /// The type of text that prints a single value: the words that the value may be, and nothing if it is missing.
-fn printed(walk: &Walk) -> Option<Value> {
-    let words = types::choices(&walk.schema)?;
-    let words = words.into_iter().map(|word| if word.is_null() { Value::from("") } else { word });
+fn printed(walk: &Walk) -> Option<Type> {
+    let words = walk.schema.choices()?.into_owned().into_iter();
+    let words = words.map(|word| if word.is_null() { Value::from("") } else { word });
     let missing = walk.optional.then(|| Value::from(""));
-    let all: Option<Vec<Value>> =
-        words.chain(missing).map(|word| word.as_str().is_some().then(|| types::of_value(&word))).collect();
-    all.filter(|all| !all.is_empty()).map(types::union)
+    let all: Option<Vec<Type>> =
+        words.chain(missing).map(|word| word.as_str().is_some().then(|| Type::of_value(&word))).collect();
+    all.filter(|all| !all.is_empty()).map(Type::union)
 }
 
 /// The object or list in a text, or the text.
@@ -118,30 +118,30 @@ fn structured(text: &str) -> Value {
 }
 
 /// The first segment that a type does not declare; the value may be of another type.
-fn slip(of: &Value, path: &[&str], from: usize) -> Option<(usize, Vec<Arc<str>>)> {
+fn slip(of: &Type, path: &[&str], from: usize) -> Option<(usize, Vec<Arc<str>>)> {
     let (name, rest) = path.split_first()?;
-    let found = match types::member(of, name) {
-        Member::Is { schema, .. } => Some(schema),
-        Member::Maybe => types::likely(of, name),
+    let found = match of.member(name) {
+        Member::Is { of, .. } => Some(of),
+        Member::Maybe => of.likely(name),
         Member::Never { what: "an object", members } => return Some((from, members)),
         Member::Never { .. } | Member::Beyond { .. } => return None,
     };
     match found {
         Some(inner) => slip(&inner, rest, from + 1),
-        None => Some((from, types::declares(of))).filter(|(_, d)| !d.is_empty()),
+        None => Some((from, of.declares())).filter(|(_, d)| !d.is_empty()),
     }
 }
 
 impl Types<'_> {
     /// The type of what a run of a program returns.
-    pub fn returned_by(program: &Program) -> Value {
+    pub fn returned_by(program: &Program) -> Type {
         Types::new(program, &[program.entry], HashMap::default()).output(program.entry)
     }
 }
 
 impl<'p> Types<'p> {
     /// The types of a program that may be started at these flows.
-    pub fn new(program: &'p Program, roots: &[FlowId], returned: HashMap<String, Value>) -> Self {
+    pub fn new(program: &'p Program, roots: &[FlowId], returned: HashMap<String, Type>) -> Self {
         Self {
             program,
             returned,
@@ -168,20 +168,20 @@ impl<'p> Types<'p> {
         }
     }
     /// The type of a slot's value.
-    pub fn slot(&self, flow: FlowId, slot: SlotId) -> Value {
+    pub fn slot(&self, flow: FlowId, slot: SlotId) -> Type {
         if let Some(known) = self.slots.borrow().get(&(flow, slot)) {
-            return known.clone().unwrap_or_else(types::any);
+            return known.clone().unwrap_or_default();
         }
         self.slots.borrow_mut().insert((flow, slot), None);
         let found = self.deeper(|| {
             let writers = self.writers.of_slot(flow, slot);
             // Each may add a member to what the others have written.
             if writers.len() > MOST_WRITERS {
-                return types::any();
+                return Type::Any;
             }
             let (of_slot, of_expr) = (|other| self.slot(flow, other), |expr: &Expr| self.expr(flow, expr, None));
             super::shared::shared_object(self.program, slot, writers, of_slot, of_expr)
-                .unwrap_or_else(|| types::union(writers.iter().map(|w| self.written(flow, w))))
+                .unwrap_or_else(|| Type::union(writers.iter().map(|w| self.written(flow, w))))
         });
         self.slots.borrow_mut().insert((flow, slot), Some(found.clone()));
         found
@@ -204,11 +204,11 @@ impl<'p> Types<'p> {
     }
 
     /// The type of a flow's result.
-    pub fn output(&self, flow: FlowId) -> Value {
+    pub fn output(&self, flow: FlowId) -> Type {
         if let Some(known) = self.outputs.borrow().get(&flow) {
-            return known.clone().unwrap_or_else(types::any);
+            return known.clone().unwrap_or_default();
         }
-        let Some(found) = self.program.flow(flow) else { return types::any() };
+        let Some(found) = self.program.flow(flow) else { return Type::Any };
         self.outputs.borrow_mut().insert(flow, None);
         let output = self.deeper(|| match &found.output {
             Some(expr) => self.expr(flow, expr, None),
@@ -219,24 +219,24 @@ impl<'p> Types<'p> {
     }
 
     /// The type of a step's result as stored; null if it is skipped.
-    pub fn result(&self, flow: FlowId, id: StepId) -> Value {
+    pub fn result(&self, flow: FlowId, id: StepId) -> Type {
         if let Some(known) = self.results.borrow().get(&id) {
-            return known.clone().unwrap_or_else(types::any);
+            return known.clone().unwrap_or_default();
         }
-        let Some(step) = self.program.step(id) else { return types::any() };
+        let Some(step) = self.program.step(id) else { return Type::Any };
         self.results.borrow_mut().insert(id, None);
         let found = self.deeper(|| {
             let ran = self.shaped(flow, step);
-            if step.when.is_some() { types::union([ran, types::of_kind("null")]) } else { ran }
+            if step.when.is_some() { Type::union([ran, Type::NULL]) } else { ran }
         });
         self.results.borrow_mut().insert(id, Some(found.clone()));
         found
     }
 
-    fn shaped(&self, flow: FlowId, step: &'p Step) -> Value {
+    fn shaped(&self, flow: FlowId, step: &'p Step) -> Type {
         let mut raw = self.raw(flow, step);
         if let OnFailure::Use(value) = &step.policy.on_failure {
-            raw = types::union([raw, self.expr(flow, value, None)]);
+            raw = Type::union([raw, self.expr(flow, value, None)]);
         }
         match &step.shape {
             Some(shape) => self.expr(flow, shape, Some(&raw)),
@@ -245,8 +245,8 @@ impl<'p> Types<'p> {
     }
 
     /// The type of a step's result before `shape`.
-    pub fn raw(&self, flow: FlowId, step: &'p Step) -> Value {
-        let null = || types::of_kind("null");
+    pub fn raw(&self, flow: FlowId, step: &'p Step) -> Type {
+        let null = || Type::NULL;
         match &step.kind {
             StepKind::Model(call) => match &call.format {
                 AnswerFormat::Text => {
@@ -255,26 +255,26 @@ impl<'p> Types<'p> {
                         _ => None,
                     });
                     match guarded {
-                        Some(inner) => types::text_of(inner.json.clone()),
-                        None => types::answer(),
+                        Some(inner) => Type::json_text(&inner.json),
+                        None => Type::Answer,
                     }
                 }
-                AnswerFormat::Json(id) => self.program.schema(*id).map_or_else(types::any, |s| s.json.clone()),
-                AnswerFormat::JsonOrText => types::any(),
+                AnswerFormat::Json(id) => self.program.schema(*id).map_or(Type::Any, |s| Type::declared(&s.json)),
+                AnswerFormat::JsonOrText => Type::Any,
             },
             StepKind::Tool(call) => {
                 let known = self.returned.get(&*call.name).filter(|_| call.kind == ToolKind::Local);
-                known.cloned().unwrap_or_else(types::any)
+                known.cloned().unwrap_or_default()
             }
-            StepKind::Refused(refused) => refused.returns.clone().unwrap_or_else(types::any),
+            StepKind::Refused(refused) => refused.returns.clone().unwrap_or_default(),
             StepKind::Command(_) => command(),
-            StepKind::Human(_) => types::answer(),
+            StepKind::Human(_) => Type::Answer,
             StepKind::Wait { .. } | StepKind::Parallel(_) | StepKind::Graph(_) => null(),
             StepKind::Compute(value) => self.expr(flow, value, None),
             StepKind::Sequence(steps) => steps.last().map_or_else(null, |s| self.result(flow, *s)),
             StepKind::Branch { arms, otherwise } => {
                 let all = arms.iter().map(|a| a.step).chain(*otherwise).map(|s| self.result(flow, s));
-                types::union(all.chain(otherwise.is_none().then(null)))
+                Type::union(all.chain(otherwise.is_none().then(null)))
             }
             StepKind::Loop(it) => self.result(flow, it.body),
             StepKind::Conversation(it) => self.result(flow, it.turn),
@@ -287,44 +287,49 @@ impl<'p> Types<'p> {
                 // If there are several, each describes only a part of the answer.
                 let valid = schemas.next();
                 if schemas.next().is_some() {
-                    return types::any();
+                    return Type::Any;
                 }
                 match valid {
-                    Some(inner) if types::is_answer(&body) => types::text_of(inner.json.clone()),
+                    Some(inner) if body.is_answer() => Type::json_text(&inner.json),
                     _ => body,
                 }
             }
             StepKind::ForEach(each) => {
                 let mut item = self.output(each.body);
                 if each.on_failure == trefoil_ir::OnItemFailure::Continue {
-                    item = types::union([item, types::of_value(&each.failed)]);
+                    item = Type::union([item, Type::of_value(&each.failed)]);
                 }
                 match &each.items {
                     Items::Count(Expr::Const(Value::Number(count)), most) => {
-                        types::list_of_at_most(item, count.as_i64().unwrap_or(i64::MAX).min(i64::from(*most)))
+                        let count = count.as_i64().unwrap_or(i64::MAX).min(i64::from(*most));
+                        Type::list_of_at_most(item, u64::try_from(count).ok())
                     }
-                    Items::Count(..) => types::list(item),
-                    Items::List(over) => types::as_long_as(item, &self.expr(flow, over, None)),
+                    Items::Count(..) => Type::list_of(item),
+                    Items::List(over) => {
+                        let over = self.expr(flow, over, None);
+                        let list = over.as_list().filter(|_| over.is(Kind::List) && !over.is_nullable());
+                        Type::list_of_at_most(item, list.and_then(|list| list.most))
+                    }
                 }
             }
             StepKind::StateMachine(machine) => {
                 let ends = machine.states.iter().filter(|s| s.may_end());
                 let slots = ends.filter_map(|s| self.program.step(s.step)?.out);
-                types::union(slots.map(|s| self.slot(flow, s)))
+                Type::union(slots.map(|s| self.slot(flow, s)))
             }
             StepKind::Call(call) => match &call.callee {
                 Callee::Flow(callee) => self.output(*callee),
-                Callee::Named { flows, .. } => types::union(flows.iter().map(|(_, f)| self.output(*f))),
+                Callee::Named { flows, .. } => Type::union(flows.iter().map(|(_, f)| self.output(*f))),
             },
         }
     }
 
     /// The type of an expression; `result` is that of the step whose shape it is.
-    pub fn expr(&self, flow: FlowId, expr: &'p Expr, result: Option<&Value>) -> Value {
+    pub fn expr(&self, flow: FlowId, expr: &'p Expr, result: Option<&Type>) -> Type {
         let of = |e: &'p Expr| self.expr(flow, e, result);
-        let text = || types::of_kind("string");
+        let text = || Type::TEXT;
         match expr {
-            Expr::Const(value) => types::of_value(value),
+            Expr::Const(value) => Type::of_value(value),
             Expr::Typed(source) => self.typed(flow, source, result),
             Expr::Template(source) => {
                 let lone = self.lone(flow, source, result).filter(|(_, default)| !default);
@@ -333,52 +338,54 @@ impl<'p> Types<'p> {
             Expr::Concat(_) | Expr::Join { .. } | Expr::Lines(_) => text(),
             Expr::AsText(inner) | Expr::AsMessage(inner) => {
                 let inner = of(inner);
-                if types::kinds(&inner).is_some_and(|k| k == ["string"]) { inner } else { text() }
+                if inner.kinds().is_some_and(|kinds| kinds.is(Kind::Text)) { inner } else { text() }
             }
             Expr::Read(source) => self.source(flow, source, &[], result).schema,
-            Expr::Object(members) => types::object(members.iter().map(|(k, e)| (k.clone(), of(e), false)), true),
-            Expr::List(items) => types::tuple(items.iter().map(of).collect()),
-            Expr::Merge(layers) => types::merged(layers.iter().map(of)),
-            Expr::If { then, otherwise, .. } => types::union([of(then), of(otherwise)]),
+            Expr::Object(members) => {
+                Type::object(members.iter().map(|(k, e)| (k.clone(), of(e), false)), OtherMembers::None)
+            }
+            Expr::List(items) => Type::tuple(items.iter().map(of)),
+            Expr::Merge(layers) => Type::merged(layers.iter().map(of)),
+            Expr::If { then, otherwise, .. } => Type::union([of(then), of(otherwise)]),
             Expr::Coerce(_, to) => {
-                let kind = match to {
-                    JsonType::Integer => "integer",
-                    JsonType::Number => "number",
-                    JsonType::Boolean => "boolean",
-                    JsonType::Object => "object",
-                    JsonType::List => "array",
+                let made = match to {
+                    JsonType::Integer => Type::INTEGER,
+                    JsonType::Number => Type::NUMBER,
+                    JsonType::Boolean => Type::BOOLEAN,
+                    JsonType::Object => Type::OBJECT,
+                    JsonType::List => Type::LIST,
                 };
-                types::union([types::of_kind(kind), types::of_kind("null")])
+                Type::union([made, Type::NULL])
             }
             // Text may contain an object or a list; anything else is unchanged.
             Expr::Structured(inner) => match literal(inner) {
-                Some(text) => types::of_value(&structured(&text)),
-                None => types::structured(&of(inner)),
+                Some(text) => Type::of_value(&structured(&text)),
+                None => of(inner).structured(),
             },
-            Expr::Verdict(inner) => types::structured(&of(inner)),
+            Expr::Verdict(inner) => of(inner).structured(),
             Expr::Consensus { .. } => {
                 // Weighted means of verdicts, with weights that add up to 1.
                 let members = [
-                    ("score".into(), types::share(), false),
-                    ("confidence".into(), types::share(), false),
-                    ("metadata".into(), types::any(), true),
+                    ("score".into(), Type::SHARE, false),
+                    ("confidence".into(), Type::SHARE, false),
+                    ("metadata".into(), Type::Any, true),
                 ];
-                types::object(members, false)
+                Type::object(members, OtherMembers::Any)
             }
         }
     }
 
-    fn typed(&self, flow: FlowId, text: &'p Text, result: Option<&Value>) -> Value {
+    fn typed(&self, flow: FlowId, text: &'p Text, result: Option<&Type>) -> Type {
         match self.lone(flow, text, result) {
-            Some((walk, true)) => types::union([walk.schema, types::of_kind("string")]),
+            Some((walk, true)) => Type::union([walk.schema, Type::TEXT]),
             Some((walk, false)) => walk.schema,
-            None if text.template.is_single() => types::any(),
-            None => types::of_kind("string"),
+            None if text.template.is_single() => Type::Any,
+            None => Type::TEXT,
         }
     }
 
     /// The value of a text that consists of a single path, and whether the path has a default.
-    fn lone(&self, flow: FlowId, text: &'p Text, result: Option<&Value>) -> Option<(Walk, bool)> {
+    fn lone(&self, flow: FlowId, text: &'p Text, result: Option<&Type>) -> Option<(Walk, bool)> {
         let reference = text.template.references().first()?;
         if !text.template.is_single() || !text.template.expressions().is_empty() {
             return None;
@@ -392,7 +399,7 @@ impl<'p> Types<'p> {
     }
 
     /// The value of a source at a path.
-    pub fn source(&self, flow: FlowId, source: &Source, path: &[&str], result: Option<&Value>) -> Walk {
+    pub fn source(&self, flow: FlowId, source: &Source, path: &[&str], result: Option<&Type>) -> Walk {
         match source {
             Source::Slot(slot) => Walk::of(self.slot(flow, *slot)).on(path, 0),
             Source::Member(slot, member) => {
@@ -415,7 +422,7 @@ impl<'p> Types<'p> {
                     (Some(_), _) => second,
                     (_, Some(_)) => first,
                     _ => Walk {
-                        schema: types::union([first.schema, second.schema]),
+                        schema: Type::union([first.schema, second.schema]),
                         optional: first.optional && second.optional,
                         stop: None,
                         undeclared: None,
@@ -423,19 +430,14 @@ impl<'p> Types<'p> {
                 }
             }
             Source::Compose { seed, parts } => self.composed(flow, seed, parts, path),
-            Source::Const(value) => Walk::of(types::of_value(value)).on(path, 0),
-            Source::Environment | Source::Secrets | Source::RunId | Source::Failure => {
-                Walk::of(types::of_kind("string"))
+            Source::Const(value) => Walk::of(Type::of_value(value)).on(path, 0),
+            Source::Environment | Source::Secrets | Source::RunId | Source::Failure => Walk::of(Type::TEXT),
+            Source::Spent(_) => {
+                let spent = [("total_tokens", Type::SIZE), ("estimated_usd", Type::NUMBER)];
+                let members = spent.map(|(name, of)| (Arc::from(name), of, false));
+                Walk::of(Type::object(members, OtherMembers::None)).on(path, 0)
             }
-            Source::Spent(_) => Walk::of(types::object(
-                [
-                    (Arc::from("total_tokens"), types::at_least_zero(), false),
-                    (Arc::from("estimated_usd"), types::of_kind("number"), false),
-                ],
-                true,
-            ))
-            .on(path, 0),
-            Source::Result => Walk::of(result.cloned().unwrap_or_else(types::any)).on(path, 0),
+            Source::Result => Walk::of(result.cloned().unwrap_or_default()).on(path, 0),
             Source::Missing(..) => Walk::unknown(),
         }
     }
@@ -462,17 +464,17 @@ impl<'p> Types<'p> {
         if !beneath.is_empty() {
             let keys = seeded.and_then(Value::as_object).into_iter().flat_map(|o| o.keys().cloned());
             let keys: BTreeSet<Arc<str>> = beneath.into_iter().chain(keys).collect();
-            let members = keys.into_iter().map(|key| (key, types::any(), true));
-            found.push(Walk::of(types::object(members, true)));
+            let members = keys.into_iter().map(|key| (key, Type::Any, true));
+            found.push(Walk::of(Type::object(members, OtherMembers::None)));
         } else if let Some(seeded) = seeded {
-            found.push(Walk::of(types::of_value(seeded)));
+            found.push(Walk::of(Type::of_value(seeded)));
         }
         match found.len() {
             1 => found.pop().unwrap_or_else(Walk::unknown),
             0 => Walk::unknown(),
             _ => {
                 let able = found.into_iter().filter(|w| w.stop.is_none()).map(|w| w.schema);
-                Walk::of(types::union(able))
+                Walk::of(Type::union(able))
             }
         }
     }
@@ -480,7 +482,7 @@ impl<'p> Types<'p> {
     /// A value with the inner results of its flow in a layer under it.
     fn layered(&self, top: Walk, flows: &[FlowId], path: &[&str], at: usize) -> Walk {
         let Some((name, rest)) = path.split_first() else { return top };
-        match types::member(&top.schema, name) {
+        match top.schema.member(name) {
             Member::Is { .. } => top.on(path, at),
             Member::Maybe => Walk::unknown(),
             _ => {
@@ -498,7 +500,7 @@ impl<'p> Types<'p> {
         }
     }
 
-    fn written(&self, flow: FlowId, writer: &Writer<'p>) -> Value {
+    fn written(&self, flow: FlowId, writer: &Writer<'p>) -> Type {
         match writer {
             Writer::Input(intake) => self.given(flow, intake).unwrap_or_else(|| self.input(intake)),
             Writer::Raw(intake) => self.raw_input(intake),
@@ -507,17 +509,17 @@ impl<'p> Types<'p> {
             Writer::Result(step) => self.result(flow, *step),
             Writer::Item(from, items) => {
                 let items = self.expr(*from, items, None);
-                types::item_of(&items)
+                items.item()
             }
-            Writer::Number => types::of_kind("integer"),
-            Writer::Counted(most) => types::whole_between(1, u64::from(*most)),
-            Writer::Text => types::of_kind("string"),
-            Writer::Unknown => types::any(),
+            Writer::Number => Type::INTEGER,
+            Writer::Counted(most) => Type::whole_between(1, u64::from(*most)),
+            Writer::Text => Type::TEXT,
+            Writer::Unknown => Type::Any,
         }
     }
 
     /// The input that the only caller passes to a flow without declared input that is written at the call.
-    fn given(&self, flow: FlowId, intake: &Intake) -> Option<Value> {
+    fn given(&self, flow: FlowId, intake: &Intake) -> Option<Type> {
         let declares = !intake.fields.is_empty() || intake.schema.is_some() || intake.wrap.is_some();
         if declares || self.roots.contains(&flow) {
             return None;
@@ -528,33 +530,32 @@ impl<'p> Types<'p> {
     }
 
     /// The type of a flow's input, after defaults.
-    pub fn input(&self, intake: &Intake) -> Value {
+    pub fn input(&self, intake: &Intake) -> Type {
         let schema = intake.schema.and_then(|s| self.program.schema(s));
         if !intake.fields.is_empty() {
-            let fields =
-                intake.fields.iter().map(|f| (f.name.clone(), f.schema.clone(), f.optional && f.default.is_none()));
+            let optional = |f: &InputField| f.optional && f.default.is_none();
+            let fields = intake.fields.iter().map(|f| (f.name.clone(), Type::declared(&f.schema), optional(f)));
             let refused = |schema: &Schema| schema.json.get("additionalProperties") == Some(&Value::Bool(false));
-            return types::object(fields, intake.closed && intake.tolerated.is_empty() || schema.is_some_and(refused));
+            let closed = intake.closed && intake.tolerated.is_empty() || schema.is_some_and(refused);
+            return Type::object(fields, if closed { OtherMembers::None } else { OtherMembers::Any });
         }
         match (schema, &intake.wrap) {
-            (Some(schema), None) => schema.json.clone(),
-            (_, Some(_)) => types::of_kind("object"),
-            (None, None) => types::any(),
+            (Some(schema), None) => Type::declared(&schema.json),
+            (_, Some(_)) => Type::OBJECT,
+            (None, None) => Type::Any,
         }
     }
 
-    fn raw_input(&self, intake: &Intake) -> Value {
-        let declared = intake.schema.and_then(|s| self.program.schema(s)).map(|s| s.json.clone());
-        match declared {
-            // If the input is an object, processing it may select a member.
-            Some(json) if types::kinds(&json).is_some_and(|k| !k.contains(&"object")) => json,
-            _ => types::any(),
-        }
+    fn raw_input(&self, intake: &Intake) -> Type {
+        let declared = intake.schema.and_then(|s| self.program.schema(s)).map(|s| Type::declared(&s.json));
+        // If the input is an object, processing it may select a member.
+        let plain = |of: &Type| of.kinds().is_some_and(|kinds| !kinds.has(Kind::Object));
+        declared.filter(plain).unwrap_or_default()
     }
 
-    fn deeper(&self, look: impl FnOnce() -> Value) -> Value {
+    fn deeper(&self, look: impl FnOnce() -> Type) -> Type {
         if self.depth.get() >= DEEPEST {
-            return types::any();
+            return Type::Any;
         }
         self.depth.set(self.depth.get() + 1);
         let found = look();
@@ -564,12 +565,12 @@ impl<'p> Types<'p> {
 }
 
 /// The type of a command's result.
-fn command() -> Value {
+fn command() -> Type {
     let members = [
-        ("status".into(), types::union(["success", "failed"].map(|s| types::of_value(&Value::from(s)))), false),
-        ("exit_code".into(), types::of_kind("integer"), false),
-        ("stdout".into(), types::answer(), false),
-        ("stderr".into(), types::answer(), false),
+        ("status".into(), Type::union(["success", "failed"].map(|s| Type::of_value(&Value::from(s)))), false),
+        ("exit_code".into(), Type::INTEGER, false),
+        ("stdout".into(), Type::Answer, false),
+        ("stderr".into(), Type::Answer, false),
     ];
-    types::object(members, true)
+    Type::object(members, OtherMembers::None)
 }

@@ -84,7 +84,7 @@ impl<'p> Directory<'p> {
             Unit::Agent => manifest::input_schema(&document.root)?,
             Unit::Workflow => manifest::of_metadata(&document.root, "input_schema").filter(|n| !n.is_null())?,
         };
-        let schema = JsonSchema { json: to_value(node), node: node.clone() };
+        let schema = JsonSchema::new(to_value(node), node.clone());
         schema.of_objects().then_some((document.file, schema))
     }
 

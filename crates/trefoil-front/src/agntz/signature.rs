@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_ir::FlowId;
+use trefoil_ir::types::Type;
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
@@ -23,7 +24,7 @@ pub struct Signature {
     /// Its input contract.
     pub inputs: Arc<Inputs>,
     /// The type of its result.
-    pub output: Value,
+    pub output: Type,
     /// The step keys of a pipeline.
     pub exports: Vec<Exported>,
     /// The parts of its input that reach a model.
@@ -63,7 +64,7 @@ pub struct Exported {
     /// The id, if it can be used instead of the key.
     pub alias: Option<Arc<str>>,
     /// The type of its result.
-    pub schema: Value,
+    pub schema: Type,
     /// Where the step is declared.
     pub at: Option<Location>,
     /// Where members of its result are declared.
@@ -103,6 +104,8 @@ pub struct Property {
     pub name: Arc<str>,
     /// Its schema; null is allowed unless the property is required.
     pub json: Value,
+    /// Its type.
+    pub of: Type,
     /// The same with lists, which a property takes that the shorthand calls an `object` without saying more.
     pub with_lists: Option<Value>,
     /// The value if it is omitted.
@@ -124,6 +127,7 @@ impl Inputs {
             Property {
                 name: p.name.value.clone(),
                 with_lists: with_lists(&json).filter(|_| schema.shorthand),
+                of: Type::declared(&json),
                 json,
                 default: p.default.clone(),
                 required: p.required,

@@ -1,8 +1,8 @@
 //! Binds paths to what they name. One function for all dialects.
 
-use trefoil_ir::types::{self, Member};
+use trefoil_ir::types::{Member, Type};
 use trefoil_ir::{Beyond, Defined, Lost, Source};
-use trefoil_template::{Missing, Segment, Value};
+use trefoil_template::{Missing, Segment};
 
 use super::{Entry, Found, Inside, Members, Nothing, Read};
 
@@ -45,8 +45,8 @@ impl Bound {
         self.entries.last().filter(|_| !matches!(self.end, End::Nothing(_)))
     }
     /// Its type; any type if it is unknown or missing.
-    pub fn schema(&self) -> Value {
-        self.last().map_or(Value::Bool(true), |e| e.schema.clone())
+    pub fn schema(&self) -> Type {
+        self.last().map_or(Type::Any, |e| e.schema.clone())
     }
     /// Whether it names something that a manifest or the format defines.
     pub fn is_known(&self) -> bool {
@@ -104,7 +104,7 @@ pub fn bind(root: &Entry, path: &[Segment]) -> Bound {
 fn beyond(stop: &Stop, read: Option<Read>, before: Option<&Entry>, refuses: bool) -> Lost {
     let Some((what, of)) = stop.before.what.zip(before) else { return Lost::Unsaid };
     // The type of a model's answer is not declared by the manifest.
-    let refused = refuses && !types::is_answer(&of.schema);
+    let refused = refuses && !of.schema.is_answer();
     let (segment, members) = (stop.segment as u16, stop.before.names.clone());
     Lost::Beyond(Box::new(Beyond { segment, of: read.map(|r| r.source), what, members, refused }))
 }
@@ -116,16 +116,16 @@ pub fn member(of: &Entry, places: &Members, name: &str) -> Found {
         doubt: of.doubt.clone(),
         ..Entry::new(schema).defined(defined).declared(declared).members(inner.clone())
     };
-    match types::member(&of.schema, name) {
-        Member::Is { schema, optional } => {
+    match of.schema.member(name) {
+        Member::Is { of: inner, optional } => {
             // A type without a list of required members says nothing about which may be missing.
-            let optional = optional && of.schema.get("required").is_some();
+            let optional = optional && of.schema.as_object().is_some_and(|object| object.required.is_some());
             let defined = if optional && of.defined == Defined::Always { Defined::Sometimes } else { of.defined };
-            Found::Is(entry(schema, defined))
+            Found::Is(entry(inner, defined))
         }
-        Member::Maybe => Found::Maybe(entry(Value::Bool(true), of.defined)),
+        Member::Maybe => Found::Maybe(entry(Type::Any, of.defined)),
         Member::Never { what, members } => Found::Never(Nothing { what: Some(what), names: members }),
         // The length of a list is unknown here.
-        Member::Beyond { .. } => Found::Maybe(entry(Value::Bool(true), of.defined)),
+        Member::Beyond { .. } => Found::Maybe(entry(Type::Any, of.defined)),
     }
 }

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use trefoil_ir::Source;
-use trefoil_template::Value;
+use trefoil_ir::types::{ObjectType, OtherMembers, Type};
 
 use super::{Entry, Found, Names, Nothing, Read};
-use crate::types::object_of;
 
 /// Names with their entries.
 #[derive(Default)]
@@ -42,14 +41,10 @@ impl Listed {
         Self { namespace: true, ..self }
     }
     /// Its type.
-    pub fn schema(&self) -> Value {
-        let closed = object_of(self.fields.iter().map(|(name, entry)| (name.clone(), entry.schema.clone())));
-        if self.others.is_none() {
-            return closed;
-        }
-        let open =
-            closed.as_object().into_iter().flatten().filter(|(keyword, _)| &***keyword != "additionalProperties");
-        Value::from_iter(open.map(|(keyword, value)| (keyword.clone(), value.clone())))
+    pub fn schema(&self) -> Type {
+        let fields = self.fields.iter().map(|(name, entry)| (name.clone(), entry.schema.clone()));
+        let others = if self.others.is_none() { OtherMembers::None } else { OtherMembers::Undeclared };
+        Type::Object(Arc::new(ObjectType { members: fields.collect(), required: None, others }))
     }
     /// The object as an entry.
     pub fn entry(self) -> Entry {

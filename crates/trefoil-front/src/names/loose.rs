@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Entry, Found, Inside, Members, member};
 use trefoil_ir::Defined;
-use trefoil_template::Value;
+use trefoil_ir::types::Type;
 
 /// A value whose undeclared members can be read as well.
 #[must_use]
@@ -22,15 +22,13 @@ pub(super) fn get(of: &Entry, places: &Members, name: &str) -> Found {
     match member(of, places, name) {
         Found::Is(entry) => Found::Is(loose(entry)),
         Found::Maybe(entry) => Found::Maybe(loose(entry)),
-        Found::Never(_) => Found::Maybe(loose(Entry::new(Value::Bool(true)).defined(Defined::Never))),
+        Found::Never(_) => Found::Maybe(loose(Entry::new(Type::Any).defined(Defined::Never))),
     }
 }
 
 /// The members that its type declares.
 pub(super) fn all(of: &Entry, places: &Members) -> Vec<(Arc<str>, Entry)> {
-    let declared = of.schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let names = declared.map(|(name, _)| name.clone());
-    names.filter_map(|name| Some((name.clone(), found(get(of, places, &name))?))).collect()
+    of.schema.members().filter_map(|(name, _)| Some((name.clone(), found(get(of, places, name))?))).collect()
 }
 
 fn found(found: Found) -> Option<Entry> {

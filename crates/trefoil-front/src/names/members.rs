@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use trefoil_ir::types::Type;
 use trefoil_syntax::yaml::{Mapping, Node};
 use trefoil_syntax::{FileId, Location};
-use trefoil_template::Value;
 
 /// The places where the members of a value are declared, by name.
 #[derive(Debug, Clone, Default)]
@@ -38,12 +38,10 @@ impl Members {
 }
 
 /// The places of the properties of a schema in another file, which are declared when that file is lowered.
-pub fn places(file: FileId, node: &Node, json: &Value) -> Members {
+pub fn places(file: FileId, node: &Node, of: &Type) -> Members {
     let Some(mapping) = members_of(node) else { return Members::default() };
-    let declared = json.get("properties");
     let members = mapping.entries.iter().map(|entry| {
-        let schema = declared.and_then(|p| p.get(&entry.key.value)).cloned().unwrap_or(Value::Bool(true));
-        let inner = places(file, &entry.value, items(&schema));
+        let inner = places(file, &entry.value, items(&of.property(&entry.key.value)));
         (entry.key.value.clone(), Some(Location::new(file, entry.key.content())), inner)
     });
     Members::of(members.collect())
@@ -58,10 +56,10 @@ pub(crate) fn members_of(node: &Node) -> Option<&Mapping> {
     }
 }
 
-/// The schema of a list's items; otherwise the schema itself.
-pub(crate) fn items(schema: &Value) -> &Value {
-    match (schema.get("properties"), schema.get("items")) {
-        (None, Some(inner)) => items(inner),
-        _ => schema,
+/// The type of a list's items; otherwise the type itself.
+pub(crate) fn items(of: &Type) -> &Type {
+    match of.as_list().and_then(|list| list.rest.as_ref()) {
+        Some(inner) if of.members().next().is_none() => items(inner),
+        _ => of,
     }
 }

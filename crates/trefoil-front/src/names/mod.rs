@@ -14,9 +14,9 @@ mod place;
 
 use std::sync::Arc;
 
+use trefoil_ir::types::Type;
 use trefoil_ir::{Defined, Name, Source};
 use trefoil_syntax::Location;
-use trefoil_template::Value;
 
 pub use bind::{Bound, End, Stop, bind, member};
 pub use listed::Listed;
@@ -30,8 +30,8 @@ pub use place::{Place, Tags, Use, in_path, is_path, is_there, is_variable};
 pub struct Entry {
     /// How a run reads it. `None`: as a member of the preceding entry; without one, it cannot be read.
     pub read: Option<Read>,
-    /// Its type, a JSON Schema (see [`trefoil_ir::types`]).
-    pub schema: Value,
+    /// Its type.
+    pub schema: Type,
     /// Whether it has a value when it is read.
     pub defined: Defined,
     /// Why it has no value, on all or some paths.
@@ -134,7 +134,7 @@ pub struct Nothing {
 
 impl Entry {
     /// A value of this type that always exists.
-    pub fn new(schema: Value) -> Self {
+    pub fn new(schema: Type) -> Self {
         Self {
             read: None,
             schema,
@@ -149,7 +149,7 @@ impl Entry {
     }
     /// The names of a place, or of a namespace, which is not itself a value.
     pub fn names(names: impl Names + 'static) -> Self {
-        Self { inside: Inside::Names(Arc::new(names)), ..Self::new(Value::Bool(true)) }
+        Self { inside: Inside::Names(Arc::new(names)), ..Self::new(Type::Any) }
     }
     /// Sets the source; it covers this number of leading segments.
     #[must_use]

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use trefoil_ir::types::Type;
 use trefoil_syntax::hash::HashMap;
-
-use trefoil_ir::types;
 
 use super::calls::{Called, Calls};
 use super::lower::{self, Workflow};
@@ -147,7 +146,7 @@ impl<'p> FileSession<'p> {
         let flow = Workflow { manifest, known: &known, links: &links, texts: &texts, children: &children };
         let (id, wanted) = lower::workflow(&mut self.builder, &flow, name, entry);
         // No caller reads the output of an entry.
-        let output = if entry { types::any() } else { known.tree(Root::Output) };
+        let output = if entry { Type::Any } else { known.tree(Root::Output) };
         let readable = known.readable(&output);
         let child = Child { flow: id, readable, output, wanted, file: reader.file, members: known.members() };
         self.done.insert((document, role.clone()), child);

@@ -6,6 +6,7 @@ use expect_test::expect;
 use testbed::build::{Build, graph_node, nowhere, retry};
 use trefoil_ir::expr::Ballot;
 use trefoil_ir::print::canonical;
+use trefoil_ir::types::Type;
 use trefoil_ir::{
     AnswerFormat, Attempts, Backoff, Budget, Call, Callee, CommandCall, ComposedPart, Consensus, Example, Export, Expr,
     FlowId, Guard, HumanCall, InputField, Items, JsonType, Judge, Lost, NodeId, OnExceeded, OnFailure, OnItemFailure,
@@ -519,7 +520,7 @@ const WORDS: &[(&str, Change)] = &[
     ),
     ("names of slots", |p| p.flows.iter_mut().flat_map(|f| &mut f.slots).for_each(|slot| slot.name = "other".into())),
     ("where a slot is written", |p| p.flows[1].slots[0].writes = vec!["output".into()]),
-    ("the type of a default", main!(f => f.intake.fields[0].usual = Some((Value::Null, nowhere())))),
+    ("the type of a default", main!(f => f.intake.fields[0].usual = Some((Type::NULL, nowhere())))),
     ("spaces in a placeholder", of!(Model, it => it.user = Expr::Template(text("say {{ input.x }}")))),
 ];
 

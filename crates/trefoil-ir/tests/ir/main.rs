@@ -4,4 +4,5 @@
 
 mod fingerprint;
 mod prices;
+mod types;
 mod valid;

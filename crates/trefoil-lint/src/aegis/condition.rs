@@ -1,14 +1,11 @@
 //! Conditions that are equivalent to another one, or that read properties that the answer does not declare.
 
 use trefoil_syntax::Diagnostic;
-use trefoil_template::Value;
 
-use super::judge::lists_all;
 use super::unit::{Found, Workflow};
 use trefoil_front::aegis::manifest::state::StateKind;
 use trefoil_front::aegis::manifest::transition::{Condition, Transition};
 use trefoil_front::aegis::names::{Answer, Outcome, StateNames};
-use trefoil_front::types::{is_closed, member_type};
 
 /// Each condition, with its state.
 fn all<'u>(unit: &'u Workflow<'_, '_>) -> impl Iterator<Item = (&'u StateNames, &'u Transition, &'u Condition)> {
@@ -66,9 +63,8 @@ fn scored(transitions: &[Transition]) -> Option<&Transition> {
 
 /// Scores are from 0 to 1. An agent that declares another range does not match the conditions on its answer.
 fn check_scale(unit: &Workflow<'_, '_>, state: &StateNames, first: &Transition, answer: &Answer, found: &mut Found) {
-    let score = member_type(&answer.schema, "score");
-    let bound = |key: &str| score.get(key).and_then(Value::as_f64);
-    let (least, most) = (bound("minimum"), bound("maximum"));
+    let score = answer.schema.part("score");
+    let (least, most) = (score.limit("minimum"), score.limit("maximum"));
     if least.is_none_or(|n| n >= 0.0) && most.is_none_or(|n| n <= 1.0) {
         return;
     }
@@ -97,8 +93,8 @@ fn undeclared(condition: &Condition, answer: &Answer) -> Option<&'static str> {
         ScoreAndConfidenceAbove(..) => &["score", "confidence"],
         _ => return None,
     };
-    let properties = answer.schema.get("properties").and_then(Value::as_object)?;
-    let lacks =
-        |what: &str| !properties.contains_key(what) && !is_closed(&answer.schema, what) && lists_all(&answer.schema);
-    looked_at.iter().copied().find(|what| lacks(what))
+    let of = &answer.schema;
+    let declares = |what: &str| of.members().any(|(name, _)| **name == *what);
+    let lists_all = of.only_lists() && of.members().next().is_some();
+    looked_at.iter().copied().find(|what| lists_all && !declares(what) && !of.never_has(what))
 }

@@ -1,14 +1,13 @@
 //! Judges that cannot judge: their prompt does not show the text, or their answer has no score.
 
+use trefoil_ir::types::Type;
 use trefoil_syntax::{Diagnostic, Location};
-use trefoil_template::Value;
 
 use super::unit::Found;
 use trefoil_front::aegis::callees::Callee;
 use trefoil_front::aegis::directory::Directory;
 use trefoil_front::aegis::manifest::{Unit, answer_schema};
 use trefoil_front::read::to_value;
-use trefoil_front::types::is_closed;
 use trefoil_front::{Document, Source};
 use trefoil_syntax::yaml::{Node, Text};
 
@@ -52,20 +51,14 @@ fn prompt(root: &Node) -> Option<&Text> {
 /// An answer whose schema declares no score, so it is not a verdict.
 fn without_score(document: &Document, name: &Text, at: Location) -> Option<Diagnostic> {
     let node = answer_schema(&document.root)?;
-    let schema = to_value(node);
-    let properties = schema.get("properties").and_then(Value::as_object)?;
-    if properties.contains_key("score") || !(is_closed(&schema, "score") || lists_all(&schema)) {
+    let answer = Type::declared(&to_value(node));
+    let properties = &answer.as_object()?.members;
+    let lists_all = answer.only_lists() && !properties.is_empty();
+    if properties.contains_key("score") || !(answer.never_has("score") || lists_all) {
         return None;
     }
     let message = format!("`{}` answers without a `score`, so its answer is not a verdict", name.value);
     let d = Diagnostic::warning("missing-score", at, message);
     let d = d.label(Location::new(document.file, node.span), "its answer is declared here");
     Some(d.help("declare a `score` from 0 to 1 in the schema of its answer"))
-}
-
-/// Whether the `properties` of an object schema list everything that it can have.
-pub fn lists_all(schema: &Value) -> bool {
-    let known = ["type", "properties", "required", "title", "description", "$schema", "$id"];
-    schema.as_object().is_some_and(|all| all.keys().all(|key| known.contains(&&**key)))
-        && schema.get("properties").and_then(Value::as_object).is_some_and(|p| !p.is_empty())
 }

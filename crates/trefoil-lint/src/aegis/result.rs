@@ -2,7 +2,6 @@
 
 use trefoil_ir::Defined;
 use trefoil_syntax::{Diagnostic, suggest};
-use trefoil_template::Value;
 
 use super::asked::{Asked, slip};
 use trefoil_front::aegis::names::Outcome;
@@ -65,7 +64,6 @@ fn no_figure(asked: &Asked<'_, '_, '_>, at: usize, state: usize) -> Option<Diagn
     let answer = &asked.names.states.get(state)?.answers.first()?.schema;
     let path = asked.used.reference.dotted();
     let message = format!("`{path}` is always empty: the agent's answer has no `{what}`");
-    let declared = answer.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let all: Vec<_> = declared.map(|(p, _)| format!("`{name}.output.{p}`")).take(8).collect();
+    let all: Vec<_> = answer.members().map(|(p, _)| format!("`{name}.output.{p}`")).take(8).collect();
     Some(asked.warning("missing-score", &message, &format!("available: {}", all.join(", "))))
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, types};
+use trefoil_ir::Expr;
+use trefoil_ir::types::{Kind, Type};
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Severity, suggest};
 use trefoil_template::Value;
@@ -63,8 +64,8 @@ fn passed(
 }
 
 /// Whether a property accepts every text.
-pub fn takes_any_text(property: &Value) -> bool {
-    types::choices(property).is_none() && types::solid_kinds(property).is_none_or(|kinds| kinds.contains(&"string"))
+pub fn takes_any_text(property: &Type) -> bool {
+    property.choices().is_none() && property.solid_kinds().is_none_or(|kinds| kinds.has(Kind::Text))
 }
 
 fn undeclared(file: Source<'_>, key: &Text, map: &[(&Text, &Text)], callee: &Signature, found: &mut Found) {
@@ -99,10 +100,10 @@ fn declared(d: Diagnostic, callee: &Signature, property: &str) -> Diagnostic {
 fn fit(file: Source<'_>, text: &BoundText, property: &Property, callee: &Signature, found: &mut Found) {
     let value = &text.source;
     let given_type = text.value_type();
-    let wanted = &property.json;
-    let Some(kinds) = types::solid_kinds(wanted).filter(|k| !k.is_empty()) else { return };
-    let given = types::solid_kinds(&given_type).unwrap_or_default();
-    let never = !given.is_empty() && !given.iter().any(|g| kinds.contains(g));
+    let wanted = &property.of;
+    let Some(kinds) = wanted.solid_kinds() else { return };
+    let given = given_type.solid_kinds().unwrap_or_default();
+    let never = !given.is_empty() && !given.meets(kinds);
     let choices = texts(wanted);
     if !never && choices.is_none() {
         return;
@@ -112,11 +113,10 @@ fn fit(file: Source<'_>, text: &BoundText, property: &Property, callee: &Signatu
     let what = format!("`{}` of `{}`", property.name, callee.id);
     if never {
         let lone = text.as_template().is_some_and(|t| t.is_single());
-        let words = |kinds: &[&str]| kinds.iter().map(|k| types::spoken(k)).collect::<Vec<_>>().join(" or ");
-        let message = format!("{what} is {}, but this is {}", words(&kinds), words(&given));
+        let message = format!("{what} is {kinds}, but this is {given}");
         let severity = match &property.with_lists {
             // It is passed on as it is.
-            Some(_) if given == ["array"] => Severity::Warning,
+            Some(_) if given.is(Kind::List) => Severity::Warning,
             _ => Severity::Error,
         };
         let d = Diagnostic::new("schema-mismatch", severity, file.at(value.span), message);
@@ -127,7 +127,7 @@ fn fit(file: Source<'_>, text: &BoundText, property: &Property, callee: &Signatu
                 d.help("only a single placeholder keeps its type: write a placeholder of an input with this `default`")
             }
             _ if !lone => d.help("only a single placeholder keeps its type; anything else is text"),
-            _ if types::is_answer(&given_type) => d.help("add an `outputSchema` to the agent that this comes from"),
+            _ if given_type.is_answer() => d.help("add an `outputSchema` to the agent that this comes from"),
             _ => d,
         });
         return;
@@ -148,8 +148,8 @@ fn fit(file: Source<'_>, text: &BoundText, property: &Property, callee: &Signatu
 }
 
 /// The only texts that a value of a type can be.
-fn texts(schema: &Value) -> Option<Vec<Arc<str>>> {
-    let all = types::choices(schema)?;
+fn texts(of: &Type) -> Option<Vec<Arc<str>>> {
+    let all = of.choices()?;
     Some(all.iter().filter_map(Value::as_str).map(Arc::from).collect())
 }
 
@@ -161,9 +161,9 @@ fn usual(scope: &AgentNames, text: &BoundText, property: &Property, callee: &Sig
     let Some(own) = scope.inputs.get(&root.name).filter(|_| scope.named(&root.name).is_empty()) else { return };
     let default = own.json.get("default").filter(|d| !d.is_null() && own.json != property.json);
     // A value that can never match is reported separately.
-    let (mine, theirs) = (types::solid_kinds(&own.json), types::solid_kinds(&property.json));
+    let (mine, theirs) = (own.of.solid_kinds(), property.of.solid_kinds());
     let (Some(default), Some(mine), Some(theirs)) = (default, mine, theirs) else { return };
-    if !mine.iter().any(|k| theirs.contains(k)) {
+    if !mine.meets(theirs) {
         return;
     }
     let Some(why) = fits(&property.json, &default.to_json()) else { return };

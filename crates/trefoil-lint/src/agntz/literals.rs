@@ -1,7 +1,7 @@
 //! Literals that were meant as something else: a comparison in a value, which is only text there, or a word that is
 //! also a name.
 
-use trefoil_ir::{Position, types};
+use trefoil_ir::Position;
 use trefoil_syntax::Diagnostic;
 use trefoil_template::{Comparison, Expression, Template};
 
@@ -46,7 +46,7 @@ fn named(here: &Here, bound: &BoundText, expression: &Expression, found: &mut Fo
             // A step is often named after the route that leads to it, and the comparison is with the route.
             let known = here.names.inputs.get(root).is_some();
             // The word is one of the choices in the schema, so it is intended.
-            if quoted || !known || types::choices(&used.bound.schema()).is_some() || !here.has(word) {
+            if quoted || !known || used.bound.schema().choices().is_some() || !here.has(word) {
                 return;
             }
             let message = format!("`{word}` is text here, so the value of `{word}` is not read");

@@ -106,7 +106,7 @@ fn pipeline(file: Source<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>, f
         let map = step.input.as_deref().unwrap_or_default();
         for (key, value) in map {
             let property = name.callee.as_ref().and_then(|c| c.inputs.get(&key.value));
-            if property.is_none_or(|p| inputs::takes_any_text(&p.json)) {
+            if property.is_none_or(|p| inputs::takes_any_text(&p.of)) {
                 braces::check(file, &bound.names, value, At::Step(index), &key.value, found);
             }
         }

@@ -54,7 +54,7 @@ pub fn habit(scope: &AgentNames, path: &[Segment], name: &str, names: &[Arc<str>
 /// The path to a part of a step's output with this name, if exactly one step has it.
 pub fn member(scope: &AgentNames, name: &str, names: &[Arc<str>]) -> Option<String> {
     // Called for every unknown name and every step, so it only checks the declared output.
-    let has = |s: &&StepName| s.callee.as_deref().and_then(|c| c.output.get("properties")?.get(name)).is_some();
+    let has = |s: &&StepName| s.callee.as_deref().and_then(|c| c.output.as_object()?.members.get(name)).is_some();
     let mut having = scope.steps.iter().filter(has).filter(|s| names.contains(&s.key));
     let step = having.next()?;
     having.next().is_none().then(|| format!("{}.{name}", step.key))

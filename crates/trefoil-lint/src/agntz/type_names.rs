@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::types::{self, Member};
+use trefoil_ir::types::Member;
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Style, Text};
 
@@ -33,7 +33,7 @@ pub fn check(file: Source<'_>, names: &Arc<AgentNames>, source: &Text, key: &Tex
         .steps
         .iter()
         .rev()
-        .filter(|s| matches!(s.callee.as_deref().map(|c| types::member(&c.output, name)), Some(Member::Is { .. })));
+        .filter(|s| matches!(s.callee.as_deref().map(|c| c.output.member(name)), Some(Member::Is { .. })));
     let path = of_step.map(|s| format!("{}.{name}", s.key)).find(|path| has(path));
     let path = path.or_else(|| has(name).then(|| name.to_owned()));
     found.push(match path {

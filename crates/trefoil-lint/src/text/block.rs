@@ -2,7 +2,6 @@
 
 use trefoil_ir::Defined;
 use trefoil_syntax::Diagnostic;
-use trefoil_template::Value;
 
 use super::Found;
 use trefoil_front::bound::{BoundText, Local};
@@ -37,7 +36,7 @@ pub fn from_the_root(text: &BoundText, found: &mut Found) {
         let start = begin.checked_sub(1).and_then(|i| bound.as_ref()?.entries.get(i));
         let Some((start, (first, rest))) = start.zip(local.path.split_first()) else { continue };
         let written = text.source.value.get(local.span.start as usize..).unwrap_or_default();
-        let declared = start.schema.get("properties").and_then(Value::as_object).filter(|d| !d.is_empty());
+        let declared = start.schema.as_object().map(|object| &object.members).filter(|d| !d.is_empty());
         let Some(declared) = declared.filter(|d| written.starts_with(&*first.name) && !d.contains_key(&first.name))
         else {
             continue;

@@ -1,6 +1,7 @@
 //! A single placeholder with spaces or a line break around it, in a position that would keep its type: it is text.
 
-use trefoil_ir::{Position, types};
+use trefoil_ir::Position;
+use trefoil_ir::types::Kind;
 use trefoil_syntax::yaml::Style;
 use trefoil_syntax::{Diagnostic, Severity};
 
@@ -17,16 +18,16 @@ pub fn placeholder(text: &BoundText, found: &mut Found) {
         && trimmed.matches("{{").count() == 1
         && !trimmed.starts_with("{{#");
     // What text gives back, because it is read again.
-    let kept: &[&str] = match text.place.position() {
-        Position::Data => &["string"],
-        Position::Json => &["string", "object", "array"],
+    let kept: &[Kind] = match text.place.position() {
+        Position::Data => &[Kind::Text],
+        Position::Json => &[Kind::Text, Kind::Object, Kind::List],
         _ => return,
     };
     let ([used], true) = (text.uses.as_slice(), lone) else { return };
-    let kinds = used.bound.last().and_then(|entry| types::solid_kinds(&entry.schema)).filter(|kinds| !kinds.is_empty());
+    let kinds = used.bound.last().and_then(|entry| entry.schema.solid_kinds());
     let severity = match kinds {
-        Some(kinds) if kinds.iter().all(|kind| kept.contains(kind)) => return,
-        Some(kinds) if !kinds.iter().any(|kind| kept.contains(kind)) => Severity::Warning,
+        Some(kinds) if kinds.within(kept.iter().copied()) => return,
+        Some(kinds) if !kinds.meets(kept.iter().copied().collect()) => Severity::Warning,
         _ => Severity::Info,
     };
     let around = if value.ends_with('\n') { "a line break follows it" } else { "there are spaces around it" };

@@ -48,9 +48,10 @@ mod tests {
     use trefoil_front::bound::BoundText;
     use trefoil_front::names::{Entry, Listed, Place};
     use trefoil_ir::Position;
+    use trefoil_ir::types::Type;
     use trefoil_syntax::yaml::{self, Limits};
     use trefoil_syntax::{FileId, Severity, SourceFile};
-    use trefoil_template::{Policy, Value};
+    use trefoil_template::Policy;
 
     /// A place of a format that has no finder of its own.
     struct Task {
@@ -62,7 +63,7 @@ mod tests {
             Position::Data
         }
         fn root(&self) -> Entry {
-            let text = || Entry::new(Value::Bool(true));
+            let text = || Entry::new(Type::Any);
             let run = Listed::new([("started", text())]).namespace().entry();
             Entry::names(Listed::new([("topic", text()), ("run", run)]).namespace())
         }

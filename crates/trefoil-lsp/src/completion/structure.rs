@@ -240,12 +240,10 @@ fn choices(analysis: &Analysis, file: FileId, root: &Node, spot: &Spot<'_>) -> V
     let Some(input) = given(analysis, file, root, above).into_iter().find(|d| *d.name == **name) else {
         return Vec::new();
     };
-    let boolean = input.schema.get("type").and_then(Value::as_str) == Some("boolean");
     let words = types::values(&input.schema).into_iter().map(|value| match value {
         Value::Str(text) => text.to_string(),
-        other => serde_json::to_string(other).unwrap_or_default(),
+        other => serde_json::to_string(&other).unwrap_or_default(),
     });
-    let words = words.chain(["true", "false"].map(str::to_owned).into_iter().filter(|_| boolean));
     words.map(|word| Item::new(word, ItemSort::Value)).collect()
 }
 

@@ -1,6 +1,7 @@
 //! The tag or condition at the cursor: where it is, what is written of its path, and what can be offered in any.
 
 use trefoil_ir::facts::Scope;
+use trefoil_ir::types::Type;
 use trefoil_syntax::{FileId, Span};
 use trefoil_template::Value;
 
@@ -63,11 +64,11 @@ pub(super) fn helpers(scope: &Scope) -> impl Iterator<Item = Item> + use<> {
 }
 
 /// The properties of a value.
-pub(super) fn properties(schema: &Value) -> Vec<Item> {
-    let all = types::properties(schema).into_iter();
+pub(super) fn properties(of: &Type) -> Vec<Item> {
+    let all = types::properties(of).into_iter();
     all.map(|p| {
-        let note = p.schema.get("description").and_then(Value::as_str).unwrap_or_default();
-        Item::new(p.name, ItemSort::Property).detail(types::describe(p.schema)).documentation(note)
+        let note = p.of.keyword("description").and_then(Value::as_str).unwrap_or_default();
+        Item::new(&**p.name, ItemSort::Property).detail(types::describe(p.of)).documentation(note)
     })
     .collect()
 }

@@ -1,6 +1,7 @@
 //! Names and properties in templates and conditions, as well as blocks, helpers, filters and values for comparisons.
 
 use trefoil_ir::facts::{Name, Scope};
+use trefoil_ir::types::Type;
 use trefoil_syntax::FileId;
 use trefoil_template::policy::{Blocks, ConditionGrammar};
 use trefoil_template::{Policy, Value};
@@ -198,7 +199,7 @@ fn named(name: &Name, label: &str) -> Item {
 /// The left side of a comparison whose right side is being written.
 struct Compared {
     path: String,
-    schema: Value,
+    schema: Type,
 }
 
 fn compared(scope: &Scope, head: &str) -> Option<Compared> {
@@ -213,7 +214,7 @@ fn compared(scope: &Scope, head: &str) -> Option<Compared> {
         let rest = done.starts_with(&own).then(|| done.get(own.len()..)).flatten()?;
         rest.iter().try_fold(&name.schema, |schema, segment| types::member(schema, segment)).cloned()
     });
-    (!path.is_empty()).then(|| Compared { path: path.to_owned(), schema: schema.unwrap_or(Value::Bool(true)) })
+    (!path.is_empty()).then(|| Compared { path: path.to_owned(), schema: schema.unwrap_or_default() })
 }
 
 /// The possible results of a state.
@@ -237,18 +238,11 @@ fn quoted(text: &str, scope: &Scope, quote: char, open: bool) -> String {
 }
 
 /// The values that a path can have. `open`: the opening quote is already written.
-fn values(schema: &Value, scope: &Scope, quote: char, open: bool) -> impl Iterator<Item = String> {
-    let boolean = schema.get("type").and_then(Value::as_str) == Some("boolean");
-    let mut all: Vec<String> = Vec::new();
-    for value in types::values(schema) {
-        match value {
-            Value::Str(text) => all.push(quoted(text, scope, quote, open)),
-            other => all.push(serde_json::to_string(other).unwrap_or_default()),
-        }
-    }
-    if boolean {
-        let python = scope.policy.conditions == ConditionGrammar::Python && scope.condition;
-        all.extend(if python { ["True", "False"] } else { ["true", "false"] }.map(str::to_owned));
-    }
-    all.into_iter()
+fn values(schema: &Type, scope: &Scope, quote: char, open: bool) -> impl Iterator<Item = String> {
+    let python = scope.policy.conditions == ConditionGrammar::Python && scope.condition;
+    types::values(schema).into_iter().map(move |value| match value {
+        Value::Str(text) => quoted(&text, scope, quote, open),
+        Value::Bool(flag) if python => if flag { "True" } else { "False" }.to_owned(),
+        other => serde_json::to_string(&other).unwrap_or_default(),
+    })
 }

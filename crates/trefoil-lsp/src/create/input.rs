@@ -88,7 +88,7 @@ pub fn left_out(analysis: &Analysis, dialect: &str, at: Location, callee: Locati
     let node = call(root, at.span)?;
     let mapping = node.mapping()?;
     let takes = analysis.facts().declarations.iter().filter(|d| d.parent == Some(callee));
-    let takes = takes.filter(|d| d.kind == DeclarationKind::Input && d.schema.get("default").is_none());
+    let takes = takes.filter(|d| d.kind == DeclarationKind::Input && d.schema.keyword("default").is_none());
     let key = match dialect {
         "agntz" | "aegis" => "input",
         _ => "inputs",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use trefoil_check::semantic::bound::Calls;
 use trefoil_ir::Program;
+use trefoil_ir::types::Type;
 use trefoil_syntax::Files;
 use trefoil_template::Value;
 
@@ -15,8 +16,8 @@ pub(super) type CallsOfTools = BTreeMap<Arc<str>, Calls>;
 pub(super) struct FlowOfTool {
     /// The JSON Schema of what it takes.
     pub parameters: Value,
-    /// The JSON Schema of what it returns.
-    pub result: Option<Value>,
+    /// The type of what it returns.
+    pub result: Option<Type>,
     /// Its program.
     pub program: Arc<Program>,
     /// Its files.

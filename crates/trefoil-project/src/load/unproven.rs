@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use trefoil_ir::facts::{DeclarationKind, Detail};
+use trefoil_ir::types::Type;
 use trefoil_syntax::Severity;
-use trefoil_template::Value;
 
 use super::LoadedTarget;
 
@@ -27,7 +27,7 @@ impl LoadedTarget {
         let read: HashSet<_> = self.facts.mentions.iter().filter_map(|m| m.to).collect();
         let outputs = self.facts.declarations.iter().filter(|d| {
             let step = matches!(d.kind, DeclarationKind::Step | DeclarationKind::State | DeclarationKind::Node);
-            step && d.schema == Value::Bool(true) && read.contains(&d.at)
+            step && d.schema == Type::Any && read.contains(&d.at)
         });
         let parts: Vec<String> = [
             (maybe.len(), "name may be undefined", "names may be undefined"),

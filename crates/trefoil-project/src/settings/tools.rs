@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::DeTable;
 use trefoil_check::{SuppliedServer, SuppliedTool};
+use trefoil_ir::types::Type;
 use trefoil_machine::Effects;
 use trefoil_tools::process::Program;
 use trefoil_tools::{CommandInput, CommandResult, CommandTool, Declared, TIME};
@@ -235,7 +236,7 @@ pub fn described(tool: &CommandTool) -> SuppliedTool {
     SuppliedTool {
         name: spec.name.to_string(),
         parameters,
-        result: tool.result().cloned(),
+        result: tool.result().map(Type::declared),
         writes: spec.effects == Effects::Writes,
         on_command_line: tool.is_on_command_line(),
         flow: None,

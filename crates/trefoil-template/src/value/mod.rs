@@ -27,8 +27,11 @@ pub use nodes::{NodeCounter, has_too_many_nodes, json_nodes};
 pub use number::Number;
 pub(crate) use python::python_text;
 
+/// Things by name, in the order in which they were inserted.
+pub type Named<T> = IndexMap<Arc<str>, T, foldhash::fast::RandomState>;
+
 /// An object. Keys keep their insertion order.
-pub type Object = IndexMap<Arc<str>, Value, foldhash::fast::RandomState>;
+pub type Object = Named<Value>;
 
 /// Up to this many members, comparing keys one by one is faster than hashing.
 const SCAN: usize = 12;

@@ -1,16 +1,16 @@
 //! Visits one expression in one place: its reads, and what is known about each.
 
 use trefoil_ir::solve::TestTree;
+use trefoil_ir::types::{Member, Type};
 use trefoil_ir::{Cond, Expr, FlowId, Lost, Position, SlotId, Source, StepId, Text};
 use trefoil_syntax::Location;
-use trefoil_template::{Reference, Value, Words};
+use trefoil_template::{Reference, Words};
 
 use super::Walk;
 use super::asked::asks_for;
 use super::lacks::is_lost;
 use crate::semantic::reads::{Defined, Read, Why};
 use crate::semantic::slots::{Slots, State};
-use trefoil_ir::types::{self, Member};
 use trefoil_ir::walk::children;
 
 /// The place of an expression, and whether missing values are handled there.
@@ -311,9 +311,9 @@ impl<'p> Walk<'_, 'p> {
     }
 
     /// A path into the inner results of the flow that made a value.
-    fn beneath(&self, top: &Value, flows: &[FlowId], path: &[&str]) -> Defined {
+    fn beneath(&self, top: &Type, flows: &[FlowId], path: &[&str]) -> Defined {
         let ([callee], Some((name, rest))) = (flows, path.split_first()) else { return Defined::Always };
-        if !matches!(types::member(top, name), Member::Never { .. }) {
+        if !top.never_has(name) {
             return Defined::Always;
         }
         let (Some(flow), Some(end)) = (self.program.flow(*callee), self.known.ends.get(callee)) else {

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::solve::{Truth, truth};
+use trefoil_ir::types::Type;
 use trefoil_ir::walk::{Evaluated, children};
 use trefoil_ir::{
     Cond, Expr, Flow, FlowId, ForEach, Items, OnFailure, OnItemFailure, Parallel, Position, Program, SlotId, Source,
@@ -28,7 +29,6 @@ use super::calls::CallGraph;
 use super::reads::{Defined, Read, Why};
 use super::slots::{Slots, State};
 use super::types::Types;
-use trefoil_ir::types::{self, Member};
 
 /// The reads of a program, and what is set at the end of each flow.
 pub struct Known<'p> {
@@ -393,8 +393,8 @@ impl<'w, 'p> Walk<'w, 'p> {
             Expr::Read(Source::Slot(slot)) if *slot == self.flow.intake.slot => {
                 let intake = &self.flow.intake;
                 let schema = intake.schema.and_then(|id| self.program.schema(id));
-                let closed = intake.closed
-                    || schema.is_some_and(|s| matches!(types::member(&s.json, key), Member::Never { .. }));
+                let never = |of: &trefoil_ir::Schema| Type::declared(&of.json).never_has(key);
+                let closed = intake.closed || schema.is_some_and(never);
                 let brought = intake.wrap.as_deref() == Some(key) || intake.tolerated.contains(&key);
                 closed && !brought && !intake.fields.iter().any(|field| &*field.name == key)
             }

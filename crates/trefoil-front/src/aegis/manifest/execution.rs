@@ -317,7 +317,7 @@ fn read_object_form(reader: &Reader<'_>, node: &Node) -> Vec<ValidatorSpec> {
         let schema = match output.take("schema") {
             Some(entry) => schema::read(reader, &entry.value, "schema"),
             // Any JSON.
-            None => json.map(|e| JsonSchema { json: Value::Object(Arc::default()), node: e.value.clone() }),
+            None => json.map(|e| JsonSchema::new(Value::Object(Arc::default()), e.value.clone())),
         };
         if let Some(schema) = schema {
             let at = schema.node.span;

@@ -1,5 +1,6 @@
 //! JSON Schemas in manifests. They are checked when the manifest is read, so that mistakes have a place.
 
+use trefoil_ir::types::{ObjectType, Type};
 use trefoil_syntax::yaml::Node;
 use trefoil_template::Value;
 
@@ -10,11 +11,17 @@ use crate::Reader;
 pub struct JsonSchema {
     /// The schema.
     pub json: Value,
+    /// The type of its values.
+    pub of: Type,
     /// The node in the file.
     pub node: Node,
 }
 
 impl JsonSchema {
+    /// A schema that is written as this node.
+    pub fn new(json: Value, node: Node) -> Self {
+        Self { of: Type::declared(&json), json, node }
+    }
     /// Whether it describes objects, judging by its top level.
     pub fn of_objects(&self) -> bool {
         match self.json.get("type") {
@@ -24,7 +31,7 @@ impl JsonSchema {
     }
     /// Whether undeclared keys are rejected.
     pub fn closed(&self) -> bool {
-        self.json.get("additionalProperties").and_then(Value::as_bool) == Some(false)
+        self.of.as_object().is_some_and(ObjectType::is_closed)
     }
     /// Whether an input may have declared properties only: true unless the schema explicitly allows others.
     pub fn lists_all(&self) -> bool {
@@ -53,8 +60,7 @@ impl JsonSchema {
     }
     /// Whether a property is required.
     pub fn requires(&self, name: &str) -> bool {
-        let required = self.json.get("required").and_then(Value::as_list).unwrap_or_default();
-        required.iter().any(|r| r.as_str() == Some(name))
+        self.of.as_object().is_some_and(|object| object.requires(name))
     }
     /// The place of a property's declaration.
     pub fn property_at(&self, name: &str) -> trefoil_syntax::Span {
@@ -66,5 +72,5 @@ impl JsonSchema {
 /// Reads a schema; an invalid one is reported at the wrong keyword.
 pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<JsonSchema> {
     let json = crate::schema::read(reader, node, what)?;
-    Some(JsonSchema { json, node: node.clone() })
+    Some(JsonSchema::new(json, node.clone()))
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use trefoil_ir::types::Type;
 use trefoil_syntax::Location;
-use trefoil_template::Value;
 
 use crate::Document;
 use crate::aegis::directory::Directory;
@@ -11,20 +11,19 @@ use crate::aegis::manifest::state::StateKind;
 use crate::aegis::manifest::{self, Unit};
 use crate::names::{Members, places};
 use crate::read::to_value;
-use crate::types::object_of;
 
 /// The result of a unit.
 #[derive(Clone)]
 pub struct Answer {
     /// Its type.
-    pub schema: Value,
+    pub schema: Type,
     /// Where its members are declared.
     pub members: Members,
 }
 
 impl Default for Answer {
     fn default() -> Self {
-        Self { schema: Value::Bool(true), members: Members::default() }
+        Self { schema: Type::Any, members: Members::default() }
     }
 }
 
@@ -50,7 +49,7 @@ impl Answer {
 
     fn of_agent(document: &Document) -> Option<Self> {
         let node = manifest::answer_schema(&document.root)?;
-        let schema = to_value(node);
+        let schema = Type::declared(&to_value(node));
         Some(Self { members: places(document.file, node, &schema), schema })
     }
 
@@ -58,12 +57,10 @@ impl Answer {
     fn of_workflow(document: &Document) -> Option<Self> {
         let template = manifest::of_metadata(&document.root, "output_template")?.mapping()?;
         let node = manifest::of_metadata(&document.root, "output_schema");
-        let declared = node.map_or(Value::Bool(true), to_value);
+        let declared = node.map_or(Type::Any, |node| Type::declared(&to_value(node)));
         let places = node.map(|n| places(document.file, n, &declared)).unwrap_or_default();
-        let schema = object_of(template.entries.iter().map(|entry| {
-            let of_key = declared.get("properties").and_then(|p| p.get(&entry.key.value));
-            (entry.key.value.clone(), of_key.cloned().unwrap_or(Value::Bool(true)))
-        }));
+        let keys = template.entries.iter().map(|entry| &entry.key.value);
+        let schema = Type::fields(keys.map(|key| (key.clone(), declared.property(key))));
         let members = template.entries.iter().map(|entry| {
             let key = &entry.key;
             let own = || (Some(Location::new(document.file, key.content())), Members::default());

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use trefoil_ir::types::Type;
 use trefoil_ir::{Defined, Source};
-use trefoil_template::Value;
 
 use super::known::{ALWAYS, BoardKey, Input, Moment, WorkflowNames};
 use super::paths::Before;
@@ -13,14 +13,14 @@ use crate::names::{Entry, Found, Listed, Names, Sort, loose};
 
 /// A field of the input of a run or an agent; the fields in `free` need no declaration.
 pub fn field(input: &Input, name: &str, free: &[&str]) -> Found {
-    let declared = input.schema.as_ref().and_then(|s| Some((s, s.properties().find(|(p, _)| &***p == name)?.1)));
-    if let Some((schema, json)) = declared {
-        let sure = schema.requires(name) || json.get("default").is_some();
+    let declared = input.schema.as_ref().and_then(|s| Some((s, s.of.as_object()?.members.get(name)?)));
+    if let Some((schema, of)) = declared {
+        let sure = schema.requires(name) || of.keyword("default").is_some();
         let (at, inner) = input.members.get(name).unwrap_or_default();
-        let entry = Entry::new(json.clone()).defined(if sure { Defined::Always } else { Defined::Sometimes });
+        let entry = Entry::new(of.clone()).defined(if sure { Defined::Always } else { Defined::Sometimes });
         return Found::Is(loose(entry.declared(at).members(inner)).sort(Sort::Input).note("an input"));
     }
-    let entry = loose(Entry::new(Value::Bool(true)).defined(Defined::Sometimes)).sort(Sort::Input);
+    let entry = loose(Entry::new(Type::Any).defined(Defined::Sometimes)).sort(Sort::Input);
     let closed = input.schema.as_ref().is_some_and(|s| s.of_objects() && s.closed());
     match name {
         _ if free.contains(&name) => Found::Is(entry),
@@ -73,9 +73,9 @@ impl Names for Keys {
 }
 
 /// The type of a Blackboard with these keys.
-pub fn type_of_keys(keys: &BTreeMap<Arc<str>, BoardKey>) -> Value {
+pub fn type_of_keys(keys: &BTreeMap<Arc<str>, BoardKey>) -> Type {
     let keys = keys.iter().map(|(name, key)| (name.clone(), Entry::new(key.schema.clone())));
-    Listed::of(keys).others(loose(Entry::new(Value::Bool(true)))).schema()
+    Listed::of(keys).others(loose(Entry::new(Type::Any))).schema()
 }
 
 /// A key that the manifest writes. A start input may contain it as well.

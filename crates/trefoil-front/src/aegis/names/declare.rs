@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use trefoil_ir::types::Type;
 use trefoil_ir::{DeclarationKind, Impossible, Lead};
 use trefoil_syntax::{Location, suggest};
-use trefoil_template::Value;
 
 use super::known::WorkflowNames;
 use super::result;
@@ -20,7 +20,7 @@ use crate::names::places;
 /// Records the properties of a schema.
 fn properties(reader: &Reader<'_>, schema: Option<&JsonSchema>, kind: DeclarationKind, parent: Location) {
     if let Some(schema) = schema {
-        learn::properties(reader, &schema.node, &schema.json, false, kind, parent);
+        learn::properties(reader, &schema.node, &schema.of, false, kind, parent);
     }
 }
 
@@ -70,7 +70,7 @@ pub fn declare_workflow(reader: &Reader<'_>, workflow: &Workflow, names: &Arc<Wo
     declare_leads(reader, workflow, names);
     declare_impossible(reader, workflow, names);
     let whole = reader.at(workflow.identity.at);
-    let output = workflow.output_schema.as_ref().map_or(Value::Bool(true), |s| s.json.clone());
+    let output = workflow.output_schema.as_ref().map_or(Type::Any, |s| s.of.clone());
     if !workflow.identity.name.is_empty() {
         let note = format!("a workflow of {}", learn::counted(workflow.states.len(), "state"));
         let place = (whole, workflow.whole, None);
@@ -80,7 +80,7 @@ pub fn declare_workflow(reader: &Reader<'_>, workflow: &Workflow, names: &Arc<Wo
     properties(reader, workflow.output_schema.as_ref(), DeclarationKind::Property, whole);
     declare_output(reader, workflow, whole);
     for (key, _) in &workflow.context {
-        let schema = names.keys.get(&key.value).map_or(Value::Bool(true), |k| k.schema.clone());
+        let schema = names.keys.get(&key.value).map_or(Type::Any, |k| k.schema.clone());
         let place = (reader.at(key.content()), key.span, Some(whole));
         declare(reader, DeclarationKind::Key, key.value.clone(), place, schema, "in the context");
     }
@@ -122,18 +122,11 @@ fn declare_output(reader: &Reader<'_>, workflow: &Workflow, whole: Location) {
     for entry in workflow.output_template.iter().filter_map(|n| n.mapping()).flat_map(|m| &m.entries) {
         let (key, at) = (&entry.key, reader.at(entry.key.content()));
         let schema = workflow.output_schema.as_ref().filter(|s| s.properties().any(|(p, _)| *p == key.value));
-        match schema.and_then(|s| places(at.file, &s.node, &s.json).place(&key.value)) {
+        match schema.and_then(|s| places(at.file, &s.node, &s.of).place(&key.value)) {
             Some(declared) => learn::names_at(reader, at, Some(declared)),
             None => {
                 let place = (at, learn::whole(entry), Some(whole));
-                declare(
-                    reader,
-                    DeclarationKind::Property,
-                    key.value.clone(),
-                    place,
-                    Value::Bool(true),
-                    "in the output",
-                );
+                declare(reader, DeclarationKind::Property, key.value.clone(), place, Type::Any, "in the output");
             }
         }
     }
@@ -146,7 +139,7 @@ pub fn declare_agent(reader: &Reader<'_>, agent: &Agent) {
         let model = agent.model.as_ref().map_or("default", |m| &m.value);
         let place = (at, agent.whole, None);
         let note = format!("an agent on `{model}`");
-        declare(reader, DeclarationKind::Agent, agent.identity.name.clone(), place, Value::Bool(true), &note);
+        declare(reader, DeclarationKind::Agent, agent.identity.name.clone(), place, Type::Any, &note);
     }
     let answer = agent.execution.validation.iter().find_map(|v| match &v.kind {
         ValidatorKindSpec::JsonSchema(schema) => Some(schema),

@@ -1,7 +1,7 @@
 //! The names in the templates of an `output_handler`. The templates are checked but not rendered.
 
+use trefoil_ir::types::Type;
 use trefoil_ir::{Defined, Position};
-use trefoil_template::Value;
 
 use crate::names::{Entry, Listed, Place};
 
@@ -19,7 +19,7 @@ impl Place for HandlerPlace {
 
     fn root(&self) -> Entry {
         // Their types are unknown.
-        let something = || Entry::new(Value::Bool(true)).defined(Defined::Sometimes);
+        let something = || Entry::new(Type::Any).defined(Defined::Sometimes);
         Entry::names(Listed::new([("output", something()), ("intent", something())]).namespace())
     }
 }

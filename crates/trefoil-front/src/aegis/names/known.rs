@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use trefoil_ir::types::Type;
 use trefoil_ir::{SlotId, Source};
 use trefoil_syntax::Location;
 use trefoil_syntax::hash::HashMap;
-use trefoil_template::Value;
 
 use super::answer::Answer;
 use super::paths::Paths;
@@ -31,7 +31,7 @@ pub struct WorkflowNames {
     /// The order of the states.
     pub paths: Paths,
     /// The type of the Blackboard.
-    pub(super) blackboard: Value,
+    pub(super) blackboard: Type,
     pub(super) workflow: Arc<str>,
     pub(super) version: Arc<str>,
 }
@@ -68,7 +68,7 @@ pub struct StateNames {
     /// The form of its result.
     pub outcome: Outcome,
     /// The type of its result.
-    pub(super) schema: Value,
+    pub(super) schema: Type,
     /// The results of the units that it calls.
     pub answers: Vec<Answer>,
     /// The threshold and agreement of its consensus.
@@ -113,7 +113,7 @@ pub struct BoardKey {
     /// Where it is written first.
     pub at: Location,
     /// The type of its value.
-    pub schema: Value,
+    pub schema: Type,
     /// Where its members are declared.
     pub members: Members,
     /// Whether it exists from the start.
@@ -201,7 +201,7 @@ impl WorkflowNames {
         self.states.get(state).map_or(&Outcome::Open, |s| &s.outcome)
     }
     /// The type of a state's result.
-    pub fn result_type(&self, state: usize) -> Option<Value> {
+    pub fn result_type(&self, state: usize) -> Option<Type> {
         self.states.get(state).map(|s| s.schema.clone())
     }
     /// A state's slot.

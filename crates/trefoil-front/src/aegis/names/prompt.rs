@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trefoil_ir::types::Type;
 use trefoil_ir::{ComposedPart, Defined, Position, SlotId, Source};
 use trefoil_template::{Object, Segment, Value};
 
@@ -10,7 +11,6 @@ use super::known::Input;
 use super::spelling::{TAGS, path, plain};
 use crate::names::{Bound, End, Entry, Found, Listed, Names, Place, Read, loose};
 use crate::names::{Tags, is_path};
-use crate::types::{integer_type, text_type};
 
 /// Fields of an input that need no declaration.
 pub const FREE: &[&str] = &["intent", "attachments"];
@@ -40,10 +40,10 @@ pub struct PromptNames {
 impl PromptNames {
     /// The names with which a path in a prompt can start.
     fn listed(self: &Arc<Self>) -> Listed {
-        let text = || loose(Entry::new(text_type()));
+        let text = || loose(Entry::new(Type::TEXT));
         let constant = |value: &Value| text().read(Source::Const(value.clone()), 1);
         let perhaps = |entry: Entry| entry.defined(Defined::Sometimes);
-        let schema = self.declared.schema.as_ref().map_or(Value::Bool(true), |s| s.json.clone());
+        let schema = self.declared.schema.as_ref().map_or(Type::Any, |s| s.of.clone());
         let input = Entry { schema, ..Entry::names(PromptFields(self.clone())) }.read(Source::Slot(self.input), 1);
         let attached = Source::Member(self.input, path(&["attachments"]));
         let repository = any().read(Source::Const(Value::Null), 1).note("a declared repository");
@@ -52,7 +52,7 @@ impl PromptNames {
             ("input", input.note("the input of the agent")),
             (
                 "iteration_number",
-                loose(Entry::new(integer_type()))
+                loose(Entry::new(Type::INTEGER))
                     .read(Source::Slot(self.iteration), 1)
                     .note("the number of this iteration, from 1"),
             ),
@@ -166,5 +166,5 @@ impl Names for PromptRoot {
 }
 
 fn any() -> Entry {
-    loose(Entry::new(Value::Bool(true)))
+    loose(Entry::new(Type::Any))
 }

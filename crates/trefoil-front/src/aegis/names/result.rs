@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use trefoil_ir::types::{Kind, Type};
 use trefoil_ir::{Defined, Source};
-use trefoil_template::Value;
 
 use super::answer::Answer;
 use super::known::{Outcome, StateNames, WorkflowNames, response};
@@ -11,7 +11,6 @@ use super::spelling::path;
 use super::whole;
 use crate::names::Members;
 use crate::names::{Entry, Found, Listed, Names, Nothing, Read, Sort, loose};
-use crate::types::{integer_type, is_closed, list_of, number_type, object_of, text_type};
 
 /// The members of a container's result, which are repeated under `output`.
 const CONTAINER: [&str; 6] = ["status", "exit_code", "stdout", "stderr", "duration_ms", "attempts"];
@@ -62,7 +61,7 @@ const METADATA: [&str; 9] = [
 /// The result of a state at this depth of a path. Does not say whether it exists at a place.
 pub fn entry(names: &Arc<WorkflowNames>, state: usize, depth: u16) -> Entry {
     let inside = ResultFields { names: names.clone(), state, depth };
-    let schema = names.states.get(state).map_or(Value::Bool(true), |s| s.schema.clone());
+    let schema = names.states.get(state).map_or(Type::Any, |s| s.schema.clone());
     let (at, outcome) = (names.states.get(state).map(|s| s.at), names.outcome(state));
     Entry { schema, ..Entry::names(inside) }
         .read(Source::Slot(names.slot(state)), depth)
@@ -138,9 +137,9 @@ impl ResultFields {
 }
 
 /// The type of a state's result.
-pub fn schema(state: &StateNames) -> Value {
+pub fn schema(state: &StateNames) -> Type {
     match names(&state.outcome) {
-        Some(names) => object_of(names.iter().map(|name| (Arc::from(*name), field(state, 0, name).schema))),
+        Some(names) => Type::fields(names.iter().map(|name| (Arc::from(*name), field(state, 0, name).schema))),
         None => open(state).schema(),
     }
 }
@@ -161,7 +160,7 @@ fn field(state: &StateNames, depth: u16, name: &str) -> Entry {
         (Outcome::Human, "response") => any().read(response(state.slot), depth + 1),
         (Outcome::Human, "feedback") => member(state, depth, &["output", "feedback"]),
         (Outcome::Human, "output") => replied(state, depth),
-        (Outcome::Update, "updated") => Entry::new(list_of(text_type())),
+        (Outcome::Update, "updated") => Entry::new(Type::list_of(Type::TEXT)),
         (Outcome::Command | Outcome::Echo | Outcome::Update, "output") => printed(state, depth),
         (_, "exit_code") => integer(),
         (_, "stdout" | "stderr") => text(),
@@ -180,16 +179,15 @@ fn member(state: &StateNames, depth: u16, at: &[&str]) -> Entry {
 /// Another workflow's result may have any members in addition to those of every state.
 fn open(state: &StateNames) -> Listed {
     let of = state.answers.first().cloned().unwrap_or_default();
-    let declared = of.schema.get("properties").and_then(Value::as_object);
-    let fields: Vec<(Arc<str>, Entry)> = declared
-        .into_iter()
-        .flatten()
+    let fields: Vec<(Arc<str>, Entry)> = of
+        .schema
+        .members()
         .map(|(name, schema)| {
             let (at, inner) = of.members.get(name).unwrap_or_default();
             (name.clone(), loose(Entry::new(schema.clone()).declared(at).members(inner)))
         })
         .collect();
-    let closed = declared.is_some();
+    let closed = of.schema.as_object().is_some();
     let own = [("status", text()), ("error", text()), ("output", answer(Some(&of)))];
     let own = own.into_iter().map(|(name, entry)| (Arc::from(name), entry));
     let others = any().defined(if closed { Defined::Never } else { Defined::Always });
@@ -199,15 +197,15 @@ fn open(state: &StateNames) -> Listed {
 /// A number of a verdict, read from the answer.
 fn measure(state: &StateNames, depth: u16, what: &str) -> Entry {
     let number = number().read(Source::Member(state.slot, path(&["output", what])), depth + 1);
-    let object = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("object");
-    let lacks = |answer: &Answer| is_closed(&answer.schema, what) && object(&answer.schema);
+    let lacks =
+        |answer: &Answer| answer.schema.kinds().is_some_and(|k| k.is(Kind::Object)) && answer.schema.never_has(what);
     number.defined(if state.answers.first().is_some_and(lacks) { Defined::Never } else { Defined::Always })
 }
 
 /// `output` of a Human state: the answer. Its members are those of an answer that is an object.
 fn replied(state: &StateNames, depth: u16) -> Entry {
     let replied = Listed::default().others(any()).read_whole(response(state.slot), depth + 1);
-    Entry { schema: Value::Bool(true), ..replied.entry() }
+    Entry { schema: Type::Any, ..replied.entry() }
 }
 
 /// `output` of a command: its standard output. Its members are those of printed JSON.
@@ -223,23 +221,23 @@ fn printed(state: &StateNames, depth: u16) -> Entry {
     let json = any().read(Source::Member(state.slot, path(&["json"])), depth);
     let printed = printed.others(json).read_whole(Source::Member(state.slot, path(&["stdout"])), depth);
     // As a whole it is printed as text.
-    Entry { schema: Value::Bool(true), ..printed.entry() }
+    Entry { schema: Type::Any, ..printed.entry() }
 }
 
 fn any() -> Entry {
-    loose(Entry::new(Value::Bool(true)))
+    loose(Entry::new(Type::Any))
 }
 
 fn text() -> Entry {
-    loose(Entry::new(text_type()))
+    loose(Entry::new(Type::TEXT))
 }
 
 fn integer() -> Entry {
-    loose(Entry::new(integer_type()))
+    loose(Entry::new(Type::INTEGER))
 }
 
 fn number() -> Entry {
-    loose(Entry::new(number_type()))
+    loose(Entry::new(Type::NUMBER))
 }
 
 fn answer(of: Option<&Answer>) -> Entry {
@@ -262,11 +260,11 @@ fn container() -> Entry {
 fn parallel(answers: &[Answer], name: &str) -> Entry {
     let alike = || match answers {
         [first, rest @ ..] if rest.iter().all(|a| a.schema == first.schema) => first.schema.clone(),
-        _ => Value::Bool(true),
+        _ => Type::Any,
     };
-    let list = |schema: Value, of: &dyn Fn(&Answer) -> Members| {
+    let list = |schema: Type, of: &dyn Fn(&Answer) -> Members| {
         let each = answers.iter().enumerate().map(|(i, a)| (Arc::from(i.to_string()), None, of(a)));
-        loose(Entry::new(list_of(schema)).members(Members::of(each.collect())))
+        loose(Entry::new(Type::list_of(schema)).members(Members::of(each.collect())))
     };
     match name {
         "consensus" => {
@@ -282,8 +280,8 @@ fn parallel(answers: &[Answer], name: &str) -> Entry {
         }
         "agents" => {
             let output = |answer: &Answer| Members::of(vec![(Arc::from("output"), None, answer.members.clone())]);
-            let each = [("output", alike()), ("score", number_type()), ("confidence", number_type())];
-            list(object_of(each.into_iter().map(|(name, schema)| (Arc::from(name), schema))), &output)
+            let each = [("output", alike()), ("score", Type::NUMBER), ("confidence", Type::NUMBER)];
+            list(Type::fields(each.into_iter().map(|(name, schema)| (Arc::from(name), schema))), &output)
         }
         "output" => list(alike(), &|answer| answer.members.clone()),
         _ => number(),

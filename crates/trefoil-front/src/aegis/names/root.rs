@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trefoil_ir::types::Type;
 use trefoil_ir::{Defined, Source};
 use trefoil_template::{Segment, Value};
 
@@ -11,7 +12,6 @@ use super::paths::Before;
 use super::spelling::{path, plain};
 use super::{result, whole};
 use crate::names::{Bound, Doubt, End, Entry, Found, Listed, Names, Nothing, Read, Sort, bind, loose};
-use crate::types::{integer_type, object_type, text_type};
 
 /// The names available at a moment.
 pub fn entry(names: &Arc<WorkflowNames>, moment: Moment) -> Entry {
@@ -37,7 +37,7 @@ impl Names for WorkflowRoot {
             "state" => self.feedback(),
             "human" => self.human(),
             "execution" => Listed::new([("id", text().read(Source::RunId, here + 1))]).namespace().entry(),
-            "iteration_number" => loose(Entry::new(integer_type()))
+            "iteration_number" => loose(Entry::new(Type::INTEGER))
                 .read(Source::Slot(self.rounds().map_or(fixed.visit, |(round, _)| round)), here)
                 .note("the number of this visit, or round of judges, from 1"),
             "previous_error" => text()
@@ -152,14 +152,14 @@ impl WorkflowRoot {
             ("storage", storage),
         ]);
         Entry {
-            schema: object_type(),
+            schema: Type::OBJECT,
             ..listed.namespace().read_whole(whole::workflow(&self.names), self.depth + 1).entry()
         }
     }
 
     fn input(&self) -> Entry {
         let (names, here) = (&self.names, self.depth + 1);
-        let schema = names.input.schema.as_ref().map_or(Value::Bool(true), |s| s.json.clone());
+        let schema = names.input.schema.as_ref().map_or(Type::Any, |s| s.of.clone());
         Entry { schema, ..Entry::names(StartFields { names: names.clone(), depth: here }) }
             .read(Source::Slot(names.fixed.raw), here)
             .note("the start input")
@@ -176,7 +176,7 @@ impl WorkflowRoot {
         let feedback = any().defined(defined).read(Source::Slot(names.fixed.feedback), next);
         let feedback = feedback.note("the feedback of the transition that led here");
         let state = StateRoot { names: names.clone(), feedback, depth: self.depth + 1 };
-        Entry { schema: object_type(), ..Entry::names(state) }
+        Entry { schema: Type::OBJECT, ..Entry::names(state) }
     }
 
     /// The data of a person's answer: of this state, otherwise of the last declared state that has one.
@@ -194,7 +194,7 @@ impl WorkflowRoot {
             Some(source) => feedback.defined(Defined::Sometimes).read(source, self.depth + 2),
             None => feedback.defined(Defined::Never),
         };
-        Entry { schema: object_type(), ..Listed::new([("feedback", feedback)]).namespace().entry() }
+        Entry { schema: Type::OBJECT, ..Listed::new([("feedback", feedback)]).namespace().entry() }
     }
 
     /// The round slots of the state with judges to which the text belongs.
@@ -253,9 +253,9 @@ pub fn is_meant(names: &WorkflowNames, path: &[Segment], bound: &Bound) -> bool 
 }
 
 fn any() -> Entry {
-    loose(Entry::new(Value::Bool(true)))
+    loose(Entry::new(Type::Any))
 }
 
 fn text() -> Entry {
-    loose(Entry::new(text_type()))
+    loose(Entry::new(Type::TEXT))
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use trefoil_ir::types::Type;
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{FileId, Location};
-use trefoil_template::Value;
 
 use super::answer::Answer;
 use super::known::{BoardKey, Fixed, Input, Moment, Outcome, StateNames, WorkflowNames};
@@ -75,7 +75,7 @@ impl WorkflowNames {
 impl Input {
     /// The declared input.
     pub fn of(file: FileId, schema: Option<&JsonSchema>) -> Self {
-        let members = schema.map(|s| places(file, &s.node, &s.json)).unwrap_or_default();
+        let members = schema.map(|s| places(file, &s.node, &s.of)).unwrap_or_default();
         Self { schema: schema.cloned(), members }
     }
 }
@@ -93,7 +93,7 @@ fn named(
         span: Location::new(file, state.span),
         slot: slots.add(state.name.clone()),
         outcome: Outcome::Open,
-        schema: Value::Bool(true),
+        schema: Type::Any,
         answers,
         consensus: (None, None),
         given_feedback,
@@ -156,7 +156,7 @@ fn keys(file: FileId, workflow: &Workflow, states: &[StateNames]) -> BTreeMap<Ar
         for (key, of) in writes(state, named) {
             if let Some(known) = keys.get_mut(&key.value) {
                 known.writers.push(writer);
-                (known.schema, known.members) = (Value::Bool(true), Members::default());
+                (known.schema, known.members) = (Type::Any, Members::default());
                 continue;
             }
             let (at, Answer { schema, members }) = (Location::new(file, key.content()), of);

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{DeclarationKind, Position, types};
+use trefoil_ir::types::Type;
+use trefoil_ir::{DeclarationKind, Position};
 use trefoil_syntax::Span;
 use trefoil_syntax::yaml::Text;
 
@@ -55,16 +56,16 @@ pub fn bind<'p>(
         Kind::Tool(tool) => {
             tool_texts(reader, tool, &names, &mut texts);
             declare::tool(reader, &subject, tool);
-            AgentOutcome::of(types::any())
+            AgentOutcome::of(Type::Any)
         }
         Kind::Sequential(p) | Kind::Parallel(p) => pipeline::outcome(reader, &subject, p, &names, &mut texts),
         Kind::Hosted(hosted) => {
             for (text, position) in [(hosted.instruction, Position::System), (hosted.prompt, Position::User)] {
                 text.into_iter().for_each(|t| texts.bind(reader, &names, t, (At::End, Purpose::Prompt, position)));
             }
-            AgentOutcome::of(types::any())
+            AgentOutcome::of(Type::Any)
         }
-        Kind::Unknown => AgentOutcome::of(types::any()),
+        Kind::Unknown => AgentOutcome::of(Type::Any),
     };
     declare::agent(reader, &subject, outside.as_deref(), &outcome.schema);
     let calls_model = match &agent.kind {
@@ -192,15 +193,16 @@ fn model(
             Tool::Local(_) | Tool::Client { .. } | Tool::Agent { .. } => {}
         }
     }
-    let schema = match &llm.output {
-        None => types::answer(),
-        Some(output) if output.sound => output.json.clone(),
-        Some(_) => types::any(),
-    };
-    let declared = llm.output.as_ref().and_then(|o| Some((o, o.node?)));
-    let members = declared.map(|(output, node)| {
-        learn::properties(reader, node, &output.json, output.shorthand, DeclarationKind::Property, subject.at)
+    let declared = llm.output.as_ref().map(|output| Type::declared(&output.json));
+    let written = llm.output.as_ref().and_then(|o| Some((o, o.node?))).zip(declared.as_ref());
+    let members = written.map(|((output, node), of)| {
+        learn::properties(reader, node, of, output.shorthand, DeclarationKind::Property, subject.at)
     });
+    let schema = match (&llm.output, declared) {
+        (Some(output), Some(declared)) if output.sound => declared,
+        (Some(_), _) => Type::Any,
+        (None, _) => Type::Answer,
+    };
     AgentOutcome { members: members.unwrap_or_default(), ..AgentOutcome::of(schema) }
 }
 

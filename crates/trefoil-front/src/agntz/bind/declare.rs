@@ -1,8 +1,8 @@
 //! The declarations of agents and steps, for editors. They do not affect the program.
 
 use trefoil_ir::DeclarationKind;
+use trefoil_ir::types::Type;
 use trefoil_syntax::{Location, Span};
-use trefoil_template::Value;
 
 use super::subject::Subject;
 use crate::agntz::manifest::{Kind, OutputMap, Pipeline, ToolAgent};
@@ -10,11 +10,10 @@ use crate::agntz::names::{AgentNames, Outside};
 use crate::learn::{self, declare};
 use crate::names::Members;
 use crate::read::Reader;
-use crate::types::member_type;
 
 /// Declares the agent, unless it is written inside a step that is named by the agent's id: then templates name the
 /// step, and the step is the declaration.
-pub fn agent(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&Outside>, output: &Value) {
+pub fn agent(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&Outside>, output: &Type) {
     if subject.agent.id.is_none() || outside.is_some_and(|o| o.step == subject.at) {
         return;
     }
@@ -40,13 +39,15 @@ pub fn inputs(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&O
     let kind = DeclarationKind::Input;
     match &subject.agent.input {
         Some(schema) => match schema.node {
-            Some(node) => learn::properties(reader, node, &schema.json, schema.shorthand, kind, subject.at),
+            Some(node) => {
+                learn::properties(reader, node, &Type::declared(&schema.json), schema.shorthand, kind, subject.at)
+            }
             None => Members::default(),
         },
         None => {
             for text in outside.and_then(|o| o.given.as_ref()).into_iter().flatten() {
                 let place = (reader.at(text.content()), text.span, Some(subject.at));
-                declare(reader, kind, text.value.clone(), place, Value::Bool(true), "passed by the step");
+                declare(reader, kind, text.value.clone(), place, Type::Any, "passed by the step");
             }
             Members::default()
         }
@@ -60,7 +61,7 @@ pub fn steps(reader: &Reader<'_>, subject: &Subject<'_, '_>, pipeline: &Pipeline
     }
     for (written, step) in pipeline.steps.iter().zip(&names.steps).filter(|(_, s)| !s.id.is_empty()) {
         let when = step.when.as_ref().map(|w| format!(", only when `{}`", w)).unwrap_or_default();
-        let schema = step.callee.as_ref().map_or(Value::Bool(true), |c| c.output.clone());
+        let schema = step.callee.as_ref().map_or(Type::Any, |c| c.output.clone());
         let place = (step.at, written.whole, Some(subject.at));
         let note = format!("the output of `{}`{when}", step.id);
         declare(reader, DeclarationKind::Step, step.key.clone(), place, schema, &note);
@@ -72,14 +73,14 @@ pub fn tool(reader: &Reader<'_>, subject: &Subject<'_, '_>, agent: &ToolAgent<'_
     let (Some(tool), Some(name)) = (&agent.tool, agent.name) else { return };
     let place = (reader.at(name.content()), agent.span.cover(name.span), Some(subject.at));
     let note = format!("a tool, {}", tool.sort());
-    declare(reader, DeclarationKind::Tool, name.value.clone(), place, Value::Bool(true), &note);
+    declare(reader, DeclarationKind::Tool, name.value.clone(), place, Type::Any, &note);
 }
 
 /// Declares the members of an output map.
-pub fn output(reader: &Reader<'_>, output: &OutputMap<'_>, schema: &Value, parent: Location) -> Members {
+pub fn output(reader: &Reader<'_>, output: &OutputMap<'_>, schema: &Type, parent: Location) -> Members {
     let OutputMap::Map(entries) = output else { return Members::default() };
     let declared = entries.iter().map(|(key, inner)| {
-        let schema = member_type(schema, &key.value);
+        let schema = schema.part(&key.value);
         let (name, at) = (key.value.clone(), reader.at(key.content()));
         let end = match inner {
             OutputMap::Text(text) => text.span.end,

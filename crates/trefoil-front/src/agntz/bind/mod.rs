@@ -13,10 +13,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
-use trefoil_ir::{FlowId, Position, Slot, Source, types};
+use trefoil_ir::types::Type;
+use trefoil_ir::{FlowId, Position, Slot, Source};
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Location, Span};
-use trefoil_template::{Policy, Value};
+use trefoil_template::Policy;
 
 use crate::agntz::manifest::Agent;
 use crate::agntz::names::{AgentNames, At, Here, Purpose};
@@ -117,8 +118,8 @@ impl Texts {
     }
 
     /// The type of a text's value in a typed position.
-    pub fn value_type(&self, source: &Text, at: At) -> Value {
-        self.get(source, at).map_or_else(types::any, BoundText::value_type)
+    pub fn value_type(&self, source: &Text, at: At) -> Type {
+        self.get(source, at).map_or(Type::Any, BoundText::value_type)
     }
 
     /// Binds a text.

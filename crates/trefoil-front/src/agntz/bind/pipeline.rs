@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Position, types};
-use trefoil_template::Value;
+use trefoil_ir::Position;
+use trefoil_ir::types::Type;
 
 use super::subject::{AgentOutcome, Subject};
 use super::{Texts, Units, declare};
@@ -15,7 +15,6 @@ use crate::build::FlowSlots;
 use crate::learn;
 use crate::names::Members;
 use crate::read::Reader;
-use crate::types::object_of;
 
 /// The order in which the steps of a pipeline run.
 pub fn order(pipeline: &Pipeline<'_>, parallel: bool) -> Order {
@@ -107,10 +106,10 @@ pub fn outcome(
 }
 
 /// The type of a pipeline's own output: that of its last step, or an object of all branches.
-fn own_output(names: &AgentNames) -> Value {
+fn own_output(names: &AgentNames) -> Type {
     match names.order {
-        Order::Parallel => object_of(names.steps.iter().map(|s| (s.key.clone(), step_type(names, s)))),
-        Order::Once | Order::Loop => names.steps.last().map_or_else(types::any, |s| step_type(names, s)),
+        Order::Parallel => Type::fields(names.steps.iter().map(|s| (s.key.clone(), step_type(names, s)))),
+        Order::Once | Order::Loop => names.steps.last().map_or(Type::Any, |s| step_type(names, s)),
     }
 }
 
@@ -124,9 +123,9 @@ fn own_members(names: &AgentNames) -> Members {
 }
 
 /// What is known about a step's output; nothing if two steps share a key.
-fn step_type(names: &AgentNames, step: &StepName) -> Value {
+fn step_type(names: &AgentNames, step: &StepName) -> Type {
     let alone = names.named(&step.key).len() == 1;
-    step.callee.as_ref().filter(|_| alone).map_or_else(types::any, |c| c.output.clone())
+    step.callee.as_ref().filter(|_| alone).map_or(Type::Any, |c| c.output.clone())
 }
 
 /// The inner results that callers can read.
@@ -146,7 +145,7 @@ fn exported(names: &AgentNames) -> Vec<Exported> {
 }
 
 /// Binds the texts of an output map and determines its type.
-pub fn output(reader: &Reader<'_>, names: &Arc<AgentNames>, output: &OutputMap<'_>, texts: &mut Texts) -> Value {
+pub fn output(reader: &Reader<'_>, names: &Arc<AgentNames>, output: &OutputMap<'_>, texts: &mut Texts) -> Type {
     match output {
         OutputMap::Text(source) => {
             texts.bind(reader, names, source, (At::End, Purpose::Data, Position::Data));
@@ -157,7 +156,7 @@ pub fn output(reader: &Reader<'_>, names: &Arc<AgentNames>, output: &OutputMap<'
                 let schema = self::output(reader, names, inner, texts);
                 (key.value.clone(), schema)
             });
-            object_of(members.collect::<Vec<_>>())
+            Type::fields(members.collect::<Vec<_>>())
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use trefoil_ir::types::Type;
 use trefoil_syntax::Location;
-use trefoil_template::Value;
 
 use crate::agntz::manifest::Agent;
 use crate::agntz::signature::Exported;
@@ -22,7 +22,7 @@ pub struct Subject<'a, 'p> {
 /// The result of an agent.
 pub struct AgentOutcome {
     /// Its type.
-    pub schema: Value,
+    pub schema: Type,
     /// Where its members are declared.
     pub members: Members,
     /// Inner results.
@@ -31,7 +31,7 @@ pub struct AgentOutcome {
 
 impl AgentOutcome {
     /// A value of this type.
-    pub fn of(schema: Value) -> Self {
+    pub fn of(schema: Type) -> Self {
         Self { schema, members: Members::default(), exported: Vec::new() }
     }
 }

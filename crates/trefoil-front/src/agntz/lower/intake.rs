@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{InputField, Intake, Schema, types};
+use trefoil_ir::types::Type;
+use trefoil_ir::{InputField, Intake, Schema};
 use trefoil_syntax::Location;
 use trefoil_template::{Object, Value};
 
@@ -28,7 +29,7 @@ pub fn intake(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>) -> Intake
             let loose = p.with_lists.clone();
             InputField {
                 name: p.name.clone(),
-                usual: loose.is_some().then(|| (types::of_kind("object"), origin)),
+                usual: loose.is_some().then_some((Type::OBJECT, origin)),
                 schema: loose.unwrap_or_else(|| p.json.clone()),
                 default: p.default.clone(),
                 nullable: !p.required,

@@ -13,6 +13,7 @@ use crate::agntz::ids::AgentRef;
 use crate::agntz::manifest::http::Placeholder;
 use crate::agntz::manifest::{Http, Llm, McpTool, Tool};
 use crate::agntz::names::At;
+use crate::agntz::schema::closed_object;
 use crate::build::{plain, result_member};
 
 /// The maximum number of characters of a server's name in a tool's name, so that there is room for the tool's own name.
@@ -143,7 +144,7 @@ impl Offers<'_, '_, '_, '_> {
         let ids: Value = flows.iter().map(|(id, _)| Value::Str(id.clone())).collect();
         let id: Value = [("type", Value::from("string")), ("enum", ids)].into_iter().collect();
         let properties: Value = [("agent_id", id), ("input", taken(contracts))].into_iter().collect();
-        let parameters = object(properties, vec!["agent_id".into(), "input".into()]);
+        let parameters = closed_object(properties, vec!["agent_id".into(), "input".into()]);
         let parameters = self.schema("spawn_agent", parameters, at);
         let callee = Callee::Named { name, flows };
         let call = Call { callee, input: Some(Expr::Typed(input)), exports: None, span: None };
@@ -204,7 +205,7 @@ fn taken(contracts: Vec<Option<Value>>) -> Value {
 fn text_input() -> Value {
     let text: Value = [("type", Value::from("string"))].into_iter().collect();
     let properties: Value = [("input", text)].into_iter().collect();
-    object(properties, vec!["input".into()])
+    closed_object(properties, vec!["input".into()])
 }
 
 /// The parameters for the model: the placeholders of the address that are not pinned, as texts.
@@ -218,17 +219,7 @@ fn parameters(http: &Http<'_>) -> Value {
             required.push(Value::Str(name.clone()));
         }
     }
-    object(properties.into(), required)
-}
-
-fn object(properties: Value, required: Vec<Value>) -> Value {
-    let members: [(&str, Value); 4] = [
-        ("type", "object".into()),
-        ("properties", properties),
-        ("required", Value::List(required.into())),
-        ("additionalProperties", false.into()),
-    ];
-    members.into_iter().collect()
+    closed_object(properties.into(), required)
 }
 
 /// A server as part of a tool's name; for an address, its host.

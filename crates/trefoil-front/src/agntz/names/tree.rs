@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::types::{self, Member};
+use trefoil_ir::types::{Member, Type};
 use trefoil_ir::{Defined, Lost, Source};
 use trefoil_syntax::Location;
-use trefoil_template::{Missing, Value};
+use trefoil_template::Missing;
 
 use super::step::standing;
 use super::{AgentNames, At, StepName};
 use crate::agntz::signature::{Exported, Signature};
 use crate::names::Members;
 use crate::names::{Doubt, Entry, Found, Names, Nothing, member};
-use crate::types::{object_type, text_type};
 
 /// The names of a place. An empty path is the whole input.
 pub fn root(names: Arc<AgentNames>, at: At) -> Entry {
@@ -46,7 +45,7 @@ impl Names for AgentRoot {
         all.extend(inputs.filter_map(|p| Some((p.name.clone(), self.property(&p.name)?.note("an input")))));
         let given = self.names.given().into_iter().flatten();
         all.extend(given.map(|t| {
-            (t.value.clone(), Entry::new(types::any()).declared(Some(self.place(t))).note("passed by the step"))
+            (t.value.clone(), Entry::new(Type::Any).declared(Some(self.place(t))).note("passed by the step"))
         }));
         let query = self.query("userQuery").filter(|q| q.defined != Defined::Never);
         all.extend(query.map(|q| ("userQuery".into(), q.note("the input, as it was passed"))));
@@ -70,7 +69,7 @@ fn is_late(entry: &Entry) -> bool {
 }
 
 impl AgentRoot {
-    fn input(&self, schema: Value) -> Entry {
+    fn input(&self, schema: Type) -> Entry {
         Entry::new(schema).read(Source::Slot(self.names.input), 0)
     }
 
@@ -82,7 +81,7 @@ impl AgentRoot {
     fn property(&self, name: &str) -> Option<Entry> {
         let property = self.names.inputs.get(name)?;
         let (at, members) = self.names.inputs.members.get(name).unwrap_or_default();
-        Some(self.input(property.json.clone()).declared(at).members(members))
+        Some(self.input(property.of.clone()).declared(at).members(members))
     }
 
     /// The output of a step.
@@ -91,7 +90,7 @@ impl AgentRoot {
         let step = self.names.steps.get(index)?;
         let callee = step.callee.as_deref();
         // Two steps with the same key may have different results.
-        let schema = callee.filter(|_| self.names.named(name).len() == 1).map_or_else(types::any, |c| c.output.clone());
+        let schema = callee.filter(|_| self.names.named(name).len() == 1).map_or(Type::Any, |c| c.output.clone());
         let members = callee.map(|c| c.members.clone()).unwrap_or_default();
         let entry = Entry { doubt, ..Entry::new(schema).defined(defined).declared(Some(step.at)) };
         let entry = match is_late(&entry) {
@@ -114,7 +113,7 @@ impl AgentRoot {
     /// `userQuery`, if there is one.
     fn query(&self, name: &str) -> Option<Entry> {
         let slot = self.names.query.filter(|_| name == "userQuery")?;
-        let entry = Entry::new(types::any()).read(Source::Slot(slot), 1);
+        let entry = Entry::new(Type::Any).read(Source::Slot(slot), 1);
         let nothing = self.names.outside.as_ref().is_some_and(|o| o.given.is_none());
         Some(if nothing { entry.doubt(Defined::Never, Doubt::NotGiven) } else { entry })
     }
@@ -125,17 +124,17 @@ impl AgentRoot {
         let outside = names.outside.as_ref().filter(|_| !names.inputs.declared);
         let given = names.given().and_then(|all| all.iter().find(|t| &*t.value == name));
         if let Some(text) = given {
-            return Found::Is(self.input(types::any()).declared(Some(self.place(text))));
+            return Found::Is(self.input(Type::Any).declared(Some(self.place(text))));
         }
         if outside.is_some_and(|o| o.unclear) {
-            return Found::Maybe(self.input(types::any()));
+            return Found::Maybe(self.input(Type::Any));
         }
         if names.inputs.closed {
             // The code that reports the finding computes the alternatives, because each of many misspellings is looked
             // up several times.
             return Found::Never(Nothing::default());
         }
-        let entry = self.input(types::any());
+        let entry = self.input(Type::Any);
         Found::Maybe(match outside {
             Some(_) => entry.doubt(Defined::Never, Doubt::NotGiven),
             None => entry.defined(Defined::Sometimes),
@@ -145,7 +144,7 @@ impl AgentRoot {
 
 /// `env` or `secrets`: no value by itself; a text for each name.
 fn namespace(source: Source) -> Entry {
-    let entry = Entry::new(object_type()).read(Source::missing(0), 0);
+    let entry = Entry::new(Type::OBJECT).read(Source::missing(0), 0);
     entry.inner(Namespace(source))
 }
 
@@ -153,7 +152,7 @@ struct Namespace(Source);
 
 impl Names for Namespace {
     fn get(&self, _: &str) -> Found {
-        Found::Is(Entry::new(text_type()).defined(Defined::Sometimes).read(self.0.clone(), 1))
+        Found::Is(Entry::new(Type::TEXT).defined(Defined::Sometimes).read(self.0.clone(), 1))
     }
     fn all(&self) -> Vec<(Arc<str>, Entry)> {
         Vec::new()
@@ -175,14 +174,14 @@ impl Names for StepOutput {
             Some(under) => entry.read(Source::Layered { top: self.step.slot, path: Vec::new(), under }, 1),
             None => entry,
         };
-        match (types::member(&self.output.schema, name), export) {
+        match (self.output.schema.member(name), export) {
             (Member::Never { .. } | Member::Beyond { .. }, Some(export)) => {
                 Found::Is(layered(exported(export, &self.output)))
             }
             // Either the output has it, or a step under it.
             (Member::Maybe, Some(export)) => {
                 let entry = exported(export, &self.output);
-                Found::Maybe(layered(Entry { schema: types::any(), ..entry }))
+                Found::Maybe(layered(Entry { schema: Type::Any, ..entry }))
             }
             _ => match member(&self.output, &self.members, name) {
                 Found::Never(Nothing { what, mut names }) => {

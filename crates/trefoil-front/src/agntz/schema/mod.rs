@@ -7,7 +7,6 @@
 mod nullable;
 mod shorthand;
 
-use trefoil_ir::types;
 use trefoil_syntax::yaml::{Entry, Mapping, Node, Text};
 use trefoil_syntax::{Diagnostic, Span, suggest};
 use trefoil_template::{Object, Value};
@@ -156,6 +155,17 @@ fn canonical_root<'n>(reading: &mut SchemaReading<'_>, entry: &'n Entry, mapping
     }
 }
 
+/// The schema of an object with these properties only.
+pub fn closed_object(properties: Value, required: Vec<Value>) -> Value {
+    let members: [(&str, Value); 4] = [
+        ("type", "object".into()),
+        ("properties", properties),
+        ("required", required.into()),
+        ("additionalProperties", false.into()),
+    ];
+    Value::from_iter(members)
+}
+
 fn shorthand_root<'n>(reading: &mut SchemaReading<'_>, entry: &'n Entry, mapping: &'n Mapping) -> Schema<'n> {
     let mut properties = Vec::with_capacity(mapping.entries.len());
     looks_canonical(reading, mapping);
@@ -165,9 +175,10 @@ fn shorthand_root<'n>(reading: &mut SchemaReading<'_>, entry: &'n Entry, mapping
         let default = default_of(&json);
         properties.push(Property { name: &property.key, json, default, required: false });
     }
-    let members = properties.iter().map(|p: &Property<'_>| (p.name.value.clone(), p.json.clone(), false));
+    let members = properties.iter().map(|p: &Property<'_>| (p.name.value.clone(), p.json.clone()));
+    let required = properties.iter().map(|p| Value::Str(p.name.value.clone()));
     Schema {
-        json: types::object(members, true),
+        json: closed_object(Value::from_iter(members), required.collect()),
         properties,
         closed: true,
         shorthand: true,

@@ -1,7 +1,6 @@
 //! Makes a schema accept null as well: input properties are nullable.
 
-use trefoil_ir::types::keyword;
-use trefoil_template::{Object, Value};
+use trefoil_template::Value;
 
 /// With these keywords, `type` alone does not decide whether null is valid.
 const DECIDING: &[&str] = &["$ref", "$dynamicRef", "const", "allOf", "anyOf", "oneOf", "not", "if"];
@@ -9,7 +8,11 @@ const DECIDING: &[&str] = &["$ref", "$dynamicRef", "const", "allOf", "anyOf", "o
 /// The schema with null allowed.
 pub fn nullable(schema: &Value) -> Value {
     let Some(object) = schema.as_object() else {
-        return if *schema == Value::Bool(false) { types(vec![Value::from("null")]) } else { schema.clone() };
+        return if *schema == Value::Bool(false) {
+            Value::from_iter([("type", vec![Value::from("null")])])
+        } else {
+            schema.clone()
+        };
     };
     if object.keys().any(|k| DECIDING.contains(&&**k)) || !object.contains_key("type") && object.contains_key("enum") {
         return either(schema);
@@ -20,7 +23,7 @@ pub fn nullable(schema: &Value) -> Value {
         Value::List(kinds) => kinds.to_vec(),
         one => vec![one.clone()],
     };
-    let null = keyword("null");
+    let null = Value::from("null");
     if !kinds.contains(&null) {
         kinds.push(null);
     }
@@ -35,19 +38,9 @@ pub fn nullable(schema: &Value) -> Value {
     Value::Object(wider.into())
 }
 
-fn types(kinds: Vec<Value>) -> Value {
-    let mut object = Object::default();
-    object.insert("type".into(), Value::List(kinds.into()));
-    Value::Object(object.into())
-}
-
 fn either(schema: &Value) -> Value {
-    let mut null = Object::default();
-    null.insert("type".into(), Value::from("null"));
-    let mut object = Object::default();
-    object.insert("anyOf".into(), Value::List(vec![schema.clone(), Value::Object(null.into())].into()));
-    if let Some(default) = schema.as_object().and_then(|o| o.get("default")) {
-        object.insert("default".into(), default.clone());
-    }
-    Value::Object(object.into())
+    let null = Value::from_iter([("type", "null")]);
+    let alternatives = ("anyOf", Value::from(vec![schema.clone(), null]));
+    let default = schema.get("default").map(|default| ("default", default.clone()));
+    Value::from_iter([alternatives].into_iter().chain(default))
 }

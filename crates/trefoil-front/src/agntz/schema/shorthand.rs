@@ -1,6 +1,5 @@
 //! The shorthand: `name: type`, or `name: {type, default, enum, min, max, ...}`.
 
-use trefoil_ir::types;
 use trefoil_syntax::yaml::{Mapping, Node, Text};
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::{Object, Value};
@@ -26,7 +25,7 @@ pub fn property(reading: &mut SchemaReading<'_>, node: &Node, name: &Text, depth
     }
     if let Some(text) = node.string() {
         let known = reading.type_name(text);
-        return if known { types::of_kind(&text.value) } else { Value::Bool(true) };
+        return if known { Value::from_iter([("type", text.value.clone())]) } else { Value::Bool(true) };
     }
     match node.mapping() {
         Some(mapping) => definition(reading, node, mapping, name, depth),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::FlowId;
+use trefoil_ir::types::Type;
 use trefoil_syntax::{FileId, Location};
-use trefoil_template::Value;
 
 use crate::names::Members;
 
@@ -14,9 +14,9 @@ pub struct Child {
     /// Its flow.
     pub flow: FlowId,
     /// The type of its output tree.
-    pub output: Value,
+    pub output: Type,
     /// The type of the output tree, with the results of its nodes under it.
-    pub readable: Value,
+    pub readable: Type,
     /// Its input.
     pub wanted: Wanted,
     /// Its file.

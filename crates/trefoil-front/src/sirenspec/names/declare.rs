@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{DeclarationKind, types as ir};
+use trefoil_ir::DeclarationKind;
+use trefoil_ir::types::Type;
 use trefoil_syntax::yaml::{Node as Yaml, Text};
 use trefoil_syntax::{Location, Span};
 
@@ -13,7 +14,7 @@ use super::known::Known;
 use crate::Reader;
 use crate::learn::{self, whole};
 use crate::sirenspec::manifest::{Manifest, Node, NodeKind, OnFailure, Root, Swrm, Worker};
-use crate::types::{object_type, text_type, type_of};
+use crate::types::type_of;
 
 /// Records everything. A file does not contain the name of its workflow, so its place is the first byte; `extent` is
 /// the whole file.
@@ -29,7 +30,7 @@ pub fn note(
     }
     let workflow = reader.at(Span::new(0, 0));
     let say = Say { reader, manifest, known, children, workflow };
-    learn::declare(reader, DeclarationKind::Workflow, name, (workflow, extent, None), object_type(), "a workflow");
+    learn::declare(reader, DeclarationKind::Workflow, name, (workflow, extent, None), Type::OBJECT, "a workflow");
     say.inputs();
     say.agents();
     for (at, node) in manifest.nodes.iter().enumerate() {
@@ -61,8 +62,8 @@ impl Say<'_, '_> {
         for field in &self.manifest.input {
             let (schema, note) = match &field.default {
                 Some(default) => (type_of(default), format!("an input with the default `{}`", default.to_text())),
-                None if &*field.name.value == "message" => (text_type(), "the message that starts the run".into()),
-                None => (ir::any(), "an input".into()),
+                None if &*field.name.value == "message" => (Type::TEXT, "the message that starts the run".into()),
+                None => (Type::Any, "an input".into()),
             };
             let place = (self.reader.at(field.name.content()), field.span, Some(self.workflow));
             learn::declare(self.reader, DeclarationKind::Input, &*field.name.value, place, schema, &note);
@@ -73,7 +74,7 @@ impl Say<'_, '_> {
         for agent in &self.manifest.agents {
             let note = agent.model.as_ref().map_or("an agent".into(), |m| format!("an agent on `{}`", m.text.value));
             let place = (self.reader.at(agent.id.content()), agent.span, Some(self.workflow));
-            learn::declare(self.reader, DeclarationKind::Agent, &*agent.id.value, place, text_type(), &note);
+            learn::declare(self.reader, DeclarationKind::Agent, &*agent.id.value, place, Type::TEXT, &note);
         }
     }
 
@@ -85,7 +86,7 @@ impl Say<'_, '_> {
                 for entry in &factory.inputs {
                     let note = format!("an input of every instance of `{}`", node.id.value);
                     let place = (self.reader.at(entry.key.content()), whole(entry), Some(known.at));
-                    learn::declare(self.reader, DeclarationKind::Input, &*entry.key.value, place, ir::any(), &note);
+                    learn::declare(self.reader, DeclarationKind::Input, &*entry.key.value, place, Type::Any, &note);
                 }
                 if let Some(Worker::Swrm(swrm)) = &factory.worker {
                     self.swarm(swrm, known.at);
@@ -101,7 +102,7 @@ impl Say<'_, '_> {
         for member in &swrm.members {
             let place = (self.reader.at(member.id.content()), member.span, Some(node));
             let name = &*member.id.value;
-            learn::declare(self.reader, DeclarationKind::Agent, name, place, text_type(), "an agent of a swarm");
+            learn::declare(self.reader, DeclarationKind::Agent, name, place, Type::TEXT, "an agent of a swarm");
         }
     }
 
@@ -125,7 +126,7 @@ impl Say<'_, '_> {
             };
             let name: &str = write.path.get(depth).map_or("", |name| name);
             if key.at == at {
-                let schema = if depth + 1 == write.path.len() { key.first.clone() } else { object_type() };
+                let schema = if depth + 1 == write.path.len() { key.first.clone() } else { Type::OBJECT };
                 let note = format!("written by `{}`", self.known.id(node));
                 learn::declare(self.reader, DeclarationKind::Key, name, (at, text.span, parent), schema, &note);
             } else {

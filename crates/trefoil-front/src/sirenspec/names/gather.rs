@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{OnItemFailure, SlotId, types as ir};
+use trefoil_ir::types::Type;
+use trefoil_ir::{OnItemFailure, SlotId};
 use trefoil_syntax::FileId;
 use trefoil_syntax::hash::HashMap;
-use trefoil_template::Value;
 
 use super::child::Child;
 use super::inputs::Inputs;
@@ -15,7 +15,6 @@ use super::types;
 use crate::build::FlowSlots;
 use crate::names::Members;
 use crate::sirenspec::manifest::{FactoryNode, Manifest, Member, Node, NodeKind, Over, Root, Swrm, Worker, Write};
-use crate::types::member_type;
 
 impl Known {
     /// The names of a manifest; adds a slot for everything that has a value. `inputs` makes the input fields from the
@@ -61,7 +60,7 @@ impl Known {
             at: self.at(node.id.content()),
             slot: self.slots.add(id.clone()),
             exports: None,
-            schema: types::under(&output, types::text()),
+            schema: types::under(&output, Type::TEXT),
             members: Members::default(),
             output: output.clone(),
             agents: Vec::new(),
@@ -71,14 +70,14 @@ impl Known {
         };
         let implied = Write { root: Root::Output, path: vec![id.clone()], text: None };
         match &node.kind {
-            NodeKind::Agent(agent) => self.write(at, id, agent.writes.as_ref(), &output, &types::text()),
-            NodeKind::Human(human) => self.write(at, id, human.writes.as_ref(), &output, &types::text()),
+            NodeKind::Agent(agent) => self.write(at, id, agent.writes.as_ref(), &output, &Type::TEXT),
+            NodeKind::Human(human) => self.write(at, id, human.writes.as_ref(), &output, &Type::TEXT),
             NodeKind::Swrm(swrm) => {
                 let schema = swrm_output(swrm);
                 self.write(at, id, Some(&implied), &output, &schema);
                 let members = swrm.members.iter().map(|m| &m.id.value);
                 name.agents = members.map(|m| (m.clone(), self.slots.add(format!("{id}.{m}")))).collect();
-                name.schema = types::object([("output".into(), schema), ("agents".into(), agents(&name.agents))]);
+                name.schema = Type::fields([("output".into(), schema), ("agents".into(), agents(&name.agents))]);
                 name.lenient = swrm.on_failure == OnItemFailure::Continue;
                 name.members = Members::of(vec![self.agents_of(swrm)]);
             }
@@ -88,27 +87,27 @@ impl Known {
                         name.members = Members::of(vec![self.agents_of(swrm)]);
                         swrm_output(swrm)
                     }
-                    _ => types::text(),
+                    _ => Type::TEXT,
                 };
-                let list = ir::list(item);
+                let list = Type::list_of(item);
                 self.write(at, id, factory.writes.as_ref(), &["outputs".into()], &list);
-                name.schema = types::object([("output".into(), types::text()), ("outputs".into(), list)]);
+                name.schema = Type::fields([("output".into(), Type::TEXT), ("outputs".into(), list)]);
                 name.instance = Some(self.instance(factory));
             }
             NodeKind::Call(call) => {
-                let tree = child.map_or(ir::any(), |c| c.output.clone());
+                let tree = child.map_or(Type::Any, |c| c.output.clone());
                 self.write(at, id, Some(&implied), &output, &tree);
                 self.write(at, id, call.writes.as_ref(), &output, &tree);
                 name.exports = Some(self.slots.add(format!("{id} (inner)")));
-                name.schema = types::under(&output, child.map_or(ir::any(), |c| c.readable.clone()));
+                name.schema = types::under(&output, child.map_or(Type::Any, |c| c.readable.clone()));
                 name.members =
                     Members::of(child.map(|c| ("output".into(), None, c.members.clone())).into_iter().collect());
             }
             NodeKind::Tool(tool) => {
                 name.output = tool.output_key.clone();
-                name.schema = types::under(&tool.output_key, ir::any());
+                name.schema = types::under(&tool.output_key, Type::Any);
             }
-            NodeKind::Broken => name.schema = ir::any(),
+            NodeKind::Broken => name.schema = Type::Any,
         }
         self.nodes.push(name);
     }
@@ -140,7 +139,7 @@ impl Known {
         }
     }
 
-    fn write(&mut self, node: usize, id: &str, write: Option<&Write<'_>>, member: &[Arc<str>], schema: &Value) {
+    fn write(&mut self, node: usize, id: &str, write: Option<&Write<'_>>, member: &[Arc<str>], schema: &Type) {
         let Some(write) = write else { return };
         // If the node's own context has the same value at the same path, there is nothing to add.
         let own = id.split('.').chain(member.iter().map(|s| &**s));
@@ -173,10 +172,10 @@ impl Known {
                 let from = self.writes.partition_point(|w| w.node < at);
                 let mut own = self.writes.iter().skip(from).take_while(|w| w.node == at);
                 let found = own.find(|w| w.root == write.root && w.path == write.path);
-                keys.write(write, at, &found.map_or(ir::any(), |w| w.schema.clone()), &place);
+                keys.write(write, at, &found.map_or(Type::Any, |w| w.schema.clone()), &place);
             }
             if matches!(node.kind, NodeKind::Swrm(_) | NodeKind::Call(_)) {
-                let key = Key::new(known.at, member_type(&known.schema, "output"));
+                let key = Key::new(known.at, known.schema.part("output"));
                 keys.implied(Root::Output, vec![known.id.clone()], at, key);
             }
         }
@@ -185,8 +184,8 @@ impl Known {
 }
 
 /// The type of a swarm's output: the synthesis's text, or the list of the agents' texts.
-fn swrm_output(swrm: &Swrm<'_>) -> Value {
-    if swrm.synthesis.is_some() { types::text() } else { ir::list(types::text()) }
+fn swrm_output(swrm: &Swrm<'_>) -> Type {
+    if swrm.synthesis.is_some() { Type::TEXT } else { Type::list_of(Type::TEXT) }
 }
 
 /// A one-line description of a node.

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trefoil_ir::{InputField, Intake, SlotId, types};
+use trefoil_ir::types::Type;
+use trefoil_ir::{InputField, Intake, SlotId};
 use trefoil_syntax::Location;
 use trefoil_template::{Number, Object, Value};
 
 use super::child::Wanted;
 use crate::sirenspec::manifest::Manifest;
-use crate::types::text_type;
 
 /// The input of a workflow.
 pub struct Inputs {
@@ -24,12 +24,12 @@ pub struct Field {
     /// Its name.
     pub name: Arc<str>,
     /// Its type.
-    pub schema: Value,
+    pub schema: Type,
     /// Its name in `input:`.
     pub declared: Option<Location>,
     origin: Origin,
     /// The type of a default that a caller can override.
-    usual: Option<Value>,
+    usual: Option<Type>,
 }
 
 /// The origin of a field.
@@ -69,9 +69,9 @@ impl Inputs {
         let declared = |f: &crate::sirenspec::manifest::InputField<'_>| Field {
             name: f.name.value.clone(),
             schema: match &f.default {
-                Some(default) => type_of(default),
-                None if &*f.name.value == "message" => text_type(),
-                None => types::any(),
+                Some(default) => Type::declared(&schema_of(default)),
+                None if &*f.name.value == "message" => Type::TEXT,
+                None => Type::Any,
             },
             origin: Origin::Declared(at(f.name.span), f.default.clone()),
             declared: Some(at(f.name.content())),
@@ -80,7 +80,7 @@ impl Inputs {
         let mut fields: Vec<Field> = manifest.input.iter().map(declared).collect();
         let other = |name: &Arc<str>, origin| Field {
             name: name.clone(),
-            schema: types::any(),
+            schema: Type::Any,
             origin,
             declared: None,
             usual: None,
@@ -88,14 +88,14 @@ impl Inputs {
         if !fields.iter().any(|f| &*f.name == "message") {
             let first = manifest.nodes.first().map_or_else(Default::default, |n| n.id.span);
             let message = other(&"message".into(), Origin::Declared(at(first), None));
-            fields.insert(0, Field { schema: text_type(), ..message });
+            fields.insert(0, Field { schema: Type::TEXT, ..message });
         }
         for name in given {
             match fields.iter_mut().find(|f| f.name == *name) {
                 Some(field) => {
-                    field.schema = types::any();
+                    field.schema = Type::Any;
                     if let Origin::Declared(_, Some(default)) = &field.origin {
-                        field.usual = Some(type_of(default));
+                        field.usual = Some(Type::declared(&schema_of(default)));
                     }
                     field.origin = Origin::Given;
                 }
@@ -160,8 +160,8 @@ impl Inputs {
             Origin::Offered => (self.place(), unneeded()),
         };
         let schema = match &field.origin {
-            Origin::Declared(_, Some(default)) if !message => type_of(default),
-            Origin::Declared(..) if message => text_type(),
+            Origin::Declared(_, Some(default)) if !message => schema_of(default),
+            Origin::Declared(..) if message => schema_of(&Value::from("")),
             _ => Value::Object(Arc::new(Object::default())),
         };
         let nullable = matches!(field.origin, Origin::Given);
@@ -213,8 +213,8 @@ impl Reads {
     }
 }
 
-/// The type of a default value.
-fn type_of(default: &Value) -> Value {
+/// The schema that a default value stands for.
+fn schema_of(default: &Value) -> Value {
     let kind = match default {
         Value::Bool(_) => "boolean",
         Value::Number(Number::Float(_)) => "number",
@@ -224,5 +224,5 @@ fn type_of(default: &Value) -> Value {
         Value::Str(_) | Value::Masked(_) => "string",
         Value::Null => return Value::Object(Arc::new(Object::default())),
     };
-    types::of_kind(kind)
+    Value::from_iter([("type", kind)])
 }

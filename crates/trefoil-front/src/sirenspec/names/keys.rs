@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use trefoil_ir::{Defined, types as ir};
+use trefoil_ir::Defined;
+use trefoil_ir::types::Type;
 use trefoil_syntax::yaml::Node as Yaml;
 use trefoil_syntax::{Location, Span};
-use trefoil_template::Value;
 
 use crate::names::Entry;
 use crate::names::{Member, Members};
 use crate::sirenspec::manifest::{Root, Write};
-use crate::types::{object_type, type_of};
+use crate::types::type_of;
 
 /// Each part of written and seeded paths, by tree.
 #[derive(Default)]
@@ -26,9 +26,9 @@ pub struct Key {
     /// Where it is written first.
     pub at: Location,
     /// The type of its value.
-    pub schema: Value,
+    pub schema: Type,
     /// The type of the first value written there.
-    pub first: Value,
+    pub first: Type,
     /// Whether it exists from the start.
     pub seeded: bool,
     /// The nodes that write it.
@@ -63,16 +63,16 @@ impl Keys {
     }
 
     /// Adds a path that a node writes. Each part is declared where it is written first.
-    pub fn write(&mut self, write: &Write<'_>, node: usize, schema: &Value, at: &dyn Fn(Span) -> Location) {
+    pub fn write(&mut self, write: &Write<'_>, node: usize, schema: &Type, at: &dyn Fn(Span) -> Location) {
         for (depth, at) in places(write, at) {
             let last = depth + 1 == write.path.len();
-            let schema = if last { schema.clone() } else { object_type() };
+            let schema = if last { schema.clone() } else { Type::OBJECT };
             let path = write.path.get(..=depth).unwrap_or_default().to_vec();
             let key = self.of_mut(write.root).entry(path).or_insert_with(|| Key::new(at, schema.clone()));
             if last {
                 key.writers.push(node);
                 if key.schema != schema {
-                    key.schema = ir::any();
+                    key.schema = Type::Any;
                 }
             }
         }
@@ -121,7 +121,7 @@ impl Keys {
 
 impl Key {
     /// A key that no node has written yet.
-    pub fn new(at: Location, schema: Value) -> Self {
+    pub fn new(at: Location, schema: Type) -> Self {
         Self { at, first: schema.clone(), schema, seeded: false, writers: Vec::new() }
     }
 }

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{SlotId, Source, types as ir};
+use trefoil_ir::types::Type;
+use trefoil_ir::{SlotId, Source};
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::{Object, Segment, Value};
@@ -56,7 +57,7 @@ pub struct NodeName {
     /// The slot of a sub-workflow's inner results.
     pub exports: Option<SlotId>,
     /// The type of the context.
-    pub schema: Value,
+    pub schema: Type,
     /// The declarations of the context's members.
     pub members: Members,
     /// The path from the context to the node's main result.
@@ -103,7 +104,7 @@ pub struct WriteName {
     /// The path from the node's context to the value.
     pub member: Vec<Arc<str>>,
     /// The type of the value.
-    pub schema: Value,
+    pub schema: Type,
 }
 
 /// The names of a path's segments.
@@ -147,25 +148,25 @@ impl Known {
     }
 
     /// The type of a whole tree, which callers of a sub-workflow can read.
-    pub fn tree(&self, root: Root) -> Value {
+    pub fn tree(&self, root: Root) -> Type {
         let seeds = types::of(&Value::Object(Arc::new(self.seeds(root).clone())));
         let writes = self.writes.iter().filter(|w| w.root == root);
         writes.fold(seeds, |tree, write| types::lay(&tree, &write.path, &write.schema))
     }
 
     /// The output tree with the nodes' results under it; names in the tree take precedence.
-    pub fn readable(&self, output: &Value) -> Value {
+    pub fn readable(&self, output: &Type) -> Type {
         if !types::is_closed(output) {
             return output.clone();
         }
-        let keys = ir::declares(output);
-        let mut all: Vec<(Arc<str>, Value)> =
+        let keys = output.declares();
+        let mut all: Vec<(Arc<str>, Type)> =
             keys.iter().filter_map(|key| Some((key.clone(), types::at(output, key)?))).collect();
         for node in self.nodes.iter().filter(|node| !keys.contains(&node.id)) {
             let result = node.output.iter().try_fold(node.schema.clone(), |of, key| types::at(&of, key));
-            all.push((node.id.clone(), result.unwrap_or(ir::any())));
+            all.push((node.id.clone(), result.unwrap_or(Type::Any)));
         }
-        types::object(all)
+        Type::fields(all)
     }
 
     /// The declarations of the members of the output tree and of the nodes under it.
@@ -185,6 +186,6 @@ impl NodeName {
 }
 
 /// The type of a swarm's `agents`.
-pub fn agents(agents: &[(Arc<str>, SlotId)]) -> Value {
-    types::object(agents.iter().map(|(id, _)| (id.clone(), types::under(&["output".into()], types::text()))))
+pub fn agents(agents: &[(Arc<str>, SlotId)]) -> Type {
+    Type::fields(agents.iter().map(|(id, _)| (id.clone(), types::under(&["output".into()], Type::TEXT))))
 }

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Defined, types as ir};
+use trefoil_ir::Defined;
+use trefoil_ir::types::Type;
 
 use super::known::{self, NodeName};
 use super::place::{Here, spent_type};
 use super::stand::Reading;
-use super::types;
 use crate::names::Entry;
 use crate::sirenspec::manifest::Root;
-use crate::types::{integer_type, object_type};
 
 impl Here {
     /// The names that can start a path in a template, in the order of suggestion.
@@ -19,7 +18,7 @@ impl Here {
         let mut names = self.nodes_ended("");
         // In an instance, its own inputs hide the workflow's.
         let fields = self.known.inputs.fields.iter().map(|field| {
-            let schema = if &*field.name == "message" { types::text() } else { field.schema.clone() };
+            let schema = if &*field.name == "message" { Type::TEXT } else { field.schema.clone() };
             let entry = Entry::new(schema).declared(field.declared).note(field.note());
             (Arc::from(format!("inputs.{}", field.name)), entry)
         });
@@ -28,7 +27,7 @@ impl Here {
             names.extend(self.known.keys.names(root, prefix, &|node| self.as_offered(node)));
         }
         names.splice(0..0, local);
-        let environment = Entry::new(object_type()).note("environment variables: `env.NAME`");
+        let environment = Entry::new(Type::OBJECT).note("environment variables: `env.NAME`");
         names.push(("env".into(), environment));
         names.push(("_budget".into(), Entry::new(spent_type()).note("the run's usage so far")));
         names
@@ -64,13 +63,13 @@ impl Here {
         let mut names: Vec<(Arc<str>, Entry)> = Vec::new();
         if let Some(instance) = self.instance() {
             if instance.item.is_some() {
-                names.push(("item".into(), Entry::new(ir::any()).note("the list element of this instance")));
+                names.push(("item".into(), Entry::new(Type::Any).note("the list element of this instance")));
             }
-            let number = |note: &str| Entry::new(integer_type()).note(note);
+            let number = |note: &str| Entry::new(Type::INTEGER).note(note);
             names.push(("index".into(), number("the position of this instance, from 0")));
             names.push(("total".into(), number("the number of instances")));
             names.extend(self.own_inputs().iter().map(|(name, at)| {
-                let entry = Entry::new(ir::any()).declared(Some(*at)).note("an input of this instance");
+                let entry = Entry::new(Type::Any).declared(Some(*at)).note("an input of this instance");
                 (format!("inputs.{name}").into(), entry)
             }));
         }

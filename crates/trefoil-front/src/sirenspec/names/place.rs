@@ -3,16 +3,15 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Defined, Position, SlotId, Source, types as ir};
+use trefoil_ir::types::Type;
+use trefoil_ir::{Defined, Position, SlotId, Source};
 use trefoil_syntax::suggest;
 use trefoil_template::{Object, Value};
 
 use super::known::{Instance, Known, NodeName};
 use super::links::Links;
 use super::stand::{Reading, Stand};
-use super::types;
 use crate::names::Entry;
-use crate::types::integer_type;
 
 /// A place of texts.
 #[derive(Clone)]
@@ -128,6 +127,6 @@ impl Here {
 }
 
 /// The type of the usage so far.
-pub fn spent_type() -> Value {
-    types::object(SPENT.into_iter().zip([integer_type(), ir::any()]).map(|(name, of)| (name.into(), of)))
+pub fn spent_type() -> Type {
+    Type::fields(SPENT.into_iter().zip([Type::INTEGER, Type::Any]).map(|(name, of)| (name.into(), of)))
 }

@@ -3,18 +3,17 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Defined, Lost, Position, Source, types as ir};
+use trefoil_ir::types::Type;
+use trefoil_ir::{Defined, Lost, Position, Source};
 use trefoil_template::{Missing, Segment};
 
 use super::place::Here;
 use super::stand::Reading;
 use super::tree::Tree;
-use super::types;
 use crate::names::Tags;
 use crate::names::is_variable;
 use crate::names::{Bound, End, Entry, Found, Names, Nothing, Place};
 use crate::sirenspec::manifest::Root;
-use crate::types::{integer_type, object_type};
 
 /// The notation of tags.
 const TAGS: Tags = Tags {
@@ -28,7 +27,7 @@ impl Here {
     fn field(&self, name: &str) -> Found {
         let rendered = self.instance().map(|i| i.rendered);
         if let Some(((_, at), slot)) = self.own_inputs().iter().find(|(n, _)| &**n == name).zip(rendered) {
-            return Found::Is(Entry::new(ir::any()).read(Source::Slot(slot), 1).declared(Some(*at)));
+            return Found::Is(Entry::new(Type::Any).read(Source::Slot(slot), 1).declared(Some(*at)));
         }
         let inputs = &self.known.inputs;
         match inputs.field(name) {
@@ -37,7 +36,7 @@ impl Here {
                 Found::Is(entry.read(Source::Slot(inputs.slot), 1))
             }
             None if self.who == Reading::Nobody => {
-                Found::Maybe(Entry::new(ir::any()).defined(Defined::Sometimes).read(Source::missing(1), 0))
+                Found::Maybe(Entry::new(Type::Any).defined(Defined::Sometimes).read(Source::missing(1), 0))
             }
             None => {
                 let own = self.own_inputs().iter().map(|(name, _)| name.clone());
@@ -53,10 +52,10 @@ impl Here {
             "index" => Some(instance.index),
             _ => Some(instance.total),
         });
-        let schema = if name == "item" { ir::any() } else { integer_type() };
+        let schema = if name == "item" { Type::Any } else { Type::INTEGER };
         match slot {
             Some(slot) => Entry::new(schema).read(Source::Slot(slot), 1),
-            None => Entry::new(ir::any())
+            None => Entry::new(Type::Any)
                 .defined(self.unknown())
                 .read(Source::Missing(Missing::OutsideLoop, Lost::Unsaid), 0),
         }
@@ -108,7 +107,7 @@ struct Roots(Arc<Here>);
 impl Names for Roots {
     fn get(&self, name: &str) -> Found {
         let here = &self.0;
-        let tree = |root: Root| Found::Is(Entry::new(object_type()).inner(Tree::whole(here.clone(), root)));
+        let tree = |root: Root| Found::Is(Entry::new(Type::OBJECT).inner(Tree::whole(here.clone(), root)));
         let namespace =
             |entry: Entry| Found::Is(entry.read(Source::Missing(Missing::NoField(name.into()), Lost::Unsaid), 0));
         match name {
@@ -116,8 +115,8 @@ impl Names for Roots {
             "output" => tree(Root::Output),
             "_budget" => Found::Is(here.spent(1)),
             _ if here.is_condition() => Found::Never(Nothing::default()),
-            "inputs" => namespace(Entry::new(object_type()).inner(InputFields(here.clone()))),
-            "env" => namespace(Entry::new(object_type()).inner(Environment)),
+            "inputs" => namespace(Entry::new(Type::OBJECT).inner(InputFields(here.clone()))),
+            "env" => namespace(Entry::new(Type::OBJECT).inner(Environment)),
             "item" | "index" | "total" => Found::Is(here.variable(name)),
             _ => Tree::bare(here.clone()).get(name),
         }
@@ -152,7 +151,7 @@ struct Environment;
 
 impl Names for Environment {
     fn get(&self, _name: &str) -> Found {
-        Found::Is(Entry::new(types::text()).defined(Defined::Sometimes).read(Source::Environment, 1))
+        Found::Is(Entry::new(Type::TEXT).defined(Defined::Sometimes).read(Source::Environment, 1))
     }
 
     fn all(&self) -> Vec<(Arc<str>, Entry)> {

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Defined, Lost, Source, types as ir};
+use trefoil_ir::types::Type;
+use trefoil_ir::{Defined, Lost, Source};
 use trefoil_template::Missing;
 
 use super::known::{self, Known};
@@ -13,7 +14,6 @@ use super::place::Here;
 use super::types;
 use crate::names::{Doubt, Entry, Found, Names, Nothing, Read};
 use crate::sirenspec::manifest::Root;
-use crate::types::{member_type, object_type};
 
 /// The names under a path of a tree.
 pub struct Tree {
@@ -59,7 +59,7 @@ impl Tree {
         let (mut schema, mut at, mut members) =
             (node.schema.clone(), (taken == 1).then_some(node.at), node.members.clone());
         for name in self.path.get(taken..).unwrap_or_default() {
-            schema = types::at(&schema, name).unwrap_or(ir::any());
+            schema = types::at(&schema, name).unwrap_or(Type::Any);
             (at, members) = members.get(name).unwrap_or_default();
         }
         Entry::new(schema).declared(at)
@@ -69,9 +69,9 @@ impl Tree {
     fn written(&self) -> Entry {
         let declared = |n: usize| self.known().keys.get(self.root, self.path.get(..n)?);
         let depth = (1..=self.path.len()).rev().find(|n| declared(*n).is_some()).unwrap_or(0);
-        let Some(key) = declared(depth) else { return Entry::new(ir::any()) };
+        let Some(key) = declared(depth) else { return Entry::new(Type::Any) };
         let rest = self.path.get(depth..).unwrap_or_default();
-        let end = rest.iter().fold(key.schema.clone(), |of, name| member_type(&of, name));
+        let end = rest.iter().fold(key.schema.clone(), |of, name| of.part(name));
         Entry::new(end).declared(rest.is_empty().then_some(key.at))
     }
 
@@ -91,11 +91,11 @@ impl Tree {
     /// The entry of the agents.
     fn agents_entry(&self) -> Entry {
         let (taken, rest) = self.behind_id();
-        let mut schema = types::object([("agents".into(), known::agents(self.here.swarm()))]);
+        let mut schema = Type::fields([("agents".into(), known::agents(self.here.swarm()))]);
         let mut members = self.here.node().map(|node| node.members.clone()).unwrap_or_default();
         let mut at = self.here.node().filter(|_| taken == 1).map(|node| node.at);
         for name in rest {
-            schema = types::at(&schema, name).unwrap_or(ir::any());
+            schema = types::at(&schema, name).unwrap_or(Type::Any);
             (at, members) = members.get(name).unwrap_or_default();
         }
         let entry = Entry::new(schema).declared(at);
@@ -130,7 +130,7 @@ impl Names for Tree {
             Leads::Late { writes, .. } => {
                 inner.declared(named().filter(|_| !writes)).doubt(Defined::Never, Doubt::Later)
             }
-            Leads::Nowhere { begins: true } => Entry::new(object_type()),
+            Leads::Nowhere { begins: true } => Entry::new(Type::OBJECT),
             Leads::Nowhere { begins: false } => return Found::Never(Nothing::default()),
         };
         Found::Is(entry.inner(inner))

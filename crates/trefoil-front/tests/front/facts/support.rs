@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use trefoil_front::{Document, FrontEnd, Project};
+use trefoil_ir::types::{Kind, Type};
 use trefoil_ir::{Defined, Detail, Facts};
 use trefoil_syntax::{Diagnostic, Diagnostics, Files, Location, Severity, SourceFile, Span, yaml};
 use trefoil_template::Value;
@@ -215,19 +216,18 @@ fn mark(defined: Defined) -> &'static str {
     }
 }
 
-/// A schema in short.
-fn spell(schema: &Value) -> String {
-    let kind = match schema.get("type") {
-        Some(Value::List(kinds)) => kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("|"),
-        Some(kind) => kind.as_str().unwrap_or("?").to_owned(),
-        None => return "any".to_owned(),
+/// A type in short.
+fn spell(of: &Type) -> String {
+    let names = match (of.keyword("type").and_then(Value::as_list), of.kinds()) {
+        (Some(names), _) => names.iter().filter_map(Value::as_str).collect(),
+        (None, Some(_)) if of.is_integer() => vec!["integer"],
+        (None, Some(kinds)) => kinds.iter().map(Kind::name).collect(),
+        (None, None) => vec!["any"],
     };
-    match (schema.get("properties").and_then(Value::as_object), schema.get("items")) {
-        (Some(members), _) => {
-            let members = members.iter().map(|(name, member)| format!("{name}: {}", spell(member)));
-            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
-        }
+    let members = of.members().map(|(name, member)| format!("{name}: {}", spell(member)));
+    match (of.as_object(), of.as_list().and_then(|list| list.rest.as_ref())) {
+        (Some(_), _) => format!("{{{}}}", members.collect::<Vec<_>>().join(", ")),
         (None, Some(item)) => format!("[{}]", spell(item)),
-        (None, None) => kind,
+        (None, None) => names.join("|"),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::types as ir;
+use trefoil_ir::types::Type;
 use trefoil_syntax::Diagnostic;
 use trefoil_template::NodeThroughWorking;
 
@@ -47,7 +47,7 @@ fn through(node: &NodeName, rest: &[Arc<str>]) -> (String, bool) {
         let inside = within.split('.').try_fold(node.schema.clone(), |of, key| types::at(&of, key));
         if let Some(inside) = inside.filter(|of| types::missing(of, rest).is_none()) {
             // If its type is unknown, the name may be anywhere in it.
-            return (format!("{id}.{within}.{}", rest.join(".")), inside != ir::any());
+            return (format!("{id}.{within}.{}", rest.join(".")), inside != Type::Any);
         }
     }
     (format!("{id}.{main}"), false)

@@ -6,7 +6,7 @@
 
 mod find;
 
-use trefoil_ir::types;
+use trefoil_ir::types::Kind;
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, FileId, Location};
 use trefoil_template::{Expression, Function, Value};
@@ -186,7 +186,7 @@ fn dollar(text: &BoundText, found: &mut Found) {
 fn is_number(text: &BoundText, path: &str) -> bool {
     let mut uses = text.uses.iter().filter(|used| used.reference.dotted() == path);
     let declared = uses.find_map(|used| used.bound.last().map(|entry| &entry.schema));
-    declared.and_then(types::solid_kinds).is_some_and(|kinds| kinds == ["number"])
+    declared.is_some_and(|of| of.is(Kind::Number))
 }
 
 /// Whether a name is that of an amount of money, judging by its words.

@@ -7,9 +7,9 @@ mod parallel;
 mod subworkflow;
 pub mod system;
 
-use trefoil_ir::{Refused, Step, StepKind, types};
+use trefoil_ir::types::{OtherMembers, Type};
+use trefoil_ir::{Refused, Step, StepKind};
 use trefoil_syntax::Location;
-use trefoil_template::Value;
 
 use super::Lowering;
 use super::scene::Scene;
@@ -48,9 +48,10 @@ pub fn lower(
 }
 
 /// The type of an object that has all its properties.
-fn complete(of: &Value) -> Value {
-    let Some(declared) = of.get("properties").and_then(Value::as_object) else { return of.clone() };
-    types::object(declared.iter().map(|(name, inner)| (name.clone(), complete(inner), false)), true)
+fn complete(of: &Type) -> Type {
+    let Some(declared) = of.as_object() else { return of.clone() };
+    let members = declared.members.iter().map(|(name, inner)| (name.clone(), complete(inner), false));
+    Type::object(members, OtherMembers::None)
 }
 
 /// A step for a state that lacks something required (reported), so its effect is unknown.

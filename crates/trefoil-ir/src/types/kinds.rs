@@ -1,0 +1,124 @@
+//! The kinds of value, and sets of them.
+
+use std::fmt;
+
+use trefoil_template::Value;
+
+/// A kind of JSON value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Text.
+    Text,
+    /// A number, whole or not.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// An object.
+    Object,
+    /// A list.
+    List,
+    /// `null`.
+    Null,
+}
+
+impl Kind {
+    const ALL: [Self; 6] = [Self::Text, Self::Number, Self::Boolean, Self::Object, Self::List, Self::Null];
+
+    /// The kind of a value.
+    pub fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(_) => Self::Boolean,
+            Value::Number(_) => Self::Number,
+            Value::Str(_) | Value::Masked(_) => Self::Text,
+            Value::List(_) => Self::List,
+            Value::Object(_) => Self::Object,
+        }
+    }
+
+    /// The kind that JSON Schema calls so.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name).or_else(|| (name == "integer").then_some(Self::Number))
+    }
+
+    /// What JSON Schema calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "string",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Object => "object",
+            Self::List => "array",
+            Self::Null => "null",
+        }
+    }
+
+    /// Its name in messages.
+    pub fn spoken(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Number => "a number",
+            Self::Boolean => "true or false",
+            Self::Object => "an object",
+            Self::List => "a list",
+            Self::Null => "null",
+        }
+    }
+}
+
+/// A set of kinds. Prints as in messages: `text or a number`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Kinds(u8);
+
+impl Kinds {
+    /// A set of one.
+    pub const fn of(kind: Kind) -> Self {
+        Self(1 << kind as u8)
+    }
+    /// The kinds of both.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+    /// Whether it has a kind.
+    pub fn has(self, kind: Kind) -> bool {
+        self.meets(Self::of(kind))
+    }
+    /// Whether a kind is in both.
+    pub fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+    /// Whether it has these kinds at most.
+    pub fn within(self, kinds: impl IntoIterator<Item = Kind>) -> bool {
+        self.0 & !kinds.into_iter().collect::<Self>().0 == 0
+    }
+    /// Whether it has exactly this kind.
+    pub fn is(self, kind: Kind) -> bool {
+        self == Self::of(kind)
+    }
+    /// The kinds without null.
+    #[must_use]
+    pub fn solid(self) -> Self {
+        Self(self.0 & !Self::of(Kind::Null).0)
+    }
+    /// Whether it has none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+    /// The kinds, in a fixed order.
+    pub fn iter(self) -> impl Iterator<Item = Kind> {
+        Kind::ALL.into_iter().filter(move |kind| self.has(*kind))
+    }
+}
+
+impl FromIterator<Kind> for Kinds {
+    fn from_iter<I: IntoIterator<Item = Kind>>(kinds: I) -> Self {
+        kinds.into_iter().fold(Self::default(), |all, kind| all.or(Self::of(kind)))
+    }
+}
+
+impl fmt::Display for Kinds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.iter().map(Kind::spoken).collect::<Vec<_>>().join(" or "))
+    }
+}

@@ -1,0 +1,418 @@
+//! Types: what is known about a value before a run. Sound but not complete: where a schema says nothing, nothing is
+//! claimed.
+//!
+//! `declared` makes types of JSON Schemas, `member` looks up members and items, `fit` says whether a value of one type
+//! may stand where another one is wanted, `kinds` has the kinds of value.
+
+mod declared;
+mod fit;
+mod kinds;
+mod member;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use trefoil_template::{Named, Value};
+
+use crate::solve::NumberRange;
+
+pub use declared::DeclaredType;
+pub use kinds::{Kind, Kinds};
+pub use member::Member;
+
+/// The type of a value. Cloning copies no data.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Type {
+    /// Any value.
+    #[default]
+    Any,
+    /// Any value of these kinds.
+    Kinds(Kinds),
+    /// This value.
+    Const(Value),
+    /// A number in a range.
+    Number(NumberRange),
+    /// A text of one character.
+    Character,
+    /// Text that a model or a person wrote, which may contain anything.
+    Answer,
+    /// Text that contains JSON of a type.
+    Json(Arc<Type>),
+    /// A list.
+    List(Arc<ListType>),
+    /// An object.
+    Object(Arc<ObjectType>),
+    /// One of these.
+    Union(Arc<[Type]>),
+    /// What a schema declares that says more.
+    Declared(Arc<DeclaredType>),
+}
+
+/// A list.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ListType {
+    /// The types of the first items.
+    pub first: Vec<Type>,
+    /// The type of the other items, if it is known.
+    pub rest: Option<Type>,
+    /// Whether there are no other items.
+    pub is_closed: bool,
+    /// The number of items, at least.
+    pub least: Option<u64>,
+    /// The number of items, at most.
+    pub most: Option<u64>,
+}
+
+/// An object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObjectType {
+    /// The declared members.
+    pub members: Named<Type>,
+    /// The members that it always has; `None`: that is not declared.
+    pub required: Option<Vec<Arc<str>>>,
+    /// The other members.
+    pub others: OtherMembers,
+}
+
+/// The members of an object that its type does not list.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OtherMembers {
+    /// It has none.
+    None,
+    /// Nothing is said about them.
+    Undeclared,
+    /// They are allowed.
+    Any,
+    /// They have this type.
+    Of(Type),
+    /// Those of an unknown object over which the members are laid.
+    Beneath,
+}
+
+// Equality is reflexive, so shared parts are equal without a comparison: types of nested workflows contain the same inner
+// type many times.
+impl Eq for Type {}
+impl Eq for ListType {}
+impl Eq for ObjectType {}
+impl Eq for DeclaredType {}
+
+impl ObjectType {
+    /// Whether it always has a member.
+    pub fn requires(&self, name: &str) -> bool {
+        self.required.iter().flatten().any(|required| **required == *name)
+    }
+    /// Whether it has only the declared members.
+    pub fn is_closed(&self) -> bool {
+        self.others == OtherMembers::None
+    }
+}
+
+impl Type {
+    /// Text.
+    pub const TEXT: Self = Self::Kinds(Kinds::of(Kind::Text));
+    /// A number.
+    pub const NUMBER: Self = Self::Kinds(Kinds::of(Kind::Number));
+    /// A whole number.
+    pub const INTEGER: Self = Self::Number(NumberRange { low: None, high: None, whole: true });
+    /// `true` or `false`.
+    pub const BOOLEAN: Self = Self::Kinds(Kinds::of(Kind::Boolean));
+    /// An object with any members.
+    pub const OBJECT: Self = Self::Kinds(Kinds::of(Kind::Object));
+    /// A list of anything.
+    pub const LIST: Self = Self::Kinds(Kinds::of(Kind::List));
+    /// `null`.
+    pub const NULL: Self = Self::Kinds(Kinds::of(Kind::Null));
+    /// A number that is never below 0.
+    pub const SIZE: Self = Self::Number(NumberRange { low: Some((0.0, true)), high: None, whole: false });
+    /// A number from 0 to 1.
+    pub const SHARE: Self = Self::Number(NumberRange { low: Some((0.0, true)), high: Some((1.0, true)), whole: false });
+
+    /// A whole number in a range.
+    pub fn whole_between(least: u64, most: u64) -> Self {
+        Self::Number(NumberRange { whole: true, ..NumberRange::between(Some(least as f64), Some(most as f64)) })
+    }
+
+    /// Text that contains JSON that matches a schema.
+    pub fn json_text(schema: &Value) -> Self {
+        Self::Json(Arc::new(Self::declared(schema)))
+    }
+
+    /// An object with these members, all required unless marked optional.
+    pub fn object(members: impl IntoIterator<Item = (Arc<str>, Self, bool)>, others: OtherMembers) -> Self {
+        let mut required = Vec::new();
+        let members = members.into_iter().map(|(name, of, optional)| {
+            if !optional {
+                required.push(name.clone());
+            }
+            (name, of)
+        });
+        let members = members.collect();
+        Self::Object(Arc::new(ObjectType { members, required: Some(required), others }))
+    }
+
+    /// An object of the format, which has only these members; each may be missing.
+    pub fn fields(members: impl IntoIterator<Item = (Arc<str>, Self)>) -> Self {
+        let members = members.into_iter().collect();
+        Self::Object(Arc::new(ObjectType { members, required: None, others: OtherMembers::None }))
+    }
+
+    /// A list whose items are of this type.
+    pub fn list_of(items: Self) -> Self {
+        Self::list_of_at_most(items, None)
+    }
+
+    /// The type of a list with at most `most` items.
+    pub fn list_of_at_most(items: Self, most: Option<u64>) -> Self {
+        Self::List(Arc::new(ListType { rest: Some(items), most, ..ListType::default() }))
+    }
+
+    /// A list with exactly these items.
+    pub fn tuple(items: impl IntoIterator<Item = Self>) -> Self {
+        let first: Vec<Self> = items.into_iter().collect();
+        let length = Some(first.len() as u64);
+        Self::List(Arc::new(ListType { first, least: length, most: length, ..ListType::default() }))
+    }
+
+    /// The type of a literal value.
+    pub fn of_value(value: &Value) -> Self {
+        match value {
+            Value::Object(all) => {
+                Self::object(all.iter().map(|(k, v)| (k.clone(), Self::of_value(v), false)), OtherMembers::None)
+            }
+            Value::List(items) => Self::tuple(items.iter().map(Self::of_value)),
+            Value::Masked(_) => Self::TEXT,
+            scalar => Self::Const(scalar.clone()),
+        }
+    }
+
+    /// One of these types.
+    pub fn union(types: impl IntoIterator<Item = Self>) -> Self {
+        let mut all: Vec<Self> = Vec::new();
+        for one in types {
+            let inner = match &one {
+                Self::Any => return Self::Any,
+                Self::Union(inner) => &**inner,
+                one => std::slice::from_ref(one),
+            };
+            for one in inner {
+                if !all.contains(one) {
+                    all.push(one.clone());
+                }
+            }
+        }
+        if all.len() > 1 { Self::Union(all.into()) } else { all.pop().unwrap_or_default() }
+    }
+
+    /// What a keyword says, if the schema is kept.
+    pub fn keyword(&self, name: &str) -> Option<&Value> {
+        if let Self::Declared(declared) = self { declared.schema.get(name) } else { None }
+    }
+
+    /// The alternatives, if nothing else restricts the kind of value.
+    pub fn alternatives(&self) -> Option<&[Self]> {
+        match self {
+            Self::Union(all) => Some(all),
+            Self::Declared(declared) => declared.alternatives(),
+            _ => None,
+        }
+    }
+
+    /// Its forms: any of these, one of these, all of these.
+    pub fn forms(&self) -> [&[Self]; 3] {
+        match self {
+            Self::Union(all) => [all, &[], &[]],
+            Self::Declared(declared) => declared.forms.each_ref().map(Vec::as_slice),
+            _ => [&[]; 3],
+        }
+    }
+
+    /// What it says about the members of an object.
+    pub fn as_object(&self) -> Option<&ObjectType> {
+        match self {
+            Self::Object(object) => Some(object),
+            Self::Declared(declared) => declared.object.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The declared members of an object.
+    pub fn members(&self) -> impl Iterator<Item = (&Arc<str>, &Self)> {
+        self.as_object().into_iter().flat_map(|object| &object.members)
+    }
+
+    /// Whether it is an object type that says nothing about members except for the listed ones.
+    pub fn only_lists(&self) -> bool {
+        match self {
+            Self::Object(object) => object.others == OtherMembers::Undeclared,
+            Self::Declared(declared) => declared.only_lists(),
+            _ => false,
+        }
+    }
+
+    /// What it says about the items of a list.
+    pub fn as_list(&self) -> Option<&ListType> {
+        match self {
+            Self::List(list) => Some(list),
+            Self::Declared(declared) => declared.list.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The type of the JSON in a text.
+    pub fn content(&self) -> Option<&Self> {
+        match self {
+            Self::Json(inner) => Some(inner),
+            Self::Declared(declared) => declared.content.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// A limit of its values, by the keyword of schemas: `minimum`, `maxLength`.
+    pub fn limit(&self, keyword: &str) -> Option<f64> {
+        match (self, keyword) {
+            (Self::Number(range), "minimum") => range.low.map(|(low, _)| low),
+            (Self::Number(range), "maximum") => range.high.map(|(high, _)| high),
+            (Self::Character, "maxLength") => Some(1.0),
+            (Self::List(list), "minItems") => list.least.map(|n| n as f64),
+            (Self::List(list), "maxItems") => list.most.map(|n| n as f64),
+            _ => self.keyword(keyword)?.as_f64(),
+        }
+    }
+
+    /// Whether text of this type may contain anything.
+    pub fn is_answer(&self) -> bool {
+        match self.alternatives() {
+            Some(all) => all.iter().any(Self::is_answer),
+            None => matches!(self, Self::Answer),
+        }
+    }
+
+    /// Whether it declares whole numbers.
+    pub fn is_integer(&self) -> bool {
+        match self {
+            Self::Number(range) => range.whole,
+            _ => self.keyword("type").and_then(Value::as_str) == Some("integer"),
+        }
+    }
+
+    /// The values that it lists itself.
+    pub fn listed(&self) -> &[Value] {
+        match self {
+            Self::Const(value) => std::slice::from_ref(value),
+            Self::Declared(declared) => &declared.listed,
+            _ => &[],
+        }
+    }
+
+    /// Its only value.
+    pub fn constant(&self) -> Option<&Value> {
+        if let Self::Const(value) = self { Some(value) } else { self.keyword("const") }
+    }
+
+    /// The only values that it allows, if it lists them.
+    pub fn choices(&self) -> Option<Cow<'_, [Value]>> {
+        if let Some(all) = self.alternatives() {
+            let mut found: Vec<Value> = Vec::new();
+            for one in all {
+                let new: Vec<Value> = one.choices()?.iter().filter(|v| !found.contains(v)).cloned().collect();
+                found.extend(new);
+            }
+            return Some(found.into());
+        }
+        match self.listed() {
+            [] => (self.kinds()?.is(Kind::Null)).then(|| vec![Value::Null].into()),
+            values => Some(values.into()),
+        }
+    }
+
+    /// The kinds of value that it allows, including null; `None`: any.
+    pub fn kinds(&self) -> Option<Kinds> {
+        Some(match self {
+            Self::Any => return None,
+            Self::Kinds(kinds) => *kinds,
+            Self::Const(value) => Kinds::of(Kind::of(value)),
+            Self::Number(_) => Kinds::of(Kind::Number),
+            Self::Character | Self::Answer | Self::Json(_) => Kinds::of(Kind::Text),
+            Self::List(_) => Kinds::of(Kind::List),
+            Self::Object(_) => Kinds::of(Kind::Object),
+            Self::Declared(declared) if !declared.listed.is_empty() => declared.listed.iter().map(Kind::of).collect(),
+            Self::Declared(declared) if declared.named.is_some() => return declared.named,
+            Self::Declared(_) | Self::Union(_) => {
+                let each = self.alternatives()?.iter().map(Self::kinds);
+                return each.collect::<Option<Vec<_>>>().map(|all| all.into_iter().fold(Kinds::default(), Kinds::or));
+            }
+        })
+    }
+
+    /// The kinds without null. `None`: any kind, or none.
+    pub fn solid_kinds(&self) -> Option<Kinds> {
+        self.kinds().map(Kinds::solid).filter(|kinds| !kinds.is_empty())
+    }
+
+    /// Whether its values are of this kind, or null.
+    pub fn is(&self, kind: Kind) -> bool {
+        self.solid_kinds().is_some_and(|kinds| kinds.is(kind))
+    }
+
+    /// Whether a value can be null.
+    pub fn is_nullable(&self) -> bool {
+        self.kinds().is_none_or(|kinds| kinds.has(Kind::Null))
+    }
+
+    /// Whether it may say more about its values than their kinds, members and items.
+    fn is_open(&self) -> bool {
+        match self {
+            Self::Union(_) => true,
+            Self::Declared(declared) => declared.is_open(),
+            _ => false,
+        }
+    }
+
+    /// The type of the JSON in a text, if that is an object or a list; any other type unchanged.
+    #[must_use]
+    pub fn structured(&self) -> Self {
+        if let Some(all) = self.alternatives() {
+            return Self::union(all.iter().map(Self::structured));
+        }
+        // Words that are no JSON.
+        let plain = |word: &Value| !word.as_str().is_some_and(|text| text.trim_start().starts_with(['{', '[', '`']));
+        let kept = self.kinds().is_some_and(|kinds| !kinds.has(Kind::Text))
+            || self.choices().is_some_and(|words| !words.is_empty() && words.iter().all(plain));
+        if kept {
+            return self.clone();
+        }
+        let holds =
+            |of: &&Self| of.kinds().is_some_and(|kinds| !kinds.is_empty() && kinds.within([Kind::Object, Kind::List]));
+        self.content().filter(holds).cloned().unwrap_or_default()
+    }
+
+    /// The type of merged objects; later ones take precedence, and values that are not objects are skipped.
+    pub fn merged(layers: impl IntoIterator<Item = Self>) -> Self {
+        let mut members: Named<(Self, bool)> = Named::default();
+        let mut open = false;
+        for layer in layers {
+            let solid = layer.kinds().map(Kinds::solid);
+            if solid.is_some_and(|kinds| !kinds.is_empty() && !kinds.has(Kind::Object)) {
+                continue;
+            }
+            let sure = layer.is(Kind::Object) && !layer.is_nullable() && !layer.is_open();
+            let object = layer.as_object().filter(|_| sure);
+            if !object.is_some_and(ObjectType::is_closed) {
+                open = true;
+                members.values_mut().for_each(|(of, _)| *of = Self::Any);
+            }
+            for (name, of) in object.into_iter().flat_map(|object| &object.members) {
+                let optional = !object.is_some_and(|object| object.requires(name));
+                match members.get_mut(name) {
+                    Some((before, missing)) => {
+                        *before = if optional { Self::union([before.clone(), of.clone()]) } else { of.clone() };
+                        *missing &= optional;
+                    }
+                    None => drop(members.insert(name.clone(), (of.clone(), optional))),
+                }
+            }
+        }
+        let others = if open { OtherMembers::Beneath } else { OtherMembers::None };
+        Self::object(members.into_iter().map(|(name, (of, optional))| (name, of, optional)), others)
+    }
+}
