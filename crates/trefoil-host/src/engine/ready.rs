@@ -463,11 +463,12 @@ fn people(parts: &EngineParts) -> Option<Arc<dyn HumanInbox>> {
     parts.humans.clone()
 }
 
-/// A run that has not ended does not know what called runs have used that were stopped with it. The store does.
+/// A run that has not ended does not know what called runs have used that were stopped with it. The store does, but not yet which
+/// calls were cut off.
 async fn add_called_usage(store: &dyn Store, outcome: &mut RunOutcome) {
     let Ok(record) = store.record(&outcome.run).await else { return };
     if let Ok(record) = with_called_usage(store, record).await {
         outcome.calls = outcome.calls.max(record.spent.calls);
-        outcome.usage = record.spent.usage;
+        outcome.usage.add(record.spent.usage.beyond(outcome.usage));
     }
 }
