@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use trefoil_ir::{StepKind, ToolKind, walk};
 use trefoil_machine::Started;
-use trefoil_store::{Filter, Store};
+use trefoil_store::{Filter, Status, Store};
 
 use super::StoredRun;
 use super::history::tools_of;
@@ -68,7 +68,8 @@ impl StoredProject {
             let called = Filter { parent: Some(caller), ..Filter::default() };
             for record in store.list(&called, None, MOST).await?.runs {
                 met += 1;
-                if record.status.is_end() {
+                // A call that has failed is made again, and continues the same run.
+                if matches!(record.status, Status::Completed | Status::Cancelled) {
                     continue;
                 }
                 let Ok(stored) = StoredRun::read(store, &record.run).await else { continue };
