@@ -8,6 +8,14 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 pub use crate::harmless::safe;
 
+/// `exit 1: ls: no such file`, or `exit 1` if the command has written nothing.
+pub fn exit_line(code: impl std::fmt::Display, stderr: &str) -> String {
+    match stderr.trim() {
+        "" => format!("exit {code}"),
+        stderr => format!("exit {code}: {stderr}"),
+    }
+}
+
 /// `1,234`
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();

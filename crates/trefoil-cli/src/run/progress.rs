@@ -285,8 +285,7 @@ impl Progress {
 fn exited(result: &Value) -> Option<String> {
     let (status, code) = (result.get("status")?.as_str()?, result.get("exit_code")?);
     let stderr = result.get("stderr").and_then(Value::as_str).unwrap_or_default();
-    let said = || format!("exit {}: {}", code.to_text(), stderr.trim()).trim_end_matches(": ").to_owned();
-    (status == "failed").then(said)
+    (status == "failed").then(|| crate::words::exit_line(code.to_text(), stderr))
 }
 
 /// What a call waits for that is delayed by a rate limit.

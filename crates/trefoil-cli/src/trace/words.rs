@@ -4,7 +4,7 @@ use serde_json::Value;
 use trefoil_ir::prices::Dollars;
 
 use crate::harmless::safe_lines;
-use crate::words::{cut, grouped, preview, time};
+use crate::words::{cut, exit_line, grouped, preview, time};
 
 /// A member that is text.
 pub fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
@@ -137,7 +137,7 @@ pub fn exited(step: &Value) -> Option<String> {
     let call = list(step, "calls").last().filter(|call| text(call, "effect") == Some("command"))?;
     let answer = call.get("answer").filter(|answer| text(answer, "status") == Some("failed"))?;
     let (code, stderr) = (answer.get("exit_code")?, text(answer, "stderr").unwrap_or_default());
-    Some(format!("exit {code}: {}", stderr.trim()).trim_end_matches(": ").to_owned())
+    Some(exit_line(code, stderr))
 }
 
 /// Whether a step was stopped, because a step around it or the run ended.

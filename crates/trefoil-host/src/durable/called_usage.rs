@@ -42,7 +42,8 @@ pub async fn with_called_usage(store: &dyn Store, mut record: Record) -> Result<
         _ => {}
     };
     match each_entry(store, &record.run, each).await {
-        Err(StoreError::NoContent { .. }) => return Ok(record),
+        // Its record is what is left, or what this version can read.
+        Err(StoreError::NoContent { .. } | StoreError::Entry { .. }) => return Ok(record),
         read => read?,
     }
     for (key, known) in calls {

@@ -61,10 +61,9 @@ pub(super) async fn memo(
     for step in request.from.iter().chain(&request.also_from) {
         if !drop_from(&mut memo, step) {
             let places = step_places(&stored.flow.loaded().program, |_| true);
-            return Err(match places.iter().any(|place| place.is_named_as_a_whole(step)) {
-                true => no_result(step, &memo),
-                false => no_step(step, &memo),
-            });
+            // A step of the program that has called nothing: nothing of it could be repeated.
+            let is_known = places.iter().any(|place| place.is_named_as_a_whole(step));
+            return Err(if is_known { lacking("result of", step, &memo) } else { no_step(step, &memo) });
         }
     }
     Ok(memo)
@@ -130,13 +129,12 @@ pub(super) async fn check_inner_marks(store: &Arc<dyn Store>, name: &str, memo: 
 
 /// That no step of the earlier runs has this name.
 pub(super) fn no_step(step: &str, memo: &Memo) -> Error {
-    let message = format!("the run has no step `{step}`");
-    Error::NotStarted(FoundErrors::of_rule("unknown-step", &message, instead(step, memo.paths())))
+    lacking("step", step, memo)
 }
 
-/// That a step of the program has called nothing in the earlier runs, so nothing of it could be repeated.
-fn no_result(step: &str, memo: &Memo) -> Error {
-    let message = format!("the run has no result of `{step}`");
+/// That the earlier runs do not have it, and what they have instead.
+fn lacking(what: &str, step: &str, memo: &Memo) -> Error {
+    let message = format!("the run has no {what} `{step}`");
     Error::NotStarted(FoundErrors::of_rule("unknown-step", &message, instead(step, memo.paths())))
 }
 
