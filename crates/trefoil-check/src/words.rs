@@ -7,7 +7,7 @@ use crate::semantic::bound::Bound;
 
 /// The name of a step in the manifest, in backticks; otherwise a description.
 pub fn step(program: &Program, id: StepId) -> String {
-    let Some(step) = program.step(id) else { return "this step".to_owned() };
+    let step = &program.steps[id];
     match (&step.label, &step.kind) {
         (Some(label), _) => format!("`{label}`"),
         (None, StepKind::Model(call)) => format!("`{}`", call.speaker),

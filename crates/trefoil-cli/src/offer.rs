@@ -7,7 +7,7 @@ use trefoil::Engine;
 use trefoil::models::{Availability, Configured, ModelOverride, Registry};
 use trefoil_ir::prices::{Price, window};
 use trefoil_ir::{Program, StepKind};
-use trefoil_models::plan::models_used;
+use trefoil_models::plan::models_used_from;
 use trefoil_project::door;
 use trefoil_project::load::{LoadOptions, programs};
 use trefoil_project::settings::FoundSettings;
@@ -95,12 +95,11 @@ impl Offer {
                 .aim(&mut program)
                 .unwrap_or_else(|_| trefoil::AnswersFrom::AsWritten.into());
             for entry in entries {
-                Arc::make_mut(&mut program).entry = *entry;
-                let asked = models_used(&program).into_iter();
+                let asked = models_used_from(&program, *entry).into_iter();
                 asked.for_each(|(agent, model)| add(&mut models, &agent, model_name(&model), &engine, &registry));
             }
             for (step, others) in &answering.fallbacks {
-                let Some(StepKind::Model(call)) = program.step(*step).map(|step| &step.kind) else { continue };
+                let StepKind::Model(call) = &program.steps[*step].kind else { continue };
                 let names = others.iter().map(ToString::to_string);
                 names.for_each(|name| add(&mut models, &call.speaker, name, &engine, &registry));
             }

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::StepId;
 use trefoil_ir::solve::{Constraint, Random, Solver, hash};
+use trefoil_ir::{IndexVec, StateId, StepId};
 use trefoil_template::{Comparison, Condition};
 
 use trefoil_machine::key::{KeyPart, parts};
@@ -54,8 +54,8 @@ pub(super) enum ChoiceKind {
     Any(Vec<Vec<Wanted>>),
     /// The only question: false in early passes, true in this pass at the latest.
     Until(u32),
-    /// The transitions of a state: the machine, and the state's index.
-    State(Arc<Machine>, usize),
+    /// The transitions of a state of a machine.
+    State(Arc<Machine>, StateId),
     /// A judge's verdict: the required score and confidence, and the number of iterations.
     Judge { score: f64, confidence: f64, max: u32, feeds: Vec<Vec<Feed>> },
 }
@@ -65,9 +65,9 @@ pub(super) enum ChoiceKind {
 pub(super) struct Machine {
     /// Its name.
     pub name: String,
-    /// Its states, by index.
-    pub states: Vec<MachineState>,
-    pub initial: usize,
+    /// Its states.
+    pub states: IndexVec<StateId, MachineState>,
+    pub initial: StateId,
     pub max_entries: u32,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Machine {
 #[derive(Debug)]
 pub(super) struct MachineState {
     /// The requirements of each transition, and its target.
-    pub ways: Vec<(Vec<Wanted>, usize)>,
+    pub ways: Vec<(Vec<Wanted>, StateId)>,
     /// The first transition that cannot lead back to this state, otherwise the one nearest to an end. A run that takes
     /// only these transitions ends.
     pub usual: usize,
@@ -85,32 +85,32 @@ pub(super) struct MachineState {
 impl Machine {
     /// The transition that a visit of a state takes: any in the first visits, then the usual one. The seed determines
     /// the number of free visits, within the machine's limits.
-    fn choice(&self, seed: u64, state: usize, visit: u32) -> usize {
+    fn choice(&self, seed: u64, state: StateId, visit: u32) -> usize {
         let wish = Random::new(hash(seed, &[&self.name])).below(FREE_VISITS as usize + 1) as u32;
         let free = (1..=wish).rev().find(|free| self.ends(seed, *free)).unwrap_or(0);
         self.way(seed, state, visit, free)
     }
 
-    fn way(&self, seed: u64, state: usize, visit: u32, free: u32) -> usize {
-        let Some(it) = self.states.get(state) else { return 0 };
+    fn way(&self, seed: u64, state: StateId, visit: u32, free: u32) -> usize {
+        let it = &self.states[state];
         if visit > free {
             return it.usual;
         }
-        let names = [self.name.as_str(), &state.to_string(), &visit.to_string()];
+        let names = [self.name.as_str(), &state.0.to_string(), &visit.to_string()];
         Random::new(hash(seed, &names)).below(it.ways.len())
     }
 
     /// Whether a run with the chosen transitions stays within the limits.
     fn ends(&self, seed: u64, free: u32) -> bool {
-        let mut visits = vec![0; self.states.len()];
+        let mut visits = self.states.map(|_| 0);
         let mut at = self.initial;
         for _ in 0..self.max_entries.min(LONGEST_RUN) {
-            let (Some(state), Some(visits)) = (self.states.get(at), visits.get_mut(at)) else { return false };
-            *visits += 1;
-            if *visits > state.max_visits {
+            let state = &self.states[at];
+            visits[at] += 1;
+            if visits[at] > state.max_visits {
                 return false;
             }
-            match state.ways.get(self.way(seed, at, *visits, free)) {
+            match state.ways.get(self.way(seed, at, visits[at], free)) {
                 Some((_, target)) => at = *target,
                 None => return true,
             }
@@ -208,10 +208,10 @@ impl AskedChoice<'_> {
                 let pass = if inside { own.passes.last().copied().unwrap_or(u32::MAX) } else { u32::MAX };
                 (Weight::of(pass >= ends), self.wanted(&[(0, pass >= ends)], random))
             }
-            ChoiceKind::State(machine, index) => {
+            ChoiceKind::State(machine, state) => {
                 let visit = if inside { own.passes.last().copied().unwrap_or(u32::MAX) } else { u32::MAX };
-                let chosen = machine.choice(self.seed, *index, visit);
-                let way = machine.states.get(*index).and_then(|s| s.ways.get(chosen));
+                let chosen = machine.choice(self.seed, *state, visit);
+                let way = machine.states[*state].ways.get(chosen);
                 let random = Random::new(hash(self.seed, &[&self.decision.name, &visit.to_string()]));
                 (Weight::Likes, way.map_or_else(Vec::new, |(wanted, _)| self.wanted(wanted, random)))
             }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use trefoil_ir::pattern::LinearPattern;
 use trefoil_ir::solve::Constraint;
 use trefoil_ir::{
-    AnswerFormat, Attempts, Callee, Cond, Expr, FlowId, Guard, Items, NodeId, Program, SchemaId, Source, State,
-    StateMachine, Step, StepId, StepKind, Takes, Text, ValidatorKind, walk,
+    AnswerFormat, Attempts, Callee, Cond, Expr, FlowId, Guard, IndexVec, Items, NodeId, Program, SchemaId, Source,
+    State, StateId, StateMachine, Step, StepId, StepKind, Takes, Text, ValidatorKind, walk,
 };
 use trefoil_template::Origin;
 
@@ -49,9 +49,7 @@ impl Knowledge {
         let mut reader =
             HintReader { program, tracer: Tracer::new(program), found: Self::default(), schemas: BTreeMap::new() };
         for (flow, id) in reader.tracer.steps.clone() {
-            if let Some(step) = program.step(id) {
-                reader.step(flow, id, step);
-            }
+            reader.step(flow, id, &program.steps[id]);
         }
         reader.found
     }
@@ -123,9 +121,7 @@ impl<'p> HintReader<'p> {
                     }
                 }
                 for (node, edges) in from {
-                    if let Some(node) = graph.nodes.get(node.index()) {
-                        self.edges(flow, id, node.step, &edges);
-                    }
+                    self.edges(flow, id, graph.nodes[node].step, &edges);
                 }
             }
             StepKind::StateMachine(machine) => self.machine(flow, id, machine),
@@ -159,45 +155,41 @@ impl<'p> HintReader<'p> {
     fn machine(&mut self, flow: FlowId, id: StepId, machine: &'p StateMachine) {
         let ends = distances(machine);
         let depth = self.tracer.depth(id).plus(Depth { passes: 1, ..Depth::default() });
-        let mut states = Vec::new();
+        let mut states = IndexVec::default();
         let mut all = Vec::new();
-        for state in &machine.states {
+        for (here, state) in machine.states.entries() {
             if let Some(fails) = &state.fails_when {
                 let question = self.question(flow, ResultOf::Shaped(state.step), fails);
                 self.any(state.step, "fails", depth, vec![question], vec![vec![(0, false)]]);
             }
             let (questions, ways) = self.transitions(flow, state);
-            let end = |(_, target): &(Vec<Wanted>, usize)| ends.get(*target).copied().flatten().unwrap_or(usize::MAX);
+            let end = |(_, target): &(Vec<Wanted>, StateId)| ends[*target].unwrap_or(usize::MAX);
             let nearest = || (0..ways.len()).min_by_key(|w| ways.get(*w).map_or(usize::MAX, end));
-            let onward = ways.iter().position(|(_, target)| !leads_to(machine, *target, all.len()));
+            let onward = ways.iter().position(|(_, target)| !leads_to(machine, *target, here));
             let usual = onward.or_else(nearest).unwrap_or(0);
             states.push(MachineState { ways, usual, max_visits: state.max_visits });
             all.push((state.step, questions));
         }
-        let known = Machine {
-            name: name(id, "machine"),
-            states,
-            initial: machine.initial.index(),
-            max_entries: machine.max_entries,
-        };
+        let known =
+            Machine { name: name(id, "machine"), states, initial: machine.initial, max_entries: machine.max_entries };
         let known = Arc::new(known);
-        for (index, (step, questions)) in all.into_iter().enumerate() {
-            self.decide(name(step, "transitions"), ChoiceKind::State(known.clone(), index), questions, depth, Some(id));
+        for (state, (step, questions)) in machine.states.ids().zip(all) {
+            self.decide(name(step, "transitions"), ChoiceKind::State(known.clone(), state), questions, depth, Some(id));
         }
     }
 
     /// The transitions of a state after success: the conditions, the results that each transition needs, and its
     /// target.
-    fn transitions(&self, flow: FlowId, state: &'p State) -> (Vec<AskedCondition>, Vec<(Vec<Wanted>, usize)>) {
+    fn transitions(&self, flow: FlowId, state: &'p State) -> (Vec<AskedCondition>, Vec<(Vec<Wanted>, StateId)>) {
         let mut questions = Vec::new();
-        let mut ways: Vec<(Vec<Wanted>, usize)> = Vec::new();
+        let mut ways: Vec<(Vec<Wanted>, StateId)> = Vec::new();
         for transition in state.transitions.iter().filter(|t| t.takes != Takes::Failure) {
             let mut wanted: Vec<Wanted> = (0..questions.len()).map(|i| (i, false)).collect();
             if let Some(when) = &transition.when {
                 wanted.push((questions.len(), true));
                 questions.push(self.question(flow, ResultOf::Shaped(state.step), when));
             }
-            ways.push((wanted, transition.target.index()));
+            ways.push((wanted, transition.target));
             if transition.when.is_none() {
                 break;
             }
@@ -255,8 +247,10 @@ impl<'p> HintReader<'p> {
                 walk::Evaluated::Cond(_) | walk::Evaluated::Source(_) => {}
             }
         }
-        let whole = self.program.flow(flow).filter(|f| f.body == id);
-        exprs.extend(whole.into_iter().flat_map(|f| f.output.iter().chain(f.init.iter().map(|(_, e)| e))));
+        let whole = &self.program.flows[flow];
+        if whole.body == id {
+            exprs.extend(whole.output.iter().chain(whole.init.iter().map(|(_, e)| e)));
+        }
         for expr in exprs {
             walk::texts(expr, &mut |t| texts.push(t));
             let mut combined = false;
@@ -354,7 +348,7 @@ impl<'p> HintReader<'p> {
     }
 
     fn schema(&mut self, step: StepId, id: SchemaId) {
-        let Some(schema) = self.program.schema(id) else { return };
+        let schema = &self.program.schemas[id];
         let checked = self.schemas.entry(id).or_insert_with(|| Checked::new(schema.json.to_json())).clone();
         self.found.hints(step).schemas.push(checked);
     }
@@ -370,15 +364,13 @@ fn name(step: StepId, what: &str) -> String {
 }
 
 /// The number of transitions from each state to an end.
-fn distances(machine: &StateMachine) -> Vec<Option<usize>> {
-    let mut all: Vec<Option<usize>> = machine.states.iter().map(|s| s.may_end().then_some(0)).collect();
+fn distances(machine: &StateMachine) -> IndexVec<StateId, Option<usize>> {
+    let mut all = machine.states.map(|s| s.may_end().then_some(0));
     for round in 0..machine.states.len() {
-        for (index, state) in machine.states.iter().enumerate() {
-            let next = state.transitions.iter().filter_map(|t| all.get(t.target.index()).copied().flatten()).min();
-            if let (Some(own @ None), Some(next)) = (all.get_mut(index), next)
-                && next <= round
-            {
-                *own = Some(next + 1);
+        for (id, state) in machine.states.entries() {
+            let next = state.transitions.iter().filter_map(|t| all[t.target]).min();
+            if all[id].is_none() {
+                all[id] = next.filter(|next| *next <= round).map(|next| next + 1);
             }
         }
     }
@@ -386,18 +378,16 @@ fn distances(machine: &StateMachine) -> Vec<Option<usize>> {
 }
 
 /// Whether a state can be reached from another, or is the same.
-fn leads_to(machine: &StateMachine, from: usize, to: usize) -> bool {
-    let mut seen = vec![false; machine.states.len()];
+fn leads_to(machine: &StateMachine, from: StateId, to: StateId) -> bool {
+    let mut seen = machine.states.map(|_| false);
     let mut queue = VecDeque::from([from]);
-    while let Some(at) = queue.pop_front() {
-        if at == to {
+    while let Some(id) = queue.pop_front() {
+        if id == to {
             return true;
         }
-        match seen.get_mut(at) {
-            Some(s) if !*s => *s = true,
-            _ => continue,
+        if !std::mem::replace(&mut seen[id], true) {
+            queue.extend(machine.states[id].transitions.iter().map(|t| t.target));
         }
-        queue.extend(machine.states.get(at).into_iter().flat_map(|s| &s.transitions).map(|t| t.target.index()));
     }
     false
 }

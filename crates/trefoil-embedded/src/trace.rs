@@ -176,12 +176,10 @@ impl<'p> Tracer<'p> {
             if !flows.contains(&flow) {
                 flows.push(flow);
             }
-            if let Some(step) = program.step(id) {
-                this.index(flow, id, step);
-            }
+            this.index(flow, id, &program.steps[id]);
         }
         for flow in flows {
-            let Some(it) = program.flow(flow) else { continue };
+            let it = &program.flows[flow];
             let mut fill = |slot, filler| this.fillers.entry((flow, slot)).or_default().push(filler);
             it.init.iter().for_each(|(slot, expr)| fill(*slot, Filler::Init(expr)));
             fill(it.intake.slot, Filler::Intake(None));
@@ -241,8 +239,9 @@ impl<'p> Tracer<'p> {
             }
             StepKind::Graph(graph) => {
                 for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
-                    if let (Some((slot, source)), Some(from)) = (&edge.carry, graph.nodes.get(edge.from.index())) {
-                        self.fillers.entry((flow, *slot)).or_default().push(Filler::Carry(from.step, source));
+                    if let Some((slot, source)) = &edge.carry {
+                        let from = graph.nodes[edge.from].step;
+                        self.fillers.entry((flow, *slot)).or_default().push(Filler::Carry(from, source));
                     }
                 }
             }
@@ -370,7 +369,7 @@ impl<'p> Tracer<'p> {
                     }
                 }
                 Filler::Item(each) => {
-                    if let Some(StepKind::ForEach(it)) = self.program.step(*each).map(|s| &s.kind)
+                    if let StepKind::ForEach(it) = &self.program.steps[*each].kind
                         && let Items::List(list) = &it.items
                     {
                         let mut inside = vec![Seg::Any];
@@ -408,10 +407,10 @@ impl<'p> Tracer<'p> {
     fn chase_export(&self, at: At, slot: SlotId, path: &[Seg], out: &mut Search) {
         let (Some(at), Some((Seg::Name(key), rest))) = (at.next(), path.split_first()) else { return };
         for &step in self.exports.get(&(at.flow, slot)).into_iter().flatten() {
-            let Some(StepKind::Call(call)) = self.program.step(step).map(|s| &s.kind) else { continue };
+            let StepKind::Call(call) = &self.program.steps[step].kind else { continue };
             for callee in call.callee.flows() {
                 let at = self.down(at.clone(), step, "", callee);
-                for export in self.program.flow(callee).iter().flat_map(|f| &f.exports).filter(|e| e.key == *key) {
+                for export in self.program.flows[callee].exports.iter().filter(|e| e.key == *key) {
                     self.chase_slot(at.clone(), export.slot, &joined(&export.member, rest), out);
                     if let Some(inner) = export.inner {
                         self.chase_export(at.clone(), inner, rest, out);
@@ -497,14 +496,15 @@ impl<'p> Tracer<'p> {
 
     fn result(&self, at: At, step: StepId, path: &[Seg], out: &mut Search) {
         let Some(at) = at.next() else { return };
-        match self.program.step(step).and_then(|s| s.shape.as_ref()) {
+        match &self.program.steps[step].shape {
             Some(shape) => self.chase_expr(at.with(ResultOf::Raw(step)), shape, path, out),
             None => self.raw(at, step, path, out),
         }
     }
 
     fn raw(&self, at: At, id: StepId, path: &[Seg], out: &mut Search) {
-        let (Some(mut at), Some(step)) = (at.next(), self.program.step(id)) else { return };
+        let Some(mut at) = at.next() else { return };
+        let step = &self.program.steps[id];
         if at.home && at.through.is_none() {
             at.through = Some(id);
         }
@@ -537,7 +537,8 @@ impl<'p> Tracer<'p> {
 
     /// Traces a flow's output.
     fn chase_flow(&self, at: At, path: &[Seg], out: &mut Search) {
-        let (Some(flow), Some(at)) = (self.program.flow(at.flow), at.next()) else { return };
+        let Some(at) = at.next() else { return };
+        let flow = &self.program.flows[at.flow];
         match &flow.output {
             Some(expr) => self.chase_expr(at.with(ResultOf::Shaped(flow.body)), expr, path, out),
             None => self.result(at, flow.body, path, out),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    Expr, Flow, FlowId, Intake, Program, Refused, Schema, SchemaId, Slot, SlotId, Source, Step, StepId, StepKind,
-    StepPolicy, Text,
+    Expr, Flow, FlowId, IndexVec, Intake, ProgramParts, Refused, Schema, SchemaId, Slot, SlotId, Source, Step, StepId,
+    StepKind, StepPolicy, Text,
 };
 use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::{FileId, Location, Span};
@@ -13,21 +13,20 @@ use trefoil_template::{Binding, Policy, Template, Value};
 /// The arenas of a program under construction.
 #[derive(Default)]
 pub struct Builder {
-    flows: Vec<Option<Flow>>,
-    steps: Vec<Step>,
-    schemas: Vec<Schema>,
+    flows: IndexVec<FlowId, Option<Flow>>,
+    steps: IndexVec<StepId, Step>,
+    schemas: IndexVec<SchemaId, Schema>,
     missing_agents: Vec<(Arc<str>, Location)>,
 }
 
 /// The slots of a flow under construction.
 #[derive(Debug, Clone, Default)]
-pub struct FlowSlots(pub Vec<Slot>);
+pub struct FlowSlots(pub IndexVec<SlotId, Slot>);
 
 impl FlowSlots {
     /// One more.
     pub fn add(&mut self, name: impl Into<Arc<str>>) -> SlotId {
-        self.0.push(Slot::new(name));
-        SlotId(self.0.len() as u32 - 1)
+        self.0.push(Slot::new(name))
     }
 }
 
@@ -38,16 +37,17 @@ impl Builder {
     }
     /// Reserves the ids of several flows.
     pub fn reserve_flows(&mut self, count: usize) {
-        self.flows.resize_with(self.flows.len() + count, || None);
+        for _ in 0..count {
+            self.reserve_flow();
+        }
     }
     /// Reserves a flow's id, so that calls can name it before it is built.
     pub fn reserve_flow(&mut self) -> FlowId {
-        self.flows.push(None);
-        FlowId(self.flows.len() as u32 - 1)
+        self.flows.push(None)
     }
     /// Fills a reserved flow.
     pub fn set_flow(&mut self, id: FlowId, flow: Flow) {
-        if let Some(place) = self.flows.get_mut(id.index()) {
+        if let Some(place) = self.flows.find_mut(id) {
             *place = Some(flow);
         }
     }
@@ -59,17 +59,15 @@ impl Builder {
     }
     /// Adds a step.
     pub fn step(&mut self, step: Step) -> StepId {
-        self.steps.push(step);
-        StepId(self.steps.len() as u32 - 1)
+        self.steps.push(step)
     }
     /// An added step, so that it can be completed.
     pub fn step_mut(&mut self, id: StepId) -> Option<&mut Step> {
-        self.steps.get_mut(id.index())
+        self.steps.find_mut(id)
     }
     /// Adds a schema.
     pub fn schema(&mut self, schema: Schema) -> SchemaId {
-        self.schemas.push(schema);
-        SchemaId(self.schemas.len() as u32 - 1)
+        self.schemas.push(schema)
     }
     /// Records a call of an agent that is not defined.
     pub fn missing_agent(&mut self, name: &Arc<str>, at: Location) {
@@ -81,19 +79,20 @@ impl Builder {
     pub fn missing_agent_location(&self, name: &str) -> Option<Location> {
         self.missing_agents.iter().find(|(n, _)| &**n == name).map(|(_, at)| *at)
     }
-    /// The program. A flow that was not filled because of a reported mistake is refused. `sources` are the texts it was
-    /// made from, for its hash.
-    pub fn finish<'t>(mut self, entry: FlowId, sources: impl IntoIterator<Item = &'t str>) -> Option<Program> {
+    /// The parts of the program. A flow that was not filled because of a reported mistake is refused. `sources` are the
+    /// texts it was made from, for its hash.
+    pub fn finish<'t>(mut self, entry: FlowId, sources: impl IntoIterator<Item = &'t str>) -> Option<ProgramParts> {
         let nowhere = Location::new(FileId(0), Span::new(0, 0));
         let flows = std::mem::take(&mut self.flows).into_iter();
-        let flows: Vec<Flow> = flows.map(|flow| flow.unwrap_or_else(|| self.stand_in("agent", nowhere))).collect();
-        let name = flows.get(entry.index())?.name.clone();
+        let flows: IndexVec<FlowId, Flow> =
+            flows.map(|flow| flow.unwrap_or_else(|| self.stand_in("agent", nowhere))).collect();
+        let name = flows.find(entry)?.name.clone();
         // FNV-1a: stable across versions and computers; resistance to attacks is not needed here.
         let hash = sources
             .into_iter()
             .flat_map(|s| s.bytes().chain([0]))
             .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-        Some(Program {
+        Some(ProgramParts {
             name,
             flows,
             steps: self.steps,
@@ -115,7 +114,7 @@ impl Builder {
             name: "?".into(),
             sort,
             origin,
-            slots: vec![Slot::new("input")],
+            slots: vec![Slot::new("input")].into(),
             intake: Intake::plain(slot),
             init: Vec::new(),
             body: self.step(plain(StepKind::Refused(refused), origin)),
@@ -127,7 +126,7 @@ impl Builder {
 }
 
 /// Replaces the flows of files by refused ones, so that a run that reaches them does not start.
-pub fn refuse(program: &mut Program, files: &HashSet<FileId>) {
+pub fn refuse(program: &mut ProgramParts, files: &HashSet<FileId>) {
     let mut builder = Builder { steps: std::mem::take(&mut program.steps), ..Builder::default() };
     for flow in program.flows.iter_mut().filter(|flow| files.contains(&flow.origin.file)) {
         *flow = builder.stand_in(flow.sort, flow.origin);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use trefoil_ir::{Facts, FlowId, Program};
+use trefoil_ir::{Facts, FlowId, InvalidProgram, Program, ProgramParts};
 use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::{Diagnostic, FileId, Severity, Shared};
 
@@ -16,7 +16,7 @@ pub struct Compiled<'p> {
     /// The units, with bound names.
     pub units: CompiledUnits<'p>,
     /// Everything that can be reached from the entries; `None` if no entry could be read.
-    pub program: Option<Program>,
+    pub program: Option<ProgramParts>,
     /// The flow of each entry that could be read, by document.
     pub entries: Vec<(usize, FlowId)>,
     /// `env_file` paths of the workflows, as project paths.
@@ -54,7 +54,11 @@ impl Compiled<'_> {
         if let Some(program) = program.as_mut().filter(|_| !broken.is_empty()) {
             crate::build::refuse(program, &broken);
         }
-        let facts = facts.of_files(program.iter().flat_map(Program::files));
+        let program = program.and_then(|parts| {
+            let internal = |e: InvalidProgram| Diagnostic::nowhere("internal", Severity::Error, None, e.to_string());
+            Program::new(parts).map_err(|invalid| found.push(internal(invalid))).ok()
+        });
+        let facts = facts.of_files(program.iter().flat_map(|program| program.files()));
         found.retain(|d| d.file.is_none_or(|file| !aside.contains(&file)));
         Linked { program, entries, env_files, found, facts }
     }

@@ -21,7 +21,7 @@ pub fn refused(
     let mut said = HashSet::new();
     let mut found = Vec::new();
     for (_, id) in walk::reachable(program, program.entry) {
-        let Some(step) = program.step(id) else { continue };
+        let step = &program.steps[id];
         let StepKind::Tool(call) = &step.kind else { continue };
         let origin = match &call.kind {
             ToolKind::Http => url(&call.arguments).and_then(origin),

@@ -4,8 +4,8 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::flow::Program;
 use crate::print::canonical;
+use crate::program::Program;
 
 /// The version of the semantics. Raised when the same [canonical] program would run differently than before. A journal
 /// written under another version is replayed only as long as every activity is the same, and the difference is

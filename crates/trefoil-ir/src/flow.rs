@@ -1,27 +1,27 @@
-//! Programs and flows.
+//! Flows, and what else a program consists of.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use trefoil_syntax::{FileId, Location};
+use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use crate::expr::Expr;
 use crate::ids::{FlowId, SchemaId, SlotId, StepId};
+use crate::index_vec::IndexVec;
 use crate::step::Step;
 use crate::types::Type;
 
-/// A whole program.
+/// What a program consists of.
 #[derive(Debug, Clone)]
-pub struct Program {
+pub struct ProgramParts {
     /// The entry flow's name.
     pub name: Arc<str>,
     /// All flows.
-    pub flows: Vec<Flow>,
+    pub flows: IndexVec<FlowId, Flow>,
     /// All steps of all flows.
-    pub steps: Vec<Step>,
+    pub steps: IndexVec<StepId, Step>,
     /// All schemas.
-    pub schemas: Vec<Schema>,
+    pub schemas: IndexVec<SchemaId, Schema>,
     /// The flow that a run starts.
     pub entry: FlowId,
     /// Stable hash of the sources it was lowered from; part of the journal's first entry.
@@ -30,27 +30,6 @@ pub struct Program {
     /// flow with a plain model call. Only the embedded model may answer these calls, so the host refuses a run with any
     /// other model before its first call.
     pub missing_agents: Vec<(Arc<str>, Location)>,
-}
-
-impl Program {
-    /// The files that contain its flows and steps, each once, in the order of their ids.
-    pub fn files(&self) -> Vec<FileId> {
-        let flows = self.flows.iter().map(|f| f.origin.file);
-        let all: BTreeSet<FileId> = flows.chain(self.steps.iter().map(|s| s.origin.file)).collect();
-        all.into_iter().collect()
-    }
-    /// The step with this id.
-    pub fn step(&self, id: StepId) -> Option<&Step> {
-        self.steps.get(id.index())
-    }
-    /// The flow with this id.
-    pub fn flow(&self, id: FlowId) -> Option<&Flow> {
-        self.flows.get(id.index())
-    }
-    /// The schema with this id.
-    pub fn schema(&self, id: SchemaId) -> Option<&Schema> {
-        self.schemas.get(id.index())
-    }
 }
 
 /// A JSON Schema (draft 2020-12, local references only) and its name in messages.
@@ -74,7 +53,7 @@ pub struct Flow {
     /// Where it is declared.
     pub origin: Location,
     /// Its slots.
-    pub slots: Vec<Slot>,
+    pub slots: IndexVec<SlotId, Slot>,
     /// How a call's input is processed.
     pub intake: Intake,
     /// Slots set before the body runs, in order.

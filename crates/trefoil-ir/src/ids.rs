@@ -1,5 +1,7 @@
 //! Typed indices. An id is created by the arena that owns it and is valid only there.
 
+use crate::index_vec::TypedIndex;
+
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
@@ -8,6 +10,14 @@ macro_rules! ids {
         impl $name {
             /// The index in its arena.
             pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+        impl TypedIndex for $name {
+            fn from_index(index: usize) -> Self {
+                Self(index as u32)
+            }
+            fn index(self) -> usize {
                 self.0 as usize
             }
         }

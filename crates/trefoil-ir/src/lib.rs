@@ -21,16 +21,19 @@ pub mod facts;
 pub mod fingerprint;
 pub mod flow;
 pub mod ids;
+pub mod index_vec;
 pub mod judge;
 pub mod pattern;
 pub mod place;
 pub mod policy;
 pub mod prices;
 pub mod print;
+pub mod program;
 pub mod schema;
 pub mod solve;
 pub mod step;
 pub mod step_info;
+mod step_parts;
 pub mod types;
 pub mod validate;
 pub mod walk;
@@ -46,10 +49,12 @@ pub use facts::{
     Declaration, DeclarationKind, Defined, Detail, Facts, Impossible, Lead, Mention, Name, Position, Scope, Visible,
 };
 pub use fingerprint::{Fingerprint, SEMANTICS};
-pub use flow::{Budget, Export, Flow, InputField, Intake, OnExceeded, Program, Schema, Slot};
+pub use flow::{Budget, Export, Flow, InputField, Intake, OnExceeded, ProgramParts, Schema, Slot};
 pub use ids::{FlowId, NodeId, SchemaId, SlotId, StateId, StepId};
+pub use index_vec::{IndexVec, TypedIndex};
 pub use judge::{Judge, Validator, ValidatorKind};
 pub use policy::{Backoff, OnFailure, Retry, RetryOn, StepPolicy};
+pub use program::{InvalidProgram, ModelCaller, Program};
 pub use step::{
     Arm, Attempts, Call, Callee, Edge, ForEach, Graph, GraphNode, Items, Loop, OnItemFailure, Parallel, Refused, State,
     StateMachine, Step, StepKind, Takes, Transition,

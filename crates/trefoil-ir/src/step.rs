@@ -9,6 +9,7 @@ use crate::conversation::Conversation;
 use crate::effect::{AnswerFormat, CommandCall, HumanCall, ModelCall, ToolCall};
 use crate::expr::{Cond, Expr, Source, Text};
 use crate::ids::{FlowId, NodeId, SlotId, StateId, StepId};
+use crate::index_vec::IndexVec;
 use crate::judge::Validator;
 use crate::policy::{Retry, RetryOn, StepPolicy};
 use crate::types::Type;
@@ -187,7 +188,7 @@ pub enum Items {
 #[derive(Debug, Clone)]
 pub struct Graph {
     /// The nodes, in declaration order.
-    pub nodes: Vec<GraphNode>,
+    pub nodes: IndexVec<NodeId, GraphNode>,
 }
 
 /// A node of a graph.
@@ -223,7 +224,7 @@ pub struct Edge {
 #[derive(Debug, Clone)]
 pub struct StateMachine {
     /// The states.
-    pub states: Vec<State>,
+    pub states: IndexVec<StateId, State>,
     /// The initial state.
     pub initial: StateId,
     /// The maximum number of state entries in total; one more fails with `MAX_TRANSITIONS_EXCEEDED`.

@@ -1,43 +1,62 @@
-//! Structural invariants of a program: ids in range, no dangling slots. A violation is a bug in a front end, never a
-//! user's mistake.
+//! Structural invariants of a program. A violation is a bug in a front end, never a user's mistake.
 //!
-//! The runtime relies on them for progress, not for safety: it does not panic on a program that violates them. Front
-//! ends call this in their tests.
+//! [`Program::new`](crate::Program::new) proves the ids, so whatever has a program may index it. The rest (no loop without a pass, no
+//! circle of nodes) a draft with mistakes may violate. Nothing relies on it but for progress: front ends prove it in their tests.
 
 use trefoil_template::Reference;
 
 use crate::conversation::Conversation;
 use crate::effect::{AnswerFormat, Guard, ModelCall};
 use crate::expr::{Expr, Source};
-use crate::flow::{Flow, Program};
-use crate::ids::{SchemaId, SlotId};
+use crate::flow::{Flow, ProgramParts};
+use crate::ids::{NodeId, SchemaId, SlotId};
+use crate::index_vec::{IndexVec, TypedIndex};
 use crate::judge::{Validator, ValidatorKind};
 use crate::step::{ForEach, Graph, StateMachine, Step, StepKind};
-use crate::walk::{self, Evaluated};
+use crate::step_parts::{self, Evaluated};
 
 /// Everything that is wrong with a program, worded for developers of front ends. Empty if it is valid.
-pub fn validate(program: &Program) -> Vec<String> {
-    let mut check = Check { program, faults: Vec::new(), place: String::new() };
-    if program.flow(program.entry).is_none() {
-        check.fault("the entry flow does not exist");
-    }
-    check.tree();
-    for flow in &program.flows {
-        check.flow(flow);
-    }
-    check.faults
+pub fn validate(program: &ProgramParts) -> Vec<String> {
+    let found = Check::of(program);
+    [found.ids, found.sense].concat()
+}
+
+/// Ids that the program does not have, and steps that are in several places.
+pub fn unproved_ids(program: &ProgramParts) -> Vec<String> {
+    Check::of(program).ids
 }
 
 struct Check<'p> {
-    program: &'p Program,
-    faults: Vec<String>,
+    program: &'p ProgramParts,
+    /// Faults of ids and of the tree of steps.
+    ids: Vec<String>,
+    /// Everything else.
+    sense: Vec<String>,
     place: String,
 }
 
 impl<'p> Check<'p> {
+    fn of(program: &'p ProgramParts) -> Self {
+        let mut check = Self { program, ids: Vec::new(), sense: Vec::new(), place: String::new() };
+        if program.flows.find(program.entry).is_none() {
+            check.fault("the entry flow does not exist");
+        }
+        check.tree();
+        program.flows.iter().for_each(|flow| check.flow(flow));
+        check
+    }
+
     fn fault(&mut self, what: impl std::fmt::Display) {
+        self.ids.push(self.placed(what));
+    }
+
+    fn nonsense(&mut self, what: impl std::fmt::Display) {
+        self.sense.push(self.placed(what));
+    }
+
+    fn placed(&self, what: impl std::fmt::Display) -> String {
         let place = &self.place;
-        self.faults.push(if place.is_empty() { what.to_string() } else { format!("{place}: {what}") });
+        if place.is_empty() { what.to_string() } else { format!("{place}: {what}") }
     }
 
     /// Every step has exactly one place: it is the body of one flow, or a child of one step, and not its own
@@ -45,15 +64,15 @@ impl<'p> Check<'p> {
     fn tree(&mut self) {
         let mut places = vec![0u32; self.program.steps.len()];
         let bodies = self.program.flows.iter().map(|f| f.body);
-        let beneath = self.program.steps.iter().flat_map(walk::children);
+        let beneath = self.program.steps.iter().flat_map(step_parts::children);
         for id in bodies.chain(beneath) {
             match places.get_mut(id.index()) {
                 Some(count) => *count += 1,
-                None => self.faults.push(format!("step {} does not exist", id.0)),
+                None => self.ids.push(format!("step {} does not exist", id.0)),
             }
         }
         for (at, _) in places.iter().enumerate().filter(|(_, count)| **count > 1) {
-            self.faults.push(format!("step {at} is used in more than one place"));
+            self.ids.push(format!("step {at} is used in more than one place"));
         }
     }
 
@@ -68,7 +87,7 @@ impl<'p> Check<'p> {
             self.slot(slots, slot);
         }
         self.schema(flow.intake.schema);
-        for evaluated in walk::evaluated_by_flow(flow) {
+        for evaluated in step_parts::evaluated_by_flow(flow) {
             self.evaluated(slots, evaluated);
         }
         let mut stack = vec![flow.body];
@@ -76,24 +95,24 @@ impl<'p> Check<'p> {
         let mut left = self.program.steps.len();
         while let (Some(step), Some(rest)) = (stack.pop(), left.checked_sub(1)) {
             left = rest;
-            let Some(found) = self.program.step(step) else { continue };
+            let Some(found) = self.program.steps.find(step) else { continue };
             self.place = match &found.label {
                 Some(label) => format!("flow `{}`, step `{label}`", flow.name),
                 None => format!("flow `{}`, step {}", flow.name, step.0),
             };
             self.step(slots, found);
-            stack.extend(walk::children(found));
+            stack.extend(step_parts::children(found));
         }
         self.place.clear();
     }
 
     fn step(&mut self, slots: usize, step: &'p Step) {
         step.out.into_iter().chain(step.kind.writes()).for_each(|slot| self.slot(slots, slot));
-        for evaluated in walk::evaluated(step) {
+        for evaluated in step_parts::evaluated(step) {
             self.evaluated(slots, evaluated);
         }
-        for flow in walk::callees(step) {
-            if self.program.flow(flow).is_none() {
+        for flow in step_parts::callees(step) {
+            if self.program.flows.find(flow).is_none() {
                 self.fault(format!("flow {} does not exist", flow.0));
             }
         }
@@ -126,7 +145,7 @@ impl<'p> Check<'p> {
 
     fn at_least_one(&mut self, what: &str, count: u32) {
         if count == 0 {
-            self.fault(format!("no {what} at all"));
+            self.nonsense(format!("no {what} at all"));
         }
     }
 
@@ -144,22 +163,22 @@ impl<'p> Check<'p> {
     fn conversation(&mut self, conversation: &Conversation) {
         self.at_least_one("turns", conversation.max_turns);
         self.at_least_one("tool calls", conversation.calls.most.unwrap_or(1));
-        if !matches!(self.program.step(conversation.turn).map(|s| &s.kind), Some(StepKind::Model(_))) {
-            self.fault("the turns of a conversation are no model calls".to_owned());
+        if !matches!(self.program.steps.find(conversation.turn).map(|s| &s.kind), Some(StepKind::Model(_))) {
+            self.nonsense("the turns of a conversation are no model calls");
         }
         if let Some(gate) = conversation.gate
-            && !matches!(self.program.step(gate).map(|s| &s.kind), Some(StepKind::Attempts(attempts)) if attempts.max == 1)
+            && !matches!(self.program.steps.find(gate).map(|s| &s.kind), Some(StepKind::Attempts(attempts)) if attempts.max == 1)
         {
-            self.fault("the gate of a conversation is no check that is made once".to_owned());
+            self.nonsense("the gate of a conversation is no check that is made once");
         }
         for offer in &conversation.offers {
             self.schema(offer.parameters);
-            match self.program.step(offer.step).map(|s| &s.kind) {
+            match self.program.steps.find(offer.step).map(|s| &s.kind) {
                 Some(StepKind::Tool(_)) => {}
                 Some(StepKind::Call(_)) if !offer.all && offer.parameters.is_some() => {}
                 // A program with one never runs.
                 Some(StepKind::Refused(_)) => {}
-                _ => self.fault(format!("the tool `{}` is neither a tool nor a call that is described", offer.name)),
+                _ => self.nonsense(format!("the tool `{}` is neither a tool nor a call that is described", offer.name)),
             }
         }
     }
@@ -171,7 +190,7 @@ impl<'p> Check<'p> {
     }
 
     fn for_each(&mut self, each: &ForEach) {
-        let Some(body) = self.program.flow(each.body) else { return };
+        let Some(body) = self.program.flows.find(each.body) else { return };
         let slots = body.slots.len();
         let captured = each.captures.iter().map(|(slot, _)| *slot);
         for slot in each.item.into_iter().chain([each.index, each.total]).chain(captured) {
@@ -180,35 +199,39 @@ impl<'p> Check<'p> {
     }
 
     fn graph(&mut self, graph: &Graph) {
-        let count = graph.nodes.len();
-        let mut before: Vec<Vec<usize>> = Vec::new();
+        let mut waits_for = vec![0usize; graph.nodes.len()];
+        let mut followers: IndexVec<NodeId, Vec<usize>> = graph.nodes.iter().map(|_| Vec::new()).collect();
         for (at, node) in graph.nodes.iter().enumerate() {
             let from = node.incoming.iter().map(|e| e.from).chain(node.after.iter().copied());
-            let from: Vec<usize> = from.chain(node.fallback_of.iter().copied()).map(|n| n.index()).collect();
-            if from.iter().copied().chain(node.fallback.map(|n| n.index())).any(|n| n >= count) {
-                self.fault(format!("node {at} names a node that does not exist"));
+            for from in from.chain(node.fallback_of.iter().copied()) {
+                match followers.find_mut(from) {
+                    Some(followers) => followers.push(at),
+                    None => self.fault(format!("node {at} names a node that does not exist")),
+                }
+                waits_for.get_mut(at).into_iter().for_each(|count| *count += 1);
             }
-            if let Some(fallback) = node.fallback.and_then(|n| graph.nodes.get(n.index()))
-                && !fallback.fallback_of.iter().any(|n| n.index() == at)
-            {
-                self.fault(format!("node {at} has a fallback that does not know of it"));
-            }
-            before.push(from);
-        }
-        // Repeatedly removes nodes without predecessors, until no node is left or only cycles are.
-        let mut done = vec![false; count];
-        loop {
-            let free = |at: &usize| {
-                done.get(*at) == Some(&false)
-                    && before.get(*at).is_some_and(|b| b.iter().all(|n| done.get(*n) != Some(&false)))
-            };
-            let Some(at) = (0..count).find(free) else { break };
-            if let Some(done) = done.get_mut(at) {
-                *done = true;
+            let Some(fallback) = node.fallback else { continue };
+            match graph.nodes.find(fallback) {
+                Some(fallback) if fallback.fallback_of.iter().any(|n| n.index() == at) => {}
+                Some(_) => self.nonsense(format!("node {at} has a fallback that does not know of it")),
+                None => self.fault(format!("node {at} names a node that does not exist")),
             }
         }
-        if done.contains(&false) {
-            self.fault("its nodes wait for each other");
+        // Removes nodes without predecessors, until no node is left or only cycles are.
+        let mut free: Vec<usize> = (0..waits_for.len()).filter(|at| waits_for.get(*at) == Some(&0)).collect();
+        let mut removed = 0;
+        while let Some(at) = free.pop() {
+            removed += 1;
+            for follower in followers.find(NodeId::from_index(at)).into_iter().flatten() {
+                let Some(count) = waits_for.get_mut(*follower) else { continue };
+                *count -= 1;
+                if *count == 0 {
+                    free.push(*follower);
+                }
+            }
+        }
+        if removed < graph.nodes.len() {
+            self.nonsense("its nodes wait for each other");
         }
     }
 
@@ -247,7 +270,7 @@ impl<'p> Check<'p> {
         match evaluated {
             Evaluated::Cond(cond) => bound(cond.condition.references(), cond.sources.len()),
             Evaluated::Text(text) => bound(text.template.references(), text.sources.len()),
-            Evaluated::Expr(expr) => walk::expressions(expr, &mut |e| {
+            Evaluated::Expr(expr) => step_parts::expressions(expr, &mut |e| {
                 if let Expr::Template(text) | Expr::Typed(text) = e {
                     bound(text.template.references(), text.sources.len());
                 }
@@ -255,7 +278,7 @@ impl<'p> Check<'p> {
             Evaluated::Source(_) => {}
         }
         if unbound {
-            self.fault("a reference is not bound to a source");
+            self.nonsense("a reference is not bound to a source");
         }
     }
 
@@ -267,7 +290,7 @@ impl<'p> Check<'p> {
 
     fn schema(&mut self, schema: Option<SchemaId>) {
         if let Some(schema) = schema
-            && self.program.schema(schema).is_none()
+            && self.program.schemas.find(schema).is_none()
         {
             self.fault(format!("schema {} does not exist", schema.0));
         }

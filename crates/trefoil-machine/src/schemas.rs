@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use trefoil_ir::schema::{Checker, Misfit};
-use trefoil_ir::{FlowId, Program, SchemaId};
+use trefoil_ir::{Flow, FlowId, IndexVec, Program, SchemaId};
 use trefoil_template::Value;
 
 /// A compiled schema, or why it is invalid.
@@ -13,31 +13,28 @@ type Compiled = Result<Checker, String>;
 /// The schemas of one program.
 pub struct Schemas {
     program: Arc<Program>,
-    declared: Vec<OnceLock<Compiled>>,
-    fields: Vec<Vec<OnceLock<Compiled>>>,
+    declared: IndexVec<SchemaId, OnceLock<Compiled>>,
+    fields: IndexVec<FlowId, Vec<OnceLock<Compiled>>>,
 }
 
 impl Schemas {
     /// The schemas of this program.
     pub fn new(program: Arc<Program>) -> Self {
-        let locks = |n: usize| (0..n).map(|_| OnceLock::new()).collect::<Vec<_>>();
-        let declared = locks(program.schemas.len());
-        let fields = program.flows.iter().map(|f| locks(f.intake.fields.len())).collect();
+        let declared = program.schemas.iter().map(|_| OnceLock::new()).collect();
+        let locks = |flow: &Flow| flow.intake.fields.iter().map(|_| OnceLock::new()).collect();
+        let fields = program.flows.iter().map(locks).collect();
         Self { program, declared, fields }
     }
 
     /// Checks a value against a schema of the program. The error says where and why it does not match.
     pub fn check(&self, schema: SchemaId, value: &Value) -> Result<(), String> {
-        let (Some(lock), Some(schema)) = (self.declared.get(schema.index()), self.program.schema(schema)) else {
-            return Err("the schema does not exist".to_owned());
-        };
-        fits(lock.get_or_init(|| compile(&schema.json)), value)
+        fits(self.declared[schema].get_or_init(|| compile(&self.program.schemas[schema].json)), value)
     }
 
     /// Checks an input property of a flow.
     pub fn check_field(&self, flow: FlowId, field: usize, value: &Value) -> Result<(), String> {
-        let lock = self.fields.get(flow.index()).and_then(|f| f.get(field));
-        let declared = self.program.flow(flow).and_then(|f| f.intake.fields.get(field));
+        let lock = self.fields[flow].get(field);
+        let declared = self.program.flows[flow].intake.fields.get(field);
         let (Some(lock), Some(declared)) = (lock, declared) else { return Ok(()) };
         fits(lock.get_or_init(|| compile(&declared.schema)), value)
     }

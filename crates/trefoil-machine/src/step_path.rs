@@ -39,14 +39,14 @@ pub struct StepPlace {
 /// The places of all steps of a sort, in the order of the manifest: one for each sequence of calls that leads to a step.
 pub fn step_places(program: &Program, is_wanted: impl Fn(&Step) -> bool) -> Vec<StepPlace> {
     let (mut all, mut known) = (Vec::new(), BTreeSet::new());
-    let Some(entry) = program.flow(program.entry) else { return all };
+    let entry = program.entry_flow();
     let (label, within) = (program.name.to_string(), vec![program.entry]);
     let top = StepPlace { id: entry.body, label, key: String::new(), pattern: String::new(), within };
     // With each place, whether it is a state, whose name is in the key instead of the label.
     let mut stack = vec![(top, false)];
     for _ in 0..LIMIT {
         let Some((mut place, is_state)) = stack.pop() else { break };
-        let Some(step) = program.step(place.id) else { continue };
+        let step = &program.steps[place.id];
         if let Some(own) = &step.label {
             place.label = own.to_string();
         }
@@ -60,7 +60,7 @@ pub fn step_places(program: &Program, is_wanted: impl Fn(&Step) -> bool) -> Vec<
         // In reverse, because the last one pushed is visited first.
         for flow in walk::callees(step).into_iter().rev().filter(|flow| !place.within.contains(flow)) {
             let within = place.within.iter().copied().chain([flow]).collect();
-            stack.extend(program.flow(flow).map(|flow| (beneath(flow.body, within), false)));
+            stack.push((beneath(program.flows[flow].body, within), false));
         }
         let children = step.named_children().into_iter().rev();
         stack.extend(children.map(|(child, name)| {

@@ -21,8 +21,8 @@ pub(crate) struct Beneath {
 pub(crate) fn beneath(program: &Program, name: &str) -> Beneath {
     let mut steps: BTreeSet<StepId> = BTreeSet::new();
     let mut flows: BTreeSet<FlowId> = BTreeSet::new();
-    let named = |id: &StepId| program.step(*id).is_some_and(|step| step.label.as_deref() == Some(name));
-    let mut queue: Vec<StepId> = (0..program.steps.len() as u32).map(StepId).filter(named).collect();
+    let named = |id: &StepId| program.steps[*id].label.as_deref() == Some(name);
+    let mut queue: Vec<StepId> = program.steps.ids().filter(named).collect();
     let mut elsewhere = None;
     if queue.is_empty() {
         let places = step_places(program, |step| step.label.is_some());
@@ -33,26 +33,29 @@ pub(crate) fn beneath(program: &Program, name: &str) -> Beneath {
         elsewhere = others.into_iter().find(|other| queue.contains(&other.id)).cloned();
     }
     while let Some(id) = queue.pop() {
-        let Some(step) = program.step(id).filter(|_| steps.insert(id)) else { continue };
+        if !steps.insert(id) {
+            continue;
+        }
+        let step = &program.steps[id];
         queue.extend(walk::children(step));
         for flow in walk::callees(step) {
             if flows.insert(flow) {
-                queue.extend(program.flow(flow).map(|flow| flow.body));
+                queue.push(program.flows[flow].body);
             }
         }
     }
-    let speaker = |id: &StepId| match &program.step(*id)?.kind {
+    let speaker = |id: &StepId| match &program.steps[*id].kind {
         StepKind::Model(call) => Some(&call.speaker),
         _ => None,
     };
     let mut found = Beneath { calls: steps.iter().copied().filter(|id| speaker(id).is_some()).collect(), shared: None };
     let Some(first) = found.calls.first().and_then(speaker) else { return found };
     found.shared = elsewhere.map(|other: StepPlace| (other.key.as_str().into(), first.clone()));
-    for (_, id) in walk::reachable(program, program.entry) {
-        let Some(step) = program.step(id).filter(|_| !steps.contains(&id)) else { continue };
+    let reachable = walk::reachable(program, program.entry).into_iter();
+    for step in reachable.filter(|(_, id)| !steps.contains(id)).map(|(_, id)| &program.steps[id]) {
         let both = walk::callees(step).into_iter().find(|flow| flows.contains(flow));
-        if let (Some(flow), Some(label)) = (both.and_then(|flow| program.flow(flow)), &step.label) {
-            found.shared = Some((label.clone(), flow.name.clone()));
+        if let (Some(flow), Some(label)) = (both, &step.label) {
+            found.shared = Some((label.clone(), program.flows[flow].name.clone()));
         }
     }
     found

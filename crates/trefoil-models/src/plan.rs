@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use trefoil_ir::{ModelChoice, Program, StepId, StepKind, walk};
+use trefoil_ir::{FlowId, ModelCaller, ModelChoice, Program, StepId, StepKind, walk};
 use trefoil_machine::key::unmarked;
 use trefoil_machine::step_path::{is_marked, step_places};
 use trefoil_syntax::{Location, suggest};
@@ -214,9 +214,14 @@ pub struct PlanInput<'a> {
 
 /// The agents and the models that they use, each pair once, in program order.
 pub fn models_used(program: &Program) -> Vec<(Arc<str>, ModelChoice)> {
+    models_used_from(program, program.entry)
+}
+
+/// The same for a run that starts another flow.
+pub fn models_used_from(program: &Program, entry: FlowId) -> Vec<(Arc<str>, ModelChoice)> {
     let mut all: Vec<(Arc<str>, ModelChoice)> = Vec::new();
-    for (_, id) in walk::reachable(program, program.entry) {
-        if let Some(StepKind::Model(call)) = program.step(id).map(|s| &s.kind) {
+    for (_, id) in walk::reachable(program, entry) {
+        if let StepKind::Model(call) = &program.steps[id].kind {
             let same = |(speaker, model): &(Arc<str>, ModelChoice)| {
                 *speaker == call.speaker && model.provider == call.model.provider && model.name == call.model.name
             };
@@ -364,10 +369,7 @@ fn aim(program: &mut Program, chosen: &[ModelOverride]) -> Fallbacks {
         .filter(|(_, found)| found.shared.is_none())
         .map(|(name, found)| (name, found.calls))
         .collect();
-    for (id, step) in program.steps.iter_mut().enumerate() {
-        let id = StepId(id as u32);
-        let label = step.label.clone();
-        let StepKind::Model(call) = &mut step.kind else { continue };
+    for (ModelCaller { step, label, speaker }, choice) in program.model_choices() {
         let named = |matches: &dyn Fn(&str) -> bool| {
             chosen.iter().rev().find_map(|c| match c {
                 ModelOverride::For { name, provider, model, others } if matches(name) => {
@@ -376,30 +378,30 @@ fn aim(program: &mut Program, chosen: &[ModelOverride]) -> Fallbacks {
                 _ => None,
             })
         };
-        let alias = call.model.provider.is_none().then(|| call.model.name.clone());
+        let alias = choice.provider.is_none().then(|| choice.name.clone());
         let for_all = || {
             chosen.iter().find_map(|c| match c {
                 ModelOverride::Named { provider, model } => Some((provider, model, [].as_slice())),
                 _ => None,
             })
         };
-        let is_inside = |name: &str| inside.iter().any(|(around, calls)| &***around == name && calls.contains(&id));
+        let is_inside = |name: &str| inside.iter().any(|(around, calls)| &***around == name && calls.contains(&step));
         // `b`, or a step without a label, in `x/b`.
         let is_path_of = |name: &str| {
             let last = name.rsplit_once('/').map(|(_, last)| last);
-            last.is_some_and(|last| label.as_deref().is_none_or(|own| own == last)) && is_inside(name)
+            last.is_some_and(|last| label.is_none_or(|own| own == last)) && is_inside(name)
         };
         let found = named(&is_path_of)
-            .or_else(|| named(&|name| label.as_deref() == Some(name)))
+            .or_else(|| named(&|name| label == Some(name)))
             .or_else(|| named(&is_inside))
-            .or_else(|| named(&|name| *name == *call.speaker))
+            .or_else(|| named(&|name| *name == **speaker))
             .or_else(|| named(&|name| alias.as_deref() == Some(name)))
             .or_else(for_all);
         if let Some((provider, model, others)) = found {
-            call.model.provider = Some(provider.clone());
-            call.model.name = model.clone();
+            choice.provider = Some(provider.clone());
+            choice.name = model.clone();
             if !others.is_empty() {
-                fallbacks.insert(id, others.into());
+                fallbacks.insert(step, others.into());
             }
         }
     }
@@ -410,7 +412,7 @@ fn aim(program: &mut Program, chosen: &[ModelOverride]) -> Fallbacks {
 fn cannot(registry: &Registry, program: &Program, fallbacks: &Fallbacks, asked: PlanInput<'_>) -> Vec<PlanError> {
     let mut reasons: Vec<(PlanError, Vec<&str>)> = Vec::new();
     for (_, id) in walk::reachable(program, program.entry) {
-        let Some(StepKind::Model(call)) = program.step(id).map(|step| &step.kind) else { continue };
+        let StepKind::Model(call) = &program.steps[id].kind else { continue };
         let (speaker, model) = (&call.speaker, &call.model);
         let Some(error) = why(registry, model, asked.is_begun) else { continue };
         let ready = |other: &ModelName| registry.availability(&other.provider) == Availability::Ready;

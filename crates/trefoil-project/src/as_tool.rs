@@ -21,7 +21,7 @@ pub struct AsTool {
     pub result: Option<Map<String, Value>>,
     form: InputForm,
     /// The place of the flow.
-    origin: Option<Location>,
+    origin: Location,
 }
 
 /// How arguments become the input.
@@ -45,17 +45,15 @@ impl AsTool {
     /// The description of a program as a tool; `about` is what its manifest says of its purpose.
     pub fn new(program: &Program, files: &Files, about: Option<&str>) -> Self {
         let plan = Plan::for_program(program, files);
-        let entry = program.flow(program.entry);
-        let intake = entry.map(|entry| &entry.intake);
+        let entry = program.entry_flow();
+        let intake = &entry.intake;
         let undeclared = plan.inputs.is_empty() && plan.takes_text;
         let reads = if undeclared { input::reads(program) } else { UndeclaredReads::default() };
         let members = &reads.members;
-        let form = match (undeclared, intake) {
-            (true, Some(intake)) if takes_only_text(intake, &reads) => {
-                InputForm::Text { required: reads.whole || !members.is_empty() }
-            }
-            (true, _) => InputForm::Open { needs_text: reads.whole && members.is_empty() },
-            (false, _) => InputForm::Object,
+        let form = match undeclared {
+            true if takes_only_text(intake, &reads) => InputForm::Text { required: reads.whole || !members.is_empty() },
+            true => InputForm::Open { needs_text: reads.whole && members.is_empty() },
+            false => InputForm::Object,
         };
         let text = || json!({ "type": "string", "description": "The text to work on" });
         let (properties, required) = match form {
@@ -81,7 +79,7 @@ impl AsTool {
         match form {
             InputForm::Text { .. } => drop(parameters.insert("additionalProperties".to_owned(), false.into())),
             InputForm::Open { .. } => drop(parameters.insert("additionalProperties".to_owned(), true.into())),
-            InputForm::Object if intake.is_some_and(|intake| intake.closed && intake.tolerated.is_empty()) => {
+            InputForm::Object if intake.closed && intake.tolerated.is_empty() => {
                 parameters.insert("additionalProperties".to_owned(), false.into());
             }
             InputForm::Object => {}
@@ -91,14 +89,13 @@ impl AsTool {
         }
         let said = about.map(str::to_owned);
         let description = said.unwrap_or_else(|| format!("Runs the {} `{}`.", plan.sort, program.name));
-        let result = entry.and_then(|entry| result(program, entry));
-        Self { description, parameters, result, form, origin: entry.map(|entry| entry.origin) }
+        Self { description, parameters, result: result(program, entry), form, origin: entry.origin }
     }
 
     /// The input of a run from the arguments of a call. Text arguments are checked here, because their schema belongs
     /// to the tool only. Declared inputs are checked by the run.
     pub fn input(&self, arguments: Value) -> Result<Value, InputError> {
-        let placed = |error| InputError { location: self.origin, ..error };
+        let placed = |error| InputError { location: Some(self.origin), ..error };
         match (&self.form, arguments) {
             (InputForm::Text { required: false }, Value::Object(none)) if none.is_empty() => Ok(Value::Null),
             (InputForm::Text { .. }, arguments) => text(arguments).map_err(placed),
@@ -126,17 +123,20 @@ impl AsTool {
 fn result(program: &Program, flow: &trefoil_ir::Flow) -> Option<Map<String, Value>> {
     let unchanged =
         |step: &Step| step.when.is_none() && step.shape.is_none() && matches!(step.policy.on_failure, OnFailure::Fail);
-    let body = program.step(flow.body).filter(|step| unchanged(step))?;
+    let body = &program.steps[flow.body];
     let answer = match &body.kind {
-        StepKind::Conversation(it) => program.step(it.turn).filter(|turn| unchanged(turn))?,
+        StepKind::Conversation(it) => &program.steps[it.turn],
         _ => body,
     };
+    if !unchanged(body) || !unchanged(answer) {
+        return None;
+    }
     let StepKind::Model(call) = &answer.kind else { return None };
     let AnswerFormat::Json(schema) = call.format else { return None };
     if flow.output.is_some() || flow.budget.is_some() {
         return None;
     }
-    match program.schema(schema)?.json.to_json() {
+    match program.schemas[schema].json.to_json() {
         Value::Object(schema) if schema.get("type").is_some_and(|sort| sort == "object") => Some(schema),
         _ => None,
     }

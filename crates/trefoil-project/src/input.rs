@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_ir::walk::{self, Evaluated};
-use trefoil_ir::{Expr, Flow, InputField, Program, SlotId, Source};
+use trefoil_ir::{Expr, Flow, InputField, Intake, Program, SlotId, Source};
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 use trefoil_template::{Object, Reference, Value, json_text, read_own_json};
 
@@ -62,12 +62,9 @@ pub fn pair(text: &str) -> Option<(&str, &str)> {
 
 /// The input of a run from typed texts and pairs, which are merged into an object if there is one (`--input-json`).
 pub fn typed(program: &Program, given: &[String], base: Option<Value>) -> Result<Option<Value>, InputError> {
-    let flow = program.flow(program.entry);
-    let read = flow.filter(|f| takes_text(f)).map(|f| members(program, f, &|slot| slot == f.intake.slot, false));
-    take(flow, read.as_ref(), given, base).map_err(|error| match flow {
-        Some(flow) => error.at(flow.origin),
-        None => error,
-    })
+    let flow = program.entry_flow();
+    let read = takes_text(flow).then(|| members(program, flow, &|slot| slot == flow.intake.slot, false));
+    take(flow, read.as_ref(), given, base).map_err(|error| error.at(flow.origin))
 }
 
 /// Whether a flow without declared input accepts plain text (agntz `userQuery`).
@@ -115,7 +112,7 @@ pub struct UndeclaredReads {
 
 /// What the entry flow of a program reads of its input.
 pub fn reads(program: &Program) -> UndeclaredReads {
-    let Some(flow) = program.flow(program.entry) else { return UndeclaredReads::default() };
+    let flow = program.entry_flow();
     let raw = flow.intake.raw.as_ref().map(|(slot, _)| *slot);
     let members = members(program, flow, &|slot| slot == flow.intake.slot || Some(slot) == raw, true);
     // If the unprocessed input is kept, that is what is read as a whole.
@@ -137,20 +134,17 @@ fn each_text(evaluated: Evaluated<'_>, visit: &mut dyn FnMut(&[Source], &[Refere
 /// Everything that the entry flow itself evaluates.
 fn evaluated<'p>(program: &'p Program, flow: &'p Flow) -> impl Iterator<Item = Evaluated<'p>> {
     let own = walk::reachable(program, program.entry).into_iter().filter(|(f, _)| *f == program.entry);
-    let steps = own.filter_map(|(_, step)| program.step(step)).flat_map(walk::evaluated);
+    let steps = own.map(|(_, step)| &program.steps[step]).flat_map(walk::evaluated);
     steps.chain(walk::evaluated_by_flow(flow))
 }
 
 fn take(
-    flow: Option<&Flow>,
+    flow: &Flow,
     read: Option<&BTreeSet<Arc<str>>>,
     given: &[String],
     base: Option<Value>,
 ) -> Result<Option<Value>, InputError> {
-    let fields = flow.map_or(&[] as &[InputField], |f| &f.intake.fields);
-    let wrap = flow.and_then(|f| f.intake.wrap.clone());
-    let closed = flow.is_some_and(|f| f.intake.closed);
-    let tolerated = flow.map_or(&[] as &[&str], |f| f.intake.tolerated);
+    let Intake { fields, wrap, closed, tolerated, .. } = &flow.intake;
     let mut texts = Vec::new();
     let mut pairs = Object::default();
     for one in given {
@@ -162,7 +156,7 @@ fn take(
                     let near = suggest::nearest(key, fields.iter().map(|f| &*f.name));
                     if let Some(read) = read.filter(|read| !read.contains(key)) {
                         return Err(no_pairs(one, key, read));
-                    } else if closed {
+                    } else if *closed {
                         return Err(undeclared(key, fields));
                     } else if let Some(near) = near {
                         // The schema allows it, but it is most likely a mistake.
@@ -357,7 +351,7 @@ impl MissingInput {
 
 /// The declared inputs of a program that are missing in an input.
 pub fn missing(program: &Program, given: Option<&Value>) -> Vec<MissingInput> {
-    let Some(flow) = program.flow(program.entry) else { return Vec::new() };
+    let flow = program.entry_flow();
     // A text is wrapped as the one input.
     let text = match given {
         Some(Value::Object(_)) | None => None,

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use trefoil_ir::{
-    AnswerFormat, Expr, Flow, FlowId, ForEach, Intake, Items, ModelCall, ModelChoice, ModelParameters, OnItemFailure,
-    Program, Slot, SlotId, Source, Step, StepId, StepKind, StepPolicy,
+    AnswerFormat, Expr, Flow, FlowId, ForEach, IndexVec, Intake, Items, ModelCall, ModelChoice, ModelParameters,
+    OnItemFailure, Program, ProgramParts, Slot, SlotId, Source, Step, StepId, StepKind, StepPolicy,
 };
 use trefoil_machine::{Flags, Machine, Prepared};
 use trefoil_runtime::ports::{
@@ -42,7 +42,7 @@ fn flow(name: &str, body: u32) -> Flow {
         name: name.into(),
         sort: "pipeline",
         origin: nowhere(),
-        slots: ["input", "item", "index", "total", "result"].map(slot).into(),
+        slots: ["input", "item", "index", "total", "result"].map(slot).into_iter().collect(),
         intake: Intake {
             slot: SlotId(0),
             wrap: None,
@@ -61,15 +61,16 @@ fn flow(name: &str, body: u32) -> Flow {
 }
 
 fn program(flows: Vec<Flow>, steps: Vec<Step>) -> Arc<Prepared> {
-    Prepared::new(Arc::new(Program {
+    let parts = ProgramParts {
         name: "main".into(),
-        flows,
-        steps,
-        schemas: vec![],
+        flows: flows.into(),
+        steps: steps.into(),
+        schemas: IndexVec::default(),
         entry: FlowId(0),
         hash: 0,
         missing_agents: vec![],
-    }))
+    };
+    Prepared::new(Arc::new(Program::new(parts).expect("the program is valid")))
 }
 
 /// A sequence of so many steps of a kind.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Arm, Backoff, Call, Callee, Cond, Edge, Expr, Flow, FlowId, ForEach, Graph, GraphNode, Intake, Items,
-    Loop, ModelCall, ModelChoice, ModelParameters, NodeId, OnItemFailure, Parallel, Program, Retry, RetryOn, Schema,
-    SchemaId, Slot, SlotId, Source, Step, StepId, StepKind, StepPolicy, Text,
+    AnswerFormat, Arm, Backoff, Call, Callee, Cond, Edge, Expr, Flow, FlowId, ForEach, Graph, GraphNode, IndexVec,
+    Intake, Items, Loop, ModelCall, ModelChoice, ModelParameters, NodeId, OnItemFailure, Parallel, Program,
+    ProgramParts, Retry, RetryOn, Schema, SchemaId, Slot, SlotId, Source, Step, StepId, StepKind, StepPolicy, Text,
 };
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::{Binding, Condition, Policy, Template, Value};
@@ -16,9 +16,9 @@ pub fn nowhere() -> Location {
 
 /// A program being built, and the slots of its current flow.
 pub struct Build {
-    pub flows: Vec<Option<Flow>>,
-    pub steps: Vec<Step>,
-    pub schemas: Vec<Schema>,
+    pub flows: IndexVec<FlowId, Option<Flow>>,
+    pub steps: IndexVec<StepId, Step>,
+    pub schemas: IndexVec<SchemaId, Schema>,
     pub policy: Policy,
     pub slots: Vec<Arc<str>>,
 }
@@ -26,9 +26,9 @@ pub struct Build {
 impl Default for Build {
     fn default() -> Self {
         Self {
-            flows: Vec::new(),
-            steps: Vec::new(),
-            schemas: Vec::new(),
+            flows: IndexVec::default(),
+            steps: IndexVec::default(),
+            schemas: IndexVec::default(),
             policy: Policy::AGNTZ,
             slots: vec!["input".into()],
         }
@@ -116,12 +116,11 @@ impl Build {
             out: None,
             shape: None,
             policy: StepPolicy::default(),
-        });
-        StepId(self.steps.len() as u32 - 1)
+        })
     }
 
     pub fn at(&mut self, id: StepId) -> &mut Step {
-        &mut self.steps[id.index()]
+        &mut self.steps[id]
     }
 
     pub fn out(&mut self, id: StepId, slot: &str) -> StepId {
@@ -237,7 +236,7 @@ impl Build {
     }
 
     pub fn graph(&mut self, label: &str, nodes: Vec<GraphNode>) -> StepId {
-        self.step(label, StepKind::Graph(Graph { nodes }))
+        self.step(label, StepKind::Graph(Graph { nodes: nodes.into() }))
     }
 
     pub fn edge(&mut self, from: u32, when: &str) -> Edge {
@@ -246,8 +245,7 @@ impl Build {
     }
 
     pub fn schema(&mut self, json: serde_json::Value) -> SchemaId {
-        self.schemas.push(Schema { name: "answer".into(), json: Value::from_json(json), origin: nowhere() });
-        SchemaId(self.schemas.len() as u32 - 1)
+        self.schemas.push(Schema { name: "answer".into(), json: Value::from_json(json), origin: nowhere() })
     }
 
     /// Starts the body of a fan-out: its slots are `input`, `item`, `index`, `total`.
@@ -272,25 +270,25 @@ impl Build {
             output,
             exports: Vec::new(),
             budget: None,
-        }));
-        FlowId(self.flows.len() as u32 - 1)
+        }))
     }
 
     pub fn flow_mut(&mut self, id: FlowId) -> &mut Flow {
-        self.flows[id.index()].as_mut().expect("the flow is built")
+        self.flows[id].as_mut().expect("the flow is built")
     }
 
     pub fn program(self, entry: FlowId) -> Arc<Program> {
-        let flows: Vec<Flow> = self.flows.into_iter().map(|f| f.expect("every flow is built")).collect();
-        Arc::new(Program {
-            name: flows[entry.index()].name.clone(),
+        let flows: IndexVec<FlowId, Flow> = self.flows.into_iter().map(|f| f.expect("every flow is built")).collect();
+        let parts = ProgramParts {
+            name: flows[entry].name.clone(),
             flows,
             steps: self.steps,
             schemas: self.schemas,
             entry,
             hash: 7,
             missing_agents: Vec::new(),
-        })
+        };
+        Arc::new(Program::new(parts).expect("the program is valid"))
     }
 }
 

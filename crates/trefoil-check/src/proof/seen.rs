@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use trefoil_ir::types::Type;
 use trefoil_ir::{
-    AnswerFormat, Callee, Expr, FlowId, Inside, Items, Program, Source, StateMachine, Step, StepId, StepKind, ToolKind,
-    walk,
+    AnswerFormat, Callee, Expr, FlowId, Inside, Items, Source, StateMachine, Step, StepId, StepKind, ToolKind, walk,
 };
 use trefoil_syntax::hash::HashSet;
 use trefoil_template::HoleKind;
@@ -27,9 +26,7 @@ pub(super) struct Prover<'m, 'p> {
 
 impl<'m, 'p> Prover<'m, 'p> {
     pub(super) fn of(model: &'m Model<'p>, root: &Root) -> Self {
-        let alive = model.reachable().iter().filter(|(_, id)| model.reach().is_alive(*id));
-        let alive = alive.filter_map(|(flow, id)| Some((*flow, *id, model.program.step(*id)?))).collect();
-        Self { model, root: root.flow, alive }
+        Self { model, root: root.flow, alive: model.live_steps().collect() }
     }
 
     /// The references that a run may read, each place once.
@@ -102,8 +99,8 @@ impl<'m, 'p> Prover<'m, 'p> {
             };
             proof.unseen.push(UnseenPart::new(what, step.origin));
         }
-        let inputs = self.model.program.flow(self.root).map(|flow| &flow.intake.fields);
-        for field in inputs.into_iter().flatten().filter(|field| Type::declared(&field.schema).kinds().is_none()) {
+        let inputs = &self.model.program.flows[self.root].intake.fields;
+        for field in inputs.iter().filter(|field| Type::declared(&field.schema).kinds().is_none()) {
             proof.unseen.push(UnseenPart::new(format!("the type of the input `{}`", field.name), field.origin));
         }
     }
@@ -136,7 +133,7 @@ impl<'m, 'p> Prover<'m, 'p> {
         let mut loops = 0;
         let mut ends = true;
         for flow in self.model.circular() {
-            let Some(flow) = self.model.program.flow(flow) else { continue };
+            let flow = &self.model.program.flows[flow];
             ends = false;
             proof.unseen.push(UnseenPart::new(format!("whether `{}` ends: it calls itself", flow.name), flow.origin));
         }
@@ -273,10 +270,7 @@ impl<'m, 'p> Prover<'m, 'p> {
 
     fn name(&self, id: StepId) -> String {
         // A step without a name is known by the one around it.
-        let program: &Program = self.model.program;
-        let own = program.step(id).is_some_and(|step| step.label.is_some());
-        let named = if own { Some(id) } else { self.model.named(id) };
-        words::step(program, named.unwrap_or(id))
+        words::step(self.model.program, self.model.named(id).unwrap_or(id))
     }
 }
 
@@ -296,5 +290,5 @@ fn each(n: usize, one: &str, more: &str) -> String {
 /// Whether a state may be entered again.
 fn returns(machine: &StateMachine) -> bool {
     let ways = Ways::of(machine);
-    (0..machine.states.len()).any(|at| ways.visits(at) > 1)
+    machine.states.ids().any(|id| ways.visits(id) > 1)
 }

@@ -4,7 +4,7 @@
 use std::cell::OnceCell;
 
 use trefoil_ir::types::{Kind, Type};
-use trefoil_ir::{Cond, FlowId, StepId, StepKind, walk};
+use trefoil_ir::{Cond, FlowId, Step, StepKind, walk};
 use trefoil_syntax::Location;
 use trefoil_syntax::hash::HashMap;
 use trefoil_template::{Comparison, Expression, Value};
@@ -114,16 +114,13 @@ fn parts<'m>(
 fn is_answered(model: &Model<'_>, read: &Read<'_>) -> bool {
     let program = model.program;
     let slots = read.source.slots();
-    let writes = |id: StepId| program.step(id).filter(|s| s.out.is_some_and(|out| slots.contains(&out)));
+    let writes = |step: &&Step| step.out.is_some_and(|out| slots.contains(&out));
     let simple = |callee: FlowId| {
-        let mut steps = model.steps_of(callee).iter().filter_map(|(_, id)| program.step(*id));
+        let mut steps = model.steps_of(callee).iter().map(|(_, id)| &program.steps[*id]);
         steps.all(|s| s.when.is_none() && !matches!(s.kind, StepKind::Call(_) | StepKind::ForEach(_)))
     };
-    model
-        .steps_of(read.flow)
-        .iter()
-        .filter_map(|(_, id)| writes(*id))
-        .all(|step| walk::callees(step).into_iter().all(simple))
+    let mut writers = model.steps_of(read.flow).iter().map(|(_, id)| &program.steps[*id]).filter(writes);
+    writers.all(|step| walk::callees(step).into_iter().all(simple))
 }
 
 fn in_conditions<'m>(model: &'m Model<'m>) -> Reads<'m> {

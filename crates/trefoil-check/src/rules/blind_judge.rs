@@ -1,7 +1,7 @@
 //! A model whose answer decides whether a loop continues, but which does not see the results of the loop.
 
 use trefoil_ir::walk::{callees, children};
-use trefoil_ir::{Flow, Program, SlotId, State, StateMachine, StepId, StepKind, Transition, walk};
+use trefoil_ir::{Flow, Program, SlotId, State, StateId, StateMachine, StepId, StepKind, Transition, walk};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -21,11 +21,11 @@ const MOST: usize = 64;
 
 fn run(cx: &mut Context<'_>) {
     let model = cx.model;
-    for &(flow, id) in model.reachable() {
-        let Some(StepKind::StateMachine(machine)) = model.program.step(id).map(|s| &s.kind) else { continue };
-        let Some(declared) = model.program.flow(flow) else { continue };
+    for (flow, _, step) in model.reachable_steps() {
+        let StepKind::StateMachine(machine) = &step.kind else { continue };
+        let declared = &model.program.flows[flow];
         for (state, other) in blind(model.program, declared, machine) {
-            let Some(step) = model.program.step(state.step) else { continue };
+            let step = &model.program.steps[state.step];
             let message = format!("`{}` decides whether to repeat, but does not see what `{}` made", state.name, other.name);
             let d = cx.finding(step.origin, message);
             cx.report(d.help(format!("read the result of `{}` in its input", other.name)));
@@ -35,13 +35,13 @@ fn run(cx: &mut Context<'_>) {
 
 /// States that decide about a loop but read nothing from it, each with another state of that loop.
 fn blind<'p>(program: &Program, declared: &Flow, machine: &'p StateMachine) -> Vec<(&'p State, &'p State)> {
-    let next: Vec<Vec<usize>> = machine.states.iter().map(|s| s.transitions.iter().map(|t| t.target.index()).collect()).collect();
+    let next = machine.states.map(|s| s.transitions.iter().map(|t| t.target).collect());
     let mut found = Vec::new();
     for knot in knots(&next).into_iter().filter(|knot| knot.len() > 1) {
-        let states = || knot.iter().filter_map(|at| machine.states.get(*at));
+        let states = || knot.iter().map(|id| &machine.states[*id]);
         for state in states().filter(|state| decides(program, state, &knot)) {
             let other = states().filter(|other| other.step != state.step);
-            let other = other.min_by_key(|other| program.step(other.step).map(|s| s.origin.span.start));
+            let other = other.min_by_key(|other| program.steps[other.step].origin.span.start);
             if let Some(other) = other.filter(|_| !reads_anything(program, declared, state)) {
                 found.push((state, other));
             }
@@ -51,13 +51,13 @@ fn blind<'p>(program: &Program, declared: &Flow, machine: &'p StateMachine) -> V
 }
 
 /// Whether the answer of a model without other input than its prompt decides if the loop continues after a state.
-fn decides(program: &Program, state: &State, knot: &[usize]) -> bool {
-    let own = program.step(state.step).and_then(|step| step.out);
+fn decides(program: &Program, state: &State, knot: &[StateId]) -> bool {
+    let own = program.steps[state.step].out;
     let on_itself = |t: &Transition| {
         let sources = t.when.iter().flat_map(|when| &when.sources);
         sources.flat_map(|source| source.slots()).any(|slot| Some(slot) == own)
     };
-    let back = state.transitions.iter().any(|t| knot.contains(&t.target.index()));
+    let back = state.transitions.iter().any(|t| knot.contains(&t.target));
     back && state.transitions.iter().any(on_itself) && asks_a_model_alone(program, state.step)
 }
 
@@ -67,7 +67,7 @@ fn asks_a_model_alone(program: &Program, step: StepId) -> bool {
     let mut asks = false;
     for _ in 0..MOST {
         let Some(step) = stack.pop() else { return asks };
-        let Some(step) = program.step(step) else { return false };
+        let step = &program.steps[step];
         match &step.kind {
             StepKind::Model(_) => asks = true,
             StepKind::Tool(_)
@@ -78,7 +78,7 @@ fn asks_a_model_alone(program: &Program, step: StepId) -> bool {
             _ => {}
         }
         stack.extend(children(step));
-        stack.extend(callees(step).into_iter().filter_map(|flow| Some(program.flow(flow)?.body)));
+        stack.extend(callees(step).into_iter().map(|flow| program.flows[flow].body));
     }
     false
 }
@@ -89,12 +89,12 @@ fn reads_anything(program: &Program, declared: &Flow, state: &State) -> bool {
     let given = |slot: &SlotId| *slot == declared.intake.slot || Some(*slot) == raw;
     let mut reads = false;
     let mut stack = vec![state.step];
-    for _ in 0..MOST {
-        let Some(step) = stack.pop().and_then(|id| program.step(id)) else { return reads };
+    while let Some(id) = stack.pop() {
+        let step = &program.steps[id];
         for evaluated in walk::evaluated(step) {
             evaluated.sources(&mut |source| reads |= !source.slots().iter().all(given));
         }
         stack.extend(children(step));
     }
-    true
+    reads
 }

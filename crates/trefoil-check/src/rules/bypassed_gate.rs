@@ -1,6 +1,6 @@
 //! A condition on an edge without effect, because another edge leads past it.
 
-use trefoil_ir::{Edge, Graph, StepKind};
+use trefoil_ir::{GraphNode, NodeId, StepKind};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -18,14 +18,15 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    for &(_, at) in cx.model.reachable() {
-        let Some(StepKind::Graph(graph)) = program.step(at).map(|s| &s.kind) else { continue };
+    for (_, _, step) in cx.model.reachable_steps() {
+        let StepKind::Graph(graph) = &step.kind else { continue };
         let order = Order::of(graph);
-        let name = |at: usize| graph.nodes.get(at).map(|n| words::step(program, n.step));
-        for (at, node) in graph.nodes.iter().enumerate() {
-            for (gate, past) in node.incoming.iter().filter_map(|gate| Some((gate, past(graph, &order, at, gate)?))) {
-                let names = (name(at), name(gate.from.index()), name(past));
-                let ((Some(node), Some(gated), Some(past)), Some(when)) = (names, &gate.when) else { continue };
+        let name = |id: NodeId| words::step(program, graph.nodes[id].step);
+        for (id, node) in graph.nodes.entries() {
+            for gate in &node.incoming {
+                let Some(when) = &gate.when else { continue };
+                let Some(past) = past(&order, node, gate.from) else { continue };
+                let [node, gated, past] = [id, gate.from, past].map(name);
                 let message =
                     format!("this condition does not keep {node} from running: the edge from {past} leads past {gated}");
                 let d = cx.finding(when.origin, message);
@@ -36,15 +37,11 @@ fn run(cx: &mut Context<'_>) {
 }
 
 /// The node before a gate that has an unconditional edge past it.
-fn past(graph: &Graph, order: &Order, node: usize, gate: &Edge) -> Option<usize> {
-    gate.when.as_ref()?;
-    let free = graph.nodes.get(node)?.incoming.iter().filter(|edge| edge.when.is_none());
-    let from = gate.from.index();
+fn past(order: &Order, node: &GraphNode, gate: NodeId) -> Option<NodeId> {
+    let mut free = node.incoming.iter().filter(|edge| edge.when.is_none()).map(|edge| edge.from);
     // An unconditional edge from the gate itself is reported separately.
-    let mut free: Vec<usize> = free.map(|edge| edge.from.index()).collect();
-    if free.contains(&from) {
+    if free.clone().any(|from| from == gate) {
         return None;
     }
-    free.retain(|other| order.precedes(*other, from));
-    free.first().copied()
+    free.find(|from| order.precedes(*from, gate))
 }

@@ -19,18 +19,17 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     for dead in cx.model.reach().dead.iter().filter(|d| d.why == Why::Fallback) {
-        let Some(step) = program.step(dead.step) else { continue };
+        let step = &program.steps[dead.step];
         let message = format!(
             "{} never runs, because the node it replaces never runs or cannot fail",
             words::step(program, dead.step)
         );
         let mut finding = cx.finding(step.origin, message);
-        for &(_, id) in cx.model.reachable() {
-            let Some(StepKind::Graph(graph)) = program.step(id).map(|s| &s.kind) else { continue };
+        for (_, _, step) in cx.model.reachable_steps() {
+            let StepKind::Graph(graph) = &step.kind else { continue };
             let Some(node) = graph.nodes.iter().find(|n| n.step == dead.step) else { continue };
-            let mains = node.fallback_of.iter().filter_map(|m| program.step(graph.nodes.get(m.index())?.step));
-            for main in mains {
-                finding = finding.label(main.origin, "this node");
+            for main in &node.fallback_of {
+                finding = finding.label(program.steps[graph.nodes[*main].step].origin, "this node");
             }
         }
         cx.report(finding.help("fix what leads to that node, or remove the fallback"));

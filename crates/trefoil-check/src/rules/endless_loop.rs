@@ -1,6 +1,6 @@
 //! States that lead only to each other, and limits that end a run too early.
 
-use trefoil_ir::{OnTimeout, Program, State, StateMachine, Step, StepId, StepKind, Takes, Transition, walk};
+use trefoil_ir::{OnTimeout, Program, State, StateId, StateMachine, Step, StepId, StepKind, Takes, Transition, walk};
 use trefoil_syntax::{Diagnostic, Location, Severity};
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -32,14 +32,14 @@ fn run(cx: &mut Context<'_>) {
 /// A loop without an exit.
 fn endless(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Option<Diagnostic> {
     let stuck = written.stuck(&|_, _| true);
-    let mut states = stuck.iter().filter_map(|at| machine.states.get(*at));
+    let mut states = stuck.iter().map(|id| &machine.states[*id]);
     let first = states.next()?;
-    let place = |state: &State| cx.model.program.step(state.step).map(|step| step.origin);
+    let place = |state: &State| cx.model.program.steps[state.step].origin;
     // For a state that only leads to itself, the target is probably the mistake.
     let own = first.transitions.last().map(|t| t.target_at).filter(|_| stuck.len() == 1);
     let message = format!("no transition leads from `{}` to an end", first.name);
-    let mut d = cx.finding(own.or_else(|| place(first))?, message);
-    for at in states.filter_map(place) {
+    let mut d = cx.finding(own.unwrap_or_else(|| place(first)), message);
+    for at in states.map(place) {
         d = d.label(at, "nor from here");
     }
     Some(d.help("the run fails when it reaches a visit limit; add a transition that leads out"))
@@ -47,24 +47,23 @@ fn endless(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Optio
 
 /// A loop that ends only if one of its states fails.
 fn going_round(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Option<Diagnostic> {
-    let transitions = |state: usize| machine.states.get(state).map(|s| s.transitions.as_slice()).unwrap_or_default();
     let well = |t: &&Transition| t.takes != Takes::Failure;
-    let leads = |from: usize, to: usize| {
-        let is = |t: &&Transition| t.target.index() == to;
+    let leads = |from: StateId, to: StateId| {
+        let mut there = machine.states[from].transitions.iter().filter(|t| t.target == to).peekable();
         // A transition with an invalid target is not in the program yet.
-        !transitions(from).iter().any(|t| is(&t)) || transitions(from).iter().filter(well).any(|t| is(&t))
+        there.peek().is_none() || there.any(|t| well(&t))
     };
     let stuck = written.stuck(&leads);
-    let mut states = stuck.iter().filter_map(|at| machine.states.get(*at));
+    let mut states = stuck.iter().map(|id| &machine.states[*id]);
     if states.any(|state| may_fail_as_meant(cx.model.program, state.step)) {
         return None;
     }
     let mut back = stuck.iter().flat_map(|from| {
-        let back = |t: &&Transition| t.target.index() <= *from && stuck.contains(&t.target.index());
-        transitions(*from).iter().filter(well).filter(back)
+        let back = |t: &&Transition| t.target <= *from && stuck.contains(&t.target);
+        machine.states[*from].transitions.iter().filter(well).filter(back)
     });
     let transition = back.next()?;
-    let to = machine.states.get(transition.target.index())?;
+    let to = &machine.states[transition.target];
     let message = format!("unless something fails, the run loops through `{}` until a limit ends it", to.name);
     let help = "only a failure leads out, so a visit limit ends the run; add a transition for success that leads out";
     Some(cx.finding(transition.target_at, message).help(help))
@@ -81,14 +80,15 @@ fn may_fail_as_meant(program: &Program, step: StepId) -> bool {
         _ => false,
     };
     let (mut steps, mut flows) = (vec![step], Vec::new());
-    while let Some(step) = steps.pop().and_then(|step| program.step(step)) {
+    while let Some(step) = steps.pop() {
+        let step = &program.steps[step];
         if means(step) {
             return true;
         }
         steps.extend(walk::children(step));
         flows.extend(walk::callees(step));
     }
-    let mut called = walk::reachable_from(program, &flows).into_iter().filter_map(|(_, step)| program.step(step));
+    let mut called = walk::reachable_from(program, &flows).into_iter().map(|(_, step)| &program.steps[step]);
     called.any(means)
 }
 
@@ -102,7 +102,7 @@ fn entries(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Optio
         return Some(cx.finding(at, message).help("allow at least that many"));
     }
     let beyond = written.entered().into_iter().zip(&machine.states).filter_map(|(length, state)| {
-        Some((length.filter(|length| *length > limit)?, state, cx.model.program.step(state.step)?.origin))
+        Some((length.filter(|length| *length > limit)?, state, cx.model.program.steps[state.step].origin))
     });
     let mut beyond: Vec<(u64, &State, Location)> = beyond.collect();
     beyond.sort_by_key(|(length, _, at)| (*length, at.span.start));
@@ -125,9 +125,9 @@ fn entries(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Optio
 /// A limit of one visit for a state to which transitions lead back.
 fn visits(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Vec<Diagnostic> {
     let once = |state: &State| -> Option<Location> { state.max_visits_at.filter(|_| state.max_visits == 1) };
-    let states = machine.states.iter().enumerate().filter_map(|(i, s)| Some((i, s, once(s)?)));
-    let returning = states.filter(|(i, ..)| written.returns(*i));
-    let finding = |(_, state, at): (usize, &State, Location)| {
+    let states = machine.states.entries().filter_map(|(id, s)| Some((id, s, once(s)?)));
+    let returning = states.filter(|(id, ..)| written.returns(*id));
+    let finding = |(_, state, at): (StateId, &State, Location)| {
         let message = format!("transitions lead back to `{}`, but its second visit fails the run", state.name);
         cx.finding(at, message).help("allow at least 2 visits")
     };

@@ -17,8 +17,9 @@ fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     let Some(words) = cx.model.words().transitions else { return };
     for (machine, _) in cx.model.machines() {
-        for state in machine.states.iter().filter(|s| s.ends_unmatched) {
-            let Some(step) = program.step(state.step).filter(|_| cx.model.reach().is_alive(state.step)) else { continue };
+        let ends = machine.states.iter().filter(|s| s.ends_unmatched);
+        for state in ends.filter(|s| cx.model.reach().is_alive(s.step)) {
+            let step = &program.steps[state.step];
             let message = format!("the run ends here if `{}` succeeds, because no transition covers success", state.name);
             let mut finding = cx.finding(step.origin, message);
             for transition in &state.transitions {

@@ -26,8 +26,8 @@ fn run(cx: &mut Context<'_>) {
         let finding = cx.finding(one.at, format!("`{}` is never true here", one.word));
         cx.report(finding.help(one.why));
     }
-    for &(flow, id) in model.steps() {
-        let Some(StepKind::StateMachine(machine)) = model.program.step(id).map(|step| &step.kind) else { continue };
+    for (flow, _, step) in model.all_steps() {
+        let StepKind::StateMachine(machine) = &step.kind else { continue };
         for state in &machine.states {
             for transition in &state.transitions {
                 let Some(when) = transition.when.as_ref().filter(|when| !is_written(when)) else { continue };
@@ -107,7 +107,7 @@ fn is_no_number(schema: &Type) -> bool {
 /// Adds the place where the agent that a state calls declares the number.
 fn labelled(model: &Model<'_>, state: &State, name: &str, finding: Diagnostic) -> Diagnostic {
     let declared = callees(model, state.step).into_iter().find_map(|callee| {
-        let of = model.program.flow(callee)?.origin.file;
+        let of = model.program.flows[callee].origin.file;
         let mut properties = model.facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Property);
         properties.find(|d| *d.name == *name && d.at.file == of).map(|d| d.at)
     });
@@ -118,7 +118,8 @@ fn labelled(model: &Model<'_>, state: &State, name: &str, finding: Diagnostic) -
 fn callees(model: &Model<'_>, id: StepId) -> Vec<FlowId> {
     let mut found = Vec::new();
     let mut stack = vec![id];
-    while let Some(step) = stack.pop().and_then(|id| model.program.step(id)) {
+    while let Some(id) = stack.pop() {
+        let step = &model.program.steps[id];
         if let StepKind::Call(call) = &step.kind
             && let Callee::Flow(flow) = &call.callee
         {

@@ -117,7 +117,7 @@ fn breaks<'p>(model: &Model<'p>, flow: FlowId, text: &'p Text, sent: bool) -> Op
 
 /// Whether a value comes from the input, which is usually a name or a number; results of steps may be any text.
 fn is_given(model: &Model<'_>, flow: FlowId, source: &Source) -> bool {
-    let Some(intake) = model.program.flow(flow).map(|flow| &flow.intake) else { return false };
+    let intake = &model.program.flows[flow].intake;
     let given = |slot: &SlotId| *slot == intake.slot || intake.raw.as_ref().is_some_and(|raw| raw.0 == *slot);
     source.slots().iter().all(given)
 }

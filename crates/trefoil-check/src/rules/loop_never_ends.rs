@@ -61,5 +61,5 @@ fn validators(cx: &mut Context<'_>, attempts: &Attempts) {
 }
 
 fn is_model(cx: &Context<'_>, attempts: &Attempts) -> bool {
-    cx.model.program.step(attempts.body).is_some_and(|s| matches!(s.kind, StepKind::Model(_)))
+    matches!(cx.model.program.steps[attempts.body].kind, StepKind::Model(_))
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use trefoil_ir::types::Kind;
-use trefoil_ir::{ComposedPart, DeclarationKind, FlowId, Graph, Source};
+use trefoil_ir::{ComposedPart, DeclarationKind, FlowId, Graph, NodeId, Source};
 use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::{Diagnostic, Location, Severity};
 
@@ -28,8 +28,8 @@ pub(super) fn run(cx: &mut Context<'_>) {
 
 /// One node destroys the value of another one.
 struct LostWrite {
-    first: usize,
-    second: usize,
+    first: NodeId,
+    second: NodeId,
     /// The path that the first node writes.
     path: String,
     /// The path that the second node writes.
@@ -95,10 +95,9 @@ fn sees(source: &Source, part: &ComposedPart, over: &ComposedPart) -> bool {
 
 fn report(cx: &mut Context<'_>, graph: &Graph, lost: &LostWrite) {
     let program = cx.model.program;
-    let node = |at: usize| graph.nodes.get(at).map(|node| node.step);
-    let (Some(first), Some(second)) = (node(lost.first), node(lost.second)) else { return };
-    let (Some(one), Some(other)) = (program.step(first), program.step(second)) else { return };
-    let [first, second] = [first, second].map(|step| words::step(program, step));
+    let steps = [lost.first, lost.second].map(|id| graph.nodes[id].step);
+    let [one, other] = steps.map(|step| &program.steps[step]);
+    let [first, second] = steps.map(|step| words::step(program, step));
     let (path, over) = (&lost.path, &lost.over);
     let (message, help) = match lost.how {
         How::Above => {

@@ -4,7 +4,7 @@
 //! only some states write.
 
 use trefoil_ir::types::{Kind, Type};
-use trefoil_ir::{Expr, FlowId, OnFailure, Position, SlotId, Step, StepId, StepKind};
+use trefoil_ir::{Expr, FlowId, OnFailure, Position, SlotId, StepId, StepKind};
 use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::Value;
@@ -96,8 +96,9 @@ fn failed_null(cx: &mut Context<'_>, left: &HashMap<(FlowId, SlotId), StepId>, r
     let text = matches!(read.position, Position::System | Position::User | Position::Person);
     let [slot] = read.source.slots()[..] else { return };
     let Some(node) = left.get(&(read.flow, slot)).filter(|_| text) else { return };
-    let becomes_null = |step: &Step| matches!(&step.policy.on_failure, OnFailure::Use(value) if matches!(&**value, Expr::Const(Value::Null)));
-    if !cx.model.program.step(*node).is_some_and(becomes_null) || is_tested(cx.model, read.flow, slot) {
+    let on_failure = &cx.model.program.steps[*node].policy.on_failure;
+    let becomes_null = matches!(on_failure, OnFailure::Use(value) if matches!(&**value, Expr::Const(Value::Null)));
+    if !becomes_null || is_tested(cx.model, read.flow, slot) {
         return;
     }
     let (path, name) = (read.path(), words::step(cx.model.program, *node));
@@ -115,10 +116,11 @@ fn not_required(cx: &mut Context<'_>, read: &Read<'_>) {
     if !text || !read.optional || read.guarded || read.stop.is_some() || read.undeclared.is_some() {
         return;
     }
-    let (Some(reference), Some(flow)) = (read.reference, cx.model.program.flow(read.flow)) else { return };
+    let Some(reference) = read.reference else { return };
+    let flow = &cx.model.program.flows[read.flow];
     let path: Vec<&str> = reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
     let Some((name, before)) = path.split_last() else { return };
-    let workflow = cx.model.program.step(flow.body).is_some_and(|body| matches!(body.kind, StepKind::StateMachine(_)));
+    let workflow = matches!(cx.model.program.steps[flow.body].kind, StepKind::StateMachine(_));
     if !workflow {
         return;
     }
@@ -150,8 +152,8 @@ fn may_lack(of: &Type, name: &str) -> bool {
 
 /// Whether a condition of an edge reads a slot.
 fn is_tested(model: &Model<'_>, flow: FlowId, slot: SlotId) -> bool {
-    model.steps_of(flow).iter().any(|(_, id)| match model.program.step(*id).map(|step| &step.kind) {
-        Some(StepKind::Graph(graph)) => {
+    model.steps_of(flow).iter().any(|(_, id)| match &model.program.steps[*id].kind {
+        StepKind::Graph(graph) => {
             let edges = graph.nodes.iter().flat_map(|node| &node.incoming).filter_map(|edge| edge.when.as_ref());
             edges.flat_map(|when| &when.sources).any(|source| source.slots().contains(&slot))
         }

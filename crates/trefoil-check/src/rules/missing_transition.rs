@@ -21,7 +21,10 @@ fn run(cx: &mut Context<'_>) {
     let [always, success, failure] = [words.always, words.success, words.failure].map(|word| words.written(word));
     for (machine, exits) in cx.model.machines() {
         for (state, exits) in machine.states.iter().zip(exits) {
-            let Some(step) = program.step(state.step).filter(|_| cx.model.reach().is_alive(state.step)) else { continue };
+            if !cx.model.reach().is_alive(state.step) {
+                continue;
+            }
+            let step = &program.steps[state.step];
             // The transitions of a pipeline are not written; it fails if a step fails.
             let Some(last) = state.transitions.last().map(|t| t.origin).filter(|at| *at != step.origin) else { continue };
             let (message, help) = match exits.gap.as_ref().filter(|g| !g.numeric) {

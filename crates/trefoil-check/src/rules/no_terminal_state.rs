@@ -18,15 +18,13 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     for (machine, exits) in cx.model.machines() {
-        let ends = machine.states.iter().map(trefoil_ir::State::may_end).collect::<Vec<_>>();
-        let meant = |at: usize| machine.states.get(at).map(|s| s.transitions.iter().map(|t| t.target.index()).collect());
-        let meant = ending(ends.clone(), &|at| meant(at).unwrap_or_default());
-        let ends = ending(ends, &|at| states::targets(machine, exits, at));
+        let ends = machine.states.map(trefoil_ir::State::may_end);
+        let meant = ending(ends.clone(), &|id| machine.states[id].transitions.iter().map(|t| t.target).collect());
+        let ends = ending(ends, &|id| states::targets(&machine.states[id], &exits[id]).collect());
         let reached = states::reached(machine, exits);
-        let is = |list: &[bool], at: usize| list.get(at) == Some(&true);
         // If no written transition leads to an end, `endless-loop` reports it.
-        let stuck = (0..machine.states.len()).filter(|s| is(&reached, *s) && !is(&ends, *s) && is(&meant, *s));
-        let mut places = stuck.filter_map(|s| machine.states.get(s)).filter_map(|s| Some((s, program.step(s.step)?.origin)));
+        let stuck = machine.states.entries().filter(|(id, _)| reached[*id] && !ends[*id] && meant[*id]);
+        let mut places = stuck.map(|(_, s)| (s, program.steps[s.step].origin));
         let Some((state, at)) = places.next() else { continue };
         let message = format!("from `{}`, no sequence of possible transitions reaches an end", state.name);
         let mut finding = cx.finding(at, message);

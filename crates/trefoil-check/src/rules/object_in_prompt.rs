@@ -48,14 +48,14 @@ fn run(cx: &mut Context<'_>) {
             });
         }
     }
-    for (i, flow) in model.program.flows.iter().enumerate() {
+    for (id, flow) in model.program.flows.entries() {
         // A single placeholder keeps the object; inside other text it is printed.
         let Some(output) = flow.output.as_ref() else { continue };
         walk::expressions(output, &mut |e| {
             if let Expr::Typed(text) = e
                 && !text.template.is_single()
             {
-                found.extend(printed(model, FlowId(i as u32), text));
+                found.extend(printed(model, id, text));
             }
         });
     }
@@ -116,7 +116,7 @@ fn object(model: &Model<'_>, flow: FlowId, text: &Text, reference: usize) -> Opt
     if walk.stop.is_some() || !walk.schema.is(Kind::Object) {
         return None;
     }
-    let intake = &model.program.flow(flow)?.intake;
+    let intake = &model.program.flows[flow].intake;
     let taken = |slot: &SlotId| intake.slot == *slot || intake.raw.as_ref().is_some_and(|(raw, _)| raw == slot);
     if path.is_empty() && matches!(source, Source::Slot(slot) if taken(slot)) {
         return None; // All of what was given, as it was given.
@@ -171,6 +171,6 @@ fn fields(of: &Type) -> Vec<String> {
 
 /// Whether a slot holds a step's result in a wrapper that the format adds.
 fn wraps(model: &Model<'_>, flow: FlowId, slot: SlotId) -> bool {
-    let mut steps = model.steps_of(flow).iter();
-    steps.any(|(_, id)| model.program.step(*id).is_some_and(|s| s.out == Some(slot) && s.shape.is_some()))
+    let mut steps = model.steps_of(flow).iter().map(|(_, id)| &model.program.steps[*id]);
+    steps.any(|s| s.out == Some(slot) && s.shape.is_some())
 }

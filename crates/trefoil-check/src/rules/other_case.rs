@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let model = cx.model;
-    let outs = model.steps().iter().filter_map(|(flow, id)| Some(((*flow, model.program.step(*id)?.out?), *id)));
+    let outs = model.all_steps().filter_map(|(flow, id, step)| Some(((flow, step.out?), id)));
     let writers: HashMap<(FlowId, SlotId), StepId> = outs.collect();
     for compared in model.comparisons() {
         if !matches!(compared.comparison, Comparison::Equal | Comparison::NotEqual) {

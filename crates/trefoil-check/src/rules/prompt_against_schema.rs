@@ -46,7 +46,7 @@ fn run(cx: &mut Context<'_>) {
     for (_, _, step) in cx.model.reachable_steps() {
         let StepKind::Model(call) = &step.kind else { continue };
         let AnswerFormat::Json(schema) = &call.format else { continue };
-        let Some(schema) = program.schema(*schema) else { continue };
+        let schema = &program.schemas[*schema];
         let answer = Type::declared(&schema.json);
         for told in told::by_call(call, step) {
             let why = no_json(&told.words)

@@ -18,17 +18,15 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    let alive = cx.model.reachable().iter().filter(|(_, id)| cx.model.reach().is_alive(*id));
     let supplied = cx.roots.iter().map(|root| &*root.supplied);
-    let writes = alive.filter_map(|(_, id)| {
-        let step = program.step(*id)?;
+    let writes = cx.model.live_steps().filter_map(|(_, id, step)| {
         let effect = match &step.kind {
             StepKind::Tool(call) => effects::of(call, supplied.clone()),
             StepKind::Command(call) => effects::of_command(call),
             _ => return None,
         };
         let Effect::Writes(what) = effect else { return None };
-        Some((*id, step.origin, what))
+        Some((id, step.origin, what))
     });
     let writes: Vec<_> = writes.collect();
     if writes.is_empty() {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::types::{Kind, Member};
-use trefoil_ir::{Declaration, DeclarationKind, SlotId, StepKind};
+use trefoil_ir::{Declaration, DeclarationKind, GraphNode, NodeId, SlotId, StepKind};
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::{Diagnostic, FileId, Location, Severity};
 
@@ -16,13 +16,15 @@ use crate::words;
 /// Branches whose results have the same key, which has only one value.
 pub(super) fn branches(cx: &mut Context<'_>) {
     let model = cx.model;
-    for &(flow, id) in model.steps() {
-        let Some(StepKind::Parallel(parallel)) = model.program.step(id).map(|step| &step.kind) else { continue };
+    for (flow, _, step) in model.all_steps() {
+        let StepKind::Parallel(parallel) = &step.kind else { continue };
         let mut first: HashMap<&Arc<str>, Location> = HashMap::default();
-        for branch in parallel.branches.iter().filter_map(|branch| model.program.step(*branch)) {
+        for branch in parallel.branches.iter().map(|branch| &model.program.steps[*branch]) {
             let Some(slot) = branch.out.filter(|_| branch.label.is_some()) else { continue };
-            let slot = model.program.flow(flow).and_then(|flow| flow.slots.get(slot.index()));
-            let Some(key) = slot.map(|slot| &slot.name).filter(|key| !key.is_empty()) else { continue };
+            let key = &model.program.flows[flow].slots[slot].name;
+            if key.is_empty() {
+                continue;
+            }
             let at = named(model, branch.origin, key);
             match first.get(key) {
                 Some(other) => {
@@ -51,25 +53,27 @@ pub(super) fn named(model: &Model<'_>, step: Location, name: &str) -> Location {
 /// so on purpose.
 pub(super) fn results(cx: &mut Context<'_>) {
     let model = cx.model;
-    for &(flow, id) in model.steps() {
-        let Some(StepKind::Graph(graph)) = model.program.step(id).map(|step| &step.kind) else { continue };
-        let steps = graph.nodes.iter().map(|node| model.program.step(node.step));
-        let labels = steps.clone().enumerate().filter_map(|(at, step)| Some((&**step?.label.as_ref()?, at)));
-        let labels: HashMap<&str, usize> = labels.collect();
-        for (at, step) in steps.clone().enumerate().filter_map(|(at, step)| Some((at, step?))) {
+    for (flow, _, step) in model.all_steps() {
+        let StepKind::Graph(graph) = &step.kind else { continue };
+        let step = |node: &GraphNode| &model.program.steps[node.step];
+        let labels = graph.nodes.entries().filter_map(|(id, node)| Some((&**step(node).label.as_ref()?, id)));
+        let labels: HashMap<&str, NodeId> = labels.collect();
+        for (id, node) in graph.nodes.entries() {
+            let step = step(node);
             for path in step.out.into_iter().flat_map(|slot| paths(model, flow, slot)) {
                 let Some((name, member)) = path.strip_prefix("working.").and_then(|path| owner(&labels, path)) else {
                     continue;
                 };
-                let Some(other) = labels.get(name).filter(|other| **other != at) else { continue };
-                let stands_in =
-                    graph.nodes.get(at).is_some_and(|n| n.fallback_of.iter().any(|of| of.index() == *other));
-                let Some(Some(owner)) = steps.clone().nth(*other).filter(|_| !stands_in) else { continue };
+                let Some(other) = labels.get(name).filter(|other| **other != id) else { continue };
+                if node.fallback_of.contains(other) {
+                    continue;
+                }
+                let owner = &model.program.steps[graph.nodes[*other].step];
                 let Some(left) = owner.out.map(|slot| model.types().slot(flow, slot)) else { continue };
                 if !matches!(left.member(member), Member::Is { .. }) {
                     continue;
                 }
-                let own = words::step(model.program, graph.nodes.get(at).map_or(id, |n| n.step));
+                let own = words::step(model.program, node.step);
                 let message = format!(
                     "{own} overwrites the result of `{name}`: afterwards `{name}.{member}` is the value from {own}"
                 );
@@ -84,11 +88,11 @@ pub(super) fn results(cx: &mut Context<'_>) {
 
 /// The paths that a slot is written to.
 fn paths<'p>(model: &Model<'p>, flow: trefoil_ir::FlowId, slot: SlotId) -> &'p [Arc<str>] {
-    model.program.flow(flow).and_then(|flow| flow.slots.get(slot.index())).map_or(&[], |slot| &slot.writes)
+    &model.program.flows[flow].slots[slot].writes
 }
 
 /// The node that a path names first, and the rest of the path.
-fn owner<'p>(labels: &HashMap<&str, usize>, path: &'p str) -> Option<(&'p str, &'p str)> {
+fn owner<'p>(labels: &HashMap<&str, NodeId>, path: &'p str) -> Option<(&'p str, &'p str)> {
     let ends = path.match_indices('.').map(|(at, _)| at);
     let (name, rest) = ends
         .filter_map(|at| Some((path.get(..at)?, path.get(at + 1..)?)))

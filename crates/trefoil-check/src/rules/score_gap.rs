@@ -3,7 +3,7 @@
 use trefoil_ir::solve::{Case, CaseValue, Cases};
 use trefoil_ir::types::Kind;
 use trefoil_ir::walk::{self, Evaluated};
-use trefoil_ir::{Cond, Expr, Graph, Program, State, StepKind, Strategy};
+use trefoil_ir::{Cond, Edge, Expr, Graph, IndexVec, NodeId, Program, State, StepKind, Strategy};
 use trefoil_syntax::{Location, Severity};
 use trefoil_template::{Expression, Value};
 
@@ -23,7 +23,10 @@ fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     for (machine, exits) in cx.model.machines() {
         for (state, exits) in machine.states.iter().zip(exits) {
-            let Some(step) = program.step(state.step).filter(|_| cx.model.reach().is_alive(state.step)) else { continue };
+            if !cx.model.reach().is_alive(state.step) {
+                continue;
+            }
+            let step = &program.steps[state.step];
             let Some(gap) = exits.gap.as_ref().filter(|g| g.numeric && !g.value.is_empty() && !by_majority(program, state)) else { continue };
             // What is no number matches none of them: other rules report that at the comparison.
             if state.transitions.iter().filter_map(|t| t.when.as_ref()).any(|when| reads_no_number(cx, when)) {
@@ -42,8 +45,8 @@ fn run(cx: &mut Context<'_>) {
             });
         }
     }
-    for &(_, id) in cx.model.reachable() {
-        if let Some(StepKind::Graph(graph)) = program.step(id).map(|s| &s.kind) {
+    for (_, _, step) in cx.model.reachable_steps() {
+        if let StepKind::Graph(graph) = &step.kind {
             edges(cx, graph);
         }
     }
@@ -64,7 +67,8 @@ fn reads_no_number(cx: &Context<'_>, when: &Cond) -> bool {
 pub(super) fn by_majority(program: &Program, state: &State) -> bool {
     let mut stack = vec![state.step];
     let mut found = false;
-    while let Some(step) = stack.pop().and_then(|id| program.step(id)) {
+    while let Some(id) = stack.pop() {
+        let step = &program.steps[id];
         for evaluated in walk::evaluated(step) {
             let Evaluated::Expr(expr) = evaluated else { continue };
             walk::expressions(expr, &mut |e| {
@@ -78,11 +82,9 @@ pub(super) fn by_majority(program: &Program, state: &State) -> bool {
 
 /// Two or more edges of a node that distinguish ranges and leave a gap.
 fn edges(cx: &mut Context<'_>, graph: &Graph) {
-    let mut leaving = vec![Vec::new(); graph.nodes.len()];
+    let mut leaving: IndexVec<NodeId, Vec<&Edge>> = graph.nodes.map(|_| Vec::new());
     for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
-        if let Some(list) = leaving.get_mut(edge.from.index()) {
-            list.push(edge);
-        }
+        leaving[edge.from].push(edge);
     }
     for (node, out) in graph.nodes.iter().zip(leaving) {
         let conditions: Vec<_> = out.iter().filter_map(|e| e.when.as_ref()).collect();

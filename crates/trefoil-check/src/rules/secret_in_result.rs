@@ -28,7 +28,7 @@ fn run(cx: &mut Context<'_>) {
     }
     let sent = sent_credentials(cx.model);
     for root in cx.model.roots.clone() {
-        let Some(flow) = program.flow(root) else { continue };
+        let flow = &program.flows[root];
         let taint = cx.model.taint();
         let labels = taint.output(root);
         let named = taint.names(labels.variables).filter(|name| credential::is_credential(name) || sent.contains(name));
@@ -60,7 +60,7 @@ pub fn sent_credentials(model: &Model<'_>) -> Vec<Arc<str>> {
 pub fn leaks(cx: &mut Context<'_>, variables: &[(Arc<str>, String)]) {
     let roots = cx.model.roots.clone();
     for (root, (name, why)) in roots.iter().flat_map(|root| variables.iter().map(move |one| (*root, one))) {
-        let (taint, Some(flow)) = (cx.model.taint(), cx.model.program.flow(root)) else { continue };
+        let (taint, flow) = (cx.model.taint(), &cx.model.program.flows[root]);
         if taint.names(taint.output(root).variables).any(|read| read == name) {
             let at = read_at(cx.model, HoleKind::Env, name).unwrap_or(flow.origin);
             let finding = cx.finding(at, format!("the value of `env.{name}` contains {why}, and would be in the result"));

@@ -1,6 +1,6 @@
 //! Costs beyond the limit: the expected cost compared with a budget, and the worst case with the operator's limit.
 
-use trefoil_ir::{FlowId, ModelCall, StepKind, walk};
+use trefoil_ir::{ModelCall, StepKind, walk};
 use trefoil_ir::prices::{Dollars, window};
 use trefoil_syntax::Severity;
 
@@ -28,8 +28,7 @@ fn budgets(cx: &mut Context<'_>) {
         prices.of(&call.model).map_or(0, |price| expected(&prompt, &price))
     };
     let mut costs = cx.model.costs().priced(price).straight();
-    for (index, flow) in program.flows.iter().enumerate() {
-        let id = FlowId(index as u32);
+    for (id, flow) in program.flows.entries() {
         let Some(budget) = flow.budget.as_ref().filter(|_| cx.model.reach().is_called(id)) else { continue };
         let Some(max) = budget.max_cost_micro else { continue };
         let cost = costs.without_budget(id).cost;
@@ -54,9 +53,10 @@ fn limits(cx: &mut Context<'_>) {
     };
     let mut costs = cx.model.costs().priced(|_, call| most(call).unwrap_or(0));
     for root in cx.roots {
-        let (Some(max), Some(flow)) = (root.limits.max_cost, program.flow(root.flow)) else { continue };
+        let Some(max) = root.limits.max_cost else { continue };
+        let flow = &program.flows[root.flow];
         let limit = Dollars(max);
-        let calls = walk::reachable(program, root.flow).into_iter().filter_map(|(_, id)| program.step(id));
+        let calls = walk::reachable(program, root.flow).into_iter().map(|(_, id)| &program.steps[id]);
         let mut calls = calls.filter_map(|step| if let StepKind::Model(call) = &step.kind { Some(&**call) } else { None });
         let cost = costs.flow(root.flow).cost;
         if cost.fixed > max || cost.endless {

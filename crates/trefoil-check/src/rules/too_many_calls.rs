@@ -1,6 +1,5 @@
 //! A worst case beyond the limit.
 
-use trefoil_ir::FlowId;
 use trefoil_syntax::Severity;
 use trefoil_template::limits::MANY_CALLS;
 
@@ -19,7 +18,8 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     let mut costs = cx.model.costs();
-    for (root, flow) in cx.roots.iter().filter_map(|root| Some((root, program.flow(root.flow)?))) {
+    for root in cx.roots {
+        let flow = &program.flows[root.flow];
         let max = root.limits.max_calls.unwrap_or(MANY_CALLS);
         let calls = costs.flow(root.flow).model;
         if calls.fixed > max || calls.endless {
@@ -28,8 +28,7 @@ fn run(cx: &mut Context<'_>) {
             cx.report(cx.finding(flow.origin, message).help(HELP));
         }
     }
-    for (index, flow) in program.flows.iter().enumerate() {
-        let id = FlowId(index as u32);
+    for (id, flow) in program.flows.entries() {
         let Some(budget) = flow.budget.as_ref().filter(|_| cx.model.reach().is_called(id)) else { continue };
         let Some(max) = budget.max_calls else { continue };
         let calls = costs.without_budget(id).model;

@@ -18,14 +18,12 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    let budget = |f| program.flow(f).and_then(|f| f.budget.as_ref()).is_some_and(|b| b.max_calls.is_some());
+    let budget = |f| program.flows[f].budget.as_ref().is_some_and(|b| b.max_calls.is_some());
     // A budget of the started flow also covers the flows that it calls.
     let open_ended: Vec<_> = cx.model.roots.iter().copied().filter(|root| !budget(*root)).collect();
     let uncovered: HashSet<_> = walk::reachable_from(program, &open_ended).into_iter().map(|(_, step)| step).collect();
     let mut costs = cx.model.costs();
-    let steps = cx.model.reachable().iter().copied();
-    for (flow, id) in steps.filter(|(_, s)| cx.model.reach().is_alive(*s)) {
-        let Some(step) = program.step(id) else { continue };
+    for (flow, id, step) in cx.model.live_steps() {
         let StepKind::ForEach(each) = &step.kind else { continue };
         let Items::List(list) = &each.items else { continue };
         if !open(list) || budget(flow) || !uncovered.contains(&id) {

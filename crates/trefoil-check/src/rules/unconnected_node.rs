@@ -1,6 +1,6 @@
 //! A node without edges in a graph with edges, and a node that lost the edge that decided whether it runs.
 
-use trefoil_ir::{Graph, StepKind};
+use trefoil_ir::{Graph, GraphNode, NodeId, StepKind};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -17,22 +17,18 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    for &(_, id) in cx.model.reachable() {
-        let Some(StepKind::Graph(graph)) = program.step(id).map(|s| &s.kind) else { continue };
-        for at in apart(graph) {
-            let Some(step) = graph.nodes.get(at).map(|n| n.step) else { continue };
-            let Some(origin) = program.step(step).map(|s| s.origin) else { continue };
-            let name = words::step(program, step);
-            let waits = graph.nodes.get(at).is_some_and(|n| !n.after.is_empty());
-            let when = if waits { "as soon as the values it reads exist" } else { "at the start" };
+    for (_, _, step) in cx.model.reachable_steps() {
+        let StepKind::Graph(graph) = &step.kind else { continue };
+        for node in apart(graph) {
+            let name = words::step(program, node.step);
+            let when = if node.after.is_empty() { "at the start" } else { "as soon as the values it reads exist" };
             let message = format!("{name} has no edges, so it always runs, {when}");
-            let finding = cx.finding(origin, message);
+            let finding = cx.finding(program.steps[node.step].origin, message);
             cx.report(finding.help("add an edge if it should run after another node"));
         }
-        for (at, beside, from) in undecided(graph) {
-            let steps = [at, beside, from].map(|at| graph.nodes.get(at).map(|n| n.step));
-            let [Some(step), Some(beside), Some(from)] = steps else { continue };
-            let Some(origin) = program.step(step).map(|s| s.origin) else { continue };
+        for nodes in undecided(graph) {
+            let [step, beside, from] = nodes.map(|id| graph.nodes[id].step);
+            let origin = program.steps[step].origin;
             let [name, beside, from] = [step, beside, from].map(|step| words::step(program, step));
             let message = format!("no edge leads to {name}, so it always runs, although {beside} has a condition");
             cx.report(cx.finding(origin, message).help(format!("add an edge from {from} with a condition")));
@@ -41,48 +37,39 @@ fn run(cx: &mut Context<'_>) {
 }
 
 /// The nodes without edges, in a graph that has edges.
-fn apart(graph: &Graph) -> Vec<usize> {
+fn apart(graph: &Graph) -> Vec<&GraphNode> {
     if graph.nodes.iter().all(|n| n.incoming.is_empty()) {
         return Vec::new();
     }
-    let mut connected = vec![false; graph.nodes.len()];
-    let mut connect = |at: usize| {
-        if let Some(place) = connected.get_mut(at) {
-            *place = true;
-        }
-    };
-    for (at, node) in graph.nodes.iter().enumerate() {
+    let mut connected = graph.nodes.map(|_| false);
+    for (id, node) in graph.nodes.entries() {
         let others = node.incoming.iter().map(|e| e.from);
-        let others = others.chain(node.fallback_of.iter().copied()).chain(node.fallback);
-        for other in others {
-            connect(other.index());
-            connect(at);
+        for other in others.chain(node.fallback_of.iter().copied()).chain(node.fallback) {
+            connected[other] = true;
+            connected[id] = true;
         }
     }
-    connected.iter().enumerate().filter(|(_, c)| !**c).map(|(at, _)| at).collect()
+    graph.nodes.entries().filter(|(id, _)| !connected[*id]).map(|(_, node)| node).collect()
 }
 
 /// Nodes without an incoming edge next to nodes that one node selects between, where all lead to the same node. Each is
 /// returned with one of those and with the selecting node.
-fn undecided(graph: &Graph) -> Vec<(usize, usize, usize)> {
-    let decided = |at: usize| {
-        let [edge] = graph.nodes.get(at)?.incoming.as_slice() else { return None };
-        edge.when.as_ref().map(|_| edge.from.index())
+fn undecided(graph: &Graph) -> Vec<[NodeId; 3]> {
+    let decided = |id: NodeId| {
+        let [edge] = graph.nodes[id].incoming.as_slice() else { return None };
+        edge.when.as_ref().map(|_| edge.from)
     };
-    let lost = |at: usize| {
-        let node = graph.nodes.get(at)?;
-        (node.incoming.is_empty() && node.fallback_of.is_empty()).then_some(at)
-    };
+    let lost = |id: &NodeId| graph.nodes[*id].incoming.is_empty() && graph.nodes[*id].fallback_of.is_empty();
     let mut found = Vec::new();
     for node in &graph.nodes {
-        let before: Vec<usize> = node.incoming.iter().map(|edge| edge.from.index()).collect();
-        let lost: Vec<usize> = before.iter().filter_map(|at| lost(*at)).collect();
-        let others: Vec<(usize, usize)> = before.iter().filter_map(|at| Some((*at, decided(*at)?))).collect();
+        let before: Vec<NodeId> = node.incoming.iter().map(|edge| edge.from).collect();
+        let lost: Vec<NodeId> = before.iter().copied().filter(lost).collect();
+        let others: Vec<(NodeId, NodeId)> = before.iter().filter_map(|id| Some((*id, decided(*id)?))).collect();
         if let ([one], [(beside, from), _, ..]) = (lost.as_slice(), others.as_slice())
             && others.len() + 1 == before.len()
             && others.iter().all(|(_, other)| other == from && other != one)
         {
-            found.push((*one, *beside, *from));
+            found.push([*one, *beside, *from]);
         }
     }
     found

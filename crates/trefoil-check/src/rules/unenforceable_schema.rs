@@ -48,7 +48,7 @@ fn run(cx: &mut Context<'_>) {
             continue;
         }
         done.push(schema);
-        let Some(schema) = program.schema(schema) else { continue };
+        let schema = &program.schemas[schema];
         let mut found = Vec::new();
         keywords(&schema.json, &mut found);
         if schema.json.get("type").is_some_and(|t| t.as_str().is_some_and(|t| t != "object")) {

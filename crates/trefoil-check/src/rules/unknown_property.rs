@@ -63,7 +63,7 @@ fn run(cx: &mut Context<'_>) {
 
 /// Whether a value is the input of a flow, which may have undeclared properties.
 fn is_given(model: &Model<'_>, read: &Read<'_>) -> bool {
-    let Some(intake) = model.program.flow(read.flow).map(|flow| &flow.intake) else { return true };
+    let intake = &model.program.flows[read.flow].intake;
     match read.source {
         Source::Slot(slot) | Source::Member(slot, _) => {
             intake.slot == *slot || intake.raw.as_ref().is_some_and(|(raw, _)| raw == slot)
@@ -75,8 +75,8 @@ fn is_given(model: &Model<'_>, read: &Read<'_>) -> bool {
 /// Whether the input of a flow can certainly not have this first member.
 fn is_closed(model: &Model<'_>, read: &Read<'_>, at: usize, name: &str) -> bool {
     let first = read.reference.is_some_and(|reference| usize::from(reference.binding.skip) == at);
-    let intake = model.program.flow(read.flow).map(|flow| &flow.intake);
-    first && intake.is_some_and(|intake| intake.closed && !intake.tolerated.contains(&name))
+    let intake = &model.program.flows[read.flow].intake;
+    first && intake.closed && !intake.tolerated.contains(&name)
 }
 
 /// Paths in loops of templates: a member of an item, judging by the type of the list.
@@ -184,8 +184,8 @@ fn lost(read: &Read<'_>) -> Option<SlotId> {
 /// Whether the value that lacks the member is an agent's answer or a part of it.
 pub(super) fn is_answer(model: &Model<'_>, read: &Read<'_>) -> bool {
     let Some(slot) = lost(read) else { return false };
-    let leaves = |id: StepId| model.program.step(id).is_some_and(|step| step.out == Some(slot));
-    model.steps_of(read.flow).iter().any(|&(_, id)| leaves(id) && called(model, id, 0).is_some())
+    let leaves = |id: StepId| model.program.steps[id].out == Some(slot);
+    model.steps_of(read.flow).iter().any(|&(_, id)| leaves(id) && called(model, id).is_some())
 }
 
 /// Adds the place, in another file, where the value is declared.
@@ -204,10 +204,9 @@ fn declared(model: &Model<'_>, read: &Read<'_>) -> Option<Location> {
     };
     let (Source::Slot(slot) | Source::Member(slot, _)) = source else { return None };
     let program = model.program;
-    let own =
-        model.steps_of(read.flow).iter().find(|(_, id)| program.step(*id).is_some_and(|s| s.out == Some(*slot)))?;
-    let callee = called(model, own.1, 0)?;
-    let validators = model.steps_of(callee).iter().filter_map(|(_, id)| match &program.step(*id)?.kind {
+    let own = model.steps_of(read.flow).iter().find(|(_, id)| program.steps[*id].out == Some(*slot))?;
+    let callee = called(model, own.1)?;
+    let validators = model.steps_of(callee).iter().filter_map(|(_, id)| match &program.steps[*id].kind {
         StepKind::Attempts(attempts) => Some(&attempts.validators),
         _ => None,
     });
@@ -215,9 +214,9 @@ fn declared(model: &Model<'_>, read: &Read<'_>) -> Option<Location> {
         ValidatorKind::JsonSchema(id) => Some(*id),
         _ => None,
     });
-    let schema = schema.or_else(|| model.steps_of(callee).iter().find_map(|(_, id)| answered(program.step(*id)?)));
-    let schema = schema.and_then(|id| program.schema(id)).map(|s| s.origin);
-    let flow = program.flow(callee)?.origin;
+    let schema = schema.or_else(|| model.steps_of(callee).iter().find_map(|(_, id)| answered(&program.steps[*id])));
+    let schema = schema.map(|id| program.schemas[id].origin);
+    let flow = program.flows[callee].origin;
     let mut properties = model.facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Property);
     schema.or_else(|| properties.find(|d| d.parent == Some(flow)).map(|d| d.at)).or(Some(flow))
 }
@@ -234,14 +233,14 @@ fn answered(step: &Step) -> Option<SchemaId> {
 }
 
 /// The flow that a step calls, possibly within other steps.
-fn called(model: &Model<'_>, step: StepId, depth: usize) -> Option<FlowId> {
-    let step = model.program.step(step).filter(|_| depth < 8)?;
+fn called(model: &Model<'_>, step: StepId) -> Option<FlowId> {
+    let step = &model.program.steps[step];
     match &step.kind {
         StepKind::Call(call) => match &call.callee {
             Callee::Flow(flow) => Some(*flow),
             Callee::Named { .. } => None,
         },
-        _ => walk::children(step).into_iter().find_map(|child| called(model, child, depth + 1)),
+        _ => walk::children(step).into_iter().find_map(|child| called(model, child)),
     }
 }
 

@@ -21,10 +21,8 @@ fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     let Some(words) = cx.model.words().transitions else { return };
     for (machine, _) in cx.model.machines() {
-        for state in &machine.states {
-            let Some(step) = program.step(state.step).filter(|_| cx.model.reach().is_alive(state.step)) else {
-                continue;
-            };
+        for state in machine.states.iter().filter(|s| cx.model.reach().is_alive(s.step)) {
+            let step = &program.steps[state.step];
             let (StepKind::Human(call), Some(slot)) = (&step.kind, step.out) else { continue };
             let (OnTimeout::Answer(answer), Some(at)) = (&call.on_timeout, call.answer_at) else { continue };
             let success = state.transitions.iter().filter(|t| t.takes != Takes::Failure);

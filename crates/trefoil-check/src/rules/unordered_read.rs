@@ -78,17 +78,16 @@ fn late(cx: &mut Context<'_>) {
 
 /// The step that runs a step concurrently with others; the step itself for the condition of an edge.
 fn around<'p>(model: &Model<'p>, step: StepId) -> Option<&'p Step> {
-    let own = model.program.step(step)?;
+    let own = &model.program.steps[step];
     if matches!(own.kind, StepKind::Graph(_)) && own.label.is_none() {
         return Some(own);
     }
-    model.parent(model.named(step)?).and_then(|parent| model.program.step(parent))
+    model.parent(model.named(step)?).map(|parent| &model.program.steps[parent])
 }
 
 /// A node, or the condition of an edge, that reads a node which does not end before it.
 fn in_graph(model: &Model<'_>, read: &Read<'_>, graph: &Graph, name: &str, writes: bool) -> (String, String) {
     let program = model.program;
-    let label = |node: usize| words::step(program, graph.nodes.get(node).map_or(StepId(u32::MAX), |n| n.step));
     let path = read.path();
     let (file, span) = (read.at.file, read.at.span);
     let is_here = |cond: &Cond| {
@@ -99,18 +98,14 @@ fn in_graph(model: &Model<'_>, read: &Read<'_>, graph: &Graph, name: &str, write
     let edge = edges().find(|edge| edge.when.as_ref().is_some_and(is_here));
     let (who, help) = match edge {
         Some(edge) => {
-            let from = label(edge.from.index());
+            let from = words::step(program, graph.nodes[edge.from].step);
             (format!("the condition on an edge from {from}"), format!("add an edge: `{name}` must end before {from}"))
         }
         None => {
             let who = here(model, read);
-            let at = |of: &dyn Fn(&Step) -> bool| {
-                graph.nodes.iter().position(|node| program.step(node.step).is_some_and(of))
-            };
-            let reader = at(&|step| read.step.and_then(|s| model.named(s)).and_then(|s| program.step(s)).is_some_and(
-                |me| std::ptr::eq(me, step),
-            ));
-            let other = at(&|step| step.label.as_deref() == Some(name));
+            let reader = read.step.and_then(|step| model.named(step));
+            let reader = reader.and_then(|reader| graph.nodes.position(|node| node.step == reader));
+            let other = graph.nodes.position(|node| program.steps[node.step].label.as_deref() == Some(name));
             let order = Order::of(graph);
             let help = if edges().next().is_none() {
                 format!("declare `{name}` first: without edges nodes run in the order of the file")
@@ -148,8 +143,8 @@ fn unvisited(cx: &Context<'_>, read: &Read<'_>, name: &str, state: StepId) -> Di
 /// Whether the reason of the last failure is read.
 fn is_error(model: &Model<'_>, read: &Read<'_>) -> bool {
     let Source::Slot(slot) = read.source else { return false };
-    model.steps_of(read.flow).iter().any(|(_, id)| match model.program.step(*id).map(|step| &step.kind) {
-        Some(StepKind::StateMachine(machine)) => machine.previous_error == Some(*slot),
+    model.steps_of(read.flow).iter().any(|(_, id)| match &model.program.steps[*id].kind {
+        StepKind::StateMachine(machine) => machine.previous_error == Some(*slot),
         _ => false,
     })
 }
@@ -186,7 +181,7 @@ fn key<'p>(model: &Model<'p>, read: &Read<'p>) -> Option<(&'p str, Location)> {
     let key = &*reference.path.get(usize::from(reference.binding.skip))?.name;
     let writes =
         |value: &Expr| matches!(value, Expr::Object(members) if members.iter().any(|(name, _)| &**name == key));
-    let steps = model.steps_of(read.flow).iter().filter_map(|(_, id)| model.program.step(*id));
+    let steps = model.steps_of(read.flow).iter().map(|(_, id)| &model.program.steps[*id]);
     let mut writers = steps.filter(|step| match &step.kind {
         StepKind::Compute(Expr::Merge(layers)) => step.out == Some(*slot) && layers.iter().any(writes),
         _ => false,

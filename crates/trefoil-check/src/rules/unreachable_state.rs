@@ -1,7 +1,7 @@
 //! A state that is not the target of any transition.
 
 use trefoil_ir::StateMachine;
-use trefoil_syntax::{Location, Severity};
+use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::written::Written;
@@ -23,39 +23,32 @@ fn run(cx: &mut Context<'_>) {
 
 /// States that can only be reached from unreachable states are reported together with the first of those.
 fn one(cx: &mut Context<'_>, machine: &StateMachine, written: &Written) {
-    let count = machine.states.len();
-    let places: Vec<Option<Location>> =
-        machine.states.iter().map(|s| cx.model.program.step(s.step).map(|s| s.origin)).collect();
-    let Some(seen) = written.reached() else { return };
-    let mut left: Vec<bool> = seen.iter().map(|seen| !seen).collect();
-    let mut led = vec![false; count];
-    for from in (0..count).filter(|at| left.get(*at) == Some(&true)) {
-        for to in written.targets(from).filter(|to| *to != from) {
-            led.get_mut(to).into_iter().for_each(|led| *led = true);
-        }
+    let (program, states) = (cx.model.program, &machine.states);
+    let Some(mut seen) = written.reached() else { return };
+    let mut led = states.map(|_| false);
+    for from in states.ids().filter(|id| !seen[*id]) {
+        written.targets(from).iter().filter(|to| **to != from).for_each(|to| led[*to] = true);
     }
     // Those without incoming transitions come first; the others form cycles.
-    let roots = (0..count).filter(|at| led.get(*at) == Some(&false));
-    for root in roots.chain(0..count).collect::<Vec<_>>() {
-        let (Some(true), Some(state), Some(at)) = (left.get(root), machine.states.get(root), place(&places, root)) else {
+    let roots = states.ids().filter(|id| !led[*id]);
+    for root in roots.chain(states.ids()) {
+        if seen[root] {
             continue;
-        };
-        let mut finding = cx.finding(at, format!("no transition leads to `{}`, so it never runs", state.name));
+        }
+        let state = &states[root];
+        let message = format!("no transition leads to `{}`, so it never runs", state.name);
+        let mut finding = cx.finding(program.steps[state.step].origin, message);
         let mut stack = vec![root];
-        while let Some(at) = stack.pop() {
-            match left.get_mut(at) {
-                Some(left) if *left => *left = false,
-                _ => continue,
+        while let Some(id) = stack.pop() {
+            if std::mem::replace(&mut seen[id], true) {
+                continue;
             }
-            if let Some(place) = place(&places, at).filter(|_| at != root) {
+            if id != root {
+                let place = program.steps[states[id].step].origin;
                 finding = finding.label(place, "this state never runs either, because only that one leads to it");
             }
-            stack.extend(written.targets(at));
+            stack.extend(written.targets(id));
         }
         cx.report(finding.help("add a transition to it, or remove the state"));
     }
-}
-
-fn place(places: &[Option<Location>], state: usize) -> Option<Location> {
-    places.get(state).copied().flatten()
 }

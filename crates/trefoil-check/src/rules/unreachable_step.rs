@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     for dead in &cx.model.reach().dead {
-        let Some(step) = program.step(dead.step) else { continue };
+        let step = &program.steps[dead.step];
         let name = words::step(program, dead.step);
         let (what, there, help) = match dead.why {
             Why::When => ("its condition is never true", "this is never true", "fix the condition, or remove the step"),
@@ -54,10 +54,10 @@ fn run(cx: &mut Context<'_>) {
 
 /// The states with a transition to this one.
 fn leading(cx: &Context<'_>, state: StepId) -> Vec<Location> {
-    let to = |machine: &StateMachine| machine.states.iter().position(|s| s.step == state);
+    let to = |machine: &StateMachine| machine.states.position(|s| s.step == state);
     let Some((machine, to)) = cx.model.machines().into_iter().find_map(|(m, _)| Some((m, to(m)?))) else {
         return Vec::new();
     };
-    let leads = |s: &&State| s.transitions.iter().any(|t| t.target.index() == to);
-    machine.states.iter().filter(leads).filter_map(|s| Some(cx.model.program.step(s.step)?.origin)).collect()
+    let leads = |s: &&State| s.transitions.iter().any(|t| t.target == to);
+    machine.states.iter().filter(leads).map(|s| cx.model.program.steps[s.step].origin).collect()
 }

@@ -1,6 +1,6 @@
 //! A state that passes an input to an agent that never reads it, so the model answers without having seen it.
 
-use trefoil_ir::{Callee, Expr, Flow, FlowId, StepKind, walk};
+use trefoil_ir::{Callee, Expr, Flow, FlowId, StepId, StepKind, walk};
 use trefoil_syntax::{Location, Severity};
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -19,11 +19,11 @@ fn run(cx: &mut Context<'_>) {
     let model = cx.model;
     for (machine, _) in model.machines() {
         for state in &machine.states {
-            let Some(step) = model.program.step(state.step) else { continue };
+            let step = &model.program.steps[state.step];
             let StepKind::Call(call) = &step.kind else { continue };
             let (Callee::Flow(callee), Some(at)) = (&call.callee, call.input.as_ref().and_then(given)) else { continue };
-            let Some(flow) = model.program.flow(*callee).filter(|flow| asks_a_model(model, flow)) else { continue };
-            if reads_input(model, *callee, flow) {
+            let flow = &model.program.flows[*callee];
+            if !asks_a_model(model, flow) || reads_input(model, *callee, flow) {
                 continue;
             }
             let message = format!("`{}` never reads this input, so its model does not see it", flow.name);
@@ -45,11 +45,8 @@ fn given(input: &Expr) -> Option<Location> {
 }
 
 fn asks_a_model(model: &Model<'_>, flow: &Flow) -> bool {
-    let body = model.program.step(flow.body);
-    body.is_some_and(|step| {
-        let inner = walk::children(step).into_iter().filter_map(|id| model.program.step(id));
-        std::iter::once(step).chain(inner).any(|step| matches!(step.kind, StepKind::Model(_)))
-    })
+    let is_model = |id: StepId| matches!(model.program.steps[id].kind, StepKind::Model(_));
+    is_model(flow.body) || walk::children(&model.program.steps[flow.body]).into_iter().any(is_model)
 }
 
 fn reads_input(model: &Model<'_>, callee: FlowId, flow: &Flow) -> bool {
@@ -57,9 +54,7 @@ fn reads_input(model: &Model<'_>, callee: FlowId, flow: &Flow) -> bool {
     let mut read = false;
     let mut see = |source: &trefoil_ir::Source| read |= source.slots().iter().any(|slot| own.contains(&Some(*slot)));
     for (_, id) in model.steps_of(callee) {
-        if let Some(step) = model.program.step(*id) {
-            walk::evaluated(step).into_iter().for_each(|e| e.sources(&mut see));
-        }
+        walk::evaluated(&model.program.steps[*id]).into_iter().for_each(|e| e.sources(&mut see));
     }
     walk::evaluated_by_flow(flow).into_iter().for_each(|e| e.sources(&mut see));
     read

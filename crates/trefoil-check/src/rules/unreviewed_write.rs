@@ -24,8 +24,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    let alive = cx.model.reachable().iter().filter(|(_, id)| cx.model.reach().is_alive(*id));
-    let steps: Vec<_> = alive.filter_map(|(flow, id)| Some((*flow, *id, program.step(*id)?))).collect();
+    let steps: Vec<_> = cx.model.live_steps().collect();
     // A person who is asked before has reviewed it; what is shown to the person is checked by another rule.
     let before = Before::of(cx.model);
     let is_reviewed = |flow, id| before.as_ref().is_some_and(|before| before.is_reviewed(flow, id));
@@ -33,7 +32,7 @@ fn run(cx: &mut Context<'_>) {
     let offers: Vec<_> = offered.flat_map(|(flow, id, all)| all.iter().map(move |offer| (flow, id, offer))).collect();
     let mut said = HashSet::new();
     for &(flow, id, offer) in &offers {
-        let Some(StepKind::Tool(call)) = program.step(offer.step).map(|step| &step.kind) else { continue };
+        let StepKind::Tool(call) = &program.steps[offer.step].kind else { continue };
         let Some(what) = writes(cx, call).filter(|_| !gives_nothing(cx, offer)) else { continue };
         if is_reviewed(flow, id) || !said.insert(offer.origin) {
             continue;
@@ -76,8 +75,7 @@ fn offers(step: &Step) -> Option<&[Offer]> {
 
 /// Whether all arguments of a tool are pinned.
 fn gives_nothing(cx: &Context<'_>, offer: &Offer) -> bool {
-    let schema = offer.parameters.and_then(|id| cx.model.program.schema(id));
-    let properties = schema.and_then(|schema| schema.json.get("properties"));
+    let properties = offer.parameters.and_then(|id| cx.model.program.schemas[id].json.get("properties"));
     properties.and_then(Value::as_object).is_some_and(|all| all.is_empty())
 }
 

@@ -21,8 +21,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let model = cx.model;
-    for (i, flow) in model.program.flows.iter().enumerate() {
-        let id = FlowId(i as u32);
+    for (id, flow) in model.program.flows.entries() {
         if flow.intake.fields.is_empty() || refused(model, id) {
             continue;
         }
@@ -53,13 +52,12 @@ fn mentioned(model: &Model<'_>, declared: Location) -> bool {
 fn refused(model: &Model<'_>, flow: FlowId) -> bool {
     let program = model.program;
     // A refused feature at the start; the work after it is complete.
-    let body = program.flow(flow).and_then(|f| program.step(f.body)).map(|s| &s.kind);
-    let first = match body {
-        Some(StepKind::Sequence(steps)) if steps.len() == 2 => steps.first().copied(),
+    let first = match &program.steps[program.flows[flow].body].kind {
+        StepKind::Sequence(steps) if steps.len() == 2 => steps.first().copied(),
         _ => None,
     };
     let mut steps = model.steps_of(flow).iter().filter(|(_, s)| Some(*s) != first);
-    steps.any(|(_, s)| model.program.step(*s).is_some_and(|s| matches!(s.kind, StepKind::Refused(_))))
+    steps.any(|(_, s)| matches!(program.steps[*s].kind, StepKind::Refused(_)))
 }
 
 /// The names in paths of a flow and of its fan-outs; `None`: the input is read as a whole somewhere.
@@ -79,7 +77,7 @@ fn names_read(model: &Model<'_>, id: FlowId, flow: &Flow) -> Option<HashSet<Arc<
     while let Some(outer) = within.get(at).copied() {
         at += 1;
         for (_, step) in model.steps_of(outer) {
-            let Some(StepKind::ForEach(each)) = model.program.step(*step).map(|s| &s.kind) else { continue };
+            let StepKind::ForEach(each) = &model.program.steps[*step].kind else { continue };
             if within.contains(&each.body) {
                 continue;
             }

@@ -83,8 +83,10 @@ fn exported(
     used: &mut HashSet<(FlowId, SlotId)>,
     depth: usize,
 ) {
-    let Some(found) = model.program.flow(flow).filter(|_| depth < 32) else { return };
-    for export in &found.exports {
+    if depth >= 32 {
+        return;
+    }
+    for export in &model.program.flows[flow].exports {
         let rest = match path {
             None => None,
             Some([first, rest @ ..]) if is_key(first, &export.key) => Some(rest),
@@ -93,7 +95,7 @@ fn exported(
         used.insert((flow, export.slot));
         let Some(inner) = export.inner else { continue };
         for (_, step) in model.steps_of(flow) {
-            let Some(step) = model.program.step(*step) else { continue };
+            let step = &model.program.steps[*step];
             if matches!(&step.kind, StepKind::Call(call) if call.exports == Some(inner)) {
                 callees(step).into_iter().for_each(|c| exported(model, c, rest, used, depth + 1));
             }
@@ -109,17 +111,17 @@ fn is_key(segment: &str, key: &str) -> bool {
 
 /// Whether a result is used without being named: it is the flow's result, or that of an end of a graph or machine.
 fn implicit(model: &Model<'_>, flow: FlowId, id: StepId, out: SlotId) -> bool {
-    let Some(found) = model.program.flow(flow) else { return true };
+    let found = &model.program.flows[flow];
     if found.output.is_none() && last(model.program, found.body).contains(&id) {
         return true;
     }
     for (_, outer) in model.steps_of(flow) {
-        let Some(outer) = model.program.step(*outer) else { continue };
+        let outer = &model.program.steps[*outer];
         match &outer.kind {
             StepKind::Graph(graph) => {
-                let Some(at) = graph.nodes.iter().position(|n| n.step == id) else { continue };
+                let Some(node) = graph.nodes.position(|n| n.step == id) else { continue };
                 let follows = |n: &trefoil_ir::GraphNode| {
-                    n.incoming.iter().any(|e| e.from.index() == at) || n.after.iter().any(|n| n.index() == at)
+                    n.incoming.iter().any(|e| e.from == node) || n.after.contains(&node)
                 };
                 // If the flow declares its output, an end that is not part of it is not a result.
                 return found.output.is_none() && !graph.nodes.iter().any(follows);
@@ -132,13 +134,13 @@ fn implicit(model: &Model<'_>, flow: FlowId, id: StepId, out: SlotId) -> bool {
         }
     }
     // If two steps share a key, the slot does not show which of them is read.
-    model.steps_of(flow).iter().any(|(_, s)| *s != id && model.program.step(*s).is_some_and(|s| s.out == Some(out)))
+    model.steps_of(flow).iter().any(|(_, s)| *s != id && model.program.steps[*s].out == Some(out))
 }
 
 /// The steps whose result is the result of this one.
 fn last(program: &Program, id: StepId) -> Vec<StepId> {
     let mut all = vec![id];
-    let Some(step) = program.step(id) else { return all };
+    let step = &program.steps[id];
     match step.kind.info().inside {
         // Its ends are looked at for themselves.
         Inside::StateMachine(_) => {}
@@ -149,7 +151,7 @@ fn last(program: &Program, id: StepId) -> Vec<StepId> {
 
 /// Whether a step only calls models.
 fn only_models(program: &Program, id: StepId, depth: usize) -> bool {
-    let Some(step) = program.step(id) else { return false };
+    let step = &program.steps[id];
     if depth > 32 {
         return false;
     }
@@ -159,13 +161,13 @@ fn only_models(program: &Program, id: StepId, depth: usize) -> bool {
     let flows = callees(step);
     // The effects of an agent that is not declared are unknown.
     let missing = |f: &FlowId| {
-        let name = program.flow(*f).map(|f| &f.name);
-        program.missing_agents.iter().any(|(n, _)| Some(n) == name)
+        let name = &program.flows[*f].name;
+        program.missing_agents.iter().any(|(n, _)| n == name)
     };
     if flows.iter().any(missing) {
         return false;
     }
-    let bodies = flows.into_iter().filter_map(|f| program.flow(f)).map(|f| f.body);
+    let bodies = flows.into_iter().map(|f| program.flows[f].body);
     let inner: Vec<_> = children(step).into_iter().chain(bodies).collect();
     !inner.is_empty() && inner.into_iter().all(|s| only_models(program, s, depth + 1))
 }

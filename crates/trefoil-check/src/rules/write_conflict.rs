@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use trefoil_ir::{DeclarationKind, Facts, Graph, Program};
+use trefoil_ir::{DeclarationKind, Facts, Graph, NodeId, Program};
 use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Span};
 
@@ -45,12 +45,12 @@ pub(super) const RULE: Rule = Rule {
 
 /// Two nodes that write to the same place, in the order in which their values are merged.
 struct Pair {
-    first: usize,
-    second: usize,
+    first: NodeId,
+    second: NodeId,
     /// The path that the outer one writes.
     path: String,
     /// Which of them writes below that path, if one does.
-    beneath: Option<usize>,
+    beneath: Option<NodeId>,
 }
 
 /// Checks the nodes of every graph.
@@ -69,9 +69,7 @@ fn run(cx: &mut Context<'_>) {
                 Meeting::With(values) => Some(values),
                 Meeting::InOrder { .. } | Meeting::InReverse | Meeting::Never | Meeting::Either => continue,
             };
-            if let Some(finding) = conflict(cx, graph, &pair, values) {
-                cx.report(finding);
-            }
+            cx.report(conflict(cx, graph, &pair, values));
         }
     }
 }
@@ -80,11 +78,11 @@ fn run(cx: &mut Context<'_>) {
 #[derive(Default)]
 struct Pairs {
     all: Vec<Pair>,
-    seen: HashSet<(usize, usize)>,
+    seen: HashSet<(NodeId, NodeId)>,
 }
 
 impl Pairs {
-    fn add(&mut self, first: usize, second: usize, path: &[Arc<str>], beneath: Option<usize>) {
+    fn add(&mut self, first: NodeId, second: NodeId, path: &[Arc<str>], beneath: Option<NodeId>) {
         if first != second && self.seen.insert((first, second)) {
             self.all.push(Pair { first, second, path: path.join("."), beneath });
         }
@@ -102,13 +100,14 @@ impl Pairs {
 
     /// Adds pairs that write the same path, whether or not it is read.
     fn named(&mut self, program: &Program, graph: &Graph, written: &[WrittenPath]) {
-        let named = graph.nodes.iter().enumerate().rev();
-        let named: HashMap<(&str, FileId), usize> = named
-            .filter_map(|(at, n)| program.step(n.step).and_then(|s| Some(((&**s.label.as_ref()?, s.origin.file), at))))
-            .collect();
+        let named = graph.nodes.entries().rev().filter_map(|(id, node)| {
+            let step = &program.steps[node.step];
+            Some(((&**step.label.as_ref()?, step.origin.file), id))
+        });
+        let named: HashMap<(&str, FileId), NodeId> = named.collect();
         for (path, writers) in written {
             let path = std::slice::from_ref(path);
-            let mut before: Vec<(usize, bool)> = Vec::new();
+            let mut before: Vec<(NodeId, bool)> = Vec::new();
             for one in writers {
                 let Some(&b) = named.get(&(&*one.node, one.file)) else { continue };
                 for &(a, beneath) in before.iter().rev().take(MOST) {
@@ -127,10 +126,10 @@ impl Pairs {
 }
 
 /// The finding about two nodes that run at the same time. `values`: the values with which both run, if not always.
-fn conflict(cx: &Context<'_>, graph: &Graph, pair: &Pair, values: Option<String>) -> Option<Diagnostic> {
+fn conflict(cx: &Context<'_>, graph: &Graph, pair: &Pair, values: Option<String>) -> Diagnostic {
     let program = cx.model.program;
     let Pair { first, second, path, beneath } = pair;
-    let (first, later) = (graph.nodes.get(*first)?, graph.nodes.get(*second)?);
+    let (first, later) = (&graph.nodes[*first], &graph.nodes[*second]);
     let [one, two] = [first, later].map(|n| words::step(program, n.step));
     let message = match beneath {
         None if values.is_some() => format!("{one} and {two} can both run and write `{path}` at the same time"),
@@ -140,7 +139,7 @@ fn conflict(cx: &Context<'_>, graph: &Graph, pair: &Pair, values: Option<String>
             format!("{outer} writes `{path}` and {inner} writes below it at the same time")
         }
     };
-    let (at, other) = (program.step(later.step)?, program.step(first.step)?);
+    let (at, other) = (&program.steps[later.step], &program.steps[first.step]);
     let label = if *beneath == Some(pair.first) { "writes below it" } else { "writes it too" };
     let mut finding = cx.finding(at.origin, message).label(other.origin, label);
     if values.is_some() {
@@ -152,7 +151,7 @@ fn conflict(cx: &Context<'_>, graph: &Graph, pair: &Pair, values: Option<String>
     let help = format!(
         "{with}{two} wins, because it is later in the file; write to different paths, or add an edge between them"
     );
-    Some(finding.help(help))
+    finding.help(help)
 }
 
 /// The paths that are written more than once, whether or not they are read: keys of shared state that several nodes

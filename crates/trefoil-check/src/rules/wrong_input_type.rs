@@ -24,7 +24,7 @@ fn run(cx: &mut Context<'_>) {
     for (flow, _, step) in model.all_steps() {
         let StepKind::Call(call) = &step.kind else { continue };
         let (Callee::Flow(callee), Some(input)) = (&call.callee, &call.input) else { continue };
-        let Some(callee) = model.program.flow(*callee) else { continue };
+        let callee = &model.program.flows[*callee];
         let input = carried(cx, flow, input);
         for (at, member, value) in written(input) {
             let at = at.unwrap_or(step.origin);
@@ -217,7 +217,7 @@ fn never_a_choice(text: &Text, choices: &[Value]) -> Option<String> {
 fn asked(cx: &Context<'_>, flow: FlowId, value: &Expr) -> bool {
     let mut slots = Vec::new();
     walk::sources(value, &mut |source| slots.extend(source.slots()));
-    let steps = cx.model.steps_of(flow).iter().filter_map(|(_, id)| cx.model.program.step(*id));
+    let steps = cx.model.steps_of(flow).iter().map(|(_, id)| &cx.model.program.steps[*id]);
     let mut conds = steps.flat_map(walk::evaluated).filter(|e| matches!(e, Evaluated::Cond(_)));
     conds.any(|cond| {
         let mut found = false;

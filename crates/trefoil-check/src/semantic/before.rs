@@ -1,6 +1,6 @@
 //! Whether a person is asked before a step, on some path to it.
 
-use trefoil_ir::{FlowId, Graph, StateMachine, StepId, StepKind, walk};
+use trefoil_ir::{FlowId, Graph, IndexVec, StateId, StateMachine, StepId, StepKind, walk};
 use trefoil_syntax::hash::{HashMap, HashSet};
 
 use super::Model;
@@ -16,15 +16,16 @@ pub struct Before<'m, 'p> {
 impl<'m, 'p> Before<'m, 'p> {
     /// In a program; `None`: it asks nobody.
     pub fn of(model: &'m Model<'p>) -> Option<Self> {
-        let kind = |id: StepId| model.program.step(id).map(|step| &step.kind);
-        let asks = model.reachable().iter().any(|(_, id)| matches!(kind(*id), Some(StepKind::Human(_))));
+        if !model.reachable_steps().any(|(_, _, step)| matches!(step.kind, StepKind::Human(_))) {
+            return None;
+        }
         let mut callers: HashMap<FlowId, Vec<(FlowId, StepId)>> = HashMap::default();
-        for &(flow, id) in model.reachable().iter().filter(|_| asks) {
-            for callee in model.program.step(id).into_iter().flat_map(walk::callees) {
+        for (flow, id, step) in model.reachable_steps() {
+            for callee in walk::callees(step) {
                 callers.entry(callee).or_default().push((flow, id));
             }
         }
-        asks.then_some(Self { model, callers })
+        Some(Self { model, callers })
     }
 
     /// Whether a person may have been asked before this step, wherever its flow is called from.
@@ -45,62 +46,56 @@ impl<'m, 'p> Before<'m, 'p> {
 
     /// Whether a step asks a person in a part that runs before this child of it.
     fn inside(&self, step: StepId, child: StepId) -> bool {
-        match self.model.program.step(step).map(|step| &step.kind) {
-            Some(StepKind::Sequence(steps)) => {
-                steps.iter().take_while(|one| **one != child).any(|one| self.has_human(*one))
-            }
-            Some(StepKind::Graph(graph)) => self.in_graph(graph, child),
-            Some(StepKind::StateMachine(machine)) => self.in_states(machine, child),
+        match &self.model.program.steps[step].kind {
+            StepKind::Sequence(steps) => steps.iter().take_while(|one| **one != child).any(|one| self.has_human(*one)),
+            StepKind::Graph(graph) => self.in_graph(graph, child),
+            StepKind::StateMachine(machine) => self.in_states(machine, child),
             _ => false,
         }
     }
 
     /// Of nodes, those that the child waits for.
     fn in_graph(&self, graph: &Graph, child: StepId) -> bool {
-        let Some(end) = graph.nodes.iter().position(|node| node.step == child) else { return false };
+        let Some(end) = graph.nodes.position(|node| node.step == child) else { return false };
         let order = Order::of(graph);
-        let mut nodes = graph.nodes.iter().enumerate();
-        nodes.any(|(at, node)| order.precedes(at, end) && self.has_human(node.step))
+        let mut nodes = graph.nodes.entries();
+        nodes.any(|(id, node)| order.precedes(id, end) && self.has_human(node.step))
     }
 
     /// Of states, those that can be entered before the first visit of the child, and lead to it.
     fn in_states(&self, machine: &StateMachine, child: StepId) -> bool {
-        let Some(end) = machine.states.iter().position(|state| state.step == child) else { return false };
-        let targets = |at: usize| {
-            let state = machine.states.get(at).filter(|_| at != end);
-            state.into_iter().flat_map(|state| &state.transitions).map(|transition| transition.target.index())
-        };
-        let first = reached(machine.initial.index(), targets);
-        let leads = |at: usize| reached(at, targets).contains(&end);
-        machine
-            .states
-            .iter()
-            .enumerate()
-            .any(|(at, state)| at != end && first.contains(&at) && self.has_human(state.step) && leads(at))
+        let Some(end) = machine.states.position(|state| state.step == child) else { return false };
+        let first = reached(machine, machine.initial, end);
+        let leads = |id: StateId| reached(machine, id, end)[end];
+        let mut states = machine.states.entries();
+        states.any(|(id, state)| id != end && first[id] && self.has_human(state.step) && leads(id))
     }
 
     /// Whether a step, or a flow that it calls, asks a person.
     fn has_human(&self, step: StepId) -> bool {
         let mut flows = HashSet::default();
         let mut next = vec![step];
-        while let Some(step) = next.pop().and_then(|id| self.model.program.step(id)) {
+        while let Some(id) = next.pop() {
+            let step = &self.model.program.steps[id];
             if matches!(step.kind, StepKind::Human(_)) {
                 return true;
             }
             next.extend(walk::children(step));
             let called = walk::callees(step).into_iter().filter(|flow| flows.insert(*flow));
-            next.extend(called.filter_map(|flow| self.model.program.flow(flow)).map(|flow| flow.body));
+            next.extend(called.map(|flow| self.model.program.flows[flow].body));
         }
         false
     }
 }
 
-/// Everything that can be reached from a place, with the place.
-fn reached<I: Iterator<Item = usize>>(from: usize, next: impl Fn(usize) -> I) -> HashSet<usize> {
-    let mut seen: HashSet<usize> = [from].into_iter().collect();
+/// For each state: whether a run can get to it from this one without leaving `end`.
+fn reached(machine: &StateMachine, from: StateId, end: StateId) -> IndexVec<StateId, bool> {
+    let mut seen = machine.states.map(|_| false);
     let mut open = vec![from];
-    while let Some(at) = open.pop() {
-        open.extend(next(at).filter(|to| seen.insert(*to)));
+    while let Some(id) = open.pop() {
+        if !std::mem::replace(&mut seen[id], true) && id != end {
+            open.extend(machine.states[id].transitions.iter().map(|transition| transition.target));
+        }
     }
     seen
 }

@@ -2,7 +2,7 @@
 
 use trefoil_ir::types::{Kind, Type};
 use trefoil_ir::walk::{self, Evaluated, children};
-use trefoil_ir::{FlowId, Program, SlotId, Source, Spelling, StepKind};
+use trefoil_ir::{FlowId, Program, SlotId, Source, Spelling, State, StepKind};
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::{Comparison, Expression, Function, Reference, Value, Words};
 
@@ -75,11 +75,11 @@ struct WrittenText<'p> {
 /// All comparisons with at least one path.
 pub fn all(program: &Program, types: &Types<'_>) -> Vec<Compared> {
     let mut found = Vec::new();
-    for (i, flow) in program.flows.iter().enumerate() {
-        let id = FlowId(i as u32);
+    for (id, flow) in program.flows.entries() {
         walk::evaluated_by_flow(flow).into_iter().for_each(|e| evaluated(id, e, types, &mut found));
         let mut stack = vec![flow.body];
-        while let Some(step) = stack.pop().and_then(|s| program.step(s)) {
+        while let Some(step) = stack.pop() {
+            let step = &program.steps[step];
             walk::evaluated(step).into_iter().for_each(|e| evaluated(id, e, types, &mut found));
             stack.extend(children(step));
         }
@@ -91,28 +91,26 @@ pub fn all(program: &Program, types: &Types<'_>) -> Vec<Compared> {
 /// Sets how often the states are entered in which a comparison reads the number of the visit: never more often than the
 /// limits and the paths of their machine allow.
 fn visits(program: &Program, found: &mut [Compared]) {
-    for (i, flow) in program.flows.iter().enumerate() {
-        let Some(StepKind::StateMachine(machine)) = program.step(flow.body).map(|step| &step.kind) else { continue };
+    for (id, flow) in program.flows.entries() {
+        let StepKind::StateMachine(machine) = &program.steps[flow.body].kind else { continue };
         let Some(slot) = machine.visit else { continue };
         let reads = |side: &Side| side.slots == [slot];
-        let mut here = found.iter_mut().filter(|c| c.flow == FlowId(i as u32) && reads(&c.value)).peekable();
+        let mut here = found.iter_mut().filter(|c| c.flow == id && reads(&c.value)).peekable();
         if here.peek().is_none() {
             continue;
         }
         let ways = Ways::of(machine);
         for compared in here {
             // A text belongs to the last state whose name is before it.
-            let starts = machine.states.iter().enumerate().filter_map(|(at, state)| {
-                let origin = program.step(state.step)?.origin;
-                (origin.file == compared.at.file && origin.span.start <= compared.at.span.start).then_some((
-                    origin.span.start,
-                    at,
-                    state,
-                ))
+            let start = |state: &State| program.steps[state.step].origin;
+            let before = machine.states.entries().filter(|(_, state)| {
+                let start = start(state);
+                start.file == compared.at.file && start.span.start <= compared.at.span.start
             });
-            let Some((_, at, state)) = starts.max_by_key(|(start, ..)| *start) else { continue };
+            let last = before.max_by_key(|(_, state)| start(state).span.start);
+            let Some((id, state)) = last else { continue };
             // A state that is never entered is reported itself.
-            let most = ways.visits(at);
+            let most = ways.visits(id);
             if most > 0 {
                 let limit = state.max_visits_at.filter(|_| most == u64::from(state.max_visits));
                 compared.value.schema = Type::whole_between(1, most);

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
-    Expr, Flow, FlowId, Inside, Items, ModelCall, ModelChoice, OnExceeded, Program, StateMachine, Step, StepId,
-    StepKind, ToolCall, walk,
+    Expr, Flow, FlowId, IndexVec, Inside, Items, ModelCall, ModelChoice, OnExceeded, Program, StateMachine, Step,
+    StepId, StepKind, ToolCall, walk,
 };
 use trefoil_template::{Value, read_json};
 
@@ -36,11 +36,11 @@ pub struct Costs<'p> {
     once: bool,
     flows: HashMap<FlowId, Calls>,
     /// For each flow: whether it was counted.
-    counted: Vec<bool>,
+    counted: IndexVec<FlowId, bool>,
     /// The call graph.
     calls: Rc<CallGraph>,
     /// For each flow: whether calls lead back to it.
-    recursive: Vec<bool>,
+    recursive: IndexVec<FlowId, bool>,
 }
 
 impl<'p> Costs<'p> {
@@ -89,7 +89,7 @@ impl<'p> Costs<'p> {
     /// One call of a flow. A budget that ends the run does so before one model call too many.
     pub fn flow(&mut self, id: FlowId) -> Calls {
         let calls = self.without_budget(id);
-        match self.program.flow(id).and_then(ceiling) {
+        match ceiling(&self.program.flows[id]) {
             Some(most) => calls.up_to(most),
             None => calls,
         }
@@ -98,7 +98,7 @@ impl<'p> Costs<'p> {
     /// unknown.
     pub fn beside_budget(&mut self, id: FlowId) -> Calls {
         let calls = self.without_budget(id);
-        match self.program.flow(id).and_then(ceiling) {
+        match ceiling(&self.program.flows[id]) {
             Some(most) if calls.model.number().is_none() => calls.up_to(most),
             _ => calls,
         }
@@ -110,11 +110,8 @@ impl<'p> Costs<'p> {
         }
         // Callees are counted first, so that a long chain of calls needs no stack.
         for flow in self.calls.callees_first(std::iter::once(id), &mut self.counted) {
-            let calls = if self.recursive.get(flow.index()) == Some(&true) {
-                self.endless(flow)
-            } else {
-                self.program.flow(flow).map(|f| self.step(flow, f.body)).unwrap_or_default()
-            };
+            let calls =
+                if self.recursive[flow] { self.endless(flow) } else { self.step(flow, self.program.flows[flow].body) };
             self.flows.insert(flow, calls);
         }
         self.flows.get(&id).cloned().unwrap_or_default()
@@ -123,11 +120,11 @@ impl<'p> Costs<'p> {
     fn endless(&self, id: FlowId) -> Calls {
         let mut calls = Calls::default();
         for (_, step) in walk::reachable(self.program, id) {
-            match self.program.step(step).map(|s| &s.kind) {
-                Some(StepKind::Model(call)) => calls = calls.plus(&self.asks(id, call, Bound::endless())),
-                Some(StepKind::Tool(call)) => calls = calls.plus(&self.tool(call).times(&Bound::endless())),
-                Some(StepKind::Command(_)) => calls.command = Bound::endless(),
-                Some(StepKind::Human(_)) => calls.human = Bound::endless(),
+            match &self.program.steps[step].kind {
+                StepKind::Model(call) => calls = calls.plus(&self.asks(id, call, Bound::endless())),
+                StepKind::Tool(call) => calls = calls.plus(&self.tool(call).times(&Bound::endless())),
+                StepKind::Command(_) => calls.command = Bound::endless(),
+                StepKind::Human(_) => calls.human = Bound::endless(),
                 _ => {}
             }
         }
@@ -135,7 +132,7 @@ impl<'p> Costs<'p> {
     }
     /// One execution of a step, including its retries.
     pub fn step(&mut self, flow: FlowId, id: StepId) -> Calls {
-        let Some(step) = self.program.step(id) else { return Calls::default() };
+        let step = &self.program.steps[id];
         // The model decides which tools it calls and how often, so a conversation counts its turns itself.
         let whole = matches!(step.kind, StepKind::Conversation(_));
         let passes = if whole { Bound::known(1) } else { self.passes(flow, step) };

@@ -32,9 +32,10 @@ pub fn exceeded(program: &Program, steps: &[Place]) -> Vec<(TimedPart, Vec<Timed
     let mut found = Vec::new();
     for place in steps {
         let (parts, inner) = within(program, *place);
-        for part in parts.iter().filter(|part| part.flow.is_some()) {
-            let body = part.flow.and_then(|flow| Some((flow, program.flow(flow)?.body)));
-            found.push((part.clone(), longer(program, part.ms, Vec::new(), body.into_iter().collect())));
+        for part in &parts {
+            let Some(flow) = part.flow else { continue };
+            let body = (flow, program.flows[flow].body);
+            found.push((part.clone(), longer(program, part.ms, Vec::new(), vec![body])));
         }
         if let Some(whole) = limit(program, *place) {
             let longer = longer(program, whole.ms, parts, inner);
@@ -52,7 +53,7 @@ fn longer(program: &Program, ms: u64, mut parts: Vec<TimedPart>, mut steps: Vec<
         for part in parts.drain(..).filter(|part| part.ms > ms) {
             match part.at {
                 Some(_) => found.push(part),
-                None => steps.extend(part.flow.and_then(|flow| Some((flow, program.flow(flow)?.body)))),
+                None => steps.extend(part.flow.map(|flow| (flow, program.flows[flow].body))),
             }
         }
         let Some(place) = steps.pop() else { break };
@@ -77,14 +78,14 @@ fn longer(program: &Program, ms: u64, mut parts: Vec<TimedPart>, mut steps: Vec<
 /// Whether the limit of a step is that of a whole flow with several steps.
 fn is_total(program: &Program, (flow, id): Place) -> bool {
     let several = |kind: &StepKind| matches!(kind, StepKind::Attempts(_) | StepKind::Sequence(_));
-    program.flow(flow).is_some_and(|flow| flow.body == id) && program.step(id).is_some_and(|step| several(&step.kind))
+    program.flows[flow].body == id && several(&program.steps[id].kind)
 }
 
 /// The time limit of a step itself.
 fn limit(program: &Program, (flow, id): Place) -> Option<TimedPart> {
-    let step = program.step(id)?;
+    let step = &program.steps[id];
     let ms = step.policy.timeout_ms?;
-    let name = step.label.clone().or_else(|| Some(program.flow(flow)?.name.clone()))?;
+    let name = step.label.as_ref().unwrap_or(&program.flows[flow].name);
     let (at, origin) = (step.policy.timeout_at, step.origin);
     let what = match &step.kind {
         StepKind::Model(_) | StepKind::Conversation(_) => format!("an answer of `{name}`"),
@@ -95,8 +96,8 @@ fn limit(program: &Program, (flow, id): Place) -> Option<TimedPart> {
 
 /// The parts of a step that are no steps, and the steps in it.
 fn within(program: &Program, (flow, id): Place) -> (Vec<TimedPart>, Vec<Place>) {
-    let Some(step) = program.step(id) else { return Default::default() };
-    let name = step.label.clone().or_else(|| Some(program.flow(flow)?.name.clone())).unwrap_or_default();
+    let step = &program.steps[id];
+    let name = step.label.as_ref().unwrap_or(&program.flows[flow].name);
     let timed = |what: String, ms, at| TimedPart { what, ms, exact: false, at, origin: step.origin, flow: None };
     let mut steps: Vec<Place> = children(step).into_iter().map(|child| (flow, child)).collect();
     let parts = match &step.kind {
@@ -134,7 +135,7 @@ fn within(program: &Program, (flow, id): Place) -> (Vec<TimedPart>, Vec<Place>) 
         }
         StepKind::Call(call) => {
             let flows = call.callee.flows();
-            steps.extend(flows.into_iter().filter_map(|flow| Some((flow, program.flow(flow)?.body))));
+            steps.extend(flows.into_iter().map(|flow| (flow, program.flows[flow].body)));
             Vec::new()
         }
         _ => Vec::new(),

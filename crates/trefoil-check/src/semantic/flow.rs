@@ -4,8 +4,8 @@ use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::solve::{Truth, truth};
 use trefoil_ir::{
-    Edge, Expr, FlowId, Graph, Items, Loop, NodeId, OnFailure, Program, Source, StateMachine, Step, StepId, StepKind,
-    walk,
+    Edge, Expr, FlowId, Graph, GraphNode, IndexVec, Items, Loop, NodeId, OnFailure, Program, Source, State, StateId,
+    StateMachine, StepId, StepKind, walk,
 };
 use trefoil_syntax::Location;
 
@@ -15,12 +15,12 @@ use super::states::{self, Exits};
 /// What a run can reach.
 #[derive(Debug, Default)]
 pub struct Reach {
-    alive: Vec<bool>,
-    flows: Vec<bool>,
+    alive: IndexVec<StepId, bool>,
+    flows: IndexVec<FlowId, bool>,
     /// The outermost steps that never start, each with the place that causes this.
     pub dead: Vec<Dead>,
     /// State machines, with what is known about their states.
-    pub machines: HashMap<StepId, Vec<Exits>>,
+    pub machines: HashMap<StepId, IndexVec<StateId, Exits>>,
 }
 
 /// A step that never starts.
@@ -65,19 +65,12 @@ pub enum Endless {
 impl Reach {
     /// The reachability from these flows.
     pub fn of(program: &Program, roots: &[FlowId]) -> Self {
-        let mut reach = Self {
-            alive: vec![false; program.steps.len()],
-            flows: vec![false; program.flows.len()],
-            ..Self::default()
-        };
+        let mut reach =
+            Self { alive: program.steps.map(|_| false), flows: program.flows.map(|_| false), ..Self::default() };
         let mut flows = roots.to_vec();
         while let Some(flow) = flows.pop() {
-            match reach.flows.get_mut(flow.index()) {
-                Some(seen) if !*seen => *seen = true,
-                _ => continue,
-            }
-            if let Some(flow) = program.flow(flow) {
-                reach.visit(program, flow.body, &mut flows);
+            if !std::mem::replace(&mut reach.flows[flow], true) {
+                reach.visit(program, program.flows[flow].body, &mut flows);
             }
         }
         reach.dead.sort_by_key(|d| d.step);
@@ -85,14 +78,14 @@ impl Reach {
     }
     /// Whether a run can start a step.
     pub fn is_alive(&self, step: StepId) -> bool {
-        self.alive.get(step.index()) == Some(&true)
+        self.alive[step]
     }
     /// Whether a run can call a flow.
     pub fn is_called(&self, flow: FlowId) -> bool {
-        self.flows.get(flow.index()) == Some(&true)
+        self.flows[flow]
     }
     fn visit(&mut self, program: &Program, id: StepId, flows: &mut Vec<FlowId>) {
-        let Some(step) = program.step(id) else { return };
+        let step = &program.steps[id];
         if let Some(when) = &step.when
             && truth(when) == Truth::Never
         {
@@ -102,10 +95,7 @@ impl Reach {
             }
             return self.bury(id, Why::When, Some(when.origin));
         }
-        match self.alive.get_mut(id.index()) {
-            Some(alive) if !*alive => *alive = true,
-            _ => return,
-        }
+        self.alive[id] = true;
         match &step.kind {
             StepKind::Sequence(steps) => {
                 let mut ends = None;
@@ -117,7 +107,7 @@ impl Reach {
                             break;
                         }
                     }
-                    ends = program.step(inner).filter(|s| never_ends_well(program, s)).map(|s| s.origin);
+                    ends = never_ends_well(program, inner).then_some(program.steps[inner].origin);
                 }
             }
             StepKind::Branch { arms, otherwise } => {
@@ -145,9 +135,10 @@ impl Reach {
                     Items::List(Expr::Const(list)) => list.as_list().is_some_and(<[_]>::is_empty),
                     _ => false,
                 };
-                match program.flow(each.body) {
-                    Some(body) if empty => self.bury(body.body, Why::Empty, Some(step.origin)),
-                    _ => flows.push(each.body),
+                if empty {
+                    self.bury(program.flows[each.body].body, Why::Empty, Some(step.origin));
+                } else {
+                    flows.push(each.body);
                 }
             }
             _ => {
@@ -163,12 +154,12 @@ impl Reach {
     }
     fn graph(&mut self, program: &Program, graph: &Graph, flows: &mut Vec<FlowId>) {
         let runs = running(program, graph);
-        for (at, node) in graph.nodes.iter().enumerate() {
-            if runs.get(at) == Some(&true) {
+        for (id, node) in graph.nodes.entries() {
+            if runs[id] {
                 self.visit(program, node.step, flows);
             } else if node.fallback_of.is_empty() {
                 // Nodes after a reported one are not reported as well.
-                let first = node.incoming.iter().any(|e| runs.get(e.from.index()) == Some(&true));
+                let first = node.incoming.iter().any(|e| runs[e.from]);
                 if first {
                     let decides = node.incoming.iter().find_map(|e| e.when.as_ref());
                     self.bury(node.step, Why::Edges, decides.map(|w| w.origin));
@@ -182,24 +173,16 @@ impl Reach {
         let exits = states::exits(program, machine);
         let reached = states::reached(machine, &exits);
         // States without any incoming transition are reported separately.
-        let everything: Vec<Exits> = machine
-            .states
-            .iter()
-            .map(|s| Exits { taken: vec![states::Taken::Yes; s.transitions.len()], ..Exits::default() })
-            .collect();
+        let everything = |s: &State| Exits { taken: vec![states::Taken::Yes; s.transitions.len()], ..Exits::default() };
+        let everything = machine.states.map(everything);
         let written = states::reached(machine, &everything);
-        for (at, state) in machine.states.iter().enumerate() {
-            if reached.get(at) == Some(&true) {
+        for (id, state) in machine.states.entries() {
+            if reached[id] {
                 self.visit(program, state.step, flows);
-            } else if written.get(at) == Some(&true) {
-                let into = |from: &usize| {
-                    machine.states.get(*from).is_some_and(|s| s.transitions.iter().any(|t| t.target.index() == at))
-                };
-                let from = (0..machine.states.len()).find(|f| reached.get(*f) == Some(&true) && into(f));
-                let transition = from
-                    .and_then(|f| machine.states.get(f))
-                    .and_then(|s| s.transitions.iter().find(|t| t.target.index() == at));
-                if let Some(transition) = transition {
+            } else if written[id] {
+                let from = machine.states.entries().filter(|(from, _)| reached[*from]);
+                let mut transitions = from.flat_map(|(_, state)| &state.transitions);
+                if let Some(transition) = transitions.find(|t| t.target == id) {
                     self.bury(state.step, Why::Transitions, Some(transition.origin));
                 }
             }
@@ -209,26 +192,25 @@ impl Reach {
 }
 
 /// The nodes of a graph that can run.
-fn running(program: &Program, graph: &Graph) -> Vec<bool> {
-    let possible = |e: &Edge| e.when.as_ref().is_none_or(|w| truth(w) != Truth::Never);
-    let possible: Vec<Vec<NodeId>> =
-        graph.nodes.iter().map(|n| n.incoming.iter().filter(|e| possible(e)).map(|e| e.from).collect()).collect();
-    let fails: Vec<bool> = graph.nodes.iter().map(|n| states::can_fail(program, n.step)).collect();
-    meeting::running(graph, &|at, node, is| match node.fallback_of.as_slice() {
-        [] => node.incoming.is_empty() || possible.get(at).into_iter().flatten().any(|from| is(*from)),
-        mains => mains.iter().any(|main| is(*main) && fails.get(main.index()) == Some(&true)),
+fn running(program: &Program, graph: &Graph) -> IndexVec<NodeId, bool> {
+    let possible = |e: &&Edge| e.when.as_ref().is_none_or(|w| truth(w) != Truth::Never);
+    let sources = |n: &GraphNode| n.incoming.iter().filter(possible).map(|e| e.from).collect();
+    let sources: IndexVec<NodeId, Vec<NodeId>> = graph.nodes.map(sources);
+    let fails = graph.nodes.map(|n| states::can_fail(program, n.step));
+    meeting::running(graph, &|id, node, is| match node.fallback_of.as_slice() {
+        [] => node.incoming.is_empty() || sources[id].iter().any(|from| is(*from)),
+        mains => mains.iter().any(|main| is(*main) && fails[*main]),
     })
 }
 
 /// Whether a step fails whenever it runs, and its parent with it.
-fn never_ends_well(program: &Program, step: &Step) -> bool {
+fn never_ends_well(program: &Program, id: StepId) -> bool {
+    let step = &program.steps[id];
     matches!(step.policy.on_failure, OnFailure::Fail)
         && step.when.is_none()
         && match &step.kind {
             StepKind::Loop(it) => endless(program, it) == Some(Endless::Never),
-            StepKind::Sequence(steps) => {
-                steps.iter().filter_map(|s| program.step(*s)).any(|s| never_ends_well(program, s))
-            }
+            StepKind::Sequence(steps) => steps.iter().any(|s| never_ends_well(program, *s)),
             _ => false,
         }
 }
@@ -243,7 +225,8 @@ pub fn endless(program: &Program, it: &Loop) -> Option<Endless> {
     }
     let mut written = Vec::new();
     let mut stack = vec![it.body];
-    while let Some(step) = stack.pop().and_then(|id| program.step(id)) {
+    while let Some(id) = stack.pop() {
+        let step = &program.steps[id];
         written.extend(step.out.into_iter().chain(step.kind.writes()));
         stack.extend(walk::children(step));
     }

@@ -26,7 +26,7 @@ pub struct Item {
 pub fn all(model: &Model<'_>) -> Vec<Item> {
     let mut found = Vec::new();
     for (flow, id) in model.steps() {
-        let Some(step) = model.program.step(*id) else { continue };
+        let step = &model.program.steps[*id];
         for evaluated in walk::evaluated(step) {
             let each = &mut |text: &Text| found.extend(of_text(model, *flow, text));
             match evaluated {

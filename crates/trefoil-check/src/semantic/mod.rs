@@ -35,7 +35,8 @@ use std::rc::Rc;
 
 use trefoil_ir::types::Type;
 use trefoil_ir::{
-    Facts, FlowId, ModelCall, Program, SlotId, StateMachine, Step, StepId, StepKind, ToolCall, ToolKind, walk,
+    Facts, FlowId, IndexVec, ModelCall, Program, SlotId, StateId, StateMachine, Step, StepId, StepKind, ToolCall,
+    ToolKind, walk,
 };
 use trefoil_syntax::hash::HashMap;
 use trefoil_template::Words;
@@ -80,8 +81,7 @@ pub struct Model<'p> {
 impl<'p> Model<'p> {
     /// What the language of the program calls things.
     pub fn words(&self) -> &'static Words {
-        let file = self.program.flow(self.program.entry).map(|flow| flow.origin.file);
-        file.map_or_else(|| self.facts.words(), |file| self.facts.words_in(file))
+        self.facts.words_in(self.program.entry_flow().origin.file)
     }
     /// The model of a program that may be started at these flows; the input of such a run is combined with the inputs
     /// from callers. Computes nothing yet. `mistakes`: the parts that could not be read.
@@ -121,9 +121,9 @@ impl<'p> Model<'p> {
     }
     /// The flows that a run can call and that call themselves, directly or through others.
     pub fn circular(&self) -> Vec<FlowId> {
-        let all = self.calls().recursive();
-        let circular = all.into_iter().enumerate().filter(|(_, circular)| *circular).map(|(at, _)| FlowId(at as u32));
-        circular.filter(|flow| self.roots.contains(flow) || self.reach().is_called(*flow)).collect()
+        let circular = self.calls().recursive();
+        let flows = circular.entries().filter(|(_, circular)| **circular).map(|(flow, _)| flow);
+        flows.filter(|flow| self.roots.contains(flow) || self.reach().is_called(*flow)).collect()
     }
     /// The parts that could not be read.
     pub fn gaps(&self) -> &Gaps {
@@ -149,12 +149,11 @@ impl<'p> Model<'p> {
     pub fn steps(&self) -> &[(FlowId, StepId)] {
         self.steps.get_or_init(|| {
             let mut all = Vec::with_capacity(self.program.steps.len());
-            for (i, flow) in self.program.flows.iter().enumerate() {
+            for (id, flow) in self.program.flows.entries() {
                 let mut stack = vec![flow.body];
-                while let Some(id) = stack.pop() {
-                    let Some(step) = self.program.step(id) else { continue };
-                    all.push((FlowId(i as u32), id));
-                    stack.extend(walk::children(step).into_iter().rev());
+                while let Some(step) = stack.pop() {
+                    all.push((id, step));
+                    stack.extend(walk::children(&self.program.steps[step]).into_iter().rev());
                 }
             }
             all
@@ -166,11 +165,11 @@ impl<'p> Model<'p> {
     }
     /// The steps of [`Self::steps`].
     pub fn all_steps(&self) -> impl Iterator<Item = (FlowId, StepId, &'p Step)> {
-        self.steps().iter().filter_map(|&(flow, id)| Some((flow, id, self.program.step(id)?)))
+        self.steps().iter().map(|&(flow, id)| (flow, id, &self.program.steps[id]))
     }
     /// The steps of [`Self::reachable`].
     pub fn reachable_steps(&self) -> impl Iterator<Item = (FlowId, StepId, &'p Step)> {
-        self.reachable().iter().filter_map(|&(flow, id)| Some((flow, id, self.program.step(id)?)))
+        self.reachable().iter().map(|&(flow, id)| (flow, id, &self.program.steps[id]))
     }
     /// Those of them that a run can start.
     pub fn live_steps(&self) -> impl Iterator<Item = (FlowId, StepId, &'p Step)> {
@@ -186,33 +185,33 @@ impl<'p> Model<'p> {
     /// The parent of a step.
     pub fn parent(&self, step: StepId) -> Option<StepId> {
         let around = self.around.get_or_init(|| {
-            let steps = self.program.steps.iter().enumerate();
-            steps.flat_map(|(at, step)| walk::children(step).into_iter().map(move |c| (c, StepId(at as u32)))).collect()
+            let steps = self.program.steps.entries();
+            steps.flat_map(|(id, step)| walk::children(step).into_iter().map(move |child| (child, id))).collect()
         });
         around.get(&step).copied()
     }
     /// The innermost named step that contains a step, which may be the step itself.
     pub fn named(&self, step: StepId) -> Option<StepId> {
         let mut up = std::iter::successors(Some(step), |step| self.parent(*step));
-        up.find(|step| self.program.step(*step).is_some_and(|s| s.label.is_some()))
+        up.find(|step| self.program.steps[*step].label.is_some())
     }
     /// The slots for the results of machines' states, with the state's step.
     pub fn results(&self) -> HashMap<(FlowId, SlotId), StepId> {
-        let machines = self.steps().iter().filter_map(|(flow, id)| match &self.program.step(*id)?.kind {
-            StepKind::StateMachine(machine) => Some((*flow, machine)),
+        let machines = self.all_steps().filter_map(|(flow, _, step)| match &step.kind {
+            StepKind::StateMachine(machine) => Some((flow, machine)),
             _ => None,
         });
         let states = machines.flat_map(|(flow, machine)| machine.states.iter().map(move |s| (flow, s.step)));
-        states.filter_map(|(flow, step)| Some(((flow, self.program.step(step)?.out?), step))).collect()
+        states.filter_map(|(flow, step)| Some(((flow, self.program.steps[step].out?), step))).collect()
     }
     /// The slots for the results of graphs' nodes, with the node's step.
     pub fn left(&self) -> HashMap<(FlowId, SlotId), StepId> {
-        let graphs = self.steps().iter().filter_map(|(flow, id)| match &self.program.step(*id)?.kind {
-            StepKind::Graph(graph) => Some((*flow, graph)),
+        let graphs = self.all_steps().filter_map(|(flow, _, step)| match &step.kind {
+            StepKind::Graph(graph) => Some((flow, graph)),
             _ => None,
         });
         let nodes = graphs.flat_map(|(flow, graph)| graph.nodes.iter().map(move |n| (flow, n.step)));
-        nodes.filter_map(|(flow, step)| Some(((flow, self.program.step(step)?.out?), step))).collect()
+        nodes.filter_map(|(flow, step)| Some(((flow, self.program.steps[step].out?), step))).collect()
     }
     /// The steps of one flow.
     pub fn steps_of(&self, flow: FlowId) -> &[(FlowId, StepId)] {
@@ -234,20 +233,17 @@ impl<'p> Model<'p> {
         self.taint.get_or_init(|| Taint::of(self.program, self.calls(), &self.roots))
     }
     /// The state machines that a run can reach, with what is known about their states.
-    pub fn machines(&self) -> Vec<(&'p StateMachine, &[Exits])> {
+    pub fn machines(&self) -> Vec<(&'p StateMachine, &IndexVec<StateId, Exits>)> {
         let reach = self.reach();
-        let steps = self.reachable().iter();
-        steps
-            .filter_map(|(_, id)| match &self.program.step(*id)?.kind {
-                StepKind::StateMachine(machine) => Some((machine, reach.machines.get(id)?.as_slice())),
-                _ => None,
-            })
-            .collect()
+        let machines = self.reachable_steps().filter_map(|(_, id, step)| match &step.kind {
+            StepKind::StateMachine(machine) => Some((machine, reach.machines.get(&id)?)),
+            _ => None,
+        });
+        machines.collect()
     }
     /// The state machines that a run can reach, with their transitions as written.
     pub fn written(&self) -> Vec<(&'p StateMachine, Written)> {
-        let steps = self.reachable().iter().filter_map(|(_, id)| self.program.step(*id));
-        let machines = steps.filter_map(|step| match &step.kind {
+        let machines = self.reachable_steps().filter_map(|(_, _, step)| match &step.kind {
             StepKind::StateMachine(machine) => Some((machine, step.origin)),
             _ => None,
         });

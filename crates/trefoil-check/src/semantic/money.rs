@@ -9,13 +9,12 @@ const PLACEHOLDER: u64 = 500;
 
 /// The turns of conversations, whose prompts contain the preceding turns.
 pub fn turns(program: &Program) -> Vec<&ModelCall> {
-    let kind = |step| program.step(step).map(|step| &step.kind);
-    let turn = |step| match kind(step) {
-        Some(StepKind::Conversation(it)) => kind(it.turn),
-        _ => None,
-    };
-    let all = walk::reachable(program, program.entry).into_iter().filter_map(|(_, step)| turn(step));
-    all.filter_map(|kind| if let StepKind::Model(call) = kind { Some(&**call) } else { None }).collect()
+    let turns = walk::reachable(program, program.entry).into_iter().filter_map(|(_, step)| {
+        let StepKind::Conversation(it) = &program.steps[step].kind else { return None };
+        let StepKind::Model(call) = &program.steps[it.turn].kind else { return None };
+        Some(&**call)
+    });
+    turns.collect()
 }
 
 /// The expected cost of one call.
@@ -64,10 +63,8 @@ impl Prompt {
             prompt.bytes += (example.input.len() + example.output.len()) as u64;
             prompt.messages += 2;
         }
-        if let AnswerFormat::Json(schema) = call.format
-            && let Some(schema) = program.schema(schema)
-        {
-            prompt.bytes += schema.json.to_json().to_string().len() as u64;
+        if let AnswerFormat::Json(schema) = call.format {
+            prompt.bytes += program.schemas[schema].json.to_json().to_string().len() as u64;
             // If the request is repeated, the prompt contains the first answer.
             prompt.unknown += 1;
         }

@@ -29,19 +29,16 @@ pub enum Again {
 pub fn of(program: &Program, roots: &[FlowId]) -> HashMap<StepId, Again> {
     let mut found = HashMap::default();
     // For each flow: whether it was looked at as something that runs once, and as something that is repeated.
-    let mut seen = vec![[false; 2]; program.flows.len()];
+    let mut seen = program.flows.map(|_| [false; 2]);
     let mut next: Vec<(FlowId, Option<Again>)> = roots.iter().map(|root| (*root, None)).collect();
     while let Some((id, around)) = next.pop() {
-        let Some(place) = seen.get_mut(id.index()).and_then(|seen| seen.get_mut(usize::from(around.is_some()))) else {
-            continue;
-        };
-        if std::mem::replace(place, true) {
+        let [once, repeated] = &mut seen[id];
+        if std::mem::replace(if around.is_some() { repeated } else { once }, true) {
             continue;
         }
-        let Some(flow) = program.flow(id) else { continue };
-        let mut steps = vec![(flow.body, around)];
+        let mut steps = vec![(program.flows[id].body, around)];
         while let Some((at, around)) = steps.pop() {
-            let Some(step) = program.step(at) else { continue };
+            let step = &program.steps[at];
             let own = own(step);
             if let Some(again) = own.clone().or(around.clone()) {
                 found.entry(at).or_insert(again);
@@ -82,8 +79,8 @@ fn children(step: &Step, inside: &Option<Again>) -> Vec<(StepId, Option<Again>)>
         return walk::children(step).into_iter().map(|child| (child, inside.clone())).collect();
     };
     let ways = Ways::of(machine);
-    let each = machine.states.iter().enumerate().map(|(at, state)| {
-        let again = (ways.visits(at) > 1).then(|| Again::State(state.name.clone()));
+    let each = machine.states.entries().map(|(id, state)| {
+        let again = (ways.visits(id) > 1).then(|| Again::State(state.name.clone()));
         (state.step, again.or_else(|| inside.clone()))
     });
     each.collect()

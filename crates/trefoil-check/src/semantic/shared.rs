@@ -62,7 +62,7 @@ pub(super) fn shared_object(
 fn layers_of<'p>(program: &'p Program, writer: &Writer<'p>) -> Option<(&'p [Expr], bool)> {
     match writer {
         Writer::Value(Expr::Merge(layers)) => Some((layers, true)),
-        Writer::Result(step) => match &program.step(*step)?.kind {
+        Writer::Result(step) => match &program.steps[*step].kind {
             StepKind::Compute(Expr::Merge(layers)) => Some((layers, false)),
             _ => None,
         },

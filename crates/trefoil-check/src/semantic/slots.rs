@@ -9,7 +9,12 @@ pub struct Slots(Arc<[u64]>);
 impl Slots {
     /// A set with all slots below `n`, or an empty one.
     pub fn new(n: usize, full: bool) -> Self {
-        Self(std::iter::repeat_n(if full { u64::MAX } else { 0 }, n.div_ceil(64)).collect())
+        let word = |first: usize| match n - first {
+            _ if !full => 0,
+            rest @ ..64 => (1 << rest) - 1,
+            _ => u64::MAX,
+        };
+        Self((0..n).step_by(64).map(word).collect())
     }
     /// Whether it contains a slot.
     pub fn has(&self, i: usize) -> bool {

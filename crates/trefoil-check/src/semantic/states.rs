@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use trefoil_ir::solve::{Case, CaseValue, Cases, Truth, truth};
 use trefoil_ir::{
-    Expr, OnFailure, OnItemFailure, Program, SlotId, Source, State, StateMachine, StepId, StepKind, Takes, Transition,
-    walk,
+    Expr, IndexVec, OnFailure, OnItemFailure, Program, SlotId, Source, State, StateId, StateMachine, StepId, StepKind,
+    Takes, Transition, walk,
 };
 use trefoil_template::Value;
 
@@ -48,8 +48,8 @@ pub struct Gap {
 }
 
 /// What is known about the states of a machine, in order.
-pub fn exits(program: &Program, machine: &StateMachine) -> Vec<Exits> {
-    machine.states.iter().map(|s| of(program, s)).collect()
+pub fn exits(program: &Program, machine: &StateMachine) -> IndexVec<StateId, Exits> {
+    machine.states.map(|s| of(program, s))
 }
 
 fn of(program: &Program, state: &State) -> Exits {
@@ -72,7 +72,7 @@ fn of(program: &Program, state: &State) -> Exits {
     // The answer of a person and the values derived from it depend on each other.
     let entangled = is_human(program, state.step) && cases.as_ref().is_some_and(|c| c.values().len() > 1);
     let ends = state.ends_unmatched && fails.is_none();
-    let answered = program.step(state.step).is_some_and(|step| is_yes_or_no(step, transitions));
+    let answered = is_yes_or_no(&program.steps[state.step], transitions);
     let gap = table.gap(Takes::Success).filter(|_| !entangled && !ends && !answered);
     let failure_open = failing && !transitions.iter().any(|t| t.takes != Takes::Success);
     Exits { taken, gap, failure_open }
@@ -231,13 +231,13 @@ impl<'t> Table<'t> {
 
 /// A literal member of a state's result (the exit code of a step that runs no program).
 fn known(program: &Program, state: &State, slot: SlotId, path: &[Arc<str>]) -> Option<Value> {
-    let step = program.step(state.step)?;
+    let step = &program.steps[state.step];
     if step.out != Some(slot) || step.shape.is_some() {
         return None;
     }
     let mut kind = &step.kind;
     while let StepKind::Sequence(steps) = kind {
-        kind = &program.step(*steps.last()?)?.kind;
+        kind = &program.steps[*steps.last()?].kind;
     }
     let StepKind::Compute(value) = kind else { return None };
     let mut value = value;
@@ -252,13 +252,13 @@ fn known(program: &Program, state: &State, slot: SlotId, path: &[Arc<str>]) -> O
 }
 
 fn is_human(program: &Program, id: StepId) -> bool {
-    let Some(step) = program.step(id) else { return false };
+    let step = &program.steps[id];
     matches!(step.kind, StepKind::Human(_)) || walk::children(step).into_iter().any(|s| is_human(program, s))
 }
 
 /// Whether a step can fail. Only pure computations certainly cannot.
 pub fn can_fail(program: &Program, id: StepId) -> bool {
-    let Some(step) = program.step(id) else { return true };
+    let step = &program.steps[id];
     if !matches!(step.policy.on_failure, OnFailure::Fail) {
         return false;
     }
@@ -290,23 +290,19 @@ pub fn has_consensus(value: &Expr) -> bool {
 }
 
 /// For each state: whether a run can reach it, by transitions that can be taken.
-pub fn reached(machine: &StateMachine, exits: &[Exits]) -> Vec<bool> {
-    let mut seen = vec![false; machine.states.len()];
-    let mut stack = vec![machine.initial.index()];
-    while let Some(at) = stack.pop() {
-        match seen.get_mut(at) {
-            Some(place) if !*place => *place = true,
-            _ => continue,
+pub fn reached(machine: &StateMachine, exits: &IndexVec<StateId, Exits>) -> IndexVec<StateId, bool> {
+    let mut seen = machine.states.map(|_| false);
+    let mut stack = vec![machine.initial];
+    while let Some(id) = stack.pop() {
+        if !std::mem::replace(&mut seen[id], true) {
+            stack.extend(targets(&machine.states[id], &exits[id]));
         }
-        stack.extend(targets(machine, exits, at));
     }
     seen
 }
 
 /// The targets of transitions that can be taken.
-pub fn targets(machine: &StateMachine, exits: &[Exits], state: usize) -> Vec<usize> {
-    let transitions = machine.states.get(state).map(|s| s.transitions.as_slice()).unwrap_or_default();
-    let taken = exits.get(state).map(|e| e.taken.as_slice()).unwrap_or_default();
-    let open = transitions.iter().zip(taken).filter(|(_, t)| **t == Taken::Yes);
-    open.map(|(t, _)| t.target.index()).collect()
+pub fn targets(state: &State, exits: &Exits) -> impl Iterator<Item = StateId> {
+    let open = state.transitions.iter().zip(&exits.taken).filter(|(_, taken)| **taken == Taken::Yes);
+    open.map(|(transition, _)| transition.target)
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
-    Expr, FlowId, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ToolKind, credential,
-    credential::AddressPart, walk,
+    Expr, FlowId, IndexVec, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ToolKind,
+    credential, credential::AddressPart, walk,
 };
 use trefoil_syntax::Location;
 use trefoil_template::{HoleKind, Value};
@@ -92,10 +92,10 @@ struct Held {
 /// The labels of every slot.
 #[derive(Debug, Default)]
 pub struct Taint {
-    slots: Vec<Vec<Held>>,
-    outputs: Vec<Held>,
-    exports: Vec<Held>,
-    results: Vec<Held>,
+    slots: IndexVec<FlowId, IndexVec<SlotId, Held>>,
+    outputs: IndexVec<FlowId, Held>,
+    exports: IndexVec<FlowId, Held>,
+    results: IndexVec<StepId, Held>,
     /// The environment variables that the program reads.
     variables: Vec<Arc<str>>,
     changed: bool,
@@ -148,17 +148,18 @@ impl Taint {
     /// The labels of a program that may be started at these flows.
     pub fn of(program: &Program, calls: &CallGraph, roots: &[FlowId]) -> Self {
         let mut taint = Self {
-            slots: program.flows.iter().map(|f| vec![Held::default(); f.slots.len()]).collect(),
-            outputs: vec![Held::default(); program.flows.len()],
-            exports: vec![Held::default(); program.flows.len()],
-            results: vec![Held::default(); program.steps.len()],
+            slots: program.flows.map(|f| f.slots.map(|_| Held::default())),
+            outputs: program.flows.map(|_| Held::default()),
+            exports: program.flows.map(|_| Held::default()),
+            results: program.steps.map(|_| Held::default()),
             variables: walk::holes(program)
                 .into_iter()
                 .filter_map(|(kind, name)| (kind == HoleKind::Env).then_some(name))
                 .collect(),
             changed: true,
         };
-        for (root, entry) in roots.iter().filter_map(|root| Some((*root, program.flow(*root)?))) {
+        for &root in roots {
+            let entry = &program.flows[root];
             let from = |at| Labels { input: Some(at), ..Labels::default() };
             let mut input = Held::of(from(entry.origin));
             // Declared input originates at its declaration.
@@ -187,12 +188,10 @@ impl Taint {
     }
     /// The labels of a value that a step inserts into a text.
     pub fn value(&self, program: &Program, flow: FlowId, step: StepId, value: &Slotted<'_>) -> Labels {
-        let (Some(source), Some(at)) = (value.source, program.step(step).map(|s| s.origin)) else {
-            return Labels::default();
-        };
+        let Some(source) = value.source else { return Labels::default() };
+        let at = program.steps[step].origin;
         let rest = value.rest();
-        let result = self.result(step);
-        let mut labels = TaintReader { taint: self, flow, at, result: &result }.source(source, &rest).all();
+        let mut labels = TaintReader { taint: self, flow, at, result: &self.results[step] }.source(source, &rest).all();
         match source {
             Source::Environment => labels.credential = value.at().filter(|_| is_credential(&rest)),
             Source::Secrets => labels.secret = value.at().or(labels.secret),
@@ -202,7 +201,7 @@ impl Taint {
     }
     /// The environment variables that may be in the result of a flow, and the secret store if it may be.
     pub fn output(&self, flow: FlowId) -> Labels {
-        self.outputs.get(flow.index()).map(Held::all).unwrap_or_default()
+        self.outputs[flow].all()
     }
     /// The variables of a set, by name.
     pub fn names(&self, set: VariableSet) -> impl Iterator<Item = &Arc<str>> {
@@ -212,7 +211,7 @@ impl Taint {
     pub fn sent_as_credentials(&self, program: &Program, steps: &[(FlowId, StepId)]) -> VariableSet {
         let mut found = VariableSet::default();
         for (flow, id) in steps {
-            let Some(step) = program.step(*id) else { continue };
+            let step = &program.steps[*id];
             let StepKind::Tool(call) = &step.kind else { continue };
             let nothing = Held::default();
             let reader = TaintReader { taint: self, flow: *flow, at: step.origin, result: &nothing };
@@ -237,27 +236,21 @@ impl Taint {
         }
         found
     }
-    fn result(&self, step: StepId) -> Held {
-        self.results.get(step.index()).cloned().unwrap_or_default()
-    }
     fn slot(&self, flow: FlowId, slot: SlotId, member: Option<&Arc<str>>) -> Held {
-        let held = self.slots.get(flow.index()).and_then(|f| f.get(slot.index()));
-        held.map(|h| h.member(member)).unwrap_or_default()
+        self.slots[flow][slot].member(member)
     }
     fn give(&mut self, flow: FlowId, slot: SlotId, held: &Held) {
-        if let Some(place) = self.slots.get_mut(flow.index()).and_then(|f| f.get_mut(slot.index())) {
-            self.changed |= set(place, held);
-        }
+        self.changed |= set(&mut self.slots[flow][slot], held);
     }
     fn intake(&mut self, program: &Program, flow: FlowId, held: &Held) {
-        let Some(intake) = program.flow(flow).map(|f| &f.intake) else { return };
+        let intake = &program.flows[flow].intake;
         self.give(flow, intake.slot, held);
         if let Some((raw, _)) = intake.raw {
             self.give(flow, raw, held);
         }
     }
     fn flow(&mut self, program: &Program, id: FlowId) {
-        let Some(flow) = program.flow(id) else { return };
+        let flow = &program.flows[id];
         let nothing = Held::default();
         for (slot, expr) in &flow.init {
             let held = TaintReader { taint: self, flow: id, at: flow.origin, result: &nothing }.expr(expr);
@@ -265,7 +258,7 @@ impl Taint {
         }
         let output = match &flow.output {
             Some(expr) => TaintReader { taint: self, flow: id, at: flow.origin, result: &nothing }.expr(expr),
-            None => self.result(flow.body),
+            None => self.results[flow.body].clone(),
         };
         let mut exports = Held::default();
         for export in &flow.exports {
@@ -276,11 +269,11 @@ impl Taint {
             let have = exports.named.entry(export.key.clone()).or_default();
             *have = have.and(labels);
         }
-        self.changed |= self.outputs.get_mut(id.index()).is_some_and(|place| set(place, &output));
-        self.changed |= self.exports.get_mut(id.index()).is_some_and(|place| set(place, &exports));
+        self.changed |= set(&mut self.outputs[id], &output);
+        self.changed |= set(&mut self.exports[id], &exports);
     }
     fn step(&mut self, program: &Program, flow: FlowId, id: StepId) {
-        let Some(step) = program.step(id) else { return };
+        let step = &program.steps[id];
         let raw = self.raw(program, flow, step);
         let result = {
             let reader = TaintReader { taint: self, flow, at: step.origin, result: &raw };
@@ -290,7 +283,7 @@ impl Taint {
                 OnFailure::Fail | OnFailure::Skip => shaped,
             }
         };
-        self.changed |= self.results.get_mut(id.index()).is_some_and(|place| set(place, &result));
+        self.changed |= set(&mut self.results[id], &result);
         if let Some(slot) = step.out {
             self.give(flow, slot, &result);
         }
@@ -299,14 +292,14 @@ impl Taint {
     fn raw(&mut self, program: &Program, flow: FlowId, step: &Step) -> Held {
         let at = step.origin;
         let model = Held::of(Labels { model: Some(at), ..Labels::default() });
-        let inner = walk::children(step).into_iter().fold(Held::default(), |all, s| all.and(&self.result(s)));
+        let inner = walk::children(step).into_iter().fold(Held::default(), |all, s| all.and(&self.results[s]));
         let nothing = Held::default();
         match &step.kind {
             StepKind::Model(_) => model,
             StepKind::Tool(_) | StepKind::Command(_) => Held::of(Labels { tool: Some(at), ..Labels::default() }),
             StepKind::Human(_) | StepKind::Wait { .. } | StepKind::Parallel(_) | StepKind::Refused(_) => nothing,
             StepKind::Compute(value) => TaintReader { taint: self, flow, at, result: &nothing }.expr(value),
-            StepKind::Sequence(steps) => steps.last().map(|s| self.result(*s)).unwrap_or_default(),
+            StepKind::Sequence(steps) => steps.last().map(|s| self.results[*s].clone()).unwrap_or_default(),
             StepKind::Branch { .. } | StepKind::Loop(_) => inner,
             StepKind::Graph(graph) => {
                 for (slot, source) in graph.nodes.iter().flat_map(|n| &n.incoming).filter_map(|e| e.carry.as_ref()) {
@@ -339,7 +332,7 @@ impl Taint {
             StepKind::Conversation(it) => {
                 // The arguments of a tool come from the model; the results of tools are in its prompt.
                 let calls = it.offers.iter().map(|offer| offer.step).chain(it.gate);
-                let calls = calls.filter_map(|step| program.step(step));
+                let calls = calls.map(|step| &program.steps[step]);
                 calls.flat_map(walk::callees).for_each(|callee| self.intake(program, callee, &model));
                 inner
             }
@@ -352,7 +345,7 @@ impl Taint {
                     let held = TaintReader { taint: self, flow, at, result: &nothing }.source(source, &[]);
                     self.give(each.body, *slot, &held);
                 }
-                Held::of(self.outputs.get(each.body.index()).map(Held::flat).unwrap_or_default())
+                Held::of(self.outputs[each.body].flat())
             }
             StepKind::Call(call) => {
                 let reader = TaintReader { taint: self, flow, at, result: &nothing };
@@ -360,9 +353,9 @@ impl Taint {
                 let mut output = Held::default();
                 for callee in walk::callees(step) {
                     self.intake(program, callee, &input);
-                    output = output.and(&self.outputs.get(callee.index()).cloned().unwrap_or_default());
-                    if let (Some(slot), Some(exported)) = (call.exports, self.exports.get(callee.index()).cloned()) {
-                        self.give(flow, slot, &exported);
+                    output = output.and(&self.outputs[callee]);
+                    if let Some(slot) = call.exports {
+                        self.changed |= set(&mut self.slots[flow][slot], &self.exports[callee]);
                     }
                 }
                 output

@@ -34,12 +34,13 @@ fn told(message: &Expr, step: &Step) -> Option<Told> {
 pub fn by_step(program: &Program, step: StepId) -> Vec<Told> {
     let mut found = Vec::new();
     let mut stack = vec![step];
-    let mut left = MOST;
-    while let Some(step) = stack.pop().filter(|_| left > 0).and_then(|id| program.step(id)) {
-        left -= 1;
+    // Flows may call themselves.
+    for _ in 0..MOST {
+        let Some(step) = stack.pop() else { break };
+        let step = &program.steps[step];
         found.extend(step.kind.messages().into_iter().filter_map(|message| told(message, step)));
         stack.extend(children(step));
-        stack.extend(callees(step).into_iter().filter_map(|flow| Some(program.flow(flow)?.body)));
+        stack.extend(callees(step).into_iter().map(|flow| program.flows[flow].body));
     }
     found
 }

@@ -12,7 +12,7 @@ use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_ir::types::{Kind, Member, OtherMembers, Type};
 use trefoil_ir::{
     AnswerFormat, Callee, ComposedPart, Expr, FlowId, Guard, InputField, Intake, Items, JsonType, OnFailure, Program,
-    Schema, SlotId, Source, Step, StepId, StepKind, Text, ToolKind, ValidatorKind,
+    SlotId, Source, Step, StepId, StepKind, Text, ToolKind, ValidatorKind,
 };
 use trefoil_template::{Value, read_json};
 
@@ -160,7 +160,7 @@ impl<'p> Types<'p> {
         let [writer] = self.writers.of_slot(flow, slot) else { return None };
         match writer {
             Writer::Value(value) => Some(value),
-            Writer::Result(step) => match &self.program.step(*step)?.kind {
+            Writer::Result(step) => match &self.program.steps[*step].kind {
                 StepKind::Compute(value) => Some(value),
                 _ => None,
             },
@@ -208,7 +208,7 @@ impl<'p> Types<'p> {
         if let Some(known) = self.outputs.borrow().get(&flow) {
             return known.clone().unwrap_or_default();
         }
-        let Some(found) = self.program.flow(flow) else { return Type::Any };
+        let found = &self.program.flows[flow];
         self.outputs.borrow_mut().insert(flow, None);
         let output = self.deeper(|| match &found.output {
             Some(expr) => self.expr(flow, expr, None),
@@ -223,7 +223,7 @@ impl<'p> Types<'p> {
         if let Some(known) = self.results.borrow().get(&id) {
             return known.clone().unwrap_or_default();
         }
-        let Some(step) = self.program.step(id) else { return Type::Any };
+        let step = &self.program.steps[id];
         self.results.borrow_mut().insert(id, None);
         let found = self.deeper(|| {
             let ran = self.shaped(flow, step);
@@ -251,15 +251,12 @@ impl<'p> Types<'p> {
             StepKind::Model(call) => match &call.format {
                 AnswerFormat::Text => {
                     let guarded = call.guards.iter().find_map(|g| match g {
-                        Guard::Schema(id) => self.program.schema(*id),
+                        Guard::Schema(id) => Some(&self.program.schemas[*id].json),
                         _ => None,
                     });
-                    match guarded {
-                        Some(inner) => Type::json_text(&inner.json),
-                        None => Type::Answer,
-                    }
+                    guarded.map_or(Type::Answer, Type::json_text)
                 }
-                AnswerFormat::Json(id) => self.program.schema(*id).map_or(Type::Any, |s| Type::declared(&s.json)),
+                AnswerFormat::Json(id) => Type::declared(&self.program.schemas[*id].json),
                 AnswerFormat::JsonOrText => Type::Any,
             },
             StepKind::Tool(call) => {
@@ -281,7 +278,7 @@ impl<'p> Types<'p> {
             StepKind::Attempts(it) => {
                 let body = self.result(flow, it.body);
                 let mut schemas = it.validators.iter().filter_map(|v| match &v.kind {
-                    ValidatorKind::JsonSchema(id) => self.program.schema(*id),
+                    ValidatorKind::JsonSchema(id) => Some(&self.program.schemas[*id].json),
                     _ => None,
                 });
                 // If there are several, each describes only a part of the answer.
@@ -290,7 +287,7 @@ impl<'p> Types<'p> {
                     return Type::Any;
                 }
                 match valid {
-                    Some(inner) if body.is_answer() => Type::json_text(&inner.json),
+                    Some(inner) if body.is_answer() => Type::json_text(inner),
                     _ => body,
                 }
             }
@@ -314,7 +311,7 @@ impl<'p> Types<'p> {
             }
             StepKind::StateMachine(machine) => {
                 let ends = machine.states.iter().filter(|s| s.may_end());
-                let slots = ends.filter_map(|s| self.program.step(s.step)?.out);
+                let slots = ends.filter_map(|s| self.program.steps[s.step].out);
                 Type::union(slots.map(|s| self.slot(flow, s)))
             }
             StepKind::Call(call) => match &call.callee {
@@ -487,7 +484,7 @@ impl<'p> Types<'p> {
             Member::Maybe => Walk::unknown(),
             _ => {
                 let [callee] = flows else { return Walk::unknown() };
-                let exports = self.program.flow(*callee).map(|f| f.exports.as_slice()).unwrap_or_default();
+                let exports = &self.program.flows[*callee].exports;
                 let Some(export) = exports.iter().find(|e| &*e.key == *name) else { return top.on(path, at) };
                 let member: Vec<&str> = export.member.iter().map(|m| &**m).collect();
                 let value = Walk::of(self.slot(*callee, export.slot)).on(&member, 0);
@@ -525,29 +522,29 @@ impl<'p> Types<'p> {
             return None;
         }
         let (from, input) = self.writers.only_call(flow)?;
-        let file = |f: FlowId| self.program.flow(f).map(|f| f.origin.file);
+        let file = |f: FlowId| self.program.flows[f].origin.file;
         (file(from) == file(flow)).then(|| self.expr(from, input, None))
     }
 
     /// The type of a flow's input, after defaults.
     pub fn input(&self, intake: &Intake) -> Type {
-        let schema = intake.schema.and_then(|s| self.program.schema(s));
+        let schema = intake.schema.map(|id| &self.program.schemas[id].json);
         if !intake.fields.is_empty() {
             let optional = |f: &InputField| f.optional && f.default.is_none();
             let fields = intake.fields.iter().map(|f| (f.name.clone(), Type::declared(&f.schema), optional(f)));
-            let refused = |schema: &Schema| schema.json.get("additionalProperties") == Some(&Value::Bool(false));
+            let refused = |schema: &Value| schema.get("additionalProperties") == Some(&Value::Bool(false));
             let closed = intake.closed && intake.tolerated.is_empty() || schema.is_some_and(refused);
             return Type::object(fields, if closed { OtherMembers::None } else { OtherMembers::Any });
         }
         match (schema, &intake.wrap) {
-            (Some(schema), None) => Type::declared(&schema.json),
+            (Some(schema), None) => Type::declared(schema),
             (_, Some(_)) => Type::OBJECT,
             (None, None) => Type::Any,
         }
     }
 
     fn raw_input(&self, intake: &Intake) -> Type {
-        let declared = intake.schema.and_then(|s| self.program.schema(s)).map(|s| Type::declared(&s.json));
+        let declared = intake.schema.map(|id| Type::declared(&self.program.schemas[id].json));
         // If the input is an object, processing it may select a member.
         let plain = |of: &Type| of.kinds().is_some_and(|kinds| !kinds.has(Kind::Object));
         declared.filter(plain).unwrap_or_default()

@@ -2,23 +2,23 @@
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
-use trefoil_ir::StateMachine;
+use trefoil_ir::{IndexVec, StateId, StateMachine};
 
 /// The maximum number of search steps for the most expensive path; beyond it, a coarser bound is used.
 const STEPS: usize = 200_000;
 
 /// The paths through a machine.
 pub struct Ways {
-    initial: usize,
+    initial: StateId,
     /// The maximum number of state entries in total.
     entries: u64,
     /// For each state, the targets of its transitions, each once.
-    next: Vec<Vec<usize>>,
+    next: IndexVec<StateId, Vec<StateId>>,
     /// Groups of states that lead to each other, and single states; each group after everything that it leads to.
-    knots: Vec<Vec<usize>>,
+    knots: Vec<Vec<StateId>>,
     /// For each state, the number of the earliest possible entry; `None`: it is unreachable.
-    first: Vec<Option<u64>>,
-    visits: Vec<u64>,
+    first: IndexVec<StateId, Option<u64>>,
+    visits: IndexVec<StateId, u64>,
 }
 
 impl Ways {
@@ -31,53 +31,49 @@ impl Ways {
         Self::with_visits(machine, 1)
     }
     fn with_visits(machine: &StateMachine, most: u32) -> Self {
-        let count = machine.states.len();
-        let targets = |s: &trefoil_ir::State| {
-            let mut all: Vec<usize> = s.transitions.iter().map(|t| t.target.index()).filter(|t| *t < count).collect();
+        let next = machine.states.map(|s| {
+            let mut all: Vec<StateId> = s.transitions.iter().map(|t| t.target).collect();
             all.sort_unstable();
             all.dedup();
             all
-        };
-        let next = machine.states.iter().map(targets).collect();
-        let limits: Vec<u64> = machine.states.iter().map(|s| u64::from(s.max_visits.min(most))).collect();
-        Self::new(next, machine.initial.index(), u64::from(machine.max_entries), &limits)
+        });
+        let limits = machine.states.map(|s| u64::from(s.max_visits.min(most)));
+        Self::new(next, machine.initial, u64::from(machine.max_entries), &limits)
     }
-    fn new(next: Vec<Vec<usize>>, initial: usize, entries: u64, limits: &[u64]) -> Self {
-        let mut first: Vec<Option<u64>> =
-            distances(&next, initial, |_| true).into_iter().map(|d| d.map(|d| d + 1)).collect();
-        if let Some(place) = first.get_mut(initial) {
-            *place = Some(1);
-        }
+    fn new(
+        next: IndexVec<StateId, Vec<StateId>>,
+        initial: StateId,
+        entries: u64,
+        limits: &IndexVec<StateId, u64>,
+    ) -> Self {
+        let mut first = distances(&next, initial, |_| true).map(|d| d.map(|d| d + 1));
+        first[initial] = Some(1);
         let knots = knots(&next);
         let rounds = rounds(&next, &knots);
-        let mut ways = Self { initial, entries, next, knots, first, visits: Vec::new() };
         // Every visit after the first takes as many entries as the shortest cycle.
-        for (at, limit) in limits.iter().enumerate() {
-            let round = rounds.get(at).copied().flatten();
-            let visits = match ways.first.get(at).copied().flatten() {
-                Some(first) if first <= entries => 1 + round.map_or(0, |round| (entries - first) / round.max(1)),
+        let visits = limits.entries().map(|(id, limit)| {
+            let visits = match first[id] {
+                Some(first) if first <= entries => 1 + rounds[id].map_or(0, |round| (entries - first) / round.max(1)),
                 _ => 0,
             };
-            ways.visits.push(visits.min(*limit));
-        }
+            visits.min(*limit)
+        });
+        let visits = visits.collect();
+        let mut ways = Self { initial, entries, next, knots, first, visits };
         ways.feed();
         ways
     }
     /// Each visit, except that of the start, comes from a visit of a preceding state.
     fn feed(&mut self) {
         for _ in 0..self.next.len() {
-            let mut fed = vec![0u64; self.next.len()];
-            if let Some(place) = fed.get_mut(self.initial) {
-                *place = 1;
-            }
+            let mut fed = self.next.map(|_| 0u64);
+            fed[self.initial] = 1;
             for (targets, visits) in self.next.iter().zip(&self.visits) {
-                for target in targets {
-                    if let Some(place) = fed.get_mut(*target) {
-                        *place = place.saturating_add(*visits);
-                    }
+                for &target in targets {
+                    fed[target] = fed[target].saturating_add(*visits);
                 }
             }
-            let less: Vec<u64> = self.visits.iter().zip(&fed).map(|(have, fed)| *have.min(fed)).collect();
+            let less: IndexVec<StateId, u64> = self.visits.iter().zip(&fed).map(|(have, fed)| *have.min(fed)).collect();
             if less == self.visits {
                 return;
             }
@@ -85,35 +81,32 @@ impl Ways {
         }
     }
     /// The maximum number of entries of a state.
-    pub fn visits(&self, state: usize) -> u64 {
-        self.visits.get(state).copied().unwrap_or_default()
+    pub fn visits(&self, state: StateId) -> u64 {
+        self.visits[state]
     }
     /// The maximum cost of a path through the machine, given the cost of one visit of each state.
     pub fn dearest(&self, costs: &[u64]) -> u64 {
-        let by_visits = self.by_visits(costs);
-        self.by_entries(costs).map_or(by_visits, |n| n.min(by_visits))
+        let costs: IndexVec<StateId, u64> = costs.iter().copied().collect();
+        let by_visits = self.by_visits(&costs);
+        self.by_entries(&costs).map_or(by_visits, |n| n.min(by_visits))
     }
     /// The bound if only the total number of entries were limited, not the visits of each state.
-    fn by_entries(&self, costs: &[u64]) -> Option<u64> {
+    fn by_entries(&self, costs: &IndexVec<StateId, u64>) -> Option<u64> {
         let edges: usize = self.next.iter().map(|n| n.len() + 1).sum();
         let entries = usize::try_from(self.entries).ok()?;
         if edges.saturating_mul(entries) > STEPS {
             return None;
         }
-        let mut now: Vec<Option<u64>> = vec![None; self.next.len()];
-        if let Some(place) = now.get_mut(self.initial).filter(|_| entries > 0) {
-            *place = costs.get(self.initial).copied();
-        }
+        let mut now: IndexVec<StateId, Option<u64>> = self.next.map(|_| None);
+        now[self.initial] = Some(costs[self.initial]);
         let mut best = 0;
         for _ in 0..entries {
             best = now.iter().flatten().copied().fold(best, u64::max);
-            let mut then: Vec<Option<u64>> = vec![None; self.next.len()];
+            let mut then: IndexVec<StateId, Option<u64>> = self.next.map(|_| None);
             for (so_far, targets) in now.iter().zip(&self.next) {
                 let Some(so_far) = so_far else { continue };
-                for target in targets {
-                    if let (Some(place), Some(cost)) = (then.get_mut(*target), costs.get(*target)) {
-                        *place = (*place).max(Some(so_far.saturating_add(*cost)));
-                    }
+                for &target in targets {
+                    then[target] = then[target].max(Some(so_far.saturating_add(costs[target])));
                 }
             }
             now = then;
@@ -122,28 +115,23 @@ impl Ways {
     }
     /// The bound by visits: states of one group count together, as often as each may be entered; states of different
     /// paths do not.
-    fn by_visits(&self, costs: &[u64]) -> u64 {
+    fn by_visits(&self, costs: &IndexVec<StateId, u64>) -> u64 {
         // The longest path over the groups, each computed after those that follow it. What a state of the same group
         // adds is in the group's own sum.
-        let mut best: Vec<Option<u64>> = vec![None; self.next.len()];
+        let mut best = self.next.map(|_| 0);
         for members in &self.knots {
-            let targets = members.iter().filter_map(|m| self.next.get(*m)).flatten();
-            let after = targets.filter_map(|t| best.get(*t).copied().flatten()).max().unwrap_or_default();
+            let targets = members.iter().flat_map(|m| &self.next[*m]);
+            let after = targets.map(|t| best[*t]).max().unwrap_or_default();
             let total = self.knot(members, costs).saturating_add(after);
-            for place in members {
-                if let Some(place) = best.get_mut(*place) {
-                    *place = Some(total);
-                }
-            }
+            members.iter().for_each(|m| best[*m] = total);
         }
-        best.get(self.initial).copied().flatten().unwrap_or_default()
+        best[self.initial]
     }
     /// The most expensive visits of states in one group, limited by the number of entries.
-    fn knot(&self, members: &[usize], costs: &[u64]) -> u64 {
-        let first = members.iter().filter_map(|m| self.first.get(*m).copied().flatten()).min();
+    fn knot(&self, members: &[StateId], costs: &IndexVec<StateId, u64>) -> u64 {
+        let first = members.iter().filter_map(|m| self.first[*m]).min();
         let mut left = first.map_or(0, |first| (self.entries + 1).saturating_sub(first));
-        let mut priced: Vec<(u64, u64)> =
-            members.iter().map(|m| (costs.get(*m).copied().unwrap_or_default(), self.visits(*m))).collect();
+        let mut priced: Vec<(u64, u64)> = members.iter().map(|m| (costs[*m], self.visits[*m])).collect();
         priced.sort_unstable_by(|a, b| b.cmp(a));
         let mut sum = 0u64;
         for (cost, visits) in priced {
@@ -156,55 +144,49 @@ impl Ways {
 }
 
 /// Groups of states that lead to each other, and single states; each after everything that it leads to.
-pub fn knots(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    let mut graph = DiGraph::<(), ()>::with_capacity(next.len(), next.len());
-    let nodes: Vec<NodeIndex> = next.iter().map(|_| graph.add_node(())).collect();
-    for (from, targets) in nodes.iter().zip(next) {
-        for to in targets.iter().filter_map(|target| nodes.get(*target)) {
-            graph.add_edge(*from, *to, ());
+pub fn knots(next: &IndexVec<StateId, Vec<StateId>>) -> Vec<Vec<StateId>> {
+    let mut graph = DiGraph::<StateId, ()>::with_capacity(next.len(), next.len());
+    let nodes: IndexVec<StateId, NodeIndex> = next.ids().map(|id| graph.add_node(id)).collect();
+    for (from, targets) in next.entries() {
+        for to in targets {
+            graph.add_edge(nodes[from], nodes[*to], ());
         }
     }
     let knots = kosaraju_scc(&graph).into_iter();
-    knots.map(|knot| knot.into_iter().map(NodeIndex::index).collect()).collect()
+    knots.map(|knot| knot.into_iter().filter_map(|node| graph.node_weight(node).copied()).collect()).collect()
 }
 
 /// For each state, the length of the shortest cycle through it; `None`: there is none. Such a cycle never leaves the
 /// group.
-fn rounds(next: &[Vec<usize>], knots: &[Vec<usize>]) -> Vec<Option<u64>> {
-    let mut knot_of = vec![0; next.len()];
-    for (knot, members) in knots.iter().enumerate() {
-        for member in members {
-            if let Some(place) = knot_of.get_mut(*member) {
-                *place = knot;
-            }
-        }
+fn rounds(next: &IndexVec<StateId, Vec<StateId>>, knots: &[Vec<StateId>]) -> IndexVec<StateId, Option<u64>> {
+    let mut knot_of: IndexVec<StateId, &[StateId]> = next.map(|_| [].as_slice());
+    for knot in knots {
+        knot.iter().for_each(|member| knot_of[*member] = knot);
     }
-    let round = |(at, targets): (usize, &Vec<usize>)| {
-        let own = knot_of.get(at).copied();
-        let alone = own.and_then(|own| knots.get(own)).is_none_or(|members| members.len() == 1);
-        match alone {
-            true => targets.contains(&at).then_some(1),
-            false => distances(next, at, |to| knot_of.get(to).copied() == own).get(at).copied().flatten(),
-        }
+    let round = |(id, targets): (StateId, &Vec<StateId>)| match knot_of[id] {
+        [_] => targets.contains(&id).then_some(1),
+        knot => distances(next, id, |to| std::ptr::eq(knot_of[to], knot))[id],
     };
-    next.iter().enumerate().map(round).collect()
+    next.entries().map(round).collect()
 }
 
 /// The number of transitions from a state to each other one, at least one, using only states for which `counts` is
 /// true.
-fn distances(next: &[Vec<usize>], from: usize, counts: impl Fn(usize) -> bool) -> Vec<Option<u64>> {
-    let mut found: Vec<Option<u64>> = vec![None; next.len()];
+fn distances(
+    next: &IndexVec<StateId, Vec<StateId>>,
+    from: StateId,
+    counts: impl Fn(StateId) -> bool,
+) -> IndexVec<StateId, Option<u64>> {
+    let mut found = next.map(|_| None);
     let mut now = vec![from];
     let mut far = 0;
     while !now.is_empty() {
         far += 1;
         let mut then = Vec::new();
-        for target in now.iter().filter_map(|s| next.get(*s)).flatten().filter(|target| counts(**target)) {
-            if let Some(place) = found.get_mut(*target)
-                && place.is_none()
-            {
-                *place = Some(far);
-                then.push(*target);
+        for &target in now.iter().flat_map(|s| &next[*s]).filter(|target| counts(**target)) {
+            if found[target].is_none() {
+                found[target] = Some(far);
+                then.push(target);
             }
         }
         now = then;
@@ -214,15 +196,24 @@ fn distances(next: &[Vec<usize>], from: usize, counts: impl Fn(usize) -> bool) -
 
 #[cfg(test)]
 mod tests {
+    use trefoil_ir::TypedIndex;
+
     use super::*;
 
     /// Visits every path.
-    fn walk(ways: &Ways, limits: &[u64], at: usize, left: u64, seen: &mut Vec<u64>, found: &mut dyn FnMut(&[u64])) {
+    fn walk(
+        ways: &Ways,
+        limits: &IndexVec<StateId, u64>,
+        at: StateId,
+        left: u64,
+        seen: &mut IndexVec<StateId, u64>,
+        found: &mut dyn FnMut(&[u64]),
+    ) {
         if left == 0 || seen[at] == limits[at] {
             return;
         }
         seen[at] += 1;
-        found(seen);
+        found(seen.as_slice());
         for next in &ways.next[at] {
             walk(ways, limits, *next, left - 1, seen, found);
         }
@@ -239,12 +230,13 @@ mod tests {
         let (mut exact, all) = (0, 3000);
         for _ in 0..all {
             let count = 1 + next(5) as usize;
-            let graph = (0..count).map(|_| (0..count).filter(|_| next(5) < 2).collect()).collect();
-            let (entries, limits) = (next(9), (0..count).map(|_| 1 + next(4)).collect::<Vec<_>>());
+            let graph =
+                (0..count).map(|_| (0..count).filter(|_| next(5) < 2).map(StateId::from_index).collect()).collect();
+            let (entries, limits) = (next(9), (0..count).map(|_| 1 + next(4)).collect());
             let costs: Vec<u64> = (0..count).map(|_| next(6)).collect();
-            let ways = Ways::new(graph, 0, entries, &limits);
+            let ways = Ways::new(graph, StateId(0), entries, &limits);
             let (mut dearest, mut visits) = (0, vec![0; count]);
-            walk(&ways, &limits, 0, entries, &mut vec![0; count], &mut |seen| {
+            walk(&ways, &limits, StateId(0), entries, &mut limits.map(|_| 0), &mut |seen| {
                 dearest = dearest.max(seen.iter().zip(&costs).map(|(n, c)| n * c).sum());
                 visits.iter_mut().zip(seen).for_each(|(most, n)| *most = (*most).max(*n));
             });

@@ -41,8 +41,7 @@ impl<'p> Writers<'p> {
     /// The writers of a program.
     pub fn of(program: &'p Program) -> Self {
         let mut all = Self::default();
-        for (i, flow) in program.flows.iter().enumerate() {
-            let id = FlowId(i as u32);
+        for (id, flow) in program.flows.entries() {
             all.add(id, flow.intake.slot, Writer::Input(&flow.intake));
             if let Some((raw, _)) = &flow.intake.raw {
                 all.add(id, *raw, Writer::Raw(&flow.intake));
@@ -52,7 +51,7 @@ impl<'p> Writers<'p> {
             }
             let mut stack = vec![flow.body];
             while let Some(at) = stack.pop() {
-                let Some(step) = program.step(at) else { continue };
+                let step = &program.steps[at];
                 if let Some(out) = step.out {
                     all.add(id, out, Writer::Result(at));
                 }
@@ -115,7 +114,7 @@ impl<'p> Writers<'p> {
                     }
                 }
                 for state in &machine.states {
-                    if let (Some(failed), Some(out)) = (&state.failed, program.step(state.step).and_then(|s| s.out)) {
+                    if let (Some(failed), Some(out)) = (&state.failed, program.steps[state.step].out) {
                         self.add(id, out, Writer::Value(failed));
                     }
                 }

@@ -1,31 +1,31 @@
 //! The transitions of a machine as written, whether or not they can be taken, including those whose intended targets
 //! are only guessed (`Lead`).
 
-use trefoil_ir::{Facts, Program, StateMachine};
+use trefoil_ir::{Facts, IndexVec, Program, State, StateId, StateMachine};
 use trefoil_syntax::Location;
 
 /// The written paths through a machine.
 pub struct Written {
     start: Way,
     /// The targets of each state.
-    next: Vec<Way>,
+    next: IndexVec<StateId, Way>,
     /// For each state: whether a run can end there.
-    ends: Vec<bool>,
+    ends: IndexVec<StateId, bool>,
 }
 
 /// The targets of a state, or of the start.
 #[derive(Default)]
 struct Way {
-    to: Vec<usize>,
+    to: Vec<StateId>,
     /// Whether a target is invalid and resembles no state, so that any state may have been meant.
     anywhere: bool,
 }
 
 impl Way {
-    fn meant(&mut self, facts: &Facts, from: Location, places: &[Option<Location>]) {
+    fn meant(&mut self, facts: &Facts, from: Location, places: &IndexVec<StateId, Location>) {
         for lead in facts.leads.iter().filter(|lead| lead.from == from) {
             match lead.to {
-                Some(to) => self.to.extend(places.iter().position(|at| *at == Some(to))),
+                Some(to) => self.to.extend(places.position(|at| *at == to)),
                 None => self.anywhere = true,
             }
         }
@@ -35,71 +35,71 @@ impl Way {
 impl Written {
     /// The paths of a machine that is declared here.
     pub fn of(program: &Program, facts: &Facts, machine: &StateMachine, origin: Location) -> Self {
-        let place = |s: &trefoil_ir::State| program.step(s.step).map(|step| step.origin);
-        let places: Vec<Option<Location>> = machine.states.iter().map(place).collect();
-        let mut start = Way { to: vec![machine.initial.index()], anywhere: false };
+        let places = machine.states.map(|state| program.steps[state.step].origin);
+        let mut start = Way { to: vec![machine.initial], anywhere: false };
         start.meant(facts, origin, &places);
-        let ways = machine.states.iter().zip(&places).map(|(state, at)| {
-            let mut way = Way { to: state.transitions.iter().map(|t| t.target.index()).collect(), anywhere: false };
-            at.iter().for_each(|at| way.meant(facts, *at, &places));
+        let next = machine.states.map(|state| {
+            let mut way = Way { to: state.transitions.iter().map(|t| t.target).collect(), anywhere: false };
+            way.meant(facts, program.steps[state.step].origin, &places);
             way
         });
-        let next: Vec<Way> = ways.collect();
-        let ends = machine.states.iter().map(trefoil_ir::State::may_end).collect();
+        let ends = machine.states.map(State::may_end);
         Self { start, next, ends }
     }
 
     /// For each state: whether a run can reach it by the written transitions, or could if the reported ones were fixed.
     /// `None`: any state may have been meant.
-    pub fn reached(&self) -> Option<Vec<bool>> {
+    pub fn reached(&self) -> Option<IndexVec<StateId, bool>> {
         let seen = self.seen();
         let lost = self.start.anywhere || seen.iter().zip(&self.next).any(|(seen, way)| *seen && way.anywhere);
         (!lost).then_some(seen)
     }
 
-    fn seen(&self) -> Vec<bool> {
-        let mut seen = vec![false; self.next.len()];
-        let mut stack = self.start.to.clone();
-        while let Some(at) = stack.pop() {
-            match seen.get_mut(at) {
-                Some(seen) if !*seen => *seen = true,
-                _ => continue,
+    fn seen(&self) -> IndexVec<StateId, bool> {
+        self.seen_from(&self.start.to)
+    }
+
+    /// For each state: whether a path leads to it from one of these, which lead to themselves.
+    fn seen_from(&self, start: &[StateId]) -> IndexVec<StateId, bool> {
+        let mut seen = self.next.map(|_| false);
+        let mut stack = start.to_vec();
+        while let Some(id) = stack.pop() {
+            if !std::mem::replace(&mut seen[id], true) {
+                stack.extend(self.targets(id));
             }
-            stack.extend(self.targets(at));
         }
         seen
     }
 
     /// The targets of a state.
-    pub fn targets(&self, state: usize) -> impl Iterator<Item = usize> {
-        self.next.get(state).into_iter().flat_map(|way| &way.to).copied()
+    pub fn targets(&self, state: StateId) -> &[StateId] {
+        &self.next[state].to
     }
 
     /// The states that a run can reach, but from which it cannot reach an end, if it only takes the transitions
     /// accepted by `goes`.
-    pub fn stuck(&self, goes: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
+    pub fn stuck(&self, goes: &dyn Fn(StateId, StateId) -> bool) -> Vec<StateId> {
         let open = self.next.iter().zip(&self.ends).map(|(way, ends)| *ends || way.anywhere).collect();
-        let next = |from: usize| self.targets(from).filter(|to| goes(from, *to)).collect();
+        let next = |from: StateId| self.targets(from).iter().copied().filter(|to| goes(from, *to)).collect();
         let ends = ending(open, &next);
-        let stuck = self.seen().into_iter().zip(ends).enumerate();
-        stuck.filter(|(_, (seen, ends))| *seen && !ends).map(|(at, _)| at).collect()
+        let seen = self.seen();
+        seen.ids().filter(|id| seen[*id] && !ends[*id]).collect()
     }
 
     /// For each state, the number of states on the shortest path from the start to it, itself included; `None`: no path
     /// leads to it, or an unknown path may be shorter.
-    pub fn entered(&self) -> Vec<Option<u64>> {
-        let mut lengths = vec![None; self.next.len()];
+    pub fn entered(&self) -> IndexVec<StateId, Option<u64>> {
+        let mut lengths = self.next.map(|_| None);
         let mut lost = self.start.anywhere;
         let (mut here, mut length) = (self.start.to.clone(), 1);
         while !here.is_empty() && !lost {
             let mut next = Vec::new();
-            for at in here {
-                match lengths.get_mut(at) {
-                    Some(place @ None) => *place = Some(length),
-                    _ => continue,
+            for id in here {
+                if lengths[id].is_none() {
+                    lengths[id] = Some(length);
+                    lost |= self.next[id].anywhere;
+                    next.extend(self.targets(id));
                 }
-                lost |= self.next.get(at).is_some_and(|way| way.anywhere);
-                next.extend(self.targets(at));
             }
             (here, length) = (next, length + 1);
         }
@@ -117,36 +117,22 @@ impl Written {
     }
 
     /// Whether a run can reach a state, and from there the same state again.
-    pub fn returns(&self, state: usize) -> bool {
-        let mut seen = vec![false; self.next.len()];
-        let mut stack: Vec<usize> = self.targets(state).collect();
-        while let Some(at) = stack.pop() {
-            match seen.get_mut(at) {
-                Some(seen) if !*seen => *seen = true,
-                _ => continue,
-            }
-            stack.extend(self.targets(at));
-        }
-        seen.get(state) == Some(&true) && self.seen().get(state) == Some(&true)
+    pub fn returns(&self, state: StateId) -> bool {
+        self.seen_from(self.targets(state))[state] && self.seen()[state]
     }
 }
 
 /// For each state: whether an end can be reached from it. `ends`: the states that are one.
-pub fn ending(mut ends: Vec<bool>, next: &dyn Fn(usize) -> Vec<usize>) -> Vec<bool> {
-    let mut before = vec![Vec::new(); ends.len()];
-    for at in 0..ends.len() {
-        for target in next(at) {
-            if let Some(list) = before.get_mut(target) {
-                list.push(at);
-            }
-        }
+pub fn ending(mut ends: IndexVec<StateId, bool>, next: &dyn Fn(StateId) -> Vec<StateId>) -> IndexVec<StateId, bool> {
+    let mut before: IndexVec<StateId, Vec<StateId>> = ends.map(|_| Vec::new());
+    for id in ends.ids() {
+        next(id).into_iter().for_each(|target| before[target].push(id));
     }
-    let mut stack: Vec<usize> = (0..ends.len()).filter(|at| ends.get(*at) == Some(&true)).collect();
-    while let Some(at) = stack.pop() {
-        for from in before.get(at).into_iter().flatten() {
-            if let Some(place) = ends.get_mut(*from).filter(|place| !**place) {
-                *place = true;
-                stack.push(*from);
+    let mut stack: Vec<StateId> = ends.ids().filter(|id| ends[*id]).collect();
+    while let Some(id) = stack.pop() {
+        for &from in &before[id] {
+            if !std::mem::replace(&mut ends[from], true) {
+                stack.push(from);
             }
         }
     }
@@ -156,11 +142,13 @@ pub fn ending(mut ends: Vec<bool>, next: &dyn Fn(usize) -> Vec<usize>) -> Vec<bo
 #[cfg(test)]
 #[allow(clippy::indexing_slicing, reason = "tests")]
 mod tests {
+    use trefoil_ir::StateId;
+
     use super::{Way, Written};
 
     /// The first state is the start; states without targets are the ends.
-    fn written(next: &[&[usize]]) -> Written {
-        let way = |to: &[usize]| Way { to: to.to_vec(), anywhere: false };
+    fn written(next: &[&[u32]]) -> Written {
+        let way = |to: &[u32]| Way { to: to.iter().copied().map(StateId).collect(), anywhere: false };
         let ends = next.iter().map(|to| to.is_empty()).collect();
         Written { start: way(&[0]), next: next.iter().map(|to| way(to)).collect(), ends }
     }
@@ -168,16 +156,16 @@ mod tests {
     #[test]
     fn states_without_a_way_out_are_found() {
         let all = |_, _| true;
-        assert_eq!(written(&[&[1, 3], &[2], &[1], &[]]).stuck(&all), [1, 2]);
+        assert_eq!(written(&[&[1, 3], &[2], &[1], &[]]).stuck(&all), [1, 2].map(StateId));
         let looped = written(&[&[1], &[2], &[0, 3], &[], &[4]]);
         assert!(looped.stuck(&all).is_empty(), "nothing leads to the last one");
-        assert_eq!(looped.stuck(&|from, to| (from, to) != (2, 3)), [0, 1, 2]);
+        assert_eq!(looped.stuck(&|from, to| (from.0, to.0) != (2, 3)), [0, 1, 2].map(StateId));
     }
 
     #[test]
     fn a_way_that_may_lead_anywhere_may_lead_out() {
         let mut lost = written(&[&[1], &[0]]);
-        lost.next[1].anywhere = true;
+        lost.next[StateId(1)].anywhere = true;
         assert!(lost.stuck(&|_, _| true).is_empty());
         assert_eq!(lost.shortest(), None);
         assert_eq!(lost.reached(), None);
@@ -188,7 +176,7 @@ mod tests {
         assert_eq!(written(&[&[1, 2], &[2], &[]]).shortest(), Some(2));
         assert_eq!(written(&[&[1], &[0]]).shortest(), None);
         assert_eq!(
-            written(&[&[1, 2], &[3], &[], &[0], &[]]).entered(),
+            written(&[&[1, 2], &[3], &[], &[0], &[]]).entered().as_slice(),
             [1, 2, 2, 3, 0].map(|n| Some(n).filter(|n| *n > 0))
         );
     }
@@ -196,6 +184,6 @@ mod tests {
     #[test]
     fn a_state_returns_where_a_round_leads_through_it() {
         let looped = written(&[&[1], &[2], &[1, 3], &[], &[4]]);
-        assert_eq!([0, 1, 2, 3, 4].map(|state| looped.returns(state)), [false, true, true, false, false]);
+        assert_eq!([0, 1, 2, 3, 4].map(|state| looped.returns(StateId(state))), [false, true, true, false, false]);
     }
 }

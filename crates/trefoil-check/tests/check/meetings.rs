@@ -2,7 +2,7 @@
 
 use trefoil_check::semantic::meeting::apart::Apart;
 use trefoil_check::semantic::meeting::{Meeting, Meetings};
-use trefoil_ir::{Detail, StepKind};
+use trefoil_ir::{Detail, NodeId, StepKind};
 
 use super::support::Folder;
 
@@ -22,14 +22,19 @@ fn meetings(edges: &[&str]) -> Vec<(String, Meeting)> {
         _ => None,
     });
     let graph = graph.unwrap();
-    let label = |at: usize| program.step(graph.nodes[at].step).unwrap().label.clone().unwrap();
+    let label = |id: NodeId| program.steps[graph.nodes[id].step].label.clone().unwrap();
     let (meetings, apart) = (Meetings::of(graph), Apart::of_graph(graph));
-    let pairs = (0..graph.nodes.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
+    let pairs = graph.nodes.ids().flat_map(|b| graph.nodes.ids().take_while(move |a| *a < b).map(move |a| (a, b)));
     let found = pairs.map(|(a, b)| {
         let meeting = meetings.of_pair(a, b);
         // One way to prove something never refutes the other one.
         if matches!(meeting, Meeting::AtOnce | Meeting::With(_)) {
-            assert!(!apart.as_ref().is_some_and(|apart| apart.never_both(a, b)), "{edges} {} {}", label(a), label(b));
+            assert!(
+                !apart.as_ref().is_some_and(|apart| apart.never_both(a.index(), b.index())),
+                "{edges} {} {}",
+                label(a),
+                label(b)
+            );
         }
         (format!("{}{}", label(a), label(b)), meeting)
     });

@@ -303,7 +303,7 @@ fn flow_names(settings: &Settings) -> BTreeSet<String> {
 
 /// Removes the properties that the schema of the input does not have any more.
 fn without_unknown(loaded: &LoadedTarget, given: Option<Value>) -> Option<Value> {
-    let Some(intake) = loaded.program.flow(loaded.program.entry).map(|flow| &flow.intake) else { return given };
+    let intake = &loaded.program.entry_flow().intake;
     let Some(Value::Object(members)) = &given else { return given };
     let is_known = |name: &str| {
         intake.fields.iter().any(|field| *field.name == *name)

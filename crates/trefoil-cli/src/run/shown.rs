@@ -312,9 +312,9 @@ fn ending(progress: &Progress, outcome: &RunOutcome) -> String {
 /// The names of the outermost steps, in the order of the manifest.
 fn expected(program: &Program) -> Vec<String> {
     let mut names = Vec::new();
-    let Some(flow) = program.flow(program.entry) else { return names };
-    let mut open = vec![flow.body];
-    while let Some(step) = open.pop().and_then(|id| program.step(id)) {
+    let mut open = vec![program.entry_flow().body];
+    while let Some(id) = open.pop() {
+        let step = &program.steps[id];
         match &step.label {
             Some(label) if !names.iter().any(|name| *name == **label) => names.push(safe(label).into_owned()),
             Some(_) => {}

@@ -38,8 +38,8 @@ impl Hands {
     /// Whether a step performs effects like this one, as far as the program says it: the name of a tool that sent something may now
     /// be that of one that only reads.
     fn perform(&self, program: &Prepared, step: StepId, request: &Request) -> bool {
-        let is_of_class = match (program.program.step(step).map(|step| &step.kind), request) {
-            (Some(StepKind::Tool(call)), Request::Tool(asked)) => {
+        let is_of_class = match (&program.program.steps[step].kind, request) {
+            (StepKind::Tool(call), Request::Tool(asked)) => {
                 let mut declared = ToolRequest::declared(call);
                 if !declared.calls_same(asked) {
                     declared.name = asked.name.clone();

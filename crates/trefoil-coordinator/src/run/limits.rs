@@ -40,7 +40,7 @@ impl RunCoordinator {
         // What this run needs after these calls. The runs above it say what they need themselves.
         let raise = refusal.raise(self.machine.still_needed(Some(call)));
         let Refusal { why, waits, kind, .. } = refusal;
-        let location = self.machine.prepared().program.step(call.step).map(|step| step.origin);
+        let location = Some(self.machine.prepared().program.steps[call.step].origin);
         let error = RunError::new("BUDGET_EXCEEDED", why).at_step(Some(call.key.clone()), location);
         let help = match kind.option().filter(|_| waits) {
             Some(option) => format!("allow more with `{option}`"),

@@ -49,7 +49,7 @@ impl RunCoordinator {
                 format!("cost limit reached: {spent} of {limit} spent, and what is next may cost {next}")
             }
         };
-        let location = self.machine.prepared().program.step(first.step).map(|step| step.origin);
+        let location = Some(self.machine.prepared().program.steps[first.step].origin);
         let error = RunError::new("BUDGET_EXCEEDED", message).at_step(Some(first.key.clone()), location);
         let error = error.raising(RunLimits::raised(kind, limit, made.saturating_add(more).saturating_add(later)));
         Some(kind.option().into_iter().fold(error, |error, option| error.help(format!("allow more with `{option}`"))))
@@ -174,7 +174,7 @@ fn would_repeat(
     if let Some((_, more @ [_, ..])) = names.split_first() {
         message.push_str(&format!("; the same applies to `{}`", more.join("`, `")));
     }
-    let location = prepared.program.step(asked.step).map(|step| step.origin);
+    let location = Some(prepared.program.steps[asked.step].origin);
     // A name may begin like an option.
     let option = |name: &String| format!("--rerun{}{name}", if name.starts_with('-') { "=" } else { " " });
     let options = names.iter().map(option).collect::<Vec<_>>().join(" ");

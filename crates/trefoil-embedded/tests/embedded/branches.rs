@@ -193,7 +193,7 @@ fn graph(conditions: &[&str], policy: Policy) -> Vec<String> {
             fallback: None,
         });
     }
-    let body = b.step("", StepKind::Graph(Graph { nodes }));
+    let body = b.step("", StepKind::Graph(Graph { nodes: nodes.into() }));
     let main = b.flow("main", body, None);
     let program = b.program(main);
     kinds(40, |seed| run(&program, seed).ran[1..].join(" "))

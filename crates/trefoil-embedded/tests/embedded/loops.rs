@@ -123,7 +123,7 @@ impl Machine {
 
     fn program(mut self) -> std::sync::Arc<trefoil_ir::Program> {
         let machine = StateMachine {
-            states: self.states,
+            states: self.states.into(),
             initial: StateId(0),
             max_entries: 50,
             max_entries_at: None,

@@ -27,7 +27,7 @@ pub struct HumanQuestion<'p> {
 /// Every question that a run can reach, once for each sequence of calls that leads to it.
 pub fn questions(program: &Program) -> Vec<HumanQuestion<'_>> {
     let all = step_places(program, is_human).into_iter();
-    let question = |place: StepPlace| match &program.step(place.id)?.kind {
+    let question = |place: StepPlace| match &program.steps[place.id].kind {
         StepKind::Human(call) => Some(HumanQuestion { place, call }),
         _ => None,
     };
@@ -158,15 +158,10 @@ mod tests {
 
     #[test]
     fn answers_given_beforehand_conform() {
-        let program = Program {
-            name: "main".into(),
-            flows: Vec::new(),
-            steps: Vec::new(),
-            schemas: Vec::new(),
-            entry: trefoil_ir::FlowId(0),
-            hash: 0,
-            missing_agents: Vec::new(),
-        };
+        let mut build = testbed::build::Build::new();
+        let body = build.mark("step");
+        let main = build.flow("main", body, None);
+        let program = build.program(main);
         let given = [("ask".to_owned(), " YES".to_owned())];
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         for (given, asked) in [(&given[..], Asked::Answer("yes".to_owned())), (&[], Asked::Nobody)] {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, FlowId, Program, Source, StateId, Step, StepId, StepKind};
+use trefoil_ir::{Expr, Program, Source, Step, StepId, StepKind};
 use trefoil_machine::{Activity, Command, Completion, Flags, Machine, Output, Prepared, Request};
 use trefoil_runtime::{HumanRequest, Key};
 use trefoil_template::Value;
@@ -54,12 +54,12 @@ fn asked(output: Output) -> Option<(Key, HumanRequest)> {
 /// A program that starts with this question and needs nothing else; `None`: its transitions depend on more than the
 /// answer.
 fn alone(program: &Program, question: StepId) -> Option<Program> {
-    let out = program.step(question)?.out;
-    let (machine, state) = program.steps.iter().enumerate().find_map(|(at, step)| {
+    let out = program.steps[question].out;
+    let (at, written, state) = program.steps.entries().find_map(|(at, step)| {
         let StepKind::StateMachine(machine) = &step.kind else { return None };
-        Some((at, machine.states.iter().position(|state| state.step == question)?))
+        let (state, _) = machine.states.entries().find(|(_, state)| state.step == question)?;
+        Some((at, machine, state))
     })?;
-    let StepKind::StateMachine(written) = &program.steps.get(machine)?.kind else { return None };
     let mut alone = true;
     let mut look = |source: &Source| {
         alone &= match source {
@@ -68,21 +68,21 @@ fn alone(program: &Program, question: StepId) -> Option<Program> {
             _ => false,
         }
     };
-    let conditions = written.states.get(state)?.transitions.iter().filter_map(|t| t.when.as_ref());
+    let conditions = written.states[state].transitions.iter().filter_map(|t| t.when.as_ref());
     conditions.flat_map(|when| &when.sources).for_each(|source| source.tried(&mut look));
     if !alone {
         return None;
     }
-    let mut alone = program.clone();
-    let entry = alone.flows.iter().position(|flow| flow.body.index() == machine)?;
-    alone.entry = FlowId(entry as u32);
-    let flow = alone.flows.get_mut(entry)?;
+    let (entry, _) = program.flows.entries().find(|(_, flow)| flow.body == at)?;
+    let mut alone = program.clone().into_parts();
+    alone.entry = entry;
+    let flow = &mut alone.flows[entry];
     flow.init.clear();
     (flow.intake.wrap, flow.intake.schema, flow.intake.raw, flow.intake.closed) = (None, None, None, false);
     flow.intake.fields.clear();
-    let StepKind::StateMachine(machine) = &mut alone.steps.get_mut(machine)?.kind else { return None };
-    machine.initial = StateId(state as u32);
-    let Step { kind: StepKind::Human(call), when, .. } = alone.steps.get_mut(question.index())? else { return None };
+    let StepKind::StateMachine(machine) = &mut alone.steps[at].kind else { return None };
+    machine.initial = state;
+    let Step { kind: StepKind::Human(call), when, .. } = &mut alone.steps[question] else { return None };
     (call.prompt, *when) = (Expr::Const(Value::from("")), None);
-    Some(alone)
+    Program::new(alone).ok()
 }

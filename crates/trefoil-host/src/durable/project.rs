@@ -99,7 +99,7 @@ impl StoredProject {
         let from = AnswersFrom::of_stored(&stored.now().answers);
         let (without, with) = (tools_of(without, &from), tools_of(with, &from));
         let program = &stored.flow.loaded().program;
-        let mut steps = walk::reachable(program, program.entry).into_iter().filter_map(|(_, id)| program.step(id));
+        let mut steps = walk::reachable(program, program.entry).into_iter().map(|(_, id)| &program.steps[id]);
         steps.any(|step| match &step.kind {
             StepKind::Tool(call) if call.kind == ToolKind::Python => starts,
             StepKind::Tool(call) => !without.offers(&call.name, &call.kind) && with.offers(&call.name, &call.kind),

@@ -203,7 +203,7 @@ impl FlowTools {
     pub fn have_step(&self, name: &str, program: &Program, is_wanted: &dyn Fn(&Step) -> bool) -> bool {
         let places = step_places(program, |step| is_wanted(step) || matches!(step.kind, StepKind::Tool(_)));
         places.iter().any(|place| {
-            let Some(step) = program.step(place.id) else { return false };
+            let step = &program.steps[place.id];
             let inner = || match &step.kind {
                 StepKind::Tool(call) => self.have_inner_step(place.names_inside(name), &call.name, is_wanted),
                 _ => false,

@@ -47,7 +47,7 @@ pub type FallbackModels = [(String, Vec<String>)];
 pub fn others(program: &Program, fallbacks: &Fallbacks) -> Vec<(String, Vec<String>)> {
     let mut all: Vec<(String, Vec<String>)> = Vec::new();
     for (id, others) in fallbacks {
-        let Some(StepKind::Model(call)) = program.step(*id).map(|step| &step.kind) else { continue };
+        let StepKind::Model(call) = &program.steps[*id].kind else { continue };
         let own = model_name(&call.model);
         let at = all.iter().position(|(known, _)| *known == own).unwrap_or_else(|| {
             all.push((own, Vec::new()));
@@ -99,9 +99,9 @@ pub fn windows(program: &Program, others: &FallbackModels) -> Vec<(String, u64)>
 /// Whether a program has a cost limit that a run can reach.
 pub fn limits_cost(program: &Program) -> bool {
     walk::reachable(program, program.entry).into_iter().any(|(flow, step)| {
-        let budget = program.flow(flow).and_then(|f| f.budget.as_ref());
-        let capped = match program.step(step).map(|s| &s.kind) {
-            Some(StepKind::Model(call)) => call.guards.iter().any(|guard| matches!(guard, Guard::CostCap { .. })),
+        let budget = program.flows[flow].budget.as_ref();
+        let capped = match &program.steps[step].kind {
+            StepKind::Model(call) => call.guards.iter().any(|guard| matches!(guard, Guard::CostCap { .. })),
             _ => false,
         };
         capped || budget.is_some_and(|budget| budget.max_cost_micro.is_some())
@@ -128,7 +128,7 @@ pub fn unbounded(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
     let mut told = BTreeSet::new();
     let mut found = Vec::new();
     for (_, id) in walk::reachable(program, program.entry) {
-        let Some(step) = program.step(id) else { continue };
+        let step = &program.steps[id];
         let StepKind::Model(call) = &step.kind else { continue };
         let provider = call.model.provider.as_deref();
         let limited = call.parameters.max_tokens.is_some() && call.parameters.provider_options.is_none();

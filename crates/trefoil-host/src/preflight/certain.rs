@@ -2,23 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use trefoil_ir::{Callee, FlowId, Graph, Inside, OnFailure, OnItemFailure, Program, StateMachine, Step, StepId, Takes};
+use trefoil_ir::{
+    Callee, FlowId, Graph, IndexVec, Inside, NodeId, OnFailure, OnItemFailure, Program, StateMachine, Step, StepId,
+    Takes,
+};
 
 /// These steps of a program with their flows, in the order in which they are declared.
 pub fn certain_steps(program: &Program) -> Vec<(FlowId, &Step)> {
     let mut found = BTreeSet::new();
     enter(program, program.entry, &mut found);
-    found.into_iter().filter_map(|(id, flow)| Some((flow, program.step(id)?))).collect()
+    found.into_iter().map(|(id, flow)| (flow, &program.steps[id])).collect()
 }
 
 fn enter(program: &Program, flow: FlowId, found: &mut BTreeSet<(StepId, FlowId)>) {
-    if let Some(body) = program.flow(flow).map(|flow| flow.body) {
-        visit(program, (body, flow), found);
-    }
+    visit(program, (program.flows[flow].body, flow), found);
 }
 
 fn visit(program: &Program, (id, flow): (StepId, FlowId), found: &mut BTreeSet<(StepId, FlowId)>) {
-    let Some(step) = program.step(id) else { return };
+    let step = &program.steps[id];
     if step.when.is_some() || !matches!(step.policy.on_failure, OnFailure::Fail) || !found.insert((id, flow)) {
         return;
     }
@@ -37,17 +38,14 @@ fn visit(program: &Program, (id, flow): (StepId, FlowId), found: &mut BTreeSet<(
 
 /// The nodes to which edges without a condition lead.
 fn nodes(graph: &Graph) -> Vec<StepId> {
-    let mut certain = vec![false; graph.nodes.len()];
+    let mut certain: IndexVec<NodeId, bool> = graph.nodes.iter().map(|_| false).collect();
     // A node may be declared before those that lead to it.
     for _ in 0..graph.nodes.len() {
         let before = certain.clone();
-        for (index, node) in graph.nodes.iter().enumerate() {
-            let leads = |from: usize| before.get(from).copied().unwrap_or(false);
-            let runs = node.incoming.is_empty()
-                || node.incoming.iter().any(|edge| edge.when.is_none() && leads(edge.from.index()));
-            if let Some(certain) = certain.get_mut(index) {
-                *certain |= runs && node.fallback_of.is_empty();
-            }
+        for (id, node) in graph.nodes.entries() {
+            let runs =
+                node.incoming.is_empty() || node.incoming.iter().any(|edge| edge.when.is_none() && before[edge.from]);
+            certain[id] |= runs && node.fallback_of.is_empty();
         }
         if certain == before {
             break;
@@ -62,7 +60,7 @@ fn states(machine: &StateMachine) -> Vec<StepId> {
     let mut found = Vec::new();
     let mut next = Some(machine.initial);
     for _ in 0..machine.states.len() {
-        let Some(state) = next.and_then(|id| machine.states.get(id.index())) else { break };
+        let Some(state) = next.map(|id| &machine.states[id]) else { break };
         if !state.transitions.iter().any(|transition| transition.takes != Takes::Success) {
             found.push(state.step);
         }

@@ -89,7 +89,7 @@ impl<'p> UnsetInputs<'p> {
     }
 
     fn value(&self, flow: FlowId, value: &Slotted<'_>) -> Option<&'p MissingInput> {
-        let slot = self.program.flow(flow)?.intake.slot;
+        let slot = self.program.flows[flow].intake.slot;
         let mut path = match value.source? {
             Source::Member(of, path) if *of == slot => path.clone(),
             Source::Slot(of) if *of == slot => Vec::new(),
@@ -143,7 +143,7 @@ impl<'p> UnsetInputs<'p> {
     /// A flow that is called with an input that is not set, and which requires it.
     fn passed(&self, program: &Program, flow: FlowId, step: &Step, call: &Call) -> Option<Diagnostic> {
         let (Callee::Flow(callee), Some(Expr::Object(members))) = (&call.callee, &call.input) else { return None };
-        let callee = program.flow(*callee)?;
+        let callee = &program.flows[*callee];
         let mut required = callee.intake.fields.iter().filter(|f| !f.nullable && !f.optional && f.default.is_none());
         let (field, input) = required.find_map(|field| {
             let (_, value) = members.iter().find(|(member, _)| *member == field.name)?;

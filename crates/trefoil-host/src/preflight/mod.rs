@@ -96,7 +96,7 @@ pub fn preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let uncalled = uncalled(program, host.embedded);
     for (_, id) in walk::reachable(program, program.entry) {
-        let Some(step) = program.step(id) else { continue };
+        let step = &program.steps[id];
         match &step.kind {
             StepKind::Refused(refused) => found.push(
                 Diagnostic::error(
@@ -173,7 +173,7 @@ pub fn preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic> {
 pub fn local_calls(program: &Program, embedded: bool) -> Vec<(Arc<str>, Location)> {
     let uncalled = uncalled(program, embedded);
     let steps = walk::reachable(program, program.entry).into_iter().filter(|(_, id)| !uncalled.contains(id));
-    let calls = steps.filter_map(|(_, id)| program.step(id)).filter_map(|step| match &step.kind {
+    let calls = steps.map(|(_, id)| &program.steps[id]).filter_map(|step| match &step.kind {
         StepKind::Tool(call) if call.kind == ToolKind::Local => Some((call.name.clone(), step.origin)),
         _ => None,
     });
@@ -249,8 +249,8 @@ fn people(program: &Program, host: &HostOffer<'_>, found: &mut Vec<Diagnostic>) 
     let mut said = HashSet::new();
     for question in &asked {
         let answered = host.answers.iter().any(|(name, _)| answers(&asked, name, question));
-        if let (false, false, OnTimeout::Fail, Some(step)) =
-            (answered, host.people, &question.call.on_timeout, program.step(question.place.id))
+        let step = &program.steps[question.place.id];
+        if let (false, false, OnTimeout::Fail) = (answered, host.people, &question.call.on_timeout)
             && said.insert(question.place.key.clone())
         {
             // The shortest name that only this step has.

@@ -23,7 +23,7 @@ pub struct ModuleUse {
 pub fn modules_of(program: &Program, is_ours: &dyn Fn(&ToolCall) -> bool) -> Vec<ModuleUse> {
     let mut all: Vec<ModuleUse> = Vec::new();
     for (_, id) in walk::reachable(program, program.entry) {
-        let Some(step) = program.step(id) else { continue };
+        let step = &program.steps[id];
         if let Some(name) = python_call(step).filter(|call| is_ours(call)).and_then(|call| argument(call, "module"))
             && !all.iter().any(|known| known.name == name)
         {

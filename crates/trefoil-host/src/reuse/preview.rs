@@ -244,13 +244,7 @@ async fn look(
 
 /// The program without limits on what runs at the same time, so that a preview reaches all that does not need the results of calls.
 fn at_once(mut program: Arc<Program>) -> Arc<Program> {
-    for step in &mut Arc::make_mut(&mut program).steps {
-        match &mut step.kind {
-            StepKind::ForEach(each) => each.concurrency = None,
-            StepKind::Parallel(parallel) => parallel.concurrency = None,
-            _ => {}
-        }
-    }
+    Arc::make_mut(&mut program).concurrency_limits().for_each(|limit| *limit = None);
     program
 }
 
@@ -371,7 +365,7 @@ fn new_steps<'l>(
         use StepKind::{Call, Command, Human, Model, Tool};
         matches!(kind, Model(_) | Tool(_) | Command(_) | Human(_) | Call(_))
     };
-    let steps = walk::reachable(program, program.entry).into_iter().filter_map(|(_, step)| program.step(step));
+    let steps = walk::reachable(program, program.entry).into_iter().map(|(_, step)| &program.steps[step]);
     let names = steps.filter(|step| does(&step.kind)).filter_map(|step| step.label.clone());
     let line = |name: Arc<str>| {
         let reason = match before.get(&*name) {
@@ -389,9 +383,8 @@ fn new_steps<'l>(
 fn definitions(program: &Program) -> BTreeMap<&str, Vec<String>> {
     let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (flow, id) in walk::reachable(program, program.entry) {
-        let Some((step, label)) = program.step(id).and_then(|step| Some((step, step.label.as_deref()?))) else {
-            continue;
-        };
+        let step = &program.steps[id];
+        let Some(label) = step.label.as_deref() else { continue };
         let callee = if let StepKind::Call(call) = &step.kind { Some(&call.callee) } else { None };
         let called = match callee {
             Some(Callee::Flow(called)) => walk::reachable(program, *called),

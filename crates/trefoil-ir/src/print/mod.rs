@@ -17,8 +17,9 @@ use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::diagnostic::render::clean;
 use trefoil_syntax::{Files, Location};
 
-use crate::flow::{Budget, Export, Flow, InputField, Intake, OnExceeded, Program, Schema, Slot};
+use crate::flow::{Budget, Export, Flow, InputField, Intake, OnExceeded, ProgramParts, Schema, Slot};
 use crate::ids::{FlowId, SlotId, StepId};
+use crate::program::Program;
 
 /// The whole program as text. `files` are those it was lowered from: templates are shown as written, slots by name, and
 /// every step with its place.
@@ -36,7 +37,7 @@ pub fn canonical(program: &Program) -> String {
 /// The canonical form of one step of a flow, with slots by name: to find out whether it is the same in two programs.
 pub fn definition(program: &Program, flow: FlowId, step: StepId) -> String {
     let mut printer = Printer::of(program, None);
-    printer.names = program.flow(flow).map(unique_names).unwrap_or_default();
+    printer.names = unique_names(&program.flows[flow]);
     printer.step(step);
     printer.out
 }
@@ -115,7 +116,7 @@ impl<'p> Printer<'p> {
     }
     fn program(&mut self) {
         // Steps are printed in their flows. The hash is that of the source text.
-        let Program { name, flows, steps: _, schemas, entry, hash: _, missing_agents } = self.program;
+        let ProgramParts { name, flows, steps: _, schemas, entry, hash: _, missing_agents } = &**self.program;
         self.line(format!("program {} entry flow {}", ticked(name), entry.0));
         for (name, at) in missing_agents {
             let place = self.place(*at);

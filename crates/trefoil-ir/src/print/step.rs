@@ -6,7 +6,7 @@ use super::expr::{consensus_text, json};
 use super::{Printer, ticked, word};
 use crate::conversation::{Conversation, Offer, ToolCallRules};
 use crate::effect::{ModelChoice, ToolCall, ToolKind};
-use crate::ids::{NodeId, SlotId, StepId};
+use crate::ids::{FlowId, NodeId, SlotId, StateId, StepId};
 use crate::judge::{Judge, Validator, ValidatorKind};
 use crate::policy::{Backoff, OnFailure, Retry, RetryOn, StepPolicy};
 use crate::step::{
@@ -18,11 +18,7 @@ impl Printer<'_> {
     /// A step and everything in it.
     pub(super) fn step(&mut self, id: StepId) {
         let program = self.program;
-        let Some(step) = program.step(id) else {
-            self.line(format!("step {} (not there)", id.0));
-            return;
-        };
-        let Step { kind, label, origin, when, out, shape, policy } = step;
+        let Step { kind, label, origin, when, out, shape, policy } = &program.steps[id];
         let mut head = String::new();
         if let Some(label) = label {
             let _ = write!(head, "{} ", ticked(label));
@@ -85,22 +81,18 @@ impl Printer<'_> {
             }
             StepKind::Graph(_) => "graph".to_owned(),
             StepKind::StateMachine(machine) => {
-                format!(
-                    "states from {} max {} entries",
-                    self.state(machine, machine.initial.index()),
-                    machine.max_entries
-                )
+                format!("states from {} max {} entries", self.state(machine, machine.initial), machine.max_entries)
             }
             StepKind::Attempts(attempts) => format!("attempts max {}", attempts.max),
             StepKind::Conversation(it) => format!("conversation max {} turns", it.max_turns),
             StepKind::Call(call) => match &call.callee {
-                Callee::Flow(flow) => format!("call {}", self.flow_name(flow.0)),
+                Callee::Flow(flow) => format!("call {}", self.flow_name(*flow)),
                 Callee::Named { name, flows } => {
                     let choice: Vec<_> = flows
                         .iter()
-                        .map(|(name, flow)| match self.program.flow(*flow).filter(|f| f.name == *name) {
-                            Some(_) => self.flow_name(flow.0),
-                            None => format!("{} is {}", ticked(name), self.flow_name(flow.0)),
+                        .map(|(name, flow)| match self.program.flows[*flow].name == *name {
+                            true => self.flow_name(*flow),
+                            false => format!("{} is {}", ticked(name), self.flow_name(*flow)),
                         })
                         .collect();
                     format!("call named {} of {}", self.text(name), choice.join(", "))
@@ -155,8 +147,8 @@ impl Printer<'_> {
     fn for_each(&mut self, each: &ForEach) {
         let ForEach { items: _, body, item, index, total, captures, concurrency: _, timeout_ms, on_failure: _, failed } =
             each;
-        self.line(format!("body {}", self.flow_name(body.0)));
-        let inner = self.program.flow(*body).map(|f| self.slot_names(f)).unwrap_or_default();
+        self.line(format!("body {}", self.flow_name(*body)));
+        let inner = self.slot_names(&self.program.flows[*body]);
         let slot = |id: SlotId| inner.get(id.index()).cloned().unwrap_or_else(|| format!("${}", id.0));
         let item = item.map(|item| format!("item {} ", slot(item))).unwrap_or_default();
         self.line(format!("{item}index {} total {}", slot(*index), slot(*total)));
@@ -172,7 +164,7 @@ impl Printer<'_> {
     }
     fn graph(&mut self, graph: &Graph) {
         let Graph { nodes } = graph;
-        let label = |node: &GraphNode| self.program.step(node.step).and_then(|s| s.label.as_deref());
+        let label = |node: &GraphNode| self.program.steps[node.step].label.as_deref();
         let names: Vec<String> = nodes.iter().enumerate().map(|(i, n)| self.called(i, label(n))).collect();
         let name = |id: NodeId| names.get(id.index()).cloned().unwrap_or_else(|| id.0.to_string());
         let all = |ids: &[NodeId]| ids.iter().map(|id| name(*id)).collect::<Vec<_>>().join(", ");
@@ -237,7 +229,7 @@ impl Printer<'_> {
         };
         let plain = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ' ' | '.' | '-'));
         let text = if plain { text.to_string() } else { ticked(text) };
-        let mut line = format!("{takes}{text} => {}", self.state(machine, target.index()));
+        let mut line = format!("{takes}{text} => {}", self.state(machine, *target));
         if let Some(when) = when {
             let _ = write!(line, " when {}", self.cond(when));
         }
@@ -307,7 +299,7 @@ impl Printer<'_> {
         if let ValidatorKind::Judges { judges, .. } = kind {
             self.nested(|p| {
                 for Judge { name, flow, input, weight, timeout_ms, timeout_at: _ } in judges {
-                    let mut line = format!("judge {} {}", ticked(name), p.flow_name(flow.0));
+                    let mut line = format!("judge {} {}", ticked(name), p.flow_name(*flow));
                     let _ = write!(line, " weight {weight} input {}", p.expr(input));
                     if let Some(ms) = timeout_ms {
                         let _ = write!(line, " timeout {ms} ms");
@@ -350,14 +342,11 @@ impl Printer<'_> {
             OnFailure::Use(value) => self.line(format!("on failure use {}", self.expr(value))),
         }
     }
-    fn flow_name(&self, index: u32) -> String {
-        match self.program.flows.get(index as usize) {
-            Some(flow) => format!("flow {index} {}", ticked(&flow.name)),
-            None => format!("flow {index} (not there)"),
-        }
+    fn flow_name(&self, flow: FlowId) -> String {
+        format!("flow {} {}", flow.0, ticked(&self.program.flows[flow].name))
     }
-    fn state(&self, machine: &StateMachine, index: usize) -> String {
-        self.called(index, machine.states.get(index).map(|s| &*s.name))
+    fn state(&self, machine: &StateMachine, state: StateId) -> String {
+        self.called(state.index(), Some(&machine.states[state].name))
     }
 }
 

@@ -9,9 +9,10 @@ use trefoil_ir::print::canonical;
 use trefoil_ir::types::Type;
 use trefoil_ir::{
     AnswerFormat, Attempts, Backoff, Budget, Call, Callee, CommandCall, ComposedPart, Consensus, Example, Export, Expr,
-    FlowId, Guard, HumanCall, InputField, Items, JsonType, Judge, Lost, NodeId, OnExceeded, OnFailure, OnItemFailure,
-    OnTimeout, PiiAction, PiiEntity, Program, Refused, RetryOn, SchemaId, SlotId, Source, State, StateId, StateMachine,
-    StepKind, Strategy, Takes, ToolCall, ToolKind, Transition, Validator, ValidatorKind,
+    Flow, FlowId, Guard, HumanCall, InputField, Items, JsonType, Judge, Lost, NodeId, OnExceeded, OnFailure,
+    OnItemFailure, OnTimeout, PiiAction, PiiEntity, Program, ProgramParts, Refused, RetryOn, SchemaId, SlotId, Source,
+    State, StateId, StateMachine, Step, StepId, StepKind, Strategy, Takes, ToolCall, ToolKind, Transition, Validator,
+    ValidatorKind,
 };
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::{Missing, Policy, Value};
@@ -19,6 +20,7 @@ use trefoil_template::{Missing, Policy, Value};
 /// A program with a step of every kind and a value in every field. It need not make sense.
 fn everything() -> Program {
     let mut b = Build::new();
+    assert_eq!(b.mark("spare"), SPARE);
     b.begin_item();
     let body = b.mark("inner");
     let inner = b.flow("inner", body, None);
@@ -70,7 +72,7 @@ fn everything() -> Program {
         each.captures = vec![(SlotId(1), Source::Slot(SlotId(0)))];
     }
     steps.push(each);
-    let mut nodes: Vec<_> = ["a", "b", "c"].map(|name| graph_node(b.mark(name))).into();
+    let mut nodes: Vec<_> = ["a", "b", "c", "d"].map(|name| graph_node(b.mark(name))).into();
     nodes[1].incoming = vec![b.edge(0, "{{input.x}} == 4")];
     nodes[1].incoming[0].carry = Some((SlotId(0), Source::RunId));
     nodes[1].fallback = Some(NodeId(2));
@@ -100,7 +102,7 @@ fn everything() -> Program {
     steps.push(b.step(
         "machine",
         StepKind::StateMachine(StateMachine {
-            states: vec![state, last],
+            states: vec![state, last].into(),
             initial: StateId(0),
             max_entries: 7,
             max_entries_at: None,
@@ -133,6 +135,7 @@ fn everything() -> Program {
         name: name.into(),
     };
     let schema = b.schema(serde_json::json!({ "type": "string" }));
+    b.schema(serde_json::json!({ "type": "number" }));
     let attempted = b.mark("attempted");
     steps.push(b.step(
         "attempts",
@@ -207,7 +210,10 @@ fn everything() -> Program {
     Arc::unwrap_or_clone(b.program(main))
 }
 
-type Change = fn(&mut Program);
+/// A step without a place, which a change may use.
+const SPARE: StepId = StepId(0);
+
+type Change = fn(&mut ProgramParts);
 
 /// Applies a change to every step of a kind.
 macro_rules! of {
@@ -215,7 +221,7 @@ macro_rules! of {
         of!(StepKind::$variant($inner) => $change)
     };
     ($pattern:pat => $change:expr) => {
-        |program: &mut Program| {
+        |program: &mut ProgramParts| {
             for step in &mut program.steps {
                 if let $pattern = &mut step.kind {
                     $change;
@@ -242,11 +248,31 @@ macro_rules! value {
 /// Applies a change to the flow `main`.
 macro_rules! main {
     ($flow:ident => $change:expr) => {
-        |program: &mut Program| {
-            let $flow = &mut program.flows[1];
+        |program: &mut ProgramParts| {
+            let $flow = &mut program.flows[FlowId(1)];
             $change;
         }
     };
+}
+
+/// One more flow, with a body of its own.
+fn add_flow(program: &mut ProgramParts) {
+    let copied = program.flows[FlowId(0)].clone();
+    let body = empty_step(program);
+    program.flows.push(Flow { body, ..copied });
+}
+
+fn empty_step(program: &mut ProgramParts) -> StepId {
+    let empty = Step { kind: StepKind::Sequence(Vec::new()), ..program.steps[SPARE].clone() };
+    program.steps.push(empty)
+}
+
+fn changed(before: &Program, what: &str, change: Change) -> Program {
+    let mut parts = before.clone().into_parts();
+    change(&mut parts);
+    let changed = Program::new(parts);
+    assert!(changed.is_ok(), "{what}: {changed:?}");
+    changed.unwrap()
 }
 
 fn text(text: &str) -> trefoil_ir::Text {
@@ -267,16 +293,18 @@ const CHANGES: &[(&str, Change)] = &[
     ("program: name", |p| p.name = "other".into()),
     ("program: entry", |p| p.entry = FlowId(0)),
     ("program: missing agents", |p| p.missing_agents = vec![("a".into(), nowhere())]),
-    ("program: flows", |p| p.flows.push(p.flows[0].clone())),
-    ("schema: name", |p| p.schemas[0].name = "other".into()),
-    ("schema: json", |p| p.schemas[0].json = true.into()),
+    ("program: flows", add_flow),
+    ("schema: name", |p| p.schemas[SchemaId(0)].name = "other".into()),
+    ("schema: json", |p| p.schemas[SchemaId(0)].json = true.into()),
     ("flow: name", main!(f => f.name = "other".into())),
     ("flow: sort", main!(f => f.sort = "agent")),
-    ("flow: slots", main!(f => f.slots.push(trefoil_ir::Slot::new("more")))),
+    ("flow: slots", main!(f => { f.slots.push(trefoil_ir::Slot::new("more")); })),
     ("flow: init slot", main!(f => f.init[0].0 = SlotId(1))),
     ("flow: init value", main!(f => f.init[0].1 = Expr::Const(2i64.into()))),
     ("flow: output", main!(f => f.output = None)),
-    ("flow: body", |p| p.flows[0].body = p.flows[1].body),
+    ("flow: body", |p| {
+        p.flows[FlowId(0)].body = empty_step(p);
+    }),
     ("export: key", main!(f => f.exports[0].key = "other".into())),
     ("export: slot", main!(f => f.exports[0].slot = SlotId(1))),
     ("export: member", main!(f => f.exports[0].member = vec!["m.n".into()])),
@@ -298,21 +326,23 @@ const CHANGES: &[(&str, Change)] = &[
     ("field: default", main!(f => f.intake.fields[0].default = None)),
     ("field: nullable", main!(f => f.intake.fields[0].nullable = true)),
     ("field: optional", main!(f => f.intake.fields[0].optional = true)),
-    ("step: label", |p| p.steps[0].label = None),
-    ("step: when", |p| p.steps[1].when = None),
-    ("step: when, other words", |p| respelled(p.steps[1].when.as_mut().unwrap())),
-    ("step: when, other meaning", |p| p.steps[1].when.as_mut().unwrap().condition = cond("{{input.x}} != 1").condition),
-    ("step: when, other source", |p| p.steps[1].when.as_mut().unwrap().sources = vec![Source::RunId]),
-    ("step: out", |p| p.steps[1].out = None),
-    ("step: shape", |p| p.steps[1].shape = None),
-    ("policy: timeout", |p| p.steps[1].policy.timeout_ms = Some(6)),
-    ("policy: on failure", |p| p.steps[1].policy.on_failure = OnFailure::Skip),
-    ("retry: attempts", |p| p.steps[1].policy.retry.as_mut().unwrap().max_attempts = 3),
-    ("retry: backoff", |p| p.steps[1].policy.retry.as_mut().unwrap().backoff = Backoff::Linear),
-    ("retry: delay", |p| p.steps[1].policy.retry.as_mut().unwrap().base_delay_ms = 1),
-    ("retry: longest delay", |p| p.steps[1].policy.retry.as_mut().unwrap().max_delay_ms = 1),
-    ("retry: jitter", |p| p.steps[1].policy.retry.as_mut().unwrap().jitter = true),
-    ("retry: on", |p| p.steps[1].policy.retry.as_mut().unwrap().on = vec![RetryOn::Timeout]),
+    ("step: label", |p| p.steps[StepId(1)].label = None),
+    ("step: when", |p| p.steps[StepId(2)].when = None),
+    ("step: when, other words", |p| respelled(p.steps[StepId(2)].when.as_mut().unwrap())),
+    ("step: when, other meaning", |p| {
+        p.steps[StepId(2)].when.as_mut().unwrap().condition = cond("{{input.x}} != 1").condition
+    }),
+    ("step: when, other source", |p| p.steps[StepId(2)].when.as_mut().unwrap().sources = vec![Source::RunId]),
+    ("step: out", |p| p.steps[StepId(2)].out = None),
+    ("step: shape", |p| p.steps[StepId(2)].shape = None),
+    ("policy: timeout", |p| p.steps[StepId(2)].policy.timeout_ms = Some(6)),
+    ("policy: on failure", |p| p.steps[StepId(2)].policy.on_failure = OnFailure::Skip),
+    ("retry: attempts", |p| p.steps[StepId(2)].policy.retry.as_mut().unwrap().max_attempts = 3),
+    ("retry: backoff", |p| p.steps[StepId(2)].policy.retry.as_mut().unwrap().backoff = Backoff::Linear),
+    ("retry: delay", |p| p.steps[StepId(2)].policy.retry.as_mut().unwrap().base_delay_ms = 1),
+    ("retry: longest delay", |p| p.steps[StepId(2)].policy.retry.as_mut().unwrap().max_delay_ms = 1),
+    ("retry: jitter", |p| p.steps[StepId(2)].policy.retry.as_mut().unwrap().jitter = true),
+    ("retry: on", |p| p.steps[StepId(2)].policy.retry.as_mut().unwrap().on = vec![RetryOn::Timeout]),
     ("model: speaker", of!(Model, it => it.speaker = "other".into())),
     ("model: provider", of!(Model, it => it.model.provider = None)),
     ("model: name", of!(Model, it => it.model.name = "other".into())),
@@ -369,9 +399,9 @@ const CHANGES: &[(&str, Change)] = &[
     ("parallel: width", of!(Parallel, it => it.concurrency = Some(1))),
     ("parallel: on failure", of!(Parallel, it => it.on_failure = OnItemFailure::Continue)),
     ("branch: condition", of!(StepKind::Branch { arms, .. } => arms[0].when = cond("{{input.x}} == 7"))),
-    ("branch: step", of!(StepKind::Branch { arms, .. } => arms[0].step = trefoil_ir::StepId(0))),
+    ("branch: step", of!(StepKind::Branch { arms, .. } => arms[0].step = SPARE)),
     ("branch: else", of!(StepKind::Branch { otherwise, .. } => *otherwise = None)),
-    ("loop: body", of!(Loop, it => it.body = trefoil_ir::StepId(0))),
+    ("loop: body", of!(Loop, it => it.body = SPARE)),
     ("loop: until", of!(Loop, it => it.until = cond("{{input.x}} == 7"))),
     ("loop: max", of!(Loop, it => it.max = 5)),
     ("each: items", of!(ForEach, it => it.items = Items::Count(Expr::Const(1i64.into()), 2))),
@@ -385,31 +415,34 @@ const CHANGES: &[(&str, Change)] = &[
     ("each: timeout", of!(ForEach, it => it.timeout_ms = Some(1))),
     ("each: on failure", of!(ForEach, it => it.on_failure = OnItemFailure::Abort)),
     ("each: failed", of!(ForEach, it => it.failed = true.into())),
-    ("node: step", of!(Graph, it => it.nodes[0].step = trefoil_ir::StepId(0))),
-    ("node: after", of!(Graph, it => it.nodes[2].after.clear())),
-    ("node: fallback of", of!(Graph, it => it.nodes[2].fallback_of.clear())),
-    ("node: fallback", of!(Graph, it => it.nodes[1].fallback = None)),
-    ("edge: from", of!(Graph, it => it.nodes[1].incoming[0].from = NodeId(2))),
-    ("edge: when", of!(Graph, it => it.nodes[1].incoming[0].when = None)),
-    ("edge: carry", of!(Graph, it => it.nodes[1].incoming[0].carry = None)),
+    ("node: step", of!(Graph, it => it.nodes[NodeId(0)].step = SPARE)),
+    ("node: after", of!(Graph, it => it.nodes[NodeId(2)].after.clear())),
+    ("node: fallback of", of!(Graph, it => it.nodes[NodeId(2)].fallback_of.push(NodeId(0)))),
+    ("node: fallback", of!(Graph, it => it.nodes[NodeId(1)].fallback = None)),
+    ("edge: from", of!(Graph, it => it.nodes[NodeId(1)].incoming[0].from = NodeId(3))),
+    ("edge: when", of!(Graph, it => it.nodes[NodeId(1)].incoming[0].when = None)),
+    ("edge: carry", of!(Graph, it => it.nodes[NodeId(1)].incoming[0].carry = None)),
     ("machine: initial", of!(StateMachine, it => it.initial = StateId(1))),
     ("machine: entries", of!(StateMachine, it => it.max_entries = 8)),
     ("machine: feedback", of!(StateMachine, it => it.feedback = None)),
     ("machine: previous error", of!(StateMachine, it => it.previous_error = None)),
     ("machine: visit", of!(StateMachine, it => it.visit = None)),
-    ("state: name", of!(StateMachine, it => it.states[0].name = "U".into())),
-    ("state: step", of!(StateMachine, it => it.states[0].step = trefoil_ir::StepId(0))),
-    ("state: failed", of!(StateMachine, it => it.states[0].failed = None)),
-    ("state: visits", of!(StateMachine, it => it.states[0].max_visits = 3)),
-    ("state: transitions", of!(StateMachine, it => it.states[0].transitions.clear())),
-    ("state: ends unmatched", of!(StateMachine, it => it.states[0].ends_unmatched = true)),
-    ("state: fails when", of!(StateMachine, it => it.states[0].fails_when = None)),
-    ("transition: takes", of!(StateMachine, it => it.states[0].transitions[0].takes = Takes::Both)),
-    ("transition: when", of!(StateMachine, it => it.states[0].transitions[0].when = None)),
-    ("transition: target", of!(StateMachine, it => it.states[0].transitions[0].target = StateId(0))),
-    ("transition: feedback", of!(StateMachine, it => it.states[0].transitions[0].feedback = Some(text("less")))),
-    ("transition: text", of!(StateMachine, it => it.states[0].transitions[0].text = "always".into())),
-    ("attempts: body", of!(Attempts, it => it.body = trefoil_ir::StepId(0))),
+    ("state: name", of!(StateMachine, it => it.states[StateId(0)].name = "U".into())),
+    ("state: step", of!(StateMachine, it => it.states[StateId(0)].step = SPARE)),
+    ("state: failed", of!(StateMachine, it => it.states[StateId(0)].failed = None)),
+    ("state: visits", of!(StateMachine, it => it.states[StateId(0)].max_visits = 3)),
+    ("state: transitions", of!(StateMachine, it => it.states[StateId(0)].transitions.clear())),
+    ("state: ends unmatched", of!(StateMachine, it => it.states[StateId(0)].ends_unmatched = true)),
+    ("state: fails when", of!(StateMachine, it => it.states[StateId(0)].fails_when = None)),
+    ("transition: takes", of!(StateMachine, it => it.states[StateId(0)].transitions[0].takes = Takes::Both)),
+    ("transition: when", of!(StateMachine, it => it.states[StateId(0)].transitions[0].when = None)),
+    ("transition: target", of!(StateMachine, it => it.states[StateId(0)].transitions[0].target = StateId(0))),
+    (
+        "transition: feedback",
+        of!(StateMachine, it => it.states[StateId(0)].transitions[0].feedback = Some(text("less"))),
+    ),
+    ("transition: text", of!(StateMachine, it => it.states[StateId(0)].transitions[0].text = "always".into())),
+    ("attempts: body", of!(Attempts, it => it.body = SPARE)),
     ("attempts: max", of!(Attempts, it => it.max = 3)),
     ("attempts: validators", of!(Attempts, it => it.validators.swap(0, 1))),
     ("attempts: iteration", of!(Attempts, it => it.iteration = SlotId(1))),
@@ -487,8 +520,7 @@ fn everything_that_can_change_a_run_changes_the_fingerprint() {
     let before = everything();
     let mut prints: Vec<(&str, String)> = vec![("nothing", canonical(&before))];
     for (what, change) in CHANGES {
-        let mut after = before.clone();
-        change(&mut after);
+        let after = changed(&before, what, *change);
         let print = canonical(&after);
         let same = prints.iter().find(|(_, known)| *known == print);
         assert!(same.is_none(), "`{what}` reads like `{}`", same.map_or("", |(what, _)| what));
@@ -502,14 +534,14 @@ const WORDS: &[(&str, Change)] = &[
     ("hash of the sources", |p| p.hash += 1),
     ("places", |p| {
         let elsewhere = Location::new(FileId(3), Span::new(4, 5));
-        p.schemas[0].origin = elsewhere;
+        p.schemas[SchemaId(0)].origin = elsewhere;
         p.steps.iter_mut().for_each(|step| step.origin = elsewhere);
         p.flows.iter_mut().for_each(|flow| flow.origin = elsewhere);
-        p.flows[1].intake.fields[0].origin = elsewhere;
-        p.flows[1].budget.as_mut().unwrap().calls_at = Some(elsewhere);
-        p.steps[1].policy.timeout_at = Some(elsewhere);
-        p.steps[1].when.as_mut().unwrap().origin = elsewhere;
-        p.steps[1].when.as_mut().unwrap().spans = vec![elsewhere.span];
+        p.flows[FlowId(1)].intake.fields[0].origin = elsewhere;
+        p.flows[FlowId(1)].budget.as_mut().unwrap().calls_at = Some(elsewhere);
+        p.steps[StepId(2)].policy.timeout_at = Some(elsewhere);
+        p.steps[StepId(2)].when.as_mut().unwrap().origin = elsewhere;
+        p.steps[StepId(2)].when.as_mut().unwrap().spans = vec![elsewhere.span];
     }),
     (
         "places of a call",
@@ -519,7 +551,7 @@ const WORDS: &[(&str, Change)] = &[
         }),
     ),
     ("names of slots", |p| p.flows.iter_mut().flat_map(|f| &mut f.slots).for_each(|slot| slot.name = "other".into())),
-    ("where a slot is written", |p| p.flows[1].slots[0].writes = vec!["output".into()]),
+    ("where a slot is written", |p| p.flows[FlowId(1)].slots[SlotId(0)].writes = vec!["output".into()]),
     ("the type of a default", main!(f => f.intake.fields[0].usual = Some((Type::NULL, nowhere())))),
     ("spaces in a placeholder", of!(Model, it => it.user = Expr::Template(text("say {{ input.x }}")))),
 ];
@@ -528,8 +560,7 @@ const WORDS: &[(&str, Change)] = &[
 fn places_and_words_for_people_do_not() {
     let before = everything();
     for (what, change) in WORDS {
-        let mut after = before.clone();
-        change(&mut after);
+        let after = changed(&before, what, *change);
         assert_eq!(canonical(&after), canonical(&before), "{what}");
         assert_eq!(after.fingerprint(), before.fingerprint(), "{what}");
     }

@@ -18,8 +18,10 @@ impl StoredInput {
     /// Analyses a program. The input is redacted if nothing reads it except prompts that all redact it in the same way; otherwise a
     /// step needs it as it is. `hides`: all guardrails of the program that hide what they find.
     pub(crate) fn of(program: &Program, hides: &[Guard]) -> Self {
-        let Some(flow) = program.flow(program.entry).filter(|_| !hides.is_empty()) else { return Self::default() };
-        Self { redacts: Some(shared_by_readers(program, flow)), hides: hides.to_vec() }
+        if hides.is_empty() {
+            return Self::default();
+        }
+        Self { redacts: Some(shared_by_readers(program, program.entry_flow())), hides: hides.to_vec() }
     }
 
     /// The input to store and to run with, and what the guardrails found in it.
@@ -65,7 +67,7 @@ fn shared_by_readers(program: &Program, flow: &Flow) -> Result<Vec<Guard>, Strin
     }
     let mut shared: Option<(&str, Vec<Guard>)> = None;
     let own = walk::reachable(program, program.entry).into_iter().filter(|(of, _)| *of == program.entry);
-    for step in own.filter_map(|(_, step)| program.step(step)) {
+    for step in own.map(|(_, step)| &program.steps[step]) {
         let name = step.label.as_deref().unwrap_or(&flow.name);
         for one in walk::evaluated(step).into_iter().filter(|one| reads(*one)) {
             let (StepKind::Model(call), walk::Evaluated::Expr(read)) = (&step.kind, one) else {

@@ -55,7 +55,7 @@ impl Turn<'_> {
             (call.used, call.kept) = (call.used.and(own), call.kept.and(kept));
             call.asked = call.asked.saturating_add(usage.calls_beneath);
             at = call.caller;
-            let Some(budget) = self.program.flow(call.flow).and_then(|f| f.budget.as_ref()) else { continue };
+            let Some(budget) = self.program.flows[call.flow].budget.as_ref() else { continue };
             // Whether nodes are skipped decides what the result is, which must be that of a run from scratch.
             let used = match budget.on_exceeded {
                 OnExceeded::SkipRemaining => call.used.and(call.kept),
@@ -170,7 +170,7 @@ impl Turn<'_> {
     /// Those of them with a budget that fails the run.
     pub fn strict_budgets(&self, f: FrameId) -> impl Iterator<Item = (&FlowCall, &Budget)> {
         self.calls_around(f).filter_map(|call| {
-            let budget = self.program.flow(call.flow)?.budget.as_ref()?;
+            let budget = self.program.flows[call.flow].budget.as_ref()?;
             (budget.on_exceeded == OnExceeded::Abort).then_some((call, budget))
         })
     }
@@ -311,7 +311,7 @@ impl Turn<'_> {
             aside.budget = None;
         }
         let (What::Flow(id), activation) = (frame.what, frame.activation) else { return };
-        let Some(flow) = self.program.flow(id) else { return };
+        let flow = &self.program.flows[id];
         let Some(budget) = &flow.budget else { return };
         let Some(limit) = budget.max_duration_ms else { return };
         let now = self.core.clock.work_now();

@@ -78,7 +78,7 @@ impl Turn<'_> {
 
     fn note_cancelled(&mut self, frame: &Frame) {
         let What::Step(step) = frame.what else { return };
-        let Some(step) = self.program.step(step) else { return };
+        let step = &self.program.steps[step];
         if frame.announced && step.label.is_some() {
             let mut error = RunError::new("CANCELLED", "cancelled with the step around it");
             error.key = Some(frame.base.clone());
@@ -115,7 +115,7 @@ impl Turn<'_> {
             }
             What::Step(step) => {
                 if self.prepared.tracks_spending
-                    && let Some(slot) = self.program.step(step).and_then(|s| s.out)
+                    && let Some(slot) = self.program.steps[step].out
                     && let Some(call) = self.core.activations.call_mut(frame.activation)
                 {
                     call.spent.push((slot, frame.usage.total().saturating_add(frame.kept_tokens)));

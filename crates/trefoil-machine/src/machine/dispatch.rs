@@ -19,7 +19,7 @@ impl Turn<'_> {
     pub fn start(&mut self, input: Option<Value>) {
         if let Some((step, refused)) = walk::refusals(self.program).first() {
             let mut error = RunError::new("REFUSED", format!("{} is not supported yet", refused.feature));
-            error.location = self.program.step(*step).map(|s| s.origin);
+            error.location = Some(self.program.steps[*step].origin);
             return self.finish(Err(error.help(&*refused.message)));
         }
         if input.as_ref().is_some_and(|input| !input.is_within_limits()) {
@@ -91,15 +91,15 @@ impl Turn<'_> {
             What::Flow(flow) => return steps::flow::ended(self, f, flow, place, outcome),
             What::Step(step) => step,
         };
-        match self.program.step(step).map(|s| &s.kind) {
-            Some(StepKind::Sequence(children)) => steps::sequence::ended(self, f, children, outcome),
-            Some(StepKind::Parallel(parallel)) => steps::parallel::ended(self, f, parallel, place, outcome),
-            Some(StepKind::Loop(repeat)) => steps::repeat::ended(self, f, repeat, outcome),
-            Some(StepKind::ForEach(each)) => steps::for_each::ended(self, f, each, place, outcome),
-            Some(StepKind::Graph(graph)) => steps::graph::ended(self, f, graph, place, outcome),
-            Some(StepKind::StateMachine(states)) => steps::state_machine::ended(self, f, states, place, outcome),
-            Some(StepKind::Attempts(attempts)) => steps::attempts::ended(self, f, attempts, place, outcome),
-            Some(StepKind::Conversation(it)) => steps::conversation::ended(self, f, it, place, outcome),
+        match &self.program.steps[step].kind {
+            StepKind::Sequence(children) => steps::sequence::ended(self, f, children, outcome),
+            StepKind::Parallel(parallel) => steps::parallel::ended(self, f, parallel, place, outcome),
+            StepKind::Loop(repeat) => steps::repeat::ended(self, f, repeat, outcome),
+            StepKind::ForEach(each) => steps::for_each::ended(self, f, each, place, outcome),
+            StepKind::Graph(graph) => steps::graph::ended(self, f, graph, place, outcome),
+            StepKind::StateMachine(states) => steps::state_machine::ended(self, f, states, place, outcome),
+            StepKind::Attempts(attempts) => steps::attempts::ended(self, f, attempts, place, outcome),
+            StepKind::Conversation(it) => steps::conversation::ended(self, f, it, place, outcome),
             // For an arm of a branch, or a called flow, its end is the step's.
             _ => {
                 self.push(Task::Settle(f, outcome.clone()));

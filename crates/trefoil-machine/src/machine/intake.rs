@@ -30,15 +30,13 @@ pub fn take(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>)
 /// All mistakes in an input of the program's entry, each with the code `INPUT_INVALID`.
 pub fn faults(prepared: &Prepared, input: Option<&Value>) -> Vec<RunError> {
     let entry = prepared.program.entry;
-    let flow = prepared.program.flow(entry);
-    flow.and_then(|flow| fit(prepared, entry, flow, input).err()).unwrap_or_default()
+    fit(prepared, entry, prepared.program.entry_flow(), input).err().unwrap_or_default()
 }
 
 /// The processed input of the program's entry: wrapped, with defaults. `None`: it is invalid.
 pub fn effective(prepared: &Prepared, input: Option<&Value>) -> Option<Value> {
     let entry = prepared.program.entry;
-    let flow = prepared.program.flow(entry)?;
-    fit(prepared, entry, flow, input).ok()?.0
+    fit(prepared, entry, prepared.program.entry_flow(), input).ok()?.0
 }
 
 /// Whether values that only the driver knows match what the flow declares. Returns the first question that has no answer yet, or why
@@ -69,8 +67,8 @@ pub fn decided(
             return Err(invalid(flow, what).at_step(None, Some(field.origin)).into());
         }
     }
-    let schema = flow.intake.schema.and_then(|schema| prepared.program.schema(schema));
-    if let Some(schema) = schema.filter(|_| value.is_masked())
+    if let Some(schema) = flow.intake.schema.map(|schema| &prepared.program.schemas[schema])
+        && value.is_masked()
         && !context.matches(value.clone(), schema.json.clone())?
     {
         let what = format!(

@@ -1,7 +1,8 @@
 //! The common part of all steps: `when`, tries, the time limit, retries, the failure policy.
 
 use trefoil_ir::{
-    Backoff, Callee, Cond, Items, OnFailure, OnItemFailure, Retry, RetryOn, Step, StepId, StepKind, Takes,
+    Backoff, Callee, Cond, Items, NodeId, OnFailure, OnItemFailure, Retry, RetryOn, State, StateId, Step, StepId,
+    StepKind, Takes,
 };
 use trefoil_syntax::Location;
 use trefoil_template::Value;
@@ -114,9 +115,9 @@ impl Turn<'_> {
         frame.timer = None;
         let (ms, code, limits) = match frame.what {
             What::Step(step) => {
-                let step = self.program.step(step);
-                let tool = step.is_some_and(|s| matches!(s.kind, StepKind::Tool(_)));
-                (step.and_then(|s| s.policy.timeout_ms), if tool { "TOOL_TIMEOUT" } else { "TIMEOUT" }, step)
+                let step = &self.program.steps[step];
+                let tool = matches!(step.kind, StepKind::Tool(_));
+                (step.policy.timeout_ms, if tool { "TOOL_TIMEOUT" } else { "TIMEOUT" }, Some(step))
             }
             What::Flow(_) => {
                 let (ms, parent) = (steps::flow::time_limit(frame), frame.parent);
@@ -363,7 +364,7 @@ impl Turn<'_> {
         }
         let mut at = self.core.frames.get(f).map(|frame| frame.activation);
         while let Some(call) = at.and_then(|at| self.core.activations.call(at)) {
-            let budget = self.program.flow(call.flow).and_then(|flow| flow.budget.as_ref());
+            let budget = self.program.flows[call.flow].budget.as_ref();
             if let Some(limit) = budget.and_then(|budget| budget.max_duration_ms) {
                 sooner(call.began.plus(limit).since(now));
             }
@@ -376,20 +377,14 @@ impl Turn<'_> {
     fn handled_as(&self, f: FrameId, error: &RunError) -> &'static str {
         let Some(frame) = self.core.frames.get(f) else { return "fail" };
         let Some((_, parent)) = frame.parent.and_then(|p| self.step_of(p)) else { return "fail" };
-        let place = frame.place as usize;
+        let place = frame.place;
+        let takes_failure = |state: &State| state.transitions.iter().any(|t| t.takes != Takes::Success);
         match &parent.kind {
-            StepKind::Graph(graph) if graph.nodes.get(place).is_some_and(|n| n.fallback.is_some()) => "fallback",
+            StepKind::Graph(graph) if graph.nodes[NodeId(place)].fallback.is_some() => "fallback",
             StepKind::Parallel(p) if p.on_failure == OnItemFailure::Continue => "skip",
             StepKind::Attempts(attempts) if attempts.retry_failures => "retry",
             StepKind::Conversation(_) if place > 0 && !conversation::ends_all(error) => "told",
-            StepKind::StateMachine(machine)
-                if machine
-                    .states
-                    .get(place)
-                    .is_some_and(|s| s.transitions.iter().any(|t| t.takes != Takes::Success)) =>
-            {
-                "transition"
-            }
+            StepKind::StateMachine(machine) if takes_failure(&machine.states[StateId(place)]) => "transition",
             _ => "fail",
         }
     }
@@ -439,7 +434,8 @@ impl Turn<'_> {
 
     /// A step under `parent` will never start.
     pub fn note_passed_over(&mut self, parent: FrameId, step: StepId, reason: &str) {
-        let (Some(found), Some(frame)) = (self.program.step(step), self.core.frames.get(parent)) else { return };
+        let Some(frame) = self.core.frames.get(parent) else { return };
+        let found = &self.program.steps[step];
         let Some(label) = found.span_name() else { return };
         let segment = self.prepared.segment(step);
         let key = self.core.keys.make(&frame.key, |path| {
@@ -458,17 +454,17 @@ impl Turn<'_> {
 
     /// The name of a step's kind in events.
     fn kind(&self, id: StepId) -> &'static str {
-        match self.program.step(id).map(|s| &s.kind) {
-            Some(StepKind::Compute(_)) => "value",
-            Some(StepKind::ForEach(each)) => match each.items {
+        match &self.program.steps[id].kind {
+            StepKind::Compute(_) => "value",
+            StepKind::ForEach(each) => match each.items {
                 Items::List(_) => "for_each",
                 Items::Count(..) => "swarm",
             },
-            Some(StepKind::Call(call)) => match &call.callee {
-                Callee::Flow(flow) => self.program.flow(*flow).map_or("flow", |f| f.sort),
+            StepKind::Call(call) => match &call.callee {
+                Callee::Flow(flow) => self.program.flows[*flow].sort,
                 Callee::Named { .. } => "agent",
             },
-            kind => kind.map_or("refused", |kind| kind.info().name),
+            kind => kind.info().name,
         }
     }
 }

@@ -58,7 +58,7 @@ impl Turn<'_> {
     fn put_off_timeout(&mut self, f: FrameId, worked: u64) {
         let Some(frame) = self.core.frames.get(f) else { return };
         let limit = match frame.what {
-            What::Step(step) => self.program.step(step).and_then(|step| step.policy.timeout_ms),
+            What::Step(step) => self.program.steps[step].policy.timeout_ms,
             What::Flow(_) => steps::flow::time_limit(frame),
         };
         let Some(timer) = frame.timer.clone() else { return };
@@ -76,7 +76,7 @@ impl Turn<'_> {
         let Some(frame) = self.core.frames.get(f) else { return };
         let What::Flow(flow) = frame.what else { return };
         let (timer, activation) = (frame.aside.as_deref().and_then(|aside| aside.budget.clone()), frame.activation);
-        let budget = self.program.flow(flow).and_then(|flow| flow.budget.as_ref());
+        let budget = self.program.flows[flow].budget.as_ref();
         let Some(limit) = budget.and_then(|budget| budget.max_duration_ms) else { return };
         let Some(call) = self.core.activations.call_mut(activation) else { return };
         call.began = call.began.plus(worked);

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use trefoil_ir::{FlowId, Graph, Inside, ModelCall, Program, State, StateMachine, Step, StepId, StepKind, Takes, walk};
+use trefoil_ir::{
+    FlowId, Graph, IndexVec, Inside, ModelCall, NodeId, Program, State, StateId, StateMachine, Step, StepId, StepKind,
+    Takes, walk,
+};
 
 use super::frame::{Doing, Frame, FrameId, What};
 use super::money;
@@ -62,7 +65,7 @@ impl<'p> Needs<'p> {
             What::Flow(flow) => return if is_new { self.of_flow(flow) } else { NOTHING },
             What::Step(id) => id,
         };
-        let Some(step) = self.program.step(id) else { return NOTHING };
+        let step = &self.program.steps[id];
         match (&frame.doing, &step.kind) {
             (Doing::Nothing, _) if is_new && !frame.effect => self.of_step(id),
             (Doing::Sequence(at), StepKind::Sequence(steps)) => self.of_steps(steps.iter().skip(*at as usize + 1)),
@@ -73,8 +76,8 @@ impl<'p> Needs<'p> {
             (Doing::Graph(running), StepKind::Graph(graph)) => self.of_graph(graph, Some(running)),
             (Doing::StateMachine(_), StepKind::StateMachine(machine)) => {
                 let ways = self.of_states(machine);
-                let at = places(core, frame).next().and_then(|at| machine.states.get(at as usize));
-                at.and_then(|state| after(state, &ways)).unwrap_or(NOTHING)
+                let state = places(core, frame).next().map(|place| &machine.states[StateId(place)]);
+                state.and_then(|state| after(state, &ways)).unwrap_or(NOTHING)
             }
             (Doing::Attempts(running), StepKind::Attempts(_)) if running.left == 0 => {
                 self.of_flows(walk::callees(step))
@@ -92,7 +95,7 @@ impl<'p> Needs<'p> {
             return *known;
         }
         self.flows.insert(id, NOTHING);
-        let needed = self.program.flow(id).map_or(NOTHING, |flow| self.of_step(flow.body));
+        let needed = self.of_step(self.program.flows[id].body);
         self.flows.insert(id, needed);
         needed
     }
@@ -102,7 +105,7 @@ impl<'p> Needs<'p> {
     }
 
     fn of_step(&mut self, id: StepId) -> UsedAmounts {
-        let Some(step @ Step { kind, when: None, .. }) = self.program.step(id) else { return NOTHING };
+        let step @ Step { kind, when: None, .. } = &self.program.steps[id] else { return NOTHING };
         if let StepKind::Model(call) = kind {
             return self.of_call(id, call);
         }
@@ -116,7 +119,7 @@ impl<'p> Needs<'p> {
             Inside::Graph(graph) => self.of_graph(graph, None),
             Inside::StateMachine(machine) => {
                 let ways = self.of_states(machine);
-                ways.get(machine.initial.index()).copied().flatten().unwrap_or(NOTHING)
+                ways[machine.initial].unwrap_or(NOTHING)
             }
             Inside::Call(callee) => cheapest(callee.flows().into_iter().map(|flow| self.of_flow(flow))),
             // How many items there are is not known yet.
@@ -145,39 +148,33 @@ impl<'p> Needs<'p> {
 
     /// The nodes that certainly run. `running`: what is known of a graph that runs; its nodes in progress are not counted.
     fn of_graph(&mut self, graph: &Graph, running: Option<&RunningNodes>) -> UsedAmounts {
-        let state = |at: usize| running.and_then(|running| running.nodes.get(at));
-        let is_begun = |at: usize| state(at).is_some_and(|node| node.waits_for == 0 || node.ended);
-        let mut runs: Vec<bool> = (0..graph.nodes.len())
-            .map(|at| state(at).is_some_and(|node| !node.ended && (node.taken || node.waits_for == 0)))
-            .collect();
+        let state = |at: NodeId| running.map(|running| &running.nodes[at]);
+        let is_begun = |at: NodeId| state(at).is_some_and(|node| node.waits_for == 0 || node.ended);
+        let is_to_run = |at| state(at).is_some_and(|node| !node.ended && (node.taken || node.waits_for == 0));
+        let mut runs: IndexVec<NodeId, bool> = graph.nodes.ids().map(is_to_run).collect();
         let mut is_changed = true;
         while std::mem::take(&mut is_changed) {
-            for (at, node) in graph.nodes.iter().enumerate() {
-                let leads = |from: usize| runs.get(from) == Some(&true);
-                let mut led_to = node.incoming.iter().filter(|edge| edge.when.is_none() && leads(edge.from.index()));
-                let is_certain = node.fallback_of.is_empty() && (node.incoming.is_empty() || led_to.next().is_some());
-                if let Some(runs) = runs.get_mut(at).filter(|runs| !**runs && is_certain && !is_begun(at)) {
-                    (*runs, is_changed) = (true, true);
+            for (at, node) in graph.nodes.entries() {
+                let is_led_to = node.incoming.iter().any(|edge| edge.when.is_none() && runs[edge.from]);
+                let is_certain = node.fallback_of.is_empty() && (node.incoming.is_empty() || is_led_to);
+                if !runs[at] && is_certain && !is_begun(at) {
+                    (runs[at], is_changed) = (true, true);
                 }
             }
         }
-        let nodes = graph.nodes.iter().zip(&runs).enumerate();
-        let certain = nodes.filter(|(at, (_, runs))| **runs && !is_begun(*at)).map(|(_, (node, _))| &node.step);
-        self.of_steps(certain.collect::<Vec<_>>().into_iter())
+        let certain = graph.nodes.entries().filter(|(at, _)| runs[*at] && !is_begun(*at));
+        self.of_steps(certain.map(|(_, node)| &node.step))
     }
 
     /// What is needed from each state on, including it. `None`: it leads to no end.
-    fn of_states(&mut self, machine: &StateMachine) -> Vec<Option<UsedAmounts>> {
+    fn of_states(&mut self, machine: &StateMachine) -> IndexVec<StateId, Option<UsedAmounts>> {
         let own: Vec<UsedAmounts> = machine.states.iter().map(|state| self.of_step(state.step)).collect();
-        let mut ways = vec![None; own.len()];
+        let mut ways: IndexVec<StateId, Option<UsedAmounts>> = own.iter().map(|_| None).collect();
         // Each pass makes the ways right that have one more state.
         for _ in 0..own.len() {
-            let next: Vec<Option<UsedAmounts>> = machine
-                .states
-                .iter()
-                .zip(&own)
-                .map(|(state, own)| after(state, &ways).map(|after| after.and(*own)))
-                .collect();
+            let states = machine.states.iter().zip(&own);
+            let next: IndexVec<StateId, _> =
+                states.map(|(state, own)| after(state, &ways).map(|after| after.and(*own))).collect();
             if next == ways {
                 break;
             }
@@ -192,10 +189,10 @@ fn cheapest(ways: impl Iterator<Item = UsedAmounts>) -> UsedAmounts {
 }
 
 /// What is needed after a state that succeeds.
-fn after(state: &State, ways: &[Option<UsedAmounts>]) -> Option<UsedAmounts> {
+fn after(state: &State, ways: &IndexVec<StateId, Option<UsedAmounts>>) -> Option<UsedAmounts> {
     if state.may_end() {
         return Some(NOTHING);
     }
     let next = state.transitions.iter().filter(|transition| transition.takes != Takes::Failure);
-    next.filter_map(|transition| ways.get(transition.target.index()).copied().flatten()).reduce(UsedAmounts::lower)
+    next.filter_map(|transition| ways[transition.target]).reduce(UsedAmounts::lower)
 }

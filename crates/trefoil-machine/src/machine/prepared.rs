@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use trefoil_ir::pattern::LinearPattern;
-use trefoil_ir::{Flow, Guard, Program, Source, Step, StepId, StepKind, ToolKind, ValidatorKind, print, walk};
+use trefoil_ir::{Guard, IndexVec, Program, Source, Step, StepId, StepKind, ToolKind, ValidatorKind, print, walk};
 use trefoil_template::HoleKind;
 
 use super::plan::GraphPlan;
@@ -23,7 +23,7 @@ pub struct Prepared {
     /// Its schemas.
     pub schemas: Schemas,
     fingerprint: OnceLock<String>,
-    steps: Vec<StepFacts>,
+    steps: IndexVec<StepId, StepFacts>,
     /// Whether anything reads the usage of steps by slot.
     pub tracks_spending: bool,
     /// Whether a flow has a cost limit.
@@ -57,15 +57,15 @@ impl std::fmt::Debug for Prepared {
 impl Prepared {
     /// Prepares a program.
     pub fn new(program: Arc<Program>) -> Arc<Self> {
-        let mut steps: Vec<StepFacts> = program.steps.iter().map(facts).collect();
-        for (index, flow) in program.flows.iter().enumerate() {
-            let entry = index == program.entry.index();
+        let mut steps: IndexVec<StepId, StepFacts> = program.steps.iter().map(facts).collect();
+        for (id, flow) in program.flows.entries() {
+            let entry = id == program.entry;
             Segments::default().assign(&program, flow.body, entry.then_some(&*flow.name), &mut steps);
         }
         for step in &program.steps {
             let StepKind::Conversation(it) = &step.kind else { continue };
             for offer in it.offers.iter().filter(|offer| offer.all) {
-                steps.get_mut(offer.step.index()).into_iter().for_each(|facts| facts.is_listed = true);
+                steps[offer.step].is_listed = true;
             }
         }
         let tracks_spending = reads(&program, |s| matches!(s, Source::Spent(slots) if !slots.is_empty()));
@@ -101,40 +101,41 @@ impl Prepared {
 
     /// The key segment of a step: its escaped label, if it has one; a mark if keys would be equal otherwise.
     pub fn segment(&self, step: StepId) -> &str {
-        self.steps.get(step.index()).map_or("", |s| &s.segment)
+        &self.steps[step].segment
     }
 
     /// The key segment of a judge of an `Attempts` step.
     pub fn judge(&self, step: StepId, validator: usize, judge: usize) -> &str {
-        let names = self.steps.get(step.index()).and_then(|s| s.judges.get(validator));
+        let names = self.steps[step].judges.get(validator);
         names.and_then(|n| n.get(judge)).map_or("", |n| n)
     }
 
     /// The order of a graph step's nodes.
     pub fn graph(&self, step: StepId) -> Option<Arc<GraphPlan>> {
-        let facts = self.steps.get(step.index())?;
-        let StepKind::Graph(graph) = &self.program.step(step)?.kind else { return None };
-        Some(facts.graph.get_or_init(|| Arc::new(GraphPlan::of(graph))).clone())
+        let StepKind::Graph(graph) = &self.program.steps[step].kind else { return None };
+        Some(self.steps[step].graph.get_or_init(|| Arc::new(GraphPlan::of(graph))).clone())
     }
 
     /// The steps with activities of their own that a run can reach with these labels around them: see
     /// [`Activity::labels`](crate::Activity::labels).
     pub fn effects(&self, labels: &[Arc<str>]) -> Vec<StepId> {
         let program = &*self.program;
-        let body = |flow| program.flow(flow).map(|flow: &Flow| flow.body);
         // A step, and the number of labels around it.
-        let mut open: Vec<(StepId, usize)> = body(program.entry).map(|step| (step, 0)).into_iter().collect();
+        let mut open: Vec<(StepId, usize)> = vec![(program.entry_flow().body, 0)];
         let (mut met, mut found) = (BTreeSet::new(), Vec::new());
         while let Some((id, before)) = open.pop() {
-            let Some(step) = program.step(id).filter(|_| met.insert((id, before))) else { continue };
+            if !met.insert((id, before)) {
+                continue;
+            }
+            let step = &program.steps[id];
             let at = match &step.label {
                 None => before,
                 Some(label) if labels.get(before) == Some(label) => before + 1,
                 Some(_) => continue,
             };
-            let beneath = walk::children(step).into_iter().chain(walk::callees(step).into_iter().filter_map(body));
+            let bodies = walk::callees(step).into_iter().map(|flow| program.flows[flow].body);
             let count = open.len();
-            open.extend(beneath.map(|step| (step, at)));
+            open.extend(walk::children(step).into_iter().chain(bodies).map(|step| (step, at)));
             if open.len() == count && at == labels.len() && step.kind.info().has_activity {
                 found.push(id);
             }
@@ -144,15 +145,15 @@ impl Prepared {
 
     /// Whether a step makes requests of this sort; for a tool, calls of the same one. The arguments do not count.
     pub fn makes(&self, step: StepId, request: &Request) -> bool {
-        match (self.program.step(step).map(|step| &step.kind), request) {
-            (Some(StepKind::Tool(call)), Request::Tool(request)) => {
-                let is_listed = self.steps.get(step.index()).is_some_and(|facts| facts.is_listed);
+        match (&self.program.steps[step].kind, request) {
+            (StepKind::Tool(call), Request::Tool(request)) => {
+                let is_listed = self.steps[step].is_listed;
                 ToolRequest::declared(call).calls_same(request) || is_listed && call.kind == request.kind
             }
-            (Some(StepKind::Model(_)), Request::Model(_))
-            | (Some(StepKind::Command(_)), Request::Command(_))
-            | (Some(StepKind::Human(_)), Request::Human(_))
-            | (Some(StepKind::Wait { .. }), Request::Timer { .. }) => true,
+            (StepKind::Model(_), Request::Model(_))
+            | (StepKind::Command(_), Request::Command(_))
+            | (StepKind::Human(_), Request::Human(_))
+            | (StepKind::Wait { .. }, Request::Timer { .. }) => true,
             _ => false,
         }
     }
@@ -172,8 +173,8 @@ impl Prepared {
 
     /// The pattern of a step's validator; `None`: it is invalid.
     pub fn pattern(&self, step: StepId, validator: usize) -> Option<&LinearPattern> {
-        let lock = self.steps.get(step.index())?.patterns.get(validator)?;
-        let StepKind::Attempts(attempts) = &self.program.step(step)?.kind else { return None };
+        let lock = self.steps[step].patterns.get(validator)?;
+        let StepKind::Attempts(attempts) = &self.program.steps[step].kind else { return None };
         let ValidatorKind::Regex { pattern, .. } = &attempts.validators.get(validator)?.kind else { return None };
         lock.get_or_init(|| LinearPattern::new(pattern).ok()).as_ref()
     }
@@ -203,17 +204,11 @@ struct Segments {
 }
 
 impl Segments {
-    fn assign(mut self, program: &Program, body: StepId, entry: Option<&str>, steps: &mut [StepFacts]) {
+    fn assign(mut self, program: &Program, body: StepId, entry: Option<&str>, steps: &mut IndexVec<StepId, StepFacts>) {
         // The path before each step, and whether it already contains the step's own label (states).
         let mut stack = vec![(body, String::new(), false)];
-        let mut fuel = program.steps.len();
         while let Some((id, before, named)) = stack.pop() {
-            let (Some(step), Some(facts), Some(left)) =
-                (program.step(id), steps.get_mut(id.index()), fuel.checked_sub(1))
-            else {
-                continue;
-            };
-            fuel = left;
+            let (step, facts) = (&program.steps[id], &mut steps[id]);
             let mut segment = step.label.as_deref().filter(|_| !named).map(key::segment).unwrap_or_default();
             let effect = step.kind.info().has_activity;
             if effect && segment.is_empty() && before.is_empty() {
@@ -232,7 +227,7 @@ impl Segments {
             }
             facts.segment = segment.as_str().into();
             if let StepKind::Attempts(attempts) = &step.kind {
-                let body = program.step(attempts.body).and_then(|b| b.label.as_deref());
+                let body = program.steps[attempts.body].label.as_deref();
                 let mut names: BTreeMap<String, u32> = body.map(|l| (key::segment(l), 1)).into_iter().collect();
                 facts.judges = attempts.validators.iter().map(|v| judge_names(&v.kind, &mut names)).collect();
             }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{NodeId, SlotId};
+use trefoil_ir::{IndexVec, NodeId, SlotId, StateId};
 use trefoil_template::Value;
 
 use super::activation::ActivationId;
@@ -89,7 +89,7 @@ pub struct RunningBranches {
 #[derive(Debug)]
 pub struct RunningNodes {
     pub plan: Arc<GraphPlan>,
-    pub nodes: Vec<RunningNode>,
+    pub nodes: IndexVec<NodeId, RunningNode>,
     pub running: u32,
 }
 
@@ -106,19 +106,18 @@ pub struct RunningNode {
 
 impl RunningNodes {
     /// Notifies the nodes that wait for a node that it has ended.
-    pub fn release(&mut self, place: u32, ready: &mut Vec<u32>) {
-        for &waiting in self.plan.waiting.get(place as usize).into_iter().flatten() {
-            if let Some(node) = self.nodes.get_mut(waiting as usize) {
-                node.waits_for = node.waits_for.saturating_sub(1);
-                if node.waits_for == 0 {
-                    ready.push(waiting);
-                }
+    pub fn release(&mut self, ended: NodeId, ready: &mut Vec<NodeId>) {
+        for &waiting in &self.plan.waiting[ended] {
+            let node = &mut self.nodes[waiting];
+            node.waits_for = node.waits_for.saturating_sub(1);
+            if node.waits_for == 0 {
+                ready.push(waiting);
             }
         }
     }
 
     pub fn failed(&self, node: NodeId) -> bool {
-        self.nodes.get(node.index()).is_some_and(|n| n.failed)
+        self.nodes[node].failed
     }
 }
 
@@ -126,7 +125,7 @@ impl RunningNodes {
 #[derive(Debug)]
 pub struct RunningStates {
     pub entries: u32,
-    pub visits: Vec<u32>,
+    pub visits: IndexVec<StateId, u32>,
 }
 
 /// The iteration in progress.

@@ -56,7 +56,7 @@ impl Turn<'_> {
                 RunError::new("LIMIT_EXCEEDED", format!("calls are nested more than {MAX_DEPTH} levels deep")).into()
             );
         }
-        let slots = self.program.flow(flow).map_or(0, |f| f.slots.len());
+        let slots = self.program.flows[flow].slots.len();
         let activation = Activation::of_call(flow, slots, caller, depth, self.core.clock.work_now());
         let activation = self.core.activations.insert(activation);
         let mut frame = Frame::new(parent, place, What::Flow(flow), activation, key);
@@ -134,7 +134,7 @@ impl Turn<'_> {
     fn nearest_step(&self, f: FrameId) -> Option<StepId> {
         match self.core.frames.get(f)?.what {
             What::Step(step) => Some(step),
-            What::Flow(flow) => self.program.flow(flow).map(|f| f.body),
+            What::Flow(flow) => Some(self.program.flows[flow].body),
         }
     }
 
@@ -144,7 +144,7 @@ impl Turn<'_> {
         let mut at = Some(f);
         while let Some(frame) = at.and_then(|f| self.core.frames.get(f)) {
             if let What::Step(step) = frame.what
-                && let Some(label) = self.program.step(step).and_then(|s| s.label.as_ref())
+                && let Some(label) = self.program.steps[step].label.as_ref()
             {
                 labels.push(label.clone());
             }

@@ -21,21 +21,19 @@ impl SurelyLook<'_> {
             return *known;
         }
         self.known.insert(id, false);
-        let surely = self.program.flow(id).is_some_and(|flow| self.step(flow.body));
+        let surely = self.step(self.program.flows[id].body);
         self.known.insert(id, surely);
         surely
     }
 
     fn step(&mut self, id: StepId) -> bool {
-        let Some(Step { kind, when: None, .. }) = self.program.step(id) else { return false };
+        let Step { kind, when: None, .. } = &self.program.steps[id] else { return false };
         match kind {
             StepKind::Model(_) => true,
             StepKind::Sequence(steps) => {
                 // Computations and waits lead to the next step; for anything else this is unknown.
-                let quiet = |id: &StepId| {
-                    let kind = self.program.step(*id).map(|s| &s.kind);
-                    matches!(kind, Some(StepKind::Compute(_) | StepKind::Wait { .. }))
-                };
+                let quiet =
+                    |id: &StepId| matches!(self.program.steps[*id].kind, StepKind::Compute(_) | StepKind::Wait { .. });
                 let first = steps.iter().find(|id| !quiet(id)).copied();
                 first.is_some_and(|id| self.step(id))
             }

@@ -179,7 +179,7 @@ impl<'p> Turn<'p> {
     /// The step of a step's frame.
     pub fn step_of(&self, f: FrameId) -> Option<(StepId, &'p Step)> {
         match self.core.frames.get(f)?.what {
-            What::Step(id) => Some((id, self.program.step(id)?)),
+            What::Step(id) => Some((id, &self.program.steps[id])),
             What::Flow(_) => None,
         }
     }

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use serde_json::json;
 use trefoil_ir::{
     Attempts, Backoff, Budget, Call, Callee, CommandCall, Consensus, Conversation, Edge, Expr, FlowId, Graph,
-    GraphNode, HumanCall, Judge, NodeId, Offer, OnExceeded, OnFailure, OnItemFailure, OnTimeout, Program, Retry,
-    RetryOn, Source, State, StateId, StateMachine, StepId, StepKind, Strategy as Formula, Takes, ToolCall, ToolKind,
-    Transition, Validator, ValidatorKind,
+    GraphNode, HumanCall, IndexVec, Judge, NodeId, Offer, OnExceeded, OnFailure, OnItemFailure, OnTimeout, Program,
+    Retry, RetryOn, Source, State, StateId, StateMachine, StepId, StepKind, Strategy as Formula, Takes, ToolCall,
+    ToolKind, Transition, Validator, ValidatorKind,
 };
 use trefoil_template::Value;
 
@@ -332,8 +332,7 @@ impl Lower {
         };
         let body = self.flow(&body, true);
         if bad
-            && let StepKind::Sequence(steps) =
-                self.build.at(self.build.flows[body.index()].clone().unwrap().body).kind.clone()
+            && let StepKind::Sequence(steps) = self.build.at(self.build.flows[body].clone().unwrap().body).kind.clone()
         {
             // The last one always fails.
             if let StepKind::Model(call) = &mut self.build.at(steps[1]).kind {
@@ -356,7 +355,7 @@ impl Lower {
     fn graph(&mut self, nodes: &[(Node, u8, u8)]) -> StepId {
         let before = self.visible.clone();
         let mut after = before.clone();
-        let mut graph = Graph { nodes: Vec::new() };
+        let mut graph = Graph { nodes: IndexVec::default() };
         for (at, (node, edges, sort)) in nodes.iter().enumerate() {
             // Only what existed before the graph, because the order within it is uncertain.
             self.visible = before.clone();
@@ -497,7 +496,7 @@ impl Lower {
         });
         debug_assert_eq!(states.len() as u32, count + 1);
         let kind = StepKind::StateMachine(StateMachine {
-            states,
+            states: states.into(),
             initial: StateId(0),
             max_entries: 100,
             max_entries_at: None,

@@ -161,7 +161,7 @@ fn a_raised_limit_is_enough_for_the_calls_that_are_certain_and_a_quarter_more() 
                     state("END", end, &[]),
                 ];
                 let machine = StateMachine {
-                    states,
+                    states: states.into(),
                     initial: StateId(0),
                     max_entries: 9,
                     max_entries_at: None,

@@ -156,7 +156,7 @@ impl Scripted {
         let mut calls: Vec<&str> = vec![ANY];
         let mut tools: Vec<&str> = Vec::new();
         for (_, id) in walk::reachable(program, program.entry) {
-            let Some(step) = program.step(id) else { continue };
+            let step = &program.steps[id];
             calls.extend(step.label.as_deref());
             match &step.kind {
                 StepKind::Model(call) => calls.push(&call.speaker),

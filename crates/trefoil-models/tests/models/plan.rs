@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use trefoil_ir::{Program, Step, StepId, StepKind};
+use trefoil_ir::{Program, Step, StepKind};
 use trefoil_models::{ModelOverride, ModelPlan, PlanInput, Registry};
 
 use crate::program::one_call;
@@ -11,14 +11,12 @@ use crate::program::one_call;
 /// A program with one call of this model.
 fn program(model: &str) -> Program {
     let mut program = one_call();
-    for step in &mut program.steps {
-        if let StepKind::Model(call) = &mut step.kind {
-            let (provider, name) = match model.split_once(':') {
-                Some((p, n)) => (Some(p.into()), n),
-                None => (None, model),
-            };
-            (call.model.provider, call.model.name) = (provider, name.into());
-        }
+    for (_, choice) in program.model_choices() {
+        let (provider, name) = match model.split_once(':') {
+            Some((p, n)) => (Some(p.into()), n),
+            None => (None, model),
+        };
+        (choice.provider, choice.name) = (provider, name.into());
     }
     program
 }
@@ -86,25 +84,22 @@ fn arguments_name_models_for_all_calls_for_aliases_and_for_agents() {
 
 #[test]
 fn a_key_that_several_agents_need_is_missed_once() {
-    let mut program = one_call();
-    let steps: Vec<_> = program.steps.clone();
-    let second = steps.iter().find(|s| matches!(s.kind, StepKind::Model(_))).unwrap().clone();
+    let mut program = one_call().into_parts();
+    let second = program.steps.iter().find(|s| matches!(s.kind, StepKind::Model(_))).unwrap().clone();
     let StepKind::Model(mut call) = second.kind.clone() else { unreachable!() };
     call.speaker = "another".into();
-    program.steps.push(Step { kind: StepKind::Model(call), ..second });
-    let added = StepId(program.steps.len() as u32 - 1);
-    let entry = program.entry.index();
+    let added = program.steps.push(Step { kind: StepKind::Model(call), ..second });
+    let entry = program.entry;
     let body = program.flows[entry].body;
-    let both =
-        Step { kind: StepKind::Sequence(vec![body, added]), label: None, out: None, ..steps[body.index()].clone() };
-    program.steps.push(both);
-    program.flows[entry].body = StepId(program.steps.len() as u32 - 1);
+    let kind = StepKind::Sequence(vec![body, added]);
+    let both = Step { kind, label: None, out: None, ..program.steps[body].clone() };
+    program.flows[entry].body = program.steps.push(both);
     let registry = Registry::new(std::iter::empty::<(String, String)>());
     let chosen = ["openai:gpt".parse().unwrap()];
     let decided = |program: &mut Arc<Program>, chosen: &[ModelOverride]| {
         ModelPlan::decide(program, &registry, PlanInput { chosen, placeholders: false, is_begun: false }).unwrap_err()
     };
-    let mut program = Arc::new(program);
+    let mut program = Arc::new(Program::new(program).unwrap());
     let as_written = decided(&mut program.clone(), &[]);
     assert_eq!(as_written.len(), 1, "{as_written:?}");
     assert!(as_written[0].message.ends_with("`another` (2 agents)") && as_written[0].place.is_some());

@@ -1,8 +1,8 @@
 //! Minimal programs with one flow and one labelled step.
 
 use trefoil_ir::{
-    AnswerFormat, Expr, Flow, FlowId, Intake, ModelCall, ModelChoice, ModelParameters, Program, Slot, SlotId, Step,
-    StepId, StepKind, StepPolicy, ToolCall, ToolKind,
+    AnswerFormat, Expr, Flow, FlowId, IndexVec, Intake, ModelCall, ModelChoice, ModelParameters, Program, ProgramParts,
+    Slot, SlotId, Step, StepId, StepKind, StepPolicy, ToolCall, ToolKind,
 };
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::Value;
@@ -46,7 +46,7 @@ fn program(kind: StepKind) -> Program {
         name: "main".into(),
         sort: "agent",
         origin: NOWHERE,
-        slots: vec![Slot::new("input")],
+        slots: vec![Slot::new("input")].into(),
         intake: Intake { slot, wrap: None, fields: Vec::new(), closed: false, tolerated: &[], schema: None, raw: None },
         init: Vec::new(),
         body: StepId(0),
@@ -54,13 +54,14 @@ fn program(kind: StepKind) -> Program {
         exports: Vec::new(),
         budget: None,
     };
-    Program {
+    let parts = ProgramParts {
         name: "main".into(),
-        flows: vec![flow],
-        steps: vec![step],
-        schemas: Vec::new(),
+        flows: vec![flow].into(),
+        steps: vec![step].into(),
+        schemas: IndexVec::default(),
         entry: FlowId(0),
         hash: 0,
         missing_agents: Vec::new(),
-    }
+    };
+    Program::new(parts).unwrap()
 }

@@ -130,11 +130,8 @@ pub(super) fn spread(mut files: HashSet<FileId>, ways: impl Iterator<Item = (Fil
 
 impl LinkedProgram {
     fn calls(&self) -> impl Iterator<Item = (FileId, FileId)> {
-        let file = |flow: FlowId| self.program.flow(flow).map(|f| f.origin.file);
-        let flows = (0..self.program.flows.len() as u32).map(FlowId);
-        flows
-            .flat_map(|flow| walk::called_by(&self.program, flow).into_iter().map(move |callee| (flow, callee)))
-            .filter_map(move |(from, to)| Some((file(from)?, file(to)?)))
-            .filter(|(from, to)| from != to)
+        let file = |flow: FlowId| self.program.flows[flow].origin.file;
+        let called = move |from| walk::called_by(&self.program, from).into_iter().map(move |to| (file(from), file(to)));
+        self.program.flows.ids().flat_map(called).filter(|(from, to)| from != to)
     }
 }

@@ -123,7 +123,7 @@ fn heavy_patterns(program: &Program) -> Option<Diagnostic> {
     }
     let mb = PATTERNS_BYTES >> 20;
     let message = format!("the patterns in the schemas of this program take more than {mb} MB");
-    let at = program.schemas.first()?.origin;
+    let at = program.schemas.iter().next()?.origin;
     Some(Diagnostic::error(rules::LIMIT, at, message).help("use smaller repetitions, or `minLength` and `maxLength`"))
 }
 

@@ -14,12 +14,12 @@ pub const IN_INPUT: &str = "secret-in-input";
 
 /// The secrets in the input of a program's entry, each at the declaration of its input, or at the flow.
 pub fn in_input(program: &Program, seen: &SeenValues, input: &Value) -> Vec<Diagnostic> {
-    let flow = program.flow(program.entry);
-    let declared = |member: &str| Some(flow?.intake.fields.iter().find(|field| *field.name == *member)?.origin);
+    let flow = program.entry_flow();
+    let declared = |member: &str| Some(flow.intake.fields.iter().find(|field| *field.name == *member)?.origin);
     let found = seen.secrets_in(input).into_iter().map(|found| {
         let what = found.member.as_ref().map_or_else(|| "the input".to_owned(), |name| format!("the input `{name}`"));
-        let at = found.member.as_deref().and_then(declared).or_else(|| Some(flow?.origin));
-        error(&found, (&what, "would be stored with the run"), at)
+        let at = found.member.as_deref().and_then(declared).unwrap_or(flow.origin);
+        error(&found, (&what, "would be stored with the run"), Some(at))
     });
     found.collect()
 }

@@ -168,7 +168,10 @@ pub fn missing(
     let mut asked = HashSet::new();
     let mut found = Vec::new();
     for (_, id) in walk::reachable(program, program.entry) {
-        let Some(step) = program.step(id).filter(|step| sends(id, step)) else { continue };
+        let step = &program.steps[id];
+        if !sends(id, step) {
+            continue;
+        }
         for (kind, name, at) in walk::holes_of(step) {
             if kind == HoleKind::Secret && asked.insert((kind, name.clone())) {
                 found.extend(unset(secrets, kind, &name).map(|(message, help)| error(kind, at, message, help)));

@@ -47,7 +47,7 @@ pub async fn perform(
     if let Some(place) = &place {
         meter.placed(place);
     }
-    let location = world.prepared.program.step(activity.step).map(|s| s.origin);
+    let location = Some(world.prepared.program.steps[activity.step].origin);
     let at = At { world: &world, activity: &activity, location, meter: &meter };
     let began = world.watch.now_ms();
     let mut letters = Letters::default();
@@ -194,9 +194,9 @@ fn unlisted(error: RunError) -> RunError {
 /// Where a conversation offers the tools of a place, or one of them.
 fn offered(at: &At<'_>, kind: &ToolKind, name: Option<&str>) -> Option<Location> {
     let program = &at.world.prepared.program;
-    let StepKind::Conversation(talk) = &program.step(at.activity.step)?.kind else { return None };
-    let offer = talk.offers.iter().find(|offer| match program.step(offer.step).map(|step| &step.kind) {
-        Some(StepKind::Tool(call)) => call.kind == *kind && name.is_none_or(|name| *call.name == *name),
+    let StepKind::Conversation(talk) = &program.steps[at.activity.step].kind else { return None };
+    let offer = talk.offers.iter().find(|offer| match &program.steps[offer.step].kind {
+        StepKind::Tool(call) => call.kind == *kind && name.is_none_or(|name| *call.name == *name),
         _ => false,
     });
     offer.map(|offer| offer.origin)

@@ -246,7 +246,7 @@ impl World {
 
     /// The location of the activity's step.
     fn place(&self, activity: &Activity) -> Option<Location> {
-        self.prepared.program.step(activity.step).map(|s| s.origin)
+        Some(self.prepared.program.steps[activity.step].origin)
     }
 
     /// The request's parameters, as they may be shown. Unset parameters are skipped.

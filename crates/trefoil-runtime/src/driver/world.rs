@@ -118,7 +118,7 @@ impl World {
         let Request::Model(request) = &activity.request else { return };
         let (agent, Delay { provider, limit, wait, why }) = (request.speaker.to_string(), delay);
         let delay_ms = wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-        let location = self.prepared.program.step(activity.step).map(|s| s.origin);
+        let location = Some(self.prepared.program.steps[activity.step].origin);
         let kind = EventKind::ModelWaiting { agent, provider, limit, delay_ms, why };
         self.watch.delta(Some(activity.key.clone()), location, kind);
     }
@@ -127,7 +127,7 @@ impl World {
     pub fn site<'a>(&'a self, activity: &'a Activity, meter: &'a Meter) -> CallSite<'a> {
         let Activity { key, step, labels, .. } = activity;
         let discloses = matches!(&activity.request, Request::Tool(request) if request.arguments.is_masked());
-        let limit_ms = self.prepared.program.step(*step).and_then(|step| step.policy.timeout_ms);
+        let limit_ms = self.prepared.program.steps[*step].policy.timeout_ms;
         CallSite {
             run: &self.watch.run,
             execution: self.execution,

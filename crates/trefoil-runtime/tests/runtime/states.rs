@@ -46,7 +46,7 @@ pub fn state(name: &str, step: StepId, transitions: Vec<Transition>) -> State {
 
 pub fn machine(states: Vec<State>) -> StateMachine {
     StateMachine {
-        states,
+        states: states.into(),
         initial: StateId(0),
         max_entries: 50,
         max_entries_at: None,

@@ -4,7 +4,7 @@ use expect_test::expect;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use trefoil_ir::{Backoff, Retry, RetryOn, StepKind};
+use trefoil_ir::{Backoff, Retry, RetryOn};
 use trefoil_runtime::{Event, EventKind, ModelError};
 
 use crate::world::{World, status};
@@ -59,20 +59,17 @@ fn it_ends_there_and_other_failures_are_not_tried_again() {
 fn what_the_manifest_says_about_tries_is_all_there_is() {
     let mut b = Build::new();
     let say = b.model("a", "x");
+    b.at(say).policy.retry = Some(Retry {
+        max_attempts: 2,
+        backoff: Backoff::Constant,
+        base_delay_ms: 5,
+        max_delay_ms: 5,
+        jitter: false,
+        on: vec![RetryOn::Guardrail],
+    });
     let main = b.flow("main", say, None);
-    let mut program = (*b.program(main)).clone();
-    for step in program.steps.iter_mut().filter(|s| matches!(s.kind, StepKind::Model(_))) {
-        step.policy.retry = Some(Retry {
-            max_attempts: 2,
-            backoff: Backoff::Constant,
-            base_delay_ms: 5,
-            max_delay_ms: 5,
-            jitter: false,
-            on: vec![RetryOn::Guardrail],
-        });
-    }
     let (world, calls) = failing(1, || status(429));
-    assert!(world.run(&Arc::new(program), "x").result.is_err());
+    assert!(world.run(&b.program(main), "x").result.is_err());
     assert_eq!(calls.load(Ordering::SeqCst), 1);
 }
 
@@ -80,13 +77,10 @@ fn what_the_manifest_says_about_tries_is_all_there_is() {
 fn nobody_waits_longer_than_the_step_may_take() {
     let mut b = Build::new();
     let say = b.model("a", "x");
+    b.at(say).policy.timeout_ms = Some(60_000);
     let main = b.flow("main", say, None);
-    let mut program = (*b.program(main)).clone();
-    for step in &mut program.steps {
-        step.policy.timeout_ms = Some(60_000);
-    }
     let (world, calls) = failing(1, || ModelError { retry_after_ms: Some(3_600_000), ..status(429) });
-    let error = world.run(&Arc::new(program), "x").result.unwrap_err();
+    let error = world.run(&b.program(main), "x").result.unwrap_err();
     assert_eq!(calls.load(Ordering::SeqCst), 1);
     expect!["status 429; the requested wait is 3600s, but the step has 60s left"].assert_eq(&error.message);
     assert_eq!(delays(&world), Vec::<u64>::new());

@@ -40,7 +40,7 @@ pub fn tool(kind: &ToolKind) -> &'static str {
 }
 
 /// A command as written in the manifest, with placeholders instead of the shell's parameters.
-pub fn command(files: &Files, flow: Option<&Flow>, call: &CommandCall) -> String {
+pub fn command(files: &Files, flow: &Flow, call: &CommandCall) -> String {
     let mut script = call.script.to_string();
     for (index, argument) in call.arguments.iter().enumerate().rev() {
         let written = expr(files, flow, argument);
@@ -69,7 +69,7 @@ pub fn short_text(text: &str) -> String {
 }
 
 /// An expression as written, otherwise the names that it reads.
-pub fn expr(files: &Files, flow: Option<&Flow>, expr: &Expr) -> String {
+pub fn expr(files: &Files, flow: &Flow, expr: &Expr) -> String {
     match expr {
         Expr::Const(value) => short_text(&value.to_json().to_string()),
         Expr::Template(text) | Expr::Typed(text) => written(files, text),
@@ -106,7 +106,7 @@ fn path(reference: &Reference) -> String {
 }
 
 /// The paths that a step itself reads in its templates and conditions, without duplicates, in order.
-pub fn reads(flow: Option<&Flow>, step: &Step) -> Vec<String> {
+pub fn reads(flow: &Flow, step: &Step) -> Vec<String> {
     let mut all = Vec::new();
     for part in evaluated(step) {
         match part {
@@ -120,7 +120,7 @@ pub fn reads(flow: Option<&Flow>, step: &Step) -> Vec<String> {
 }
 
 /// The paths that an expression reads.
-pub fn reads_of(flow: Option<&Flow>, expr: &Expr, all: &mut Vec<String>) {
+pub fn reads_of(flow: &Flow, expr: &Expr, all: &mut Vec<String>) {
     expressions(expr, &mut |e| match e {
         Expr::Template(text) | Expr::Typed(text) => {
             text.template.references().iter().for_each(|r| push(all, path(r)));
@@ -137,7 +137,7 @@ fn push(all: &mut Vec<String>, name: String) {
     }
 }
 
-fn push_source(flow: Option<&Flow>, source: &Source, all: &mut Vec<String>) {
+fn push_source(flow: &Flow, source: &Source, all: &mut Vec<String>) {
     if let Source::Compose { parts, .. } = source {
         // A tree composed of values written into it.
         parts.iter().for_each(|part| push(all, slot_name(flow, part.slot)));
@@ -146,7 +146,7 @@ fn push_source(flow: Option<&Flow>, source: &Source, all: &mut Vec<String>) {
 }
 
 /// A source by the name of its slot; empty if the manifest has no name for it.
-fn read(flow: Option<&Flow>, source: &Source) -> String {
+fn read(flow: &Flow, source: &Source) -> String {
     let slot = |id: trefoil_ir::SlotId| slot_name(flow, id);
     let with = |base: String, path: &[Arc<str>]| path.iter().fold(base, |all, s| all + "." + s);
     match source {
@@ -167,13 +167,13 @@ fn read(flow: Option<&Flow>, source: &Source) -> String {
 }
 
 /// A slot's name in the manifest.
-pub fn slot_name(flow: Option<&Flow>, id: trefoil_ir::SlotId) -> String {
-    flow.and_then(|f| f.slots.get(id.index())).map(|s| s.name.to_string()).unwrap_or_default()
+pub fn slot_name(flow: &Flow, id: trefoil_ir::SlotId) -> String {
+    flow.slots[id].name.to_string()
 }
 
 /// A slot's name and the other paths of its value.
-pub fn slot_paths(flow: Option<&Flow>, id: trefoil_ir::SlotId) -> String {
-    let Some(slot) = flow.and_then(|f| f.slots.get(id.index())) else { return String::new() };
+pub fn slot_paths(flow: &Flow, id: trefoil_ir::SlotId) -> String {
+    let slot = &flow.slots[id];
     let mut paths: Vec<&str> = Vec::new();
     for path in std::iter::once(&slot.name).chain(&slot.writes).filter(|p| !p.is_empty()) {
         if !paths.contains(&&**path) {
@@ -184,7 +184,7 @@ pub fn slot_paths(flow: Option<&Flow>, id: trefoil_ir::SlotId) -> String {
 }
 
 /// `for each item of {{plan.output}}`, `4 times`.
-pub fn items(files: &Files, flow: Option<&Flow>, items: &Items) -> String {
+pub fn items(files: &Files, flow: &Flow, items: &Items) -> String {
     match items {
         Items::List(list) => format!("for each item of {}", expr(files, flow, list)),
         Items::Count(count, max) => format!("{} times, at most {max}", expr(files, flow, count)),

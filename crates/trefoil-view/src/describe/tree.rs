@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    Callee, Flow, FlowId, Graph, OnItemFailure, Program, StateMachine, Step, StepId, StepKind, ValidatorKind, walk,
+    Callee, Flow, FlowId, Graph, IndexVec, NodeId, OnItemFailure, Program, StateId, StateMachine, Step, StepId,
+    StepKind, ValidatorKind, walk,
 };
 use trefoil_syntax::{Files, Location};
 
@@ -15,7 +16,7 @@ use crate::plan::PlanPlace;
 pub struct ProgramDescription<'p> {
     pub program: &'p Program,
     pub files: &'p Files,
-    bodies: Vec<Option<StepNode<'p>>>,
+    bodies: IndexVec<FlowId, StepNode<'p>>,
 }
 
 /// A step.
@@ -46,9 +47,9 @@ pub enum StepContent<'p> {
     /// A flow for each of these items.
     Each { items: String, width: Option<String>, limit: Option<String>, skips: bool, body: FlowId },
     /// Nodes, each of which runs after those before it have ended.
-    Graph { graph: &'p Graph, nodes: Vec<StepNode<'p>> },
+    Graph { graph: &'p Graph, nodes: IndexVec<NodeId, StepNode<'p>> },
     /// States, connected by transitions.
-    States { machine: &'p StateMachine, states: Vec<StepNode<'p>> },
+    States { machine: &'p StateMachine, states: IndexVec<StateId, StepNode<'p>> },
     /// A body that is repeated until it is accepted or calls no tool. `beside` are flows: judges, or agents that are
     /// tools.
     Turns { notes: Vec<String>, role: &'static str, beside: Vec<(Arc<str>, FlowId)>, body: Box<StepNode<'p>> },
@@ -61,66 +62,63 @@ pub enum StepContent<'p> {
 impl<'p> ProgramDescription<'p> {
     /// Describes all flows.
     pub fn for_program(program: &'p Program, files: &'p Files) -> Self {
-        let mut made = Self { program, files, bodies: Vec::new() };
-        made.bodies =
-            (0..).map(FlowId).zip(&program.flows).map(|(id, flow)| made.node((id, flow), flow.body)).collect();
+        let mut made = Self { program, files, bodies: IndexVec::default() };
+        made.bodies = program.flows.entries().map(|(id, flow)| made.node((id, flow), flow.body)).collect();
         made
     }
     /// The body of a flow.
-    pub fn body(&self, id: FlowId) -> Option<&StepNode<'p>> {
-        self.bodies.get(id.index())?.as_ref()
+    pub fn body(&self, id: FlowId) -> &StepNode<'p> {
+        &self.bodies[id]
     }
     /// A place in a manifest.
     pub fn place(&self, at: Location) -> Option<PlanPlace> {
         PlanPlace::from_location(self.files, at)
     }
-    fn node(&self, flow: (FlowId, &'p Flow), id: StepId) -> Option<StepNode<'p>> {
-        let step = self.program.step(id)?;
+    fn node(&self, flow: (FlowId, &'p Flow), id: StepId) -> StepNode<'p> {
+        let step = &self.program.steps[id];
         let when = step.when.iter().map(|when| format!("when {}", short_text(&when.text)));
         let notes = when.chain(policies(step)).collect();
-        Some(StepNode { step, flow: flow.0, place: self.place(step.origin), notes, what: self.what(flow, step)? })
+        StepNode { step, flow: flow.0, place: self.place(step.origin), notes, what: self.what(flow, step) }
     }
-    fn nodes(&self, flow: (FlowId, &'p Flow), ids: impl IntoIterator<Item = StepId>) -> Vec<StepNode<'p>> {
-        ids.into_iter().filter_map(|id| self.node(flow, id)).collect()
+    fn nodes(&self, flow: (FlowId, &'p Flow), ids: &[StepId]) -> Vec<StepNode<'p>> {
+        ids.iter().map(|id| self.node(flow, *id)).collect()
     }
-    /// The description of a step; `None`: the step contains nothing.
-    fn what(&self, flow: (FlowId, &'p Flow), step: &'p Step) -> Option<StepContent<'p>> {
-        let one = |id: StepId| self.node(flow, id).map(Box::new);
+    /// The description of a step.
+    fn what(&self, flow: (FlowId, &'p Flow), step: &'p Step) -> StepContent<'p> {
+        let one = |id: StepId| Box::new(self.node(flow, id));
         let width = |n: Option<u32>| n.map(|n| format!("{n} at a time"));
-        Some(match &step.kind {
-            StepKind::Sequence(steps) => StepContent::Sequence(self.nodes(flow, steps.iter().copied())),
+        match &step.kind {
+            StepKind::Sequence(steps) => StepContent::Sequence(self.nodes(flow, steps)),
             StepKind::Parallel(parallel) => StepContent::Parallel {
                 width: width(parallel.concurrency),
                 skips: parallel.on_failure == OnItemFailure::Continue,
-                branches: self.nodes(flow, parallel.branches.iter().copied()),
+                branches: self.nodes(flow, &parallel.branches),
             },
             StepKind::Branch { arms, otherwise } => StepContent::Choice {
-                arms: arms.iter().filter_map(|a| Some((short_text(&a.when.text), self.node(flow, a.step)?))).collect(),
-                otherwise: otherwise.and_then(one),
+                arms: arms.iter().map(|a| (short_text(&a.when.text), self.node(flow, a.step))).collect(),
+                otherwise: otherwise.map(one),
             },
             StepKind::Loop(it) => StepContent::Loop {
                 until: format!("until {}", short_text(&it.until.text)),
                 most: format!("at most {} iterations", it.max),
-                body: one(it.body)?,
+                body: one(it.body),
             },
             StepKind::ForEach(each) => StepContent::Each {
-                items: items(self.files, Some(flow.1), &each.items),
+                items: items(self.files, flow.1, &each.items),
                 width: width(each.concurrency),
                 limit: each.timeout_ms.map(|ms| format!("time limit {} each", duration(ms))),
                 skips: each.on_failure == OnItemFailure::Continue,
                 body: each.body,
             },
-            StepKind::Graph(graph) => {
-                StepContent::Graph { graph, nodes: self.nodes(flow, graph.nodes.iter().map(|n| n.step)) }
-            }
+            StepKind::Graph(graph) => StepContent::Graph { graph, nodes: graph.nodes.map(|n| self.node(flow, n.step)) },
             StepKind::StateMachine(machine) => {
-                StepContent::States { machine, states: self.nodes(flow, machine.states.iter().map(|s| s.step)) }
+                StepContent::States { machine, states: machine.states.map(|s| self.node(flow, s.step)) }
             }
             StepKind::Attempts(attempts) => {
                 let (checks, judges) = checks(attempts);
                 let tries = (attempts.max > 1).then(|| format!("up to {} attempts", attempts.max));
                 let notes = tries.into_iter().chain(checks).collect();
-                StepContent::Turns { notes, role: "judge", beside: judges, body: one(attempts.body)? }
+                StepContent::Turns { notes, role: "judge", beside: judges, body: one(attempts.body) }
             }
             StepKind::Conversation(it) => {
                 let called = |offer: &trefoil_ir::Offer| match offer.all {
@@ -131,22 +129,22 @@ impl<'p> ProgramDescription<'p> {
                 let calls = it.calls.most.map(|calls| format!(" and {calls} tool calls")).unwrap_or_default();
                 let turns = format!("up to {} turns{calls}", it.max_turns);
                 let mut notes = vec![turns, format!("may call {}", names.join(", "))];
-                let gate = it.gate.and_then(|gate| match &self.program.step(gate)?.kind {
+                let gate = it.gate.and_then(|gate| match &self.program.steps[gate].kind {
                     StepKind::Attempts(attempts) => Some(checks(attempts)),
                     _ => None,
                 });
                 let (checks, judges) = gate.unwrap_or_default();
                 notes.extend(checks.into_iter().map(|check| format!("calls {check}")));
                 let flows = |offer: &trefoil_ir::Offer| {
-                    let callees = self.program.step(offer.step).map(walk::callees).unwrap_or_default();
+                    let callees = walk::callees(&self.program.steps[offer.step]);
                     let called = |flow: FlowId| match callees.as_slice() {
                         [_] => offer.name.clone(),
-                        _ => self.program.flow(flow).map_or_else(|| offer.name.clone(), |flow| flow.name.clone()),
+                        _ => self.program.flows[flow].name.clone(),
                     };
                     callees.iter().map(|flow| (called(*flow), *flow)).collect::<Vec<_>>()
                 };
                 let beside = it.offers.iter().flat_map(flows).chain(judges).collect();
-                StepContent::Turns { notes, role: "tool", beside, body: one(it.turn)? }
+                StepContent::Turns { notes, role: "tool", beside, body: one(it.turn) }
             }
             StepKind::Call(call) => match &call.callee {
                 Callee::Flow(id) => StepContent::Call(*id),
@@ -155,14 +153,14 @@ impl<'p> ProgramDescription<'p> {
                 }
             },
             kind => self.effect(flow.1, kind),
-        })
+        }
     }
     fn effect(&self, flow: &'p Flow, kind: &'p StepKind) -> StepContent<'p> {
         let (title, says): (&str, String) = match kind {
             StepKind::Model(call) => (&call.speaker, model_name(&call.model)),
             StepKind::Tool(call) => (&call.name, format!("{} {}", tool(&call.kind), call.name)),
-            StepKind::Command(call) => ("command", command(self.files, Some(flow), call)),
-            StepKind::Human(call) => ("human", expr(self.files, Some(flow), &call.prompt)),
+            StepKind::Command(call) => ("command", command(self.files, flow, call)),
+            StepKind::Human(call) => ("human", expr(self.files, flow, &call.prompt)),
             StepKind::Wait { ms } => ("wait", duration(*ms)),
             StepKind::Refused(refused) => (&refused.feature, format!("not run: {}", refused.feature)),
             _ => return StepContent::Value,

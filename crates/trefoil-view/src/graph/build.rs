@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Flow, FlowId, Graph as Nodes, Program, StateMachine, StepKind, Takes};
+use trefoil_ir::{
+    Flow, FlowId, Graph as Nodes, GraphNode, IndexVec, NodeId, Program, StateId, StateMachine, StepKind, Takes,
+};
 use trefoil_syntax::{Files, Location};
 
 use super::{ArrowMeaning, BoxShape, GraphArrow, GraphBox, GraphFrame, GraphPicture, PlanPlace};
@@ -15,12 +17,11 @@ const LIMIT: usize = 600;
 pub(super) fn build(program: &Program, files: &Files) -> GraphPicture {
     let described = ProgramDescription::for_program(program, files);
     let mut drawing = GraphBuilder { described: &described, graph: GraphPicture::default() };
-    let Some(flow) = program.flow(program.entry) else { return drawing.graph };
+    let flow = program.entry_flow();
     drawing.graph.title = flow.name.to_string();
     let here = GraphAround { place: described.place(flow.origin), ..GraphAround::default() };
     let start = drawing.node(BoxShape::Start, flow.name.to_string(), inputs(flow), &here);
-    let body =
-        described.body(program.entry).map(|body| drawing.step(body, &GraphAround::default())).unwrap_or_default();
+    let body = drawing.step(described.body(program.entry), &GraphAround::default());
     let end = drawing.node(BoxShape::End, "end".to_owned(), Vec::new(), &GraphAround::default());
     drawing.join(&[DrawnExit { node: start, label: None, line: ArrowMeaning::Then }], &body.entries);
     let exits = if body.entries.is_empty() {
@@ -182,8 +183,8 @@ impl<'d, 'p> GraphBuilder<'d, 'p> {
                 self.step(body, &inner)
             }
             StepContent::Call(flow) => {
-                let name = self.described.program.flow(*flow).map(|f| f.name.clone());
-                self.flow(*flow, name, around)
+                let name = self.described.program.flows[*flow].name.clone();
+                self.flow(*flow, Some(name), around)
             }
             StepContent::Named { name, flows } => {
                 let mut notes = vec![name.clone()];
@@ -256,111 +257,91 @@ impl<'d, 'p> GraphBuilder<'d, 'p> {
         }
         DrawnPart { entries: choice.entries, exits }
     }
-    fn nodes(&mut self, graph: &Nodes, nodes: &'d [Described<'p>], around: &GraphAround) -> DrawnPart {
+    fn nodes(&mut self, graph: &Nodes, nodes: &'d IndexVec<NodeId, Described<'p>>, around: &GraphAround) -> DrawnPart {
         let inner = match around.title {
             Some(_) => self.frame(around, "graph".to_owned()),
             None => around.clone(),
         };
-        let drawn: Vec<DrawnPart> = nodes.iter().map(|node| self.step(node, &inner)).collect();
-        let mut ends = vec![true; drawn.len()];
-        for (index, node) in graph.nodes.iter().enumerate() {
-            let Some(to) = drawn.get(index) else { continue };
-            let to = to.entries.clone();
-            let mut connect = |this: &mut Self, from: usize, label: Option<String>, line: ArrowMeaning| {
-                if let Some(fragment) = drawn.get(from) {
-                    for exit in &fragment.exits {
-                        for entry in &to {
-                            let label = label.clone().or_else(|| exit.label.clone());
-                            this.edge(exit.node, *entry, label, line);
-                        }
+        let drawn = nodes.map(|node| self.step(node, &inner));
+        let mut ends = nodes.map(|_| true);
+        for (id, node) in graph.nodes.entries() {
+            let mut connect = |this: &mut Self, from: NodeId, label: Option<String>, line: ArrowMeaning| {
+                for exit in &drawn[from].exits {
+                    for entry in &drawn[id].entries {
+                        let label = label.clone().or_else(|| exit.label.clone());
+                        this.edge(exit.node, *entry, label, line);
                     }
                 }
-                if let Some(end) = ends.get_mut(from) {
-                    *end = false;
-                }
+                ends[from] = false;
             };
             for edge in &node.incoming {
                 let label = edge.when.as_ref().map(|w| describe::short_text(&w.text));
-                connect(self, edge.from.index(), label, ArrowMeaning::Then);
+                connect(self, edge.from, label, ArrowMeaning::Then);
             }
             // The order that arrows do not show yet. What follows a fallback is what follows its node.
-            let stand_ins = node.after.iter().filter_map(|n| graph.nodes.get(n.index())).flat_map(|n| &n.fallback_of);
-            let after: Vec<usize> = node.after.iter().chain(stand_ins).map(|n| n.index()).collect();
-            let usual = |n: &usize| graph.nodes.get(*n).is_some_and(|n| n.fallback_of.is_empty());
-            let direct: Vec<usize> = node.incoming.iter().map(|e| e.from.index()).collect();
-            for before in &after {
-                let known = direct.iter().chain(after.iter().filter(|n| *n != before && usual(n)));
-                let implied = known.into_iter().any(|n| n == before || reaches(graph, *before, *n));
-                if !node.fallback_of.iter().any(|n| n.index() == *before) && !implied {
-                    connect(self, *before, None, ArrowMeaning::Then);
+            let stand_ins = node.after.iter().flat_map(|n| &graph.nodes[*n].fallback_of);
+            let after: Vec<NodeId> = node.after.iter().chain(stand_ins).copied().collect();
+            let usual = |n: NodeId| graph.nodes[n].fallback_of.is_empty();
+            for &before in &after {
+                let others = after.iter().copied().filter(|n| *n != before && usual(*n));
+                let mut known = node.incoming.iter().map(|e| e.from).chain(others);
+                let implied = known.any(|n| n == before || reaches(graph, before, n));
+                if !node.fallback_of.contains(&before) && !implied {
+                    connect(self, before, None, ArrowMeaning::Then);
                 }
             }
             for failed in &node.fallback_of {
-                connect(self, failed.index(), Some("on failure".to_owned()), ArrowMeaning::Failure);
+                connect(self, *failed, Some("on failure".to_owned()), ArrowMeaning::Failure);
             }
         }
         // The fallback of a failed node is not its only exit.
-        for (index, node) in graph.nodes.iter().enumerate() {
-            let leads_on = graph.nodes.iter().any(|n| {
-                n.incoming.iter().any(|e| e.from.index() == index) || n.after.iter().any(|a| a.index() == index)
-            });
-            if node.fallback.is_some()
-                && !leads_on
-                && let Some(end) = ends.get_mut(index)
-            {
-                *end = true;
-            }
+        for (id, node) in graph.nodes.entries() {
+            let follows = |n: &GraphNode| n.incoming.iter().any(|e| e.from == id) || n.after.contains(&id);
+            ends[id] |= node.fallback.is_some() && !graph.nodes.iter().any(follows);
         }
-        let first = |n: &trefoil_ir::GraphNode| n.incoming.is_empty() && n.after.is_empty() && n.fallback_of.is_empty();
+        let first = |n: &GraphNode| n.incoming.is_empty() && n.after.is_empty() && n.fallback_of.is_empty();
         let entries = graph.nodes.iter().zip(&drawn).filter(|(n, _)| first(n)).flat_map(|(_, f)| f.entries.clone());
         let exits = ends.iter().zip(&drawn).filter(|(end, _)| **end).flat_map(|(_, f)| f.exits.clone());
         DrawnPart { entries: entries.collect(), exits: exits.collect() }
     }
-    fn states(&mut self, machine: &StateMachine, nodes: &'d [Described<'p>], around: &GraphAround) -> DrawnPart {
+    fn states(
+        &mut self,
+        machine: &StateMachine,
+        nodes: &'d IndexVec<StateId, Described<'p>>,
+        around: &GraphAround,
+    ) -> DrawnPart {
         let inner = match around.title {
             Some(_) => self.frame(around, "states".to_owned()),
             None => around.clone(),
         };
-        let drawn: Vec<DrawnPart> = machine
-            .states
-            .iter()
-            .zip(nodes)
-            .map(|(state, node)| {
-                let inner = GraphAround { title: Some(state.name.clone()), ..inner.clone() };
-                let drawn = self.step(node, &inner);
-                if drawn.entries.is_empty() {
-                    self.leaf(BoxShape::Plain, &state.name, &inner, Vec::new())
-                } else {
-                    drawn
-                }
-            })
-            .collect();
+        let drawn = machine.states.entries().map(|(id, state)| {
+            let inner = GraphAround { title: Some(state.name.clone()), ..inner.clone() };
+            let drawn = self.step(&nodes[id], &inner);
+            if drawn.entries.is_empty() { self.leaf(BoxShape::Plain, &state.name, &inner, Vec::new()) } else { drawn }
+        });
+        let drawn: IndexVec<StateId, DrawnPart> = drawn.collect();
         let mut exits = Vec::new();
         for (from, state) in drawn.iter().zip(&machine.states) {
             if state.may_end() {
                 exits.extend(from.exits.iter().cloned());
             }
             for transition in &state.transitions {
-                let Some(to) = drawn.get(transition.target.index()) else { continue };
                 let always = transition.when.is_none() && transition.takes != Takes::Failure;
                 let label = (!always || &*transition.text != "always")
                     .then(|| describe::short_text(&transition.text))
                     .filter(|l| !l.is_empty() && (l != "always" || state.transitions.len() > 1));
                 let line = if transition.takes == Takes::Failure { ArrowMeaning::Failure } else { ArrowMeaning::Then };
                 for exit in &from.exits {
-                    for entry in &to.entries {
+                    for entry in &drawn[transition.target].entries {
                         self.edge(exit.node, *entry, label.clone(), line);
                     }
                 }
             }
         }
-        let entries = drawn.get(machine.initial.index()).map(|f| f.entries.clone()).unwrap_or_default();
-        DrawnPart { entries, exits }
+        DrawnPart { entries: drawn[machine.initial].entries.clone(), exits }
     }
     fn flow(&mut self, id: FlowId, name: Option<Arc<str>>, around: &GraphAround) -> DrawnPart {
-        let (Some(flow), Some(body)) = (self.described.program.flow(id), self.described.body(id)) else {
-            return DrawnPart::default();
-        };
+        let flow = &self.described.program.flows[id];
         let mut inner = around.clone();
         match (&inner.title, name) {
             (Some(title), Some(name)) if *title != name => inner.notes.push(format!("{} {name}", flow.sort)),
@@ -370,7 +351,7 @@ impl<'d, 'p> GraphBuilder<'d, 'p> {
         if self.graph.nodes.len() >= LIMIT {
             return self.leaf(BoxShape::Flow, &flow.name, &inner, vec!["not expanded".to_owned()]);
         }
-        self.step(body, &inner)
+        self.step(self.described.body(id), &inner)
     }
 }
 
@@ -389,22 +370,18 @@ fn skipping(what: String, skips: bool) -> String {
 }
 
 /// Whether a node precedes another one through edges and order.
-fn reaches(graph: &Nodes, from: usize, to: usize) -> bool {
-    let mut seen = vec![false; graph.nodes.len()];
+fn reaches(graph: &Nodes, from: NodeId, to: NodeId) -> bool {
+    let mut seen = graph.nodes.map(|_| false);
     let mut stack = vec![to];
-    while let Some(at) = stack.pop() {
-        let Some(node) = graph.nodes.get(at) else { continue };
-        for before in node.incoming.iter().map(|e| e.from.index()).chain(node.after.iter().map(|n| n.index())) {
+    while let Some(id) = stack.pop() {
+        let node = &graph.nodes[id];
+        for before in node.incoming.iter().map(|e| e.from).chain(node.after.iter().copied()) {
             if before == from {
                 return true;
             }
             // A node that only runs on failure does not connect two nodes.
-            let always = graph.nodes.get(before).is_some_and(|n| n.fallback_of.is_empty());
-            if let Some(s) = seen.get_mut(before)
-                && always
-                && !*s
-            {
-                *s = true;
+            let always = graph.nodes[before].fallback_of.is_empty();
+            if always && !std::mem::replace(&mut seen[before], true) {
                 stack.push(before);
             }
         }

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use trefoil_check::semantic::cost::{Costs, tries};
+use trefoil_check::semantic::meeting::in_order;
 use trefoil_check::semantic::visits::Ways;
 use trefoil_ir::prices::Dollars;
 use trefoil_ir::{
-    Budget, Flow, FlowId, Graph, NodeId, OnExceeded, OnTimeout, Program, StateMachine, StepKind, Takes, walk,
+    Budget, Flow, FlowId, Graph, IndexVec, NodeId, OnExceeded, OnTimeout, Program, StateId, StateMachine, StepKind,
+    Takes, walk,
 };
 use trefoil_syntax::Files;
 
@@ -33,13 +35,11 @@ pub(super) fn build(program: &Program, files: &Files, called: &[FlowCalled]) -> 
         open: vec![program.entry],
         left: LIMIT,
     };
-    let (Some(flow), Some(body)) = (program.flow(program.entry), described.body(program.entry)) else {
-        return Plan { name: program.name.to_string(), sort: "program", calls, ..Plan::default() };
-    };
-    let steps = planner.step(body, PlanAround::inside(Bound::known(1)));
+    let flow = program.entry_flow();
+    let steps = planner.step(described.body(program.entry), PlanAround::inside(Bound::known(1)));
     let mut output = Vec::new();
     if let Some(expr) = &flow.output {
-        describe::reads_of(Some(flow), expr, &mut output);
+        describe::reads_of(flow, expr, &mut output);
     }
     Plan {
         name: flow.name.to_string(),
@@ -131,7 +131,7 @@ impl<'d, 'p> PlanBuilder<'d, 'p> {
     /// The entries for a step. A structure without a name and without notes is replaced by its steps.
     fn step(&mut self, node: &'d StepNode<'p>, mut around: PlanAround) -> Vec<PlanStep> {
         let step = node.step;
-        let flow = self.described.program.flow(node.flow);
+        let flow = &self.described.program.flows[node.flow];
         if around.name.is_none() {
             around.name.clone_from(&step.label);
         }
@@ -254,13 +254,17 @@ impl<'d, 'p> PlanBuilder<'d, 'p> {
         let all = self.models.iter().map(String::as_str).chain(more);
         all.map(|name| (name.to_owned(), calls.of_model(name))).collect()
     }
-    fn graph(&mut self, graph: &Graph, nodes: &'d [StepNode<'p>], around: &PlanAround) -> Vec<PlanStep> {
-        let name = |id: NodeId| {
-            nodes.get(id.index()).and_then(|n| n.step.label.clone()).unwrap_or_else(|| id.0.to_string().into())
-        };
+    /// Nodes in declaration order, changed only where a node must come after a later one.
+    fn graph(
+        &mut self,
+        graph: &Graph,
+        nodes: &'d IndexVec<NodeId, StepNode<'p>>,
+        around: &PlanAround,
+    ) -> Vec<PlanStep> {
+        let name = |id: NodeId| nodes[id].step.label.clone().unwrap_or_else(|| id.0.to_string().into());
         let mut all = Vec::new();
-        for index in order(graph) {
-            let (Some(node), Some(described)) = (graph.nodes.get(index), nodes.get(index)) else { continue };
+        for id in in_order(graph) {
+            let node = &graph.nodes[id];
             let mut own = Vec::new();
             for edge in &node.incoming {
                 let when = edge.when.as_ref().map(|w| format!(" when {}", describe::short_text(&w.text)));
@@ -272,24 +276,29 @@ impl<'d, 'p> PlanBuilder<'d, 'p> {
                 }
             }
             own.extend(node.fallback_of.iter().map(|n| format!("only when {} fails", name(*n))));
-            all.extend(self.step(described, around.clone().with(own)));
+            all.extend(self.step(&nodes[id], around.clone().with(own)));
         }
         all
     }
-    fn states(&mut self, machine: &StateMachine, nodes: &'d [StepNode<'p>], around: &PlanAround) -> Vec<PlanStep> {
+    fn states(
+        &mut self,
+        machine: &StateMachine,
+        nodes: &'d IndexVec<StateId, StepNode<'p>>,
+        around: &PlanAround,
+    ) -> Vec<PlanStep> {
         let mut all = Vec::new();
         let ways = Ways::of(machine);
-        for (index, (state, node)) in machine.states.iter().zip(nodes).enumerate() {
-            let visits = ways.visits(index);
+        for (id, state) in machine.states.entries() {
+            let visits = ways.visits(id);
             let mut notes = Vec::new();
-            if index == machine.initial.index() {
+            if id == machine.initial {
                 notes.push("starts here".to_owned());
             }
             if visits > 1 {
                 notes.push(format!("at most {visits} visits"));
             }
             for transition in &state.transitions {
-                let target = machine.states.get(transition.target.index()).map_or("?", |s| &*s.name);
+                let target = &machine.states[transition.target].name;
                 let told = transition.text.contains("failure");
                 let on = if transition.takes == Takes::Failure && !told { "on failure " } else { "" };
                 notes.push(format!("{on}{} → {target}", describe::short_text(&transition.text)));
@@ -300,7 +309,8 @@ impl<'d, 'p> PlanBuilder<'d, 'p> {
                 notes.push("ends here on success".to_owned());
             }
             let times = around.times.times(&Bound::known(visits));
-            all.extend(self.step(node, PlanAround { name: Some(state.name.clone()), notes, times, writes: None }));
+            let around = PlanAround { name: Some(state.name.clone()), notes, times, writes: None };
+            all.extend(self.step(&nodes[id], around));
         }
         all
     }
@@ -310,7 +320,7 @@ impl<'d, 'p> PlanBuilder<'d, 'p> {
         around.notes.extend(notes.iter().cloned());
         if let StepKind::Conversation(it) = &node.step.kind {
             let program = self.described.program;
-            let offered = it.offers.iter().filter_map(|offer| program.step(offer.step));
+            let offered = it.offers.iter().map(|offer| &program.steps[offer.step]);
             around.notes.extend(offered.filter_map(|step| self.beneath(&step.kind)));
         }
         // The model may call each tool several times in a turn.
@@ -331,11 +341,11 @@ impl<'d, 'p> PlanBuilder<'d, 'p> {
         each.collect()
     }
     fn call(&mut self, id: FlowId, mut around: PlanAround, here: PlanStep) -> Vec<PlanStep> {
-        let flow = self.described.program.flow(id);
-        match (&around.name, flow) {
-            (Some(name), Some(flow)) if flow.name != *name => around.notes.push(format!("{} {}", flow.sort, flow.name)),
-            (None, Some(flow)) => around.name = Some(flow.name.clone()),
-            _ => {}
+        let flow = &self.described.program.flows[id];
+        match &around.name {
+            Some(name) if flow.name != *name => around.notes.push(format!("{} {}", flow.sort, flow.name)),
+            Some(_) => {}
+            None => around.name = Some(flow.name.clone()),
         }
         let steps = self.flow(id, around);
         // For a reader of the manifest, the caller's input is what the step reads.
@@ -346,27 +356,24 @@ impl<'d, 'p> PlanBuilder<'d, 'p> {
                 place: here.place,
                 ..only
             }],
-            Err(steps) => vec![PlanStep { sort: flow.map_or("call", |f| f.sort), steps, ..here }],
+            Err(steps) => vec![PlanStep { sort: flow.sort, steps, ..here }],
         }
     }
     fn flow(&mut self, id: FlowId, around: PlanAround) -> Vec<PlanStep> {
-        let (Some(flow), Some(body)) = (self.described.program.flow(id), self.described.body(id)) else {
-            return Vec::new();
-        };
         if self.open.contains(&id) {
-            return vec![self.again(flow, around)];
+            return vec![self.again(&self.described.program.flows[id], around)];
         }
         if self.left == 0 {
             return Vec::new();
         }
         self.left -= 1;
         self.open.push(id);
-        let steps = self.step(body, around);
+        let steps = self.step(self.described.body(id), around);
         self.open.pop();
         steps
     }
     /// A call of a flow that is already being expanded, which is not expanded again.
-    fn again(&mut self, flow: &Flow, around: PlanAround) -> PlanStep {
+    fn again(&self, flow: &Flow, around: PlanAround) -> PlanStep {
         let mut notes = around.notes;
         notes.push("calls itself".to_owned());
         PlanStep {
@@ -393,7 +400,7 @@ fn obstacles(described: &ProgramDescription<'_>) -> Vec<PlanObstacle> {
     let refused = walk::refusals(program).into_iter().map(|(id, refused)| PlanObstacle {
         what: format!("{} is not supported yet", describe::feature_name(&refused.feature)),
         help: None,
-        place: program.step(id).and_then(|step| described.place(step.origin)),
+        place: described.place(program.steps[id].origin),
     });
     let missing = program.missing_agents.iter().map(|(name, at)| PlanObstacle {
         what: format!("agent `{name}` is not defined; only the embedded model can stand in for it"),
@@ -401,26 +408,4 @@ fn obstacles(described: &ProgramDescription<'_>) -> Vec<PlanObstacle> {
         place: described.place(*at),
     });
     refused.chain(missing).collect()
-}
-
-/// Declaration order, changed only where a node must come after a later one.
-fn order(graph: &Graph) -> Vec<usize> {
-    let mut done = vec![false; graph.nodes.len()];
-    let mut all = Vec::new();
-    while all.len() < graph.nodes.len() {
-        let ready = graph.nodes.iter().enumerate().find(|(i, n)| {
-            let before =
-                n.incoming.iter().map(|e| e.from).chain(n.after.iter().copied()).chain(n.fallback_of.iter().copied());
-            !done.get(*i).copied().unwrap_or(true)
-                && before.map(|b| b.index()).all(|b| done.get(b).copied().unwrap_or(true))
-        });
-        // A cycle is a load error; if there were one, its first node comes first.
-        let next = ready.map(|(i, _)| i).or_else(|| done.iter().position(|d| !d));
-        let Some(next) = next else { break };
-        if let Some(place) = done.get_mut(next) {
-            *place = true;
-        }
-        all.push(next);
-    }
-    all
 }

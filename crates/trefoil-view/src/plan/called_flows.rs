@@ -26,7 +26,7 @@ pub struct FlowCalled {
 /// The tools that a program may call and that may be flows of an engine.
 pub fn tools_of(program: &Program) -> Vec<&Arc<str>> {
     let steps = walk::reachable(program, program.entry);
-    let local = steps.into_iter().filter_map(|(_, id)| match &program.step(id)?.kind {
+    let local = steps.into_iter().filter_map(|(_, id)| match &program.steps[id].kind {
         StepKind::Tool(call) if call.kind == ToolKind::Local => Some(&call.name),
         _ => None,
     });
@@ -75,7 +75,7 @@ impl CallsPerTool {
 
 /// Counts a program with these tools.
 pub(super) fn costs<'p>(program: &'p Program, files: &'p Files, beneath: &'p CallsPerTool) -> Costs<'p> {
-    let name = |flow, list: &_| describe::expr(files, program.flow(flow), list);
+    let name = |flow, list: &_| describe::expr(files, &program.flows[flow], list);
     Costs::naming(program, name, describe::model_name).beneath(|call| beneath.call(call))
 }
 

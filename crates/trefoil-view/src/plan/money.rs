@@ -66,7 +66,7 @@ pub(super) fn money(program: &Program, files: &Files, flags: &Flags, called: &[F
     let at_most = lacks.is_empty().then_some(most);
     let UnknownCost { unpriced, unlimited, .. } = unknown;
     let mut money = PlanCost { at_most, limited_by: None, lacks, expected: None, assumed, unpriced, unlimited };
-    let budget = program.flow(program.entry).and_then(|flow| flow.budget.as_ref());
+    let budget = program.entry_flow().budget.as_ref();
     if let Some(micro) = budget.filter(|b| b.on_exceeded != OnExceeded::Warn).and_then(|b| b.max_cost_micro) {
         money.limit(micro, "the budget");
     }
@@ -111,7 +111,7 @@ impl UnknownCost {
     fn look(&mut self, program: &Program, flags: &Flags) {
         let turns = turns(program);
         for (_, id) in walk::reachable(program, program.entry) {
-            let Some(StepKind::Model(call)) = program.step(id).map(|s| &s.kind) else { continue };
+            let StepKind::Model(call) = &program.steps[id].kind else { continue };
             let own = describe::model_name(&call.model);
             let prompt = Prompt::of(program, call, &turns);
             let mut is_open = false;

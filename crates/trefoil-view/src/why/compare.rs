@@ -207,15 +207,14 @@ impl ComparisonData<'_> {
     }
 
     fn place(&self, step: StepId) -> Option<PlanPlace> {
-        self.line(self.program?.step(step)?.origin, 0)
+        self.line(self.program?.steps[step].origin, 0)
     }
 
     /// Adds the steps whose results an argument is made of, judging by what the program reads.
     fn trace(&self, step: StepId, reason: &mut ChangeReason) {
         let (Some(program), ChangeReason::Value(reason)) = (self.program, reason) else { return };
-        let Some(kind) = program.step(step).map(|step| &step.kind) else { return };
         let first = reason.path.split(['.', '[']).next().unwrap_or_default();
-        let read = match kind {
+        let read = match &program.steps[step].kind {
             StepKind::Tool(call) => match &call.arguments {
                 Expr::Object(members) => members.iter().find(|(name, _)| **name == *first).map(|(_, expr)| expr),
                 whole => Some(whole),
@@ -233,7 +232,8 @@ impl ComparisonData<'_> {
         let flow = program.flows.iter().find(|flow| inside(program, flow.body, step));
         let Some(flow) = flow else { return };
         let mut open = vec![flow.body];
-        while let Some(step) = open.pop().and_then(|id| program.step(id)) {
+        while let Some(id) = open.pop() {
+            let step = &program.steps[id];
             open.extend(walk::children(step).into_iter().rev());
             let label = step.label.as_ref().filter(|_| step.out.is_some_and(|out| slots.contains(&out)));
             reason.from.extend(label.map(ToString::to_string));
@@ -283,7 +283,7 @@ fn inside(program: &Program, body: StepId, wanted: StepId) -> bool {
         if id == wanted {
             return true;
         }
-        open.extend(program.step(id).map(walk::children).unwrap_or_default());
+        open.extend(walk::children(&program.steps[id]));
     }
     false
 }

@@ -111,7 +111,7 @@ impl Answers {
 
     /// The run's input: none, a text, or an object with some of the declared inputs.
     pub(crate) fn input(&mut self, program: &Program) -> Option<Value> {
-        let fields = program.flow(program.entry).map(|f| f.intake.fields.as_slice()).unwrap_or_default();
+        let fields = &program.entry_flow().intake.fields;
         match self.choices.below(if fields.is_empty() { 5 } else { 30 }) {
             0 => None,
             1 => Some(self.value(3)),

@@ -292,7 +292,8 @@ impl<'p> Walk<'_, 'p> {
         own.peek()?;
         let mut writers = Vec::new();
         let mut stack = vec![self.flow.body];
-        while let Some(step) = stack.pop().and_then(|step| self.program.step(step)) {
+        while let Some(id) = stack.pop() {
+            let step = &self.program.steps[id];
             writers.extend((step.out.map(SlotId::index) == Some(slot)).then_some(step));
             stack.extend(children(step));
         }
@@ -316,10 +317,9 @@ impl<'p> Walk<'_, 'p> {
         if !top.never_has(name) {
             return Defined::Always;
         }
-        let (Some(flow), Some(end)) = (self.program.flow(*callee), self.known.ends.get(callee)) else {
-            return Defined::Always;
-        };
-        let Some(export) = flow.exports.iter().find(|e| &*e.key == *name) else { return Defined::Always };
+        let Some(end) = self.known.ends.get(callee) else { return Defined::Always };
+        let exports = &self.program.flows[*callee].exports;
+        let Some(export) = exports.iter().find(|e| &*e.key == *name) else { return Defined::Always };
         let slot = export.slot.index();
         if !end.state.must.has(slot) {
             return match end.state.may.has(slot) {

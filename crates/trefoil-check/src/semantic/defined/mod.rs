@@ -18,8 +18,8 @@ use trefoil_ir::solve::{Truth, truth};
 use trefoil_ir::types::Type;
 use trefoil_ir::walk::{Evaluated, children};
 use trefoil_ir::{
-    Cond, Expr, Flow, FlowId, ForEach, Items, OnFailure, OnItemFailure, Parallel, Position, Program, SlotId, Source,
-    Step, StepId, StepKind, ToolKind,
+    Cond, Expr, Flow, FlowId, ForEach, IndexVec, Items, OnFailure, OnItemFailure, Parallel, Position, Program, SlotId,
+    Source, Step, StepId, StepKind, ToolKind,
 };
 
 use lacks::Lack;
@@ -53,17 +53,17 @@ pub fn known<'p>(program: &'p Program, calls: &CallGraph, roots: &[FlowId], type
     let mut known = Known { reads, of_flow: HashMap::default(), ends: HashMap::default() };
     let mut seen = calls.none();
     for step in &program.steps {
-        if let (StepKind::ForEach(each), flows) = (&step.kind, &mut seen)
-            && let Some(body) = flows.get_mut(each.body.index())
-        {
-            *body = true;
+        if let StepKind::ForEach(each) = &step.kind {
+            seen[each.body] = true;
         }
     }
-    let all = (0..program.flows.len() as u32).map(FlowId);
-    let order = calls.callees_first(roots.iter().copied().chain(all), &mut seen);
+    let order = calls.callees_first(roots.iter().copied().chain(program.flows.ids()), &mut seen);
     let mut todo: Vec<(FlowId, Option<Captured>)> = order.into_iter().rev().map(|flow| (flow, None)).collect();
     while let Some((id, captured)) = todo.pop() {
-        let Some(flow) = program.flow(id).filter(|_| !known.ends.contains_key(&id)) else { continue };
+        if known.ends.contains_key(&id) {
+            continue;
+        }
+        let flow = &program.flows[id];
         let from = known.reads.len();
         let mut walk = Walk::new(program, types, id, flow, &mut known);
         walk.flow(captured.as_ref());
@@ -77,7 +77,7 @@ pub fn known<'p>(program: &'p Program, calls: &CallGraph, roots: &[FlowId], type
 }
 
 /// The captured slots of a fan-out's body at its start; `None`: not captured.
-type Captured = Vec<Option<Defined>>;
+type Captured = IndexVec<SlotId, Option<Defined>>;
 
 /// The walk over one flow.
 struct Walk<'w, 'p> {
@@ -116,7 +116,8 @@ impl<'w, 'p> Walk<'w, 'p> {
     fn new(program: &'p Program, types: &'w Types<'p>, id: FlowId, flow: &'p Flow, known: &'w mut Known<'p>) -> Self {
         let mut keys = HashMap::default();
         let mut stack = vec![flow.body];
-        while let Some(step) = stack.pop().and_then(|s| program.step(s)) {
+        while let Some(step) = stack.pop() {
+            let step = &program.steps[step];
             for (slot, key) in written_keys(step) {
                 let next = flow.slots.len() + keys.len();
                 keys.entry((slot, key.clone())).or_insert(next);
@@ -161,12 +162,12 @@ impl<'w, 'p> Walk<'w, 'p> {
         if let Some((raw, _)) = &self.flow.intake.raw {
             state.set(raw.index());
         }
-        for (i, captured) in captures.into_iter().flatten().enumerate() {
+        for (slot, captured) in captures.into_iter().flat_map(IndexVec::entries) {
             match captured {
-                Some(Defined::Always) => state.set(i),
+                Some(Defined::Always) => state.set(slot.index()),
                 Some(Defined::Sometimes(why)) => {
-                    state.perhaps(i);
-                    self.because(i, why.clone());
+                    state.perhaps(slot.index());
+                    self.because(slot.index(), why.clone());
                 }
                 Some(Defined::Never) | None => {}
             }
@@ -202,7 +203,7 @@ impl<'w, 'p> Walk<'w, 'p> {
 
     /// What holds after a step, including its `when` and its policies.
     fn step(&mut self, id: StepId, before: State) -> State {
-        let Some(step) = self.program.step(id) else { return before };
+        let step = &self.program.steps[id];
         let mut after = match &step.when {
             // A condition that always holds skips nothing.
             Some(when) if truth(when) == Truth::Always => {
@@ -322,7 +323,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         let mut after = before.clone();
         for branch in &parallel.branches {
             let mut one = self.step(*branch, before.clone());
-            let name = self.program.step(*branch).and_then(|s| s.label.clone());
+            let name = self.program.steps[*branch].label.clone();
             let why = name.map_or(Why::Failed, Why::PartFailed);
             if parallel.on_failure == OnItemFailure::Continue {
                 for i in one.must.beyond(&before.must) {
@@ -363,14 +364,11 @@ impl<'w, 'p> Walk<'w, 'p> {
     fn fan_out(&mut self, each: &'p ForEach, before: &State, place: ReadPlace) {
         let (Items::List(items) | Items::Count(items, _)) = &each.items;
         self.expr(items, before, place);
-        let width = self.program.flow(each.body).map_or(0, |f| f.slots.len());
-        let mut inner = vec![None; width];
+        let mut inner: Captured = self.program.flows[each.body].slots.map(|_| None);
         let captures = each.captures.iter().map(|(slot, source)| (*slot, self.defined(source, &[], before)));
         let variables = each.item.into_iter().chain([each.index, each.total]).map(|slot| (slot, Defined::Always));
         for (slot, defined) in variables.chain(captures) {
-            if let Some(place) = inner.get_mut(slot.index()) {
-                *place = Some(defined);
-            }
+            inner[slot] = Some(defined);
         }
         self.inner.push((each.body, inner));
     }
@@ -392,9 +390,8 @@ impl<'w, 'p> Walk<'w, 'p> {
             Expr::Object(members) => !members.iter().any(|(name, _)| &**name == key),
             Expr::Read(Source::Slot(slot)) if *slot == self.flow.intake.slot => {
                 let intake = &self.flow.intake;
-                let schema = intake.schema.and_then(|id| self.program.schema(id));
-                let never = |of: &trefoil_ir::Schema| Type::declared(&of.json).never_has(key);
-                let closed = intake.closed || schema.is_some_and(never);
+                let schema = intake.schema.map(|id| Type::declared(&self.program.schemas[id].json));
+                let closed = intake.closed || schema.is_some_and(|schema| schema.never_has(key));
                 let brought = intake.wrap.as_deref() == Some(key) || intake.tolerated.contains(&key);
                 closed && !brought && !intake.fields.iter().any(|field| &*field.name == key)
             }

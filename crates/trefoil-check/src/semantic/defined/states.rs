@@ -1,7 +1,7 @@
 //! States: what has run before each, over all paths of transitions.
 
 use trefoil_ir::walk::children;
-use trefoil_ir::{Flow, Position, Program, SlotId, StateMachine, Step, StepId, StepKind, Takes};
+use trefoil_ir::{Flow, IndexVec, Position, Program, SlotId, StateId, StateMachine, Step, StepId, StepKind, Takes};
 
 use super::Walk;
 use super::look::ReadPlace;
@@ -14,10 +14,11 @@ use crate::semantic::states::has_consensus;
 pub(super) fn fallible(program: &Program, flow: &Flow) -> Vec<SlotId> {
     let mut found = Vec::new();
     let mut stack = vec![flow.body];
-    while let Some(step) = stack.pop().and_then(|id| program.step(id)) {
+    while let Some(id) = stack.pop() {
+        let step = &program.steps[id];
         if let StepKind::StateMachine(machine) = &step.kind {
             let states = machine.states.iter().filter(|state| state.failed.is_some());
-            let steps = states.filter_map(|state| program.step(state.step));
+            let steps = states.map(|state| &program.steps[state.step]);
             let fails =
                 |step: &&Step| !matches!(step.kind, StepKind::Command(_) | StepKind::Compute(_) | StepKind::Refused(_));
             found.extend(steps.filter(fails).filter_map(|step| step.out));
@@ -51,7 +52,7 @@ impl<'p> Walk<'_, 'p> {
             });
             self.doubt(&here, &Why::NotVisited);
             self.transient(machine);
-            let origin = self.program.step(state.step).map_or(self.flow.origin, |s| s.origin);
+            let origin = self.program.steps[state.step].origin;
             let place = ReadPlace::new(Some(state.step), origin, Position::Data);
             let mut after = self.step(state.step, here);
             let success = self.success(state.step);
@@ -90,19 +91,23 @@ impl<'p> Walk<'_, 'p> {
     }
 
     /// For each state: what is set when it is entered with feedback; `None`: it never is.
-    fn spoken(&mut self, machine: &'p StateMachine, entry: &[Option<State>]) -> Vec<Option<State>> {
-        let mut spoken: Vec<Option<State>> = vec![None; machine.states.len()];
+    fn spoken(
+        &mut self,
+        machine: &'p StateMachine,
+        entry: &IndexVec<StateId, Option<State>>,
+    ) -> IndexVec<StateId, Option<State>> {
+        let mut spoken: IndexVec<StateId, Option<State>> = machine.states.map(|_| None);
         self.silent += 1;
-        for (at, here) in entry.iter().enumerate() {
-            let transitions = machine.states.get(at).map(|s| s.transitions.as_slice()).unwrap_or_default();
+        for (state, here) in machine.states.iter().zip(entry) {
+            let transitions = &state.transitions;
             let Some(here) = here.as_ref().filter(|_| transitions.iter().any(|t| t.feedback.is_some())) else {
                 continue;
             };
-            for ((target, state), transition) in self.leave(machine, at, here.clone()).into_iter().zip(transitions) {
-                match (spoken.get_mut(target), &transition.feedback) {
-                    (Some(Some(known)), Some(_)) => known.join(&state),
-                    (Some(none), Some(_)) => *none = Some(state),
-                    _ => {}
+            let left = self.leave(machine, state, here.clone()).into_iter().zip(transitions);
+            for ((target, state), _) in left.filter(|(_, transition)| transition.feedback.is_some()) {
+                match &mut spoken[target] {
+                    Some(known) => known.join(&state),
+                    none => *none = Some(state),
                 }
             }
         }
@@ -121,27 +126,24 @@ impl<'p> Walk<'_, 'p> {
     }
 
     /// What is set when each state is entered; `None`: it is unreachable.
-    fn entries(&mut self, machine: &'p StateMachine, before: &State) -> Vec<Option<State>> {
-        let mut entry: Vec<Option<State>> = vec![None; machine.states.len()];
+    fn entries(&mut self, machine: &'p StateMachine, before: &State) -> IndexVec<StateId, Option<State>> {
+        let mut entry: IndexVec<StateId, Option<State>> = machine.states.map(|_| None);
         let mut first = before.clone();
         if let Some(visit) = machine.visit {
             first.set(visit.index());
         }
-        let initial = machine.initial.index();
-        if let Some(place) = entry.get_mut(initial) {
-            *place = Some(first);
-        }
+        entry[machine.initial] = Some(first);
         // Repeat until nothing changes.
         self.silent += 1;
         // In turns over all states: with the first one next, each transition back to it would repeat all before.
-        let mut todo = std::collections::BTreeSet::from([initial]);
-        let mut turn = 0;
-        while let Some(at) = todo.range(turn..).next().or_else(|| todo.first()).copied() {
-            todo.remove(&at);
-            turn = at + 1;
-            let Some(Some(here)) = entry.get(at).cloned() else { continue };
-            for (target, state) in self.leave(machine, at, here) {
-                let Some(known) = entry.get_mut(target) else { continue };
+        let mut todo = std::collections::BTreeSet::from([machine.initial]);
+        let mut turn = StateId(0);
+        while let Some(id) = todo.range(turn..).next().or_else(|| todo.first()).copied() {
+            todo.remove(&id);
+            turn = StateId(id.0 + 1);
+            let Some(here) = entry[id].clone() else { continue };
+            for (target, state) in self.leave(machine, &machine.states[id], here) {
+                let known = &mut entry[target];
                 match known {
                     None => *known = Some(state),
                     Some(known) => {
@@ -156,10 +158,9 @@ impl<'p> Walk<'_, 'p> {
                 todo.insert(target);
             }
         }
-        for (at, here) in entry.iter().enumerate() {
-            let out = machine.states.get(at).and_then(|s| self.program.step(s.step)?.out);
-            if let (Some(here), Some(out)) = (here, out) {
-                let (mut well, failed) = self.outcomes(machine, at, here.clone());
+        for (state, here) in machine.states.iter().zip(&entry) {
+            if let (Some(here), Some(out)) = (here, self.program.steps[state.step].out) {
+                let (mut well, failed) = self.outcomes(state, here.clone());
                 well.join(&failed);
                 self.implies.insert(out, well.must);
             }
@@ -170,7 +171,7 @@ impl<'p> Walk<'_, 'p> {
 
     /// Whether a step can fail. A computation cannot, unless it needs a number of verdicts.
     fn can_fail(&self, id: StepId) -> bool {
-        let Some(step) = self.program.step(id) else { return true };
+        let step = &self.program.steps[id];
         match &step.kind {
             StepKind::Compute(value) => has_consensus(value),
             StepKind::Sequence(steps) => steps.iter().any(|s| self.can_fail(*s)),
@@ -179,8 +180,7 @@ impl<'p> Walk<'_, 'p> {
     }
 
     /// What is set after a state has succeeded, and after it has failed.
-    fn outcomes(&mut self, machine: &'p StateMachine, at: usize, before: State) -> (State, State) {
-        let Some(state) = machine.states.get(at) else { return (before.clone(), before) };
+    fn outcomes(&mut self, state: &'p trefoil_ir::State, before: State) -> (State, State) {
         let mut well = self.step(state.step, before.clone());
         let success = self.success(state.step);
         if let Some(bit) = success {
@@ -191,7 +191,7 @@ impl<'p> Walk<'_, 'p> {
         }
         // A state that fails certainly sets its result, and nothing else.
         let mut failed = State { must: before.must.clone(), may: self.until_failure(state.step, before, &well).may };
-        if let Some(out) = self.program.step(state.step).and_then(|s| s.out) {
+        if let Some(out) = self.program.steps[state.step].out {
             failed.set(out.index());
         }
         if let Some(bit) = success {
@@ -202,12 +202,12 @@ impl<'p> Walk<'_, 'p> {
 
     /// The bit for the success of a state.
     fn success(&self, step: StepId) -> Option<usize> {
-        self.succeeded.get(&self.program.step(step)?.out?).copied()
+        self.succeeded.get(&self.program.steps[step].out?).copied()
     }
 
     /// What may be set when a step fails: nothing after its last part that can fail.
     fn until_failure(&mut self, id: StepId, before: State, well: &State) -> State {
-        let Some(Step { kind: StepKind::Sequence(steps), when: None, .. }) = self.program.step(id) else {
+        let Step { kind: StepKind::Sequence(steps), when: None, .. } = &self.program.steps[id] else {
             return well.clone();
         };
         let last = steps.iter().rposition(|s| self.can_fail(*s)).unwrap_or_default();
@@ -215,9 +215,13 @@ impl<'p> Walk<'_, 'p> {
     }
 
     /// The targets of a state, and what is set there.
-    fn leave(&mut self, machine: &'p StateMachine, at: usize, before: State) -> Vec<(usize, State)> {
-        let Some(state) = machine.states.get(at) else { return Vec::new() };
-        let (well, failed) = self.outcomes(machine, at, before);
+    fn leave(
+        &mut self,
+        machine: &'p StateMachine,
+        state: &'p trefoil_ir::State,
+        before: State,
+    ) -> Vec<(StateId, State)> {
+        let (well, failed) = self.outcomes(state, before);
         // Failures that an earlier transition takes are not left for a later one.
         let mut caught = false;
         // What only a state that succeeded sets.
@@ -250,7 +254,7 @@ impl<'p> Walk<'_, 'p> {
                 Some(when) => self.granted(when, &mut state),
                 None => caught |= transition.takes != Takes::Success,
             }
-            (transition.target.index(), state)
+            (transition.target, state)
         };
         state.transitions.iter().map(leave).collect()
     }

@@ -69,9 +69,9 @@ pub fn of_command(call: &CommandCall) -> Effect {
 /// Whether a step of a flow, or of the flows that it calls, changes something each time.
 pub fn writes(program: &Program, flow: FlowId, supplied: &Supplied) -> bool {
     let all = std::iter::once(supplied);
-    walk::reachable(program, flow).into_iter().any(|(_, step)| match program.step(step).map(|step| &step.kind) {
-        Some(StepKind::Tool(call)) => matches!(of(call, all.clone()), Effect::Writes(_)),
-        Some(StepKind::Command(call)) => matches!(of_command(call), Effect::Writes(_)),
+    walk::reachable(program, flow).into_iter().any(|(_, step)| match &program.steps[step].kind {
+        StepKind::Tool(call) => matches!(of(call, all.clone()), Effect::Writes(_)),
+        StepKind::Command(call) => matches!(of_command(call), Effect::Writes(_)),
         _ => false,
     })
 }

@@ -3,7 +3,9 @@
 
 use trefoil_ir::solve::{NamedTest, TestTree};
 use trefoil_ir::walk::children;
-use trefoil_ir::{Cond, FlowId, Graph, Program, SlotId, Source, Step, StepId, StepKind};
+use trefoil_ir::{Cond, FlowId, Graph, IndexVec, NodeId, Program, SlotId, Source, Step, StepId, StepKind};
+
+use super::in_order;
 
 /// The maximum number of steps that are compared.
 const MOST: usize = 400;
@@ -28,24 +30,22 @@ impl Apart {
             return None;
         }
         // The needs of a node: one of these nodes must have succeeded (possibly with a condition) or failed.
-        let needs: Vec<Vec<(usize, Need)>> = nodes
-            .iter()
-            .map(|n| {
-                if n.fallback_of.is_empty() {
-                    let need = |c: Option<&Cond>| c.map_or(Need::Success, |c| Need::Condition(TestTree::of_cond(c)));
-                    n.incoming.iter().map(|e| (e.from.index(), need(e.when.as_ref()))).collect()
-                } else {
-                    n.fallback_of.iter().map(|n| (n.index(), Need::Failure)).collect()
-                }
-            })
-            .collect();
-        let order = order(&needs)?;
+        let needs: IndexVec<NodeId, Vec<(NodeId, Need)>> = nodes.map(|n| {
+            if n.fallback_of.is_empty() {
+                let need = |c: Option<&Cond>| c.map_or(Need::Success, |c| Need::Condition(TestTree::of_cond(c)));
+                n.incoming.iter().map(|e| (e.from, need(e.when.as_ref()))).collect()
+            } else {
+                n.fallback_of.iter().map(|n| (*n, Need::Failure)).collect()
+            }
+        });
+        let order = in_order(graph);
         let mut apart = vec![vec![false; nodes.len()]; nodes.len()];
         for (rank, &a) in order.iter().enumerate() {
             for &b in order.iter().take(rank) {
-                let (Some(of_a), Some(of_b)) = (needs.get(a), needs.get(b)) else { continue };
-                let known = |a: usize, b: usize| apart.get(a).and_then(|row| row.get(b)) == Some(&true);
-                let both = |(from, need): &(usize, Need), (other_from, other): &(usize, Need)| {
+                let (of_a, of_b) = (&needs[a], &needs[b]);
+                let known =
+                    |a: NodeId, b: NodeId| apart.get(a.index()).and_then(|row| row.get(b.index())) == Some(&true);
+                let both = |(from, need): &(NodeId, Need), (other_from, other): &(NodeId, Need)| {
                     let excluded = from == other_from && need.excludes(other)
                         || known(*from, *other_from)
                         || known(*from, b)
@@ -60,7 +60,7 @@ impl Apart {
                     (false, false) => of_a.iter().any(|n| of_b.iter().any(|o| both(n, o))),
                 };
                 if !together {
-                    mark(&mut apart, a, b);
+                    mark(&mut apart, a.index(), b.index());
                 }
             }
         }
@@ -68,13 +68,13 @@ impl Apart {
     }
     /// For steps in sequence or in parallel, each of which runs unless its own condition is false.
     pub fn of_steps(program: &Program, flow: FlowId, steps: &[StepId]) -> Option<Self> {
-        let all: Vec<&Step> = steps.iter().filter_map(|s| program.step(*s)).collect();
+        let all: Vec<&Step> = steps.iter().map(|s| &program.steps[*s]).collect();
         let claims: Vec<Option<(TestTree<NamedTest>, Vec<SlotId>)>> =
             all.iter().map(|s| s.when.as_ref().and_then(|c| Some((TestTree::of_cond(c), slots(c)?)))).collect();
-        if claims.iter().flatten().count() < 2 || all.len() != steps.len() || steps.len() > MOST {
+        if claims.iter().flatten().count() < 2 || steps.len() > MOST {
             return None;
         }
-        let body = program.flow(flow)?.body;
+        let body = program.flows[flow].body;
         // Nodes of a graph write concurrently, so nothing in the flow may write the values that the conditions read.
         let everywhere = beneath(program, &[body]);
         let shared = everywhere.iter().any(|s| matches!(s.kind, StepKind::Graph(_)));
@@ -210,18 +210,6 @@ impl Need {
     }
 }
 
-/// The nodes in the order of their needs; `None`: they are circular.
-fn order(needs: &[Vec<(usize, Need)>]) -> Option<Vec<usize>> {
-    let edges =
-        needs.iter().enumerate().flat_map(|(at, all)| all.iter().map(move |(from, _)| (*from as u32, at as u32)));
-    let mut graph = petgraph::graph::DiGraph::<(), ()>::with_capacity(needs.len(), 0);
-    for _ in needs {
-        graph.add_node(());
-    }
-    graph.extend_with_edges(edges);
-    Some(petgraph::algo::toposort(&graph, None).ok()?.into_iter().map(petgraph::graph::NodeIndex::index).collect())
-}
-
 /// The slots that a condition reads; `None`: it reads something else that may change.
 fn slots(cond: &Cond) -> Option<Vec<SlotId>> {
     let mut all = Vec::new();
@@ -245,7 +233,8 @@ fn slots(cond: &Cond) -> Option<Vec<SlotId>> {
 fn beneath<'p>(program: &'p Program, steps: &[StepId]) -> Vec<&'p Step> {
     let mut stack = steps.to_vec();
     let mut all = Vec::new();
-    while let Some(step) = stack.pop().and_then(|s| program.step(s)) {
+    while let Some(id) = stack.pop() {
+        let step = &program.steps[id];
         stack.extend(children(step));
         all.push(step);
     }

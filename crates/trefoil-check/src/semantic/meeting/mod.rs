@@ -9,12 +9,15 @@ pub mod overlap;
 mod together;
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
-use trefoil_ir::{Graph, GraphNode, NodeId};
+use trefoil_ir::{Graph, GraphNode, IndexVec, NodeId};
 use trefoil_syntax::hash::HashSet;
 
 use apart::Apart;
 use together::Together;
+
+use super::slots::Slots;
 
 /// How two nodes run in one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +54,7 @@ impl<'g> Meetings<'g> {
     }
 
     /// How two nodes meet.
-    pub fn of_pair(&self, first: usize, second: usize) -> Meeting {
+    pub fn of_pair(&self, first: NodeId, second: NodeId) -> Meeting {
         if let Some(ordered) = self.ordered(first, second) {
             return ordered;
         }
@@ -63,11 +66,15 @@ impl<'g> Meetings<'g> {
             return Meeting::With(values);
         }
         let apart = self.apart.get_or_init(|| Apart::of_graph(self.graph)).as_ref();
-        if apart.is_some_and(|apart| apart.never_both(first, second)) { Meeting::Never } else { Meeting::Either }
+        if apart.is_some_and(|apart| apart.never_both(first.index(), second.index())) {
+            Meeting::Never
+        } else {
+            Meeting::Either
+        }
     }
 
     /// The same, if one waits for the other.
-    pub fn ordered(&self, first: usize, second: usize) -> Option<Meeting> {
+    pub fn ordered(&self, first: NodeId, second: NodeId) -> Option<Meeting> {
         if self.order.precedes(first, second) {
             return Some(Meeting::InOrder { follows: always_follows(self.graph, first, second) });
         }
@@ -75,51 +82,49 @@ impl<'g> Meetings<'g> {
     }
 
     /// Whether some node, or the start, leads to both whenever it runs.
-    fn both_run(&self, a: usize, b: usize) -> bool {
-        let from = |start: Option<usize>| {
-            let runs = running(self.graph, &|at, node, is| {
-                let starts = start.map_or(node.incoming.is_empty(), |start| start == at);
+    fn both_run(&self, a: NodeId, b: NodeId) -> bool {
+        let from = |start: Option<NodeId>| {
+            let runs = running(self.graph, &|id, node, is| {
+                let starts = start.map_or(node.incoming.is_empty(), |start| start == id);
                 let led = || node.incoming.iter().any(|edge| edge.when.is_none() && is(edge.from));
-                start == Some(at) || node.fallback_of.is_empty() && (starts || led())
+                start == Some(id) || node.fallback_of.is_empty() && (starts || led())
             });
-            runs.get(a) == Some(&true) && runs.get(b) == Some(&true)
+            runs[a] && runs[b]
         };
-        let common = |n: &usize| self.order.precedes(*n, a) && self.order.precedes(*n, b);
-        from(None) || (0..self.graph.nodes.len()).filter(common).any(|n| from(Some(n)))
+        let common = |n: &NodeId| self.order.precedes(*n, a) && self.order.precedes(*n, b);
+        from(None) || self.graph.nodes.ids().filter(common).any(|n| from(Some(n)))
     }
 }
 
 /// Whether a node runs in every run after another node has run.
-fn always_follows(graph: &Graph, first: usize, second: usize) -> bool {
+fn always_follows(graph: &Graph, first: NodeId, second: NodeId) -> bool {
     let mut stack = vec![second];
     let mut seen = HashSet::default();
-    while let Some(at) = stack.pop() {
-        if at == first || !seen.insert(at) {
+    while let Some(id) = stack.pop() {
+        if id == first || !seen.insert(id) {
             continue;
         }
-        let Some(node) = graph.nodes.get(at) else { return false };
+        let node = &graph.nodes[id];
         if !node.fallback_of.is_empty() || node.incoming.iter().any(|edge| edge.when.is_some()) {
             return false;
         }
-        stack.extend(node.incoming.iter().map(|edge| edge.from.index()));
+        stack.extend(node.incoming.iter().map(|edge| edge.from));
     }
-    graph.nodes.get(first).is_some_and(|node| node.fallback_of.is_empty())
+    graph.nodes[first].fallback_of.is_empty()
 }
 
 /// Whether a node runs, given whether others do.
-type Starts<'s> = dyn Fn(usize, &GraphNode, &dyn Fn(NodeId) -> bool) -> bool + 's;
+type Starts<'s> = dyn Fn(NodeId, &GraphNode, &dyn Fn(NodeId) -> bool) -> bool + 's;
 
 /// The nodes that run because of those before them.
-pub fn running(graph: &Graph, starts: &Starts<'_>) -> Vec<bool> {
-    let mut runs = vec![false; graph.nodes.len()];
+pub fn running(graph: &Graph, starts: &Starts<'_>) -> IndexVec<NodeId, bool> {
+    let mut runs = graph.nodes.map(|_| false);
     // A graph has no cycles, so this terminates, usually after one pass over the nodes in order.
     let mut changed = true;
     while std::mem::take(&mut changed) {
-        for (at, node) in graph.nodes.iter().enumerate() {
-            let is = |other: NodeId| runs.get(other.index()) == Some(&true);
-            let now = runs.get(at) == Some(&false) && starts(at, node, &is);
-            if let Some(place) = runs.get_mut(at).filter(|_| now) {
-                (*place, changed) = (true, true);
+        for (id, node) in graph.nodes.entries() {
+            if !runs[id] && starts(id, node, &|other| runs[other]) {
+                (runs[id], changed) = (true, true);
             }
         }
     }
@@ -128,53 +133,54 @@ pub fn running(graph: &Graph, starts: &Starts<'_>) -> Vec<bool> {
 
 /// Which nodes of a graph end before which others start.
 pub struct Order {
-    words: usize,
-    /// For each node: the nodes before it, as bits.
-    before: Vec<u64>,
+    /// For each node: the nodes before it.
+    before: IndexVec<NodeId, Slots>,
 }
 
 impl Order {
     /// The order of a graph's nodes.
     pub fn of(graph: &Graph) -> Self {
-        let count = graph.nodes.len();
-        let words = count.div_ceil(64);
-        let mut order = Self { words, before: vec![0; words * count] };
-        let direct: Vec<Vec<usize>> = graph
-            .nodes
-            .iter()
-            .map(|node| {
-                let before = node.incoming.iter().map(|e| e.from).chain(node.after.iter().copied());
-                before.chain(node.fallback_of.iter().copied()).map(NodeId::index).filter(|n| *n < count).collect()
-            })
-            .collect();
-        // Nodes are usually in topological order, so the second pass finds nothing new.
-        let mut changed = true;
-        while std::mem::take(&mut changed) {
-            for (at, direct) in direct.iter().enumerate() {
-                for &from in direct {
-                    changed |= order.add(at, from);
-                }
+        let nothing = Slots::new(graph.nodes.len(), false);
+        let mut before = graph.nodes.map(|_| nothing.clone());
+        for id in in_order(graph) {
+            let mut all = nothing.clone();
+            for from in predecessors(&graph.nodes[id]) {
+                all.add(from.index());
+                all.unite(&before[from]);
             }
+            before[id] = all;
         }
-        order
+        Self { before }
     }
     /// Whether node `a` ends before node `b` starts.
-    pub fn precedes(&self, a: usize, b: usize) -> bool {
-        self.before.get(b * self.words + a / 64).is_some_and(|word| word & (1 << (a % 64)) != 0)
+    pub fn precedes(&self, a: NodeId, b: NodeId) -> bool {
+        self.before[b].has(a.index())
     }
-    /// Records that `from`, and everything before it, is before `at`.
-    fn add(&mut self, at: usize, from: usize) -> bool {
-        let mut changed = false;
-        for word in 0..self.words {
-            let mut bits = self.before.get(from * self.words + word).copied().unwrap_or(0);
-            if word == from / 64 {
-                bits |= 1 << (from % 64);
-            }
-            if let Some(place) = self.before.get_mut(at * self.words + word) {
-                changed |= *place | bits != *place;
-                *place |= bits;
+}
+
+/// The nodes that a node waits for itself.
+pub fn predecessors(node: &GraphNode) -> impl Iterator<Item = NodeId> {
+    let edges = node.incoming.iter().map(|edge| edge.from);
+    edges.chain(node.after.iter().chain(&node.fallback_of).copied())
+}
+
+/// The nodes in topological order, with ties in declaration order.
+pub fn in_order(graph: &Graph) -> Vec<NodeId> {
+    let mut waits = graph.nodes.map(|node| predecessors(node).count());
+    let mut next: IndexVec<NodeId, Vec<NodeId>> = graph.nodes.map(|_| Vec::new());
+    for (id, node) in graph.nodes.entries() {
+        predecessors(node).for_each(|from| next[from].push(id));
+    }
+    let mut ready: BTreeSet<NodeId> = waits.ids().filter(|id| waits[*id] == 0).collect();
+    let mut order = Vec::with_capacity(graph.nodes.len());
+    while let Some(id) = ready.pop_first() {
+        order.push(id);
+        for &then in &next[id] {
+            waits[then] -= 1;
+            if waits[then] == 0 {
+                ready.insert(then);
             }
         }
-        changed
     }
+    order
 }

@@ -1,6 +1,6 @@
 //! Nodes of a graph that write the same path, or a path and one below it.
 
-use trefoil_ir::{ComposedPart, FlowId, Graph, SlotId, Source, StepKind, walk};
+use trefoil_ir::{ComposedPart, FlowId, Graph, NodeId, SlotId, Source, StepKind, walk};
 use trefoil_syntax::hash::HashMap;
 
 use crate::semantic::Model;
@@ -8,7 +8,7 @@ use crate::semantic::Model;
 /// Two values that are merged into one object at the same path, or one below the other.
 pub struct Overlap<'p> {
     /// The nodes that write them, in the order in which they are merged.
-    pub nodes: (usize, usize),
+    pub nodes: (NodeId, NodeId),
     /// The values.
     pub parts: (&'p ComposedPart, &'p ComposedPart),
     /// Their indexes in the object.
@@ -27,22 +27,21 @@ pub fn graphs<'p>(model: &Model<'p>) -> Vec<(FlowId, &'p Graph)> {
 /// For each object that a flow reads: the values in it that nodes of a graph write. Each value is compared with at most
 /// `most` earlier ones of each path.
 pub fn overlaps<'p>(model: &Model<'p>, flow: FlowId, graph: &Graph, most: usize) -> Vec<Vec<Overlap<'p>>> {
-    let slots = graph.nodes.iter().enumerate().filter_map(|(at, n)| Some((model.program.step(n.step)?.out?, at)));
-    let writers: HashMap<SlotId, usize> = slots.collect();
+    let slots = graph.nodes.entries().filter_map(|(id, node)| Some((model.program.steps[node.step].out?, id)));
+    let writers: HashMap<SlotId, NodeId> = slots.collect();
     let mut found = Vec::new();
     let mut look = |source: &'p Source| {
         if let Source::Compose { parts, .. } = source {
             found.push(of_parts(parts, &writers, most));
         }
     };
-    let steps = model.steps_of(flow).iter().filter_map(|(_, id)| model.program.step(*id));
+    let steps = model.steps_of(flow).iter().map(|(_, id)| &model.program.steps[*id]);
     steps.flat_map(walk::evaluated).for_each(|e| e.sources(&mut look));
-    let itself = model.program.flow(flow);
-    itself.into_iter().flat_map(walk::evaluated_by_flow).for_each(|e| e.sources(&mut look));
+    walk::evaluated_by_flow(&model.program.flows[flow]).into_iter().for_each(|e| e.sources(&mut look));
     found
 }
 
-fn of_parts<'p>(parts: &'p [ComposedPart], writers: &HashMap<SlotId, usize>, most: usize) -> Vec<Overlap<'p>> {
+fn of_parts<'p>(parts: &'p [ComposedPart], writers: &HashMap<SlotId, NodeId>, most: usize) -> Vec<Overlap<'p>> {
     // The values that were written at a path, and those below it.
     let mut whole: HashMap<&[std::sync::Arc<str>], Vec<usize>> = HashMap::default();
     let mut inner = whole.clone();

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use trefoil_ir::solve::{Case, Cases};
-use trefoil_ir::{Cond, Edge, Graph, SlotId};
+use trefoil_ir::{Cond, Edge, Graph, IndexVec, NodeId, SlotId};
 
 /// The maximum number of conditions times cases that are tried.
 const MOST: usize = 40_000;
@@ -15,7 +15,7 @@ pub struct Together<'g> {
     edges: Edges<'g>,
     /// Each set with the number of its case, and the condition that is assumed to hold in it although it cannot be
     /// tried.
-    sets: Vec<(Vec<bool>, usize, Option<usize>)>,
+    sets: Vec<(IndexVec<NodeId, bool>, usize, Option<usize>)>,
     /// The conditions that cannot be tried, each once.
     texts: Vec<&'g str>,
     /// The values with which a set runs, computed on request.
@@ -64,7 +64,7 @@ impl<'g> Together<'g> {
         }
         let kin = kin(&cases);
         let edges = Edges { graph, conditions, cases, open, kin };
-        let mut sets: Vec<(Vec<bool>, usize, Option<usize>)> = Vec::new();
+        let mut sets: Vec<(IndexVec<NodeId, bool>, usize, Option<usize>)> = Vec::new();
         let mut at = 0;
         edges.cases.each(false, &mut |case| {
             for chosen in std::iter::once(None).chain((0..texts.len()).map(Some)) {
@@ -81,9 +81,8 @@ impl<'g> Together<'g> {
     }
 
     /// The values with which both nodes run, if any.
-    pub fn both(&self, a: usize, b: usize) -> Option<String> {
-        let runs = |set: &[bool], at: usize| set.get(at) == Some(&true);
-        let found = self.sets.iter().position(|(set, ..)| runs(set, a) && runs(set, b))?;
+    pub fn both(&self, a: NodeId, b: NodeId) -> Option<String> {
+        let found = self.sets.iter().position(|(set, ..)| set[a] && set[b])?;
         Some(self.told.borrow_mut().entry(found).or_insert_with(|| self.values(found)).clone())
     }
 
@@ -119,7 +118,7 @@ impl Edges<'_> {
         })
     }
     /// The nodes that run in a case. `None`: the case may be impossible.
-    fn running(&self, case: &Case<'_>, chosen: Option<usize>) -> Option<Vec<bool>> {
+    fn running(&self, case: &Case<'_>, chosen: Option<usize>) -> Option<IndexVec<NodeId, bool>> {
         let holds: Vec<bool> = (0..self.conditions.len())
             .map(|at| match self.open.get(at).copied().flatten() {
                 Some(group) => Some(group) == chosen,
@@ -142,10 +141,10 @@ impl Edges<'_> {
         // The conditions are in the order of the edges.
         let mut taken = holds.into_iter();
         let mut takes = |edge: &Edge| edge.when.is_none() || taken.next().unwrap_or(false);
-        let edges: Vec<Vec<bool>> =
-            self.graph.nodes.iter().map(|node| node.incoming.iter().map(&mut takes).collect()).collect();
-        Some(super::running(self.graph, &|at, node, is| {
-            let mut taken = node.incoming.iter().zip(edges.get(at).into_iter().flatten());
+        let edges: IndexVec<NodeId, Vec<bool>> =
+            self.graph.nodes.map(|node| node.incoming.iter().map(&mut takes).collect());
+        Some(super::running(self.graph, &|id, node, is| {
+            let mut taken = node.incoming.iter().zip(&edges[id]);
             let led = taken.any(|(edge, taken)| *taken && is(edge.from));
             node.fallback_of.is_empty() && (node.incoming.is_empty() || led)
         }))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use testbed::build::{Build, nowhere};
 use trefoil_ir::{
-    AnswerFormat, CommandCall, Expr, ModelChoice, Program, Schema, SchemaId, Source, Step, StepId, StepKind,
+    AnswerFormat, CommandCall, Expr, ModelChoice, Program, ProgramParts, Schema, Source, Step, StepId, StepKind,
     StepPolicy, ToolCall, ToolKind, walk,
 };
 
@@ -32,7 +32,7 @@ pub struct Edited {
 
 /// Makes the requests of agents differ in more than the name, and those of the passes of a loop as well.
 pub fn answered_by_its_model(program: Arc<Program>) -> Arc<Program> {
-    let mut program = Program::clone(&program);
+    let mut program = Program::clone(&program).into_parts();
     for step in &mut program.steps {
         if let StepKind::Model(call) = &mut step.kind {
             call.model = ModelChoice { provider: None, name: call.speaker.clone(), origin: nowhere() };
@@ -45,12 +45,12 @@ pub fn answered_by_its_model(program: Arc<Program>) -> Arc<Program> {
             }
         }
     }
-    Arc::new(program)
+    proved(program)
 }
 
 /// Makes tools of all kinds, each named as its dialect does: agntz and AEGIS by the name of the tool, SirenSpec by the step.
 pub fn of_all_dialects(program: &Arc<Program>) -> Arc<Program> {
-    let mut program = Program::clone(program);
+    let mut program = Program::clone(program).into_parts();
     for (at, step) in program.steps.iter_mut().enumerate() {
         if let StepKind::Tool(call) = &mut step.kind
             && let Some(label) = &step.label
@@ -66,7 +66,7 @@ pub fn of_all_dialects(program: &Arc<Program>) -> Arc<Program> {
             };
         }
     }
-    Arc::new(program)
+    proved(program)
 }
 
 /// Renames a step, and its tool if that has the name of the step.
@@ -82,8 +82,8 @@ fn rename(step: &mut Step, new: Arc<str>) -> Option<Arc<str>> {
 
 /// Adds steps at the end that read what the run has used and its id.
 pub fn reading_usage_and_id(program: &Arc<Program>) -> Arc<Program> {
-    let mut program = Program::clone(program);
-    let body = program.flows[program.entry.index()].body;
+    let mut program = Program::clone(program).into_parts();
+    let body = program.flows[program.entry].body;
     let call = |word: &str| {
         let mut text = Build::new().text(&format!("{word} {{{{a.total_tokens}}}} in {{{{b}}}}"));
         text.sources = vec![Source::Spent(Vec::new()), Source::RunId];
@@ -109,11 +109,14 @@ pub fn reading_usage_and_id(program: &Arc<Program>) -> Arc<Program> {
             shape: None,
             policy: StepPolicy::default(),
         };
-        program.steps.push(step);
-        let new = StepId(program.steps.len() as u32 - 1);
+        let new = program.steps.push(step);
         steps_of(&mut program, body, |steps| steps.push(new));
     }
-    Arc::new(program)
+    proved(program)
+}
+
+fn proved(program: ProgramParts) -> Arc<Program> {
+    Arc::new(Program::new(program).unwrap())
 }
 
 /// Applies one edit after the other.
@@ -131,7 +134,7 @@ pub fn change(before: &Arc<Program>, change: Change) -> Edited {
 }
 
 fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
-    let mut program = Program::clone(before);
+    let mut program = Program::clone(before).into_parts();
     let mut renamed = None;
     let p = &mut program;
     let what = match change.kind {
@@ -159,9 +162,8 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
             // A second step with the same request.
             let sequence = pick(p, change.at, |step| matches!(step.kind, StepKind::Sequence(_)))?;
             let model = pick(p, change.other, |step| matches!(step.kind, StepKind::Model(_)))?;
-            let copy = Step { label: Some(unused(p, "copy")), out: None, ..p.steps[model.index()].clone() };
-            p.steps.push(copy);
-            let new = StepId(p.steps.len() as u32 - 1);
+            let copy = Step { label: Some(unused(p, "copy")), out: None, ..p.steps[model].clone() };
+            let new = p.steps.push(copy);
             let at = change.other as usize;
             steps_of(p, sequence, |steps| steps.insert(at % (steps.len() + 1), new));
             "copied"
@@ -188,56 +190,51 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
                 |step: &Step| matches!(step.kind, StepKind::Model(_) | StepKind::Tool(_) | StepKind::Command(_));
             let id = pick(p, change.at, |step| effect(step) && step.label.is_some())?;
             let new = unused(p, "other");
-            let old = rename(&mut p.steps[id.index()], new.clone())?;
+            let old = rename(&mut p.steps[id], new.clone())?;
             renamed = Some((old, new));
             "renamed"
         }
         8 => {
             let id = pick(p, change.at, |step| step.when.is_some())?;
-            p.steps[id.index()].when = Some(Build::new().cond(constant(change.other)));
+            p.steps[id].when = Some(Build::new().cond(constant(change.other)));
             "when"
         }
         9 => {
             let id = pick(p, change.at, |step| matches!(step.kind, StepKind::Branch { .. }))?;
-            if let StepKind::Branch { arms, .. } = &mut p.steps[id.index()].kind {
+            if let StepKind::Branch { arms, .. } = &mut p.steps[id].kind {
                 arms[0].when = Build::new().cond(constant(change.other));
             }
             "condition"
         }
         10 => {
             let schema = json!({"type": "object", "properties": {"said": {"type": "string"}}});
-            p.schemas.push(Schema {
-                name: "said".into(),
-                json: trefoil_template::Value::from_json(schema),
-                origin: nowhere(),
-            });
-            let schema = SchemaId(p.schemas.len() as u32 - 1);
+            let json = trefoil_template::Value::from_json(schema);
+            let schema = p.schemas.push(Schema { name: "said".into(), json, origin: nowhere() });
             model(p, change.at)?.format = AnswerFormat::Json(schema);
             "schema"
         }
         11 => {
             let id = pick(p, change.at, |step| matches!(step.kind, StepKind::Command(_)))?;
-            act(&mut p.steps[id.index()]);
+            act(&mut p.steps[id]);
             "command"
         }
         12 => {
             let id = pick(p, change.at, |step| matches!(step.kind, StepKind::Tool(_)))?;
-            act(&mut p.steps[id.index()]);
+            act(&mut p.steps[id]);
             "tool"
         }
         13 => {
             let id = pick(p, change.at, |step| acts(step) && step.label.is_some())?;
-            act(&mut p.steps[id.index()]);
+            act(&mut p.steps[id]);
             let new = unused(p, "other");
-            rename(&mut p.steps[id.index()], new);
+            rename(&mut p.steps[id], new);
             "renamed and changed"
         }
         14 => {
             // A step is put into a group, and perhaps changed.
             let sequence = pick(p, change.at, |step| matches!(&step.kind, StepKind::Sequence(s) if !s.is_empty()))?;
             let group = Step { label: Some(unused(p, "group")), out: None, ..empty() };
-            p.steps.push(group);
-            let new = StepId(p.steps.len() as u32 - 1);
+            let new = p.steps.push(group);
             let (at, mut moved) = (change.other as usize, None);
             steps_of(p, sequence, |steps| {
                 let at = at % steps.len();
@@ -246,7 +243,7 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
             let moved = moved?;
             steps_of(p, new, |steps| steps.push(moved));
             if change.other & 64 != 0 {
-                act(&mut p.steps[moved.index()]);
+                act(&mut p.steps[moved]);
             }
             "grouped"
         }
@@ -256,7 +253,7 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
                 (kind || matches!(step.kind, StepKind::ForEach(_))) && step.label.is_some()
             };
             let id = pick(p, change.at, group)?;
-            p.steps[id.index()].label = Some(unused(p, "group"));
+            p.steps[id].label = Some(unused(p, "group"));
             "group renamed"
         }
         16 => {
@@ -276,11 +273,10 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
             // A second step with the same effect.
             let sequence = pick(p, change.at, |step| matches!(step.kind, StepKind::Sequence(_)))?;
             let effect = pick(p, change.other, acts)?;
-            let mut copy = Step { out: None, ..p.steps[effect.index()].clone() };
+            let mut copy = Step { out: None, ..p.steps[effect].clone() };
             let new = unused(p, "copy");
             rename(&mut copy, new);
-            p.steps.push(copy);
-            let new = StepId(p.steps.len() as u32 - 1);
+            let new = p.steps.push(copy);
             let at = change.other as usize;
             steps_of(p, sequence, |steps| steps.insert(at % (steps.len() + 1), new));
             "effect copied"
@@ -290,25 +286,25 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
             let one = pick(p, change.at, |step| acts(step) && step.label.is_some())?;
             let other = pick(p, change.other, |step| acts(step) && step.label.is_some())?;
             let new = unused(p, "other");
-            let old = rename(&mut p.steps[one.index()], new)?;
+            let old = rename(&mut p.steps[one], new)?;
             if one != other {
-                rename(&mut p.steps[other.index()], old);
+                rename(&mut p.steps[other], old);
             }
             "names moved on"
         }
         20 => {
             // An effect is renamed and changed, and a step of another kind next to it gets its name.
-            let named = |step: &StepId| acts(&p.steps[step.index()]) && p.steps[step.index()].label.is_some();
+            let named = |step: &StepId| acts(&p.steps[*step]) && p.steps[*step].label.is_some();
             let sequence =
                 pick(p, change.at, |step| matches!(&step.kind, StepKind::Sequence(steps) if steps.iter().any(named)))?;
-            let StepKind::Sequence(steps) = &p.steps[sequence.index()].kind else { return None };
+            let StepKind::Sequence(steps) = &p.steps[sequence].kind else { return None };
             let all: Vec<StepId> = steps.iter().copied().filter(named).collect();
             let effect = all[change.other as usize % all.len()];
-            act(&mut p.steps[effect.index()]);
+            act(&mut p.steps[effect]);
             let new = unused(p, "other");
-            let old = rename(&mut p.steps[effect.index()], new)?;
+            let old = rename(&mut p.steps[effect], new)?;
             let other = fresh(p, change.other);
-            let step = &mut p.steps[other.index()];
+            let step = &mut p.steps[other];
             if change.other & 8 != 0 {
                 let arguments = Expr::Object(vec![("method".into(), Expr::Const("GET".into()))]);
                 step.kind = StepKind::Tool(Box::new(ToolCall { name: old.clone(), kind: ToolKind::Http, arguments }));
@@ -321,22 +317,22 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
         21 => {
             // An effect is changed, and takes the name of another one, which is deleted.
             let named = |step: &Step| acts(step) && step.label.is_some();
-            let of = |id: &StepId| named(&p.steps[id.index()]);
+            let of = |id: &StepId| named(&p.steps[*id]);
             let sequence =
                 pick(p, change.at, |step| matches!(&step.kind, StepKind::Sequence(steps) if steps.iter().any(of)))?;
-            let StepKind::Sequence(steps) = &p.steps[sequence.index()].kind else { return None };
+            let StepKind::Sequence(steps) = &p.steps[sequence].kind else { return None };
             let other = steps.iter().copied().rfind(of)?;
-            let name = p.steps[other.index()].label.clone()?;
+            let name = p.steps[other].label.clone()?;
             let effect = pick(p, change.other, |step| named(step) && step.label.as_ref() != Some(&name))?;
-            act(&mut p.steps[effect.index()]);
-            rename(&mut p.steps[effect.index()], name);
+            act(&mut p.steps[effect]);
+            rename(&mut p.steps[effect], name);
             steps_of(p, sequence, |steps| steps.retain(|step| *step != other));
             "name taken"
         }
         _ => {
             // One more answer is accepted.
             let id = pick(p, change.at, |step| matches!(step.kind, StepKind::StateMachine(_)))?;
-            let StepKind::StateMachine(machine) = &mut p.steps[id.index()].kind else { return None };
+            let StepKind::StateMachine(machine) = &mut p.steps[id].kind else { return None };
             let gate = machine.states.iter_mut().find(|state| state.name.starts_with("GATE"))?;
             let when = gate.transitions.first_mut()?.when.as_mut()?;
             let sources = when.sources.clone();
@@ -348,6 +344,7 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
     let stable = matches!(change.kind, 0..=2 | 8..=12 | 19);
     // A copy may read slots that its new flow does not have.
     trefoil_ir::validate::validate(&program).is_empty().then_some(())?;
+    let program = Program::new(program).unwrap();
     Some(Edited { program: Arc::new(program), what, stable, renamed })
 }
 
@@ -365,7 +362,7 @@ fn act(step: &mut Step) {
 }
 
 /// A label that no step has.
-fn unused(program: &Program, name: &str) -> Arc<str> {
+fn unused(program: &ProgramParts, name: &str) -> Arc<str> {
     let is_free = |label: &String| program.steps.iter().all(|step| step.label.as_deref() != Some(label.as_str()));
     (0..).map(|n| format!("{name}{n}")).find(is_free).unwrap().into()
 }
@@ -383,8 +380,8 @@ fn empty() -> Step {
 }
 
 /// Whether a step is another one, or below it.
-fn inside(program: &Program, above: StepId, wanted: StepId) -> bool {
-    above == wanted || walk::children(&program.steps[above.index()]).iter().any(|step| inside(program, *step, wanted))
+fn inside(program: &ProgramParts, above: StepId, wanted: StepId) -> bool {
+    above == wanted || walk::children(&program.steps[above]).iter().any(|step| inside(program, *step, wanted))
 }
 
 fn constant(other: u32) -> &'static str {
@@ -392,35 +389,28 @@ fn constant(other: u32) -> &'static str {
 }
 
 /// Picks one of the steps that a run can reach.
-fn pick(program: &Program, at: u32, is: impl Fn(&Step) -> bool) -> Option<StepId> {
-    let mut all: Vec<StepId> = walk::reachable(program, program.entry).into_iter().map(|(_, step)| step).collect();
-    all.retain(|id| is(&program.steps[id.index()]));
+fn pick(program: &ProgramParts, at: u32, is: impl Fn(&Step) -> bool) -> Option<StepId> {
+    let program = Program::new(program.clone()).ok()?;
+    let mut all: Vec<StepId> = walk::reachable(&program, program.entry).into_iter().map(|(_, step)| step).collect();
+    all.retain(|id| is(&program.steps[*id]));
     (!all.is_empty()).then(|| all[at as usize % all.len()])
 }
 
-fn model(program: &mut Program, at: u32) -> Option<&mut trefoil_ir::ModelCall> {
+fn model(program: &mut ProgramParts, at: u32) -> Option<&mut trefoil_ir::ModelCall> {
     let id = pick(program, at, |step| matches!(step.kind, StepKind::Model(_)))?;
-    let StepKind::Model(call) = &mut program.steps[id.index()].kind else { return None };
+    let StepKind::Model(call) = &mut program.steps[id].kind else { return None };
     Some(call)
 }
 
-fn steps_of(program: &mut Program, id: StepId, edit: impl FnOnce(&mut Vec<StepId>)) {
-    let StepKind::Sequence(steps) = &mut program.steps[id.index()].kind else { panic!("not a sequence") };
+fn steps_of(program: &mut ProgramParts, id: StepId, edit: impl FnOnce(&mut Vec<StepId>)) {
+    let StepKind::Sequence(steps) = &mut program.steps[id].kind else { panic!("not a sequence") };
     edit(steps);
 }
 
 /// A new step that nothing reads.
-fn fresh(program: &mut Program, other: u32) -> StepId {
+fn fresh(program: &mut ProgramParts, other: u32) -> StepId {
     let mut call = Build::new().model_call("plain", &format!("new {}", other % 3));
     call.model.name = "plain".into();
-    program.steps.push(Step {
-        kind: StepKind::Model(Box::new(call)),
-        label: Some(unused(program, "added")),
-        origin: nowhere(),
-        when: None,
-        out: None,
-        shape: None,
-        policy: StepPolicy::default(),
-    });
-    StepId(program.steps.len() as u32 - 1)
+    let label = Some(unused(program, "added"));
+    program.steps.push(Step { kind: StepKind::Model(Box::new(call)), label, ..empty() })
 }

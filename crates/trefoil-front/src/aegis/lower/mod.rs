@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use trefoil_ir::{Flow, FlowId, Program};
+use trefoil_ir::{Flow, FlowId, ProgramParts};
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{FileId, Location};
 
@@ -146,7 +146,7 @@ impl<'p> Lowering<'p> {
     }
 
     /// The program; a run starts the first entry.
-    pub fn finish(self, entries: &[(usize, FlowId)]) -> Option<Program> {
+    pub fn finish(self, entries: &[(usize, FlowId)]) -> Option<ProgramParts> {
         let documents = self.used.iter().filter_map(|d| self.project.documents.get(*d));
         let files = documents.filter_map(|d| self.project.files.get(d.file)).map(|f| f.text().clone());
         let texts: Vec<Arc<str>> = files.chain(self.baked.iter().cloned()).collect();

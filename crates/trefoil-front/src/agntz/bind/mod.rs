@@ -14,7 +14,7 @@ use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::types::Type;
-use trefoil_ir::{FlowId, Position, Slot, Source};
+use trefoil_ir::{FlowId, IndexVec, Position, Slot, SlotId, Source};
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Location, Span};
 use trefoil_template::Policy;
@@ -70,7 +70,7 @@ pub struct BoundAgent<'p> {
     /// Its names.
     pub names: Arc<AgentNames>,
     /// Its slots.
-    pub slots: Vec<Slot>,
+    pub slots: IndexVec<SlotId, Slot>,
     /// The agents that its steps call, in order.
     pub callees: Vec<Callee<'p>>,
     /// What its callers need to know.

@@ -13,7 +13,7 @@ mod tool;
 
 use std::collections::BTreeSet;
 
-use trefoil_ir::{FlowId, Program};
+use trefoil_ir::{FlowId, ProgramParts};
 
 use super::bind::Units;
 use crate::build::Builder;
@@ -27,7 +27,7 @@ struct Lowering<'u, 'p> {
 }
 
 /// Lowers what can be reached from entries. Returns the flow of each entry that is an agent, by document.
-pub fn lower(units: &Units<'_>, entries: &[usize]) -> (Option<Program>, Vec<(usize, FlowId)>) {
+pub fn lower(units: &Units<'_>, entries: &[usize]) -> (Option<ProgramParts>, Vec<(usize, FlowId)>) {
     let mut lowering = Lowering { units, builder: Builder::default(), done: BTreeSet::new() };
     lowering.builder.reserve_flows(units.flows as usize);
     // Each agent needs two steps: its call, and the step that calls it.

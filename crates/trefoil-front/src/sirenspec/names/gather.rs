@@ -43,7 +43,7 @@ impl Known {
             known.node(node, children.get(at).and_then(Option::as_ref));
         }
         for write in &known.writes {
-            if let Some(slot) = known.nodes.get(write.node).and_then(|n| known.slots.0.get_mut(n.slot.index())) {
+            if let Some(slot) = known.nodes.get(write.node).and_then(|n| known.slots.0.find_mut(n.slot)) {
                 slot.writes.push(format!("{}.{}", write.root.word(), write.path.join(".")).into());
             }
         }

@@ -1,7 +1,7 @@
 //! `kind: Agent`: the findings and the flow.
 
 use expect_test::expect;
-use trefoil_ir::{StepKind, ValidatorKind};
+use trefoil_ir::{FlowId, StepKind, ValidatorKind};
 
 use crate::support::bless;
 
@@ -386,8 +386,8 @@ fn unknown_judges_are_a_warning_and_the_program_lists_them() {
             warning worker.yaml 10:45 unknown-reference: no agent in this folder is named `0a1b2c3d-0000-1111-2222-333344445555` (write the agent's `metadata.name`; ids on a server are not known here)
         "#]],
     );
-    let missing = load(&files).lowered.unwrap().program.missing_agents;
-    let names: Vec<_> = missing.iter().map(|(name, _)| &**name).collect();
+    let program = load(&files).lowered.unwrap().program;
+    let names: Vec<_> = program.missing_agents.iter().map(|(name, _)| &**name).collect();
     assert_eq!(names, ["juge", "0a1b2c3d-0000-1111-2222-333344445555"]);
 }
 
@@ -454,7 +454,7 @@ fn input_is_checked_by_the_schema_and_its_fields_are_declared() {
 ",
     );
     let program = load(&[("agent.yaml", &manifest)]).lowered.unwrap().program;
-    let intake = &program.flows[0].intake;
+    let intake = &program.flows[FlowId(0)].intake;
     let fields: Vec<_> = intake.fields.iter().map(|f| (&*f.name, f.default.is_some(), f.optional)).collect();
     assert_eq!(fields, [("topic", false, false), ("words", true, true), ("note", false, true)]);
     assert!(intake.schema.is_some());

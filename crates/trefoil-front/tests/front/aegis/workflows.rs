@@ -1,7 +1,7 @@
 //! `kind: Workflow`: forms, states, transitions, output.
 
 use expect_test::expect;
-use trefoil_ir::{OnTimeout, StateMachine, StepKind, Takes};
+use trefoil_ir::{FlowId, OnTimeout, StateMachine, StepKind, Takes};
 
 use super::support::{Folder, check, check_one, ir, load};
 
@@ -41,7 +41,7 @@ fn transitions(folder: &Folder, state: &str) -> Vec<String> {
             let names: Vec<_> = w.condition.references().iter().map(trefoil_template::Reference::dotted).collect();
             format!(" when {}", names.join(", "))
         });
-        format!("{takes}: {} -> {}{}", t.text, machine.states[t.target.index()].name, when.unwrap_or_default())
+        format!("{takes}: {} -> {}{}", t.text, machine.states[t.target].name, when.unwrap_or_default())
     });
     shown.collect()
 }
@@ -575,7 +575,7 @@ fn output_is_the_template_or_what_the_last_state_answered() {
 fn a_text_as_start_input_is_the_task() {
     let manifest = workflow("  states: [{ name: A, kind: System, command: 'echo {{workflow.task}} {{input}}' }]\n");
     let folder = load(&[("flow.yaml", &manifest)]);
-    let intake = &folder.lowered.as_ref().unwrap().program.flows[0].intake;
+    let intake = &folder.lowered.as_ref().unwrap().program.flows[FlowId(0)].intake;
     assert_eq!(intake.wrap.as_deref(), Some("task"));
     let text = ir(&folder);
     assert!(text.contains("workflow.task <- $input#0.task") && text.contains("input <- $input#1"), "{text}");

@@ -186,8 +186,8 @@ fn ruled(
 ) -> Option<String> {
     let refused = verdict.ruling == Ruling::Refused;
     let reason = refused.then(|| format!("`{}` did not pass: {}", verdict.by, verdict.why));
-    let body = turn.prepared.program.step(attempts.body);
-    let is_gate = body.is_some_and(|body| matches!(body.kind, StepKind::Compute(Expr::Read(Source::Result))));
+    let body = &turn.prepared.program.steps[attempts.body];
+    let is_gate = matches!(body.kind, StepKind::Compute(Expr::Read(Source::Result)));
     turn.tell(f, if is_gate { validator::of_call(validator, verdict) } else { verdict });
     reason
 }

@@ -23,7 +23,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &Call) -> Result<Started, Ev
                 Some((_, flow)) => *flow,
                 None => {
                     // All possible callees are of one kind: agents, or the workflows of a subworkflow state.
-                    let sort = flows.first().and_then(|(_, id)| turn.program.flow(*id)).map_or("agent", |f| f.sort);
+                    let sort = flows.first().map_or("agent", |(_, id)| turn.program.flows[*id].sort);
                     let message = match name {
                         "" => format!("the name of the {sort} to call is empty"),
                         _ => format!("there is no {sort} `{name}`"),

@@ -21,7 +21,7 @@ pub fn time_limit(frame: &Frame) -> Option<u64> {
 pub fn begin(turn: &mut Turn<'_>, f: FrameId) -> Result<(), EvalStop> {
     let Some(frame) = turn.core.frames.get_mut(f) else { return Ok(()) };
     let What::Flow(id) = frame.what else { return Ok(()) };
-    let Some(flow) = turn.program.flow(id) else { return Ok(()) };
+    let flow = &turn.program.flows[id];
     let activation = frame.activation;
     let Doing::Flow(call) = &mut frame.doing else { return Ok(()) };
     if !call.taken_in
@@ -100,7 +100,7 @@ fn take_in(
 
 /// The body ended.
 pub fn ended(turn: &mut Turn<'_>, f: FrameId, id: FlowId, _place: u32, outcome: &Outcome) -> Result<(), EvalStop> {
-    let Some(flow) = turn.program.flow(id) else { return Ok(()) };
+    let flow = &turn.program.flows[id];
     let outcome = match (outcome, &flow.output) {
         (Outcome::Done(value), Some(output)) => {
             let value = turn.context(f, Some(value), None).expr(output)?;

@@ -1,6 +1,6 @@
 //! Graphs: a node runs when everything before it has ended and one of its incoming edges was taken.
 
-use trefoil_ir::{Graph, StepId};
+use trefoil_ir::{Graph, IndexVec, NodeId, StepId};
 use trefoil_template::Value;
 
 use super::branch::not_taken;
@@ -16,8 +16,8 @@ use crate::text::joined;
 pub fn start(turn: &mut Turn<'_>, f: FrameId, id: StepId) -> Result<Started, EvalStop> {
     let Some(plan) = turn.prepared.graph(id) else { return Ok(Started::Done(Value::Null)) };
     let node = |&waits_for: &u32| RunningNode { waits_for, ..RunningNode::default() };
-    let nodes: Vec<RunningNode> = plan.waits_for.iter().map(node).collect();
-    let first: Vec<u32> = (0u32..).zip(&nodes).filter(|(_, n)| n.waits_for == 0).map(|(at, _)| at).collect();
+    let nodes: IndexVec<NodeId, RunningNode> = plan.waits_for.iter().map(node).collect();
+    let first: Vec<NodeId> = nodes.ids().filter(|at| nodes[*at].waits_for == 0).collect();
     if let Some(frame) = turn.core.frames.get_mut(f) {
         frame.doing = Doing::Graph(Box::new(RunningNodes { plan, nodes, running: 0 }));
     }
@@ -29,15 +29,16 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, id: StepId) -> Result<Started, Eva
 
 /// A node ended.
 pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome: &Outcome) -> Result<(), EvalStop> {
-    let Some(node) = graph.nodes.get(place as usize) else { return Ok(()) };
+    let id = NodeId(place);
+    let node = &graph.nodes[id];
     let Some(Doing::Graph(running)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
     let plan = running.plan.clone();
     let (mut taken, mut carried, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     match outcome {
         Outcome::Done(value) => {
             let context = turn.context_of(f, place, Some(value), None);
-            for &(target, edge) in plan.outgoing.get(place as usize).into_iter().flatten() {
-                let edge = graph.nodes.get(target as usize).and_then(|n| n.incoming.get(edge as usize));
+            for &(target, edge) in &plan.outgoing[id] {
+                let edge = graph.nodes[target].incoming.get(edge);
                 let holds = match edge.and_then(|e| e.when.as_ref()) {
                     Some(when) => {
                         let holds = context.cond(when)?;
@@ -65,21 +66,15 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome
     let Some(Doing::Graph(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
     running.running -= 1;
     for target in taken {
-        if let Some(target) = running.nodes.get_mut(target as usize) {
-            target.taken = true;
-        }
+        running.nodes[target].taken = true;
     }
     for (target, saw) in refused {
-        if let Some(target) = running.nodes.get_mut(target as usize) {
-            target.saw.extend(saw);
-        }
+        running.nodes[target].saw.extend(saw);
     }
-    if let Some(node) = running.nodes.get_mut(place as usize) {
-        node.failed = matches!(outcome, Outcome::Failed(_));
-        node.ended = true;
-    }
+    running.nodes[id].failed = matches!(outcome, Outcome::Failed(_));
+    running.nodes[id].ended = true;
     let mut ready = Vec::new();
-    running.release(place, &mut ready);
+    running.release(id, &mut ready);
     for (slot, value, from) in carried {
         turn.write(f, slot, Some(value));
         turn.mark(f, slot, |_| from);
@@ -89,33 +84,29 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome
 
 /// A guardrail's rejection that no fallback may handle.
 fn goes_up(turn: &Turn<'_>, step: StepId, error: &RunError) -> bool {
-    turn.program.step(step).is_some_and(|step| policy::goes_up(step, error))
+    policy::goes_up(&turn.program.steps[step], error)
 }
 
 /// Decides about nodes that have nothing left to wait for, and about those that become ready because of this.
-fn advance(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, mut ready: Vec<u32>) -> Result<(), EvalStop> {
+fn advance(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, mut ready: Vec<NodeId>) -> Result<(), EvalStop> {
     let skips = turn.skips_remaining(f);
     let mut starting = Vec::new();
-    while let Some(place) = ready.pop() {
-        let Some(node) = graph.nodes.get(place as usize) else { continue };
+    while let Some(id) = ready.pop() {
+        let node = &graph.nodes[id];
         let Some(Doing::Graph(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
-        let taken = running.nodes.get(place as usize).is_some_and(|n| n.taken);
         let runs = match (&*node.fallback_of, &*node.incoming) {
             ([], []) => true,
-            ([], _) => taken,
+            ([], _) => running.nodes[id].taken,
             (of, _) => of.iter().any(|n| running.failed(*n)),
         };
         if runs && !skips {
             running.running += 1;
-            starting.push((place, node.step));
+            starting.push((id, node.step));
             continue;
         }
-        let mut saw = Vec::new();
-        if let Some(node) = running.nodes.get_mut(place as usize) {
-            node.ended = true;
-            saw = std::mem::take(&mut node.saw);
-        }
-        running.release(place, &mut ready);
+        running.nodes[id].ended = true;
+        let saw = std::mem::take(&mut running.nodes[id].saw);
+        running.release(id, &mut ready);
         let reason = match (runs, &*node.fallback_of) {
             (true, _) => "budget".to_owned(),
             (false, []) => not_taken(&joined(saw)),
@@ -129,13 +120,13 @@ fn advance(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, mut ready: Vec<u32>) 
             turn.done(f, Value::Null);
             return Ok(());
         }
-        // A cycle: the front end reports it at load.
+        // A cycle: no program has one.
         return Err(RunError::new("LIMIT_EXCEEDED", "the nodes of the graph wait for each other").into());
     }
     // Pushed in reverse, so that the first declared node is on top of the stack.
-    starting.sort_unstable_by_key(|(place, _)| std::cmp::Reverse(*place));
-    for (place, step) in starting {
-        turn.spawn_step(f, place, step, None, |_| {})?;
+    starting.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
+    for (id, step) in starting {
+        turn.spawn_step(f, id.0, step, None, |_| {})?;
     }
     Ok(())
 }

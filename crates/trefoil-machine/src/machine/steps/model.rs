@@ -138,6 +138,6 @@ fn schema(turn: &Turn<'_>, call: &ModelCall) -> Option<(std::sync::Arc<str>, Val
         AnswerFormat::Json(id) => Some(*id),
         _ => of_guard(),
     };
-    let schema = turn.program.schema(id?)?;
+    let schema = &turn.program.schemas[id?];
     Some((schema.name.clone(), schema.json.clone()))
 }

@@ -59,7 +59,7 @@ pub fn of(program: &Program, it: &Conversation, listed: &[(ToolKind, Vec<ToolSpe
             all.push(Offered { spec, offer: at, tool, takes: ForeignSchema::default() });
         };
         if let Some(schema) = offer.parameters {
-            let parameters = program.schema(schema).map(|s| s.json.clone()).unwrap_or_default();
+            let parameters = program.schemas[schema].json.clone();
             add(&offer.name, ToolSpec { parameters, ..ToolSpec::bare(offer.name.clone()) }, None);
             continue;
         }
@@ -100,7 +100,7 @@ pub fn given(it: &Conversation, offered: &[Offered], call: &ToolUse) -> Result<(
 }
 
 fn tool_of<'p>(program: &'p Program, offer: &Offer) -> Option<&'p ToolCall> {
-    match &program.step(offer.step)?.kind {
+    match &program.steps[offer.step].kind {
         StepKind::Tool(call) => Some(call),
         _ => None,
     }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{HumanCall, OnTimeout, State, StateMachine, Step, StepKind, Takes, Transition};
+use trefoil_ir::{HumanCall, OnTimeout, State, StateId, StateMachine, Step, StepKind, Takes, Transition};
 use trefoil_template::{Expression, Value};
 
 use crate::error::{Cause, RunError};
@@ -118,22 +118,20 @@ fn frame_base(turn: &Turn<'_>, f: FrameId) -> Option<crate::key::Key> {
 }
 
 /// The state machine that contains a step as a state, if a transition of that state may match an answer.
-fn around<'p>(turn: &Turn<'p>, f: FrameId) -> Option<(FrameId, &'p StateMachine, usize)> {
+fn around<'p>(turn: &Turn<'p>, f: FrameId) -> Option<(FrameId, &'p StateMachine, &'p State)> {
     let frame = turn.core.frames.get(f)?;
     let parent = frame.parent?;
     let (_, above) = turn.step_of(parent)?;
     let StepKind::StateMachine(machine) = &above.kind else { return None };
-    let place = frame.place as usize;
-    let state = machine.states.get(place)?;
+    let state = &machine.states[StateId(frame.place)];
     let takes = !state.may_end() && state.transitions.iter().any(|t| t.takes != Takes::Failure);
-    takes.then_some((parent, machine, place))
+    takes.then_some((parent, machine, state))
 }
 
 /// Whether a transition matches an answer; also true if none needs to.
 fn leads_on(turn: &mut Turn<'_>, f: FrameId, step: &Step, answer: &Value) -> Result<bool, EvalStop> {
-    let Some((parent, machine, place)) = around(turn, f) else { return Ok(true) };
-    let Some(state) = machine.states.get(place) else { return Ok(true) };
-    Ok(transition(turn, (f, step), (parent, machine, state), answer)?.is_some())
+    let Some(question) = around(turn, f) else { return Ok(true) };
+    Ok(transition(turn, (f, step), question, answer)?.is_some())
 }
 
 /// The transition of a state that an answer to its question takes.
@@ -169,8 +167,7 @@ struct AnswerWords {
 }
 
 fn answer_words(turn: &mut Turn<'_>, f: FrameId, step: &Step) -> Result<AnswerWords, EvalStop> {
-    let Some((parent, machine, place)) = around(turn, f) else { return Ok(AnswerWords::default()) };
-    let Some(state) = machine.states.get(place) else { return Ok(AnswerWords::default()) };
+    let Some((parent, machine, state)) = around(turn, f) else { return Ok(AnswerWords::default()) };
     let mut words = Vec::new();
     for when in state.transitions.iter().filter_map(|t| t.when.as_ref()) {
         named(when.condition.expression(), &mut words);

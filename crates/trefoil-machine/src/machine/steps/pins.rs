@@ -23,7 +23,7 @@ pub fn check(
     listed: &[(ToolKind, Vec<ToolSpec>)],
 ) -> Result<(), EvalStop> {
     for offer in &it.offers {
-        let Some(StepKind::Tool(call)) = turn.program.step(offer.step).map(|step| &step.kind) else { continue };
+        let StepKind::Tool(call) = &turn.program.steps[offer.step].kind else { continue };
         let tools = listed.iter().filter(|(kind, _)| *kind == call.kind).flat_map(|(_, tools)| tools);
         let schema = tools.into_iter().find(|tool| tool.name == call.name).map(|tool| &tool.parameters);
         if let Some(why) = offer.pinned.iter().find_map(|name| unknown_parameter(schema?, name)) {

@@ -17,7 +17,7 @@ use crate::text::joined;
 /// Enters the initial state.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine) -> Result<Started, EvalStop> {
     if let Some(frame) = turn.core.frames.get_mut(f) {
-        let visits = vec![0; machine.states.len()];
+        let visits = machine.states.iter().map(|_| 0).collect();
         frame.doing = Doing::StateMachine(Box::new(RunningStates { entries: 0, visits }));
     }
     enter(turn, f, machine, machine.initial, None)?;
@@ -31,9 +31,7 @@ fn enter(
     id: StateId,
     from: Option<StateId>,
 ) -> Result<(), EvalStop> {
-    let Some(state) = machine.states.get(id.index()) else {
-        return Err(RunError::new("NO_TRANSITION", "a transition leads to a state that does not exist").into());
-    };
+    let state = &machine.states[id];
     let Some(Doing::StateMachine(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
     running.entries += 1;
     if running.entries > machine.max_entries {
@@ -41,7 +39,7 @@ fn enter(
         let error = RunError::new("MAX_TRANSITIONS_EXCEEDED", message);
         return Err(fails(turn, f, machine, from.unwrap_or(id), error));
     }
-    let Some(visits) = running.visits.get_mut(id.index()) else { return Ok(()) };
+    let visits = &mut running.visits[id];
     if *visits >= state.max_visits {
         let message = format!("state `{}` entered more than {} times", state.name, state.max_visits);
         return Err(fails(turn, f, machine, id, RunError::new("MAX_STATE_VISITS_EXCEEDED", message)));
@@ -63,7 +61,8 @@ pub fn ended(
     place: u32,
     outcome: &Outcome,
 ) -> Result<(), EvalStop> {
-    let Some(state) = machine.states.get(place as usize) else { return Ok(()) };
+    let id = StateId(place);
+    let state = &machine.states[id];
     // These writes may be repeated after a question; the result is the same.
     let (result, failure) = match outcome {
         Outcome::Done(value) => {
@@ -73,7 +72,7 @@ pub fn ended(
         Outcome::Failed(error) => {
             let failed = state.failed.as_ref().map(|e| turn.context(f, None, Some(&error.message)).expr(e));
             let value = failed.transpose()?.unwrap_or_default();
-            let out = turn.program.step(state.step).and_then(|s| s.out);
+            let out = turn.program.steps[state.step].out;
             set(turn, f, out, Some(value.clone()));
             set(turn, f, machine.previous_error, Some(Value::from(&*error.message)));
             for slot in [out, machine.previous_error] {
@@ -89,11 +88,11 @@ pub fn ended(
         let from = text.and_then(|text| context.text_trail(text));
         let warnings = if failure.is_some() { Vec::new() } else { without_score(&context, state, transition) };
         for message in warnings {
-            warn(turn, f, machine, StateId(place), message);
+            warn(turn, f, machine, id, message);
         }
         set(turn, f, machine.feedback, feedback);
         mark(turn, f, machine.feedback, |_| from);
-        return enter(turn, f, machine, transition.target, Some(StateId(place)));
+        return enter(turn, f, machine, transition.target, Some(id));
     }
     if failure.is_some() {
         turn.push(Task::Settle(f, outcome.clone()));
@@ -105,14 +104,14 @@ pub fn ended(
     };
     if !state.may_end() || failed && !state.transitions.is_empty() {
         let error = no_transition(turn, f, state, &result);
-        return Err(fails(turn, f, machine, StateId(place), error));
+        return Err(fails(turn, f, machine, id, error));
     }
     if let (true, Some(when)) = (failed, &state.fails_when) {
         let message = format!("the run ended in state `{}` with `{}`", state.name, when.text);
         let error = RunError::new("COMMAND_FAILED", message);
-        return Err(fails(turn, f, machine, StateId(place), error));
+        return Err(fails(turn, f, machine, id, error));
     }
-    let slot = turn.program.step(state.step).and_then(|s| s.out);
+    let slot = turn.program.steps[state.step].out;
     let frame = turn.core.frames.get(f).map(|f| f.activation);
     let stored = slot.zip(frame).and_then(|(slot, activation)| turn.core.activations.read(activation, slot)).cloned();
     turn.done(f, stored.unwrap_or(result));
@@ -153,8 +152,8 @@ pub fn taken<'s>(context: &Context<'_>, state: &'s State, failed: bool) -> Resul
 /// The run fails at a state that itself succeeded; the failure is reported at that state.
 fn fails(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, error: RunError) -> EvalStop {
     let error = at(turn, f, machine, id, error);
-    let step = machine.states.get(id.index()).and_then(|s| turn.program.step(s.step));
-    if let (Some(step), Some(key)) = (step.filter(|s| s.label.is_some()), error.key.clone()) {
+    let step = &turn.program.steps[machine.states[id].step];
+    if let (Some(_), Some(key)) = (&step.label, error.key.clone()) {
         turn.note(&key, step.origin, EventKind::StepFailed { error: error.clone(), handled_as: "fail" });
     }
     error.into()
@@ -163,11 +162,11 @@ fn fails(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, e
 /// Sets the place of a failure to a state: the key of its last visit, and its location unless a more precise one is
 /// known.
 fn at(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, mut error: RunError) -> RunError {
-    let Some(state) = machine.states.get(id.index()) else { return error };
-    error.location = error.location.or_else(|| turn.program.step(state.step).map(|s| s.origin));
+    let state = &machine.states[id];
+    error.location = error.location.or(Some(turn.program.steps[state.step].origin));
     let Some(frame) = turn.core.frames.get(f) else { return error };
     let visits = match &frame.doing {
-        Doing::StateMachine(running) => running.visits.get(id.index()).copied().unwrap_or_default(),
+        Doing::StateMachine(running) => running.visits[id],
         _ => 0,
     };
     error.key = Some(turn.core.keys.make(&frame.key, |path| {
