@@ -152,9 +152,10 @@ pub fn run(root: &Path) -> Outcome {
     layers(root, &mut problems)?;
     let dialects = dialects(root)?;
     described(root, &mut problems)?;
-    for name in crates(root)? {
+    for name in folders(&root.join("crates"))? {
         cycles(root, &name, &mut problems)?;
     }
+    never_run(root, &mut problems)?;
     let mut sizes = Vec::new();
     let mut files = sources(&root.join("crates"))?;
     files.extend(sources(&root.join("tools"))?);
@@ -216,10 +217,9 @@ pub fn run(root: &Path) -> Outcome {
     Ok(problems.len())
 }
 
-/// The names of the crates in the folder `crates`.
-fn crates(root: &Path) -> Result<Vec<String>, String> {
-    let folder = root.join("crates");
-    let entries = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+/// The names in a folder, in order.
+fn folders(folder: &Path) -> Result<Vec<String>, String> {
+    let entries = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut names: Vec<String> =
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
@@ -238,6 +238,28 @@ fn cycles(root: &Path, name: &str, problems: &mut Vec<String>) -> Result<(), Str
     let circles = circles::of(&code).into_iter();
     problems
         .extend(circles.map(|circle| format!("crates/{name}: modules that need each other: {}", circle.join(", "))));
+    Ok(())
+}
+
+/// Tests in a library whose manifest says that it has none, so that nothing builds it for them: they would never run.
+fn never_run(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
+    for folder in ["crates", "tools"] {
+        for name in folders(&root.join(folder))? {
+            let path = root.join(folder).join(&name);
+            let manifest = path.join("Cargo.toml");
+            let manifest = std::fs::read_to_string(&manifest).map_err(|e| format!("{}: {e}", manifest.display()))?;
+            if !manifest.lines().any(|line| line == "test = false") {
+                continue;
+            }
+            for file in sources(&path.join("src"))? {
+                let text = std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+                if text.contains("#[test]") {
+                    problems
+                        .push(format!("{}: its tests never run: `test = false` in {folder}/{name}", file.display()));
+                }
+            }
+        }
+    }
     Ok(())
 }
 

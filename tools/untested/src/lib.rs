@@ -12,17 +12,6 @@ pub fn skipped(why: &str) {
     let _ = writeln!(std::io::stderr(), "not tested: {test}: {why}");
 }
 
-/// Whether the current test belongs to the hunt and runs there, because it kills or attacks processes for minutes: whoever sets
-/// `TREFOIL_HUNT=later` runs `.ci/hunt` as well.
-#[allow(clippy::disallowed_methods, reason = "whoever runs the tests says so")]
-pub fn is_hunted_later() -> bool {
-    let later = std::env::var_os("TREFOIL_HUNT").is_some_and(|when| when == "later");
-    if later {
-        skipped("`TREFOIL_HUNT=later` leaves it to `.ci/hunt`");
-    }
-    later
-}
-
 /// A folder of material that is not in the repository: manifests of others, test cases that several implementations share. It is looked
 /// for in `TREFOIL_SHARED`, else next to the checkout. `None` if it does not exist, which is said.
 #[allow(clippy::disallowed_methods, reason = "whoever runs the tests says where it is")]

@@ -155,76 +155,79 @@ fn cases() -> Vec<Case> {
     all
 }
 
-#[test]
-fn every_failure_in_every_format_says_in_all_places_how_to_go_on() {
-    if untested::is_hunted_later() {
-        return;
-    }
-    let cases = cases();
-    for Case { kind, dialect, text, args, script, code, error, told } in &cases {
-        let what = format!("{kind} in {dialect}");
-        let folder = Folder::new();
-        let file = format!("{dialect}.yaml");
-        folder.write(&file, text).write("s.json", script.to_string());
-        let run = [&["run", &file, "--model", "scripted=s.json", "--no-check", "--trace", "live.json"], *args].concat();
-        let ran = stored(&folder, &run);
-        assert_eq!(ran.code, *code, "{what}: {ran:?}");
-        assert!(ran.err.contains(error), "{what}: {ran:?}");
-        let live: Value =
-            serde_json::from_str(&std::fs::read_to_string(folder.path().join("live.json")).unwrap()).unwrap();
-        let (text, later, _) = views(&folder);
-        assert_eq!(live["next"], later["next"], "{what}");
-        assert_eq!(live["status"], later["status"], "{what}");
-        let next = live["next"].as_array().cloned().unwrap_or_default();
-        let purposes: Vec<&str> = next.iter().map(|one| one["purpose"].as_str().unwrap()).collect();
-        assert_eq!(purposes, *told, "{what}: {ran:?}");
-        for one in &next {
-            let command = one["command"].as_str().unwrap();
-            assert!(ran.err.contains(command) && text.contains(command), "{what}: {command}\n{}\n{text}", ran.err);
-        }
-        // A run that would only fail again is not offered as one that continues.
-        let is_open = told.contains(&CONTINUE) || told.contains(&UNCHANGED);
-        assert_eq!(ran.err.contains("trefoil resume ") && !is_open, told.contains(&EDIT) && !is_open, "{what}");
-        if *code == 1 {
-            let again = stored(&folder, &["resume", "last", "--quiet", "--allow-command"]);
-            assert_eq!(again.err.contains("WOULD_REPEAT"), !is_open, "{what}: {again:?}");
-        }
-    }
-    assert_eq!(cases.len(), 30);
-}
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
 
-#[test]
-fn a_run_that_was_stopped_says_in_all_places_how_to_go_on() {
-    let slow = every(json!({ "text": "late", "delay_ms": 60_000 }));
-    let inputs = [("agntz", agntz(""), "q=x"), ("aegis", aegis_agent(""), "input=x")];
-    for (dialect, text, input) in
-        inputs.into_iter().chain([("sirenspec", sirenspec("", NODE, "edges: []\n"), "message=x")])
-    {
-        for (name, code) in [("-INT", 130), ("-KILL", -1)] {
+    #[test]
+    fn every_failure_in_every_format_says_in_all_places_how_to_go_on() {
+        let cases = cases();
+        for Case { kind, dialect, text, args, script, code, error, told } in &cases {
+            let what = format!("{kind} in {dialect}");
             let folder = Folder::new();
             let file = format!("{dialect}.yaml");
-            folder.write(&file, &text).write("s.json", slow.to_string());
-            let run = ["run", &file, "-i", input, "--model", "scripted=s.json", "--store", "runs.db"];
-            let mut command = folder.command(&run);
-            let events = std::fs::File::create(folder.path().join("said")).unwrap();
-            command.env_remove("TREFOIL_EPHEMERAL").stderr(events);
-            let child = command.spawn().unwrap();
-            let said = || std::fs::read_to_string(folder.path().join("said")).unwrap();
-            until("the call", || said().contains('…'));
-            signal(&child, name);
-            let ran = wait(child);
-            assert_eq!(ran.code, code, "{dialect} {name}");
-            let (text, json, _) = views(&folder);
-            assert_eq!(json["status"], "interrupted", "{dialect} {name}");
-            let show = stored(&folder, &["runs", "show", "last"]).out;
-            for said in [&text, &show] {
-                let row = said.lines().find(|line| line.contains('⊘')).unwrap_or_else(|| panic!("{said}"));
-                assert!(row.contains("interrupted") && !row.contains(" ms"), "{row}");
+            folder.write(&file, text).write("s.json", script.to_string());
+            let run =
+                [&["run", &file, "--model", "scripted=s.json", "--no-check", "--trace", "live.json"], *args].concat();
+            let ran = stored(&folder, &run);
+            assert_eq!(ran.code, *code, "{what}: {ran:?}");
+            assert!(ran.err.contains(error), "{what}: {ran:?}");
+            let live: Value =
+                serde_json::from_str(&std::fs::read_to_string(folder.path().join("live.json")).unwrap()).unwrap();
+            let (text, later, _) = views(&folder);
+            assert_eq!(live["next"], later["next"], "{what}");
+            assert_eq!(live["status"], later["status"], "{what}");
+            let next = live["next"].as_array().cloned().unwrap_or_default();
+            let purposes: Vec<&str> = next.iter().map(|one| one["purpose"].as_str().unwrap()).collect();
+            assert_eq!(purposes, *told, "{what}: {ran:?}");
+            for one in &next {
+                let command = one["command"].as_str().unwrap();
+                assert!(ran.err.contains(command) && text.contains(command), "{what}: {command}\n{}\n{text}", ran.err);
             }
-            let next = json["next"].as_array().unwrap();
-            assert_eq!((next.len(), &next[0]["purpose"]), (1, &json!(CONTINUE)), "{dialect} {name}");
-            let command = next[0]["command"].as_str().unwrap();
-            assert_eq!(said().contains(command), code == 130, "{dialect} {name}: {}", said());
+            // A run that would only fail again is not offered as one that continues.
+            let is_open = told.contains(&CONTINUE) || told.contains(&UNCHANGED);
+            assert_eq!(ran.err.contains("trefoil resume ") && !is_open, told.contains(&EDIT) && !is_open, "{what}");
+            if *code == 1 {
+                let again = stored(&folder, &["resume", "last", "--quiet", "--allow-command"]);
+                assert_eq!(again.err.contains("WOULD_REPEAT"), !is_open, "{what}: {again:?}");
+            }
+        }
+        assert_eq!(cases.len(), 30);
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_says_in_all_places_how_to_go_on() {
+        let slow = every(json!({ "text": "late", "delay_ms": 60_000 }));
+        let inputs = [("agntz", agntz(""), "q=x"), ("aegis", aegis_agent(""), "input=x")];
+        for (dialect, text, input) in
+            inputs.into_iter().chain([("sirenspec", sirenspec("", NODE, "edges: []\n"), "message=x")])
+        {
+            for (name, code) in [("-INT", 130), ("-KILL", -1)] {
+                let folder = Folder::new();
+                let file = format!("{dialect}.yaml");
+                folder.write(&file, &text).write("s.json", slow.to_string());
+                let run = ["run", &file, "-i", input, "--model", "scripted=s.json", "--store", "runs.db"];
+                let mut command = folder.command(&run);
+                let events = std::fs::File::create(folder.path().join("said")).unwrap();
+                command.env_remove("TREFOIL_EPHEMERAL").stderr(events);
+                let child = command.spawn().unwrap();
+                let said = || std::fs::read_to_string(folder.path().join("said")).unwrap();
+                until("the call", || said().contains('…'));
+                signal(&child, name);
+                let ran = wait(child);
+                assert_eq!(ran.code, code, "{dialect} {name}");
+                let (text, json, _) = views(&folder);
+                assert_eq!(json["status"], "interrupted", "{dialect} {name}");
+                let show = stored(&folder, &["runs", "show", "last"]).out;
+                for said in [&text, &show] {
+                    let row = said.lines().find(|line| line.contains('⊘')).unwrap_or_else(|| panic!("{said}"));
+                    assert!(row.contains("interrupted") && !row.contains(" ms"), "{row}");
+                }
+                let next = json["next"].as_array().unwrap();
+                assert_eq!((next.len(), &next[0]["purpose"]), (1, &json!(CONTINUE)), "{dialect} {name}");
+                let command = next[0]["command"].as_str().unwrap();
+                assert_eq!(said().contains(command), code == 130, "{dialect} {name}: {}", said());
+            }
         }
     }
 }

@@ -62,58 +62,6 @@ fn every_printed_command_has_the_permissions_that_the_run_had() {
     }
 }
 
-/// A run goes on without a permission that it had: a command, a Python function, a host, and the same in a step whose failure would
-/// be skipped. It waits, and every place says so with the same word.
-#[test]
-fn a_run_that_goes_on_without_a_permission_waits_in_every_place() {
-    let node = |rest: &str| {
-        format!(
-            "version: \"0.1\"\nagents: {{}}\nnodes:\n  h: {{ type: human, prompt: \"Ok?\", writes: working.x }}\n  t: {{ type: tool, {rest}, output_key: d }}\n\
-             edges: [ {{ from: h, to: t }} ]\ninput: {{ message: hi }}\n"
-        )
-    };
-    let http = "tool: http, config: { url: \"http://127.0.0.1:8931/x\", method: POST, body: \"{{ working.x }}\" }";
-    let host = &["--allow-host", "127.0.0.1:8931"][..];
-    for (what, text, given) in [
-        ("a command", FLOW.to_owned(), &["--allow-command"][..]),
-        ("a function", node("tool: python, config: { module: os, function: getpid, args: {} }"), &["--allow-command"]),
-        ("a host", node(http), host),
-        ("a host that may be skipped", node(&format!("{http}, on_failure: skip")), host),
-    ] {
-        let folder = Folder::new();
-        folder.write("a.yaml", text);
-        let stored = |args: &[&str]| trefoil(&folder, &[args, &["--store", "runs.db"]].concat());
-        stored(&[&["run", "a.yaml", "-i", "x", "--model", "embedded"], given].concat()).exits(75);
-        let asked = stored(&["runs", "show", "last", "--output", "json"]).json();
-        let step = asked["waiting"][0]["step"].as_str().unwrap();
-        stored(&["runs", "answer", "last", step, "yes"]).exits(0);
-        let stopped = stored(&["resume", "last", "--trace", "live.json"]);
-        stopped.silent(75).says(&["waiting: stopped before", "to continue: trefoil resume"]);
-        let live = std::fs::read_to_string(folder.path().join("live.json")).unwrap();
-        let live: serde_json::Value = serde_json::from_str(&live).unwrap();
-        let (text, json, shown) = crate::trace::views(&folder);
-        for member in ["status", "stopped", "next", "error"] {
-            assert_eq!(live[member], json[member], "{what}");
-        }
-        assert!(shown["wake_at"].is_null(), "{what}: no time gives a permission: {shown}");
-        assert_eq!((&json["status"], &shown["stopped"]["code"]), (&"waiting".into(), &"REFUSED".into()), "{what}");
-        let said = stopped.err.lines().find_map(|line| line.strip_prefix("waiting: ")).unwrap();
-        let show = stored(&["runs", "show", "last"]).out;
-        // The command has the permission, although this run never had it.
-        let started = stored(&["run", "a.yaml", "-i", "x", "--model", "embedded", "--detach", "-q"]);
-        let run = started.exits(0).out.trim();
-        stored(&["resume", run]).exits(75);
-        stored(&["runs", "answer", run, step, "yes"]).exits(0);
-        let without = stored(&["resume", run]);
-        let next = without.exits(75).err.lines().find(|line| line.starts_with("to continue: ")).unwrap().to_owned();
-        assert!(next.ends_with(&given.join(" ")), "{what}: {next}");
-        assert!(
-            text.contains(&format!("waiting: {said}")) && show.contains(said) && !show.contains("wakes"),
-            "{what}: {text}\n{show}"
-        );
-    }
-}
-
 /// A run that has begun accepts no other model: the printed command starts one that does. A run that is not kept is run again.
 #[test]
 fn another_model_is_offered_by_a_command_that_accepts_it() {
@@ -634,4 +582,65 @@ fn the_help_lists_commands_by_what_one_wants_to_do() {
     let groups = ["Write a workflow:", "Run it:", "Look at runs:", "Set up a computer:", "Connect other programs:"];
     let places: Vec<usize> = groups.iter().map(|group| help.out.find(group).unwrap()).collect();
     assert!(places.is_sorted() && help.exits(0).out.lines().all(|line| line.len() <= 100), "{}", help.out);
+}
+
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
+
+    /// A run goes on without a permission that it had: a command, a Python function, a host, and the same in a step whose failure would
+    /// be skipped. It waits, and every place says so with the same word.
+    #[test]
+    fn a_run_that_goes_on_without_a_permission_waits_in_every_place() {
+        let node = |rest: &str| {
+            format!(
+                "version: \"0.1\"\nagents: {{}}\nnodes:\n  h: {{ type: human, prompt: \"Ok?\", writes: working.x }}\n  t: {{ type: tool, {rest}, output_key: d }}\n\
+                 edges: [ {{ from: h, to: t }} ]\ninput: {{ message: hi }}\n"
+            )
+        };
+        let http = "tool: http, config: { url: \"http://127.0.0.1:8931/x\", method: POST, body: \"{{ working.x }}\" }";
+        let host = &["--allow-host", "127.0.0.1:8931"][..];
+        for (what, text, given) in [
+            ("a command", FLOW.to_owned(), &["--allow-command"][..]),
+            (
+                "a function",
+                node("tool: python, config: { module: os, function: getpid, args: {} }"),
+                &["--allow-command"],
+            ),
+            ("a host", node(http), host),
+            ("a host that may be skipped", node(&format!("{http}, on_failure: skip")), host),
+        ] {
+            let folder = Folder::new();
+            folder.write("a.yaml", text);
+            let stored = |args: &[&str]| trefoil(&folder, &[args, &["--store", "runs.db"]].concat());
+            stored(&[&["run", "a.yaml", "-i", "x", "--model", "embedded"], given].concat()).exits(75);
+            let asked = stored(&["runs", "show", "last", "--output", "json"]).json();
+            let step = asked["waiting"][0]["step"].as_str().unwrap();
+            stored(&["runs", "answer", "last", step, "yes"]).exits(0);
+            let stopped = stored(&["resume", "last", "--trace", "live.json"]);
+            stopped.silent(75).says(&["waiting: stopped before", "to continue: trefoil resume"]);
+            let live = std::fs::read_to_string(folder.path().join("live.json")).unwrap();
+            let live: serde_json::Value = serde_json::from_str(&live).unwrap();
+            let (text, json, shown) = crate::trace::views(&folder);
+            for member in ["status", "stopped", "next", "error"] {
+                assert_eq!(live[member], json[member], "{what}");
+            }
+            assert!(shown["wake_at"].is_null(), "{what}: no time gives a permission: {shown}");
+            assert_eq!((&json["status"], &shown["stopped"]["code"]), (&"waiting".into(), &"REFUSED".into()), "{what}");
+            let said = stopped.err.lines().find_map(|line| line.strip_prefix("waiting: ")).unwrap();
+            let show = stored(&["runs", "show", "last"]).out;
+            // The command has the permission, although this run never had it.
+            let started = stored(&["run", "a.yaml", "-i", "x", "--model", "embedded", "--detach", "-q"]);
+            let run = started.exits(0).out.trim();
+            stored(&["resume", run]).exits(75);
+            stored(&["runs", "answer", run, step, "yes"]).exits(0);
+            let without = stored(&["resume", run]);
+            let next = without.exits(75).err.lines().find(|line| line.starts_with("to continue: ")).unwrap().to_owned();
+            assert!(next.ends_with(&given.join(" ")), "{what}: {next}");
+            assert!(
+                text.contains(&format!("waiting: {said}")) && show.contains(said) && !show.contains("wakes"),
+                "{what}: {text}\n{show}"
+            );
+        }
+    }
 }

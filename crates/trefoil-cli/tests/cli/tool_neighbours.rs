@@ -366,11 +366,6 @@ fn an_mcp_server_that_hangs() {
 }
 
 #[test]
-fn an_mcp_server_that_floods() {
-    mcp("floods", "TOOL_ERROR", &["wrote more than 32 MB for one request"], true);
-}
-
-#[test]
 fn an_mcp_server_that_lies_about_its_schema() {
     mcp("lies", "TOOL_ERROR", &["does not match the tool's output schema"], true);
 }
@@ -484,5 +479,15 @@ fn called(tool: &str) -> Value {
         "lies" => json!({"result": {"content": [], "structuredContent": {"n": "seven"}}}),
         "greets" => json!({"result": {"content": [{"type": "text", "text": "hello"}]}}),
         _ => json!({"error": {"code": -32602, "message": "unknown tool"}}),
+    }
+}
+
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
+
+    #[test]
+    fn an_mcp_server_that_floods() {
+        mcp("floods", "TOOL_ERROR", &["wrote more than 32 MB for one request"], true);
     }
 }

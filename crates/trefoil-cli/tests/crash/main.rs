@@ -46,44 +46,6 @@ const FEW: usize = 3;
 /// Number of points on a database server, where each takes longer, if all programs are tested.
 const SOME: usize = 16;
 
-#[test]
-fn a_run_that_is_cut_off_anywhere_ends_as_if_nothing_had_happened() {
-    let Some(wanted) = wanted() else { return };
-    let folder = Folder::new();
-    let store = folder.path().join("runs.db");
-    prepare(&folder, store.to_str().unwrap());
-    cut_off_everywhere(&Prepared::File(store), &wanted, wanted.most(FEW, usize::MAX));
-}
-
-#[test]
-#[cfg(feature = "postgres")]
-fn the_same_holds_for_runs_on_a_database_server() {
-    let Some(wanted) = wanted() else { return };
-    let Some(server) = testbed::postgres::server() else { return };
-    let (folder, database) = (Folder::new(), server.database());
-    prepare(&folder, &server.local_address(&database));
-    cut_off_everywhere(&Prepared::Server(server, database), &wanted, wanted.most(1, SOME));
-}
-
-#[test]
-fn an_effect_that_is_paused_decided_retried_or_renamed_happens_only_as_often_as_permitted() {
-    let Some(wanted) = wanted() else { return };
-    let folder = Folder::new();
-    let store = folder.path().join("runs.db");
-    prepare(&folder, store.to_str().unwrap());
-    effects::killed_everywhere(&Prepared::File(store), &wanted, wanted.most(1, usize::MAX));
-}
-
-#[test]
-#[cfg(feature = "postgres")]
-fn the_same_holds_for_effects_of_runs_on_a_database_server() {
-    let Some(wanted) = wanted().filter(|wanted| !wanted.is_few()) else { return };
-    let Some(server) = testbed::postgres::server() else { return };
-    let (folder, database) = (Folder::new(), server.database());
-    prepare(&folder, &server.local_address(&database));
-    effects::killed_everywhere(&Prepared::Server(server, database), &wanted, wanted.most(1, 2));
-}
-
 /// The programs and kinds to test: all, or one by name.
 struct Wanted(Option<String>);
 
@@ -110,9 +72,6 @@ impl Wanted {
 
 /// `None` if nothing can be killed here and no test was requested.
 fn wanted() -> Option<Wanted> {
-    if untested::is_hunted_later() {
-        return None;
-    }
     let wanted = std::env::var("TREFOIL_CRASH").ok();
     if !strace::exists() {
         assert!(wanted.is_none(), "`strace` is not installed");
@@ -251,4 +210,47 @@ fn report(kept: Kept, programs: &[&Program], reached: &[(usize, Option<What>)]) 
     eprintln!("{:14} {:4} kill points, {} faults of the disk", "in all", count(None, true), count(None, false));
     eprintln!("{:14} {missed} were not reached", "");
     assert!(reached.is_empty() || missed * 4 < reached.len(), "most points must be reached, or nothing is tested");
+}
+
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod killed_hunt {
+    use super::*;
+
+    #[test]
+    fn a_run_that_is_cut_off_anywhere_ends_as_if_nothing_had_happened() {
+        let Some(wanted) = wanted() else { return };
+        let folder = Folder::new();
+        let store = folder.path().join("runs.db");
+        prepare(&folder, store.to_str().unwrap());
+        cut_off_everywhere(&Prepared::File(store), &wanted, wanted.most(FEW, usize::MAX));
+    }
+
+    #[test]
+    #[cfg(feature = "postgres")]
+    fn the_same_holds_for_runs_on_a_database_server() {
+        let Some(wanted) = wanted() else { return };
+        let Some(server) = testbed::postgres::server() else { return };
+        let (folder, database) = (Folder::new(), server.database());
+        prepare(&folder, &server.local_address(&database));
+        cut_off_everywhere(&Prepared::Server(server, database), &wanted, wanted.most(1, SOME));
+    }
+
+    #[test]
+    fn an_effect_that_is_paused_decided_retried_or_renamed_happens_only_as_often_as_permitted() {
+        let Some(wanted) = wanted() else { return };
+        let folder = Folder::new();
+        let store = folder.path().join("runs.db");
+        prepare(&folder, store.to_str().unwrap());
+        effects::killed_everywhere(&Prepared::File(store), &wanted, wanted.most(1, usize::MAX));
+    }
+
+    #[test]
+    #[cfg(feature = "postgres")]
+    fn the_same_holds_for_effects_of_runs_on_a_database_server() {
+        let Some(wanted) = wanted().filter(|wanted| !wanted.is_few()) else { return };
+        let Some(server) = testbed::postgres::server() else { return };
+        let (folder, database) = (Folder::new(), server.database());
+        prepare(&folder, &server.local_address(&database));
+        effects::killed_everywhere(&Prepared::Server(server, database), &wanted, wanted.most(1, 2));
+    }
 }

@@ -125,61 +125,12 @@ impl Scene {
 
 /// A database server of this test's own.
 fn server() -> Option<Server> {
-    if untested::is_hunted_later() { None } else { Server::start(true) }
+    Server::start(true)
 }
 
 /// The number of runs.
 fn runs(few: usize) -> usize {
     std::env::var("TREFOIL_WORKERS").ok().and_then(|n| n.parse().ok()).unwrap_or(few)
-}
-
-#[test]
-fn whatever_happens_to_workers_and_the_database_every_run_ends_and_nothing_is_paid_for_twice() {
-    let Some(server) = server() else { return };
-    let scene = Scene::new(server);
-    let runs = runs(40);
-    scene.submit(runs, "run ");
-    let began = Instant::now();
-    let args = ["--concurrency", "4", "--lease", "2"];
-    let mut workers: Vec<Worker> = (0..WORKERS).map(|_| scene.worker(&args)).collect();
-    // The sequence of kills is always the same, but not their timing.
-    let (mut chance, mut kills, mut next_kill, mut crashed) = (7_u64, 0, 1, false);
-    loop {
-        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        std::thread::sleep(Duration::from_millis(100 + (chance >> 33) % 400));
-        let counts = scene.counts();
-        let left = counts["pending"] + counts["interrupted"] + counts["running"] + counts["waiting"];
-        if left == 0 {
-            break;
-        }
-        assert!(began.elapsed() < LIMIT, "{counts:?} after {LIMIT:?}: {}", scene.log());
-        if !crashed && counts["completed"] * 3 >= runs as u64 {
-            crashed = true;
-            scene.server.crash();
-            std::thread::sleep(Duration::from_millis(700));
-            scene.server.begin();
-            continue;
-        }
-        // On any machine, some work is done between two kills.
-        if counts["completed"] >= next_kill {
-            next_kill = counts["completed"] + 1 + (chance >> 50) % 4;
-            let n = (chance >> 40) as usize % WORKERS;
-            workers[n].kill();
-            kills += 1;
-            workers[n] = scene.worker(&args);
-        }
-    }
-    let took = began.elapsed();
-    workers.iter_mut().for_each(Worker::kill);
-    assert!(crashed && kills > 0, "{kills} kills");
-    assert!(!scene.log().contains("panicked"), "{}", scene.log());
-    let (calls, lost) = scene.runtime.block_on(paid_once(&scene, runs));
-    let asked = scene.provider.asked().len();
-    eprintln!(
-        "{runs} runs on {WORKERS} workers, {kills} of them killed, the database crashed once: {calls} calls completed, {lost} lost on their way, \
-         {asked} answered by the provider, in {:.1} s",
-        took.as_secs_f64()
-    );
 }
 
 /// Every run has completed, and each completed call was requested once, plus once for each time that it was lost.
@@ -238,28 +189,6 @@ async fn paid_once(scene: &Scene, runs: usize) -> (usize, usize) {
     (calls, all_lost)
 }
 
-/// Not a speed test: on a machine with few cores, the processes slow each other down, and the provider is one of them.
-#[test]
-fn more_workers_share_the_work() {
-    let Some(server) = server() else { return };
-    let scene = Scene::new(server);
-    let runs = runs(20);
-    for workers in [1, 2, 4] {
-        scene.throughput(runs, workers, "16");
-    }
-}
-
-/// If workers wait for answers, as they do with real models, each further worker adds its share.
-#[test]
-fn workers_that_wait_for_answers_add_up() {
-    let Some(server) = server() else { return };
-    let scene = Scene::new(server);
-    scene.provider.wait_before_answers(Duration::from_millis(300));
-    let runs = runs(24).min(48);
-    let [one, _, four] = [1, 2, 4].map(|workers| scene.throughput(runs, workers, "2"));
-    assert!(four > one * 1.5, "{one:.1} and {four:.1} runs/s");
-}
-
 impl Scene {
     /// The number of runs per second with this number of workers.
     fn throughput(&self, runs: usize, workers: usize, concurrency: &str) -> f64 {
@@ -277,5 +206,81 @@ impl Scene {
             "{workers} workers of {concurrency} runs each: {runs} runs of 3 calls in {took:.1} s, {each:.1} runs/s"
         );
         each
+    }
+}
+
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod killed_hunt {
+    use super::*;
+
+    #[test]
+    fn whatever_happens_to_workers_and_the_database_every_run_ends_and_nothing_is_paid_for_twice() {
+        let Some(server) = server() else { return };
+        let scene = Scene::new(server);
+        let runs = runs(40);
+        scene.submit(runs, "run ");
+        let began = Instant::now();
+        let args = ["--concurrency", "4", "--lease", "2"];
+        let mut workers: Vec<Worker> = (0..WORKERS).map(|_| scene.worker(&args)).collect();
+        // The sequence of kills is always the same, but not their timing.
+        let (mut chance, mut kills, mut next_kill, mut crashed) = (7_u64, 0, 1, false);
+        loop {
+            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            std::thread::sleep(Duration::from_millis(100 + (chance >> 33) % 400));
+            let counts = scene.counts();
+            let left = counts["pending"] + counts["interrupted"] + counts["running"] + counts["waiting"];
+            if left == 0 {
+                break;
+            }
+            assert!(began.elapsed() < LIMIT, "{counts:?} after {LIMIT:?}: {}", scene.log());
+            if !crashed && counts["completed"] * 3 >= runs as u64 {
+                crashed = true;
+                scene.server.crash();
+                std::thread::sleep(Duration::from_millis(700));
+                scene.server.begin();
+                continue;
+            }
+            // On any machine, some work is done between two kills.
+            if counts["completed"] >= next_kill {
+                next_kill = counts["completed"] + 1 + (chance >> 50) % 4;
+                let n = (chance >> 40) as usize % WORKERS;
+                workers[n].kill();
+                kills += 1;
+                workers[n] = scene.worker(&args);
+            }
+        }
+        let took = began.elapsed();
+        workers.iter_mut().for_each(Worker::kill);
+        assert!(crashed && kills > 0, "{kills} kills");
+        assert!(!scene.log().contains("panicked"), "{}", scene.log());
+        let (calls, lost) = scene.runtime.block_on(paid_once(&scene, runs));
+        let asked = scene.provider.asked().len();
+        eprintln!(
+            "{runs} runs on {WORKERS} workers, {kills} of them killed, the database crashed once: {calls} calls completed, {lost} lost on their way, \
+             {asked} answered by the provider, in {:.1} s",
+            took.as_secs_f64()
+        );
+    }
+
+    /// Not a speed test: on a machine with few cores, the processes slow each other down, and the provider is one of them.
+    #[test]
+    fn more_workers_share_the_work() {
+        let Some(server) = server() else { return };
+        let scene = Scene::new(server);
+        let runs = runs(20);
+        for workers in [1, 2, 4] {
+            scene.throughput(runs, workers, "16");
+        }
+    }
+
+    /// If workers wait for answers, as they do with real models, each further worker adds its share.
+    #[test]
+    fn workers_that_wait_for_answers_add_up() {
+        let Some(server) = server() else { return };
+        let scene = Scene::new(server);
+        scene.provider.wait_before_answers(Duration::from_millis(300));
+        let runs = runs(24).min(48);
+        let [one, _, four] = [1, 2, 4].map(|workers| scene.throughput(runs, workers, "2"));
+        assert!(four > one * 1.5, "{one:.1} and {four:.1} runs/s");
     }
 }

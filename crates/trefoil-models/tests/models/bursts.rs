@@ -84,37 +84,42 @@ async fn burst(items: usize, failing: Failing, tries: Option<u32>) -> Burst {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_burst_of_failures_costs_no_more_tries_and_no_more_time_than_the_provider_needs() {
-    for items in [8, 64, 512] {
-        let after = |calls, ms| burst(items, Failing { calls, time: Duration::from_millis(ms) }, None);
-        // Each call fails once, or twice; the provider is down for a moment, or for longer than a second.
-        let all = [after(1, 0).await, after(2, 0).await, after(0, 100).await, after(0, 1_500).await];
-        for (at, burst) in all.iter().enumerate() {
-            let told = format!("{items} items, case {at}: {:?}, {} requests", burst.took, burst.requests);
-            assert!(burst.outcome.result.is_ok(), "{told}: {:?}", burst.outcome.result);
-            assert!(burst.tries <= 3, "{told}: {} tries", burst.tries);
-            // Two waits of one and two seconds, on a busy machine.
-            assert!(burst.took < Duration::from_secs(60), "{told}");
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_wait_for_a_provider_that_is_down_for_long_and_follow_when_it_is_back() {
-    let failing = || Failing { calls: 0, time: Duration::from_secs(14) };
-    let waiting = burst(64, failing(), Some(20)).await;
-    assert!(waiting.outcome.result.is_ok(), "{:?}", waiting.outcome.result);
-    assert!(waiting.waits > 0, "the breaker opens");
-    assert!(waiting.took < Duration::from_secs(60), "{:?}", waiting.took);
-    // Without it, each call would have failed 14 times.
-    assert!(waiting.requests < 64 * 14, "{} requests", waiting.requests);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_fails_when_the_tries_of_a_call_have_failed() {
     let down = burst(8, Failing { calls: 0, time: Duration::from_secs(600) }, None).await;
     let error = down.outcome.result.unwrap_err();
     assert_eq!(error.code, "MODEL_ERROR");
     assert!(error.message.contains("answered with 503: overloaded"), "{}", error.message);
     assert!(down.tries <= 3 && down.took < Duration::from_secs(30), "{} tries, {:?}", down.tries, down.took);
+}
+
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_burst_of_failures_costs_no_more_tries_and_no_more_time_than_the_provider_needs() {
+        for items in [8, 64, 512] {
+            let after = |calls, ms| burst(items, Failing { calls, time: Duration::from_millis(ms) }, None);
+            // Each call fails once, or twice; the provider is down for a moment, or for longer than a second.
+            let all = [after(1, 0).await, after(2, 0).await, after(0, 100).await, after(0, 1_500).await];
+            for (at, burst) in all.iter().enumerate() {
+                let told = format!("{items} items, case {at}: {:?}, {} requests", burst.took, burst.requests);
+                assert!(burst.outcome.result.is_ok(), "{told}: {:?}", burst.outcome.result);
+                assert!(burst.tries <= 3, "{told}: {} tries", burst.tries);
+                // Two waits of one and two seconds, on a busy machine.
+                assert!(burst.took < Duration::from_secs(60), "{told}");
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn calls_wait_for_a_provider_that_is_down_for_long_and_follow_when_it_is_back() {
+        let failing = || Failing { calls: 0, time: Duration::from_secs(14) };
+        let waiting = burst(64, failing(), Some(20)).await;
+        assert!(waiting.outcome.result.is_ok(), "{:?}", waiting.outcome.result);
+        assert!(waiting.waits > 0, "the breaker opens");
+        assert!(waiting.took < Duration::from_secs(60), "{:?}", waiting.took);
+        // Without it, each call would have failed 14 times.
+        assert!(waiting.requests < 64 * 14, "{} requests", waiting.requests);
+    }
 }

@@ -66,41 +66,6 @@ fn reasons(face: Face) -> Vec<Json> {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slow_answer_with_a_finish_reason_in_every_piece_is_read_to_its_end() {
-    let mut all = JoinSet::new();
-    let began = Instant::now();
-    for face in FACES {
-        for reason in reasons(face) {
-            all.spawn(async move {
-                let mut pieces = Vec::new();
-                for text in ["one-", "two-", "three"] {
-                    pieces.extend(piece(face, text, &reason));
-                    // Longer than the wait after a finish reason that ends an answer by itself.
-                    pieces.push(Piece::Pause(3_300));
-                }
-                let end = match face {
-                    Face::Chat if reason == "in_progress" => piece(face, "", &json!("stop")),
-                    Face::Gemini => piece(face, "", &json!("STOP")),
-                    Face::Messages => {
-                        vec![bytes(face, &json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}))]
-                    }
-                    _ => Vec::new(),
-                };
-                pieces.extend(end.into_iter().chain(last(face)));
-                let answer = asked(face, face.stream(pieces), true, Limits::default()).await;
-                assert_eq!(answer.map(|answer| answer.text), Ok("one-two-three".to_owned()), "{face:?} {reason}");
-            });
-        }
-    }
-    let count = all.len();
-    while let Some(one) = all.join_next().await {
-        one.unwrap();
-    }
-    assert_eq!(count, 12);
-    assert!(began.elapsed() > Duration::from_secs(9));
-}
-
 /// Text, a finish reason alone, more text after a while, then these.
 fn taken_back(face: Face, end: Vec<Piece>) -> Reply {
     let [one, two] = ["one-", "two"].map(|text| bytes(face, &face.piece(text)));
@@ -237,38 +202,6 @@ fn many(face: Face, count: usize) -> (Json, Json) {
             let message = json!({"content": "", "tool_calls": all(&function)});
             (json!({"message": message, "done": true}), json!({"message": message, "done": false}))
         }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_with_too_many_calls_is_an_error_at_once() {
-    let limits = Limits { call_ms: Some(60_000), ..Limits::default() };
-    for face in FACES {
-        // As many as fit into an event.
-        let (whole, event) = many(face, 20_000);
-        let began = Instant::now();
-        let mut told = vec![asked(face, Reply::json(whole), false, limits).await.unwrap_err()];
-        // Where an event has one call, there are as many events.
-        let text = match face {
-            Face::Messages | Face::Cohere => {
-                let event = |i: usize| {
-                    face.event(&event)
-                        .replace("\"c0\"", &format!("\"c{i}\""))
-                        .replace("\"index\":0", &format!("\"index\":{i}"))
-                };
-                (0..20_000).map(event).collect()
-            }
-            _ => face.event(&event),
-        };
-        told.push(asked(face, face.stream(vec![Piece::Bytes(text.into_bytes())]), true, limits).await.unwrap_err());
-        for error in told {
-            assert_eq!(error.kind, ModelErrorKind::Protocol, "{face:?}");
-            let message = error.message.replace(face.provider(), "PROVIDER");
-            expect!["`PROVIDER` sent more than 1024 tool calls in one answer"].assert_eq(&message);
-        }
-        assert!(began.elapsed() < Duration::from_secs(45), "{face:?}: {:?}", began.elapsed());
-        let (whole, _) = many(face, 1_024);
-        assert_eq!(asked(face, Reply::json(whole), false, limits).await.unwrap().calls.len(), 1_024, "{face:?}");
     }
 }
 
@@ -528,5 +461,77 @@ async fn an_announced_call_that_never_arrives_is_said() {
             expect!["`PROVIDER` ended its answer with a tool call that it announced but never sent"]
                 .assert_eq(&message);
         }
+    }
+}
+
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn an_answer_with_too_many_calls_is_an_error_at_once() {
+        let limits = Limits { call_ms: Some(60_000), ..Limits::default() };
+        for face in FACES {
+            // As many as fit into an event.
+            let (whole, event) = many(face, 20_000);
+            let began = Instant::now();
+            let mut told = vec![asked(face, Reply::json(whole), false, limits).await.unwrap_err()];
+            // Where an event has one call, there are as many events.
+            let text = match face {
+                Face::Messages | Face::Cohere => {
+                    let event = |i: usize| {
+                        face.event(&event)
+                            .replace("\"c0\"", &format!("\"c{i}\""))
+                            .replace("\"index\":0", &format!("\"index\":{i}"))
+                    };
+                    (0..20_000).map(event).collect()
+                }
+                _ => face.event(&event),
+            };
+            told.push(asked(face, face.stream(vec![Piece::Bytes(text.into_bytes())]), true, limits).await.unwrap_err());
+            for error in told {
+                assert_eq!(error.kind, ModelErrorKind::Protocol, "{face:?}");
+                let message = error.message.replace(face.provider(), "PROVIDER");
+                expect!["`PROVIDER` sent more than 1024 tool calls in one answer"].assert_eq(&message);
+            }
+            assert!(began.elapsed() < Duration::from_secs(45), "{face:?}: {:?}", began.elapsed());
+            let (whole, _) = many(face, 1_024);
+            assert_eq!(asked(face, Reply::json(whole), false, limits).await.unwrap().calls.len(), 1_024, "{face:?}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_slow_answer_with_a_finish_reason_in_every_piece_is_read_to_its_end() {
+        let mut all = JoinSet::new();
+        let began = Instant::now();
+        for face in FACES {
+            for reason in reasons(face) {
+                all.spawn(async move {
+                    let mut pieces = Vec::new();
+                    for text in ["one-", "two-", "three"] {
+                        pieces.extend(piece(face, text, &reason));
+                        // Longer than the wait after a finish reason that ends an answer by itself.
+                        pieces.push(Piece::Pause(3_300));
+                    }
+                    let end = match face {
+                        Face::Chat if reason == "in_progress" => piece(face, "", &json!("stop")),
+                        Face::Gemini => piece(face, "", &json!("STOP")),
+                        Face::Messages => {
+                            vec![bytes(face, &json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}))]
+                        }
+                        _ => Vec::new(),
+                    };
+                    pieces.extend(end.into_iter().chain(last(face)));
+                    let answer = asked(face, face.stream(pieces), true, Limits::default()).await;
+                    assert_eq!(answer.map(|answer| answer.text), Ok("one-two-three".to_owned()), "{face:?} {reason}");
+                });
+            }
+        }
+        let count = all.len();
+        while let Some(one) = all.join_next().await {
+            one.unwrap();
+        }
+        assert_eq!(count, 12);
+        assert!(began.elapsed() > Duration::from_secs(9));
     }
 }

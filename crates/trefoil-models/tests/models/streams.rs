@@ -47,29 +47,6 @@ fn complete(face: Face) -> Option<(Vec<Piece>, Piece)> {
     Some((vec![text, event(face, &end)], event(face, &usage)))
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_is_complete_although_its_stream_stays_open_or_breaks_off() {
-    let known = Usage { input_tokens: 5, output_tokens: 3, ..Usage::default() };
-    // The time without data is shorter than the wait for the usage, and longer.
-    for idle_ms in [200, 60_000] {
-        for face in FACES {
-            for (with_usage, last) in
-                [(true, Piece::Silence), (false, Piece::Silence), (true, Piece::Cut), (false, Piece::Cut)]
-            {
-                let Some((mut pieces, usage)) = complete(face) else { continue };
-                pieces.extend(with_usage.then_some(usage));
-                pieces.push(last);
-                let began = Instant::now();
-                let limits = Limits { idle_ms, ..Limits::default() };
-                let answer = streamed(face, face.stream(pieces), limits).await.unwrap();
-                assert_eq!((&*answer.text, answer.finish), ("all of it", Some(Finish::Stop)));
-                assert_eq!(answer.usage, if with_usage { known } else { Usage::unknown() }, "{face:?}");
-                assert!(began.elapsed() < Duration::from_secs(20), "{face:?}: it waits for the end of the stream");
-            }
-        }
-    }
-}
-
 /// A piece of text with the usage so far, as some servers report it with each piece.
 fn counted_early(face: Face) -> Option<Piece> {
     let event = match face {
@@ -90,29 +67,6 @@ fn counted_early(face: Face) -> Option<Piece> {
         Face::Responses | Face::Cohere | Face::Ollama => return None,
     };
     Some(self::event(face, &event))
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn usage_after_the_end_replaces_that_of_an_earlier_piece() {
-    let last = Usage { input_tokens: 5, output_tokens: 3, ..Usage::default() };
-    let part = Usage { input_tokens: 5, output_tokens: 1, unknown_calls: 1, ..Usage::default() };
-    for face in FACES {
-        let (Some(first), Some((pieces, usage))) = (counted_early(face), complete(face)) else { continue };
-        let with = |rest: Vec<Piece>| [vec![first.clone()], pieces.clone(), rest].concat();
-        let began = Instant::now();
-        let late = face.stream(with(vec![Piece::Pause(700), usage.clone(), Piece::Silence]));
-        assert_eq!(streamed(face, late, Limits::default()).await.unwrap().usage, last, "{face:?}");
-        assert!(began.elapsed() < Duration::from_secs(20), "{face:?}: it waits for the end of the stream");
-        // Nobody reports what the whole answer has used.
-        for end in [Piece::Silence, Piece::Cut] {
-            let answer = streamed(face, face.stream(with(vec![end])), Limits::default()).await.unwrap();
-            assert_eq!(answer.usage, part, "{face:?}");
-        }
-        // The limit of the call ends only the wait.
-        let limits = Limits { call_ms: Some(1_000), ..Limits::default() };
-        let answer = streamed(face, face.stream(with(vec![Piece::Silence])), limits).await.unwrap();
-        assert_eq!((answer.finish, answer.usage), (Some(Finish::Stop), part), "{face:?}");
-    }
 }
 
 #[tokio::test]
@@ -233,5 +187,56 @@ async fn the_connection_of_a_stream_is_used_again() {
             tokio::time::sleep(Duration::from_millis(60)).await;
         }
         assert_eq!(connections.load(Ordering::SeqCst), 1, "{face:?}");
+    }
+}
+
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn an_answer_is_complete_although_its_stream_stays_open_or_breaks_off() {
+        let known = Usage { input_tokens: 5, output_tokens: 3, ..Usage::default() };
+        // The time without data is shorter than the wait for the usage, and longer.
+        for idle_ms in [200, 60_000] {
+            for face in FACES {
+                for (with_usage, last) in
+                    [(true, Piece::Silence), (false, Piece::Silence), (true, Piece::Cut), (false, Piece::Cut)]
+                {
+                    let Some((mut pieces, usage)) = complete(face) else { continue };
+                    pieces.extend(with_usage.then_some(usage));
+                    pieces.push(last);
+                    let began = Instant::now();
+                    let limits = Limits { idle_ms, ..Limits::default() };
+                    let answer = streamed(face, face.stream(pieces), limits).await.unwrap();
+                    assert_eq!((&*answer.text, answer.finish), ("all of it", Some(Finish::Stop)));
+                    assert_eq!(answer.usage, if with_usage { known } else { Usage::unknown() }, "{face:?}");
+                    assert!(began.elapsed() < Duration::from_secs(20), "{face:?}: it waits for the end of the stream");
+                }
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn usage_after_the_end_replaces_that_of_an_earlier_piece() {
+        let last = Usage { input_tokens: 5, output_tokens: 3, ..Usage::default() };
+        let part = Usage { input_tokens: 5, output_tokens: 1, unknown_calls: 1, ..Usage::default() };
+        for face in FACES {
+            let (Some(first), Some((pieces, usage))) = (counted_early(face), complete(face)) else { continue };
+            let with = |rest: Vec<Piece>| [vec![first.clone()], pieces.clone(), rest].concat();
+            let began = Instant::now();
+            let late = face.stream(with(vec![Piece::Pause(700), usage.clone(), Piece::Silence]));
+            assert_eq!(streamed(face, late, Limits::default()).await.unwrap().usage, last, "{face:?}");
+            assert!(began.elapsed() < Duration::from_secs(20), "{face:?}: it waits for the end of the stream");
+            // Nobody reports what the whole answer has used.
+            for end in [Piece::Silence, Piece::Cut] {
+                let answer = streamed(face, face.stream(with(vec![end])), Limits::default()).await.unwrap();
+                assert_eq!(answer.usage, part, "{face:?}");
+            }
+            // The limit of the call ends only the wait.
+            let limits = Limits { call_ms: Some(1_000), ..Limits::default() };
+            let answer = streamed(face, face.stream(with(vec![Piece::Silence])), limits).await.unwrap();
+            assert_eq!((answer.finish, answer.usage), (Some(Finish::Stop), part), "{face:?}");
+        }
     }
 }

@@ -355,52 +355,6 @@ fn frames(wal: &[u8]) -> Vec<(usize, bool)> {
 }
 
 #[test]
-fn of_a_log_that_is_cut_or_torn_every_whole_commit_is_kept_and_nothing_else() {
-    on_both(async || {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("runs.db");
-        let wal = folder.path().join("runs.db-wal");
-        let store = open(&path);
-        let lease = create(&store, "r").await.unwrap();
-        // An open read transaction keeps the log from being moved into the database.
-        let reader = Connection::open(&path).unwrap();
-        reader.execute_batch("BEGIN").unwrap();
-        reader.query_row("SELECT count(*) FROM run", [], |row| row.get::<_, i64>(0)).unwrap();
-        let base = frames(&std::fs::read(&wal).unwrap()).len();
-        let mut written = vec![started("r")];
-        let reopened = async |bytes: &[u8]| -> Vec<Entry> {
-            let copy = tempfile::tempdir().unwrap();
-            std::fs::copy(&path, copy.path().join("runs.db")).unwrap();
-            std::fs::write(copy.path().join("runs.db-wal"), bytes).unwrap();
-            let store = open(&copy.path().join("runs.db"));
-            assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
-            entries(&store, "r").await.unwrap()
-        };
-        for seq in 1..12 {
-            append(&store, &lease, step(seq, 1_000)).await.unwrap();
-            written.push(step(seq, 1_000));
-            // The state if the process were killed now.
-            assert_eq!(reopened(&std::fs::read(&wal).unwrap()).await, written);
-        }
-        let bytes = std::fs::read(&wal).unwrap();
-        let all = frames(&bytes);
-        assert!(all.len() > base + 11, "{all:?}");
-        let mut kept = 1;
-        for (end, commit) in &all[base..] {
-            for cut in [end - 1, end - 2_000, end - 4_096 - 12] {
-                assert_eq!(reopened(&bytes[..cut]).await, written[..kept], "cut at {cut}");
-                // A torn page: only its first part has reached the disk.
-                let torn: Vec<u8> = bytes[..cut].iter().copied().chain(std::iter::repeat_n(0, end - cut)).collect();
-                assert_eq!(reopened(&torn).await, written[..kept], "torn at {cut}");
-            }
-            kept += usize::from(*commit);
-            assert_eq!(reopened(&bytes[..*end]).await, written[..kept], "cut at {end}");
-        }
-        assert_eq!(kept, written.len());
-    });
-}
-
-#[test]
 fn processes_that_create_a_store_at_the_same_time_share_it() {
     for _ in 0..20 {
         let folder = tempfile::tempdir().unwrap();
@@ -658,4 +612,55 @@ fn appending_nothing_writes_nothing() {
         store.append(&lease, Batch::default()).await.unwrap();
         assert_eq!(store.record("r").await.unwrap(), before);
     });
+}
+
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
+
+    #[test]
+    fn of_a_log_that_is_cut_or_torn_every_whole_commit_is_kept_and_nothing_else() {
+        on_both(async || {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("runs.db");
+            let wal = folder.path().join("runs.db-wal");
+            let store = open(&path);
+            let lease = create(&store, "r").await.unwrap();
+            // An open read transaction keeps the log from being moved into the database.
+            let reader = Connection::open(&path).unwrap();
+            reader.execute_batch("BEGIN").unwrap();
+            reader.query_row("SELECT count(*) FROM run", [], |row| row.get::<_, i64>(0)).unwrap();
+            let base = frames(&std::fs::read(&wal).unwrap()).len();
+            let mut written = vec![started("r")];
+            let reopened = async |bytes: &[u8]| -> Vec<Entry> {
+                let copy = tempfile::tempdir().unwrap();
+                std::fs::copy(&path, copy.path().join("runs.db")).unwrap();
+                std::fs::write(copy.path().join("runs.db-wal"), bytes).unwrap();
+                let store = open(&copy.path().join("runs.db"));
+                assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+                entries(&store, "r").await.unwrap()
+            };
+            for seq in 1..12 {
+                append(&store, &lease, step(seq, 1_000)).await.unwrap();
+                written.push(step(seq, 1_000));
+                // The state if the process were killed now.
+                assert_eq!(reopened(&std::fs::read(&wal).unwrap()).await, written);
+            }
+            let bytes = std::fs::read(&wal).unwrap();
+            let all = frames(&bytes);
+            assert!(all.len() > base + 11, "{all:?}");
+            let mut kept = 1;
+            for (end, commit) in &all[base..] {
+                for cut in [end - 1, end - 2_000, end - 4_096 - 12] {
+                    assert_eq!(reopened(&bytes[..cut]).await, written[..kept], "cut at {cut}");
+                    // A torn page: only its first part has reached the disk.
+                    let torn: Vec<u8> = bytes[..cut].iter().copied().chain(std::iter::repeat_n(0, end - cut)).collect();
+                    assert_eq!(reopened(&torn).await, written[..kept], "torn at {cut}");
+                }
+                kept += usize::from(*commit);
+                assert_eq!(reopened(&bytes[..*end]).await, written[..kept], "cut at {end}");
+            }
+            assert_eq!(kept, written.len());
+        });
+    }
 }

@@ -80,33 +80,38 @@ fn fill(path: &Path) {
     .unwrap();
 }
 
-#[test]
-fn looking_for_work_costs_the_same_however_many_runs_wait() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(async {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("runs.db");
-        let store = open(&path);
-        compared(&store, "a file", async || fill(&path)).await;
-    });
-}
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
 
-#[test]
-fn looking_for_work_costs_the_same_in_postgres() {
-    let Some(server) = server() else { return };
-    let database = server.database();
-    on(async {
-        let store = crate::postgres::open(&server.address(&database), Options::default());
-        compared(&*store, "Postgres", async || {
-            server.sql(
-                &database,
-                &format!(
-                    "INSERT INTO trefoil.run (id, flow, status, started, wake_at) SELECT 'waits-' || i, 'flow-' || (i % 7), 'waiting', i, \
-                     CASE WHEN i % 10 = 0 THEN 9000000000000 + i END FROM generate_series(1, {WAITING}) AS i"
-                ),
-            );
-            server.sql(&database, "ANALYZE trefoil.run");
-        })
-        .await;
-    });
+    #[test]
+    fn looking_for_work_costs_the_same_however_many_runs_wait() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        runtime.block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("runs.db");
+            let store = open(&path);
+            compared(&store, "a file", async || fill(&path)).await;
+        });
+    }
+
+    #[test]
+    fn looking_for_work_costs_the_same_in_postgres() {
+        let Some(server) = server() else { return };
+        let database = server.database();
+        on(async {
+            let store = crate::postgres::open(&server.address(&database), Options::default());
+            compared(&*store, "Postgres", async || {
+                server.sql(
+                    &database,
+                    &format!(
+                        "INSERT INTO trefoil.run (id, flow, status, started, wake_at) SELECT 'waits-' || i, 'flow-' || (i % 7), 'waiting', i, \
+                         CASE WHEN i % 10 = 0 THEN 9000000000000 + i END FROM generate_series(1, {WAITING}) AS i"
+                    ),
+                );
+                server.sql(&database, "ANALYZE trefoil.run");
+            })
+            .await;
+        });
+    }
 }

@@ -320,21 +320,26 @@ async fn everywhere(store: Arc<dyn Store>) {
     assert!(cuts > 3 * sorts().len(), "{} sorts of letters, {cuts} cuts of {all} were reached", sorts().len());
 }
 
-#[test]
-#[allow(clippy::print_stdout, reason = "the number of cuts is worth seeing")]
-fn a_letter_is_gone_exactly_if_an_entry_acts_on_it() {
-    crate::world::on_both(async || {
-        let folder = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(folder.path().join("runs.db"), StoreOptions::default()).unwrap();
-        everywhere(Arc::new(store)).await;
-    });
-}
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
 
-#[test]
-#[cfg(feature = "postgres")]
-fn the_same_holds_for_letters_on_a_database_server() {
-    let Some(server) = testbed::postgres::server() else { return };
-    let store = crate::postgres::open(&server.address(&server.database()), StoreOptions::default());
-    let [runtime, _] = crate::world::runtimes();
-    runtime.block_on(everywhere(store));
+    #[test]
+    #[allow(clippy::print_stdout, reason = "the number of cuts is worth seeing")]
+    fn a_letter_is_gone_exactly_if_an_entry_acts_on_it() {
+        crate::world::on_both(async || {
+            let folder = tempfile::tempdir().unwrap();
+            let store = SqliteStore::open(folder.path().join("runs.db"), StoreOptions::default()).unwrap();
+            everywhere(Arc::new(store)).await;
+        });
+    }
+
+    #[test]
+    #[cfg(feature = "postgres")]
+    fn the_same_holds_for_letters_on_a_database_server() {
+        let Some(server) = testbed::postgres::server() else { return };
+        let store = crate::postgres::open(&server.address(&server.database()), StoreOptions::default());
+        let [runtime, _] = crate::world::runtimes();
+        runtime.block_on(everywhere(store));
+    }
 }

@@ -13,125 +13,6 @@ use trefoil_store::{Location, Options, StoreError};
 use crate::postgres::{batch, begin, claim, entries, on, open};
 use crate::world::step;
 
-#[test]
-fn an_append_waits_as_long_as_the_server_is_down_and_keeps_its_lease() {
-    static SAID: AtomicUsize = AtomicUsize::new(0);
-    let Some(server) = Server::start(false) else { return };
-    let url = server.address(&server.database());
-    let options = Options::default().patiently(|said| {
-        assert!(said.starts_with("waiting until it responds again: ") && !said.contains(testbed::postgres::PASSWORD));
-        SAID.fetch_add(1, Ordering::SeqCst);
-    });
-    let store = open(&url, options.clone());
-    on(async {
-        let now = store.clock().wall_ms();
-        let lease = begin(&*store, "through", "host", now, now + 5_000).await;
-        let down = async {
-            tokio::task::block_in_place(|| {
-                // Longer than the lease, and than other operations wait.
-                std::thread::sleep(Duration::from_secs(27));
-                // A process that starts now waits, too.
-                let late = std::thread::spawn({
-                    let url = url.clone();
-                    move || Location::parse(OsStr::new(&url), |_| None).unwrap().open(options).map(|_| "open")
-                });
-                std::thread::sleep(Duration::from_millis(500));
-                server.begin();
-                assert_eq!(late.join().unwrap().unwrap(), "open");
-            });
-            // Others look for runs whose process has ended.
-            let other = open(&url, Options::default());
-            let now = other.clock().wall_ms();
-            let taken = other
-                .claim_some(claim("other", now), trefoil_store::ClaimShare { most: 10, ..Default::default() })
-                .await
-                .unwrap();
-            (other.reclaim(now).await.unwrap(), taken.len())
-        };
-        // Otherwise the append may be done before the crash.
-        tokio::task::block_in_place(|| server.crash());
-        let append = store.append(&lease, batch(&[step(1, 80)]));
-        // The first one is begun first, and the other one blocks.
-        let (appended, others) = tokio::join!(append, down);
-        assert_eq!(others, (0, 0), "the lease expired while nobody could renew it");
-        appended.unwrap();
-        assert_eq!(entries(&*store, "through").await.len(), 2);
-        // Reading gives up earlier, and everybody is told once for each outage; a server that is starting may close a connection again.
-        assert!((1..=4).contains(&SAID.load(Ordering::SeqCst)), "{SAID:?}");
-    });
-}
-
-#[test]
-fn a_lease_that_ends_while_the_server_recovers_stays_valid() {
-    let Some(server) = Server::start(false) else { return };
-    let url = server.address(&server.database());
-    let store = open(&url, Options::default());
-    on(async {
-        let now = store.clock().wall_ms();
-        begin(&*store, "recovers", "host", now, now + 8_000).await;
-        drop(store);
-        tokio::task::block_in_place(|| {
-            server.crash();
-            server.begin();
-            // Nobody can connect yet.
-            std::thread::sleep(Duration::from_secs(9));
-        });
-        let other = open(&url, Options::default());
-        let now = other.clock().wall_ms();
-        assert_eq!(other.reclaim(now).await.unwrap(), 0);
-        tokio::time::sleep(Duration::from_secs(17)).await;
-        let now = other.clock().wall_ms();
-        assert_eq!(other.reclaim(now).await.unwrap(), 1, "its owner did not reconnect");
-    });
-}
-
-#[test]
-fn a_server_that_does_not_respond_is_noticed() {
-    let Some(server) = server() else { return };
-    let proxy = Deaf::to(server.port());
-    let url = server.address(&server.database()).replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port));
-    let url = format!("{url}?connect_timeout=3");
-    let store = open(&url, Options::default());
-    on(async {
-        let now = store.clock().wall_ms();
-        let lease = begin(&*store, "heard", "host", now, now + 600_000).await;
-        proxy.deaf.store(true, Ordering::SeqCst);
-        let began = Instant::now();
-        let opened = Location::parse(OsStr::new(&url), |_| None).unwrap().open(Options::default());
-        let error = opened.map(|_| "it opens").unwrap_err();
-        assert!(matches!(&error, StoreError::Unreachable { why, .. } if why.contains("does not respond")), "{error}");
-        assert!(began.elapsed() < Duration::from_secs(15));
-        let heals = async {
-            tokio::time::sleep(Duration::from_secs(8)).await;
-            proxy.deaf.store(false, Ordering::SeqCst);
-        };
-        // The connection that was open stays silent; another one is used.
-        let append = tokio::time::timeout(Duration::from_secs(60), store.append(&lease, batch(&[step(1, 80)])));
-        let (appended, ()) = tokio::join!(append, heals);
-        appended.unwrap().unwrap();
-        assert_eq!(entries(&*store, "heard").await.len(), 2);
-    });
-}
-
-#[test]
-fn a_server_that_works_for_long_is_not_taken_for_a_silent_one() {
-    let Some(server) = server() else { return };
-    let database = server.database();
-    let url = format!("{}?connect_timeout=8", server.address(&database));
-    drop(open(&url, Options::default()));
-    // The server runs as long as somebody has it.
-    let locking = server.clone();
-    let locked = std::thread::spawn(move || {
-        locking.sql(&database, "BEGIN; LOCK TABLE trefoil.store; SELECT pg_sleep(25); COMMIT");
-    });
-    std::thread::sleep(Duration::from_millis(700));
-    let began = Instant::now();
-    // It is not retried: one try must last.
-    drop(open(&url, Options::default()));
-    assert!(began.elapsed() > Duration::from_secs(18), "it was not locked");
-    locked.join().unwrap();
-}
-
 /// A proxy that can stop passing on anything. What was connected then stays silent.
 struct Deaf {
     port: u16,
@@ -169,5 +50,135 @@ impl Deaf {
             }
         });
         Self { port, deaf }
+    }
+}
+
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
+
+    #[test]
+    fn an_append_waits_as_long_as_the_server_is_down_and_keeps_its_lease() {
+        static SAID: AtomicUsize = AtomicUsize::new(0);
+        let Some(server) = Server::start(false) else { return };
+        let url = server.address(&server.database());
+        let options = Options::default().patiently(|said| {
+            assert!(
+                said.starts_with("waiting until it responds again: ") && !said.contains(testbed::postgres::PASSWORD)
+            );
+            SAID.fetch_add(1, Ordering::SeqCst);
+        });
+        let store = open(&url, options.clone());
+        on(async {
+            let now = store.clock().wall_ms();
+            let lease = begin(&*store, "through", "host", now, now + 5_000).await;
+            let down = async {
+                tokio::task::block_in_place(|| {
+                    // Longer than the lease, and than other operations wait.
+                    std::thread::sleep(Duration::from_secs(27));
+                    // A process that starts now waits, too.
+                    let late = std::thread::spawn({
+                        let url = url.clone();
+                        move || Location::parse(OsStr::new(&url), |_| None).unwrap().open(options).map(|_| "open")
+                    });
+                    std::thread::sleep(Duration::from_millis(500));
+                    server.begin();
+                    assert_eq!(late.join().unwrap().unwrap(), "open");
+                });
+                // Others look for runs whose process has ended.
+                let other = open(&url, Options::default());
+                let now = other.clock().wall_ms();
+                let taken = other
+                    .claim_some(claim("other", now), trefoil_store::ClaimShare { most: 10, ..Default::default() })
+                    .await
+                    .unwrap();
+                (other.reclaim(now).await.unwrap(), taken.len())
+            };
+            // Otherwise the append may be done before the crash.
+            tokio::task::block_in_place(|| server.crash());
+            let append = store.append(&lease, batch(&[step(1, 80)]));
+            // The first one is begun first, and the other one blocks.
+            let (appended, others) = tokio::join!(append, down);
+            assert_eq!(others, (0, 0), "the lease expired while nobody could renew it");
+            appended.unwrap();
+            assert_eq!(entries(&*store, "through").await.len(), 2);
+            // Reading gives up earlier, and everybody is told once for each outage; a server that is starting may close a connection again.
+            assert!((1..=4).contains(&SAID.load(Ordering::SeqCst)), "{SAID:?}");
+        });
+    }
+
+    #[test]
+    fn a_lease_that_ends_while_the_server_recovers_stays_valid() {
+        let Some(server) = Server::start(false) else { return };
+        let url = server.address(&server.database());
+        let store = open(&url, Options::default());
+        on(async {
+            let now = store.clock().wall_ms();
+            begin(&*store, "recovers", "host", now, now + 8_000).await;
+            drop(store);
+            tokio::task::block_in_place(|| {
+                server.crash();
+                server.begin();
+                // Nobody can connect yet.
+                std::thread::sleep(Duration::from_secs(9));
+            });
+            let other = open(&url, Options::default());
+            let now = other.clock().wall_ms();
+            assert_eq!(other.reclaim(now).await.unwrap(), 0);
+            tokio::time::sleep(Duration::from_secs(17)).await;
+            let now = other.clock().wall_ms();
+            assert_eq!(other.reclaim(now).await.unwrap(), 1, "its owner did not reconnect");
+        });
+    }
+
+    #[test]
+    fn a_server_that_does_not_respond_is_noticed() {
+        let Some(server) = server() else { return };
+        let proxy = Deaf::to(server.port());
+        let url =
+            server.address(&server.database()).replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port));
+        let url = format!("{url}?connect_timeout=3");
+        let store = open(&url, Options::default());
+        on(async {
+            let now = store.clock().wall_ms();
+            let lease = begin(&*store, "heard", "host", now, now + 600_000).await;
+            proxy.deaf.store(true, Ordering::SeqCst);
+            let began = Instant::now();
+            let opened = Location::parse(OsStr::new(&url), |_| None).unwrap().open(Options::default());
+            let error = opened.map(|_| "it opens").unwrap_err();
+            assert!(
+                matches!(&error, StoreError::Unreachable { why, .. } if why.contains("does not respond")),
+                "{error}"
+            );
+            assert!(began.elapsed() < Duration::from_secs(15));
+            let heals = async {
+                tokio::time::sleep(Duration::from_secs(8)).await;
+                proxy.deaf.store(false, Ordering::SeqCst);
+            };
+            // The connection that was open stays silent; another one is used.
+            let append = tokio::time::timeout(Duration::from_secs(60), store.append(&lease, batch(&[step(1, 80)])));
+            let (appended, ()) = tokio::join!(append, heals);
+            appended.unwrap().unwrap();
+            assert_eq!(entries(&*store, "heard").await.len(), 2);
+        });
+    }
+
+    #[test]
+    fn a_server_that_works_for_long_is_not_taken_for_a_silent_one() {
+        let Some(server) = server() else { return };
+        let database = server.database();
+        let url = format!("{}?connect_timeout=8", server.address(&database));
+        drop(open(&url, Options::default()));
+        // The server runs as long as somebody has it.
+        let locking = server.clone();
+        let locked = std::thread::spawn(move || {
+            locking.sql(&database, "BEGIN; LOCK TABLE trefoil.store; SELECT pg_sleep(25); COMMIT");
+        });
+        std::thread::sleep(Duration::from_millis(700));
+        let began = Instant::now();
+        // It is not retried: one try must last.
+        drop(open(&url, Options::default()));
+        assert!(began.elapsed() > Duration::from_secs(18), "it was not locked");
+        locked.join().unwrap();
     }
 }

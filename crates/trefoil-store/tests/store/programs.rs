@@ -321,24 +321,6 @@ fn a_failure_that_was_dealt_with_stays_when_what_is_around_it_runs_out_of_time()
     assert!(!done.is_err_and(|error| error.to_string().contains("was asked for again")));
 }
 
-#[test]
-fn whatever_happens_to_processes_the_result_is_the_same_and_nothing_is_done_twice() {
-    let folder = tempfile::tempdir().unwrap();
-    let options = StoreOptions { durability: Durability::Batch, ..StoreOptions::default() };
-    // Each process keeps a file open as long as its store is open, so the store is reopened now and then.
-    let open =
-        || -> Arc<dyn Store> { Arc::new(SqliteStore::open(folder.path().join("runs.db"), options.clone()).unwrap()) };
-    whatever_happens(&open, 100);
-}
-
-#[cfg(feature = "postgres")]
-#[test]
-fn the_same_in_postgres() {
-    let Some(server) = testbed::postgres::server() else { return };
-    let url = server.address(&server.database());
-    whatever_happens(&|| crate::postgres::open(&url, StoreOptions::default()), 20);
-}
-
 /// `few` is the number of programs, unless `TREFOIL_PROGRAMS` sets it.
 #[allow(
     clippy::disallowed_methods,
@@ -380,4 +362,28 @@ fn whatever_happens(open: &dyn Fn() -> Arc<dyn Store>, few: u32) {
     assert_eq!(health.problems, Vec::<String>::new());
     println!("{cases} programs of seed {seed}, {} reopened, {} entries", reopened.get(), health.entries);
     assert!(reopened.get() > 0);
+}
+
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
+
+    #[test]
+    fn whatever_happens_to_processes_the_result_is_the_same_and_nothing_is_done_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = StoreOptions { durability: Durability::Batch, ..StoreOptions::default() };
+        // Each process keeps a file open as long as its store is open, so the store is reopened now and then.
+        let open = || -> Arc<dyn Store> {
+            Arc::new(SqliteStore::open(folder.path().join("runs.db"), options.clone()).unwrap())
+        };
+        whatever_happens(&open, 100);
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn the_same_in_postgres() {
+        let Some(server) = testbed::postgres::server() else { return };
+        let url = server.address(&server.database());
+        whatever_happens(&|| crate::postgres::open(&url, StoreOptions::default()), 20);
+    }
 }

@@ -27,19 +27,24 @@ fn folders() -> Vec<(&'static str, PathBuf)> {
 }
 
 #[test]
-fn seeded_mistakes_are_found_where_they_are() {
-    let outcome = run(&folders(), &Limits { seed: 1, per_file: 1, per_class: 6 });
-    let (tries, _, placed) = outcome.totals();
-    assert!(outcome.rows.len() >= 40, "only {} classes", outcome.rows.len());
-    assert!(outcome.manifests >= 30, "only {} sound examples", outcome.manifests);
-    assert!(tries >= 200, "only {tries} mistakes");
-    let share = placed as f64 / tries as f64;
-    assert!(share >= FLOOR, "{share:.3} of the mistakes are found, not {FLOOR}:\n{}", outcome.table(true));
-}
-
-#[test]
 fn every_class_is_tried() {
     let outcome = run(&folders(), &Limits { seed: 1, per_file: 1, per_class: 1 });
     let untried: Vec<_> = outcome.rows.iter().filter(|r| r.tries == 0).map(|r| r.class).collect();
     assert_eq!(untried, WITHOUT_EXAMPLE, "classes that no example has a place for");
+}
+
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
+
+    #[test]
+    fn seeded_mistakes_are_found_where_they_are() {
+        let outcome = run(&folders(), &Limits { seed: 1, per_file: 1, per_class: 6 });
+        let (tries, _, placed) = outcome.totals();
+        assert!(outcome.rows.len() >= 40, "only {} classes", outcome.rows.len());
+        assert!(outcome.manifests >= 30, "only {} sound examples", outcome.manifests);
+        assert!(tries >= 200, "only {tries} mistakes");
+        let share = placed as f64 / tries as f64;
+        assert!(share >= FLOOR, "{share:.3} of the mistakes are found, not {FLOOR}:\n{}", outcome.table(true));
+    }
 }

@@ -33,32 +33,6 @@ fn doubling(folder: &Folder, files: u32) {
 }
 
 #[test]
-fn a_billion_calls_are_announced_and_never_made() {
-    if untested::is_hunted_later() {
-        return;
-    }
-    let folder = Folder::new();
-    doubling(&folder, 30);
-    let ran = folder.trefoil(&["run", ".#f0", "--model", "embedded"]);
-    ran.silent(1).says(&[
-        "this run may make 1073741824 model calls",
-        "BUDGET_EXCEEDED",
-        "10000 of 10000",
-        "10000 answered",
-        "--max-calls",
-    ]);
-    let ran = folder.trefoil(&["run", ".#f0", "--model", "embedded", "--max-calls", "50"]);
-    ran.silent(2).says(&["1073741824 model calls", "only 50"]);
-    // The check reports it, too, and the project's own file cannot prevent that.
-    folder.write("trefoil.toml", "[check]\nmax-calls = 2000000000\n");
-    let ran = folder.trefoil(&["check", "f0.yaml"]);
-    ran.exits(0);
-    for text in ["`f0` may need 1073741824 model calls", "limit is 1000", "can lower the limit of 1000"] {
-        assert!(ran.out.contains(text), "{}", ran.out);
-    }
-}
-
-#[test]
 fn a_schema_whose_references_multiply_is_refused_at_its_place() {
     let folder = Folder::new();
     let mut defs = String::new();
@@ -119,18 +93,6 @@ fn twenty_thousand_unknown_keys_are_counted_in_time() {
     folder.write("a.yaml", format!("{AGENT}instruction: I\nprompt: P\n{keys}"));
     let ran = in_time("the check", || folder.trefoil(&["check", "a.yaml"]));
     assert!(ran.out.contains("19500 more unknown keys") || ran.err.contains("19500 more unknown keys"), "{}", ran.err);
-}
-
-#[test]
-fn thousands_of_unknown_names_beside_thousands_of_known_ones_are_checked_in_time() {
-    if untested::is_hunted_later() {
-        return;
-    }
-    let folder = Folder::new();
-    let declared: String = (0..1500).map(|n| format!("  declared_{n}: string\n")).collect();
-    let used: String = (0..1500).map(|n| format!("  {{{{undefined{n}}}}}\n")).collect();
-    folder.write("a.yaml", format!("{AGENT}inputSchema:\n{declared}instruction: |\n{used}"));
-    in_time("the check", || folder.trefoil(&["check", "a.yaml"])).exits(1);
 }
 
 #[test]
@@ -220,4 +182,41 @@ fn files_that_say_what_is_ignored_are_read_up_to_a_limit() {
     }
     let ran = in_time("the check", || folder.trefoil(&["check", "."]));
     assert!(ran.out.contains("the ignore files have more than 5000 patterns"), "{}", ran.out);
+}
+
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
+
+    #[test]
+    fn a_billion_calls_are_announced_and_never_made() {
+        let folder = Folder::new();
+        doubling(&folder, 30);
+        let ran = folder.trefoil(&["run", ".#f0", "--model", "embedded"]);
+        ran.silent(1).says(&[
+            "this run may make 1073741824 model calls",
+            "BUDGET_EXCEEDED",
+            "10000 of 10000",
+            "10000 answered",
+            "--max-calls",
+        ]);
+        let ran = folder.trefoil(&["run", ".#f0", "--model", "embedded", "--max-calls", "50"]);
+        ran.silent(2).says(&["1073741824 model calls", "only 50"]);
+        // The check reports it, too, and the project's own file cannot prevent that.
+        folder.write("trefoil.toml", "[check]\nmax-calls = 2000000000\n");
+        let ran = folder.trefoil(&["check", "f0.yaml"]);
+        ran.exits(0);
+        for text in ["`f0` may need 1073741824 model calls", "limit is 1000", "can lower the limit of 1000"] {
+            assert!(ran.out.contains(text), "{}", ran.out);
+        }
+    }
+
+    #[test]
+    fn thousands_of_unknown_names_beside_thousands_of_known_ones_are_checked_in_time() {
+        let folder = Folder::new();
+        let declared: String = (0..1500).map(|n| format!("  declared_{n}: string\n")).collect();
+        let used: String = (0..1500).map(|n| format!("  {{{{undefined{n}}}}}\n")).collect();
+        folder.write("a.yaml", format!("{AGENT}inputSchema:\n{declared}instruction: |\n{used}"));
+        in_time("the check", || folder.trefoil(&["check", "a.yaml"])).exits(1);
+    }
 }

@@ -28,24 +28,6 @@ fn run(folder: &Folder, args: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_template_behind_many_aliases_is_refused() {
-    if untested::is_hunted_later() {
-        return;
-    }
-    let folder = Folder::new();
-    let text = "{{ x }} ".repeat(8000);
-    let mut steps = String::new();
-    for n in 0..2000 {
-        steps.push_str(&format!(
-            "  - agent: {{ id: a{n}, kind: llm, model: {{ provider: openai, name: m }}, instruction: *t }}\n"
-        ));
-    }
-    folder.write("a.yaml", format!("id: p\nkind: sequential\ndescription: &t '{text}'\nsteps:\n{steps}"));
-    let ran = run(&folder, &["run", "a.yaml"]);
-    ran.silent(2).says(&["yaml-limit", "bytes of text", "a.yaml:"]);
-}
-
-#[test]
 fn values_that_double_end_the_run_at_the_step_that_makes_one_too_many() {
     let folder = Folder::new();
     let mut states = "    S0:\n      kind: System\n      command: echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n      \
@@ -121,20 +103,6 @@ fn an_answer_without_end_is_cut_off() {
 }
 
 #[test]
-fn a_text_answer_that_is_json_of_too_many_values_is_no_value() {
-    if untested::is_hunted_later() {
-        return;
-    }
-    let folder = Folder::new();
-    let text = format!("[{}0]", "[],".repeat(9 << 20));
-    let agent = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I\nprompt: P\n\
-                 outputSchema: { type: array }\n";
-    folder.write("a.yaml", agent).write("s.json", serde_json::json!({"answers": {"a": text}}).to_string());
-    let ran = run(&folder, &["run", "a.yaml", "--model", "scripted=s.json", "--no-check"]);
-    ran.silent(1).says(&["STRUCTURED_OUTPUT_INVALID", "more than 1048576 values"]);
-}
-
-#[test]
 fn an_input_without_end_is_not_read_to_its_end() {
     let folder = Folder::new();
     folder.write("a.yaml", crate::world::AGENT);
@@ -161,25 +129,6 @@ fn doubling(first: &str, next: &str) -> String {
 }
 
 #[test]
-fn json_that_doubles_in_the_state_ends_the_run_at_a_limit() {
-    if untested::is_hunted_later() {
-        return;
-    }
-    let (object, list) = (
-        r#"{"a": {{{json blackboard.x}}}, "b": {{{json blackboard.x}}}}"#,
-        "[{{{json blackboard.x}}}, {{{json blackboard.x}}}]",
-    );
-    for (first, next) in
-        [(r#"{"a": 1, "b": []}"#, object), ("[[], []]", list), ("text", "{{blackboard.x}}{{blackboard.x}}")]
-    {
-        let folder = Folder::new();
-        folder.write("a.yaml", doubling(first, next));
-        let ran = run(&folder, &["run", "a.yaml", "--input", "x", "--no-check"]);
-        ran.silent(1).says(&["LIMIT_EXCEEDED"]);
-    }
-}
-
-#[test]
 fn an_input_of_nothing_but_brackets_is_refused() {
     let folder = Folder::new();
     folder.write("a.yaml", crate::world::AGENT);
@@ -188,20 +137,64 @@ fn an_input_of_nothing_but_brackets_is_refused() {
     ran.silent(2).says(&["more than 4194304 values"]);
 }
 
-#[test]
-fn json_of_json_of_json_ends_before_it_fills_the_memory() {
-    if untested::is_hunted_later() {
-        return;
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
+
+    #[test]
+    fn a_template_behind_many_aliases_is_refused() {
+        let folder = Folder::new();
+        let text = "{{ x }} ".repeat(8000);
+        let mut steps = String::new();
+        for n in 0..2000 {
+            steps.push_str(&format!(
+                "  - agent: {{ id: a{n}, kind: llm, model: {{ provider: openai, name: m }}, instruction: *t }}\n"
+            ));
+        }
+        folder.write("a.yaml", format!("id: p\nkind: sequential\ndescription: &t '{text}'\nsteps:\n{steps}"));
+        let ran = run(&folder, &["run", "a.yaml"]);
+        ran.silent(2).says(&["yaml-limit", "bytes of text", "a.yaml:"]);
     }
-    let folder = Folder::new();
-    let nested = format!("{}input{}", "(json ".repeat(40), ")".repeat(40));
-    folder.write(
-        "a.yaml",
-        format!(
-            "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: a, version: 1.0.0 }}\nspec:\n  runtime: {{ language: \
-             python, version: '3.11', model: smart }}\n  task:\n    instruction: I\n    prompt_template: '{{{{json {nested}}}}}'\n"
-        ),
-    );
-    let ran = folder.trefoil(&["run", "a.yaml", "-i", "\"x\"", "--model", "embedded"]);
-    ran.silent(1).says(&["LIMIT_EXCEEDED", "as JSON"]);
+
+    #[test]
+    fn a_text_answer_that_is_json_of_too_many_values_is_no_value() {
+        let folder = Folder::new();
+        let text = format!("[{}0]", "[],".repeat(9 << 20));
+        let agent = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I\nprompt: P\n\
+                     outputSchema: { type: array }\n";
+        folder.write("a.yaml", agent).write("s.json", serde_json::json!({"answers": {"a": text}}).to_string());
+        let ran = run(&folder, &["run", "a.yaml", "--model", "scripted=s.json", "--no-check"]);
+        ran.silent(1).says(&["STRUCTURED_OUTPUT_INVALID", "more than 1048576 values"]);
+    }
+
+    #[test]
+    fn json_that_doubles_in_the_state_ends_the_run_at_a_limit() {
+        let (object, list) = (
+            r#"{"a": {{{json blackboard.x}}}, "b": {{{json blackboard.x}}}}"#,
+            "[{{{json blackboard.x}}}, {{{json blackboard.x}}}]",
+        );
+        for (first, next) in
+            [(r#"{"a": 1, "b": []}"#, object), ("[[], []]", list), ("text", "{{blackboard.x}}{{blackboard.x}}")]
+        {
+            let folder = Folder::new();
+            folder.write("a.yaml", doubling(first, next));
+            let ran = run(&folder, &["run", "a.yaml", "--input", "x", "--no-check"]);
+            ran.silent(1).says(&["LIMIT_EXCEEDED"]);
+        }
+    }
+
+    #[test]
+    fn json_of_json_of_json_ends_before_it_fills_the_memory() {
+        let folder = Folder::new();
+        let nested = format!("{}input{}", "(json ".repeat(40), ")".repeat(40));
+        folder.write(
+            "a.yaml",
+            format!(
+                "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: a, version: 1.0.0 }}\nspec:\n  runtime: {{ language: \
+                 python, version: '3.11', model: smart }}\n  task:\n    instruction: I\n    prompt_template: '{{{{json {nested}}}}}'\n"
+            ),
+        );
+        let ran = folder.trefoil(&["run", "a.yaml", "-i", "\"x\"", "--model", "embedded"]);
+        ran.silent(1).says(&["LIMIT_EXCEEDED", "as JSON"]);
+    }
 }

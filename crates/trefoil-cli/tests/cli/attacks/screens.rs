@@ -206,155 +206,6 @@ fn what_a_terminal_would_obey_is_found() {
 }
 
 #[test]
-fn no_command_that_reads_files_sends_a_terminal_what_it_would_obey() {
-    if untested::is_hunted_later() {
-        return;
-    }
-    let mut world = World::new();
-    let [good, _, bad, lost, raw, agent, siren] = MANIFESTS.map(|name| world.file(name));
-    let named = world.named.clone();
-    for file in [&good, &bad, &lost, &raw, &agent, &siren, &named] {
-        for options in [
-            &["--format", "text", "--strict"][..],
-            &["--format", "json"],
-            &["--format", "sarif"],
-            &["--format", "github"],
-            &["--fix", "--diff"],
-        ] {
-            world.shows(&[&["check", file, "--no-config"], options].concat(), &[]);
-        }
-        for args in [
-            &["plan", file][..],
-            &["plan", file, "--format", "json"],
-            &["graph", file],
-            &["graph", file, "--format", "dot"],
-            &["graph", file, "--format", "svg"],
-            &["graph", file, "-o", "x.svg"],
-            &["ir", file],
-            &["models", file],
-            &["models", file, "--format", "json"],
-            &["doctor", file],
-            &["doctor", file, "--format", "json"],
-        ] {
-            world.shows(args, &[]);
-        }
-    }
-    world.shows(&["check", "--fix", &bad, "--no-config"], &[]);
-    world.is_clean(200);
-}
-
-#[test]
-fn no_option_or_template_sends_a_terminal_what_it_would_obey() {
-    if untested::is_hunted_later() {
-        return;
-    }
-    let mut world = World::new();
-    let (good, agent) = (world.file("good"), world.file("agent"));
-    let (good, agent) = (good.as_str(), agent.as_str());
-    // Every command, with something that is not there.
-    for command in commands(&world.folder) {
-        let args: Vec<&str> = command.split(' ').chain([EVIL]).collect();
-        let typed: &[(&str, &str)] = if command == "secrets set" { &[("while you type", "x\n")] } else { &[] };
-        world.shows(&args, typed);
-    }
-    // Options: what is not there, what is wrong, and what is said about the words.
-    for args in [
-        &["check", good, EVIL][..],
-        &[EVIL],
-        &["run", good, &format!("--{EVIL}")],
-        &["run", good, "-i", "x", "--model", EVIL],
-        &["run", good, "--answer", EVIL],
-        &["run", agent, "--input-json", EVIL],
-        &["run", agent, "--input-json", &format!("@{EVIL}")],
-        &["run", agent, "-i", "x", "--model", &format!("scripted={EVIL}")],
-        &["runs", "list", "--flow", EVIL],
-        &["runs", "diff", EVIL, EVIL],
-        &["runs", "list", "--store", EVIL],
-        &["store", "--store", EVIL],
-        &["store", "check", "--store", EVIL],
-        &["init", EVIL, "--format", EVIL],
-    ] {
-        world.shows(args, &[]);
-    }
-    // Templates.
-    let text = format!("{EVIL} {{{{x}}}}");
-    for options in [&[][..], &["--value"], &["--provenance"], &["--condition"]] {
-        let text = if options == ["--value"] { "{{x}}" } else { &text };
-        let args = [&["render", "--dialect", "agntz", "--state", "state.json"], options, &[text]].concat();
-        world.shows(&args, &[]);
-    }
-    // Trust and its list.
-    let (named, trusted) = (world.named.clone(), world.trusted.clone());
-    world.shows(&["trust", &named], &[]);
-    world.shows(&["trust", &trusted], &[]);
-    world.shows(&["trust", "--list"], &[]);
-    world.is_clean(120);
-}
-
-#[test]
-fn no_run_sends_a_terminal_what_it_would_obey() {
-    if untested::is_hunted_later() {
-        return;
-    }
-    let mut world = World::new();
-    let [good, fails, _, _, _, agent, siren] = MANIFESTS.map(|name| world.file(name));
-    let [good, fails, agent, siren] = [&good, &fails, &agent, &siren].map(String::as_str);
-    let (a, b) = (step('A'), step('B'));
-    // Runs: answers of models, questions, outputs, errors, events, traces.
-    let scripted = ["--model", "scripted=script.yaml", "--input", EVIL];
-    for options in [&[][..], &["--output", "json"], &["--events", "jsonl"], &["--trace", "t.json"], &["-q"]] {
-        for file in [agent, siren] {
-            world.shows(&[&["run", file], &scripted[..], options].concat(), &[]);
-        }
-    }
-    for args in [&["trace", "t.json"][..], &["trace", "t.json", "--json"], &["trace", "t.json", "--step", EVIL]] {
-        world.shows(args, &[]);
-    }
-    for file in [good, fails] {
-        let run = ["run", file, "--input", EVIL, "--allow-command"];
-        world.shows(&run, &[("> ", "yes\n")]);
-    }
-    let mut waits = world.folder.command(&["run", good, "--input", "x", "--allow-command", "--store", "runs.db"]);
-    waits.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_CONFIG_DIR", world.folder.path().join("config"));
-    crate::world::finish(waits).exits(75);
-    let runs = world.folder.trefoil(&["runs", "list", "--store", "runs.db", "--output", "json"]).json();
-    let ids: Vec<String> =
-        runs["runs"].as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap().to_owned()).collect();
-    let open = runs["runs"].as_array().unwrap().iter().find(|run| run["status"] == "waiting").unwrap()["run"].clone();
-    let open = open.as_str().unwrap();
-    world.shows(&["runs", "list"], &[]);
-    world.shows(&["runs", "list", "--output", "json"], &[]);
-    // One run of each kind is enough.
-    for id in ids.iter().take(4).map(String::as_str).chain([ids.last().unwrap().as_str(), open]) {
-        for args in [
-            &["runs", "show", id][..],
-            &["runs", "show", id, "--output", "json"],
-            &["runs", "events", id],
-            &["runs", "export", id],
-            &["trace", id],
-            &["trace", id, "--json"],
-            &["trace", id, "--step", &a],
-            &["replay", id],
-            &["runs", "diff", id, open],
-            &["runs", "diff", id, open, "--output", "json"],
-            &["resume", id, "--with", good, "--dry-run", "--allow-command"],
-        ] {
-            world.shows(args, &[]);
-        }
-    }
-    world.shows(&["runs", "answer", open, EVIL, EVIL], &[]);
-    world.shows(&["runs", "answer", open, &b, EVIL], &[]);
-    world.shows(&["runs", "answer", open, &b, EVIL], &[]);
-    world.shows(&["resume", open, "--allow-command"], &[]);
-    world.shows(&["resume", "--all"], &[]);
-    world.shows(&["worker", "--once"], &[]);
-    world.shows(&["runs", "fork", open, "--explain", "--allow-command"], &[]);
-    world.shows(&["store", "check"], &[]);
-    world.shows(&["store"], &[]);
-    world.is_clean(150);
-}
-
-#[test]
 fn a_session_sends_a_terminal_nothing_that_it_would_obey() {
     let mut world = World::new();
     let good = world.file("good");
@@ -387,4 +238,150 @@ fn a_pipe_gets_the_text_as_it_is() {
     let json = run(&["--output", "json"]);
     assert_eq!(json.json(), serde_json::json!(EVIL));
     assert!(json.out.is_ascii() && !json.out.contains('\u{1b}'), "{}", json.out);
+}
+
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
+
+    #[test]
+    fn no_command_that_reads_files_sends_a_terminal_what_it_would_obey() {
+        let mut world = World::new();
+        let [good, _, bad, lost, raw, agent, siren] = MANIFESTS.map(|name| world.file(name));
+        let named = world.named.clone();
+        for file in [&good, &bad, &lost, &raw, &agent, &siren, &named] {
+            for options in [
+                &["--format", "text", "--strict"][..],
+                &["--format", "json"],
+                &["--format", "sarif"],
+                &["--format", "github"],
+                &["--fix", "--diff"],
+            ] {
+                world.shows(&[&["check", file, "--no-config"], options].concat(), &[]);
+            }
+            for args in [
+                &["plan", file][..],
+                &["plan", file, "--format", "json"],
+                &["graph", file],
+                &["graph", file, "--format", "dot"],
+                &["graph", file, "--format", "svg"],
+                &["graph", file, "-o", "x.svg"],
+                &["ir", file],
+                &["models", file],
+                &["models", file, "--format", "json"],
+                &["doctor", file],
+                &["doctor", file, "--format", "json"],
+            ] {
+                world.shows(args, &[]);
+            }
+        }
+        world.shows(&["check", "--fix", &bad, "--no-config"], &[]);
+        world.is_clean(200);
+    }
+
+    #[test]
+    fn no_option_or_template_sends_a_terminal_what_it_would_obey() {
+        let mut world = World::new();
+        let (good, agent) = (world.file("good"), world.file("agent"));
+        let (good, agent) = (good.as_str(), agent.as_str());
+        // Every command, with something that is not there.
+        for command in commands(&world.folder) {
+            let args: Vec<&str> = command.split(' ').chain([EVIL]).collect();
+            let typed: &[(&str, &str)] = if command == "secrets set" { &[("while you type", "x\n")] } else { &[] };
+            world.shows(&args, typed);
+        }
+        // Options: what is not there, what is wrong, and what is said about the words.
+        for args in [
+            &["check", good, EVIL][..],
+            &[EVIL],
+            &["run", good, &format!("--{EVIL}")],
+            &["run", good, "-i", "x", "--model", EVIL],
+            &["run", good, "--answer", EVIL],
+            &["run", agent, "--input-json", EVIL],
+            &["run", agent, "--input-json", &format!("@{EVIL}")],
+            &["run", agent, "-i", "x", "--model", &format!("scripted={EVIL}")],
+            &["runs", "list", "--flow", EVIL],
+            &["runs", "diff", EVIL, EVIL],
+            &["runs", "list", "--store", EVIL],
+            &["store", "--store", EVIL],
+            &["store", "check", "--store", EVIL],
+            &["init", EVIL, "--format", EVIL],
+        ] {
+            world.shows(args, &[]);
+        }
+        // Templates.
+        let text = format!("{EVIL} {{{{x}}}}");
+        for options in [&[][..], &["--value"], &["--provenance"], &["--condition"]] {
+            let text = if options == ["--value"] { "{{x}}" } else { &text };
+            let args = [&["render", "--dialect", "agntz", "--state", "state.json"], options, &[text]].concat();
+            world.shows(&args, &[]);
+        }
+        // Trust and its list.
+        let (named, trusted) = (world.named.clone(), world.trusted.clone());
+        world.shows(&["trust", &named], &[]);
+        world.shows(&["trust", &trusted], &[]);
+        world.shows(&["trust", "--list"], &[]);
+        world.is_clean(120);
+    }
+
+    #[test]
+    fn no_run_sends_a_terminal_what_it_would_obey() {
+        let mut world = World::new();
+        let [good, fails, _, _, _, agent, siren] = MANIFESTS.map(|name| world.file(name));
+        let [good, fails, agent, siren] = [&good, &fails, &agent, &siren].map(String::as_str);
+        let (a, b) = (step('A'), step('B'));
+        // Runs: answers of models, questions, outputs, errors, events, traces.
+        let scripted = ["--model", "scripted=script.yaml", "--input", EVIL];
+        for options in [&[][..], &["--output", "json"], &["--events", "jsonl"], &["--trace", "t.json"], &["-q"]] {
+            for file in [agent, siren] {
+                world.shows(&[&["run", file], &scripted[..], options].concat(), &[]);
+            }
+        }
+        for args in [&["trace", "t.json"][..], &["trace", "t.json", "--json"], &["trace", "t.json", "--step", EVIL]] {
+            world.shows(args, &[]);
+        }
+        for file in [good, fails] {
+            let run = ["run", file, "--input", EVIL, "--allow-command"];
+            world.shows(&run, &[("> ", "yes\n")]);
+        }
+        let mut waits = world.folder.command(&["run", good, "--input", "x", "--allow-command", "--store", "runs.db"]);
+        waits.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_CONFIG_DIR", world.folder.path().join("config"));
+        crate::world::finish(waits).exits(75);
+        let runs = world.folder.trefoil(&["runs", "list", "--store", "runs.db", "--output", "json"]).json();
+        let ids: Vec<String> =
+            runs["runs"].as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap().to_owned()).collect();
+        let open =
+            runs["runs"].as_array().unwrap().iter().find(|run| run["status"] == "waiting").unwrap()["run"].clone();
+        let open = open.as_str().unwrap();
+        world.shows(&["runs", "list"], &[]);
+        world.shows(&["runs", "list", "--output", "json"], &[]);
+        // One run of each kind is enough.
+        for id in ids.iter().take(4).map(String::as_str).chain([ids.last().unwrap().as_str(), open]) {
+            for args in [
+                &["runs", "show", id][..],
+                &["runs", "show", id, "--output", "json"],
+                &["runs", "events", id],
+                &["runs", "export", id],
+                &["trace", id],
+                &["trace", id, "--json"],
+                &["trace", id, "--step", &a],
+                &["replay", id],
+                &["runs", "diff", id, open],
+                &["runs", "diff", id, open, "--output", "json"],
+                &["resume", id, "--with", good, "--dry-run", "--allow-command"],
+            ] {
+                world.shows(args, &[]);
+            }
+        }
+        world.shows(&["runs", "answer", open, EVIL, EVIL], &[]);
+        world.shows(&["runs", "answer", open, &b, EVIL], &[]);
+        world.shows(&["runs", "answer", open, &b, EVIL], &[]);
+        world.shows(&["resume", open, "--allow-command"], &[]);
+        world.shows(&["resume", "--all"], &[]);
+        world.shows(&["worker", "--once"], &[]);
+        world.shows(&["runs", "fork", open, "--explain", "--allow-command"], &[]);
+        world.shows(&["store", "check"], &[]);
+        world.shows(&["store"], &[]);
+        world.is_clean(150);
+    }
 }

@@ -86,33 +86,6 @@ fn words<'a>(words: &[&'a str], run: &'a str) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_stored_program_has_the_permissions_of_a_project_only_if_its_files_are_that_projects() {
-    for (folder, command) in COMMANDS {
-        let is_fork = command.contains(&"fork");
-        let same = World::new(|_| {});
-        if is_fork {
-            same.trefoil(&["resume", &same.run]).exits(0);
-        }
-        let before = same.paid();
-        let ran = same.within(folder, &words(command, &same.run));
-        assert_eq!((ran.code, same.paid()), (0, before + 1), "{command:?} of the project's own files: {ran:?}");
-        for (what, then) in OTHERS {
-            let other = World::new(then);
-            let ran = other.within(folder, &words(command, &other.run));
-            assert_eq!(other.paid(), 0, "{command:?} with {what}: {ran:?}");
-            if !is_fork {
-                ran.says(&["a.yaml"]);
-            }
-            assert_ne!(ran.code, 0, "{command:?} with {what}: {ran:?}");
-            // Whoever says so on the command line allows it.
-            let allowed = [&words(command, &other.run)[..], &["--allow-command"]].concat();
-            let ran = other.within(folder, &allowed);
-            assert_eq!(other.paid(), usize::from(!is_fork), "{command:?} with {what}, allowed: {ran:?}");
-        }
-    }
-}
-
-#[test]
 fn a_worker_knows_the_files_of_its_project_at_another_place() {
     // As on another computer: the same project in another folder.
     let world = World::new(|folder| {
@@ -154,4 +127,36 @@ fn a_stored_program_does_not_read_the_environment_file_of_another_one() {
     trefoil(&resume).says(&["PLACE"]);
     folder.write("a.yaml", flow("Say {{ env.PLACE }}."));
     trefoil(&resume).exits(0);
+}
+
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
+
+    #[test]
+    fn a_stored_program_has_the_permissions_of_a_project_only_if_its_files_are_that_projects() {
+        for (folder, command) in COMMANDS {
+            let is_fork = command.contains(&"fork");
+            let same = World::new(|_| {});
+            if is_fork {
+                same.trefoil(&["resume", &same.run]).exits(0);
+            }
+            let before = same.paid();
+            let ran = same.within(folder, &words(command, &same.run));
+            assert_eq!((ran.code, same.paid()), (0, before + 1), "{command:?} of the project's own files: {ran:?}");
+            for (what, then) in OTHERS {
+                let other = World::new(then);
+                let ran = other.within(folder, &words(command, &other.run));
+                assert_eq!(other.paid(), 0, "{command:?} with {what}: {ran:?}");
+                if !is_fork {
+                    ran.says(&["a.yaml"]);
+                }
+                assert_ne!(ran.code, 0, "{command:?} with {what}: {ran:?}");
+                // Whoever says so on the command line allows it.
+                let allowed = [&words(command, &other.run)[..], &["--allow-command"]].concat();
+                let ran = other.within(folder, &allowed);
+                assert_eq!(other.paid(), usize::from(!is_fork), "{command:?} with {what}, allowed: {ran:?}");
+            }
+        }
+    }
 }

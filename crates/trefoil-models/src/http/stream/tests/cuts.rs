@@ -137,39 +137,45 @@ fn recorded() -> Vec<(Face, String, &'static str, bool)> {
     ]
 }
 
-#[test]
-fn streams_may_be_cut_at_every_byte() {
-    let names = names(&["echo"]);
-    let (mut two, mut off) = (0, 0);
-    for (face, stream, text, steady) in streams() {
-        let bytes = stream.as_bytes();
-        let whole = read(face, &[bytes], End::Body, &names);
-        assert_eq!(whole.as_ref().map(|answer| &*answer.text), Ok(text), "{face:?} {stream}");
-        let calls = whole.as_ref().map(|answer| answer.calls.len());
-        let one_by_one: Vec<&[u8]> = bytes.chunks(1).collect();
-        assert_eq!(read(face, &one_by_one, End::Body, &names), whole, "{face:?} {stream}");
-        for cut in 0..=bytes.len() {
-            let (first, second) = bytes.split_at(cut);
-            assert_eq!(read(face, &[first, second], End::Body, &names), whole, "{face:?} at {cut}: {stream}");
-            two += 1;
-            // Between two events such a stream may be whole; within one it never is.
-            let within = bytes[cut..].first().is_some_and(|byte| *byte != b'\n') && !first.ends_with(b"\n") && cut > 0;
-            if !steady && !within {
-                continue;
-            }
-            for end in ENDS {
-                off += 1;
-                // Nothing but the whole answer, or an error.
-                if let Ok(answer) = read(face, &[first], end, &names) {
-                    let came = (Ok(&*answer.text), Ok(answer.calls.len()));
-                    assert_eq!(
-                        came,
-                        (Ok::<_, &ModelError>(text), calls.map_err(|_| ())),
-                        "{face:?} at {cut}, {end:?}: {stream}"
-                    );
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
+
+    #[test]
+    fn streams_may_be_cut_at_every_byte() {
+        let names = names(&["echo"]);
+        let (mut two, mut off) = (0, 0);
+        for (face, stream, text, steady) in streams() {
+            let bytes = stream.as_bytes();
+            let whole = read(face, &[bytes], End::Body, &names);
+            assert_eq!(whole.as_ref().map(|answer| &*answer.text), Ok(text), "{face:?} {stream}");
+            let calls = whole.as_ref().map(|answer| answer.calls.len());
+            let one_by_one: Vec<&[u8]> = bytes.chunks(1).collect();
+            assert_eq!(read(face, &one_by_one, End::Body, &names), whole, "{face:?} {stream}");
+            for cut in 0..=bytes.len() {
+                let (first, second) = bytes.split_at(cut);
+                assert_eq!(read(face, &[first, second], End::Body, &names), whole, "{face:?} at {cut}: {stream}");
+                two += 1;
+                // Between two events such a stream may be whole; within one it never is.
+                let within =
+                    bytes[cut..].first().is_some_and(|byte| *byte != b'\n') && !first.ends_with(b"\n") && cut > 0;
+                if !steady && !within {
+                    continue;
+                }
+                for end in ENDS {
+                    off += 1;
+                    // Nothing but the whole answer, or an error.
+                    if let Ok(answer) = read(face, &[first], end, &names) {
+                        let came = (Ok(&*answer.text), Ok(answer.calls.len()));
+                        assert_eq!(
+                            came,
+                            (Ok::<_, &ModelError>(text), calls.map_err(|_| ())),
+                            "{face:?} at {cut}, {end:?}: {stream}"
+                        );
+                    }
                 }
             }
         }
+        assert!(two > 10_000 && off > 30_000, "{two} {off}");
     }
-    assert!(two > 10_000 && off > 30_000, "{two} {off}");
 }

@@ -58,50 +58,6 @@ fn doubts_of(face: Face, acts: &[Act]) -> Vec<AnswerDoubt> {
 }
 
 #[test]
-fn an_answer_is_complete_only_by_the_rules_of_its_protocol() {
-    let names = names(&["echo"]);
-    let (mut tried, mut complete) = (0, 0);
-    for face in FACES {
-        let possible: Vec<Act> = ACTS.into_iter().filter(|one| act(face, *one, 0).is_some()).collect();
-        let longest = match face {
-            Face::Chat => 4,
-            Face::Messages | Face::Gemini => 3,
-            Face::Responses | Face::Cohere | Face::Ollama => 5,
-        };
-        let mut sequences: Vec<Vec<Act>> = vec![Vec::new()];
-        for _ in 0..longest {
-            let longer = sequences.iter().flat_map(|s| possible.iter().map(|one| [s.as_slice(), &[*one]].concat()));
-            sequences = longer.collect();
-            for acts in &sequences {
-                let bytes: String = acts.iter().enumerate().filter_map(|(at, one)| act(face, *one, at)).collect();
-                for end in ENDS {
-                    let answer = read(face, &[bytes.as_bytes()], end, &names);
-                    // A stream without any event of its protocol is another one.
-                    let is_foreign = face == Face::Chat && acts.first() == Some(&Act::Last);
-                    let expected = is_complete(face, acts, end) && !is_foreign;
-                    assert_eq!(answer.is_ok(), expected, "{face:?} {acts:?} {end:?}: {answer:?}");
-                    if let Ok(answer) = answer {
-                        complete += 1;
-                        let until = acts.iter().position(|a| *a == Act::Last).unwrap_or(acts.len());
-                        let mut text = String::new();
-                        for (at, one) in acts[..until].iter().enumerate() {
-                            if matches!(one, Act::Text | Act::Both | Act::TextEmpty) {
-                                let _ = write!(text, "<{at}>");
-                            }
-                        }
-                        let calls = acts[..until].iter().filter(|a| **a == Act::Call).count();
-                        assert_eq!((answer.text, answer.calls.len()), (text, calls), "{face:?} {acts:?} {end:?}");
-                        assert_eq!(answer.doubts, doubts_of(face, acts), "{face:?} {acts:?} {end:?}");
-                    }
-                    tried += 1;
-                }
-            }
-        }
-    }
-    assert!(tried > 95_000 && complete > 12_000, "{tried} {complete}");
-}
-
-#[test]
 fn the_last_event_may_lack_its_line_breaks_but_not_a_part() {
     let names = names(&[]);
     for face in FACES {
@@ -119,55 +75,6 @@ fn the_last_event_may_lack_its_line_breaks_but_not_a_part() {
             assert!(answer.is_err(), "{face:?} {answer:?}");
         }
     }
-}
-
-#[test]
-fn a_torn_event_leaves_an_answer_incomplete_unless_its_last_event_came_before() {
-    let names = names(&["echo"]);
-    let (mut torn, mut over) = (0, 0);
-    for face in FACES {
-        let [text, call] = [Act::Text, Act::Call].map(|one| act(face, one, 0).unwrap());
-        let reasons = [Act::Reason, Act::Both, Act::Strange].into_iter().filter_map(|one| act(face, one, 1));
-        let next = ACTS.into_iter().filter_map(|one| act(face, one, 2)).collect::<Vec<_>>();
-        let mut broken: Vec<Vec<u8>> = vec![
-            b"Internal Server Error".to_vec(),
-            b"data: {\"a\":\"\xc3".to_vec(),
-            b"data: \xff\n\n".to_vec(),
-            b"data: {\"choi\n\n".to_vec(),
-            b"event: message_stop\n".to_vec(),
-            b"<html>\n".to_vec(),
-        ];
-        for event in &next {
-            // Without its line breaks an event may be whole.
-            let whole = event.trim_end().len();
-            broken.extend((1..whole).map(|cut| event.as_bytes()[..cut].to_vec()));
-        }
-        let mut starts: Vec<String> =
-            reasons.flat_map(|reason| [&text, &call].map(|of| format!("{of}{reason}"))).collect();
-        starts.push(text.clone());
-        for start in starts {
-            for rest in &broken {
-                for end in ENDS {
-                    // A line that begins and does not end is not waited for; what the server would have sent is lost.
-                    let answer = read(face, &[start.as_bytes(), rest], end, &names);
-                    assert!(answer.is_err(), "{face:?} {start} {} {end:?}", String::from_utf8_lossy(rest));
-                    torn += 1;
-                }
-            }
-        }
-        let Some(last) = act(face, Act::Last, 1) else { continue };
-        for rest in &broken {
-            let said = String::from_utf8_lossy(rest);
-            let answer = read(face, &[text.as_bytes(), last.as_bytes(), rest], End::Body, &names);
-            // Only what is whole counts then: an error, or a part of the answer.
-            let is_error = face != Face::Ollama && (said.starts_with("Internal") || said.starts_with("<html>"));
-            let first = said.lines().next().unwrap_or_default().trim_start_matches("data: ");
-            let is_part = read_json::<Json>(first).is_ok();
-            assert_eq!(answer.is_err(), is_error || is_part, "{face:?} {said} {answer:?}");
-            over += 1;
-        }
-    }
-    assert!(torn > 45_000 && over > 2_000, "{torn} {over}");
 }
 
 #[test]
@@ -211,5 +118,103 @@ fn a_gateways_mark_of_the_end_completes_nothing_that_its_protocol_does_not() {
             let answer = read(face, &[text.as_bytes(), reason.as_bytes(), done.as_bytes()], End::Silence, &names);
             assert_eq!(answer.unwrap().text, "<0>", "{face:?}");
         }
+    }
+}
+
+/// What takes long: `.ci/hunt` runs it, the gate does not.
+mod hunt {
+    use super::*;
+
+    #[test]
+    fn a_torn_event_leaves_an_answer_incomplete_unless_its_last_event_came_before() {
+        let names = names(&["echo"]);
+        let (mut torn, mut over) = (0, 0);
+        for face in FACES {
+            let [text, call] = [Act::Text, Act::Call].map(|one| act(face, one, 0).unwrap());
+            let reasons = [Act::Reason, Act::Both, Act::Strange].into_iter().filter_map(|one| act(face, one, 1));
+            let next = ACTS.into_iter().filter_map(|one| act(face, one, 2)).collect::<Vec<_>>();
+            let mut broken: Vec<Vec<u8>> = vec![
+                b"Internal Server Error".to_vec(),
+                b"data: {\"a\":\"\xc3".to_vec(),
+                b"data: \xff\n\n".to_vec(),
+                b"data: {\"choi\n\n".to_vec(),
+                b"event: message_stop\n".to_vec(),
+                b"<html>\n".to_vec(),
+            ];
+            for event in &next {
+                // Without its line breaks an event may be whole.
+                let whole = event.trim_end().len();
+                broken.extend((1..whole).map(|cut| event.as_bytes()[..cut].to_vec()));
+            }
+            let mut starts: Vec<String> =
+                reasons.flat_map(|reason| [&text, &call].map(|of| format!("{of}{reason}"))).collect();
+            starts.push(text.clone());
+            for start in starts {
+                for rest in &broken {
+                    for end in ENDS {
+                        // A line that begins and does not end is not waited for; what the server would have sent is lost.
+                        let answer = read(face, &[start.as_bytes(), rest], end, &names);
+                        assert!(answer.is_err(), "{face:?} {start} {} {end:?}", String::from_utf8_lossy(rest));
+                        torn += 1;
+                    }
+                }
+            }
+            let Some(last) = act(face, Act::Last, 1) else { continue };
+            for rest in &broken {
+                let said = String::from_utf8_lossy(rest);
+                let answer = read(face, &[text.as_bytes(), last.as_bytes(), rest], End::Body, &names);
+                // Only what is whole counts then: an error, or a part of the answer.
+                let is_error = face != Face::Ollama && (said.starts_with("Internal") || said.starts_with("<html>"));
+                let first = said.lines().next().unwrap_or_default().trim_start_matches("data: ");
+                let is_part = read_json::<Json>(first).is_ok();
+                assert_eq!(answer.is_err(), is_error || is_part, "{face:?} {said} {answer:?}");
+                over += 1;
+            }
+        }
+        assert!(torn > 45_000 && over > 2_000, "{torn} {over}");
+    }
+
+    #[test]
+    fn an_answer_is_complete_only_by_the_rules_of_its_protocol() {
+        let names = names(&["echo"]);
+        let (mut tried, mut complete) = (0, 0);
+        for face in FACES {
+            let possible: Vec<Act> = ACTS.into_iter().filter(|one| act(face, *one, 0).is_some()).collect();
+            let longest = match face {
+                Face::Chat => 4,
+                Face::Messages | Face::Gemini => 3,
+                Face::Responses | Face::Cohere | Face::Ollama => 5,
+            };
+            let mut sequences: Vec<Vec<Act>> = vec![Vec::new()];
+            for _ in 0..longest {
+                let longer = sequences.iter().flat_map(|s| possible.iter().map(|one| [s.as_slice(), &[*one]].concat()));
+                sequences = longer.collect();
+                for acts in &sequences {
+                    let bytes: String = acts.iter().enumerate().filter_map(|(at, one)| act(face, *one, at)).collect();
+                    for end in ENDS {
+                        let answer = read(face, &[bytes.as_bytes()], end, &names);
+                        // A stream without any event of its protocol is another one.
+                        let is_foreign = face == Face::Chat && acts.first() == Some(&Act::Last);
+                        let expected = is_complete(face, acts, end) && !is_foreign;
+                        assert_eq!(answer.is_ok(), expected, "{face:?} {acts:?} {end:?}: {answer:?}");
+                        if let Ok(answer) = answer {
+                            complete += 1;
+                            let until = acts.iter().position(|a| *a == Act::Last).unwrap_or(acts.len());
+                            let mut text = String::new();
+                            for (at, one) in acts[..until].iter().enumerate() {
+                                if matches!(one, Act::Text | Act::Both | Act::TextEmpty) {
+                                    let _ = write!(text, "<{at}>");
+                                }
+                            }
+                            let calls = acts[..until].iter().filter(|a| **a == Act::Call).count();
+                            assert_eq!((answer.text, answer.calls.len()), (text, calls), "{face:?} {acts:?} {end:?}");
+                            assert_eq!(answer.doubts, doubts_of(face, acts), "{face:?} {acts:?} {end:?}");
+                        }
+                        tried += 1;
+                    }
+                }
+            }
+        }
+        assert!(tried > 95_000 && complete > 12_000, "{tried} {complete}");
     }
 }
