@@ -41,4 +41,4 @@ pub use run::{ResumedRun, Resumption, RunCoordinator, RunSettings};
 pub use state::{CoordinatorState, TurnPhase, UnexpectedInput};
 
 /// Version of the engine, for journals.
-const ENGINE: &str = env!("CARGO_PKG_VERSION");
+pub const ENGINE: &str = env!("CARGO_PKG_VERSION");

@@ -293,7 +293,7 @@ impl Started {
         self.basis.as_ref().and_then(|basis| basis.execution.as_deref()).unwrap_or(&self.run)
     }
 
-    /// The settings of the run. Its limits are those of the basis if the driver enforces them.
+    /// The settings of the run. Its limits are those of the basis if the coordinator enforces them.
     pub fn spec(&self) -> RunSpec {
         let basis = self.basis.as_deref().map(|basis| basis.limits).unwrap_or_default();
         RunSpec { limits: self.flags.spec.limits.or(basis), reserve: Some(self.flags.spec.reserve()) }
@@ -458,7 +458,7 @@ pub struct Basis {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<String>,
     /// The limits of the run. Reused results do not count. The machine cannot know in advance which results will be reused, so the
-    /// driver enforces these limits.
+    /// coordinator enforces these limits.
     #[serde(flatten)]
     pub limits: RunLimits,
 }
@@ -583,7 +583,7 @@ pub enum Reserve {
 impl Flags {
     /// Applies changes.
     pub fn change(&mut self, changes: &Changes) {
-        // The driver enforces those of a run that reuses results.
+        // The coordinator enforces those of a run that reuses results.
         let spec = if self.reuses { changes.spec.without_limits() } else { changes.spec };
         self.spec = spec.or(self.spec);
         if !changes.windows.is_empty() {

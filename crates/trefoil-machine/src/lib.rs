@@ -1,9 +1,9 @@
 //! The machine: decides what a run does next, as a pure function of its program, its input and the completions so far.
 //!
 //! ```text
-//! program, input --> machine --commands--> driver
-//!                      ^                    |
-//!                      +---- completions ---+--> journal entries      events --> watchers
+//! program, input --> machine --commands--> coordinator
+//!                      ^                       |
+//!                      +----- completions -----+--> journal entries
 //! ```
 //!
 //! Synchronous and deterministic: no clock, randomness, environment, IO, threads, async or hash-order iteration.

@@ -1,12 +1,12 @@
-//! The runtime: ports, and the async driver that connects the machine to them.
+//! The runtime: ports, and the async driver that connects a coordinator to them.
 //!
 //! ```text
-//! machine --commands--> driver --ports--> models, tools, commands, people, clock
-//!    ^                    |
-//!    +--- completions ----+--> journal        events --> watchers
+//! coordinator --actions--> driver --ports--> models, tools, commands, people, clock
+//!    ^                       |
+//!    +------- inputs --------+--> journal        events --> watchers
 //! ```
 //!
-//! The machine (`trefoil-machine`) decides what a run does next; the driver performs it. This crate also contains in-memory
+//! The coordinator (`trefoil-coordinator`) decides what is done; the driver performs it. This crate also contains in-memory
 //! implementations of ports, and the suites that every implementation must pass. It knows nothing about HTTP, SQL, vendors or
 //! dialects.
 

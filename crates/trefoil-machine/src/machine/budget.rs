@@ -89,7 +89,7 @@ impl Turn<'_> {
     /// Counts a model call about to be made. False: it would exceed a limit that fails the run, so the run ended before the call.
     /// Limits that do not fail the run are checked after the call.
     pub fn may_ask(&mut self, f: FrameId, request: &Request) -> bool {
-        // The driver first looks for a result of an earlier run.
+        // The coordinator first looks for a result of an earlier run.
         if self.core.flags.reuses {
             return true;
         }

@@ -1,7 +1,7 @@
 //! The machine: synchronous, deterministic, without IO. It turns completions into commands.
 //!
 //! [`Machine::start`] starts a run, [`Machine::on`] passes completions to it, [`Machine::resume`] replays a journal.
-//! Each returns an [`Output`]: commands for the driver, and events. The same program, input, flags and completions in
+//! Each returns an [`Output`]: commands for the coordinator, and events. The same program, input, flags and completions in
 //! the same order give the same outputs, on every computer and in every process.
 //!
 //! Internally: a tree of frames (`frame`), one for every active step, in an arena; slots in activations (`activation`);
@@ -83,7 +83,7 @@ pub struct Output {
     pub more: bool,
 }
 
-/// A command for the driver.
+/// A command for the coordinator.
 #[derive(Debug, Clone)]
 pub enum Command {
     /// Start this activity and report its completion.

@@ -1,4 +1,4 @@
-//! The driver connects the machine to the ports. It is async but spawns nothing: all activities of a run are part of the one future
+//! The driver connects a coordinator to the ports. It is async but spawns nothing: all activities of a run are part of the one future
 //! that [`run`] returns, so dropping it stops them all.
 //!
 //! Completions go to the machine, and are written to the journal in one append with the machine's next requests. Only then are
@@ -30,8 +30,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::maybe_done;
 use trefoil_coordinator::outcome::{STOPPED, parts};
 use trefoil_coordinator::recovery::{hopeless, may_repeat};
+use trefoil_coordinator::{ENGINE, ResumedRun, Resumption, RunCoordinator, RunSettings, Share};
 pub use trefoil_coordinator::{OnUnknown, Recovery, RunOutcome};
-use trefoil_coordinator::{ResumedRun, Resumption, RunCoordinator, RunSettings, Share};
 use trefoil_ir::prices::Price;
 use trefoil_ir::{Program, SEMANTICS};
 use trefoil_template::{HoleKind, Value};
@@ -500,9 +500,6 @@ fn journal_error(error: JournalError) -> RunError {
         None => error,
     }
 }
-
-/// Version of the engine, for journals.
-const ENGINE: &str = env!("CARGO_PKG_VERSION");
 
 /// The identity of the program, for the journal.
 fn identity(prepared: &Prepared, options: &mut Options) -> Identity {

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::memo::{Memo, look_up};
 use super::world::World;
-use super::{ENGINE, Options, ReadJournal, journal_error};
+use super::{Options, ReadJournal, journal_error};
 use crate::ports::Journal;
 use trefoil_coordinator::recovery::is_unknown;
-use trefoil_coordinator::{Notice, Resumption};
+use trefoil_coordinator::{ENGINE, Notice, Resumption};
 use trefoil_machine::clock::WorkMs;
 use trefoil_machine::error::RunError;
 use trefoil_machine::guard::validator::is_ended_by_signal;

@@ -1,5 +1,6 @@
 //! Events. Each is a function of a journal entry and the machine's reaction to it, so a replay produces the same events as the live
-//! run. The only exception is text that arrives while a model answers.
+//! run. The exceptions are about this process only: text that arrives while a model answers, waiting for a provider, what a resume
+//! begins with, and the end of a process whose run goes on.
 
 use std::sync::Arc;
 
