@@ -104,6 +104,7 @@ fn raised(program: Arc<Program>) -> u64 {
 fn a_raised_limit_is_enough_for_the_calls_that_are_certain_and_a_quarter_more() {
     let of_items = |calls: usize| {
         made(|b| {
+            b.begin_item();
             let steps: Vec<StepId> = (0..calls).map(|n| b.model(&format!("m{n}"), "x")).collect();
             let body = b.sequence("", &steps);
             let flow = b.flow("each", body, None);

@@ -26,6 +26,10 @@ pub fn lower(
     mut slots: FlowSlots,
 ) -> Flow {
     let scene = Scene { file, names, texts, pipeline: workflow.is_pipeline() };
+    // That was reported, and nothing can run.
+    if workflow.states.is_empty() {
+        return lowering.builder.stand_in("workflow", scene.at(workflow.identity.span));
+    }
     let fixed = names.fixed;
     let initial = workflow.initial.as_ref().map_or(Some(0), |text| names.index(&text.value)).unwrap_or(0);
     let states = workflow.states.iter().enumerate();
