@@ -22,6 +22,7 @@ mod outbox;
 pub mod outcome;
 mod queue;
 pub mod recovery;
+pub mod reopening;
 mod run;
 mod state;
 

@@ -31,11 +31,17 @@ pub enum OnUnknown {
     Fail,
 }
 
-/// The error for a run that was resumed too often without progress.
-pub fn hopeless(times: u32) -> RunError {
+/// How often a run may be resumed without progress, if its host sets no limit.
+const MAX_FRUITLESS: u32 = 10;
+
+/// The error for a run that was resumed too often without progress. `most`: the limit of its host.
+pub fn hopeless(times: u32, most: Option<u32>) -> Option<RunError> {
+    if times < most.unwrap_or(MAX_FRUITLESS) {
+        return None;
+    }
     let message =
         format!("the run was resumed {times} times without progress; it may be the reason why its process ends");
-    RunError::new("RESUME_LIMIT", message).help("find out what ended the process, or start a new run")
+    Some(RunError::new("RESUME_LIMIT", message).help("find out what ended the process, or start a new run"))
 }
 
 /// The error code of an activity with an unknown outcome.

@@ -12,7 +12,7 @@ use trefoil_ir::schema::Misfit;
 use trefoil_machine::PrivateValue;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::step_path::RunPath;
-use trefoil_runtime::ports::{CallSite, SuspendedCall};
+use trefoil_runtime::ports::{CallSite, RawSuspension, SuspendedCall};
 use trefoil_runtime::{Cancel, RunOutcome, Share, ToolError, ToolHost, ToolRequest, ToolSpec, Usage};
 use trefoil_store::{Status, StoreError};
 use trefoil_syntax::{Location, Severity};
@@ -225,7 +225,7 @@ impl FlowCalls {
         let mut usage = Usage { calls_beneath: outcome.calls, ..outcome.usage };
         usage.add(before);
         if let Some(call) = self.suspended(&outcome, usage).await {
-            return Err(ToolError::Suspended(Box::new(call)));
+            return Err(ToolError::Suspended(Box::new(RawSuspension(call))));
         }
         at.meter.tell(usage);
         Ok(outcome)

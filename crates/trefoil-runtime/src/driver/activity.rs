@@ -13,7 +13,7 @@ use super::model;
 use super::told::not_allowed;
 use super::world::{At, World};
 use crate::limits::CallPermit;
-use crate::ports::{Asked, Meter, SuspendedCall, ToolError};
+use crate::ports::{Asked, Meter, RawSuspension, ToolError};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::journal::About;
 use trefoil_machine::key::Key;
@@ -56,7 +56,10 @@ pub async fn perform(
         Request::Tool(request) => {
             let (result, repeatable) = match tool(&at, request).await {
                 Ok(ended) => ended,
-                Err(suspended) => return Performed::of(work, &activity.key, WorkEnd::Called(suspended)),
+                Err(raw) => {
+                    let suspended = Box::new(at.world.masking.suspended(*raw));
+                    return Performed::of(work, &activity.key, WorkEnd::Called(suspended));
+                }
             };
             let counted = meter.part().map(Share::counted).unwrap_or_default();
             let usage = meter.told().map(|usage| usage.beyond(counted));
@@ -107,7 +110,7 @@ fn decide(at: &At<'_>, question: &Question) -> Result<bool, RunError> {
 }
 
 /// Returns the result and whether the tool may be called again, or the run that the call waits for.
-async fn tool(at: &At<'_>, request: &ToolRequest) -> Result<(Result<Value, RunError>, bool), Box<SuspendedCall>> {
+async fn tool(at: &At<'_>, request: &ToolRequest) -> Result<(Result<Value, RunError>, bool), Box<RawSuspension>> {
     let tools = &at.world.ports.tools;
     if !tools.offers(&request.name, &request.kind) {
         let error = RunError::new("TOOL_ERROR", format!("no implementation for the tool `{}`", request.name));
@@ -219,7 +222,7 @@ fn tool_error(name: &str, error: ToolError) -> RunError {
             RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Unusable).help(help)
         }
         ToolError::Suspended(call) => {
-            RunError::new("TOOL_ERROR", format!("`{name}` has not ended: its run {} is waiting", call.run))
+            RunError::new("TOOL_ERROR", format!("`{name}` has not ended: its run {} is waiting", call.0.run))
         }
         ToolError::Limit { why, raise } => {
             let ended = RunError::new("BUDGET_EXCEEDED", format!("`{name}` ended: {why}"));

@@ -63,8 +63,6 @@ use world::World;
 
 /// How far away the next timer of a run may be that only waits for people, so that its process waits, too.
 const LINGER_MS: u64 = 60_000;
-/// How often in a row a run is resumed without progress.
-const MAX_FRUITLESS: u32 = 10;
 
 /// Options of a run.
 #[derive(Debug, Clone, Default)]
@@ -346,8 +344,8 @@ async fn take_up(
         Ok(resumed) => resumed,
         Err(error) => return Err(RunOutcome::failed(run, error).into()),
     };
-    if resumed.fruitless >= options.max_fruitless.unwrap_or(MAX_FRUITLESS) {
-        return Err(RunOutcome::failed(run, hopeless(resumed.fruitless)).into());
+    if let Some(error) = hopeless(resumed.fruitless, options.max_fruitless) {
+        return Err(RunOutcome::failed(run, error).into());
     }
     // The run's clock includes the time without a process, but not the time between a failure and the reopening. It does not go
     // back, even if the wall clock was set back.

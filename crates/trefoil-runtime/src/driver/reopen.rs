@@ -1,20 +1,15 @@
-//! Reopens a failed run: finds the activities to repeat in the journal, and replays it without their earlier ends.
-
-use std::collections::BTreeSet;
+//! Reopens a failed run: reads its entries for the coordinator, which decides what is asked again.
 
 use super::memo::{Memo, look_up};
 use super::world::World;
 use super::{Options, ReadJournal, journal_error};
 use crate::ports::Journal;
-use trefoil_coordinator::recovery::is_unknown;
-use trefoil_coordinator::{ENGINE, Notice, Resumption};
-use trefoil_machine::clock::WorkMs;
+use trefoil_coordinator::Resumption;
+use trefoil_coordinator::reopening::FailedRun;
 use trefoil_machine::error::RunError;
-use trefoil_machine::guard::validator::is_ended_by_signal;
-use trefoil_machine::journal::{Changes, Entry, EntryKind, RunSpec, VERSION};
-use trefoil_machine::key::Key;
-use trefoil_machine::machine::{Rebuild, Reopening, Scan};
-use trefoil_machine::{Past, Replay, RunLimits, Unwatched, Watcher};
+use trefoil_machine::journal::{Changes, Entry, RunSpec};
+use trefoil_machine::machine::Rebuild;
+use trefoil_machine::{Replay, RunLimits, Unwatched};
 
 /// A run that was reopened.
 pub struct Reopened {
@@ -32,72 +27,23 @@ pub async fn reopen(
     error: &RunError,
     (changes, memo): (Changes, Option<&Memo>),
 ) -> Result<Reopened, RunError> {
-    let journal = &*world.ports.journal;
-    let run = &world.watch.run;
-    let mut scan = Scan::of(error, &world.prepared.program.name);
-    let (end, mut unknown) = (replay.next_seq(), BTreeSet::new());
-    // Tools and commands that have started.
-    let (mut acts, mut commands) = (BTreeSet::<Key>::new(), BTreeSet::<Key>::new());
-    read(journal, run, end, |entry| {
-        scan.entry(&entry);
-        match entry.kind {
-            EntryKind::Failed { key, error, .. } if is_unknown(&error) && acts.contains(&key) => {
-                unknown.insert(key);
-            }
-            EntryKind::Completed { key, value, .. } if commands.contains(&key) && is_ended_by_signal(value.exact()) => {
-                unknown.insert(key);
-            }
-            EntryKind::Scheduled { key, sort, .. } => {
-                unknown.remove(&key);
-                if sort == "command" {
-                    commands.insert(key.clone());
-                }
-                if sort == "tool" || sort == "command" {
-                    acts.insert(key);
-                }
-            }
-            _ => {}
-        }
+    let (journal, run, end) = (&*world.ports.journal, &world.watch.run, replay.next_seq());
+    let mut failed = FailedRun::new(error, &world.prepared.program.name);
+    let each = |entry: Entry| {
+        failed.entry(&entry);
         Ok(())
-    })
-    .await?;
-    let again = scan.end(replay.stopped());
-    unknown.retain(|key| again.contains(key));
-    let (engine, at) = (ENGINE.to_owned(), world.ports.clock.wall_ms());
-    let execution = replay.executions().saturating_add(1);
-    let next = Reopening { seq: end, again: again.clone() };
-    let rebuild = replay.rebuild(first, (next, changes.clone()))?;
-    let mut rebuild = rebuilt(journal, run, end, rebuild).await?;
-    // A limit that is lower than what was used already.
-    if let Some(end) = rebuild.ended_with() {
-        return Err(ends_at_once(error, end.as_ref().err()));
+    };
+    read(journal, run, end, each).await?;
+    let mut reopening = failed.reopen(&replay, changes, world.ports.clock.wall_ms());
+    let rebuild = rebuilt(journal, run, end, reopening.begin(&replay, first)?).await?;
+    reopening.end(rebuild, &mut replay)?;
+    let mut memo = memo.map(|memo| memo.clone().used_by(&world.prepared, world.is_idempotent()));
+    if let Some(memo) = memo.as_mut().filter(|_| replay.machine().flags().reuses) {
+        let found = look_up(world, &memo.unknown(&replay.asked_anew())).await;
+        memo.found(found);
     }
-    let kind = EntryKind::Reopened { engine, execution, at, again, changes: Box::new(changes) };
-    let entry = Entry { v: VERSION, seq: end, at_ms: replay.at_ms(), kind };
-    let mut collect = Collect(Vec::new());
-    rebuild.end(&entry, &mut replay, &mut collect)?;
-    // The repeated requests may exceed a limit.
-    if let Some(end) = replay.ended_with() {
-        return Err(ends_at_once(error, end.as_ref().err()));
-    }
-    if is_denied(world, &mut replay, memo).await {
-        return Err(would_repeat(error));
-    }
-    Ok(Reopened { replay, how: Resumption::Reopened { kind: entry.kind, notices: collect.0, unknown } })
-}
-
-/// Whether the repeated requests without a result in an earlier run would exceed a limit of the manifest.
-async fn is_denied(world: &World, replay: &mut Replay, memo: Option<&Memo>) -> bool {
-    if !replay.machine().flags().reuses {
-        return false;
-    }
-    let asked = replay.asked_anew();
-    let Some(memo) = memo else { return replay.ends_before(asked.iter().map(|activity| &**activity)) };
-    let mut memo = memo.clone().used_by(&world.prepared, world.is_idempotent());
-    let found = look_up(world, &memo.unknown(&asked)).await;
-    memo.found(found);
-    let found = memo.find(&asked);
-    replay.ends_before(memo.lacking(&asked, &found).into_iter().map(|activity| &**activity))
+    let how = reopening.resumption(&mut replay, memo.as_mut())?;
+    Ok(Reopened { replay, how })
 }
 
 /// Replays the entries before a reopening, without those that it voids.
@@ -126,43 +72,6 @@ async fn read(
         tokio::task::yield_now().await;
     }
     Ok(())
-}
-
-/// The run would end before it does anything. `end`: how. If that is a limit that did not stop it before, the limit is what has to
-/// change, and not what failed then.
-fn ends_at_once(error: &RunError, end: Option<&RunError>) -> RunError {
-    match end.filter(|end| end.code == "BUDGET_EXCEEDED" && error.code != end.code) {
-        Some(end) => {
-            let mut met = end.clone();
-            met.ends_again = true;
-            met
-        }
-        None => would_repeat(error),
-    }
-}
-
-fn would_repeat(error: &RunError) -> RunError {
-    let step = error.key.as_ref().filter(|key| !key.as_str().is_empty());
-    let step = step.map(|key| format!(" in `{}`", key.without_try())).unwrap_or_default();
-    let message = format!("the run failed with {}{step}, and would fail there again", error.code);
-    let raised = error.raise.iter().flat_map(|raise| raise.rows()).find_map(|(kind, _)| kind.option());
-    let help = match (error.code.as_str(), raised) {
-        ("BUDGET_EXCEEDED", Some(option)) => format!("allow more with `{option}`"),
-        ("BUDGET_EXCEEDED", None) => "raise the limit in the manifest, and continue with the edited file".to_owned(),
-        _ => "what it has done is kept, and the same follows from it: change the file, or do a step again in a fork with `--from STEP --rerun STEP`".to_owned(),
-    };
-    let mut repeats = RunError::new("WOULD_REPEAT", message).at_step(error.key.clone(), error.location).help(help);
-    repeats.ends_again = true;
-    repeats.raising(error.raise)
-}
-
-/// Collects what happened until its entry is stored.
-struct Collect(Vec<Notice>);
-
-impl Watcher for Collect {
-    fn past(&mut self, _at: WorkMs, past: Past<'_>) {
-        self.0.extend(Notice::of(past));
-    }
 }
 
 /// Whether a failed run can be reopened, if necessary with higher limits.

@@ -401,6 +401,10 @@ pub struct ToolRefusal {
     pub help: String,
 }
 
+/// A run that a tool call waits for, as the tool says it: no secret is masked yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawSuspension(pub SuspendedCall);
+
 /// Why a tool did not return.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ToolError {
@@ -440,8 +444,8 @@ pub enum ToolError {
     /// It started a run that is suspended. The calling run waits too, and makes the call again when it is resumed: the tool must
     /// then continue the same run. If the call is no longer needed, it is made again with [`Meter::stop`] used: the tool must then
     /// end that run.
-    #[error("the run {} is waiting", .0.run)]
-    Suspended(Box<SuspendedCall>),
+    #[error("the run {} is waiting", .0.0.run)]
+    Suspended(Box<RawSuspension>),
     /// A limit of the calling run would be exceeded. That run ends with `BUDGET_EXCEEDED`, even if the step handles failures.
     #[error("{why}")]
     Limit {

@@ -9,7 +9,7 @@ use trefoil_ir::{CommandCall, OnItemFailure, Program, StepId, StepKind, ToolCall
 use trefoil_machine::Prepared;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::journal::CalledRun;
-use trefoil_runtime::ports::{Arrived, CallSite, Clock as _, SuspendedCall, ToolError};
+use trefoil_runtime::ports::{Arrived, CallSite, Clock as _, MapSecrets, RawSuspension, SuspendedCall, ToolError};
 use trefoil_runtime::{Entry, EntryKind, EventKind, ToolHost, ToolRequest, Usage, driver};
 use trefoil_template::Value;
 
@@ -26,6 +26,8 @@ struct Called {
     answered_at: usize,
     called_off: AtomicBool,
     wake_at: Option<u64>,
+    /// What its run asks, instead of `Ship?`.
+    asks: Option<&'static str>,
 }
 
 #[async_trait]
@@ -47,12 +49,12 @@ impl ToolHost for Called {
             step: "ok".into(),
             sort: "human",
             run: Some("r2".into()),
-            prompt: Some("Ship?".into()),
+            prompt: Some(self.asks.unwrap_or("Ship?").into()),
             ..Waiting::default()
         };
         let usage = Usage { calls_beneath: 2, input_tokens: 7, cost_micro: 30, ..Usage::default() };
         let call = SuspendedCall { run: "r2".into(), waiting: vec![waiting], wake_at: self.wake_at, usage };
-        Err(ToolError::Suspended(Box::new(call)))
+        Err(ToolError::Suspended(Box::new(RawSuspension(call))))
     }
     fn is_idempotent(&self, _request: &ToolRequest) -> bool {
         true
@@ -118,6 +120,20 @@ fn a_run_waits_with_the_one_that_it_has_called_and_calls_it_again_when_it_is_res
     };
     assert_eq!(waits(&fourth), vec![("run", Some("r2".to_owned())); 2]);
     assert_eq!(waits(&first), waits(&fourth)[..1]);
+}
+
+#[test]
+fn what_a_called_run_asks_is_shown_without_the_secrets_of_its_caller() {
+    let tool = Arc::new(Called { asks: Some("Ship with tr0ub4dor?"), ..Called::default() });
+    let mut b = Build::new();
+    let call = ToolCall { name: "ship".into(), kind: ToolKind::Local, arguments: b.value("{{secrets.TOKEN}}") };
+    let ship = b.step("ship", StepKind::Tool(Box::new(call)));
+    let main = b.flow("main", ship, None);
+    let mut world = world(&tool, &Arc::default(), &[]);
+    world.ports.secrets = Arc::new(MapSecrets::new().secret("TOKEN", "tr0ub4dor"));
+    let outcome = world.run(&b.program(main), "x");
+    let asked: Vec<_> = outcome.waiting.iter().map(|one| one.prompt.as_deref()).collect();
+    assert_eq!(asked, [Some("Ship with ***?")]);
 }
 
 #[test]

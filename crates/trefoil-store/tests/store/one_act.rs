@@ -10,7 +10,7 @@ use trefoil_ir::{CommandCall, Expr, HumanCall, OnTimeout, Program, StepId, StepK
 use trefoil_machine::{EntryKind, Prepared};
 use trefoil_runtime::driver::{self, Options, RunOutcome};
 use trefoil_runtime::ports::{
-    CallSite, CommandHost, CommandOutput, Journal, JournalError, LetterId, SuspendedCall, ToolError,
+    CallSite, CommandHost, CommandOutput, Journal, JournalError, LetterId, RawSuspension, SuspendedCall, ToolError,
 };
 use trefoil_runtime::{CommandRequest, Entry, ToolHost, ToolRequest, Usage};
 use trefoil_store::{Inbox, Letter, LetterKind, NewRun, Options as StoreOptions, Owner, SqliteStore, Store};
@@ -48,7 +48,7 @@ impl ToolHost for Hands {
             _ => {
                 let usage = Usage::default();
                 let call = SuspendedCall { run: "called".into(), waiting: vec![waiting()], wake_at: None, usage };
-                Err(ToolError::Suspended(Box::new(call)))
+                Err(ToolError::Suspended(Box::new(RawSuspension(call))))
             }
         }
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use trefoil_coordinator::{Done, IncomingValue, Letters, OutcomeDecision, Received, RunCoordinator, RunMessage};
+use trefoil_coordinator::{
+    Done, IncomingValue, Letters, OutcomeDecision, Received, RunCoordinator, RunMessage, SuspendedCall,
+};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::Told;
 use trefoil_machine::guard::Verdict;
@@ -11,7 +13,7 @@ use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_template::Value;
 
 use super::MaskingLayer;
-use crate::ports::{Arrived, CommandOutput, Decided};
+use crate::ports::{Arrived, CommandOutput, Decided, RawSuspension};
 
 /// What an activity came to, as its port said it: no secret is masked yet.
 pub struct RawOutcome {
@@ -49,6 +51,12 @@ impl From<Result<Value, RunError>> for RawOutcome {
 }
 
 impl MaskingLayer {
+    /// A tool call that waits for a run.
+    pub fn suspended(&self, RawSuspension(call): RawSuspension) -> SuspendedCall {
+        let waiting = call.waiting.into_iter().map(|one| self.waiting(one)).collect();
+        SuspendedCall { waiting, ..call }
+    }
+
     /// Data as the run gets and stores it.
     pub fn incoming(&self, value: Value) -> IncomingValue {
         self.seen.take_in(value)

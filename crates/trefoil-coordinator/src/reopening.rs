@@ -1,0 +1,174 @@
+//! Reopens a failed run: which activities are asked again, and whether that leads anywhere.
+//!
+//! A host reads the entries of the run twice, and passes them on: to [`FailedRun`], which finds the activities, and to the replay
+//! without their earlier ends, which [`RunReopening`] begins and judges.
+
+use std::collections::BTreeSet;
+
+use trefoil_machine::clock::WorkMs;
+use trefoil_machine::error::RunError;
+use trefoil_machine::guard::validator::is_ended_by_signal;
+use trefoil_machine::journal::{Changes, Entry, EntryKind, VERSION};
+use trefoil_machine::key::Key;
+use trefoil_machine::machine::{Rebuild, Reopening, Scan};
+use trefoil_machine::{Past, Replay, Watcher};
+
+use crate::memo::Memo;
+use crate::notice::Notice;
+use crate::recovery::is_unknown;
+use crate::run::Resumption;
+
+/// A failed run whose entries are being read, from the second one on.
+pub struct FailedRun {
+    error: RunError,
+    scan: Scan,
+    unknown: BTreeSet<Key>,
+    /// Tools and commands that have started.
+    acts: BTreeSet<Key>,
+    commands: BTreeSet<Key>,
+}
+
+impl FailedRun {
+    /// A run of this program that ended with this error.
+    pub fn new(error: &RunError, program: &str) -> Self {
+        let (acts, commands) = (BTreeSet::new(), BTreeSet::new());
+        Self { error: error.clone(), scan: Scan::of(error, program), unknown: BTreeSet::new(), acts, commands }
+    }
+
+    /// The next entry.
+    pub fn entry(&mut self, entry: &Entry) {
+        self.scan.entry(entry);
+        match &entry.kind {
+            EntryKind::Failed { key, error, .. } if is_unknown(error) && self.acts.contains(key) => {
+                self.unknown.insert(key.clone());
+            }
+            EntryKind::Completed { key, value, .. }
+                if self.commands.contains(key) && is_ended_by_signal(value.exact()) =>
+            {
+                self.unknown.insert(key.clone());
+            }
+            EntryKind::Scheduled { key, sort, .. } => {
+                self.unknown.remove(key);
+                if sort == "command" {
+                    self.commands.insert(key.clone());
+                }
+                if sort == "tool" || sort == "command" {
+                    self.acts.insert(key.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The last entry was read. `replay`: of all of them. `wall_ms`: now, in milliseconds since 1970-01-01 UTC.
+    pub fn reopen(self, replay: &Replay, changes: Changes, wall_ms: u64) -> RunReopening {
+        let Self { error, scan, mut unknown, .. } = self;
+        let again = scan.end(replay.stopped());
+        unknown.retain(|key| again.contains(key));
+        let (engine, execution) = (crate::ENGINE.to_owned(), replay.executions().saturating_add(1));
+        let reopening = Reopening { seq: replay.next_seq(), again: again.clone() };
+        let kind = EntryKind::Reopened { engine, execution, at: wall_ms, again, changes: Box::new(changes.clone()) };
+        let entry = Entry { v: VERSION, seq: reopening.seq, at_ms: replay.at_ms(), kind };
+        RunReopening { error, unknown, next: (reopening, changes), entry, notices: Vec::new() }
+    }
+}
+
+/// A failed run that is replayed without the earlier ends of what is asked again.
+pub struct RunReopening {
+    error: RunError,
+    unknown: BTreeSet<Key>,
+    next: (Reopening, Changes),
+    /// Not stored yet.
+    entry: Entry,
+    notices: Vec<Notice>,
+}
+
+impl RunReopening {
+    /// Begins the replay. The host passes the entries on, but for the first.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Replay::rebuild`].
+    pub fn begin(&self, replay: &Replay, first: &Entry) -> Result<Rebuild, RunError> {
+        replay.rebuild(first, self.next.clone())
+    }
+
+    /// The entries were replayed. Afterwards `replay` is that of the reopened run.
+    ///
+    /// # Errors
+    ///
+    /// The run would end before it does anything: `WOULD_REPEAT`, or a limit that it meets only now.
+    pub fn end(&mut self, mut rebuild: Rebuild, replay: &mut Replay) -> Result<(), RunError> {
+        // A limit that is lower than what was used already.
+        if let Some(end) = rebuild.ended_with() {
+            return Err(ends_at_once(&self.error, end.as_ref().err()));
+        }
+        let mut collect = Collect(Vec::new());
+        rebuild.end(&self.entry, replay, &mut collect)?;
+        self.notices = collect.0;
+        // The repeated requests may exceed a limit.
+        match replay.ended_with() {
+            Some(end) => Err(ends_at_once(&self.error, end.as_ref().err())),
+            None => Ok(()),
+        }
+    }
+
+    /// How the run continues. `memo`: the results of earlier runs, if it reuses them, with those of its requests.
+    ///
+    /// # Errors
+    ///
+    /// `WOULD_REPEAT`: the requests without an earlier result would exceed a limit of the manifest.
+    pub fn resumption(self, replay: &mut Replay, memo: Option<&mut Memo>) -> Result<Resumption, RunError> {
+        if replay.machine().flags().reuses {
+            let asked = replay.asked_anew();
+            let lacking = match memo {
+                None => asked,
+                Some(memo) => {
+                    let found = memo.find(&asked);
+                    memo.lacking(&asked, &found).into_iter().cloned().collect()
+                }
+            };
+            if replay.ends_before(lacking.iter().map(|activity| &**activity)) {
+                return Err(would_repeat(&self.error));
+            }
+        }
+        Ok(Resumption::Reopened { kind: self.entry.kind, notices: self.notices, unknown: self.unknown })
+    }
+}
+
+/// The run would end before it does anything. `end`: how. If that is a limit that did not stop it before, the limit is what has to
+/// change, and not what failed then.
+fn ends_at_once(error: &RunError, end: Option<&RunError>) -> RunError {
+    match end.filter(|end| end.code == "BUDGET_EXCEEDED" && error.code != end.code) {
+        Some(end) => {
+            let mut met = end.clone();
+            met.ends_again = true;
+            met
+        }
+        None => would_repeat(error),
+    }
+}
+
+fn would_repeat(error: &RunError) -> RunError {
+    let step = error.key.as_ref().filter(|key| !key.as_str().is_empty());
+    let step = step.map(|key| format!(" in `{}`", key.without_try())).unwrap_or_default();
+    let message = format!("the run failed with {}{step}, and would fail there again", error.code);
+    let raised = error.raise.iter().flat_map(|raise| raise.rows()).find_map(|(kind, _)| kind.option());
+    let help = match (error.code.as_str(), raised) {
+        ("BUDGET_EXCEEDED", Some(option)) => format!("allow more with `{option}`"),
+        ("BUDGET_EXCEEDED", None) => "raise the limit in the manifest, and continue with the edited file".to_owned(),
+        _ => "what it has done is kept, and the same follows from it: change the file, or do a step again in a fork with `--from STEP --rerun STEP`".to_owned(),
+    };
+    let mut repeats = RunError::new("WOULD_REPEAT", message).at_step(error.key.clone(), error.location).help(help);
+    repeats.ends_again = true;
+    repeats.raising(error.raise)
+}
+
+/// Collects what happened until its entry is stored.
+struct Collect(Vec<Notice>);
+
+impl Watcher for Collect {
+    fn past(&mut self, _at: WorkMs, past: Past<'_>) {
+        self.0.extend(Notice::of(past));
+    }
+}
