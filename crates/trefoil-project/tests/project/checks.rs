@@ -446,3 +446,40 @@ fn a_misspelt_model_is_one_mistake() {
         assert!(found.lines().count() <= 1, "{name}: {found}");
     }
 }
+
+/// A draft is checked, too: a mistake that keeps one file from running hides nothing of the others, and nothing behind it.
+#[test]
+fn what_is_broken_hides_nothing_of_what_is_not() {
+    let header = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: NAME, version: 1.0.0 }\nspec:\n";
+    let round = "  initial_state: A
+  states:
+    A: { kind: System, command: echo a, transitions: [{ condition: always, target: B }] }
+    B: { kind: System, command: echo b, transitions: [{ condition: always, target: A }] }
+";
+    let (empty, sound) = (header.replace("NAME", "empty"), header.replace("NAME", "round") + round);
+    let circle = "version: \"0.1\"
+agents:
+  w: { model: \"openai:m\", system: Go. }
+  v: { model: \"openai:m\", system: \"Go {{ d.output }}\" }
+nodes:
+  a: { agent: w, writes: working.a }
+  b: { agent: w, writes: working.b }
+  d: { agent: v, writes: working.d }
+edges:
+  - { from: a, to: b }
+  - { from: b, to: a }
+  - { from: b, to: d }
+input: { message: x }
+";
+    let found = |files: &[(&str, &str)]| {
+        let folder = Folder::with(files);
+        let path = folder.0.display().to_string();
+        let report = trefoil_project::load::check(&[path], &LoadOptions::default().checked());
+        let mut found: Vec<_> = report.diagnostics.iter().map(|d| d.rule).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    };
+    assert_eq!(found(&[("a.yaml", &empty), ("b.yaml", &sound)]), ["endless-loop", "missing-key"]);
+    assert_eq!(found(&[("c.yaml", circle)]), ["edge-cycle", "unordered-read"]);
+}

@@ -5,7 +5,7 @@ use trefoil_ir::solve::{NamedTest, TestTree};
 use trefoil_ir::walk::children;
 use trefoil_ir::{Cond, FlowId, Graph, IndexVec, NodeId, Program, SlotId, Source, Step, StepId, StepKind};
 
-use super::in_order;
+use super::outside_circles;
 
 /// The maximum number of steps that are compared.
 const MOST: usize = 400;
@@ -38,7 +38,10 @@ impl Apart {
                 n.fallback_of.iter().map(|n| (*n, Need::Failure)).collect()
             }
         });
-        let order = in_order(graph);
+        let order = outside_circles(graph);
+        if order.len() < nodes.len() {
+            return None;
+        }
         let mut apart = vec![vec![false; nodes.len()]; nodes.len()];
         for (rank, &a) in order.iter().enumerate() {
             for &b in order.iter().take(rank) {

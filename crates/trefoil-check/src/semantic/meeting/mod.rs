@@ -142,13 +142,19 @@ impl Order {
     pub fn of(graph: &Graph) -> Self {
         let nothing = Slots::new(graph.nodes.len(), false);
         let mut before = graph.nodes.map(|_| nothing.clone());
-        for id in in_order(graph) {
-            let mut all = nothing.clone();
-            for from in predecessors(&graph.nodes[id]) {
-                all.add(from.index());
-                all.unite(&before[from]);
+        let order = in_order(graph);
+        // Only in circles, which a draft may have, does a second pass find something new.
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for &id in &order {
+                let mut all = nothing.clone();
+                for from in predecessors(&graph.nodes[id]) {
+                    all.add(from.index());
+                    all.unite(&before[from]);
+                }
+                changed |= before[id] != all;
+                before[id] = all;
             }
-            before[id] = all;
         }
         Self { before }
     }
@@ -164,8 +170,18 @@ pub fn predecessors(node: &GraphNode) -> impl Iterator<Item = NodeId> {
     edges.chain(node.after.iter().chain(&node.fallback_of).copied())
 }
 
-/// The nodes in topological order, with ties in declaration order.
+/// The nodes in topological order, with ties in declaration order. Those that wait for themselves, in a draft, come last.
 pub fn in_order(graph: &Graph) -> Vec<NodeId> {
+    let mut order = outside_circles(graph);
+    if order.len() < graph.nodes.len() {
+        let placed: BTreeSet<NodeId> = order.iter().copied().collect();
+        order.extend(graph.nodes.ids().filter(|id| !placed.contains(id)));
+    }
+    order
+}
+
+/// The nodes that do not wait for themselves, in topological order, with ties in declaration order.
+pub fn outside_circles(graph: &Graph) -> Vec<NodeId> {
     let mut waits = graph.nodes.map(|node| predecessors(node).count());
     let mut next: IndexVec<NodeId, Vec<NodeId>> = graph.nodes.map(|_| Vec::new());
     for (id, node) in graph.nodes.entries() {
