@@ -1,7 +1,7 @@
 //! Reopens a failed run: which activities are asked again, and whether that leads anywhere.
 //!
 //! A host reads the entries of the run twice, and passes them on: to [`FailedRun`], which finds the activities, and to the replay
-//! without their earlier ends, which [`RunReopening`] begins and judges.
+//! without their earlier ends, which [`RunReopening`] begins and judges. [`ReopenedRun`] is what came of it.
 
 use std::collections::BTreeSet;
 
@@ -60,16 +60,12 @@ impl FailedRun {
         }
     }
 
-    /// The last entry was read. `replay`: of all of them. `wall_ms`: now, in milliseconds since 1970-01-01 UTC.
-    pub fn reopen(self, replay: &Replay, changes: Changes, wall_ms: u64) -> RunReopening {
+    /// The last entry was read. `replay`: of all of them.
+    pub fn reopen(self, replay: &Replay, changes: Changes) -> RunReopening {
         let Self { error, scan, mut unknown, .. } = self;
         let again = scan.end(replay.stopped());
         unknown.retain(|key| again.contains(key));
-        let (engine, execution) = (crate::ENGINE.to_owned(), replay.executions().saturating_add(1));
-        let reopening = Reopening { seq: replay.next_seq(), again: again.clone() };
-        let kind = EntryKind::Reopened { engine, execution, at: wall_ms, again, changes: Box::new(changes.clone()) };
-        let entry = Entry { v: VERSION, seq: reopening.seq, at_ms: replay.at_ms(), kind };
-        RunReopening { error, unknown, next: (reopening, changes), entry, notices: Vec::new() }
+        RunReopening { error, unknown, again, changes }
     }
 }
 
@@ -77,10 +73,8 @@ impl FailedRun {
 pub struct RunReopening {
     error: RunError,
     unknown: BTreeSet<Key>,
-    next: (Reopening, Changes),
-    /// Not stored yet.
-    entry: Entry,
-    notices: Vec<Notice>,
+    again: Vec<Key>,
+    changes: Changes,
 }
 
 impl RunReopening {
@@ -90,29 +84,44 @@ impl RunReopening {
     ///
     /// As for [`Replay::rebuild`].
     pub fn begin(&self, replay: &Replay, first: &Entry) -> Result<Rebuild, RunError> {
-        replay.rebuild(first, self.next.clone())
+        let next = Reopening { seq: replay.next_seq(), again: self.again.clone() };
+        replay.rebuild(first, (next, self.changes.clone()))
     }
 
-    /// The entries were replayed. Afterwards `replay` is that of the reopened run.
+    /// The entries were replayed. Afterwards `replay` is that of the reopened run. `wall_ms`: now, in milliseconds since
+    /// 1970-01-01 UTC.
     ///
     /// # Errors
     ///
     /// The run would end before it does anything: `WOULD_REPEAT`, or a limit that it meets only now.
-    pub fn end(&mut self, mut rebuild: Rebuild, replay: &mut Replay) -> Result<(), RunError> {
+    pub fn end(self, mut rebuild: Rebuild, replay: &mut Replay, wall_ms: u64) -> Result<ReopenedRun, RunError> {
+        let Self { error, unknown, again, changes } = self;
         // A limit that is lower than what was used already.
         if let Some(end) = rebuild.ended_with() {
-            return Err(ends_at_once(&self.error, end.as_ref().err()));
+            return Err(ends_at_once(&error, end.as_ref().err()));
         }
+        let (engine, execution) = (crate::ENGINE.to_owned(), replay.executions().saturating_add(1));
+        let kind = EntryKind::Reopened { engine, execution, at: wall_ms, again, changes: Box::new(changes) };
+        let entry = Entry { v: VERSION, seq: replay.next_seq(), at_ms: replay.at_ms(), kind };
         let mut collect = Collect(Vec::new());
-        rebuild.end(&self.entry, replay, &mut collect)?;
-        self.notices = collect.0;
+        rebuild.end(&entry, replay, &mut collect)?;
         // The repeated requests may exceed a limit.
         match replay.ended_with() {
-            Some(end) => Err(ends_at_once(&self.error, end.as_ref().err())),
-            None => Ok(()),
+            Some(end) => Err(ends_at_once(&error, end.as_ref().err())),
+            None => Ok(ReopenedRun { error, unknown, kind: entry.kind, notices: collect.0 }),
         }
     }
+}
 
+/// A run that was reopened. Its entry has been replayed, but is not stored yet.
+pub struct ReopenedRun {
+    error: RunError,
+    unknown: BTreeSet<Key>,
+    kind: EntryKind,
+    notices: Vec<Notice>,
+}
+
+impl ReopenedRun {
     /// How the run continues. `memo`: the results of earlier runs, if it reuses them, with those of its requests.
     ///
     /// # Errors
@@ -132,7 +141,7 @@ impl RunReopening {
                 return Err(would_repeat(&self.error));
             }
         }
-        Ok(Resumption::Reopened { kind: self.entry.kind, notices: self.notices, unknown: self.unknown })
+        Ok(Resumption::Reopened { kind: self.kind, notices: self.notices, unknown: self.unknown })
     }
 }
 

@@ -54,13 +54,18 @@ impl Compiled<'_> {
         if let Some(program) = program.as_mut().filter(|_| !broken.is_empty()) {
             crate::build::refuse(program, &broken);
         }
-        // A draft with reported mistakes may have a gap. Without a report, it is a mistake of ours, and must be said.
-        let is_reported = found.iter().any(|d| d.severity == Severity::Error);
-        let program = program.and_then(|parts| {
-            let internal = |e: InvalidProgram| Diagnostic::nowhere("internal", Severity::Error, None, e.to_string());
-            let proved = Program::new(parts).map_err(internal);
-            proved.map_err(|internal| found.extend((!is_reported).then_some(internal))).ok()
-        });
+        // Lowering makes drafts whose ids are right, too. If not, it is a mistake of ours, and what was not checked must be said.
+        let internal = |invalid: InvalidProgram| {
+            let d = Diagnostic::nowhere("internal", Severity::Error, None, invalid.to_string());
+            d.help("nothing else was checked in these files; please report it")
+        };
+        let program = match program.map(Program::new).transpose() {
+            Ok(program) => program,
+            Err(invalid) => {
+                found.push(internal(invalid));
+                None
+            }
+        };
         let facts = facts.of_files(program.iter().flat_map(|program| program.files()));
         found.retain(|d| d.file.is_none_or(|file| !aside.contains(&file)));
         Linked { program, entries, env_files, found, facts }

@@ -34,15 +34,15 @@ pub async fn reopen(
         Ok(())
     };
     read(journal, run, end, each).await?;
-    let mut reopening = failed.reopen(&replay, changes, world.ports.clock.wall_ms());
+    let reopening = failed.reopen(&replay, changes);
     let rebuild = rebuilt(journal, run, end, reopening.begin(&replay, first)?).await?;
-    reopening.end(rebuild, &mut replay)?;
+    let reopened = reopening.end(rebuild, &mut replay, world.ports.clock.wall_ms())?;
     let mut memo = memo.map(|memo| memo.clone().used_by(&world.prepared, world.is_idempotent()));
     if let Some(memo) = memo.as_mut().filter(|_| replay.machine().flags().reuses) {
         let found = look_up(world, &memo.unknown(&replay.asked_anew())).await;
         memo.found(found);
     }
-    let how = reopening.resumption(&mut replay, memo.as_mut())?;
+    let how = reopened.resumption(&mut replay, memo.as_mut())?;
     Ok(Reopened { replay, how })
 }
 
