@@ -97,20 +97,16 @@ pub struct Process {
 pub fn start(mut command: Command, reads: bool) -> Result<Process, ToolError> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mark = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    command.env(tree::MARK, &mark);
     command.stdin(if reads { Stdio::piped() } else { Stdio::null() });
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    #[cfg(unix)]
-    command.process_group(0);
     let name = command.as_std().get_program().to_string_lossy().into_owned();
-    let child = command.spawn().map_err(|why| {
+    let (child, group) = ProcessGroup::spawn(command, mark).map_err(|why| {
         let help = match why.kind() {
             std::io::ErrorKind::PermissionDenied => "make the program executable, or fix `command` in the settings",
             _ => "install the program, or fix `command` and `folder` in the settings",
         };
         ToolError::advised(format!("cannot start `{name}`: {}", reason(&why)), help)
     })?;
-    let group = ProcessGroup::of(child.id(), mark);
     Ok(Process { child, group })
 }
 

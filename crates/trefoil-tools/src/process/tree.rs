@@ -8,8 +8,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use tokio::process::{Child, Command};
+
 /// The environment variable with the mark of the command that a process belongs to.
-pub(super) const MARK: &str = "TREFOIL_COMMAND";
+const MARK: &str = "TREFOIL_COMMAND";
 
 /// The marks of the commands in progress, by the id of their first process, which is also the id of their group.
 static UNDER_WAY: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());
@@ -54,12 +56,19 @@ pub fn end_all() {
 pub struct ProcessGroup(Option<u32>);
 
 impl ProcessGroup {
-    /// The group of a command that was just started with this mark.
-    pub(super) fn of(id: Option<u32>, mark: String) -> Self {
+    /// Starts a command in a group of its own. Nobody looks for strays meanwhile: a command that is not registered yet would be
+    /// taken for one, and be reaped before its own end is read.
+    pub(super) fn spawn(mut command: Command, mark: String) -> std::io::Result<(Child, Self)> {
+        let mut commands = under_way();
+        command.env(MARK, &mark);
+        #[cfg(unix)]
+        command.process_group(0);
+        let child = command.spawn()?;
+        let id = child.id();
         if let Some(id) = id {
-            under_way().insert(id, mark);
+            commands.insert(id, mark);
         }
-        Self(id)
+        Ok((child, Self(id)))
     }
 }
 

@@ -213,3 +213,20 @@ fn a_declaration_that_cannot_work_is_refused() {
         ]],
     );
 }
+
+/// A command whose start is not known yet when another one's strays are looked for is not one of them.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn commands_that_end_at_once_are_no_strays_of_each_other() {
+    trefoil_tools::process::adopt();
+    let all = (0..8).map(|_| {
+        tokio::spawn(async {
+            for _ in 0..200 {
+                assert_eq!(run(declared("quick", &["echo", "1"]), json!({})).await, Ok(json!("1")));
+            }
+        })
+    });
+    for one in all.collect::<Vec<_>>() {
+        one.await.unwrap();
+    }
+}
