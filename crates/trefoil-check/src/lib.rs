@@ -64,7 +64,8 @@ pub fn leaks_of(
     let model = Model::new(program, &facts, &mistakes, vec![program.entry]);
     let looks = rules::LEAKS.iter().zip([variables, &sent]);
     let found = looks.flat_map(|((rule, leaks), variables)| {
-        let mut cx = Context { model: &model, roots: &[], rule, run: rule.run, found: Shared::default() };
+        let mut cx =
+            Context { model: &model, roots: &[], supplied: &[], rule, run: rule.run, found: Shared::default() };
         leaks(&mut cx, variables);
         cx.found.into_vec()
     });
@@ -87,7 +88,7 @@ pub fn check_for(
     roots: &[Root],
     wanted: &dyn Fn(&Rule) -> bool,
 ) -> Vec<Diagnostic> {
-    findings(&model_of(program, facts, mistakes, roots), roots, wanted)
+    findings(&model_of(program, facts, mistakes, roots), roots, &supplied_to(roots), wanted)
 }
 
 /// What is proved about a run that starts at a root, and what nobody can see before.
@@ -95,24 +96,38 @@ pub fn prove(program: &Program, facts: &Facts, root: &Root) -> Vec<proof::Proof>
     let (mistakes, roots) = (Mistakes::default(), std::slice::from_ref(root));
     let model = model_of(program, facts, &mistakes, roots);
     let needed = |rule: &Rule| proof::ProofKind::ALL.iter().any(|kind| kind.rules().contains(&rule.name));
-    proof::prove(&model, root, &findings(&model, roots, &needed))
+    proof::prove(&model, root, &findings(&model, roots, &supplied_to(roots), &needed))
 }
 
 fn model_of<'c>(program: &'c Program, facts: &'c Facts, mistakes: &'c Mistakes, roots: &[Root]) -> Model<'c> {
     let flows = roots.iter().map(|root| root.flow).collect();
-    let supplied = roots.iter().flat_map(|root| &root.supplied.tools);
-    let results = supplied.clone().filter_map(|tool| Some((tool.name.clone(), tool.result.clone()?))).collect();
-    let calls = supplied.filter_map(|tool| Some((tool.name.clone(), tool.calls.clone()?))).collect();
+    let supplied = supplied_to(roots);
+    let tools = || supplied.iter().flat_map(|all| &all.tools);
+    let results = tools().filter_map(|tool| Some((tool.name.clone(), tool.result.clone()?))).collect();
+    let calls = tools().filter_map(|tool| Some((tool.name.clone(), tool.calls.clone()?))).collect();
     Model::new(program, facts, mistakes, flows).with_results(results).with_calls(calls)
 }
 
-fn findings<'c>(model: &'c Model<'c>, roots: &'c [Root], wanted: &dyn Fn(&Rule) -> bool) -> Vec<Diagnostic> {
+/// What is declared for any of the roots. All files of a project share one declaration, so a rule may look through these for
+/// every step.
+fn supplied_to(roots: &[Root]) -> Vec<&Supplied> {
+    let mut known = HashSet::default();
+    let new = roots.iter().filter(|root| known.insert(Arc::as_ptr(&root.supplied)));
+    new.map(|root| &*root.supplied).collect()
+}
+
+fn findings<'c>(
+    model: &'c Model<'c>,
+    roots: &'c [Root],
+    supplied: &'c [&'c Supplied],
+    wanted: &dyn Fn(&Rule) -> bool,
+) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let looks =
         RULES.iter().filter(|rule| wanted(rule)).flat_map(|rule| rule.looks().iter().map(move |run| (*rule, *run)));
     for (rule, run) in looks {
         let (Run::Program(look) | Run::Declared(look) | Run::Whole(look)) = run else { continue };
-        let mut cx = Context { model, roots, rule, run, found: Shared::default() };
+        let mut cx = Context { model, roots, supplied, rule, run, found: Shared::default() };
         look(&mut cx);
         found.extend(cx.found.into_vec());
     }

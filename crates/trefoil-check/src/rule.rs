@@ -165,6 +165,8 @@ pub struct Context<'c> {
     pub model: &'c Model<'c>,
     /// The flows that a run may start.
     pub roots: &'c [Root],
+    /// What is declared for any of them.
+    pub supplied: &'c [&'c Supplied],
     pub(crate) rule: &'static Rule,
     pub(crate) run: Run,
     /// Merged, because a file that is called in several ways becomes several flows with the same texts.

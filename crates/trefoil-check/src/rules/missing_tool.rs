@@ -25,8 +25,8 @@ fn run(cx: &mut Context<'_>) {
 }
 
 fn missing(cx: &Context<'_>, call: &ToolCall) -> Option<(String, String)> {
-    let has_tool = |name: &str| cx.roots.iter().any(|root| root.supplied.tools.iter().any(|known| known.name == name));
-    let server = |name: &str| cx.roots.iter().flat_map(|root| &root.supplied.servers).find(|known| known.name == name);
+    let has_tool = |name: &str| cx.supplied.iter().any(|all| all.tools.iter().any(|known| known.name == name));
+    let server = |name: &str| cx.supplied.iter().flat_map(|all| &all.servers).find(|known| known.name == name);
     match &call.kind {
         // A tool that is fully described in the manifest needs no declaration.
         ToolKind::Http | ToolKind::Python => None,
@@ -35,8 +35,8 @@ fn missing(cx: &Context<'_>, call: &ToolCall) -> Option<(String, String)> {
         ToolKind::Local => {
             let message = format!("the tool `{}` is not declared", call.name);
             let of_server = call.name.split_once('/').filter(|(name, _)| server(name).is_some());
-            let known = cx.roots.iter().flat_map(|root| &root.supplied.tools).map(|tool| &*tool.name);
-            let servers = cx.roots.iter().flat_map(|root| &root.supplied.servers).map(|server| &*server.name);
+            let known = cx.supplied.iter().flat_map(|all| &all.tools).map(|tool| &*tool.name);
+            let servers = cx.supplied.iter().flat_map(|all| &all.servers).map(|server| &*server.name);
             let help = if server(&call.name).is_some() {
                 server_as_tool(&call.name, None)
             } else if let Some((name, tool)) = of_server {
@@ -54,7 +54,7 @@ fn missing(cx: &Context<'_>, call: &ToolCall) -> Option<(String, String)> {
         ToolKind::Mcp { server: name, .. } if let Some(server) = server(name) => not_allowed(server, &call.name),
         ToolKind::Mcp { server, .. } => {
             let message = format!("the MCP server `{server}` is not declared");
-            let known = cx.roots.iter().flat_map(|root| &root.supplied.servers).map(|known| &*known.name);
+            let known = cx.supplied.iter().flat_map(|all| &all.servers).map(|known| &*known.name);
             let form = "with `command = [\"program\", \"argument\"]` or `url = \"...\"`";
             let declare = format!("declare it in `trefoil.toml`: `[mcp.{}]` {form}", toml_key(server));
             Some((message, nearest(server, known).map_or(declare, meant)))

@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    let supplied = cx.roots.iter().map(|root| &*root.supplied);
+    let supplied = cx.supplied.iter().copied();
     let writes = cx.model.live_steps().filter_map(|(_, id, step)| {
         let effect = match &step.kind {
             StepKind::Tool(call) => effects::of(call, supplied.clone()),

@@ -23,7 +23,7 @@ fn run(cx: &mut Context<'_>) {
         if call.kind != ToolKind::Local {
             continue;
         }
-        let tools = cx.roots.iter().flat_map(|root| &root.supplied.tools);
+        let tools = cx.supplied.iter().flat_map(|all| &all.tools);
         let declared: Vec<_> = tools.filter(|tool| *tool.name == *call.name).collect();
         let is_shown = declared.iter().any(|tool| tool.on_command_line);
         let is_flow = declared.iter().any(|tool| tool.flow.is_some());

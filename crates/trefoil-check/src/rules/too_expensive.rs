@@ -73,7 +73,7 @@ fn limits(cx: &mut Context<'_>) {
 
 /// The prices, if they are known to the caller.
 fn prices(cx: &Context<'_>) -> Option<Prices> {
-    cx.roots.iter().map(|root| &root.supplied.prices).find(|prices| prices.day.is_some()).cloned()
+    cx.supplied.iter().map(|all| &all.prices).find(|prices| prices.day.is_some()).cloned()
 }
 
 fn dollars(bound: &Bound) -> String {

@@ -31,7 +31,7 @@ fn run(cx: &mut Context<'_>) {
 
 /// The tool, if its arguments are declared.
 fn declared(cx: &Context<'_>, call: &ToolCall) -> Option<SuppliedTool> {
-    let mut all = cx.roots.iter().flat_map(|root| &root.supplied.tools);
+    let mut all = cx.supplied.iter().flat_map(|all| &all.tools);
     let is_local = call.kind == ToolKind::Local;
     all.find(|tool| is_local && *tool.name == *call.name && tool.parameters.is_some()).cloned()
 }

@@ -30,7 +30,7 @@ fn look(cx: &mut Context<'_>, call: &ModelCall) {
     let name = &*call.model.name;
     // The operator knows what it costs.
     let own = |(model, _): &(String, _)| model.split_once(':') == Some((provider, name));
-    let is_priced = cx.roots.iter().any(|root| root.supplied.prices.own.iter().any(own));
+    let is_priced = cx.supplied.iter().any(|all| all.prices.own.iter().any(own));
     if name.len() < SHORTEST || is_priced || is_known_model(provider, name) {
         return;
     }

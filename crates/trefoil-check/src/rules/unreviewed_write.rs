@@ -81,7 +81,7 @@ fn gives_nothing(cx: &Context<'_>, offer: &Offer) -> bool {
 
 /// What it changes, if known.
 fn writes(cx: &Context<'_>, call: &ToolCall) -> Option<String> {
-    let effect = effects::of(call, cx.roots.iter().map(|root| &*root.supplied));
+    let effect = effects::of(call, cx.supplied.iter().copied());
     let what = effect.change()?;
     Some(match call.kind {
         ToolKind::Http => format!("this sends a {}", what.strip_prefix("this ").unwrap_or(what)),

@@ -14,11 +14,20 @@
 //! million input and output tokens; `r` is read from the cache, `w` written to it, `c` dollars for each call, `>` the
 //! rates of prompts with more tokens, `-` unknown. After another tab: the prices from a day on.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use super::dollars::parse_dollars;
 use super::price::{Price, Rates, Tier};
 
 /// The table.
 const TABLE: &str = include_str!("../../data/prices.txt");
+
+/// The lines of each provider. A check asks for every call of every file.
+static SECTIONS: LazyLock<BTreeMap<&str, &str>> = LazyLock::new(|| {
+    let sections = TABLE.split("\n@").skip(1);
+    sections.filter_map(|section| section.split_once('\n')).collect()
+});
 
 /// The source of the table and its date: `genai-prices 0.2.1, 2026-10-30`. This is the table's first line.
 pub fn source() -> &'static str {
@@ -58,24 +67,16 @@ fn found(provider: &str, model: &str) -> Option<(&'static str, &'static str)> {
 
 /// The lines of a provider.
 fn section(provider: &str) -> Option<&'static str> {
-    let mut at = 0;
-    for line in TABLE.split_inclusive('\n') {
-        at += line.len();
-        if line.strip_prefix('@').is_some_and(|name| name.trim_end() == provider) {
-            let rest = TABLE.get(at..)?;
-            return Some(rest.find("\n@").map_or(rest, |end| rest.get(..end).unwrap_or(rest)));
-        }
-    }
-    None
+    SECTIONS.get(provider).copied()
 }
 
 /// The first line that matches a name.
 fn row(section: &'static str, name: &str) -> Option<(&'static str, &'static str)> {
     section.lines().find_map(|line| {
         let (words, prices) = line.split_once('\t')?;
-        let (not, rules): (Vec<&str>, Vec<&str>) = words.split(' ').partition(|rule| rule.starts_with('!'));
-        let matched = rules.iter().any(|rule| matches(rule, name));
-        (matched && !not.iter().any(|rule| matches(rule.trim_start_matches('!'), name))).then_some((words, prices))
+        let excluded = || words.split(' ').filter_map(|rule| rule.strip_prefix('!'));
+        let matched = words.split(' ').any(|rule| matches(rule, name));
+        (matched && !excluded().any(|rule| matches(rule, name))).then_some((words, prices))
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trefoil_check::Suppressions;
+use trefoil_check::{Supplied, Suppressions};
 use trefoil_front::{Detection, Evidence, FRONT_ENDS, FrontEnd, detect};
 use trefoil_syntax::yaml::{self, Node, Parsed};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Location, Severity, SourceFile, Span};
@@ -34,6 +34,8 @@ pub(super) struct FileLoader {
     pub project_findings: Vec<Diagnostic>,
     /// The flows that are tools of others, by their files.
     pub flows_of_tools: HashMap<String, Option<Arc<FlowOfTool>>>,
+    /// What projects declare, by the addresses of their project files; `None`: what the user's own settings declare.
+    pub supplied_by_project: HashMap<Option<usize>, Arc<Supplied>>,
     /// What one call of each does, by the tools that a project has and their files.
     pub calls_of_tools: HashMap<Vec<(String, String)>, Arc<CallsOfTools>>,
     /// The texts in programs that are not manifests, by path.

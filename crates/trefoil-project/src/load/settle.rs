@@ -116,9 +116,18 @@ impl FileLoader {
         let of_project = project.map(|project| project.limits).unwrap_or_default();
         Limits { max_calls: asked.max_calls.or(of_project.max_calls), max_cost: asked.max_cost.or(of_project.max_cost) }
     }
-    /// The tools declared by a file's project and by the user's own settings.
+    /// What a file's project and the user's own settings declare, once for all files of the project.
     pub fn supplied(&mut self, file: FileId) -> Arc<Supplied> {
         let project = self.project(file);
+        let owner = project.as_ref().map(|project| Arc::as_ptr(project).addr());
+        if let Some(known) = self.supplied_by_project.get(&owner) {
+            return known.clone();
+        }
+        let supplied = Arc::new(self.supplied_by(project.as_deref()));
+        self.supplied_by_project.insert(owner, supplied.clone());
+        supplied
+    }
+    fn supplied_by(&mut self, project: Option<&ProjectFile>) -> Supplied {
         let mut supplied = project.map(|project| project.supplied.clone()).unwrap_or_default();
         // If two have the same name, a run uses that of the project.
         supplied.add(&self.options.supplied);
@@ -135,13 +144,13 @@ impl FileLoader {
             flows.push((tool.name.clone(), flow.clone()));
         }
         if flows.is_empty() {
-            return Arc::new(supplied);
+            return supplied;
         }
         let calls = self.calls_of(flows);
         for tool in &mut supplied.tools {
             tool.calls = calls.get(&*tool.name).cloned();
         }
-        Arc::new(supplied)
+        supplied
     }
     /// The model providers declared by the projects of these files and by the user's own settings.
     pub fn providers(&mut self, files: impl Iterator<Item = FileId>) -> Vec<String> {
