@@ -1,5 +1,5 @@
 //! Repository chores: `cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance | prices DATE |
-//! rules | browser [--required] [--traces DIR]`.
+//! rules | names | browser [--required] [--traces DIR]`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to a person")]
 
 mod browser;
@@ -10,6 +10,7 @@ mod mutate;
 mod named;
 mod performance;
 mod prices;
+mod source_names;
 mod tidy;
 mod vectors;
 mod words;
@@ -20,7 +21,7 @@ use std::process::{Command, ExitCode};
 /// A task's result: the number of problems, or why it failed.
 type Outcome = Result<usize, String>;
 
-const USAGE: &str = "usage: cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance | prices DATE | rules | browser";
+const USAGE: &str = "usage: cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance | prices DATE | rules | names | browser";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         ["mutate", rest @ ..] => mutate::run_all(&root(), rest),
         ["performance"] => performance::run(&root()),
         ["prices", date] => prices::run(&root(), date),
+        ["names"] => source_names::print_table(&root()),
         ["rules"] => rules(&root()),
         ["browser", rest @ ..] => browser::run(&root(), rest),
         _ => Err(USAGE.to_owned()),
@@ -52,8 +54,8 @@ fn main() -> ExitCode {
 /// Regenerates the pages about rules and error codes.
 fn rules(root: &Path) -> Outcome {
     for (name, text) in [
-        ("docs/rules.md", trefoil_check::catalogue::markdown()),
-        ("docs/errors.md", trefoil_project::codes::markdown()),
+        ("docs/rules.md", trefoil_check::catalogue::render_markdown()),
+        ("docs/errors.md", trefoil_project::codes::render_markdown()),
     ] {
         let path = root.join(name);
         std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;

@@ -45,16 +45,18 @@ mod tests {
 
     #[test]
     fn a_renamed_file_or_type_is_found() {
-        let files =
-            ["crates/trefoil-front/src/bound.rs".to_owned(), "crates/trefoil-project/src/door/mod.rs".to_owned()];
-        let text = "`front/src/bound.rs`, `trefoil-project/src/door`, `door/`, `Owner::take`, `env.*`, `cargo run`,
+        let files = [
+            "crates/trefoil-front/src/bound.rs".to_owned(),
+            "crates/trefoil-project/src/file_access/mod.rs".to_owned(),
+        ];
+        let text = "`front/src/bound.rs`, `trefoil-project/src/file_access`, `file_access/`, `Owner::take`, `env.*`, `cargo run`,
             `bind.rs`, `front/src/names`, `Gone`, `Owner::gone`\n```\n`Not::read`\n```\n";
         let known = names("pub struct Owner; fn take() {}").collect();
         assert_eq!(missing(text, &files, &known), ["Gone", "Owner::gone", "bind.rs", "front/src/names"]);
         // A part of another name is not the name.
         assert_eq!(
-            missing("`Own`, `Owner::tak`, `front/s`, `oor/mod.rs`", &files, &known),
-            ["Own", "Owner::tak", "front/s", "oor/mod.rs"]
+            missing("`Own`, `Owner::tak`, `front/s`, `ile_access/mod.rs`", &files, &known),
+            ["Own", "Owner::tak", "front/s", "ile_access/mod.rs"]
         );
     }
 }

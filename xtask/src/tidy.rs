@@ -1,7 +1,9 @@
 //! Checks the invariants of `docs/architecture.md` that Cargo and clippy cannot check.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::source_names::{CrateNames, allowed_words, find_unsearchable};
 use crate::words::{names, says, speaks_of, within};
 use crate::{Outcome, circles, functions, named};
 
@@ -83,8 +85,8 @@ const NAMELESS: &[&str] = &[
     "trefoil-embedded",
 ];
 
-/// Code that accesses files. Paths from a manifest must go through the door, so only the listed places may access
-/// files, each with its reason. Tests may read anything.
+/// Code that accesses files. Paths from a manifest must go through the file access, so only the listed places may
+/// access files, each with its reason. Tests may read anything.
 const READING: &[&str] = &[
     "std::fs",
     "tokio::fs",
@@ -102,21 +104,27 @@ const READING: &[&str] = &[
     ".is_dir()",
 ];
 const READERS: &[(&str, &str)] = &[
-    ("crates/trefoil-project/src/door/", "the door"),
-    ("crates/trefoil-project/src/load/discover.rs", "lists the names in a folder; files are read through the door"),
-    ("crates/trefoil-project/src/fix/write.rs", "replaces files that were named, by real paths that the door gave"),
+    ("crates/trefoil-project/src/file_access/", "the file access"),
+    (
+        "crates/trefoil-project/src/load/discovery.rs",
+        "lists the names in a folder; files are read through the file access",
+    ),
+    (
+        "crates/trefoil-project/src/fix/replacement.rs",
+        "replaces files that were named, by real paths from the file access",
+    ),
     ("crates/trefoil-store/src/sqlite/", "its own file, where the operator wants it"),
     ("crates/trefoil-models/src/scripted/mod.rs", "reads the script that the operator named"),
     ("crates/trefoil-cli/src/run/input.rs", "reads the input that the operator named"),
     ("crates/trefoil-cli/src/command_line/tests.rs", "a test"),
     ("crates/trefoil-cli/src/commands/", "write what the operator asked for, where it was asked for"),
     ("crates/trefoil-project/src/settings/trust.rs", "writes the list of what the user trusts"),
-    ("crates/trefoil-project/src/secrets/keep.rs", "writes the files of the user's secrets"),
-    ("crates/trefoil-project/src/private.rs", "makes files and folders of the user that nobody else may read"),
+    ("crates/trefoil-project/src/secrets/file_lock.rs", "writes the files of the user's secrets"),
+    ("crates/trefoil-project/src/private_files.rs", "makes files and folders of the user that nobody else may read"),
     ("crates/trefoil-tools/src/process/", "looks at the processes that it started"),
     ("crates/trefoil-project/src/shell", "looks whether the folder exists that a command names"),
-    ("crates/trefoil-cli/src/trace/read.rs", "reads the trace that the operator named"),
-    ("crates/trefoil-project/src/written.rs", "writes the trace where the operator wants it"),
+    ("crates/trefoil-cli/src/trace/trace_file.rs", "reads the trace that the operator named"),
+    ("crates/trefoil-project/src/output_file.rs", "writes the trace where the operator wants it"),
     ("tools/mutations/", "runs over manifests of its own, and is not shipped"),
     ("tools/testbed/src/postgres.rs", "makes a folder for a server, and is not shipped"),
     ("tools/untested/src/lib.rs", "looks for material that tests share, and is not shipped"),
@@ -134,7 +142,7 @@ const PARSING: &[&str] = &[
     "serde_json::Deserializer::from_reader",
 ];
 const PARSERS: &[(&str, &str)] = &[
-    ("crates/trefoil-template/src/value/foreign.rs", "the reader"),
+    ("crates/trefoil-template/src/value/foreign_json.rs", "the reader"),
     ("crates/trefoil-machine/src/answer/pieces.rs", "finds where JSON in prose ends"),
     ("crates/trefoil-store/src/", "reads what it wrote"),
     ("crates/trefoil-project/src/bundle.rs", "reads what it wrote"),
@@ -156,6 +164,9 @@ pub fn run(root: &Path) -> Outcome {
         cycles(root, &name, &mut problems)?;
     }
     never_run(root, &mut problems)?;
+    let glossary = root.join("docs/glossary.md");
+    let glossary = std::fs::read_to_string(&glossary).map_err(|e| format!("{}: {e}", glossary.display()))?;
+    problems.extend(find_unsearchable(&read_names(root)?, &allowed_words(&glossary)));
     let mut sizes = Vec::new();
     let mut files = sources(&root.join("crates"))?;
     files.extend(sources(&root.join("tools"))?);
@@ -190,7 +201,8 @@ pub fn run(root: &Path) -> Outcome {
             if let Some(word) = READING.iter().find(|w| says(content, w))
                 && !READERS.iter().any(|(place, _)| within(&name, place))
             {
-                problems.push(format!("{name}:{line}: `{word}` past the door (`trefoil-project/src/door`)"));
+                problems
+                    .push(format!("{name}:{line}: `{word}` past the file access (`trefoil-project/src/file_access`)"));
             }
             if let Some(word) = PARSING.iter().find(|w| says(content, w))
                 && !PARSERS.iter().any(|(place, _)| within(&name, place))
@@ -224,6 +236,25 @@ fn folders(folder: &Path) -> Result<Vec<String>, String> {
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     Ok(names)
+}
+
+/// The names in the sources of each crate.
+pub fn read_names(root: &Path) -> Result<BTreeMap<String, CrateNames>, String> {
+    let mut crates = BTreeMap::new();
+    for name in folders(&root.join("crates"))? {
+        let mut names = CrateNames::default();
+        for file in sources(&root.join("crates").join(&name).join("src"))? {
+            let text = std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+            let path = file.strip_prefix(root).unwrap_or(&file).display().to_string();
+            if path.ends_with("/tests.rs") || path.contains("/tests/") {
+                continue;
+            }
+            let lines = production(&text).into_iter().filter(|(_, line)| !line.trim().is_empty()).count();
+            names.add_file(&path, &text, lines)?;
+        }
+        crates.insert(name, names);
+    }
+    Ok(crates)
 }
 
 /// Modules of a crate that need each other.

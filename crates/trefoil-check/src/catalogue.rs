@@ -4,9 +4,9 @@
 
 use std::fmt::Write as _;
 
-use trefoil_syntax::Severity;
+use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{Group, Rule, Run};
+use crate::rule::{Rule, RuleGroup, RuleSource};
 use crate::rules::RULES;
 
 const HEAD: &str = "# Rules
@@ -53,24 +53,28 @@ Errors reported by *loading* cannot be allowed or lowered, because there is no p
 ";
 
 /// The whole page.
-pub fn markdown() -> String {
+pub fn render_markdown() -> String {
     let mut out = String::from(HEAD);
     out.push_str("\n## All rules\n\n| rule | level | with `--strict` | found by | finding |\n|---|---|---|---|---|\n");
     for rule in in_order() {
         let found = match rule.run {
-            Run::Load | Run::Place => "loading",
-            Run::Several(_) | Run::Program(_) | Run::Declared(_) | Run::Whole(_) | Run::Tree(_) => "checking",
+            RuleSource::Load | RuleSource::Place => "loading",
+            RuleSource::Several(_)
+            | RuleSource::Program(_)
+            | RuleSource::Declared(_)
+            | RuleSource::Whole(_)
+            | RuleSource::Tree(_) => "checking",
         };
-        let strict = rule.strict.map_or("", |s| level(Some(s)));
+        let strict = rule.strict.map_or("", |s| level_word(Some(s)));
         let _ = writeln!(
             out,
             "| [`{0}`](#{0}) | {1} | {strict} | {found} | {2} |",
             rule.name,
-            level(rule.level),
-            rule.summary().replace('\n', " ").replace('|', "\\|")
+            level_word(rule.level),
+            rule.page_summary().replace('\n', " ").replace('|', "\\|")
         );
     }
-    for group in Group::ALL {
+    for group in RuleGroup::ALL {
         let mut rules = in_order().filter(|r| r.group == group).peekable();
         if rules.peek().is_none() {
             continue;
@@ -82,12 +86,12 @@ pub fn markdown() -> String {
 }
 
 /// `error`, `warning`, `info`, or `off`: a level as tables print it.
-pub fn level(severity: Option<Severity>) -> &'static str {
+pub fn level_word(severity: Option<FindingSeverity>) -> &'static str {
     match severity {
-        Some(Severity::Error) => "error",
-        Some(Severity::Warning) => "warning",
-        Some(Severity::Info) => "info",
-        Some(Severity::Hint) => "hint",
+        Some(FindingSeverity::Error) => "error",
+        Some(FindingSeverity::Warning) => "warning",
+        Some(FindingSeverity::Info) => "info",
+        Some(FindingSeverity::Hint) => "hint",
         None => "off",
     }
 }

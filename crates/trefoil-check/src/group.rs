@@ -2,7 +2,7 @@
 
 /// What a rule is about, in the order of the documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Group {
+pub enum RuleGroup {
     /// Files and YAML.
     Form,
     /// Names in templates, and what they name.
@@ -19,7 +19,7 @@ pub enum Group {
     Cost,
 }
 
-impl Group {
+impl RuleGroup {
     /// Every group, in order.
     pub const ALL: [Self; 7] =
         [Self::Form, Self::Names, Self::Types, Self::Flow, Self::Models, Self::Safety, Self::Cost];

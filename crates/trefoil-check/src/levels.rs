@@ -3,14 +3,14 @@
 
 use trefoil_syntax::hash::HashMap;
 
-use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_syntax::{Diagnostic, FindingSeverity};
 
 use crate::rule::Rule;
 use crate::rules;
 
 /// A level that a user sets for a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum RuleLevel {
     /// Not reported. Findings that prevent a program from loading are still reported.
     Allow,
     /// A warning.
@@ -24,10 +24,10 @@ pub enum Level {
 pub struct Levels {
     strict: bool,
     hints: bool,
-    set: HashMap<&'static str, Level>,
+    set: HashMap<&'static str, RuleLevel>,
 }
 
-impl Level {
+impl RuleLevel {
     /// The words in the project file and on the command line.
     pub const WORDS: [(&'static str, Self); 3] = [("allow", Self::Allow), ("warn", Self::Warn), ("deny", Self::Deny)];
 }
@@ -37,7 +37,7 @@ const OF_DATA: [&str; 1] = ["secret-in-result"];
 
 /// Whether a finding is a load error: there is no program until it is fixed, so its level cannot be reduced.
 pub fn keeps_from_loading(diagnostic: &Diagnostic) -> bool {
-    diagnostic.severity == Severity::Error && rules::rule(diagnostic.rule).is_none_or(is_of_loading)
+    diagnostic.severity == FindingSeverity::Error && rules::find_rule(diagnostic.rule).is_none_or(is_of_loading)
 }
 
 fn is_of_loading(rule: &Rule) -> bool {
@@ -46,16 +46,16 @@ fn is_of_loading(rule: &Rule) -> bool {
 
 impl Levels {
     /// Enables the stricter severities meant for CI.
-    pub fn strict(&mut self) {
+    pub fn enable_strict(&mut self) {
         self.strict = true;
     }
     /// Enables hints.
-    pub fn hints(&mut self) {
+    pub fn enable_hints(&mut self) {
         self.hints = true;
     }
     /// Sets a rule's level; a later call takes precedence. Returns whether the rule exists.
-    pub fn set(&mut self, rule: &str, level: Level) -> bool {
-        match rules::rule(rule) {
+    pub fn set_level(&mut self, rule: &str, level: RuleLevel) -> bool {
+        match rules::find_rule(rule) {
             Some(rule) => {
                 self.set.insert(rule.name, level);
                 true
@@ -65,52 +65,52 @@ impl Levels {
     }
     /// These levels after other ones; if both set a level, these take precedence.
     #[must_use]
-    pub fn after(&self, others: &Self) -> Self {
+    pub fn with_fallback(&self, others: &Self) -> Self {
         let mut set = others.set.clone();
         set.extend(&self.set);
         Self { strict: self.strict || others.strict, hints: self.hints || others.hints, set }
     }
     /// The level set for a rule, or for one that it was split from.
-    fn of(&self, rule: &str) -> Option<Level> {
+    fn level_for_rule(&self, rule: &str) -> Option<RuleLevel> {
         self.set.get(rule).or_else(|| rules::split_from(rule).iter().find_map(|whole| self.set.get(whole))).copied()
     }
     /// The level set for the rule of a finding, or for one that it belonged to before.
-    fn of_finding(&self, diagnostic: &Diagnostic) -> Option<Level> {
-        let before = || rules::formerly(diagnostic).iter().find_map(|rule| self.set.get(rule).copied());
-        self.of(diagnostic.rule).or_else(before)
+    fn of_finding(&self, diagnostic: &Diagnostic) -> Option<RuleLevel> {
+        let before = || rules::former_rules(diagnostic).iter().find_map(|rule| self.set.get(rule).copied());
+        self.level_for_rule(diagnostic.rule).or_else(before)
     }
     /// Whether the rule of a finding is requested by name or by `--strict`, so that comments in a manifest do not
     /// apply.
-    pub fn insists(&self, diagnostic: &Diagnostic) -> bool {
+    pub fn is_requested(&self, diagnostic: &Diagnostic) -> bool {
         match self.of_finding(diagnostic) {
-            Some(level) => level == Level::Deny,
-            None => self.strict && rules::rule(diagnostic.rule).is_some_and(|r| r.strict.is_some()),
+            Some(level) => level == RuleLevel::Deny,
+            None => self.strict && rules::find_rule(diagnostic.rule).is_some_and(|r| r.strict.is_some()),
         }
     }
     /// Whether findings of a rule can be shown. Errors that prevent loading always are.
-    pub fn shows(&self, rule: &Rule) -> bool {
+    pub fn can_report(&self, rule: &Rule) -> bool {
         if is_of_loading(rule) && rule.level.is_some() {
             return true;
         }
-        match self.of(rule.name) {
-            Some(level) => level != Level::Allow,
+        match self.level_for_rule(rule.name) {
+            Some(level) => level != RuleLevel::Allow,
             None => rule.level.is_some() || self.strict && rule.strict.is_some(),
         }
     }
     /// The finding at its final level; `None` if it is not shown. A load error remains one, because nothing can run.
-    pub fn apply(&self, mut diagnostic: Diagnostic) -> Option<Diagnostic> {
+    pub fn apply_level(&self, mut diagnostic: Diagnostic) -> Option<Diagnostic> {
         if keeps_from_loading(&diagnostic) {
             return Some(diagnostic);
         }
-        let rule = rules::rule(diagnostic.rule);
+        let rule = rules::find_rule(diagnostic.rule);
         let asked = self.of_finding(&diagnostic);
-        if diagnostic.severity == Severity::Hint && asked.is_none() {
+        if diagnostic.severity == FindingSeverity::Hint && asked.is_none() {
             return Some(diagnostic).filter(|_| self.hints);
         }
         match (asked, rule) {
-            (Some(Level::Allow), _) => return None,
-            (Some(Level::Warn), _) => diagnostic.severity = Severity::Warning,
-            (Some(Level::Deny), _) => diagnostic.severity = Severity::Error,
+            (Some(RuleLevel::Allow), _) => return None,
+            (Some(RuleLevel::Warn), _) => diagnostic.severity = FindingSeverity::Warning,
+            (Some(RuleLevel::Deny), _) => diagnostic.severity = FindingSeverity::Error,
             (None, Some(rule)) => match rule.strict.filter(|_| self.strict) {
                 Some(strict) => diagnostic.severity = diagnostic.severity.max(strict),
                 None if rule.level.is_none() => return None,

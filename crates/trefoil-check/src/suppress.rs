@@ -3,11 +3,11 @@
 //! Reads them, determines which findings they cover, and reports comments that cover nothing or are invalid. The loader
 //! decides when: all findings about a file must be known first.
 
-use trefoil_syntax::yaml::{Comment, Comments, Node, comments};
-use trefoil_syntax::{Diagnostic, Edit, FileId, Fix, Location, SourceFile, Span, suggest};
+use trefoil_syntax::yaml::{FileComments, YamlComment, YamlNode, find_comments};
+use trefoil_syntax::{Diagnostic, FileId, Fix, Location, SourceEdit, SourceFile, Span, suggestions};
 
 use crate::levels::keeps_from_loading;
-use crate::rules::{RULES, formerly, rule, split_from};
+use crate::rules::{RULES, find_rule, former_rules, split_from};
 
 /// A suppression that covers no finding.
 pub const UNUSED: &str = "unused-suppression";
@@ -22,15 +22,15 @@ const MARK: &str = "trefoil:";
 
 /// The suppressions of a file.
 #[derive(Debug, Clone, Default)]
-pub struct Suppressions {
-    all: Vec<Suppression>,
+pub struct SuppressionComments {
+    all: Vec<RuleSuppression>,
     /// Findings about the comments themselves.
     findings: Vec<Diagnostic>,
 }
 
 /// One rule in one comment.
 #[derive(Debug, Clone)]
-struct Suppression {
+struct RuleSuppression {
     rule: &'static str,
     /// The span in which a covered finding starts.
     covers: Span,
@@ -43,16 +43,17 @@ struct Suppression {
     in_vain: bool,
 }
 
-impl Suppressions {
+impl SuppressionComments {
     /// The suppressions of a file, if there are any. `root` is its whole tree.
-    pub fn read(id: FileId, file: &SourceFile, root: &Node) -> Option<Self> {
+    pub fn read_comments(id: FileId, file: &SourceFile, root: &YamlNode) -> Option<Self> {
         let text = file.text();
         if !text.contains(MARK) && !speaks_of_us(text) {
             return None;
         }
-        let found = comments(text, root);
-        let first_key = root.mapping().and_then(|m| m.entries.first()).map_or(root.span.start, |e| e.key.span.start);
-        let mut reading = Reading { id, file, found: &found, first_key, silent: (0, 0), out: Self::default() };
+        let found = find_comments(text, root);
+        let first_key = root.as_mapping().and_then(|m| m.entries.first()).map_or(root.span.start, |e| e.key.span.start);
+        let mut reading =
+            SuppressionReader { id, file, found: &found, first_key, silent: (0, 0), out: Self::default() };
         for comment in &found.all {
             if reading.out.all.len() + reading.out.findings.len() >= MOST {
                 let message =
@@ -65,18 +66,18 @@ impl Suppressions {
         Some(reading.out).filter(|out| !out.all.is_empty() || !out.findings.is_empty())
     }
     /// Whether a finding of this file is covered; marks the suppression as used.
-    pub fn covers(&mut self, finding: &Diagnostic) -> bool {
+    pub fn covers_finding(&mut self, finding: &Diagnostic) -> bool {
         let Some(span) = finding.span else {
             // A finding about the whole file is only covered by a suppression for the whole file.
             return self.cover(finding, |s| s.covers.start == 0 && s.covers.end == u32::MAX);
         };
         self.cover(finding, |s| s.covers.start <= span.start && span.start <= s.covers.end)
     }
-    fn cover(&mut self, finding: &Diagnostic, reaches: impl Fn(&Suppression) -> bool) -> bool {
+    fn cover(&mut self, finding: &Diagnostic, reaches: impl Fn(&RuleSuppression) -> bool) -> bool {
         let fixed = keeps_from_loading(finding);
         let mut covered = false;
         let names = |rule: &str| {
-            rule == finding.rule || split_from(finding.rule).contains(&rule) || formerly(finding).contains(&rule)
+            rule == finding.rule || split_from(finding.rule).contains(&rule) || former_rules(finding).contains(&rule)
         };
         for suppression in self.all.iter_mut().filter(|s| names(s.rule) && reaches(s)) {
             suppression.used |= !fixed;
@@ -85,40 +86,40 @@ impl Suppressions {
         }
         covered
     }
-    /// The findings about the comments, after every finding was passed to [`covers`](Self::covers). `active`: whether a
+    /// The findings about the comments, after every finding was passed to [`covers_finding`](Self::covers_finding). `active`: whether a
     /// rule ran at all.
-    pub fn findings(&self, active: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
+    pub fn comment_findings(&self, active: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
         let unused = self.all.iter().filter(|s| !s.used && (s.in_vain || active(s.rule))).map(|s| {
             if s.in_vain {
-                return Diagnostic::warning(
+                return Diagnostic::new_warning(
                     UNUSED,
                     s.name,
                     format!("`{}` is a load error here and cannot be allowed", s.rule),
                 );
             }
             let message = format!("`{}` reports nothing here", s.rule);
-            let edit = Edit { location: Location::new(s.name.file, s.removal), text: String::new() };
+            let edit = SourceEdit { location: Location::new(s.name.file, s.removal), text: String::new() };
             let fix = Fix { message: "remove it".to_owned(), edits: vec![edit], safe: true };
-            Diagnostic { fix: Some(Box::new(fix)), ..Diagnostic::warning(UNUSED, s.name, message) }
+            Diagnostic { fix: Some(Box::new(fix)), ..Diagnostic::new_warning(UNUSED, s.name, message) }
         });
         self.findings.iter().cloned().chain(unused).collect()
     }
 }
 
 /// The comments of a file, being read.
-struct Reading<'f> {
+struct SuppressionReader<'f> {
     id: FileId,
     file: &'f SourceFile,
-    found: &'f Comments,
+    found: &'f FileComments,
     first_key: u32,
     /// The lines from the first to before the second contain only comments or nothing: a suppression among them applies
     /// to what follows.
     silent: (u32, u32),
-    out: Suppressions,
+    out: SuppressionComments,
 }
 
-impl Reading<'_> {
-    fn comment(&mut self, comment: &Comment) {
+impl SuppressionReader<'_> {
+    fn comment(&mut self, comment: &YamlComment) {
         let text = self.file.text();
         let Some(written) = text.get(comment.span.start as usize..comment.span.end as usize) else { return };
         let Some(said) = written.trim_start_matches('#').trim_start().strip_prefix(MARK) else {
@@ -152,7 +153,7 @@ impl Reading<'_> {
             }
             other => {
                 // Prose may start with our name.
-                let near = suggest::nearest(other, ["allow", "allow-file"]);
+                let near = suggestions::nearest_name(other, ["allow", "allow-file"]);
                 if near.is_some() || ["ignore", "disable", "deny", "warn", "off"].contains(&other) {
                     let help = match near {
                         Some(near) => format!("did you mean `{near}`?"),
@@ -170,10 +171,10 @@ impl Reading<'_> {
         }
         let several = words.len() > 1;
         for (at, (name, span)) in words.iter().enumerate() {
-            match rule(name) {
+            match find_rule(name) {
                 Some(rule) => {
                     let removal = if several { between(&words, at, *span) } else { self.whole(comment) };
-                    self.out.all.push(Suppression {
+                    self.out.all.push(RuleSuppression {
                         rule: rule.name,
                         covers,
                         name: Location::new(self.id, *span),
@@ -190,7 +191,7 @@ impl Reading<'_> {
     fn nearly(&mut self, written: &str, start: u32) {
         for (at, _) in written.match_indices('#') {
             let said = written.get(at..).unwrap_or_default().trim_start_matches(['#', ' ', '\t']);
-            let Some(name) = named(said).filter(|_| starts_a_comment(written, at)) else { continue };
+            let Some(name) = mark_prefix(said).filter(|_| starts_a_comment(written, at)) else { continue };
             let rest = said.get(name.len()..).unwrap_or_default();
             let verb = rest.trim_start_matches([' ', '\t', ':']);
             let word = verb.split([' ', '\t', ',']).next().unwrap_or_default();
@@ -207,41 +208,44 @@ impl Reading<'_> {
             let found = said.get(..(end - begin) as usize).unwrap_or_default();
             let place = Location::new(self.id, Span::new(begin, end));
             let d = if found == meant {
-                Diagnostic::warning(UNKNOWN, place, "this is part of another comment and has no effect")
-                    .help(format!("put it on its own line: `# {meant} ...`"))
+                Diagnostic::new_warning(UNKNOWN, place, "this is part of another comment and has no effect")
+                    .with_help(format!("put it on its own line: `# {meant} ...`"))
             } else {
-                Diagnostic::warning(UNKNOWN, place, format!("`{found}` is not spelled correctly and has no effect"))
-                    .help(format!("write `# {meant} ...`"))
+                Diagnostic::new_warning(UNKNOWN, place, format!("`{found}` is not spelled correctly and has no effect"))
+                    .with_help(format!("write `# {meant} ...`"))
             };
             // After another comment, it would still be part of that comment.
-            let d = if at == 0 && found != meant { d.suggestion(format!("write `{meant}`"), place, meant) } else { d };
+            let d =
+                if at == 0 && found != meant { d.with_suggestion(format!("write `{meant}`"), place, meant) } else { d };
             self.out.findings.push(d);
             return;
         }
     }
     fn unknown(&mut self, at: Span, message: &str, help: &str) {
-        let d = Diagnostic::warning(UNKNOWN, Location::new(self.id, at), message).help(help);
+        let d = Diagnostic::new_warning(UNKNOWN, Location::new(self.id, at), message).with_help(help);
         self.out.findings.push(d);
     }
     fn unknown_rule(&mut self, name: &str, at: Span) {
         let at = Location::new(self.id, at);
-        let d = Diagnostic::warning(UNKNOWN, at, format!("unknown rule `{name}`"));
-        let d = match suggest::nearest(name, RULES.iter().map(|r| r.name)) {
-            Some(near) => d.help(format!("did you mean `{near}`?")).suggestion(format!("write `{near}`"), at, near),
-            None => d.help("`trefoil rules` lists them"),
+        let d = Diagnostic::new_warning(UNKNOWN, at, format!("unknown rule `{name}`"));
+        let d = match suggestions::nearest_name(name, RULES.iter().map(|r| r.name)) {
+            Some(near) => {
+                d.with_help(format!("did you mean `{near}`?")).with_suggestion(format!("write `{near}`"), at, near)
+            }
+            None => d.with_help("`trefoil rules` lists them"),
         };
         self.out.findings.push(d);
     }
     /// The line to which a comment applies, including the whole of a text that starts there.
-    fn reach(&mut self, comment: &Comment) -> Span {
-        let mut line = self.file.position(comment.span.start).line;
+    fn reach(&mut self, comment: &YamlComment) -> Span {
+        let mut line = self.file.line_column(comment.span.start).line;
         if comment.alone {
             line += 1;
             let first = line;
             if (self.silent.0..self.silent.1).contains(&line) {
                 line = self.silent.1;
             }
-            while line <= self.file.lines() && self.says_nothing(line) {
+            while line <= self.file.line_count() && self.says_nothing(line) {
                 line += 1;
             }
             self.silent = (first, line);
@@ -256,9 +260,9 @@ impl Reading<'_> {
         text.is_empty() || text.starts_with('#')
     }
     /// The comment with the whitespace before it; with its line if it is alone there.
-    fn whole(&self, comment: &Comment) -> Span {
+    fn whole(&self, comment: &YamlComment) -> Span {
         let text = self.file.text();
-        let line = self.file.line_span(self.file.position(comment.span.start).line);
+        let line = self.file.line_span(self.file.line_column(comment.span.start).line);
         if comment.alone {
             let next = text.get(line.end as usize..).unwrap_or_default();
             let ending = next.len() - next.strip_prefix("\r\n").or(next.strip_prefix('\n')).unwrap_or(next).len();
@@ -277,7 +281,7 @@ fn joined(word: &str) -> Option<(&str, &str)> {
 
 /// Whether something like a comment starts with our name, in any spelling.
 fn speaks_of_us(text: &str) -> bool {
-    text.split('#').skip(1).any(|said| named(said.trim_start()).is_some())
+    text.split('#').skip(1).any(|said| mark_prefix(said.trim_start()).is_some())
 }
 
 /// Whether a `#` inside a comment could start another one: it is not in quotes or in a word.
@@ -286,14 +290,16 @@ fn starts_a_comment(written: &str, at: usize) -> bool {
 }
 
 /// Our name at the start of a text, in any case.
-fn named(said: &str) -> Option<&str> {
+fn mark_prefix(said: &str) -> Option<&str> {
     let own = MARK.trim_end_matches(':');
     said.get(..own.len()).filter(|n| n.eq_ignore_ascii_case(own))
 }
 
 /// Whether a word is a rule, or was meant as one.
 fn rule_like(word: &str) -> bool {
-    rule(word).is_some() || suggest::nearest(word, RULES.iter().map(|r| r.name)).is_some() || word.contains('-')
+    find_rule(word).is_some()
+        || suggestions::nearest_name(word, RULES.iter().map(|r| r.name)).is_some()
+        || word.contains('-')
 }
 
 /// The words of a comment up to `--` or another `#`, with their spans. `start` is the offset of the text in the file.

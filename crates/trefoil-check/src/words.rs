@@ -3,10 +3,10 @@
 use trefoil_ir::{Budget, OnExceeded, Program, StepId, StepKind};
 use trefoil_template::HoleKind;
 
-use crate::semantic::bound::Bound;
+use crate::semantic::call_bounds::CallBound;
 
 /// The name of a step in the manifest, in backticks; otherwise a description.
-pub fn step(program: &Program, id: StepId) -> String {
+pub fn step_name(program: &Program, id: StepId) -> String {
     let step = &program.steps[id];
     match (&step.label, &step.kind) {
         (Some(label), _) => format!("`{label}`"),
@@ -17,7 +17,7 @@ pub fn step(program: &Program, id: StepId) -> String {
 }
 
 /// What would happen beyond a budget.
-pub fn exceeded(budget: &Budget) -> &'static str {
+pub fn exceeded_budget(budget: &Budget) -> &'static str {
     match budget.on_exceeded {
         OnExceeded::Abort => "the run would fail",
         OnExceeded::Warn => "the run would continue with a warning",
@@ -48,11 +48,11 @@ pub fn in_input(name: &str, flow: &str) -> (String, String) {
 }
 
 /// A number of model calls: `1 model call`, `2 model calls`, `4 per item of {{list}} model calls`, `any number of model calls`.
-pub fn model_calls(calls: &Bound) -> String {
+pub fn model_calls(calls: &CallBound) -> String {
     if calls.endless {
         return "any number of model calls".to_owned();
     }
-    let noun = if calls.number() == Some(1) { "model call" } else { "model calls" };
+    let noun = if calls.fixed_number() == Some(1) { "model call" } else { "model calls" };
     format!("{calls} {noun}")
 }
 

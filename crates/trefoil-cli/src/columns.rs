@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr as _;
 
 /// Formats one line for each row; each column is as wide as its widest cell.
-pub fn columns<const N: usize>(rows: impl IntoIterator<Item = [String; N]>) -> Vec<String> {
+pub fn format_columns<const N: usize>(rows: impl IntoIterator<Item = [String; N]>) -> Vec<String> {
     let rows: Vec<[String; N]> = rows.into_iter().collect();
     let width =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0);

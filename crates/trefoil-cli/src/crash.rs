@@ -8,7 +8,7 @@ use std::panic::PanicHookInfo;
 pub fn report_without_values() {
     std::panic::set_hook(Box::new(|panic| {
         // A failure to write to stderr cannot be reported.
-        crate::output::put(report(panic, &Backtrace::capture()));
+        crate::output::print_part(report(panic, &Backtrace::capture()));
     }));
 }
 
@@ -25,7 +25,7 @@ fn report(panic: &PanicHookInfo<'_>, trace: &Backtrace) -> String {
 
 /// Adds a tool that panics with its arguments, to test the report. Only in debug builds.
 #[cfg(debug_assertions)]
-pub fn provokable(engine: trefoil_host::engine::Engine) -> trefoil_host::engine::Engine {
+pub fn with_panicking_tool(engine: trefoil_host::engine::Engine) -> trefoil_host::engine::Engine {
     let Some(how) = std::env::var_os("TREFOIL_PANIC") else { return engine };
     let slice = how == "slice";
     engine.tool("panics", move |sent: serde_json::Value| async move {

@@ -9,20 +9,20 @@ mod commands;
 mod crash;
 mod dev;
 mod exit;
-mod harmless;
-mod load;
+mod loading;
+mod model_catalog;
 mod obstacles;
-mod offer;
 mod output;
-mod overwrite;
-mod pick;
+mod overwrite_guard;
 mod placeholders;
 mod progress;
 mod refusal;
 mod run;
 mod runs;
+mod selection_list;
 mod shapes;
 mod store;
+mod terminal_text;
 mod trace;
 mod words;
 
@@ -34,8 +34,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     crash::report_without_values();
-    let cli = command_line::read().unwrap_or_else(|error| command_line::refuse(command_line::nearest_command(error)));
-    cli.color.apply();
+    let cli = command_line::read_arguments()
+        .unwrap_or_else(|error| command_line::exit_with_error(command_line::nearest_command(error)));
+    cli.color.apply_globally();
     trefoil_project::secrets::passphrase::ask_with(commands::secrets::ask_passphrase);
-    ExitCode::from(command_line::dispatch(cli.command))
+    ExitCode::from(command_line::run_command(cli.command))
 }

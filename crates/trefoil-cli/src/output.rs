@@ -4,15 +4,15 @@
 //! failure to write a result is an error, because a truncated file must not be mistaken for a complete one.
 //!
 //! This is the only place that writes to the streams of this process, and it takes [`TerminalText`]: raw text becomes that by
-//! being escaped. Data for programs ([`data`]) is not changed in a pipe or a file.
+//! being escaped. Data for programs ([`write_data`]) is not changed in a pipe or a file.
 
 use std::io::{ErrorKind, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use trefoil_syntax::diagnostic::render::TextOptions;
-use trefoil_syntax::{Diagnostic, Files};
+use trefoil_syntax::{Diagnostic, SourceFiles};
 
-use crate::harmless::{TerminalText, json, safe_lines};
+use crate::terminal_text::{TerminalText, escape_json, escape_lines};
 use crate::{exit, shown};
 
 // The streams of this process. Nothing else in this crate may write to them: `clippy.toml` says so.
@@ -39,29 +39,29 @@ pub fn is_terminal() -> bool {
 
 /// Writes a result for people. The exit code says whether it could be written.
 #[must_use]
-pub fn result(text: impl Into<TerminalText>) -> u8 {
+pub fn write_result(text: impl Into<TerminalText>) -> u8 {
     let text = text.into();
     // Written in one piece, because a writer that strips colours would write each line separately.
-    let shown = if colored_result() { text.as_str().into() } else { text.plain() };
+    let shown = if has_result_colors() { text.as_str().into() } else { text.without_colors() };
     let mut out = stdout().lock();
-    written(out.write_all(shown.as_bytes()).and_then(|()| out.flush()))
+    write_exit_code(out.write_all(shown.as_bytes()).and_then(|()| out.flush()))
 }
 
 /// Writes a result for programs, byte by byte as it is. On a terminal, people see it, so it is escaped there.
 #[must_use]
-pub fn data(text: &str) -> u8 {
+pub fn write_data(text: &str) -> u8 {
     if is_result_shown() {
-        return result(text);
+        return write_result(text);
     }
     let mut out = stdout().lock();
-    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    write_exit_code(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
 /// Writes JSON with a line break at the end. Characters that a terminal would obey are escaped in its strings everywhere,
 /// which means the same to a reader.
 #[must_use]
 pub fn json_result(value: &impl ToString) -> u8 {
-    written(json_line(value))
+    write_exit_code(json_line(value))
 }
 
 /// Writes text that is JSON, in its own layout. See [`json_result`].
@@ -73,20 +73,20 @@ pub fn json_text(text: &str) -> u8 {
 /// Like [`json_result`], for callers that report failures themselves.
 pub fn json_line(value: &impl ToString) -> std::io::Result<()> {
     let mut out = stdout().lock();
-    writeln!(out, "{}", json(value)).and_then(|()| out.flush())
+    writeln!(out, "{}", escape_json(value)).and_then(|()| out.flush())
 }
 
 /// The answers of a protocol, one JSON text in each line. On a terminal they are escaped.
-pub struct Protocol(std::io::BufWriter<std::io::StdoutLock<'static>>, bool);
+pub struct LineProtocol(std::io::BufWriter<std::io::StdoutLock<'static>>, bool);
 
-impl Protocol {
+impl LineProtocol {
     /// Takes stdout.
-    pub fn start() -> Self {
+    pub fn on_stdout() -> Self {
         Self(std::io::BufWriter::new(stdout().lock()), is_result_shown())
     }
     /// Adds a line.
-    pub fn line(&mut self, line: &str) -> std::io::Result<()> {
-        let line = if self.1 { safe_lines(line) } else { line.into() };
+    pub fn write_line(&mut self, line: &str) -> std::io::Result<()> {
+        let line = if self.1 { escape_lines(line) } else { line.into() };
         writeln!(self.0, "{line}")
     }
     /// Sends what was added.
@@ -96,14 +96,14 @@ impl Protocol {
 }
 
 /// Whether stdout shows colours.
-pub fn colored_result() -> bool {
+pub fn has_result_colors() -> bool {
     anstream::AutoStream::choice(&stdout()) != anstream::ColorChoice::Never
 }
 
 /// Formats findings as a result, with colours if stdout shows them.
 #[must_use]
-pub fn findings(all: &[Diagnostic], files: &Files) -> TerminalText {
-    laid_out(all, files, TextOptions { color: colored_result(), width: width() })
+pub fn format_result_findings(all: &[Diagnostic], files: &SourceFiles) -> TerminalText {
+    layout_findings(all, files, TextOptions { color: has_result_colors(), width: terminal_width() })
 }
 
 /// For up to this many findings, starting a thread costs more than it saves.
@@ -111,8 +111,8 @@ const FEW: usize = 64;
 
 /// Formats findings as text. A generated file may have one for each of its thousand states, and formatting their
 /// excerpts takes longer than finding them, so all cores are used.
-fn laid_out(all: &[Diagnostic], files: &Files, options: TextOptions) -> TerminalText {
-    let text = TerminalText::findings;
+fn layout_findings(all: &[Diagnostic], files: &SourceFiles, options: TextOptions) -> TerminalText {
+    let text = TerminalText::from_findings;
     let cores = if all.len() > FEW { std::thread::available_parallelism().map_or(1, usize::from) } else { 1 };
     let mut parts = all.chunks(all.len().div_ceil(cores).max(1));
     let first = parts.next().unwrap_or_default();
@@ -133,7 +133,7 @@ static UNREAD: AtomicBool = AtomicBool::new(false);
 
 /// Who gets what is written to stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reader {
+pub enum StdoutReader {
     /// A person, a program or a file.
     Somebody,
     /// Nobody: its reader has ended, or it is discarded.
@@ -143,39 +143,39 @@ pub enum Reader {
 }
 
 /// Who gets what was written to stdout.
-pub fn reader() -> Reader {
-    if UNREAD.load(Ordering::Relaxed) { Reader::Nobody } else { of_device() }
+pub fn stdout_reader() -> StdoutReader {
+    if UNREAD.load(Ordering::Relaxed) { StdoutReader::Nobody } else { of_device() }
 }
 
 #[cfg(unix)]
-fn of_device() -> Reader {
+fn of_device() -> StdoutReader {
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, stat};
-    let (Ok(out), Ok(null)) = (fstat(stdout()), stat("/dev/null")) else { return Reader::Somebody };
+    let (Ok(out), Ok(null)) = (fstat(stdout()), stat("/dev/null")) else { return StdoutReader::Somebody };
     if FileType::from_raw_mode(out.st_mode) != FileType::CharacterDevice || out.st_rdev != null.st_rdev {
-        return Reader::Somebody;
+        return StdoutReader::Somebody;
     }
     // The standard library opens the null device in place of a closed stream, for reading as well. A shell opens it for writing only.
     match fcntl_getfl(stdout()) {
-        Ok(flags) if flags.contains(OFlags::RDWR) => Reader::Closed,
-        _ => Reader::Nobody,
+        Ok(flags) if flags.contains(OFlags::RDWR) => StdoutReader::Closed,
+        _ => StdoutReader::Nobody,
     }
 }
 
 #[cfg(not(unix))]
-fn of_device() -> Reader {
-    Reader::Somebody
+fn of_device() -> StdoutReader {
+    StdoutReader::Somebody
 }
 
 /// The exit code for a write to stdout. Reports a failure to the user.
 #[must_use]
-pub fn written(done: std::io::Result<()>) -> u8 {
+pub fn write_exit_code(done: std::io::Result<()>) -> u8 {
     match done {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {
             UNREAD.store(true, Ordering::Relaxed);
             exit::OK
         }
         Err(error) => {
-            refuse(&format!("cannot write the result: {error}"), None);
+            print_error(&format!("cannot write the result: {error}"), None);
             exit::FAILED
         }
         Ok(()) => exit::OK,
@@ -183,21 +183,21 @@ pub fn written(done: std::io::Result<()>) -> u8 {
 }
 
 /// Prints a message on a separate line.
-pub fn say(text: impl Into<TerminalText>) {
+pub fn print_line(text: impl Into<TerminalText>) {
     let mut text = text.into();
     text.push("\n");
-    put(text);
+    print_part(text);
 }
 
 /// Prints a part of a line, such as a prompt.
-pub fn put(text: impl Into<TerminalText>) {
+pub fn print_part(text: impl Into<TerminalText>) {
     let text = text.into();
-    let shown = if colored() { text.as_str().into() } else { text.plain() };
+    let shown = if has_colors() { text.as_str().into() } else { text.without_colors() };
     draw(&shown);
 }
 
 /// Draws on the terminal, with the movements of the cursor that are in the text.
-pub fn picture(text: &TerminalText) {
+pub fn draw_picture(text: &TerminalText) {
     draw(text.as_str());
 }
 
@@ -208,82 +208,82 @@ fn draw(text: &str) {
 }
 
 /// Prints a run's result. On a terminal, escapes control characters, because a model wrote the text. Returns the exit
-/// code like [`result`].
+/// code like [`write_result`].
 #[must_use]
-pub fn answer(text: &str) -> u8 {
-    data(&format!("{text}\n"))
+pub fn write_answer(text: &str) -> u8 {
+    write_data(&format!("{text}\n"))
 }
 
-fn marked(color: anstyle::AnsiColor, word: &'static str, text: impl Into<TerminalText>) {
-    say(shown!("{}: {}", TerminalText::styled(color.on_default().bold(), word), text.into()));
+fn print_labelled(color: anstyle::AnsiColor, word: &'static str, text: impl Into<TerminalText>) {
+    print_line(shown!("{}: {}", TerminalText::with_style(color.on_default().bold(), word), text.into()));
 }
 
 /// Prints a note.
-pub fn note(text: impl Into<TerminalText>) {
-    marked(anstyle::AnsiColor::BrightGreen, "note", text);
+pub fn print_note(text: impl Into<TerminalText>) {
+    print_labelled(anstyle::AnsiColor::BrightGreen, "note", text);
 }
 
 /// Prints less important information, dimmed.
-pub fn aside(text: impl Into<TerminalText>) {
-    say(TerminalText::styled(anstyle::Style::new().dimmed(), text));
+pub fn print_dimmed(text: impl Into<TerminalText>) {
+    print_line(TerminalText::with_style(anstyle::Style::new().dimmed(), text));
 }
 
 /// Prints a note that must be noticed.
-pub fn loud(text: impl Into<TerminalText>) {
-    note(TerminalText::styled(anstyle::Style::new().bold(), text));
+pub fn print_bold_note(text: impl Into<TerminalText>) {
+    print_note(TerminalText::with_style(anstyle::Style::new().bold(), text));
 }
 
 /// Prints a warning.
-pub fn warning(text: impl Into<TerminalText>) {
-    marked(anstyle::AnsiColor::Yellow, "warning", text);
+pub fn print_warning(text: impl Into<TerminalText>) {
+    print_labelled(anstyle::AnsiColor::Yellow, "warning", text);
 }
 
 /// Whether stderr gets colours.
-pub fn colored() -> bool {
+pub fn has_colors() -> bool {
     anstream::AutoStream::choice(&stderr()) != anstream::ColorChoice::Never
 }
 
 /// The current rows and columns of the terminal.
-pub fn screen() -> (usize, usize) {
+pub fn screen_size() -> (usize, usize) {
     let size = terminal_size::terminal_size_of(stderr());
     let size = size.filter(|(width, height)| width.0 > 0 && height.0 > 0);
     size.map_or((24, 80), |(width, height)| (usize::from(height.0), usize::from(width.0)))
 }
 
 /// Prints an error and how to fix it.
-pub fn refuse(message: &str, help: Option<&str>) {
-    marked(anstyle::AnsiColor::BrightRed, "error", message);
+pub fn print_error(message: &str, help: Option<&str>) {
+    print_labelled(anstyle::AnsiColor::BrightRed, "error", message);
     if let Some(help) = help {
-        marked(anstyle::AnsiColor::BrightCyan, "help", help);
+        print_labelled(anstyle::AnsiColor::BrightCyan, "help", help);
     }
 }
 
 /// Says what went wrong, and returns the exit code for it.
 #[must_use]
-pub fn failed(message: &str, help: Option<&str>) -> u8 {
-    refuse(message, help);
+pub fn report_failure(message: &str, help: Option<&str>) -> u8 {
+    print_error(message, help);
     exit::FAILED
 }
 
 /// Says why nothing starts, and returns the exit code for it.
 #[must_use]
-pub fn not_started(message: &str, help: Option<&str>) -> u8 {
-    refuse(message, help);
+pub fn report_not_started(message: &str, help: Option<&str>) -> u8 {
+    print_error(message, help);
     exit::NOT_STARTED
 }
 
 /// Formats findings for stderr.
-pub fn diagnostics(all: &[Diagnostic], files: &Files) -> TerminalText {
-    laid_out(all, files, TextOptions { color: true, width: width() })
+pub fn format_message_findings(all: &[Diagnostic], files: &SourceFiles) -> TerminalText {
+    layout_findings(all, files, TextOptions { color: true, width: terminal_width() })
 }
 
 /// The columns of the terminal.
-pub fn width() -> usize {
+pub fn terminal_width() -> usize {
     let size = terminal_size::terminal_size_of(stderr()).or_else(terminal_size::terminal_size);
     size.map_or(120, |(width, _)| usize::from(width.0)).clamp(40, 200)
 }
 
 /// Whether the user can be prompted.
-pub fn interactive() -> bool {
+pub fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && is_terminal()
 }

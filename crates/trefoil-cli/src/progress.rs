@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use trefoil_project::load::CheckStep;
 
-use crate::harmless::TerminalText;
 use crate::output;
+use crate::terminal_text::TerminalText;
 
 /// The line is not shown before this time.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -18,21 +18,21 @@ const PACE: Duration = Duration::from_millis(100);
 const CLEAR: &str = "\r\x1b[2K";
 
 /// The progress line. Dropping this removes it.
-pub struct Progress(Arc<ProgressLine>);
+pub struct CheckProgressDisplay(Arc<ProgressLine>);
 
 struct ProgressLine {
     next: Mutex<Instant>,
     shown: AtomicBool,
 }
 
-impl Progress {
+impl CheckProgressDisplay {
     /// `None` if stderr is not a terminal.
-    pub fn start() -> Option<Self> {
+    pub fn start_if_terminal() -> Option<Self> {
         let line = ProgressLine { next: Mutex::new(Instant::now() + PATIENCE), shown: AtomicBool::new(false) };
         output::is_terminal().then(|| Self(Arc::new(line)))
     }
     /// The callback for progress.
-    pub fn listener(&self) -> trefoil_project::load::CheckProgress {
+    pub fn progress_listener(&self) -> trefoil_project::load::CheckProgress {
         let line = self.0.clone();
         trefoil_project::load::CheckProgress(Arc::new(move |step| line.tell(step)))
     }
@@ -47,7 +47,7 @@ impl ProgressLine {
         }
         *next = now + PACE;
         self.shown.store(true, Ordering::Relaxed);
-        output::picture(&TerminalText::from_iter([TerminalText::constant(CLEAR), said(step).into()]));
+        output::draw_picture(&TerminalText::from_iter([TerminalText::from_constant(CLEAR), said(step).into()]));
     }
 }
 
@@ -59,10 +59,10 @@ fn said(step: CheckStep) -> String {
     }
 }
 
-impl Drop for Progress {
+impl Drop for CheckProgressDisplay {
     fn drop(&mut self) {
         if self.0.shown.load(Ordering::Relaxed) {
-            output::picture(&TerminalText::constant(CLEAR));
+            output::draw_picture(&TerminalText::from_constant(CLEAR));
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Formats times, numbers and texts for a terminal, and escapes control characters.
 
 use trefoil::runs::NewResults;
-use trefoil_ir::prices::Dollars;
+use trefoil_ir::prices::DollarAmount;
 use trefoil_runtime::Usage;
 use trefoil_template::{Value, json_text};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-pub use crate::harmless::safe;
+pub use crate::terminal_text::escape_line;
 
 /// `exit 1: ls: no such file`, or `exit 1` if the command has written nothing.
 pub fn exit_line(code: impl std::fmt::Display, stderr: &str) -> String {
@@ -17,7 +17,7 @@ pub fn exit_line(code: impl std::fmt::Display, stderr: &str) -> String {
 }
 
 /// `1,234`
-pub fn grouped(n: u64) -> String {
+pub fn group_digits(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, c) in digits.chars().enumerate() {
@@ -30,13 +30,13 @@ pub fn grouped(n: u64) -> String {
 }
 
 /// The length of a truncated answer: `1,200 characters had arrived`.
-pub fn arrived(characters: usize) -> String {
+pub fn received_length(characters: usize) -> String {
     let unit = if characters == 1 { "character" } else { "characters" };
-    format!("{} {unit} received", grouped(characters as u64))
+    format!("{} {unit} received", group_digits(characters as u64))
 }
 
 /// `12 ms`, `1.2 s`, `2:05 min`
-pub fn time(ms: u64) -> String {
+pub fn format_time(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
         1_000..60_000 => format!("{:.1} s", ms as f64 / 1000.0),
@@ -45,13 +45,14 @@ pub fn time(ms: u64) -> String {
 }
 
 /// `4 calls`
-pub fn calls(n: u64) -> String {
-    if n == 1 { "1 call".to_owned() } else { format!("{} calls", grouped(n)) }
+pub fn format_calls(n: u64) -> String {
+    if n == 1 { "1 call".to_owned() } else { format!("{} calls", group_digits(n)) }
 }
 
 /// `1 model call and 2 tool calls made, 1 command run`
-pub fn made(made: NewResults) -> String {
-    let some = |n: u64, one: &str| (n > 0).then(|| format!("{} {one}{}", grouped(n), if n == 1 { "" } else { "s" }));
+pub fn format_new_results(made: NewResults) -> String {
+    let some =
+        |n: u64, one: &str| (n > 0).then(|| format!("{} {one}{}", group_digits(n), if n == 1 { "" } else { "s" }));
     let calls: Vec<String> =
         [some(made.model_calls, "model call"), some(made.tool_calls, "tool call")].into_iter().flatten().collect();
     let all = [
@@ -64,38 +65,38 @@ pub fn made(made: NewResults) -> String {
 }
 
 /// `1,204 tokens in (100 cached), 322 out`; with a `?` if the usage of a call is unknown.
-pub fn tokens(usage: &Usage) -> String {
+pub fn format_tokens(usage: &Usage) -> String {
     let figure = |n: u64| match (n, usage.is_known()) {
-        (n, true) => grouped(n),
+        (n, true) => group_digits(n),
         (0, false) => "?".to_owned(),
-        (n, false) => format!("{}+?", grouped(n)),
+        (n, false) => format!("{}+?", group_digits(n)),
     };
     let cached = match usage.cached_tokens {
         0 => String::new(),
-        n => format!(" ({} cached)", grouped(n)),
+        n => format!(" ({} cached)", group_digits(n)),
     };
     format!("{} tokens in{cached}, {} out", figure(usage.input_tokens), figure(usage.output_tokens))
 }
 
 /// `$0.0123`; with a `?` if the cost of a call is unknown.
-pub fn money(usage: &Usage) -> String {
+pub fn format_cost(usage: &Usage) -> String {
     match (usage.cost_micro, usage.unpriced_calls) {
-        (known, 0) => Dollars(known).to_string(),
+        (known, 0) => DollarAmount(known).to_string(),
         (0, _) => "$?".to_owned(),
-        (known, _) => format!("{}+?", Dollars(known)),
+        (known, _) => format!("{}+?", DollarAmount(known)),
     }
 }
 
 /// `4 calls, 120 tokens in, 51 out, $0.0123, 1.2 s`
-pub fn total(calls_made: u64, usage: &Usage, ms: u64) -> String {
-    format!("{}, {}, {}, {}", calls(calls_made), tokens(usage), money(usage), time(ms))
+pub fn format_total(calls_made: u64, usage: &Usage, ms: u64) -> String {
+    format!("{}, {}, {}, {}", format_calls(calls_made), format_tokens(usage), format_cost(usage), format_time(ms))
 }
 
 /// Maximum number of characters of a text on a line.
 const LINE: usize = 300;
 
 /// The start of a text on one line.
-pub fn line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let mut out = String::new();
     for word in text.split_whitespace() {
         if !out.is_empty() {
@@ -103,7 +104,7 @@ pub fn line(text: &str) -> String {
         }
         // A word may be as long as the whole text.
         let end = word.char_indices().nth(LINE).map_or(word.len(), |(end, _)| end);
-        out.push_str(&safe(word.get(..end).unwrap_or(word)));
+        out.push_str(&escape_line(word.get(..end).unwrap_or(word)));
         if out.chars().count() > LINE {
             break;
         }
@@ -112,37 +113,39 @@ pub fn line(text: &str) -> String {
 }
 
 /// The start of a result or an answer on one line, without the object around its text.
-pub fn preview(value: &Value) -> String {
+pub fn preview_value(value: &Value) -> String {
     match value {
         Value::Object(members) => {
             // The result of an AEGIS or SirenSpec step is an object around its output.
             if let Some(inner) = members.get("output").filter(|v| !v.is_null()) {
-                return preview(inner);
+                return preview_value(inner);
             }
-            let one = |(key, value): (&std::sync::Arc<str>, &Value)| format!("{}: {}", safe(key), preview(value));
+            let one = |(key, value): (&std::sync::Arc<str>, &Value)| {
+                format!("{}: {}", escape_line(key), preview_value(value))
+            };
             match members.len() {
-                1 => members.values().next().map(preview).unwrap_or_default(),
+                1 => members.values().next().map(preview_value).unwrap_or_default(),
                 _ => members.iter().take(12).map(one).collect::<Vec<_>>().join(", "),
             }
         }
-        Value::List(items) => items.iter().take(12).map(preview).collect::<Vec<_>>().join(" | "),
-        Value::Str(text) => match structured(text) {
-            Some(inner) => preview(&inner),
-            None => line(text),
+        Value::List(items) => items.iter().take(12).map(preview_value).collect::<Vec<_>>().join(" | "),
+        Value::Str(text) => match parse_structured(text) {
+            Some(inner) => preview_value(&inner),
+            None => one_line(text),
         },
-        other => line(&other.to_text()),
+        other => one_line(&other.to_text()),
     }
 }
 
 /// The object or list that a text is the JSON of.
-pub fn structured(text: &str) -> Option<Value> {
+pub fn parse_structured(text: &str) -> Option<Value> {
     let text = json_text(text);
     let begins = text.starts_with(['{', '[']);
     (begins && text.len() < 20_000).then(|| Value::parse(text).ok()).flatten()
 }
 
 /// The start of a text that fits in a width, with a mark for the rest.
-pub fn cut(text: &str, width: usize, rest: &str) -> String {
+pub fn fit_start(text: &str, width: usize, rest: &str) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
@@ -162,7 +165,7 @@ pub fn cut(text: &str, width: usize, rest: &str) -> String {
 }
 
 /// The end of a text that fits in a width, with a mark for the rest.
-pub fn tail(text: &str, width: usize, rest: &str) -> String {
+pub fn fit_end(text: &str, width: usize, rest: &str) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
@@ -176,7 +179,7 @@ pub fn tail(text: &str, width: usize, rest: &str) -> String {
 }
 
 /// Wraps a text between words; a word that is too wide gets a separate line.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap_text(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
@@ -191,17 +194,17 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 }
 
 /// `90 s`, `5 min`, `24 h`: a time limit in the largest unit that expresses it in whole numbers.
-pub fn limit(ms: u64) -> String {
+pub fn format_limit(ms: u64) -> String {
     match ms.div_ceil(1000) {
-        s if s >= 3600 && s.is_multiple_of(3600) => format!("{} h", grouped(s / 3600)),
-        s if s >= 60 && s.is_multiple_of(60) => format!("{} min", grouped(s / 60)),
-        s => format!("{} s", grouped(s)),
+        s if s >= 3600 && s.is_multiple_of(3600) => format!("{} h", group_digits(s / 3600)),
+        s if s >= 60 && s.is_multiple_of(60) => format!("{} min", group_digits(s / 60)),
+        s => format!("{} s", group_digits(s)),
     }
 }
 
 /// Cuts or pads a text to a width.
-pub fn pad(text: &str, width: usize, rest: &str) -> String {
-    let cut = cut(text, width, rest);
+pub fn pad_text(text: &str, width: usize, rest: &str) -> String {
+    let cut = fit_start(text, width, rest);
     let missing = width.saturating_sub(cut.width());
     cut + &" ".repeat(missing)
 }
@@ -222,14 +225,14 @@ mod tests {
     #[test]
     fn figures() {
         let usage = Usage { input_tokens: 1_234_567, output_tokens: 3, cached_tokens: 40, ..Usage::default() };
-        assert_eq!(total(1, &usage, 125_000), "1 call, 1,234,567 tokens in (40 cached), 3 out, $0, 2:05 min");
-        assert_eq!(total(0, &Usage::default(), 999), "0 calls, 0 tokens in, 0 out, $0, 999 ms");
+        assert_eq!(format_total(1, &usage, 125_000), "1 call, 1,234,567 tokens in (40 cached), 3 out, $0, 2:05 min");
+        assert_eq!(format_total(0, &Usage::default(), 999), "0 calls, 0 tokens in, 0 out, $0, 999 ms");
     }
 
     #[test]
     fn what_was_done_is_called_what_it_is() {
         let of = |model_calls, tool_calls, commands, questions| {
-            made(NewResults { model_calls, tool_calls, commands, questions })
+            format_new_results(NewResults { model_calls, tool_calls, commands, questions })
         };
         assert_eq!(of(0, 0, 0, 0), "no calls made");
         assert_eq!(of(1, 2, 0, 0), "1 model call and 2 tool calls made");
@@ -239,38 +242,44 @@ mod tests {
     #[test]
     fn what_nobody_told_is_not_zero() {
         let usage = Usage { cost_micro: 12_345, ..Usage::default() };
-        assert_eq!(money(&usage), "$0.0124");
-        assert_eq!(money(&Usage { unpriced_calls: 1, ..usage }), "$0.0124+?");
-        assert_eq!(money(&Usage::unknown().priced(None)), "$?", "not known is not free");
-        assert_eq!(tokens(&Usage::unknown()), "? tokens in, ? out");
-        let usage = Usage { input_tokens: 7, output_tokens: 2, ..Usage::unknown() };
-        assert_eq!(tokens(&usage), "7+? tokens in, 2+? out");
+        assert_eq!(format_cost(&usage), "$0.0124");
+        assert_eq!(format_cost(&Usage { unpriced_calls: 1, ..usage }), "$0.0124+?");
+        assert_eq!(format_cost(&Usage::for_unknown_call().with_price(None)), "$?", "not known is not free");
+        assert_eq!(format_tokens(&Usage::for_unknown_call()), "? tokens in, ? out");
+        let usage = Usage { input_tokens: 7, output_tokens: 2, ..Usage::for_unknown_call() };
+        assert_eq!(format_tokens(&usage), "7+? tokens in, 2+? out");
     }
 
     #[test]
     fn texts_fit_whatever_is_in_them() {
-        assert_eq!(tail("abcdef", 4, "…"), "…def");
-        assert_eq!(cut("abcdef", 4, "…"), "abc…");
-        assert_eq!(pad("日本語", 5, "…"), "日本…");
-        assert_eq!((cut("abcdef", 5, "..."), tail("abcdef", 5, "...")), ("ab...".to_owned(), "...ef".to_owned()));
-        assert_eq!((cut("abcdef", 2, "..."), tail("abcdef", 2, "...")), ("..".to_owned(), "..".to_owned()));
-        assert_eq!(wrap("one two  three-and-more four", 8), ["one two", "three-and-more", "four"]);
+        assert_eq!(fit_end("abcdef", 4, "…"), "…def");
+        assert_eq!(fit_start("abcdef", 4, "…"), "abc…");
+        assert_eq!(pad_text("日本語", 5, "…"), "日本…");
+        assert_eq!(
+            (fit_start("abcdef", 5, "..."), fit_end("abcdef", 5, "...")),
+            ("ab...".to_owned(), "...ef".to_owned())
+        );
+        assert_eq!((fit_start("abcdef", 2, "..."), fit_end("abcdef", 2, "...")), ("..".to_owned(), "..".to_owned()));
+        assert_eq!(wrap_text("one two  three-and-more four", 8), ["one two", "three-and-more", "four"]);
     }
 
     #[test]
     fn limits_are_in_units_that_people_use() {
-        assert_eq!([limit(86_400_000), limit(60_000), limit(90_000), limit(1)], ["24 h", "1 min", "90 s", "1 s"]);
+        assert_eq!(
+            [format_limit(86_400_000), format_limit(60_000), format_limit(90_000), format_limit(1)],
+            ["24 h", "1 min", "90 s", "1 s"]
+        );
     }
 
     #[test]
     fn no_name_moves_the_cursor() {
-        assert_eq!(line("one\n two\u{7}"), "one two\\u{7}");
-        assert_eq!(line(&"x".repeat(1_000_000)).len(), LINE);
+        assert_eq!(one_line("one\n two\u{7}"), "one two\\u{7}");
+        assert_eq!(one_line(&"x".repeat(1_000_000)).len(), LINE);
     }
 
     #[test]
     fn answers_are_shown_without_what_they_are_wrapped_in() {
-        let of = |json: &str| preview(&Value::from_json(serde_json::from_str(json).unwrap()));
+        let of = |json: &str| preview_value(&Value::from_json(serde_json::from_str(json).unwrap()));
         assert_eq!(of(r#""{\"draft\": \"the text\"}""#), "the text");
         assert_eq!(of(r#"{"status": "success", "output": "done"}"#), "done");
         assert_eq!(of(r#"{"output": "", "outputs": ["", ""]}"#), "");

@@ -9,7 +9,7 @@ use trefoil_machine::key::Key;
 use trefoil_machine::request::Activity;
 
 use crate::allowance::Share;
-use crate::letters::Letters;
+use crate::inbox_messages::InboxMessageIds;
 use crate::notice::Notice;
 use crate::outcome::RunOutcome;
 
@@ -27,7 +27,7 @@ pub enum HostAction {
     /// Read the next message that is in the inbox now. Reply: `InboxRead`.
     ReadInbox,
     /// Store entries. Only then may anybody know of the notices. Reply: `Appended`.
-    Append(Box<Append>),
+    Append(Box<JournalAppend>),
     /// Let these model calls enter the queue. Reply, at once: `Admitted`.
     Admit(Vec<Arc<Activity>>),
     /// These calls leave the queue, or give back what they were admitted to.
@@ -59,16 +59,16 @@ pub enum HostAction {
     /// Store what has been received of the answers of calls in progress.
     KeepDrafts,
     /// The run has ended here.
-    End(Box<RunEnd>),
+    End(Box<RunEndReport>),
 }
 
 /// What is stored in one transaction.
 #[derive(Debug)]
-pub struct Append {
+pub struct JournalAppend {
     /// The entries. There are none if the run is not stored.
     pub entries: Vec<Entry>,
-    /// The letters that the entries act on. They are deleted from the inbox.
-    pub letters: Letters,
+    /// The messages that the entries act on. They are deleted from the inbox.
+    pub letters: InboxMessageIds,
     /// What is known then, each with the time of the entry that led to it.
     pub notices: Vec<(RunMs, Notice)>,
 }
@@ -88,7 +88,7 @@ pub struct StartWork {
 
 /// How a run ended here.
 #[derive(Debug)]
-pub struct RunEnd {
+pub struct RunEndReport {
     /// The outcome.
     pub outcome: RunOutcome,
     /// Whether the journal does not have the end, so that the run can go on.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::Waiting;
-use trefoil_machine::journal::About;
+use trefoil_machine::event::AwaitedActivity;
+use trefoil_machine::journal::ActivityMetadata;
 use trefoil_machine::key::Key;
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Usage};
 
 use crate::action::WorkId;
-use crate::letters::{Letters, Received};
+use crate::inbox_messages::{InboxMessageIds, ReceivedMessage};
 use crate::memo::FoundAnswers;
 
 /// What a host may tell a run.
@@ -19,9 +19,9 @@ pub enum RunInput {
     /// The answers of earlier runs.
     Found(Vec<FoundAnswers>),
     /// The decision about an activity whose outcome is unknown.
-    DecisionRead(Option<Received<OutcomeDecision>>),
+    DecisionRead(Option<ReceivedMessage<OutcomeDecision>>),
     /// A message that was in the inbox. `None`: it is empty.
-    InboxRead(Option<Received<RunMessage>>),
+    InboxRead(Option<ReceivedMessage<RunMessage>>),
     /// Whether the entries are stored.
     Appended(Result<(), RunError>),
     /// Which model calls may start.
@@ -33,9 +33,9 @@ pub enum RunInput {
     /// The turn of a call in the queue has come.
     TurnCame,
     /// A message has arrived.
-    Arrived(Received<RunMessage>),
+    Arrived(ReceivedMessage<RunMessage>),
     /// How the run is to stop, or that it is not.
-    StopWanted(StopWanted),
+    StopWanted(StopRequest),
     /// The moment is over that stopped calls had.
     MomentOver,
 }
@@ -76,14 +76,14 @@ pub struct EndedWork {
     /// The key of its activity.
     pub key: Key,
     /// How.
-    pub how: WorkEnd,
+    pub how: WorkOutcome,
 }
 
 /// How work ends.
 #[derive(Debug)]
-pub enum WorkEnd {
+pub enum WorkOutcome {
     /// The activity has ended.
-    Done(Box<Done>),
+    Done(Box<EndedActivity>),
     /// It is a question that was stored. The answer arrives later.
     Kept,
     /// It is a tool call that started a run, and that run is suspended.
@@ -92,21 +92,25 @@ pub enum WorkEnd {
 
 /// An activity that has ended.
 #[derive(Debug)]
-pub struct Done {
+pub struct EndedActivity {
     /// The activity.
     pub activity: Arc<Activity>,
     /// Its result.
     pub result: Result<PrivateValue, RunError>,
     /// Metadata of the result.
-    pub about: About,
-    /// The letters that it comes from: the entry that ends the activity acts on them.
-    pub letters: Letters,
+    pub about: ActivityMetadata,
+    /// The messages that it comes from: the entry that ends the activity acts on them.
+    pub letters: InboxMessageIds,
 }
 
-impl Done {
+impl EndedActivity {
     /// Without metadata.
-    pub fn of(activity: Arc<Activity>, result: Result<PrivateValue, RunError>, letters: Letters) -> Self {
-        Self { activity, result, about: About::default(), letters }
+    pub fn without_metadata(
+        activity: Arc<Activity>,
+        result: Result<PrivateValue, RunError>,
+        letters: InboxMessageIds,
+    ) -> Self {
+        Self { activity, result, about: ActivityMetadata::default(), letters }
     }
 }
 
@@ -116,7 +120,7 @@ pub struct SuspendedCall {
     /// Its id.
     pub run: Arc<str>,
     /// What it waits for.
-    pub waiting: Vec<Waiting>,
+    pub waiting: Vec<AwaitedActivity>,
     /// When it can continue without an answer, in milliseconds since 1970-01-01 UTC.
     pub wake_at: Option<u64>,
     /// What it has used so far. The result of the call counts it again, together with the rest.
@@ -167,7 +171,7 @@ pub enum RunMessage {
 
 /// How a run should stop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum StopWanted {
+pub enum StopRequest {
     /// It should not.
     #[default]
     No,
@@ -181,14 +185,14 @@ pub enum StopWanted {
     Cancel,
 }
 
-impl StopWanted {
+impl StopRequest {
     /// Whether the run stops now.
     pub fn is_now(self) -> bool {
         matches!(self, Self::Interrupt | Self::Cancel)
     }
 
     /// Whether nothing may start.
-    pub fn holds(self) -> bool {
+    pub fn is_holding(self) -> bool {
         matches!(self, Self::Hold | Self::Drain)
     }
 }

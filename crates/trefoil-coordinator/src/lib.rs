@@ -14,8 +14,8 @@
 mod action;
 pub mod allowance;
 mod facts;
+pub mod inbox_messages;
 mod input;
-pub mod letters;
 pub mod memo;
 mod notice;
 mod outbox;
@@ -26,19 +26,19 @@ pub mod reopening;
 mod run;
 mod state;
 
-pub use action::{Append, HostAction, RunEnd, StartWork, WorkId};
+pub use action::{HostAction, JournalAppend, RunEndReport, StartWork, WorkId};
 pub use allowance::{Allowance, Share};
 pub use facts::HostFacts;
+pub use inbox_messages::{InboxMessageId, InboxMessageIds, ReceivedMessage};
 pub use input::{
-    AdmittedCalls, Done, EndedWork, IncomingValue, OutcomeDecision, RunInput, RunMessage, StopWanted, SuspendedCall,
-    WorkEnd,
+    AdmittedCalls, EndedActivity, EndedWork, IncomingValue, OutcomeDecision, RunInput, RunMessage, StopRequest,
+    SuspendedCall, WorkOutcome,
 };
-pub use letters::{LetterId, Letters, Received};
 pub use memo::Memo;
 pub use notice::{Notice, SuspendedRun};
 pub use outcome::RunOutcome;
-pub use recovery::{OnUnknown, Recovery};
-pub use run::{ResumedRun, Resumption, RunCoordinator, RunSettings};
+pub use recovery::{OnUnknown, RecoveryPolicy};
+pub use run::{ResumedRun, RunCoordinator, RunResumption, RunSettings};
 pub use state::{CoordinatorState, TurnPhase, UnexpectedInput};
 
 /// Version of the engine, for journals.

@@ -1,27 +1,27 @@
-//! What has happened in a run, for those who watch it: the owned form of what a replay shows ([`Past`]), so that one converter makes
+//! What has happened in a run, for those who watch it: the owned form of what a replay shows ([`ReplayNotice`]), so that one converter makes
 //! the events of both.
 
 use std::sync::Arc;
 
 use trefoil_machine::error::RunError;
-use trefoil_machine::journal::{About, CalledRun, Lost};
+use trefoil_machine::journal::{ActivityMetadata, CalledRun, LostModelCall};
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::Activity;
-use trefoil_machine::{Noted, Past};
+use trefoil_machine::{MachineEvent, ReplayNotice};
 
 /// Something that has happened.
 #[derive(Debug)]
 pub enum Notice {
     /// The machine emitted an event.
-    Noted(Noted),
+    Noted(MachineEvent),
     /// An activity was started.
     Began(Arc<Activity>),
     /// It ended.
-    Ended(Arc<Activity>, Result<PrivateValue, RunError>, Box<About>),
+    Ended(Arc<Activity>, Result<PrivateValue, RunError>, Box<ActivityMetadata>),
     /// The run was resumed, for the how manieth time.
     Resumed(u32),
     /// The outcome of a model call is unknown.
-    Lost(Arc<Activity>, Box<Lost>),
+    Lost(Arc<Activity>, Box<LostModelCall>),
     /// The run can only wait for these.
     Suspended(Box<SuspendedRun>),
 }
@@ -41,38 +41,38 @@ pub struct SuspendedRun {
 
 impl Notice {
     /// The same as a replay shows it.
-    pub fn past(&mut self) -> Past<'_> {
+    pub fn as_replay_notice(&mut self) -> ReplayNotice<'_> {
         match self {
-            Self::Noted(noted) => Past::Noted(noted),
-            Self::Began(activity) => Past::Began(activity),
-            Self::Ended(activity, result, about) => Past::Ended(activity, result, about),
-            Self::Resumed(execution) => Past::Resumed(*execution, None),
-            Self::Lost(activity, lost) => Past::Lost(activity, lost),
+            Self::Noted(noted) => ReplayNotice::Noted(noted),
+            Self::Began(activity) => ReplayNotice::Began(activity),
+            Self::Ended(activity, result, about) => ReplayNotice::Ended(activity, result, about),
+            Self::Resumed(execution) => ReplayNotice::Resumed(*execution, None),
+            Self::Lost(activity, lost) => ReplayNotice::Lost(activity, lost),
             Self::Suspended(run) => {
                 let waiting = run.waiting.iter().map(|activity| &**activity).collect();
-                Past::Suspended(waiting, &run.called, run.wake_at, run.why.as_ref())
+                ReplayNotice::Suspended(waiting, &run.called, run.wake_at, run.why.as_ref())
             }
         }
     }
 
     /// Keeps what a replay shows. `None`: the end of a run.
-    pub fn of(past: Past<'_>) -> Option<Self> {
+    pub fn from_replay(past: ReplayNotice<'_>) -> Option<Self> {
         let shared = |activity: &Activity| Arc::new(activity.clone());
         Some(match past {
-            Past::Noted(noted) => Self::Noted(noted.clone()),
-            Past::Began(activity) => Self::Began(shared(activity)),
-            Past::Ended(activity, result, about) => {
+            ReplayNotice::Noted(noted) => Self::Noted(noted.clone()),
+            ReplayNotice::Began(activity) => Self::Began(shared(activity)),
+            ReplayNotice::Ended(activity, result, about) => {
                 Self::Ended(shared(activity), result.clone(), Box::new(about.clone()))
             }
-            Past::Resumed(execution, _) => Self::Resumed(execution),
-            Past::Lost(activity, lost) => Self::Lost(shared(activity), Box::new(lost.clone())),
-            Past::Suspended(waiting, called, wake_at, why) => Self::Suspended(Box::new(SuspendedRun {
+            ReplayNotice::Resumed(execution, _) => Self::Resumed(execution),
+            ReplayNotice::Lost(activity, lost) => Self::Lost(shared(activity), Box::new(lost.clone())),
+            ReplayNotice::Suspended(waiting, called, wake_at, why) => Self::Suspended(Box::new(SuspendedRun {
                 waiting: waiting.into_iter().map(shared).collect(),
                 called: called.to_vec(),
                 wake_at,
                 why: why.cloned(),
             })),
-            Past::Finished(..) => return None,
+            ReplayNotice::Finished(..) => return None,
         })
     }
 }

@@ -1,13 +1,13 @@
-//! What the next append stores: entries, and the letters that they act on. Both are written in one transaction.
+//! What the next append stores: entries, and the messages that they act on. Both are written in one transaction.
 
 use trefoil_machine::clock::RunMs;
 use trefoil_machine::journal::{Entry, EntryKind, VERSION};
 
-use crate::letters::Letters;
+use crate::inbox_messages::InboxMessageIds;
 
 /// The entries that are not yet written.
 #[derive(Debug)]
-pub struct Outbox {
+pub struct JournalOutbox {
     next_seq: u64,
     /// The time of the last entry, in milliseconds since the run started.
     at_ms: u64,
@@ -18,13 +18,13 @@ pub struct Outbox {
     /// Whether entries are being written.
     is_writing: bool,
     entries: Vec<Entry>,
-    letters: Letters,
+    letters: InboxMessageIds,
 }
 
-impl Outbox {
+impl JournalOutbox {
     /// For a run in which nothing has happened yet. `keeps`: whether its journal stores entries.
     pub fn new(keeps: bool) -> Self {
-        let (entries, letters) = (Vec::new(), Letters::default());
+        let (entries, letters) = (Vec::new(), InboxMessageIds::default());
         Self { next_seq: 0, at_ms: 0, keeps, is_kept: false, is_writing: false, entries, letters }
     }
 
@@ -34,7 +34,7 @@ impl Outbox {
     }
 
     /// Whether the journal stores entries.
-    pub fn keeps(&self) -> bool {
+    pub fn is_journaled(&self) -> bool {
         self.keeps
     }
 
@@ -43,9 +43,9 @@ impl Outbox {
         self.keeps && self.is_kept
     }
 
-    /// Adds an entry, with the letters that it acts on.
-    pub fn put(&mut self, letters: Letters, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
-        self.letters.join(letters);
+    /// Adds an entry, with the messages that it acts on.
+    pub fn add_entry(&mut self, letters: InboxMessageIds, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
+        self.letters.append_ids(letters);
         self.at_ms = at_ms;
         if self.keeps {
             self.entries.push(Entry { v: VERSION, seq: self.next_seq, at_ms, kind: kind() });
@@ -58,13 +58,13 @@ impl Outbox {
         RunMs(self.at_ms)
     }
 
-    /// Deletes letters that no entry will ever act on: together with the next entries, as nothing depends on when.
-    pub fn discard(&mut self, letters: Letters) {
-        self.letters.join(letters);
+    /// Deletes messages that no entry will ever act on: together with the next entries, as nothing depends on when.
+    pub fn discard_messages(&mut self, letters: InboxMessageIds) {
+        self.letters.append_ids(letters);
     }
 
-    /// Takes everything that is to be written. If that fails, the letters stay in the inbox.
-    pub fn take(&mut self) -> Option<(Vec<Entry>, Letters)> {
+    /// Takes everything that is to be written. If that fails, the messages stay in the inbox.
+    pub fn take_batch(&mut self) -> Option<(Vec<Entry>, InboxMessageIds)> {
         if self.entries.is_empty() {
             return None;
         }
@@ -73,7 +73,7 @@ impl Outbox {
     }
 
     /// What was taken is written, or that failed.
-    pub fn written(&mut self, is_stored: bool) {
+    pub fn finish_write(&mut self, is_stored: bool) {
         self.is_kept |= std::mem::take(&mut self.is_writing) && is_stored;
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::{Tally, Waiting};
+use trefoil_machine::event::{AwaitedActivity, ItemTally};
 use trefoil_machine::private::{HiddenParts, PrivateValue};
 use trefoil_machine::request::Usage;
 use trefoil_template::Value;
@@ -19,21 +19,21 @@ pub const INTERRUPTED: &str = "INTERRUPTED";
 pub struct RunOutcome {
     /// The run's id.
     pub run: Arc<str>,
-    /// Its output as it is, for whoever takes it, or why it failed; [`Self::shown`] is for people. `CANCELLED`: it was stopped on request. `SUSPENDED`: it has not ended.
+    /// Its output as it is, for whoever takes it, or why it failed; [`Self::visible_output`] is for people. `CANCELLED`: it was stopped on request. `SUSPENDED`: it has not ended.
     pub result: Result<Value, RunError>,
     /// The parts of the output that must not be shown.
     pub hidden: HiddenParts,
     /// What is wrong with the output although the run succeeded: a secret was replaced on its way there.
     pub warnings: Vec<String>,
     /// What a suspended run waits for. Empty if the run is not suspended.
-    pub waiting: Vec<Waiting>,
+    pub waiting: Vec<AwaitedActivity>,
     /// Whether the run waits: for the answers in [`waiting`](Self::waiting), or, if that is empty, for permission to do what
     /// [`result`](Self::result) says, which is to repeat a step (`WOULD_REPEAT`) or to exceed a limit (`BUDGET_EXCEEDED`).
     pub suspended: bool,
     /// Whether the run can be resumed.
     pub continues: bool,
     /// The items of the fan-outs in which some failed, and the run went on. `None`: no item failed.
-    pub items: Option<Tally>,
+    pub items: Option<ItemTally>,
     /// Tokens and cost.
     pub usage: Usage,
     /// Model calls, including failed and cancelled ones.
@@ -44,9 +44,9 @@ pub struct RunOutcome {
 
 impl RunOutcome {
     /// The output as it may be shown.
-    pub fn shown(&self) -> Option<Value> {
+    pub fn visible_output(&self) -> Option<Value> {
         let value = self.result.as_ref().ok()?;
-        Some(PrivateValue::new(value.clone(), self.hidden.clone()).shown())
+        Some(PrivateValue::new(value.clone(), self.hidden.clone()).visible_value())
     }
 
     /// Whether the run stopped before a command that this process may not run.
@@ -56,14 +56,14 @@ impl RunOutcome {
 
     /// What this process may not run, if the run stopped before that: a command of this run, or of a run that one of its tools
     /// started.
-    pub fn denied(&self) -> Option<&RunError> {
+    pub fn permission_error(&self) -> Option<&RunError> {
         let own = self.result.as_ref().err().filter(|_| self.is_refused());
         let of_called = || self.waiting.iter().filter_map(|one| one.why.as_deref()).find(|why| why.code == "REFUSED");
         own.or_else(of_called)
     }
 
     /// The outcome of a run that failed before it could start or continue.
-    pub fn failed(run: &str, error: RunError) -> Self {
+    pub fn from_failure(run: &str, error: RunError) -> Self {
         Self {
             run: run.into(),
             result: Err(error),
@@ -81,10 +81,10 @@ impl RunOutcome {
 }
 
 /// The result, and its parts that must not be shown.
-pub fn parts(result: Result<PrivateValue, RunError>) -> (Result<Value, RunError>, HiddenParts) {
+pub fn split_result(result: Result<PrivateValue, RunError>) -> (Result<Value, RunError>, HiddenParts) {
     match result {
         Ok(value) => {
-            let hidden = value.hidden().clone();
+            let hidden = value.hidden_parts().clone();
             (Ok(value.into_exact()), hidden)
         }
         Err(error) => (Err(error), HiddenParts::default()),

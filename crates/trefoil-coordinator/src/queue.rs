@@ -30,18 +30,18 @@ impl CallQueue {
     }
 
     /// The waiting calls.
-    pub fn calls(&self) -> impl Iterator<Item = &Arc<Activity>> {
+    pub fn waiting_calls(&self) -> impl Iterator<Item = &Arc<Activity>> {
         self.waiting.values().map(|waiting| &waiting.call)
     }
 
     /// A call waits from now on.
-    pub fn enter(&mut self, call: Arc<Activity>) {
+    pub fn add_call(&mut self, call: Arc<Activity>) {
         self.waiting.insert(call.key.clone(), WaitingCall { call, limit: None });
     }
 
     /// Returns an activity, unless it is the time limit of a waiting call.
     pub fn keep_limit(&mut self, activity: Arc<Activity>) -> Option<Arc<Activity>> {
-        match limited(&activity).and_then(|call| self.waiting.get_mut(&Key::from(call))) {
+        match limited_call_key(&activity).and_then(|call| self.waiting.get_mut(&Key::from(call))) {
             Some(waiting) => {
                 waiting.limit = Some(activity);
                 None
@@ -51,7 +51,7 @@ impl CallQueue {
     }
 
     /// The turn of a call has come.
-    pub fn leave(&mut self, key: &Key) -> Option<WaitingCall> {
+    pub fn remove_call(&mut self, key: &Key) -> Option<WaitingCall> {
         self.waiting.swap_remove(key)
     }
 
@@ -70,9 +70,9 @@ impl CallQueue {
 }
 
 /// If an activity is the time limit of a call, returns the key of that call.
-pub fn limited(activity: &Activity) -> Option<&str> {
+pub fn limited_call_key(activity: &Activity) -> Option<&str> {
     let timer = matches!(activity.request, Request::Timer { .. });
     let limit =
-        matches!(activity.key.parts().last(), Some(KeyPart::Own(name)) if name.split('.').next() == Some("limit"));
-    if timer && limit { activity.key.parent() } else { None }
+        matches!(activity.key.iter_parts().last(), Some(KeyPart::Own(name)) if name.split('.').next() == Some("limit"));
+    if timer && limit { activity.key.parent_key() } else { None }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trefoil_machine::Machine;
-use trefoil_machine::error::{Cause, RunError};
-use trefoil_machine::journal::Lost;
+use trefoil_machine::error::{FailureCause, RunError};
+use trefoil_machine::journal::LostModelCall;
 use trefoil_machine::request::{Activity, Request, Usage};
 
 use crate::facts::HostFacts;
@@ -12,7 +12,7 @@ use crate::facts::HostFacts;
 /// How to handle activities with an unknown outcome. Model calls are repeated. Timers, questions, descriptions of tools and
 /// conditions are repeated because that is free. Of tools and commands, only idempotent tools are repeated without asking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Recovery {
+pub struct RecoveryPolicy {
     /// For tools that are not idempotent.
     pub tools: OnUnknown,
     /// For commands.
@@ -35,35 +35,35 @@ pub enum OnUnknown {
 const MAX_FRUITLESS: u32 = 10;
 
 /// The error for a run that was resumed too often without progress. `most`: the limit of its host.
-pub fn hopeless(times: u32, most: Option<u32>) -> Option<RunError> {
+pub fn resume_limit_error(times: u32, most: Option<u32>) -> Option<RunError> {
     if times < most.unwrap_or(MAX_FRUITLESS) {
         return None;
     }
     let message =
         format!("the run was resumed {times} times without progress; it may be the reason why its process ends");
-    Some(RunError::new("RESUME_LIMIT", message).help("find out what ended the process, or start a new run"))
+    Some(RunError::new("RESUME_LIMIT", message).with_help("find out what ended the process, or start a new run"))
 }
 
 /// The error code of an activity with an unknown outcome.
 pub const UNKNOWN: &str = "UNKNOWN_OUTCOME";
 
 /// The error for an activity with an unknown outcome.
-pub fn unknown(activity: &Activity) -> RunError {
-    let what = activity.request.sort();
+pub fn unknown_outcome_error(activity: &Activity) -> RunError {
+    let what = activity.request.sort_name();
     let message = format!("it is unknown whether this {what} was done: its process ended, or no answer came");
     RunError::new(UNKNOWN, message)
 }
 
 /// Whether an activity that failed with this error may have been performed.
 pub fn is_unknown(error: &RunError) -> bool {
-    error.code == UNKNOWN || error.cause.as_ref().is_some_and(Cause::may_be_done)
+    error.code == UNKNOWN || error.cause.as_ref().is_some_and(FailureCause::may_be_done)
 }
 
 /// The model calls among activities, with the usage that each counts for.
-pub fn lost(machine: &Machine, open: &[Arc<Activity>]) -> Vec<Lost> {
+pub fn lost_calls(machine: &Machine, open: &[Arc<Activity>]) -> Vec<LostModelCall> {
     let models = open.iter().filter(|a| matches!(a.request, Request::Model(_)));
-    let usage = |activity: &Activity| machine.priced(activity, Usage::unknown(), None);
-    models.map(|a| Lost { key: a.key.clone(), usage: usage(a), partial: None }).collect()
+    let usage = |activity: &Activity| machine.price_usage(activity, Usage::for_unknown_call(), None);
+    models.map(|a| LostModelCall { key: a.key.clone(), usage: usage(a), partial: None }).collect()
 }
 
 /// Whether performing it twice is the same as performing it once.

@@ -8,20 +8,20 @@ use std::collections::BTreeSet;
 use trefoil_machine::clock::WorkMs;
 use trefoil_machine::error::RunError;
 use trefoil_machine::guard::validator::is_ended_by_signal;
-use trefoil_machine::journal::{Changes, Entry, EntryKind, VERSION};
+use trefoil_machine::journal::{Entry, EntryKind, ResumeChanges, VERSION};
 use trefoil_machine::key::Key;
-use trefoil_machine::machine::{Rebuild, Reopening, Scan};
-use trefoil_machine::{Past, Replay, Watcher};
+use trefoil_machine::machine::{FailureScan, JournalReopening, ReplayRebuild};
+use trefoil_machine::{Replay, ReplayNotice, ReplayObserver};
 
 use crate::memo::Memo;
 use crate::notice::Notice;
 use crate::recovery::is_unknown;
-use crate::run::Resumption;
+use crate::run::RunResumption;
 
 /// A failed run whose entries are being read, from the second one on.
 pub struct FailedRun {
     error: RunError,
-    scan: Scan,
+    scan: FailureScan,
     unknown: BTreeSet<Key>,
     /// Tools and commands that have started.
     acts: BTreeSet<Key>,
@@ -32,18 +32,24 @@ impl FailedRun {
     /// A run of this program that ended with this error.
     pub fn new(error: &RunError, program: &str) -> Self {
         let (acts, commands) = (BTreeSet::new(), BTreeSet::new());
-        Self { error: error.clone(), scan: Scan::of(error, program), unknown: BTreeSet::new(), acts, commands }
+        Self {
+            error: error.clone(),
+            scan: FailureScan::for_failure(error, program),
+            unknown: BTreeSet::new(),
+            acts,
+            commands,
+        }
     }
 
     /// The next entry.
-    pub fn entry(&mut self, entry: &Entry) {
-        self.scan.entry(entry);
+    pub fn scan_entry(&mut self, entry: &Entry) {
+        self.scan.scan_entry(entry);
         match &entry.kind {
             EntryKind::Failed { key, error, .. } if is_unknown(error) && self.acts.contains(key) => {
                 self.unknown.insert(key.clone());
             }
             EntryKind::Completed { key, value, .. }
-                if self.commands.contains(key) && is_ended_by_signal(value.exact()) =>
+                if self.commands.contains(key) && is_ended_by_signal(value.exact_value()) =>
             {
                 self.unknown.insert(key.clone());
             }
@@ -61,9 +67,9 @@ impl FailedRun {
     }
 
     /// The last entry was read. `replay`: of all of them.
-    pub fn reopen(self, replay: &Replay, changes: Changes) -> RunReopening {
+    pub fn begin_reopening(self, replay: &Replay, changes: ResumeChanges) -> RunReopening {
         let Self { error, scan, mut unknown, .. } = self;
-        let again = scan.end(replay.stopped());
+        let again = scan.finish_scan(replay.stopped_steps());
         unknown.retain(|key| again.contains(key));
         RunReopening { error, unknown, again, changes }
     }
@@ -74,7 +80,7 @@ pub struct RunReopening {
     error: RunError,
     unknown: BTreeSet<Key>,
     again: Vec<Key>,
-    changes: Changes,
+    changes: ResumeChanges,
 }
 
 impl RunReopening {
@@ -82,10 +88,10 @@ impl RunReopening {
     ///
     /// # Errors
     ///
-    /// As for [`Replay::rebuild`].
-    pub fn begin(&self, replay: &Replay, first: &Entry) -> Result<Rebuild, RunError> {
-        let next = Reopening { seq: replay.next_seq(), again: self.again.clone() };
-        replay.rebuild(first, (next, self.changes.clone()))
+    /// As for [`Replay::begin_rebuild`].
+    pub fn begin_rebuild(&self, replay: &Replay, first: &Entry) -> Result<ReplayRebuild, RunError> {
+        let next = JournalReopening { seq: replay.next_seq(), again: self.again.clone() };
+        replay.begin_rebuild(first, (next, self.changes.clone()))
     }
 
     /// The entries were replayed. Afterwards `replay` is that of the reopened run. `wall_ms`: now, in milliseconds since
@@ -94,17 +100,22 @@ impl RunReopening {
     /// # Errors
     ///
     /// The run would end before it does anything: `WOULD_REPEAT`, or a limit that it meets only now.
-    pub fn end(self, mut rebuild: Rebuild, replay: &mut Replay, wall_ms: u64) -> Result<ReopenedRun, RunError> {
+    pub fn finish_reopening(
+        self,
+        mut rebuild: ReplayRebuild,
+        replay: &mut Replay,
+        wall_ms: u64,
+    ) -> Result<ReopenedRun, RunError> {
         let Self { error, unknown, again, changes } = self;
         // A limit that is lower than what was used already.
         if let Some(end) = rebuild.ended_with() {
             return Err(ends_at_once(&error, end.as_ref().err()));
         }
-        let (engine, execution) = (crate::ENGINE.to_owned(), replay.executions().saturating_add(1));
+        let (engine, execution) = (crate::ENGINE.to_owned(), replay.execution_count().saturating_add(1));
         let kind = EntryKind::Reopened { engine, execution, at: wall_ms, again, changes: Box::new(changes) };
         let entry = Entry { v: VERSION, seq: replay.next_seq(), at_ms: replay.at_ms(), kind };
-        let mut collect = Collect(Vec::new());
-        rebuild.end(&entry, replay, &mut collect)?;
+        let mut collect = NoticeCollector(Vec::new());
+        rebuild.finish_rebuild(&entry, replay, &mut collect)?;
         // The repeated requests may exceed a limit.
         match replay.ended_with() {
             Some(end) => Err(ends_at_once(&error, end.as_ref().err())),
@@ -127,21 +138,21 @@ impl ReopenedRun {
     /// # Errors
     ///
     /// `WOULD_REPEAT`: the requests without an earlier result would exceed a limit of the manifest.
-    pub fn resumption(self, replay: &mut Replay, memo: Option<&mut Memo>) -> Result<Resumption, RunError> {
+    pub fn into_resumption(self, replay: &mut Replay, memo: Option<&mut Memo>) -> Result<RunResumption, RunError> {
         if replay.machine().flags().reuses {
             let asked = replay.asked_anew();
             let lacking = match memo {
                 None => asked,
                 Some(memo) => {
-                    let found = memo.find(&asked);
-                    memo.lacking(&asked, &found).into_iter().cloned().collect()
+                    let found = memo.find_results(&asked);
+                    memo.find_lacking(&asked, &found).into_iter().cloned().collect()
                 }
             };
             if replay.ends_before(lacking.iter().map(|activity| &**activity)) {
                 return Err(would_repeat(&self.error));
             }
         }
-        Ok(Resumption::Reopened { kind: self.kind, notices: self.notices, unknown: self.unknown })
+        Ok(RunResumption::Reopened { kind: self.kind, notices: self.notices, unknown: self.unknown })
     }
 }
 
@@ -162,22 +173,22 @@ fn would_repeat(error: &RunError) -> RunError {
     let step = error.key.as_ref().filter(|key| !key.as_str().is_empty());
     let step = step.map(|key| format!(" in `{}`", key.without_try())).unwrap_or_default();
     let message = format!("the run failed with {}{step}, and would fail there again", error.code);
-    let raised = error.raise.iter().flat_map(|raise| raise.rows()).find_map(|(kind, _)| kind.option());
+    let raised = error.raise.iter().flat_map(|raise| raise.limit_rows()).find_map(|(kind, _)| kind.option_name());
     let help = match (error.code.as_str(), raised) {
         ("BUDGET_EXCEEDED", Some(option)) => format!("allow more with `{option}`"),
         ("BUDGET_EXCEEDED", None) => "raise the limit in the manifest, and continue with the edited file".to_owned(),
         _ => "what it has done is kept, and the same follows from it: change the file, or do a step again in a fork with `--from STEP --rerun STEP`".to_owned(),
     };
-    let mut repeats = RunError::new("WOULD_REPEAT", message).at_step(error.key.clone(), error.location).help(help);
+    let mut repeats = RunError::new("WOULD_REPEAT", message).at_step(error.key.clone(), error.location).with_help(help);
     repeats.ends_again = true;
-    repeats.raising(error.raise)
+    repeats.with_raise(error.raise)
 }
 
 /// Collects what happened until its entry is stored.
-struct Collect(Vec<Notice>);
+struct NoticeCollector(Vec<Notice>);
 
-impl Watcher for Collect {
-    fn past(&mut self, _at: WorkMs, past: Past<'_>) {
-        self.0.extend(Notice::of(past));
+impl ReplayObserver for NoticeCollector {
+    fn observe_notice(&mut self, _at: WorkMs, past: ReplayNotice<'_>) {
+        self.0.extend(Notice::from_replay(past));
     }
 }

@@ -42,7 +42,7 @@ pub struct UnexpectedInput {
 
 impl CoordinatorState {
     /// Returns an error if the state does not expect an input.
-    pub(crate) fn check(self, input: &RunInput) -> Result<(), UnexpectedInput> {
+    pub(crate) fn check_input(self, input: &RunInput) -> Result<(), UnexpectedInput> {
         let is_expected = match input {
             RunInput::Found(_) => self == Self::LookingUp,
             RunInput::DecisionRead(_) => self == Self::Deciding,
@@ -100,7 +100,7 @@ impl TurnPhase {
     ];
 
     /// The one after this one. The next turn begins after the last one.
-    pub fn next(self) -> Option<Self> {
+    pub fn next_phase(self) -> Option<Self> {
         Self::ALL.into_iter().find(|phase| *phase > self)
     }
 }

@@ -8,21 +8,21 @@
 //! Token usage is counted in words.
 
 mod answer;
-mod decide;
+mod decisions;
 mod hints;
+mod origins;
 mod pattern;
+mod requirements;
 mod schema;
-mod trace;
-mod wants;
 
 use async_trait::async_trait;
 use trefoil_ir::Program;
 use trefoil_machine::key::without_try;
-use trefoil_machine::{ModelRequest, Role, Usage};
+use trefoil_machine::{MessageRole, ModelRequest, Usage};
 use trefoil_runtime::ports::{CallSite, ModelAnswer, ModelError, ModelProvider};
 
-use hints::{Hints, Knowledge};
-use schema::Checked;
+use hints::{AnswerHints, ProgramHints};
+use schema::CheckedSchema;
 
 /// Number of characters that are quoted.
 const QUOTED: usize = 80;
@@ -33,29 +33,29 @@ const PIECES: usize = 4;
 
 /// The embedded model for one program.
 #[derive(Debug)]
-pub struct Embedded {
-    knowledge: Knowledge,
-    nothing: Hints,
+pub struct EmbeddedModel {
+    knowledge: ProgramHints,
+    nothing: AnswerHints,
     seed: u64,
 }
 
-impl Embedded {
+impl EmbeddedModel {
     /// Creates the model for a program. Another seed takes other branches.
     pub fn new(program: &Program, seed: u64) -> Self {
-        Self { knowledge: Knowledge::of(program), nothing: Hints::default(), seed }
+        Self { knowledge: ProgramHints::from_program(program), nothing: AnswerHints::default(), seed }
     }
 
     fn text(&self, at: CallSite<'_>, request: &ModelRequest) -> String {
         let hints = self.knowledge.steps.get(&at.step).unwrap_or(&self.nothing);
         let schema = match &request.schema {
-            Some((_, schema)) if hints.schemas.is_empty() => Some(Checked::new(schema.to_json())),
+            Some((_, schema)) if hints.schemas.is_empty() => Some(CheckedSchema::new(schema.to_json())),
             _ => None,
         };
         let topic = topic(request);
         let plain = plain(request, &topic);
         // A retry gets the same answer.
         let question = at.key.as_str().split('/').map(without_try).collect::<Vec<_>>().join("/");
-        answer::Maker {
+        answer::AnswerGenerator {
             seed: self.seed,
             key: &question,
             step: at.step,
@@ -65,19 +65,19 @@ impl Embedded {
             plain,
             about: cut(&topic, TOPIC),
         }
-        .text()
+        .generate_text()
     }
 }
 
 #[async_trait]
-impl ModelProvider for Embedded {
+impl ModelProvider for EmbeddedModel {
     fn sees_holes(&self) -> bool {
         false
     }
     fn calls_tools(&self) -> bool {
         false
     }
-    async fn call(
+    async fn call_model(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
@@ -99,7 +99,7 @@ impl ModelProvider for Embedded {
 /// The topic of an answer: the last user message on one line. The embedded model's own earlier answers in it are
 /// replaced by their topics, so that a text passed through ten agents is not quoted ten times.
 fn topic(request: &ModelRequest) -> String {
-    let last = request.messages.iter().rev().find(|m| m.role == Role::User);
+    let last = request.messages.iter().rev().find(|m| m.role == MessageRole::User);
     let read = last.map(|m| m.content.to_text()).unwrap_or_default();
     let line = read.split_whitespace().collect::<Vec<_>>().join(" ");
     bare(&line)

@@ -2,7 +2,7 @@
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 use trefoil_ir::pattern::SplitPattern;
-use trefoil_ir::solve::Random;
+use trefoil_ir::solver::SplitMixRandom;
 
 /// Maximum number of additional repetitions of an unbounded repetition.
 const MORE: u32 = 4;
@@ -11,15 +11,15 @@ const LONGEST: usize = 2000;
 
 /// A text that probably matches; `None` if the pattern is not supported (look-around of other regex dialects, for
 /// example). The caller must check the text.
-pub(super) fn matching(pattern: &str, random: &mut Random) -> Option<String> {
+pub(super) fn generate_match(pattern: &str, random: &mut SplitMixRandom) -> Option<String> {
     // What a look-ahead at the start forbids is found by the caller's check.
-    let hir = regex_syntax::parse(SplitPattern::of(pattern).rest()).ok()?;
+    let hir = regex_syntax::parse(SplitPattern::from_pattern(pattern).without_lookahead()).ok()?;
     let mut out = String::new();
     write(&hir, random, &mut out);
     (out.len() <= LONGEST).then_some(out)
 }
 
-fn write(hir: &Hir, random: &mut Random, out: &mut String) {
+fn write(hir: &Hir, random: &mut SplitMixRandom, out: &mut String) {
     if out.len() > LONGEST {
         return;
     }
@@ -32,25 +32,25 @@ fn write(hir: &Hir, random: &mut Random, out: &mut String) {
         HirKind::Capture(capture) => write(&capture.sub, random, out),
         HirKind::Concat(parts) => parts.iter().for_each(|p| write(p, random, out)),
         HirKind::Alternation(ways) => {
-            if let Some(way) = random.pick(ways) {
+            if let Some(way) = random.pick_one(ways) {
                 write(way, random, out);
             }
         }
     }
 }
 
-fn repeat(repetition: &Repetition, random: &mut Random, out: &mut String) {
+fn repeat(repetition: &Repetition, random: &mut SplitMixRandom, out: &mut String) {
     let least = repetition.min;
     let most = repetition.max.unwrap_or(least.saturating_add(MORE)).min(least.saturating_add(MORE));
     // `.*` and the like mean that anything is allowed, so use the empty text.
-    let times = if least == 0 && repetition.max.is_none() { 0 } else { random.between(least.into(), most.into()) };
+    let times = if least == 0 && repetition.max.is_none() { 0 } else { random.pick_between(least.into(), most.into()) };
     for _ in 0..times {
         write(&repetition.sub, random, out);
     }
 }
 
 /// A character of a class, preferably a letter or a digit.
-fn character(class: &Class, random: &mut Random) -> Option<char> {
+fn character(class: &Class, random: &mut SplitMixRandom) -> Option<char> {
     let ranges: Vec<(char, char)> = match class {
         Class::Unicode(class) => class.ranges().iter().map(|r| (r.start(), r.end())).collect(),
         Class::Bytes(class) => class.ranges().iter().map(|r| (char::from(r.start()), char::from(r.end()))).collect(),
@@ -58,8 +58,8 @@ fn character(class: &Class, random: &mut Random) -> Option<char> {
     for (first, last) in [('a', 'z'), ('0', '9'), ('A', 'Z'), (' ', '~')] {
         let cut: Vec<(char, char)> =
             ranges.iter().map(|&(s, e)| (s.max(first), e.min(last))).filter(|(s, e)| s <= e).collect();
-        if let Some(&(start, end)) = random.pick(&cut) {
-            let code = random.between(i64::from(u32::from(start)), i64::from(u32::from(end)));
+        if let Some(&(start, end)) = random.pick_one(&cut) {
+            let code = random.pick_between(i64::from(u32::from(start)), i64::from(u32::from(end)));
             return u32::try_from(code).ok().and_then(char::from_u32);
         }
     }
@@ -91,7 +91,7 @@ mod tests {
         for pattern in patterns {
             let regex = regex::Regex::new(pattern).unwrap();
             for seed in 0..50 {
-                let text = matching(pattern, &mut Random::new(seed)).unwrap();
+                let text = generate_match(pattern, &mut SplitMixRandom::new(seed)).unwrap();
                 assert!(regex.is_match(&text), "{pattern}: {text:?}");
             }
         }
@@ -99,8 +99,12 @@ mod tests {
 
     #[test]
     fn other_dialects_are_not_guessed_at() {
-        assert_eq!(matching("(?=x)y", &mut Random::new(0)), None);
-        assert_eq!(matching("(", &mut Random::new(0)), None);
-        assert_eq!(matching("(((a{30}){30}){30}){30}", &mut Random::new(0)), None, "too long to be meant");
+        assert_eq!(generate_match("(?=x)y", &mut SplitMixRandom::new(0)), None);
+        assert_eq!(generate_match("(", &mut SplitMixRandom::new(0)), None);
+        assert_eq!(
+            generate_match("(((a{30}){30}){30}){30}", &mut SplitMixRandom::new(0)),
+            None,
+            "too long to be meant"
+        );
     }
 }

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
-use trefoil_ir::schema::Checker;
-use trefoil_ir::solve::{Constraint, Random, filler, same, size, tidy};
+use trefoil_ir::schema::SchemaChecker;
+use trefoil_ir::solver::{SplitMixRandom, ValueConstraint, filler_text, json_equal, pick_length, rounded_number};
 
 use super::pattern;
-use super::wants::{Seg, Wants};
+use super::requirements::{AnswerPathSegment, AnswerRequirements};
 
 /// Maximum nesting, and maximum length of a chain of `$ref`s.
 const DEEPEST: usize = 12;
@@ -24,43 +24,44 @@ const TRIES: usize = 24;
 
 /// A compiled schema.
 #[derive(Debug, Clone)]
-pub(super) struct Checked {
+pub(super) struct CheckedSchema {
     json: Json,
     /// `None` if the schema is invalid, so that values cannot be checked.
-    checker: Option<Arc<Checker>>,
+    checker: Option<Arc<SchemaChecker>>,
 }
 
-impl Checked {
+impl CheckedSchema {
     pub fn new(json: Json) -> Self {
-        let checker = Checker::new(&json).ok().map(Arc::new);
+        let checker = SchemaChecker::new(&json).ok().map(Arc::new);
         Self { json, checker }
     }
 
-    pub(super) fn accepts(&self, value: &Json) -> bool {
-        self.checker.as_ref().is_none_or(|c| c.accepts(value))
+    pub(super) fn accepts_value(&self, value: &Json) -> bool {
+        self.checker.as_ref().is_none_or(|c| c.accepts_value(value))
     }
 }
 
 /// A value that all schemas accept and that meets the requirements if possible. `extra` is another condition that must
 /// hold.
-pub(super) fn instance(
-    schemas: &[Checked],
-    wants: &Wants,
-    random: &mut Random,
+pub(super) fn generate_instance(
+    schemas: &[CheckedSchema],
+    wants: &AnswerRequirements,
+    random: &mut SplitMixRandom,
     extra: &dyn Fn(&Json) -> bool,
 ) -> Option<Json> {
-    let nothing = Wants::default();
+    let nothing = AnswerRequirements::default();
     let mut fallback = None;
     for wants in [wants, &nothing] {
         for try_ in 0..TRIES {
             let schema = schemas.get(try_ % schemas.len().max(1))?;
-            let mut maker = Maker { root: &schema.json, wants, random: random.fork(), left: MOST_PARTS };
+            let mut maker =
+                InstanceGenerator { root: &schema.json, wants, random: random.derive_random(), left: MOST_PARTS };
             let value = maker.value(&schema.json, &mut Vec::new(), 0);
             if maker.left == 0 {
                 // The next value would be as large.
                 return fallback;
             }
-            if schemas.iter().all(|s| s.accepts(&value)) {
+            if schemas.iter().all(|s| s.accepts_value(&value)) {
                 if extra(&value) {
                     return Some(value);
                 }
@@ -71,42 +72,42 @@ pub(super) fn instance(
     fallback
 }
 
-struct Maker<'a> {
+struct InstanceGenerator<'a> {
     root: &'a Json,
-    wants: &'a Wants,
-    random: Random,
+    wants: &'a AnswerRequirements,
+    random: SplitMixRandom,
     /// The part of [`MOST_PARTS`] that is left.
     left: u32,
 }
 
-impl Maker<'_> {
-    fn value(&mut self, schema: &Json, path: &mut Vec<Seg>, depth: usize) -> Json {
+impl InstanceGenerator<'_> {
+    fn value(&mut self, schema: &Json, path: &mut Vec<AnswerPathSegment>, depth: usize) -> Json {
         if self.left == 0 {
             return Json::Null;
         }
         self.left -= 1;
         let flat = self.flat(schema, depth);
-        let wanted: Vec<&Constraint> = self.wants.at(path).collect();
-        let made = self.made(&flat, path, depth);
+        let wanted: Vec<&ValueConstraint> = self.wants.constraints_at(path).collect();
+        let made = self.generate_value(&flat, path, depth);
         if wanted.is_empty() {
             return made;
         }
-        let mut candidates: Vec<Json> = wanted.iter().flat_map(|w| w.candidates(&mut self.random)).collect();
-        let mut listed = listed(&flat);
-        self.random.shuffle(&mut listed);
+        let mut candidates: Vec<Json> = wanted.iter().flat_map(|w| w.propose_values(&mut self.random)).collect();
+        let mut listed = enumerated_values(&flat);
+        self.random.shuffle_slice(&mut listed);
         candidates.extend(listed);
         // The contents of a list or an object already meet requirements, so they come first; a plain value follows only
         // the schema.
         let place = if made.is_array() || made.is_object() { 0 } else { candidates.len() };
         candidates.insert(place, made.clone());
-        candidates.into_iter().find(|c| wanted.iter().all(|w| w.holds(c)) && fits(&flat, c)).unwrap_or(made)
+        candidates.into_iter().find(|c| wanted.iter().all(|w| w.accepts_value(c)) && fits(&flat, c)).unwrap_or(made)
     }
 
     /// Generates a value from the schema alone, except that lists and texts have the required length.
-    fn made(&mut self, flat: &Map<String, Json>, path: &mut Vec<Seg>, depth: usize) -> Json {
-        let listed = listed(flat);
+    fn generate_value(&mut self, flat: &Map<String, Json>, path: &mut Vec<AnswerPathSegment>, depth: usize) -> Json {
+        let listed = enumerated_values(flat);
         if !listed.is_empty() {
-            return self.random.pick(&listed).cloned().unwrap_or_default();
+            return self.random.pick_one(&listed).cloned().unwrap_or_default();
         }
         match self.kind(flat) {
             "object" => self.object(flat, path, depth),
@@ -127,7 +128,7 @@ impl Maker<'_> {
             Some(Json::String(name)) => known(name).unwrap_or("string"),
             Some(Json::Array(names)) => {
                 let all: Vec<&str> = names.iter().filter_map(|n| known(n.as_str()?)).filter(|n| *n != "null").collect();
-                self.random.pick(&all).copied().and_then(known).unwrap_or("null")
+                self.random.pick_one(&all).copied().and_then(known).unwrap_or("null")
             }
             _ => {
                 let has = |keys: &[&str]| keys.iter().any(|k| flat.contains_key(*k));
@@ -144,20 +145,21 @@ impl Maker<'_> {
         }
     }
 
-    fn object(&mut self, flat: &Map<String, Json>, path: &mut Vec<Seg>, depth: usize) -> Json {
+    fn object(&mut self, flat: &Map<String, Json>, path: &mut Vec<AnswerPathSegment>, depth: usize) -> Json {
         let none = Map::new();
         let properties = flat.get("properties").and_then(Json::as_object).unwrap_or(&none);
         let mut required: Vec<&str> = strings(flat.get("required"));
         let mut out = Map::new();
         for (name, schema) in properties {
-            path.push(Seg::Name(name.as_str().into()));
+            path.push(AnswerPathSegment::Name(name.as_str().into()));
             let must = required.contains(&name.as_str());
-            let wanted = self.wants.within(path);
+            let wanted = self.wants.has_within(path);
             if must || wanted || (depth < SPARSE && !self.random.one_in(4)) {
                 let value = self.value(schema, path, depth + 1);
                 // If the schema does not allow null, an omitted property stands for null.
                 let null = || {
-                    self.wants.at(path).any(|w| !w.holds(&value)) && self.wants.at(path).all(|w| w.holds(&Json::Null))
+                    self.wants.constraints_at(path).any(|w| !w.accepts_value(&value))
+                        && self.wants.constraints_at(path).all(|w| w.accepts_value(&Json::Null))
                 };
                 if must || !wanted || !null() {
                     out.insert(name.clone(), value);
@@ -171,8 +173,8 @@ impl Maker<'_> {
         let rest = flat.get("additionalProperties");
         let mut more: Vec<String> = required.iter().map(|n| (*n).to_owned()).collect();
         if rest != Some(&Json::Bool(false)) {
-            let inside = self.wants.inside(path).into_iter().filter_map(|s| match s {
-                Seg::Name(name) if !properties.contains_key(&**name) => Some(name.to_string()),
+            let inside = self.wants.segments_inside(path).into_iter().filter_map(|s| match s {
+                AnswerPathSegment::Name(name) if !properties.contains_key(&**name) => Some(name.to_string()),
                 _ => None,
             });
             more.extend(inside);
@@ -183,7 +185,7 @@ impl Maker<'_> {
         let anything = Json::Bool(true);
         for name in more {
             if !out.contains_key(&name) {
-                path.push(Seg::Name(name.as_str().into()));
+                path.push(AnswerPathSegment::Name(name.as_str().into()));
                 let schema = properties.get(&name).or(rest.filter(|r| r.is_object())).unwrap_or(&anything);
                 let value = self.value(schema, path, depth + 1);
                 path.pop();
@@ -193,26 +195,29 @@ impl Maker<'_> {
         Json::Object(out)
     }
 
-    fn array(&mut self, flat: &Map<String, Json>, path: &mut Vec<Seg>, depth: usize) -> Json {
+    fn array(&mut self, flat: &Map<String, Json>, path: &mut Vec<AnswerPathSegment>, depth: usize) -> Json {
         let bound = |name: &str| flat.get(name).and_then(Json::as_u64).map(|n| n.min(64) as usize);
         let prefix: Vec<&Json> =
             flat.get("prefixItems").and_then(Json::as_array).map(|a| a.iter().collect()).unwrap_or_default();
         let (mut low, mut high) =
             (bound("minItems").unwrap_or(if depth < SPARSE { 1 } else { 0 }), bound("maxItems").unwrap_or(3));
-        for constraint in self.wants.at(path) {
-            if let Constraint::List(l, h) | Constraint::Length(l, h) = constraint {
+        for constraint in self.wants.constraints_at(path) {
+            if let ValueConstraint::List(l, h) | ValueConstraint::Length(l, h) = constraint {
                 low = low.max(*l);
                 high = if bound("maxItems").is_some() { high.min(*h) } else { *h };
             }
         }
         let closed = flat.get("items") == Some(&Json::Bool(false));
-        let count =
-            if closed { prefix.len() } else { size(low, high.max(low), &mut self.random).max(prefix.len().min(low)) };
+        let count = if closed {
+            prefix.len()
+        } else {
+            pick_length(low, high.max(low), &mut self.random).max(prefix.len().min(low))
+        };
         let anything = Json::Bool(true);
         let items = flat.get("items").filter(|i| !i.is_boolean()).unwrap_or(&anything);
         let unique = flat.get("uniqueItems") == Some(&Json::Bool(true));
         let mut out: Vec<Json> = Vec::new();
-        path.push(Seg::Any);
+        path.push(AnswerPathSegment::Any);
         for n in 0..count {
             let schema = match (prefix.get(n), flat.get("contains")) {
                 (Some(schema), _) => schema,
@@ -221,7 +226,7 @@ impl Maker<'_> {
             };
             let mut value = self.value(schema, path, depth + 1);
             for _ in 0..TRIES {
-                if !unique || !out.iter().any(|o| same(o, &value)) {
+                if !unique || !out.iter().any(|o| json_equal(o, &value)) {
                     break;
                 }
                 value = self.value(schema, path, depth + 1);
@@ -232,17 +237,17 @@ impl Maker<'_> {
         Json::Array(out)
     }
 
-    fn string(&mut self, flat: &Map<String, Json>, path: &[Seg]) -> String {
+    fn string(&mut self, flat: &Map<String, Json>, path: &[AnswerPathSegment]) -> String {
         let bound = |name: &str| flat.get(name).and_then(Json::as_u64).map(|n| n.min(4096) as usize);
         let (mut low, mut high) = (bound("minLength").unwrap_or(0), bound("maxLength").unwrap_or(usize::MAX));
-        for constraint in self.wants.at(path) {
-            if let Constraint::Length(l, h) = constraint {
+        for constraint in self.wants.constraints_at(path) {
+            if let ValueConstraint::Length(l, h) = constraint {
                 (low, high) = (low.max(*l), high.min(*h));
             }
         }
         if let Some(pattern) = flat.get("pattern").and_then(Json::as_str) {
             for _ in 0..TRIES {
-                if let Some(text) = pattern::matching(pattern, &mut self.random)
+                if let Some(text) = pattern::generate_match(pattern, &mut self.random)
                     && (low..=high).contains(&text.chars().count())
                 {
                     return text;
@@ -252,29 +257,29 @@ impl Maker<'_> {
         if let Some(text) = flat.get("format").and_then(Json::as_str).and_then(|f| self.format(f)) {
             return text;
         }
-        let name = path.iter().rev().find_map(|s| if let Seg::Name(n) = s { Some(&**n) } else { None });
-        let number = self.random.between(1, 99);
+        let name = path.iter().rev().find_map(|s| if let AnswerPathSegment::Name(n) = s { Some(&**n) } else { None });
+        let number = self.random.pick_between(1, 99);
         let mut text = match name {
             Some(name) => format!("sample {} {number}", name.replace(['_', '-'], " ")),
             None => format!("sample {number}"),
         };
         // Not in lists, whose items must differ, and not if the schema limits the length.
         if let (Some(name), false, 0, usize::MAX) = (name, self.wants.about.is_empty(), low, high)
-            && !path.contains(&Seg::Any)
+            && !path.contains(&AnswerPathSegment::Any)
         {
             text = format!("[embedded] {} about \"{}\"", name.replace(['_', '-'], " "), self.wants.about);
         }
         let length = text.chars().count();
         if length < low {
-            text.push_str(&filler(low - length));
+            text.push_str(&filler_text(low - length));
         } else if length > high {
-            text = filler(high);
+            text = filler_text(high);
         }
         text
     }
 
     fn format(&mut self, format: &str) -> Option<String> {
-        let n = self.random.between(1, 28);
+        let n = self.random.pick_between(1, 28);
         Some(match format {
             "date" => format!("2026-01-{n:02}"),
             "date-time" => format!("2026-01-{n:02}T12:00:00Z"),
@@ -308,11 +313,11 @@ impl Maker<'_> {
         };
         if step > 0.0 {
             let (first, last) = ((low / step).ceil(), (high / step).floor());
-            let n = self.random.between(first as i64, last.max(first) as i64) as f64 * step;
-            return if whole && n.fract() == 0.0 { Json::from(n as i64) } else { tidy(n) };
+            let n = self.random.pick_between(first as i64, last.max(first) as i64) as f64 * step;
+            return if whole && n.fract() == 0.0 { Json::from(n as i64) } else { rounded_number(n) };
         }
-        let part = self.random.between(0, 20) as f64 / 20.0;
-        tidy(low + (high - low) * part)
+        let part = self.random.pick_between(0, 20) as f64 / 20.0;
+        rounded_number(low + (high - low) * part)
     }
 
     /// The schema with its references resolved, one alternative of each choice, and all parts merged.
@@ -343,7 +348,7 @@ impl Maker<'_> {
                     }
                 }
                 ("enum", Some(Json::Array(have)), Json::Array(more)) => {
-                    have.retain(|h| more.iter().any(|m| same(h, m)))
+                    have.retain(|h| more.iter().any(|m| json_equal(h, m)))
                 }
                 _ => {
                     out.insert(name.clone(), value.clone());
@@ -362,7 +367,7 @@ impl Maker<'_> {
             let is_null = |w: &Json| w.get("type").and_then(Json::as_str) == Some("null");
             let some: Vec<&Json> = ways.iter().filter(|w| is_null(w) == (depth >= SPARSE)).collect();
             let all: Vec<&Json> = ways.iter().collect();
-            if let Some(way) = self.random.pick(if some.is_empty() { &all } else { &some }) {
+            if let Some(way) = self.random.pick_one(if some.is_empty() { &all } else { &some }) {
                 self.lay(way, depth + 1, out);
             }
         }
@@ -375,7 +380,7 @@ impl Maker<'_> {
 }
 
 /// The values that a schema enumerates.
-fn listed(flat: &Map<String, Json>) -> Vec<Json> {
+fn enumerated_values(flat: &Map<String, Json>) -> Vec<Json> {
     if let Some(value) = flat.get("const") {
         return vec![value.clone()];
     }
@@ -384,9 +389,9 @@ fn listed(flat: &Map<String, Json>) -> Vec<Json> {
 
 /// Whether a value has the schema's type and size; the validator checks the rest.
 fn fits(flat: &Map<String, Json>, value: &Json) -> bool {
-    let listed = listed(flat);
+    let listed = enumerated_values(flat);
     if !listed.is_empty() {
-        return listed.iter().any(|l| same(l, value));
+        return listed.iter().any(|l| json_equal(l, value));
     }
     let kind = match value {
         Json::Null => "null",
@@ -439,21 +444,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use trefoil_template::Comparison;
+    use trefoil_template::ComparisonOperator;
 
-    fn make(schema: &Json, wants: &Wants, seed: u64) -> Json {
-        let checked = Checked::new(schema.clone());
+    fn make(schema: &Json, wants: &AnswerRequirements, seed: u64) -> Json {
+        let checked = CheckedSchema::new(schema.clone());
         assert!(checked.checker.is_some(), "not a schema: {schema}");
-        let value = instance(std::slice::from_ref(&checked), wants, &mut Random::new(seed), &|_| true);
+        let value = generate_instance(std::slice::from_ref(&checked), wants, &mut SplitMixRandom::new(seed), &|_| true);
         let value = value.unwrap_or_else(|| panic!("nothing for {schema}"));
-        assert!(checked.accepts(&value), "{value} for {schema}");
+        assert!(checked.accepts_value(&value), "{value} for {schema}");
         value
     }
 
-    fn wants(all: &[(&str, Constraint)]) -> Wants {
-        let seg = |name: &str| if name == "*" { Seg::Any } else { Seg::Name(name.into()) };
+    fn wants(all: &[(&str, ValueConstraint)]) -> AnswerRequirements {
+        let seg = |name: &str| if name == "*" { AnswerPathSegment::Any } else { AnswerPathSegment::Name(name.into()) };
         let constraints = all.iter().map(|(p, c)| (p.split('.').map(seg).collect(), c.clone())).collect();
-        Wants { constraints, reads: Vec::new(), about: String::new() }
+        AnswerRequirements { constraints, reads: Vec::new(), about: String::new() }
     }
 
     #[test]
@@ -489,25 +494,27 @@ mod tests {
         ];
         for schema in &schemas {
             for seed in 0..40 {
-                make(schema, &Wants::default(), seed);
+                make(schema, &AnswerRequirements::default(), seed);
             }
         }
     }
 
     /// Schemas that have at least one valid value, by construction.
-    fn random_schema(random: &mut Random, depth: usize) -> Json {
-        let low = random.between(-5, 5);
-        let high = low + random.between(0, 6);
-        let count = random.below(4);
-        let mut schema = match random.below(if depth > 2 { 6 } else { 10 }) {
+    fn random_schema(random: &mut SplitMixRandom, depth: usize) -> Json {
+        let low = random.pick_between(-5, 5);
+        let high = low + random.pick_between(0, 6);
+        let count = random.pick_below(4);
+        let mut schema = match random.pick_below(if depth > 2 { 6 } else { 10 }) {
             0 => json!({"type": "integer", "minimum": low, "maximum": high}),
             1 => json!({"type": "number", "exclusiveMinimum": low, "maximum": high + 1}),
-            2 => json!({"type": "string", "minLength": count, "maxLength": count + random.below(20)}),
+            2 => json!({"type": "string", "minLength": count, "maxLength": count + random.pick_below(20)}),
             3 => json!({"enum": ["a", low, null, [high], {"k": low}]}),
             4 => json!({"type": ["boolean", "null"]}),
-            5 => json!({"type": "string", "pattern": (["^[a-z]{3,}$", r"\d+\.\d+", "^(red|green)$"][random.below(3)])}),
+            5 => {
+                json!({"type": "string", "pattern": (["^[a-z]{3,}$", r"\d+\.\d+", "^(red|green)$"][random.pick_below(3)])})
+            }
             6 => json!({"type": "array", "items": random_schema(random, depth + 1), "minItems": count,
-                "maxItems": count + random.below(3)}),
+                "maxItems": count + random.pick_below(3)}),
             7 => json!({"anyOf": [random_schema(random, depth + 1), random_schema(random, depth + 1)]}),
             8 => json!({"$ref": "#/$defs/leaf"}),
             _ => {
@@ -528,8 +535,8 @@ mod tests {
     #[test]
     fn random_schemas_get_values_that_they_accept() {
         for seed in 0..1500 {
-            let schema = random_schema(&mut Random::new(seed), 0);
-            make(&schema, &Wants::default(), seed);
+            let schema = random_schema(&mut SplitMixRandom::new(seed), 0);
+            make(&schema, &AnswerRequirements::default(), seed);
         }
     }
 
@@ -543,25 +550,28 @@ mod tests {
         }});
         for seed in 0..40 {
             let value = |path: &str, constraint| make(&schema, &wants(&[(path, constraint)]), seed);
-            let score = value("score", Constraint::Bound(Comparison::GreaterEqual, 8.0));
+            let score = value("score", ValueConstraint::Bound(ComparisonOperator::GreaterEqual, 8.0));
             assert!(score["score"].as_i64().unwrap() >= 8);
-            assert_eq!(value("kind", Constraint::Equal(json!("praise"), true))["kind"], "praise");
-            assert_ne!(value("kind", Constraint::Equal(json!("praise"), false))["kind"], "praise");
+            assert_eq!(value("kind", ValueConstraint::Equal(json!("praise"), true))["kind"], "praise");
+            assert_ne!(value("kind", ValueConstraint::Equal(json!("praise"), false))["kind"], "praise");
             assert_eq!(
-                value("note", Constraint::Equal(Json::Null, true)).get("note"),
+                value("note", ValueConstraint::Equal(Json::Null, true)).get("note"),
                 None,
                 "left out, for want of null"
             );
             assert!(
-                value("note", Constraint::Contains(json!("urgent"), true))["note"].as_str().unwrap().contains("urgent")
+                value("note", ValueConstraint::Contains(json!("urgent"), true))["note"]
+                    .as_str()
+                    .unwrap()
+                    .contains("urgent")
             );
-            let tags = value("tags", Constraint::List(2, 4));
+            let tags = value("tags", ValueConstraint::List(2, 4));
             assert!((2..=4).contains(&tags["tags"].as_array().unwrap().len()));
-            let named = value("tags.*.name", Constraint::Equal(json!("x"), true));
+            let named = value("tags.*.name", ValueConstraint::Equal(json!("x"), true));
             assert!(named["tags"].as_array().unwrap().iter().all(|t| t["name"] == "x"));
             // Requirements that the schema does not allow: the schema takes precedence.
-            value("score", Constraint::Bound(Comparison::Greater, 10.0));
-            value("unknown", Constraint::Truthy(true));
+            value("score", ValueConstraint::Bound(ComparisonOperator::Greater, 10.0));
+            value("unknown", ValueConstraint::Truthy(true));
         }
     }
 
@@ -569,7 +579,7 @@ mod tests {
     fn over_seeds_every_listed_value_comes_up() {
         let schema = json!({"enum": ["a", "b", "c"]});
         let seen: std::collections::BTreeSet<String> =
-            (0..30).map(|seed| make(&schema, &Wants::default(), seed).to_string()).collect();
+            (0..30).map(|seed| make(&schema, &AnswerRequirements::default(), seed).to_string()).collect();
         assert_eq!(seen.len(), 3);
     }
 }

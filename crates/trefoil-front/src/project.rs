@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trefoil_ir::Program;
-use trefoil_syntax::{FileId, Files, Location, yaml::Node};
+use trefoil_syntax::{FileId, Location, SourceFiles, yaml::YamlNode};
 
 use crate::FrontEnd;
 
 /// A parsed manifest.
 #[derive(Clone)]
-pub struct Document {
+pub struct ManifestDocument {
     /// Its file.
     pub file: FileId,
     /// Its path, `/`-separated, relative to the project's root, without `.` and inner `..`.
     pub path: String,
     /// Its tree.
-    pub root: Node,
+    pub root: YamlNode,
     /// Its dialect.
     pub front: &'static dyn FrontEnd,
     /// The number of its project in the load. Ids are not shared between projects.
@@ -26,9 +26,9 @@ pub struct Document {
 #[derive(Clone, Default)]
 pub struct Project {
     /// All files with their texts.
-    pub files: Files,
+    pub files: SourceFiles,
     /// Manifests, in the order of their paths.
-    pub documents: Vec<Document>,
+    pub documents: Vec<ManifestDocument>,
     /// Texts that manifests refer to (AEGIS `context` files), by path.
     pub attachments: BTreeMap<String, String>,
     /// The text that replaces every agent's own `context` (`--context FILE`).
@@ -44,9 +44,9 @@ pub struct Project {
 
 /// A file that a document needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Need {
+pub struct NeededFile {
     /// What it is used for.
-    pub kind: NeedKind,
+    pub kind: NeededFileKind,
     /// As written, relative to the document.
     pub path: String,
     /// Where it is written.
@@ -55,7 +55,7 @@ pub struct Need {
 
 /// What a needed file is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NeedKind {
+pub enum NeededFileKind {
     /// Another manifest (SirenSpec sub-workflows).
     Manifest,
     /// A text (AEGIS context entries).
@@ -64,7 +64,7 @@ pub enum NeedKind {
     EnvFile,
 }
 
-impl NeedKind {
+impl NeededFileKind {
     /// The key that names such a file, for messages.
     pub fn key(self) -> &'static str {
         match self {
@@ -77,7 +77,7 @@ impl NeedKind {
 
 impl Project {
     /// Of the documents with the id that another document refers to, those of its project that are nearest to it.
-    pub fn nearest(&self, from: usize, found: &[usize]) -> Vec<usize> {
+    pub fn nearest_documents(&self, from: usize, found: &[usize]) -> Vec<usize> {
         let Some(from) = self.documents.get(from) else { return found.to_vec() };
         let far = |at: &usize| {
             let found = self.documents.get(*at).filter(|found| found.project == from.project)?;
@@ -88,7 +88,7 @@ impl Project {
         found.into_iter().filter(|(_, far)| Some(*far) == least).map(|(at, _)| at).collect()
     }
     /// Whether two documents belong to one project.
-    pub fn together(&self, one: usize, other: usize) -> bool {
+    pub fn is_same_project(&self, one: usize, other: usize) -> bool {
         self.documents.get(one).zip(self.documents.get(other)).is_some_and(|(one, other)| one.project == other.project)
     }
 }
@@ -129,7 +129,7 @@ pub fn resolve_path(base: &str, reference: &str) -> String {
 
 /// A lowered document.
 #[derive(Debug, Clone)]
-pub struct Lowered {
+pub struct LoweredDocument {
     /// The program.
     pub program: Program,
     /// `env_file` paths of the program's workflows, as project paths.

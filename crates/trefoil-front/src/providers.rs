@@ -1,7 +1,7 @@
 //! The known model providers, and what the names of models say about their makers: one list for all dialects. Which
 //! providers can be called depends on the host.
 
-use trefoil_syntax::{Diagnostic, Location, suggest};
+use trefoil_syntax::{Diagnostic, Location, suggestions};
 
 /// Providers for which Trefoil or one of the original systems has an adapter. Others load with a warning.
 pub const PROVIDERS: [&str; 14] = [
@@ -22,14 +22,14 @@ pub const PROVIDERS: [&str; 14] = [
 ];
 
 /// The provider and the model of `provider:model`, without spaces around them; none: it is not written like that.
-pub fn parts(text: &str) -> Option<(&str, &str)> {
+pub fn split_model_id(text: &str) -> Option<(&str, &str)> {
     let (provider, model) = text.split_once(':')?;
     let (provider, model) = (provider.trim(), model.trim());
     (!provider.is_empty() && !model.is_empty()).then_some((provider, model))
 }
 
 /// The finding about an unknown provider; `at` is the place of its name. `declared`: those of the operator.
-pub fn check(name: &str, declared: &[String], at: Location) -> Option<Diagnostic> {
+pub fn check_provider(name: &str, declared: &[String], at: Location) -> Option<Diagnostic> {
     if PROVIDERS.contains(&name) || declared.iter().any(|own| own == name) {
         return None;
     }
@@ -39,19 +39,19 @@ pub fn check(name: &str, declared: &[String], at: Location) -> Option<Diagnostic
         let all = all.join(", ");
         format!("declare it with `base_url` under `[providers.{name}]` in `trefoil.toml`; available: {all}")
     };
-    Some(slip(name, at).unwrap_or_else(|| unknown(name, at).help(help())))
+    Some(misspelt_provider(name, at).unwrap_or_else(|| unknown_provider(name, at).with_help(help())))
 }
 
 /// The finding about an unknown provider whose name is similar to a known one.
-pub fn slip(name: &str, at: Location) -> Option<Diagnostic> {
-    let near = suggest::near(name, PROVIDERS).filter(|_| !PROVIDERS.contains(&name))?;
-    let d = unknown(name, at).help(format!("did you mean `{}`?", near.name));
+pub fn misspelt_provider(name: &str, at: Location) -> Option<Diagnostic> {
+    let near = suggestions::find_near_match(name, PROVIDERS).filter(|_| !PROVIDERS.contains(&name))?;
+    let d = unknown_provider(name, at).with_help(format!("did you mean `{}`?", near.name));
     let message = format!("write `{}`", near.name);
-    Some(if near.sure { d.fix(message, at, near.name) } else { d.suggestion(message, at, near.name) })
+    Some(if near.sure { d.with_safe_fix(message, at, near.name) } else { d.with_suggestion(message, at, near.name) })
 }
 
-fn unknown(name: &str, at: Location) -> Diagnostic {
-    Diagnostic::warning("unknown-provider", at, format!("unknown provider `{name}`"))
+fn unknown_provider(name: &str, at: Location) -> Diagnostic {
+    Diagnostic::new_warning("unknown-provider", at, format!("unknown provider `{name}`"))
 }
 
 /// Prefixes of model names that only the API of their maker uses, and the maker. Other providers serve models of many
@@ -86,7 +86,7 @@ pub fn serves_its_own(provider: &str) -> bool {
 
 /// What is wrong with the form of a model name: it contains spaces, or ends with a sign that ends lines in other
 /// languages.
-pub fn stray(model: &str) -> Option<&'static str> {
+pub fn stray_characters(model: &str) -> Option<&'static str> {
     match model {
         _ if model.contains(char::is_whitespace) => Some("contain spaces"),
         _ if model.ends_with([',', ';']) => Some("end with a comma or semicolon"),
@@ -125,7 +125,8 @@ pub fn family_slip(maker: &str, model: &str) -> Option<String> {
             all
         };
         word != of
-            && (letters(word) == letters(of) || of.len() > 4 && suggest::near(word, [of]).is_some_and(|n| n.sure))
+            && (letters(word) == letters(of)
+                || of.len() > 4 && suggestions::find_near_match(word, [of]).is_some_and(|n| n.sure))
     };
     if near(first, family) {
         return Some(format!("{family}-{rest}"));
@@ -161,12 +162,12 @@ pub fn answers_texts(model: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::parts;
+    use super::split_model_id;
 
     #[test]
     fn a_model_names_its_provider_first() {
-        assert_eq!(parts("openai : gpt-5 "), Some(("openai", "gpt-5")));
-        assert_eq!(parts("ollama:llama3.2:1b"), Some(("ollama", "llama3.2:1b")));
-        assert_eq!([parts("openai:"), parts(": gpt-5"), parts("smart")], [None; 3]);
+        assert_eq!(split_model_id("openai : gpt-5 "), Some(("openai", "gpt-5")));
+        assert_eq!(split_model_id("ollama:llama3.2:1b"), Some(("ollama", "llama3.2:1b")));
+        assert_eq!([split_model_id("openai:"), split_model_id(": gpt-5"), split_model_id("smart")], [None; 3]);
     }
 }

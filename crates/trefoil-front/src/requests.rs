@@ -1,8 +1,8 @@
 //! Mistakes in http requests, for all dialects: impossible addresses, unknown header names. Judges texts; the callers
 //! report the findings with the terms of their formats.
 
-use trefoil_syntax::yaml::Text;
-use trefoil_syntax::{Diagnostic, FileId, Location, suggest};
+use trefoil_syntax::yaml::YamlText;
+use trefoil_syntax::{Diagnostic, FileId, Location, suggestions};
 
 /// The finding about an address that no request can be sent to. `written`: its literal part; `whole`: there is no other
 /// part.
@@ -18,8 +18,8 @@ pub fn no_address(written: &str, whole: bool, shown: &str, at: Location) -> Opti
         None => !whole && written.is_empty(),
     };
     (!fits).then(|| {
-        let d = Diagnostic::error("invalid-url", at, format!("`{shown}` is not an HTTP URL"));
-        d.help("start it with `https://` and a host")
+        let d = Diagnostic::new_error("invalid-url", at, format!("`{shown}` is not an HTTP URL"));
+        d.with_help("start it with `https://` and a host")
     })
 }
 
@@ -33,13 +33,15 @@ fn without_scheme(address: &str) -> Option<&str> {
 }
 
 /// The finding about the host of an address: an invalid host, or a placeholder for one.
-pub fn host(file: FileId, url: &Text) -> Option<Diagnostic> {
+pub fn check_host(file: FileId, url: &YamlText) -> Option<Diagnostic> {
     let text = &*url.value;
     let start = ["https://", "http://"].into_iter().find(|s| text.starts_with(s)).map(str::len)?;
     let rest = text.get(start..).unwrap_or_default();
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let at = Location::new(file, url.source(start as u32..(start + authority.len()) as u32));
-    let error = |message: String, help: &str| Some(Diagnostic::error("invalid-url", at, message).help(help.to_owned()));
+    let at = Location::new(file, url.source_span(start as u32..(start + authority.len()) as u32));
+    let error = |message: String, help: &str| {
+        Some(Diagnostic::new_error("invalid-url", at, message).with_help(help.to_owned()))
+    };
     if matches!(authority, "https:" | "http:") {
         return error("the URL starts with its scheme twice".to_owned(), "remove one `https://`");
     }
@@ -53,8 +55,8 @@ pub fn host(file: FileId, url: &Text) -> Option<Diagnostic> {
         lower.starts_with("your-") || lower.starts_with("your_")
     };
     if authority.contains(['<', '>']) || host.split('.').any(your) {
-        let d = Diagnostic::warning("invalid-url", at, format!("`{authority}` is a placeholder host"));
-        return Some(d.help("write the host to call"));
+        let d = Diagnostic::new_warning("invalid-url", at, format!("`{authority}` is a placeholder host"));
+        return Some(d.with_help("write the host to call"));
     }
     if host.contains(',') || host.contains("..") || host.starts_with('.') {
         return error(format!("`{host}` is not a valid host"), "separate its parts with one `.` each");
@@ -74,24 +76,24 @@ pub fn is_header(name: &str) -> bool {
 
 /// The finding about a header with credentials in which the word for their kind has no space after it. `tag`: a placeholder, as the
 /// dialect writes it.
-pub fn scheme(file: FileId, name: &Text, value: &Text, tag: &str) -> Option<Diagnostic> {
+pub fn check_auth_scheme(file: FileId, name: &YamlText, value: &YamlText, tag: &str) -> Option<Diagnostic> {
     let scheme = ["Bearer", "Basic"].into_iter().find(|scheme| value.value.starts_with(scheme))?;
     let rest = value.value.get(scheme.len()..).filter(|rest| rest.starts_with(':') || rest.starts_with("{{"))?;
     if !name.value.eq_ignore_ascii_case("Authorization") {
         return None;
     }
     let end = scheme.len() + usize::from(rest.starts_with(':'));
-    let place = Location::new(file, value.source(0..end as u32));
-    let d = Diagnostic::warning("no-effect", place, format!("`{scheme}` needs a space before its value"));
-    let d = d.help(format!("write `{scheme} {tag}`"));
+    let place = Location::new(file, value.source_span(0..end as u32));
+    let d = Diagnostic::new_warning("no-effect", place, format!("`{scheme}` needs a space before its value"));
+    let d = d.with_help(format!("write `{scheme} {tag}`"));
     let meant = if rest.starts_with(": ") { scheme.to_owned() } else { format!("{scheme} ") };
     let straight = (place.span.end - place.span.start) as usize == end;
-    Some(if straight { d.suggestion(format!("write `{scheme} `"), place, meant) } else { d })
+    Some(if straight { d.with_suggestion(format!("write `{scheme} `"), place, meant) } else { d })
 }
 
 /// The header that was meant by an unknown name.
-pub fn header_slip(name: &str) -> Option<suggest::Near<'static>> {
-    let near = || suggest::near(name, HEADERS).filter(|near| near.sure);
+pub fn header_slip(name: &str) -> Option<suggestions::NearMatch<'static>> {
+    let near = || suggestions::find_near_match(name, HEADERS).filter(|near| near.sure);
     let near = Some(name).filter(|name| !is_header(name)).and_then(|_| near())?;
-    Some(suggest::Near { sure: false, ..near })
+    Some(suggestions::NearMatch { sure: false, ..near })
 }

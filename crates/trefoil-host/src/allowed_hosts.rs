@@ -2,25 +2,25 @@
 
 use std::collections::HashSet;
 
-use trefoil_check::semantic::rendered::{Piece, pieces_of};
-use trefoil_ir::{Expr, Program, StepId, StepKind, ToolCall, ToolKind, walk};
+use trefoil_check::semantic::text_pieces::{TextPiece, expression_pieces};
+use trefoil_ir::{Program, StepId, StepKind, ToolCall, ToolKind, ValueExpression, walk};
 use trefoil_syntax::Diagnostic;
-use trefoil_tools::guard::Client;
+use trefoil_tools::guard::GuardedClient;
 
 /// A host that an HTTP tool may not call, or an MCP server may not be at.
 pub const NOT_ALLOWED: &str = "host-not-allowed";
 
 /// The steps of a run that the client would refuse. `is_ours`: whether a call is made by this client. `library`: whether the library
 /// is embedded in another program.
-pub fn refused(
+pub fn refused_hosts(
     program: &Program,
-    client: &Client,
+    client: &GuardedClient,
     is_ours: &dyn Fn(StepId, &ToolCall) -> bool,
     library: bool,
 ) -> Vec<Diagnostic> {
     let mut said = HashSet::new();
     let mut found = Vec::new();
-    for (_, id) in walk::reachable(program, program.entry) {
+    for (_, id) in walk::reachable_steps(program, program.entry) {
         let step = &program.steps[id];
         let StepKind::Tool(call) = &step.kind else { continue };
         let origin = match &call.kind {
@@ -31,14 +31,14 @@ pub fn refused(
         let Some(origin) = origin.filter(|_| is_ours(id, call)) else { continue };
         // Values of the environment and secrets anywhere in the request are sent to this host.
         let discloses = !walk::holes_of(step).is_empty();
-        let checked = if discloses { client.may_disclose(&origin) } else { client.check(&origin) };
+        let checked = if discloses { client.may_disclose(&origin) } else { client.check_url(&origin) };
         if let Err(why) = checked
             && said.insert((step.origin, origin.clone()))
         {
             let name = origin.split_once("://").map_or(&*origin, |(_, rest)| rest).trim_end_matches('/');
             let text = why.to_string();
             // The advice comes below.
-            let why = why.refusal().map_or(&*text, |(why, _)| why);
+            let why = why.refusal_reason().map_or(&*text, |(why, _)| why);
             let called = match &call.kind {
                 ToolKind::Mcp { server, .. } => server,
                 _ => &call.name,
@@ -50,21 +50,21 @@ pub fn refused(
                     "review the tool, then pass `--allow-host {name}`, or set `allow` under `[http]` in your settings"
                 ),
             };
-            found.push(Diagnostic::error(NOT_ALLOWED, step.origin, message).help(help));
+            found.push(Diagnostic::new_error(NOT_ALLOWED, step.origin, message).with_help(help));
         }
     }
     found
 }
 
-fn url(arguments: &Expr) -> Option<&Expr> {
-    let Expr::Object(members) = arguments else { return None };
+fn url(arguments: &ValueExpression) -> Option<&ValueExpression> {
+    let ValueExpression::Object(members) = arguments else { return None };
     members.iter().find(|(name, _)| &**name == "url").map(|(_, url)| url)
 }
 
 /// Scheme, host and port of an address, if no placeholder is part of them: `https://api.example.com:8443/`.
-fn origin(url: &Expr) -> Option<String> {
-    let pieces = pieces_of(url);
-    let Some(Piece::Written(text)) = pieces.first() else { return None };
+fn origin(url: &ValueExpression) -> Option<String> {
+    let pieces = expression_pieces(url);
+    let Some(TextPiece::Written(text)) = pieces.first() else { return None };
     written_origin(text, pieces.len() == 1)
 }
 

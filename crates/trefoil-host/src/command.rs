@@ -10,7 +10,7 @@ use trefoil_runtime::RunError;
 
 use crate::durable::StoredRun;
 use crate::engine::chosen_models;
-use trefoil_store::{Location, Store};
+use trefoil_store::{Store, StoreLocation};
 
 /// A command to copy.
 #[allow(missing_docs, reason = "the fields are what their names say")]
@@ -86,11 +86,11 @@ pub struct RunOptions {
 impl RunOptions {
     /// The options of this process.
     pub fn new(store: String, given: &GivenPermissions) -> Self {
-        Self::of_store(store).permitting(given)
+        Self::of_store(store).with_permissions(given)
     }
 
     /// With the options that allow this.
-    pub fn permitting(self, given: &GivenPermissions) -> Self {
+    pub fn with_permissions(self, given: &GivenPermissions) -> Self {
         let command = given.commands.then(|| " --allow-command".to_owned());
         let hosts = given.hosts.iter().map(|host| option_text("--allow-host", host));
         let bare = given.no_config.then(|| " --no-config".to_owned());
@@ -99,7 +99,7 @@ impl RunOptions {
 
     /// With the models that were chosen, each as `--model` takes it: a run of edited files has those of the files, and one for which a model
     /// is chosen has no others.
-    pub fn choosing(self, models: Vec<String>) -> Self {
+    pub fn with_models(self, models: Vec<String>) -> Self {
         Self { models, ..self }
     }
 
@@ -110,16 +110,16 @@ impl RunOptions {
 
     /// Those that a stored run had, according to its journal.
     pub fn of_stored(store: String, stored: &StoredRun) -> Self {
-        Self::new(store, &stored.now().permissions).choosing(chosen_models(stored))
+        Self::new(store, &stored.current_start().permissions).with_models(chosen_models(stored))
     }
 
     /// Those of this process, and those that the run had before.
     pub fn or_of_stored(store: String, given: GivenPermissions, stored: &StoredRun) -> Self {
-        Self::new(store, &given.or(&stored.now().permissions)).choosing(chosen_models(stored))
+        Self::new(store, &given.with_earlier(&stored.current_start().permissions)).with_models(chosen_models(stored))
     }
 
     /// With the options that say how the target is read: its dialect, paths that it may read, and whether without settings.
-    pub fn reading(self, dialect: Option<&str>, paths: &[PathBuf], no_config: bool) -> Self {
+    pub fn with_target_options(self, dialect: Option<&str>, paths: &[PathBuf], no_config: bool) -> Self {
         let dialect = dialect.map(|dialect| format!(" --dialect {dialect}"));
         let paths = paths.iter().map(|path| option_text("--allow-path", &path.display().to_string()));
         let bare = no_config.then(|| " --no-config".to_owned());
@@ -127,49 +127,53 @@ impl RunOptions {
     }
 
     /// The command as text.
-    pub fn text(&self, command: PrintedCommand<'_>) -> String {
+    pub fn render_command(&self, command: PrintedCommand<'_>) -> String {
         use PrintedCommand as C;
         let Self { store, permissions, target: read, models } = self;
         let command = match command {
-            C::Check(target) => CommandWords::for_name("check").value(target).options(read),
-            C::Plan(target) => CommandWords::for_name("plan").value(target).options(read),
-            C::Graph(target) => CommandWords::for_name("graph").value(target).option("-o", "flow.svg").options(read),
-            C::Run(target) => CommandWords::for_name("run").value(target).options(read).options(store),
-            C::Dev(target) => CommandWords::for_name("dev").value(target).options(read).options(store),
+            C::Check(target) => CommandLineWords::for_name("check").value(target).options(read),
+            C::Plan(target) => CommandLineWords::for_name("plan").value(target).options(read),
+            C::Graph(target) => {
+                CommandLineWords::for_name("graph").value(target).option("-o", "flow.svg").options(read)
+            }
+            C::Run(target) => CommandLineWords::for_name("run").value(target).options(read).options(store),
+            C::Dev(target) => CommandLineWords::for_name("dev").value(target).options(read).options(store),
             C::Record(words) => {
                 // After the name of the command, where no word ends the options.
                 let (name, rest) = words.split_at(words.len().min(1));
                 let recorded = ["--trace".to_owned(), "trace.json".to_owned()];
-                let words = name.iter().chain(&recorded).chain(rest).map(|word| pasted(word));
+                let words = name.iter().chain(&recorded).chain(rest).map(|word| quote_for_shell(word));
                 return format!("trefoil {}", words.collect::<Vec<_>>().join(" "));
             }
             C::Try { target, input } => {
-                let run = CommandWords::for_name("run").value(target).options(&format!(" {input}"));
+                let run = CommandLineWords::for_name("run").value(target).options(&format!(" {input}"));
                 run.option("--model", "embedded").options(read)
             }
             C::Reuse { target, run } => {
-                let reuse = format!(" --reuse={}", pasted(run));
-                CommandWords::for_name("run").value(target).options(&reuse).options(store).options(permissions)
+                let reuse = format!(" --reuse={}", quote_for_shell(run));
+                CommandLineWords::for_name("run").value(target).options(&reuse).options(store).options(permissions)
             }
             C::Resume { run, steps, why } => {
                 let lacking = why.iter().filter_map(|why| lacking(why));
                 let lacking: String = lacking.filter(|option| !permissions.contains(option)).collect();
-                let raise = why.iter().filter_map(|why| why.raise).fold(RunLimits::NONE, RunLimits::most);
-                let option = |(kind, limit): (LimitKind, u64)| Some(option_text(kind.option()?, &kind.written(limit)));
-                let raised: String = raise.rows().filter_map(option).collect();
-                let resume = CommandWords::for_name("resume").value(run);
+                let raise = why.iter().filter_map(|why| why.raise).fold(RunLimits::NONE, RunLimits::higher_limits);
+                let option = |(kind, limit): (LimitKind, u64)| {
+                    Some(option_text(kind.option_name()?, &kind.format_amount(limit)))
+                };
+                let raised: String = raise.limit_rows().filter_map(option).collect();
+                let resume = CommandLineWords::for_name("resume").value(run);
                 let resume = steps.iter().fold(resume, |resume, step| resume.option("--rerun", step));
                 resume.options(&raised).options(store).options(permissions).options(&lacking)
             }
             C::Edited { run, target } => {
-                let resume = CommandWords::for_name("resume").value(run).option("--with", target);
+                let resume = CommandLineWords::for_name("resume").value(run).option("--with", target);
                 // A model for every call is kept; one for a name is that of the file.
                 let named = models.iter().filter(|model| model_target(model).is_some());
                 let resume = named.fold(resume, |resume, model| resume.option("--model", model));
                 resume.options(store).options(permissions)
             }
             C::Fork { run, from, model } => {
-                let fork = CommandWords::for_name("runs fork").value(run);
+                let fork = CommandLineWords::for_name("runs fork").value(run);
                 let others = models.iter().filter(|other| model.is_some_and(|model| is_kept_with(other, model)));
                 let models = others.map(String::as_str).chain(model);
                 let fork = models.fold(fork, |fork, model| fork.option("--model", model));
@@ -177,50 +181,50 @@ impl RunOptions {
                 fork.options(store).options(permissions)
             }
             C::Answer { run, step, word } => {
-                CommandWords::for_name("runs answer").value(run).value(step).value(word).options(store)
+                CommandLineWords::for_name("runs answer").value(run).value(step).value(word).options(store)
             }
-            C::Worker => CommandWords::for_name("worker").options(store).options(permissions),
-            C::Show(run) => CommandWords::for_name("runs show").value(run).options(store),
-            C::Trace(run) => CommandWords::for_name("trace").value(run).options(store),
+            C::Worker => CommandLineWords::for_name("worker").options(store).options(permissions),
+            C::Show(run) => CommandLineWords::for_name("runs show").value(run).options(store),
+            C::Trace(run) => CommandLineWords::for_name("trace").value(run).options(store),
             C::TraceStep { run, step } => {
-                CommandWords::for_name("trace").value(run).option("--step", step).options(store)
+                CommandLineWords::for_name("trace").value(run).option("--step", step).options(store)
             }
-            C::TraceFile(file) => CommandWords::for_name("trace").value(file),
-            C::Cancel(run) => CommandWords::for_name("runs cancel").value(run).options(store),
-            C::Release(run) => CommandWords::for_name("runs release").value(run).options(store),
-            C::Delete(run) => CommandWords::for_name("runs delete").value(run).options(store),
-            C::Export(run) => CommandWords::for_name("runs export").value(run).options(store),
-            C::List => CommandWords::for_name("runs list").options(store),
-            C::Prune => CommandWords::for_name("store prune").options(store),
-            C::CheckStore => CommandWords::for_name("store check").options(store),
-            C::Backup(file) => CommandWords::for_name("store backup").value(file).options(store),
-            C::Explain(code) => CommandWords::for_name("explain").value(code),
+            C::TraceFile(file) => CommandLineWords::for_name("trace").value(file),
+            C::Cancel(run) => CommandLineWords::for_name("runs cancel").value(run).options(store),
+            C::Release(run) => CommandLineWords::for_name("runs release").value(run).options(store),
+            C::Delete(run) => CommandLineWords::for_name("runs delete").value(run).options(store),
+            C::Export(run) => CommandLineWords::for_name("runs export").value(run).options(store),
+            C::List => CommandLineWords::for_name("runs list").options(store),
+            C::Prune => CommandLineWords::for_name("store prune").options(store),
+            C::CheckStore => CommandLineWords::for_name("store check").options(store),
+            C::Backup(file) => CommandLineWords::for_name("store backup").value(file).options(store),
+            C::Explain(code) => CommandLineWords::for_name("explain").value(code),
         };
         command.text()
     }
 
     /// The command that continues a run. `why`: what the run stopped for. Steps that it does not repeat unasked are allowed, what it may
     /// not do is, too, and limits that were reached are raised.
-    pub fn resume(&self, run: &str, why: &[&RunError]) -> String {
+    pub fn resume_command(&self, run: &str, why: &[&RunError]) -> String {
         let repeats = why.iter().flat_map(|why| why.repeated_steps());
         let steps: Vec<&str> = repeats.map(|key| own_step(&key.0)).collect();
-        self.text(PrintedCommand::Resume { run, steps: &steps, why })
+        self.render_command(PrintedCommand::Resume { run, steps: &steps, why })
     }
 
     /// Names the command that continues a run.
     pub fn to_continue(&self, run: &str, why: &[&RunError]) -> String {
-        format!("to continue: {}", self.resume(run, why))
+        format!("to continue: {}", self.resume_command(run, why))
     }
 }
 
 /// The words of a command. Names of steps, files and stores may begin like an option: nothing that is written here is read as one.
-struct CommandWords {
+struct CommandLineWords {
     name: &'static str,
     values: Vec<String>,
     options: String,
 }
 
-impl CommandWords {
+impl CommandLineWords {
     fn for_name(name: &'static str) -> Self {
         Self { name, values: Vec::new(), options: String::new() }
     }
@@ -244,7 +248,7 @@ impl CommandWords {
 
     fn text(&self) -> String {
         let Self { name, values, options } = self;
-        let all: String = values.iter().map(|value| format!(" {}", pasted(value))).collect();
+        let all: String = values.iter().map(|value| format!(" {}", quote_for_shell(value))).collect();
         // A single `-` is a value everywhere.
         match values.iter().any(|value| value.starts_with('-') && value != "-") {
             false => format!("trefoil {name}{all}{options}"),
@@ -256,7 +260,7 @@ impl CommandWords {
 /// An option with its value, after a space. A value that begins like an option is part of the same word.
 pub fn option_text(name: &str, value: &str) -> String {
     let between = if value.starts_with('-') { '=' } else { ' ' };
-    format!(" {name}{between}{}", pasted(value))
+    format!(" {name}{between}{}", quote_for_shell(value))
 }
 
 /// Whether a chosen model still counts if another one is chosen, too.
@@ -273,7 +277,7 @@ fn model_target(model: &str) -> Option<&str> {
 pub async fn models_of_run(store: &dyn Store, run: &str, called: Option<&str>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for run in [Some(run), called].into_iter().flatten() {
-        let Ok(stored) = StoredRun::read(store, run).await else { continue };
+        let Ok(stored) = StoredRun::read_run(store, run).await else { continue };
         for model in chosen_models(&stored) {
             if !all.contains(&model) {
                 all.push(model);
@@ -284,7 +288,7 @@ pub async fn models_of_run(store: &dyn Store, run: &str, called: Option<&str>) -
 }
 
 /// The option that names a store, after a space and without its password.
-pub fn store_option(location: &Location) -> String {
+pub fn store_option(location: &StoreLocation) -> String {
     option_text("--store", &location.to_string())
 }
 
@@ -299,7 +303,7 @@ fn lacking(why: &RunError) -> Option<String> {
 }
 
 /// Quotes a word for a shell.
-pub fn pasted(word: &str) -> String {
+pub fn quote_for_shell(word: &str) -> String {
     let bare = |c: char| c.is_alphanumeric() || "-_./=:,@%+#".contains(c);
     if !word.is_empty() && word.chars().all(bare) && !word.starts_with('#') {
         return word.to_owned();
@@ -313,8 +317,8 @@ mod tests {
 
     #[test]
     fn words_are_quoted_for_a_shell() {
-        assert_eq!(pasted("topic=tea"), "topic=tea");
-        assert_eq!(pasted("it's $HOME"), "'it'\\''s $HOME'");
-        assert_eq!(pasted(""), "''");
+        assert_eq!(quote_for_shell("topic=tea"), "topic=tea");
+        assert_eq!(quote_for_shell("it's $HOME"), "'it'\\''s $HOME'");
+        assert_eq!(quote_for_shell(""), "''");
     }
 }

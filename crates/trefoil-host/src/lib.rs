@@ -21,7 +21,7 @@ pub mod preflight;
 pub mod reuse;
 mod run;
 pub mod stored_runs;
-pub mod waiting;
+pub mod waiting_messages;
 pub mod worker;
 
 pub use engine::{AnswersFrom, Engine, ReadyRun};

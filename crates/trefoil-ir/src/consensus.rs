@@ -2,9 +2,9 @@
 
 /// How verdicts are combined.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Consensus {
+pub struct ConsensusRule {
     /// The formula.
-    pub strategy: Strategy,
+    pub strategy: ConsensusStrategy,
     /// The minimum score of a pass.
     pub threshold: f64,
     /// With fewer verdicts, the step fails with `CONSENSUS_FAILED`.
@@ -20,7 +20,7 @@ pub struct Consensus {
 /// The formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is the strategy of its name")]
-pub enum Strategy {
+pub enum ConsensusStrategy {
     WeightedAverage,
     Majority,
     Unanimous,

@@ -3,7 +3,7 @@
 //!
 //! Knows only names and places, never values.
 
-use trefoil_template::{Hole, Piece, Value};
+use trefoil_template::{Hole, MaskedPiece, Value};
 
 use crate::effect::ToolKind;
 
@@ -83,7 +83,7 @@ pub fn is_position(path: &[&str]) -> bool {
 }
 
 /// A part of an address.
-pub enum AddressPart<'p, V> {
+pub enum UrlPart<'p, V> {
     /// Known text.
     Text(&'p str),
     /// A value.
@@ -91,11 +91,11 @@ pub enum AddressPart<'p, V> {
 }
 
 /// The values in an address that are credentials: a user, a password, and parameters whose names say so.
-pub fn in_address<'p, V>(parts: impl IntoIterator<Item = AddressPart<'p, V>>) -> Vec<V> {
+pub fn in_address<'p, V>(parts: impl IntoIterator<Item = UrlPart<'p, V>>) -> Vec<V> {
     let (mut before, mut found, mut in_host) = (String::new(), Vec::new(), Vec::new());
     for part in parts {
         match part {
-            AddressPart::Text(text) => {
+            UrlPart::Text(text) => {
                 let authority = text.find(['/', '?', '#']).and_then(|end| text.get(..end)).unwrap_or(text);
                 if authority.contains('@') {
                     found.append(&mut in_host);
@@ -105,7 +105,7 @@ pub fn in_address<'p, V>(parts: impl IntoIterator<Item = AddressPart<'p, V>>) ->
                     in_host.clear();
                 }
             }
-            AddressPart::Value(value) => match path_of(&before) {
+            UrlPart::Value(value) => match path_of(&before) {
                 None => in_host.push(value),
                 Some(rest) => {
                     let pair = rest.rsplit(['?', '&', '#']).next().filter(|_| rest.contains(['?', '#']));
@@ -150,8 +150,8 @@ fn in_members<'v>(value: &'v Value, path: &mut Vec<&'v str>, found: &mut Vec<&'v
         Value::List(items) => items.iter().for_each(|item| in_members(item, path, found)),
         Value::Masked(masked) if *path == ["url"] => {
             let parts = masked.pieces.iter().map(|piece| match piece {
-                Piece::Text(text) => AddressPart::Text(text),
-                Piece::Hole(hole) => AddressPart::Value(hole),
+                MaskedPiece::Text(text) => UrlPart::Text(text),
+                MaskedPiece::Hole(hole) => UrlPart::Value(hole),
             });
             found.extend(in_address(parts));
         }
@@ -163,7 +163,7 @@ fn in_members<'v>(value: &'v Value, path: &mut Vec<&'v str>, found: &mut Vec<&'v
 fn holes<'v>(text: &'v Value, found: &mut Vec<&'v Hole>) {
     let Value::Masked(masked) = text else { return };
     found.extend(masked.pieces.iter().filter_map(|piece| match piece {
-        Piece::Hole(hole) => Some(hole),
-        Piece::Text(_) => None,
+        MaskedPiece::Hole(hole) => Some(hole),
+        MaskedPiece::Text(_) => None,
     }));
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use trefoil_syntax::Location;
 use trefoil_template::{Value, wire};
 
-use crate::expr::Expr;
+use crate::expr::ValueExpression;
 use crate::ids::SchemaId;
 
 /// One model call. Messages: `system`, then each example as a user and an assistant turn, then `user`.
@@ -17,11 +17,11 @@ pub struct ModelCall {
     /// The model to call.
     pub model: ModelChoice,
     /// The system message. `None` or an empty text: no system message.
-    pub system: Option<Expr>,
+    pub system: Option<ValueExpression>,
     /// Few-shot turns.
-    pub examples: Vec<Example>,
+    pub examples: Vec<ModelCallExample>,
     /// The user message.
-    pub user: Expr,
+    pub user: ValueExpression,
     /// Sampling and limits.
     pub parameters: ModelParameters,
     /// Where parameters are written, by name, so that findings can point at them.
@@ -48,7 +48,7 @@ pub struct ModelChoice {
 
 /// A few-shot turn pair.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Example {
+pub struct ModelCallExample {
     /// The user message.
     pub input: Arc<str>,
     /// The assistant's answer.
@@ -92,7 +92,7 @@ impl ModelParameters {
         Self { timeout_ms: None, ..self.clone() }
     }
     /// Those that are set, by name.
-    pub fn named(&self) -> Vec<(&'static str, Value)> {
+    pub fn values_by_name(&self) -> Vec<(&'static str, Value)> {
         let Self {
             temperature,
             top_p,
@@ -213,7 +213,7 @@ pub struct ToolCall {
     /// The kind of tool.
     pub kind: ToolKind,
     /// The arguments, an object.
-    pub arguments: Expr,
+    pub arguments: ValueExpression,
 }
 
 /// The kind of tool. A run can only use tools that a tool host offers by name (scripted answers, embedding); otherwise
@@ -238,7 +238,7 @@ pub enum ToolKind {
 
 impl ToolKind {
     /// A tool of an MCP server without headers from the manifest.
-    pub fn mcp(server: impl Into<Arc<str>>) -> Self {
+    pub fn for_mcp_server(server: impl Into<Arc<str>>) -> Self {
         Self::Mcp { server: server.into(), headers: Vec::new() }
     }
 }
@@ -249,18 +249,18 @@ pub struct CommandCall {
     /// The script, with placeholders replaced by quoted positional parameters `"${1}"`, ...
     pub script: Arc<str>,
     /// The values of the positional parameters.
-    pub arguments: Vec<Expr>,
+    pub arguments: Vec<ValueExpression>,
     /// Environment variables.
-    pub env: Vec<(Arc<str>, Expr)>,
+    pub env: Vec<(Arc<str>, ValueExpression)>,
     /// Working directory.
-    pub workdir: Option<Expr>,
+    pub workdir: Option<ValueExpression>,
 }
 
 /// A question to a person.
 #[derive(Debug, Clone)]
 pub struct HumanCall {
     /// The question.
-    pub prompt: Expr,
+    pub prompt: ValueExpression,
     /// The timeout in milliseconds.
     pub timeout_ms: Option<u64>,
     /// What happens on timeout, and in a run without a person to ask.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use trefoil_syntax::{Location, Span};
-use trefoil_template::{Condition, Missing, Template, Value};
+use trefoil_template::{Condition, MissingCause, Template, Value};
 
-use crate::consensus::Consensus;
+use crate::consensus::ConsensusRule;
 use crate::ids::SlotId;
 
 /// Where a template reference or an expression gets its value. Resolved during lowering; no names are looked up at run
@@ -24,7 +24,7 @@ pub enum Source {
         top: SlotId,
         /// The path from the slot's value to the child's output.
         path: Vec<Arc<str>>,
-        /// The slot that [`crate::Call::exports`] filled.
+        /// The slot that [`crate::SubflowCall::exports`] filled.
         under: SlotId,
     },
     /// The first source in which the whole rest of the path resolves.
@@ -54,12 +54,12 @@ pub enum Source {
     /// The error text of the failed step, if there is one; otherwise missing.
     Failure,
     /// Known at load time to be missing: the message for a run, and what else is known about it.
-    Missing(Missing, Lost),
+    Missing(MissingCause, BindingFault),
 }
 
 /// Why a path has no value, as far as name binding knows. Used by the checker; has no effect on a run.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum Lost {
+pub enum BindingFault {
     /// Nothing is known, or the reason is reported when names are bound.
     #[default]
     Unsaid,
@@ -73,12 +73,12 @@ pub enum Lost {
         own: bool,
     },
     /// It continues after a value that cannot have the next member.
-    Beyond(Box<Beyond>),
+    Beyond(Box<MissingMember>),
 }
 
 /// A path that continues after a value without such a member.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Beyond {
+pub struct MissingMember {
     /// The first segment that does not exist.
     pub segment: u16,
     /// The source of the value before it, if that value has a separate source.
@@ -93,26 +93,26 @@ pub struct Beyond {
 
 impl Source {
     /// A missing value, reported at this segment of the path.
-    pub fn missing(segment: usize) -> Self {
-        Self::Missing(Missing::Key(segment as u16), Lost::Unsaid)
+    pub fn missing_segment(segment: usize) -> Self {
+        Self::Missing(MissingCause::Key(segment as u16), BindingFault::Unsaid)
     }
 }
 
 impl Source {
     /// Calls `see` for each source that this one tries in order: itself, unless it is [`Source::Either`].
-    pub fn tried(&self, see: &mut impl FnMut(&Self)) {
+    pub fn visit_alternatives(&self, see: &mut impl FnMut(&Self)) {
         match self {
             Self::Either(first, second) => {
-                first.tried(see);
-                second.tried(see);
+                first.visit_alternatives(see);
+                second.visit_alternatives(see);
             }
             one => see(one),
         }
     }
     /// The slots from which the value can come.
-    pub fn slots(&self) -> Vec<SlotId> {
+    pub fn slot_ids(&self) -> Vec<SlotId> {
         let mut slots = Vec::new();
-        self.tried(&mut |one| match one {
+        self.visit_alternatives(&mut |one| match one {
             Self::Slot(slot) | Self::Member(slot, _) => slots.push(*slot),
             Self::Layered { top, under, .. } => slots.extend([*top, *under]),
             Self::Compose { parts, .. } => slots.extend(parts.iter().map(|p| p.slot)),
@@ -143,7 +143,7 @@ pub struct ComposedPart {
 
 /// A bound template and its place in the manifest.
 #[derive(Debug, Clone)]
-pub struct Text {
+pub struct BoundTemplate {
     /// The template. `references()[i].binding.source` is an index into `sources`.
     pub template: Template,
     /// Its sources.
@@ -157,12 +157,12 @@ pub struct Text {
     /// The span in the manifest of each literal of the template. Empty if the text is not from a manifest.
     pub literals: Vec<Span>,
     /// The spelling of each literal in its expressions.
-    pub written: Vec<Spelling>,
+    pub written: Vec<LiteralSpelling>,
 }
 
 /// A bound condition and its place in the manifest.
 #[derive(Debug, Clone)]
-pub struct Cond {
+pub struct BoundCondition {
     /// The condition. `references()[i].binding.source` is an index into `sources`.
     pub condition: Condition,
     /// Its sources.
@@ -174,12 +174,12 @@ pub struct Cond {
     /// The span in the manifest of each reference. If lowering made the condition, the span of all it was made from.
     pub spans: Vec<Span>,
     /// The spelling of each literal. Empty if lowering made the condition.
-    pub written: Vec<Spelling>,
+    pub written: Vec<LiteralSpelling>,
 }
 
 /// How a literal of an expression is written in the manifest.
 #[derive(Debug, Clone, Copy)]
-pub struct Spelling {
+pub struct LiteralSpelling {
     /// Its bytes, including quotes.
     pub at: Span,
     /// Whether it has quotes.
@@ -208,21 +208,21 @@ pub enum JsonType {
 
 /// An expression.
 #[derive(Debug, Clone)]
-pub enum Expr {
+pub enum ValueExpression {
     /// A constant.
     Const(Value),
     /// A template in a text position: always text.
-    Template(Text),
+    Template(BoundTemplate),
     /// A template in a typed position: a lone placeholder keeps its type.
-    Typed(Text),
+    Typed(BoundTemplate),
     /// The value of a source; null if unset.
     Read(Source),
     /// An object, with keys in this order.
-    Object(Vec<(Arc<str>, Expr)>),
+    Object(Vec<(Arc<str>, ValueExpression)>),
     /// A list.
-    List(Vec<Expr>),
+    List(Vec<ValueExpression>),
     /// Concatenated texts.
-    Concat(Vec<Expr>),
+    Concat(Vec<ValueExpression>),
     /// Values as text, joined by a separator. Unset and null sources are skipped; if none is left, the value is
     /// `otherwise`.
     Join {
@@ -231,50 +231,50 @@ pub enum Expr {
         /// The separator.
         separator: Arc<str>,
         /// The value if all sources are skipped.
-        otherwise: Box<Expr>,
+        otherwise: Box<ValueExpression>,
     },
     /// Merged objects; later ones take precedence. Values that are not objects are skipped.
-    Merge(Vec<Expr>),
+    Merge(Vec<ValueExpression>),
     /// An object as `key: value` lines (SirenSpec factory instances). A list as the texts of its items, one per line,
     /// without empty ones (a factory's `output`).
-    Lines(Box<Expr>),
+    Lines(Box<ValueExpression>),
     /// A value as text; null becomes empty text.
-    AsText(Box<Expr>),
+    AsText(Box<ValueExpression>),
     /// Like `AsText`, but a list of content blocks (text, images, audio) is kept: the message of an agntz agent without
     /// a prompt.
-    AsMessage(Box<Expr>),
+    AsMessage(Box<ValueExpression>),
     /// `then` if the source is set and truthy, otherwise `otherwise`.
     If {
         /// The tested source.
         source: Source,
         /// The value if it is truthy.
-        then: Box<Expr>,
+        then: Box<ValueExpression>,
         /// The value if it is not.
-        otherwise: Box<Expr>,
+        otherwise: Box<ValueExpression>,
     },
     /// Text converted to a JSON type; null if it cannot be converted.
-    Coerce(Box<Expr>, JsonType),
+    Coerce(Box<ValueExpression>, JsonType),
     /// Text that is a JSON object or list (one surrounding code fence is stripped) becomes that object or list;
     /// everything else is unchanged. [`crate::AnswerFormat::JsonOrText`] does the same to an answer.
-    Structured(Box<Expr>),
+    Structured(Box<ValueExpression>),
     /// Text that has a verdict in it, an object with a score, next to other things becomes that object; everything else is unchanged.
-    Verdict(Box<Expr>),
+    Verdict(Box<ValueExpression>),
     /// Combined verdicts: an object `{score, confidence, strategy, metadata, ...}`.
     Consensus {
         /// The outputs that contain the verdicts.
-        verdicts: Vec<Ballot>,
+        verdicts: Vec<WeightedVerdict>,
         /// How they are combined.
-        consensus: Consensus,
+        consensus: ConsensusRule,
     },
 }
 
 /// An output to be read as a verdict.
 #[derive(Debug, Clone)]
-pub struct Ballot {
+pub struct WeightedVerdict {
     /// The judge's name in the manifest.
     pub by: Arc<str>,
     /// The output.
-    pub value: Expr,
+    pub value: ValueExpression,
     /// The weight.
     pub weight: f64,
 }

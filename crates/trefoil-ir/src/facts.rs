@@ -10,13 +10,13 @@ use std::sync::{Arc, LazyLock};
 use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_syntax::{FileId, Location, Span};
-use trefoil_template::{ConditionGrammar, Policy, Words};
+use trefoil_template::{ConditionGrammar, DialectWords, Policy};
 
-use crate::types::Type;
+use crate::types::ValueType;
 
 /// Which facts are collected. Each level includes the ones before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Detail {
+pub enum FactDetail {
     /// None.
     #[default]
     Nothing,
@@ -26,25 +26,25 @@ pub enum Detail {
     Scopes,
 }
 
-/// The facts of one lowering, in the order in which they were found. The default collects nothing; see [`Facts::of`].
+/// The facts of one lowering, in the order in which they were found. The default collects nothing; see [`Facts::with_detail`].
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
-    detail: Detail,
-    words: Option<&'static Words>,
+    detail: FactDetail,
+    words: Option<&'static DialectWords>,
     /// The same of the files of each program: facts of several languages are kept together.
-    of_files: HashMap<FileId, &'static Words>,
+    of_files: HashMap<FileId, &'static DialectWords>,
     /// Named things.
-    pub declarations: Vec<Declaration>,
+    pub declarations: Vec<NameDeclaration>,
     /// Places that name them.
     pub mentions: Vec<Mention>,
     /// Texts with templates or conditions, and the names available in them.
     pub scopes: Vec<Scope>,
     /// Paths in template blocks that start at the block's value.
-    pub insides: Vec<Inside>,
+    pub insides: Vec<BlockPath>,
     /// Transitions whose target was probably misspelled, so the program does not have them.
-    pub leads: Vec<Lead>,
+    pub leads: Vec<BrokenTransition>,
     /// Conditions that can never hold for the result of their state.
-    pub impossible: Vec<Impossible>,
+    pub impossible: Vec<ImpossibleCondition>,
     declared: HashMap<Location, usize>,
     mentioned: HashMap<(Location, Option<Location>), usize>,
     scoped: HashSet<Location>,
@@ -53,7 +53,7 @@ pub struct Facts {
 
 /// A named thing.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Declaration {
+pub struct NameDeclaration {
     /// Its kind.
     pub kind: DeclarationKind,
     /// The name in templates and references.
@@ -66,7 +66,7 @@ pub struct Declaration {
     /// The name of the enclosing declaration.
     pub parent: Option<Location>,
     /// The type of its value, if it has one.
-    pub schema: Type,
+    pub schema: ValueType,
     /// A one-line description: `the answer of agent \`writer\``.
     pub note: Option<Arc<str>>,
 }
@@ -100,19 +100,19 @@ pub struct Mention {
     /// The bytes of the name: in a template one segment of a path, otherwise a whole scalar (`ref`, `to`, `agent`).
     pub at: Location,
     /// The declaration, by the place of its name. `None` if the name is unknown, or if it is not declared in a manifest
-    /// (`inputs`, `workflow`); [`Defined::Never`] marks unknown names.
+    /// (`inputs`, `workflow`); [`ValuePresence::Never`] marks unknown names.
     pub to: Option<Location>,
     /// Whether it is in a template or condition; otherwise it is the value of a key that expects a name.
     pub template: bool,
     /// Whether the value exists when it is read.
-    pub defined: Defined,
+    pub defined: ValuePresence,
     /// The type of the value read up to and including this segment.
-    pub schema: Type,
+    pub schema: ValueType,
 }
 
 /// A transition whose target is not a state. The mistake is reported separately.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Lead {
+pub struct BrokenTransition {
     /// The origin of the state's step; for the initial state, of the state machine.
     pub from: Location,
     /// The origin of the step of the state that was probably meant; `None`: it may be any.
@@ -121,7 +121,7 @@ pub struct Lead {
 
 /// A condition that can never hold for the kind of state whose transition it is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Impossible {
+pub struct ImpossibleCondition {
     /// Where it is written.
     pub at: Location,
     /// The condition as written, without its numbers.
@@ -132,7 +132,7 @@ pub struct Impossible {
 
 /// Whether a name has a value when it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Defined {
+pub enum ValuePresence {
     /// On every path to this place.
     Always,
     /// On some paths: after a gate or branch, on a later pass, after a state was visited.
@@ -151,41 +151,41 @@ pub struct Scope {
     /// Whether it is a condition rather than a template.
     pub condition: bool,
     /// What the text is used for.
-    pub position: Position,
+    pub position: TextRole,
     /// The available roots, in the order of suggestion.
-    pub names: Visible,
+    pub names: VisibleNames,
 }
 
 /// The names that are visible in one place.
 ///
 /// They are computed on first use: for a thousand steps that each see the steps before them, there would be half a
-/// million names, but an editor needs only one place at a time. All texts of a place share one `Visible`.
+/// million names, but an editor needs only one place at a time. All texts of a place share one `VisibleNames`.
 #[derive(Clone)]
-pub struct Visible(Arc<LazyLock<Box<[Name]>, Gather>>);
+pub struct VisibleNames(Arc<LazyLock<Box<[ScopeName]>, NameCollector>>);
 
-type Gather = Box<dyn FnOnce() -> Box<[Name]> + Send + Sync>;
+type NameCollector = Box<dyn FnOnce() -> Box<[ScopeName]> + Send + Sync>;
 
-impl Visible {
+impl VisibleNames {
     /// Names that are computed on first use.
-    pub fn lazily(gather: impl FnOnce() -> Vec<Name> + Send + Sync + 'static) -> Self {
+    pub fn from_lazy(gather: impl FnOnce() -> Vec<ScopeName> + Send + Sync + 'static) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(move || gather().into()))))
     }
 }
 
-impl From<Vec<Name>> for Visible {
-    fn from(names: Vec<Name>) -> Self {
-        Self::lazily(move || names)
+impl From<Vec<ScopeName>> for VisibleNames {
+    fn from(names: Vec<ScopeName>) -> Self {
+        Self::from_lazy(move || names)
     }
 }
 
-impl Deref for Visible {
-    type Target = [Name];
-    fn deref(&self) -> &[Name] {
+impl Deref for VisibleNames {
+    type Target = [ScopeName];
+    fn deref(&self) -> &[ScopeName] {
         &self.0
     }
 }
 
-impl std::fmt::Debug for Visible {
+impl std::fmt::Debug for VisibleNames {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }
@@ -193,18 +193,18 @@ impl std::fmt::Debug for Visible {
 
 /// A path in a template block that starts at the item of a loop, or at the value of another block: `this.title`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Inside {
+pub struct BlockPath {
     /// The bytes of the whole path.
     pub at: Location,
     /// The bytes of each name after `this`.
     pub segments: Vec<Location>,
     /// The type of the value at which it starts.
-    pub start: Type,
+    pub start: ValueType,
 }
 
 /// What a text is used for. Determines which values are safe in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Position {
+pub enum TextRole {
     /// A model's system message.
     System,
     /// A model's user message.
@@ -229,54 +229,54 @@ pub enum Position {
 
 /// A name that can start a path.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Name {
+pub struct ScopeName {
     /// The name. It is suggested with any dots in it (`workflow.context`).
     pub name: Arc<str>,
     /// Where it is declared, if it is declared in a manifest.
     pub declared: Option<Location>,
     /// Whether it has a value here.
-    pub defined: Defined,
+    pub defined: ValuePresence,
     /// The type of its value.
-    pub schema: Type,
+    pub schema: ValueType,
     /// A one-line description.
     pub note: Option<Arc<str>>,
 }
 
 impl Facts {
     /// An empty collection of facts at this level of detail.
-    pub fn of(detail: Detail) -> Self {
+    pub fn with_detail(detail: FactDetail) -> Self {
         Self { detail, ..Self::default() }
     }
     /// The dialect's terms, used when facts are shown.
-    pub fn words(&self) -> &'static Words {
-        self.words.unwrap_or(Policy::with(ConditionGrammar::Braced).words)
+    pub fn dialect_words(&self) -> &'static DialectWords {
+        self.words.unwrap_or(Policy::for_grammar(ConditionGrammar::Braced).words)
     }
     /// What the language of a file calls things.
-    pub fn words_in(&self, file: FileId) -> &'static Words {
-        self.of_files.get(&file).copied().unwrap_or_else(|| self.words())
+    pub fn words_in(&self, file: FileId) -> &'static DialectWords {
+        self.of_files.get(&file).copied().unwrap_or_else(|| self.dialect_words())
     }
     /// The facts, of a program in these files.
     #[must_use]
     pub fn of_files(mut self, files: impl IntoIterator<Item = FileId>) -> Self {
-        let words = self.words();
+        let words = self.dialect_words();
         self.of_files.extend(files.into_iter().map(|file| (file, words)));
         self
     }
     /// Sets the dialect's terms.
     #[must_use]
-    pub fn in_words(self, words: &'static Words) -> Self {
+    pub fn in_words(self, words: &'static DialectWords) -> Self {
         Self { words: Some(words), ..self }
     }
     /// The level of detail. Facts beyond it are not computed.
-    pub fn detail(&self) -> Detail {
+    pub fn detail_level(&self) -> FactDetail {
         self.detail
     }
-    fn are(&self, detail: Detail) -> bool {
+    fn has_detail(&self, detail: FactDetail) -> bool {
         self.detail >= detail
     }
     /// Adds a declaration, unless one with the same place is known.
-    pub fn declare(&mut self, declaration: Declaration) {
-        if self.are(Detail::Names)
+    pub fn add_declaration(&mut self, declaration: NameDeclaration) {
+        if self.has_detail(FactDetail::Names)
             && let Entry::Vacant(place) = self.declared.entry(declaration.at)
         {
             place.insert(self.declarations.len());
@@ -285,8 +285,8 @@ impl Facts {
     }
     /// Adds a mention. If a place mentions a name twice (a text that two nodes share), a value that exists for only one
     /// of them is defined sometimes.
-    pub fn mention(&mut self, mention: Mention) {
-        if !self.are(Detail::Names) {
+    pub fn add_mention(&mut self, mention: Mention) {
+        if !self.has_detail(FactDetail::Names) {
             return;
         }
         match self.mentioned.entry((mention.at, mention.to)) {
@@ -298,26 +298,26 @@ impl Facts {
                 if let Some(known) = self.mentions.get_mut(*known.get())
                     && known.defined != mention.defined
                 {
-                    known.defined = Defined::Sometimes;
+                    known.defined = ValuePresence::Sometimes;
                 }
             }
         }
     }
     /// Adds the names available in a text. If a text is read in two places, the first one counts.
-    pub fn scope(&mut self, scope: Scope) {
-        if self.are(Detail::Scopes) && self.scoped.insert(scope.at) {
+    pub fn add_scope(&mut self, scope: Scope) {
+        if self.has_detail(FactDetail::Scopes) && self.scoped.insert(scope.at) {
             self.scopes.push(scope);
         }
     }
     /// Adds a path in a block. If a text is read in two places, the first one counts.
-    pub fn inside(&mut self, inside: Inside) {
-        if self.are(Detail::Scopes) && self.inside.insert(inside.at) {
+    pub fn add_block_path(&mut self, inside: BlockPath) {
+        if self.has_detail(FactDetail::Scopes) && self.inside.insert(inside.at) {
             self.insides.push(inside);
         }
     }
     /// Adds the facts of another lowering of the same files, without duplicates.
-    pub fn merge(&mut self, other: Self) {
-        if self.are(Detail::Names)
+    pub fn merge_from(&mut self, other: Self) {
+        if self.has_detail(FactDetail::Names)
             && self.declarations.is_empty()
             && self.mentions.is_empty()
             && self.scopes.is_empty()
@@ -329,51 +329,51 @@ impl Facts {
             return;
         }
         self.of_files.extend(other.of_files);
-        other.declarations.into_iter().for_each(|d| self.declare(d));
-        other.mentions.into_iter().for_each(|m| self.mention(m));
-        other.scopes.into_iter().for_each(|s| self.scope(s));
-        other.insides.into_iter().for_each(|i| self.inside(i));
-        other.leads.into_iter().for_each(|l| self.lead(l));
-        other.impossible.into_iter().for_each(|one| self.impossible(one));
+        other.declarations.into_iter().for_each(|d| self.add_declaration(d));
+        other.mentions.into_iter().for_each(|m| self.add_mention(m));
+        other.scopes.into_iter().for_each(|s| self.add_scope(s));
+        other.insides.into_iter().for_each(|i| self.add_block_path(i));
+        other.leads.into_iter().for_each(|l| self.add_broken_transition(l));
+        other.impossible.into_iter().for_each(|one| self.add_impossible_condition(one));
     }
     /// Adds a condition that can never hold.
-    pub fn impossible(&mut self, one: Impossible) {
-        if self.are(Detail::Names) && !self.impossible.contains(&one) {
+    pub fn add_impossible_condition(&mut self, one: ImpossibleCondition) {
+        if self.has_detail(FactDetail::Names) && !self.impossible.contains(&one) {
             self.impossible.push(one);
         }
     }
     /// Adds a transition whose target is not a state.
-    pub fn lead(&mut self, lead: Lead) {
-        if self.are(Detail::Names) && !self.leads.contains(&lead) {
+    pub fn add_broken_transition(&mut self, lead: BrokenTransition) {
+        if self.has_detail(FactDetail::Names) && !self.leads.contains(&lead) {
             self.leads.push(lead);
         }
     }
     /// The declaration with its name at this place.
-    pub fn declaration(&self, at: Location) -> Option<&Declaration> {
+    pub fn declaration_at(&self, at: Location) -> Option<&NameDeclaration> {
         self.declared.get(&at).and_then(|i| self.declarations.get(*i))
     }
 }
 
-impl Name {
+impl ScopeName {
     /// A name with a value of an unknown type.
-    pub fn new(name: impl Into<Arc<str>>, defined: Defined) -> Self {
-        Self { name: name.into(), declared: None, defined, schema: Type::Any, note: None }
+    pub fn new(name: impl Into<Arc<str>>, defined: ValuePresence) -> Self {
+        Self { name: name.into(), declared: None, defined, schema: ValueType::Any, note: None }
     }
     /// Sets where it is declared.
     #[must_use]
-    pub fn declared(mut self, at: Location) -> Self {
+    pub fn with_declaration(mut self, at: Location) -> Self {
         self.declared = Some(at);
         self
     }
     /// Sets the type.
     #[must_use]
-    pub fn schema(mut self, schema: Type) -> Self {
+    pub fn with_schema(mut self, schema: ValueType) -> Self {
         self.schema = schema;
         self
     }
     /// Sets the description.
     #[must_use]
-    pub fn note(mut self, note: impl Into<Arc<str>>) -> Self {
+    pub fn with_note(mut self, note: impl Into<Arc<str>>) -> Self {
         self.note = Some(note.into());
         self
     }
@@ -381,14 +381,17 @@ impl Name {
 
 #[cfg(test)]
 mod tests {
-    use super::{ConditionGrammar, Detail, Facts, FileId, Policy};
+    use super::{ConditionGrammar, FactDetail, Facts, FileId, Policy};
 
     #[test]
     fn files_of_several_languages_keep_their_words() {
-        let all = [ConditionGrammar::Handlebars, ConditionGrammar::Braced, ConditionGrammar::Python].map(Policy::with);
-        let mut facts = Facts::of(Detail::Names);
+        let all =
+            [ConditionGrammar::Handlebars, ConditionGrammar::Braced, ConditionGrammar::Python].map(Policy::for_grammar);
+        let mut facts = Facts::with_detail(FactDetail::Names);
         for (file, policy) in all.iter().enumerate() {
-            facts.merge(Facts::of(Detail::Names).in_words(policy.words).of_files([FileId(file as u32)]));
+            facts.merge_from(
+                Facts::with_detail(FactDetail::Names).in_words(policy.words).of_files([FileId(file as u32)]),
+            );
         }
         for (file, policy) in all.iter().enumerate() {
             assert_eq!(facts.words_in(FileId(file as u32)), policy.words, "{file}");

@@ -4,10 +4,10 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::print::canonical;
+use crate::printer::canonical_text;
 use crate::program::Program;
 
-/// The version of the semantics. Raised when the same [canonical] program would run differently than before. A journal
+/// The version of the semantics. Raised when the same [canonical](canonical_text) program would run differently than before. A journal
 /// written under another version is replayed only as long as every activity is the same, and the difference is
 /// reported.
 ///
@@ -17,14 +17,14 @@ use crate::program::Program;
 /// | 2 | guardrails also look at what data puts into a system prompt |
 pub const SEMANTICS: u32 = 2;
 
-/// SHA-256 of the version of the semantics and the [canonical] form of a program. Programs with equal fingerprints run
+/// SHA-256 of the version of the semantics and the [canonical](canonical_text) form of a program. Programs with equal fingerprints run
 /// alike. It does not depend on the names, layout or comments of files, nor on the computer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
     /// The bytes of the hash.
-    pub const fn bytes(&self) -> &[u8; 32] {
+    pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
@@ -39,7 +39,7 @@ impl Program {
     pub fn fingerprint_under(&self, semantics: u32) -> Fingerprint {
         let mut hash = Sha256::new();
         hash.update(format!("trefoil program, semantics {semantics}\n"));
-        hash.update(canonical(self));
+        hash.update(canonical_text(self));
         Fingerprint(hash.finalize().into())
     }
 }

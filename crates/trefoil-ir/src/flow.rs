@@ -5,11 +5,11 @@ use std::sync::Arc;
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
-use crate::expr::Expr;
+use crate::expr::ValueExpression;
 use crate::ids::{FlowId, SchemaId, SlotId, StepId};
 use crate::index_vec::IndexVec;
 use crate::step::Step;
-use crate::types::Type;
+use crate::types::ValueType;
 
 /// What a program consists of.
 #[derive(Debug, Clone)]
@@ -17,11 +17,11 @@ pub struct ProgramParts {
     /// The entry flow's name.
     pub name: Arc<str>,
     /// All flows.
-    pub flows: IndexVec<FlowId, Flow>,
+    pub flows: IndexVec<FlowId, FlowDefinition>,
     /// All steps of all flows.
     pub steps: IndexVec<StepId, Step>,
     /// All schemas.
-    pub schemas: IndexVec<SchemaId, Schema>,
+    pub schemas: IndexVec<SchemaId, ProgramSchema>,
     /// The flow that a run starts.
     pub entry: FlowId,
     /// Stable hash of the sources it was lowered from; part of the journal's first entry.
@@ -34,7 +34,7 @@ pub struct ProgramParts {
 
 /// A JSON Schema (draft 2020-12, local references only) and its name in messages.
 #[derive(Debug, Clone)]
-pub struct Schema {
+pub struct ProgramSchema {
     /// The name, for providers and messages.
     pub name: Arc<str>,
     /// The schema.
@@ -45,7 +45,7 @@ pub struct Schema {
 
 /// A callable unit: an agent, pipeline or workflow, or the body of a fan-out.
 #[derive(Debug, Clone)]
-pub struct Flow {
+pub struct FlowDefinition {
     /// The id in the manifest.
     pub name: Arc<str>,
     /// The word for this kind of flow in messages: `agent`, `pipeline`, `workflow`.
@@ -57,13 +57,13 @@ pub struct Flow {
     /// How a call's input is processed.
     pub intake: Intake,
     /// Slots set before the body runs, in order.
-    pub init: Vec<(SlotId, Expr)>,
+    pub init: Vec<(SlotId, ValueExpression)>,
     /// The body.
     pub body: StepId,
     /// The result; `None`: the result of the body.
-    pub output: Option<Expr>,
+    pub output: Option<ValueExpression>,
     /// Inner results that a caller may read under the output.
-    pub exports: Vec<Export>,
+    pub exports: Vec<FlowExport>,
     /// Limits for one activation, including the flows it calls.
     pub budget: Option<Budget>,
 }
@@ -86,7 +86,7 @@ impl Slot {
 
 /// An inner result that callers may read.
 #[derive(Debug, Clone)]
-pub struct Export {
+pub struct FlowExport {
     /// The key.
     pub key: Arc<str>,
     /// The slot of its value.
@@ -107,7 +107,7 @@ pub struct Intake {
     pub wrap: Option<Arc<str>>,
     /// Declared properties. Defaults are filled in. Missing properties without a default become null if `nullable` and
     /// stay missing if `optional`.
-    pub fields: Vec<InputField>,
+    pub fields: Vec<FlowInputField>,
     /// Whether unknown properties are an error.
     pub closed: bool,
     /// Properties that are accepted without a declaration (AEGIS `intent`).
@@ -120,14 +120,14 @@ pub struct Intake {
 
 impl Intake {
     /// Any input, as it comes.
-    pub fn plain(slot: SlotId) -> Self {
+    pub fn for_any_input(slot: SlotId) -> Self {
         Self { slot, wrap: None, fields: Vec::new(), closed: false, tolerated: &[], schema: None, raw: None }
     }
 }
 
 /// A declared input property.
 #[derive(Debug, Clone)]
-pub struct InputField {
+pub struct FlowInputField {
     /// Its name.
     pub name: Arc<str>,
     /// The schema of this property, for checks and for parsing `--input key=value`.
@@ -135,7 +135,7 @@ pub struct InputField {
     /// The value if the caller passes none.
     pub default: Option<Value>,
     /// The documented type of a default that the caller can override, and its place. Not enforced in a run.
-    pub usual: Option<(Type, Location)>,
+    pub usual: Option<(ValueType, Location)>,
     /// A missing value without a default is null instead of an error.
     pub nullable: bool,
     /// A missing value without a default stays missing (a JSON Schema property that is not required).

@@ -14,8 +14,8 @@ pub trait TypedIndex: Copy {
 
 /// A list in which an id finds its element: `steps[id]`.
 ///
-/// Indexing panics for an id that the list does not have. [`validate`](crate::validate) proves for every [`Program`](crate::Program)
-/// that it has none. An id from elsewhere (another version of the program, a file) goes through [`IndexVec::find`].
+/// Indexing panics for an id that the list does not have. [`Program::new`](crate::Program::new) proves for every program
+/// that it has none. An id from elsewhere (another version of the program, a file) goes through [`IndexVec::find_element`].
 pub struct IndexVec<I, T> {
     elements: Vec<T>,
     id: PhantomData<fn(I) -> I>,
@@ -32,11 +32,11 @@ impl<I: TypedIndex, T> IndexVec<I, T> {
         self.elements.reserve(additional);
     }
     /// The element, if there is one.
-    pub fn find(&self, id: I) -> Option<&T> {
+    pub fn find_element(&self, id: I) -> Option<&T> {
         self.elements.get(id.index())
     }
     /// The element to be changed, if there is one.
-    pub fn find_mut(&mut self, id: I) -> Option<&mut T> {
+    pub fn find_element_mut(&mut self, id: I) -> Option<&mut T> {
         self.elements.get_mut(id.index())
     }
     /// All elements, without their ids.
@@ -60,11 +60,11 @@ impl<I: TypedIndex, T> IndexVec<I, T> {
         self.elements.iter_mut()
     }
     /// All ids, in order.
-    pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
+    pub fn element_ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
         (0..self.elements.len()).map(I::from_index)
     }
     /// The id of the first element for which this holds.
-    pub fn position(&self, holds: impl FnMut(&T) -> bool) -> Option<I> {
+    pub fn find_id(&self, holds: impl FnMut(&T) -> bool) -> Option<I> {
         self.elements.iter().position(holds).map(I::from_index)
     }
     /// What this makes of each element, with the same ids.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use trefoil_syntax::Location;
 
-use crate::consensus::Consensus;
-use crate::expr::Expr;
+use crate::consensus::ConsensusRule;
+use crate::expr::ValueExpression;
 use crate::ids::{FlowId, SchemaId};
 
 /// A check of the result of an iteration. It passes if score and confidence reach their minimum.
@@ -45,7 +45,7 @@ pub enum ValidatorKind {
         /// The judges, called concurrently.
         judges: Vec<Judge>,
         /// How their verdicts are combined.
-        consensus: Consensus,
+        consensus: ConsensusRule,
     },
 }
 
@@ -57,7 +57,7 @@ pub struct Judge {
     /// Its flow.
     pub flow: FlowId,
     /// Its input.
-    pub input: Expr,
+    pub input: ValueExpression,
     /// Weight in the consensus.
     pub weight: f64,
     /// The timeout in milliseconds.

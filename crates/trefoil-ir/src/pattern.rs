@@ -17,7 +17,7 @@ pub struct LinearPattern {
 impl LinearPattern {
     /// Compiles a pattern.
     pub fn new(written: &str) -> Result<Self, regex::Error> {
-        let parts = SplitPattern::of(written);
+        let parts = SplitPattern::from_pattern(written);
         let compiled = |all: &[String]| all.iter().map(|one| Regex::new(one)).collect::<Result<Vec<_>, _>>();
         Ok(Self {
             written: written.to_owned(),
@@ -46,11 +46,11 @@ pub struct SplitPattern {
 
 impl SplitPattern {
     /// The parts of a pattern; one that cannot be split has only itself.
-    pub fn of(pattern: &str) -> Self {
+    pub fn from_pattern(pattern: &str) -> Self {
         split(pattern).unwrap_or_else(|| Self { required: vec![pattern.to_owned()], forbidden: Vec::new() })
     }
     /// The pattern without the look-ahead.
-    pub fn rest(&self) -> &str {
+    pub fn without_lookahead(&self) -> &str {
         self.required.last().map_or("", String::as_str)
     }
 }
@@ -62,7 +62,7 @@ fn split(pattern: &str) -> Option<SplitPattern> {
     while let Some((inner, is_forbidden)) =
         rest.strip_prefix("(?=").map(|inner| (inner, false)).or_else(|| Some((rest.strip_prefix("(?!")?, true)))
     {
-        let end = Walk::new(inner).find(|(depth, _, c)| *depth == 0 && *c == ')').map(|(_, at, _)| at)?;
+        let end = PatternWalk::new(inner).find(|(depth, _, c)| *depth == 0 && *c == ')').map(|(_, at, _)| at)?;
         let (inner, after) = (inner.get(..end)?, inner.get(end + 1..)?);
         // A repeated assertion is not one at the start.
         if after.starts_with(['*', '+', '?', '{']) {
@@ -73,7 +73,7 @@ fn split(pattern: &str) -> Option<SplitPattern> {
         rest = after;
     }
     // In `^(?!A)B|C`, the look-ahead does not concern `C`.
-    let is_open = Walk::new(rest).any(|(depth, _, c)| depth == 0 && c == '|');
+    let is_open = PatternWalk::new(rest).any(|(depth, _, c)| depth == 0 && c == '|');
     if is_open || required.is_empty() && forbidden.is_empty() {
         return None;
     }
@@ -94,12 +94,12 @@ fn flags(pattern: &str) -> (&str, &str) {
 
 /// The characters of a pattern that are no part of an escape or of a class, with their depth in groups and their offset. The sign that
 /// closes a group has the depth of what follows it.
-struct Walk<'p> {
+struct PatternWalk<'p> {
     chars: std::str::CharIndices<'p>,
     depth: usize,
 }
 
-impl<'p> Walk<'p> {
+impl<'p> PatternWalk<'p> {
     fn new(pattern: &'p str) -> Self {
         Self { chars: pattern.char_indices(), depth: 0 }
     }
@@ -118,7 +118,7 @@ impl<'p> Walk<'p> {
     }
 }
 
-impl Iterator for Walk<'_> {
+impl Iterator for PatternWalk<'_> {
     type Item = (usize, usize, char);
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -200,11 +200,11 @@ mod tests {
 
     #[test]
     fn look_ahead_at_the_start_is_split() {
-        let parts = SplitPattern::of(r"^(?!-)(?=[^)(]*a)(?!b|c\))[a-z-]{1,20}$");
+        let parts = SplitPattern::from_pattern(r"^(?!-)(?=[^)(]*a)(?!b|c\))[a-z-]{1,20}$");
         assert_eq!(parts.forbidden, ["^(?:-)", r"^(?:b|c\))"]);
         assert_eq!(parts.required, ["^(?:[^)(]*a)", "^[a-z-]{1,20}$"]);
         for whole in ["a", "^a|b", "^(?!a)b|c", "(?!a)b", "^a(?!b)", "^(?!a)*b", "(?m)^(?!a)b", "^(?!a"] {
-            assert_eq!(SplitPattern::of(whole).required, [whole], "{whole}");
+            assert_eq!(SplitPattern::from_pattern(whole).required, [whole], "{whole}");
         }
     }
 

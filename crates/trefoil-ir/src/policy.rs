@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trefoil_syntax::Location;
 
-use crate::expr::Expr;
+use crate::expr::ValueExpression;
 
 /// A step's policies.
 #[derive(Debug, Clone, Default)]
@@ -17,7 +17,7 @@ pub struct StepPolicy {
     /// Where that limit is declared, or the one of the step's items or of its answer.
     pub timeout_at: Option<Location>,
     /// What happens when all attempts have failed.
-    pub on_failure: OnFailure,
+    pub on_failure: OnStepFailure,
 }
 
 /// Retries. The n-th delay follows the backoff, is at most `max_delay_ms`, and with `jitter` is multiplied by a factor
@@ -27,7 +27,7 @@ pub struct Retry {
     /// The total number of attempts, at least 1.
     pub max_attempts: u32,
     /// How delays grow.
-    pub backoff: Backoff,
+    pub backoff: RetryBackoff,
     /// The first delay.
     pub base_delay_ms: u64,
     /// The longest delay.
@@ -40,7 +40,7 @@ pub struct Retry {
 
 /// How delays grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Backoff {
+pub enum RetryBackoff {
     /// The base delay.
     Constant,
     /// The base delay times n.
@@ -68,12 +68,12 @@ pub enum RetryOn {
 /// unless [`Retry::on`] lists guardrails: then it is an ordinary failure after the last attempt. A rejected user
 /// message always propagates, because the next attempt would send the same one.
 #[derive(Debug, Clone, Default)]
-pub enum OnFailure {
+pub enum OnStepFailure {
     /// The failure propagates.
     #[default]
     Fail,
     /// The step succeeds; its slot stays unset.
     Skip,
     /// The step succeeds with this result (shaped and stored as usual).
-    Use(Box<Expr>),
+    Use(Box<ValueExpression>),
 }

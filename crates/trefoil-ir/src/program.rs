@@ -7,10 +7,10 @@ use std::sync::Arc;
 use trefoil_syntax::FileId;
 
 use crate::effect::ModelChoice;
-use crate::flow::{Flow, ProgramParts};
+use crate::flow::{FlowDefinition, ProgramParts};
 use crate::ids::StepId;
 use crate::step::StepKind;
-use crate::validate::unproved_ids;
+use crate::validation::unproved_ids;
 
 /// A whole program. Every id in it is one of its own: [`Program::new`] is the only way to make one. So `program.steps[id]` needs no answer
 /// for a step that does not exist, as long as `id` came from this program.
@@ -33,11 +33,11 @@ impl Program {
         self.0
     }
     /// The entry flow.
-    pub fn entry_flow(&self) -> &Flow {
+    pub fn entry_flow(&self) -> &FlowDefinition {
         &self.0.flows[self.0.entry]
     }
     /// The files that contain its flows and steps, each once, in the order of their ids.
-    pub fn files(&self) -> Vec<FileId> {
+    pub fn file_ids(&self) -> Vec<FileId> {
         let flows = self.flows.iter().map(|f| f.origin.file);
         let all: BTreeSet<FileId> = flows.chain(self.steps.iter().map(|s| s.origin.file)).collect();
         all.into_iter().collect()

@@ -7,12 +7,12 @@ use trefoil_template::Value;
 
 use crate::conversation::Conversation;
 use crate::effect::{AnswerFormat, CommandCall, HumanCall, ModelCall, ToolCall};
-use crate::expr::{Cond, Expr, Source, Text};
+use crate::expr::{BoundCondition, BoundTemplate, Source, ValueExpression};
 use crate::ids::{FlowId, NodeId, SlotId, StateId, StepId};
 use crate::index_vec::IndexVec;
 use crate::judge::Validator;
 use crate::policy::{Retry, RetryOn, StepPolicy};
-use crate::types::Type;
+use crate::types::ValueType;
 
 /// A step.
 #[derive(Debug, Clone)]
@@ -26,11 +26,11 @@ pub struct Step {
     /// Where it is declared.
     pub origin: Location,
     /// If false, the step is skipped and its result is null.
-    pub when: Option<Cond>,
+    pub when: Option<BoundCondition>,
     /// The slot for the result.
     pub out: Option<SlotId>,
     /// Converts the result before it is stored; reads [`Source::Result`].
-    pub shape: Option<Expr>,
+    pub shape: Option<ValueExpression>,
     /// Retries, timeout, failure.
     pub policy: StepPolicy,
 }
@@ -73,24 +73,24 @@ pub enum StepKind {
         ms: u64,
     },
     /// No effect. Result: a computed value.
-    Compute(Expr),
+    Compute(ValueExpression),
     /// Steps in sequence. Result: the last one's.
     Sequence(Vec<StepId>),
     /// Concurrent steps, which all read the state from before the step.
-    Parallel(Parallel),
+    Parallel(ParallelSteps),
     /// The first arm whose condition holds. Result: the arm's, or null.
     Branch {
         /// The arms, in order.
-        arms: Vec<Arm>,
+        arms: Vec<BranchArm>,
         /// The step if no condition holds.
         otherwise: Option<StepId>,
     },
     /// A body repeated until a condition holds.
-    Loop(Box<Loop>),
+    Loop(Box<StepLoop>),
     /// A flow for each item of a list.
     ForEach(Box<ForEach>),
     /// Nodes and conditional edges.
-    Graph(Graph),
+    Graph(StepGraph),
     /// States and transitions.
     StateMachine(StateMachine),
     /// A body that is validated, and repeated with feedback.
@@ -98,19 +98,19 @@ pub enum StepKind {
     /// A model and the tools that it may call.
     Conversation(Box<Conversation>),
     /// Another flow.
-    Call(Box<Call>),
+    Call(Box<SubflowCall>),
     /// Recognised but not supported yet. A run that can reach it does not start.
-    Refused(Refused),
+    Refused(UnsupportedFeature),
 }
 
 impl StepKind {
     /// The body of the check before a tool call of a model: returns the call unchanged.
-    pub const PASSED_CALL: Self = Self::Compute(Expr::Read(Source::Result));
+    pub const PASSED_CALL: Self = Self::Compute(ValueExpression::Read(Source::Result));
 }
 
 /// Concurrent steps. Result: null; the branches fill their own slots.
 #[derive(Debug, Clone)]
-pub struct Parallel {
+pub struct ParallelSteps {
     /// The branches.
     pub branches: Vec<StepId>,
     /// The maximum number of concurrent branches.
@@ -130,20 +130,20 @@ pub enum OnItemFailure {
 
 /// One arm of a branch.
 #[derive(Debug, Clone)]
-pub struct Arm {
+pub struct BranchArm {
     /// The condition.
-    pub when: Cond,
+    pub when: BoundCondition,
     /// The step.
     pub step: StepId,
 }
 
 /// A loop: the body, then `until`; slots keep their values between passes. Key segment of the body: `@PASS`, from 1.
 #[derive(Debug, Clone)]
-pub struct Loop {
+pub struct StepLoop {
     /// The repeated step.
     pub body: StepId,
     /// Checked after each pass.
-    pub until: Cond,
+    pub until: BoundCondition,
     /// The maximum number of passes. If `until` is still false then, the step fails with `MAX_ITERATIONS_EXCEEDED`.
     pub max: u32,
 }
@@ -152,7 +152,7 @@ pub struct Loop {
 #[derive(Debug, Clone)]
 pub struct ForEach {
     /// The items.
-    pub items: Items,
+    pub items: FanOutItems,
     /// The flow called for each item.
     pub body: FlowId,
     /// The body's slot for the item.
@@ -177,16 +177,16 @@ pub struct ForEach {
 
 /// The items of a fan-out.
 #[derive(Debug, Clone)]
-pub enum Items {
+pub enum FanOutItems {
     /// A list, or text that is a JSON list (one surrounding code fence is stripped).
-    List(Expr),
+    List(ValueExpression),
     /// A number of instances, or text that is a number; from 1 to the limit.
-    Count(Expr, u32),
+    Count(ValueExpression, u32),
 }
 
 /// A graph. Nodes whose predecessors have ended run concurrently. Result: null.
 #[derive(Debug, Clone)]
-pub struct Graph {
+pub struct StepGraph {
     /// The nodes, in declaration order.
     pub nodes: IndexVec<NodeId, GraphNode>,
 }
@@ -197,7 +197,7 @@ pub struct GraphNode {
     /// What it does; the step's label is the node's id.
     pub step: StepId,
     /// Its incoming edges. If it has any, at least one must be taken, or the node does not run.
-    pub incoming: Vec<Edge>,
+    pub incoming: Vec<GraphEdge>,
     /// Nodes that must end before it (because of template references or file order), whether or not they ran.
     pub after: Vec<NodeId>,
     /// The nodes whose fallback it is. If there are any, it runs only when one of them fails.
@@ -208,11 +208,11 @@ pub struct GraphNode {
 
 /// An edge, seen from its target.
 #[derive(Debug, Clone)]
-pub struct Edge {
+pub struct GraphEdge {
     /// The source node.
     pub from: NodeId,
     /// Evaluated when the source succeeds; `None`: always taken.
-    pub when: Option<Cond>,
+    pub when: Option<BoundCondition>,
     /// The value that the edge passes on: when the edge is taken, this slot is filled from this source (stays unset if
     /// the source is missing). A join that reads such slots sees only the predecessors that led to it.
     pub carry: Option<(SlotId, Source)>,
@@ -224,7 +224,7 @@ pub struct Edge {
 #[derive(Debug, Clone)]
 pub struct StateMachine {
     /// The states.
-    pub states: IndexVec<StateId, State>,
+    pub states: IndexVec<StateId, WorkflowState>,
     /// The initial state.
     pub initial: StateId,
     /// The maximum number of state entries in total; one more fails with `MAX_TRANSITIONS_EXCEEDED`.
@@ -241,29 +241,29 @@ pub struct StateMachine {
 
 /// A state.
 #[derive(Debug, Clone)]
-pub struct State {
+pub struct WorkflowState {
     /// Its name.
     pub name: Arc<str>,
     /// The step of the state. Its `out` slot is the state's result; if the step fails, that slot becomes `failed`.
     pub step: StepId,
     /// The state's result if its step failed; reads [`Source::Failure`].
-    pub failed: Option<Expr>,
+    pub failed: Option<ValueExpression>,
     /// The maximum number of visits; one more fails with `MAX_STATE_VISITS_EXCEEDED`.
     pub max_visits: u32,
     /// Where the maximum is declared, if it is.
     pub max_visits_at: Option<Location>,
     /// The transitions in order; the first match is taken. If the list is empty, the machine ends here. If none
     /// matches, it fails with `NO_TRANSITION`, and the message names the tested values.
-    pub transitions: Vec<Transition>,
+    pub transitions: Vec<StateTransition>,
     /// Whether the machine ends here, instead of failing, if the state succeeded and no transition matches. True if no
     /// transition can match success.
     pub ends_unmatched: bool,
     /// When the state counts as failed although the step succeeded (a command's non-zero exit code). In a terminal
     /// state, it fails the run; and `ends_unmatched` does not apply.
-    pub fails_when: Option<Cond>,
+    pub fails_when: Option<BoundCondition>,
 }
 
-impl State {
+impl WorkflowState {
     /// Whether the machine can end here.
     pub fn may_end(&self) -> bool {
         self.transitions.is_empty() || self.ends_unmatched
@@ -272,7 +272,7 @@ impl State {
 
 /// Which outcomes of the state a transition can match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
+pub enum MatchedOutcome {
     /// Only success of the state's step.
     Success,
     /// Only its failure.
@@ -283,17 +283,17 @@ pub enum Takes {
 
 /// A transition.
 #[derive(Debug, Clone)]
-pub struct Transition {
+pub struct StateTransition {
     /// The outcomes that it can match.
-    pub takes: Takes,
+    pub takes: MatchedOutcome,
     /// The condition; `None`: always.
-    pub when: Option<Cond>,
+    pub when: Option<BoundCondition>,
     /// The target state.
     pub target: StateId,
     /// Where the target is named.
     pub target_at: Location,
     /// Rendered into the state machine's feedback slot.
-    pub feedback: Option<Text>,
+    pub feedback: Option<BoundTemplate>,
     /// Where it is declared.
     pub origin: Location,
     /// The condition as shown to people: `score_above 0.8`.
@@ -320,11 +320,11 @@ pub struct Attempts {
 
 /// A call of another flow in a separate activation.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct SubflowCall {
     /// The called flow.
-    pub callee: Callee,
+    pub callee: FlowCallee,
     /// Its input; `None`: no explicit input.
-    pub input: Option<Expr>,
+    pub input: Option<ValueExpression>,
     /// The caller's slot for the callee's exports.
     pub exports: Option<SlotId>,
     /// The name of the step in events and traces, if it is not its label: several steps of agntz may be one agent.
@@ -333,14 +333,14 @@ pub struct Call {
 
 /// Which flow is called.
 #[derive(Debug, Clone)]
-pub enum Callee {
+pub enum FlowCallee {
     /// A fixed flow.
     Flow(FlowId),
     /// The flow whose name the text renders to (AEGIS `agent: "{{...}}"`); an unknown name fails with
     /// `AGENT_NOT_FOUND`.
     Named {
         /// The name.
-        name: Text,
+        name: BoundTemplate,
         /// The possible flows.
         flows: Vec<(Arc<str>, FlowId)>,
     },
@@ -348,13 +348,13 @@ pub enum Callee {
 
 /// A feature that is recognised but not supported yet.
 #[derive(Debug, Clone, Default)]
-pub struct Refused {
+pub struct UnsupportedFeature {
     /// The name of the feature in the warning.
     pub feature: Arc<str>,
     /// The reason, and what to do.
     pub message: Arc<str>,
     /// The type of its result, if it is known.
-    pub returns: Option<Type>,
+    pub returns: Option<ValueType>,
     /// The time limits of its parts: a name, milliseconds, and where the limit is declared.
     pub limits: Vec<(Arc<str>, u64, Location)>,
 }

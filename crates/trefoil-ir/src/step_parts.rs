@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use trefoil_syntax::{Location, Span};
-use trefoil_template::{HoleKind, Piece, Reference, Value};
+use trefoil_template::{HoleKind, MaskedPiece, Reference, Value};
 
 use crate::effect::ToolKind;
-use crate::expr::{Cond, Expr, Source, Text};
-use crate::flow::Flow;
+use crate::expr::{BoundCondition, BoundTemplate, Source, ValueExpression};
+use crate::flow::FlowDefinition;
 use crate::ids::{FlowId, StepId};
-use crate::policy::OnFailure;
+use crate::policy::OnStepFailure;
 use crate::step::{Step, StepKind};
 
 /// The steps directly inside a step, not those of the flows it calls.
-pub fn children(step: &Step) -> Vec<StepId> {
+pub fn children_of(step: &Step) -> Vec<StepId> {
     match &step.kind {
         StepKind::Sequence(steps) => steps.clone(),
         StepKind::Parallel(parallel) => parallel.branches.clone(),
@@ -38,49 +38,49 @@ pub fn children(step: &Step) -> Vec<StepId> {
 }
 
 /// The flows that a step calls directly: callees, fan-out bodies, judges.
-pub fn callees(step: &Step) -> Vec<FlowId> {
+pub fn callees_of(step: &Step) -> Vec<FlowId> {
     match &step.kind {
         StepKind::ForEach(each) => vec![each.body],
-        StepKind::Call(call) => call.callee.flows(),
-        StepKind::Attempts(attempts) => attempts.judges().map(|judge| judge.flow).collect(),
+        StepKind::Call(call) => call.callee.possible_flows(),
+        StepKind::Attempts(attempts) => attempts.all_judges().map(|judge| judge.flow).collect(),
         _ => Vec::new(),
     }
 }
 
 /// Something that a step evaluates.
 #[derive(Debug, Clone, Copy)]
-pub enum Evaluated<'p> {
+pub enum EvaluatedPart<'p> {
     /// An expression.
-    Expr(&'p Expr),
+    Expr(&'p ValueExpression),
     /// A condition.
-    Cond(&'p Cond),
+    Cond(&'p BoundCondition),
     /// A template outside an expression (feedback, the name of a callee).
-    Text(&'p Text),
+    Text(&'p BoundTemplate),
     /// A source outside an expression (captures).
     Source(&'p Source),
 }
 
 /// What a step itself evaluates, in order, without the steps inside it.
-pub fn evaluated(step: &Step) -> Vec<Evaluated<'_>> {
-    let mut all: Vec<Evaluated<'_>> = Vec::new();
-    all.extend(step.when.as_ref().map(Evaluated::Cond));
-    all.extend(step.kind.reads().into_iter().map(|(_, evaluated)| evaluated));
-    all.extend(step.shape.as_ref().map(Evaluated::Expr));
-    if let OnFailure::Use(value) = &step.policy.on_failure {
-        all.push(Evaluated::Expr(value));
+pub fn evaluated_by_step(step: &Step) -> Vec<EvaluatedPart<'_>> {
+    let mut all: Vec<EvaluatedPart<'_>> = Vec::new();
+    all.extend(step.when.as_ref().map(EvaluatedPart::Cond));
+    all.extend(step.kind.list_reads().into_iter().map(|(_, evaluated)| evaluated));
+    all.extend(step.shape.as_ref().map(EvaluatedPart::Expr));
+    if let OnStepFailure::Use(value) = &step.policy.on_failure {
+        all.push(EvaluatedPart::Expr(value));
     }
     all
 }
 
 /// What a flow evaluates outside its steps, in order.
-pub fn evaluated_by_flow(flow: &Flow) -> Vec<Evaluated<'_>> {
-    let init = flow.init.iter().map(|(_, e)| Evaluated::Expr(e));
-    init.chain(flow.output.iter().map(Evaluated::Expr)).collect()
+pub fn evaluated_by_flow(flow: &FlowDefinition) -> Vec<EvaluatedPart<'_>> {
+    let init = flow.init.iter().map(|(_, e)| EvaluatedPart::Expr(e));
+    init.chain(flow.output.iter().map(EvaluatedPart::Expr)).collect()
 }
 
-impl<'p> Evaluated<'p> {
+impl<'p> EvaluatedPart<'p> {
     /// Every source that it can read. The sources inside a [`Source::Either`] come after it.
-    pub fn sources(self, visit: &mut dyn FnMut(&'p Source)) {
+    pub fn visit_sources(self, visit: &mut dyn FnMut(&'p Source)) {
         let mut each = |source: &'p Source| {
             let mut stack = vec![source];
             while let Some(source) = stack.pop() {
@@ -91,7 +91,7 @@ impl<'p> Evaluated<'p> {
             }
         };
         match self {
-            Self::Expr(expr) => sources(expr, &mut each),
+            Self::Expr(expr) => visit_sources(expr, &mut each),
             Self::Cond(cond) => cond.sources.iter().for_each(each),
             Self::Text(text) => text.sources.iter().for_each(each),
             Self::Source(source) => each(source),
@@ -101,15 +101,15 @@ impl<'p> Evaluated<'p> {
 
 /// The holes of a step, with their places.
 pub fn holes_of(step: &Step) -> Vec<(HoleKind, Arc<str>, Location)> {
-    let mut found: Vec<_> = evaluated(step).into_iter().flat_map(Evaluated::holes).collect();
+    let mut found: Vec<_> = evaluated_by_step(step).into_iter().flat_map(EvaluatedPart::find_holes).collect();
     if let StepKind::Tool(call) = &step.kind
         && let ToolKind::Mcp { headers, .. } = &call.kind
     {
         for (_, text) in headers {
             let Value::Masked(masked) = text else { continue };
             let holes = masked.pieces.iter().filter_map(|piece| match piece {
-                Piece::Hole(hole) => Some((hole.kind, hole.name.clone(), step.origin)),
-                Piece::Text(_) => None,
+                MaskedPiece::Hole(hole) => Some((hole.kind, hole.name.clone(), step.origin)),
+                MaskedPiece::Text(_) => None,
             });
             found.extend(holes);
         }
@@ -117,9 +117,9 @@ pub fn holes_of(step: &Step) -> Vec<(HoleKind, Arc<str>, Location)> {
     found
 }
 
-impl Evaluated<'_> {
+impl EvaluatedPart<'_> {
     /// The environment variables and secrets that it names, with their places.
-    pub fn holes(self) -> Vec<(HoleKind, Arc<str>, Location)> {
+    pub fn find_holes(self) -> Vec<(HoleKind, Arc<str>, Location)> {
         let mut found = Vec::new();
         let mut look = |references: &[Reference], sources: &[Source], origin: Location, spans: &[Span]| {
             for (n, reference) in references.iter().enumerate() {
@@ -127,7 +127,7 @@ impl Evaluated<'_> {
                 let segment = reference.path.get(usize::from(reference.binding.skip));
                 let Some(name) = segment.map(|segment| Arc::<str>::from(&*segment.name)) else { continue };
                 let at = spans.get(n).map_or(origin, |span| Location::new(origin.file, *span));
-                source.tried(&mut |source| match source {
+                source.visit_alternatives(&mut |source| match source {
                     Source::Environment => found.push((HoleKind::Env, name.clone(), at)),
                     Source::Secrets => found.push((HoleKind::Secret, name.clone(), at)),
                     _ => {}
@@ -136,7 +136,7 @@ impl Evaluated<'_> {
         };
         match self {
             Self::Expr(expr) => {
-                texts(expr, &mut |t| look(t.template.references(), &t.sources, t.origin, &t.spans));
+                visit_templates(expr, &mut |t| look(t.template.references(), &t.sources, t.origin, &t.spans));
             }
             Self::Text(text) => look(text.template.references(), &text.sources, text.origin, &text.spans),
             Self::Cond(cond) => look(cond.condition.references(), &cond.sources, cond.origin, &cond.spans),
@@ -147,42 +147,47 @@ impl Evaluated<'_> {
 }
 
 /// An expression and all expressions in it, outermost first.
-pub fn expressions<'p>(expr: &'p Expr, visit: &mut dyn FnMut(&'p Expr)) {
+pub fn visit_expressions<'p>(expr: &'p ValueExpression, visit: &mut dyn FnMut(&'p ValueExpression)) {
     visit(expr);
     match expr {
-        Expr::Const(_) | Expr::Template(_) | Expr::Typed(_) | Expr::Read(_) => {}
-        Expr::Object(members) => members.iter().for_each(|(_, e)| expressions(e, visit)),
-        Expr::List(all) | Expr::Concat(all) | Expr::Merge(all) => all.iter().for_each(|e| expressions(e, visit)),
-        Expr::Join { otherwise, .. } => expressions(otherwise, visit),
-        Expr::Lines(inner)
-        | Expr::AsText(inner)
-        | Expr::AsMessage(inner)
-        | Expr::Structured(inner)
-        | Expr::Verdict(inner)
-        | Expr::Coerce(inner, _) => expressions(inner, visit),
-        Expr::If { then, otherwise, .. } => {
-            expressions(then, visit);
-            expressions(otherwise, visit);
+        ValueExpression::Const(_)
+        | ValueExpression::Template(_)
+        | ValueExpression::Typed(_)
+        | ValueExpression::Read(_) => {}
+        ValueExpression::Object(members) => members.iter().for_each(|(_, e)| visit_expressions(e, visit)),
+        ValueExpression::List(all) | ValueExpression::Concat(all) | ValueExpression::Merge(all) => {
+            all.iter().for_each(|e| visit_expressions(e, visit))
         }
-        Expr::Consensus { verdicts, .. } => verdicts.iter().for_each(|b| expressions(&b.value, visit)),
+        ValueExpression::Join { otherwise, .. } => visit_expressions(otherwise, visit),
+        ValueExpression::Lines(inner)
+        | ValueExpression::AsText(inner)
+        | ValueExpression::AsMessage(inner)
+        | ValueExpression::Structured(inner)
+        | ValueExpression::Verdict(inner)
+        | ValueExpression::Coerce(inner, _) => visit_expressions(inner, visit),
+        ValueExpression::If { then, otherwise, .. } => {
+            visit_expressions(then, visit);
+            visit_expressions(otherwise, visit);
+        }
+        ValueExpression::Consensus { verdicts, .. } => verdicts.iter().for_each(|b| visit_expressions(&b.value, visit)),
     }
 }
 
 /// Every template in an expression.
-pub fn texts<'p>(expr: &'p Expr, visit: &mut dyn FnMut(&'p Text)) {
-    expressions(expr, &mut |e| {
-        if let Expr::Template(text) | Expr::Typed(text) = e {
+pub fn visit_templates<'p>(expr: &'p ValueExpression, visit: &mut dyn FnMut(&'p BoundTemplate)) {
+    visit_expressions(expr, &mut |e| {
+        if let ValueExpression::Template(text) | ValueExpression::Typed(text) = e {
             visit(text);
         }
     });
 }
 
 /// Every source that an expression can read, including those of its templates.
-pub fn sources<'p>(expr: &'p Expr, visit: &mut dyn FnMut(&'p Source)) {
-    expressions(expr, &mut |e| match e {
-        Expr::Template(text) | Expr::Typed(text) => text.sources.iter().for_each(&mut *visit),
-        Expr::Read(source) | Expr::If { source, .. } => visit(source),
-        Expr::Join { parts, .. } => parts.iter().for_each(&mut *visit),
+pub fn visit_sources<'p>(expr: &'p ValueExpression, visit: &mut dyn FnMut(&'p Source)) {
+    visit_expressions(expr, &mut |e| match e {
+        ValueExpression::Template(text) | ValueExpression::Typed(text) => text.sources.iter().for_each(&mut *visit),
+        ValueExpression::Read(source) | ValueExpression::If { source, .. } => visit(source),
+        ValueExpression::Join { parts, .. } => parts.iter().for_each(&mut *visit),
         _ => {}
     });
 }

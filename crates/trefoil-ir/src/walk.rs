@@ -10,9 +10,10 @@ use trefoil_template::HoleKind;
 use crate::ids::{FlowId, StepId};
 use crate::index_vec::IndexVec;
 use crate::program::Program;
-use crate::step::{Refused, StepKind};
+use crate::step::{StepKind, UnsupportedFeature};
 pub use crate::step_parts::{
-    Evaluated, callees, children, evaluated, evaluated_by_flow, expressions, holes_of, sources, texts,
+    EvaluatedPart, callees_of, children_of, evaluated_by_flow, evaluated_by_step, holes_of, visit_expressions,
+    visit_sources, visit_templates,
 };
 
 /// The flows that a flow calls directly, once for each call, in the order of the manifest.
@@ -21,15 +22,15 @@ pub fn called_by(program: &Program, flow: FlowId) -> Vec<FlowId> {
     let mut stack = vec![program.flows[flow].body];
     while let Some(id) = stack.pop() {
         let step = &program.steps[id];
-        found.extend(callees(step));
-        stack.extend(children(step).into_iter().rev());
+        found.extend(callees_of(step));
+        stack.extend(children_of(step).into_iter().rev());
     }
     found
 }
 
 /// Every step that a run of this flow can reach, including through calls, each once, with its flow. Parents come before
 /// their children.
-pub fn reachable(program: &Program, flow: FlowId) -> Vec<(FlowId, StepId)> {
+pub fn reachable_steps(program: &Program, flow: FlowId) -> Vec<(FlowId, StepId)> {
     reachable_from(program, &[flow])
 }
 
@@ -48,16 +49,16 @@ pub fn reachable_from(program: &Program, roots: &[FlowId]) -> Vec<(FlowId, StepI
     while let Some((flow, id)) = stack.pop() {
         let step = &program.steps[id];
         found.push((flow, id));
-        callees(step).into_iter().rev().for_each(|callee| enter(callee, &mut stack));
-        stack.extend(children(step).into_iter().rev().map(|c| (flow, c)));
+        callees_of(step).into_iter().rev().for_each(|callee| enter(callee, &mut stack));
+        stack.extend(children_of(step).into_iter().rev().map(|c| (flow, c)));
     }
     found
 }
 
-/// The unsupported steps that a run of the program can reach, in the order of [`reachable`]. A run of such a program
+/// The unsupported steps that a run of the program can reach, in the order of [`reachable_steps`]. A run of such a program
 /// does not start; the host checks first, to report the place.
-pub fn refusals(program: &Program) -> Vec<(StepId, &Refused)> {
-    let steps = reachable(program, program.entry).into_iter();
+pub fn refused_steps(program: &Program) -> Vec<(StepId, &UnsupportedFeature)> {
+    let steps = reachable_steps(program, program.entry).into_iter();
     steps
         .filter_map(|(_, id)| match &program.steps[id].kind {
             StepKind::Refused(refused) => Some((id, refused)),
@@ -67,8 +68,8 @@ pub fn refusals(program: &Program) -> Vec<(StepId, &Refused)> {
 }
 
 /// The environment variables and secrets that a program names, each once, by kind and name.
-pub fn holes(program: &Program) -> Vec<(HoleKind, Arc<str>)> {
-    let of_flows = program.flows.iter().flat_map(evaluated_by_flow).flat_map(Evaluated::holes);
+pub fn program_holes(program: &Program) -> Vec<(HoleKind, Arc<str>)> {
+    let of_flows = program.flows.iter().flat_map(evaluated_by_flow).flat_map(EvaluatedPart::find_holes);
     let all = program.steps.iter().flat_map(holes_of).chain(of_flows);
     let found: BTreeSet<_> = all.map(|(kind, name, _)| (kind, name)).collect();
     found.into_iter().collect()

@@ -9,50 +9,57 @@ mod sirenspec;
 mod swallowed;
 mod text;
 
-use trefoil_front::{Compiled, CompiledUnits, Findings, FrontEnd, Linked, Lowered, Project};
+use trefoil_front::{
+    CompileFindings, CompiledUnits, DialectCompilation, FrontEnd, LinkedDocuments, LoweredDocument, Project,
+};
 use trefoil_syntax::Diagnostic;
 
 /// Findings, in the order in which they were found.
-pub(crate) type Found = Vec<Diagnostic>;
+pub(crate) type FindingList = Vec<Diagnostic>;
 
 /// The mistakes in everything that was compiled.
-pub fn find(compiled: &Compiled<'_>) -> Vec<Diagnostic> {
-    let mut found = Found::new();
-    compiled.units.texts().into_iter().for_each(|bound| text::find(bound, &mut found));
+pub fn find_mistakes(compiled: &DialectCompilation<'_>) -> Vec<Diagnostic> {
+    let mut found = FindingList::new();
+    compiled.units.bound_texts().into_iter().for_each(|bound| text::find_text_mistakes(bound, &mut found));
     found.extend(match &compiled.units {
-        CompiledUnits::Agntz(units) => agntz::check(units),
-        CompiledUnits::Aegis(units) => aegis::check(units),
-        CompiledUnits::Sirenspec(units) => sirenspec::check(units),
+        CompiledUnits::Agntz(units) => agntz::check_agntz(units),
+        CompiledUnits::Aegis(units) => aegis::check_aegis(units),
+        CompiledUnits::Sirenspec(units) => sirenspec::check_sirenspec(units),
     });
     let format = match &compiled.units {
         CompiledUnits::Agntz(_) => "agntz",
         CompiledUnits::Aegis(_) => "aegis",
         CompiledUnits::Sirenspec(_) => "sirenspec",
     };
-    found.extend(compiled.found.blocks.iter().flat_map(|block| swallowed::keys(block, format)));
+    found.extend(compiled.found.blocks.iter().flat_map(|block| swallowed::find_swallowed_keys(block, format)));
     found
 }
 
 /// The findings of rules that are off by default.
-pub fn find_if_asked(compiled: &Compiled<'_>) -> Vec<Diagnostic> {
+pub fn find_if_asked(compiled: &DialectCompilation<'_>) -> Vec<Diagnostic> {
     match &compiled.units {
-        CompiledUnits::Sirenspec(units) => sirenspec::differences(units),
+        CompiledUnits::Sirenspec(units) => sirenspec::find_differences(units),
         CompiledUnits::Agntz(_) | CompiledUnits::Aegis(_) => Vec::new(),
     }
 }
 
 /// The program of compiled documents, with all findings.
-pub fn linked(compiled: Compiled<'_>) -> Linked {
-    let found = find(&compiled);
-    compiled.link(found)
+pub fn link_with_findings(compiled: DialectCompilation<'_>) -> LinkedDocuments {
+    let found = find_mistakes(&compiled);
+    compiled.link_program(found)
 }
 
 /// Compiles one document as the entry of a program. All findings go to `findings`; returns a program only if none of
 /// them is an error.
-pub fn lower(front: &dyn FrontEnd, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
-    let linked = linked(front.compile(project, &[document], findings.facts.detail()));
-    let lowered = linked.sound();
+pub fn lower_document(
+    front: &dyn FrontEnd,
+    project: &Project,
+    document: usize,
+    findings: &mut CompileFindings,
+) -> Option<LoweredDocument> {
+    let linked = link_with_findings(front.compile_documents(project, &[document], findings.facts.detail_level()));
+    let lowered = linked.runnable_program();
     findings.diagnostics.extend(linked.found);
-    findings.facts.merge(linked.facts);
+    findings.facts.merge_from(linked.facts);
     lowered
 }

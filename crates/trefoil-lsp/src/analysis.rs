@@ -6,20 +6,20 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use trefoil_front::{Detection, FrontEnd, detect};
-use trefoil_ir::facts::{Declaration, Facts, Mention, Scope};
-use trefoil_project::door::{self, real};
+use trefoil_front::{DialectDetection, FrontEnd, detect_dialect};
+use trefoil_ir::facts::{Facts, Mention, NameDeclaration, Scope};
+use trefoil_project::file_access::{self, resolve_links};
 use trefoil_project::load::{LoadReport, ParseCache};
 use trefoil_syntax::yaml;
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span};
 
 /// A checked folder.
-pub struct Analysis {
+pub struct FolderAnalysis {
     report: LoadReport,
     /// The ids of files on disk or in the editor, by canonical path.
     by_path: HashMap<PathBuf, FileId>,
     /// The parsed trees of files, computed on first use.
-    trees: Vec<OnceLock<Option<yaml::Node>>>,
+    trees: Vec<OnceLock<Option<yaml::YamlNode>>>,
     /// A cache of trees that are parsed already.
     cache: ParseCache,
     /// Indices of mentions, by file and place.
@@ -30,15 +30,15 @@ pub struct Analysis {
     held: Option<Vec<Diagnostic>>,
 }
 
-impl Analysis {
+impl FolderAnalysis {
     /// Creates the snapshot of a report. `cache` is the one with which the report was made.
     pub fn new(report: LoadReport, cache: ParseCache) -> Self {
         let mut by_path = HashMap::new();
         for (id, file) in report.files.iter() {
             // Folders have file ids too, for findings about them.
             let path = Path::new(file.name());
-            if !door::is_folder(path) {
-                by_path.entry(real(path)).or_insert(id);
+            if !file_access::is_folder(path) {
+                by_path.entry(resolve_links(path)).or_insert(id);
             }
         }
         let trees = (0..report.files.len()).map(|_| OnceLock::new()).collect();
@@ -49,39 +49,39 @@ impl Analysis {
         Self { by_path, trees, cache, mentions, declarations, report, held: None }
     }
     /// The file at a canonical path.
-    pub fn file(&self, path: &Path) -> Option<FileId> {
+    pub fn find_file(&self, path: &Path) -> Option<FileId> {
         self.by_path.get(path).copied()
     }
     /// The canonical path of a file.
-    pub fn path(&self, file: FileId) -> Option<&Path> {
+    pub fn file_path(&self, file: FileId) -> Option<&Path> {
         self.by_path.iter().find(|(_, id)| **id == file).map(|(path, _)| &**path)
     }
     /// Every file, with its canonical path.
-    pub fn files(&self) -> impl Iterator<Item = (&Path, FileId)> {
+    pub fn list_files(&self) -> impl Iterator<Item = (&Path, FileId)> {
         self.by_path.iter().map(|(path, id)| (&**path, *id))
     }
     /// Name and text of a file.
-    pub fn source(&self, file: FileId) -> Option<&SourceFile> {
+    pub fn source_file(&self, file: FileId) -> Option<&SourceFile> {
         self.report.files.get(file)
     }
     /// The text of a file.
-    pub fn text(&self, file: FileId) -> &str {
-        self.source(file).map_or("", |s| s.text())
+    pub fn file_text(&self, file: FileId) -> &str {
+        self.source_file(file).map_or("", |s| s.text())
     }
     /// The text at a location.
     pub fn text_at(&self, at: Location) -> &str {
-        self.text(at.file).get(at.span.start as usize..at.span.end as usize).unwrap_or_default()
+        self.file_text(at.file).get(at.span.start as usize..at.span.end as usize).unwrap_or_default()
     }
     /// The findings.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.report.diagnostics
     }
     /// The findings that an editor shows; they may differ while a file is being typed.
-    pub fn shown(&self) -> &[Diagnostic] {
+    pub fn displayed_diagnostics(&self) -> &[Diagnostic] {
         self.held.as_deref().unwrap_or(&self.report.diagnostics)
     }
     /// Shows these findings instead.
-    pub fn hold(&mut self, shown: Vec<Diagnostic>) {
+    pub fn set_displayed_diagnostics(&mut self, shown: Vec<Diagnostic>) {
         self.held = Some(shown);
     }
     /// The facts about names.
@@ -89,26 +89,26 @@ impl Analysis {
         &self.report.facts
     }
     /// The parsed tree of a file, if it can be parsed.
-    pub fn tree(&self, file: FileId) -> Option<&yaml::Node> {
-        let source = self.source(file)?;
-        let known = || self.cache.tree(self.path(file)?, source);
+    pub fn yaml_tree(&self, file: FileId) -> Option<&yaml::YamlNode> {
+        let source = self.source_file(file)?;
+        let known = || self.cache.cached_tree(self.file_path(file)?, source);
         let parsed = || yaml::parse(file, source, &Default::default()).root;
         self.trees.get(file.0 as usize)?.get_or_init(|| known().or_else(parsed)).as_ref()
     }
     /// The dialect of a file.
     pub fn dialect(&self, file: FileId) -> Option<&'static dyn FrontEnd> {
-        match detect(self.tree(file)?) {
-            Detection::One(front) => Some(front),
-            Detection::Several(_) | Detection::Unknown => None,
+        match detect_dialect(self.yaml_tree(file)?) {
+            DialectDetection::One(front) => Some(front),
+            DialectDetection::Several(_) | DialectDetection::Unknown => None,
         }
     }
     /// The declaration whose name is at this location.
-    pub fn declaration(&self, at: Location) -> Option<&Declaration> {
+    pub fn declaration_of_name(&self, at: Location) -> Option<&NameDeclaration> {
         self.report.facts.declarations.get(*self.declarations.get(&at)? as usize)
     }
     /// The mentions that contain an offset or end there. There may be several if a file is used by several others.
     pub fn mentions_at(&self, file: FileId, offset: u32) -> Vec<&Mention> {
-        self.mentions_in(file).filter(|m| touches(m.at.span, offset)).collect()
+        self.mentions_in(file).filter(|m| touches_offset(m.at.span, offset)).collect()
     }
     /// The mentions of a file, in order.
     pub fn mentions_in(&self, file: FileId) -> impl Iterator<Item = &Mention> {
@@ -117,21 +117,22 @@ impl Analysis {
         self.mentions.iter().skip(start).filter_map(|i| all.get(*i as usize)).take_while(move |m| m.at.file == file)
     }
     /// The declaration at an offset: its name, or a place that refers to it.
-    pub fn declaration_at(&self, file: FileId, offset: u32) -> Option<(&Declaration, Location)> {
-        let own = self.report.facts.declarations.iter().find(|d| d.at.file == file && touches(d.at.span, offset));
+    pub fn declaration_at(&self, file: FileId, offset: u32) -> Option<(&NameDeclaration, Location)> {
+        let own =
+            self.report.facts.declarations.iter().find(|d| d.at.file == file && touches_offset(d.at.span, offset));
         if let Some(d) = own {
             return Some((d, d.at));
         }
-        self.mentions_at(file, offset).into_iter().find_map(|m| Some((self.declaration(m.to?)?, m.at)))
+        self.mentions_at(file, offset).into_iter().find_map(|m| Some((self.declaration_of_name(m.to?)?, m.at)))
     }
     /// The text with templates that contains an offset.
     pub fn scope_at(&self, file: FileId, offset: u32) -> Option<&Scope> {
-        let scopes = self.report.facts.scopes.iter().filter(|s| s.at.file == file && touches(s.at.span, offset));
+        let scopes = self.report.facts.scopes.iter().filter(|s| s.at.file == file && touches_offset(s.at.span, offset));
         scopes.min_by_key(|s| s.at.span.len())
     }
 }
 
 /// Whether an offset is in a span or at its end, where a cursor still belongs to it.
-pub fn touches(span: Span, offset: u32) -> bool {
+pub fn touches_offset(span: Span, offset: u32) -> bool {
     span.start <= offset && offset <= span.end
 }

@@ -2,12 +2,12 @@
 
 use trefoil_syntax::{FileId, Span};
 
-use crate::analysis::Analysis;
-use crate::semantic_tokens::{TokenKind, tokens};
+use crate::analysis::FolderAnalysis;
+use crate::semantic_tokens::{TokenKind, list_tokens};
 
 /// A block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
+pub struct BlockTags {
     /// The words of its tags, with `#` and `/`: the first tag, every `else`, the last tag.
     pub words: Vec<Span>,
     /// From the braces of the first tag to those of the last.
@@ -15,12 +15,12 @@ pub struct Block {
 }
 
 /// The blocks of a file, in the order in which they end.
-pub fn blocks(analysis: &Analysis, file: FileId) -> Vec<Block> {
-    let text = analysis.text(file);
+pub fn find_blocks(analysis: &FolderAnalysis, file: FileId) -> Vec<BlockTags> {
+    let text = analysis.file_text(file);
     let slice = |span: Span| text.get(span.start as usize..span.end as usize).unwrap_or_default();
-    let (mut open, mut out): (Vec<Vec<Span>>, Vec<Block>) = (Vec::new(), Vec::new());
+    let (mut open, mut out): (Vec<Vec<Span>>, Vec<BlockTags>) = (Vec::new(), Vec::new());
     let mut within = None;
-    for token in tokens(analysis, file).into_iter().filter(|t| t.kind == TokenKind::Keyword) {
+    for token in list_tokens(analysis, file).into_iter().filter(|t| t.kind == TokenKind::Keyword) {
         let word = slice(token.span);
         if !word.starts_with(['#', '/', '^']) && word != "else" {
             continue;
@@ -43,7 +43,7 @@ pub fn blocks(analysis: &Analysis, file: FileId) -> Vec<Block> {
             let start = text.get(..first.start as usize).and_then(|t| t.rfind("{{")).unwrap_or(first.start as usize);
             let end = token.span.end as usize;
             let end = text.get(end..).and_then(|t| t.find("}}")).map_or(end, |n| end + n + 2);
-            out.push(Block { words, span: Span::new(start as u32, end as u32) });
+            out.push(BlockTags { words, span: Span::new(start as u32, end as u32) });
         }
     }
     out

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use trefoil_check::suppress::is_about_suppressions;
-use trefoil_check::{keeps_from_loading, rule};
+use trefoil_check::{find_rule, keeps_from_loading};
 use trefoil_syntax::diagnostic::edit;
-use trefoil_syntax::{Diagnostic, Edit, FileId, Fix, Location, Severity, Span};
+use trefoil_syntax::{Diagnostic, FileId, FindingSeverity, Fix, Location, SourceEdit, Span};
 
-use crate::analysis::Analysis;
-use crate::cursor::{On, indent, line, line_end, spot};
-use crate::diagnostics::{self, diagnostics};
+use crate::analysis::FolderAnalysis;
+use crate::cursor::{TreeElement, find_position, leading_blanks, line_end, line_span};
+use crate::diagnostics::{self, file_diagnostics};
 
 /// Maximum number of fixes that are tried one by one if they cannot all be applied together.
 const TRIED: usize = 16;
@@ -25,7 +25,7 @@ pub enum ActionKind {
 
 /// A proposed change.
 #[derive(Debug, Clone)]
-pub struct Action<'a> {
+pub struct ActionProposal<'a> {
     /// Its description.
     pub title: String,
     /// Its kind.
@@ -35,22 +35,28 @@ pub struct Action<'a> {
     /// Whether it is certain to be right.
     pub preferred: bool,
     /// The change.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<SourceEdit>,
 }
 
 /// The actions for the findings in a part of a file, and for the whole file.
-pub fn actions(analysis: &Analysis, file: FileId, span: Span) -> Vec<Action<'_>> {
+pub fn list_actions(analysis: &FolderAnalysis, file: FileId, span: Span) -> Vec<ActionProposal<'_>> {
     let mut out = Vec::new();
     let here = |d: &&Diagnostic| {
-        let at = diagnostics::span(analysis, d);
+        let at = diagnostics::underlined_span(analysis, d);
         at.start <= span.end && span.start <= at.end
     };
-    let found: Vec<&Diagnostic> = diagnostics(analysis, file).filter(here).collect();
+    let found: Vec<&Diagnostic> = file_diagnostics(analysis, file).filter(here).collect();
     for d in &found {
         if let Some(fix) = &d.fix {
             let edits = fix.edits.clone();
             let title = fix.message.clone();
-            out.push(Action { title, kind: ActionKind::Quick, diagnostic: Some(d), preferred: fix.safe, edits });
+            out.push(ActionProposal {
+                title,
+                kind: ActionKind::Quick,
+                diagnostic: Some(d),
+                preferred: fix.safe,
+                edits,
+            });
         }
     }
     for d in &found {
@@ -59,28 +65,32 @@ pub fn actions(analysis: &Analysis, file: FileId, span: Span) -> Vec<Action<'_>>
     let all = every(analysis, file);
     if !all.is_empty() {
         let title = "apply all safe fixes".to_owned();
-        out.push(Action { title, kind: ActionKind::All, diagnostic: None, preferred: false, edits: all });
+        out.push(ActionProposal { title, kind: ActionKind::All, diagnostic: None, preferred: false, edits: all });
     }
     out
 }
 
 /// The safe fixes of a file that do not overlap, as `check --fix` selects them in its first round.
-fn every(analysis: &Analysis, file: FileId) -> Vec<Edit> {
-    chosen(analysis, file).into_iter().flat_map(|(_, fix)| fix.edits.iter().cloned()).collect()
+fn every(analysis: &FolderAnalysis, file: FileId) -> Vec<SourceEdit> {
+    select_safe_fixes(analysis, file).into_iter().flat_map(|(_, fix)| fix.edits.iter().cloned()).collect()
 }
 
-fn chosen(analysis: &Analysis, file: FileId) -> Vec<(&'static str, &Fix)> {
-    let all = diagnostics(analysis, file).filter_map(|d| Some((d.rule, d.fix.as_deref()?)));
+fn select_safe_fixes(analysis: &FolderAnalysis, file: FileId) -> Vec<(&'static str, &Fix)> {
+    let all = file_diagnostics(analysis, file).filter_map(|d| Some((d.rule, d.fix.as_deref()?)));
     let all: Vec<_> = all.filter(|(_, f)| f.safe && f.edits.iter().all(|e| e.location.file == file)).collect();
-    let chosen = edit::compatible(all.iter().map(|(_, fix)| *fix));
+    let chosen = edit::compatible_fixes(all.iter().map(|(_, fix)| *fix));
     all.into_iter().filter(|(_, fix)| chosen.iter().any(|c| std::ptr::eq(*c, *fix))).collect()
 }
 
 /// The edits of all safe fixes that cause no new findings. `after` returns the analysis after some edits.
-pub fn proven(analysis: &Analysis, file: FileId, after: &mut dyn FnMut(&[Edit]) -> Option<Analysis>) -> Vec<Edit> {
-    let chosen = chosen(analysis, file);
+pub fn proven_edits(
+    analysis: &FolderAnalysis,
+    file: FileId,
+    after: &mut dyn FnMut(&[SourceEdit]) -> Option<FolderAnalysis>,
+) -> Vec<SourceEdit> {
+    let chosen = select_safe_fixes(analysis, file);
     let mut holds = |fixes: &[(&'static str, &Fix)]| {
-        let edits: Vec<Edit> = fixes.iter().flat_map(|(_, f)| f.edits.iter().cloned()).collect();
+        let edits: Vec<SourceEdit> = fixes.iter().flat_map(|(_, f)| f.edits.iter().cloned()).collect();
         let rules: Vec<&str> = fixes.iter().map(|(rule, _)| *rule).collect();
         after(&edits).is_some_and(|after| is_better(analysis, &after, &rules)).then_some(edits)
     };
@@ -100,10 +110,10 @@ pub fn proven(analysis: &Analysis, file: FileId, after: &mut dyn FnMut(&[Edit]) 
 
 /// Whether edits fixed the findings of these rules. New findings that the mistakes had hidden are accepted, but not
 /// more errors than before, and not the same mistake elsewhere.
-fn is_better(before: &Analysis, after: &Analysis, rules: &[&str]) -> bool {
-    let errors = |a: &Analysis| a.diagnostics().iter().filter(|d| d.severity == Severity::Error).count();
-    let key = |a: &Analysis, d: &Diagnostic| {
-        let name = d.file.and_then(|f| a.source(f)).map(|f| f.name().to_owned());
+fn is_better(before: &FolderAnalysis, after: &FolderAnalysis, rules: &[&str]) -> bool {
+    let errors = |a: &FolderAnalysis| a.diagnostics().iter().filter(|d| d.severity == FindingSeverity::Error).count();
+    let key = |a: &FolderAnalysis, d: &Diagnostic| {
+        let name = d.file.and_then(|f| a.source_file(f)).map(|f| f.name().to_owned());
         (name, d.rule, d.message.clone())
     };
     let known: HashSet<_> = before.diagnostics().iter().map(|d| key(before, d)).collect();
@@ -113,14 +123,14 @@ fn is_better(before: &Analysis, after: &Analysis, rules: &[&str]) -> bool {
 
 /// A comment that suppresses a finding, on a separate line above the key whose value has it. Load errors cannot be
 /// suppressed.
-fn allow<'a>(analysis: &'a Analysis, file: FileId, d: &'a Diagnostic) -> Option<Action<'a>> {
-    rule(d.rule).filter(|_| !keeps_from_loading(d) && !is_about_suppressions(d.rule))?;
+fn allow<'a>(analysis: &'a FolderAnalysis, file: FileId, d: &'a Diagnostic) -> Option<ActionProposal<'a>> {
+    find_rule(d.rule).filter(|_| !keeps_from_loading(d) && !is_about_suppressions(d.rule))?;
     let span = d.span?;
-    let text = analysis.text(file);
+    let text = analysis.file_text(file);
     let mut start = span.start;
     // A comment inside a multi-line text would be part of the text.
-    if let Some(root) = analysis.tree(file)
-        && let On::Value(scalar) = spot(root, span.start).on
+    if let Some(root) = analysis.yaml_tree(file)
+        && let TreeElement::Value(scalar) = find_position(root, span.start).on
     {
         start = scalar.span.start.min(start);
         let before = text.get(..start as usize)?.trim_end();
@@ -128,26 +138,26 @@ fn allow<'a>(analysis: &'a Analysis, file: FileId, d: &'a Diagnostic) -> Option<
             start = before.len() as u32;
         }
     }
-    let at = line(text, start);
+    let at = line_span(text, start);
     let own = text.get(at.start as usize..at.end as usize)?;
     // A byte order mark must stay at the start of the file.
     let mark = own.len() - own.trim_start_matches('\u{feff}').len();
-    let blanks = indent(own.get(mark..)?);
+    let blanks = leading_blanks(own.get(mark..)?);
     let comment = format!("{blanks}# trefoil: allow {}{}", d.rule, line_end(text));
     let start = at.start + mark as u32;
     let location = Location::new(file, Span::new(start, start));
-    Some(Action {
+    Some(ActionProposal {
         title: format!("allow `{}` here with a comment", d.rule),
         kind: ActionKind::Quick,
         diagnostic: Some(d),
         preferred: false,
-        edits: vec![Edit { location, text: comment }],
+        edits: vec![SourceEdit { location, text: comment }],
     })
 }
 
 /// Whether the content of a block scalar starts on another line than its key.
 fn scalar_is_below_its_key(text: &str, start: u32) -> bool {
-    let line = line(text, start);
+    let line = line_span(text, start);
     let before = text.get(line.start as usize..start as usize).unwrap_or_default();
     let above = text.get(..line.start as usize).unwrap_or_default().trim_end();
     let header = above.rsplit('\n').next().unwrap_or_default();

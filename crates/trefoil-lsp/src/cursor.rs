@@ -1,9 +1,9 @@
 //! Locates an offset in the tree of a file and on its line.
 
 use trefoil_syntax::Span;
-use trefoil_syntax::yaml::{Entry, Kind, Node, Text};
+use trefoil_syntax::yaml::{YamlEntry, YamlNode, YamlNodeKind, YamlText};
 
-use crate::analysis::touches;
+use crate::analysis::touches_offset;
 
 /// A step of a path in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,52 +16,53 @@ pub enum PathStep {
 
 /// The element at an offset.
 #[derive(Debug, Clone)]
-pub enum On<'t> {
+pub enum TreeElement<'t> {
     /// A key of a mapping.
-    Key(&'t Text),
+    Key(&'t YamlText),
     /// A scalar.
-    Value(&'t Text),
+    Value(&'t YamlText),
     /// Neither: the space in or after a collection.
     Between,
 }
 
 /// A position in a tree.
 #[derive(Debug, Clone)]
-pub struct Spot<'t> {
+pub struct TreePosition<'t> {
     /// The path from the root. For a key, the path of its mapping and then the key.
     pub path: Vec<PathStep>,
     /// The innermost collection.
-    pub within: &'t Node,
+    pub within: &'t YamlNode,
     /// The element there.
-    pub on: On<'t>,
+    pub on: TreeElement<'t>,
 }
 
 /// Finds the position of an offset.
-pub fn spot(root: &Node, offset: u32) -> Spot<'_> {
-    let mut spot = Spot { path: Vec::new(), within: root, on: On::Between };
+pub fn find_position(root: &YamlNode, offset: u32) -> TreePosition<'_> {
+    let mut spot = TreePosition { path: Vec::new(), within: root, on: TreeElement::Between };
     let mut node = root;
     loop {
         match &*node.kind {
-            Kind::Scalar(_, text) => {
-                spot.on = On::Value(text);
+            YamlNodeKind::Scalar(_, text) => {
+                spot.on = TreeElement::Value(text);
                 return spot;
             }
-            Kind::Sequence(items) => {
+            YamlNodeKind::Sequence(items) => {
                 spot.within = node;
-                let Some((i, item)) = items.iter().enumerate().find(|(_, n)| touches(n.span, offset)) else {
+                let Some((i, item)) = items.iter().enumerate().find(|(_, n)| touches_offset(n.span, offset)) else {
                     return spot;
                 };
                 spot.path.push(PathStep::Item(i));
                 node = item;
             }
-            Kind::Mapping(mapping) => {
+            YamlNodeKind::Mapping(mapping) => {
                 spot.within = node;
-                if let Some(entry) = mapping.entries.iter().find(|e| touches(e.key.span, offset)) {
+                if let Some(entry) = mapping.entries.iter().find(|e| touches_offset(e.key.span, offset)) {
                     spot.path.push(PathStep::Key(entry.key.value.to_string()));
-                    spot.on = On::Key(&entry.key);
+                    spot.on = TreeElement::Key(&entry.key);
                     return spot;
                 }
-                let found = mapping.entries.iter().find(|e| touches(e.value.span, offset) && !e.value.span.is_empty());
+                let found =
+                    mapping.entries.iter().find(|e| touches_offset(e.value.span, offset) && !e.value.span.is_empty());
                 let Some(entry) = found else { return spot };
                 spot.path.push(PathStep::Key(entry.key.value.to_string()));
                 node = &entry.value;
@@ -71,37 +72,37 @@ pub fn spot(root: &Node, offset: u32) -> Spot<'_> {
 }
 
 /// All nodes of a tree. Those of an anchor are there again for each of its aliases.
-pub fn nodes(root: &Node) -> impl Iterator<Item = &Node> {
+pub fn walk_nodes(root: &YamlNode) -> impl Iterator<Item = &YamlNode> {
     let mut stack = vec![root];
     std::iter::from_fn(move || {
         let node = stack.pop()?;
         match &*node.kind {
-            Kind::Mapping(mapping) => stack.extend(mapping.entries.iter().map(|e| &e.value)),
-            Kind::Sequence(items) => stack.extend(items),
-            Kind::Scalar(..) => {}
+            YamlNodeKind::Mapping(mapping) => stack.extend(mapping.entries.iter().map(|e| &e.value)),
+            YamlNodeKind::Sequence(items) => stack.extend(items),
+            YamlNodeKind::Scalar(..) => {}
         }
         Some(node)
     })
 }
 
 /// The node after a step.
-pub fn node_after<'t>(node: &'t Node, step: &PathStep) -> Option<&'t Node> {
+pub fn node_after<'t>(node: &'t YamlNode, step: &PathStep) -> Option<&'t YamlNode> {
     match step {
-        PathStep::Key(key) => node.mapping()?.get(key).map(|e| &e.value),
-        PathStep::Item(at) => node.sequence()?.get(*at),
+        PathStep::Key(key) => node.as_mapping()?.get(key).map(|e| &e.value),
+        PathStep::Item(at) => node.as_sequence()?.get(*at),
     }
 }
 
 /// The node at the end of a path.
-pub fn node_at<'t>(root: &'t Node, path: &[PathStep]) -> Option<&'t Node> {
+pub fn node_at<'t>(root: &'t YamlNode, path: &[PathStep]) -> Option<&'t YamlNode> {
     path.iter().try_fold(root, node_after)
 }
 
 /// The entry at the end of a path of keys.
-pub fn entry_at<'t>(root: &'t Node, keys: &[&str]) -> Option<&'t Entry> {
+pub fn entry_at<'t>(root: &'t YamlNode, keys: &[&str]) -> Option<&'t YamlEntry> {
     let (last, above) = keys.split_last()?;
-    let mapping = above.iter().try_fold(root, |node, key| Some(&node.mapping()?.get(key)?.value));
-    mapping?.mapping()?.get(last)
+    let mapping = above.iter().try_fold(root, |node, key| Some(&node.as_mapping()?.get(key)?.value));
+    mapping?.as_mapping()?.get(last)
 }
 
 /// The brackets that close those which a line opens and does not close.
@@ -121,7 +122,7 @@ pub fn open_brackets(line: &str) -> Vec<char> {
 
 /// The bytes of the line that contains an offset, without its line break. As in the protocol, a lone carriage return is
 /// a line break.
-pub fn line(text: &str, offset: u32) -> Span {
+pub fn line_span(text: &str, offset: u32) -> Span {
     let at = offset as usize;
     let start = text.get(..at).unwrap_or(text).rfind(['\n', '\r']).map_or(0, |n| n + 1);
     let end = text.get(at..).and_then(|rest| rest.find(['\n', '\r'])).map_or(text.len(), |n| at + n);
@@ -137,6 +138,6 @@ pub fn line_end(text: &str) -> &'static str {
 }
 
 /// The indentation of a line.
-pub fn indent(line: &str) -> &str {
+pub fn leading_blanks(line: &str) -> &str {
     line.get(..line.len() - line.trim_start_matches([' ', '\t']).len()).unwrap_or_default()
 }

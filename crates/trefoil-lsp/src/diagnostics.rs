@@ -2,11 +2,11 @@
 
 use trefoil_syntax::{Diagnostic, FileId, Span};
 
-use crate::analysis::Analysis;
+use crate::analysis::FolderAnalysis;
 
 /// A mark in addition to the severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tag {
+pub enum FindingTag {
     /// Unused; shown faded.
     Unused,
     /// Deprecated; shown struck out.
@@ -14,21 +14,21 @@ pub enum Tag {
 }
 
 /// The findings of a file, in its order.
-pub fn diagnostics(analysis: &Analysis, file: FileId) -> impl Iterator<Item = &Diagnostic> {
-    analysis.shown().iter().filter(move |d| d.file == Some(file) && shown(d))
+pub fn file_diagnostics(analysis: &FolderAnalysis, file: FileId) -> impl Iterator<Item = &Diagnostic> {
+    analysis.displayed_diagnostics().iter().filter(move |d| d.file == Some(file) && shown(d))
 }
 
 /// The bytes that a finding underlines. A finding about the whole file underlines its first line.
-pub fn span(analysis: &Analysis, diagnostic: &Diagnostic) -> Span {
+pub fn underlined_span(analysis: &FolderAnalysis, diagnostic: &Diagnostic) -> Span {
     let Some(span) = diagnostic.span else {
-        let first = diagnostic.file.and_then(|f| analysis.source(f)).map(|f| f.line_span(1));
+        let first = diagnostic.file.and_then(|f| analysis.source_file(f)).map(|f| f.line_span(1));
         return first.unwrap_or_default();
     };
     span
 }
 
 /// The text that an editor shows.
-pub fn message(diagnostic: &Diagnostic) -> String {
+pub fn editor_message(diagnostic: &Diagnostic) -> String {
     match &diagnostic.help {
         Some(help) => format!("{}\nhelp: {help}", diagnostic.message),
         None => diagnostic.message.clone(),
@@ -36,12 +36,12 @@ pub fn message(diagnostic: &Diagnostic) -> String {
 }
 
 /// The mark for the findings of a rule.
-pub fn tag(diagnostic: &Diagnostic) -> Option<Tag> {
+pub fn finding_tag(diagnostic: &Diagnostic) -> Option<FindingTag> {
     let rule = diagnostic.rule;
     if ["unused", "redundant", "unreachable-", "dead-", "no-effect"].iter().any(|of| rule.starts_with(of)) {
-        Some(Tag::Unused)
+        Some(FindingTag::Unused)
     } else if rule.starts_with("deprecated") {
-        Some(Tag::Deprecated)
+        Some(FindingTag::Deprecated)
     } else {
         None
     }

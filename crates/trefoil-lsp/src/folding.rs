@@ -1,15 +1,15 @@
 //! Folding: mappings, list items and texts of several lines, blocks of templates, comments of several lines.
 
-use trefoil_syntax::yaml::{Node, comments};
+use trefoil_syntax::yaml::{YamlNode, find_comments};
 use trefoil_syntax::{FileId, Span};
 
-use crate::analysis::Analysis;
+use crate::analysis::FolderAnalysis;
 use crate::blocks;
-use crate::cursor::nodes;
+use crate::cursor::walk_nodes;
 
 /// A range that can be folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fold {
+pub struct FoldableRange {
     /// From its first line to its last; it may also be on one line.
     pub span: Span,
     /// Whether it consists of comments.
@@ -17,20 +17,21 @@ pub struct Fold {
 }
 
 /// The ranges that can be folded in a file, in order.
-pub fn folds(analysis: &Analysis, file: FileId) -> Vec<Fold> {
-    let Some(root) = analysis.tree(file).filter(|_| analysis.dialect(file).is_some()) else { return Vec::new() };
-    let text = analysis.text(file);
+pub fn find_folds(analysis: &FolderAnalysis, file: FileId) -> Vec<FoldableRange> {
+    let Some(root) = analysis.yaml_tree(file).filter(|_| analysis.dialect(file).is_some()) else { return Vec::new() };
+    let text = analysis.file_text(file);
     let mut spans = Vec::new();
-    for node in nodes(root) {
-        let entries = node.mapping().into_iter().flat_map(|mapping| &mapping.entries);
+    for node in walk_nodes(root) {
+        let entries = node.as_mapping().into_iter().flat_map(|mapping| &mapping.entries);
         spans.extend(entries.map(|entry| Span::new(entry.key.span.start, entry.value.span.end)));
-        spans.extend(node.sequence().into_iter().flatten().map(|item| item.span));
+        spans.extend(node.as_sequence().into_iter().flatten().map(|item| item.span));
     }
-    spans.extend(blocks::blocks(analysis, file).into_iter().map(|b| b.span));
+    spans.extend(blocks::find_blocks(analysis, file).into_iter().map(|b| b.span));
     // The target of an alias is folded at its anchor, and a merged key is not below its mapping.
     spans.retain(|s| s.start < s.end);
-    let mut out: Vec<Fold> = spans.into_iter().map(|s| Fold { span: trimmed(text, s), comment: false }).collect();
-    out.extend(remarks(text, root).into_iter().map(|span| Fold { span, comment: true }));
+    let mut out: Vec<FoldableRange> =
+        spans.into_iter().map(|s| FoldableRange { span: trimmed(text, s), comment: false }).collect();
+    out.extend(remarks(text, root).into_iter().map(|span| FoldableRange { span, comment: true }));
     out.sort_by_key(|f| (f.span.start, std::cmp::Reverse(f.span.end)));
     out.dedup();
     out
@@ -43,9 +44,9 @@ fn trimmed(text: &str, span: Span) -> Span {
 }
 
 /// Consecutive comments on separate lines.
-fn remarks(text: &str, root: &Node) -> Vec<Span> {
+fn remarks(text: &str, root: &YamlNode) -> Vec<Span> {
     let mut out: Vec<Span> = Vec::new();
-    for comment in comments(text, root).all.into_iter().filter(|c| c.alone) {
+    for comment in find_comments(text, root).all.into_iter().filter(|c| c.alone) {
         let between = |last: &Span| text.get(last.end as usize..comment.span.start as usize).unwrap_or("?");
         match out.last_mut() {
             Some(last) if between(last).trim().is_empty() && between(last).matches('\n').count() == 1 => {

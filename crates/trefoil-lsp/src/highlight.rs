@@ -3,7 +3,7 @@
 use trefoil_ir::facts::DeclarationKind;
 use trefoil_syntax::{FileId, Location, Span};
 
-use crate::analysis::{Analysis, touches};
+use crate::analysis::{FolderAnalysis, touches_offset};
 use crate::{blocks, references};
 
 /// How a place uses the name.
@@ -18,17 +18,18 @@ pub enum HighlightSort {
 }
 
 /// The places to highlight, in the order of the file.
-pub fn highlights(analysis: &Analysis, file: FileId, offset: u32) -> Vec<(Span, HighlightSort)> {
-    let block = blocks::blocks(analysis, file).into_iter().find(|b| b.words.iter().any(|w| touches(*w, offset)));
+pub fn find_highlights(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Vec<(Span, HighlightSort)> {
+    let block =
+        blocks::find_blocks(analysis, file).into_iter().find(|b| b.words.iter().any(|w| touches_offset(*w, offset)));
     if let Some(block) = block {
         return block.words.into_iter().map(|word| (word, HighlightSort::Text)).collect();
     }
-    let named = references::references(analysis, file, offset, true);
+    let named = references::find_references(analysis, file, offset, true);
     let mut out: Vec<(Span, HighlightSort)> =
         named.into_iter().filter(|at| at.file == file).map(|at| (at.span, sort(analysis, at))).collect();
     if out.is_empty() {
         // Names without a declaration (`env.KEY`, `item.title`) are compared by path.
-        let path = |span: Span| path_to(analysis.text(file), span);
+        let path = |span: Span| path_to(analysis.file_text(file), span);
         let here = analysis.mentions_at(file, offset).into_iter().find(|m| m.template).map(|m| path(m.at.span));
         let same = analysis.mentions_in(file).filter(|m| m.template && m.to.is_none());
         let same = same.filter(|m| here == Some(path(m.at.span)));
@@ -39,16 +40,16 @@ pub fn highlights(analysis: &Analysis, file: FileId, offset: u32) -> Vec<(Span, 
     out
 }
 
-fn sort(analysis: &Analysis, at: Location) -> HighlightSort {
+fn sort(analysis: &FolderAnalysis, at: Location) -> HighlightSort {
     let writes = || {
         let mut mentions = analysis.mentions_at(at.file, at.span.start).into_iter().filter(|m| m.at == at);
-        mentions.any(|m| !m.template && m.to.and_then(|to| analysis.declaration(to)).is_some_and(is_key))
+        mentions.any(|m| !m.template && m.to.and_then(|to| analysis.declaration_of_name(to)).is_some_and(is_key))
     };
-    if analysis.declaration(at).is_some() || writes() { HighlightSort::Write } else { HighlightSort::Read }
+    if analysis.declaration_of_name(at).is_some() || writes() { HighlightSort::Write } else { HighlightSort::Read }
 }
 
 /// Whether it is a key of shared state. Its mentions outside of templates are writes.
-fn is_key(declaration: &trefoil_ir::facts::Declaration) -> bool {
+fn is_key(declaration: &trefoil_ir::facts::NameDeclaration) -> bool {
     declaration.kind == DeclarationKind::Key
 }
 

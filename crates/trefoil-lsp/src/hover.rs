@@ -1,22 +1,22 @@
 //! Hover: describes names, rules and keys.
 
-use trefoil_check::{Rule, rule};
-use trefoil_ir::facts::{Declaration, DeclarationKind, Defined};
-use trefoil_ir::types::Type;
+use trefoil_check::{Rule, find_rule};
+use trefoil_ir::facts::{DeclarationKind, NameDeclaration, ValuePresence};
+use trefoil_ir::types::ValueType;
 use trefoil_models::vendors::VENDORS;
 use trefoil_project::schema::{SchemaSegment, keys_at, values_at};
 use trefoil_syntax::{FileId, Span};
 use trefoil_template::Value;
 
-use crate::analysis::{Analysis, touches};
-use crate::cursor::{On, PathStep, line, spot};
+use crate::analysis::{FolderAnalysis, touches_offset};
+use crate::cursor::{PathStep, TreeElement, find_position, line_span};
 use crate::highlight::path_to;
 use crate::semantic_tokens::TokenKind;
 use crate::{completion, diagnostics, semantic_tokens, types, words};
 
 /// A hover text and its range.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hover {
+pub struct HoverText {
     /// The bytes that it describes.
     pub span: Span,
     /// Markdown.
@@ -24,9 +24,9 @@ pub struct Hover {
 }
 
 /// The hover at an offset.
-pub fn hover(analysis: &Analysis, file: FileId, offset: u32) -> Option<Hover> {
+pub fn describe_at(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<HoverText> {
     if let Some((span, rule)) = rule_in_comment(analysis, file, offset) {
-        return Some(Hover { span, text: page(rule) });
+        return Some(HoverText { span, text: page(rule) });
     }
     let mut parts = Vec::new();
     let mut about = None;
@@ -37,13 +37,14 @@ pub fn hover(analysis: &Analysis, file: FileId, offset: u32) -> Option<Hover> {
         parts.push(text);
     }
     let mut seen: Vec<&str> = Vec::new();
-    for d in diagnostics::diagnostics(analysis, file).filter(|d| d.span.is_some_and(|s| touches(s, offset))) {
-        let Some(rule) = rule(d.rule).filter(|r| !seen.contains(&r.name)) else { continue };
+    for d in diagnostics::file_diagnostics(analysis, file).filter(|d| d.span.is_some_and(|s| touches_offset(s, offset)))
+    {
+        let Some(rule) = find_rule(d.rule).filter(|r| !seen.contains(&r.name)) else { continue };
         seen.push(rule.name);
         about = about.or(d.span);
         parts.push(page(rule));
     }
-    Some(Hover { span: about?, text: parts.join("\n\n---\n\n") })
+    Some(HoverText { span: about?, text: parts.join("\n\n---\n\n") })
 }
 
 /// A rule's page with a small heading for the editor's pop-up.
@@ -53,19 +54,19 @@ fn page(rule: &Rule) -> String {
 }
 
 /// A name: in a template, as the value of a key, or in its declaration.
-fn name(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
+fn name(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, String)> {
     let mentions = analysis.mentions_at(file, offset);
     let Some(first) = mentions.first() else {
         let (d, at) = analysis.declaration_at(file, offset)?;
-        return Some((at.span, declared(analysis, d, file)));
+        return Some((at.span, describe_declaration(analysis, d, file)));
     };
     let mut lines = Vec::new();
-    match first.to.and_then(|to| analysis.declaration(to)) {
-        Some(d) => lines.push(declared(analysis, d, file)),
+    match first.to.and_then(|to| analysis.declaration_of_name(to)) {
+        Some(d) => lines.push(describe_declaration(analysis, d, file)),
         None => {
             lines.push(format!("`{}`", analysis.text_at(first.at)));
             // A name without a declaration is described in the list of visible names.
-            let path = path_to(analysis.text(file), first.at.span);
+            let path = path_to(analysis.file_text(file), first.at.span);
             let scope = analysis.scope_at(file, offset).filter(|_| first.template);
             let known = scope.and_then(|s| s.names.iter().find(|n| *n.name == *path));
             lines.extend(known.and_then(|n| n.note.as_deref()).map(str::to_owned));
@@ -73,15 +74,15 @@ fn name(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)
     }
     if first.template {
         // For a path to a member, the type of the path is more specific than that of the declaration.
-        let kind = types::describe(&first.schema);
+        let kind = types::describe_type(&first.schema);
         let known = lines.first().is_some_and(|l| l.contains(&format!("type: `{kind}`")));
         if !known && kind != "anything" {
             lines.push(format!("type here: `{kind}`"));
         }
         if first.to.is_none() {
-            lines.extend(told(&first.schema));
+            lines.extend(describe_constraints(&first.schema));
         }
-        lines.push(defined(first.defined).to_owned());
+        lines.push(describe_definedness(first.defined).to_owned());
     } else if first.to.is_none() {
         lines.push("unknown name".to_owned());
     }
@@ -89,28 +90,28 @@ fn name(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)
 }
 
 /// The properties of a schema other than its type.
-fn told(schema: &Type) -> Vec<String> {
+fn describe_constraints(schema: &ValueType) -> Vec<String> {
     let written = |value: &Value| serde_json::to_string(value).unwrap_or_default();
-    let default = schema.keyword("default").map(|v| format!("default: `{}`", written(v)));
-    let examples = schema.keyword("examples").and_then(Value::as_list).and_then(|all| all.first());
-    let example = examples.or_else(|| schema.keyword("example")).map(|v| format!("example: `{}`", written(v)));
+    let default = schema.schema_keyword("default").map(|v| format!("default: `{}`", written(v)));
+    let examples = schema.schema_keyword("examples").and_then(Value::as_list).and_then(|all| all.first());
+    let example = examples.or_else(|| schema.schema_keyword("example")).map(|v| format!("example: `{}`", written(v)));
     let limits = ["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern", "format"];
     let limits: Vec<String> =
-        limits.iter().filter_map(|key| Some(format!("{key} `{}`", written(schema.keyword(key)?)))).collect();
+        limits.iter().filter_map(|key| Some(format!("{key} `{}`", written(schema.schema_keyword(key)?)))).collect();
     default.into_iter().chain(example).chain((!limits.is_empty()).then(|| limits.join(", "))).collect()
 }
 
 /// A value with a meaning in the format: one of several allowed words, or the model of an agent.
-fn value(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
-    let root = analysis.tree(file)?;
-    let spot = spot(root, offset);
-    let On::Value(text) = spot.on else { return None };
+fn value(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, String)> {
+    let root = analysis.yaml_tree(file)?;
+    let spot = find_position(root, offset);
+    let TreeElement::Value(text) = spot.on else { return None };
     let dialect = analysis.dialect(file)?.name();
     let (last, above) = spot.path.split_last()?;
     let PathStep::Key(name) = last else { return None };
     let model = match (name.as_str(), above.last()) {
         ("name" | "provider", Some(PathStep::Key(key))) if key == "model" => completion::written_model(spot.within),
-        ("model", _) => spot.within.mapping().and_then(|m| completion::written_model(&m.get("model")?.value)),
+        ("model", _) => spot.within.as_mapping().and_then(|m| completion::written_model(&m.get("model")?.value)),
         _ => None,
     };
     if let Some((provider, model)) = model {
@@ -120,13 +121,13 @@ fn value(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String
             Some(v) => format!("key: `{}`", v.key_variable),
             None => "not a known provider: the settings must declare it".to_owned(),
         };
-        return Some((text.content(), format!("**{model}** · model of `{provider}`\n\n{key}")));
+        return Some((text.content_span(), format!("**{model}** · model of `{provider}`\n\n{key}")));
     }
-    let words = values_at(dialect, root, &segments(&spot.path));
+    let words = values_at(dialect, root, &schema_segments(&spot.path));
     if !words.iter().any(|word| *word.text.trim_matches('"') == *text.value) {
         return None;
     }
-    let keys = keys_at(dialect, root, &segments(above));
+    let keys = keys_at(dialect, root, &schema_segments(above));
     let about = keys.into_iter().find(|k| k.name == *name).map(|k| k.description).unwrap_or_default();
     let others: Vec<String> = words.iter().map(|word| format!("`{}`", word.text)).collect();
     let rest = if words.iter().any(|word| word.open) { ", or another" } else { "" };
@@ -137,48 +138,49 @@ fn value(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String
     if others.len() > 1 {
         shown.push_str(&format!("\n\none of {}{rest}", others.join(", ")));
     }
-    Some((text.content(), shown))
+    Some((text.content_span(), shown))
 }
 
 /// A word of the template language: a block, a helper, a filter.
-fn word(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
+fn word(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, String)> {
     let scope = analysis.scope_at(file, offset)?;
-    let mut tokens = semantic_tokens::tokens(analysis, file).into_iter();
-    let token = tokens.find(|t| t.kind != TokenKind::String && touches(t.span, offset) && t.span.end > offset)?;
-    let text = analysis.text(file).get(token.span.start as usize..token.span.end as usize)?;
-    let word = words::find(scope.policy, scope.condition, text)?;
+    let mut tokens = semantic_tokens::list_tokens(analysis, file).into_iter();
+    let token =
+        tokens.find(|t| t.kind != TokenKind::String && touches_offset(t.span, offset) && t.span.end > offset)?;
+    let text = analysis.file_text(file).get(token.span.start as usize..token.span.end as usize)?;
+    let word = words::find_word(scope.policy, scope.condition, text)?;
     let mut text = format!("**{}**\n\n{}", word.name, word.about);
-    let inside = analysis.facts().insides.iter().find(|i| i.at.file == file && touches(i.at.span, offset));
+    let inside = analysis.facts().insides.iter().find(|i| i.at.file == file && touches_offset(i.at.span, offset));
     if let Some(inside) = inside.filter(|_| word.name == "this") {
-        text.push_str(&format!("\n\ntype: `{}`", types::describe(&inside.start)));
+        text.push_str(&format!("\n\ntype: `{}`", types::describe_type(&inside.start)));
     }
     Some((token.span, text))
 }
 
 /// Describes whether there is a value.
-pub fn defined(defined: Defined) -> &'static str {
+pub fn describe_definedness(defined: ValuePresence) -> &'static str {
     match defined {
-        Defined::Always => "always defined here",
-        Defined::Sometimes => "defined on some paths only",
-        Defined::Never => "never defined here",
+        ValuePresence::Always => "always defined here",
+        ValuePresence::Sometimes => "defined on some paths only",
+        ValuePresence::Never => "never defined here",
     }
 }
 
 /// Describes a declaration: its kind, its type, its origin.
-fn declared(analysis: &Analysis, d: &Declaration, from: FileId) -> String {
-    let mut out = format!("**{}** · {}", d.name, sort(d.kind));
-    let kind = types::describe(&d.schema);
+fn describe_declaration(analysis: &FolderAnalysis, d: &NameDeclaration, from: FileId) -> String {
+    let mut out = format!("**{}** · {}", d.name, kind_label(d.kind));
+    let kind = types::describe_type(&d.schema);
     if kind != "anything" {
         out.push_str(&format!("\n\ntype: `{kind}`"));
     }
     if let Some(note) = &d.note {
         out.push_str(&format!("\n\n{note}"));
     }
-    for more in told(&d.schema) {
+    for more in describe_constraints(&d.schema) {
         out.push_str(&format!("\n\n{more}"));
     }
-    if let Some(source) = analysis.source(d.at.file) {
-        let line = source.position(d.at.span.start).line;
+    if let Some(source) = analysis.source_file(d.at.file) {
+        let line = source.line_column(d.at.span.start).line;
         let name = std::path::Path::new(source.name()).file_name().map(|n| n.to_string_lossy().into_owned());
         let place =
             if d.at.file == from { format!("line {line}") } else { format!("{}:{line}", name.unwrap_or_default()) };
@@ -188,7 +190,7 @@ fn declared(analysis: &Analysis, d: &Declaration, from: FileId) -> String {
 }
 
 /// The name of a kind of declaration.
-pub fn sort(kind: DeclarationKind) -> &'static str {
+pub fn kind_label(kind: DeclarationKind) -> &'static str {
     match kind {
         DeclarationKind::Agent => "agent",
         DeclarationKind::Workflow => "workflow",
@@ -203,18 +205,18 @@ pub fn sort(kind: DeclarationKind) -> &'static str {
 }
 
 /// Describes a key of the format.
-fn key(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
-    let root = analysis.tree(file)?;
-    let spot = spot(root, offset);
-    let On::Key(text) = spot.on else { return None };
+fn key(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, String)> {
+    let root = analysis.yaml_tree(file)?;
+    let spot = find_position(root, offset);
+    let TreeElement::Key(text) = spot.on else { return None };
     let (_, above) = spot.path.split_last()?;
-    let keys = keys_at(analysis.dialect(file)?.name(), root, &segments(above));
+    let keys = keys_at(analysis.dialect(file)?.name(), root, &schema_segments(above));
     let key = keys.into_iter().find(|k| k.name == *text.value && !k.description.is_empty())?;
     Some((text.span, format!("**{}**\n\n{}", key.name, key.description)))
 }
 
 /// Converts a path in a tree to the form that schemas use.
-pub fn segments(path: &[PathStep]) -> Vec<SchemaSegment> {
+pub fn schema_segments(path: &[PathStep]) -> Vec<SchemaSegment> {
     let one = |step: &PathStep| match step {
         PathStep::Key(key) => SchemaSegment::Key(key.clone()),
         PathStep::Item(at) => SchemaSegment::Item(*at),
@@ -223,15 +225,15 @@ pub fn segments(path: &[PathStep]) -> Vec<SchemaSegment> {
 }
 
 /// The rule in a comment at an offset.
-fn rule_in_comment(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, &'static Rule)> {
-    let text = analysis.text(file);
-    let at = line(text, offset);
+fn rule_in_comment(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, &'static Rule)> {
+    let text = analysis.file_text(file);
+    let at = line_span(text, offset);
     let written = text.get(at.start as usize..at.end as usize)?;
     let comment = written.find("# trefoil:")?;
     let cursor = (offset - at.start) as usize;
     let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let start = written.get(..cursor)?.rfind(|c| !part(c)).map_or(0, |n| n + 1);
     let end = written.get(cursor..)?.find(|c| !part(c)).map_or(written.len(), |n| cursor + n);
-    let rule = rule(written.get(start..end)?).filter(|_| start > comment)?;
+    let rule = find_rule(written.get(start..end)?).filter(|_| start > comment)?;
     Some((Span::new(at.start + start as u32, at.start + end as u32), rule))
 }

@@ -16,11 +16,11 @@ use trefoil::runs::{
     ActivityDecision, ChangeReason, EditPreview, LastRun, PromptedRun, ReuseDecision, ReuseRequest, TextReason,
     last_with, preview_with_its_models,
 };
-use trefoil::store::{Filter, Location, Options, Status, Store, StoreError};
+use trefoil::store::{RunFilter, Status, Store, StoreError, StoreLocation, StoreOptions};
 use trefoil::{Engine, Flow};
 use trefoil_host::command::{PrintedCommand, RunOptions, store_option};
 use trefoil_host::durable::StoredRun;
-use trefoil_project::door::is_there;
+use trefoil_project::file_access::is_there;
 use trefoil_project::load::LoadOptions;
 
 /// Longer journals are not read while the user is typing.
@@ -43,22 +43,22 @@ pub struct LastRuns {
     off: bool,
     /// The location of the store; `None`: the user's default.
     place: Option<OsString>,
-    reader: Option<Reader>,
+    reader: Option<StoreReaderThread>,
 }
 
 /// The thread that reads the store.
-struct Reader {
-    work: Sender<Job>,
+struct StoreReaderThread {
+    work: Sender<StoreLookupJob>,
     /// How long requests wait.
     budget: Duration,
     /// Something that took longer than its budget.
     late: Option<Receiver<()>>,
 }
 
-type Job = Box<dyn FnOnce(&mut Lookup) + Send>;
+type StoreLookupJob = Box<dyn FnOnce(&mut LastRunLookup) + Send>;
 
 /// The data of a run.
-pub struct Known {
+pub struct LastRunDetails {
     /// The run.
     pub run: LastRun,
     /// The options of commands that continue it: the store, and the permissions that it had.
@@ -69,7 +69,7 @@ pub struct Known {
 
 impl LastRuns {
     /// Applies the client's settings. `lastRun: false` disables the feature; `store` is the location of the store.
-    pub fn configure(&mut self, settings: &serde_json::Value) {
+    pub fn apply_settings(&mut self, settings: &serde_json::Value) {
         self.off = settings.get("lastRun").and_then(serde_json::Value::as_bool) == Some(false);
         let place = settings.get("store").and_then(serde_json::Value::as_str).filter(|place| !place.is_empty());
         self.place = place.map(OsString::from);
@@ -77,9 +77,9 @@ impl LastRuns {
     }
 
     /// The last run that used a file. `names` are the flows that probably contain it: see [`last_with`].
-    pub fn of(&mut self, file: &Path, names: Vec<String>) -> Option<Arc<Known>> {
+    pub fn find_run(&mut self, file: &Path, names: Vec<String>) -> Option<Arc<LastRunDetails>> {
         let file = file.to_owned();
-        self.read(None, move |lookup| lookup.of(&file, &names))?
+        self.read(None, move |lookup| lookup.find_run(&file, &names))?
     }
 
     /// The options of printed commands that run something and keep it in the store of the client.
@@ -88,7 +88,7 @@ impl LastRuns {
     }
 
     /// Describes what the edit of a file would change in its last run, or why this cannot be determined.
-    pub fn why(&mut self, file: &Path, names: Vec<String>, options: LoadOptions) -> Result<String, String> {
+    pub fn explain_edit(&mut self, file: &Path, names: Vec<String>, options: LoadOptions) -> Result<String, String> {
         let file = file.to_owned();
         let said = self.read(Some(COMMAND), move |lookup| lookup.why(&file, &names, &options));
         said.unwrap_or_else(|| Err("the store does not respond".to_owned()))
@@ -98,13 +98,13 @@ impl LastRuns {
     fn read<T: Send + 'static>(
         &mut self,
         budget: Option<Duration>,
-        work: impl FnOnce(&mut Lookup) -> T + Send + 'static,
+        work: impl FnOnce(&mut LastRunLookup) -> T + Send + 'static,
     ) -> Option<T> {
         if self.off {
             return None;
         }
         if self.reader.is_none() {
-            self.reader = Reader::start(self.place.clone());
+            self.reader = StoreReaderThread::start(self.place.clone());
         }
         let reader = self.reader.as_mut()?;
         if let Some(late) = &reader.late {
@@ -115,7 +115,7 @@ impl LastRuns {
             }
         }
         let ((say, said), (finish, finished)) = (channel(), channel());
-        let job: Job = Box::new(move |lookup| {
+        let job: StoreLookupJob = Box::new(move |lookup| {
             let _ = say.send(work(lookup));
             let _ = finish.send(());
         });
@@ -140,20 +140,21 @@ impl LastRuns {
 
 /// The option that names a store; empty for the user's.
 fn option_of(place: Option<&OsString>) -> String {
-    let place = place.and_then(|place| Location::parse(place, |name| std::env::var_os(name)).ok());
+    let place = place.and_then(|place| StoreLocation::parse(place, |name| std::env::var_os(name)).ok());
     place.as_ref().map(store_option).unwrap_or_default()
 }
 
-impl Reader {
+impl StoreReaderThread {
     fn start(place: Option<OsString>) -> Option<Self> {
         let env = |name: &str| std::env::var_os(name);
         let named = option_of(place.as_ref());
-        let location = place.map_or_else(|| Location::of_user(env), |place| Location::parse(&place, env));
-        let budget = if matches!(location, Ok(Location::Server(_))) { SERVER } else { FILE };
-        let (work, jobs) = channel::<Job>();
+        let location = place.map_or_else(|| StoreLocation::of_user(env), |place| StoreLocation::parse(&place, env));
+        let budget = if matches!(location, Ok(StoreLocation::Server(_))) { SERVER } else { FILE };
+        let (work, jobs) = channel::<StoreLookupJob>();
         let reads = move || {
             let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
-            let mut lookup = Lookup { location, named, runtime, store: None, failed: None, known: HashMap::new() };
+            let mut lookup =
+                LastRunLookup { location, named, runtime, store: None, failed: None, known: HashMap::new() };
             while let Ok(job) = jobs.recv() {
                 job(&mut lookup);
             }
@@ -164,8 +165,8 @@ impl Reader {
 }
 
 /// What is known of the store, on its thread.
-struct Lookup {
-    location: Result<Location, StoreError>,
+struct LastRunLookup {
+    location: Result<StoreLocation, StoreError>,
     /// The option of commands that names it.
     named: String,
     runtime: Runtime,
@@ -173,21 +174,21 @@ struct Lookup {
     store: Option<Arc<dyn Store>>,
     /// When it could not be read.
     failed: Option<Instant>,
-    known: HashMap<PathBuf, Seen>,
+    known: HashMap<PathBuf, CachedLastRun>,
 }
 
 /// The last run of a file at the last lookup.
-struct Seen {
+struct CachedLastRun {
     /// The newest run of the store, which may be a newer one of this file.
     newest: Option<String>,
     /// How far the run of the file was.
     state: Option<(u64, Status)>,
-    known: Option<Arc<Known>>,
+    known: Option<Arc<LastRunDetails>>,
     /// When it was looked up.
     at: Instant,
 }
 
-impl Lookup {
+impl LastRunLookup {
     /// The store, unless it could not be read a moment ago.
     fn store(&mut self) -> Option<Arc<dyn Store>> {
         if self.failed.is_some_and(|at| at.elapsed() < AFTER_FAILURE) {
@@ -195,7 +196,7 @@ impl Lookup {
         }
         self.failed = None;
         if self.store.is_none() {
-            let opened = self.location.as_ref().ok()?.open_to_read(Options::default());
+            let opened = self.location.as_ref().ok()?.open_to_read(StoreOptions::default());
             match opened {
                 Ok(store) => self.store = Some(store),
                 // There may be one soon.
@@ -211,15 +212,17 @@ impl Lookup {
         (self.failed, self.store) = (Some(Instant::now()), None);
     }
 
-    fn of(&mut self, file: &Path, names: &[String]) -> Option<Arc<Known>> {
+    fn find_run(&mut self, file: &Path, names: &[String]) -> Option<Arc<LastRunDetails>> {
         let store = self.store()?;
-        let Ok(newest) = self.runtime.block_on(store.list(&Filter::default(), None, 1)) else {
+        let Ok(newest) = self.runtime.block_on(store.list_runs(&RunFilter::default(), None, 1)) else {
             self.fails();
             return None;
         };
         let newest = newest.runs.into_iter().next().map(|record| record.run);
         // If nothing was found, that may be because the store failed.
-        let holds = |seen: &&Seen| seen.newest == newest && (seen.known.is_some() || seen.at.elapsed() < AFTER_FAILURE);
+        let holds = |seen: &&CachedLastRun| {
+            seen.newest == newest && (seen.known.is_some() || seen.at.elapsed() < AFTER_FAILURE)
+        };
         if let Some(seen) = self.known.get(file).filter(holds) {
             let now = seen.known.as_ref().map(|known| self.runtime.block_on(state(&*store, &known.run.run)));
             if now.flatten() == seen.state {
@@ -228,19 +231,20 @@ impl Lookup {
         }
         let found = self.runtime.block_on(read(store, &self.named, file, names));
         let (state, known) = found.map_or((None, None), |(known, state)| (Some(state), Some(Arc::new(known))));
-        self.known.insert(file.to_owned(), Seen { newest, state, known: known.clone(), at: Instant::now() });
+        self.known.insert(file.to_owned(), CachedLastRun { newest, state, known: known.clone(), at: Instant::now() });
         known
     }
 
     fn why(&mut self, file: &Path, names: &[String], options: &LoadOptions) -> Result<String, String> {
-        let known = self.of(file, names).ok_or("there is no stored run of this file")?;
+        let known = self.find_run(file, names).ok_or("there is no stored run of this file")?;
         let store = self.store().ok_or("the store cannot be read")?;
         let LastRun { run, target, .. } = &known.run;
-        let loaded =
-            trefoil_project::load::load(target, options).map_err(|_| "the file has errors, so nothing can run")?;
-        let engine = Engine::new().settings(trefoil_project::settings::find(&loaded.entry_file(), false).settings);
+        let loaded = trefoil_project::load::load_target(target, options)
+            .map_err(|_| "the file has errors, so nothing can run")?;
+        let engine =
+            Engine::new().settings(trefoil_project::settings::find_settings(&loaded.entry_file(), false).settings);
         let flow = Flow::from(loaded);
-        let request = ReuseRequest::whole(run);
+        let request = ReuseRequest::for_whole_run(run);
         let preview = self.runtime.block_on(preview_with_its_models(&engine, store, &flow, &request));
         Ok(told(run, &preview.map_err(|error| error.to_string())?))
     }
@@ -252,22 +256,27 @@ async fn state(store: &dyn Store, run: &str) -> Option<(u64, Status)> {
 }
 
 /// `named`: the option that names the store.
-async fn read(store: Arc<dyn Store>, named: &str, file: &Path, names: &[String]) -> Option<(Known, (u64, Status))> {
+async fn read(
+    store: Arc<dyn Store>,
+    named: &str,
+    file: &Path,
+    names: &[String],
+) -> Option<(LastRunDetails, (u64, Status))> {
     let run = last_with(&*store, file, names).await?;
     let state = state(&*store, &run.run).await?;
     if state.0 > LONGEST {
         return None;
     }
-    let stored = StoredRun::read(&*store, &run.run).await;
+    let stored = StoredRun::read_run(&*store, &run.run).await;
     let options = stored.map(|stored| RunOptions::of_stored(named.to_owned(), &stored));
     let options = options.unwrap_or_else(|_| RunOptions::of_store(named.to_owned()));
-    let prompted = run.prompted(store).await.unwrap_or_default();
-    Some((Known { run, options, prompted }, state))
+    let prompted = run.read_prompts(store).await.unwrap_or_default();
+    Some((LastRunDetails { run, options, prompted }, state))
 }
 
-impl Known {
+impl LastRunDetails {
     /// The value of the placeholder at an offset of a file, whose text now is `now`.
-    pub fn value(&self, file: &Path, path: &str, now: &str, start: u32) -> Option<String> {
+    pub fn placeholder_value(&self, file: &Path, path: &str, now: &str, start: u32) -> Option<String> {
         let found = self.prompted.value(file, path, now, start as usize)?;
         let mut value: String = found.chars().take(SHOWN).collect();
         if value.len() < found.len() {
@@ -277,14 +286,14 @@ impl Known {
     }
 
     /// The command that resumes the run with the edited files.
-    pub fn resume(&self, file: &Path) -> String {
-        let target = self.target(file);
-        self.options.text(PrintedCommand::Edited { run: &self.run.run, target: &target })
+    pub fn resume_command(&self, file: &Path) -> String {
+        let target = self.run_target(file);
+        self.options.render_command(PrintedCommand::Edited { run: &self.run.run, target: &target })
     }
 
     /// What to pass to `trefoil resume --with`: the target of the run, which may call the open file. If it was moved, the
     /// open file.
-    pub fn target(&self, file: &Path) -> String {
+    pub fn run_target(&self, file: &Path) -> String {
         let target = &self.run.target;
         if is_there(&target.path) { target.to_string() } else { file.display().to_string() }
     }

@@ -1,16 +1,16 @@
 //! Code lenses above programs: run it, plan a run, or update the last run.
 
-use trefoil_ir::facts::{Declaration, DeclarationKind};
+use trefoil_ir::facts::{DeclarationKind, NameDeclaration};
 use trefoil_syntax::{FileId, Span};
 
-use crate::analysis::Analysis;
+use crate::analysis::FolderAnalysis;
 
 /// Maximum number of flows that are looked for by their names.
 const MOST: usize = 50;
 
 /// The action of a lens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Does {
+pub enum LensAction {
     /// `trefoil run`.
     Run,
     /// `trefoil plan`.
@@ -23,7 +23,7 @@ pub enum Does {
     Why,
 }
 
-impl Does {
+impl LensAction {
     /// All actions, in the order in which they are shown.
     pub const ALL: [Self; 5] = [Self::Run, Self::Plan, Self::Dev, Self::Resume, Self::Why];
 
@@ -33,7 +33,7 @@ impl Does {
     }
 
     /// The name of the command in the editor.
-    pub fn command(self) -> &'static str {
+    pub fn command_name(self) -> &'static str {
         match self {
             Self::Run => "trefoil.run",
             Self::Plan => "trefoil.plan",
@@ -43,7 +43,7 @@ impl Does {
         }
     }
     /// The shown text.
-    pub fn title(self) -> &'static str {
+    pub fn lens_title(self) -> &'static str {
         match self {
             Self::Run => "Run",
             Self::Plan => "Plan",
@@ -55,7 +55,7 @@ impl Does {
 }
 
 /// The name of the program in a file: the workflow or agent that is not part of another one.
-pub fn entry(analysis: &Analysis, file: FileId) -> Option<Span> {
+pub fn program_name_span(analysis: &FolderAnalysis, file: FileId) -> Option<Span> {
     let own = analysis.facts().declarations.iter().filter(|d| d.at.file == file && d.parent.is_none());
     let mut programs = own.filter(|d| matches!(d.kind, DeclarationKind::Agent | DeclarationKind::Workflow));
     let first = programs.next().map(|d| d.at.span);
@@ -63,13 +63,13 @@ pub fn entry(analysis: &Analysis, file: FileId) -> Option<Span> {
         return first;
     }
     // A workflow without a name: use its first key.
-    let root = analysis.tree(file)?.mapping().filter(|_| analysis.dialect(file).is_some())?;
-    root.entries.first().map(|e| e.key.content())
+    let root = analysis.yaml_tree(file)?.as_mapping().filter(|_| analysis.dialect(file).is_some())?;
+    root.entries.first().map(|e| e.key.content_span())
 }
 
 /// The names of the flows that probably contain a file: its own programs, and those of the files that call it, directly or
 /// through others.
-pub fn flows(analysis: &Analysis, file: FileId) -> Vec<String> {
+pub fn flow_names(analysis: &FolderAnalysis, file: FileId) -> Vec<String> {
     let facts = analysis.facts();
     let mut files = vec![file];
     let mut seen = 0;
@@ -82,8 +82,9 @@ pub fn flows(analysis: &Analysis, file: FileId) -> Vec<String> {
             }
         }
     }
-    let is_program =
-        |d: &Declaration| d.parent.is_none() && matches!(d.kind, DeclarationKind::Agent | DeclarationKind::Workflow);
+    let is_program = |d: &NameDeclaration| {
+        d.parent.is_none() && matches!(d.kind, DeclarationKind::Agent | DeclarationKind::Workflow)
+    };
     let of = |file: &FileId| {
         let own = facts.declarations.iter().filter(|d| d.at.file == *file && is_program(d));
         own.map(|d| d.name.to_string()).collect::<Vec<_>>()

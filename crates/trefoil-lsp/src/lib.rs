@@ -4,7 +4,7 @@
 //! buffers --(workspace)--> trefoil_project::load::check --> analysis --(one feature a file)--> plain data --(server)--> the protocol
 //! ```
 //!
-//! A feature is a function over an [`Analysis`] with byte offsets as input and output. Only [`server`] uses the
+//! A feature is a function over an [`FolderAnalysis`] with byte offsets as input and output. Only [`server`] uses the
 //! protocol's types.
 
 pub mod analysis;
@@ -12,14 +12,14 @@ pub mod workspace;
 
 mod blocks;
 mod cursor;
-mod held;
 mod origins;
+mod retained_findings;
 mod types;
 mod words;
 
 pub mod code_action;
 pub mod completion;
-pub mod create;
+pub mod creation;
 pub mod definition;
 pub mod diagnostics;
 pub mod folding;
@@ -39,5 +39,5 @@ pub mod workspace_symbols;
 
 pub mod server;
 
-pub use analysis::Analysis;
-pub use workspace::Workspace;
+pub use analysis::FolderAnalysis;
+pub use workspace::EditorWorkspace;

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use trefoil_project::door;
-use trefoil_syntax::yaml::{Kind, Text};
+use trefoil_project::file_access;
+use trefoil_syntax::yaml::{YamlNodeKind, YamlText};
 use trefoil_syntax::{FileId, Span};
 
-use crate::analysis::Analysis;
+use crate::analysis::FolderAnalysis;
 
 /// Keys whose values are paths, in any dialect. For other keys, only files that were read are linked, because a word
 /// with a dot need not be a path.
@@ -14,7 +14,7 @@ const PATHS: &[&str] = &["env_file", "path", "ref", "file", "schema_file"];
 
 /// A path and its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct PathLink {
     /// The path as it is written.
     pub span: Span,
     /// The file.
@@ -22,17 +22,17 @@ pub struct Link {
 }
 
 /// The links of a file, in its order.
-pub fn links(analysis: &Analysis, file: FileId) -> Vec<Link> {
-    let Some(root) = analysis.tree(file).filter(|_| analysis.dialect(file).is_some()) else { return Vec::new() };
+pub fn find_links(analysis: &FolderAnalysis, file: FileId) -> Vec<PathLink> {
+    let Some(root) = analysis.yaml_tree(file).filter(|_| analysis.dialect(file).is_some()) else { return Vec::new() };
     let mut out = Vec::new();
     let mut stack = vec![(root, "")];
     while let Some((node, key)) = stack.pop() {
         match &*node.kind {
-            Kind::Mapping(mapping) => stack.extend(mapping.entries.iter().map(|e| (&e.value, &*e.key.value))),
-            Kind::Sequence(items) => stack.extend(items.iter().map(|n| (n, key))),
-            Kind::Scalar(_, text) => {
-                let target = target(analysis, file, text, PATHS.contains(&key));
-                out.extend(target.map(|target| Link { span: text.content(), target }));
+            YamlNodeKind::Mapping(mapping) => stack.extend(mapping.entries.iter().map(|e| (&e.value, &*e.key.value))),
+            YamlNodeKind::Sequence(items) => stack.extend(items.iter().map(|n| (n, key))),
+            YamlNodeKind::Scalar(_, text) => {
+                let target = link_target(analysis, file, text, PATHS.contains(&key));
+                out.extend(target.map(|target| PathLink { span: text.content_span(), target }));
             }
         }
     }
@@ -42,18 +42,18 @@ pub fn links(analysis: &Analysis, file: FileId) -> Vec<Link> {
 }
 
 /// The target of a path: a file that was read, or one in the folder of this file or below it.
-pub fn target(analysis: &Analysis, file: FileId, text: &Text, is_path: bool) -> Option<PathBuf> {
+pub fn link_target(analysis: &FolderAnalysis, file: FileId, text: &YamlText, is_path: bool) -> Option<PathBuf> {
     let written = &*text.value;
     if !written.contains(['.', '/']) || written.contains(['\n', '{', ':']) || written.starts_with('/') {
         return None;
     }
-    let own = std::path::Path::new(analysis.source(file)?.name());
-    let folder = door::folder_real(own.parent()?)?;
-    let path = door::clean(&folder.join(written));
-    if analysis.file(&path).is_some() {
+    let own = std::path::Path::new(analysis.source_file(file)?.name());
+    let folder = file_access::folder_real(own.parent()?)?;
+    let path = file_access::clean_path(&folder.join(written));
+    if analysis.find_file(&path).is_some() {
         return Some(path);
     }
     // Nothing outside the folder is accessed, not even to test whether it exists or through a symbolic link.
-    let inside = is_path && path.starts_with(&folder) && door::is_file(&path);
-    inside.then(|| door::real(&path)).filter(|real| real.starts_with(&folder))
+    let inside = is_path && path.starts_with(&folder) && file_access::is_file(&path);
+    inside.then(|| file_access::resolve_links(&path)).filter(|real| real.starts_with(&folder))
 }

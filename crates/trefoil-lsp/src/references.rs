@@ -2,14 +2,14 @@
 
 use trefoil_syntax::{FileId, Location};
 
-use crate::analysis::{Analysis, touches};
+use crate::analysis::{FolderAnalysis, touches_offset};
 
 /// The references in order, including the declaration if `declaration` is set. If one text both declares something and
 /// refers to something else (a step that is named by its agent), the references of both.
-pub fn references(analysis: &Analysis, file: FileId, offset: u32, declaration: bool) -> Vec<Location> {
+pub fn find_references(analysis: &FolderAnalysis, file: FileId, offset: u32, declaration: bool) -> Vec<Location> {
     let facts = analysis.facts();
     let mut meant: Vec<Location> = analysis.mentions_at(file, offset).into_iter().filter_map(|m| m.to).collect();
-    let own = facts.declarations.iter().filter(|d| d.at.file == file && touches(d.at.span, offset));
+    let own = facts.declarations.iter().filter(|d| d.at.file == file && touches_offset(d.at.span, offset));
     meant.extend(own.map(|d| d.at));
     // A step without a name is referred to by its agent's name.
     let called = facts.mentions.iter().filter(|m| !m.template && m.to.is_some_and(|to| meant.contains(&to)));

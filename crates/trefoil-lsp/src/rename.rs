@@ -3,42 +3,42 @@
 //! Things that share a name are renamed together: a step without a key is named by its agent's id. An id with hyphens
 //! has a second form in templates (`web-researcher` is `webResearcher`); each place keeps its form.
 
-use trefoil_ir::facts::{Declaration, DeclarationKind};
-use trefoil_syntax::yaml::{Scalar, Style};
-use trefoil_syntax::{Diagnostic, Edit, FileId, Location, Severity, Span};
+use trefoil_ir::facts::{DeclarationKind, NameDeclaration};
+use trefoil_syntax::yaml::{YamlScalar, YamlStyle};
+use trefoil_syntax::{Diagnostic, FileId, FindingSeverity, Location, SourceEdit, Span};
 use trefoil_template::policy::ConditionGrammar;
 
-use crate::analysis::Analysis;
-use crate::cursor::{On, spot};
+use crate::analysis::FolderAnalysis;
+use crate::cursor::{TreeElement, find_position};
 
 /// What can be renamed at an offset: its bytes, and its name as written there.
-pub fn prepare(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
+pub fn prepare_rename(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<(Span, String)> {
     let (declaration, at) = analysis.declaration_at(file, offset)?;
     let name = analysis.text_at(at);
     is_written(analysis, &group(analysis, declaration), name).then(|| (at.span, name.to_owned()))
 }
 
 /// Whether the name is written in declarations. A file that is referred to by its path cannot be renamed.
-fn is_written(analysis: &Analysis, group: &[&Declaration], name: &str) -> bool {
-    let own = |d: &&&Declaration| {
+fn is_written(analysis: &FolderAnalysis, group: &[&NameDeclaration], name: &str) -> bool {
+    let own = |d: &&&NameDeclaration| {
         let written = analysis.text_at(d.at);
-        *d.name == *written || *d.name == camel(written)
+        *d.name == *written || *d.name == camel_case(written)
     };
-    let written = Spellings::new(group.iter().map(|d| analysis.text_at(d.at)), "");
-    !name.is_empty() && group.iter().filter(own).count() == group.len() && written.of(name).is_some()
+    let written = NameSpellings::new(group.iter().map(|d| analysis.text_at(d.at)), "");
+    !name.is_empty() && group.iter().filter(own).count() == group.len() && written.replacement_for(name).is_some()
 }
 
 /// A rename: the edits, and what must stay the same.
 #[derive(Debug)]
-pub struct Rename {
+pub struct RenamePlan {
     /// The changes, by file and place.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<SourceEdit>,
     /// Each renamed thing and its number of references.
     counts: Vec<(Location, usize)>,
 }
 
 /// The edits that rename what is at an offset, or why this is impossible.
-pub fn rename(analysis: &Analysis, file: FileId, offset: u32, new: &str) -> Result<Rename, String> {
+pub fn plan_rename(analysis: &FolderAnalysis, file: FileId, offset: u32, new: &str) -> Result<RenamePlan, String> {
     let Some((declaration, here)) = analysis.declaration_at(file, offset) else {
         return Err("nothing here can be renamed".to_owned());
     };
@@ -55,10 +55,10 @@ pub fn rename(analysis: &Analysis, file: FileId, offset: u32, new: &str) -> Resu
     places.extend(mentions.iter().map(|m| m.at));
     places.sort();
     places.dedup();
-    let spellings = Spellings::new(group.iter().map(|d| analysis.text_at(d.at)), new);
+    let spellings = NameSpellings::new(group.iter().map(|d| analysis.text_at(d.at)), new);
     let mut edits = Vec::new();
     for at in places {
-        let Some(text) = spellings.of(analysis.text_at(at)) else { continue };
+        let Some(text) = spellings.replacement_for(analysis.text_at(at)) else { continue };
         let python = analysis
             .scope_at(at.file, at.span.start)
             .is_some_and(|s| s.condition && s.policy.conditions == ConditionGrammar::Python);
@@ -68,15 +68,15 @@ pub fn rename(analysis: &Analysis, file: FileId, offset: u32, new: &str) -> Resu
         if plain(analysis, at) && !keeps_its_type(&text) {
             return Err(format!("without quotes, `{new}` is not text in YAML"));
         }
-        edits.push(Edit { location: at, text });
+        edits.push(SourceEdit { location: at, text });
     }
     clash(analysis, &group, new)?;
-    let count = |d: &&Declaration| (d.at, facts.mentions.iter().filter(|m| m.to == Some(d.at)).count());
-    Ok(Rename { edits, counts: group.iter().map(count).collect() })
+    let count = |d: &&NameDeclaration| (d.at, facts.mentions.iter().filter(|m| m.to == Some(d.at)).count());
+    Ok(RenamePlan { edits, counts: group.iter().map(count).collect() })
 }
 
 /// All declarations that share their name's text with this one.
-fn group<'a>(analysis: &'a Analysis, first: &'a Declaration) -> Vec<&'a Declaration> {
+fn group<'a>(analysis: &'a FolderAnalysis, first: &'a NameDeclaration) -> Vec<&'a NameDeclaration> {
     let facts = analysis.facts();
     let mut group = vec![first];
     let mut next = 0;
@@ -86,7 +86,7 @@ fn group<'a>(analysis: &'a Analysis, first: &'a Declaration) -> Vec<&'a Declarat
         let named = facts.mentions.iter().filter(|m| m.at == one.at && !m.template).filter_map(|m| m.to);
         let naming = facts.mentions.iter().filter(|m| m.to == Some(one.at) && !m.template).map(|m| m.at);
         for at in named.chain(naming) {
-            if let Some(d) = analysis.declaration(at).filter(|d| !group.iter().any(|g| g.at == d.at)) {
+            if let Some(d) = analysis.declaration_of_name(at).filter(|d| !group.iter().any(|g| g.at == d.at)) {
                 group.push(d);
             }
         }
@@ -113,11 +113,13 @@ fn valid(new: &str) -> Result<(), String> {
 }
 
 /// Whether the place is an unquoted scalar.
-fn plain(analysis: &Analysis, at: Location) -> bool {
-    let Some(root) = analysis.tree(at.file) else { return false };
-    match spot(root, at.span.start).on {
-        On::Key(text) | On::Value(text) => text.style == Style::Plain && text.content() == at.span,
-        On::Between => false,
+fn plain(analysis: &FolderAnalysis, at: Location) -> bool {
+    let Some(root) = analysis.yaml_tree(at.file) else { return false };
+    match find_position(root, at.span.start).on {
+        TreeElement::Key(text) | TreeElement::Value(text) => {
+            text.style == YamlStyle::Plain && text.content_span() == at.span
+        }
+        TreeElement::Between => false,
     }
 }
 
@@ -125,11 +127,12 @@ fn plain(analysis: &Analysis, at: Location) -> bool {
 fn keeps_its_type(text: &str) -> bool {
     let source = trefoil_syntax::SourceFile::new("", text);
     let parsed = trefoil_syntax::yaml::parse(FileId(0), &source, &Default::default());
-    parsed.diagnostics.is_empty() && parsed.root.is_some_and(|r| r.scalar().is_some_and(|(s, _)| s == Scalar::Str))
+    parsed.diagnostics.is_empty()
+        && parsed.root.is_some_and(|r| r.as_scalar().is_some_and(|(s, _)| s == YamlScalar::Str))
 }
 
 /// Whether another thing of the same kind already has the new name.
-fn clash(analysis: &Analysis, group: &[&Declaration], new: &str) -> Result<(), String> {
+fn clash(analysis: &FolderAnalysis, group: &[&NameDeclaration], new: &str) -> Result<(), String> {
     for d in group {
         let global = matches!(d.kind, DeclarationKind::Agent | DeclarationKind::Workflow) && d.parent.is_none();
         let taken = analysis.facts().declarations.iter().find(|other| {
@@ -142,7 +145,7 @@ fn clash(analysis: &Analysis, group: &[&Declaration], new: &str) -> Result<(), S
                 && !group.iter().any(|g| g.at == other.at)
         });
         if let Some(taken) = taken {
-            let line = analysis.source(taken.at.file).map(|s| (s.name(), s.position(taken.at.span.start).line));
+            let line = analysis.source_file(taken.at.file).map(|s| (s.name(), s.line_column(taken.at.span.start).line));
             let (name, line) = line.unwrap_or_default();
             return Err(format!("`{new}` is already used in {name}:{line}"));
         }
@@ -150,7 +153,7 @@ fn clash(analysis: &Analysis, group: &[&Declaration], new: &str) -> Result<(), S
     Ok(())
 }
 
-/// Whether things of these kinds may share a name, because no reference could mean the wrong one. [`Rename::verify`]
+/// Whether things of these kinds may share a name, because no reference could mean the wrong one. [`RenamePlan::check_outcome`]
 /// checks this again after the edits.
 fn are_apart(one: DeclarationKind, other: DeclarationKind) -> bool {
     use DeclarationKind::{Agent, Key, Node, State, Step};
@@ -159,15 +162,15 @@ fn are_apart(one: DeclarationKind, other: DeclarationKind) -> bool {
 }
 
 /// The possible spellings of the name, and their replacements.
-struct Spellings {
+struct NameSpellings {
     pairs: Vec<(String, String)>,
 }
 
-impl Spellings {
+impl NameSpellings {
     fn new<'t>(written: impl Iterator<Item = &'t str>, new: &str) -> Self {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for old in written {
-            for (old, new) in [(old.to_owned(), new.to_owned()), (camel(old), camel(new))] {
+            for (old, new) in [(old.to_owned(), new.to_owned()), (camel_case(old), camel_case(new))] {
                 if !pairs.iter().any(|(o, _)| *o == old) {
                     pairs.push((old, new));
                 }
@@ -176,7 +179,7 @@ impl Spellings {
         Self { pairs }
     }
     /// The new text of a place; `None` if it has an unrelated text (an alias in YAML).
-    fn of(&self, text: &str) -> Option<String> {
+    fn replacement_for(&self, text: &str) -> Option<String> {
         // `id@latest`
         let (name, rest) = text.find('@').map_or((text, ""), |at| text.split_at(at));
         self.pairs.iter().find(|(old, _)| old == name).map(|(_, new)| format!("{new}{rest}"))
@@ -184,7 +187,7 @@ impl Spellings {
 }
 
 /// The form of `web-researcher` in templates: `webResearcher`.
-pub(crate) fn camel(name: &str) -> String {
+pub(crate) fn camel_case(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut chars = name.chars().peekable();
     while let Some(c) = chars.next() {
@@ -199,19 +202,23 @@ pub(crate) fn camel(name: &str) -> String {
     out
 }
 
-impl Rename {
+impl RenamePlan {
     /// Compares the analyses before and after the edits: there must be no new findings, and the number of references
     /// must be the same.
-    pub fn verify(
+    pub fn check_outcome(
         &self,
-        before: &Analysis,
-        after: &Analysis,
+        before: &FolderAnalysis,
+        after: &FolderAnalysis,
         path: impl Fn(FileId) -> Option<FileId>,
     ) -> Result<(), String> {
         // A new warning may also indicate a change of meaning: an input that is passed by its name, or an example that
         // repeats a property.
-        let said = |a: &Analysis| -> Vec<(&'static str, Severity)> {
-            a.diagnostics().iter().filter(|d| d.severity > Severity::Info).map(|d| (d.rule, d.severity)).collect()
+        let said = |a: &FolderAnalysis| -> Vec<(&'static str, FindingSeverity)> {
+            a.diagnostics()
+                .iter()
+                .filter(|d| d.severity > FindingSeverity::Info)
+                .map(|d| (d.rule, d.severity))
+                .collect()
         };
         let mut known = said(before);
         let is_new = |d: &&Diagnostic| {
@@ -219,10 +226,10 @@ impl Rename {
             at.map(|at| known.swap_remove(at)).is_none()
         };
         let mut new: Vec<&Diagnostic> =
-            after.diagnostics().iter().filter(|d| d.severity > Severity::Info).filter(is_new).collect();
+            after.diagnostics().iter().filter(|d| d.severity > FindingSeverity::Info).filter(is_new).collect();
         new.sort_by_key(|d| std::cmp::Reverse(d.severity));
         if let Some(d) = new.first() {
-            let would = if d.severity == Severity::Error { "fail" } else { "warn" };
+            let would = if d.severity == FindingSeverity::Error { "fail" } else { "warn" };
             return Err(format!("with this name the check would {would}: {}", d.message));
         }
         for (at, count) in &self.counts {
@@ -252,8 +259,8 @@ impl Rename {
 }
 
 /// Applies edits to a text.
-pub fn apply<'e>(text: &str, edits: impl IntoIterator<Item = &'e Edit>) -> String {
-    let mut edits: Vec<&Edit> = edits.into_iter().collect();
+pub fn apply_edits<'e>(text: &str, edits: impl IntoIterator<Item = &'e SourceEdit>) -> String {
+    let mut edits: Vec<&SourceEdit> = edits.into_iter().collect();
     edits.sort_by_key(|e| std::cmp::Reverse(e.location.span.start));
     let mut out = text.to_owned();
     for edit in edits {
@@ -267,16 +274,16 @@ pub fn apply<'e>(text: &str, edits: impl IntoIterator<Item = &'e Edit>) -> Strin
 
 #[cfg(test)]
 mod tests {
-    use super::{Spellings, camel, valid};
+    use super::{NameSpellings, camel_case, valid};
 
     #[test]
     fn both_forms_of_an_id_are_kept_apart() {
-        assert_eq!(camel("web-researcher-2b"), "webResearcher-2b");
-        let spellings = Spellings::new(["web-researcher"].into_iter(), "deep-search");
-        assert_eq!(spellings.of("web-researcher").as_deref(), Some("deep-search"));
-        assert_eq!(spellings.of("webResearcher").as_deref(), Some("deepSearch"));
-        assert_eq!(spellings.of("web-researcher@latest").as_deref(), Some("deep-search@latest"));
-        assert_eq!(spellings.of("other"), None);
+        assert_eq!(camel_case("web-researcher-2b"), "webResearcher-2b");
+        let spellings = NameSpellings::new(["web-researcher"].into_iter(), "deep-search");
+        assert_eq!(spellings.replacement_for("web-researcher").as_deref(), Some("deep-search"));
+        assert_eq!(spellings.replacement_for("webResearcher").as_deref(), Some("deepSearch"));
+        assert_eq!(spellings.replacement_for("web-researcher@latest").as_deref(), Some("deep-search@latest"));
+        assert_eq!(spellings.replacement_for("other"), None);
     }
 
     #[test]

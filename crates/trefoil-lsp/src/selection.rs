@@ -1,43 +1,43 @@
 //! Expanding selection: from a segment of a path to the path, its tag, the block, the text, the key, and the
 //! collections around it.
 
-use trefoil_syntax::yaml::Kind;
+use trefoil_syntax::yaml::YamlNodeKind;
 use trefoil_syntax::{FileId, Span};
 
-use crate::analysis::{Analysis, touches};
+use crate::analysis::{FolderAnalysis, touches_offset};
 use crate::blocks;
-use crate::cursor::line;
-use crate::semantic_tokens::{TokenKind as Token, tokens};
+use crate::cursor::line_span;
+use crate::semantic_tokens::{TokenKind as Token, list_tokens};
 
 /// The nested spans around an offset, smallest first. The last one is the whole file.
-pub fn selections(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Span> {
-    let text = analysis.text(file);
+pub fn find_selections(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Vec<Span> {
+    let text = analysis.file_text(file);
     let mut all = vec![Span::new(0, text.len() as u32)];
-    let mut stack: Vec<_> = analysis.tree(file).into_iter().collect();
+    let mut stack: Vec<_> = analysis.yaml_tree(file).into_iter().collect();
     while let Some(node) = stack.pop() {
         all.push(node.span);
         match &*node.kind {
-            Kind::Mapping(mapping) => {
+            YamlNodeKind::Mapping(mapping) => {
                 for entry in &mapping.entries {
-                    all.extend([entry.key.content(), Span::new(entry.key.span.start, entry.value.span.end)]);
+                    all.extend([entry.key.content_span(), Span::new(entry.key.span.start, entry.value.span.end)]);
                     stack.push(&entry.value);
                 }
             }
-            Kind::Sequence(items) => stack.extend(items),
-            Kind::Scalar(_, content) => {
-                all.push(content.content());
-                let own = line(text, offset);
+            YamlNodeKind::Sequence(items) => stack.extend(items),
+            YamlNodeKind::Scalar(_, content) => {
+                all.push(content.content_span());
+                let own = line_span(text, offset);
                 // For a multi-line text, add the line of the cursor.
-                if touches(node.span, offset) && node.span.start < own.start {
+                if touches_offset(node.span, offset) && node.span.start < own.start {
                     all.push(own);
                 }
             }
         }
-        stack.retain(|n| touches(n.span, offset));
+        stack.retain(|n| touches_offset(n.span, offset));
     }
-    all.extend(blocks::blocks(analysis, file).into_iter().map(|b| b.span));
+    all.extend(blocks::find_blocks(analysis, file).into_iter().map(|b| b.span));
     in_tags(analysis, file, offset, &mut all);
-    let trimmed = all.into_iter().filter_map(|s| trimmed(text, s)).filter(|s| touches(*s, offset));
+    let trimmed = all.into_iter().filter_map(|s| trimmed(text, s)).filter(|s| touches_offset(*s, offset));
     let mut around: Vec<Span> = trimmed.collect();
     around.sort_by_key(|s| (s.len(), s.start));
     let mut out: Vec<Span> = Vec::new();
@@ -51,12 +51,12 @@ pub fn selections(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Span> {
 }
 
 /// The word, path and tag at an offset.
-fn in_tags(analysis: &Analysis, file: FileId, offset: u32, all: &mut Vec<Span>) {
-    let text = analysis.text(file);
+fn in_tags(analysis: &FolderAnalysis, file: FileId, offset: u32, all: &mut Vec<Span>) {
+    let text = analysis.file_text(file);
     let slice = |span: Span| text.get(span.start as usize..span.end as usize).unwrap_or_default();
     let mut path: Option<Span> = None;
     let mut tag: Option<u32> = None;
-    for token in tokens(analysis, file) {
+    for token in list_tokens(analysis, file) {
         let joined = path.is_some_and(|p| p.end == token.span.start);
         let goes_on = joined && (token.kind == Token::Property || slice(token.span) == ".");
         match token.kind {

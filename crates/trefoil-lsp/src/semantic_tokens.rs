@@ -5,13 +5,13 @@
 use std::ops::Range;
 
 use trefoil_ir::facts::Scope;
-use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::yaml::{YamlNode, YamlText};
 use trefoil_syntax::{FileId, Span};
 use trefoil_template::Policy;
-use trefoil_template::policy::{Blocks, ConditionGrammar};
+use trefoil_template::policy::{BlockSyntax, ConditionGrammar};
 
-use crate::analysis::Analysis;
-use crate::cursor::nodes;
+use crate::analysis::FolderAnalysis;
+use crate::cursor::walk_nodes;
 use crate::words;
 
 /// The kind of a token. Its number is its index in the legend.
@@ -64,7 +64,7 @@ impl TokenKind {
 
 /// A token and its bytes in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Token {
+pub struct SemanticToken {
     /// Its bytes.
     pub span: Span,
     /// Its kind.
@@ -72,16 +72,16 @@ pub struct Token {
 }
 
 /// The tokens of a file, in order, without overlaps.
-pub fn tokens(analysis: &Analysis, file: FileId) -> Vec<Token> {
-    let (Some(root), Some(front)) = (analysis.tree(file), analysis.dialect(file)) else { return Vec::new() };
+pub fn list_tokens(analysis: &FolderAnalysis, file: FileId) -> Vec<SemanticToken> {
+    let (Some(root), Some(front)) = (analysis.yaml_tree(file), analysis.dialect(file)) else { return Vec::new() };
     let mut scopes: Vec<&Scope> = analysis.facts().scopes.iter().filter(|s| s.at.file == file).collect();
     scopes.sort_by_key(|s| s.at.span);
     let mut found = Vec::new();
-    for (_, text) in nodes(root).filter_map(Node::scalar) {
+    for (_, text) in walk_nodes(root).filter_map(YamlNode::as_scalar) {
         found.extend(scalar(text, &scopes, front.policy()));
     }
     // The content of an anchor is found again for every alias.
-    found.sort_by_key(|t: &Token| (t.span.start, t.span.end));
+    found.sort_by_key(|t: &SemanticToken| (t.span.start, t.span.end));
     let mut end = 0;
     found.retain(|t| {
         let keep = t.span.start >= end && !t.span.is_empty();
@@ -94,8 +94,8 @@ pub fn tokens(analysis: &Analysis, file: FileId) -> Vec<Token> {
 }
 
 /// The tokens of a scalar, if it is a template.
-fn scalar(text: &Text, scopes: &[&Scope], policy: &Policy) -> Vec<Token> {
-    let content = text.content();
+fn scalar(text: &YamlText, scopes: &[&Scope], policy: &Policy) -> Vec<SemanticToken> {
+    let content = text.content_span();
     let overlapping = |s: &&&Scope| s.at.span.start <= content.end && content.start <= s.at.span.end;
     let near = scopes.partition_point(|s| s.at.span.start < text.span.start);
     let scope = scopes.get(near.saturating_sub(1)..).unwrap_or_default().iter().take(2).find(overlapping);
@@ -106,13 +106,13 @@ fn scalar(text: &Text, scopes: &[&Scope], policy: &Policy) -> Vec<Token> {
         None if scopes.is_empty() => template(&text.value, policy),
         None => Vec::new(),
     };
-    tokens.into_iter().map(|(range, kind)| Token { span: text.source(range), kind }).collect()
+    tokens.into_iter().map(|(range, kind)| SemanticToken { span: text.source_span(range), kind }).collect()
 }
 
-type Tokens = Vec<(Range<u32>, TokenKind)>;
+type TokenRanges = Vec<(Range<u32>, TokenKind)>;
 
 /// The tokens of a template.
-fn template(text: &str, policy: &Policy) -> Tokens {
+fn template(text: &str, policy: &Policy) -> TokenRanges {
     let mut out = Vec::new();
     let mut at = 0;
     while let Some(open) = text.get(at..).and_then(|rest| rest.find("{{")).map(|n| at + n) {
@@ -126,7 +126,7 @@ fn template(text: &str, policy: &Policy) -> Tokens {
 }
 
 /// The tokens of a condition, which may contain paths without braces.
-fn condition(text: &str, policy: &Policy) -> Tokens {
+fn condition(text: &str, policy: &Policy) -> TokenRanges {
     // In this grammar, bare words are text, so only operators and literals are marked.
     let braced = policy.conditions == ConditionGrammar::Braced;
     let mut out = Vec::new();
@@ -140,8 +140,8 @@ fn condition(text: &str, policy: &Policy) -> Tokens {
 }
 
 /// Adds the tokens of the tag at `open`; returns its end.
-fn tag(text: &str, open: usize, policy: &Policy, out: &mut Tokens) -> usize {
-    let handlebars = policy.blocks == Blocks::Handlebars;
+fn tag(text: &str, open: usize, policy: &Policy, out: &mut TokenRanges) -> usize {
+    let handlebars = policy.blocks == BlockSyntax::Handlebars;
     let rest = text.get(open..).unwrap_or_default();
     let mut head = 2;
     if handlebars {
@@ -193,7 +193,7 @@ const WORDS: &[&str] = &["true", "false", "null", "else", "if", "unless", "each"
 const PYTHON: &[&str] = &["and", "or", "not", "in", "is", "True", "False", "None"];
 
 /// Adds the tokens between braces, or of a condition. `literal`: words are text.
-fn lex(text: &str, range: Range<usize>, policy: &Policy, literal: bool, out: &mut Tokens) {
+fn lex(text: &str, range: Range<usize>, policy: &Policy, literal: bool, out: &mut TokenRanges) {
     let python = policy.conditions == ConditionGrammar::Python;
     let mut at = range.start;
     while let Some(c) = text.get(at..range.end).and_then(|rest| rest.chars().next()) {
@@ -242,7 +242,15 @@ fn lex(text: &str, range: Range<usize>, policy: &Policy, literal: bool, out: &mu
 }
 
 /// Adds a path, word or helper that starts at `at` with a word of `length`; returns its length.
-fn path(text: &str, at: usize, length: usize, end: usize, policy: &Policy, python: bool, out: &mut Tokens) -> usize {
+fn path(
+    text: &str,
+    at: usize,
+    length: usize,
+    end: usize,
+    policy: &Policy,
+    python: bool,
+    out: &mut TokenRanges,
+) -> usize {
     let first = text.get(at..at + length).unwrap_or_default();
     let after = text.get(at + length..end).unwrap_or_default();
     let joins = |rest: &str| {
@@ -252,7 +260,7 @@ fn path(text: &str, at: usize, length: usize, end: usize, policy: &Policy, pytho
     };
     if !joins(after) {
         let called = after.starts_with('(')
-            || after.starts_with([' ', '\t']) && words::helpers(policy).iter().any(|w| w.name == first);
+            || after.starts_with([' ', '\t']) && words::helper_words(policy).iter().any(|w| w.name == first);
         let kind = if python && PYTHON.contains(&first) || WORDS.contains(&first) && first != "this" {
             TokenKind::Keyword
         } else if called || policy.filters && text.get(..at).is_some_and(|t| t.trim_end().ends_with('|')) {
@@ -289,7 +297,7 @@ fn word(text: &str) -> usize {
     text.find(|c| !part(c)).unwrap_or(text.len())
 }
 
-fn push(out: &mut Tokens, range: Range<usize>, kind: TokenKind) {
+fn push(out: &mut TokenRanges, range: Range<usize>, kind: TokenKind) {
     if !range.is_empty() {
         out.push((range.start as u32..range.end as u32, kind));
     }

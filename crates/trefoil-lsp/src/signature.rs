@@ -5,13 +5,13 @@ use trefoil_syntax::FileId;
 use trefoil_template::Policy;
 use trefoil_template::policy::ConditionGrammar;
 
-use crate::analysis::Analysis;
+use crate::analysis::FolderAnalysis;
 use crate::completion::in_tag;
 use crate::words;
 
 /// The usage of a helper, filter, function or block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Signature {
+pub struct CallSignature {
     /// The shown text.
     pub label: String,
     /// The bytes of its arguments in the label.
@@ -23,17 +23,17 @@ pub struct Signature {
 }
 
 /// The signature of the call at an offset.
-pub fn help(analysis: &Analysis, file: FileId, offset: u32) -> Option<Signature> {
-    let text = analysis.text(file);
+pub fn find_signature(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<CallSignature> {
+    let text = analysis.file_text(file);
     let scope = analysis.scope_at(file, offset);
     let policy = scope.map(|s| s.policy).or_else(|| analysis.dialect(file).map(|f| f.policy()))?;
     let condition = scope.is_some_and(|s| s.condition);
     let begun = begun(text, offset, scope)?;
     let call = call(begun, policy, condition)?;
-    let word = words::find(policy, condition && !in_tag(text, offset), call.name)?;
-    let (label, arguments) = words::usage(&word);
+    let word = words::find_word(policy, condition && !in_tag(text, offset), call.name)?;
+    let (label, arguments) = words::word_usage(&word);
     let active = call.done.min(arguments.len().saturating_sub(1));
-    (!arguments.is_empty()).then_some(Signature { label, arguments, active, about: word.about })
+    (!arguments.is_empty()).then_some(CallSignature { label, arguments, active, about: word.about })
 }
 
 /// The text before the cursor in its tag or condition.
@@ -49,14 +49,14 @@ fn begun<'t>(text: &'t str, offset: u32, scope: Option<&Scope>) -> Option<&'t st
 
 /// An incomplete call.
 #[derive(Debug, PartialEq, Eq)]
-struct OpenCall<'t> {
+struct IncompleteCall<'t> {
     name: &'t str,
     /// Number of complete arguments.
     done: usize,
 }
 
 /// The innermost incomplete call at the end of a text.
-fn call<'t>(text: &'t str, policy: &Policy, condition: bool) -> Option<OpenCall<'t>> {
+fn call<'t>(text: &'t str, policy: &Policy, condition: bool) -> Option<IncompleteCall<'t>> {
     let mut open: Vec<usize> = Vec::new();
     let mut quote = None;
     for (at, c) in text.char_indices() {
@@ -70,19 +70,19 @@ fn call<'t>(text: &'t str, policy: &Policy, condition: bool) -> Option<OpenCall<
     }
     let with_commas = policy.filters || condition && policy.conditions == ConditionGrammar::Python;
     let Some(paren) = open.last().copied() else {
-        return if with_commas { None } else { spaced(text) };
+        return if with_commas { None } else { parse_spaced_call(text) };
     };
     if !with_commas {
-        return spaced(text.get(paren + 1..)?);
+        return parse_spaced_call(text.get(paren + 1..)?);
     }
     let before = text.get(..paren)?.trim_end();
     let start = before.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |n| n + 1);
     let name = before.get(start..).filter(|n| !n.is_empty())?;
-    Some(OpenCall { name, done: commas(text.get(paren + 1..)?) })
+    Some(IncompleteCall { name, done: commas(text.get(paren + 1..)?) })
 }
 
 /// A call whose arguments are separated by spaces. The name is complete if a space follows it.
-fn spaced(text: &str) -> Option<OpenCall<'_>> {
+fn parse_spaced_call(text: &str) -> Option<IncompleteCall<'_>> {
     let text = text.trim_start_matches(['~', '{', '&', ' ', '\t', '\n']);
     let end = text.find(char::is_whitespace)?;
     let (name, rest) = text.split_at(end);
@@ -101,7 +101,7 @@ fn spaced(text: &str) -> Option<OpenCall<'_>> {
         }
         inside = !blank;
     }
-    Some(OpenCall { name, done })
+    Some(IncompleteCall { name, done })
 }
 
 fn commas(text: &str) -> usize {
@@ -121,11 +121,11 @@ fn commas(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{OpenCall, call};
+    use super::{IncompleteCall, call};
     use trefoil_template::Policy;
 
     fn open<'t>(text: &'t str, policy: &Policy, condition: bool) -> Option<(&'t str, usize)> {
-        call(text, policy, condition).map(|OpenCall { name, done }| (name, done))
+        call(text, policy, condition).map(|IncompleteCall { name, done }| (name, done))
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use trefoil_ir::facts::{Declaration, DeclarationKind};
+use trefoil_ir::facts::{DeclarationKind, NameDeclaration};
 use trefoil_syntax::{FileId, Location, Span};
 
-use crate::analysis::Analysis;
+use crate::analysis::FolderAnalysis;
 
 /// A symbol and its children.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Symbol {
+pub struct OutlineSymbol {
     /// Its name.
     pub name: String,
     /// Its kind.
@@ -21,35 +21,39 @@ pub struct Symbol {
     /// The range of its name.
     pub selection: Span,
     /// The symbols inside it.
-    pub children: Vec<Symbol>,
+    pub children: Vec<OutlineSymbol>,
 }
 
 /// Maximum nesting of symbols.
 const DEPTH: usize = 32;
 
 /// The symbols of a file, in its order.
-pub fn symbols(analysis: &Analysis, file: FileId) -> Vec<Symbol> {
-    let mut own: Vec<&Declaration> = analysis.facts().declarations.iter().filter(|d| d.at.file == file).collect();
+pub fn list_symbols(analysis: &FolderAnalysis, file: FileId) -> Vec<OutlineSymbol> {
+    let mut own: Vec<&NameDeclaration> = analysis.facts().declarations.iter().filter(|d| d.at.file == file).collect();
     own.sort_by_key(|d| (d.at.span.start, d.at.span.end));
     let here: HashSet<Location> = own.iter().map(|d| d.at).collect();
     // Group by container; a declaration whose container is not in this file is at the top.
-    let mut parts: HashMap<Option<Location>, Vec<&Declaration>> = HashMap::new();
+    let mut parts: HashMap<Option<Location>, Vec<&NameDeclaration>> = HashMap::new();
     for d in own {
         parts.entry(d.parent.filter(|p| here.contains(p) && *p != d.at)).or_default().push(d);
     }
-    within(None, &parts, DEPTH)
+    child_symbols(None, &parts, DEPTH)
 }
 
-fn within(parent: Option<Location>, parts: &HashMap<Option<Location>, Vec<&Declaration>>, depth: usize) -> Vec<Symbol> {
+fn child_symbols(
+    parent: Option<Location>,
+    parts: &HashMap<Option<Location>, Vec<&NameDeclaration>>,
+    depth: usize,
+) -> Vec<OutlineSymbol> {
     let children = parts.get(&parent).into_iter().flatten().filter(|_| depth > 0);
-    let symbol = |d: &&Declaration| Symbol {
+    let symbol = |d: &&NameDeclaration| OutlineSymbol {
         name: d.name.to_string(),
         kind: d.kind,
         detail: d.note.as_deref().map(str::to_owned),
         // The protocol requires that the extent contains the name.
-        extent: d.extent.cover(d.at.span),
+        extent: d.extent.cover_both(d.at.span),
         selection: d.at.span,
-        children: within(Some(d.at), parts, depth - 1),
+        children: child_symbols(Some(d.at), parts, depth - 1),
     };
     children.map(symbol).collect()
 }

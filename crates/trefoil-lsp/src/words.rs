@@ -3,23 +3,23 @@
 use std::ops::Range;
 
 use trefoil_template::Policy;
-use trefoil_template::policy::{Blocks, ConditionGrammar};
+use trefoil_template::policy::{BlockSyntax, ConditionGrammar};
 
 /// A word and its description in Markdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KnownWord {
+pub struct TemplateWord {
     /// As it is written.
     pub name: &'static str,
     /// Its usage and its result.
     pub about: &'static str,
 }
 
-const fn word(name: &'static str, about: &'static str) -> KnownWord {
-    KnownWord { name, about }
+const fn word(name: &'static str, about: &'static str) -> TemplateWord {
+    TemplateWord { name, about }
 }
 
 /// The helpers of Handlebars templates.
-const HELPERS: &[KnownWord] = &[
+const HELPERS: &[TemplateWord] = &[
     word("default", "`{{default path 'text'}}`: the value, or the text if there is no value"),
     word("json", "`{{json path}}`: the value as JSON"),
     word("length", "`{{length path}}`: the number of items, properties or characters"),
@@ -42,7 +42,7 @@ const HELPERS: &[KnownWord] = &[
 ];
 
 /// Blocks and related words.
-const BLOCKS: &[KnownWord] = &[
+const BLOCKS: &[TemplateWord] = &[
     word("if", "`{{#if path}} ... {{/if}}`: its content, if the value exists and is not empty, zero or false"),
     word("unless", "`{{#unless path}} ... {{/unless}}`: its content, if `if` would skip it"),
     word("each", "`{{#each path}} ... {{/each}}`: its content, once for every item or property"),
@@ -56,13 +56,13 @@ const BLOCKS: &[KnownWord] = &[
     word("@root", "the top level, where names are looked up outside all blocks"),
 ];
 
-const FILTERS: &[KnownWord] = &[
+const FILTERS: &[TemplateWord] = &[
     word("default", "`{{ path | default('text') }}`: the value, or the text if it is missing or empty"),
     word("json_or_default", "`{{ path | json_or_default('[]') }}`: the value, or the text if it is not JSON"),
 ];
 
 /// Functions and words of Python-like conditions.
-const PYTHON: &[KnownWord] = &[
+const PYTHON: &[TemplateWord] = &[
     word("len", "`len(x)`: the number of items, properties or characters"),
     word("str", "`str(x)`: the value as text"),
     word("int", "`int(x)`: the value as a whole number"),
@@ -78,27 +78,27 @@ const PYTHON: &[KnownWord] = &[
 ];
 
 /// The helpers of a language.
-pub fn helpers(policy: &Policy) -> &'static [KnownWord] {
-    if policy.blocks == Blocks::Handlebars { HELPERS } else { &[] }
+pub fn helper_words(policy: &Policy) -> &'static [TemplateWord] {
+    if policy.blocks == BlockSyntax::Handlebars { HELPERS } else { &[] }
 }
 
 /// The word with this name, if the language has it. Ignores braces, `#` and `/` before the name.
-pub fn find(policy: &Policy, condition: bool, name: &str) -> Option<KnownWord> {
+pub fn find_word(policy: &Policy, condition: bool, name: &str) -> Option<TemplateWord> {
     let name = name.trim_start_matches(['#', '/', '^']);
     let blocks = match policy.blocks {
-        Blocks::None => &[],
-        Blocks::If => BLOCKS.get(..1).unwrap_or_default(),
-        Blocks::Handlebars => BLOCKS,
+        BlockSyntax::None => &[],
+        BlockSyntax::If => BLOCKS.get(..1).unwrap_or_default(),
+        BlockSyntax::Handlebars => BLOCKS,
     };
     let filters = if policy.filters { FILTERS } else { &[] };
     let python = if condition && policy.conditions == ConditionGrammar::Python { PYTHON } else { &[] };
-    let all = [helpers(policy), blocks, filters, python];
+    let all = [helper_words(policy), blocks, filters, python];
     all.into_iter().flatten().find(|w| w.name == name).copied()
 }
 
 /// The usage of a word and the bytes of its arguments: `default path 'text'`, `len(x)`. Empty for words without
 /// arguments.
-pub fn usage(word: &KnownWord) -> (String, Vec<Range<u32>>) {
+pub fn word_usage(word: &TemplateWord) -> (String, Vec<Range<u32>>) {
     let code = word.about.split('`').nth(1).unwrap_or_default();
     let tag = code.strip_prefix("{{").and_then(|rest| rest.split("}}").next()).unwrap_or(code);
     let tag = tag.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(tag).trim();
@@ -120,7 +120,7 @@ pub fn usage(word: &KnownWord) -> (String, Vec<Range<u32>>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCKS, FILTERS, HELPERS, KnownWord, PYTHON, find, usage};
+    use super::{BLOCKS, FILTERS, HELPERS, PYTHON, TemplateWord, find_word, word_usage};
     use trefoil_template::{Policy, Template};
 
     #[test]
@@ -133,8 +133,8 @@ mod tests {
 
     #[test]
     fn what_takes_arguments_says_which() {
-        let shown = |all: &[KnownWord], name: &str| {
-            let (label, arguments) = usage(all.iter().find(|w| w.name == name).unwrap());
+        let shown = |all: &[TemplateWord], name: &str| {
+            let (label, arguments) = word_usage(all.iter().find(|w| w.name == name).unwrap());
             let one = |r: &std::ops::Range<u32>| label[r.start as usize..r.end as usize].to_owned();
             (label.clone(), arguments.iter().map(one).collect::<Vec<_>>())
         };
@@ -147,13 +147,13 @@ mod tests {
         assert_eq!(shown(PYTHON, "min"), is("min(a, b)", &["a", "b"]));
         assert_eq!(shown(BLOCKS, "else").1, [""; 0]);
         for helper in HELPERS {
-            assert!(!usage(helper).1.is_empty(), "{}", helper.name);
+            assert!(!word_usage(helper).1.is_empty(), "{}", helper.name);
         }
     }
 
     #[test]
     fn a_word_is_that_of_the_language() {
-        let about = |policy: &Policy, condition: bool, name: &str| find(policy, condition, name).map(|w| w.about);
+        let about = |policy: &Policy, condition: bool, name: &str| find_word(policy, condition, name).map(|w| w.about);
         assert!(about(&Policy::AEGIS, false, "#each").is_some());
         assert_eq!(about(&Policy::AGNTZ, false, "#each"), None);
         assert!(about(&Policy::AGNTZ, false, "/if").is_some());

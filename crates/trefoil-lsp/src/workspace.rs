@@ -10,15 +10,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trefoil_front::{Detection, detect};
-use trefoil_project::door::{self, real};
+use trefoil_front::{DialectDetection, detect_dialect};
+use trefoil_project::file_access::{self, resolve_links};
 use trefoil_project::load::{CheckOptions, LoadOptions, ParseCache};
 use trefoil_project::settings;
 use trefoil_syntax::yaml;
 use trefoil_syntax::{FileId, SourceFile};
 
-use crate::analysis::Analysis;
-use crate::held;
+use crate::analysis::FolderAnalysis;
+use crate::retained_findings;
 
 /// Larger files are not read to find out whether they are manifests.
 const PEEK: u64 = 1 << 20;
@@ -30,7 +30,7 @@ const STRANGE_FILES: usize = 500;
 
 /// A text in the editor.
 #[derive(Debug, Clone)]
-pub struct Buffer {
+pub struct EditorBuffer {
     /// Its current text.
     pub text: Arc<str>,
     /// The editor's version number.
@@ -41,28 +41,28 @@ pub struct Buffer {
 
 /// All open buffers.
 #[derive(Default)]
-pub struct Workspace {
+pub struct EditorWorkspace {
     folders: Vec<PathBuf>,
-    buffers: HashMap<PathBuf, Buffer>,
-    analyses: BTreeMap<PathBuf, Arc<Analysis>>,
+    buffers: HashMap<PathBuf, EditorBuffer>,
+    analyses: BTreeMap<PathBuf, Arc<FolderAnalysis>>,
     /// The last analysis of each folder that had no newly invalid file.
-    whole: BTreeMap<PathBuf, Arc<Analysis>>,
+    whole: BTreeMap<PathBuf, Arc<FolderAnalysis>>,
     /// A keystroke changes one file, so the others of its folder need not be parsed again.
     cache: ParseCache,
 }
 
-impl Workspace {
+impl EditorWorkspace {
     /// Sets the folders that are open in the editor.
     pub fn set_folders(&mut self, folders: impl IntoIterator<Item = PathBuf>) {
-        self.folders = folders.into_iter().map(|f| real(&f)).collect();
-        self.refresh();
+        self.folders = folders.into_iter().map(|f| resolve_links(&f)).collect();
+        self.discard_analyses();
     }
     /// The folders that are open in the editor.
-    pub fn folders(&self) -> &[PathBuf] {
+    pub fn open_folders(&self) -> &[PathBuf] {
         &self.folders
     }
     /// A buffer by its canonical path.
-    pub fn buffer(&self, path: &Path) -> Option<&Buffer> {
+    pub fn find_buffer(&self, path: &Path) -> Option<&EditorBuffer> {
         self.buffers.get(path)
     }
     /// Opens a buffer, or changes its text.
@@ -73,7 +73,7 @@ impl Workspace {
             buffer.version = version;
         } else {
             let root = self.root_of(&path);
-            self.buffers.insert(path.clone(), Buffer { text, version, root });
+            self.buffers.insert(path.clone(), EditorBuffer { text, version, root });
         }
         self.forget(&path);
     }
@@ -86,7 +86,7 @@ impl Workspace {
         self.whole.retain(|root, _| roots.contains(root));
     }
     /// Files on disk have changed, so all analyses are outdated.
-    pub fn refresh(&mut self) {
+    pub fn discard_analyses(&mut self) {
         self.analyses.clear();
         let paths: Vec<PathBuf> = self.buffers.keys().cloned().collect();
         for path in paths {
@@ -99,19 +99,20 @@ impl Workspace {
     /// Drops the analyses that a change of this file makes outdated.
     fn forget(&mut self, path: &Path) {
         let root = self.buffers.get(path).map(|b| b.root.clone());
-        self.analyses.retain(|at, analysis| Some(at) != root.as_ref() && analysis.file(path).is_none());
+        self.analyses.retain(|at, analysis| Some(at) != root.as_ref() && analysis.find_file(path).is_none());
     }
     /// Creates missing analyses. Returns whether there were any.
-    pub fn analyse(&mut self) -> bool {
+    pub fn analyse_missing(&mut self) -> bool {
         let mut missing: Vec<PathBuf> = self.buffers.values().map(|b| b.root.clone()).collect();
         missing.sort();
         missing.dedup();
         missing.retain(|root| !self.analyses.contains_key(root));
         for root in &missing {
             let mut analysis = self.check(root, []);
-            let broken = self.whole.get(root).filter(|before| held::is_newly_broken(&analysis, before)).cloned();
+            let broken =
+                self.whole.get(root).filter(|before| retained_findings::is_newly_broken(&analysis, before)).cloned();
             if let Some(before) = &broken {
-                analysis.hold(held::findings(&analysis, before));
+                analysis.set_displayed_diagnostics(retained_findings::displayed_findings(&analysis, before));
             }
             let analysis = Arc::new(analysis);
             if broken.is_none() {
@@ -122,38 +123,42 @@ impl Workspace {
         !missing.is_empty()
     }
     /// The analysis for an open file, and the file's id in it.
-    pub fn analysis(&mut self, path: &Path) -> Option<(Arc<Analysis>, FileId)> {
-        self.analyse();
+    pub fn analysis_for(&mut self, path: &Path) -> Option<(Arc<FolderAnalysis>, FileId)> {
+        self.analyse_missing();
         let buffer = self.buffers.get(path)?;
         let analysis = self.analyses.get(&buffer.root)?;
-        Some((analysis.clone(), analysis.file(path)?))
+        Some((analysis.clone(), analysis.find_file(path)?))
     }
     /// The analysis with another text of a buffer.
-    pub fn analysis_with(&self, path: &Path, text: &str) -> Option<(Analysis, FileId)> {
+    pub fn analysis_with(&self, path: &Path, text: &str) -> Option<(FolderAnalysis, FileId)> {
         let analysis = self.analysis_after(path, [(path.to_owned(), text.to_owned())])?;
-        let file = analysis.file(path)?;
+        let file = analysis.find_file(path)?;
         Some((analysis, file))
     }
     /// The facts about names with another text of a buffer. Rules are not run, which saves half of the time.
-    pub fn names_with(&self, path: &Path, text: &str) -> Option<(Analysis, FileId)> {
+    pub fn names_with(&self, path: &Path, text: &str) -> Option<(FolderAnalysis, FileId)> {
         let root = &self.buffers.get(path)?.root;
-        let analysis = self.look(root, [(path.to_owned(), text.to_owned())], None);
-        let file = analysis.file(path)?;
+        let analysis = self.analyse_folder(root, [(path.to_owned(), text.to_owned())], None);
+        let file = analysis.find_file(path)?;
         Some((analysis, file))
     }
     /// The analysis for an open file with other texts of some files.
-    pub fn analysis_after(&self, path: &Path, texts: impl IntoIterator<Item = (PathBuf, String)>) -> Option<Analysis> {
+    pub fn analysis_after(
+        &self,
+        path: &Path,
+        texts: impl IntoIterator<Item = (PathBuf, String)>,
+    ) -> Option<FolderAnalysis> {
         Some(self.check(&self.buffers.get(path)?.root, texts))
     }
     /// All analyses, with their folders.
-    pub fn analyses(&self) -> impl Iterator<Item = (&Path, &Arc<Analysis>)> {
+    pub fn list_analyses(&self) -> impl Iterator<Item = (&Path, &Arc<FolderAnalysis>)> {
         self.analyses.iter().map(|(root, a)| (&**root, a))
     }
     /// The folder whose analysis is used for a file: for an open file, its own folder.
     pub fn speaks_for(&self, path: &Path) -> Option<&Path> {
         let own = self.buffers.get(path).map(|b| &*b.root);
         own.or_else(|| {
-            let with = self.analyses.iter().filter(|(_, a)| a.file(path).is_some());
+            let with = self.analyses.iter().filter(|(_, a)| a.find_file(path).is_some());
             with.map(|(root, _)| &**root).min_by_key(|root| root.as_os_str().len())
         })
     }
@@ -162,18 +167,18 @@ impl Workspace {
         self.buffers.iter().map(|(path, b)| (path.clone(), b.text.clone())).collect()
     }
     /// The texts of open buffers, for loading.
-    pub fn overlay(&self) -> Arc<HashMap<PathBuf, Arc<str>>> {
+    pub fn text_overlay(&self) -> Arc<HashMap<PathBuf, Arc<str>>> {
         Arc::new(self.texts())
     }
-    fn check(&self, root: &Path, instead: impl IntoIterator<Item = (PathBuf, String)>) -> Analysis {
-        self.look(root, instead, Some(with_hints()))
+    fn check(&self, root: &Path, instead: impl IntoIterator<Item = (PathBuf, String)>) -> FolderAnalysis {
+        self.analyse_folder(root, instead, Some(with_hints()))
     }
-    fn look(
+    fn analyse_folder(
         &self,
         root: &Path,
         instead: impl IntoIterator<Item = (PathBuf, String)>,
         checks: Option<CheckOptions>,
-    ) -> Analysis {
+    ) -> FolderAnalysis {
         let mut overlay = self.texts();
         overlay.extend(instead.into_iter().map(|(path, text)| (path, text.into())));
         let within = self.folders.iter().any(|folder| root.starts_with(folder));
@@ -183,16 +188,16 @@ impl Workspace {
             scopes: true,
             overlay: Arc::new(overlay),
             cache: Some(self.cache.clone()),
-            supplied: settings::own().supplied(),
+            supplied: settings::load_user_settings().supplied_declarations(),
             ..LoadOptions::default()
         };
         let root = root.to_string_lossy().into_owned();
-        Analysis::new(trefoil_project::load::check(&[root], &options), self.cache.clone())
+        FolderAnalysis::new(trefoil_project::load::check_paths(&[root], &options), self.cache.clone())
     }
     /// The folder that is checked for a file.
     fn root_of(&self, path: &Path) -> PathBuf {
         let own = path.parent().map(Path::to_owned).unwrap_or_default();
-        if !door::is_folder(&own) {
+        if !file_access::is_folder(&own) {
             // It was never saved, so it has no neighbours.
             return path.to_owned();
         }
@@ -217,17 +222,19 @@ impl Workspace {
 
 /// Whether a folder directly contains a manifest.
 fn holds_manifest(folder: &Path) -> bool {
-    door::yaml_files(folder, PEEKS).into_iter().any(|path| {
-        let Ok(bytes) = door::AllowedFolders::new([folder.to_owned()]).read(&path, PEEK) else { return false };
+    file_access::yaml_files(folder, PEEKS).into_iter().any(|path| {
+        let Ok(bytes) = file_access::AllowedFolders::new([folder.to_owned()]).read_file(&path, PEEK) else {
+            return false;
+        };
         let source = SourceFile::from_bytes("", bytes);
-        let parsed = yaml::parse(FileId(0), &source, &yaml::Limits::default());
-        parsed.root.is_some_and(|root| !matches!(detect(&root), Detection::Unknown))
+        let parsed = yaml::parse(FileId(0), &source, &yaml::YamlLimits::default());
+        parsed.root.is_some_and(|root| !matches!(detect_dialect(&root), DialectDetection::Unknown))
     })
 }
 
 /// Every rule at its default level, and hints, which editors show faintly.
 fn with_hints() -> CheckOptions {
     let mut checks = CheckOptions::default();
-    checks.levels.hints();
+    checks.levels.enable_hints();
     checks
 }

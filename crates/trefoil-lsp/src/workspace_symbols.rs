@@ -3,11 +3,11 @@
 use trefoil_ir::facts::DeclarationKind;
 use trefoil_syntax::Location;
 
-use crate::analysis::Analysis;
+use crate::analysis::FolderAnalysis;
 
 /// A search result.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FoundSymbol {
+pub struct SymbolMatch {
     /// Its name.
     pub name: String,
     /// Its kind.
@@ -22,14 +22,14 @@ pub struct FoundSymbol {
 
 /// The declarations whose names contain the letters of a query in order, ignoring case, best first. An empty query
 /// matches everything.
-pub fn find(analysis: &Analysis, query: &str) -> Vec<FoundSymbol> {
+pub fn find_symbols(analysis: &FolderAnalysis, query: &str) -> Vec<SymbolMatch> {
     let query: String = query.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect();
     let all = analysis.facts().declarations.iter();
     let found = all.filter_map(|d| {
-        let container = d.parent.and_then(|p| analysis.declaration(p)).map(|p| p.name.to_string());
-        Some(FoundSymbol { rank: rank(&d.name, &query)?, name: d.name.to_string(), kind: d.kind, at: d.at, container })
+        let container = d.parent.and_then(|p| analysis.declaration_of_name(p)).map(|p| p.name.to_string());
+        Some(SymbolMatch { rank: rank(&d.name, &query)?, name: d.name.to_string(), kind: d.kind, at: d.at, container })
     });
-    let mut found: Vec<FoundSymbol> = found.collect();
+    let mut found: Vec<SymbolMatch> = found.collect();
     found.sort_by(|a, b| (a.rank, &a.name, a.at).cmp(&(b.rank, &b.name, b.at)));
     found
 }

@@ -7,16 +7,16 @@ use trefoil_template::Value;
 
 /// A part of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Block<'v> {
+pub enum ContentBlock<'v> {
     /// Text.
     Text(&'v str),
     /// Media.
-    Media(Media<'v>),
+    Media(MediaBlock<'v>),
 }
 
 /// An image or audio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Media<'v> {
+pub struct MediaBlock<'v> {
     /// The kind.
     pub kind: MediaKind,
     /// The media type, if given: `image/png`.
@@ -37,7 +37,7 @@ pub enum MediaKind {
 
 impl MediaKind {
     /// The plural for use in a sentence.
-    pub fn plural(self) -> &'static str {
+    pub fn plural_name(self) -> &'static str {
         match self {
             Self::Image => "images",
             Self::Audio => "audio",
@@ -59,16 +59,16 @@ pub enum MediaSource<'v> {
 }
 
 /// The blocks of a value. `None`: it is an ordinary value.
-pub fn of(value: &Value) -> Option<Vec<Block<'_>>> {
+pub fn parse_blocks(value: &Value) -> Option<Vec<ContentBlock<'_>>> {
     let Value::List(items) = value else { return None };
     let blocks: Option<Vec<_>> = items.iter().map(block).collect();
     blocks.filter(|blocks| !blocks.is_empty())
 }
 
-fn block(value: &Value) -> Option<Block<'_>> {
+fn block(value: &Value) -> Option<ContentBlock<'_>> {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     let kind = match text("type")? {
-        "text" => return text("text").map(Block::Text),
+        "text" => return text("text").map(ContentBlock::Text),
         "image" => MediaKind::Image,
         "audio" => MediaKind::Audio,
         _ => return None,
@@ -78,7 +78,7 @@ fn block(value: &Value) -> Option<Block<'_>> {
         (Some(bytes), ..) => (said, MediaSource::Base64(bytes)),
         (_, Some(url), _) => match data(url) {
             Some((own, bytes)) => (said.or(own), MediaSource::Base64(bytes)),
-            None if value.get("headers").is_some_and(|headers| headers.truthy() != Some(false)) => {
+            None if value.get("headers").is_some_and(|headers| headers.truth_value() != Some(false)) => {
                 (said, MediaSource::Guarded)
             }
             None => (said, MediaSource::Url(url)),
@@ -86,7 +86,7 @@ fn block(value: &Value) -> Option<Block<'_>> {
         (_, _, Some(_)) => (said, MediaSource::Artifact),
         _ => return None,
     };
-    Some(Block::Media(Media { kind, media_type, source, detail: text("detail") }))
+    Some(ContentBlock::Media(MediaBlock { kind, media_type, source, detail: text("detail") }))
 }
 
 /// The type and the bytes of a `data:` URL in base64.
@@ -100,20 +100,20 @@ fn data(url: &str) -> Option<(Option<&str>, &str)> {
 const MEDIUM: usize = 6_000;
 
 /// The size of a message for limits, in bytes of text.
-pub fn bytes(content: &Value) -> Option<usize> {
-    let bytes = |block: &Block<'_>| match block {
-        Block::Text(text) => text.len(),
-        Block::Media(_) => MEDIUM,
+pub fn content_size(content: &Value) -> Option<usize> {
+    let bytes = |block: &ContentBlock<'_>| match block {
+        ContentBlock::Text(text) => text.len(),
+        ContentBlock::Media(_) => MEDIUM,
     };
-    Some(of(content)?.iter().map(bytes).sum())
+    Some(parse_blocks(content)?.iter().map(bytes).sum())
 }
 
 /// The displayed form of a message: everything except the bytes of media.
-pub fn shown(content: &Value) -> Option<String> {
-    let blocks = of(content)?;
+pub fn render_content(content: &Value) -> Option<String> {
+    let blocks = parse_blocks(content)?;
     let shown = blocks.iter().map(|block| match block {
-        Block::Text(text) => (*text).to_owned(),
-        Block::Media(media) => {
+        ContentBlock::Text(text) => (*text).to_owned(),
+        ContentBlock::Media(media) => {
             let what = media.media_type.unwrap_or(match media.kind {
                 MediaKind::Image => "image",
                 MediaKind::Audio => "audio",
@@ -145,12 +145,13 @@ mod tests {
             {"type": "image", "artifactId": "art_1"},
         ]);
         let value = Value::from_json(blocks);
-        let blocks = of(&value).unwrap();
-        let media = |kind, media_type, source| Block::Media(Media { kind, media_type, source, detail: None });
+        let blocks = parse_blocks(&value).unwrap();
+        let media =
+            |kind, media_type, source| ContentBlock::Media(MediaBlock { kind, media_type, source, detail: None });
         assert_eq!(
             blocks,
             [
-                Block::Text("What is this?"),
+                ContentBlock::Text("What is this?"),
                 media(MediaKind::Image, Some("image/png"), MediaSource::Base64("aW1hZ2U=")),
                 media(MediaKind::Image, Some("image/gif"), MediaSource::Base64("aW1hZ2U=")),
                 media(MediaKind::Audio, Some("audio/wav"), MediaSource::Url("https://h/a.wav")),
@@ -159,13 +160,13 @@ mod tests {
             ]
         );
         assert_eq!(
-            shown(&value).unwrap(),
+            render_content(&value).unwrap(),
             "What is this?\n[image/png, 5 bytes]\n[image/gif, 5 bytes]\n[audio/wav at https://h/a.wav]\n[image]\n[image]"
         );
         for other in
             [json!([]), json!(["a"]), json!([{"type": "video"}]), json!([{"type": "image"}]), json!({"type": "text"})]
         {
-            assert_eq!(of(&Value::from_json(other.clone())), None, "{other}");
+            assert_eq!(parse_blocks(&Value::from_json(other.clone())), None, "{other}");
         }
     }
 }

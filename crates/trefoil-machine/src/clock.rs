@@ -22,12 +22,12 @@ pub struct WorkMs(pub u64);
 impl RunMs {
     /// Later by this many milliseconds.
     #[must_use]
-    pub fn plus(self, ms: u64) -> Self {
+    pub fn plus_ms(self, ms: u64) -> Self {
         Self(self.0.saturating_add(ms))
     }
 
     /// The milliseconds from an earlier moment to this one.
-    pub fn since(self, earlier: Self) -> u64 {
+    pub fn ms_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 }
@@ -35,26 +35,26 @@ impl RunMs {
 impl WorkMs {
     /// Later by this many milliseconds.
     #[must_use]
-    pub fn plus(self, ms: u64) -> Self {
+    pub fn plus_ms(self, ms: u64) -> Self {
         Self(self.0.saturating_add(ms))
     }
 
     /// The milliseconds from an earlier moment to this one.
-    pub fn since(self, earlier: Self) -> u64 {
+    pub fn ms_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 }
 
 /// When a timer is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Due {
+pub enum DueTime {
     /// On the run's clock: a wait.
     Run(RunMs),
     /// On the work clock: a time limit.
     Work(WorkMs),
 }
 
-impl fmt::Display for Due {
+impl fmt::Display for DueTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Run(at) => write!(f, "{} ms", at.0),
@@ -78,7 +78,7 @@ pub struct RunClock {
 
 impl RunClock {
     /// It begins at this moment of the wall clock.
-    pub fn begin(&mut self, origin: u64) {
+    pub fn set_origin(&mut self, origin: u64) {
         self.origin = origin;
     }
 
@@ -88,7 +88,7 @@ impl RunClock {
     }
 
     /// The run's clock.
-    pub fn now(&self) -> RunMs {
+    pub fn run_now(&self) -> RunMs {
         self.now
     }
 
@@ -103,27 +103,27 @@ impl RunClock {
     }
 
     /// Something happened at this moment.
-    pub fn reach(&mut self, at: RunMs) {
+    pub fn advance_to(&mut self, at: RunMs) {
         self.now = self.now.max(at);
     }
 
     /// The journal has an entry of this moment.
-    pub fn read(&mut self, at: RunMs) {
+    pub fn note_entry_at(&mut self, at: RunMs) {
         self.last_entry = self.last_entry.max(at);
     }
 
     /// A process resumed the run at this moment. Nobody had it since the last entry.
-    pub fn resume(&mut self, at: RunMs) {
-        self.idle_ms = self.idle_ms.saturating_add(at.since(self.last_entry));
-        self.read(at);
-        self.reach(at);
+    pub fn resume_at(&mut self, at: RunMs) {
+        self.idle_ms = self.idle_ms.saturating_add(at.ms_since(self.last_entry));
+        self.note_entry_at(at);
+        self.advance_to(at);
     }
 
     /// How long a timer still runs.
-    pub fn left(&self, due: Due, at: RunMs) -> u64 {
+    pub fn time_left(&self, due: DueTime, at: RunMs) -> u64 {
         match due {
-            Due::Run(due) => due.since(at),
-            Due::Work(due) => due.since(self.work_at(at)),
+            DueTime::Run(due) => due.ms_since(at),
+            DueTime::Work(due) => due.ms_since(self.work_at(at)),
         }
     }
 }
@@ -135,15 +135,15 @@ mod tests {
     #[test]
     fn only_the_run_clock_goes_on_while_no_process_has_the_run() {
         let mut clock = RunClock::default();
-        clock.reach(RunMs(400));
-        [100, 500].map(RunMs).into_iter().for_each(|at| clock.read(at));
-        let (limit, wait) = (Due::Work(WorkMs(1_000)), Due::Run(RunMs(1_000)));
-        assert_eq!((clock.left(limit, RunMs(600)), clock.left(wait, RunMs(600))), (400, 400));
-        clock.resume(RunMs(90_000));
-        assert_eq!((clock.now(), clock.work_now()), (RunMs(90_000), WorkMs(500)));
-        assert_eq!((clock.left(limit, RunMs(90_100)), clock.left(wait, RunMs(90_100))), (400, 0));
-        clock.read(RunMs(90_200));
-        clock.resume(RunMs(1_000_000));
+        clock.advance_to(RunMs(400));
+        [100, 500].map(RunMs).into_iter().for_each(|at| clock.note_entry_at(at));
+        let (limit, wait) = (DueTime::Work(WorkMs(1_000)), DueTime::Run(RunMs(1_000)));
+        assert_eq!((clock.time_left(limit, RunMs(600)), clock.time_left(wait, RunMs(600))), (400, 400));
+        clock.resume_at(RunMs(90_000));
+        assert_eq!((clock.run_now(), clock.work_now()), (RunMs(90_000), WorkMs(500)));
+        assert_eq!((clock.time_left(limit, RunMs(90_100)), clock.time_left(wait, RunMs(90_100))), (400, 0));
+        clock.note_entry_at(RunMs(90_200));
+        clock.resume_at(RunMs(1_000_000));
         assert_eq!(clock.work_at(RunMs(1_000_050)), WorkMs(750));
     }
 }

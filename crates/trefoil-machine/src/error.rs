@@ -8,7 +8,7 @@ use trefoil_template::limits;
 
 use crate::key::Key;
 use crate::run_limits::RunLimits;
-use crate::text::shorten;
+use crate::text::shorten_text;
 
 /// The maximum number of characters of an answer that a failure keeps.
 const ANSWER: usize = 400;
@@ -38,7 +38,7 @@ pub struct RunErrorData {
     pub location: Option<Location>,
     /// The cause, for retry policies.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub cause: Option<Cause>,
+    pub cause: Option<FailureCause>,
     /// Advice.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub help: Option<String>,
@@ -53,7 +53,7 @@ pub struct RunErrorData {
     pub retry_after_ms: Option<NonZeroU32>,
     /// For an `INTERPOLATION_ERROR`: the unresolved placeholder.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub interpolation: Option<Interpolation>,
+    pub interpolation: Option<InterpolationFailure>,
     /// The other steps to which it applies.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub others: Vec<Key>,
@@ -81,7 +81,7 @@ impl std::ops::DerefMut for RunError {
 
 /// An unresolved placeholder: the three attributes of SirenSpec's `InterpolationError`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Interpolation {
+pub struct InterpolationFailure {
     /// The path, without braces and filter.
     pub expression: String,
     /// The first segment of the path.
@@ -90,7 +90,7 @@ pub struct Interpolation {
     pub reason: String,
 }
 
-impl fmt::Display for Interpolation {
+impl fmt::Display for InterpolationFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { expression, namespace, reason } = self;
         write!(f, "InterpolationError in '{{{{ {expression} }}}}' [{namespace}]: {reason}")
@@ -100,7 +100,7 @@ impl fmt::Display for Interpolation {
 /// The cause of a failure, for retry policies.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum FailureCause {
     /// The provider answered with this HTTP status.
     Status(u16),
     /// There was no response, and nothing was sent.
@@ -117,7 +117,7 @@ pub enum Cause {
     Timeout,
 }
 
-impl Cause {
+impl FailureCause {
     /// Whether a retry may succeed because the network failed.
     pub fn is_network(&self) -> bool {
         matches!(self, Self::Network | Self::Broken)
@@ -134,7 +134,7 @@ impl Cause {
 impl RunError {
     /// With the limit of the command line that would be enough, if there is one.
     #[must_use]
-    pub fn raising(mut self, raise: impl Into<Option<RunLimits>>) -> Self {
+    pub fn with_raise(mut self, raise: impl Into<Option<RunLimits>>) -> Self {
         self.raise = raise.into();
         self
     }
@@ -155,7 +155,7 @@ impl RunError {
     }
     /// What a run stopped before, why, and what allows it.
     pub fn stopped_before(&self) -> String {
-        let step = self.key.as_ref().map(|key| format!("stopped before `{}`: ", key.named()));
+        let step = self.key.as_ref().map(|key| format!("stopped before `{}`: ", key.display_name()));
         let step = step.unwrap_or_else(|| "stopped: ".to_owned());
         let help = self.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
         format!("{step}{}{help}", self.message)
@@ -166,9 +166,12 @@ impl RunError {
         self.key.iter().chain(&self.others).filter(move |_| repeats)
     }
     /// An unresolved placeholder.
-    pub fn interpolation(expression: &str, namespace: &str, reason: impl Into<String>) -> Self {
-        let failed =
-            Interpolation { expression: expression.to_owned(), namespace: namespace.to_owned(), reason: reason.into() };
+    pub fn for_placeholder(expression: &str, namespace: &str, reason: impl Into<String>) -> Self {
+        let failed = InterpolationFailure {
+            expression: expression.to_owned(),
+            namespace: namespace.to_owned(),
+            reason: reason.into(),
+        };
         let mut error = Self::new("INTERPOLATION_ERROR", failed.to_string());
         error.interpolation = Some(failed);
         error
@@ -184,13 +187,13 @@ impl RunError {
     }
     /// Sets the cause.
     #[must_use]
-    pub fn cause(mut self, cause: Cause) -> Self {
+    pub fn with_cause(mut self, cause: FailureCause) -> Self {
         self.cause = Some(cause);
         self
     }
     /// Sets the advice.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
@@ -202,18 +205,18 @@ impl RunError {
     }
     /// Sets the answer that caused the failure; only its start is kept.
     #[must_use]
-    pub fn answered(mut self, answer: &str) -> Self {
-        self.answer = (!answer.is_empty()).then(|| shorten(answer, ANSWER));
+    pub fn with_answer(mut self, answer: &str) -> Self {
+        self.answer = (!answer.is_empty()).then(|| shorten_text(answer, ANSWER));
         self
     }
     /// The failure as stored in journals: without its place in the files of this load.
     #[must_use]
-    pub fn stored(mut self) -> Self {
+    pub fn without_location(mut self) -> Self {
         self.location = None;
         self
     }
     /// The start of the answer that caused the failure.
-    pub fn answer(&self) -> Option<&str> {
+    pub fn answer_excerpt(&self) -> Option<&str> {
         self.answer.as_deref()
     }
 }

@@ -10,13 +10,13 @@ use trefoil_template::Value;
 use crate::error::RunError;
 use crate::guard::Verdict;
 use crate::key::{Key, own_activity};
-use crate::moment::moment;
+use crate::moment::format_moment;
 use crate::private::PrivateValue;
-use crate::provenance::Span;
-use crate::request::{Finish, HumanRequest, Role, ToolUse, Usage};
+use crate::provenance::OriginSpan;
+use crate::request::{FinishReason, HumanRequest, MessageRole, ModelToolCall, Usage};
 use crate::run_limits::UsedAmounts;
-use crate::step_path::joined;
-use crate::text::shorten;
+use crate::step_path::join_path;
+use crate::text::shorten_text;
 
 /// Maximum number of characters of a detail in an event's line.
 const DETAIL: usize = 120;
@@ -44,16 +44,16 @@ pub struct Event {
 
 /// How the items of a fan-out ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Tally {
+pub struct ItemTally {
     /// How many there were.
     pub total: u32,
     /// How many of them failed.
     pub failed: u32,
 }
 
-impl Tally {
+impl ItemTally {
     /// Adds the items of another fan-out.
-    pub fn add(&mut self, other: Self) {
+    pub fn add_items(&mut self, other: Self) {
         self.total = self.total.saturating_add(other.total);
         self.failed = self.failed.saturating_add(other.failed);
     }
@@ -64,7 +64,7 @@ impl Tally {
 }
 
 /// `9 of 200 items failed`: the same words in every view.
-impl fmt::Display for Tally {
+impl fmt::Display for ItemTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let items = if self.total == 1 { "item" } else { "items" };
         write!(f, "{} of {} {items} failed", self.failed, self.total)
@@ -73,18 +73,18 @@ impl fmt::Display for Tally {
 
 /// A message as it was sent, masked.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct ShownMessage {
+pub struct DisplayedMessage {
     /// The role.
-    pub role: Role,
+    pub role: MessageRole,
     /// The text.
     pub content: Arc<str>,
     /// The origin of each part, if the watcher wants it. Locations become file names only where events are written, so this is not
     /// part of the serialized event.
     #[serde(skip)]
-    pub spans: Vec<Span>,
+    pub spans: Vec<OriginSpan>,
     /// The tools that the model called in this turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<ToolUse>,
+    pub calls: Vec<ModelToolCall>,
     /// The call that this is the result of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<Arc<str>>,
@@ -97,7 +97,7 @@ fn nothing(value: &Value) -> bool {
 
 /// The provider's metadata for an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Told {
+pub struct AnswerMetadata {
     /// The model name reported by the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,
@@ -106,10 +106,10 @@ pub struct Told {
     pub instead: Option<String>,
     /// The models that were called before it and did not answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub before: Vec<AskedBefore>,
+    pub before: Vec<FailedModelCall>,
     /// The finish reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finish: Option<Finish>,
+    pub finish: Option<FinishReason>,
     /// The provider's request id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
@@ -117,7 +117,7 @@ pub struct Told {
 
 /// A model that did not answer, so that another one was called.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct AskedBefore {
+pub struct FailedModelCall {
     /// The model, as `PROVIDER:NAME`.
     pub model: String,
     /// Why it did not answer, in one line.
@@ -127,7 +127,7 @@ pub struct AskedBefore {
     pub usage: Option<Usage>,
 }
 
-impl Told {
+impl AnswerMetadata {
     pub(crate) fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
@@ -135,7 +135,7 @@ impl Told {
 
 /// The origin of a result that was reused instead of making a call.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct ReusedFrom {
+pub struct ReuseOrigin {
     /// The earlier run.
     pub run: String,
     /// The activity's key there, if it is different.
@@ -148,7 +148,7 @@ pub struct ReusedFrom {
 
 /// What a suspended run waits for.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
-pub struct Waiting {
+pub struct AwaitedActivity {
     /// The activity.
     pub key: Key,
     /// Its step's label.
@@ -174,7 +174,7 @@ pub struct Waiting {
     pub choices: Vec<String>,
     /// Until when it has to be answered, and what happens otherwise.
     #[serde(flatten)]
-    pub deadline: Option<Deadline>,
+    pub deadline: Option<AnswerDeadline>,
     /// For the sort `run`: what that run stopped before, and why, if it has stopped and asks nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Box<RunError>>,
@@ -183,12 +183,12 @@ pub struct Waiting {
     pub calls: Vec<Key>,
     /// Why nobody can answer it any more, although the run has not continued yet. `None` while it can be answered, and in events.
     #[serde(skip)]
-    pub settled: Option<Settled>,
+    pub settled: Option<QuestionClosure>,
 }
 
 /// Why a question or decision is not open any more, although nothing has acted on that yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Settled {
+pub enum QuestionClosure {
     /// This answer, or decision, is in the inbox.
     Answered(String),
     /// Its time has ended.
@@ -197,18 +197,18 @@ pub enum Settled {
 
 /// The end of the time that a person has for an answer.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Deadline {
+pub struct AnswerDeadline {
     /// In milliseconds since 1970-01-01 UTC.
-    #[serde(serialize_with = "crate::moment::written")]
+    #[serde(serialize_with = "crate::moment::serialize_moment")]
     pub answer_by: u64,
     /// The answer that is used otherwise. `None`: the step fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<String>,
 }
 
-impl Deadline {
+impl AnswerDeadline {
     /// That of a question, if it has one.
-    pub fn of(request: &HumanRequest) -> Option<Self> {
+    pub fn from_request(request: &HumanRequest) -> Option<Self> {
         let otherwise = match &request.on_timeout {
             // Only a person is asked again.
             OnTimeout::Answer(default) if request.refused.is_none() => Some(default.to_string()),
@@ -223,8 +223,8 @@ impl Deadline {
     }
 
     /// What is said after it: `not answered by 2026-03-01 09:05:00Z; when the run continues, the step fails`
-    pub fn missed(&self) -> String {
-        format!("not answered by {}; when the run continues, {}", moment(self.answer_by), self.then())
+    pub fn missed_message(&self) -> String {
+        format!("not answered by {}; when the run continues, {}", format_moment(self.answer_by), self.then())
     }
 
     /// What happens without an answer.
@@ -239,14 +239,14 @@ impl Deadline {
 impl HumanRequest {
     /// Whether an answer that is given at this moment of the wall clock comes after the question's time.
     pub fn is_late(&self, at: u64) -> bool {
-        Deadline::of(self).is_some_and(|deadline| deadline.is_over(at))
+        AnswerDeadline::from_request(self).is_some_and(|deadline| deadline.is_over(at))
     }
 }
 
 /// `answer by 2026-03-01 09:05:00Z, or the step fails`
-impl fmt::Display for Deadline {
+impl fmt::Display for AnswerDeadline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "answer by {}, or {}", moment(self.answer_by), self.then())
+        write!(f, "answer by {}, or {}", format_moment(self.answer_by), self.then())
     }
 }
 
@@ -255,7 +255,7 @@ const ANSWER: usize = 80;
 /// Maximum number of characters of a call next to its question.
 const CALL: usize = 200;
 
-impl Waiting {
+impl AwaitedActivity {
     /// The question in an event.
     pub fn for_person(event: &Event) -> Option<Self> {
         let EventKind::SignalWanted { label, prompt, accepts, choices, deadline, .. } = &event.kind else {
@@ -284,27 +284,32 @@ impl Waiting {
     }
     /// With the answer that is in the inbox, as it stands at this moment.
     #[must_use]
-    pub fn standing(self, answer: Option<String>, at: u64) -> Self {
+    pub fn with_inbox_answer(self, answer: Option<String>, at: u64) -> Self {
         let is_over = self.deadline.as_ref().is_some_and(|deadline| deadline.is_over(at));
         // An answer that was given in time counts, whenever the run continues.
-        let settled = answer.map(Settled::Answered).or(is_over.then_some(Settled::Late));
+        let settled = answer.map(QuestionClosure::Answered).or(is_over.then_some(QuestionClosure::Late));
         Self { settled, ..self }
     }
     /// The path of the step in this run: that of the call, and that of the step there.
-    pub fn path(&self) -> String {
-        self.calls.iter().chain([&self.key]).fold(String::new(), |path, key| joined(&path, own_activity(key.as_str())))
+    pub fn step_path(&self) -> String {
+        self.calls
+            .iter()
+            .chain([&self.key])
+            .fold(String::new(), |path, key| join_path(&path, own_activity(key.as_str())))
     }
     /// What it waits for, on one line. `name`: how the step is named.
-    pub fn question(&self, name: &str) -> String {
-        let calls = self.calls.iter().map(Key::named).collect::<Vec<_>>().join("/");
+    pub fn describe_question(&self, name: &str) -> String {
+        let calls = self.calls.iter().map(Key::display_name).collect::<Vec<_>>().join("/");
         let calls = if calls.is_empty() { calls } else { format!(", called by `{calls}`") };
         let of = self.run.as_ref().map(|run| format!(" (run {run}{calls})")).unwrap_or_default();
         match (&self.prompt, &self.why) {
             (Some(prompt), _) => {
                 let prompt = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
                 let until = match (&self.settled, &self.deadline) {
-                    (Some(Settled::Answered(answer)), _) => format!(" (answered: {})", shorten(answer, ANSWER)),
-                    (Some(Settled::Late), Some(deadline)) => format!(" ({})", deadline.missed()),
+                    (Some(QuestionClosure::Answered(answer)), _) => {
+                        format!(" (answered: {})", shorten_text(answer, ANSWER))
+                    }
+                    (Some(QuestionClosure::Late), Some(deadline)) => format!(" ({})", deadline.missed_message()),
                     (None, Some(deadline)) => format!(" ({deadline})"),
                     (_, None) => String::new(),
                 };
@@ -318,7 +323,7 @@ impl Waiting {
             (None, _) => {
                 let called = self.called().map(|tool| format!(", `{tool}`,")).unwrap_or_default();
                 let asks = match &self.settled {
-                    Some(Settled::Answered(answer)) => format!("decided: {}", shorten(answer, ANSWER)),
+                    Some(QuestionClosure::Answered(answer)) => format!("decided: {}", shorten_text(answer, ANSWER)),
                     _ => "did it finish?".to_owned(),
                 };
                 format!("`{name}`{of}: it is unknown whether this {}{called} was done; {asks}", self.sort)
@@ -336,7 +341,7 @@ impl Waiting {
         let arguments = call.get("arguments").filter(|value| !is_empty(value)).map(Value::to_text).unwrap_or_default();
         let script = call.get("script").map(|script| format!("{} ", script.to_text())).unwrap_or_default();
         let all = format!("{script}{arguments}").split_whitespace().collect::<Vec<_>>().join(" ");
-        Some(shorten(&all, CALL)).filter(|all| !all.is_empty())
+        Some(shorten_text(&all, CALL)).filter(|all| !all.is_empty())
     }
     /// The tool that was called, if the step does not have its name.
     fn called(&self) -> Option<&str> {
@@ -387,7 +392,7 @@ pub enum EventKind {
         output: Value,
         /// The counts of its fan-out, if it has one: failed items did not fail the step.
         #[serde(skip_serializing_if = "Option::is_none")]
-        items: Option<Tally>,
+        items: Option<ItemTally>,
     },
     /// An item of a fan-out (or a branch that may fail alone) started. The key is the item's.
     ItemStarted {
@@ -419,7 +424,7 @@ pub enum EventKind {
         /// `provider:model` as resolved, `embedded` or `scripted`.
         model: String,
         /// The messages as sent, masked.
-        messages: Vec<ShownMessage>,
+        messages: Vec<DisplayedMessage>,
         /// The parameters sent with them: temperature, limits, the name of a schema.
         #[serde(skip_serializing_if = "nothing")]
         parameters: Value,
@@ -460,10 +465,10 @@ pub enum EventKind {
         duration_ms: u64,
         /// The provider's metadata.
         #[serde(flatten)]
-        told: Box<Told>,
+        told: Box<AnswerMetadata>,
         /// The earlier run that the answer was reused from. No call was made.
         #[serde(skip_serializing_if = "Option::is_none")]
-        reused_from: Option<Box<ReusedFrom>>,
+        reused_from: Option<Box<ReuseOrigin>>,
     },
     /// A model call was stopped: a parallel step failed, a limit was reached, or the run was cancelled.
     ModelStopped {
@@ -474,7 +479,7 @@ pub enum EventKind {
         partial: Option<String>,
         /// The model that was called, if it is not the requested one.
         #[serde(flatten)]
-        told: Box<Told>,
+        told: Box<AnswerMetadata>,
     },
     /// A tool call, command or decision started.
     EffectStarted {
@@ -491,7 +496,7 @@ pub enum EventKind {
         duration_ms: u64,
         /// The earlier run that the result was reused from. Nothing was performed.
         #[serde(skip_serializing_if = "Option::is_none")]
-        reused_from: Option<Box<ReusedFrom>>,
+        reused_from: Option<Box<ReuseOrigin>>,
         /// The run that the tool started.
         #[serde(skip_serializing_if = "Option::is_none")]
         called: Option<String>,
@@ -510,7 +515,7 @@ pub enum EventKind {
         partial: Option<String>,
         /// The provider's metadata of a model call.
         #[serde(flatten)]
-        told: Box<Told>,
+        told: Box<AnswerMetadata>,
         /// The run that the tool started.
         #[serde(skip_serializing_if = "Option::is_none")]
         called: Option<String>,
@@ -550,7 +555,7 @@ pub enum EventKind {
         refused: Option<String>,
         /// Until when it has to be answered, and what happens otherwise.
         #[serde(flatten)]
-        deadline: Option<Deadline>,
+        deadline: Option<AnswerDeadline>,
     },
     /// A problem that does not stop the run.
     Warning {
@@ -560,9 +565,9 @@ pub enum EventKind {
     /// The run can only wait, and its process ends. It continues when it is resumed.
     RunSuspended {
         /// What the run is waiting for, by key.
-        waiting: Vec<Waiting>,
+        waiting: Vec<AwaitedActivity>,
         /// The time at which the run can continue without an answer, in milliseconds since 1970-01-01 UTC; in JSON as text.
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::moment::written_if")]
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::moment::serialize_optional_moment")]
         wake_at: Option<u64>,
         /// What the run stopped before, and why, if somebody has to allow it.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -576,14 +581,14 @@ pub enum EventKind {
     /// The run ended.
     RunFinished {
         /// Its output. In JSON, as it may be shown.
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::private::shown")]
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::private::serialize_visible")]
         output: Option<PrivateValue>,
         /// Or why it failed.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<RunError>,
         /// The items of the fan-outs in which some failed, and the run went on.
         #[serde(skip_serializing_if = "Option::is_none")]
-        items: Option<Tally>,
+        items: Option<ItemTally>,
         /// Total usage.
         usage: Usage,
         /// Model calls.
@@ -652,10 +657,10 @@ impl EventKind {
                     format!(
                         "{}: {}",
                         items.map(|items| items.to_string()).unwrap_or_default(),
-                        output.shown().to_text()
+                        output.visible_value().to_text()
                     )
                 }
-                (Some(output), None) => output.shown().to_text().to_string(),
+                (Some(output), None) => output.visible_value().to_text().to_string(),
                 (None, None) => return None,
             },
         })
@@ -667,24 +672,24 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.name())?;
         if let Some(key) = &self.key {
-            write!(f, " {}", plain(&key.0))?;
+            write!(f, " {}", strip_controls(&key.0))?;
         }
         match self.kind.detail() {
-            Some(detail) => write!(f, ": {}", plain(&shorten(&detail, DETAIL))),
+            Some(detail) => write!(f, ": {}", strip_controls(&shorten_text(&detail, DETAIL))),
             None => Ok(()),
         }
     }
 }
 
 /// Text without control characters and line breaks.
-fn plain(text: &str) -> String {
+fn strip_controls(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guard::Side;
+    use crate::guard::CheckSubject;
 
     #[test]
     fn an_event_is_one_line_of_its_name_its_step_and_a_detail() {
@@ -757,7 +762,7 @@ mod tests {
                 refused: None,
                 deadline: None,
             },
-            EventKind::Verdict(Verdict::passed("injection", Side::Input)),
+            EventKind::Verdict(Verdict::without_finding("injection", CheckSubject::Input)),
             EventKind::Warning { message: String::new() },
             EventKind::RunSuspended { waiting: Vec::new(), wake_at: None, why: None },
             EventKind::RunResumed { execution: 1 },

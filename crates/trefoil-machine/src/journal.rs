@@ -9,13 +9,13 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use trefoil_ir::prices::Price;
+use trefoil_ir::prices::ModelPrice;
 
 use crate::error::RunError;
-use crate::event::{ReusedFrom, Tally, Told};
+use crate::event::{AnswerMetadata, ItemTally, ReuseOrigin};
 use crate::guard::Verdict;
 use crate::key::{ContentKey, Key};
-use crate::private::{PrivateValue, stored};
+use crate::private::{PrivateValue, stored_form};
 use crate::request::{Request, Usage};
 use crate::run_limits::RunLimits;
 
@@ -51,7 +51,7 @@ pub struct CalledRun {
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
     /// The run started. Always the first entry, and only that.
-    Started(Box<Started>),
+    Started(Box<RunStart>),
     /// The machine requested an activity. It is not started before this entry is stored.
     Scheduled {
         /// The activity.
@@ -73,11 +73,11 @@ pub enum EntryKind {
         /// The activity.
         key: Key,
         /// Its result, as it is, with the parts that no view may show.
-        #[serde(with = "stored")]
+        #[serde(with = "stored_form")]
         value: PrivateValue,
         /// Metadata. Boxed, because most entries have none, and a journal is read in pages of many entries.
-        #[serde(default, skip_serializing_if = "About::is_nothing")]
-        about: Box<About>,
+        #[serde(default, skip_serializing_if = "ActivityMetadata::is_nothing")]
+        about: Box<ActivityMetadata>,
     },
     /// An activity failed.
     Failed {
@@ -86,8 +86,8 @@ pub enum EntryKind {
         /// Why.
         error: RunError,
         /// Metadata. Boxed, because most entries have none, and a journal is read in pages of many entries.
-        #[serde(default, skip_serializing_if = "About::is_nothing")]
-        about: Box<About>,
+        #[serde(default, skip_serializing_if = "ActivityMetadata::is_nothing")]
+        about: Box<ActivityMetadata>,
     },
     /// The run was resumed, by another process or the same one.
     Resumed {
@@ -98,10 +98,10 @@ pub enum EntryKind {
         /// The model calls that were in progress when the previous process ended. Their usage is unknown. Each is requested again
         /// like any other call: it has a new `scheduled`, unless a limit ends the run before it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        lost: Vec<Lost>,
+        lost: Vec<LostModelCall>,
         /// The changes requested at this resume.
-        #[serde(default, skip_serializing_if = "Changes::is_nothing")]
-        changes: Box<Changes>,
+        #[serde(default, skip_serializing_if = "ResumeChanges::is_nothing")]
+        changes: Box<ResumeChanges>,
     },
     /// A failed run continues from the step that failed. The end of the run is void, and so are the ends of some activities.
     /// Everything else is kept.
@@ -115,8 +115,8 @@ pub enum EntryKind {
         /// The activities to repeat. Their earlier ends are void.
         again: Vec<Key>,
         /// The changes requested at this resume.
-        #[serde(default, skip_serializing_if = "Changes::is_nothing")]
-        changes: Box<Changes>,
+        #[serde(default, skip_serializing_if = "ResumeChanges::is_nothing")]
+        changes: Box<ResumeChanges>,
     },
     /// A tool or command that was in progress when its process ended is repeated. Its earlier outcome is unknown. The time limit of
     /// its step starts again.
@@ -141,14 +141,14 @@ pub enum EntryKind {
     /// The run ended.
     Finished {
         /// Its output, as it is, with the parts that no view may show.
-        #[serde(default, skip_serializing_if = "Option::is_none", with = "stored::optional")]
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "stored_form::optional")]
         output: Option<PrivateValue>,
         /// Or why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<RunError>,
         /// The items of the fan-outs in which some failed, and the run went on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        items: Option<Tally>,
+        items: Option<ItemTally>,
         /// Warnings about the output, reported before the end.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
@@ -157,7 +157,7 @@ pub enum EntryKind {
 
 /// A model call whose outcome is unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Lost {
+pub struct LostModelCall {
     /// The call.
     pub key: Key,
     /// The usage that it counts for.
@@ -169,7 +169,7 @@ pub struct Lost {
 
 /// The changes requested when a run is resumed. Unset fields change nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Changes {
+pub struct ResumeChanges {
     /// Other settings. Limits include earlier calls and costs.
     #[serde(flatten)]
     pub spec: RunSpec,
@@ -178,11 +178,11 @@ pub struct Changes {
     pub windows: Vec<(String, u64)>,
     /// A different source of answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub models: Option<Answering>,
+    pub models: Option<AnswerSettings>,
     /// More steps as in [`Basis::rerun`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rerun: Vec<String>,
-    /// Other permissions than before. See [`Started::permissions`].
+    /// Other permissions than before. See [`RunStart::permissions`].
     #[serde(default, skip_serializing_if = "GivenPermissions::is_none")]
     pub permissions: GivenPermissions,
 }
@@ -204,7 +204,7 @@ pub struct GivenPermissions {
 impl GivenPermissions {
     /// These, and where nothing is said, those of an earlier process.
     #[must_use]
-    pub fn or(self, earlier: &Self) -> Self {
+    pub fn with_earlier(self, earlier: &Self) -> Self {
         Self {
             commands: self.commands || earlier.commands,
             hosts: if self.hosts.is_empty() { earlier.hosts.clone() } else { self.hosts },
@@ -218,7 +218,7 @@ impl GivenPermissions {
     }
 }
 
-impl Changes {
+impl ResumeChanges {
     /// Whether nothing changes.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
@@ -227,15 +227,15 @@ impl Changes {
 
 /// What answers model calls, and the prices.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answering {
-    /// As [`Started::answers`].
+pub struct AnswerSettings {
+    /// As [`RunStart::answers`].
     pub answers: String,
-    /// As [`Started::models`].
+    /// As [`RunStart::models`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<(String, String)>,
     /// As [`Flags::prices`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub prices: Vec<(String, Price)>,
+    pub prices: Vec<(String, ModelPrice)>,
     /// As [`Flags::windows`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<(String, u64)>,
@@ -244,28 +244,28 @@ pub struct Answering {
     pub fallbacks: Vec<(String, Vec<String>)>,
 }
 
-impl Answering {
+impl AnswerSettings {
     /// Whether no answer costs anything.
     pub fn is_free(&self) -> bool {
         is_free(&self.prices)
     }
 }
 
-fn is_free(prices: &[(String, Price)]) -> bool {
+fn is_free(prices: &[(String, ModelPrice)]) -> bool {
     !prices.is_empty() && prices.iter().all(|(_, price)| price.is_free())
 }
 
 /// The start of a run: everything that it depends on and that is not in later entries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Started {
+pub struct RunStart {
     /// The run's id.
     pub run: String,
     /// When, in milliseconds since 1970-01-01 UTC.
     pub at: u64,
     /// The program.
-    pub program: Identity,
+    pub program: ProgramIdentity,
     /// Its input.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "stored::optional")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "stored_form::optional")]
     pub input: Option<PrivateValue>,
     /// Warnings about what the run starts with, reported first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -287,35 +287,35 @@ pub struct Started {
     pub permissions: GivenPermissions,
 }
 
-impl Started {
+impl RunStart {
     /// The id that the program sees as its own.
-    pub fn execution(&self) -> &str {
+    pub fn execution_id(&self) -> &str {
         self.basis.as_ref().and_then(|basis| basis.execution.as_deref()).unwrap_or(&self.run)
     }
 
     /// The settings of the run. Its limits are those of the basis if the coordinator enforces them.
-    pub fn spec(&self) -> RunSpec {
+    pub fn run_spec(&self) -> RunSpec {
         let basis = self.basis.as_deref().map(|basis| basis.limits).unwrap_or_default();
-        RunSpec { limits: self.flags.spec.limits.or(basis), reserve: Some(self.flags.spec.reserve()) }
+        RunSpec { limits: self.flags.spec.limits.with_defaults(basis), reserve: Some(self.flags.spec.reserve()) }
     }
 
     /// As if the run had started with what a later process has changed.
-    pub fn change(&mut self, changes: &Changes) {
-        self.flags.change(changes);
+    pub fn apply_changes(&mut self, changes: &ResumeChanges) {
+        self.flags.apply_changes(changes);
         if let Some(basis) = &mut self.basis {
-            basis.limits = changes.spec.limits.or(basis.limits);
+            basis.limits = changes.spec.limits.with_defaults(basis.limits);
         }
         if let Some(models) = &changes.models {
             self.answers.clone_from(&models.answers);
             self.models.clone_from(&models.models);
         }
-        self.permissions = changes.permissions.clone().or(&self.permissions);
+        self.permissions = changes.permissions.clone().with_earlier(&self.permissions);
     }
 }
 
 /// The identity of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
+pub struct ProgramIdentity {
     /// [`trefoil_ir::Fingerprint`] of the program, as text.
     pub fingerprint: String,
     /// [`trefoil_ir::SEMANTICS`] of the build that made it.
@@ -326,7 +326,7 @@ pub struct Identity {
     pub flow: String,
     /// The program's files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sources: Vec<SourceFile>,
+    pub sources: Vec<ProgramFile>,
     /// SHA-256, as text, of a description of how the program is built from these files. The store that holds the journal has the
     /// description under this hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -335,7 +335,7 @@ pub struct Identity {
 
 /// A file of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SourceFile {
+pub struct ProgramFile {
     /// Its path in the project.
     pub path: String,
     /// SHA-256 of its bytes, as text. The store that holds the journal has the bytes under this hash.
@@ -344,7 +344,7 @@ pub struct SourceFile {
 
 /// Metadata of the end of an activity. Only its usage and whether it may be called again affect what the machine does.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct About {
+pub struct ActivityMetadata {
     /// For a model call: the model, as `PROVIDER:NAME`, `embedded` or `scripted`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -358,8 +358,8 @@ pub struct About {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// For a model call: the provider's metadata.
-    #[serde(default, skip_serializing_if = "Told::is_nothing")]
-    pub told: Told,
+    #[serde(default, skip_serializing_if = "AnswerMetadata::is_nothing")]
+    pub told: AnswerMetadata,
     /// The result is from before the run was reopened: the number of its entry. Nothing was performed and nothing used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<u64>,
@@ -391,12 +391,12 @@ pub struct About {
     /// For tools that describe themselves: what they said, unless an earlier entry has it. A tool that says something else
     /// later in the run is not called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<SeenTool>,
+    pub tools: Vec<ToolDigest>,
 }
 
 /// The description of a tool, as the run first saw it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeenTool {
+pub struct ToolDigest {
     /// Where it comes from: the name or address of a server.
     pub place: String,
     /// Its name there.
@@ -422,8 +422,8 @@ pub struct Cited {
 
 impl Cited {
     /// The same, as events have it.
-    pub fn reused_from(&self) -> ReusedFrom {
-        ReusedFrom { run: self.run.clone(), key: self.key.clone(), usage: self.used }
+    pub fn reused_from(&self) -> ReuseOrigin {
+        ReuseOrigin { run: self.run.clone(), key: self.key.clone(), usage: self.used }
     }
 }
 
@@ -469,22 +469,22 @@ impl Basis {
         self.forked || self.failed
     }
     /// The run whose results are reused, if not only the answers of models are.
-    pub fn earlier(&self) -> Option<&str> {
+    pub fn earlier_run(&self) -> Option<&str> {
         Some(self.run.as_str()).filter(|run| !self.answers && !run.is_empty())
     }
 }
 
-impl About {
+impl ActivityMetadata {
     /// Whether the result is reused, so nothing was performed.
     pub fn is_reused(&self) -> bool {
         self.kept.is_some() || self.from.is_some()
     }
     /// For a result that is reused from an earlier run: its usage there, as far as it is known.
-    pub fn reused(&self) -> Option<Usage> {
+    pub fn reused_usage(&self) -> Option<Usage> {
         self.from.as_ref().map(|cited| cited.used.unwrap_or_default())
     }
     /// Metadata with only the usage.
-    pub fn usage(usage: Option<Usage>) -> Self {
+    pub fn from_usage(usage: Option<Usage>) -> Self {
         Self { usage, ..Self::default() }
     }
     fn is_nothing(&self) -> bool {
@@ -504,7 +504,7 @@ pub struct Flags {
     /// The prices of the models that the run may call, by `PROVIDER:NAME`, as of its start, so the prices of a later build do not
     /// change its cost. A model that is not listed has no known price.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub prices: Vec<(String, Price)>,
+    pub prices: Vec<(String, ModelPrice)>,
     /// The known context windows of these models in tokens, for [`Reserve::Bound`] only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<(String, u64)>,
@@ -522,7 +522,7 @@ pub struct Flags {
 }
 
 /// The settings of a run that its journal stores: what the command line or the program around the run sets. A run starts with them
-/// ([`Flags`]), and a process that resumes it may change them ([`Changes`]). A new setting is a field here, a new limit a row
+/// ([`Flags`]), and a process that resumes it may change them ([`ResumeChanges`]). A new setting is a field here, a new limit a row
 /// of [`RunLimits`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSpec {
@@ -540,8 +540,8 @@ impl RunSpec {
 
     /// These settings, and the others where nothing is set.
     #[must_use]
-    pub fn or(self, other: Self) -> Self {
-        Self { limits: self.limits.or(other.limits), reserve: self.reserve.or(other.reserve) }
+    pub fn with_defaults(self, other: Self) -> Self {
+        Self { limits: self.limits.with_defaults(other.limits), reserve: self.reserve.or(other.reserve) }
     }
 
     /// Those of these settings that are others than before.
@@ -582,10 +582,10 @@ pub enum Reserve {
 
 impl Flags {
     /// Applies changes.
-    pub fn change(&mut self, changes: &Changes) {
+    pub fn apply_changes(&mut self, changes: &ResumeChanges) {
         // The coordinator enforces those of a run that reuses results.
         let spec = if self.reuses { changes.spec.without_limits() } else { changes.spec };
-        self.spec = spec.or(self.spec);
+        self.spec = spec.with_defaults(self.spec);
         if !changes.windows.is_empty() {
             self.windows.clone_from(&changes.windows);
         }
@@ -602,37 +602,37 @@ impl Flags {
     }
 
     /// The price of a model. `None`: it is not known.
-    pub fn price(&self, provider: Option<&str>, model: &str) -> Option<&Price> {
+    pub fn model_price(&self, provider: Option<&str>, model: &str) -> Option<&ModelPrice> {
         of_model(&self.prices, provider, model)
     }
 
     /// The models that may answer a call, the requested one first, each with its price and context window if they are known.
-    pub fn candidates<'f>(
+    pub fn candidate_models<'f>(
         &'f self,
         provider: Option<&str>,
         model: &str,
-    ) -> impl Iterator<Item = (&'f str, Option<&'f Price>, Option<u64>)> {
+    ) -> impl Iterator<Item = (&'f str, Option<&'f ModelPrice>, Option<u64>)> {
         let by_name = |name: &'f String| {
             let price = self.prices.iter().find(|(known, _)| known == name).map(|(_, price)| price);
             let window = self.windows.iter().find(|(known, _)| known == name).map(|(_, window)| *window);
             (name.as_str(), price, window)
         };
-        let own = ("", self.price(provider, model), self.window(provider, model));
+        let own = ("", self.model_price(provider, model), self.context_window(provider, model));
         let others = of_model(&self.fallbacks, provider, model).into_iter().flatten();
         std::iter::once(own).chain(others.map(by_name))
     }
 
     /// The price of the model that answered a call. `by`: its name, if it is not the requested one. `None`: it is not known.
-    pub fn price_by(&self, provider: Option<&str>, model: &str, by: Option<&str>) -> Option<&Price> {
-        let mut others = self.candidates(provider, model).skip(1);
+    pub fn price_by(&self, provider: Option<&str>, model: &str, by: Option<&str>) -> Option<&ModelPrice> {
+        let mut others = self.candidate_models(provider, model).skip(1);
         match by.and_then(|by| others.find(|(name, ..)| *name == by)) {
             Some((_, price, _)) => price,
-            None => self.price(provider, model),
+            None => self.model_price(provider, model),
         }
     }
 
     /// The context window of a model. `None`: it is not known.
-    pub fn window(&self, provider: Option<&str>, model: &str) -> Option<u64> {
+    pub fn context_window(&self, provider: Option<&str>, model: &str) -> Option<u64> {
         of_model(&self.windows, provider, model).copied()
     }
 }

@@ -21,8 +21,8 @@ pub mod private;
 pub mod provenance;
 pub mod request;
 pub mod run_limits;
-pub mod said;
 pub mod step_path;
+pub mod turn_content;
 
 pub mod event;
 pub mod journal;
@@ -35,18 +35,21 @@ pub mod machine;
 
 pub mod answer;
 
-pub use clock::{Due, RunClock, RunMs, WorkMs};
-pub use error::{Cause, Interpolation, RunError, RunErrorData};
-pub use event::{AskedBefore, Event, EventKind, Told};
-pub use journal::{About, Entry, EntryKind, Flags, Identity, Reserve, RunSpec, SourceFile, Started};
+pub use clock::{DueTime, RunClock, RunMs, WorkMs};
+pub use error::{FailureCause, InterpolationFailure, RunError, RunErrorData};
+pub use event::{AnswerMetadata, Event, EventKind, FailedModelCall};
+pub use journal::{
+    ActivityMetadata, Entry, EntryKind, Flags, ProgramFile, ProgramIdentity, Reserve, RunSpec, RunStart,
+};
 pub use key::{ContentKey, Key};
 pub use machine::{
-    Command, Completion, Difference, Machine, Noted, Output, Past, Prepared, Replay, Resumed, Unwatched, Watcher, What,
-    effective_input, input_faults,
+    ActivityCompletion, DifferenceKind, Machine, MachineCommand, MachineEvent, MachineOutput, NoObserver,
+    PreparedProgram, Replay, ReplayDifference, ReplayNotice, ReplayObserver, ReplayedRun, effective_input,
+    input_faults,
 };
 pub use private::{HiddenParts, PrivateValue};
 pub use request::{
-    Activity, CommandRequest, Effects, Finish, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest,
-    ToolSpec, ToolUse, Usage,
+    Activity, CommandRequest, Effects, FinishReason, HumanRequest, MessageRole, ModelMessage, ModelRequest,
+    ModelToolCall, Request, ToolRequest, ToolSpec, Usage,
 };
 pub use run_limits::{LimitKind, RunLimits, UsedAmounts};

@@ -28,18 +28,18 @@ fn date(day: u64) -> (u64, u64, u64) {
 }
 
 /// `2026-03-01 09:05:00Z`, for people.
-pub fn moment(ms: u64) -> String {
+pub fn format_moment(ms: u64) -> String {
     let text = rfc3339_ms(ms).replace('T', " ");
     text.split_once('.').map_or_else(|| text.clone(), |(seconds, _)| format!("{seconds}Z"))
 }
 
 /// Writes a moment for programs.
-pub(crate) fn written<S: serde::Serializer>(ms: &u64, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize_moment<S: serde::Serializer>(ms: &u64, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&rfc3339_ms(*ms))
 }
 
 /// Writes a moment for programs, if there is one.
-pub(crate) fn written_if<S: serde::Serializer>(ms: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize_optional_moment<S: serde::Serializer>(ms: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
     serde::Serialize::serialize(&ms.map(rfc3339_ms), to)
 }
 
@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(written(1_772_355_900_250), "2026-03-01T09:05:00.250Z");
         assert_eq!(written(4_107_542_399_000), "2100-02-28T23:59:59.000Z");
         assert_eq!(written(4_107_542_400_000), "2100-03-01T00:00:00.000Z");
-        assert_eq!(moment(1_772_355_900_250), "2026-03-01 09:05:00Z");
+        assert_eq!(format_moment(1_772_355_900_250), "2026-03-01 09:05:00Z");
         for ms in [LATEST_MS, LATEST_MS + 1, i64::MAX as u64, u64::MAX] {
             assert_eq!(rfc3339_ms(ms), "9999-12-31T23:59:59.999Z");
         }

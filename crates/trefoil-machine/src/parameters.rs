@@ -1,8 +1,8 @@
 //! What the schema of a tool's parameters says about single parameters. Schemas are from anywhere, so whatever cannot be
 //! decided is allowed.
 
-use trefoil_syntax::suggest;
-use trefoil_template::{Object, Value};
+use trefoil_syntax::suggestions;
+use trefoil_template::{Value, ValueObject};
 
 /// Keywords with which other parts of a schema may define properties.
 const ELSEWHERE: &[&str] = &["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"];
@@ -11,7 +11,7 @@ const ELSEWHERE: &[&str] = &["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "
 /// `properties` means only these: a misspelt name would otherwise have no effect.
 pub fn unknown_parameter(schema: &Value, name: &str) -> Option<String> {
     let has = |key: &str| schema.get(key).is_some_and(|value| !value.is_null());
-    let empty = Object::default();
+    let empty = ValueObject::default();
     let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let closed = match schema.get("additionalProperties") {
         Some(Value::Bool(false)) => true,
@@ -21,7 +21,7 @@ pub fn unknown_parameter(schema: &Value, name: &str) -> Option<String> {
     if !closed || has("patternProperties") || ELSEWHERE.iter().any(|key| has(key)) || known.get(name).is_some() {
         return None;
     }
-    let near = suggest::nearest(name, known.keys().map(|known| &**known));
+    let near = suggestions::nearest_name(name, known.keys().map(|known| &**known));
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     Some(format!("it has no parameter `{name}`{near}"))
 }

@@ -2,15 +2,15 @@
 //!
 //! Such a value is passed on as it is, to the next step and as the result of a run, but every view of the run shows `***` in
 //! these parts. They are stored with the value, so a view does not need the environment to know them. A [`PrivateValue`] is
-//! neither printed nor serialized by itself: whoever has one says whether it is [for a program](PrivateValue::exact) or
-//! [for people](PrivateValue::shown).
+//! neither printed nor serialized by itself: whoever has one says whether it is [for a program](PrivateValue::exact_value) or
+//! [for people](PrivateValue::visible_value).
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use trefoil_template::{Hole, Object, Piece, Value};
+use trefoil_template::{Hole, MaskedPiece, Value, ValueObject};
 
 /// What is shown for a part.
 pub const HIDDEN: &str = "***";
@@ -50,13 +50,13 @@ pub struct Filling {
 
 impl fmt::Debug for PrivateValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.shown(), f)
+        fmt::Debug::fmt(&self.visible_value(), f)
     }
 }
 
 impl PrivateValue {
     /// A value that has no such parts, because nothing from outside is in it or because it was searched for them.
-    pub fn plain(value: impl Into<Value>) -> Self {
+    pub fn without_hidden(value: impl Into<Value>) -> Self {
         Self::new(value.into(), HiddenParts::default())
     }
 
@@ -70,14 +70,14 @@ impl PrivateValue {
     /// # Errors
     ///
     /// The first error of `fill`.
-    pub fn filled<E>(value: &Value, fill: &mut dyn FnMut(&Hole) -> Result<Filling, E>) -> Result<Self, E> {
+    pub fn fill_holes<E>(value: &Value, fill: &mut dyn FnMut(&Hole) -> Result<Filling, E>) -> Result<Self, E> {
         let mut hidden = Vec::new();
-        let value = filled(value, &mut Vec::new(), fill, &mut hidden)?;
+        let value = fill_value(value, &mut Vec::new(), fill, &mut hidden)?;
         Ok(Self { value, hidden: HiddenParts(hidden) })
     }
 
     /// The value as it is: for the workflow, and for what takes the result of a run.
-    pub fn exact(&self) -> &Value {
+    pub fn exact_value(&self) -> &Value {
         &self.value
     }
 
@@ -87,21 +87,21 @@ impl PrivateValue {
     }
 
     /// The value with `***` for each part: for everything that people see.
-    pub fn shown(&self) -> Value {
+    pub fn visible_value(&self) -> Value {
         if self.hidden.is_empty() {
             return self.value.clone();
         }
         let parts = self.hidden.0.iter().map(|part| ((part.at.as_str(), part.name), &*part.ranges)).collect();
-        covered(&self.value, &mut String::new(), &parts)
+        mask_parts(&self.value, &mut String::new(), &parts)
     }
 
     /// The parts that must not be shown.
-    pub fn hidden(&self) -> &HiddenParts {
+    pub fn hidden_parts(&self) -> &HiddenParts {
         &self.hidden
     }
 
     /// The texts of these parts, so that they can be hidden wherever else they occur.
-    pub fn texts(&self) -> Vec<String> {
+    pub fn hidden_texts(&self) -> Vec<String> {
         let mut all = Vec::new();
         if !self.hidden.is_empty() {
             let parts = self.hidden.0.iter().map(|part| ((part.at.as_str(), part.name), &*part.ranges)).collect();
@@ -112,7 +112,7 @@ impl PrivateValue {
 
     /// The same value with more hidden parts.
     #[must_use]
-    pub fn hiding(mut self, more: HiddenParts) -> Self {
+    pub fn with_hidden(mut self, more: HiddenParts) -> Self {
         self.hidden.add(more);
         self
     }
@@ -130,7 +130,7 @@ impl HiddenParts {
     }
 
     /// The parts of a value that two searches find: byte ranges in its texts and in the names of its members, and numbers.
-    pub fn find(value: &Value, text: &dyn Fn(&str) -> Vec<Range<usize>>, number: &dyn Fn(f64) -> bool) -> Self {
+    pub fn search_value(value: &Value, text: &dyn Fn(&str) -> Vec<Range<usize>>, number: &dyn Fn(f64) -> bool) -> Self {
         let mut found = Vec::new();
         find(value, &mut Vec::new(), (text, number), &mut found);
         Self(found)
@@ -159,17 +159,17 @@ impl HiddenParts {
 }
 
 /// A step on the way to a part of a value.
-enum Segment<'v> {
+enum PointerSegment<'v> {
     Member(&'v str),
     Item(usize),
 }
 
-fn pointer(path: &[Segment<'_>]) -> String {
+fn pointer(path: &[PointerSegment<'_>]) -> String {
     let mut at = String::new();
     for segment in path {
         match segment {
-            Segment::Member(name) => push_member(&mut at, name),
-            Segment::Item(index) => push_item(&mut at, *index),
+            PointerSegment::Member(name) => push_member(&mut at, name),
+            PointerSegment::Item(index) => push_item(&mut at, *index),
         }
     }
     at
@@ -190,10 +190,15 @@ fn in_characters(text: &str, bytes: &Range<usize>) -> (u32, u32) {
     (count(bytes.start), count(bytes.end))
 }
 
-type Search<'s> = (&'s dyn Fn(&str) -> Vec<Range<usize>>, &'s dyn Fn(f64) -> bool);
+type HiddenSearch<'s> = (&'s dyn Fn(&str) -> Vec<Range<usize>>, &'s dyn Fn(f64) -> bool);
 
-fn find<'v>(value: &'v Value, path: &mut Vec<Segment<'v>>, search: Search<'_>, found: &mut Vec<HiddenPart>) {
-    let in_text = |text: &str, name: bool, path: &[Segment<'_>], found: &mut Vec<HiddenPart>| {
+fn find<'v>(
+    value: &'v Value,
+    path: &mut Vec<PointerSegment<'v>>,
+    search: HiddenSearch<'_>,
+    found: &mut Vec<HiddenPart>,
+) {
+    let in_text = |text: &str, name: bool, path: &[PointerSegment<'_>], found: &mut Vec<HiddenPart>| {
         let ranges: Vec<_> = search.0(text).iter().map(|bytes| in_characters(text, bytes)).collect();
         if !ranges.is_empty() {
             found.push(HiddenPart { at: pointer(path), name, ranges });
@@ -206,14 +211,14 @@ fn find<'v>(value: &'v Value, path: &mut Vec<Segment<'v>>, search: Search<'_>, f
         }
         Value::List(items) => {
             for (index, item) in items.iter().enumerate() {
-                path.push(Segment::Item(index));
+                path.push(PointerSegment::Item(index));
                 find(item, path, search, found);
                 path.pop();
             }
         }
         Value::Object(members) => {
             for (name, member) in members.iter() {
-                path.push(Segment::Member(name));
+                path.push(PointerSegment::Member(name));
                 in_text(name, true, path, found);
                 find(member, path, search, found);
                 path.pop();
@@ -223,9 +228,9 @@ fn find<'v>(value: &'v Value, path: &mut Vec<Segment<'v>>, search: Search<'_>, f
     }
 }
 
-fn filled<'v, E>(
+fn fill_value<'v, E>(
     value: &'v Value,
-    path: &mut Vec<Segment<'v>>,
+    path: &mut Vec<PointerSegment<'v>>,
     fill: &mut dyn FnMut(&Hole) -> Result<Filling, E>,
     hidden: &mut Vec<HiddenPart>,
 ) -> Result<Value, E> {
@@ -237,8 +242,8 @@ fn filled<'v, E>(
             let (mut text, mut ranges, mut at) = (String::new(), Vec::new(), 0u32);
             for piece in &masked.pieces {
                 let (more, is_hidden) = match piece {
-                    Piece::Text(known) => (known.to_string(), false),
-                    Piece::Hole(hole) => match fill(hole)? {
+                    MaskedPiece::Text(known) => (known.to_string(), false),
+                    MaskedPiece::Hole(hole) => match fill(hole)? {
                         Filling { text: None, .. } if masked.as_lone().is_some() => return Ok(Value::Null),
                         Filling { text, hidden } => (text.unwrap_or_default(), hidden),
                     },
@@ -258,17 +263,17 @@ fn filled<'v, E>(
         Value::List(items) => {
             let mut all = Vec::with_capacity(items.len());
             for (index, item) in items.iter().enumerate() {
-                path.push(Segment::Item(index));
-                all.push(filled(item, path, fill, hidden)?);
+                path.push(PointerSegment::Item(index));
+                all.push(fill_value(item, path, fill, hidden)?);
                 path.pop();
             }
             all.into()
         }
         Value::Object(members) => {
-            let mut all = Object::default();
+            let mut all = ValueObject::default();
             for (name, member) in members.iter() {
-                path.push(Segment::Member(name));
-                all.insert(name.clone(), filled(member, path, fill, hidden)?);
+                path.push(PointerSegment::Member(name));
+                all.insert(name.clone(), fill_value(member, path, fill, hidden)?);
                 path.pop();
             }
             all.into()
@@ -278,31 +283,31 @@ fn filled<'v, E>(
 }
 
 /// The ranges of each text with parts, by its pointer and whether it is a name.
-type Places<'p> = BTreeMap<(&'p str, bool), &'p [(u32, u32)]>;
+type HiddenRanges<'p> = BTreeMap<(&'p str, bool), &'p [(u32, u32)]>;
 
 /// Calls `with` for each value and each name, with its pointer.
-fn covered(value: &Value, at: &mut String, parts: &Places<'_>) -> Value {
+fn mask_parts(value: &Value, at: &mut String, parts: &HiddenRanges<'_>) -> Value {
     let end = at.len();
     match value {
         Value::Str(text) => parts
             .get(&(at.as_str(), false))
-            .map_or(Value::Str(text.clone()), |ranges| Value::from(replaced(text, ranges))),
+            .map_or(Value::Str(text.clone()), |ranges| Value::from(mask_ranges(text, ranges))),
         Value::Number(_) if parts.contains_key(&(at.as_str(), false)) => Value::from(HIDDEN),
         Value::List(items) => {
             let mut all = Vec::with_capacity(items.len());
             for (index, item) in items.iter().enumerate() {
                 push_item(at, index);
-                all.push(covered(item, at, parts));
+                all.push(mask_parts(item, at, parts));
                 at.truncate(end);
             }
             all.into()
         }
         Value::Object(members) => {
-            let mut all = Object::default();
+            let mut all = ValueObject::default();
             for (name, member) in members.iter() {
                 push_member(at, name);
-                let shown = parts.get(&(at.as_str(), true)).map(|ranges| replaced(name, ranges).into());
-                let member = covered(member, at, parts);
+                let shown = parts.get(&(at.as_str(), true)).map(|ranges| mask_ranges(name, ranges).into());
+                let member = mask_parts(member, at, parts);
                 all.insert(shown.unwrap_or_else(|| name.clone()), member);
                 at.truncate(end);
             }
@@ -312,7 +317,7 @@ fn covered(value: &Value, at: &mut String, parts: &Places<'_>) -> Value {
     }
 }
 
-fn texts(value: &Value, at: &mut String, parts: &Places<'_>, all: &mut Vec<String>) {
+fn texts(value: &Value, at: &mut String, parts: &HiddenRanges<'_>, all: &mut Vec<String>) {
     let end = at.len();
     let mut of = |text: &str, at: &str, name: bool| {
         let ranges = parts.get(&(at, name)).copied().unwrap_or_default();
@@ -349,7 +354,7 @@ fn width((start, end): (u32, u32)) -> usize {
     end.saturating_sub(start) as usize
 }
 
-fn replaced(text: &str, ranges: &[(u32, u32)]) -> String {
+fn mask_ranges(text: &str, ranges: &[(u32, u32)]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut ranges = ranges.iter().peekable();
     for (index, letter) in (0u32..).zip(text.chars()) {
@@ -365,7 +370,7 @@ fn replaced(text: &str, ranges: &[(u32, u32)]) -> String {
 
 /// The form of such values in journals: the value's [wire form](trefoil_template::wire), or `{"$private": {"value": …,
 /// "hidden": […]}}` if it has hidden parts.
-pub mod stored {
+pub mod stored_form {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use trefoil_template::{Value, wire};
@@ -375,29 +380,29 @@ pub mod stored {
     const PRIVATE: &str = "$private";
 
     /// A value that is serialized in its stored form.
-    pub struct Stored<'v>(pub &'v PrivateValue);
+    pub struct StoredPrivateValue<'v>(pub &'v PrivateValue);
 
     /// A value that is deserialized from its stored form.
-    pub struct Read(pub PrivateValue);
+    pub struct LoadedPrivateValue(pub PrivateValue);
 
     #[derive(Serialize)]
-    struct Parts<'v> {
+    struct StoredPrivateParts<'v> {
         #[serde(with = "wire")]
         value: &'v Value,
         hidden: &'v [HiddenPart],
     }
 
-    impl Serialize for Stored<'_> {
+    impl Serialize for StoredPrivateValue<'_> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let PrivateValue { value, hidden } = self.0;
             match hidden.is_empty() {
-                true => wire::Wire(value).serialize(serializer),
-                false => serializer.collect_map([(PRIVATE, Parts { value, hidden: &hidden.0 })]),
+                true => wire::WireForm(value).serialize(serializer),
+                false => serializer.collect_map([(PRIVATE, StoredPrivateParts { value, hidden: &hidden.0 })]),
             }
         }
     }
 
-    impl<'de> Deserialize<'de> for Read {
+    impl<'de> Deserialize<'de> for LoadedPrivateValue {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             deserialize(deserializer).map(Self)
         }
@@ -405,15 +410,17 @@ pub mod stored {
 
     /// Writes the stored form.
     pub fn serialize<S: Serializer>(value: &PrivateValue, serializer: S) -> Result<S::Ok, S::Error> {
-        Stored(value).serialize(serializer)
+        StoredPrivateValue(value).serialize(serializer)
     }
 
     /// Reads the stored form.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PrivateValue, D::Error> {
         let json = Value::deserialize(deserializer)?;
         let parts = json.as_object().filter(|object| object.len() == 1).and_then(|object| object.get(PRIVATE));
-        let Some(parts) = parts else { return wire::decode(json).map(PrivateValue::plain).map_err(D::Error::custom) };
-        let value = wire::decode(parts.get("value").cloned().unwrap_or_default()).map_err(D::Error::custom)?;
+        let Some(parts) = parts else {
+            return wire::decode_value(json).map(PrivateValue::without_hidden).map_err(D::Error::custom);
+        };
+        let value = wire::decode_value(parts.get("value").cloned().unwrap_or_default()).map_err(D::Error::custom)?;
         let hidden = parts.get("hidden").map(Value::to_json).unwrap_or_default();
         let hidden = serde_json::from_value(hidden).map_err(D::Error::custom)?;
         Ok(PrivateValue { value, hidden: HiddenParts(hidden) })
@@ -421,21 +428,26 @@ pub mod stored {
 
     /// The same for values that may be missing.
     pub mod optional {
-        use super::{Deserialize, Deserializer, PrivateValue, Read, Serialize, Serializer, Stored};
+        use super::{
+            Deserialize, Deserializer, LoadedPrivateValue, PrivateValue, Serialize, Serializer, StoredPrivateValue,
+        };
 
         /// Writes the stored form.
         pub fn serialize<S: Serializer>(value: &Option<PrivateValue>, serializer: S) -> Result<S::Ok, S::Error> {
-            value.as_ref().map(Stored).serialize(serializer)
+            value.as_ref().map(StoredPrivateValue).serialize(serializer)
         }
 
         /// Reads the stored form.
         pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PrivateValue>, D::Error> {
-            Ok(Option::<Read>::deserialize(deserializer)?.map(|read| read.0))
+            Ok(Option::<LoadedPrivateValue>::deserialize(deserializer)?.map(|read| read.0))
         }
     }
 }
 
 /// The form of such a value in events: as it may be shown.
-pub(crate) fn shown<S: serde::Serializer>(value: &Option<PrivateValue>, serializer: S) -> Result<S::Ok, S::Error> {
-    value.as_ref().map(PrivateValue::shown).serialize(serializer)
+pub(crate) fn serialize_visible<S: serde::Serializer>(
+    value: &Option<PrivateValue>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    value.as_ref().map(PrivateValue::visible_value).serialize(serializer)
 }

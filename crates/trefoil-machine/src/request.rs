@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::prices::{Price, Tokens};
-use trefoil_ir::{AnswerFormat, Expr, Guard, ModelParameters, OnTimeout, StepId, ToolCall, ToolKind};
-use trefoil_template::{Object, Question, Value};
+use trefoil_ir::prices::{CallTokens, ModelPrice};
+use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, StepId, ToolCall, ToolKind, ValueExpression};
+use trefoil_template::{HoleQuestion, Value, ValueObject};
 
 use crate::blocks;
-use crate::clock::Due;
+use crate::clock::DueTime;
 use crate::key::{ContentKey, Key};
 use crate::provenance::TextPart;
 use crate::run_limits::UsedAmounts;
@@ -47,10 +47,10 @@ pub enum Request {
         /// The duration in milliseconds.
         ms: u64,
         /// When it ends. A process that resumes the run waits for the remaining time.
-        due: Due,
+        due: DueTime,
     },
     /// A condition on something that only the driver knows. Its boolean is journaled.
-    Decide(Question),
+    Decide(HoleQuestion),
 }
 
 impl Request {
@@ -58,7 +58,7 @@ impl Request {
     pub const SORTS: [&str; 7] = ["model", "tool", "describe", "command", "human", "timer", "decide"];
 
     /// The name of its kind in entries and messages.
-    pub fn sort(&self) -> &'static str {
+    pub fn sort_name(&self) -> &'static str {
         match self {
             Self::Model(_) => "model",
             Self::Tool(_) => "tool",
@@ -71,7 +71,7 @@ impl Request {
     }
 
     /// Calls `see` with the texts and values that it consists of.
-    pub fn texts(&self, see: &mut dyn FnMut(&Value)) {
+    pub fn visit_texts(&self, see: &mut dyn FnMut(&Value)) {
         match self {
             Self::Model(request) => request.messages.iter().for_each(|message| see(&message.content)),
             Self::Tool(request) => see(&request.arguments),
@@ -85,7 +85,7 @@ impl Request {
     }
 
     /// The bytes that only it holds: its prompts and arguments, directly after they were composed.
-    pub fn weight(&self) -> u64 {
+    pub fn fresh_weight(&self) -> u64 {
         match self {
             Self::Model(request) => request.messages.iter().map(|m| m.content.fresh_weight()).sum(),
             Self::Tool(request) => request.arguments.fresh_weight(),
@@ -103,7 +103,7 @@ impl Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs, reason = "each is the role of its name")]
-pub enum Role {
+pub enum MessageRole {
     System,
     User,
     Assistant,
@@ -113,29 +113,29 @@ pub enum Role {
 
 /// One message.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Message {
+pub struct ModelMessage {
     /// The role.
-    pub role: Role,
+    pub role: MessageRole,
     /// Text, or masked text until the driver has filled it, or a list of content blocks ([`blocks`]).
     pub content: Value,
     /// The origin of each part, if the run records provenance; otherwise empty. Does not affect the content key.
     pub parts: Vec<TextPart>,
     /// For a model's message: the tool calls that it requested, in order.
-    pub calls: Vec<ToolUse>,
-    /// For a tool's message: the call that it answers, by [`ToolUse::id`].
+    pub calls: Vec<ModelToolCall>,
+    /// For a tool's message: the call that it answers, by [`ModelToolCall::id`].
     pub answers: Option<Arc<str>>,
 }
 
-impl Message {
+impl ModelMessage {
     /// A message that neither requests nor answers tool calls.
-    pub fn new(role: Role, content: Value) -> Self {
+    pub fn new(role: MessageRole, content: Value) -> Self {
         Self { role, content, parts: Vec::new(), calls: Vec::new(), answers: None }
     }
 }
 
 /// A tool call requested by a model.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct ToolUse {
+pub struct ModelToolCall {
     /// The provider's name for the call; unique in its turn.
     pub id: Arc<str>,
     /// The tool, by its name for the model.
@@ -158,7 +158,7 @@ pub struct ModelRequest {
     /// The provider's model name, or the alias.
     pub model: Arc<str>,
     /// The messages in order.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ModelMessage>,
     /// Sampling and limits.
     pub parameters: ModelParameters,
     /// How the answer is interpreted.
@@ -179,12 +179,13 @@ pub struct ModelRequest {
 
 impl ModelRequest {
     /// The number of bytes of the prompt and of the schema.
-    pub fn bytes(&self) -> u64 {
+    pub fn prompt_size(&self) -> u64 {
         let schema = self.schema.as_ref().map_or(0, |(_, schema)| schema.to_json().to_string().len());
         let json = |value: &Value| value.to_json().to_string().len();
-        let call = |c: &ToolUse| c.name.len() + json(&c.arguments) + c.sealed.as_ref().map_or(0, |sealed| sealed.len());
-        let calls = |m: &Message| m.calls.iter().map(call).sum::<usize>();
-        let text = |m: &Message| blocks::bytes(&m.content).unwrap_or_else(|| m.content.to_text().len());
+        let call =
+            |c: &ModelToolCall| c.name.len() + json(&c.arguments) + c.sealed.as_ref().map_or(0, |sealed| sealed.len());
+        let calls = |m: &ModelMessage| m.calls.iter().map(call).sum::<usize>();
+        let text = |m: &ModelMessage| blocks::content_size(&m.content).unwrap_or_else(|| m.content.to_text().len());
         let texts: usize = self.messages.iter().map(|m| text(m) + calls(m)).sum();
         let tools: usize = self.tools.iter().map(|t| t.name.len() + t.description.len() + json(&t.parameters)).sum();
         (texts as u64).saturating_add(schema as u64).saturating_add(tools as u64)
@@ -204,14 +205,14 @@ pub struct ToolRequest {
 
 impl ToolRequest {
     /// The request of a step, with those arguments that the program gives itself.
-    pub fn declared(call: &ToolCall) -> Self {
-        let constant = |(name, e): &(Arc<str>, Expr)| match e {
-            Expr::Const(value) => Some((name.clone(), value.clone())),
+    pub fn from_declaration(call: &ToolCall) -> Self {
+        let constant = |(name, e): &(Arc<str>, ValueExpression)| match e {
+            ValueExpression::Const(value) => Some((name.clone(), value.clone())),
             _ => None,
         };
-        let arguments: Object = match &call.arguments {
-            Expr::Object(members) => members.iter().filter_map(constant).collect(),
-            _ => Object::default(),
+        let arguments: ValueObject = match &call.arguments {
+            ValueExpression::Object(members) => members.iter().filter_map(constant).collect(),
+            _ => ValueObject::default(),
         };
         Self { name: call.name.clone(), kind: call.kind.clone(), arguments: arguments.into() }
     }
@@ -230,7 +231,7 @@ impl ToolRequest {
     }
 }
 
-impl ToolUse {
+impl ModelToolCall {
     /// A tool call without opaque data.
     pub fn new(id: impl Into<Arc<str>>, name: impl Into<Arc<str>>, arguments: Value) -> Self {
         Self { id: id.into(), name: name.into(), arguments, sealed: None }
@@ -248,7 +249,7 @@ pub struct ToolsRequest {
 
 impl ToolsRequest {
     /// The source in one word: the server, or the kind.
-    pub fn place(&self) -> &str {
+    pub fn source_name(&self) -> &str {
         match &self.kind {
             ToolKind::Mcp { server, .. } => server,
             ToolKind::Local => "local",
@@ -274,13 +275,13 @@ pub struct ToolSpec {
 
 impl ToolSpec {
     /// A tool without a description: it accepts any object, and its effects are unknown.
-    pub fn bare(name: impl Into<Arc<str>>) -> Self {
+    pub fn without_description(name: impl Into<Arc<str>>) -> Self {
         let parameters = [("type", Value::from("object"))].into_iter().collect();
         Self { name: name.into(), description: "".into(), parameters, effects: Effects::Writes }
     }
 
     /// As an object: `{name, description, parameters, effects}`.
-    pub fn value(&self) -> Value {
+    pub fn to_value(&self) -> Value {
         let members: [(&str, Value); 4] = [
             ("name", Value::Str(self.name.clone())),
             ("description", Value::Str(self.description.clone())),
@@ -291,7 +292,7 @@ impl ToolSpec {
     }
 
     /// Reads such an object.
-    pub fn read(value: &Value) -> Option<Self> {
+    pub fn from_value(value: &Value) -> Option<Self> {
         let text = |name: &str| match value.get(name) {
             Some(Value::Str(text)) => Some(text.clone()),
             _ => None,
@@ -374,7 +375,7 @@ pub struct HumanRequest {
 /// Why a model stopped, according to its provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Finish {
+pub enum FinishReason {
     /// The answer is complete.
     Stop,
     /// It waits for the results of its tool calls.
@@ -426,13 +427,13 @@ impl Usage {
     pub const MOST: u64 = 1 << 53;
 
     /// As limits count it. Of the model calls, those of runs that a tool started.
-    pub fn amounts(&self) -> UsedAmounts {
-        UsedAmounts { calls: self.calls_beneath, tokens: self.total(), cost_micro: self.cost_micro }
+    pub fn used_amounts(&self) -> UsedAmounts {
+        UsedAmounts { calls: self.calls_beneath, tokens: self.total_tokens(), cost_micro: self.cost_micro }
     }
 
     /// The same, with impossible numbers as unknown ones.
     #[must_use]
-    pub fn plausible(mut self) -> Self {
+    pub fn without_impossible(mut self) -> Self {
         let is_known = |number: &mut u64| match *number > Self::MOST {
             true => std::mem::take(number) == 0,
             false => true,
@@ -453,7 +454,7 @@ impl Usage {
     }
 
     /// One call with unknown usage.
-    pub fn unknown() -> Self {
+    pub fn for_unknown_call() -> Self {
         Self { unknown_calls: 1, ..Self::default() }
     }
     /// One call with its words as tokens, if no provider counts them.
@@ -467,32 +468,32 @@ impl Usage {
     }
     /// The usage of one call with its cost; `None`: the price of its model is unknown.
     #[must_use]
-    pub fn priced(self, price: Option<&Price>) -> Self {
+    pub fn with_price(self, price: Option<&ModelPrice>) -> Self {
         let Some(price) = price else { return Self { cost_micro: 0, unpriced_calls: 1, ..self } };
-        let tokens = Tokens {
+        let tokens = CallTokens {
             input: self.input_tokens,
             output: self.output_tokens,
             cache_read: self.cached_tokens,
             cache_write: self.written_tokens,
         };
         let unpriced_calls = if price.is_free() { 0 } else { self.unknown_calls };
-        Self { cost_micro: price.of(tokens), unpriced_calls, ..self }
+        Self { cost_micro: price.call_cost(tokens), unpriced_calls, ..self }
     }
     /// Whether every call reported its usage. If not, the numbers are lower bounds, shown with a `?`.
     pub fn is_known(&self) -> bool {
         self.unknown_calls == 0
     }
     /// Input and output together. Saturates, because providers may report any numbers.
-    pub fn total(&self) -> u64 {
+    pub fn total_tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
     /// Adds the usage of another call.
-    pub fn add(&mut self, other: Usage) {
+    pub fn add_usage(&mut self, other: Usage) {
         *self = self.with(other, |all, more| all.saturating_add(more).min(Self::MOST));
     }
     /// The difference to usage that was reported before.
     #[must_use]
-    pub fn beyond(self, before: Usage) -> Self {
+    pub fn difference_from(self, before: Usage) -> Self {
         self.with(before, u64::saturating_sub)
     }
     /// Each number with that of other usage.

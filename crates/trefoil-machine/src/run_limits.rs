@@ -21,7 +21,7 @@ impl LimitKind {
     pub const ALL: [Self; 3] = [Self::Calls, Self::Cost, Self::Tokens];
 
     /// The option of the command line that sets it. `None`: only manifests have such a limit.
-    pub const fn option(self) -> Option<&'static str> {
+    pub const fn option_name(self) -> Option<&'static str> {
         match self {
             Self::Calls => Some("--max-calls"),
             Self::Cost => Some("--max-cost"),
@@ -30,7 +30,7 @@ impl LimitKind {
     }
 
     /// An amount as its option takes it.
-    pub fn written(self, amount: u64) -> String {
+    pub fn format_amount(self, amount: u64) -> String {
         match self {
             Self::Calls | Self::Tokens => amount.to_string(),
             // In dollars, with cents.
@@ -46,7 +46,7 @@ impl LimitKind {
     /// # Errors
     ///
     /// What to write.
-    pub fn read(self, text: &str) -> Result<u64, String> {
+    pub fn parse_amount(self, text: &str) -> Result<u64, String> {
         match self {
             Self::Calls | Self::Tokens => text.parse().map_err(|_| "write a whole number".to_owned()),
             Self::Cost => parse_dollars(text).ok_or_else(|| "write a number of dollars: `0.50`".to_owned()),
@@ -89,7 +89,7 @@ fn is_default<T: Default + PartialEq>(amount: &T) -> bool {
 
 impl<T: Copy> PerKind<T> {
     /// One for each kind.
-    pub fn of(amount: impl Fn(LimitKind) -> T) -> Self {
+    pub fn from_fn(amount: impl Fn(LimitKind) -> T) -> Self {
         use LimitKind as K;
         Self { calls: amount(K::Calls), tokens: amount(K::Tokens), cost_micro: amount(K::Cost) }
     }
@@ -104,7 +104,7 @@ impl<T: Copy> PerKind<T> {
     }
 
     fn with(self, other: Self, both: impl Fn(T, T) -> T) -> Self {
-        Self::of(|kind| both(self.get(kind), other.get(kind)))
+        Self::from_fn(|kind| both(self.get(kind), other.get(kind)))
     }
 }
 
@@ -113,27 +113,27 @@ impl RunLimits {
     pub const NONE: Self = Self { calls: None, tokens: None, cost_micro: None };
 
     /// Only one of a kind.
-    pub fn at(kind: LimitKind, limit: u64) -> Self {
-        Self::of(|one| (one == kind).then_some(limit))
+    pub fn for_kind(kind: LimitKind, limit: u64) -> Self {
+        Self::from_fn(|one| (one == kind).then_some(limit))
     }
 
     /// Those that are set, each with its kind.
-    pub fn rows(self) -> impl Iterator<Item = (LimitKind, u64)> {
+    pub fn limit_rows(self) -> impl Iterator<Item = (LimitKind, u64)> {
         LimitKind::ALL.into_iter().filter_map(move |kind| Some((kind, self.get(kind)?)))
     }
 
     /// These limits, and the others where nothing is set.
-    pub fn or(self, other: Self) -> Self {
+    pub fn with_defaults(self, other: Self) -> Self {
         self.with(other, Option::or)
     }
 
     /// The lower ones.
-    pub fn least(self, other: Self) -> Self {
+    pub fn lower_limits(self, other: Self) -> Self {
         self.with(other, |own, other| own.into_iter().chain(other).min())
     }
 
     /// What is enough for both.
-    pub fn most(self, other: Self) -> Self {
+    pub fn higher_limits(self, other: Self) -> Self {
         self.with(other, Ord::max)
     }
 
@@ -143,46 +143,46 @@ impl RunLimits {
     }
 
     /// Without those that only lift a limit that did not exist before.
-    pub fn lifting(self, before: Self) -> Self {
-        Self::of(|kind| self.get(kind).filter(|limit| before.get(kind).is_some() || *limit != kind.of_default()))
+    pub fn without_lifts(self, before: Self) -> Self {
+        Self::from_fn(|kind| self.get(kind).filter(|limit| before.get(kind).is_some() || *limit != kind.of_default()))
     }
 
     /// The first limit that this usage exceeds.
-    pub fn exceeded(self, used: UsedAmounts) -> Option<(LimitKind, u64)> {
-        self.rows().find(|(kind, limit)| used.get(*kind) > *limit)
+    pub fn first_exceeded(self, used: UsedAmounts) -> Option<(LimitKind, u64)> {
+        self.limit_rows().find(|(kind, limit)| used.get(*kind) > *limit)
     }
 
     /// The limit with which a run can continue. `needed`: what was used, and what is certain to be needed. It is twice the limit, and at
     /// least what is needed and a quarter more, so that the run does not stop again.
-    pub fn raised(kind: LimitKind, limit: u64, needed: u64) -> Self {
+    pub fn with_raised_limit(kind: LimitKind, limit: u64, needed: u64) -> Self {
         let enough = needed.saturating_add(needed.div_ceil(4));
-        Self::at(kind, limit.saturating_mul(2).max(enough).min(i64::MAX as u64))
+        Self::for_kind(kind, limit.saturating_mul(2).max(enough).min(i64::MAX as u64))
     }
 
     /// These limits with more, where there are some.
     pub fn with_more(self, more: UsedAmounts) -> Self {
-        Self::of(|kind| Some(self.get(kind)?.saturating_add(more.get(kind)).min(i64::MAX as u64)))
+        Self::from_fn(|kind| Some(self.get(kind)?.saturating_add(more.get(kind)).min(i64::MAX as u64)))
     }
 }
 
 impl UsedAmounts {
     /// The sum.
-    pub fn and(self, other: Self) -> Self {
+    pub fn sum_with(self, other: Self) -> Self {
         self.with(other, u64::saturating_add)
     }
 
     /// The lower of each kind.
-    pub fn lower(self, other: Self) -> Self {
+    pub fn minimum_with(self, other: Self) -> Self {
         self.with(other, Ord::min)
     }
 
     /// This often.
-    pub fn times(self, times: u64) -> Self {
-        Self::of(|kind| self.get(kind).saturating_mul(times))
+    pub fn multiply_by(self, times: u64) -> Self {
+        Self::from_fn(|kind| self.get(kind).saturating_mul(times))
     }
 
     /// The rest.
-    pub fn beyond(self, other: Self) -> Self {
+    pub fn excess_over(self, other: Self) -> Self {
         self.with(other, u64::saturating_sub)
     }
 }
@@ -193,15 +193,15 @@ mod tests {
 
     #[test]
     fn a_raised_limit_is_a_number_that_its_option_takes() {
-        let raised = |kind, limit, needed| RunLimits::raised(kind, limit, needed).get(kind).unwrap();
+        let raised = |kind, limit, needed| RunLimits::with_raised_limit(kind, limit, needed).get(kind).unwrap();
         assert_eq!(raised(LimitKind::Calls, 4, 5), 8);
         assert_eq!(raised(LimitKind::Calls, 0, 3), 4);
         assert_eq!(raised(LimitKind::Calls, 50, 201), 252);
         for (micro, shown) in [(1, "0.000001"), (20_000, "0.02"), (500_000, "0.50"), (2_000_000, "2.00")] {
-            assert_eq!(LimitKind::Cost.written(micro), shown);
+            assert_eq!(LimitKind::Cost.format_amount(micro), shown);
         }
         for kind in LimitKind::ALL {
-            assert_eq!(kind.read(&kind.written(1_234_567)), Ok(1_234_567), "{kind:?}");
+            assert_eq!(kind.parse_amount(&kind.format_amount(1_234_567)), Ok(1_234_567), "{kind:?}");
         }
     }
 }

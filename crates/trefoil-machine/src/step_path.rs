@@ -13,9 +13,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_ir::{FlowId, Program, Step, StepId, StepKind, walk};
-use trefoil_syntax::suggest;
+use trefoil_syntax::suggestions;
 
-use crate::key::{Key, KeyPart, MARKS, own_activity, own_label, parts, segment, unmarked, without_try};
+use crate::key::{
+    Key, KeyPart, MARKS, escape_label, label_path, own_activity, own_label, parse_key_parts, without_try,
+};
 use crate::request::Activity;
 
 /// The maximum number of visited steps; beyond it, a program's steps have no paths.
@@ -51,14 +53,14 @@ pub fn step_places(program: &Program, is_wanted: impl Fn(&Step) -> bool) -> Vec<
             place.label = own.to_string();
         }
         let named = step.label.as_ref().filter(|_| !is_state);
-        let is_entry = place.key.is_empty() && step.kind.info().has_activity;
+        let is_entry = place.key.is_empty() && step.kind.step_info().has_activity;
         if let Some(own) = named.or_else(|| is_entry.then_some(&entry.name)) {
-            place.enter(&segment(own));
+            place.enter(&escape_label(own));
         }
         let marked = StepPlace { pattern: format!("{}{}", place.pattern, marks_within(step)), ..place.clone() };
         let beneath = |id, within| StepPlace { id, within, ..marked.clone() };
         // In reverse, because the last one pushed is visited first.
-        for flow in walk::callees(step).into_iter().rev().filter(|flow| !place.within.contains(flow)) {
+        for flow in walk::callees_of(step).into_iter().rev().filter(|flow| !place.within.contains(flow)) {
             let within = place.within.iter().copied().chain([flow]).collect();
             stack.push((beneath(program.flows[flow].body, within), false));
         }
@@ -67,7 +69,7 @@ pub fn step_places(program: &Program, is_wanted: impl Fn(&Step) -> bool) -> Vec<
             let mut inside = beneath(child, place.within.clone());
             if let Some(name) = name {
                 inside.pattern.clone_from(&place.pattern);
-                inside.enter(&segment(name));
+                inside.enter(&escape_label(name));
                 inside.pattern.push_str(&marks_within(step));
             }
             (inside, name.is_some())
@@ -82,7 +84,7 @@ pub fn step_places(program: &Program, is_wanted: impl Fn(&Step) -> bool) -> Vec<
 /// The signs of the marks that the steps inside a step have in a run.
 fn marks_within(step: &Step) -> String {
     let has_items = matches!(step.kind, StepKind::ForEach(_) | StepKind::Conversation(_));
-    step.kind.info().mark.into_iter().chain(has_items.then_some('[')).collect()
+    step.kind.step_info().mark.into_iter().chain(has_items.then_some('[')).collect()
 }
 
 /// The path of a step, of a run or of a program.
@@ -95,7 +97,7 @@ pub trait StepPath {
 
 impl StepPlace {
     fn enter(&mut self, segment: &str) {
-        (self.key, self.pattern) = (joined(&self.key, segment), joined(&self.pattern, segment));
+        (self.key, self.pattern) = (join_path(&self.key, segment), join_path(&self.pattern, segment));
     }
 
     /// Whether a name means it, in all passes and items.
@@ -105,7 +107,7 @@ impl StepPlace {
 
     /// Whether a step of a run is this one, in any pass.
     pub fn is_of(&self, path: RunPath<'_>) -> bool {
-        path.place() == self.key
+        path.label_path() == self.key
     }
 
     /// How a name of a step in the flow that it calls names that step there. The longest names of the call come first.
@@ -145,27 +147,27 @@ pub struct RunPath<'k>(&'k str);
 
 impl<'k> RunPath<'k> {
     /// The path of the step with this key, or of the step of an activity.
-    pub fn of(key: &'k Key) -> Self {
-        Self::of_text(key.as_str())
+    pub fn from_key(key: &'k Key) -> Self {
+        Self::from_text(key.as_str())
     }
 
-    /// The same of a key as text, or of several that are [joined].
-    pub fn of_text(key: &'k str) -> Self {
+    /// The same of a key as text, or of several that are [joined](join_path).
+    pub fn from_text(key: &'k str) -> Self {
         Self(own_activity(key))
     }
 
     /// The path of the step that a name means: this one, or one around it.
-    pub fn around(self, name: &str) -> Option<Self> {
-        enclosing(self.0).map(Self).filter(|around| around.is_named(name)).last()
+    pub fn find_named(self, name: &str) -> Option<Self> {
+        enclosing_paths(self.0).map(Self).filter(|around| around.is_named(name)).last()
     }
 
     /// The path without marks: the same in every pass and item.
-    pub fn place(self) -> Cow<'k, str> {
-        unmarked(self.0)
+    pub fn label_path(self) -> Cow<'k, str> {
+        label_path(self.0)
     }
 
     /// As it is named in messages.
-    pub fn named(self) -> &'k str {
+    pub fn display_name(self) -> &'k str {
         without_try(self.0)
     }
 
@@ -186,20 +188,20 @@ impl StepPath for RunPath<'_> {
 
 impl Activity {
     /// The path of its step.
-    pub fn path(&self) -> RunPath<'_> {
-        RunPath::of(&self.key)
+    pub fn step_path(&self) -> RunPath<'_> {
+        RunPath::from_key(&self.key)
     }
 }
 
 /// The path of a step in a called flow.
-pub fn joined(call: &str, step: &str) -> String {
+pub fn join_path(call: &str, step: &str) -> String {
     if call.is_empty() || step.is_empty() { format!("{call}{step}") } else { format!("{call}/{step}") }
 }
 
 /// The path before a child of a step with this path; `name`: see [`Step::named_children`].
 pub fn path_inside(step: &Step, path: &str, name: Option<&Arc<str>>) -> String {
-    let mut inside = name.map_or_else(|| path.to_owned(), |name| joined(path, &segment(name)));
-    inside.extend(step.kind.info().mark);
+    let mut inside = name.map_or_else(|| path.to_owned(), |name| join_path(path, &escape_label(name)));
+    inside.extend(step.kind.step_info().mark);
     inside
 }
 
@@ -229,15 +231,15 @@ pub const LISTED: usize = 12;
 const MARKED: usize = 3;
 
 /// What a run has instead of a step with a name that it does not have.
-pub fn instead<'k>(name: &str, run: impl IntoIterator<Item = RunPath<'k>>) -> String {
+pub fn describe_alternatives<'k>(name: &str, run: impl IntoIterator<Item = RunPath<'k>>) -> String {
     let run: Vec<RunPath<'k>> = run.into_iter().collect();
-    let is_step = |name: &str| run.iter().any(|path| path.around(name).is_some());
+    let is_step = |name: &str| run.iter().any(|path| path.find_named(name).is_some());
     // The name, and what it says about a call.
     let names = std::iter::once(name.len()).chain(name.rmatch_indices('/').map(|(at, _)| at));
     let mut names = names.filter_map(|end| name.get(..end)).filter(|name| is_marked(name) && !is_step(name));
     let marked = names.find_map(|name| {
-        let bare = unmarked(name);
-        let mut all = distinct(run.iter().filter_map(|path| Some(path.around(&bare)?.named())));
+        let bare = label_path(name);
+        let mut all = distinct(run.iter().filter_map(|path| Some(path.find_named(&bare)?.display_name())));
         // Passes and items, and not the step around them.
         if all.iter().any(|name| is_marked(name)) {
             all.retain(|name| is_marked(name));
@@ -245,22 +247,22 @@ pub fn instead<'k>(name: &str, run: impl IntoIterator<Item = RunPath<'k>>) -> St
         (!all.is_empty()).then_some(all)
     });
     if let Some(marked) = marked {
-        return format!("it has {}", listed(&marked, MARKED));
+        return format!("it has {}", list_names(&marked, MARKED));
     }
-    let around = || run.iter().flat_map(|path| enclosing(path.0));
+    let around = || run.iter().flat_map(|path| enclosing_paths(path.0));
     let known: Vec<Cow<'_, str>> =
-        around().filter_map(own_label).map(Cow::Borrowed).chain(around().map(unmarked)).collect();
+        around().filter_map(own_label).map(Cow::Borrowed).chain(around().map(label_path)).collect();
     let labels = distinct(around().filter_map(own_label));
-    match (suggest::nearest(name, known.iter().map(AsRef::as_ref)), labels.is_empty()) {
+    match (suggestions::nearest_name(name, known.iter().map(AsRef::as_ref)), labels.is_empty()) {
         (_, true) => "it has no steps".to_owned(),
-        (Some(near), _) => format!("did you mean `{near}`? Its steps are {}", listed(&labels, LISTED)),
-        (None, _) => format!("its steps are {}", listed(&labels, LISTED)),
+        (Some(near), _) => format!("did you mean `{near}`? Its steps are {}", list_names(&labels, LISTED)),
+        (None, _) => format!("its steps are {}", list_names(&labels, LISTED)),
     }
 }
 
 /// How to name one of these steps of a program, if a name has a mark that none of them has in any run.
 pub fn without_wrong_mark(name: &str, places: &[&StepPlace]) -> Option<String> {
-    let bare = Some(unmarked(name)).filter(|_| is_marked(name))?;
+    let bare = Some(label_path(name)).filter(|_| is_marked(name))?;
     let place = places.iter().find(|place| place.is_named(&bare))?;
     let key = &place.key;
     Some(match place.example() {
@@ -275,7 +277,7 @@ pub fn is_marked(name: &str) -> bool {
 }
 
 /// Names for a message, at most this many.
-pub fn listed(names: &[&str], most: usize) -> String {
+pub fn list_names(names: &[&str], most: usize) -> String {
     let some: Vec<String> = names.iter().take(most).map(|name| format!("`{name}`")).collect();
     match names.len().saturating_sub(most) {
         0 => some.join(", "),
@@ -293,7 +295,7 @@ type MarkTest = fn(KeyPart<'_>, &str) -> bool;
 
 /// Whether a segment of a run has it.
 fn has(mark: KeyPart<'_>, of: &str) -> bool {
-    parts(of).skip(1).any(|known| known == mark)
+    parse_key_parts(of).skip(1).any(|known| known == mark)
 }
 
 /// Whether a segment of a program may have it in a run. Copies are not counted in a program.
@@ -308,8 +310,8 @@ fn may_have(mark: KeyPart<'_>, of: &str) -> bool {
 }
 
 fn is_whole(name: &str, path: &str) -> bool {
-    let labels = unmarked(path);
-    segment(name) == labels || unmarked(name) == labels
+    let labels = label_path(path);
+    escape_label(name) == labels || label_path(name) == labels
 }
 
 /// Whether a name means the step with this path.
@@ -323,10 +325,11 @@ fn is_name_of(name: &str, path: &str, has: MarkTest) -> bool {
 fn is_name_around(name: &str, path: &str, has: MarkTest) -> bool {
     let (before, last) = split(name);
     // The innermost step with the last part leaves most for the parts before it.
-    let innermost = enclosing(path).find(|path| is_part_of(last, split(path).1, has));
+    let innermost = enclosing_paths(path).find(|path| is_part_of(last, split(path).1, has));
     let is_around =
         |before| innermost.and_then(|path| split(path).0).is_some_and(|around| is_name_around(before, around, has));
-    enclosing(path).any(|path| is_label_of(name, split(path).1)) || innermost.is_some() && before.is_none_or(is_around)
+    enclosing_paths(path).any(|path| is_label_of(name, split(path).1))
+        || innermost.is_some() && before.is_none_or(is_around)
 }
 
 fn names_inside<'n>(name: &'n str, call: &str, has: MarkTest) -> impl Iterator<Item = &'n str> {
@@ -335,7 +338,7 @@ fn names_inside<'n>(name: &'n str, call: &str, has: MarkTest) -> impl Iterator<I
 }
 
 /// A path, and those around it, the innermost first.
-fn enclosing(path: &str) -> impl Iterator<Item = &str> {
+fn enclosing_paths(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |path| split(path).0)
 }
 
@@ -346,13 +349,13 @@ fn split(path: &str) -> (Option<&str>, &str) {
 
 /// Whether a text is the label of a segment as the manifest writes it.
 fn is_label_of(text: &str, of: &str) -> bool {
-    !text.is_empty() && parts(of).next() == Some(KeyPart::Label(&segment(text)))
+    !text.is_empty() && parse_key_parts(of).next() == Some(KeyPart::Label(&escape_label(text)))
 }
 
 /// Whether a part of a name is that of a segment: its label, with some, all or none of its marks.
 fn is_part_of(part: &str, of: &str, has: MarkTest) -> bool {
-    let typed: Vec<_> = parts(part).collect();
-    let is_same = typed.first() == parts(of).next().as_ref();
+    let typed: Vec<_> = parse_key_parts(part).collect();
+    let is_same = typed.first() == parse_key_parts(of).next().as_ref();
     // A mark is written as views print it: `@`, `[1` and `[01]` are none.
     let is_written = typed.iter().map(KeyPart::to_string).collect::<String>() == part;
     let is_marked = is_written && typed.iter().skip(1).all(|mark| has(*mark, of));
@@ -364,7 +367,7 @@ mod tests {
     use super::*;
 
     fn is_name_of(name: &str, path: &str) -> bool {
-        RunPath::of_text(path).is_named(name)
+        RunPath::from_text(path).is_named(name)
     }
 
     #[test]
@@ -423,7 +426,7 @@ mod tests {
     fn a_place_has_the_marks_of_some_run() {
         let place = |pattern: &str| StepPlace {
             label: String::new(),
-            key: unmarked(pattern).into_owned(),
+            key: label_path(pattern).into_owned(),
             pattern: pattern.to_owned(),
             id: StepId(0),
             within: Vec::new(),
@@ -448,7 +451,7 @@ mod tests {
     #[test]
     fn what_a_run_has_instead_is_listed() {
         let run = ["f", "lp@1/wr", "lp@1/rv", "lp@2/wr", "lp@2/rv", "f[0]/x", "f[1]/x", "f[2]/x", "f[3]/x!2", "one"];
-        let told = |name| instead(name, run.map(RunPath::of_text));
+        let told = |name| describe_alternatives(name, run.map(RunPath::from_text));
         assert_eq!(told("wr@7"), "it has `lp@1/wr`, `lp@2/wr`");
         assert_eq!(told("lp@9/wr"), "it has `lp@1/wr`, `lp@2/wr`");
         assert_eq!(told("lp@9"), "it has `lp@1`, `lp@2`");
@@ -457,7 +460,7 @@ mod tests {
         assert_eq!(told("wrr"), "did you mean `wr`? Its steps are `f`, `wr`, `lp`, `rv`, `x`, `one`");
         assert_eq!(told("lp/wrr"), "did you mean `lp/wr`? Its steps are `f`, `wr`, `lp`, `rv`, `x`, `one`");
         assert_eq!(told("something else"), "its steps are `f`, `wr`, `lp`, `rv`, `x`, `one`");
-        assert_eq!(instead("a", []), "it has no steps");
+        assert_eq!(describe_alternatives("a", []), "it has no steps");
     }
 
     #[test]
@@ -480,7 +483,7 @@ mod tests {
 
     #[test]
     fn a_whole_path_is_preferred() {
-        let all = ["h", "c/h", "d@1/p/h", "d@2/p/h"].map(|path| (RunPath::of_text(path), path));
+        let all = ["h", "c/h", "d@1/p/h", "d@2/p/h"].map(|path| (RunPath::from_text(path), path));
         let find = |name| find_steps(name, all);
         assert_eq!(find("h"), ["h"]);
         assert_eq!(find("c/h"), ["c/h"]);
@@ -488,14 +491,15 @@ mod tests {
         assert_eq!(find("d@2/h"), ["d@2/p/h"]);
         assert_eq!(find("d/p/h"), ["d@1/p/h", "d@2/p/h"]);
         assert!(find("e/h").is_empty() && find("d@3/h").is_empty());
-        let calls = [("c/h", 1), ("d/h", 2), ("e/h", 1)].map(|(path, call)| (RunPath::of_text(path), call));
+        let calls = [("c/h", 1), ("d/h", 2), ("e/h", 1)].map(|(path, call)| (RunPath::from_text(path), call));
         assert_eq!(find_steps("h", calls), [1, 2]);
     }
 
     #[test]
     fn a_name_means_a_step_around_an_activity() {
-        let path = RunPath::of_text("all@2/one[3]/ask~timeout");
-        let around = |name| path.around(name).map(|around| (around.named(), around.place().into_owned()));
+        let path = RunPath::from_text("all@2/one[3]/ask~timeout");
+        let around =
+            |name| path.find_named(name).map(|around| (around.display_name(), around.label_path().into_owned()));
         assert_eq!(around("one"), Some(("all@2/one[3]", "all/one".to_owned())));
         assert_eq!(around("all@2"), Some(("all@2", "all".to_owned())));
         assert_eq!(around("ask"), Some(("all@2/one[3]/ask", "all/one/ask".to_owned())));
@@ -504,7 +508,7 @@ mod tests {
 
     #[test]
     fn a_name_in_a_called_flow_has_two_parts() {
-        let inside = |name, call| RunPath::of_text(call).names_inside(name).collect::<Vec<_>>();
+        let inside = |name, call| RunPath::from_text(call).names_inside(name).collect::<Vec<_>>();
         assert_eq!(inside("one/ok", "all/one"), ["ok"]);
         assert_eq!(inside("all/one/x/ok", "all/one"), ["x/ok"]);
         assert_eq!(inside("one@1/*", "all/one@1"), ["*"]);

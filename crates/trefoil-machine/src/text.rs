@@ -3,7 +3,7 @@
 use trefoil_template::json_text;
 
 /// At most `max` characters, with `...` if something was removed.
-pub fn shorten(text: &str, max: usize) -> String {
+pub fn shorten_text(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         None => text.to_owned(),
         Some((at, _)) => format!("{}...", text.get(..at).unwrap_or_default()),
@@ -22,7 +22,7 @@ pub fn script_line(script: &str, parameters: usize) -> String {
 }
 
 /// `90s`, `0.5s`.
-pub fn seconds(ms: u64) -> String {
+pub fn format_seconds(ms: u64) -> String {
     format!("{}s", trefoil_template::Value::from(ms as f64 / 1000.0).to_text())
 }
 
@@ -44,7 +44,7 @@ pub fn strip_fence(text: &str) -> &str {
 }
 
 /// The values without duplicates.
-pub fn joined(seen: impl IntoIterator<Item = String>) -> String {
+pub fn join_distinct(seen: impl IntoIterator<Item = String>) -> String {
     let mut all: Vec<String> = Vec::new();
     for value in seen {
         if !all.contains(&value) {
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn shortening_counts_characters() {
-        assert_eq!(shorten("äöü", 3), "äöü");
-        assert_eq!(shorten("äöüx", 3), "äöü...");
+        assert_eq!(shorten_text("äöü", 3), "äöü");
+        assert_eq!(shorten_text("äöüx", 3), "äöü...");
     }
 }

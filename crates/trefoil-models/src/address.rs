@@ -9,7 +9,7 @@ use url::{Host, Url};
 
 /// The base URL of a provider: http or https, a host, no user, no password.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Address(Url);
+pub struct ProviderAddress(Url);
 
 /// Why an address is invalid. Does not repeat the address, which may contain a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum AddressError {
     Port,
 }
 
-impl Address {
+impl ProviderAddress {
     /// Parses and validates an address.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let text = text.trim();
@@ -72,18 +72,18 @@ impl Address {
     }
 
     /// The whole URL.
-    pub fn url(&self) -> &Url {
+    pub fn as_url(&self) -> &Url {
         &self.0
     }
 
     /// Scheme, host and port, which determine who receives the key.
-    pub fn origin(&self) -> String {
+    pub fn origin_text(&self) -> String {
         self.0.origin().ascii_serialization()
     }
 
     /// The address without its query, which may contain a key.
-    pub fn shown(&self) -> String {
-        format!("{}{}", self.origin(), self.0.path().trim_end_matches('/'))
+    pub fn without_query(&self) -> String {
+        format!("{}{}", self.origin_text(), self.0.path().trim_end_matches('/'))
     }
 
     /// Whether the connection is encrypted, also if it is to this machine.
@@ -103,10 +103,10 @@ impl Address {
     }
 }
 
-/// Like [`Address::shown`].
-impl fmt::Debug for Address {
+/// Like [`ProviderAddress::without_query`].
+impl fmt::Debug for ProviderAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Address({}{})", self.origin(), self.0.path())
+        write!(f, "Address({}{})", self.origin_text(), self.0.path())
     }
 }
 
@@ -135,15 +135,15 @@ mod tests {
             ("https://:@h", AddressError::UserInfo),
         ];
         for (text, why) in refused {
-            assert_eq!(Address::parse(text).unwrap_err(), why, "{text:?}");
+            assert_eq!(ProviderAddress::parse(text).unwrap_err(), why, "{text:?}");
         }
     }
 
     #[test]
     fn what_is_one_says_who_gets_the_key() {
-        let address = |text: &str| Address::parse(text).unwrap();
-        assert_eq!(address(" https://API.OpenAI.com:443/v1 ").origin(), "https://api.openai.com");
-        assert_eq!(address("http://2130706433/").origin(), "http://127.0.0.1");
+        let address = |text: &str| ProviderAddress::parse(text).unwrap();
+        assert_eq!(address(" https://API.OpenAI.com:443/v1 ").origin_text(), "https://api.openai.com");
+        assert_eq!(address("http://2130706433/").origin_text(), "http://127.0.0.1");
         assert!(!address("http://127.0.0.1:8080").is_open() && !address("http://localhost/v1").is_open());
         assert!(address("http://10.0.0.7/v1").is_open() && !address("https://10.0.0.7/v1").is_open());
         assert_eq!(format!("{:?}", address("https://h/v1?key=secret#x")), "Address(https://h/v1)");

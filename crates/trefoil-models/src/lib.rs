@@ -9,20 +9,22 @@
 //! Knows nothing about workflows: the machine does retries, budgets and guardrails, and parses answers as JSON.
 
 pub mod address;
-mod beneath;
 pub mod credential;
 #[cfg(feature = "http")]
 pub mod http;
 pub mod limits;
+mod named_calls;
 pub mod plan;
 pub mod registry;
 pub mod scripted;
 pub mod vendors;
 
-pub use address::{Address, AddressError};
-pub use credential::Credential;
-pub use limits::Limits;
+pub use address::{AddressError, ProviderAddress};
+pub use credential::ProviderCredential;
+pub use limits::ModelTimeLimits;
 pub use plan::{ModelOverride, ModelPlan, PlanError, PlanInput};
-pub use registry::{Availability, Configured, Elsewhere, Fallbacks, ModelName, Registry, SaidBy};
+pub use registry::{
+    AddressSource, ModelName, NonDefaultAddress, ProviderAvailability, ProviderConfiguration, Registry, StepFallbacks,
+};
 pub use scripted::{ScriptError, Scripted};
-pub use vendors::{Api, Own, Protocol, Vendor};
+pub use vendors::{ProprietaryApi, Vendor, VendorApi, VendorProtocol};

@@ -2,7 +2,7 @@
 
 /// Time limits of model calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ModelTimeLimits {
     /// Milliseconds for one call; a manifest's own limit may be shorter. `None`: the manifest's limit, or ten minutes.
     pub call_ms: Option<u64>,
     /// Milliseconds until a stream starts. Without a stream, nothing arrives before the whole answer is complete.
@@ -18,13 +18,13 @@ pub const DEFAULT_FIRST_MS: u64 = 120_000;
 /// The default time without data after which a started answer is closed.
 pub const DEFAULT_IDLE_MS: u64 = 60_000;
 
-impl Default for Limits {
+impl Default for ModelTimeLimits {
     fn default() -> Self {
         Self { call_ms: None, first_ms: DEFAULT_FIRST_MS, idle_ms: DEFAULT_IDLE_MS }
     }
 }
 
-impl Limits {
+impl ModelTimeLimits {
     /// The time limit of a call with this limit in its manifest, in milliseconds; `None` if the run enforces the limit.
     #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "only calls need it"))]
     pub(crate) fn of_call(&self, manifest_ms: Option<u64>) -> Option<u64> {
@@ -38,7 +38,7 @@ impl Limits {
 
     /// An expired limit for a message, and the help text.
     #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "only calls need it"))]
-    pub(crate) fn told(&self, ms: u64) -> (String, &'static str) {
+    pub(crate) fn describe_expired(&self, ms: u64) -> (String, &'static str) {
         let seconds = ms as f64 / 1000.0;
         match self.call_ms {
             Some(_) => {

@@ -1,7 +1,7 @@
 //! Which model a run uses: the one from `--model`, otherwise the one in the manifest. The embedded model answers only
 //! if it is clear that no real one was meant.
 //!
-//! Only [`ModelPlan::decide`] decides this, for both `run` and `plan`. It writes its decision into the program, so
+//! Only [`ModelPlan::decide_models`] decides this, for both `run` and `plan`. It writes its decision into the program, so
 //! every output names the model that really answers.
 
 use std::collections::BTreeSet;
@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use trefoil_ir::{FlowId, ModelCaller, ModelChoice, Program, StepId, StepKind, walk};
-use trefoil_machine::key::unmarked;
+use trefoil_machine::key::label_path;
 use trefoil_machine::step_path::{is_marked, step_places};
-use trefoil_syntax::{Location, suggest};
+use trefoil_syntax::{Location, suggestions};
 
-use crate::beneath::{Beneath, beneath};
-use crate::registry::{Availability, Fallbacks, ModelName, Registry, unknown};
+use crate::named_calls::{NamedModelCalls, find_model_calls};
+use crate::registry::{ModelName, ProviderAvailability, Registry, StepFallbacks, unknown_provider_message};
 
 /// A `--model` argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl ModelOverride {
         }
     }
     /// The providers that it names.
-    pub fn providers(&self) -> impl Iterator<Item = &Arc<str>> {
+    pub fn named_providers(&self) -> impl Iterator<Item = &Arc<str>> {
         let (first, others) = match self {
             Self::Embedded | Self::Scripted(_) => (None, [].as_slice()),
             Self::Named { provider, .. } => (Some(provider), [].as_slice()),
@@ -65,10 +65,10 @@ impl ModelOverride {
         first.into_iter().chain(others.iter().map(|other| &other.provider))
     }
     /// The message for a provider that is certainly misspelt, which can be said before any settings are read: no declared
-    /// provider may have such a name (see [`misspelt`]).
+    /// provider may have such a name (see [`find_misspelled_provider`]).
     pub fn unknown_provider(&self) -> Option<String> {
-        let wrong = self.providers().find(|provider| misspelt(provider).is_some())?;
-        Some(unknown(wrong, Registry::known()))
+        let wrong = self.named_providers().find(|provider| find_misspelled_provider(provider).is_some())?;
+        Some(unknown_provider_message(wrong, Registry::known_providers()))
     }
 }
 
@@ -107,8 +107,9 @@ impl std::str::FromStr for ModelOverride {
         // A name may contain `=` and `:`, and so may a model; a provider contains no `=`.
         let splits = text.match_indices('=').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
         let splits: Vec<_> = splits.filter(|(name, _)| !name.is_empty()).collect();
-        let is_known =
-            |model: &str| model.split_once(':').is_some_and(|(one, _)| Registry::known().any(|own| own == one));
+        let is_known = |model: &str| {
+            model.split_once(':').is_some_and(|(one, _)| Registry::known_providers().any(|own| own == one))
+        };
         let is_model = |(_, model): &&(&str, &str)| named(model).is_some();
         let mapping = match splits.iter().find(|(_, model)| is_known(model)) {
             None if is_known(text) => None,
@@ -132,16 +133,16 @@ impl std::str::FromStr for ModelOverride {
 }
 
 /// The known provider that a name almost certainly means: a single character is different.
-pub fn misspelt(provider: &str) -> Option<&'static str> {
-    let near = suggest::near(provider, Registry::known())?;
+pub fn find_misspelled_provider(provider: &str) -> Option<&'static str> {
+    let near = suggestions::find_near_match(provider, Registry::known_providers())?;
     Some(near.name).filter(|_| near.sure && near.distance == 1)
 }
 
 /// How to fix an unknown provider: use the name that was probably meant, or declare it.
 pub fn unknown_help<'n>(provider: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     let declare = format!("declare it with `base_url` under `[providers.{provider}]`");
-    match suggest::nearest(provider, names) {
-        Some(near) if misspelt(provider).is_some() => format!("did you mean `{near}`?"),
+    match suggestions::nearest_name(provider, names) {
+        Some(near) if find_misspelled_provider(provider).is_some() => format!("did you mean `{near}`?"),
         Some(near) => format!("did you mean `{near}`? If not, {declare}"),
         None => declare,
     }
@@ -162,7 +163,7 @@ pub enum ModelPlan {
         model: Arc<str>,
     },
     /// The models named by the steps, with their fallbacks.
-    AsWritten(Fallbacks),
+    AsWritten(StepFallbacks),
 }
 
 /// One reason why a run cannot start.
@@ -220,7 +221,7 @@ pub fn models_used(program: &Program) -> Vec<(Arc<str>, ModelChoice)> {
 /// The same for a run that starts another flow.
 pub fn models_used_from(program: &Program, entry: FlowId) -> Vec<(Arc<str>, ModelChoice)> {
     let mut all: Vec<(Arc<str>, ModelChoice)> = Vec::new();
-    for (_, id) in walk::reachable(program, entry) {
+    for (_, id) in walk::reachable_steps(program, entry) {
         if let StepKind::Model(call) = &program.steps[id].kind {
             let same = |(speaker, model): &(Arc<str>, ModelChoice)| {
                 *speaker == call.speaker && model.provider == call.model.provider && model.name == call.model.name
@@ -236,7 +237,7 @@ pub fn models_used_from(program: &Program, entry: FlowId) -> Vec<(Arc<str>, Mode
 impl ModelPlan {
     /// Decides which models a run of this program uses, and writes them into the program, which is copied only if they
     /// change. The error has every reason why the run cannot start.
-    pub fn decide(
+    pub fn decide_models(
         program: &mut Arc<Program>,
         registry: &Registry,
         asked: PlanInput<'_>,
@@ -247,15 +248,15 @@ impl ModelPlan {
             if let ModelOverride::For { name, .. } = chosen
                 && !is_known(program, name)
             {
-                errors.push(match beneath(program, name) {
-                    Beneath { shared: Some((other, agent)), .. } => shared(name, &other, &agent),
-                    Beneath { calls, .. } if calls.is_empty() => nobody(program, name),
-                    Beneath { .. } => continue,
+                errors.push(match find_model_calls(program, name) {
+                    NamedModelCalls { shared: Some((other, agent)), .. } => shared_agent_error(name, &other, &agent),
+                    NamedModelCalls { calls, .. } if calls.is_empty() => nobody(program, name),
+                    NamedModelCalls { .. } => continue,
                 });
             }
         }
         let aims = |c: &ModelOverride| matches!(c, ModelOverride::Named { .. } | ModelOverride::For { .. });
-        let mut fallbacks = Fallbacks::default();
+        let mut fallbacks = StepFallbacks::default();
         if asked.chosen.iter().any(aims) {
             fallbacks = aim(Arc::make_mut(program), asked.chosen);
         }
@@ -297,9 +298,9 @@ fn everything(chosen: &[ModelOverride]) -> Result<Option<&ModelOverride>, PlanEr
 }
 
 /// Whether a program has an alias, an agent or a step with this name.
-pub fn names(program: &Program, name: &str) -> bool {
+pub fn has_name(program: &Program, name: &str) -> bool {
     let inside = || {
-        let found = beneath(program, name);
+        let found = find_model_calls(program, name);
         found.shared.is_none() && !found.calls.is_empty()
     };
     is_known(program, name) || inside()
@@ -317,7 +318,7 @@ fn is_called(name: &str, label: Option<&str>, speaker: &str, model: &ModelChoice
     label == Some(name) || speaker == name || (model.provider.is_none() && &*model.name == name)
 }
 
-fn shared(name: &str, other: &str, agent: &str) -> PlanError {
+fn shared_agent_error(name: &str, other: &str, agent: &str) -> PlanError {
     let error =
         PlanError::new(format!("`{name}` and `{other}` run the same agent, `{agent}`, which can have only one model"));
     error.help(format!("set it for both with `--model {agent}=provider:name`"))
@@ -335,8 +336,8 @@ fn nobody(program: &Program, name: &str) -> PlanError {
             known.extend(call.model.provider.is_none().then_some(&*call.model.name));
         }
     }
-    let bare = unmarked(name);
-    if is_marked(name) && names(program, &bare) {
+    let bare = label_path(name);
+    if is_marked(name) && has_name(program, &bare) {
         let error = PlanError::new(format!("`{name}` names one pass or item, and a model is for all of them"));
         return error.help(format!("choose it with `--model {bare}=provider:name`"));
     }
@@ -346,10 +347,10 @@ fn nobody(program: &Program, name: &str) -> PlanError {
         let help = "if it is a step of the flow that this step calls, its model is for all calls";
         return error.help(format!("{help}: write `--model {inner}=provider:name`"));
     }
-    known.retain(|known| names(program, known));
+    known.retain(|known| has_name(program, known));
     let mut told = BTreeSet::new();
     known.retain(|known| told.insert(*known));
-    match suggest::nearest(name, known.iter().copied()) {
+    match suggestions::nearest_name(name, known.iter().copied()) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None if known.is_empty() => error.help("this workflow calls no model"),
         None => error.help(format!("available: `{}`", known.join("`, `"))),
@@ -358,12 +359,14 @@ fn nobody(program: &Program, name: &str) -> PlanError {
 
 /// Writes the chosen models into the program. A choice for a step takes precedence over one for its agent, then an
 /// alias, then every call. Returns the fallback models.
-fn aim(program: &mut Program, chosen: &[ModelOverride]) -> Fallbacks {
-    let mut fallbacks = Fallbacks::default();
+fn aim(program: &mut Program, chosen: &[ModelOverride]) -> StepFallbacks {
+    let mut fallbacks = StepFallbacks::default();
     let inside: Vec<(&Arc<str>, BTreeSet<StepId>)> = chosen
         .iter()
         .filter_map(|c| match c {
-            ModelOverride::For { name, .. } if !is_known(program, name) => Some((name, beneath(program, name))),
+            ModelOverride::For { name, .. } if !is_known(program, name) => {
+                Some((name, find_model_calls(program, name)))
+            }
             _ => None,
         })
         .filter(|(_, found)| found.shared.is_none())
@@ -409,13 +412,13 @@ fn aim(program: &mut Program, chosen: &[ModelOverride]) -> Fallbacks {
 }
 
 /// The reasons why models cannot be called, each with all agents that it affects, and how to fix it.
-fn cannot(registry: &Registry, program: &Program, fallbacks: &Fallbacks, asked: PlanInput<'_>) -> Vec<PlanError> {
+fn cannot(registry: &Registry, program: &Program, fallbacks: &StepFallbacks, asked: PlanInput<'_>) -> Vec<PlanError> {
     let mut reasons: Vec<(PlanError, Vec<&str>)> = Vec::new();
-    for (_, id) in walk::reachable(program, program.entry) {
+    for (_, id) in walk::reachable_steps(program, program.entry) {
         let StepKind::Model(call) = &program.steps[id].kind else { continue };
         let (speaker, model) = (&call.speaker, &call.model);
         let Some(error) = why(registry, model, asked.is_begun) else { continue };
-        let ready = |other: &ModelName| registry.availability(&other.provider) == Availability::Ready;
+        let ready = |other: &ModelName| registry.provider_availability(&other.provider) == ProviderAvailability::Ready;
         if fallbacks.get(&id).is_some_and(|others| others.iter().any(ready)) {
             continue;
         }
@@ -447,11 +450,11 @@ fn why(registry: &Registry, model: &ModelChoice, is_begun: bool) -> Option<PlanE
         return Some(error.help(format!("map it with {option}{file}")));
     };
     let error = PlanError::new(missing(registry, provider)?);
-    let set = match registry.availability(provider) {
-        Availability::NoKey { variable, .. } => Some(format!("set `{variable}`")),
-        Availability::BadAddress { variable, .. } => Some(format!("correct `{variable}`")),
-        Availability::Unknown => return Some(error.help(unknown_help(provider, registry.names()))),
-        Availability::Ready => None,
+    let set = match registry.provider_availability(provider) {
+        ProviderAvailability::NoKey { variable, .. } => Some(format!("set `{variable}`")),
+        ProviderAvailability::BadAddress { variable, .. } => Some(format!("correct `{variable}`")),
+        ProviderAvailability::Unknown => return Some(error.help(unknown_help(provider, registry.provider_names()))),
+        ProviderAvailability::Ready => None,
     };
     let other = (!is_begun).then(|| "choose another model with `--model provider:name`".to_owned());
     let help = set.into_iter().chain(other).collect::<Vec<_>>().join(", or ");
@@ -460,12 +463,14 @@ fn why(registry: &Registry, model: &ModelChoice, is_begun: bool) -> Option<PlanE
 
 /// What is missing before this provider can be called.
 fn missing(registry: &Registry, provider: &str) -> Option<String> {
-    match registry.availability(provider) {
-        Availability::Ready => None,
-        Availability::NoKey { variable, or: None } => Some(format!("`{variable}` is not set")),
-        Availability::NoKey { variable, or: Some(other) } => Some(format!("neither `{variable}` nor `{other}` is set")),
-        Availability::BadAddress { variable, why } => Some(format!("`{variable}` {why}")),
-        Availability::Unknown => Some(format!("unknown provider `{provider}`")),
+    match registry.provider_availability(provider) {
+        ProviderAvailability::Ready => None,
+        ProviderAvailability::NoKey { variable, or: None } => Some(format!("`{variable}` is not set")),
+        ProviderAvailability::NoKey { variable, or: Some(other) } => {
+            Some(format!("neither `{variable}` nor `{other}` is set"))
+        }
+        ProviderAvailability::BadAddress { variable, why } => Some(format!("`{variable}` {why}")),
+        ProviderAvailability::Unknown => Some(format!("unknown provider `{provider}`")),
     }
 }
 

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use crate::address::{Address, AddressError};
+use crate::address::{AddressError, ProviderAddress};
 
 /// The protocol of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
+pub enum VendorProtocol {
     /// `POST {base}/chat/completions`, as OpenAI made it: <https://platform.openai.com/docs/api-reference/chat>.
     ChatCompletions(ChatQuirks),
     /// `POST {base}/responses`, OpenAI's newer API: <https://platform.openai.com/docs/api-reference/responses>.
@@ -19,12 +19,12 @@ pub enum Protocol {
     /// `POST {base}/v1/messages`, Anthropic's: <https://docs.anthropic.com/en/api/messages>.
     Messages,
     /// The provider's own API; it also has an OpenAI-compatible one.
-    Own(Own, ChatQuirks),
+    Own(ProprietaryApi, ChatQuirks),
 }
 
 /// APIs that only one provider has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Own {
+pub enum ProprietaryApi {
     /// `POST {base}/models/MODEL:generateContent`: <https://ai.google.dev/api/generate-content>.
     Gemini,
     /// `POST {base}/v2/chat`: <https://docs.cohere.com/v2/reference/chat>.
@@ -35,16 +35,16 @@ pub enum Own {
 
 /// Selects the API of a provider that has several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Api {
+pub enum VendorApi {
     /// Chat completions.
     Chat,
     /// Responses.
     Responses,
 }
 
-impl Api {
+impl VendorApi {
     /// Parses its name in settings.
-    pub fn read(name: &str) -> Option<Self> {
+    pub fn parse_name(name: &str) -> Option<Self> {
         match name {
             "chat" => Some(Self::Chat),
             "responses" => Some(Self::Responses),
@@ -53,20 +53,22 @@ impl Api {
     }
 }
 
-impl Protocol {
+impl VendorProtocol {
     /// The protocol for this API; `None` if the provider has only one API.
-    pub fn through(self, api: Api) -> Option<Self> {
+    pub fn with_api(self, api: VendorApi) -> Option<Self> {
         match (self, api) {
-            (Self::ChatCompletions(quirks), Api::Responses) => Some(Self::Responses { path: quirks.path }),
-            (Self::ChatCompletions(_), Api::Chat) | (Self::Responses { .. }, Api::Responses) => Some(self),
-            (Self::Own(_, quirks), Api::Chat) => Some(Self::ChatCompletions(quirks)),
-            (Self::Responses { .. }, Api::Chat) | (Self::Messages, _) | (Self::Own(..), Api::Responses) => None,
+            (Self::ChatCompletions(quirks), VendorApi::Responses) => Some(Self::Responses { path: quirks.path }),
+            (Self::ChatCompletions(_), VendorApi::Chat) | (Self::Responses { .. }, VendorApi::Responses) => Some(self),
+            (Self::Own(_, quirks), VendorApi::Chat) => Some(Self::ChatCompletions(quirks)),
+            (Self::Responses { .. }, VendorApi::Chat) | (Self::Messages, _) | (Self::Own(..), VendorApi::Responses) => {
+                None
+            }
         }
     }
 
     /// The protocol at this address: if its path ends like the compatible API's, that API is used.
-    pub fn at(self, address: &Address) -> Self {
-        let path = address.url().path().trim_end_matches('/');
+    pub fn for_address(self, address: &ProviderAddress) -> Self {
+        let path = address.as_url().path().trim_end_matches('/');
         match self {
             Self::Own(_, quirks) if path.ends_with(quirks.path) => Self::ChatCompletions(quirks),
             other => other,
@@ -79,9 +81,9 @@ impl Protocol {
             Self::ChatCompletions(_) => "chat-completions",
             Self::Responses { .. } => "responses",
             Self::Messages => "messages",
-            Self::Own(Own::Gemini, _) => "generate-content",
-            Self::Own(Own::Cohere, _) => "cohere-chat",
-            Self::Own(Own::Ollama, _) => "ollama-chat",
+            Self::Own(ProprietaryApi::Gemini, _) => "generate-content",
+            Self::Own(ProprietaryApi::Cohere, _) => "cohere-chat",
+            Self::Own(ProprietaryApi::Ollama, _) => "ollama-chat",
         }
     }
 }
@@ -125,7 +127,7 @@ pub struct Vendor {
     /// Its name in manifests and `--model`.
     pub name: &'static str,
     /// Its protocol.
-    pub protocol: Protocol,
+    pub protocol: VendorProtocol,
     /// Its default address; `None` if the environment must set it.
     pub base_url: Option<&'static str>,
     /// The environment variable of its key.
@@ -141,7 +143,7 @@ pub const VENDORS: &[Vendor] = &[
     chat("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL", PLAIN),
     Vendor {
         name: "anthropic",
-        protocol: Protocol::Messages,
+        protocol: VendorProtocol::Messages,
         base_url: Some("https://api.anthropic.com"),
         key_variable: "ANTHROPIC_API_KEY",
         base_url_variable: "ANTHROPIC_BASE_URL",
@@ -154,7 +156,7 @@ pub const VENDORS: &[Vendor] = &[
             "http://localhost:11434",
             "OLLAMA_API_KEY",
             "OLLAMA_BASE_URL",
-            Protocol::Own(Own::Ollama, ChatQuirks { path: "/v1", ..PLAIN }),
+            VendorProtocol::Own(ProprietaryApi::Ollama, ChatQuirks { path: "/v1", ..PLAIN }),
         )
     },
     Vendor {
@@ -195,7 +197,7 @@ pub const VENDORS: &[Vendor] = &[
         "https://generativelanguage.googleapis.com",
         "GOOGLE_GENERATIVE_AI_API_KEY",
         "GOOGLE_GENERATIVE_AI_BASE_URL",
-        Protocol::Own(Own::Gemini, ChatQuirks { path: "/v1beta/openai", signs: true, ..PLAIN }),
+        VendorProtocol::Own(ProprietaryApi::Gemini, ChatQuirks { path: "/v1beta/openai", signs: true, ..PLAIN }),
     ),
     // The compatible API: <https://docs.cohere.com/docs/compatibility-api>.
     own(
@@ -203,7 +205,7 @@ pub const VENDORS: &[Vendor] = &[
         "https://api.cohere.com",
         "COHERE_API_KEY",
         "COHERE_BASE_URL",
-        Protocol::Own(Own::Cohere, ChatQuirks { path: "/compatibility/v1", ..UNASKED }),
+        VendorProtocol::Own(ProprietaryApi::Cohere, ChatQuirks { path: "/compatibility/v1", ..UNASKED }),
     ),
     // Every customer has a separate address: `https://RESOURCE.openai.azure.com`; the model is the name of a
     // deployment. The `v1` API accepts the key like OpenAI's and needs no `api-version`.
@@ -219,10 +221,10 @@ impl Vendor {
     /// # Errors
     ///
     /// The first thing that is wrong with it.
-    pub fn address(&self, text: &str) -> Result<Address, AddressError> {
-        let address = Address::parse(text)?;
+    pub fn parse_address(&self, text: &str) -> Result<ProviderAddress, AddressError> {
+        let address = ProviderAddress::parse(text)?;
         // The address in the portal and in SDKs that use an older API.
-        if self.name == "azure" && address.url().path().contains("/openai/deployments") {
+        if self.name == "azure" && address.as_url().path().contains("/openai/deployments") {
             return Err(AddressError::Deployment);
         }
         Ok(address)
@@ -244,12 +246,12 @@ fn keep(declared: &mut BTreeSet<&'static str>, text: &str) -> &'static str {
 }
 
 /// An OpenAI-compatible provider that the operator declares. Its key is in this variable; `None`: it gets no key.
-pub(crate) fn declare(name: &str, key_variable: Option<&str>) -> Vendor {
+pub(crate) fn declare_vendor(name: &str, key_variable: Option<&str>) -> Vendor {
     let mut declared = DECLARED.lock().unwrap_or_else(PoisonError::into_inner);
     let mut keep = |text: &str| keep(&mut declared, text);
     Vendor {
         name: keep(name),
-        protocol: Protocol::ChatCompletions(PLAIN),
+        protocol: VendorProtocol::ChatCompletions(PLAIN),
         base_url: None,
         // No variable has an empty name.
         key_variable: key_variable.map(&mut keep).unwrap_or_default(),
@@ -259,7 +261,7 @@ pub(crate) fn declare(name: &str, key_variable: Option<&str>) -> Vendor {
 }
 
 /// The provider with this name.
-pub fn vendor(name: &str) -> Option<&'static Vendor> {
+pub fn find_vendor(name: &str) -> Option<&'static Vendor> {
     VENDORS.iter().find(|v| v.name == name)
 }
 
@@ -270,7 +272,7 @@ const fn chat(
     base_url_variable: &'static str,
     quirks: ChatQuirks,
 ) -> Vendor {
-    own(name, base_url, key_variable, base_url_variable, Protocol::ChatCompletions(quirks))
+    own(name, base_url, key_variable, base_url_variable, VendorProtocol::ChatCompletions(quirks))
 }
 
 const fn own(
@@ -278,7 +280,7 @@ const fn own(
     base_url: &'static str,
     key_variable: &'static str,
     base_url_variable: &'static str,
-    protocol: Protocol,
+    protocol: VendorProtocol,
 ) -> Vendor {
     Vendor { name, protocol, base_url: Some(base_url), key_variable, base_url_variable, key_optional: false }
 }

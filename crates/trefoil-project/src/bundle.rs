@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use trefoil_front::front_end;
-use trefoil_machine::{Identity, SourceFile};
-use trefoil_store::{Blob, Hash, Store, StoreError};
+use trefoil_machine::{ProgramFile, ProgramIdentity};
+use trefoil_store::{Blob, ContentHash, Store, StoreError};
 use trefoil_template::limits;
 
-use crate::door::{Door, MemoryFiles, clean, folder_real, real};
 use crate::error::{Error, Result};
-use crate::load::{LoadOptions, LoadedTarget, load};
+use crate::file_access::{FileAccess, MemoryFiles, clean_path, folder_real, resolve_links};
+use crate::load::{LoadOptions, LoadedTarget, load_target};
 use crate::target::LoadTarget;
 
 /// The format version that this build writes.
@@ -52,14 +52,14 @@ pub struct Bundle {
     /// declared then.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     servers: BTreeSet<String>,
-    files: Vec<SourceFile>,
+    files: Vec<ProgramFile>,
 }
 
 /// A flow in the form for journals and stores.
 #[derive(Clone)]
 pub struct PackedFlow {
     /// The files, by path in the bundle.
-    pub sources: Vec<SourceFile>,
+    pub sources: Vec<ProgramFile>,
     /// The hash of the bundle.
     pub bundle: String,
     /// The contents of all files, and the bundle.
@@ -70,13 +70,13 @@ impl PackedFlow {
     /// The packed form of a flow.
     pub fn of_loaded(loaded: &LoadedTarget) -> PackedFlow {
         let how = &loaded.how;
-        let disk = how.options.door.memory().is_none();
+        let disk = how.options.door.memory_files().is_none();
         let absolute = |path: &Path| {
             let whole =
                 if disk { std::path::absolute(path).unwrap_or_else(|_| path.to_owned()) } else { path.to_owned() };
-            clean(&whole)
+            clean_path(&whole)
         };
-        let manifests = loaded.program.files().into_iter().filter_map(|id| loaded.files.get(id));
+        let manifests = loaded.program.file_ids().into_iter().filter_map(|id| loaded.files.get(id));
         let manifests = manifests.map(|file| (absolute(Path::new(file.name())), &**file.text()));
         let texts = loaded.texts.iter().map(|(path, text)| (absolute(path), &**text));
         let files: BTreeMap<PathBuf, &str> = manifests.chain(texts).collect();
@@ -89,11 +89,11 @@ impl PackedFlow {
         for (path, text) in &files {
             let blob = Blob::new(text.as_bytes().to_vec());
             let path = inside(path).to_string_lossy().into_owned();
-            sources.push(SourceFile { path, sha256: blob.hash().to_string() });
+            sources.push(ProgramFile { path, sha256: blob.hash().to_string() });
             blobs.push(Arc::new(blob));
         }
         let home = Some(absolute(&loaded.entry_file())).filter(|_| disk).and_then(|file| {
-            let (home, folder) = (real(&file), folder_real(file.parent()?)?);
+            let (home, folder) = (resolve_links(&file), folder_real(file.parent()?)?);
             (home.parent() != Some(&*folder)).then_some(home)
         });
         let text = |path: &Option<PathBuf>| path.as_deref().map(|path| inside(&absolute(path)));
@@ -120,17 +120,21 @@ impl PackedFlow {
 
 /// The program of a run, loaded from its original files if they have not changed, otherwise from the store; and which of
 /// these.
-pub async fn unpack(store: &dyn Store, run: &str, program: &Identity) -> Result<(LoadedTarget, FileOrigin)> {
-    let lost = |why: &str| lost(run, why);
+pub async fn load_run_program(
+    store: &dyn Store,
+    run: &str,
+    program: &ProgramIdentity,
+) -> Result<(LoadedTarget, FileOrigin)> {
+    let lost = |why: &str| corrupt_run_error(run, why);
     let bundle = Bundle::of_run(store, run, program).await?;
     if let Some(loaded) = bundle.as_it_was() {
         let file = loaded.entry_file();
         return Ok((loaded, FileOrigin::Disk(file)));
     }
     let mut files = BTreeMap::new();
-    for SourceFile { path, sha256 } in &bundle.files {
-        let hash = Hash::parse(sha256).ok_or_else(|| lost("the hash of a file is damaged"))?;
-        let bytes = store.blob(hash).await?.ok_or_else(|| lost(&format!("its file `{path}` is missing")))?;
+    for ProgramFile { path, sha256 } in &bundle.files {
+        let hash = ContentHash::parse(sha256).ok_or_else(|| lost("the hash of a file is damaged"))?;
+        let bytes = store.read_blob(hash).await?.ok_or_else(|| lost(&format!("its file `{path}` is missing")))?;
         files.insert(PathBuf::from(path), String::from_utf8_lossy(&bytes).into_owned());
     }
     let loaded = bundle.in_memory(files)?;
@@ -168,7 +172,7 @@ pub struct RunFiles {
 }
 
 /// The files of a run; `None`: they were in memory.
-pub async fn whereabouts(store: &dyn Store, run: &str, program: &Identity) -> Result<Option<RunFiles>> {
+pub async fn find_run_files(store: &dyn Store, run: &str, program: &ProgramIdentity) -> Result<Option<RunFiles>> {
     let bundle = Bundle::of_run(store, run, program).await?;
     Ok(bundle.root.clone().map(|root| RunFiles {
         target: bundle.target(&root),
@@ -179,7 +183,7 @@ pub async fn whereabouts(store: &dyn Store, run: &str, program: &Identity) -> Re
 
 /// The file of the entry in this folder, if all files of a run from another computer are there as they are stored, below the
 /// folder itself or in the same folders below it.
-pub async fn found_in(here: &Path, store: &dyn Store, run: &str, program: &Identity) -> Result<Option<PathBuf>> {
+pub async fn found_in(here: &Path, store: &dyn Store, run: &str, program: &ProgramIdentity) -> Result<Option<PathBuf>> {
     let bundle = Bundle::of_run(store, run, program).await?;
     let Some(root) = &bundle.root else { return Ok(None) };
     let names: Vec<_> = root.iter().skip(1).collect();
@@ -189,21 +193,22 @@ pub async fn found_in(here: &Path, store: &dyn Store, run: &str, program: &Ident
     Ok(found.map(|root| root.join(&bundle.path)))
 }
 
-fn lost(run: &str, why: &str) -> Error {
+fn corrupt_run_error(run: &str, why: &str) -> Error {
     Error::Store(StoreError::Corrupt { path: PathBuf::new(), why: format!("run `{run}`: {why}") })
 }
 
 impl Bundle {
     /// The bundle of a run.
-    async fn of_run(store: &dyn Store, run: &str, program: &Identity) -> Result<Self> {
-        let Some(hash) = program.bundle.as_deref().and_then(Hash::parse) else {
-            return Err(lost(run, "its journal does not name its original files"));
+    async fn of_run(store: &dyn Store, run: &str, program: &ProgramIdentity) -> Result<Self> {
+        let Some(hash) = program.bundle.as_deref().and_then(ContentHash::parse) else {
+            return Err(corrupt_run_error(run, "its journal does not name its original files"));
         };
-        let bytes = store.blob(hash).await?.ok_or_else(|| lost(run, "the list of its files is missing"))?;
-        let bundle: Self =
-            serde_json::from_slice(&bytes).map_err(|error| lost(run, &format!("the list of its files: {error}")))?;
+        let bytes =
+            store.read_blob(hash).await?.ok_or_else(|| corrupt_run_error(run, "the list of its files is missing"))?;
+        let bundle: Self = serde_json::from_slice(&bytes)
+            .map_err(|error| corrupt_run_error(run, &format!("the list of its files: {error}")))?;
         match bundle.v > VERSION {
-            true => Err(lost(run, "the list of its files was written by a later version of Trefoil")),
+            true => Err(corrupt_run_error(run, "the list of its files was written by a later version of Trefoil")),
             false => Ok(bundle),
         }
     }
@@ -233,7 +238,7 @@ impl Bundle {
         let (mut target, mut options) = (self.target(root), self.options(root));
         name_folder(&mut target.path);
         options.context.iter_mut().for_each(name_folder);
-        let loaded = load(&target, &options).ok()?;
+        let loaded = load_target(&target, &options).ok()?;
         (PackedFlow::of_loaded(&loaded).sources == self.files).then_some(loaded)
     }
 
@@ -241,7 +246,7 @@ impl Bundle {
     fn files_at(&self, root: &Path) -> impl Iterator<Item = (PathBuf, bool)> {
         self.files.iter().map(move |file| {
             let path = root.join(&file.path);
-            let bytes = crate::door::named(&path, limits::TEXT_FILE_BYTES);
+            let bytes = crate::file_access::read_named_file(&path, limits::TEXT_FILE_BYTES);
             let same = bytes.is_ok_and(|bytes| Blob::new(bytes).hash().to_string() == file.sha256);
             (path, same)
         })
@@ -251,7 +256,7 @@ impl Bundle {
     fn difference(&self) -> String {
         let Some(root) = &self.root else { return "its files are only in the store".to_owned() };
         match self.files_at(root).find(|(_, same)| !same).map(|(path, _)| path) {
-            Some(path) if crate::door::is_there(&path) => {
+            Some(path) if crate::file_access::is_there(&path) => {
                 format!("`{}` is not the file that is stored", path.display())
             }
             Some(path) => format!("`{}` does not exist", path.display()),
@@ -262,10 +267,11 @@ impl Bundle {
     fn in_memory(&self, mut files: BTreeMap<PathBuf, String>) -> Result<LoadedTarget> {
         // The environment files are read in their current state.
         if let Some(root) = &self.root {
-            let rooms =
-                Door::Disk.rooms([Door::Disk.project_of(root, Some(root))].into_iter().chain(self.allowed.clone()));
+            let rooms = FileAccess::Disk.allowed_folders(
+                [FileAccess::Disk.project_of(root, Some(root))].into_iter().chain(self.allowed.clone()),
+            );
             for path in &self.env_files {
-                let bytes = rooms.read(&root.join(path), limits::TEXT_FILE_BYTES);
+                let bytes = rooms.read_file(&root.join(path), limits::TEXT_FILE_BYTES);
                 if let Some(text) = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()) {
                     files.insert(path.clone(), text);
                 }
@@ -273,11 +279,14 @@ impl Bundle {
         }
         let mut memory = MemoryFiles::default();
         for (path, text) in files {
-            memory.add(&path, text.into());
+            memory.add_file(&path, text.into());
         }
-        let options =
-            LoadOptions { door: Door::Memory(Arc::new(memory)), allowed: Vec::new(), ..self.options(Path::new("")) };
-        Ok(load(&self.target(Path::new("")), &options)?)
+        let options = LoadOptions {
+            door: FileAccess::Memory(Arc::new(memory)),
+            allowed: Vec::new(),
+            ..self.options(Path::new(""))
+        };
+        Ok(load_target(&self.target(Path::new("")), &options)?)
     }
 }
 

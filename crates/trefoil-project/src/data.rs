@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use trefoil_front::read::to_value;
-use trefoil_syntax::yaml::{self, Limits};
-use trefoil_syntax::{Diagnostic, Files, Location, Severity, SourceFile, Span};
-use trefoil_template::foreign::without_mark;
+use trefoil_front::yaml_reader::to_value;
+use trefoil_syntax::yaml::{self, YamlLimits};
+use trefoil_syntax::{Diagnostic, FindingSeverity, Location, SourceFile, SourceFiles, Span};
+use trefoil_template::foreign_json::without_mark;
 use trefoil_template::{Value, json_nodes, limits, read_own_json};
 
 /// Whether mistakes are described as those of JSON: in a file of that name, or in the value of an option.
@@ -16,27 +16,33 @@ fn is_json(name: &str) -> bool {
 }
 
 /// The value in a file, as JSON or otherwise YAML; or the mistakes in it.
-pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>)> {
+pub fn parse_data_file(name: &str, bytes: Vec<u8>) -> Result<Value, (SourceFiles, Vec<Diagnostic>)> {
     let source = SourceFile::from_bytes(name, bytes);
     if source.not_utf8().is_some() {
-        let mut files = Files::default();
-        let file = files.add(source.clone());
+        let mut files = SourceFiles::default();
+        let file = files.add_file(source.clone());
         let message = format!("`{name}` is not UTF-8 text");
-        return Err((files, vec![Diagnostic::nowhere("yaml-encoding", Severity::Error, Some(file), message)]));
+        return Err((
+            files,
+            vec![Diagnostic::without_location("yaml-encoding", FindingSeverity::Error, Some(file), message)],
+        ));
     }
     let text = source.text();
     if text.len() > limits::VALUE_NODES && json_nodes(text.as_bytes()) > limits::VALUE_NODES {
-        let mut files = Files::default();
-        let file = files.add(source.clone());
+        let mut files = SourceFiles::default();
+        let file = files.add_file(source.clone());
         let message = format!("`{name}` has more than {} values", limits::VALUE_NODES);
-        return Err((files, vec![Diagnostic::nowhere("yaml-limit", Severity::Error, Some(file), message)]));
+        return Err((
+            files,
+            vec![Diagnostic::without_location("yaml-limit", FindingSeverity::Error, Some(file), message)],
+        ));
     }
-    let json = json(text);
+    let json = parse_strict_json(text);
     if let Ok(json) = json {
         return Ok(Value::from_json(json));
     }
-    let mut files = Files::default();
-    let file = files.add(source.clone());
+    let mut files = SourceFiles::default();
+    let file = files.add_file(source.clone());
     if let (true, Err(error)) = (is_json(name), json) {
         let line = source.line_span(error.line() as u32);
         // Columns do not count a byte order mark.
@@ -45,16 +51,16 @@ pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>
         let message = error.to_string();
         let message = message.split(" at line").next().unwrap_or(&message);
         let at = Location::new(file, Span::new(at, at));
-        let found = Diagnostic::error("json-syntax", at, message.to_owned());
+        let found = Diagnostic::new_error("json-syntax", at, message.to_owned());
         let found = match message {
-            "key must be a string" => found.help("write names in double quotes: `{\"name\": 1}`"),
-            "expected value" => found.help("write texts in double quotes: `\"text\"`"),
+            "key must be a string" => found.with_help("write names in double quotes: `{\"name\": 1}`"),
+            "expected value" => found.with_help("write texts in double quotes: `\"text\"`"),
             _ => found,
         };
         return Err((files, vec![found]));
     }
-    let parsed = yaml::parse(file, &source, &Limits::default());
-    let failed = parsed.diagnostics.iter().any(|d| d.severity == Severity::Error);
+    let parsed = yaml::parse(file, &source, &YamlLimits::default());
+    let failed = parsed.diagnostics.iter().any(|d| d.severity == FindingSeverity::Error);
     match parsed.root {
         Some(root) if !failed => Ok(to_value(&root)),
         _ => Err((files, parsed.diagnostics)),
@@ -62,7 +68,7 @@ pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>
 }
 
 /// Parses JSON and rejects duplicate keys, because only one of them would be used.
-pub(crate) fn json(text: &str) -> serde_json::Result<serde_json::Value> {
+pub(crate) fn parse_strict_json(text: &str) -> serde_json::Result<serde_json::Value> {
     read_own_json::<UniqueKeys>(text)?;
     read_own_json(text)
 }
@@ -131,7 +137,7 @@ mod tests {
         ];
         for (text, value) in table {
             for name in ["in.json", "--input-json", "in.yaml"] {
-                let read = data(name, text.as_bytes().to_vec());
+                let read = parse_data_file(name, text.as_bytes().to_vec());
                 assert_eq!(
                     read.map(|value| value.to_json()).map_err(|(_, found)| found),
                     Ok(value.clone()),
@@ -141,7 +147,7 @@ mod tests {
         }
         // Mistakes keep their place.
         for (text, at) in [("{\"q\" 1}", 5), ("\u{feff}{\"q\" 1}", 8), ("\u{feff}{\"p\": 1,\n\"q\" 1}", 16)] {
-            let (_, found) = data("in.json", text.as_bytes().to_vec()).unwrap_err();
+            let (_, found) = parse_data_file("in.json", text.as_bytes().to_vec()).unwrap_err();
             assert_eq!(found[0].span.unwrap().start, at, "{text}");
         }
     }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::Path;
 
 use trefoil_runtime::{RunError, RunOutcome};
-use trefoil_syntax::diagnostic::render::{json, text};
-use trefoil_syntax::{Diagnostic, FileId, Files, Severity, SourceFile};
+use trefoil_syntax::diagnostic::render::{render_json, render_text};
+use trefoil_syntax::{Diagnostic, FileId, FindingSeverity, SourceFile, SourceFiles};
 
 use crate::failure::{explain_failure, failed_run};
 use crate::settings::FoundSettings;
@@ -37,7 +37,7 @@ pub enum Error {
         /// The output.
         output: serde_json::Value,
     },
-    /// `Engine::start` was called outside a tokio runtime.
+    /// `Engine::start_run` was called outside a tokio runtime.
     NoRuntime,
     /// The store failed.
     Store(trefoil_store::StoreError),
@@ -58,7 +58,7 @@ impl fmt::Display for Error {
             Self::Input(error) => write!(f, "the input cannot be written as JSON: {error}"),
             Self::Output { error, .. } => write!(f, "the output does not match the requested type: {error}"),
             Self::NoRuntime => f.write_str("the run did not start, because there is no tokio runtime"),
-            Self::Store(error) => match error.help() {
+            Self::Store(error) => match error.help_text() {
                 Some(help) => write!(f, "{error}\n\n{help}"),
                 None => write!(f, "{error}"),
             },
@@ -77,7 +77,7 @@ impl std::error::Error for Error {}
 /// Findings about manifests or about a run that did not start, with their files.
 #[derive(Clone, Default)]
 pub struct FoundErrors {
-    files: Files,
+    files: SourceFiles,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -89,33 +89,33 @@ impl From<&FoundSettings> for FoundErrors {
 
 impl FoundErrors {
     /// Findings in these files.
-    pub fn new(files: Files, diagnostics: Vec<Diagnostic>) -> Self {
+    pub fn new(files: SourceFiles, diagnostics: Vec<Diagnostic>) -> Self {
         Self { files, diagnostics }
     }
     /// Why a journal cannot be read.
-    pub fn of_run(files: &Files, error: &RunError) -> Self {
+    pub fn of_run(files: &SourceFiles, error: &RunError) -> Self {
         let said = explain_failure("journal", error);
         Self::new(files.clone(), vec![said])
     }
     /// A finding without a file.
-    pub fn said(message: &str, help: &'static str) -> Self {
+    pub fn without_file(message: &str, help: &'static str) -> Self {
         Self::of_rule("no-store", message, help)
     }
     /// The same, under a different name.
     pub fn of_rule(rule: &'static str, message: &str, help: impl Into<String>) -> Self {
-        let said = Diagnostic::nowhere(rule, Severity::Error, None, message).help(help);
-        Self::new(Files::default(), vec![said])
+        let said = Diagnostic::without_location(rule, FindingSeverity::Error, None, message).with_help(help);
+        Self::new(SourceFiles::default(), vec![said])
     }
     /// The findings, by file and place.
-    pub fn diagnostics(&self) -> &[Diagnostic] {
+    pub fn found_diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
     /// The files of the findings.
-    pub fn files(&self) -> &Files {
+    pub fn source_files(&self) -> &SourceFiles {
         &self.files
     }
     /// Takes in the files of others, which may be among them. Returns their ids here.
-    pub fn adopt(&mut self, files: &Files) -> Vec<FileId> {
+    pub fn adopt_files(&mut self, files: &SourceFiles) -> Vec<FileId> {
         // One may be named from the working directory, the other in full.
         let ends = |one: &str, other: &str| Path::new(one).ends_with(other);
         let same = |own: &SourceFile, file: &SourceFile| {
@@ -123,7 +123,7 @@ impl FoundErrors {
         };
         let one = |(_, file): (FileId, &SourceFile)| {
             let known = self.files.iter().find(|(_, own)| same(own, file)).map(|(id, _)| id);
-            known.unwrap_or_else(|| self.files.add(file.clone()))
+            known.unwrap_or_else(|| self.files.add_file(file.clone()))
         };
         files.iter().map(one).collect()
     }
@@ -137,18 +137,18 @@ impl FoundErrors {
     }
     /// Whether at least one finding is an error.
     pub fn has_errors(&self) -> bool {
-        self.diagnostics.iter().any(|d| d.severity == Severity::Error)
+        self.diagnostics.iter().any(|d| d.severity == FindingSeverity::Error)
     }
     /// The JSON that `trefoil check --format json` prints.
-    pub fn json(&self) -> String {
-        json(&self.diagnostics, &self.files, self.files.len())
+    pub fn to_json(&self) -> String {
+        render_json(&self.diagnostics, &self.files, self.files.len())
     }
 }
 
 /// For people, with the lines of the files, without colours.
 impl fmt::Display for FoundErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(text(&self.diagnostics, &self.files, Default::default()).trim_end())
+        f.write_str(render_text(&self.diagnostics, &self.files, Default::default()).trim_end())
     }
 }
 
@@ -161,38 +161,38 @@ impl fmt::Debug for FoundErrors {
 /// A failed run: the reason, the place, and the cost.
 #[derive(Clone)]
 pub struct RunFailure {
-    files: Files,
+    files: SourceFiles,
     error: RunError,
     outcome: RunOutcome,
 }
 
 impl RunFailure {
     /// For an outcome that is a failure.
-    pub fn new(files: Files, error: RunError, outcome: RunOutcome) -> Self {
+    pub fn new(files: SourceFiles, error: RunError, outcome: RunOutcome) -> Self {
         Self { files, error, outcome }
     }
     /// The stable code: `TOOL_ERROR`, `BUDGET_EXCEEDED`, ... `docs/errors.md` lists them.
-    pub fn code(&self) -> &str {
+    pub fn error_code(&self) -> &str {
         &self.error.code
     }
     /// What happened, in one line.
-    pub fn message(&self) -> &str {
+    pub fn error_message(&self) -> &str {
         &self.error.message
     }
     /// The key of the step that failed.
-    pub fn step(&self) -> Option<&str> {
+    pub fn step_key(&self) -> Option<&str> {
         self.error.key.as_ref().map(|key| &*key.0)
     }
     /// The place of the step in the manifest: `weather.yaml:4:7`.
-    pub fn place(&self) -> Option<String> {
-        self.error.location.and_then(|at| self.files.place(at))
+    pub fn step_location(&self) -> Option<String> {
+        self.error.location.and_then(|at| self.files.display_location(at))
     }
     /// The error with all its details.
-    pub fn error(&self) -> &RunError {
+    pub fn run_error(&self) -> &RunError {
         &self.error
     }
     /// The run's id, and the calls, tokens and time that it used.
-    pub fn outcome(&self) -> &RunOutcome {
+    pub fn run_outcome(&self) -> &RunOutcome {
         &self.outcome
     }
 }
@@ -201,7 +201,7 @@ impl RunFailure {
 impl fmt::Display for RunFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = [failed_run(&self.error)];
-        f.write_str(text(&found, &self.files, Default::default()).trim_end())
+        f.write_str(render_text(&found, &self.files, Default::default()).trim_end())
     }
 }
 

@@ -1,20 +1,20 @@
 //! Failures of runs as findings.
 
-use trefoil_machine::Cause;
+use trefoil_machine::FailureCause;
 use trefoil_machine::error::RunError;
 use trefoil_machine::key::without_try;
-use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_syntax::{Diagnostic, FindingSeverity};
 
 use crate::codes::help;
 
 /// A run's failure as a finding at its place.
 pub fn explain_failure(rule: &'static str, error: &RunError) -> Diagnostic {
     let d = match error.location {
-        Some(at) => Diagnostic::error(rule, at, error.message.clone()),
-        None => Diagnostic::nowhere(rule, Severity::Error, None, error.message.clone()),
+        Some(at) => Diagnostic::new_error(rule, at, error.message.clone()),
+        None => Diagnostic::without_location(rule, FindingSeverity::Error, None, error.message.clone()),
     };
     match &error.help {
-        Some(help) => d.help(help.clone()),
+        Some(help) => d.with_help(help.clone()),
         None => d,
     }
 }
@@ -25,15 +25,22 @@ pub fn failed_run(error: &RunError) -> Diagnostic {
     let step = error.key.as_ref().filter(|key| !key.0.is_empty());
     let step = step.map(|key| format!(" in `{}`", without_try(&key.0))).unwrap_or_default();
     let cause = match &error.cause {
-        Some(Cause::Status(status)) if !error.message.contains(&status.to_string()) => format!(" (status {status})"),
-        Some(Cause::Network | Cause::Broken) => " (network error)".to_owned(),
-        Some(Cause::Status(_) | Cause::Arguments | Cause::Guardrail | Cause::Timeout | Cause::Unusable) | None => {
-            String::new()
+        Some(FailureCause::Status(status)) if !error.message.contains(&status.to_string()) => {
+            format!(" (status {status})")
         }
+        Some(FailureCause::Network | FailureCause::Broken) => " (network error)".to_owned(),
+        Some(
+            FailureCause::Status(_)
+            | FailureCause::Arguments
+            | FailureCause::Guardrail
+            | FailureCause::Timeout
+            | FailureCause::Unusable,
+        )
+        | None => String::new(),
     };
     d.message = format!("{}{step}: {}{cause}", error.code, error.message);
-    match help::help(error).filter(|_| error.help.is_none()) {
-        Some(help) => d.help(help),
+    match help::find_help(error).filter(|_| error.help.is_none()) {
+        Some(help) => d.with_help(help),
         None => d,
     }
 }

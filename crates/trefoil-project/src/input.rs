@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use trefoil_ir::walk::{self, Evaluated};
-use trefoil_ir::{Expr, Flow, InputField, Intake, Program, SlotId, Source};
-use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
-use trefoil_template::{Object, Reference, Value, json_text, read_own_json};
+use trefoil_ir::walk::{self, EvaluatedPart};
+use trefoil_ir::{FlowDefinition, FlowInputField, Intake, Program, SlotId, Source, ValueExpression};
+use trefoil_syntax::{Diagnostic, FindingSeverity, Location, suggestions};
+use trefoil_template::{Reference, Value, ValueObject, json_text, read_own_json};
 
 /// The rule for an input that the entry flow does not accept.
 pub const INPUT_INVALID: &str = "input-invalid";
@@ -28,31 +28,31 @@ impl InputError {
         Self { message: message.into(), help: None, location: None }
     }
     /// The error as a finding.
-    pub fn diagnostic(&self) -> Diagnostic {
+    pub fn to_diagnostic(&self) -> Diagnostic {
         let message = self.message.clone();
         let d = match self.location {
-            Some(at) => Diagnostic::error(INPUT_INVALID, at, message),
-            None => Diagnostic::nowhere(INPUT_INVALID, Severity::Error, None, message),
+            Some(at) => Diagnostic::new_error(INPUT_INVALID, at, message),
+            None => Diagnostic::without_location(INPUT_INVALID, FindingSeverity::Error, None, message),
         };
         match &self.help {
-            Some(help) => d.help(help.clone()),
+            Some(help) => d.with_help(help.clone()),
             None => d,
         }
     }
     /// Adds advice.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
-    fn at(mut self, location: Location) -> Self {
+    fn with_location(mut self, location: Location) -> Self {
         self.location.get_or_insert(location);
         self
     }
 }
 
 /// Splits `key=value`, if the text starts with a letter or `_`, followed by letters, digits, `_`, `.`, `-` and `=`.
-pub fn pair(text: &str) -> Option<(&str, &str)> {
+pub fn split_pair(text: &str) -> Option<(&str, &str)> {
     let (key, value) = text.split_once('=')?;
     let mut chars = key.chars();
     let first = chars.next()?;
@@ -61,21 +61,30 @@ pub fn pair(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The input of a run from typed texts and pairs, which are merged into an object if there is one (`--input-json`).
-pub fn typed(program: &Program, given: &[String], base: Option<Value>) -> Result<Option<Value>, InputError> {
+pub fn parse_typed_input(
+    program: &Program,
+    given: &[String],
+    base: Option<Value>,
+) -> Result<Option<Value>, InputError> {
     let flow = program.entry_flow();
     let read = takes_text(flow).then(|| members(program, flow, &|slot| slot == flow.intake.slot, false));
-    take(flow, read.as_ref(), given, base).map_err(|error| error.at(flow.origin))
+    take(flow, read.as_ref(), given, base).map_err(|error| error.with_location(flow.origin))
 }
 
 /// Whether a flow without declared input accepts plain text (agntz `userQuery`).
-fn takes_text(flow: &Flow) -> bool {
+fn takes_text(flow: &FlowDefinition) -> bool {
     let intake = &flow.intake;
     let query = matches!(&intake.raw, Some((_, Some(_))));
     query && intake.fields.is_empty() && intake.wrap.is_none() && intake.schema.is_none()
 }
 
 /// The members that a flow reads of these slots: in texts and conditions, and, if `direct`, also as values.
-fn members(program: &Program, flow: &Flow, is_it: &dyn Fn(SlotId) -> bool, direct: bool) -> BTreeSet<Arc<str>> {
+fn members(
+    program: &Program,
+    flow: &FlowDefinition,
+    is_it: &dyn Fn(SlotId) -> bool,
+    direct: bool,
+) -> BTreeSet<Arc<str>> {
     let (mut found, mut values) = (BTreeSet::new(), BTreeSet::new());
     let mut note = |sources: &[Source], references: &[Reference]| {
         for reference in references {
@@ -85,9 +94,9 @@ fn members(program: &Program, flow: &Flow, is_it: &dyn Fn(SlotId) -> bool, direc
             }
         }
     };
-    for evaluated in evaluated(program, flow) {
+    for evaluated in evaluated_parts(program, flow) {
         each_text(evaluated, &mut note);
-        evaluated.sources(&mut |source| {
+        evaluated.visit_sources(&mut |source| {
             if let Source::Member(slot, path) = source
                 && is_it(*slot)
             {
@@ -111,7 +120,7 @@ pub struct UndeclaredReads {
 }
 
 /// What the entry flow of a program reads of its input.
-pub fn reads(program: &Program) -> UndeclaredReads {
+pub fn find_undeclared_reads(program: &Program) -> UndeclaredReads {
     let flow = program.entry_flow();
     let raw = flow.intake.raw.as_ref().map(|(slot, _)| *slot);
     let members = members(program, flow, &|slot| slot == flow.intake.slot || Some(slot) == raw, true);
@@ -120,52 +129,54 @@ pub fn reads(program: &Program) -> UndeclaredReads {
 }
 
 /// Visits the references of every text and condition in something that is evaluated.
-fn each_text(evaluated: Evaluated<'_>, visit: &mut dyn FnMut(&[Source], &[Reference])) {
+fn each_text(evaluated: EvaluatedPart<'_>, visit: &mut dyn FnMut(&[Source], &[Reference])) {
     match evaluated {
-        Evaluated::Expr(expr) => {
-            walk::texts(expr, &mut |text| visit(&text.sources, text.template.references()));
+        EvaluatedPart::Expr(expr) => {
+            walk::visit_templates(expr, &mut |text| visit(&text.sources, text.template.references()));
         }
-        Evaluated::Text(text) => visit(&text.sources, text.template.references()),
-        Evaluated::Cond(cond) => visit(&cond.sources, cond.condition.references()),
-        Evaluated::Source(_) => {}
+        EvaluatedPart::Text(text) => visit(&text.sources, text.template.references()),
+        EvaluatedPart::Cond(cond) => visit(&cond.sources, cond.condition.references()),
+        EvaluatedPart::Source(_) => {}
     }
 }
 
 /// Everything that the entry flow itself evaluates.
-fn evaluated<'p>(program: &'p Program, flow: &'p Flow) -> impl Iterator<Item = Evaluated<'p>> {
-    let own = walk::reachable(program, program.entry).into_iter().filter(|(f, _)| *f == program.entry);
-    let steps = own.map(|(_, step)| &program.steps[step]).flat_map(walk::evaluated);
+fn evaluated_parts<'p>(program: &'p Program, flow: &'p FlowDefinition) -> impl Iterator<Item = EvaluatedPart<'p>> {
+    let own = walk::reachable_steps(program, program.entry).into_iter().filter(|(f, _)| *f == program.entry);
+    let steps = own.map(|(_, step)| &program.steps[step]).flat_map(walk::evaluated_by_step);
     steps.chain(walk::evaluated_by_flow(flow))
 }
 
 fn take(
-    flow: &Flow,
+    flow: &FlowDefinition,
     read: Option<&BTreeSet<Arc<str>>>,
     given: &[String],
     base: Option<Value>,
 ) -> Result<Option<Value>, InputError> {
     let Intake { fields, wrap, closed, tolerated, .. } = &flow.intake;
     let mut texts = Vec::new();
-    let mut pairs = Object::default();
+    let mut pairs = ValueObject::default();
     for one in given {
-        match pair(one) {
+        match split_pair(one) {
             None => texts.push(one.as_str()),
             Some((key, value)) => {
                 let field = fields.iter().find(|f| &*f.name == key);
                 if field.is_none() && !tolerated.contains(&key) {
-                    let near = suggest::nearest(key, fields.iter().map(|f| &*f.name));
+                    let near = suggestions::nearest_name(key, fields.iter().map(|f| &*f.name));
                     if let Some(read) = read.filter(|read| !read.contains(key)) {
                         return Err(no_pairs(one, key, read));
                     } else if *closed {
-                        return Err(undeclared(key, fields));
+                        return Err(unknown_input_error(key, fields));
                     } else if let Some(near) = near {
                         // The schema allows it, but it is most likely a mistake.
                         return Err(InputError::new(format!("unknown input `{key}`"))
-                            .help(format!("did you mean `{near}`? `--input-json` accepts any property")));
+                            .with_help(format!("did you mean `{near}`? `--input-json` accepts any property")));
                     }
                 }
-                let value = field
-                    .map_or_else(|| Ok(Value::from(value)), |f| by_schema(f, value).map_err(|e| e.at(f.origin)))?;
+                let value = field.map_or_else(
+                    || Ok(Value::from(value)),
+                    |f| by_schema(f, value).map_err(|e| e.with_location(f.origin)),
+                )?;
                 if pairs.insert(key.into(), value).is_some() {
                     return Err(InputError::new(format!("the input `{key}` is set twice")));
                 }
@@ -177,7 +188,7 @@ fn take(
         [text] => Some(*text),
         _ => {
             return Err(InputError::new("the input text was passed more than once")
-                .help("pass one text, and other inputs as `--input key=value`"));
+                .with_help("pass one text, and other inputs as `--input key=value`"));
         }
     };
     if pairs.is_empty() && base.is_none() {
@@ -188,12 +199,12 @@ fn take(
     }
     let mut all = match base {
         Some(Value::Object(object)) => (*object).clone(),
-        None => Object::default(),
+        None => ValueObject::default(),
         Some(_) if pairs.is_empty() && text.is_none() => return Ok(base),
         Some(other) => {
             return Err(InputError::new(format!(
                 "`--input` can only be added to an object, but the JSON input is {}",
-                other.describe()
+                other.kind_description()
             )));
         }
     };
@@ -210,25 +221,25 @@ fn take(
     Ok(Some(Value::from(all)))
 }
 
-fn wants_pairs(text: &str, fields: &[InputField]) -> InputError {
+fn wants_pairs(text: &str, fields: &[FlowInputField]) -> InputError {
     let short = trefoil_view::short_text(text);
     let names: Vec<String> = fields.iter().map(|f| format!("`{}`", f.name)).collect();
     let error = InputError::new(format!("the input must be an object, but `{short}` is plain text"));
     match fields.first() {
-        Some(first) => error.help(format!(
+        Some(first) => error.with_help(format!(
             "write `--input {}=…`; the inputs are {}",
             fields.iter().find(|f| f.default.is_none()).unwrap_or(first).name,
             names.join(", ")
         )),
-        None => error.help("write `--input key=value`"),
+        None => error.with_help("write `--input key=value`"),
     }
 }
 
 /// The error for a pair if the flow accepts plain text and reads no such name.
 fn no_pairs(pair: &str, key: &str, read: &BTreeSet<Arc<str>>) -> InputError {
-    let near = suggest::nearest(key, read.iter().map(|name| &**name));
+    let near = suggestions::nearest_name(key, read.iter().map(|name| &**name));
     let quoted = Value::from(pair).to_json().to_string();
-    InputError::new(format!("the input is plain text, and nothing reads an input `{key}`")).help(match near {
+    InputError::new(format!("the input is plain text, and nothing reads an input `{key}`")).with_help(match near {
         Some(near) => format!("did you mean `{near}`?"),
         None => {
             format!("if `{pair}` is the text, write `--input-json '{quoted}'`; declare named inputs in `inputSchema`")
@@ -236,18 +247,18 @@ fn no_pairs(pair: &str, key: &str, read: &BTreeSet<Arc<str>>) -> InputError {
     })
 }
 
-fn undeclared(key: &str, fields: &[InputField]) -> InputError {
+fn unknown_input_error(key: &str, fields: &[FlowInputField]) -> InputError {
     let error = InputError::new(format!("unknown input `{key}`"));
     let names: Vec<&str> = fields.iter().map(|f| &*f.name).collect();
-    match suggest::nearest(key, names.iter().copied()) {
-        Some(near) => error.help(format!("did you mean `{near}`?")),
-        None if names.is_empty() => error.help("there are no named inputs"),
-        None => error.help(format!("available: `{}`", names.join("`, `"))),
+    match suggestions::nearest_name(key, names.iter().copied()) {
+        Some(near) => error.with_help(format!("did you mean `{near}`?")),
+        None if names.is_empty() => error.with_help("there are no named inputs"),
+        None => error.with_help(format!("available: `{}`", names.join("`, `"))),
     }
 }
 
 /// Converts a text to the type in the property's schema. If several types match, text is the last choice.
-fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
+fn by_schema(field: &FlowInputField, text: &str) -> Result<Value, InputError> {
     let schema = field.schema.to_json();
     let types: Vec<&str> = match schema.get("type") {
         Some(serde_json::Value::String(one)) => vec![one],
@@ -262,9 +273,9 @@ fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
             None => {
                 let all: Vec<String> = choices.iter().map(shown).collect();
                 let error = InputError::new(format!("the input `{}` cannot be `{text}`", field.name));
-                Err(match suggest::nearest(text, all.iter().map(String::as_str)) {
-                    Some(near) => error.help(format!("did you mean `{near}`?")),
-                    None => error.help(format!("it must be one of `{}`", all.join("`, `"))),
+                Err(match suggestions::nearest_name(text, all.iter().map(String::as_str)) {
+                    Some(near) => error.with_help(format!("did you mean `{near}`?")),
+                    None => error.with_help(format!("it must be one of `{}`", all.join("`, `"))),
                 })
             }
         };
@@ -293,9 +304,9 @@ fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
             let error =
                 InputError::new(format!("the input `{}` must be of type {wanted}, but `{text}` is not", field.name));
             Err(match types.first() {
-                Some(&"boolean") => error.help("write `true` or `false`"),
-                Some(&"array") => error.help(format!("write JSON: `--input '{}=[\"a\", \"b\"]'`", field.name)),
-                Some(&"object") => error.help(format!("write JSON: `--input '{}={{\"key\": 1}}'`", field.name)),
+                Some(&"boolean") => error.with_help("write `true` or `false`"),
+                Some(&"array") => error.with_help(format!("write JSON: `--input '{}=[\"a\", \"b\"]'`", field.name)),
+                Some(&"object") => error.with_help(format!("write JSON: `--input '{}={{\"key\": 1}}'`", field.name)),
                 _ => error,
             })
         }
@@ -315,7 +326,7 @@ pub struct MissingInput {
     pub choices: Vec<String>,
     /// Whether it is the whole input, a text without a name.
     whole: bool,
-    field: InputField,
+    field: FlowInputField,
 }
 
 impl MissingInput {
@@ -324,11 +335,11 @@ impl MissingInput {
         self.whole
     }
     /// The option to pass it.
-    pub fn option(&self) -> String {
+    pub fn option_text(&self) -> String {
         if self.whole { "--input TEXT".to_owned() } else { format!("--input {}=...", self.name) }
     }
     /// Adds it to the input.
-    pub fn put(&self, given: &mut Option<Value>, value: Value) {
+    pub fn add_to_input(&self, given: &mut Option<Value>, value: Value) {
         if self.whole {
             *given = Some(value);
         } else {
@@ -344,13 +355,13 @@ impl MissingInput {
         self.field.nullable
     }
     /// The place of its declaration.
-    pub fn declared(&self) -> Location {
+    pub fn declaration_location(&self) -> Location {
         self.field.origin
     }
 }
 
 /// The declared inputs of a program that are missing in an input.
-pub fn missing(program: &Program, given: Option<&Value>) -> Vec<MissingInput> {
+pub fn find_missing_inputs(program: &Program, given: Option<&Value>) -> Vec<MissingInput> {
     let flow = program.entry_flow();
     // A text is wrapped as the one input.
     let text = match given {
@@ -365,7 +376,7 @@ pub fn missing(program: &Program, given: Option<&Value>) -> Vec<MissingInput> {
         (None, _) => false,
     };
     let fields = flow.intake.fields.iter().filter(|f| f.default.is_none() && !f.optional && !has(&f.name));
-    let mut all: Vec<MissingInput> = fields.map(wanted).collect();
+    let mut all: Vec<MissingInput> = fields.map(describe_missing_input).collect();
     // An undeclared text is missing if it is read.
     let text = flow.intake.wrap.as_ref().filter(|key| !flow.intake.fields.iter().any(|f| f.name == **key) && !has(key));
     all.extend(
@@ -381,16 +392,16 @@ pub fn missing(program: &Program, given: Option<&Value>) -> Vec<MissingInput> {
 }
 
 /// Whether a flow reads its input as a whole.
-fn reads_all(program: &Program, flow: &Flow) -> bool {
+fn reads_all(program: &Program, flow: &FlowDefinition) -> bool {
     let raw = flow.intake.raw.as_ref().map(|(slot, _)| *slot);
     reads_slot(program, flow, &|slot| slot == flow.intake.slot || Some(slot) == raw)
 }
 
 /// Whether a flow reads one of these slots as a whole.
-fn reads_slot(program: &Program, flow: &Flow, is_it: &dyn Fn(SlotId) -> bool) -> bool {
+fn reads_slot(program: &Program, flow: &FlowDefinition, is_it: &dyn Fn(SlotId) -> bool) -> bool {
     let own = |source: &Source| matches!(source, Source::Slot(slot) if is_it(*slot));
     let mut found = false;
-    for evaluated in evaluated(program, flow) {
+    for evaluated in evaluated_parts(program, flow) {
         let mut whole = |sources: &[Source], references: &[Reference]| {
             found |= references.iter().any(|reference| {
                 let source = sources.get(reference.binding.source as usize);
@@ -398,26 +409,36 @@ fn reads_slot(program: &Program, flow: &Flow, is_it: &dyn Fn(SlotId) -> bool) ->
             });
         };
         match evaluated {
-            Evaluated::Expr(expr) => {
-                walk::texts(expr, &mut |text| whole(&text.sources, text.template.references()));
-                walk::expressions(expr, &mut |e| found |= matches!(e, Expr::Read(source) if own(source)));
+            EvaluatedPart::Expr(expr) => {
+                walk::visit_templates(expr, &mut |text| whole(&text.sources, text.template.references()));
+                walk::visit_expressions(expr, &mut |e| {
+                    found |= matches!(e, ValueExpression::Read(source) if own(source))
+                });
             }
-            Evaluated::Text(text) => whole(&text.sources, text.template.references()),
-            Evaluated::Cond(cond) => whole(&cond.sources, cond.condition.references()),
-            Evaluated::Source(source) => found |= own(source),
+            EvaluatedPart::Text(text) => whole(&text.sources, text.template.references()),
+            EvaluatedPart::Cond(cond) => whole(&cond.sources, cond.condition.references()),
+            EvaluatedPart::Source(source) => found |= own(source),
         }
     }
     found
 }
 
 /// The undeclared text input of a flow.
-fn undeclared_text(flow: &Flow, key: &Arc<str>) -> MissingInput {
+fn undeclared_text(flow: &FlowDefinition, key: &Arc<str>) -> MissingInput {
     let schema: Value = [(Arc::from("type"), Value::from("string"))].into_iter().collect();
     let (default, usual, origin) = (None, None, flow.origin);
-    wanted(&InputField { name: key.clone(), schema, default, usual, nullable: true, optional: false, origin })
+    describe_missing_input(&FlowInputField {
+        name: key.clone(),
+        schema,
+        default,
+        usual,
+        nullable: true,
+        optional: false,
+        origin,
+    })
 }
 
-fn wanted(field: &InputField) -> MissingInput {
+fn describe_missing_input(field: &FlowInputField) -> MissingInput {
     let schema = field.schema.to_json();
     let word = |v: &serde_json::Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
     let kind = match schema.get("type") {
@@ -444,7 +465,7 @@ fn wanted(field: &InputField) -> MissingInput {
 fn put(given: &mut Option<Value>, name: &str, value: Value) {
     let mut members = match given.take() {
         Some(Value::Object(members)) => (*members).clone(),
-        _ => Object::default(),
+        _ => ValueObject::default(),
     };
     members.insert(name.into(), value);
     *given = Some(Value::from(members));
@@ -456,11 +477,11 @@ mod tests {
 
     #[test]
     fn pairs_begin_like_names() {
-        assert_eq!(pair("topic=tide tables"), Some(("topic", "tide tables")));
-        assert_eq!(pair("a.b-c_9=x=y"), Some(("a.b-c_9", "x=y")));
-        assert_eq!(pair("_x="), Some(("_x", "")));
+        assert_eq!(split_pair("topic=tide tables"), Some(("topic", "tide tables")));
+        assert_eq!(split_pair("a.b-c_9=x=y"), Some(("a.b-c_9", "x=y")));
+        assert_eq!(split_pair("_x="), Some(("_x", "")));
         for text in ["is 1 = 1?", "9=a", "=a", "a b=c", "-a=b", "text"] {
-            assert_eq!(pair(text), None, "{text}");
+            assert_eq!(split_pair(text), None, "{text}");
         }
     }
 }

@@ -2,23 +2,23 @@
 //! operator, and the sources of secrets. Everything that a run needs is read here, and nothing is run.
 //!
 //! ```text
-//! door (the only way to files) <- project_file, target <- settings, trust, secrets <- load <- bundle <- Flow
+//! file access (the only way to files) <- project_file, target <- settings, trust, secrets <- load <- bundle <- Flow
 //! ```
 
-pub mod as_tool;
 pub mod bundle;
 pub mod codes;
 pub mod data;
-pub mod door;
 pub mod error;
 pub mod failure;
+pub mod file_access;
 pub mod fix;
 pub mod flow;
 pub mod folders;
 pub mod input;
 pub mod load;
+pub mod output_file;
 mod patterns;
-pub mod private;
+pub mod private_files;
 pub mod project_file;
 pub mod render;
 pub mod schema;
@@ -27,7 +27,7 @@ pub mod settings;
 pub mod shell;
 pub mod target;
 pub mod target_settings;
-pub mod written;
+pub mod tool_interface;
 
 pub use error::{BoxError, Error, FoundErrors, Result, RunFailure};
 pub use flow::{Flow, FlowOptions};

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::door::{AccessRefusal, Door, PROJECT_FILE};
+use crate::file_access::{AccessRefusal, FileAccess, PROJECT_FILE};
 
 /// The rule for mistakes in a project file.
 pub const RULE: &str = "project-file";
@@ -16,12 +16,12 @@ pub(crate) struct ProjectPath {
 
 /// The real folder of a file. A link has the project of its target, whatever folder it is in: otherwise a file of
 /// another project could be given the permissions of this one.
-pub(crate) fn manifest_folder(door: &Door, file: &Path) -> Option<PathBuf> {
-    door.folder_real(door.real(file).parent()?)
+pub(crate) fn manifest_folder(door: &FileAccess, file: &Path) -> Option<PathBuf> {
+    door.folder_real(door.resolve_links(file).parent()?)
 }
 
 /// The project file of a real folder.
-pub(crate) fn find_project(door: &Door, folder: &Path) -> Option<ProjectPath> {
+pub(crate) fn find_project(door: &FileAccess, folder: &Path) -> Option<ProjectPath> {
     let path = door.find_up(folder, PROJECT_FILE)?;
     let here = door.folder_real(Path::new(""));
     let shown = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
@@ -33,7 +33,7 @@ pub(crate) fn find_project(door: &Door, folder: &Path) -> Option<ProjectPath> {
 const BYTES: u64 = 1 << 20;
 
 /// The contents of a project file. It is untrusted like any other file, so a link must not lead out of the folder.
-pub(crate) fn project_bytes(door: &Door, path: &Path) -> Result<Vec<u8>, AccessRefusal> {
+pub(crate) fn project_bytes(door: &FileAccess, path: &Path) -> Result<Vec<u8>, AccessRefusal> {
     let folder = path.parent().map(Path::to_owned);
-    door.rooms(folder).read(path, BYTES)
+    door.allowed_folders(folder).read_file(path, BYTES)
 }

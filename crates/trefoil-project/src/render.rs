@@ -7,15 +7,15 @@
 
 use serde_json::{Map, Value as Json, json};
 use trefoil_front::{FrontEnd, front_end};
-use trefoil_syntax::{Diagnostic, FileId, Files, Location, SourceFile, Span};
-use trefoil_template::state::{self, Failure, TextKind, Traced};
-use trefoil_template::{EvalError, Object, Value};
+use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, SourceFiles, Span};
+use trefoil_template::state::{self, RenderFailure, TextKind, TracedText};
+use trefoil_template::{EvalError, Value, ValueObject};
 
-use crate::data::json as unique_json;
+use crate::data::parse_strict_json as unique_json;
 
 /// A text, a state, and how to evaluate the text.
 #[derive(Clone)]
-pub struct RenderQuestion {
+pub struct RenderRequest {
     /// The dialect.
     pub dialect: &'static dyn FrontEnd,
     /// The kind of text.
@@ -30,7 +30,7 @@ pub struct RenderQuestion {
 /// Members of test cases that do not affect the response.
 const TESTS: &[&str] = &["id", "expect", "error", "load_error"];
 
-impl RenderQuestion {
+impl RenderRequest {
     /// Parses a request; the error is a message.
     pub fn from_json(json: Json) -> Result<Self, String> {
         let Json::Object(mut fields) = json else { return Err("a question must be an object".to_owned()) };
@@ -49,7 +49,7 @@ impl RenderQuestion {
         };
         let state = match fields.remove("state") {
             Some(state @ Json::Object(_)) => Value::from_json(state),
-            None | Some(Json::Null) => Value::from(Object::default()),
+            None | Some(Json::Null) => Value::from(ValueObject::default()),
             Some(_) => return Err("`state` must be an object".to_owned()),
         };
         for ignored in TESTS {
@@ -63,42 +63,42 @@ impl RenderQuestion {
         Ok(Self { dialect, kind, text: body, state })
     }
     /// The result.
-    pub fn answer(&self) -> Result<Value, Failure> {
-        state::evaluate(self.dialect.policy(), self.kind, &self.text, &self.state)
+    pub fn evaluate_text(&self) -> Result<Value, RenderFailure> {
+        state::evaluate_text(self.dialect.policy(), self.kind, &self.text, &self.state)
     }
     /// The text with the origin of each part.
-    pub fn trace(&self) -> Result<Traced, Failure> {
-        state::trace(self.dialect.policy(), &self.text, &self.state)
+    pub fn trace_text(&self) -> Result<TracedText, RenderFailure> {
+        state::trace_text(self.dialect.policy(), &self.text, &self.state)
     }
     /// A failure as findings in a file with the text.
-    pub fn explain(&self, failure: &Failure) -> (Files, Vec<Diagnostic>) {
-        let mut files = Files::default();
-        let file = files.add(SourceFile::new("text", self.text.as_str()));
+    pub fn explain_failure(&self, failure: &RenderFailure) -> (SourceFiles, Vec<Diagnostic>) {
+        let mut files = SourceFiles::default();
+        let file = files.add_file(SourceFile::new("text", self.text.as_str()));
         let found = match failure {
-            Failure::Load(errors) => errors
+            RenderFailure::Load(errors) => errors
                 .iter()
                 .map(|e| {
-                    let at = place(file, &e.error.span);
-                    let d = Diagnostic::error(e.error.code, at, e.error.message.clone());
+                    let at = to_location(file, &e.error.span);
+                    let d = Diagnostic::new_error(e.error.code, at, e.error.message.clone());
                     match &e.error.help {
-                        Some(help) => d.help(help.clone()),
+                        Some(help) => d.with_help(help.clone()),
                         None => d,
                     }
                 })
                 .collect(),
-            Failure::Run(error) => {
+            RenderFailure::Run(error) => {
                 let span = match error {
                     EvalError::Undefined { span, .. } => span.clone(),
                     _ => 0..self.text.len() as u32,
                 };
-                vec![Diagnostic::error("interpolation-error", place(file, &span), error.to_string())]
+                vec![Diagnostic::new_error("interpolation-error", to_location(file, &span), error.to_string())]
             }
         };
         (files, found)
     }
 }
 
-fn place(file: FileId, span: &std::ops::Range<u32>) -> Location {
+fn to_location(file: FileId, span: &std::ops::Range<u32>) -> Location {
     Location::new(file, Span::new(span.start, span.end))
 }
 
@@ -107,16 +107,16 @@ pub fn answer_line(line: &str) -> Json {
     let question = if line.trim().is_empty() {
         Err("this line is empty".to_owned())
     } else {
-        unique_json(line).map_err(|e| format!("this line is not JSON: {e}")).and_then(RenderQuestion::from_json)
+        unique_json(line).map_err(|e| format!("this line is not JSON: {e}")).and_then(RenderRequest::from_json)
     };
     let question = match question {
         Ok(question) => question,
         Err(message) => return bad_question(&message),
     };
-    match question.answer() {
+    match question.evaluate_text() {
         Ok(result) => json!({"ok": true, "result": result.to_json()}),
         Err(failure) => {
-            let phase = if matches!(failure, Failure::Load(_)) { "load" } else { "run" };
+            let phase = if matches!(failure, RenderFailure::Load(_)) { "load" } else { "run" };
             json!({"ok": false, "phase": phase, "error": error(&question.text, &failure)})
         }
     }
@@ -143,19 +143,19 @@ pub fn check_state(dialect: &dyn FrontEnd, state: &Value) -> Result<(), String> 
 }
 
 /// The first mistake, or the error of the evaluation.
-fn error(text: &str, failure: &Failure) -> Json {
+fn error(text: &str, failure: &RenderFailure) -> Json {
     let mut error = Map::new();
     let mut put = |key: &str, value: Json| error.insert(key.to_owned(), value);
     match failure {
-        Failure::Load(errors) => {
+        RenderFailure::Load(errors) => {
             let first = errors.first();
             put("code", first.map(|e| e.error.code).into());
             put("message", first.map(|e| e.error.message.clone()).into());
             put("line", first.map(|e| e.line).into());
             put("column", first.map(|e| e.column).into());
         }
-        Failure::Run(EvalError::Undefined { expression, namespace, reason, span }) => {
-            let (line, column) = state::position(text, span.start as usize);
+        RenderFailure::Run(EvalError::Undefined { expression, namespace, reason, span }) => {
+            let (line, column) = state::line_and_column(text, span.start as usize);
             put("code", "INTERPOLATION_ERROR".into());
             put("message", format!("InterpolationError in '{{{{ {expression} }}}}' [{namespace}]: {reason}").into());
             put("line", line.into());
@@ -164,7 +164,7 @@ fn error(text: &str, failure: &Failure) -> Json {
             put("namespace", (&**namespace).into());
             put("reason", reason.as_str().into());
         }
-        Failure::Run(other) => {
+        RenderFailure::Run(other) => {
             put("code", if matches!(other, EvalError::Limit(_)) { "LIMIT_EXCEEDED" } else { "UNDECIDED" }.into());
             put("message", other.to_string().into());
             put("line", Json::Null);

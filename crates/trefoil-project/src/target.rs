@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::door::Door;
+use crate::file_access::FileAccess;
 
 /// What to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,16 +18,16 @@ impl LoadTarget {
     /// Parses `file`, `dir` or `dir#id`. A text that exists as a path is one, whatever characters it contains;
     /// otherwise the last `#` separates the path from the id.
     pub fn parse(text: &str) -> Self {
-        Self::parse_at(&Door::Disk, text)
+        Self::parse_at(&FileAccess::Disk, text)
     }
     /// The same with another location of files.
-    pub fn parse_at(door: &Door, text: &str) -> Self {
+    pub fn parse_at(door: &FileAccess, text: &str) -> Self {
         if !door.is_there(Path::new(text))
             && let Some((path, id)) = text.rsplit_once('#')
             && !id.is_empty()
         {
             // In memory, the folder of all files has no name.
-            let path = if path.is_empty() && door.memory().is_none() { "." } else { path };
+            let path = if path.is_empty() && door.memory_files().is_none() { "." } else { path };
             return Self { path: path.into(), id: Some(id.to_owned()) };
         }
         Self { path: text.into(), id: None }

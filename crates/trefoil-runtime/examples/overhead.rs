@@ -14,14 +14,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use trefoil_ir::{
-    AnswerFormat, Expr, Flow, FlowId, ForEach, IndexVec, Intake, Items, ModelCall, ModelChoice, ModelParameters,
-    OnItemFailure, Program, ProgramParts, Slot, SlotId, Source, Step, StepId, StepKind, StepPolicy,
+    AnswerFormat, FanOutItems, FlowDefinition, FlowId, ForEach, IndexVec, Intake, ModelCall, ModelChoice,
+    ModelParameters, OnItemFailure, Program, ProgramParts, Slot, SlotId, Source, Step, StepId, StepKind, StepPolicy,
+    ValueExpression,
 };
-use trefoil_machine::{Flags, Machine, Prepared};
+use trefoil_machine::{Flags, Machine, PreparedProgram};
 use trefoil_runtime::ports::{
-    MapSecrets, MemoryJournal, NoEvents, NoHumans, NoJournal, NoTools, SeededRandom, SystemClock, echo,
+    MapSecrets, MemoryJournal, NoEvents, NoHumans, NoJournal, NoTools, SeededRandom, SystemClock, echo_model,
 };
-use trefoil_runtime::{Journal, Options, Ports, driver};
+use trefoil_runtime::{DriverOptions, Journal, Ports, driver};
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::Value;
 
@@ -36,9 +37,9 @@ fn step(label: &str, kind: StepKind) -> Step {
     Step { kind, label, origin: nowhere(), when: None, out: None, shape: None, policy: StepPolicy::default() }
 }
 
-fn flow(name: &str, body: u32) -> Flow {
+fn flow(name: &str, body: u32) -> FlowDefinition {
     let slot = |name: &str| Slot::new(name);
-    Flow {
+    FlowDefinition {
         name: name.into(),
         sort: "pipeline",
         origin: nowhere(),
@@ -60,7 +61,7 @@ fn flow(name: &str, body: u32) -> Flow {
     }
 }
 
-fn program(flows: Vec<Flow>, steps: Vec<Step>) -> Arc<Prepared> {
+fn program(flows: Vec<FlowDefinition>, steps: Vec<Step>) -> Arc<PreparedProgram> {
     let parts = ProgramParts {
         name: "main".into(),
         flows: flows.into(),
@@ -70,11 +71,11 @@ fn program(flows: Vec<Flow>, steps: Vec<Step>) -> Arc<Prepared> {
         hash: 0,
         missing_agents: vec![],
     };
-    Prepared::new(Arc::new(Program::new(parts).expect("the program is valid")))
+    PreparedProgram::new(Arc::new(Program::new(parts).expect("the program is valid")))
 }
 
 /// A sequence of so many steps of a kind.
-fn sequence(count: u32, kind: &StepKind) -> Arc<Prepared> {
+fn sequence(count: u32, kind: &StepKind) -> Arc<PreparedProgram> {
     let mut steps = vec![step("", StepKind::Sequence((1..=count).map(StepId).collect()))];
     for n in 1..=count {
         let mut one = step(&format!("step{n}"), kind.clone());
@@ -84,9 +85,9 @@ fn sequence(count: u32, kind: &StepKind) -> Arc<Prepared> {
     program(vec![flow("main", 0)], steps)
 }
 
-fn fan_out(body: StepKind) -> Arc<Prepared> {
+fn fan_out(body: StepKind) -> Arc<PreparedProgram> {
     let each = StepKind::ForEach(Box::new(ForEach {
-        items: Items::List(Expr::Read(Source::Slot(SlotId(0)))),
+        items: FanOutItems::List(ValueExpression::Read(Source::Slot(SlotId(0)))),
         body: FlowId(1),
         item: Some(SlotId(1)),
         index: SlotId(2),
@@ -106,7 +107,7 @@ fn model() -> StepKind {
         model: ModelChoice { provider: None, name: "test".into(), origin: nowhere() },
         system: None,
         examples: vec![],
-        user: Expr::AsText(Box::new(Expr::Read(Source::Slot(SlotId(0))))),
+        user: ValueExpression::AsText(Box::new(ValueExpression::Read(Source::Slot(SlotId(0))))),
         parameters: ModelParameters::default(),
         places: Vec::new(),
         format: AnswerFormat::Text,
@@ -116,12 +117,12 @@ fn model() -> StepKind {
 }
 
 fn compute() -> StepKind {
-    StepKind::Compute(Expr::Read(Source::Slot(SlotId(1))))
+    StepKind::Compute(ValueExpression::Read(Source::Slot(SlotId(1))))
 }
 
 fn ports(journal: Arc<dyn Journal>) -> Ports {
     Ports {
-        models: Arc::new(echo()),
+        models: Arc::new(echo_model()),
         tools: Arc::new(NoTools),
         commands: None,
         humans: Arc::new(NoHumans),
@@ -157,11 +158,11 @@ fn measure(what: &str, count: u32, mut round: impl FnMut()) {
     println!(", on the processor {:>10.2} ms {:>8.3} us each", ms(cpu), each(cpu));
 }
 
-fn start(prepared: &Arc<Prepared>, input: Option<Value>) {
-    let mut machine = Machine::with(prepared.clone(), Flags::default()).in_pieces();
-    let mut output = machine.start("r", input);
+fn start(prepared: &Arc<PreparedProgram>, input: Option<Value>) {
+    let mut machine = Machine::from_prepared(prepared.clone(), Flags::default()).in_pieces();
+    let mut output = machine.start_run("r", input);
     while output.more {
-        output = machine.proceed();
+        output = machine.next_piece();
     }
     assert_eq!(output.commands.len(), 1, "the run has ended");
 }
@@ -181,8 +182,8 @@ fn main() {
         let input = items(count);
         measure("machine: fan-out of no-op items", count, || start(&prepared, Some(input.clone())));
     }
-    let run = |prepared: &Arc<Prepared>, input: Value, journal: Arc<dyn Journal>| {
-        let options = Options { run: Some("r".to_owned()), ..Options::default() };
+    let run = |prepared: &Arc<PreparedProgram>, input: Value, journal: Arc<dyn Journal>| {
+        let options = DriverOptions { run: Some("r".to_owned()), ..DriverOptions::default() };
         let run = driver::run_prepared(prepared.clone(), Some(input), ports(journal), options);
         assert!(runtime.block_on(run).result.is_ok());
     };

@@ -20,12 +20,12 @@ use tokio::sync::Notify;
 use trefoil_ir::{OnItemFailure, StepKind};
 use trefoil_machine::event::Event;
 use trefoil_machine::request::{ModelRequest, Usage};
-use trefoil_machine::{Entry, Prepared};
+use trefoil_machine::{Entry, PreparedProgram};
 use trefoil_runtime::ports::{
-    CallSite, EventSink, JournalError, LetterId, MapSecrets, ModelAnswer, ModelError, ModelProvider, NoHumans, NoTools,
-    SeededRandom, SystemClock,
+    CallSite, EventSink, InboxMessageId, JournalError, MapSecrets, ModelAnswer, ModelError, ModelProvider, NoHumans,
+    NoTools, SeededRandom, SystemClock,
 };
-use trefoil_runtime::{Journal, Options, Ports, driver};
+use trefoil_runtime::{DriverOptions, Journal, Ports, driver};
 use trefoil_template::Value;
 
 /// The allocator of the command line.
@@ -42,7 +42,7 @@ struct Answers {
 
 #[async_trait]
 impl ModelProvider for Answers {
-    async fn call(
+    async fn call_model(
         &self,
         _at: CallSite<'_>,
         _request: &ModelRequest,
@@ -72,12 +72,17 @@ impl Lines {
 
 #[async_trait]
 impl Journal for Lines {
-    async fn append(&self, _run: &str, entries: &[Entry], _letters: &[LetterId]) -> Result<(), JournalError> {
+    async fn append_entries(
+        &self,
+        _run: &str,
+        entries: &[Entry],
+        _letters: &[InboxMessageId],
+    ) -> Result<(), JournalError> {
         let lines = entries.iter().map(|entry| serde_json::to_string(entry).expect("an entry is JSON"));
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(lines);
         Ok(())
     }
-    async fn read(&self, _run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+    async fn read_entries(&self, _run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let page = lines.iter().skip(from as usize).take(PAGE);
         Ok(page.map(|line| serde_json::from_str(line).expect("an entry")).collect())
@@ -88,11 +93,11 @@ impl Journal for Lines {
 struct Discards;
 
 impl EventSink for Discards {
-    fn event(&self, _event: &Event) {}
+    fn receive_event(&self, _event: &Event) {}
 }
 
 /// A loop, or a fan-out with 64 items at a time.
-fn program(shape: &str, calls: usize) -> Arc<Prepared> {
+fn program(shape: &str, calls: usize) -> Arc<PreparedProgram> {
     let mut build = Build::new();
     let body = if shape == "loop" {
         let one = build.model("one", "{{input}}");
@@ -109,7 +114,7 @@ fn program(shape: &str, calls: usize) -> Arc<Prepared> {
         all
     };
     let main = build.flow("main", body, None);
-    Prepared::new(build.program(main))
+    PreparedProgram::new(build.program(main))
 }
 
 fn ports(journal: Arc<dyn Journal>, answers: usize, stuck: Arc<Notify>) -> Ports {
@@ -156,7 +161,7 @@ fn main() {
             _ => (0..calls as u32 + 200).map(Value::from).collect(),
         };
         let (journal, stuck) = (Arc::new(Lines::default()), Arc::new(Notify::new()));
-        let options = || Options { run: Some("r".to_owned()), ..Options::default() };
+        let options = || DriverOptions { run: Some("r".to_owned()), ..DriverOptions::default() };
         let first = ports(journal.clone(), calls, stuck.clone());
         let run = driver::run_prepared(prepared.clone(), Some(input), first, options());
         runtime.block_on(until_stuck(run, &stuck));

@@ -16,11 +16,12 @@ pub mod limits;
 pub mod ports;
 mod status;
 
-pub use driver::{Cancel, OnUnknown, Options, Recovery, RunOutcome};
-pub use limits::{HostLimits, Places, ProviderLimits};
+pub use driver::{CancelSwitch, DriverOptions, OnUnknown, RecoveryPolicy, RunOutcome};
+pub use limits::{CallPermits, HostLimits, ProviderLimits};
 pub use ports::{
-    AnswerDoubt, Arrived, Asked, Clock, CommandHost, CommandOutput, Decided, EventSink, HumanInbox, Journal, Meter,
-    ModelAnswer, ModelError, ModelErrorKind, ModelProvider, Ports, Random, Secrets, ToolError, ToolHost, ToolRefusal,
+    AnswerDoubt, Clock, CommandHost, CommandOutput, EventSink, HumanInbox, Journal, Meter, ModelAnswer, ModelError,
+    ModelErrorKind, ModelProvider, Ports, QuestionState, Random, RawDecision, RawRunMessage, Secrets, ToolError,
+    ToolHost, ToolRefusal,
 };
 pub use status::RunStatus;
 pub use trefoil_coordinator::allowance;
@@ -29,6 +30,6 @@ pub use trefoil_coordinator::{Allowance, Share};
 // The types in the ports' signatures, so that an implementation of a port depends only on this crate.
 pub use trefoil_machine::blocks;
 pub use trefoil_machine::{
-    CommandRequest, Effects, Entry, EntryKind, Event, EventKind, Finish, HumanRequest, Key, Message, ModelRequest,
-    Role, RunError, ToolRequest, ToolSpec, ToolUse, Usage,
+    CommandRequest, Effects, Entry, EntryKind, Event, EventKind, FinishReason, HumanRequest, Key, MessageRole,
+    ModelMessage, ModelRequest, ModelToolCall, RunError, ToolRequest, ToolSpec, Usage,
 };

@@ -7,20 +7,20 @@
 //! Parsing never fails: an unclosed construct ends with the text, and invalid syntax is parsed as well as possible.
 //! Code that checks whether a value is safe must treat a hole that is in none of the commands as unsafe.
 
-mod read;
+mod parser;
 mod word;
 
-pub use read::read;
-pub use word::{assigned, is_keyword, is_name, written};
+pub use parser::parse_script;
+pub use word::{assigned_variable, is_keyword, is_name, word_text};
 
 /// The character for a hole. Elsewhere in the text, the same character is not a hole.
 pub const HOLE: char = '\u{fffc}';
 
 /// A parsed script. Holes are numbered in the order of the text, from 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Script {
+pub struct ShellScript {
     /// Its simple commands, in order. Groups, branches and loops are not represented; their keywords are words.
-    pub commands: Vec<Command>,
+    pub commands: Vec<ShellCommand>,
     /// The outermost quote that is not closed, if any.
     pub open: Option<char>,
     /// Holes in comments.
@@ -35,11 +35,11 @@ pub struct Script {
 
 /// A simple command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Command {
+pub struct ShellCommand {
     /// Its words, including assignments and keywords before the program.
-    pub words: Vec<Word>,
+    pub words: Vec<ShellWord>,
     /// Its redirections, in order.
-    pub redirects: Vec<(Redirect, Word)>,
+    pub redirects: Vec<(ShellRedirect, ShellWord)>,
     /// Whether its output is piped to the next command.
     pub piped: bool,
     /// Whether a `(` follows its words: it defines a function or an array.
@@ -47,37 +47,37 @@ pub struct Command {
 }
 
 /// The parts of a word, in order.
-pub type Word = Vec<Part>;
+pub type ShellWord = Vec<ShellWordPart>;
 
 /// A part of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum ShellWordPart {
     /// Text without its quotes and backslashes.
-    Text(String, Quoted),
+    Text(String, QuoteStyle),
     /// A hole.
     Hole {
         /// Its number.
         number: usize,
         /// The quotes around it.
-        quoted: Quoted,
+        quoted: QuoteStyle,
         /// Whether a backslash precedes it.
         escaped: bool,
     },
     /// A variable or parameter.
-    Variable(String, Quoted),
+    Variable(String, QuoteStyle),
     /// `${...}` with more than a name.
     Expansion {
         /// The variable.
         name: String,
         /// The values that it may have, and the parts that are evaluated.
-        parts: Word,
+        parts: ShellWord,
     },
     /// The output of commands, or the name of a file with it.
-    Commands(Substitution, Vec<Command>),
+    Commands(CommandSubstitution, Vec<ShellCommand>),
     /// `$((...))`, `$[...]` and `((...))`: evaluated as arithmetic.
-    Arithmetic(Word),
+    Arithmetic(ShellWord),
     /// The subscript of a variable.
-    Subscript(String, Word),
+    Subscript(String, ShellWord),
     /// `${!NAME}`: the value of the variable is used as a name.
     Indirect(String),
     /// `${NAME@P}`: the value of the variable is expanded again, including commands in it.
@@ -86,7 +86,7 @@ pub enum Part {
 
 /// The form of a command substitution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Substitution {
+pub enum CommandSubstitution {
     /// `$(...)`
     Dollar,
     /// Backticks.
@@ -97,7 +97,7 @@ pub enum Substitution {
 
 /// The quotes around a part of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quoted {
+pub enum QuoteStyle {
     /// No quotes: the shell splits values into words, and expands file name patterns.
     Not,
     /// `'...'`
@@ -108,7 +108,7 @@ pub enum Quoted {
 
 /// The role of the word after `<`, `>` or `<<`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Redirect {
+pub enum ShellRedirect {
     /// A file that is read.
     Read,
     /// A file that is written.

@@ -1,10 +1,10 @@
 //! Properties of a single word.
 
-use crate::{Part, Word};
+use crate::{ShellWord, ShellWordPart};
 
 /// The text of a word that consists only of text.
-pub fn written(word: &Word) -> Option<String> {
-    word.iter().map(|part| if let Part::Text(text, _) = part { Some(text.as_str()) } else { None }).collect()
+pub fn word_text(word: &ShellWord) -> Option<String> {
+    word.iter().map(|part| if let ShellWordPart::Text(text, _) = part { Some(text.as_str()) } else { None }).collect()
 }
 
 /// Whether a word before a program is a shell keyword or builtin and not the program itself.
@@ -32,7 +32,7 @@ pub fn is_name(text: &str) -> bool {
 }
 
 /// The variable that a word sets: `NAME=...`, `NAME+=...`.
-pub fn assigned(word: &str) -> Option<&str> {
+pub fn assigned_variable(word: &str) -> Option<&str> {
     let (name, _) = word.split_once('=')?;
     Some(name.strip_suffix('+').unwrap_or(name)).filter(|name| is_name(name))
 }

@@ -3,10 +3,10 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use expect_test::expect;
-use trefoil_shell::{Command, HOLE, Part, Quoted, Script, Substitution, read};
+use trefoil_shell::{CommandSubstitution, HOLE, QuoteStyle, ShellCommand, ShellScript, ShellWordPart, parse_script};
 
 /// Parses a script in which `@@` is a hole.
-fn script(text: &str) -> Script {
+fn script(text: &str) -> ShellScript {
     let mut holes = Vec::new();
     let mut whole = String::new();
     for (i, part) in text.split("@@").enumerate() {
@@ -16,7 +16,7 @@ fn script(text: &str) -> Script {
         }
         whole.push_str(part);
     }
-    read(&whole, &holes)
+    parse_script(&whole, &holes)
 }
 
 /// One line for each command.
@@ -29,7 +29,7 @@ fn shown(text: &str) -> String {
     lines.join("\n")
 }
 
-fn command(command: &Command) -> String {
+fn command(command: &ShellCommand) -> String {
     let mut all: Vec<String> = command.words.iter().map(|w| word(w)).collect();
     all.extend(command.redirects.iter().map(|(kind, w)| format!("{kind:?} {}", word(w))));
     all.extend(command.defines.then(|| "(".to_owned()));
@@ -37,34 +37,34 @@ fn command(command: &Command) -> String {
     all.join(" ")
 }
 
-fn word(parts: &[Part]) -> String {
-    let quote = |quoted: &Quoted| match quoted {
-        Quoted::Not => "",
-        Quoted::Single => "'",
-        Quoted::Double => "\"",
+fn word(parts: &[ShellWordPart]) -> String {
+    let quote = |quoted: &QuoteStyle| match quoted {
+        QuoteStyle::Not => "",
+        QuoteStyle::Single => "'",
+        QuoteStyle::Double => "\"",
     };
     let all: Vec<String> = parts
         .iter()
         .map(|part| match part {
-            Part::Text(text, quoted) => format!("{}{}{}", quote(quoted), text.escape_debug(), quote(quoted)),
-            Part::Hole { number, quoted, escaped } => {
+            ShellWordPart::Text(text, quoted) => format!("{}{}{}", quote(quoted), text.escape_debug(), quote(quoted)),
+            ShellWordPart::Hole { number, quoted, escaped } => {
                 format!("{}<{}{number}>{}", quote(quoted), if *escaped { "\\" } else { "" }, quote(quoted))
             }
-            Part::Variable(name, quoted) => format!("{}${name}{}", quote(quoted), quote(quoted)),
-            Part::Expansion { name, parts } => format!("${{{name}: {}}}", word(parts)),
-            Part::Commands(from, commands) => {
+            ShellWordPart::Variable(name, quoted) => format!("{}${name}{}", quote(quoted), quote(quoted)),
+            ShellWordPart::Expansion { name, parts } => format!("${{{name}: {}}}", word(parts)),
+            ShellWordPart::Commands(from, commands) => {
                 let inner: Vec<String> = commands.iter().map(command).collect();
                 let (open, close) = match from {
-                    Substitution::Dollar => ("$(", ")"),
-                    Substitution::Backtick => ("`", "`"),
-                    Substitution::Process => ("<(", ")"),
+                    CommandSubstitution::Dollar => ("$(", ")"),
+                    CommandSubstitution::Backtick => ("`", "`"),
+                    CommandSubstitution::Process => ("<(", ")"),
                 };
                 format!("{open}{}{close}", inner.join("; "))
             }
-            Part::Arithmetic(inner) => format!("(({}))", word(inner)),
-            Part::Subscript(name, inner) => format!("{name}[{}]", word(inner)),
-            Part::Indirect(name) => format!("!{name}"),
-            Part::Evaluated(name) => format!("eval {name}"),
+            ShellWordPart::Arithmetic(inner) => format!("(({}))", word(inner)),
+            ShellWordPart::Subscript(name, inner) => format!("{name}[{}]", word(inner)),
+            ShellWordPart::Indirect(name) => format!("!{name}"),
+            ShellWordPart::Evaluated(name) => format!("eval {name}"),
         })
         .collect();
     all.join("·")
@@ -162,11 +162,13 @@ fn what_is_not_closed_ends_with_the_text() {
 }
 
 /// Whether a word has a hole at any depth.
-fn has_hole(parts: &[Part]) -> bool {
+fn has_hole(parts: &[ShellWordPart]) -> bool {
     parts.iter().any(|part| match part {
-        Part::Hole { .. } => true,
-        Part::Expansion { parts: inner, .. } | Part::Arithmetic(inner) | Part::Subscript(_, inner) => has_hole(inner),
-        Part::Commands(_, commands) => commands.iter().any(|c| c.words.iter().any(|w| has_hole(w))),
+        ShellWordPart::Hole { .. } => true,
+        ShellWordPart::Expansion { parts: inner, .. }
+        | ShellWordPart::Arithmetic(inner)
+        | ShellWordPart::Subscript(_, inner) => has_hole(inner),
+        ShellWordPart::Commands(_, commands) => commands.iter().any(|c| c.words.iter().any(|w| has_hole(w))),
         _ => false,
     })
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::error::{Result, StoreError};
+use crate::error::{StoreError, StoreResult};
 
 /// URL schemes of servers, in lower case. Users may write them in any case.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
@@ -17,19 +17,19 @@ const PASSWORD: &str = "PGPASSWORD";
 
 /// The address of a server. It may contain a password, which is never shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Address {
+pub struct ServerAddress {
     url: String,
     password: Option<String>,
 }
 
-impl Address {
+impl ServerAddress {
     /// Parses an address; `None` if the text is the name of a file. `env` reads an environment variable.
     ///
     /// # Errors
     ///
     /// [`StoreError::Address`] if the text looks like another address: used as the name of a file, it would be shown and
     /// written to the disk with its password.
-    pub(crate) fn parse(text: &str, env: impl Fn(&str) -> Option<OsString>) -> Result<Option<Self>> {
+    pub(crate) fn parse(text: &str, env: impl Fn(&str) -> Option<OsString>) -> StoreResult<Option<Self>> {
         let Some(url) = url(text.trim()) else {
             return unsupported(text.trim()).map_or(Ok(None), |why| Err(StoreError::Address { why }));
         };
@@ -39,30 +39,30 @@ impl Address {
 
     /// The address as it was written, including any password, for connecting.
     #[cfg(feature = "postgres")]
-    pub(crate) fn secret(&self) -> &str {
+    pub(crate) fn url_with_password(&self) -> &str {
         &self.url
     }
 
     /// The password from the environment.
     #[cfg(feature = "postgres")]
-    pub(crate) fn password(&self) -> Option<&str> {
+    pub(crate) fn environment_password(&self) -> Option<&str> {
         self.password.as_deref()
     }
 
     /// The address as a path, because errors identify a store by its path.
-    pub fn path(&self) -> PathBuf {
+    pub fn display_path(&self) -> PathBuf {
         self.to_string().into()
     }
 }
 
 /// Shown without passwords, neither the user's nor one in the parameters.
-impl fmt::Display for Address {
+impl fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&unseen(&self.url))
+        f.write_str(&hide_password(&self.url))
     }
 }
 
-impl fmt::Debug for Address {
+impl fmt::Debug for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Address({self})")
     }
@@ -114,7 +114,7 @@ pub fn without_password(word: &str) -> String {
     let lower = word.to_ascii_lowercase();
     let at = SCHEMES.iter().filter_map(|scheme| lower.find(scheme)).min();
     match at.and_then(|at| word.split_at_checked(at)) {
-        Some((before, address)) => format!("{before}{}", unseen(address)),
+        Some((before, address)) => format!("{before}{}", hide_password(address)),
         None => {
             let of_option = word.split_once('=').filter(|_| word.starts_with("--"));
             match of_option {
@@ -126,7 +126,7 @@ pub fn without_password(word: &str) -> String {
     }
 }
 
-fn unseen(address: &str) -> String {
+fn hide_password(address: &str) -> String {
     let (scheme, rest) = address.split_once("://").unwrap_or(("postgres", address));
     // A password that is not percent-encoded may contain any character, so everything up to the last `@` belongs to it.
     let (user, rest) = rest.rsplit_once('@').map_or(("", rest), |(of_user, rest)| {

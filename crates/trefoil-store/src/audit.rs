@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use trefoil_machine::{Entry, EntryKind, Key};
 
-use crate::batch::Batch;
-use crate::error::Result;
-use crate::record::{Record, Spent, Status};
-use crate::upkeep::Health;
+use crate::batch::EntryBatch;
+use crate::error::StoreResult;
+use crate::record::{Record, RunSpending, Status};
+use crate::upkeep::StoreHealth;
 
 /// Further problems are not reported.
 const PROBLEMS: usize = 100;
 
-impl Health {
+impl StoreHealth {
     /// Adds a problem.
-    pub(crate) fn note(&mut self, problem: String) {
+    pub(crate) fn add_problem(&mut self, problem: String) {
         if self.problems.len() < PROBLEMS {
             self.problems.push(problem);
         }
@@ -23,10 +23,10 @@ impl Health {
 
 /// The facts that a journal contains about its run, collected page by page.
 #[derive(Default)]
-pub struct Said {
+pub struct JournalAudit {
     /// The number of the next entry.
     pub next: u64,
-    spent: Spent,
+    spent: RunSpending,
     ended: Option<Status>,
     /// Model calls in progress.
     open: BTreeSet<Key>,
@@ -36,25 +36,25 @@ pub struct Said {
     gap: Option<(u64, u64)>,
 }
 
-impl Said {
+impl JournalAudit {
     /// Adds a page. Returns whether more can be read: false at the end and at a gap.
-    pub fn add(&mut self, entries: &[Entry]) -> Result<bool> {
+    pub fn add_entries(&mut self, entries: &[Entry]) -> StoreResult<bool> {
         self.gap = gap(entries, self.next);
         if entries.is_empty() || self.gap.is_some() {
             return Ok(false);
         }
         self.next += entries.len() as u64;
         entries.iter().for_each(|entry| self.note(entry));
-        let batch = Batch::of(entries)?;
+        let batch = EntryBatch::from_entries(entries)?;
         self.free = batch.free.unwrap_or(self.free);
         self.spent.calls += batch.spent.calls;
-        self.spent.usage.add(batch.spent.usage);
+        self.spent.usage.add_usage(batch.spent.usage);
         self.ended = batch.end.map(|end| end.status);
         Ok(true)
     }
 
     /// The number of model calls in progress.
-    pub fn open(&self) -> u64 {
+    pub fn open_calls(&self) -> u64 {
         self.open.len() as u64
     }
 
@@ -72,27 +72,30 @@ impl Said {
     }
 
     /// Reports a gap in the journal. Returns whether the journal has none.
-    pub fn is_whole(&self, run: &str, health: &mut Health) -> bool {
+    pub fn is_whole(&self, run: &str, health: &mut StoreHealth) -> bool {
         health.entries += self.next;
         if let Some((expected, found)) = self.gap {
-            health.note(format!("`{run}` has entry {found} instead of entry {expected}"));
+            health.add_problem(format!("`{run}` has entry {found} instead of entry {expected}"));
         }
         self.gap.is_none()
     }
 
     /// Reports differences from the record.
-    pub fn compare(&self, record: &Record, health: &mut Health) {
+    pub fn compare_record(&self, record: &Record, health: &mut StoreHealth) {
         let run = &record.run;
-        let lost = if record.status == Status::Running { 0 } else { self.open() };
+        let lost = if record.status == Status::Running { 0 } else { self.open_calls() };
         let (then, now) = (record.spent, self.spent.with_lost(lost, self.free));
         if record.entries != self.next {
-            health.note(format!("`{run}` has {} entries, but its record says {}", self.next, record.entries));
+            health.add_problem(format!("`{run}` has {} entries, but its record says {}", self.next, record.entries));
         }
         if (then.calls, then.usage) != (now.calls, now.usage) {
-            health.note(format!("the record of `{run}` has different figures than its journal"));
+            health.add_problem(format!("the record of `{run}` has different figures than its journal"));
         }
         if self.ended.is_some_and(|status| status != record.status) {
-            health.note(format!("the record of `{run}` has the status {}, but its journal does not", record.status));
+            health.add_problem(format!(
+                "the record of `{run}` has the status {}, but its journal does not",
+                record.status
+            ));
         }
     }
 }

@@ -2,21 +2,21 @@
 //! transaction, so a record always matches its journal.
 
 use trefoil_machine::PrivateValue;
-use trefoil_machine::event::Tally;
-use trefoil_machine::journal::Answering;
-use trefoil_machine::private::stored::{Read, Stored};
-use trefoil_machine::{About, Entry, EntryKind, Key, RunError, Usage};
+use trefoil_machine::event::ItemTally;
+use trefoil_machine::journal::AnswerSettings;
+use trefoil_machine::private::stored_form::{LoadedPrivateValue, StoredPrivateValue};
+use trefoil_machine::{ActivityMetadata, Entry, EntryKind, Key, RunError, Usage};
 
 use crate::blob::{Blob, INLINE};
-use crate::error::{Result, StoreError};
-use crate::record::{Content, Spent, Status};
+use crate::error::{StoreError, StoreResult};
+use crate::record::{Content, RunSpending, Status};
 
 /// Maximum length of an error text in a record. The journal has the full text.
 const ERROR_TEXT: usize = 500;
 
 /// An entry in its stored form.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Body {
+pub struct StoredEntry {
     /// Its number.
     pub seq: u64,
     /// Its JSON.
@@ -25,9 +25,9 @@ pub struct Body {
     pub value: Option<Blob>,
 }
 
-impl Body {
+impl StoredEntry {
     /// Converts an entry to its stored form.
-    pub fn of(entry: &Entry) -> Result<Self> {
+    pub fn from_entry(entry: &Entry) -> StoreResult<Self> {
         let seq = entry.seq;
         let unwritable = |error: serde_json::Error| StoreError::Unwritable { seq, why: error.to_string() };
         let json = serde_json::to_string(entry).map_err(unwritable)?;
@@ -35,7 +35,7 @@ impl Body {
             return Ok(Self { seq, json, value: None });
         }
         let Some(value) = value(&entry.kind) else { return Ok(Self { seq, json, value: None }) };
-        let large = serde_json::to_vec(&Stored(value)).map_err(unwritable)?;
+        let large = serde_json::to_vec(&StoredPrivateValue(value)).map_err(unwritable)?;
         if large.len() <= INLINE {
             return Ok(Self { seq, json, value: None });
         }
@@ -46,60 +46,61 @@ impl Body {
     }
 
     /// Converts it back; `value` contains the bytes of its large value.
-    pub fn entry(json: &str, value: Option<&[u8]>) -> Result<Entry, serde_json::Error> {
+    pub fn decode_entry(json: &str, value: Option<&[u8]>) -> Result<Entry, serde_json::Error> {
         let mut entry: Entry = serde_json::from_str(json)?;
         if let Some(bytes) = value {
-            let Read(value) = serde_json::from_slice(bytes)?;
+            let LoadedPrivateValue(value) = serde_json::from_slice(bytes)?;
             put(&mut entry.kind, value);
         }
         Ok(entry)
     }
 }
 
-impl Body {
+impl StoredEntry {
     /// Removes the content of prompts, answers and failures; the result only if `keeps_result` is not set, and the entry
     /// that has it stays as it is (`None`). Keys, hashes, codes, usage, models and times remain.
-    pub fn bare(&self, keeps_result: bool) -> Result<Option<Self>> {
+    pub fn without_content(&self, keeps_result: bool) -> StoreResult<Option<Self>> {
         let seq = self.seq;
         let unreadable = |error: serde_json::Error| StoreError::Unwritable { seq, why: error.to_string() };
-        let mut entry = Self::entry(&self.json, None).map_err(unreadable)?;
+        let mut entry = Self::decode_entry(&self.json, None).map_err(unreadable)?;
         match &mut entry.kind {
             EntryKind::Started(started) => (started.input, started.warnings) = (None, Vec::new()),
             EntryKind::Completed { value, about, .. } => {
                 *value = PrivateValue::default();
-                lean(about);
+                strip_extras(about);
             }
             EntryKind::Failed { error, about, .. } => {
-                *error = bare(error);
-                lean(about);
+                *error = bare_error(error);
+                strip_extras(about);
             }
             // A large output is stored elsewhere, so here it is null.
             EntryKind::Finished { error: None, .. } if keeps_result => return Ok(None),
             EntryKind::Finished { output, error, items: _, warnings } => {
                 (*output, *warnings) = (None, Vec::new());
-                *error = error.as_ref().map(bare);
+                *error = error.as_ref().map(bare_error);
             }
             EntryKind::Resumed { lost, .. } => lost.iter_mut().for_each(|lost| lost.partial = None),
-            EntryKind::Suspended { why, .. } => why.iter_mut().for_each(|why| **why = bare(why)),
+            EntryKind::Suspended { why, .. } => why.iter_mut().for_each(|why| **why = bare_error(why)),
             EntryKind::Scheduled { .. }
             | EntryKind::Reopened { .. }
             | EntryKind::Restarted { .. }
             | EntryKind::CancelRequested {} => {}
         }
-        Self::of(&entry).map(Some)
+        Self::from_entry(&entry).map(Some)
     }
 
     /// Whether an entry, as it is stored, is about an activity.
     pub fn is_about(json: &str, key: &str) -> bool {
         // One that cannot be read may be.
-        Self::entry(json, None).map_or(true, |entry| about(&entry.kind).is_some_and(|about| about.as_str() == key))
+        Self::decode_entry(json, None)
+            .map_or(true, |entry| activity_key(&entry.kind).is_some_and(|about| about.as_str() == key))
     }
 
     /// Removes content that is not needed to resume the run: partial answers, and the findings of guardrails.
-    fn lean(entry: &Entry) -> Entry {
+    fn without_extras(entry: &Entry) -> Entry {
         let mut entry = entry.clone();
         match &mut entry.kind {
-            EntryKind::Completed { about, .. } | EntryKind::Failed { about, .. } => lean(about),
+            EntryKind::Completed { about, .. } | EntryKind::Failed { about, .. } => strip_extras(about),
             EntryKind::Resumed { lost, .. } => lost.iter_mut().for_each(|lost| lost.partial = None),
             _ => {}
         }
@@ -107,7 +108,7 @@ impl Body {
     }
 }
 
-fn lean(about: &mut About) {
+fn strip_extras(about: &mut ActivityMetadata) {
     about.partial = None;
     (about.warnings, about.replaced) = (Vec::new(), Vec::new());
     // The verdicts of guardrails remain without their texts: they say what was checked and what the consequence was.
@@ -115,14 +116,14 @@ fn lean(about: &mut About) {
 }
 
 /// Keeps only the parts of an error that retries and statistics use.
-fn bare(error: &RunError) -> RunError {
+fn bare_error(error: &RunError) -> RunError {
     let mut bare = RunError::new(&error.code, "").at_step(error.key.clone(), None);
     (bare.cause, bare.retry_after_ms) = (error.cause.clone(), error.retry_after_ms);
     bare
 }
 
 /// The activity that an entry is about.
-fn about(kind: &EntryKind) -> Option<&Key> {
+fn activity_key(kind: &EntryKind) -> Option<&Key> {
     match kind {
         EntryKind::Scheduled { key, .. }
         | EntryKind::Restarted { key }
@@ -170,19 +171,19 @@ fn put(kind: &mut EntryKind, new: PrivateValue) {
 
 /// Changes that are written in one transaction.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Batch {
+pub struct EntryBatch {
     /// The entries, in order.
-    pub bodies: Vec<Body>,
+    pub bodies: Vec<StoredEntry>,
     /// Set if an entry starts the run.
-    pub start: Option<Start>,
+    pub start: Option<BatchStart>,
     /// Set if an entry ends the run.
-    pub end: Option<RunEnd>,
+    pub end: Option<BatchEnd>,
     /// Whether an entry reopens a run that had ended.
     pub reopens: bool,
     /// The status after these entries, unless they end the run; `None` means running.
     pub status: Option<Status>,
     /// Usage and cost that these entries add.
-    pub spent: Spent,
+    pub spent: RunSpending,
     /// Change in the number of model calls in progress.
     pub in_flight: i64,
     /// Whether the run's models cost nothing, if an entry says so.
@@ -191,17 +192,17 @@ pub struct Batch {
     pub wake_at: Option<u64>,
     /// New expiry of the lease.
     pub lease_until: Option<u64>,
-    /// Letters that these entries have processed.
+    /// Messages that these entries have processed.
     pub taken: Vec<u64>,
     /// Model calls that these entries end or mark as lost.
     pub answered: Vec<Key>,
-    /// The activities that these entries are about: a letter that answers a question of one of them is too late.
+    /// The activities that these entries are about: a message that answers a question of one of them is too late.
     pub about: Vec<Key>,
 }
 
 /// The start of a run, for its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Start {
+pub struct BatchStart {
     /// The entry flow.
     pub flow: String,
     /// The fingerprint of the program.
@@ -212,7 +213,7 @@ pub struct Start {
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunEnd {
+pub struct BatchEnd {
     /// Completed, failed or cancelled.
     pub status: Status,
     /// Milliseconds on the run's clock, which does not advance while the run has failed.
@@ -222,26 +223,26 @@ pub struct RunEnd {
     /// Code and text of its failure.
     pub error: Option<(String, String)>,
     /// The items of the fan-outs in which some failed, and the run went on.
-    pub items: Option<Tally>,
+    pub items: Option<ItemTally>,
 }
 
-impl Batch {
+impl EntryBatch {
     /// Builds a batch from entries.
-    pub fn of(entries: &[Entry]) -> Result<Self> {
+    pub fn from_entries(entries: &[Entry]) -> StoreResult<Self> {
         let mut batch = Self::default();
         for entry in entries {
-            batch.bodies.push(Body::of(entry)?);
+            batch.bodies.push(StoredEntry::from_entry(entry)?);
             batch.note(entry);
         }
         Ok(batch)
     }
 
     /// Builds a batch from entries, limited to the content that the run keeps.
-    pub fn of_kept(entries: &[Entry], content: Content) -> Result<Self> {
+    pub fn of_kept(entries: &[Entry], content: Content) -> StoreResult<Self> {
         match content {
-            Content::All => Self::of(entries),
+            Content::All => Self::from_entries(entries),
             Content::UntilEnd | Content::Removed | Content::Result => {
-                Self::of(&entries.iter().map(Body::lean).collect::<Vec<_>>())
+                Self::from_entries(&entries.iter().map(StoredEntry::without_extras).collect::<Vec<_>>())
             }
         }
     }
@@ -255,17 +256,17 @@ impl Batch {
     fn spend(&mut self, usage: Option<Usage>) {
         let usage = usage.unwrap_or_default();
         self.spent.calls += usage.calls_beneath;
-        self.spent.usage.add(Usage { written_tokens: 0, calls_beneath: 0, ..usage });
+        self.spent.usage.add_usage(Usage { written_tokens: 0, calls_beneath: 0, ..usage });
     }
 
     fn note(&mut self, entry: &Entry) {
         // Any entry after a suspension ends that suspension.
         (self.status, self.wake_at) = (None, None);
-        self.about.extend(about(&entry.kind).cloned());
+        self.about.extend(activity_key(&entry.kind).cloned());
         match &entry.kind {
             EntryKind::Started(started) => {
                 let (flow, program) = (started.program.flow.clone(), started.program.fingerprint.clone());
-                self.start = Some(Start { flow, program, at: started.at });
+                self.start = Some(BatchStart { flow, program, at: started.at });
                 self.free = Some(started.flags.is_free());
             }
             EntryKind::Scheduled { sort, again, .. } => {
@@ -286,17 +287,17 @@ impl Batch {
                     self.answered.push(lost.key.clone());
                     self.spend(Some(lost.usage));
                 }
-                self.free = changes.models.as_ref().map(Answering::is_free).or(self.free);
+                self.free = changes.models.as_ref().map(AnswerSettings::is_free).or(self.free);
             }
             EntryKind::Reopened { changes, .. } => {
                 (self.end, self.reopens) = (None, true);
-                self.free = changes.models.as_ref().map(Answering::is_free).or(self.free);
+                self.free = changes.models.as_ref().map(AnswerSettings::is_free).or(self.free);
             }
             EntryKind::Restarted { .. } | EntryKind::CancelRequested {} => {}
             EntryKind::Finished { error, items, .. } => {
                 let status = Status::of_end(error.as_ref());
                 let error = error.as_ref().map(|error| (error.code.clone(), cut(&error.message)));
-                self.end = Some(RunEnd { status, at_ms: entry.at_ms, at: None, error, items: *items });
+                self.end = Some(BatchEnd { status, at_ms: entry.at_ms, at: None, error, items: *items });
             }
         }
     }
@@ -307,7 +308,7 @@ impl Batch {
     }
 
     /// The first entry that is out of sequence: its expected number and its actual one.
-    pub fn gap(&self, from: u64) -> Option<(u64, u64)> {
+    pub fn find_gap(&self, from: u64) -> Option<(u64, u64)> {
         (from..)
             .zip(&self.bodies)
             .map(|(expected, body)| (expected, body.seq))

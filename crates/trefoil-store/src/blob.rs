@@ -7,13 +7,13 @@ use sha2::{Digest as _, Sha256};
 /// A value with longer JSON is stored separately by its content; its entry has only the hash.
 pub const INLINE: usize = 32 * 1024;
 
-/// A SHA-256 hash. Its text form is 64 hexadecimal digits, as in [`SourceFile`](trefoil_machine::SourceFile).
+/// A SHA-256 hash. Its text form is 64 hexadecimal digits, as in [`ProgramFile`](trefoil_machine::ProgramFile).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Hash(pub [u8; 32]);
+pub struct ContentHash(pub [u8; 32]);
 
-impl Hash {
+impl ContentHash {
     /// Hashes bytes.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn from_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
     /// From 64 hexadecimal digits.
@@ -29,13 +29,13 @@ impl Hash {
     }
 }
 
-impl fmt::Display for Hash {
+impl fmt::Display for ContentHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Hash {
+impl fmt::Debug for ContentHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Hash({self})")
     }
@@ -44,21 +44,21 @@ impl fmt::Debug for Hash {
 /// Bytes with their hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blob {
-    hash: Hash,
+    hash: ContentHash,
     bytes: Vec<u8>,
 }
 
 impl Blob {
     /// Hashes the bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
-        Self { hash: Hash::of(&bytes), bytes }
+        Self { hash: ContentHash::from_bytes(&bytes), bytes }
     }
     /// The hash of its bytes.
-    pub fn hash(&self) -> Hash {
+    pub fn hash(&self) -> ContentHash {
         self.hash
     }
     /// Its bytes.
-    pub fn bytes(&self) -> &[u8] {
+    pub fn content_bytes(&self) -> &[u8] {
         &self.bytes
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The result type of a store.
-pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+pub type StoreResult<T, E = StoreError> = std::result::Result<T, E>;
 
 /// Why an operation of a store failed. Data that was stored before is not affected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,7 +73,7 @@ pub enum StoreError {
         /// The store.
         path: PathBuf,
     },
-    /// A letter answers a question that has an answer already, or that is not open any more.
+    /// A message answers a question that has an answer already, or that is not open any more.
     #[error("`{key}` {}", by.as_ref().map_or("is not asked any more".to_owned(), |by| format!("is already answered with `{by}`")))]
     Answered {
         /// The key of the question.
@@ -256,7 +256,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// How to fix it.
-    pub fn help(&self) -> Option<&'static str> {
+    pub fn help_text(&self) -> Option<&'static str> {
         Some(match self {
             Self::Locked { .. } => "wait until that process has finished, or use another store with `--store PATH`",
             Self::Full { .. } => "delete runs that are not needed any more, or use another disk",
@@ -346,7 +346,7 @@ impl StoreError {
 
     /// Whether it may work later without anybody changing anything: its server or its disk is not available now, or
     /// another process keeps it locked.
-    pub fn passes(&self) -> bool {
+    pub fn is_temporary(&self) -> bool {
         matches!(
             self,
             Self::Unreachable { .. } | Self::Locked { .. } | Self::Full { .. } | Self::Changed { .. } | Self::Io { .. }

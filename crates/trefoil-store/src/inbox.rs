@@ -1,27 +1,27 @@
-//! Messages from other processes to a run: answers of people, signals, stop requests. A letter is deleted in the
+//! Messages from other processes to a run: answers of people, signals, stop requests. A message is deleted in the
 //! transaction that appends the entries that process it.
 //!
-//! A letter that answers is for one question: that which its writer saw. Whether the question is still open, and has no other
-//! letter, is decided in the transaction that stores it. Any entry about the question's activity closes the question, and deletes
-//! its letter. So the letter in an inbox is always for the question that is open now.
+//! A message that answers is for one question: that which its writer saw. Whether the question is still open, and has no other
+//! message, is decided in the transaction that stores it. Any entry about the question's activity closes the question, and deletes
+//! its message. So the message in an inbox is always for the question that is open now.
 
 use trefoil_template::Value;
 
 use crate::error::StoreError;
 
-/// The kind of a letter.
+/// The kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LetterKind {
+pub enum MessageKind {
     /// A person's answer.
     Answer,
-    /// A signal. For an activity with an unknown outcome: `retry`, `fail`, or an object with its result as [`Letter::DONE`]. For a
-    /// run that a tool call started: [`Letter::CONTINUE`].
+    /// A signal. For an activity with an unknown outcome: `retry`, `fail`, or an object with its result as [`InboxMessage::DONE`]. For a
+    /// run that a tool call started: [`InboxMessage::CONTINUE`].
     Signal,
     /// A request to stop the run.
     Cancel,
 }
 
-impl LetterKind {
+impl MessageKind {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Answer, Self::Signal, Self::Cancel];
 
@@ -37,21 +37,21 @@ impl LetterKind {
 
 /// A message to a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Letter {
+pub struct InboxMessage {
     /// Its kind.
-    pub kind: LetterKind,
+    pub kind: MessageKind,
     /// The activity's key, for an answer or a signal to an activity; the run's id, for a signal about a called run. Otherwise empty.
     pub key: String,
     /// Its content.
     pub value: Value,
     /// When it was written: milliseconds since 1970-01-01 UTC.
     pub at: u64,
-    /// For a letter that [answers](Self::answers), otherwise 0: [`Record::entries`](crate::Record::entries) of the run, read before its writer
+    /// For a message that [answers](Self::is_answer), otherwise 0: [`Record::entries`](crate::Record::entries) of the run, read before its writer
     /// saw that the question is open.
     pub as_of: u64,
 }
 
-impl Letter {
+impl InboxMessage {
     /// The member of a signal that contains the result of an activity that was done.
     pub const DONE: &str = "done";
     /// The value of a signal whose key is the id of a run: that run, which a tool call of this one started, can continue,
@@ -60,21 +60,21 @@ impl Letter {
 
     /// Tells a run that a run that one of its tool calls started can continue, or has ended.
     pub fn goes_on(called: String, at: u64) -> Self {
-        Self { kind: LetterKind::Signal, key: called, value: Self::CONTINUE.into(), at, as_of: 0 }
+        Self { kind: MessageKind::Signal, key: called, value: Self::CONTINUE.into(), at, as_of: 0 }
     }
 
-    /// Whether it answers a question of an activity, or decides about its unknown outcome. One letter does that for each.
-    pub fn answers(&self) -> bool {
+    /// Whether it answers a question of an activity, or decides about its unknown outcome. One message does that for each.
+    pub fn is_answer(&self) -> bool {
         match self.kind {
-            LetterKind::Answer => true,
-            LetterKind::Signal => *self.value.to_text() != *Self::CONTINUE,
-            LetterKind::Cancel => false,
+            MessageKind::Answer => true,
+            MessageKind::Signal => *self.value.to_text() != *Self::CONTINUE,
+            MessageKind::Cancel => false,
         }
     }
 
-    /// The answer that a question has already, of the letters to its run.
-    pub(crate) fn earlier(&self, all: &[Posted]) -> Option<StoreError> {
-        let is_same = |other: &Self| other.answers() && other.key == self.key;
+    /// The answer that a question has already, of the messages to its run.
+    pub(crate) fn find_earlier_answer(&self, all: &[PostedMessage]) -> Option<StoreError> {
+        let is_same = |other: &Self| other.is_answer() && other.key == self.key;
         let earlier = all.iter().map(|posted| &posted.letter).find(|other| is_same(other))?;
         Some(StoreError::Answered { key: self.key.clone(), by: Some(earlier.value.to_text().to_string()) })
     }
@@ -85,13 +85,13 @@ impl Letter {
     }
 }
 
-/// A letter in an inbox.
+/// A message in an inbox.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Posted {
-    /// Its number. Later letters have higher numbers.
+pub struct PostedMessage {
+    /// Its number. Later messages have higher numbers.
     pub id: u64,
     /// The run's id.
     pub run: String,
-    /// The letter.
-    pub letter: Letter,
+    /// The message.
+    pub letter: InboxMessage,
 }

@@ -1,8 +1,8 @@
-//! Stores runs: their journals, summary records, files, and incoming letters (messages to a run).
+//! Stores runs: their journals, summary records, files, and incoming messages to a run.
 //!
 //! ```text
 //! driver --Journal--> Owner --Store--> SqliteStore (one file)
-//!                      leases            ^  lists, records, letters: read by commands and viewers
+//!                      leases            ^  lists, records, messages: read by commands and viewers
 //! ```
 //!
 //! [`Store`] is the interface of a store; every implementation must pass [`conformance`]. The trait is defined here and
@@ -12,7 +12,7 @@
 //!
 //! # Guarantees
 //!
-//! When [`Store::append`] returns, the entries survive the end of the process and, with [`Durability::Sync`], of the
+//! When [`Store::append_batch`] returns, the entries survive the end of the process and, with [`StoreDurability::Sync`], of the
 //! machine. A run's entries, figures and status change in one transaction, and only the holder of its lease can change
 //! them.
 
@@ -25,7 +25,7 @@ mod inbox;
 mod lease;
 mod list;
 mod location;
-mod packed;
+mod packed_blob;
 mod port;
 mod record;
 mod upkeep;
@@ -36,21 +36,21 @@ pub mod owner;
 pub mod postgres;
 pub mod sqlite;
 
-pub use address::{Address, without_password};
-pub use batch::{Batch, Body};
-pub use blob::{Blob, Hash, INLINE};
-pub use error::{Result, StoreError};
-pub use inbox::{Letter, LetterKind, Posted};
+pub use address::{ServerAddress, without_password};
+pub use batch::{EntryBatch, StoredEntry};
+pub use blob::{Blob, ContentHash, INLINE};
+pub use error::{StoreError, StoreResult};
+pub use inbox::{InboxMessage, MessageKind, PostedMessage};
 pub use lease::{Claim, ClaimShare, Lease};
-pub use list::{Cursor, Filter, Page};
-pub use location::Location;
-pub use owner::{Hold, Inbox, Owner};
+pub use list::{RunCursor, RunFilter, RunPage};
+pub use location::StoreLocation;
+pub use owner::{LeasedRun, Owner, StoreInbox};
 pub use port::{NewRun, Store};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
-pub use record::{Content, Record, Spent, Status, UNSEEN_MS};
-pub use sqlite::{Durability, Options, SqliteStore};
-pub use upkeep::{Health, Pruned, Retention, Size};
+pub use record::{Content, Record, RunSpending, Status, UNSEEN_MS};
+pub use sqlite::{SqliteStore, StoreDurability, StoreOptions};
+pub use upkeep::{PruneResult, RunRetention, StoreHealth, StoreSize};
 
 /// The format of the stores that this build creates, in files and in Postgres.
 pub const FORMAT: i64 = 1;

@@ -1,11 +1,11 @@
 //! Lists of runs: filters, and pages that stay correct while runs are added and removed.
 
-use crate::error::{Result, StoreError};
+use crate::error::{StoreError, StoreResult};
 use crate::record::{Record, Status};
 
 /// Selects runs. An unset field matches every run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct RunFilter {
     /// Has one of these statuses.
     pub status: Vec<Status>,
     /// The entry flow.
@@ -26,32 +26,32 @@ pub struct Filter {
 
 /// Runs, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Page {
+pub struct RunPage {
     /// The runs.
     pub runs: Vec<Record>,
     /// Where the next page begins; `None` if this is the last one.
-    pub next: Option<Cursor>,
+    pub next: Option<RunCursor>,
 }
 
 /// A position in a list: after a certain run. New runs do not move it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cursor {
+pub struct RunCursor {
     /// When the last run of the page started.
     pub started: u64,
     /// The store's number for that run.
     pub no: i64,
 }
 
-impl Cursor {
+impl RunCursor {
     /// From its text form.
-    pub fn parse(text: &str) -> Result<Self> {
+    pub fn parse(text: &str) -> StoreResult<Self> {
         let parts = text.split_once('.').and_then(|(started, no)| Some((started.parse().ok()?, no.parse().ok()?)));
         let (started, no) = parts.ok_or_else(|| StoreError::Cursor { cursor: text.to_owned() })?;
         Ok(Self { started, no })
     }
 }
 
-impl std::fmt::Display for Cursor {
+impl std::fmt::Display for RunCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}", self.started, self.no)
     }

@@ -7,38 +7,38 @@ use std::sync::Arc;
 
 use etcetera::BaseStrategy as _;
 
-use crate::address::Address;
-use crate::error::{Result, StoreError};
+use crate::address::ServerAddress;
+use crate::error::{StoreError, StoreResult};
 use crate::port::Store;
-use crate::sqlite::{Options, SqliteStore};
+use crate::sqlite::{SqliteStore, StoreOptions};
 
 /// The environment variable that sets the location of the store.
 pub const VARIABLE: &str = "TREFOIL_STORE";
 
 /// The location of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Location {
+pub enum StoreLocation {
     /// A file.
     File(PathBuf),
     /// A server.
-    Server(Address),
+    Server(ServerAddress),
 }
 
-impl Location {
+impl StoreLocation {
     /// Parses user input: an address that starts with `postgres://` or `postgresql://`, otherwise a path. `env` reads
     /// an environment variable; `PGPASSWORD` supplies a password that the address does not contain.
     ///
     /// # Errors
     ///
     /// [`StoreError::Address`] if it looks like an address of another kind.
-    pub fn parse(text: &OsStr, env: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
-        let address = text.to_str().map(|text| Address::parse(text, &env)).transpose()?.flatten();
+    pub fn parse(text: &OsStr, env: impl Fn(&str) -> Option<OsString>) -> StoreResult<Self> {
+        let address = text.to_str().map(|text| ServerAddress::parse(text, &env)).transpose()?.flatten();
         Ok(address.map_or_else(|| Self::File(text.into()), Self::Server))
     }
 
     /// The location in `TREFOIL_STORE`, or `trefoil/runs.db` in the platform's data folder: `$XDG_DATA_HOME` or
     /// `~/.local/share`, on Windows `%APPDATA%`. `env` reads an environment variable.
-    pub fn of_user(env: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
+    pub fn of_user(env: impl Fn(&str) -> Option<OsString>) -> StoreResult<Self> {
         match env(VARIABLE) {
             Some(place) if !place.is_empty() => Self::parse(&place, env),
             _ => {
@@ -48,8 +48,8 @@ impl Location {
         }
     }
 
-    /// Opens the store; creates it if [`Options::create`] says so. May wait for a file lock or a server.
-    pub fn open(&self, options: Options) -> Result<Arc<dyn Store>> {
+    /// Opens the store; creates it if [`StoreOptions::create`] says so. May wait for a file lock or a server.
+    pub fn open(&self, options: StoreOptions) -> StoreResult<Arc<dyn Store>> {
         match self {
             Self::File(path) => Ok(Arc::new(SqliteStore::open(path, options)?)),
             Self::Server(address) => connect(address, options),
@@ -61,16 +61,16 @@ impl Location {
     /// # Errors
     ///
     /// [`StoreError::Missing`] if there is no store yet.
-    pub fn open_to_read(&self, options: Options) -> Result<Arc<dyn Store>> {
+    pub fn open_to_read(&self, options: StoreOptions) -> StoreResult<Arc<dyn Store>> {
         match self {
             Self::File(path) => Ok(Arc::new(SqliteStore::open_to_read(path, options)?)),
-            Self::Server(address) => look(address, options),
+            Self::Server(address) => connect_to_read(address, options),
         }
     }
 }
 
 /// Shown without a password.
-impl fmt::Display for Location {
+impl fmt::Display for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
@@ -80,23 +80,23 @@ impl fmt::Display for Location {
 }
 
 #[cfg(feature = "postgres")]
-fn connect(address: &Address, options: Options) -> Result<Arc<dyn Store>> {
+fn connect(address: &ServerAddress, options: StoreOptions) -> StoreResult<Arc<dyn Store>> {
     Ok(Arc::new(crate::postgres::PostgresStore::open(address.clone(), options)?))
 }
 
 #[cfg(feature = "postgres")]
-fn look(address: &Address, options: Options) -> Result<Arc<dyn Store>> {
+fn connect_to_read(address: &ServerAddress, options: StoreOptions) -> StoreResult<Arc<dyn Store>> {
     Ok(Arc::new(crate::postgres::PostgresStore::open_to_read(address.clone(), options)?))
 }
 
 #[cfg(not(feature = "postgres"))]
-fn look(address: &Address, options: Options) -> Result<Arc<dyn Store>> {
+fn connect_to_read(address: &ServerAddress, options: StoreOptions) -> StoreResult<Arc<dyn Store>> {
     connect(address, options)
 }
 
 #[cfg(not(feature = "postgres"))]
-fn connect(address: &Address, _options: Options) -> Result<Arc<dyn Store>> {
-    Err(StoreError::NoServer { path: address.path() })
+fn connect(address: &ServerAddress, _options: StoreOptions) -> StoreResult<Arc<dyn Store>> {
+    Err(StoreError::NoServer { path: address.display_path() })
 }
 
 #[cfg(test)]
@@ -121,13 +121,13 @@ mod tests {
             "C:\\me@host.db",
         ];
         for path in files {
-            assert_eq!(Location::parse(OsStr::new(path), |_| None), Ok(Location::File(path.into())));
+            assert_eq!(StoreLocation::parse(OsStr::new(path), |_| None), Ok(StoreLocation::File(path.into())));
             assert_eq!(without_password(path), path);
         }
         for url in
             ["postgres://h/d", "postgresql://h/d", "postgres:///d?host=/tmp", "PostgreSQL://h/d", " postgres://h/d"]
         {
-            assert!(matches!(Location::parse(OsStr::new(url), |_| None), Ok(Location::Server(_))), "{url}");
+            assert!(matches!(StoreLocation::parse(OsStr::new(url), |_| None), Ok(StoreLocation::Server(_))), "{url}");
         }
     }
 
@@ -152,11 +152,11 @@ mod tests {
             "u:Kx7@h/d",
         ];
         let whys = cases.map(|text| {
-            let error = Location::parse(OsStr::new(text), |_| None).unwrap_err();
+            let error = StoreLocation::parse(OsStr::new(text), |_| None).unwrap_err();
             assert!(matches!(error, StoreError::Address { .. }), "{text}: {error:?}");
             assert!(!without_password(&format!("--store={text}")).contains("Kx7"), "{text}");
             assert!(!without_password(text).contains("Kx7"), "{text}");
-            assert!(!format!("{error} {error:?} {:?}", error.help()).contains("Kx7"), "{error:?}");
+            assert!(!format!("{error} {error:?} {:?}", error.help_text()).contains("Kx7"), "{error:?}");
             format!("{text}: {error}\n")
         });
         expect_test::expect![[r#"
@@ -200,7 +200,7 @@ mod tests {
             ("postgres://a:1,b:2/runs", "postgres://a:1,b:2/runs"),
         ];
         for (url, shown) in cases {
-            let place = Location::parse(OsStr::new(url), |_| Some("Kx7".into())).unwrap();
+            let place = StoreLocation::parse(OsStr::new(url), |_| Some("Kx7".into())).unwrap();
             assert_eq!(place.to_string(), shown);
             assert!(!format!("{place:?}").contains("Kx7"), "{place:?}");
             let word = without_password(&format!("--store={url}"));
@@ -211,8 +211,9 @@ mod tests {
 
     #[test]
     fn the_environment_may_name_it() {
-        let of = |value: Option<&str>| Location::of_user(|name| value.filter(|_| name == VARIABLE).map(Into::into));
-        assert_eq!(of(Some("x.db")).unwrap(), Location::File("x.db".into()));
+        let of =
+            |value: Option<&str>| StoreLocation::of_user(|name| value.filter(|_| name == VARIABLE).map(Into::into));
+        assert_eq!(of(Some("x.db")).unwrap(), StoreLocation::File("x.db".into()));
         assert_eq!(of(Some("postgres://me:Kx7@h/d")).unwrap().to_string(), "postgres://me@h/d");
         assert!(of(Some("")).unwrap().to_string().ends_with("runs.db"));
         assert!(of(None).unwrap().to_string().ends_with("runs.db"));

@@ -1,6 +1,6 @@
 //! The summary of a run, which is available without reading its journal.
 
-use trefoil_machine::event::Tally;
+use trefoil_machine::event::ItemTally;
 pub use trefoil_runtime::RunStatus as Status;
 use trefoil_runtime::Usage;
 
@@ -49,18 +49,18 @@ impl Content {
 /// The usage and cost of a run so far, computed from its entries. The cost of model calls that were in progress when
 /// the process ended is unknown; while a process works on the run, such calls are not counted yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Spent {
+pub struct RunSpending {
     /// Model calls, counted as limits count them: a repeated try of an unanswered call does not count again.
     pub calls: u64,
     /// Tokens and cost. Tokens written to caches are only in the entries.
     pub usage: Usage,
 }
 
-impl Spent {
+impl RunSpending {
     /// Adds calls with an unknown cost, unless they are free.
     #[must_use]
     pub fn with_lost(mut self, calls: u64, free: bool) -> Self {
-        self.usage.add(Usage {
+        self.usage.add_usage(Usage {
             unknown_calls: calls,
             unpriced_calls: if free { 0 } else { calls },
             ..Usage::default()
@@ -71,7 +71,7 @@ impl Spent {
 
 impl Record {
     /// Its status, and what went wrong although it was completed: `completed, 9 of 200 items failed`.
-    pub fn standing(&self) -> String {
+    pub fn status_text(&self) -> String {
         let items = self
             .items
             .filter(|_| self.status == Status::Completed)
@@ -99,9 +99,9 @@ pub struct Record {
     /// Code and text of its failure. Long texts are cut; the journal has the full text.
     pub error: Option<(String, String)>,
     /// The items of the fan-outs in which some failed, and the run went on, if it has ended. `None`: no item failed.
-    pub items: Option<Tally>,
+    pub items: Option<ItemTally>,
     /// Its usage and cost so far.
-    pub spent: Spent,
+    pub spent: RunSpending,
     /// Model calls in progress, now or when its process ended.
     pub in_flight: u64,
     /// How many entries its journal has.

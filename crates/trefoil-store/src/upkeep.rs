@@ -2,7 +2,7 @@
 
 /// Which runs may be deleted. Runs that have not ended are always kept, and so are the runs whose results these reuse.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Retention {
+pub struct RunRetention {
     /// Delete runs that were completed or cancelled before this time: milliseconds since 1970-01-01 UTC.
     pub ended_before: Option<u64>,
     /// Delete runs that failed before this time.
@@ -13,7 +13,7 @@ pub struct Retention {
 
 /// What was deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PruneResult {
     /// Deleted runs.
     pub runs: u64,
     /// How many of them had failed and could have been resumed.
@@ -24,7 +24,7 @@ pub struct Pruned {
 
 /// The size of a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Size {
+pub struct StoreSize {
     /// Number of runs.
     pub runs: u64,
     /// Bytes on the disk, including the write-ahead log.
@@ -35,7 +35,7 @@ pub struct Size {
 
 /// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Health {
+pub struct StoreHealth {
     /// Checked runs.
     pub runs: u64,
     /// Entries read.

@@ -11,7 +11,7 @@ const STRIDE: usize = 1024;
 
 /// A place as shown to people and in JSON output. Both numbers count from 1; columns are Unicode scalar values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
+pub struct LineColumn {
     /// Line, from 1.
     pub line: u32,
     /// Column in characters, from 1.
@@ -71,7 +71,7 @@ impl SourceFile {
         self.not_utf8
     }
     /// The number of lines. An empty file has one line, and so does the text after the last line break.
-    pub fn lines(&self) -> u32 {
+    pub fn line_count(&self) -> u32 {
         self.line_starts.len() as u32
     }
     /// The bytes of a line (from 1) without its line break; empty past the end.
@@ -87,21 +87,21 @@ impl SourceFile {
     }
     /// Line and column of a byte offset; offsets past the end or inside a character are moved back to the nearest
     /// boundary. Lines end at `\n`; a byte order mark at the start of the file is not a character.
-    pub fn position(&self, offset: u32) -> Position {
+    pub fn line_column(&self, offset: u32) -> LineColumn {
         let mut at = (offset as usize).min(self.text.len());
         while !self.text.is_char_boundary(at) {
             at -= 1;
         }
-        let line = self.line(at as u32) as usize;
+        let line = self.line_number(at as u32) as usize;
         let start = self.line_starts.get(line - 1).copied().unwrap_or(0) as usize;
         let mut column = self.characters_before(at) - self.characters_before(start);
         if line == 1 && at > 0 && self.text.starts_with('\u{feff}') {
             column -= 1;
         }
-        Position { line: line as u32, column: column + 1 }
+        LineColumn { line: line as u32, column: column + 1 }
     }
     /// The line of a byte offset, from 1. Faster than `position`, because it counts no characters.
-    pub fn line(&self, offset: u32) -> u32 {
+    pub fn line_number(&self, offset: u32) -> u32 {
         let at = offset.min(self.text.len() as u32);
         self.line_starts.partition_point(|&s| s <= at).max(1) as u32
     }
@@ -123,13 +123,13 @@ fn starts_character(byte: u8) -> bool {
 
 /// All files of one load, by [`FileId`].
 #[derive(Debug, Clone, Default)]
-pub struct Files {
+pub struct SourceFiles {
     files: Vec<SourceFile>,
 }
 
-impl Files {
+impl SourceFiles {
     /// Adds a file and returns its id.
-    pub fn add(&mut self, file: SourceFile) -> FileId {
+    pub fn add_file(&mut self, file: SourceFile) -> FileId {
         self.files.push(file);
         FileId(self.files.len() as u32 - 1)
     }
@@ -146,9 +146,9 @@ impl Files {
         self.files.is_empty()
     }
     /// A location as `FILE:LINE:COLUMN`; `None`: its file is not among these.
-    pub fn place(&self, location: Location) -> Option<String> {
+    pub fn display_location(&self, location: Location) -> Option<String> {
         let file = self.get(location.file)?;
-        let at = file.position(location.span.start);
+        let at = file.line_column(location.span.start);
         Some(format!("{}:{}:{}", file.name(), at.line, at.column))
     }
     /// All files with their ids, in the order they were added.

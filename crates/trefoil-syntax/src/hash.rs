@@ -5,8 +5,8 @@
 //! on the order of these maps.
 
 /// The hash function.
-pub type Hasher = foldhash::fast::RandomState;
+pub type MapHasher = foldhash::fast::RandomState;
 /// A map.
-pub type HashMap<K, V> = std::collections::HashMap<K, V, Hasher>;
+pub type HashMap<K, V> = std::collections::HashMap<K, V, MapHasher>;
 /// A set.
-pub type HashSet<T> = std::collections::HashSet<T, Hasher>;
+pub type HashSet<T> = std::collections::HashSet<T, MapHasher>;

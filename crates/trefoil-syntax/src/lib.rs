@@ -2,14 +2,16 @@
 //!
 //! Knows nothing about templates, dialects, IO or async. Parsing returns a value *and* diagnostics.
 
-pub mod alike;
 pub mod diagnostic;
 pub mod file;
 pub mod hash;
+pub mod lookalikes;
 pub mod span;
-pub mod suggest;
+pub mod suggestions;
 pub mod yaml;
 
-pub use diagnostic::{Diagnostic, Diagnostics, Edit, Fix, Label, Severity, Shared};
-pub use file::{Files, Position, SourceFile};
+pub use diagnostic::{
+    Diagnostic, DiagnosticLabel, DiagnosticList, FindingSeverity, Fix, MergedDiagnostics, SourceEdit,
+};
+pub use file::{LineColumn, SourceFile, SourceFiles};
 pub use span::{FileId, Location, Span};

@@ -1,6 +1,6 @@
 //! Byte ranges in a file. Lines and columns are computed only for display.
 
-/// The id of a file in [`Files`](crate::Files).
+/// The id of a file in [`SourceFiles`](crate::SourceFiles).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct FileId(pub u32);
 
@@ -19,7 +19,7 @@ impl Span {
         Self { start, end }
     }
     /// The smallest span that covers both.
-    pub fn cover(self, other: Self) -> Self {
+    pub fn cover_both(self, other: Self) -> Self {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
     /// Length in bytes.

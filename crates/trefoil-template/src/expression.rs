@@ -7,7 +7,7 @@ use crate::value::{Hole, Value, wire};
 /// A comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Comparison {
+pub enum ComparisonOperator {
     /// `==`: same type and value; also `is`.
     Equal,
     /// `!=`, `is not`.
@@ -26,13 +26,13 @@ pub enum Comparison {
     NotIn,
 }
 
-impl Comparison {
+impl ComparisonOperator {
     /// Whether it compares which of two values is greater.
     pub fn is_ordering(self) -> bool {
         matches!(self, Self::Less | Self::LessEqual | Self::Greater | Self::GreaterEqual)
     }
     /// The operator sign, which is the same in every language.
-    pub fn sign(self) -> &'static str {
+    pub fn operator_sign(self) -> &'static str {
         match self {
             Self::Equal => "==",
             Self::NotEqual => "!=",
@@ -45,7 +45,7 @@ impl Comparison {
         }
     }
     /// The same comparison with its operands swapped, if there is one.
-    pub fn turned(self) -> Option<Self> {
+    pub fn swapped_operands(self) -> Option<Self> {
         match self {
             Self::Less => Some(Self::Greater),
             Self::LessEqual => Some(Self::GreaterEqual),
@@ -56,7 +56,7 @@ impl Comparison {
         }
     }
     /// The comparison that is false if this one is true for the same values. Both may be false (values without an order).
-    pub fn opposite(self) -> Self {
+    pub fn opposite_operator(self) -> Self {
         match self {
             Self::Less => Self::GreaterEqual,
             Self::LessEqual => Self::Greater,
@@ -73,7 +73,7 @@ impl Comparison {
 /// An arithmetic operation (SirenSpec only).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Arithmetic {
+pub enum ArithmeticOperator {
     /// `+`
     Add,
     /// `-`
@@ -90,7 +90,7 @@ pub enum Arithmetic {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each is the function of its name")]
-pub enum Function {
+pub enum BuiltinFunction {
     // SirenSpec
     Len,
     Str,
@@ -125,12 +125,12 @@ pub enum Function {
     Share,
 }
 
-/// Where a literal is written: its index in [`crate::Condition::written`] or [`crate::Template::written`]. Not part of
+/// Where a literal is written: its index in [`crate::Condition::literal_spans`] or [`crate::Template::expression_literal_spans`]. Not part of
 /// an expression's meaning, so all values compare as equal.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Written(pub Option<u32>);
+pub struct LiteralIndex(pub Option<u32>);
 
-impl PartialEq for Written {
+impl PartialEq for LiteralIndex {
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -139,46 +139,46 @@ impl PartialEq for Written {
 /// An expression. Its JSON is part of the content of requests, so the names of variants must never change.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Expression {
+pub enum ConditionExpression {
     /// A value, and where it is written.
     #[serde(serialize_with = "literal")]
-    Literal(Value, Written),
+    Literal(Value, LiteralIndex),
     /// The reference with this index in [`crate::Condition::references`].
     Reference(u32),
-    /// In templates: the path with this index in [`crate::Template::locals`], relative to an enclosing `each` or
+    /// In templates: the path with this index in [`crate::Template::local_paths`], relative to an enclosing `each` or
     /// `with`.
     Local(u32),
     /// `[a, b]`, `(a, b)`.
-    List(Vec<Expression>),
+    List(Vec<ConditionExpression>),
     /// `!a`, `not a`.
-    Not(Box<Expression>),
+    Not(Box<ConditionExpression>),
     /// `a && b && ...`; short-circuits, yields the deciding operand.
-    And(Vec<Expression>),
+    And(Vec<ConditionExpression>),
     /// `a || b || ...`.
-    Or(Vec<Expression>),
+    Or(Vec<ConditionExpression>),
     /// `a < b < c`: operands and the comparisons between them. In SirenSpec as in Python, otherwise comparing values
     /// without an order is false.
-    Compare(Vec<Expression>, Vec<Comparison>),
+    Compare(Vec<ConditionExpression>, Vec<ComparisonOperator>),
     /// `a + b`.
-    Arithmetic(Arithmetic, Box<Expression>, Box<Expression>),
+    Arithmetic(ArithmeticOperator, Box<ConditionExpression>, Box<ConditionExpression>),
     /// `-a`.
-    Negate(Box<Expression>),
+    Negate(Box<ConditionExpression>),
     /// `a[b]`.
-    Index(Box<Expression>, Box<Expression>),
+    Index(Box<ConditionExpression>, Box<ConditionExpression>),
     /// `a.name` if `a` is not a plain path.
-    Member(Box<Expression>, Arc<str>),
+    Member(Box<ConditionExpression>, Arc<str>),
     /// `f(a, b)`.
-    Call(Function, Vec<Expression>),
+    Call(BuiltinFunction, Vec<ConditionExpression>),
 }
 
-impl Expression {
+impl ConditionExpression {
     /// A literal that is not from a text.
-    pub fn value(value: impl Into<Value>) -> Self {
-        Self::Literal(value.into(), Written(None))
+    pub fn from_value(value: impl Into<Value>) -> Self {
+        Self::Literal(value.into(), LiteralIndex(None))
     }
 
     /// The expressions directly inside it.
-    pub fn parts(&self) -> Vec<&Expression> {
+    pub fn direct_parts(&self) -> Vec<&ConditionExpression> {
         match self {
             Self::Reference(_) | Self::Literal(..) | Self::Local(_) => Vec::new(),
             Self::List(all) | Self::And(all) | Self::Or(all) | Self::Compare(all, _) | Self::Call(_, all) => {
@@ -189,23 +189,24 @@ impl Expression {
         }
     }
 
-    /// Fills every hole in every literal; see [`Value::fill`].
-    pub(crate) fn fill<T: Into<Option<String>>, E>(
+    /// Fills every hole in every literal; see [`Value::fill_holes`].
+    pub(crate) fn fill_holes<T: Into<Option<String>>, E>(
         &self,
         fill: &mut dyn FnMut(&Hole) -> Result<T, E>,
-    ) -> Result<Expression, E> {
-        self.rebuilt(&mut |leaf| match leaf {
-            Self::Literal(value, at) => Ok(Self::Literal(value.fill(fill)?, *at)),
+    ) -> Result<ConditionExpression, E> {
+        self.map_leaves(&mut |leaf| match leaf {
+            Self::Literal(value, at) => Ok(Self::Literal(value.fill_holes(fill)?, *at)),
             other => Ok(other.clone()),
         })
     }
 
     /// A copy with replaced literals, references and locals.
-    pub(crate) fn rebuilt<E>(
+    pub(crate) fn map_leaves<E>(
         &self,
-        leaf: &mut dyn FnMut(&Expression) -> Result<Expression, E>,
-    ) -> Result<Expression, E> {
-        let mut all = |list: &[Expression]| list.iter().map(|e| e.rebuilt(leaf)).collect::<Result<Vec<_>, E>>();
+        leaf: &mut dyn FnMut(&ConditionExpression) -> Result<ConditionExpression, E>,
+    ) -> Result<ConditionExpression, E> {
+        let mut all =
+            |list: &[ConditionExpression]| list.iter().map(|e| e.map_leaves(leaf)).collect::<Result<Vec<_>, E>>();
         Ok(match self {
             Self::Literal(..) | Self::Reference(_) | Self::Local(_) => leaf(self)?,
             Self::List(items) => Self::List(all(items)?),
@@ -213,16 +214,18 @@ impl Expression {
             Self::Or(items) => Self::Or(all(items)?),
             Self::Compare(operands, comparisons) => Self::Compare(all(operands)?, comparisons.clone()),
             Self::Call(function, arguments) => Self::Call(*function, all(arguments)?),
-            Self::Not(e) => Self::Not(Box::new(e.rebuilt(leaf)?)),
-            Self::Negate(e) => Self::Negate(Box::new(e.rebuilt(leaf)?)),
-            Self::Member(e, name) => Self::Member(Box::new(e.rebuilt(leaf)?), name.clone()),
-            Self::Arithmetic(op, a, b) => Self::Arithmetic(*op, Box::new(a.rebuilt(leaf)?), Box::new(b.rebuilt(leaf)?)),
-            Self::Index(a, b) => Self::Index(Box::new(a.rebuilt(leaf)?), Box::new(b.rebuilt(leaf)?)),
+            Self::Not(e) => Self::Not(Box::new(e.map_leaves(leaf)?)),
+            Self::Negate(e) => Self::Negate(Box::new(e.map_leaves(leaf)?)),
+            Self::Member(e, name) => Self::Member(Box::new(e.map_leaves(leaf)?), name.clone()),
+            Self::Arithmetic(op, a, b) => {
+                Self::Arithmetic(*op, Box::new(a.map_leaves(leaf)?), Box::new(b.map_leaves(leaf)?))
+            }
+            Self::Index(a, b) => Self::Index(Box::new(a.map_leaves(leaf)?), Box::new(b.map_leaves(leaf)?)),
         })
     }
 }
 
 /// A literal is serialized as its value only.
-fn literal<S: serde::Serializer>(value: &Value, _: &Written, serializer: S) -> Result<S::Ok, S::Error> {
+fn literal<S: serde::Serializer>(value: &Value, _: &LiteralIndex, serializer: S) -> Result<S::Ok, S::Error> {
     wire::serialize(value, serializer)
 }

@@ -8,10 +8,10 @@
 //!
 //! let state: Value = serde_json::from_str(r#"{"name": "Ada", "issues": [{"line": 3}], "n": 2}"#)?;
 //! let prompt = Template::parse("{{name}}:{{#each issues}} line {{this.line}}{{/each}}", &Policy::AEGIS).unwrap();
-//! assert_eq!(prompt.render(&state), Ok("Ada: line 3".into()));
+//! assert_eq!(prompt.render_text(&state), Ok("Ada: line 3".into()));
 //!
 //! let when = Condition::parse("{{n}} >= 2 && {{name}} != Bob", &Policy::AGNTZ).unwrap();
-//! assert_eq!(when.evaluate(&state), Ok(true));
+//! assert_eq!(when.evaluate_in(&state), Ok(true));
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 //!
@@ -51,19 +51,19 @@
 //!
 //! # The environment and secrets
 //!
-//! A reference bound to [`Found::Opaque`] renders as a hole ([`Value::Masked`], shown as `***`) that the driver fills
-//! with [`Value::fill`]. A condition on a hole returns [`EvalError::Undecided`] with a [`Question`], in which
-//! everything known is already evaluated. The driver answers it with [`Question::answer`], and the scope then knows the
+//! A reference bound to [`SourceValue::Opaque`] renders as a hole ([`Value::Masked`], shown as `***`) that the driver fills
+//! with [`Value::fill_holes`]. A condition on a hole returns [`EvalError::Undecided`] with a [`HoleQuestion`], in which
+//! everything known is already evaluated. The driver answers it with [`HoleQuestion::answer_with`], and the scope then knows the
 //! answer in the next evaluation.
 //!
 //! # Limits
 //!
 //! Size, depth, output and work are bounded, see [`limits`].
 
-mod canonical;
+mod canonical_form;
 pub mod condition;
 pub mod error;
-mod evaluate;
+mod evaluation;
 pub mod expression;
 mod handlebars;
 pub mod limits;
@@ -72,19 +72,22 @@ mod path;
 pub mod policy;
 pub mod scope;
 pub mod state;
-mod suggest;
+mod suggestion;
 pub mod template;
 pub mod value;
 
 pub use condition::Condition;
-pub use error::{Broken, EvalError, NodeThroughWorking, Question, SyntaxError};
-pub use expression::{Arithmetic, Comparison, Expression, Function, Written};
+pub use error::{BrokenText, EvalError, HoleQuestion, NodeThroughWorking, SyntaxError};
+pub use expression::{ArithmeticOperator, BuiltinFunction, ComparisonOperator, ConditionExpression, LiteralIndex};
 pub use handlebars::is_helper;
-pub use policy::{ConditionGrammar, Policy, SiblingWords, TransitionWords, Words};
-pub use scope::{Binding, Found, Missing, Reference, Scope, Segment};
-pub use template::{Local, Origin, Part, Produced, Provenance, Start, Template};
-pub use value::foreign::{HalfJoiner, join_halves, json_text, read_json, read_json_bytes, read_own_json, read_piece};
-pub use value::{
-    Hole, HoleKind, Masked, Named, NodeCounter, Number, Object, Piece, Value, has_too_many_nodes, json_nodes,
+pub use policy::{ConditionGrammar, DialectWords, Policy, SiblingWords, TransitionWords};
+pub use scope::{MissingCause, PathSegment, Reference, ReferenceBinding, SourceValue, ValueScope};
+pub use template::{BlockSubject, LocalPath, LocalStart, PartOrigin, ReferenceProvenance, RenderedPart, Template};
+pub use value::foreign_json::{
+    HalfJoiner, join_halves, json_text, read_json, read_json_bytes, read_own_json, read_piece,
 };
-pub use value::{foreign, wire};
+pub use value::{
+    Hole, HoleKind, Masked, MaskedPiece, NameMap, NodeCounter, Value, ValueNumber, ValueObject, has_too_many_nodes,
+    json_nodes,
+};
+pub use value::{foreign_json, wire};

@@ -1,21 +1,21 @@
 //! Resolves a reference: gets its source from the scope, then follows the rest of the path.
 
-use crate::policy::{Policy, Undefined};
-use crate::scope::{Found, Missing, Reference, Scope, Segment};
+use crate::policy::{Policy, UndefinedHandling};
+use crate::scope::{MissingCause, PathSegment, Reference, SourceValue, ValueScope};
 use crate::value::{Hole, Masked, Value};
 
 /// The result of a lookup.
 #[derive(Debug)]
-pub(crate) enum Got<'a> {
+pub(crate) enum LookupResult<'a> {
     /// A value borrowed from the scope, or from the frame of a loop.
     Borrowed(&'a Value),
     /// A value created for this lookup.
     Owned(Value),
     /// No value, and the reason.
-    Missing(Missing),
+    Missing(MissingCause),
 }
 
-impl Got<'_> {
+impl LookupResult<'_> {
     /// The value, if there is one.
     pub fn value(&self) -> Option<&Value> {
         match self {
@@ -28,8 +28,8 @@ impl Got<'_> {
 
 /// The value of a reference, if it can be borrowed from the scope.
 #[inline]
-pub(crate) fn borrowed<'a>(scope: &'a dyn Scope, reference: &Reference) -> Option<&'a Value> {
-    let Found::Borrowed(mut value) = scope.source(reference.binding.source) else { return None };
+pub(crate) fn borrow_value<'a>(scope: &'a dyn ValueScope, reference: &Reference) -> Option<&'a Value> {
+    let SourceValue::Borrowed(mut value) = scope.source_value(reference.binding.source) else { return None };
     for segment in reference.path.get(usize::from(reference.binding.skip)..)? {
         value = value.get(&segment.name)?;
     }
@@ -37,19 +37,19 @@ pub(crate) fn borrowed<'a>(scope: &'a dyn Scope, reference: &Reference) -> Optio
 }
 
 /// The value of a reference.
-pub(crate) fn look_up<'a>(scope: &'a dyn Scope, reference: &Reference, policy: &Policy) -> Got<'a> {
+pub(crate) fn look_up<'a>(scope: &'a dyn ValueScope, reference: &Reference, policy: &Policy) -> LookupResult<'a> {
     let skip = usize::from(reference.binding.skip);
-    match scope.source(reference.binding.source) {
-        Found::Borrowed(value) => walk(value, reference, skip),
+    match scope.source_value(reference.binding.source) {
+        SourceValue::Borrowed(value) => walk(value, reference, skip),
         found => follow(found, reference, skip, policy),
     }
 }
 
-fn follow<'a>(found: Found<'a>, reference: &Reference, skip: usize, policy: &Policy) -> Got<'a> {
+fn follow<'a>(found: SourceValue<'a>, reference: &Reference, skip: usize, policy: &Policy) -> LookupResult<'a> {
     match found {
-        Found::Borrowed(value) => walk(value, reference, skip),
-        Found::Owned(value) => own(walk(&value, reference, skip)),
-        Found::Layered { mut top, mut under } => {
+        SourceValue::Borrowed(value) => walk(value, reference, skip),
+        SourceValue::Owned(value) => own(walk(&value, reference, skip)),
+        SourceValue::Layered { mut top, mut under } => {
             let mut at = skip;
             while let Some(segment) = reference.path.get(at) {
                 if top.get(&segment.name).is_some() {
@@ -63,61 +63,61 @@ fn follow<'a>(found: Found<'a>, reference: &Reference, skip: usize, policy: &Pol
             }
             own(walk(&top, reference, at))
         }
-        Found::Either(first, second) => match follow(*first, reference, skip, policy) {
-            Got::Missing(why) => match follow(*second, reference, skip, policy) {
+        SourceValue::Either(first, second) => match follow(*first, reference, skip, policy) {
+            LookupResult::Missing(why) => match follow(*second, reference, skip, policy) {
                 // If neither has a value, report the reason of the one that resolved more segments.
-                Got::Missing(other) if reach(&why) > reach(&other) => Got::Missing(why),
+                LookupResult::Missing(other) if reach(&why) > reach(&other) => LookupResult::Missing(why),
                 got => got,
             },
             got => got,
         },
-        Found::Opaque(kind) => match reference.path.get(skip..) {
-            Some([Segment { name, .. }]) => {
-                let lenient = policy.undefined == Undefined::Empty;
+        SourceValue::Opaque(kind) => match reference.path.get(skip..) {
+            Some([PathSegment { name, .. }]) => {
+                let lenient = policy.undefined == UndefinedHandling::Empty;
                 let hole = Hole { lenient, ..Hole::new(kind, name.clone()) };
-                Got::Owned(Masked::lone(hole).into_value())
+                LookupResult::Owned(Masked::from_hole(hole).into_value())
             }
-            Some([_, ..]) => Got::Missing(Missing::Key(skip as u16 + 1)),
-            _ => Got::Missing(Missing::NoField(kind.namespace().into())),
+            Some([_, ..]) => LookupResult::Missing(MissingCause::Key(skip as u16 + 1)),
+            _ => LookupResult::Missing(MissingCause::NoField(kind.template_namespace().into())),
         },
-        Found::Missing(why) => Got::Missing(why),
+        SourceValue::Missing(why) => LookupResult::Missing(why),
     }
 }
 
-fn walk<'a>(mut value: &'a Value, reference: &Reference, skip: usize) -> Got<'a> {
+fn walk<'a>(mut value: &'a Value, reference: &Reference, skip: usize) -> LookupResult<'a> {
     for (at, segment) in reference.path.iter().enumerate().skip(skip) {
         match value.get(&segment.name) {
             Some(member) => value = member,
-            None => return Got::Missing(Missing::Key(at as u16)),
+            None => return LookupResult::Missing(MissingCause::Key(at as u16)),
         }
     }
-    Got::Borrowed(value)
+    LookupResult::Borrowed(value)
 }
 
-fn own(got: Got<'_>) -> Got<'static> {
+fn own(got: LookupResult<'_>) -> LookupResult<'static> {
     match got {
-        Got::Borrowed(value) => Got::Owned(value.clone()),
-        Got::Owned(value) => Got::Owned(value),
-        Got::Missing(why) => Got::Missing(why),
+        LookupResult::Borrowed(value) => LookupResult::Owned(value.clone()),
+        LookupResult::Owned(value) => LookupResult::Owned(value),
+        LookupResult::Missing(why) => LookupResult::Missing(why),
     }
 }
 
-fn reach(why: &Missing) -> usize {
+fn reach(why: &MissingCause) -> usize {
     match why {
-        Missing::Key(at) => usize::from(*at),
+        MissingCause::Key(at) => usize::from(*at),
         _ => 0,
     }
 }
 
 /// The reason, as SirenSpec words it.
-pub(crate) fn reason(why: &Missing, reference: &Reference) -> String {
+pub(crate) fn reason_text(why: &MissingCause, reference: &Reference) -> String {
     match why {
-        Missing::Key(at) => {
+        MissingCause::Key(at) => {
             let name = reference.path.get(usize::from(*at)).map_or("", |s| &*s.name);
             format!("Key '{name}' not found")
         }
-        Missing::Unset(name) => format!("Environment variable '{name}' is not set"),
-        Missing::OutsideLoop => "Not inside a factory loop context".to_owned(),
-        Missing::NoField(root) => format!("Missing field name after '{root}.'"),
+        MissingCause::Unset(name) => format!("Environment variable '{name}' is not set"),
+        MissingCause::OutsideLoop => "Not inside a factory loop context".to_owned(),
+        MissingCause::NoField(root) => format!("Missing field name after '{root}.'"),
     }
 }

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::error::Mistakes;
-use crate::scope::Segment;
+use crate::error::SyntaxMistakes;
+use crate::scope::PathSegment;
 
 /// The maximum number of segments in a path. Limited because paths are walked at run time.
 pub(crate) const SEGMENTS: usize = 256;
@@ -46,7 +46,7 @@ pub(crate) enum BadPath {
 }
 
 /// Reads the whole `range` as a path.
-pub(crate) fn dotted(source: &str, range: Range<usize>) -> Result<Vec<Segment>, BadPath> {
+pub(crate) fn parse_dotted(source: &str, range: Range<usize>) -> Result<Vec<PathSegment>, BadPath> {
     let text = source.get(range.clone()).unwrap_or_default();
     let mut segments = Vec::with_capacity(2);
     let mut start = 0;
@@ -56,7 +56,8 @@ pub(crate) fn dotted(source: &str, range: Range<usize>) -> Result<Vec<Segment>, 
                 return Err(BadPath::Empty(range.start + at));
             }
             let name = text.get(start..at).unwrap_or_default();
-            segments.push(Segment { name: name.into(), span: (range.start + start) as u32..(range.start + at) as u32 });
+            segments
+                .push(PathSegment { name: name.into(), span: (range.start + start) as u32..(range.start + at) as u32 });
             start = at + 1;
         } else if !in_segment(c) {
             return Err(BadPath::Character(range.start + at, c));
@@ -70,9 +71,9 @@ pub(crate) fn dotted(source: &str, range: Range<usize>) -> Result<Vec<Segment>, 
 
 impl BadPath {
     /// Reports it under a code. `advice` gives the dialect's equivalent of a character, if any.
-    pub fn report(
+    pub fn report_mistake(
         self,
-        mistakes: &mut Mistakes,
+        mistakes: &mut SyntaxMistakes,
         code: &'static str,
         source: &str,
         range: Range<usize>,
@@ -83,7 +84,7 @@ impl BadPath {
             Self::Empty(at) => {
                 let at = at.min(range.end.saturating_sub(1));
                 let message = format!("the path `{text}` has an empty segment");
-                mistakes.add(code, at..at + 1, message).help("write a name on both sides of each dot");
+                mistakes.add_mistake(code, at..at + 1, message).set_help("write a name on both sides of each dot");
             }
             Self::Character(at, c) => {
                 // In `a | b` the bar is the mistake, not the space before it.
@@ -99,13 +100,13 @@ impl BadPath {
                 } else {
                     format!("`{c}` is not allowed in a path")
                 };
-                mistakes.add(code, at..at + c.len_utf8(), message);
+                mistakes.add_mistake(code, at..at + c.len_utf8(), message);
                 if let Some(advice) = advice(c) {
-                    mistakes.help(advice);
+                    mistakes.set_help(advice);
                 }
             }
             Self::TooLong => {
-                mistakes.add(code, range, format!("the path has more than {SEGMENTS} segments"));
+                mistakes.add_mistake(code, range, format!("the path has more than {SEGMENTS} segments"));
             }
         }
     }

@@ -40,7 +40,7 @@ impl ConditionGrammar {
 
 /// The available blocks and helpers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Blocks {
+pub enum BlockSyntax {
     /// None.
     None,
     /// `{{#if path [==|!= literal]}}` only.
@@ -51,7 +51,7 @@ pub enum Blocks {
 
 /// What an unresolved path does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Undefined {
+pub enum UndefinedHandling {
     /// Empty in text, null in typed positions.
     Empty,
     /// It fails with `InterpolationError`.
@@ -69,7 +69,7 @@ pub enum NullText {
 
 /// The layout of a state passed to [`crate::state`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StateNames {
+pub enum StateLayout {
     /// One object, in which every path starts.
     Root,
     /// An object of namespaces: `inputs`, `nodes`, `env`, `working`, ...
@@ -80,11 +80,11 @@ pub enum StateNames {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     /// Blocks and helpers.
-    pub blocks: Blocks,
+    pub blocks: BlockSyntax,
     /// `| default('x')` and `| json_or_default('x')`.
     pub filters: bool,
     /// What an unresolved path does.
-    pub undefined: Undefined,
+    pub undefined: UndefinedHandling,
     /// How null is printed in text.
     pub null: NullText,
     /// Whether `\{{` escapes braces.
@@ -92,14 +92,14 @@ pub struct Policy {
     /// The grammar of conditions.
     pub conditions: ConditionGrammar,
     /// The layout of a state passed to [`crate::state`].
-    pub names: StateNames,
+    pub names: StateLayout,
     /// The dialect's terms.
-    pub words: &'static Words,
+    pub words: &'static DialectWords,
 }
 
 /// The terms and syntax of a dialect, used in advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Words {
+pub struct DialectWords {
     /// The operator that joins conditions that must all hold.
     pub and: &'static str,
     /// The operator that joins conditions of which one must hold.
@@ -176,26 +176,26 @@ pub struct SiblingWords {
 
 impl TransitionWords {
     /// A transition as written: `condition: always`.
-    pub fn written(&self, word: &str) -> String {
+    pub fn condition_line(&self, word: &str) -> String {
         format!("{}: {word}", self.key)
     }
 }
 
-impl Words {
+impl DialectWords {
     /// What a condition is called.
-    pub fn condition(&self) -> String {
+    pub fn condition_name(&self) -> String {
         self.conditions.first().map_or("a condition".to_owned(), |key| format!("`{key}`"))
     }
     /// How a text prints the value at this path as JSON.
-    pub fn json(&self, path: &str) -> Option<String> {
+    pub fn json_syntax(&self, path: &str) -> Option<String> {
         Some(self.json?.replace("PATH", path))
     }
     /// How a condition reads the value at this path.
-    pub fn reads(&self, path: &str) -> String {
+    pub fn read_syntax(&self, path: &str) -> String {
         self.reads.replace("PATH", path)
     }
     /// How a text handles a value at this path that may be missing.
-    pub fn missing(&self, path: &str) -> String {
+    pub fn missing_advice(&self, path: &str) -> String {
         self.missing.replace("PATH", path)
     }
 }
@@ -204,30 +204,30 @@ impl Policy {
     /// The members that a state passed to [`crate::state`] may have; empty: any, because it is the root object.
     pub fn state_roots(&self) -> &'static [&'static str] {
         match self.names {
-            StateNames::Root => &[],
-            StateNames::Namespaces => {
+            StateLayout::Root => &[],
+            StateLayout::Namespaces => {
                 &["inputs", "nodes", "env", "item", "index", "total", "working", "output", "_budget"]
             }
         }
     }
     /// Whether placeholders can contain literals, so that a path in quotes is text.
     pub fn reads_literals(&self) -> bool {
-        self.blocks == Blocks::Handlebars
+        self.blocks == BlockSyntax::Handlebars
     }
     /// The policy of the dialect with this condition grammar.
-    pub fn with(grammar: ConditionGrammar) -> Self {
+    pub fn for_grammar(grammar: ConditionGrammar) -> Self {
         *grammar.policy()
     }
     /// The policy of agntz.
     pub const AGNTZ: Policy = Policy {
-        blocks: Blocks::If,
+        blocks: BlockSyntax::If,
         filters: false,
-        undefined: Undefined::Empty,
+        undefined: UndefinedHandling::Empty,
         null: NullText::Empty,
         escapes: false,
         conditions: ConditionGrammar::Braced,
-        names: StateNames::Root,
-        words: &Words {
+        names: StateLayout::Root,
+        words: &DialectWords {
             and: "&&",
             or: "||",
             number: None,
@@ -257,14 +257,14 @@ impl Policy {
     };
     /// The policy of AEGIS.
     pub const AEGIS: Policy = Policy {
-        blocks: Blocks::Handlebars,
+        blocks: BlockSyntax::Handlebars,
         filters: false,
-        undefined: Undefined::Empty,
+        undefined: UndefinedHandling::Empty,
         null: NullText::Empty,
         escapes: true,
         conditions: ConditionGrammar::Handlebars,
-        names: StateNames::Root,
-        words: &Words {
+        names: StateLayout::Root,
+        words: &DialectWords {
             and: "&&",
             or: "||",
             number: None,
@@ -302,14 +302,14 @@ impl Policy {
     };
     /// The policy of SirenSpec.
     pub const SIRENSPEC: Policy = Policy {
-        blocks: Blocks::None,
+        blocks: BlockSyntax::None,
         filters: true,
-        undefined: Undefined::Error,
+        undefined: UndefinedHandling::Error,
         null: NullText::Word,
         escapes: false,
         conditions: ConditionGrammar::Python,
-        names: StateNames::Namespaces,
-        words: &Words {
+        names: StateLayout::Namespaces,
+        words: &DialectWords {
             and: "and",
             or: "or",
             number: Some("float(...)"),
@@ -341,11 +341,11 @@ impl Policy {
 
 #[cfg(test)]
 mod tests {
-    use super::{Blocks, ConditionGrammar, Policy, Words};
+    use super::{BlockSyntax, ConditionGrammar, DialectWords, Policy};
     use crate::{Condition, Template};
 
     /// A format with other words than any that exists.
-    const OTHER: Words = Words {
+    const OTHER: DialectWords = DialectWords {
         conditions: &["guard"],
         decides: "the `guard` of a task",
         pass: Some("pass it with `with`"),
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn advice_has_the_words_of_its_own_format() {
-        let without_blocks = Policy { blocks: Blocks::None, ..Policy::AGNTZ };
+        let without_blocks = Policy { blocks: BlockSyntax::None, ..Policy::AGNTZ };
         let texts = [
             "{{#if a}}b{{/if}}",
             "{{a == b}}",
@@ -398,7 +398,7 @@ mod tests {
     #[test]
     fn a_stored_decision_is_evaluated_as_it_was_asked() {
         for policy in [Policy::AGNTZ, Policy::AEGIS, Policy::SIRENSPEC] {
-            assert_eq!(Policy::with(policy.conditions).conditions, policy.conditions);
+            assert_eq!(Policy::for_grammar(policy.conditions).conditions, policy.conditions);
             assert_eq!(policy.conditions.is_strict(), policy.conditions == ConditionGrammar::Python);
         }
     }

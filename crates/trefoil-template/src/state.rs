@@ -4,10 +4,10 @@
 //! (node id to its context), `env`, `item`, `index`, `total`, `working`, `output`, `_budget`.
 
 use crate::condition::Condition;
-use crate::error::{EvalError, Mistakes, NodeThroughWorking, SyntaxError};
-use crate::policy::{Policy, StateNames};
-use crate::scope::{Binding, Found, Missing, Reference, Scope};
-use crate::template::{Provenance, Template};
+use crate::error::{EvalError, NodeThroughWorking, SyntaxError, SyntaxMistakes};
+use crate::policy::{Policy, StateLayout};
+use crate::scope::{MissingCause, Reference, ReferenceBinding, SourceValue, ValueScope};
+use crate::template::{ReferenceProvenance, Template};
 use crate::value::Value;
 
 /// The kind of a text.
@@ -36,7 +36,7 @@ pub struct LoadError {
 
 /// Why there is no result.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Failure {
+pub enum RenderFailure {
     /// The text has at least one mistake.
     Load(Vec<LoadError>),
     /// The text is valid, but the state lacks something.
@@ -44,42 +44,42 @@ pub enum Failure {
 }
 
 /// Evaluates a text with a state.
-pub fn evaluate(policy: &Policy, kind: TextKind, text: &str, state: &Value) -> Result<Value, Failure> {
+pub fn evaluate_text(policy: &Policy, kind: TextKind, text: &str, state: &Value) -> Result<Value, RenderFailure> {
     if kind == TextKind::Condition {
         let mut condition = Condition::parse(text, policy).map_err(|errors| load(text, errors))?;
         let mut names = BoundState::new(policy, state, true);
-        condition.bind(|reference| names.bind(reference));
-        return condition.evaluate(&names).map(Value::from).map_err(Failure::Run);
+        condition.bind_references(|reference| names.bind(reference));
+        return condition.evaluate_in(&names).map(Value::from).map_err(RenderFailure::Run);
     }
-    let (template, names) = bound(policy, text, state)?;
+    let (template, names) = parse_and_bind(policy, text, state)?;
     let result = match kind {
-        TextKind::Value => template.value(&names),
-        TextKind::Address => template.address(&names),
-        TextKind::Template | TextKind::Condition => template.render(&names),
+        TextKind::Value => template.render_value(&names),
+        TextKind::Address => template.render_url(&names),
+        TextKind::Template | TextKind::Condition => template.render_text(&names),
     };
-    result.map_err(Failure::Run)
+    result.map_err(RenderFailure::Run)
 }
 
 /// Rendered text and the origin of each part.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Traced {
+pub struct TracedText {
     /// The text.
     pub text: Value,
     /// The references of the template.
     pub references: Vec<Reference>,
     /// The origins of parts of the text, as indexes into the references.
-    pub provenance: Vec<Provenance>,
+    pub provenance: Vec<ReferenceProvenance>,
 }
 
 /// Renders a template with a state, with provenance.
-pub fn trace(policy: &Policy, text: &str, state: &Value) -> Result<Traced, Failure> {
-    let (template, names) = bound(policy, text, state)?;
-    let (text, provenance) = template.trace(&names).map_err(Failure::Run)?;
-    Ok(Traced { text, references: template.references().to_vec(), provenance })
+pub fn trace_text(policy: &Policy, text: &str, state: &Value) -> Result<TracedText, RenderFailure> {
+    let (template, names) = parse_and_bind(policy, text, state)?;
+    let (text, provenance) = template.render_with_provenance(&names).map_err(RenderFailure::Run)?;
+    Ok(TracedText { text, references: template.references().to_vec(), provenance })
 }
 
 /// Line and column, both from 1, of a byte offset. Columns count characters.
-pub fn position(text: &str, offset: usize) -> (u32, u32) {
+pub fn line_and_column(text: &str, offset: usize) -> (u32, u32) {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {
         offset -= 1;
@@ -91,34 +91,38 @@ pub fn position(text: &str, offset: usize) -> (u32, u32) {
     (line, column)
 }
 
-fn bound<'s>(policy: &Policy, text: &str, state: &'s Value) -> Result<(Template, BoundState<'s>), Failure> {
+fn parse_and_bind<'s>(
+    policy: &Policy,
+    text: &str,
+    state: &'s Value,
+) -> Result<(Template, BoundState<'s>), RenderFailure> {
     let mut template = Template::parse(text, policy).map_err(|errors| load(text, errors))?;
     let mut names = BoundState::new(policy, state, false);
-    let mut mistakes = Mistakes::default();
+    let mut mistakes = SyntaxMistakes::default();
     for reference in template.references() {
         names.lint(reference, &mut mistakes);
     }
     if !mistakes.is_empty() {
         return Err(load(text, mistakes.into_errors()));
     }
-    template.bind(|reference| names.bind(reference));
+    template.bind_references(|reference| names.bind(reference));
     Ok((template, names))
 }
 
-fn load(text: &str, errors: Vec<SyntaxError>) -> Failure {
+fn load(text: &str, errors: Vec<SyntaxError>) -> RenderFailure {
     let place = |error: SyntaxError| {
-        let (line, column) = position(text, error.span.start as usize);
+        let (line, column) = line_and_column(text, error.span.start as usize);
         LoadError { error, line, column }
     };
-    Failure::Load(errors.into_iter().map(place).collect())
+    RenderFailure::Load(errors.into_iter().map(place).collect())
 }
 
 /// A state, and the sources of one text's references in it.
 struct BoundState<'s> {
     state: &'s Value,
-    names: StateNames,
+    names: StateLayout,
     condition: bool,
-    sources: Vec<Found<'s>>,
+    sources: Vec<SourceValue<'s>>,
 }
 
 impl<'s> BoundState<'s> {
@@ -126,48 +130,48 @@ impl<'s> BoundState<'s> {
         BoundState { state, names: policy.names, condition, sources: Vec::new() }
     }
 
-    fn bind(&mut self, reference: &Reference) -> Binding {
-        if self.names == StateNames::Root {
-            return Binding::default();
+    fn bind(&mut self, reference: &Reference) -> ReferenceBinding {
+        if self.names == StateLayout::Root {
+            return ReferenceBinding::default();
         }
         let (found, skip) = self.resolve(reference);
         self.sources.push(found);
-        Binding { source: self.sources.len() as u32 - 1, skip }
+        ReferenceBinding { source: self.sources.len() as u32 - 1, skip }
     }
 
     /// The source of a root name in SirenSpec, and how many segments it covers.
-    fn resolve(&self, reference: &Reference) -> (Found<'s>, u16) {
+    fn resolve(&self, reference: &Reference) -> (SourceValue<'s>, u16) {
         let segment = |at: usize| reference.path.get(at).map(|s| &*s.name);
-        let Some(root) = segment(0) else { return (Found::Borrowed(self.state), 0) };
+        let Some(root) = segment(0) else { return (SourceValue::Borrowed(self.state), 0) };
         match root {
-            "inputs" if reference.path.len() == 1 => (Found::Missing(Missing::NoField(root.into())), 1),
-            "inputs" => (self.part(root, Missing::Key(1)), 1),
+            "inputs" if reference.path.len() == 1 => (SourceValue::Missing(MissingCause::NoField(root.into())), 1),
+            "inputs" => (self.part(root, MissingCause::Key(1)), 1),
             "env" => match reference.path.get(1) {
-                None => (Found::Missing(Missing::NoField(root.into())), 1),
+                None => (SourceValue::Missing(MissingCause::NoField(root.into())), 1),
                 Some(name) => match self.state.get(root).and_then(|env| env.get(&name.name)) {
-                    Some(value) => (Found::Borrowed(value), 2),
-                    None => (Found::Missing(Missing::Unset(name.name.clone())), 2),
+                    Some(value) => (SourceValue::Borrowed(value), 2),
+                    None => (SourceValue::Missing(MissingCause::Unset(name.name.clone())), 2),
                 },
             },
-            "item" | "index" | "total" => (self.part(root, Missing::OutsideLoop), 1),
+            "item" | "index" | "total" => (self.part(root, MissingCause::OutsideLoop), 1),
             "output" => match self.state.get(root) {
-                Some(written) => (Found::Borrowed(written), 1),
+                Some(written) => (SourceValue::Borrowed(written), 1),
                 None => self.written_or_node(root, 0),
             },
             // In conditions, `working.x` means the same as `x`.
-            "working" if reference.path.len() == 1 => (self.part(root, Missing::Key(0)), 1),
+            "working" if reference.path.len() == 1 => (self.part(root, MissingCause::Key(0)), 1),
             "working" => {
                 let name = segment(1).unwrap_or_default();
                 let (found, skip) = self.written_or_node(name, 1);
                 // A node whose id is `working`.
-                let node = self.node(root).map_or(Found::Missing(Missing::Key(1)), Found::Borrowed);
+                let node = self.node(root).map_or(SourceValue::Missing(MissingCause::Key(1)), SourceValue::Borrowed);
                 match found {
-                    Found::Missing(_) => (node, 1),
+                    SourceValue::Missing(_) => (node, 1),
                     found => (found, skip),
                 }
             }
             "_budget" => match self.state.get(root) {
-                Some(budget) => (Found::Borrowed(budget), 1),
+                Some(budget) => (SourceValue::Borrowed(budget), 1),
                 None => self.written_or_node(root, 0),
             },
             name => self.written_or_node(name, 0),
@@ -175,14 +179,14 @@ impl<'s> BoundState<'s> {
     }
 
     /// The value written at a root of `working`, otherwise the node with that id. `at` is the segment of the name.
-    fn written_or_node(&self, name: &str, at: u16) -> (Found<'s>, u16) {
+    fn written_or_node(&self, name: &str, at: u16) -> (SourceValue<'s>, u16) {
         let written = self.state.get("working").and_then(|working| working.get(name));
         let found = match (written, self.node(name)) {
             (Some(written), Some(node)) => {
-                Found::Either(Box::new(Found::Borrowed(written)), Box::new(Found::Borrowed(node)))
+                SourceValue::Either(Box::new(SourceValue::Borrowed(written)), Box::new(SourceValue::Borrowed(node)))
             }
-            (Some(value), None) | (None, Some(value)) => Found::Borrowed(value),
-            (None, None) => Found::Missing(Missing::Key(at)),
+            (Some(value), None) | (None, Some(value)) => SourceValue::Borrowed(value),
+            (None, None) => SourceValue::Missing(MissingCause::Key(at)),
         };
         (found, at + 1)
     }
@@ -191,32 +195,32 @@ impl<'s> BoundState<'s> {
         self.state.get("nodes").and_then(|nodes| nodes.get(id))
     }
 
-    fn part(&self, root: &str, otherwise: Missing) -> Found<'s> {
-        self.state.get(root).map_or(Found::Missing(otherwise), Found::Borrowed)
+    fn part(&self, root: &str, otherwise: MissingCause) -> SourceValue<'s> {
+        self.state.get(root).map_or(SourceValue::Missing(otherwise), SourceValue::Borrowed)
     }
 
     /// Reports `working.<node id>` in a template if nothing is written under that name.
-    fn lint(&self, reference: &Reference, mistakes: &mut Mistakes) {
+    fn lint(&self, reference: &Reference, mistakes: &mut SyntaxMistakes) {
         let [root, id, ..] = reference.path.as_slice() else { return };
-        if self.names == StateNames::Root || self.condition || &*root.name != "working" {
+        if self.names == StateLayout::Root || self.condition || &*root.name != "working" {
             return;
         }
         let written = self.state.get("working").is_some_and(|working| working.get(&id.name).is_some());
         if !written && self.node(&id.name).is_some() {
             let span = reference.span.start as usize..reference.span.end as usize;
-            let rest = reference.dotted();
+            let rest = reference.dotted_path();
             let rest = rest.strip_prefix("working.").unwrap_or_default();
-            let said = NodeThroughWorking::new(&reference.dotted(), &id.name, rest);
-            mistakes.add(said.rule, span, said.message).help(said.help);
+            let said = NodeThroughWorking::new(&reference.dotted_path(), &id.name, rest);
+            mistakes.add_mistake(said.rule, span, said.message).set_help(said.help);
         }
     }
 }
 
-impl Scope for BoundState<'_> {
-    fn source(&self, source: u32) -> Found<'_> {
-        if self.names == StateNames::Root {
-            return Found::Borrowed(self.state);
+impl ValueScope for BoundState<'_> {
+    fn source_value(&self, source: u32) -> SourceValue<'_> {
+        if self.names == StateLayout::Root {
+            return SourceValue::Borrowed(self.state);
         }
-        self.sources.get(source as usize).cloned().unwrap_or(Found::Missing(Missing::Key(0)))
+        self.sources.get(source as usize).cloned().unwrap_or(SourceValue::Missing(MissingCause::Key(0)))
     }
 }

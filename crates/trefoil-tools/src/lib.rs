@@ -14,10 +14,12 @@ mod http;
 mod mcp;
 pub mod process;
 mod python;
-mod shape;
+mod tool_schema;
 
-pub use command::{CommandInput, CommandResult, CommandTool, CommandTools, CommandWords, Declared, TIME, WordPart};
-pub use http::{HttpTools, unfilled};
+pub use command::{
+    CommandInput, CommandResult, CommandTemplate, CommandTool, CommandToolDeclaration, CommandTools, TIME, WordPart,
+};
+pub use http::{HttpTools, find_unfilled};
 #[cfg(feature = "mcp")]
-pub use mcp::{Idempotent, McpPlace, McpServer, McpTools};
-pub use python::{Python, PythonTools};
+pub use mcp::{IdempotentTools, McpServer, McpTools, McpTransport};
+pub use python::{PythonSettings, PythonTools};

@@ -16,7 +16,7 @@ use trefoil_runtime::ports::{CallSite, Secrets};
 use trefoil_runtime::{ToolError, ToolHost};
 use trefoil_template::{Value, json_nodes, limits, read_json_bytes};
 
-use crate::process::{self, Environment, Program};
+use crate::process::{self, OperatorProgram, ProcessEnvironment};
 
 /// The script that the interpreter runs.
 const CALL: &str = include_str!("call.py");
@@ -25,51 +25,51 @@ const TIME: Duration = Duration::from_secs(600);
 
 /// Settings of the interpreter.
 #[derive(Debug, Clone)]
-pub struct Python {
+pub struct PythonSettings {
     /// The interpreter and its arguments; `None`: `python3`.
     pub command: Option<Vec<String>>,
     /// Folders that are searched for modules after the interpreter's own.
     pub path: Vec<PathBuf>,
     /// The environment of functions.
-    pub environment: Environment,
+    pub environment: ProcessEnvironment,
     /// The time limit of a call.
     pub time: Duration,
 }
 
-impl Default for Python {
+impl Default for PythonSettings {
     fn default() -> Self {
-        Self { command: None, path: Vec::new(), environment: Environment::default(), time: TIME }
+        Self { command: None, path: Vec::new(), environment: ProcessEnvironment::default(), time: TIME }
     }
 }
 
 /// Calls Python functions.
 #[derive(Clone)]
 pub struct PythonTools {
-    python: Arc<Python>,
+    python: Arc<PythonSettings>,
     secrets: Arc<dyn Secrets>,
 }
 
 impl PythonTools {
     /// Creates the host with this interpreter.
-    pub fn new(python: Python, secrets: Arc<dyn Secrets>) -> Self {
+    pub fn new(python: PythonSettings, secrets: Arc<dyn Secrets>) -> Self {
         Self { python: Arc::new(python), secrets }
     }
 }
 
 #[async_trait]
 impl ToolHost for PythonTools {
-    fn offers(&self, _name: &str, kind: &ToolKind) -> bool {
+    fn offers_tool(&self, _name: &str, kind: &ToolKind) -> bool {
         *kind == ToolKind::Python
     }
 
-    async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         self.ask(request.arguments.to_json()).await
     }
 }
 
 impl PythonTools {
     /// Tries to import a module, which runs its code.
-    pub async fn import(&self, module: &str) -> Result<(), ToolError> {
+    pub async fn import_module(&self, module: &str) -> Result<(), ToolError> {
         self.ask(json!({ "module": module, "function": null })).await.map(drop)
     }
 
@@ -79,18 +79,19 @@ impl PythonTools {
         let mut words = python.command.clone().unwrap_or_else(|| vec![default.to_owned()]);
         words.extend(["-c".to_owned(), CALL.to_owned()]);
         let environment = python.environment.clone();
-        let program = Program { command: Vec::new(), folder: None, environment };
-        let command = program.command(&words, &*self.secrets)?;
+        let program = OperatorProgram { command: Vec::new(), folder: None, environment };
+        let command = program.build_command(&words, &*self.secrets)?;
         let asked = json!({ "call": call, "path": python.path });
-        let started = process::start(command, true).map_err(|why| ToolError::advised(why.to_string(), INTERPRETER))?;
-        let ended = started.run(Some(asked.to_string().into_bytes()), Some(python.time)).await?;
+        let started = process::start_process(command, true)
+            .map_err(|why| ToolError::with_advice(why.to_string(), INTERPRETER))?;
+        let ended = started.run_to_end(Some(asked.to_string().into_bytes()), Some(python.time)).await?;
         // The first thing that call.py writes.
         let help = if ended.stdout.starts_with(b" ") { EXITS } else { INTERPRETER };
         if ended.code != 0 {
             // A signal may end it in the middle of its work.
             let is_killed = help == EXITS && (129..=192).contains(&ended.code);
-            let failed = if is_killed { ToolError::unusable_result } else { ToolError::advised };
-            return Err(failed(ended.complaint(), help));
+            let failed = if is_killed { ToolError::unusable_result } else { ToolError::with_advice };
+            return Err(failed(ended.failure_message(), help));
         }
         if json_nodes(&ended.stdout) > limits::ANSWER_NODES {
             let why = format!("its result has more than {} values", limits::ANSWER_NODES);
@@ -101,14 +102,14 @@ impl PythonTools {
         match (result.and_then(|all| all.get("result")), result.and_then(|all| all.get("error"))) {
             (_, Some(error)) => {
                 let kind = result.and_then(|all| all.get("kind")).and_then(Value::as_str);
-                let failed = if kind == Some("result") { ToolError::unusable_result } else { ToolError::advised };
+                let failed = if kind == Some("result") { ToolError::unusable_result } else { ToolError::with_advice };
                 Err(failed(error.to_text().to_string(), advice(kind)))
             }
             (Some(result), None) => Ok(result.clone()),
             (None, None) if help == EXITS => {
                 Err(ToolError::unusable_result("the interpreter exited without a result", help))
             }
-            (None, None) => Err(ToolError::advised("the interpreter exited without a result", help)),
+            (None, None) => Err(ToolError::with_advice("the interpreter exited without a result", help)),
         }
     }
 }

@@ -4,12 +4,12 @@
 //! Each is computed from values that are passed in: a program with its files, or the events of a run. Nothing is read,
 //! run or decided here.
 
-mod describe;
+pub mod change_reasons;
+mod descriptions;
 pub mod diff;
 pub mod graph;
 pub mod plan;
 pub mod run_view;
 pub mod trace;
-pub mod why;
 
-pub use describe::{feature_name, model_name, short_text};
+pub use descriptions::{feature_name, model_name, short_text};

@@ -16,10 +16,10 @@ async fn main() -> trefoil::Result<()> {
     let engine = Engine::new()
         .model("embedded") // placeholder answers; without this line, the manifest's models
         .tool("forecast", async |at: Place| Ok(serde_json::json!({ "degrees": at.city.len() })));
-    let mut run = engine.start(&weather, serde_json::json!({ "city": "Bergen" }))?;
-    while let Some(event) = run.event().await {
+    let mut run = engine.start_run(&weather, serde_json::json!({ "city": "Bergen" }))?;
+    while let Some(event) = run.next_event().await {
         eprintln!("{event}");
     }
-    println!("{}", run.output::<String>().await?);
+    println!("{}", run.wait_output::<String>().await?);
     Ok(())
 }

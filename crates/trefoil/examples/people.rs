@@ -6,7 +6,7 @@
 use std::io::BufRead as _;
 
 use async_trait::async_trait;
-use trefoil::ports::{Asked, CallSite, HumanInbox, HumanRequest};
+use trefoil::ports::{CallSite, HumanInbox, HumanRequest, QuestionState};
 use trefoil::{Engine, Flow};
 
 const GATE: &str = r#"
@@ -31,7 +31,7 @@ struct Terminal;
 
 #[async_trait]
 impl HumanInbox for Terminal {
-    async fn ask(&self, _at: CallSite<'_>, request: &HumanRequest) -> Asked {
+    async fn ask_question(&self, _at: CallSite<'_>, request: &HumanRequest) -> QuestionState {
         eprintln!("{} {}", request.step, request.prompt.to_text());
         let read = tokio::task::spawn_blocking(|| {
             let mut line = String::new();
@@ -39,8 +39,8 @@ impl HumanInbox for Terminal {
         });
         // Nobody: the run uses the default of the step, or fails. `Asked::Later` would suspend a run that is stored.
         match read.await {
-            Ok(Ok(Some(answer))) => Asked::Answer(answer),
-            _ => Asked::Nobody,
+            Ok(Ok(Some(answer))) => QuestionState::Answer(answer),
+            _ => QuestionState::Nobody,
         }
     }
 }
@@ -49,10 +49,10 @@ impl HumanInbox for Terminal {
 async fn main() -> trefoil::Result<()> {
     let gate = Flow::from_text("gate.yaml", GATE)?;
     let engine = Engine::new().humans(Terminal).answer("ASK", "yes"); // known before the run, so nobody is asked
-    let mut run = engine.start(&gate, ())?;
-    while let Some(event) = run.event().await {
+    let mut run = engine.start_run(&gate, ())?;
+    while let Some(event) = run.next_event().await {
         eprintln!("{event}");
     }
-    println!("{}", run.output::<serde_json::Value>().await?);
+    println!("{}", run.wait_output::<serde_json::Value>().await?);
     Ok(())
 }

@@ -5,7 +5,9 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for a terminal")]
 
 use async_trait::async_trait;
-use trefoil::ports::{CallSite, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Role, Usage};
+use trefoil::ports::{
+    CallSite, MessageRole, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage,
+};
 use trefoil::{Engine, EventKind, Flow};
 
 /// Answers with the words of the prompt, backwards.
@@ -13,13 +15,13 @@ struct Backwards;
 
 #[async_trait]
 impl ModelProvider for Backwards {
-    async fn call(
+    async fn call_model(
         &self,
         _at: CallSite<'_>,
         request: &ModelRequest,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
-        let prompt = request.messages.iter().rfind(|message| message.role == Role::User);
+        let prompt = request.messages.iter().rfind(|message| message.role == MessageRole::User);
         let Some(prompt) = prompt.map(|message| message.content.to_text().to_string()) else {
             return Err(ModelError::new(ModelErrorKind::Protocol, "there is no prompt"));
         };
@@ -47,13 +49,13 @@ async fn main() -> trefoil::Result<()> {
     let echo =
         "id: echo\nkind: llm\nmodel: { provider: openai, name: any }\ninstruction: Answer.\nprompt: one two three\n";
     let flow = Flow::from_text("echo.yaml", echo)?;
-    let mut run = Engine::new().provider(Backwards).start(&flow, ())?;
-    while let Some(event) = run.event().await {
+    let mut run = Engine::new().provider(Backwards).start_run(&flow, ())?;
+    while let Some(event) = run.next_event().await {
         if let EventKind::TextDelta { text, .. } = &event.kind {
             eprint!("{text}");
         }
     }
     eprintln!();
-    println!("{}", run.output::<String>().await?);
+    println!("{}", run.wait_output::<String>().await?);
     Ok(())
 }

@@ -5,7 +5,7 @@
 
 use std::{env, error::Error, process::Command, sync::Arc, time::Duration};
 
-use trefoil::store::{Options, SqliteStore};
+use trefoil::store::{SqliteStore, StoreOptions};
 use trefoil::{Engine, EventKind, Flow, Runs};
 
 const GATE: &str = r#"
@@ -32,13 +32,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// What a server does for a client: it needs the store, and neither models nor keys.
 async fn follow(store: &str, run: &str) -> Result<(), Box<dyn Error>> {
-    let runs = Runs::new(Arc::new(SqliteStore::open(store, Options::default())?));
-    let mut follower = runs.follow(run).await?;
-    while let Some(event) = follower.event().await? {
+    let runs = Runs::new(Arc::new(SqliteStore::open(store, StoreOptions::default())?));
+    let mut follower = runs.follow_run(run).await?;
+    while let Some(event) = follower.next_event().await? {
         println!("{event}");
         if let EventKind::RunSuspended { waiting, .. } = &event.kind {
             for question in waiting {
-                runs.answer(run, question, "yes").await?;
+                runs.answer_question(run, question, "yes").await?;
             }
         }
     }
@@ -49,13 +49,13 @@ async fn follow(store: &str, run: &str) -> Result<(), Box<dyn Error>> {
 async fn drive() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("runs.db");
-    let store = Arc::new(SqliteStore::open(&path, Options::default())?);
+    let store = Arc::new(SqliteStore::open(&path, StoreOptions::default())?);
     let engine = Engine::new().store(store.clone()).answer("DONE", "everywhere");
     let runs = Runs::new(store);
-    let run = engine.submit(&Flow::from_text("gate.yaml", GATE)?, ()).await?;
+    let run = engine.submit_run(&Flow::from_text("gate.yaml", GATE)?, ()).await?;
     let mut other = Command::new(env::current_exe()?).arg(&path).arg(&run).spawn()?;
-    while engine.resume(&run).await?.outcome().await.suspended {
-        while runs.waiting(&run).await?.iter().any(|question| question.settled.is_none()) {
+    while engine.resume_run(&run).await?.wait_outcome().await.suspended {
+        while runs.waiting_steps(&run).await?.iter().any(|question| question.settled.is_none()) {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

@@ -2,5 +2,5 @@
 //!
 //! [`FoundErrors`](crate::FoundErrors) contains them together with their files.
 
-pub use trefoil_syntax::diagnostic::{Edit, Fix, Label};
-pub use trefoil_syntax::{Diagnostic, FileId, Files, Location, Position, Severity, SourceFile, Span};
+pub use trefoil_syntax::diagnostic::{DiagnosticLabel, Fix, SourceEdit};
+pub use trefoil_syntax::{Diagnostic, FileId, FindingSeverity, LineColumn, Location, SourceFile, SourceFiles, Span};

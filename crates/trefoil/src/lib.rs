@@ -19,11 +19,11 @@
 //!     let engine = Engine::new()
 //!         .model("embedded") // placeholder answers; without this line, the manifest's models
 //!         .tool("forecast", async |at: Place| Ok(serde_json::json!({ "degrees": at.city.len() })));
-//!     let mut run = engine.start(&weather, serde_json::json!({ "city": "Bergen" }))?;
-//!     while let Some(event) = run.event().await {
+//!     let mut run = engine.start_run(&weather, serde_json::json!({ "city": "Bergen" }))?;
+//!     while let Some(event) = run.next_event().await {
 //!         eprintln!("{event}");
 //!     }
-//!     println!("{}", run.output::<String>().await?);
+//!     println!("{}", run.wait_output::<String>().await?);
 //!     Ok(())
 //! }
 //! ```
@@ -34,9 +34,9 @@
 //!
 //! # Flows
 //!
-//! [`Flow::load`] reads from disk. [`Flow::from_text`] and [`Flow::from_files`] read from memory and never access the
+//! [`Flow::load_from_disk`] reads from disk. [`Flow::from_text`] and [`Flow::from_files`] read from memory and never access the
 //! disk, for example for manifests stored in a database. All mistakes in all files are reported together; a manifest
-//! with errors does not load. [`Flow::plan`] describes a run without starting it, [`Flow::graph`] draws it.
+//! with errors does not load. [`Flow::plan`] describes a run without starting it, [`Flow::draw_graph`] draws it.
 //!
 //! A flow is prepared once and shared: load it when the program starts, and run it as often as needed.
 //!
@@ -49,13 +49,13 @@
 //!
 //! # Runs
 //!
-//! [`Engine::start`] takes any input that serde can serialize and returns a [`Run`] immediately. The run is a separate
-//! task. [`Run::event`] returns its events as they happen, [`Run::output`] its output, deserialized by serde, and
-//! [`Run::outcome`] also its cost. [`Run::cancel`] ends it gracefully; dropping the handle aborts it.
+//! [`Engine::start_run`] takes any input that serde can serialize and returns a [`Run`] immediately. The run is a separate
+//! task. [`Run::next_event`] returns its events as they happen, [`Run::wait_output`] its output, deserialized by serde, and
+//! [`Run::wait_outcome`] also its cost. [`Run::request_cancel`] ends it gracefully; dropping the handle aborts it.
 //!
 //! # Keeping runs
 //!
-//! [`Engine::store`] keeps runs in a file, and [`Engine::resume`] continues an interrupted run without repeating completed
+//! [`Engine::store`] keeps runs in a file, and [`Engine::resume_run`] continues an interrupted run without repeating completed
 //! calls.
 //!
 //! # Errors
@@ -81,7 +81,7 @@ pub use trefoil_view::{graph, plan};
 pub use trefoil_host::{AnswerRefusal, AnswersFrom, Engine, ReadyRun, Run, RunCancellation, RunFollower, Runs};
 pub use trefoil_project::{BoxError, Error, Flow, FlowOptions, FoundErrors, Result, RunFailure};
 
-pub use trefoil_machine::Cause;
-pub use trefoil_machine::guard::{Ruling, Side, Verdict};
-pub use trefoil_runtime::{Cancel, Event, EventKind, Key, RunError, RunOutcome as Outcome};
+pub use trefoil_machine::FailureCause;
+pub use trefoil_machine::guard::{CheckSubject, Verdict, VerdictRuling};
+pub use trefoil_runtime::{CancelSwitch, Event, EventKind, Key, RunError, RunOutcome as Outcome};
 pub use trefoil_template::Value;

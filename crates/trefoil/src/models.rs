@@ -1,6 +1,7 @@
 //! Choosing models and their connections: for [`Engine::model`](crate::Engine::model),
-//! [`registry`](crate::Engine::registry) and [`limits`](crate::Engine::limits).
+//! [`registry`](crate::Engine::registry) and [`model_time_limits`](crate::Engine::model_time_limits).
 
 pub use trefoil_models::{
-    Api, Availability, Configured, Elsewhere, Limits, ModelOverride, PlanError, Registry, SaidBy,
+    AddressSource, ModelOverride, ModelTimeLimits, NonDefaultAddress, PlanError, ProviderAvailability,
+    ProviderConfiguration, Registry, VendorApi,
 };

@@ -16,19 +16,19 @@
 //! | [`Clock`] | [`clock`](crate::Engine::clock) | the system's |
 
 pub use trefoil_ir::ToolKind;
-pub use trefoil_machine::event::AskedBefore;
+pub use trefoil_machine::event::FailedModelCall;
 pub use trefoil_machine::{Flags, Reserve};
 pub use trefoil_project::shell::CommandShell;
 pub use trefoil_runtime::ports::{
-    AnswerDoubt, Arrived, Asked, CallSite, Clock, CollectEvents, CommandHost, CommandOutput, Decided, EnvSecrets,
-    EventSink, FnModel, HumanInbox, Instead, Journal, JournalError, MapSecrets, MemoryJournal, Meter, ModelAnswer,
-    ModelError, ModelErrorKind, ModelProvider, NoJournal, Received, Secrets, SystemClock, ToolError, ToolHost,
-    VirtualClock, echo,
+    AnswerDoubt, CallSite, Clock, CollectEvents, CommandHost, CommandOutput, EnvSecrets, EventSink, FnModel,
+    HumanInbox, Journal, JournalError, MapSecrets, MemoryJournal, Meter, ModelAnswer, ModelError, ModelErrorKind,
+    ModelProvider, NoJournal, QuestionState, RawDecision, RawRunMessage, ReceivedMessage, Secrets, SubstituteModel,
+    SystemClock, ToolError, ToolHost, VirtualClock, echo_model,
 };
 pub use trefoil_runtime::{
-    CommandRequest, Effects, Entry, EntryKind, Finish, HostLimits, HumanRequest, Message, ModelRequest, OnUnknown,
-    ProviderLimits, Recovery, Role, ToolRequest, ToolSpec, ToolUse, Usage,
+    CommandRequest, Effects, Entry, EntryKind, FinishReason, HostLimits, HumanRequest, MessageRole, ModelMessage,
+    ModelRequest, ModelToolCall, OnUnknown, ProviderLimits, RecoveryPolicy, ToolRequest, ToolSpec, Usage,
 };
 pub use trefoil_template::HoleKind;
-pub use trefoil_tools::Python;
-pub use trefoil_tools::process::Environment;
+pub use trefoil_tools::PythonSettings;
+pub use trefoil_tools::process::ProcessEnvironment;

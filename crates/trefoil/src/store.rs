@@ -2,7 +2,7 @@
 //! ones, and reads their journals.
 
 pub use trefoil_store::{
-    Address, ClaimShare, Content, Cursor, Durability, FORMAT, Filter, Hash, Health, Letter, LetterKind, Location,
-    Options, Page, Posted, Pruned, Record, Result, Retention, Size, Spent, SqliteStore, Status, Store, StoreError,
-    UNSEEN_MS, without_password,
+    ClaimShare, Content, ContentHash, FORMAT, InboxMessage, MessageKind, PostedMessage, PruneResult, Record, RunCursor,
+    RunFilter, RunPage, RunRetention, RunSpending, ServerAddress, SqliteStore, Status, Store, StoreDurability,
+    StoreError, StoreHealth, StoreLocation, StoreOptions, StoreResult, StoreSize, UNSEEN_MS, without_password,
 };

@@ -2,7 +2,7 @@
 
 use trefoil_models::http;
 use trefoil_models::vendors::VENDORS;
-use trefoil_models::{Address, Registry};
+use trefoil_models::{ProviderAddress, Registry};
 
 use crate::{Target, fixed};
 
@@ -60,17 +60,20 @@ pub(crate) const TARGET: Target = Target::of_text(
 
 fn run(bytes: &[u8]) {
     let text = &*String::from_utf8_lossy(bytes);
-    let accepted = Address::parse(text).ok();
+    let accepted = ProviderAddress::parse(text).ok();
     let env = [("OPENAI_BASE_URL", text), ("OPENAI_API_KEY", "k")].map(|(k, v)| (k.to_owned(), v.to_owned()));
     let registry = Registry::new(env);
-    let elsewhere = registry.elsewhere("openai");
+    let elsewhere = registry.non_default_address("openai");
     let Some(address) = accepted else {
         assert!(elsewhere.is_none());
         // A blank variable counts as unset.
-        assert!(text.trim().is_empty() || registry.resolve("openai", "m").is_err(), "{text:?} is refused and used");
+        assert!(
+            text.trim().is_empty() || registry.resolve_provider("openai", "m").is_err(),
+            "{text:?} is refused and used"
+        );
         return;
     };
-    let url = address.url();
+    let url = address.as_url();
     assert!(matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none());
     assert!(!text.trim().contains(|c: char| c.is_control() || c.is_whitespace()));
 
@@ -86,16 +89,19 @@ fn run(bytes: &[u8]) {
     }
 
     // The reported origin leads to the same place, and another vendor's host is reported.
-    assert_eq!(Address::parse(&address.origin()).ok().map(|again| again.origin()), Some(address.origin()));
-    assert_eq!(elsewhere.map(|e| e.address), (address.origin() != OWN).then(|| address.origin()), "{text:?}");
+    assert_eq!(
+        ProviderAddress::parse(&address.origin_text()).ok().map(|again| again.origin_text()),
+        Some(address.origin_text())
+    );
+    assert_eq!(elsewhere.map(|e| e.address), (address.origin_text() != OWN).then(|| address.origin_text()), "{text:?}");
     assert!(!format!("{address:?}").contains('?'));
     for vendor in VENDORS {
-        let Ok(endpoint) = http::endpoint(vendor.name, vendor.protocol, text, None) else {
+        let Ok(endpoint) = http::create_endpoint(vendor.name, vendor.protocol, text, None) else {
             unreachable!("{text:?} is an address, and `{}` does not take it", vendor.name)
         };
-        assert_eq!(endpoint.url().origin(), url.origin());
+        assert_eq!(endpoint.base_url().origin(), url.origin());
         let base = url.path().trim_end_matches('/');
-        assert!(endpoint.url().path().starts_with(base), "{text:?}: {}", endpoint.url());
+        assert!(endpoint.base_url().path().starts_with(base), "{text:?}: {}", endpoint.base_url());
     }
 }
 

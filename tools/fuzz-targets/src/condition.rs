@@ -44,16 +44,16 @@ fn run(bytes: &[u8], policy: &'static Policy) {
     let mut truths = Vec::new();
     for world in [World::new(policy), World::harmless(policy)] {
         let mut bound = condition.clone();
-        bound.bind(|reference| world.bind(reference));
+        bound.bind_references(|reference| world.bind(reference));
         let truth = loop {
-            match bound.evaluate(&world) {
+            match bound.evaluate_in(&world) {
                 Err(EvalError::Undecided(question)) => world.answer(&question),
                 other => break other,
             }
         };
         assert!(matches!(truth, Ok(_) | Err(EvalError::Limit(_))), "{text:?} is {truth:?}");
-        assert_eq!(truth, bound.evaluate(&world), "evaluated twice");
-        let alone = state::evaluate(policy, TextKind::Condition, text, world.state());
+        assert_eq!(truth, bound.evaluate_in(&world), "evaluated twice");
+        let alone = state::evaluate_text(policy, TextKind::Condition, text, world.state());
         assert!(alone.as_ref().map_or(true, |v| matches!(v, Value::Bool(_))), "{alone:?}");
         truths.push((truth, mark(&format!("{alone:?}"))));
     }

@@ -6,13 +6,13 @@ use std::task::{Context, Poll, Waker};
 
 use async_trait::async_trait;
 use trefoil_ir::ToolKind;
-use trefoil_machine::Prepared;
+use trefoil_machine::PreparedProgram;
 use trefoil_machine::request::{CommandRequest, HumanRequest, ToolRequest};
 use trefoil_runtime::ports::{CallSite, CollectEvents, MapSecrets, MemoryJournal, SeededRandom, VirtualClock};
 use trefoil_runtime::{
-    Asked, Cancel, Clock, CommandHost, CommandOutput, Entry, EntryKind, HumanInbox, Journal as _, ModelAnswer,
-    ModelError, ModelProvider, ModelRequest, OnUnknown, Options, Ports, Recovery, RunOutcome, ToolError, ToolHost,
-    driver,
+    CancelSwitch, Clock, CommandHost, CommandOutput, DriverOptions, Entry, EntryKind, HumanInbox, Journal as _,
+    ModelAnswer, ModelError, ModelProvider, ModelRequest, OnUnknown, Ports, QuestionState, RecoveryPolicy, RunOutcome,
+    ToolError, ToolHost, driver,
 };
 use trefoil_template::Value;
 
@@ -41,14 +41,18 @@ fn run(bytes: &[u8]) {
         return;
     }
     let (Some(lowered), _) = folder.lower(choices.below(folder.project.documents.len())) else { return };
-    let prepared = Prepared::new(Arc::new(lowered.program));
+    let prepared = PreparedProgram::new(Arc::new(lowered.program));
     let mut answers = Answers::new(&prepared.program, Choices::new(choices.next()));
     let input = answers.input(&prepared.program);
     let seed = answers.seed();
     let world = World::new(answers);
 
-    let options =
-        Options { seed: Some(seed), run: Some("run".to_owned()), cancel: Cancel::new(), ..Options::default() };
+    let options = DriverOptions {
+        seed: Some(seed),
+        run: Some("run".to_owned()),
+        cancel: CancelSwitch::new(),
+        ..DriverOptions::default()
+    };
     let cancel = choices.one_in(6).then(|| choices.below(300));
     let future = driver::run_prepared(prepared.clone(), input, world.ports(), options.clone());
     let outcome = poll(future, cancel.map(|after| (after, &options.cancel)));
@@ -62,10 +66,14 @@ fn run(bytes: &[u8]) {
     let kept = entries.get(..cut).unwrap_or_default();
     let recovery = *choices.of(&[OnUnknown::Ask, OnUnknown::Retry, OnUnknown::Fail]).unwrap_or(&OnUnknown::Ask);
     let world = World::new(Answers::new(&prepared.program, choices));
-    let _ = poll(world.journal.append("run", kept, &[]), None);
-    let options =
-        Options { seed: Some(seed), run: Some("run".to_owned()), cancel: Cancel::new(), ..Options::default() };
-    let options = Options { recovery: Recovery { tools: recovery, commands: recovery }, ..options };
+    let _ = poll(world.journal.append_entries("run", kept, &[]), None);
+    let options = DriverOptions {
+        seed: Some(seed),
+        run: Some("run".to_owned()),
+        cancel: CancelSwitch::new(),
+        ..DriverOptions::default()
+    };
+    let options = DriverOptions { recovery: RecoveryPolicy { tools: recovery, commands: recovery }, ..options };
     let outcome = poll(driver::resume_prepared(prepared, "run", world.ports(), options), None);
     if let Err(error) = &outcome.result {
         let own = entries
@@ -102,7 +110,7 @@ fn check(world: &World, entries: &[Entry], outcome: &RunOutcome) {
     match entries.last().map(|e| &e.kind) {
         Some(EntryKind::Finished { output, error, .. }) => {
             assert_eq!(
-                outcome.result.as_ref().err().cloned().map(trefoil_machine::RunError::stored).as_ref(),
+                outcome.result.as_ref().err().cloned().map(trefoil_machine::RunError::without_location).as_ref(),
                 error.as_ref()
             );
             assert_eq!(outcome.result.as_ref().ok().is_some(), output.is_some() || error.is_none());
@@ -117,20 +125,20 @@ fn check(world: &World, entries: &[Entry], outcome: &RunOutcome) {
     }
     let journal = serde_json::to_string(entries).unwrap_or_default();
     assert!(!journal.contains(SECRET), "a secret in the journal: {journal}");
-    let seen = world.events.seen();
+    let seen = world.events.collected_events();
     let events = serde_json::to_string(&seen).unwrap_or_default();
     assert!(!events.contains(SECRET), "a secret in the events: {events}");
 }
 
 /// Polls a future that depends on nothing else; cancels it after a number of polls.
-fn poll<T>(future: impl Future<Output = T>, cancel: Option<(usize, &Cancel)>) -> T {
+fn poll<T>(future: impl Future<Output = T>, cancel: Option<(usize, &CancelSwitch)>) -> T {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
     for polls in 0..2_000_000 {
         if let Some((after, cancel)) = cancel
             && after == polls
         {
-            cancel.cancel();
+            cancel.cancel_runs();
         }
         if let Poll::Ready(done) = future.as_mut().poll(&mut context) {
             return done;
@@ -158,9 +166,10 @@ impl World {
         }
     }
     fn ports(&self) -> Ports {
-        let mut secrets = MapSecrets::new().env("HOME", "/home/x").env("HOST", "h").env("EMPTY", "");
+        let mut secrets =
+            MapSecrets::new().with_variable("HOME", "/home/x").with_variable("HOST", "h").with_variable("EMPTY", "");
         for name in ["KEY", "TOKEN", "X", "x"] {
-            secrets = secrets.secret(name, SECRET);
+            secrets = secrets.with_secret(name, SECRET);
         }
         Ports {
             models: Arc::new(self.clone()),
@@ -184,14 +193,14 @@ impl World {
     async fn wait(&self) {
         let ms = *self.answers().choices.of(&[0, 0, 0, 0, 1, 50, 90_000, 1_000_000_000]).unwrap_or(&0);
         if ms > 0 {
-            self.clock.sleep(ms).await;
+            self.clock.sleep_ms(ms).await;
         }
     }
 }
 
 #[async_trait]
 impl ModelProvider for World {
-    async fn call(
+    async fn call_model(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
@@ -215,10 +224,10 @@ impl ModelProvider for World {
 
 #[async_trait]
 impl ToolHost for World {
-    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
+    fn offers_tool(&self, _name: &str, _kind: &ToolKind) -> bool {
         !self.answers().choices.one_in(10)
     }
-    async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         self.wait().await;
         let mut answers = self.answers();
         match answers.choices.below(8) {
@@ -232,7 +241,7 @@ impl ToolHost for World {
 
 #[async_trait]
 impl CommandHost for World {
-    async fn run(&self, _at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+    async fn run_command(&self, _at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         self.wait().await;
         let mut answers = self.answers();
         if answers.choices.one_in(8) {
@@ -246,13 +255,13 @@ impl CommandHost for World {
 
 #[async_trait]
 impl HumanInbox for World {
-    async fn ask(&self, _at: CallSite<'_>, request: &HumanRequest) -> Asked {
+    async fn ask_question(&self, _at: CallSite<'_>, request: &HumanRequest) -> QuestionState {
         self.wait().await;
         let mut answers = self.answers();
         match answers.choices.below(6) {
-            0 => Asked::Nobody,
-            1 => Asked::Answer(request.prompt.to_text().to_string()),
-            _ => Asked::Answer(answers.text()),
+            0 => QuestionState::Nobody,
+            1 => QuestionState::Answer(request.prompt.to_text().to_string()),
+            _ => QuestionState::Answer(answers.text()),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Compiles folders of manifests to diagnostics and programs, for each front end.
 
-use trefoil_front::Lowered;
+use trefoil_front::LoweredDocument;
 use trefoil_syntax::diagnostic::render;
-use trefoil_syntax::{Diagnostic, Diagnostics};
+use trefoil_syntax::{Diagnostic, DiagnosticList};
 
 use crate::manifest::{self, BROKEN, Bundle, Folder, KEYS, WORDS, check_diagnostic, check_location, places};
 use crate::{Seeds, Shape, Target, fixed};
@@ -32,8 +32,8 @@ fn run(bytes: &[u8], dialect: &str) {
         if at as u64 == bundle.choices % folder.project.documents.len() as u64 {
             let (again, found_again) = folder.lower(at);
             assert!(found.iter().eq(found_again.iter()), "lowered twice, other findings");
-            let text = |lowered: Option<Lowered>| {
-                lowered.map(|l| (l.program.hash, trefoil_ir::print::print(&l.program, &folder.project.files)))
+            let text = |lowered: Option<LoweredDocument>| {
+                lowered.map(|l| (l.program.hash, trefoil_ir::printer::print_program(&l.program, &folder.project.files)))
             };
             assert_eq!(text(lowered), text(again), "lowered twice, another program");
         }
@@ -41,21 +41,21 @@ fn run(bytes: &[u8], dialect: &str) {
     }
 }
 
-fn check_program(folder: &Folder, lowered: &Lowered) {
-    let faults = trefoil_ir::validate::validate(&lowered.program);
+fn check_program(folder: &Folder, lowered: &LoweredDocument) {
+    let faults = trefoil_ir::validation::validate_program(&lowered.program);
     assert!(faults.is_empty(), "{faults:?}");
     places(&lowered.program, &mut |at| check_location(&folder.project, at));
-    let _ = trefoil_ir::walk::refusals(&lowered.program);
+    let _ = trefoil_ir::walk::refused_steps(&lowered.program);
 }
 
-fn check_findings(folder: &Folder, found: Diagnostics) {
+fn check_findings(folder: &Folder, found: DiagnosticList) {
     found.iter().for_each(|d| check_diagnostic(&folder.project, d));
     let found: Vec<Diagnostic> = found.into_sorted().into_iter().take(20).collect();
     let files = &folder.project.files;
-    let shown = render::text(&found, files, render::TextOptions::default());
+    let shown = render::render_text(&found, files, render::TextOptions::default());
     assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "a control character on the terminal: {shown:?}");
-    let json = render::json(&found, files, 1);
+    let json = render::render_json(&found, files, 1);
     let parsed: Result<serde_json::Value, _> = serde_json::from_str(&json);
     assert!(parsed.is_ok(), "{json}");
-    assert_eq!(render::github(&found, files).lines().count(), found.len());
+    assert_eq!(render::render_github(&found, files).lines().count(), found.len());
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use testbed::Run;
-use trefoil_machine::{Flags, Machine, Prepared};
+use trefoil_machine::{Flags, Machine, PreparedProgram};
 use trefoil_runtime::Entry;
 
 use crate::machine::{Answers, Choices, play};
@@ -62,12 +62,12 @@ const WORDS: &[&str] = &[
 ];
 
 /// The programs of the journals; the first line of an input is the program's index.
-static PROGRAMS: LazyLock<Vec<Arc<Prepared>>> = LazyLock::new(|| {
+static PROGRAMS: LazyLock<Vec<Arc<PreparedProgram>>> = LazyLock::new(|| {
     let all = manifest::AGNTZ.iter().chain(manifest::AEGIS).chain(manifest::SIRENSPEC);
     all.filter_map(|seed| {
         let folder = Folder::read(&Bundle::split(seed.as_bytes()).files, manifest::front("agntz"));
         let program = Arc::new(folder.lower(0).0?.program);
-        trefoil_ir::walk::refusals(&program).is_empty().then(|| Prepared::new(program))
+        trefoil_ir::walk::refused_steps(&program).is_empty().then(|| PreparedProgram::new(program))
     })
     .collect()
 });
@@ -98,7 +98,7 @@ fn run(bytes: &[u8]) {
     let which = lines.next().and_then(|line| line.trim().parse::<usize>().ok()).unwrap_or(0);
     let entries: Vec<Entry> = lines.filter_map(decode).collect();
     let Some(prepared) = PROGRAMS.get(which % PROGRAMS.len().max(1)) else { return };
-    let first = Machine::resume(prepared.clone(), &entries);
+    let first = Machine::replay_journal(prepared.clone(), &entries);
     let resumed = match first {
         Err(error) => {
             assert!(!error.code.is_empty() && !error.message.is_empty(), "{error:?}");

@@ -9,7 +9,7 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use trefoil_front::project::resolve_path;
-use trefoil_project::door::{AccessRefusal, AllowedFolders, PathSteps, clean};
+use trefoil_project::file_access::{AccessRefusal, AllowedFolders, PathSteps, clean_path};
 
 use crate::{Target, fixed};
 
@@ -55,15 +55,15 @@ struct Disk {
 
 impl PathSteps for Disk {
     type Folder = PathBuf;
-    fn begin(&mut self, room: &Path) -> Result<PathBuf, Error> {
+    fn open_root(&mut self, room: &Path) -> Result<PathBuf, Error> {
         Ok(room.to_owned())
     }
-    fn link(&mut self, folder: &PathBuf, name: &OsStr) -> Result<Option<PathBuf>, Error> {
+    fn link_target(&mut self, folder: &PathBuf, name: &OsStr) -> Result<Option<PathBuf>, Error> {
         let path = folder.join(name);
         self.asked.push(path.clone());
         Ok(self.links.get(&path).cloned())
     }
-    fn enter(&mut self, folder: &PathBuf, name: &OsStr) -> Result<PathBuf, Error> {
+    fn open_folder(&mut self, folder: &PathBuf, name: &OsStr) -> Result<PathBuf, Error> {
         let path = folder.join(name);
         if self.links.contains_key(&path) { Err(ErrorKind::NotADirectory.into()) } else { Ok(path) }
     }
@@ -75,7 +75,7 @@ fn run(bytes: &[u8]) {
     let named = lines.next().unwrap_or_default();
     let links: BTreeMap<PathBuf, PathBuf> = lines
         .filter_map(|line| line.split_once(" -> "))
-        .map(|(from, to)| (clean(&Path::new(PROJECT).join(from)), PathBuf::from(to)))
+        .map(|(from, to)| (clean_path(&Path::new(PROJECT).join(from)), PathBuf::from(to)))
         // The folders themselves are real.
         .filter(|(from, _)| ![PROJECT, ALLOWED].iter().any(|room| Path::new(room).starts_with(from)))
         .collect();
@@ -83,7 +83,7 @@ fn run(bytes: &[u8]) {
     for base in BASES {
         let path = Path::new(PROJECT).join(resolve_path(base, named));
         let mut disk = Disk { links: links.clone(), asked: Vec::new() };
-        let found = rooms.follow(&path, &mut disk);
+        let found = rooms.follow_path(&path, &mut disk);
         for asked in &disk.asked {
             assert!(is_inside(asked), "{named:?} in {base}: {} was looked at", asked.display());
         }

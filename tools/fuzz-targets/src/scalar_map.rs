@@ -1,6 +1,6 @@
 //! Maps each decoded character of a scalar to its bytes in the source.
 
-use trefoil_syntax::yaml::{Style, Text};
+use trefoil_syntax::yaml::{YamlStyle, YamlText};
 
 use crate::tree::{SEEDS, WORDS, read, text, walk};
 use crate::{Shape, Target, fixed};
@@ -23,10 +23,10 @@ fn run(bytes: &[u8]) {
     }
 }
 
-fn check(scalar: &Text, text: &str) {
+fn check(scalar: &YamlText, text: &str) {
     let mut last = 0;
     for (at, c) in scalar.value.char_indices() {
-        let found = scalar.source(at as u32..(at + c.len_utf8()) as u32);
+        let found = scalar.source_span(at as u32..(at + c.len_utf8()) as u32);
         assert!(last <= found.start && found.start <= found.end, "{c:?} lies before its neighbour");
         assert_eq!(scalar.source_offset(at as u32), found.start);
         last = found.end;
@@ -34,15 +34,15 @@ fn check(scalar: &Text, text: &str) {
         let raw = raw.unwrap_or_else(|| unreachable!("{found:?} of {c:?} is not in the file"));
         match (c, scalar.style) {
             (' ' | '\t' | '\n' | '\r', _) => assert!(is_white(raw) || raw.starts_with('\\'), "{c:?} from {raw:?}"),
-            ('\'', Style::Single) => assert_eq!(raw, "''"),
-            (c, Style::Double) if raw.starts_with('\\') => assert!(stands_for(raw, c), "{c:?} from {raw:?}"),
+            ('\'', YamlStyle::Single) => assert_eq!(raw, "''"),
+            (c, YamlStyle::Double) if raw.starts_with('\\') => assert!(stands_for(raw, c), "{c:?} from {raw:?}"),
             (c, _) => assert!(raw.chars().eq([c]), "{c:?} from {raw:?}"),
         }
     }
     let length = scalar.value.len() as u32;
-    assert_eq!(scalar.source_offset(length), scalar.content().end);
+    assert_eq!(scalar.source_offset(length), scalar.content_span().end);
     // The range of a text consists of those of its characters.
-    let whole = scalar.source(0..length);
+    let whole = scalar.source_span(0..length);
     assert!(last <= whole.end || length == 0);
 }
 

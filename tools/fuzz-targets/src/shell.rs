@@ -1,6 +1,6 @@
 //! Parses shell commands with holes.
 
-use trefoil_shell::{Command, HOLE, Part, read};
+use trefoil_shell::{HOLE, ShellCommand, ShellWordPart, parse_script};
 
 use crate::{Target, fixed};
 
@@ -33,7 +33,7 @@ fn run(bytes: &[u8]) {
         }
         text.push(if c == '@' { HOLE } else { c });
     }
-    let script = read(&text, &holes);
+    let script = parse_script(&text, &holes);
     let mut found = script.comments.clone();
     commands(&script.commands, &mut found);
     found.sort_unstable();
@@ -46,25 +46,30 @@ fn run(bytes: &[u8]) {
     if !text.contains('`') {
         assert_eq!(found.iter().filter(|n| **n < last).count(), last, "a hole is lost in {text:?}");
     }
-    assert_eq!(read(&text, &[]).comments, Vec::<usize>::new(), "nothing is a hole by its character alone");
+    assert_eq!(parse_script(&text, &[]).comments, Vec::<usize>::new(), "nothing is a hole by its character alone");
 }
 
-fn commands(all: &[Command], found: &mut Vec<usize>) {
+fn commands(all: &[ShellCommand], found: &mut Vec<usize>) {
     for command in all {
         let redirects = command.redirects.iter().map(|(_, word)| word);
         command.words.iter().chain(redirects).for_each(|word| parts(word, found));
     }
 }
 
-fn parts(word: &[Part], found: &mut Vec<usize>) {
+fn parts(word: &[ShellWordPart], found: &mut Vec<usize>) {
     for part in word {
         match part {
-            Part::Hole { number, .. } => found.push(*number),
-            Part::Commands(_, inner) => commands(inner, found),
-            Part::Expansion { parts: inner, .. } | Part::Arithmetic(inner) | Part::Subscript(_, inner) => {
+            ShellWordPart::Hole { number, .. } => found.push(*number),
+            ShellWordPart::Commands(_, inner) => commands(inner, found),
+            ShellWordPart::Expansion { parts: inner, .. }
+            | ShellWordPart::Arithmetic(inner)
+            | ShellWordPart::Subscript(_, inner) => {
                 parts(inner, found);
             }
-            Part::Text(..) | Part::Variable(..) | Part::Indirect(_) | Part::Evaluated(_) => {}
+            ShellWordPart::Text(..)
+            | ShellWordPart::Variable(..)
+            | ShellWordPart::Indirect(_)
+            | ShellWordPart::Evaluated(_) => {}
         }
     }
 }

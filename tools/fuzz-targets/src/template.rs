@@ -38,18 +38,18 @@ fn run(bytes: &[u8], policy: &'static Policy) {
         Ok(template) => template,
     };
     check_references(text, template.references());
-    for local in template.locals() {
+    for local in template.local_paths() {
         inside(text, &local.span);
     }
-    assert!(text.contains("{{") || template.literal() == Some(text), "{text:?} has no tag and is {template:?}");
+    assert!(text.contains("{{") || template.literal_text() == Some(text), "{text:?} has no tag and is {template:?}");
 
     let mut shown = Vec::new();
     for world in [World::new(policy), World::harmless(policy)] {
         let mut bound = template.clone();
-        bound.bind(|reference| world.bind(reference));
+        bound.bind_references(|reference| world.bind(reference));
         let rendered = every_way(text, &bound, &world);
-        let typed = settle(&world, || bound.value(&world));
-        let alone = state::evaluate(policy, TextKind::Template, text, world.state()).map_err(|e| format!("{e:?}"));
+        let typed = settle(&world, || bound.render_value(&world));
+        let alone = state::evaluate_text(policy, TextKind::Template, text, world.state()).map_err(|e| format!("{e:?}"));
         assert!(alone.as_ref().map_or(true, |value| matches!(value, Value::Str(_) | Value::Masked(_))), "not text");
         shown.push([show(rendered), show(typed), mark(&format!("{alone:?}"))]);
     }
@@ -58,9 +58,9 @@ fn run(bytes: &[u8], policy: &'static Policy) {
 
 /// Renders in every available way, and fills the holes like a driver.
 fn every_way(text: &str, template: &Template, world: &World) -> Result<Value, EvalError> {
-    let rendered = settle(world, || template.render(world));
-    assert_eq!(rendered, template.render(world), "two renderings of {text:?}");
-    let traced = template.trace(world);
+    let rendered = settle(world, || template.render_text(world));
+    assert_eq!(rendered, template.render_text(world), "two renderings of {text:?}");
+    let traced = template.render_with_provenance(world);
     let mut buffer = "before ".to_owned();
     let into = template.render_into(world, &mut buffer);
     match &rendered {
@@ -84,7 +84,7 @@ fn every_way(text: &str, template: &Template, world: &World) -> Result<Value, Ev
                 assert!(template.references().get(part.reference as usize).is_some(), "{part:?} is of no reference");
                 end = part.output.end;
             }
-            let filled = value.fill(&mut fill);
+            let filled = value.fill_holes(&mut fill);
             assert!(filled.map_or(true, |v| matches!(v, Value::Str(_) | Value::Null) && !v.is_masked()), "{text:?}");
         }
     }

@@ -1,10 +1,10 @@
 //! Parses and walks YAML trees, for several targets.
 
-use trefoil_syntax::yaml::{Kind, Limits, Node, Parsed, Text, parse};
-use trefoil_syntax::{FileId, Files, SourceFile};
+use trefoil_syntax::yaml::{YamlDocument, YamlLimits, YamlNode, YamlNodeKind, YamlText, parse};
+use trefoil_syntax::{FileId, SourceFile, SourceFiles};
 
 /// Small limits, so that inputs are likely to reach them.
-pub(crate) const LIMITS: Limits = Limits { bytes: 1 << 16, depth: 24, nodes: 5000, aliased: 1 << 18 };
+pub(crate) const LIMITS: YamlLimits = YamlLimits { bytes: 1 << 16, depth: 24, nodes: 5000, aliased: 1 << 18 };
 
 /// Complete manifests, and single scalars in every style.
 pub(crate) const SEEDS: &[&str] = &[
@@ -86,25 +86,30 @@ pub(crate) const WORDS: &[&str] = &[
 ];
 
 /// Parses bytes as the only file.
-pub(crate) fn read(bytes: &[u8]) -> (Files, Parsed) {
-    let mut files = Files::default();
-    let id = files.add(SourceFile::from_bytes("fuzz.yaml", bytes.to_vec()));
+pub(crate) fn read(bytes: &[u8]) -> (SourceFiles, YamlDocument) {
+    let mut files = SourceFiles::default();
+    let id = files.add_file(SourceFile::from_bytes("fuzz.yaml", bytes.to_vec()));
     let parsed = files.get(id).map(|file| parse(id, file, &LIMITS)).unwrap_or_default();
     (files, parsed)
 }
 
 /// The text of the only file.
-pub(crate) fn text(files: &Files) -> &str {
+pub(crate) fn text(files: &SourceFiles) -> &str {
     files.get(FileId(0)).map_or("", |f| f.text())
 }
 
 /// Calls `on_node` with every node and its depth, and `on_text` with every key and scalar.
-pub(crate) fn walk(node: &Node, depth: usize, on_node: &mut dyn FnMut(&Node, usize), on_text: &mut dyn FnMut(&Text)) {
+pub(crate) fn walk(
+    node: &YamlNode,
+    depth: usize,
+    on_node: &mut dyn FnMut(&YamlNode, usize),
+    on_text: &mut dyn FnMut(&YamlText),
+) {
     on_node(node, depth);
     match &*node.kind {
-        Kind::Scalar(_, text) => on_text(text),
-        Kind::Sequence(items) => items.iter().for_each(|n| walk(n, depth + 1, on_node, on_text)),
-        Kind::Mapping(mapping) => {
+        YamlNodeKind::Scalar(_, text) => on_text(text),
+        YamlNodeKind::Sequence(items) => items.iter().for_each(|n| walk(n, depth + 1, on_node, on_text)),
+        YamlNodeKind::Mapping(mapping) => {
             for entry in &mapping.entries {
                 on_text(&entry.key);
                 walk(&entry.value, depth + 1, on_node, on_text);

@@ -28,11 +28,11 @@ fn run(bytes: &[u8]) {
         let (Some(lowered), _) = folder.lower(at) else { continue };
         let files = &folder.project.files;
         let plan = Plan::for_program(&lowered.program, files);
-        let text = plan.text();
+        let text = plan.render_text();
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "a control character on the terminal: {text:?}");
-        let json = plan.json().to_string();
-        assert_eq!(json, Plan::for_program(&lowered.program, files).json().to_string(), "two plans");
-        let picture = graph::graph(&lowered.program, files);
+        let json = plan.to_json().to_string();
+        assert_eq!(json, Plan::for_program(&lowered.program, files).to_json().to_string(), "two plans");
+        let picture = graph::draw_graph(&lowered.program, files);
         for node in &picture.nodes {
             assert!(node.cluster.is_none_or(|c| c < picture.clusters.len()), "{node:?} is in no frame");
         }

@@ -26,11 +26,11 @@ fn run(bytes: &[u8]) {
     };
     let mut nodes = 0;
     if let Some(root) = &parsed.root {
-        let mut on_node = |node: &trefoil_syntax::yaml::Node, depth: usize| {
+        let mut on_node = |node: &trefoil_syntax::yaml::YamlNode, depth: usize| {
             nodes += 1;
             assert!(depth <= LIMITS.depth, "nested too deep");
             inside(node.span);
-            if let Some(mapping) = node.mapping() {
+            if let Some(mapping) = node.as_mapping() {
                 let keys: HashSet<&str> = mapping.entries.iter().map(|e| &*e.key.value).collect();
                 assert_eq!(keys.len(), mapping.entries.len(), "a key twice");
             }
@@ -42,7 +42,7 @@ fn run(bytes: &[u8]) {
     assert!(parsed.root.is_some() || !parsed.diagnostics.is_empty(), "nothing read and nothing said");
     assert!(parsed.complete || !parsed.diagnostics.is_empty(), "incomplete, and nothing said");
     for d in &parsed.diagnostics {
-        assert!(trefoil_check::rule(d.rule).is_some(), "{}", d.rule);
+        assert!(trefoil_check::find_rule(d.rule).is_some(), "{}", d.rule);
         assert!(!d.message.is_empty() && d.file == Some(FileId(0)));
         d.span.iter().copied().chain(d.labels.iter().map(|l| l.location.span)).for_each(inside);
     }
@@ -50,10 +50,10 @@ fn run(bytes: &[u8]) {
     assert!(places.is_sorted(), "findings in the order of the file");
 
     let few = parsed.diagnostics.get(..20).unwrap_or(&parsed.diagnostics);
-    let shown = render::text(few, &files, render::TextOptions::default());
+    let shown = render::render_text(few, &files, render::TextOptions::default());
     assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "a control character on the terminal");
-    let json = render::json(few, &files, 1);
+    let json = render::render_json(few, &files, 1);
     let parsed: Result<serde_json::Value, _> = serde_json::from_str(&json);
     assert!(parsed.is_ok());
-    assert_eq!(render::github(few, &files).lines().count(), few.len());
+    assert_eq!(render::render_github(few, &files).lines().count(), few.len());
 }

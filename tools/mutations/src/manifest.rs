@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use trefoil_project::schema::SchemaSegment;
-use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Style};
-use trefoil_syntax::{Files, SourceFile, yaml};
+use trefoil_syntax::yaml::{YamlEntry, YamlMapping, YamlNode, YamlNodeKind, YamlStyle};
+use trefoil_syntax::{SourceFile, SourceFiles, yaml};
 
 use crate::edit::{Edits, Mutation, range};
 
@@ -20,11 +20,11 @@ pub struct Manifest {
     /// Its text.
     pub text: String,
     /// Its tree.
-    pub root: Node,
+    pub root: YamlNode,
     /// Every entry of every mapping, outer before inner, with the path of its mapping.
     pub places: Vec<Place>,
     /// The other manifests of its folder.
-    pub others: Vec<Node>,
+    pub others: Vec<YamlNode>,
 }
 
 /// An entry of a mapping.
@@ -33,9 +33,9 @@ pub struct Place {
     /// The path of the mapping.
     pub path: Vec<SchemaSegment>,
     /// The entry.
-    pub entry: Entry,
+    pub entry: YamlEntry,
     /// Its mapping.
-    pub parent: Node,
+    pub parent: YamlNode,
 }
 
 /// A placeholder with a path.
@@ -99,16 +99,16 @@ impl Manifest {
         self.edits().put(range, new).done()
     }
     /// The value at a path of keys from the root.
-    pub fn get(&self, path: &str) -> Option<&Node> {
+    pub fn get(&self, path: &str) -> Option<&YamlNode> {
         let mut node = &self.root;
         for key in path.split('.') {
-            node = &node.mapping()?.get(key)?.value;
+            node = &node.as_mapping()?.get(key)?.value;
         }
         Some(node)
     }
     /// The entries of a mapping at a path of keys from the root.
-    pub fn entries(&self, path: &str) -> &[Entry] {
-        self.get(path).and_then(Node::mapping).map_or(&[], |m| &m.entries)
+    pub fn entries(&self, path: &str) -> &[YamlEntry] {
+        self.get(path).and_then(YamlNode::as_mapping).map_or(&[], |m| &m.entries)
     }
     /// The places with this key.
     pub fn keyed<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Place> {
@@ -121,7 +121,7 @@ impl Manifest {
     }
     /// The places whose text is a template.
     pub fn templates(&self) -> impl Iterator<Item = (usize, &Place)> {
-        self.places.iter().enumerate().filter(|(_, p)| p.entry.value.string().is_some() && is_template(p))
+        self.places.iter().enumerate().filter(|(_, p)| p.entry.value.as_string().is_some() && is_template(p))
     }
     /// All placeholders with a path.
     pub fn references(&self) -> Vec<Reference> {
@@ -157,20 +157,22 @@ impl Manifest {
         found
     }
     /// The end of a scalar's text, before a closing quote or the line breaks after a block.
-    pub fn end_of_text(&self, node: &Node) -> Option<usize> {
-        let text = node.string()?;
+    pub fn end_of_text(&self, node: &YamlNode) -> Option<usize> {
+        let text = node.as_string()?;
         let span = range(node.span);
         let inner = self.text[span.clone()].trim_end();
         let end = span.start + inner.len();
-        Some(if matches!(text.style, Style::Single | Style::Double) { end - 1 } else { end })
+        Some(if matches!(text.style, YamlStyle::Single | YamlStyle::Double) { end - 1 } else { end })
     }
     /// Appends text to a template.
     pub fn append(&self, place: &Place, more: &str) -> Option<Mutation> {
-        let style = place.entry.value.string()?.style;
-        if style == Style::Plain && more.contains(['#', ':', '"']) || style == Style::Double && more.contains('"') {
+        let style = place.entry.value.as_string()?.style;
+        if style == YamlStyle::Plain && more.contains(['#', ':', '"'])
+            || style == YamlStyle::Double && more.contains('"')
+        {
             return None;
         }
-        if style == Style::Single && more.contains('\'') {
+        if style == YamlStyle::Single && more.contains('\'') {
             return None;
         }
         let end = self.end_of_text(&place.entry.value)?;
@@ -189,16 +191,16 @@ impl Manifest {
         at - self.line_start(at)
     }
     /// The end of a node without trailing spaces.
-    pub fn end(&self, node: &Node) -> usize {
+    pub fn end(&self, node: &YamlNode) -> usize {
         let span = range(node.span);
         span.start + self.text[span].trim_end().len()
     }
     /// The bytes of a whole entry, in block or flow style; `None` for the only entry of its mapping.
     pub fn whole(&self, place: &Place) -> Option<Range<usize>> {
-        self.whole_of(&place.entry, place.parent.mapping()?)
+        self.whole_of(&place.entry, place.parent.as_mapping()?)
     }
     /// The same for an entry of this mapping.
-    pub fn whole_of(&self, entry: &Entry, mapping: &Mapping) -> Option<Range<usize>> {
+    pub fn whole_of(&self, entry: &YamlEntry, mapping: &YamlMapping) -> Option<Range<usize>> {
         let start = entry.key.span.start;
         let next = mapping.entries.iter().map(|e| e.key.span.start).filter(|s| *s > start).min();
         let first = self.text[self.line_start(start as usize)..start as usize].trim().is_empty();
@@ -219,8 +221,8 @@ impl Manifest {
         }
     }
     /// The bytes of a whole item of a block list, from its line to that of the next item.
-    pub fn item(&self, items: &[Node], at: usize) -> Option<Range<usize>> {
-        let dash = |n: &Node| {
+    pub fn item(&self, items: &[YamlNode], at: usize) -> Option<Range<usize>> {
+        let dash = |n: &YamlNode| {
             let line = self.line_start(n.span.start as usize);
             self.text[line..].trim_start().starts_with('-').then_some(line)
         };
@@ -231,8 +233,8 @@ impl Manifest {
         }
     }
     /// Inserts a line below a block entry, in the same column: another key of its mapping.
-    pub fn beside(&self, entry: &Entry, line: &str) -> Option<Mutation> {
-        entry.value.scalar()?;
+    pub fn beside(&self, entry: &YamlEntry, line: &str) -> Option<Mutation> {
+        entry.value.as_scalar()?;
         let start = entry.key.span.start as usize;
         let before = self.text[self.line_start(start)..start].trim_start();
         if !before.is_empty() && before != "- " {
@@ -243,29 +245,32 @@ impl Manifest {
         self.put(end..end, format!("{}{line}\n", " ".repeat(column)))
     }
     /// The agntz pipelines: the list of steps, and whether it is sequential.
-    pub fn pipelines(&self) -> Vec<(&Place, &[Node], bool)> {
+    pub fn pipelines(&self) -> Vec<(&Place, &[YamlNode], bool)> {
         let lists = self.places.iter().filter(|p| matches!(&*p.entry.key.value, "steps" | "branches"));
-        lists.filter_map(|p| Some((p, p.entry.value.sequence()?, &*p.entry.key.value == "steps"))).collect()
+        lists.filter_map(|p| Some((p, p.entry.value.as_sequence()?, &*p.entry.key.value == "steps"))).collect()
     }
     /// The agent that an agntz step calls, in this file or another one.
-    pub fn child(&self, step: &Node) -> Option<Node> {
-        let step = step.mapping()?;
+    pub fn child(&self, step: &YamlNode) -> Option<YamlNode> {
+        let step = step.as_mapping()?;
         if let Some(agent) = step.get("agent") {
             return Some(agent.value.clone());
         }
-        let id = step.get("ref")?.value.string()?;
-        let named = |n: &&Node| {
-            n.mapping().and_then(|m| m.get("id")).and_then(|e| e.value.string()).is_some_and(|t| t.value == id.value)
+        let id = step.get("ref")?.value.as_string()?;
+        let named = |n: &&YamlNode| {
+            n.as_mapping()
+                .and_then(|m| m.get("id"))
+                .and_then(|e| e.value.as_string())
+                .is_some_and(|t| t.value == id.value)
         };
         self.others.iter().find(named).cloned()
     }
 }
 
 /// The id or key of an agntz step's output.
-pub fn state_key(step: &Node) -> Option<String> {
-    let step = step.mapping()?;
-    let text = |m: &Mapping, key: &str| m.get(key).and_then(|e| e.value.string()).map(|t| t.value.to_string());
-    let inline = step.get("agent").and_then(|e| e.value.mapping());
+pub fn state_key(step: &YamlNode) -> Option<String> {
+    let step = step.as_mapping()?;
+    let text = |m: &YamlMapping, key: &str| m.get(key).and_then(|e| e.value.as_string()).map(|t| t.value.to_string());
+    let inline = step.get("agent").and_then(|e| e.value.as_mapping());
     text(step, "stateKey")
         .or_else(|| inline.and_then(|m| text(m, "stateKey")))
         .or_else(|| inline.and_then(|m| text(m, "id")))
@@ -280,10 +285,10 @@ pub fn state_key(step: &Node) -> Option<String> {
 }
 
 /// Parses a text.
-pub fn parse(text: &str) -> Option<Node> {
-    let mut files = Files::default();
-    let file = files.add(SourceFile::new("a.yaml", text));
-    yaml::parse(file, files.get(file)?, &yaml::Limits::default()).root
+pub fn parse(text: &str) -> Option<YamlNode> {
+    let mut files = SourceFiles::default();
+    let file = files.add_file(SourceFile::new("a.yaml", text));
+    yaml::parse(file, files.get(file)?, &yaml::YamlLimits::default()).root
 }
 
 fn is_template(place: &Place) -> bool {
@@ -306,9 +311,9 @@ fn is_template(place: &Place) -> bool {
             || place.path.iter().any(|s| matches!(s, SchemaSegment::Key(k) if under(k) && k != "command")))
 }
 
-fn collect(node: &Node, path: &mut Vec<SchemaSegment>, places: &mut Vec<Place>) {
+fn collect(node: &YamlNode, path: &mut Vec<SchemaSegment>, places: &mut Vec<Place>) {
     match &*node.kind {
-        Kind::Mapping(mapping) => {
+        YamlNodeKind::Mapping(mapping) => {
             for entry in &mapping.entries {
                 places.push(Place { path: path.clone(), entry: entry.clone(), parent: node.clone() });
                 path.push(SchemaSegment::Key(entry.key.value.to_string()));
@@ -316,13 +321,13 @@ fn collect(node: &Node, path: &mut Vec<SchemaSegment>, places: &mut Vec<Place>) 
                 path.pop();
             }
         }
-        Kind::Sequence(items) => {
+        YamlNodeKind::Sequence(items) => {
             for (at, item) in items.iter().enumerate() {
                 path.push(SchemaSegment::Item(at));
                 collect(item, path, places);
                 path.pop();
             }
         }
-        Kind::Scalar(..) => {}
+        YamlNodeKind::Scalar(..) => {}
     }
 }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trefoil_project::load::{LoadOptions, check};
+use trefoil_project::load::{LoadOptions, check_paths};
 use trefoil_syntax::diagnostic::Fix;
-use trefoil_syntax::{Files, Severity};
+use trefoil_syntax::{FindingSeverity, SourceFiles};
 
 use crate::classes::{CLASSES, Class};
 use crate::edit::{Mutation, line_of};
@@ -65,7 +65,7 @@ pub struct Outcome {
 }
 
 struct Finding {
-    what: (&'static str, Severity, String),
+    what: (&'static str, FindingSeverity, String),
     lines: Vec<usize>,
     fix: Option<Box<Fix>>,
 }
@@ -77,7 +77,7 @@ pub fn run(folders: &[(&'static str, PathBuf)], limits: &Limits) -> Outcome {
         for path in yaml_files(folder) {
             let Some(manifest) = Manifest::read(dialect, &path) else { continue };
             let found = findings(&path, None);
-            if !found.iter().any(|f| f.what.1 == Severity::Error) {
+            if !found.iter().any(|f| f.what.1 == FindingSeverity::Error) {
                 sound.push((manifest, found));
             }
         }
@@ -158,10 +158,10 @@ fn new(after: Vec<Finding>, before: &[Finding]) -> Vec<Finding> {
 
 fn findings(path: &Path, text: Option<&str>) -> Vec<Finding> {
     let overlay: HashMap<PathBuf, Arc<str>> = text.map(|t| (path.to_owned(), Arc::from(t))).into_iter().collect();
-    let options = LoadOptions { overlay: Arc::new(overlay), ..LoadOptions::default() }.checked();
-    let report = check(&[path.display().to_string()], &options);
+    let options = LoadOptions { overlay: Arc::new(overlay), ..LoadOptions::default() }.with_checks();
+    let report = check_paths(&[path.display().to_string()], &options);
     let own = path.display().to_string();
-    let files: &Files = &report.files;
+    let files: &SourceFiles = &report.files;
     let mut found = Vec::new();
     for d in report.diagnostics {
         let line = |file, start: u32| {

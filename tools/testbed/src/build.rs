@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Arm, Backoff, Call, Callee, Cond, Edge, Expr, Flow, FlowId, ForEach, Graph, GraphNode, IndexVec,
-    Intake, Items, Loop, ModelCall, ModelChoice, ModelParameters, NodeId, OnItemFailure, Parallel, Program,
-    ProgramParts, Retry, RetryOn, Schema, SchemaId, Slot, SlotId, Source, Step, StepId, StepKind, StepPolicy, Text,
+    AnswerFormat, BoundCondition, BoundTemplate, BranchArm, FanOutItems, FlowCallee, FlowDefinition, FlowId, ForEach,
+    GraphEdge, GraphNode, IndexVec, Intake, ModelCall, ModelChoice, ModelParameters, NodeId, OnItemFailure,
+    ParallelSteps, Program, ProgramParts, ProgramSchema, Retry, RetryBackoff, RetryOn, SchemaId, Slot, SlotId, Source,
+    Step, StepGraph, StepId, StepKind, StepLoop, StepPolicy, SubflowCall, ValueExpression,
 };
 use trefoil_syntax::{FileId, Location, Span};
-use trefoil_template::{Binding, Condition, Policy, Template, Value};
+use trefoil_template::{Condition, Policy, ReferenceBinding, Template, Value};
 
 pub fn nowhere() -> Location {
     Location::new(FileId(0), Span::new(0, 0))
@@ -16,9 +17,9 @@ pub fn nowhere() -> Location {
 
 /// A program being built, and the slots of its current flow.
 pub struct Build {
-    pub flows: IndexVec<FlowId, Option<Flow>>,
+    pub flows: IndexVec<FlowId, Option<FlowDefinition>>,
     pub steps: IndexVec<StepId, Step>,
-    pub schemas: IndexVec<SchemaId, Schema>,
+    pub schemas: IndexVec<SchemaId, ProgramSchema>,
     pub policy: Policy,
     pub slots: Vec<Arc<str>>,
 }
@@ -60,18 +61,18 @@ impl Build {
         }
     }
 
-    pub fn text(&mut self, text: &str) -> Text {
+    pub fn text(&mut self, text: &str) -> BoundTemplate {
         let policy = self.policy;
         let mut template = Template::parse(text, &policy).expect("the template is well formed");
         let mut sources = Vec::new();
         let mut spans = Vec::new();
-        template.bind(|r| {
+        template.bind_references(|r| {
             let (source, skip) = self.source(&r.path[0].name);
             sources.push(source);
             spans.push(Span::new(r.span.start, r.span.end));
-            Binding { source: sources.len() as u32 - 1, skip }
+            ReferenceBinding { source: sources.len() as u32 - 1, skip }
         });
-        Text {
+        BoundTemplate {
             template,
             sources,
             origin: nowhere(),
@@ -82,16 +83,16 @@ impl Build {
         }
     }
 
-    pub fn cond(&mut self, text: &str) -> Cond {
+    pub fn cond(&mut self, text: &str) -> BoundCondition {
         let policy = self.policy;
         let mut condition = Condition::parse(text, &policy).expect("the condition is well formed");
         let mut sources = Vec::new();
-        condition.bind(|r| {
+        condition.bind_references(|r| {
             let (source, skip) = self.source(&r.path[0].name);
             sources.push(source);
-            Binding { source: sources.len() as u32 - 1, skip }
+            ReferenceBinding { source: sources.len() as u32 - 1, skip }
         });
-        Cond {
+        BoundCondition {
             spans: vec![nowhere().span; condition.references().len()],
             condition,
             sources,
@@ -102,8 +103,8 @@ impl Build {
     }
 
     /// A typed value: a lone placeholder keeps its type.
-    pub fn value(&mut self, text: &str) -> Expr {
-        Expr::Typed(self.text(text))
+    pub fn value(&mut self, text: &str) -> ValueExpression {
+        ValueExpression::Typed(self.text(text))
     }
 
     pub fn step(&mut self, label: &str, kind: StepKind) -> StepId {
@@ -148,7 +149,7 @@ impl Build {
             model: ModelChoice { provider: None, name: "test".into(), origin: nowhere() },
             system: None,
             examples: Vec::new(),
-            user: Expr::Template(self.text(user)),
+            user: ValueExpression::Template(self.text(user)),
             parameters: ModelParameters::default(),
             places: Vec::new(),
             format: AnswerFormat::Text,
@@ -175,7 +176,7 @@ impl Build {
 
     /// A step that returns its label.
     pub fn mark(&mut self, label: &str) -> StepId {
-        self.step(label, StepKind::Compute(Expr::Const(label.into())))
+        self.step(label, StepKind::Compute(ValueExpression::Const(label.into())))
     }
 
     pub fn compute(&mut self, label: &str, value: &str) -> StepId {
@@ -193,23 +194,23 @@ impl Build {
     }
 
     pub fn parallel(&mut self, label: &str, branches: &[StepId], on_failure: OnItemFailure) -> StepId {
-        let kind = StepKind::Parallel(Parallel { branches: branches.to_vec(), concurrency: None, on_failure });
+        let kind = StepKind::Parallel(ParallelSteps { branches: branches.to_vec(), concurrency: None, on_failure });
         self.step(label, kind)
     }
 
     pub fn branch(&mut self, label: &str, arms: &[(&str, StepId)], otherwise: Option<StepId>) -> StepId {
-        let arms = arms.iter().map(|(when, step)| Arm { when: self.cond(when), step: *step }).collect();
+        let arms = arms.iter().map(|(when, step)| BranchArm { when: self.cond(when), step: *step }).collect();
         self.step(label, StepKind::Branch { arms, otherwise })
     }
 
     pub fn repeat(&mut self, label: &str, body: StepId, until: &str, max: u32) -> StepId {
         let until = self.cond(until);
-        self.step(label, StepKind::Loop(Box::new(Loop { body, until, max })))
+        self.step(label, StepKind::Loop(Box::new(StepLoop { body, until, max })))
     }
 
     /// A fan-out over a list; the body reads `item`, `index` and `total`, which must be slots 1 to 3 of its flow.
     pub fn for_each(&mut self, label: &str, items: &str, body: FlowId, on_failure: OnItemFailure) -> StepId {
-        let items = Items::List(self.value(items));
+        let items = FanOutItems::List(self.value(items));
         let kind = StepKind::ForEach(Box::new(ForEach {
             items,
             body,
@@ -230,22 +231,22 @@ impl Build {
         let input = Some(self.value(input));
         let id = self.step(
             label,
-            StepKind::Call(Box::new(Call { callee: Callee::Flow(flow), input, exports: None, span: None })),
+            StepKind::Call(Box::new(SubflowCall { callee: FlowCallee::Flow(flow), input, exports: None, span: None })),
         );
         if label.is_empty() { id } else { self.out(id, label) }
     }
 
     pub fn graph(&mut self, label: &str, nodes: Vec<GraphNode>) -> StepId {
-        self.step(label, StepKind::Graph(Graph { nodes: nodes.into() }))
+        self.step(label, StepKind::Graph(StepGraph { nodes: nodes.into() }))
     }
 
-    pub fn edge(&mut self, from: u32, when: &str) -> Edge {
+    pub fn edge(&mut self, from: u32, when: &str) -> GraphEdge {
         let when = (!when.is_empty()).then(|| self.cond(when));
-        Edge { from: NodeId(from), when, carry: None, origin: nowhere() }
+        GraphEdge { from: NodeId(from), when, carry: None, origin: nowhere() }
     }
 
     pub fn schema(&mut self, json: serde_json::Value) -> SchemaId {
-        self.schemas.push(Schema { name: "answer".into(), json: Value::from_json(json), origin: nowhere() })
+        self.schemas.push(ProgramSchema { name: "answer".into(), json: Value::from_json(json), origin: nowhere() })
     }
 
     /// Starts the body of a fan-out: its slots are `input`, `item`, `index`, `total`.
@@ -259,7 +260,7 @@ impl Build {
     pub fn flow(&mut self, name: &str, body: StepId, output: Option<&str>) -> FlowId {
         let output = output.map(|o| self.value(o));
         let slots = std::mem::replace(&mut self.slots, vec!["input".into()]);
-        self.flows.push(Some(Flow {
+        self.flows.push(Some(FlowDefinition {
             name: name.into(),
             sort: "pipeline",
             origin: nowhere(),
@@ -273,12 +274,13 @@ impl Build {
         }))
     }
 
-    pub fn flow_mut(&mut self, id: FlowId) -> &mut Flow {
+    pub fn flow_mut(&mut self, id: FlowId) -> &mut FlowDefinition {
         self.flows[id].as_mut().expect("the flow is built")
     }
 
     pub fn program(self, entry: FlowId) -> Arc<Program> {
-        let flows: IndexVec<FlowId, Flow> = self.flows.into_iter().map(|f| f.expect("every flow is built")).collect();
+        let flows: IndexVec<FlowId, FlowDefinition> =
+            self.flows.into_iter().map(|f| f.expect("every flow is built")).collect();
         let parts = ProgramParts {
             name: flows[entry].name.clone(),
             flows,
@@ -300,7 +302,7 @@ pub fn graph_node(step: StepId) -> GraphNode {
 pub fn retry(max_attempts: u32, on: &[RetryOn]) -> Retry {
     Retry {
         max_attempts,
-        backoff: Backoff::Constant,
+        backoff: RetryBackoff::Constant,
         base_delay_ms: 100,
         max_delay_ms: 1000,
         jitter: false,

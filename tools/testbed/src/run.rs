@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use trefoil_ir::SEMANTICS;
 use trefoil_machine::PrivateValue;
-use trefoil_machine::clock::Due;
-use trefoil_machine::journal::{About, Identity, Started, VERSION};
+use trefoil_machine::clock::DueTime;
+use trefoil_machine::journal::{ActivityMetadata, ProgramIdentity, RunStart, VERSION};
 use trefoil_machine::{
-    Activity, Command, Completion, Entry, EntryKind, Flags, Key, Machine, Output, Prepared, Request, Resumed, RunError,
-    Usage,
+    Activity, ActivityCompletion, Entry, EntryKind, Flags, Key, Machine, MachineCommand, MachineOutput,
+    PreparedProgram, ReplayedRun, Request, RunError, Usage,
 };
 use trefoil_template::Value;
 
@@ -33,18 +33,18 @@ pub struct Run {
 
 impl Run {
     /// Starts a run.
-    pub fn start(prepared: &Arc<Prepared>, input: Option<Value>, flags: Flags) -> Self {
+    pub fn start(prepared: &Arc<PreparedProgram>, input: Option<Value>, flags: Flags) -> Self {
         Self::begin(prepared, input, flags, false)
     }
 
     /// Starts a run with provenance, which is checked in every message.
-    pub fn start_watched(prepared: &Arc<Prepared>, input: Option<Value>, flags: Flags) -> Self {
+    pub fn start_watched(prepared: &Arc<PreparedProgram>, input: Option<Value>, flags: Flags) -> Self {
         Self::begin(prepared, input, flags, true)
     }
 
-    fn begin(prepared: &Arc<Prepared>, input: Option<Value>, flags: Flags, watched: bool) -> Self {
-        let mut machine = Machine::with(prepared.clone(), flags.clone()).with_provenance(watched);
-        let output = machine.start("run", input.clone());
+    fn begin(prepared: &Arc<PreparedProgram>, input: Option<Value>, flags: Flags, watched: bool) -> Self {
+        let mut machine = Machine::from_prepared(prepared.clone(), flags.clone()).with_provenance(watched);
+        let output = machine.start_run("run", input.clone());
         let mut run = Self {
             machine,
             pending: Vec::new(),
@@ -54,7 +54,7 @@ impl Run {
             now_ms: 0,
             watched,
         };
-        let program = Identity {
+        let program = ProgramIdentity {
             fingerprint: prepared.program.fingerprint().to_string(),
             semantics: SEMANTICS,
             engine: "test".into(),
@@ -62,11 +62,11 @@ impl Run {
             sources: Vec::new(),
             bundle: None,
         };
-        let started = Started {
+        let started = RunStart {
             run: "run".into(),
             at: 0,
             program,
-            input: input.map(PrivateValue::plain),
+            input: input.map(PrivateValue::without_hidden),
             warnings: Vec::new(),
             flags,
             answers: String::new(),
@@ -80,7 +80,7 @@ impl Run {
     }
 
     /// Continues after the end of a journal. `entries` are the entries of that journal.
-    pub fn resume(resumed: Resumed, entries: &[Entry]) -> Self {
+    pub fn resume(resumed: ReplayedRun, entries: &[Entry]) -> Self {
         let scheduled = entries.iter().filter_map(|entry| match &entry.kind {
             EntryKind::Scheduled { key, .. } => Some(key.clone()),
             _ => None,
@@ -106,50 +106,53 @@ impl Run {
         self.record(match result.clone() {
             Ok(value) => EntryKind::Completed {
                 key: key.clone(),
-                value: PrivateValue::plain(value),
-                about: Box::new(About::usage(usage)),
+                value: PrivateValue::without_hidden(value),
+                about: Box::new(ActivityMetadata::from_usage(usage)),
             },
-            Err(error) => {
-                EntryKind::Failed { key: key.clone(), error: error.stored(), about: Box::new(About::usage(usage)) }
-            }
+            Err(error) => EntryKind::Failed {
+                key: key.clone(),
+                error: error.without_location(),
+                about: Box::new(ActivityMetadata::from_usage(usage)),
+            },
         });
         let output = self.on(key.clone(), result, usage);
         self.take(output);
     }
 
     /// Sends a completion without journaling it, also for an activity that is not pending.
-    pub fn on(&mut self, key: Key, result: Result<Value, RunError>, usage: Option<Usage>) -> Output {
-        self.machine.on(Completion { usage, ..Completion::new(key, self.now_ms, result) })
+    pub fn on(&mut self, key: Key, result: Result<Value, RunError>, usage: Option<Usage>) -> MachineOutput {
+        self.machine
+            .complete_activity(ActivityCompletion { usage, ..ActivityCompletion::new(key, self.now_ms, result) })
     }
 
     /// Cancels the run.
     pub fn cancel(&mut self) {
-        let output = self.machine.cancel();
+        let output = self.machine.cancel_run();
         self.record(EntryKind::CancelRequested {});
         self.take(output);
     }
 
-    fn take(&mut self, output: Output) {
+    fn take(&mut self, output: MachineOutput) {
         for command in output.commands {
             assert!(self.result.is_none(), "a command after the end: {command:?}");
             match command {
-                Command::Start(activity) => self.begun(activity),
-                Command::Cancel(key) => {
+                MachineCommand::Start(activity) => self.begun(activity),
+                MachineCommand::Cancel(key) => {
                     let at = self.pending.iter().position(|a| a.key == key);
                     self.pending.remove(at.unwrap_or_else(|| panic!("`{key}` is cancelled and not under way")));
                 }
-                Command::Finish(result) => {
+                MachineCommand::Finish(result) => {
                     assert!(self.pending.is_empty(), "the run ended with {:?} under way", self.pending);
                     self.record(match result.clone() {
                         Ok(output) => EntryKind::Finished {
-                            output: Some(PrivateValue::plain(output)),
+                            output: Some(PrivateValue::without_hidden(output)),
                             error: None,
                             items: None,
                             warnings: Vec::new(),
                         },
                         Err(error) => EntryKind::Finished {
                             output: None,
-                            error: Some(error.stored()),
+                            error: Some(error.without_location()),
                             items: None,
                             warnings: Vec::new(),
                         },
@@ -172,9 +175,9 @@ impl Run {
         assert!(self.keys.insert(key.clone()), "`{key}` is asked for twice");
         self.record(EntryKind::Scheduled {
             key: key.clone(),
-            sort: activity.request.sort().into(),
+            sort: activity.request.sort_name().into(),
             content: activity.content,
-            due_ms: if let Request::Timer { due: Due::Run(at), .. } = activity.request { Some(at.0) } else { None },
+            due_ms: if let Request::Timer { due: DueTime::Run(at), .. } = activity.request { Some(at.0) } else { None },
             again: activity.again,
         });
         self.pending.push(activity);
@@ -182,12 +185,12 @@ impl Run {
 
     /// Checks that the run has ended or waits for something.
     fn check(&self) {
-        assert_eq!(self.machine.pending(), self.pending.len(), "under way: {:?}", self.pending);
+        assert_eq!(self.machine.pending_count(), self.pending.len(), "under way: {:?}", self.pending);
         assert_eq!(self.machine.is_finished(), self.result.is_some());
         match &self.result {
             None => assert!(!self.pending.is_empty(), "nothing is under way and the run has not ended"),
             Some(result) => {
-                let left = (self.machine.active(), self.machine.pending());
+                let left = (self.machine.active_count(), self.machine.pending_count());
                 assert_eq!(left, (0, 0), "the run ended with {result:?}, and something is left over");
             }
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use trefoil_project::load::{LoadOptions, check};
+use trefoil_project::load::{LoadOptions, check_paths};
 
 use super::check::Scratch;
 use super::single;
@@ -42,8 +42,8 @@ pub fn races(out: &mut Vec<Standing>) {
 }
 
 fn checked(path: &Path) -> usize {
-    let report = check(&[path.display().to_string()], &LoadOptions::default().checked());
-    assert_eq!(report.diagnostics.iter().filter(|d| d.severity == trefoil_syntax::Severity::Error).count(), 0);
+    let report = check_paths(&[path.display().to_string()], &LoadOptions::default().with_checks());
+    assert_eq!(report.diagnostics.iter().filter(|d| d.severity == trefoil_syntax::FindingSeverity::Error).count(), 0);
     report.diagnostics.len()
 }
 

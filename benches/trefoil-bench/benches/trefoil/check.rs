@@ -6,8 +6,8 @@ use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use trefoil_lsp::Workspace;
-use trefoil_project::load::{LoadOptions, check};
+use trefoil_lsp::EditorWorkspace;
+use trefoil_project::load::{LoadOptions, check_paths};
 
 use super::manifests::{aegis, agntz, sirenspec};
 use super::{long, short};
@@ -42,7 +42,7 @@ pub fn races(out: &mut Vec<Standing>) {
         }
         let named = [path.display().to_string()];
         out.push(long(race.lane("in a process that runs", move || {
-            check(black_box(&named), &LoadOptions::default().checked()).diagnostics.len()
+            check_paths(black_box(&named), &LoadOptions::default().with_checks()).diagnostics.len()
         })));
     }
     if let Some(binary) = &binary {
@@ -88,13 +88,13 @@ fn keystroke(place: &Scratch, binary: Option<&Path>, (dialect, generate, steps, 
             editor.completes(line, column, letters(&mut wrong));
         });
     }
-    let mut workspace = Workspace::default();
+    let mut workspace = EditorWorkspace::default();
     let path = path.canonicalize().expect("it was written");
     let mut version = 0;
     race = race.lane("of that: the check", move || {
         version += 1;
         workspace.set_buffer(path.clone(), if version % 2 == 0 { text.as_str() } else { other.as_str() }, version);
-        let (analysis, _) = workspace.analysis(&path).expect("the buffer is open");
+        let (analysis, _) = workspace.analysis_for(&path).expect("the buffer is open");
         assert_eq!(analysis.diagnostics().is_empty(), version % 2 == 0, "one text is right and the other is not");
         analysis.diagnostics().len()
     });

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
-use trefoil::ports::{CallSite, HostLimits, ModelAnswer, ModelError, ModelProvider, ModelRequest, ToolUse};
-use trefoil::store::{Durability, Options, SqliteStore, Store as _};
+use trefoil::ports::{CallSite, HostLimits, ModelAnswer, ModelError, ModelProvider, ModelRequest, ModelToolCall};
+use trefoil::store::{SqliteStore, Store as _, StoreDurability, StoreOptions};
 use trefoil::{Engine, Flow};
 
 use super::single;
@@ -73,7 +73,7 @@ impl Answers {
 
 #[async_trait::async_trait]
 impl ModelProvider for Answers {
-    async fn call(
+    async fn call_model(
         &self,
         _at: CallSite<'_>,
         _request: &ModelRequest,
@@ -100,15 +100,15 @@ struct Crowd {
 
 impl Crowd {
     fn new(path: &Path, runs: usize, count: usize) -> Self {
-        let store = SqliteStore::open(path, Options::default()).unwrap();
+        let store = SqliteStore::open(path, StoreOptions::default()).unwrap();
         let engine = Engine::new().provider(Answers::with_a_thousand_bytes()).store(store);
         Self { runtime: threads(), engine, flow: steps(count), runs }
     }
     fn run(&mut self) {
         self.runtime.block_on(async {
-            let runs: Vec<_> = (0..self.runs).map(|_| self.engine.start(&self.flow, "x").unwrap()).collect();
+            let runs: Vec<_> = (0..self.runs).map(|_| self.engine.start_run(&self.flow, "x").unwrap()).collect();
             for run in runs {
-                run.outcome().await.result.unwrap();
+                run.wait_outcome().await.result.unwrap();
             }
         });
     }
@@ -117,14 +117,14 @@ impl Crowd {
 /// The bytes on the disk for a step with 1 KB of new state.
 fn bytes(path: &Path) -> Standing {
     const STEPS: usize = 200;
-    let store = Arc::new(SqliteStore::open(path, Options::default()).unwrap());
+    let store = Arc::new(SqliteStore::open(path, StoreOptions::default()).unwrap());
     let engine = Engine::new().provider(Answers::with_a_thousand_bytes()).store(store.clone());
     let used = threads().block_on(async {
-        let empty = store.size().await.unwrap().used;
+        let empty = store.measure_size().await.unwrap().used;
         for _ in 0..10 {
-            engine.start(&steps(STEPS), "x").unwrap().outcome().await.result.unwrap();
+            engine.start_run(&steps(STEPS), "x").unwrap().wait_outcome().await.result.unwrap();
         }
-        (store.size().await.unwrap().used - empty) as f64 / (10 * STEPS) as f64
+        (store.measure_size().await.unwrap().used - empty) as f64 / (10 * STEPS) as f64
     });
     let new = used - 1_000.0;
     Standing::figures(
@@ -139,21 +139,21 @@ fn bytes(path: &Path) -> Standing {
 /// The bytes in the journal for a turn of an agent with a tool: its model call with the whole conversation, and its tool call.
 fn bytes_of_turns(path: &Path) -> Standing {
     const TURNS: [usize; 3] = [10, 100, 400];
-    let store = Arc::new(SqliteStore::open(path, Options::default()).unwrap());
+    let store = Arc::new(SqliteStore::open(path, StoreOptions::default()).unwrap());
     let text = "id: look\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Work.\nmaxSteps: 500\n\
                 tools:\n  - { kind: local, tools: [look] }\n";
-    let flow = Flow::options().unchecked().from_text("look.yaml", text).unwrap();
+    let flow = Flow::load_options().without_checks().from_text("look.yaml", text).unwrap();
     let engine = Engine::new()
         .provider(Looks(AtomicUsize::default()))
         .tool("look", async |_: serde_json::Value| Ok(serde_json::json!({ "found": "x".repeat(200) })))
         .store(store.clone());
     let sizes = threads().block_on(async {
-        let run = engine.start(&flow, "x").unwrap();
+        let run = engine.start_run(&flow, "x").unwrap();
         let id = run.id().to_owned();
-        run.outcome().await.result.unwrap();
+        run.wait_outcome().await.result.unwrap();
         let (mut sizes, mut next) = (TURNS.map(|turn| (turn, 0)), 0);
         loop {
-            let page = store.entries(&id, next).await.unwrap();
+            let page = store.read_entries(&id, next).await.unwrap();
             let Some(last) = page.last() else { return sizes };
             next = last.seq + 1;
             for entry in &page {
@@ -177,7 +177,7 @@ struct Looks(AtomicUsize);
 
 #[async_trait::async_trait]
 impl ModelProvider for Looks {
-    async fn call(
+    async fn call_model(
         &self,
         _at: CallSite<'_>,
         _request: &ModelRequest,
@@ -188,7 +188,7 @@ impl ModelProvider for Looks {
         if turn > 400 {
             return Ok(answer);
         }
-        let call = ToolUse::new(
+        let call = ModelToolCall::new(
             format!("call-{turn}"),
             "look",
             trefoil::Value::from_json(serde_json::json!({ "for": "tea" })),
@@ -212,7 +212,7 @@ impl Kept {
     fn new(path: &Path, entries: usize) -> Self {
         let runtime = threads();
         // It is written once, and then only read.
-        let options = Options { durability: Durability::Batch, ..Options::default() };
+        let options = StoreOptions { durability: StoreDurability::Batch, ..StoreOptions::default() };
         let store = Arc::new(SqliteStore::open(path, options).unwrap());
         let passes = entries / 2;
         let text = format!(
@@ -230,11 +230,11 @@ impl Kept {
         };
         let engine = Engine::new().provider(answers).max_calls(10_000_000).store(store.clone());
         let run = runtime.block_on(async {
-            let run = engine.start(&flow, "x").unwrap();
+            let run = engine.start_run(&flow, "x").unwrap();
             let id = run.id().to_owned();
             stuck.notified().await;
             drop(run);
-            engine.release().await.unwrap();
+            engine.release_runs().await.unwrap();
             id
         });
         let kept = Self { runtime, store, run, entries };
@@ -248,10 +248,10 @@ impl Kept {
         let answers = Answers { stuck_at: Some(0), stuck: stuck.clone(), ..Answers::default() };
         let engine = Engine::new().provider(answers).store(self.store.clone());
         self.runtime.block_on(async {
-            let run = engine.resume(&self.run).await.unwrap();
+            let run = engine.resume_run(&self.run).await.unwrap();
             stuck.notified().await;
             drop(run);
-            engine.release().await.unwrap();
+            engine.release_runs().await.unwrap();
         });
     }
 }
@@ -281,21 +281,21 @@ pub fn wait(kept: &str) {
     let limits = HostLimits { in_flight: None, ..HostLimits::default() };
     let engine = Engine::new().provider(Never(calls.clone())).host_limits(&limits);
     let engine = match kept {
-        "store" => engine.store(SqliteStore::open(place.path().join("runs.db"), Options::default()).unwrap()),
+        "store" => engine.store(SqliteStore::open(place.path().join("runs.db"), StoreOptions::default()).unwrap()),
         _ => engine,
     };
     let flow = steps(1);
     runtime.block_on(async {
         // One-time allocations do not count for the runs.
-        let first: Vec<_> = (0..FIRST).map(|_| engine.start(&flow, "x").unwrap()).collect();
+        let first: Vec<_> = (0..FIRST).map(|_| engine.start_run(&flow, "x").unwrap()).collect();
         settle(&calls, FIRST).await;
         let before = resident();
-        let mut runs: Vec<_> = (0..RUNS).map(|_| engine.start(&flow, "x").unwrap()).collect();
+        let mut runs: Vec<_> = (0..RUNS).map(|_| engine.start_run(&flow, "x").unwrap()).collect();
         settle(&calls, FIRST + RUNS).await;
         // Unread events do not count for the runs.
         let mut context = Context::from_waker(Waker::noop());
         for run in &mut runs {
-            while let Poll::Ready(Some(_)) = pin!(run.event()).poll(&mut context) {}
+            while let Poll::Ready(Some(_)) = pin!(run.next_event()).poll(&mut context) {}
         }
         println!("{}", resident().saturating_sub(before) as f64 / RUNS as f64);
         drop((first, runs));
@@ -308,7 +308,7 @@ struct Never(Arc<AtomicUsize>);
 
 #[async_trait::async_trait]
 impl ModelProvider for Never {
-    async fn call(
+    async fn call_model(
         &self,
         _at: CallSite<'_>,
         _request: &ModelRequest,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use trefoil_machine::journal::{Entry, EntryKind, Identity, Started, VERSION};
+use trefoil_machine::journal::{Entry, EntryKind, ProgramIdentity, RunStart, VERSION};
 use trefoil_machine::{Flags, PrivateValue, RunError};
-use trefoil_store::{Batch, Durability, Filter, NewRun, Options, SqliteStore, Status, Store};
+use trefoil_store::{EntryBatch, NewRun, RunFilter, SqliteStore, Status, Store, StoreDurability, StoreOptions};
 
 use super::durable::threads;
 use super::short;
@@ -17,29 +17,33 @@ const AT_ONCE: u64 = 1_000;
 pub fn races(out: &mut Vec<Standing>) {
     let place = tempfile::tempdir().unwrap();
     let runtime = threads();
-    let options = Options { durability: Durability::Batch, ..Options::default() };
+    let options = StoreOptions { durability: StoreDurability::Batch, ..StoreOptions::default() };
     let store = Arc::new(SqliteStore::open(place.path().join("runs.db"), options).unwrap());
     runtime.block_on(fill(&store));
     let flow = Some("flow-7".to_owned());
     let failed = vec![Status::Failed];
     let filters = [
-        ("the newest 50", Filter::default()),
-        ("failed ones", Filter { status: failed.clone(), ..Filter::default() }),
-        ("of one flow", Filter { flow: flow.clone(), ..Filter::default() }),
-        ("failed ones of one flow", Filter { flow, status: failed, ..Filter::default() }),
+        ("the newest 50", RunFilter::default()),
+        ("failed ones", RunFilter { status: failed.clone(), ..RunFilter::default() }),
+        ("of one flow", RunFilter { flow: flow.clone(), ..RunFilter::default() }),
+        ("failed ones of one flow", RunFilter { flow, status: failed, ..RunFilter::default() }),
         (
             "of one hour",
-            Filter { since: Some(RUNS / 2 * 1_000), until: Some(RUNS / 2 * 1_000 + 3_600_000), ..Filter::default() },
+            RunFilter {
+                since: Some(RUNS / 2 * 1_000),
+                until: Some(RUNS / 2 * 1_000 + 3_600_000),
+                ..RunFilter::default()
+            },
         ),
-        ("with a word that many have", Filter { text: Some("timed out".to_owned()), ..Filter::default() }),
-        ("with a word that none has", Filter { text: Some("nowhere".to_owned()), ..Filter::default() }),
+        ("with a word that many have", RunFilter { text: Some("timed out".to_owned()), ..RunFilter::default() }),
+        ("with a word that none has", RunFilter { text: Some("nowhere".to_owned()), ..RunFilter::default() }),
     ];
     let mut race = Race::new("a page of 50 of 1,000,000 runs", "list", 1);
     for (name, filter) in filters {
         let (store, runtime) = (&store, &runtime);
-        race = race.lane(name, move || runtime.block_on(store.list(&filter, None, 50)).unwrap().runs.len());
+        race = race.lane(name, move || runtime.block_on(store.list_runs(&filter, None, 50)).unwrap().runs.len());
     }
-    let race = race.lane("how many of each status", || runtime.block_on(store.counts()).unwrap());
+    let race = race.lane("how many of each status", || runtime.block_on(store.count_by_status()).unwrap());
     out.push(short(race));
 }
 
@@ -48,7 +52,7 @@ async fn fill(store: &Arc<SqliteStore>) {
         let creating: Vec<_> = (first..first + AT_ONCE)
             .map(|n| {
                 let store = store.clone();
-                tokio::spawn(async move { store.create(run(n)).await.unwrap() })
+                tokio::spawn(async move { store.create_run(run(n)).await.unwrap() })
             })
             .collect();
         for one in creating {
@@ -60,13 +64,16 @@ async fn fill(store: &Arc<SqliteStore>) {
 /// A finished run that started a second after the previous one.
 fn run(n: u64) -> NewRun {
     let (id, at) = (format!("run-{n:07}"), n * 1_000);
-    let program =
-        Identity { fingerprint: format!("{:064x}", n % 100), flow: format!("flow-{}", n % 100), ..Identity::default() };
-    let started = EntryKind::Started(Box::new(Started {
+    let program = ProgramIdentity {
+        fingerprint: format!("{:064x}", n % 100),
+        flow: format!("flow-{}", n % 100),
+        ..ProgramIdentity::default()
+    };
+    let started = EntryKind::Started(Box::new(RunStart {
         run: id.clone(),
         at,
         program,
-        input: Some(PrivateValue::plain("x")),
+        input: Some(PrivateValue::without_hidden("x")),
         warnings: Vec::new(),
         flags: Flags::default(),
         answers: "host".to_owned(),
@@ -75,10 +82,10 @@ fn run(n: u64) -> NewRun {
         permissions: Default::default(),
     }));
     let error = n.is_multiple_of(20).then(|| RunError::new("MODEL_TIMEOUT", "the model timed out after 60 s"));
-    let output = error.is_none().then(|| PrivateValue::plain("done"));
+    let output = error.is_none().then(|| PrivateValue::without_hidden("done"));
     let finished = EntryKind::Finished { output, error, items: None, warnings: Vec::new() };
     let entries = [started, finished].into_iter().enumerate();
     let entries: Vec<Entry> =
         entries.map(|(seq, kind)| Entry { v: VERSION, seq: seq as u64, at_ms: seq as u64, kind }).collect();
-    NewRun { run: id, batch: Batch::of(&entries).unwrap(), now: at, ..NewRun::default() }
+    NewRun { run: id, batch: EntryBatch::from_entries(&entries).unwrap(), now: at, ..NewRun::default() }
 }

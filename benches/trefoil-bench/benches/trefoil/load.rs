@@ -2,8 +2,8 @@
 
 use std::hint::black_box;
 
-use trefoil_front::{Detection, Document, Findings, Project, detect};
-use trefoil_syntax::yaml::{self, Limits};
+use trefoil_front::{CompileFindings, DialectDetection, ManifestDocument, Project, detect_dialect};
+use trefoil_syntax::yaml::{self, YamlLimits};
 use trefoil_syntax::{FileId, SourceFile};
 
 use super::manifests::{aegis, agntz, sirenspec};
@@ -35,20 +35,20 @@ fn load(dialect: &str, steps: usize, text: &str) -> Standing {
     long(race.lane("parse and lower", || lower(black_box(text))).lane("of that: parse", || parse(black_box(text))))
 }
 
-fn parse(text: &str) -> yaml::Parsed {
-    yaml::parse(FileId(0), &SourceFile::new("bench.yaml", text), &Limits::default())
+fn parse(text: &str) -> yaml::YamlDocument {
+    yaml::parse(FileId(0), &SourceFile::new("bench.yaml", text), &YamlLimits::default())
 }
 
 /// All stages of loading a single file.
 fn lower(text: &str) -> usize {
     let mut project = Project::default();
-    let file = project.files.add(SourceFile::new("bench.yaml", text));
+    let file = project.files.add_file(SourceFile::new("bench.yaml", text));
     let source = project.files.get(file).expect("was added");
-    let root = yaml::parse(file, source, &Limits::default()).root.expect("parses");
-    let Detection::One(front) = detect(&root) else { panic!("one dialect") };
-    project.documents.push(Document { file, path: "bench.yaml".to_owned(), root, front, project: 0 });
-    let mut found = Findings::default();
-    let lowered = trefoil_lint::lower(front, &project, 0, &mut found);
+    let root = yaml::parse(file, source, &YamlLimits::default()).root.expect("parses");
+    let DialectDetection::One(front) = detect_dialect(&root) else { panic!("one dialect") };
+    project.documents.push(ManifestDocument { file, path: "bench.yaml".to_owned(), root, front, project: 0 });
+    let mut found = CompileFindings::default();
+    let lowered = trefoil_lint::lower_document(front, &project, 0, &mut found);
     assert!(lowered.is_some(), "{:?}", found.diagnostics.iter().next());
     lowered.map_or(0, |l| l.program.steps.len())
 }

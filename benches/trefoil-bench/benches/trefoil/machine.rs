@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use trefoil_front::{Detection, Document, Findings, Project, detect};
+use trefoil_front::{CompileFindings, DialectDetection, ManifestDocument, Project, detect_dialect};
 use trefoil_ir::Program;
 use trefoil_machine::{Activity, Flags, Request};
-use trefoil_machine::{Command, Completion, Machine, Prepared};
+use trefoil_machine::{ActivityCompletion, Machine, MachineCommand, PreparedProgram};
 use trefoil_syntax::SourceFile;
-use trefoil_syntax::yaml::{self, Limits};
+use trefoil_syntax::yaml::{self, YamlLimits};
 use trefoil_template::Value;
 
 use super::{long, single};
@@ -16,9 +16,9 @@ use crate::race::{Race, Standing};
 const STEPS: usize = 1000;
 
 pub fn races(out: &mut Vec<Standing>) {
-    let sequence = Prepared::new(program(&pipeline("sequential", "steps", STEPS)));
-    let parallel = Prepared::new(program(&pipeline("parallel", "branches", STEPS)));
-    let repeat = Prepared::new(program(&repeated(STEPS)));
+    let sequence = PreparedProgram::new(program(&pipeline("sequential", "steps", STEPS)));
+    let parallel = PreparedProgram::new(program(&pipeline("parallel", "branches", STEPS)));
+    let repeat = PreparedProgram::new(program(&repeated(STEPS)));
     let input = Value::from("a topic");
     out.push(long(
         Race::new("machine, a step in memory", "step", STEPS)
@@ -28,7 +28,7 @@ pub fn races(out: &mut Vec<Standing>) {
             .lane("loop of 1,000 passes", || run(&repeat, &input, "again")),
     ));
     for (items, goal) in [(1_000, ""), (10_000, "<= 30 ms for all"), (100_000, "linear")] {
-        let fan_out = Prepared::new(program(FAN_OUT));
+        let fan_out = PreparedProgram::new(program(FAN_OUT));
         let list = format!("[{}]", vec!["1"; items].join(","));
         let race = Race::new(format!("fan-out of {items} items"), "item", items)
             .goal(goal)
@@ -38,28 +38,28 @@ pub fn races(out: &mut Vec<Standing>) {
 }
 
 /// Runs a program to its end; every model call returns `answer` at once.
-fn run(prepared: &Arc<Prepared>, input: &Value, answer: &str) -> usize {
+fn run(prepared: &Arc<PreparedProgram>, input: &Value, answer: &str) -> usize {
     play(prepared, input, answer, answer)
 }
 
 /// The same for a fan-out: the first call returns the list, every other one a word.
-fn fan(prepared: &Arc<Prepared>, input: &Value, list: &str) -> usize {
+fn fan(prepared: &Arc<PreparedProgram>, input: &Value, list: &str) -> usize {
     play(prepared, input, list, "ok")
 }
 
-fn play(prepared: &Arc<Prepared>, input: &Value, first: &str, rest: &str) -> usize {
+fn play(prepared: &Arc<PreparedProgram>, input: &Value, first: &str, rest: &str) -> usize {
     let (first, rest) = (Value::from(first), Value::from(rest));
-    let mut machine = Machine::with(prepared.clone(), Flags::default());
+    let mut machine = Machine::from_prepared(prepared.clone(), Flags::default());
     let mut waiting: std::collections::VecDeque<Activity> = std::collections::VecDeque::new();
-    let mut output = machine.start("bench", Some(input.clone()));
+    let mut output = machine.start_run("bench", Some(input.clone()));
     let mut done = 0;
     loop {
         for command in output.commands {
             match command {
                 // No time passes here, so timers never fire.
-                Command::Start(Activity { request: Request::Timer { .. }, .. }) | Command::Cancel(_) => {}
-                Command::Start(activity) => waiting.push_back(activity),
-                Command::Finish(result) => {
+                MachineCommand::Start(Activity { request: Request::Timer { .. }, .. }) | MachineCommand::Cancel(_) => {}
+                MachineCommand::Start(activity) => waiting.push_back(activity),
+                MachineCommand::Finish(result) => {
                     // The loop is meant to reach its limit; any other failure would invalidate the measurement.
                     if let Err(error) = &result {
                         assert_eq!(error.code, "MAX_ITERATIONS_EXCEEDED", "{error:?}");
@@ -74,19 +74,19 @@ fn play(prepared: &Arc<Prepared>, input: &Value, first: &str, rest: &str) -> usi
             _ => Ok(Value::Null),
         };
         done += 1;
-        output = machine.on(Completion::new(activity.key, 0, result));
+        output = machine.complete_activity(ActivityCompletion::new(activity.key, 0, result));
     }
 }
 
 fn program(text: &str) -> Arc<Program> {
     let mut project = Project::default();
-    let file = project.files.add(SourceFile::new("bench.yaml", text));
+    let file = project.files.add_file(SourceFile::new("bench.yaml", text));
     let source = project.files.get(file).expect("was added");
-    let root = yaml::parse(file, source, &Limits::default()).root.expect("parses");
-    let Detection::One(front) = detect(&root) else { panic!("one dialect") };
-    project.documents.push(Document { file, path: "bench.yaml".to_owned(), root, front, project: 0 });
-    let mut found = Findings::default();
-    let lowered = trefoil_lint::lower(front, &project, 0, &mut found).unwrap_or_else(|| panic!("{found:?}"));
+    let root = yaml::parse(file, source, &YamlLimits::default()).root.expect("parses");
+    let DialectDetection::One(front) = detect_dialect(&root) else { panic!("one dialect") };
+    project.documents.push(ManifestDocument { file, path: "bench.yaml".to_owned(), root, front, project: 0 });
+    let mut found = CompileFindings::default();
+    let lowered = trefoil_lint::lower_document(front, &project, 0, &mut found).unwrap_or_else(|| panic!("{found:?}"));
     Arc::new(lowered.program)
 }
 

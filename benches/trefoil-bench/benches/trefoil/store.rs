@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use trefoil::{Engine, Flow};
 use trefoil_machine::journal::{Entry, EntryKind, VERSION};
 use trefoil_machine::{Key, PrivateValue};
-use trefoil_store::{Batch, Claim, Lease, NewRun, Options, SqliteStore, Store as _};
+use trefoil_store::{Claim, EntryBatch, Lease, NewRun, SqliteStore, Store as _, StoreOptions};
 
 use super::durable::{Answers, steps, threads};
 use super::long;
@@ -20,7 +20,7 @@ const TURN: usize = 100;
 
 pub fn races(out: &mut Vec<Standing>) {
     let folder = tempfile::tempdir().unwrap();
-    let bytes = Batch::of(&[entry(0)]).unwrap().bodies.first().map(|body| body.json.clone()).unwrap();
+    let bytes = EntryBatch::from_entries(&[entry(0)]).unwrap().bodies.first().map(|body| body.json.clone()).unwrap();
     let mut bare = std::fs::File::create(folder.path().join("bare")).unwrap();
     let mut in_place = Kept::open(folder.path(), "in-place", tokio::runtime::Builder::new_multi_thread());
     let mut by_thread = Kept::open(folder.path(), "by-thread", tokio::runtime::Builder::new_current_thread());
@@ -55,11 +55,12 @@ impl Run {
     fn new(path: &Path) -> Self {
         let engine = Engine::new()
             .provider(Answers::with_a_thousand_bytes())
-            .store(SqliteStore::open(path, Options::default()).unwrap());
+            .store(SqliteStore::open(path, StoreOptions::default()).unwrap());
         Self { runtime: threads(), engine, flow: steps(TURN) }
     }
     fn steps(&mut self) {
-        self.runtime.block_on(async { self.engine.start(&self.flow, "x").unwrap().outcome().await.result.unwrap() });
+        self.runtime
+            .block_on(async { self.engine.start_run(&self.flow, "x").unwrap().wait_outcome().await.result.unwrap() });
     }
 }
 
@@ -116,30 +117,30 @@ struct Kept {
 impl Kept {
     fn open(folder: &std::path::Path, name: &str, mut runtime: tokio::runtime::Builder) -> Self {
         let runtime = runtime.enable_time().build().unwrap();
-        let store = SqliteStore::open(folder.join(name), Options::default()).unwrap();
+        let store = SqliteStore::open(folder.join(name), StoreOptions::default()).unwrap();
         let claim = Some(Claim { owner: "bench".to_owned(), now: 0, until: 1, gone: None, failed: false });
         let run = NewRun { run: "bench".to_owned(), claim, ..NewRun::default() };
-        let lease = runtime.block_on(store.create(run)).unwrap().unwrap();
-        let empty = runtime.block_on(store.size()).unwrap().used;
+        let lease = runtime.block_on(store.create_run(run)).unwrap().unwrap();
+        let empty = runtime.block_on(store.measure_size()).unwrap().used;
         Self { runtime, store, lease, next: 0, empty }
     }
 
     fn append(&mut self) {
         for _ in 0..TURN {
-            let batch = Batch::of(&[entry(self.next)]).unwrap();
-            self.runtime.block_on(self.store.append(&self.lease, batch)).unwrap();
+            let batch = EntryBatch::from_entries(&[entry(self.next)]).unwrap();
+            self.runtime.block_on(self.store.append_batch(&self.lease, batch)).unwrap();
             self.next += 1;
         }
     }
 
     fn bytes_an_entry(&self) -> u64 {
-        let used = self.runtime.block_on(self.store.size()).unwrap().used;
+        let used = self.runtime.block_on(self.store.measure_size()).unwrap().used;
         used.saturating_sub(self.empty) / self.next.max(1)
     }
 }
 
 fn entry(seq: u64) -> Entry {
-    let value = PrivateValue::plain(format!("{seq:08}").repeat(120));
+    let value = PrivateValue::without_hidden(format!("{seq:08}").repeat(120));
     let kind = EntryKind::Completed { key: Key("main/step".into()), value, about: Box::default() };
     Entry { v: VERSION, seq, at_ms: seq, kind }
 }

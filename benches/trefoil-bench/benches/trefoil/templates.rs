@@ -132,7 +132,7 @@ fn conditions(json: &serde_json::Value, value: &Value) -> Standing {
     let data = minijinja::Value::from(minijinja::value::Serde(json));
     short(
         Race::new("condition", "evaluation", 1)
-            .lane("trefoil", || ours.evaluate(black_box(value)).expect("evaluates"))
+            .lane("trefoil", || ours.evaluate_in(black_box(value)).expect("evaluates"))
             .lane("minijinja", || theirs.eval(black_box(&data)).expect("evaluates").is_true()),
     )
 }

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use trefoil::{Engine, Flow};
 use trefoil_project::settings::Settings;
-use trefoil_tools::process::{Environment, Program};
-use trefoil_tools::{Idempotent, McpPlace, McpServer, TIME};
+use trefoil_tools::process::{OperatorProgram, ProcessEnvironment};
+use trefoil_tools::{IdempotentTools, McpServer, McpTransport, TIME};
 
 use super::single;
 use crate::race::{Race, Standing};
@@ -35,7 +35,7 @@ pub fn races(out: &mut Vec<Standing>) {
 
     let address = listen();
     let flow = self::flow(&format!("{{ kind: http, name: echo, url: \"http://{address}/\" }}"));
-    let rules = trefoil::http::Rules { allow: vec![address.to_string().parse().unwrap()], ..Default::default() };
+    let rules = trefoil::http::GuardRules { allow: vec![address.to_string().parse().unwrap()], ..Default::default() };
     let engine = Engine::new().http(rules);
     let mut bare = Requests::to(address);
     let race = Race::new("tool call, HTTP to this machine", "call", CALLS)
@@ -64,14 +64,14 @@ fn flow(tool: &str) -> Flow {
         let _ = writeln!(all, "  - agent: {{ id: s{n}, kind: tool, tool: {tool} }}");
         all
     });
-    Flow::options()
-        .unchecked()
+    Flow::load_options()
+        .without_checks()
         .from_text("calls.yaml", format!("id: calls\nkind: sequential\nsteps:\n{steps}"))
         .unwrap()
 }
 
 fn run(runtime: &Runtime, engine: &Engine, flow: &Flow) -> Value {
-    runtime.block_on(async { engine.start(flow, "x").unwrap().output::<Value>().await.unwrap() })
+    runtime.block_on(async { engine.start_run(flow, "x").unwrap().wait_output::<Value>().await.unwrap() })
 }
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
@@ -115,12 +115,13 @@ impl Requests {
 
 fn server() -> McpServer {
     let command = vec![std::env::current_exe().unwrap().display().to_string()];
-    let environment = Environment { set: vec![(SERVER.to_owned(), "1".into())], ..Environment::default() };
+    let environment =
+        ProcessEnvironment { set: vec![(SERVER.to_owned(), "1".into())], ..ProcessEnvironment::default() };
     McpServer {
         name: "bench".to_owned(),
-        place: McpPlace::Process(Program { command, folder: None, environment }),
+        place: McpTransport::Process(OperatorProgram { command, folder: None, environment }),
         tools: None,
-        idempotent: Idempotent::All,
+        idempotent: IdempotentTools::All,
         time: TIME,
         start: None,
     }

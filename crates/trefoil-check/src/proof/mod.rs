@@ -1,15 +1,15 @@
-//! What is proved about a program, and what nobody can see before it runs: one [`Proof`] for each kind.
+//! What is proved about a program, and what nobody can see before it runs: one [`ProgramProof`] for each kind.
 //!
 //! A claim is made only if the rules that it rests on find nothing, whatever their levels, and whether or not a comment allows the
 //! finding. Calls and cost depend on prices, so the caller completes that kind.
 
-mod seen;
+mod prover;
 
 use trefoil_syntax::Location;
 
-use crate::rule::Root;
-use crate::semantic::Model;
-use seen::Prover;
+use crate::rule::CheckRoot;
+use crate::semantic::SemanticModel;
+use prover::ProgramProver;
 
 /// A kind of proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl ProofKind {
     }
 
     /// The rules on which its claims rest.
-    pub const fn rules(self) -> &'static [&'static str] {
+    pub const fn rule_names(self) -> &'static [&'static str] {
         match self {
             // What is wrong with a name prevents loading.
             Self::Names | Self::Cost => &[],
@@ -80,7 +80,7 @@ impl ProofKind {
 
 /// What is known of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proof {
+pub struct ProgramProof {
     /// The kind.
     pub kind: ProofKind,
     /// What holds in every run.
@@ -106,27 +106,31 @@ impl UnseenPart {
 
 /// The proofs about a run that starts at a root, in the order of [`ProofKind::ALL`]. `found`: the findings of all rules on which
 /// claims rest.
-pub(crate) fn prove(model: &Model<'_>, root: &Root, found: &[trefoil_syntax::Diagnostic]) -> Vec<Proof> {
-    let prover = Prover::of(model, root);
+pub(crate) fn build_proofs(
+    model: &SemanticModel<'_>,
+    root: &CheckRoot,
+    found: &[trefoil_syntax::Diagnostic],
+) -> Vec<ProgramProof> {
+    let prover = ProgramProver::for_root(model, root);
     let all = ProofKind::ALL.into_iter().map(|kind| {
         let against: Vec<UnseenPart> = found
             .iter()
-            .filter(|d| kind.rules().contains(&d.rule))
+            .filter(|d| kind.rule_names().contains(&d.rule))
             .map(|d| {
                 let at = d.file.zip(d.span).map(|(file, span)| Location::new(file, span));
                 UnseenPart { what: format!("{} ({})", d.message, d.rule), at }
             })
             .collect();
-        let mut proof = Proof { kind, proved: Vec::new(), unseen: Vec::new() };
+        let mut proof = ProgramProof { kind, proved: Vec::new(), unseen: Vec::new() };
         let holds = against.is_empty();
         match kind {
-            ProofKind::Names => prover.names(&mut proof),
-            ProofKind::Types => prover.types(&mut proof),
-            ProofKind::Order => prover.order(&mut proof, holds),
+            ProofKind::Names => prover.prove_names(&mut proof),
+            ProofKind::Types => prover.prove_types(&mut proof),
+            ProofKind::Order => prover.prove_order(&mut proof, holds),
             ProofKind::Cost => {}
-            ProofKind::Secrets => prover.secrets(&mut proof, holds),
-            ProofKind::Untrusted => prover.untrusted(&mut proof, holds),
-            ProofKind::Writes => prover.writes(&mut proof, root),
+            ProofKind::Secrets => prover.prove_secrets(&mut proof, holds),
+            ProofKind::Untrusted => prover.prove_untrusted_text(&mut proof, holds),
+            ProofKind::Writes => prover.prove_writes(&mut proof, root),
         }
         proof.unseen.splice(0..0, against);
         proof

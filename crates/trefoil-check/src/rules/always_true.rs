@@ -1,15 +1,15 @@
 //! Comparisons and conditions that always hold.
 
-use trefoil_syntax::Severity;
+use trefoil_syntax::FindingSeverity;
 
-use super::settled;
-use crate::rule::{Group, Rule, Run};
+use super::constant_comparisons;
+use crate::rule::{RuleGroup, Rule, RuleSource};
 
 pub(super) const RULE: Rule = Rule {
     name: "always-true",
-    group: Group::Types,
-    level: Some(Severity::Warning),
-    strict: Some(Severity::Error),
+    group: RuleGroup::Types,
+    level: Some(FindingSeverity::Warning),
+    strict: Some(FindingSeverity::Error),
     page: include_str!("always_true.md"),
-    run: Run::Program(|cx| settled::run(cx, true)),
+    run: RuleSource::Program(|cx| constant_comparisons::run(cx, true)),
 };

@@ -185,10 +185,10 @@ fn starting<'p>(text: &'p str, places: &'p [usize], what: &'p str) -> impl Itera
 
 /// The first two bytes of the searched texts as a bit set: one word for each first byte, one bit for the low six bits
 /// of the second byte. May have false positives, but no false negatives.
-struct Starts([u64; 256]);
+struct CredentialPrefixTable([u64; 256]);
 
-static STARTS: LazyLock<Starts> = LazyLock::new(|| {
-    let mut starts = Starts([0; 256]);
+static STARTS: LazyLock<CredentialPrefixTable> = LazyLock::new(|| {
+    let mut starts = CredentialPrefixTable([0; 256]);
     for text in PREFIXES.iter().map(|(prefix, ..)| *prefix).chain(["-----BEGIN ", "://", "Basic "]) {
         if let [first, second, ..] = text.as_bytes()
             && let Some(word) = starts.0.get_mut(usize::from(*first))
@@ -199,7 +199,7 @@ static STARTS: LazyLock<Starts> = LazyLock::new(|| {
     starts
 });
 
-impl Starts {
+impl CredentialPrefixTable {
     /// The second bytes that follow this first one.
     fn after(&self, first: u8) -> u64 {
         self.0.get(usize::from(first)).copied().unwrap_or_default()

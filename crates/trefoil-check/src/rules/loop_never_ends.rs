@@ -1,21 +1,21 @@
 //! A loop that ends only at its limit.
 
-use trefoil_ir::{Attempts, Loop, StepKind, ValidatorKind};
-use trefoil_syntax::Severity;
+use trefoil_ir::{Attempts, StepLoop, StepKind, ValidatorKind};
+use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::flow::{Endless, endless};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::semantic::reachability::{EndlessLoopKind, classify_endless_loop};
 
 pub(super) const RULE: Rule = Rule {
     name: "loop-never-ends",
-    group: Group::Flow,
-    level: Some(Severity::Warning),
-    strict: Some(Severity::Error),
+    group: RuleGroup::Flow,
+    level: Some(FindingSeverity::Warning),
+    strict: Some(FindingSeverity::Error),
     page: include_str!("loop_never_ends.md"),
-    run: Run::Declared(run),
+    run: RuleSource::Declared(run),
 };
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     for (_, _, step) in cx.model.live_steps() {
         match &step.kind {
             StepKind::Loop(it) => until(cx, it),
@@ -25,26 +25,26 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-fn until(cx: &mut Context<'_>, it: &Loop) {
-    let Some(endless) = endless(cx.model.program, it) else { return };
+fn until(cx: &mut RuleContext<'_>, it: &StepLoop) {
+    let Some(endless) = classify_endless_loop(cx.model.program, it) else { return };
     // A loop that the format has no key for is called by what ends it.
-    let until = it.until.condition.words().until.map_or("its condition".to_owned(), |key| format!("`{key}`"));
+    let until = it.until.condition.dialect_words().until.map_or("its condition".to_owned(), |key| format!("`{key}`"));
     let (message, help) = match endless {
         // Reported by `constant-condition`.
-        Endless::Never if it.until.condition.is_constant() => return,
-        Endless::Never => (
+        EndlessLoopKind::Never if it.until.condition.is_constant() => return,
+        EndlessLoopKind::Never => (
             format!("{until} can never be true, so the loop fails after {} {}", it.max, if it.max == 1 { "iteration" } else { "iterations" }),
             "compare with a value that a step of the loop can return",
         ),
-        Endless::Unchanged => (
+        EndlessLoopKind::Unchanged => (
             format!("no step in the loop changes what {until} reads: the loop ends after its first iteration or fails after {}", it.max),
             "read the result of a step in the loop",
         ),
     };
-    cx.report(cx.finding(it.until.origin, message).help(help));
+    cx.report_finding(cx.new_finding(it.until.origin, message).with_help(help));
 }
 
-fn validators(cx: &mut Context<'_>, attempts: &Attempts) {
+fn validators(cx: &mut RuleContext<'_>, attempts: &Attempts) {
     for validator in &attempts.validators {
         let why = match &validator.kind {
             ValidatorKind::ExitCode { expected } if *expected != 0 && is_model(cx, attempts) => {
@@ -56,10 +56,10 @@ fn validators(cx: &mut Context<'_>, attempts: &Attempts) {
             _ => continue,
         };
         let message = format!("`{}` can never pass, so every iteration (at most {}) fails", validator.name, attempts.max);
-        cx.report(cx.finding(validator.origin, message).help(why));
+        cx.report_finding(cx.new_finding(validator.origin, message).with_help(why));
     }
 }
 
-fn is_model(cx: &Context<'_>, attempts: &Attempts) -> bool {
+fn is_model(cx: &RuleContext<'_>, attempts: &Attempts) -> bool {
     matches!(cx.model.program.steps[attempts.body].kind, StepKind::Model(_))
 }

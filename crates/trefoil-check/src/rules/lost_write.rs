@@ -4,24 +4,24 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use trefoil_ir::types::Kind;
-use trefoil_ir::{ComposedPart, DeclarationKind, FlowId, Graph, NodeId, Source};
+use trefoil_ir::types::ValueKind;
+use trefoil_ir::{ComposedPart, DeclarationKind, FlowId, NodeId, Source, StepGraph};
 use trefoil_syntax::hash::HashSet;
-use trefoil_syntax::{Diagnostic, Location, Severity};
+use trefoil_syntax::{Diagnostic, FindingSeverity, Location};
 
-use crate::rule::Context;
-use crate::semantic::Model;
-use crate::semantic::meeting::overlap::{self, Overlap};
-use crate::semantic::meeting::{Meeting, Meetings};
+use crate::rule::RuleContext;
+use crate::semantic::SemanticModel;
+use crate::semantic::concurrency::overlap::{self, WriteOverlap};
+use crate::semantic::concurrency::{GraphConcurrency, NodeConcurrency};
 use crate::words;
 
 /// The maximum number of earlier writers of a path with which each is compared.
 const MOST: usize = 64;
 
 /// Checks the nodes of every graph.
-pub(super) fn run(cx: &mut Context<'_>) {
+pub(super) fn run(cx: &mut RuleContext<'_>) {
     let model = cx.model;
-    for (flow, graph) in overlap::graphs(model) {
+    for (flow, graph) in overlap::reachable_graphs(model) {
         lost(model, flow, graph).into_iter().for_each(|lost| report(cx, graph, &lost));
     }
 }
@@ -34,11 +34,11 @@ struct LostWrite {
     path: String,
     /// The path that the second node writes.
     over: String,
-    how: How,
+    how: LostWriteKind,
 }
 
 #[derive(PartialEq, Clone, Copy)]
-enum How {
+enum LostWriteKind {
     /// A value replaces an object that contains the written value.
     Above,
     /// A value is written below a text.
@@ -47,24 +47,27 @@ enum How {
     Unread,
 }
 
-fn lost(model: &Model<'_>, flow: FlowId, graph: &Graph) -> Vec<LostWrite> {
+fn lost(model: &SemanticModel<'_>, flow: FlowId, graph: &StepGraph) -> Vec<LostWrite> {
     let single = |part: &ComposedPart| {
         let member: Vec<&str> = part.member.iter().map(|m| &**m).collect();
-        let walk = model.types().source(flow, &Source::Slot(part.slot), &member, None);
+        let walk = model.program_types().source_type(flow, &Source::Slot(part.slot), &member, None);
         let kinds = walk.schema.solid_kinds();
-        walk.schema.is_answer() || kinds.is_some_and(|kinds| !kinds.has(Kind::Object) && !kinds.has(Kind::List))
+        walk.schema.is_answer()
+            || kinds.is_some_and(|kinds| !kinds.contains(ValueKind::Object) && !kinds.contains(ValueKind::List))
     };
-    let (meetings, read) = (Meetings::of(graph), all_read(model, flow));
+    let (meetings, read) = (GraphConcurrency::for_graph(graph), all_read(model, flow));
     let mut found: Vec<LostWrite> = Vec::new();
     let mut seen = HashSet::default();
-    for mut overlaps in overlap::overlaps(model, flow, graph, MOST) {
+    for mut overlaps in overlap::find_overlaps(model, flow, graph, MOST) {
         overlaps.sort_by_key(|overlap| overlap.at);
-        for Overlap { nodes: (first, second), parts: (one, other), .. } in overlaps {
-            let Some(Meeting::InOrder { follows }) = meetings.ordered(first, second) else { continue };
+        for WriteOverlap { nodes: (first, second), parts: (one, other), .. } in overlaps {
+            let Some(NodeConcurrency::InOrder { follows }) = meetings.order_of_pair(first, second) else { continue };
             let how = match one.at.len().cmp(&other.at.len()) {
-                Ordering::Greater if single(other) => How::Above,
-                Ordering::Less if single(one) => How::Below,
-                Ordering::Equal if follows && !read.iter().any(|source| sees(source, one, other)) => How::Unread,
+                Ordering::Greater if single(other) => LostWriteKind::Above,
+                Ordering::Less if single(one) => LostWriteKind::Below,
+                Ordering::Equal if follows && !read.iter().any(|source| sees(source, one, other)) => {
+                    LostWriteKind::Unread
+                }
                 _ => continue,
             };
             if seen.insert((first, second)) {
@@ -76,14 +79,14 @@ fn lost(model: &Model<'_>, flow: FlowId, graph: &Graph) -> Vec<LostWrite> {
 }
 
 /// Everything that the flow reads, including the message that a node gets from its predecessor.
-fn all_read<'p>(model: &Model<'p>, flow: FlowId) -> Vec<&'p Source> {
+fn all_read<'p>(model: &SemanticModel<'p>, flow: FlowId) -> Vec<&'p Source> {
     model.reads_of(flow).iter().map(|read| read.source).collect()
 }
 
 /// Whether a read sees the value of one part before another part replaces it.
 fn sees(source: &Source, part: &ComposedPart, over: &ComposedPart) -> bool {
     let mut found = false;
-    source.tried(&mut |source| {
+    source.visit_alternatives(&mut |source| {
         found |= match source {
             Source::Compose { parts, .. } => parts.contains(part) && !parts.contains(over),
             Source::Slot(slot) | Source::Member(slot, _) => *slot == part.slot,
@@ -93,34 +96,35 @@ fn sees(source: &Source, part: &ComposedPart, over: &ComposedPart) -> bool {
     found
 }
 
-fn report(cx: &mut Context<'_>, graph: &Graph, lost: &LostWrite) {
+fn report(cx: &mut RuleContext<'_>, graph: &StepGraph, lost: &LostWrite) {
     let program = cx.model.program;
     let steps = [lost.first, lost.second].map(|id| graph.nodes[id].step);
     let [one, other] = steps.map(|step| &program.steps[step]);
-    let [first, second] = steps.map(|step| words::step(program, step));
+    let [first, second] = steps.map(|step| words::step_name(program, step));
     let (path, over) = (&lost.path, &lost.over);
     let (message, help) = match lost.how {
-        How::Above => {
+        LostWriteKind::Above => {
             (format!("{second} writes `{over}`, which destroys `{path}` of {first}"), "write to a different path")
         }
-        How::Below => (
+        LostWriteKind::Below => (
             format!("{second} writes below `{path}`, which destroys the value from {first}"),
             "write to a path that is not below the value of another node",
         ),
-        How::Unread => (
+        LostWriteKind::Unread => (
             format!("{second} overwrites `{path}` of {first} before anything has read it"),
             "write to a different path, or read the value first",
         ),
     };
-    let place = |step: &trefoil_ir::Step, path: &str| written(cx.model, step.origin, path).unwrap_or(step.origin);
+    let place =
+        |step: &trefoil_ir::Step, path: &str| find_write_location(cx.model, step.origin, path).unwrap_or(step.origin);
     let (here, there) = (place(other, over), place(one, path));
-    let severity = if lost.how == How::Unread { Severity::Info } else { Severity::Warning };
-    let d = Diagnostic { severity, ..cx.finding(here, message) };
-    cx.report(d.label(there, "written here").help(help));
+    let severity = if lost.how == LostWriteKind::Unread { FindingSeverity::Info } else { FindingSeverity::Warning };
+    let d = Diagnostic { severity, ..cx.new_finding(here, message) };
+    cx.report_finding(d.with_label(there, "written here").with_help(help));
 }
 
 /// Where a node writes a path: its last name, within the node.
-pub(super) fn written(model: &Model<'_>, node: Location, path: &str) -> Option<Location> {
+pub(super) fn find_write_location(model: &SemanticModel<'_>, node: Location, path: &str) -> Option<Location> {
     let facts = model.facts;
     let extent = facts.declarations.iter().find(|d| d.kind == DeclarationKind::Node && d.at == node)?.extent;
     let last: Arc<str> = path.rsplit('.').next()?.into();

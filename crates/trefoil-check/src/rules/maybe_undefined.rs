@@ -3,32 +3,32 @@
 //! Caused by skipped steps, first passes of loops, inner results of called pipelines, and keys of shared state that
 //! only some states write.
 
-use trefoil_ir::types::{Kind, Type};
-use trefoil_ir::{Expr, FlowId, OnFailure, Position, SlotId, StepId, StepKind};
+use trefoil_ir::types::{ValueKind, ValueType};
+use trefoil_ir::{ValueExpression, FlowId, OnStepFailure, TextRole, SlotId, StepId, StepKind};
 use trefoil_syntax::hash::{HashMap, HashSet};
-use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_syntax::{Diagnostic, FindingSeverity};
 use trefoil_template::Value;
 
-use super::unordered_read::{here, result};
-use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::{Defined, Model, Read, Why};
+use super::unordered_read::{reader_name, state_result};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::semantic::{ReadPresence, SemanticModel, ValueRead, AbsenceReason};
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {
     name: "maybe-undefined",
-    group: Group::Names,
-    level: Some(Severity::Info),
-    strict: Some(Severity::Warning),
+    group: RuleGroup::Names,
+    level: Some(FindingSeverity::Info),
+    strict: Some(FindingSeverity::Warning),
     page: include_str!("maybe_undefined.md"),
-    run: Run::Program(run),
+    run: RuleSource::Program(run),
 };
 
 /// Checks every written path.
-fn run(cx: &mut Context<'_>) {
-    let (model, results, left) = (cx.model, cx.model.results(), cx.model.left());
+fn run(cx: &mut RuleContext<'_>) {
+    let (model, results, left) = (cx.model, cx.model.state_result_slots(), cx.model.node_result_slots());
     let (mut told, mut told_null) = (HashSet::default(), HashSet::default());
-    for read in model.reads() {
-        let Defined::Sometimes(why) = &read.defined else {
+    for read in model.value_reads() {
+        let ReadPresence::Sometimes(why) = &read.defined else {
             printed_null(cx, read);
             if told_null.insert(read.at) {
                 failed_null(cx, &left, read);
@@ -36,18 +36,18 @@ fn run(cx: &mut Context<'_>) {
             }
             continue;
         };
-        if read.reference.is_none() || read.guarded || read.position == Position::Condition || !told.insert(read.at) {
+        if read.reference.is_none() || read.guarded || read.position == TextRole::Condition || !told.insert(read.at) {
             continue;
         }
-        let path = read.path();
-        let state = result(model, &results, read);
-        let failed = state.as_ref().filter(|_| *why == Why::Failed).map(|(name, _)| format!("{name} has failed"));
-        let state = state.filter(|_| *why == Why::NotVisited);
-        let own = |state| read.step.and_then(|step| model.named(step)) == Some(state);
+        let path = read.path_text();
+        let state = state_result(model, &results, read);
+        let failed = state.as_ref().filter(|_| *why == AbsenceReason::Failed).map(|(name, _)| format!("{name} has failed"));
+        let state = state.filter(|_| *why == AbsenceReason::NotVisited);
+        let own = |state| read.step.and_then(|step| model.named_ancestor(step)) == Some(state);
         let again = state.as_ref().is_some_and(|(_, state)| own(*state));
-        if let Why::Excluded { .. } = why {
-            let d = cx.finding(read.at, format!("`{path}` is always null here: its step is skipped whenever this one runs"));
-            cx.report(Diagnostic { severity: Severity::Warning, ..d }.help(why.words()));
+        if let AbsenceReason::Excluded { .. } = why {
+            let d = cx.new_finding(read.at, format!("`{path}` is always null here: its step is skipped whenever this one runs"));
+            cx.report_finding(Diagnostic { severity: FindingSeverity::Warning, ..d }.with_help(why.in_words()));
             continue;
         }
         let message = match state {
@@ -55,64 +55,64 @@ fn run(cx: &mut Context<'_>) {
                 format!("`{path}` has no value on the first visit of {name}")
             }
             Some((name, _)) => {
-                format!("`{path}` may have no value, because {name} may not have run before {}", here(model, read))
+                format!("`{path}` may have no value, because {name} may not have run before {}", reader_name(model, read))
             }
             None => {
                 let because = failed.unwrap_or_else(|| because(model, &left, read, why));
                 format!("`{path}` has no value if {because}")
             }
         };
-        let d = cx.finding(read.at, message);
+        let d = cx.new_finding(read.at, message);
         // In a typical loop, the first pass lacks the result of a later step.
-        let usual = *why == Why::FirstPass || again;
+        let usual = *why == AbsenceReason::FirstPass || again;
         let d = match (read.strict, usual) {
-            (true, _) => Diagnostic { severity: Severity::Warning, ..d },
-            (false, true) => Diagnostic { severity: Severity::Hint, ..d },
+            (true, _) => Diagnostic { severity: FindingSeverity::Warning, ..d },
+            (false, true) => Diagnostic { severity: FindingSeverity::Hint, ..d },
             (false, false) => d,
         };
-        let missing = read.words.map(|words| words.missing(&path));
-        cx.report(missing.into_iter().fold(d, |d, help| d.help(help)));
+        let missing = read.words.map(|words| words.missing_advice(&path));
+        cx.report_finding(missing.into_iter().fold(d, |d, help| d.with_help(help)));
     }
 }
 
 /// A null value that nothing writes before it is read, if text prints it as `null`.
-fn printed_null(cx: &mut Context<'_>, read: &Read<'_>) {
+fn printed_null(cx: &mut RuleContext<'_>, read: &ValueRead<'_>) {
     let Some(word) = read.words.map(|words| words.null).filter(|word| !word.is_empty()) else { return };
-    let text = matches!(read.position, Position::System | Position::User | Position::Person);
-    let null = read.defined == Defined::Always && read.schema.kinds().is_some_and(|kinds| kinds.is(Kind::Null));
-    if !text || !null || read.guarded || !read.source.slots().is_empty() {
+    let text = matches!(read.position, TextRole::System | TextRole::User | TextRole::Person);
+    let null = read.defined == ReadPresence::Always && read.schema.value_kinds().is_some_and(|kinds| kinds.is_only(ValueKind::Null));
+    if !text || !null || read.guarded || !read.source.slot_ids().is_empty() {
         return;
     }
     let message =
-        format!("`{}` is null here: it is declared without a value, and nothing writes it before", read.path());
-    let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) };
-    cx.report(d.help(format!("write `\"\"` for an empty text; a template prints the word `{word}`")));
+        format!("`{}` is null here: it is declared without a value, and nothing writes it before", read.path_text());
+    let d = Diagnostic { severity: FindingSeverity::Warning, ..cx.new_finding(read.at, message) };
+    cx.report_finding(d.with_help(format!("write `\"\"` for an empty text; a template prints the word `{word}`")));
 }
 
 /// The result of a node that is null if the node has failed, in a text. A default does not help, because null is a value.
 /// Whoever tests the result on an edge knows that.
-fn failed_null(cx: &mut Context<'_>, left: &HashMap<(FlowId, SlotId), StepId>, read: &Read<'_>) {
+fn failed_null(cx: &mut RuleContext<'_>, left: &HashMap<(FlowId, SlotId), StepId>, read: &ValueRead<'_>) {
     let Some(words) = read.words.filter(|words| !words.null.is_empty()) else { return };
-    let text = matches!(read.position, Position::System | Position::User | Position::Person);
-    let [slot] = read.source.slots()[..] else { return };
+    let text = matches!(read.position, TextRole::System | TextRole::User | TextRole::Person);
+    let [slot] = read.source.slot_ids()[..] else { return };
     let Some(node) = left.get(&(read.flow, slot)).filter(|_| text) else { return };
     let on_failure = &cx.model.program.steps[*node].policy.on_failure;
-    let becomes_null = matches!(on_failure, OnFailure::Use(value) if matches!(&**value, Expr::Const(Value::Null)));
+    let becomes_null = matches!(on_failure, OnStepFailure::Use(value) if matches!(&**value, ValueExpression::Const(Value::Null)));
     if !becomes_null || is_tested(cx.model, read.flow, slot) {
         return;
     }
-    let (path, name) = (read.path(), words::step(cx.model.program, *node));
+    let (path, name) = (read.path_text(), words::step_name(cx.model.program, *node));
     let message = format!("`{path}` is null if {name} has failed, so the text says `{}`", words.null);
-    let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) };
+    let d = Diagnostic { severity: FindingSeverity::Warning, ..cx.new_finding(read.at, message) };
     let and = if read.guarded { "; `default` does not apply to null" } else { "" };
     let tested = if path.starts_with("working.") { path } else { format!("working.{path}") };
-    cx.report(d.help(format!("test it on the edge that leads here: `when: {tested} != None`{and}")));
+    cx.report_finding(d.with_help(format!("test it on the edge that leads here: `when: {tested} != None`{and}")));
 }
 
 /// A property that its schema does not require, in a text of a workflow: of the start input, or of an answer. An agent does
 /// not know what its callers pass. Where a missing input is null, its default is part of its declaration.
-fn not_required(cx: &mut Context<'_>, read: &Read<'_>) {
-    let text = !matches!(read.position, Position::Condition | Position::Url | Position::Header);
+fn not_required(cx: &mut RuleContext<'_>, read: &ValueRead<'_>) {
+    let text = !matches!(read.position, TextRole::Condition | TextRole::Url | TextRole::Header);
     if !text || !read.optional || read.guarded || read.stop.is_some() || read.undeclared.is_some() {
         return;
     }
@@ -124,56 +124,56 @@ fn not_required(cx: &mut Context<'_>, read: &Read<'_>) {
     if !workflow {
         return;
     }
-    let parent = cx.model.types().source(read.flow, read.source, before, None).schema;
+    let parent = cx.model.program_types().source_type(read.flow, read.source, before, None).schema;
     let intake = &flow.intake;
     let given = |slot: &SlotId| *slot == intake.slot || intake.raw.as_ref().is_some_and(|(raw, _)| raw == slot);
-    let of_input = read.source.slots().iter().all(given);
+    let of_input = read.source.slot_ids().iter().all(given);
     if !may_lack(&parent, name) || of_input && intake.fields.iter().any(|field| field.nullable) {
         return;
     }
-    let path = read.path();
+    let path = read.path_text();
     let message = match of_input {
         true => format!("`{path}` has no value if the input does not have it: its schema does not require it"),
         false => format!("`{path}` may have no value: its schema does not require it"),
     };
-    let d = cx.finding(read.at, message);
-    let missing = read.words.map(|words| words.missing(&path));
-    cx.report(missing.into_iter().fold(d, |d, help| d.help(help)));
+    let d = cx.new_finding(read.at, message);
+    let missing = read.words.map(|words| words.missing_advice(&path));
+    cx.report_finding(missing.into_iter().fold(d, |d, help| d.with_help(help)));
 }
 
 /// Whether a type declares a property that its objects need not have.
-fn may_lack(of: &Type, name: &str) -> bool {
-    let all = of.alternatives().unwrap_or(std::slice::from_ref(of));
-    let declares = |one: &&Type| one.declares().iter().any(|property| **property == *name);
+fn may_lack(of: &ValueType, name: &str) -> bool {
+    let all = of.type_alternatives().unwrap_or(std::slice::from_ref(of));
+    let declares = |one: &&ValueType| one.declared_members().iter().any(|property| **property == *name);
     let mut declaring = all.iter().filter(declares).peekable();
-    let required = |one: &Type| one.as_object().is_some_and(|object| object.requires(name));
+    let required = |one: &ValueType| one.as_object().is_some_and(|object| object.requires_member(name));
     declaring.peek().is_some() && declaring.all(|one| !required(one))
 }
 
 /// Whether a condition of an edge reads a slot.
-fn is_tested(model: &Model<'_>, flow: FlowId, slot: SlotId) -> bool {
+fn is_tested(model: &SemanticModel<'_>, flow: FlowId, slot: SlotId) -> bool {
     model.steps_of(flow).iter().any(|(_, id)| match &model.program.steps[*id].kind {
         StepKind::Graph(graph) => {
             let edges = graph.nodes.iter().flat_map(|node| &node.incoming).filter_map(|edge| edge.when.as_ref());
-            edges.flat_map(|when| &when.sources).any(|source| source.slots().contains(&slot))
+            edges.flat_map(|when| &when.sources).any(|source| source.slot_ids().contains(&slot))
         }
         _ => false,
     })
 }
 
 /// Why a path has no value, with the nodes that would have provided one.
-fn because(model: &Model<'_>, left: &HashMap<(FlowId, SlotId), StepId>, read: &Read<'_>, why: &Why) -> String {
+fn because(model: &SemanticModel<'_>, left: &HashMap<(FlowId, SlotId), StepId>, read: &ValueRead<'_>, why: &AbsenceReason) -> String {
     let mut nodes: Vec<StepId> = Vec::new();
-    for node in read.source.slots().into_iter().filter_map(|slot| left.get(&(read.flow, slot))) {
+    for node in read.source.slot_ids().into_iter().filter_map(|slot| left.get(&(read.flow, slot))) {
         if !nodes.contains(node) {
             nodes.push(*node);
         }
     }
-    let names: Vec<String> = nodes.into_iter().map(|node| words::step(model.program, node)).collect();
+    let names: Vec<String> = nodes.into_iter().map(|node| words::step_name(model.program, node)).collect();
     match (why, names.as_slice()) {
-        (Why::NotRun, [one]) => format!("{one} has not completed"),
-        (Why::Failed, [one]) => format!("{one} has failed"),
-        (Why::NotRun | Why::Failed, [_, ..]) => format!("none of {} has completed", names.join(", ")),
-        _ => why.words(),
+        (AbsenceReason::NotRun, [one]) => format!("{one} has not completed"),
+        (AbsenceReason::Failed, [one]) => format!("{one} has failed"),
+        (AbsenceReason::NotRun | AbsenceReason::Failed, [_, ..]) => format!("none of {} has completed", names.join(", ")),
+        _ => why.in_words(),
     }
 }

@@ -1,30 +1,30 @@
 //! Tools that a project does not declare.
 
 use trefoil_ir::{StepKind, ToolCall, ToolKind};
-use trefoil_syntax::Severity;
-use trefoil_syntax::suggest::nearest;
+use trefoil_syntax::FindingSeverity;
+use trefoil_syntax::suggestions::nearest_name;
 
-use crate::rule::{Context, Group, Rule, Run, SuppliedServer};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource, DeclaredServer};
 use crate::words::{server_as_tool, toml_key};
 
 pub(super) const RULE: Rule = Rule {
     name: "missing-tool",
-    group: Group::Models,
-    level: Some(Severity::Warning),
+    group: RuleGroup::Models,
+    level: Some(FindingSeverity::Warning),
     strict: None,
     page: include_str!("missing_tool.md"),
-    run: Run::Program(run),
+    run: RuleSource::Program(run),
 };
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     for (_, _, step) in cx.model.reachable_steps() {
         let StepKind::Tool(call) = &step.kind else { continue };
         let Some((message, help)) = missing(cx, call) else { continue };
-        cx.report(cx.finding(step.origin, message).help(help));
+        cx.report_finding(cx.new_finding(step.origin, message).with_help(help));
     }
 }
 
-fn missing(cx: &Context<'_>, call: &ToolCall) -> Option<(String, String)> {
+fn missing(cx: &RuleContext<'_>, call: &ToolCall) -> Option<(String, String)> {
     let has_tool = |name: &str| cx.supplied.iter().any(|all| all.tools.iter().any(|known| known.name == name));
     let server = |name: &str| cx.supplied.iter().flat_map(|all| &all.servers).find(|known| known.name == name);
     match &call.kind {
@@ -41,10 +41,10 @@ fn missing(cx: &Context<'_>, call: &ToolCall) -> Option<(String, String)> {
                 server_as_tool(&call.name, None)
             } else if let Some((name, tool)) = of_server {
                 server_as_tool(name, Some(tool))
-            } else if let Some(near) = nearest(&call.name, known) {
-                meant(near)
-            } else if let Some(near) = nearest(&call.name, servers) {
-                format!("{} {}", meant(near), server_as_tool(near, None))
+            } else if let Some(near) = nearest_name(&call.name, known) {
+                suggestion_text(near)
+            } else if let Some(near) = nearest_name(&call.name, servers) {
+                format!("{} {}", suggestion_text(near), server_as_tool(near, None))
             } else {
                 let (name, form) = (toml_key(&call.name), "with `command = [\"program\", \"argument\"]`");
                 format!("declare it in `trefoil.toml`: `[tools.{name}]` {form}")
@@ -57,25 +57,25 @@ fn missing(cx: &Context<'_>, call: &ToolCall) -> Option<(String, String)> {
             let known = cx.supplied.iter().flat_map(|all| &all.servers).map(|known| &*known.name);
             let form = "with `command = [\"program\", \"argument\"]` or `url = \"...\"`";
             let declare = format!("declare it in `trefoil.toml`: `[mcp.{}]` {form}", toml_key(server));
-            Some((message, nearest(server, known).map_or(declare, meant)))
+            Some((message, nearest_name(server, known).map_or(declare, suggestion_text)))
         }
     }
 }
 
-fn meant(near: &str) -> String {
+fn suggestion_text(near: &str) -> String {
     format!("did you mean `{near}`?")
 }
 
 /// A tool that is missing in the list of those that may be called. An empty name stands for all tools of the server.
-fn not_allowed(server: &SuppliedServer, tool: &str) -> Option<(String, String)> {
+fn not_allowed(server: &DeclaredServer, tool: &str) -> Option<(String, String)> {
     let allowed = server.tools.as_ref().filter(|_| !tool.is_empty())?;
     if allowed.iter().any(|one| one == tool) {
         return None;
     }
     let table = toml_key(&server.name);
     let message = format!("`{tool}` is not in the `tools` of the MCP server `{}`", server.name);
-    let help = match nearest(tool, allowed.iter().map(String::as_str)) {
-        Some(near) => meant(near),
+    let help = match nearest_name(tool, allowed.iter().map(String::as_str)) {
+        Some(near) => suggestion_text(near),
         None => format!("to allow it, add it to `tools` under `[mcp.{table}]` in `trefoil.toml`"),
     };
     Some((message, help))

@@ -1,34 +1,34 @@
 //! A state whose outcome may match no transition.
 
-use trefoil_ir::{State, Takes};
-use trefoil_syntax::Severity;
+use trefoil_ir::{WorkflowState, MatchedOutcome};
+use trefoil_syntax::FindingSeverity;
 use trefoil_template::TransitionWords;
 
-use crate::rule::{Context, Group, Rule, Run};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
 
 pub(super) const RULE: Rule = Rule {
     name: "missing-transition",
-    group: Group::Flow,
-    level: Some(Severity::Warning),
-    strict: Some(Severity::Error),
+    group: RuleGroup::Flow,
+    level: Some(FindingSeverity::Warning),
+    strict: Some(FindingSeverity::Error),
     page: include_str!("missing_transition.md"),
-    run: Run::Declared(run),
+    run: RuleSource::Declared(run),
 };
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     let program = cx.model.program;
-    let Some(words) = cx.model.words().transitions else { return };
-    let [always, success, failure] = [words.always, words.success, words.failure].map(|word| words.written(word));
-    for (machine, exits) in cx.model.machines() {
+    let Some(words) = cx.model.format_words().transitions else { return };
+    let [always, success, failure] = [words.always, words.success, words.failure].map(|word| words.condition_line(word));
+    for (machine, exits) in cx.model.state_machines() {
         for (state, exits) in machine.states.iter().zip(exits) {
-            if !cx.model.reach().is_alive(state.step) {
+            if !cx.model.reach_analysis().is_alive(state.step) {
                 continue;
             }
             let step = &program.steps[state.step];
             // The transitions of a pipeline are not written; it fails if a step fails.
             let Some(last) = state.transitions.last().map(|t| t.origin).filter(|at| *at != step.origin) else { continue };
             let (message, help) = match exits.gap.as_ref().filter(|g| !g.numeric) {
-                Some(gap) if gap.value.is_empty() && state.transitions.iter().any(|t| t.takes != Takes::Failure) => (
+                Some(gap) if gap.value.is_empty() && state.transitions.iter().any(|t| t.takes != MatchedOutcome::Failure) => (
                     format!("every transition of `{}` has a condition that may be false, so the run can fail here", state.name),
                     format!("add a last transition with `{always}`"),
                 ),
@@ -49,12 +49,12 @@ fn run(cx: &mut Context<'_>) {
                 ),
                 None => continue,
             };
-            cx.report(cx.finding(step.origin, message).label(last, "the last transition").help(help));
+            cx.report_finding(cx.new_finding(step.origin, message).with_label(last, "the last transition").with_help(help));
         }
     }
 }
 
 /// A condition that names success suggests that failures were considered.
-fn names_success(state: &State, words: &TransitionWords) -> bool {
+fn names_success(state: &WorkflowState, words: &TransitionWords) -> bool {
     state.transitions.iter().any(|t| *t.text == *words.success)
 }

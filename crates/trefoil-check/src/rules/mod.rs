@@ -20,10 +20,12 @@ macro_rules! rules {
 pub(crate) use secret_in_result::sent_credentials;
 
 /// Looks for what a rule finds, with variables of which only their values tell that they are secrets.
-pub(crate) type LeakSearch = fn(&mut crate::Context<'_>, &[(std::sync::Arc<str>, String)]);
+pub(crate) type LeakSearch = fn(&mut crate::RuleContext<'_>, &[(std::sync::Arc<str>, String)]);
 /// The rules that are also applied to variables of which only their values tell that they are secrets: for the result, for prompts.
-pub(crate) const LEAKS: [(&Rule, LeakSearch); 2] =
-    [(&secret_in_result::RULE, secret_in_result::leaks), (&secret_in_prompt::RULE, secret_in_prompt::leaks)];
+pub(crate) const LEAKS: [(&Rule, LeakSearch); 2] = [
+    (&secret_in_result::RULE, secret_in_result::find_result_leaks),
+    (&secret_in_prompt::RULE, secret_in_prompt::find_prompt_leaks),
+];
 
 rules! {
     unordered_read,
@@ -88,11 +90,11 @@ rules! {
     prompt_against_schema,
 }
 
-mod always_there;
+mod constant_comparisons;
+mod existence_tests;
 mod lost_write;
-mod replaced;
-mod settled;
 mod siblings;
+mod value_replacements;
 
 /// All rules, load rules first.
 pub static RULES: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| load::RULES.iter().chain(PROGRAM).collect());
@@ -136,12 +138,12 @@ pub fn split_from(name: &str) -> &'static [&'static str] {
 }
 
 /// The rules that a finding belonged to before it moved. Levels and comments for them apply to it as well.
-pub fn formerly(finding: &Diagnostic) -> &'static [&'static str] {
+pub fn former_rules(finding: &Diagnostic) -> &'static [&'static str] {
     if finding.of_property { &["unknown-property", "property-of-text"] } else { &[] }
 }
 
 /// The rule with this name.
-pub fn rule(name: &str) -> Option<&'static Rule> {
+pub fn find_rule(name: &str) -> Option<&'static Rule> {
     let own = |name: &str| BY_NAME.get(name).copied();
     own(name).or_else(|| own(ALSO_CALLED.iter().find(|(other, _)| *other == name)?.1))
 }

@@ -1,15 +1,15 @@
 //! Comparisons and conditions that never hold.
 
-use trefoil_syntax::Severity;
+use trefoil_syntax::FindingSeverity;
 
-use super::settled;
-use crate::rule::{Group, Rule, Run};
+use super::constant_comparisons;
+use crate::rule::{RuleGroup, Rule, RuleSource};
 
 pub(super) const RULE: Rule = Rule {
     name: "never-true",
-    group: Group::Types,
-    level: Some(Severity::Warning),
-    strict: Some(Severity::Error),
+    group: RuleGroup::Types,
+    level: Some(FindingSeverity::Warning),
+    strict: Some(FindingSeverity::Error),
     page: include_str!("never_true.md"),
-    run: Run::Program(|cx| settled::run(cx, false)),
+    run: RuleSource::Program(|cx| constant_comparisons::run(cx, false)),
 };

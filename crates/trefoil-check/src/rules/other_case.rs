@@ -1,44 +1,44 @@
 //! A condition that compares an answer with a word that the prompt spells with different capitals.
 
-use trefoil_ir::types::Kind;
+use trefoil_ir::types::ValueKind;
 use trefoil_ir::{FlowId, SlotId, StepId};
-use trefoil_syntax::{Location, Severity};
+use trefoil_syntax::{Location, FindingSeverity};
 use trefoil_syntax::hash::HashMap;
-use trefoil_template::{Comparison, Value};
+use trefoil_template::{ComparisonOperator, Value};
 
-use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::told::{self, Told};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::semantic::message_texts::{self, MessageText};
 
 pub(super) const RULE: Rule = Rule {
     name: "other-case",
-    group: Group::Types,
-    level: Some(Severity::Warning),
+    group: RuleGroup::Types,
+    level: Some(FindingSeverity::Warning),
     strict: None,
     page: include_str!("other_case.md"),
-    run: Run::Program(run),
+    run: RuleSource::Program(run),
 };
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     let model = cx.model;
     let outs = model.all_steps().filter_map(|(flow, id, step)| Some(((flow, step.out?), id)));
     let writers: HashMap<(FlowId, SlotId), StepId> = outs.collect();
-    for compared in model.comparisons() {
-        if !matches!(compared.comparison, Comparison::Equal | Comparison::NotEqual) {
+    for compared in model.typed_comparisons() {
+        if !matches!(compared.comparison, ComparisonOperator::Equal | ComparisonOperator::NotEqual) {
             continue;
         }
         let Some(word) = compared.other.literal.as_ref().and_then(Value::as_str).filter(|w| is_word(w)) else { continue };
         // If the choices are declared, a wrong one is reported by `never-true`; other kinds of values are not text from
         // a model.
-        let text = compared.value.schema.solid_kinds().is_none_or(|kinds| kinds.has(Kind::Text));
-        if !text || compared.value.schema.choices().is_some() {
+        let text = compared.value.schema.solid_kinds().is_none_or(|kinds| kinds.contains(ValueKind::Text));
+        if !text || compared.value.schema.allowed_values().is_some() {
             continue;
         }
         let steps = compared.value.slots.iter().filter_map(|slot| writers.get(&(compared.flow, *slot)));
-        let told: Vec<Told> = steps.flat_map(|step| told::by_step(model.program, *step)).collect();
+        let told: Vec<MessageText> = steps.flat_map(|step| message_texts::by_step(model.program, *step)).collect();
         let Some((asked, at)) = written_otherwise(word, &told) else { continue };
         let message = format!("this compares with `{word}`, but the prompt asks for `{asked}`");
-        let d = cx.finding(compared.at, message).label(at, "the prompt");
-        cx.report(d.help("capitals count in comparisons: write the word the same way in both places"));
+        let d = cx.new_finding(compared.at, message).with_label(at, "the prompt");
+        cx.report_finding(d.with_help("capitals count in comparisons: write the word the same way in both places"));
     }
 }
 
@@ -50,7 +50,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// The spelling of a word in the prompts, if none of them spells it as the condition does.
-fn written_otherwise<'t>(word: &str, told: &'t [Told]) -> Option<(&'t str, Location)> {
+fn written_otherwise<'t>(word: &str, told: &'t [MessageText]) -> Option<(&'t str, Location)> {
     let lower = word.to_lowercase();
     let mut other = None;
     for one in told {
@@ -64,7 +64,7 @@ fn written_otherwise<'t>(word: &str, told: &'t [Told]) -> Option<(&'t str, Locat
                 other.get_or_insert((found, one.at));
             }
         }
-        let mut listed = told::lists(&one.words).into_iter().filter_map(|list| among(&lower, &list));
+        let mut listed = message_texts::word_lists(&one.words).into_iter().filter_map(|list| among(&lower, &list));
         if let Some(found) = listed.rfind(|found| *found != word) {
             other.get_or_insert((found, one.at));
         }

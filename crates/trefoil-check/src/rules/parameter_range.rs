@@ -1,17 +1,17 @@
 //! A sampling parameter that the provider rejects.
 
 use trefoil_ir::ModelCall;
-use trefoil_syntax::Severity;
+use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{Context, Group, Rule, Run};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
 
 pub(super) const RULE: Rule = Rule {
     name: "parameter-range",
-    group: Group::Models,
-    level: Some(Severity::Warning),
-    strict: Some(Severity::Error),
+    group: RuleGroup::Models,
+    level: Some(FindingSeverity::Warning),
+    strict: Some(FindingSeverity::Error),
     page: include_str!("parameter_range.md"),
-    run: Run::Program(run),
+    run: RuleSource::Program(run),
 };
 
 /// Ranges of providers that are narrower than usual: provider, parameter, minimum, maximum. Values that all providers
@@ -31,13 +31,13 @@ const USUAL: &[(&str, f64, f64)] =
 /// The maximum number of stop sequences of providers.
 const STOPS: &[(&str, usize)] = &[("openai", 4), ("azure", 4)];
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     for (_, _, call) in cx.model.reachable_calls() {
         look(cx, call);
     }
 }
 
-fn look(cx: &mut Context<'_>, call: &ModelCall) {
+fn look(cx: &mut RuleContext<'_>, call: &ModelCall) {
     let Some(provider) = call.model.provider.as_deref() else { return };
     let p = &call.parameters;
     let given = |name: &str| match name {
@@ -70,7 +70,7 @@ fn look(cx: &mut Context<'_>, call: &ModelCall) {
         let help = "use another value, or remove it to use the provider's default";
         let written = call.places.iter().find(|(name, _)| names.contains(name));
         let at = written.map_or(call.model.origin, |(_, at)| *at);
-        cx.report(cx.finding(at, message).help(help));
+        cx.report_finding(cx.new_finding(at, message).with_help(help));
     }
 }
 

@@ -1,20 +1,20 @@
 //! A prompt that asks for something that the schema of the answer does not allow.
 
-use trefoil_ir::types::{Kind, Member, Type};
+use trefoil_ir::types::{ValueKind, TypeMember, ValueType};
 use trefoil_ir::{AnswerFormat, StepKind};
-use trefoil_syntax::Severity;
+use trefoil_syntax::FindingSeverity;
 use trefoil_template::Value;
 
-use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::told;
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::semantic::message_texts;
 
 pub(super) const RULE: Rule = Rule {
     name: "prompt-against-schema",
-    group: Group::Models,
-    level: Some(Severity::Info),
-    strict: Some(Severity::Warning),
+    group: RuleGroup::Models,
+    level: Some(FindingSeverity::Info),
+    strict: Some(FindingSeverity::Warning),
     page: include_str!("prompt_against_schema.md"),
-    run: Run::Program(run),
+    run: RuleSource::Program(run),
 };
 
 /// Phrases that ask for an answer without JSON.
@@ -41,27 +41,27 @@ const NO_JSON: &[&str] = &[
 /// Words that show that a range of numbers is about the number in the schema.
 const RATING: &[&str] = &["score", "rate", "rating", "grade", "scale", "confidence"];
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     let program = cx.model.program;
     for (_, _, step) in cx.model.reachable_steps() {
         let StepKind::Model(call) = &step.kind else { continue };
         let AnswerFormat::Json(schema) = &call.format else { continue };
         let schema = &program.schemas[*schema];
-        let answer = Type::declared(&schema.json);
-        for told in told::by_call(call, step) {
+        let answer = ValueType::from_schema(&schema.json);
+        for told in message_texts::by_call(call, step) {
             let why = no_json(&told.words)
                 .or_else(|| no_choice(&told.words, &answer))
                 .or_else(|| other_range(&told.words, &answer));
             if let Some((message, help)) = why {
-                cx.report(cx.finding(told.at, message).label(schema.origin, "the schema of the answer").help(help));
+                cx.report_finding(cx.new_finding(told.at, message).with_label(schema.origin, "the schema of the answer").with_help(help));
             }
         }
     }
 }
 
-type Why = Option<(String, String)>;
+type PromptContradiction = Option<(String, String)>;
 
-fn no_json(words: &str) -> Why {
+fn no_json(words: &str) -> PromptContradiction {
     let lower = words.to_lowercase();
     let whole = |phrase: &&&str| {
         let mut found = lower.match_indices(**phrase).map(|(at, phrase)| lower.get(at + phrase.len()..));
@@ -73,10 +73,10 @@ fn no_json(words: &str) -> Why {
 }
 
 /// A list in which most words are choices of the schema, but one is not.
-fn no_choice(words: &str, schema: &Type) -> Why {
+fn no_choice(words: &str, schema: &ValueType) -> PromptContradiction {
     let mut enums = Vec::new();
     choices(schema, &mut enums, 0);
-    for list in told::lists(words).into_iter().filter(|list| list.len() > 2) {
+    for list in message_texts::word_lists(words).into_iter().filter(|list| list.len() > 2) {
         for all in &enums {
             let is = |word: &str| all.iter().any(|choice| choice.eq_ignore_ascii_case(word));
             let known = list.iter().filter(|word| is(word)).count();
@@ -92,32 +92,32 @@ fn no_choice(words: &str, schema: &Type) -> Why {
 }
 
 /// The choices of texts in all parts of a schema.
-fn choices(schema: &Type, found: &mut Vec<Vec<String>>, depth: usize) {
+fn choices(schema: &ValueType, found: &mut Vec<Vec<String>>, depth: usize) {
     if depth > 6 {
         return;
     }
-    if let Some(all) = schema.choices() {
+    if let Some(all) = schema.allowed_values() {
         let texts: Vec<String> = all.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         if texts.len() > 1 {
             found.push(texts);
         }
     }
-    for name in schema.declares() {
-        if let Member::Is { of, .. } = schema.member(&name) {
+    for name in schema.declared_members() {
+        if let TypeMember::Is { of, .. } = schema.find_member(&name) {
             choices(&of, found, depth + 1);
         }
     }
-    if schema.is(Kind::List) {
-        choices(&schema.item(), found, depth + 1);
+    if schema.is_kind(ValueKind::List) {
+        choices(&schema.item_type(), found, depth + 1);
     }
 }
 
 /// A range of a rating that differs from that of the only number with limits in the schema.
-fn other_range(words: &str, schema: &Type) -> Why {
-    let limited: Vec<(f64, f64)> = schema.declares()
+fn other_range(words: &str, schema: &ValueType) -> PromptContradiction {
+    let limited: Vec<(f64, f64)> = schema.declared_members()
         .iter()
-        .filter_map(|name| match schema.member(name) {
-            Member::Is { of, .. } => Some((of.limit("minimum")?, of.limit("maximum")?)),
+        .filter_map(|name| match schema.find_member(name) {
+            TypeMember::Is { of, .. } => Some((of.keyword_limit("minimum")?, of.keyword_limit("maximum")?)),
             _ => None,
         })
         .collect();

@@ -1,27 +1,27 @@
 //! Paths that continue after text, a number or a list, which have no properties.
 
-use trefoil_ir::types::Member;
-use trefoil_ir::{Lost, Source};
-use trefoil_syntax::Severity;
+use trefoil_ir::types::TypeMember;
+use trefoil_ir::{BindingFault, Source};
+use trefoil_syntax::FindingSeverity;
 
-use super::unknown_property::{each, is_answer, parts};
-use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::Read;
+use super::unknown_property::{check_stopped_paths, is_answer, split_path};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::semantic::ValueRead;
 
 pub(super) const RULE: Rule = Rule {
     name: "property-of-text",
-    group: Group::Names,
-    level: Some(Severity::Error),
-    strict: Some(Severity::Error),
+    group: RuleGroup::Names,
+    level: Some(FindingSeverity::Error),
+    strict: Some(FindingSeverity::Error),
     page: include_str!("property_of_text.md"),
-    run: Run::Program(run),
+    run: RuleSource::Program(run),
 };
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     let model = cx.model;
-    each(cx, |read, at, member| match member {
-        Member::Never { what, .. } if *what != "an object" => {
-            let (before, name) = parts(read, at)?;
+    check_stopped_paths(cx, |read, at, member| match member {
+        TypeMember::Never { what, .. } if *what != "an object" => {
+            let (before, name) = split_path(read, at)?;
             let so = if read.strict { "fails the run" } else { "is always empty" };
             let message = format!("`{before}` is {what}, so `{before}.{name}` {so}");
             let declare = read.words.and_then(|words| words.answer).filter(|_| {
@@ -38,6 +38,6 @@ fn run(cx: &mut Context<'_>) {
 }
 
 /// Whether the manifest declares the type of the value.
-fn is_declared(read: &Read<'_>) -> bool {
-    matches!(read.source, Source::Missing(_, Lost::Beyond(beyond)) if beyond.refused)
+fn is_declared(read: &ValueRead<'_>) -> bool {
+    matches!(read.source, Source::Missing(_, BindingFault::Beyond(beyond)) if beyond.refused)
 }

@@ -3,42 +3,42 @@
 use std::fmt::Write as _;
 
 use trefoil_syntax::hash::HashMap;
-use trefoil_syntax::yaml::{Kind, Mapping, Node};
-use trefoil_syntax::{Location, Severity};
+use trefoil_syntax::yaml::{YamlNodeKind, YamlMapping, YamlNode};
+use trefoil_syntax::{Location, FindingSeverity};
 use trefoil_template::SiblingWords;
 
-use crate::rule::{Group, Rule, Run, TreeContext};
+use crate::rule::{RuleGroup, Rule, RuleSource, TreeContext};
 use super::siblings;
 
 pub(super) const RULE: Rule = Rule {
     name: "same-question",
-    group: Group::Cost,
-    level: Some(Severity::Info),
+    group: RuleGroup::Cost,
+    level: Some(FindingSeverity::Info),
     strict: None,
     page: include_str!("same_question.md"),
-    run: Run::Tree(run),
+    run: RuleSource::Tree(run),
 };
 
 fn run(cx: &mut TreeContext<'_>) {
     let (root, Some(words)) = (cx.root, cx.words) else { return };
     let words = words.siblings;
     let is_list = |key: &str| words.workers.contains(&key) || words.judges.contains(&key);
-    siblings::lists(root, &is_list, &mut |all| compare(cx, words, all));
+    siblings::visit_lists(root, &is_list, &mut |all| compare(cx, words, all));
 }
 
-fn compare(cx: &mut TreeContext<'_>, words: &SiblingWords, all: &[&Mapping]) {
+fn compare(cx: &mut TreeContext<'_>, words: &SiblingWords, all: &[&YamlMapping]) {
     let questions: Vec<String> = all.iter().map(|one| asked(words, one)).collect();
     let vote = questions.iter().all(|question| Some(question) == questions.first());
-    let mut first: HashMap<&str, &Mapping> = HashMap::default();
+    let mut first: HashMap<&str, &YamlMapping> = HashMap::default();
     for (one, question) in all.iter().zip(&questions) {
         let other = *first.entry(question).or_insert(one);
-        let (Some(here), Some(there)) = (siblings::head(one), siblings::head(other)) else { continue };
+        let (Some(here), Some(there)) = (siblings::first_key(one), siblings::first_key(other)) else { continue };
         if here.span == there.span || !differ(own_name(words, one), own_name(words, other), vote) {
             continue;
         }
-        let d = cx.finding(here.span, "this is exactly the same question as another entry of the list");
-        let d = d.label(Location::new(cx.file, there.span), "the other one");
-        cx.report(d.help("change one of them, or remove it"));
+        let d = cx.new_finding(here.span, "this is exactly the same question as another entry of the list");
+        let d = d.with_label(Location::new(cx.file, there.span), "the other one");
+        cx.report_finding(d.with_help("change one of them, or remove it"));
     }
 }
 
@@ -53,10 +53,10 @@ fn differ(one: Option<&str>, other: Option<&str>, vote: bool) -> bool {
 
 /// The name of an entry without a number or letter at its end: `judge_1` and `judge_2` have the same request on
 /// purpose.
-fn own_name<'m>(words: &SiblingWords, one: &'m Mapping) -> Option<&'m str> {
-    let agent = words.inline.and_then(|key| one.get(key)?.value.mapping());
+fn own_name<'m>(words: &SiblingWords, one: &'m YamlMapping) -> Option<&'m str> {
+    let agent = words.inline.and_then(|key| one.get(key)?.value.as_mapping());
     let named = |key: &&str| {
-        let texts = [Some(one), agent].into_iter().flatten().filter_map(|m| m.get(key)?.value.string());
+        let texts = [Some(one), agent].into_iter().flatten().filter_map(|m| m.get(key)?.value.as_string());
         texts.map(|text| &*text.value).next()
     };
     let name = words.names.iter().find_map(named)?;
@@ -70,14 +70,14 @@ fn own_name<'m>(words: &SiblingWords, one: &'m Mapping) -> Option<&'m str> {
 }
 
 /// The request of an entry as text, equal for equal requests.
-fn asked(words: &SiblingWords, one: &Mapping) -> String {
+fn asked(words: &SiblingWords, one: &YamlMapping) -> String {
     let mut out = String::new();
     mapping(Some(words), one, &mut out);
     out
 }
 
 /// `words`: for an entry of a list, whose labels are ignored.
-fn mapping(words: Option<&SiblingWords>, all: &Mapping, out: &mut String) {
+fn mapping(words: Option<&SiblingWords>, all: &YamlMapping, out: &mut String) {
     let is_label = |key: &str| words.is_some_and(|words| words.names.contains(&key) || words.labels.contains(&key));
     let mut entries: Vec<_> = all.entries.iter().filter(|e| !is_label(&e.key.value)).collect();
     entries.sort_by(|a, b| a.key.value.cmp(&b.key.value));
@@ -86,7 +86,7 @@ fn mapping(words: Option<&SiblingWords>, all: &Mapping, out: &mut String) {
         let _ = write!(out, "{}:", entry.key.value);
         // The names of an agent that is defined inside the entry are ignored as well.
         match &*entry.value.kind {
-            Kind::Mapping(agent) if words.is_some_and(|w| w.inline == Some(&*entry.key.value)) => {
+            YamlNodeKind::Mapping(agent) if words.is_some_and(|w| w.inline == Some(&*entry.key.value)) => {
                 mapping(words, agent, out);
             }
             _ => node(&entry.value, out),
@@ -96,16 +96,16 @@ fn mapping(words: Option<&SiblingWords>, all: &Mapping, out: &mut String) {
     out.push('}');
 }
 
-fn node(at: &Node, out: &mut String) {
+fn node(at: &YamlNode, out: &mut String) {
     match &*at.kind {
-        Kind::Scalar(scalar, text) => {
+        YamlNodeKind::Scalar(scalar, text) => {
             let _ = write!(out, "{scalar:?} {} {}", text.value.len(), text.value);
         }
-        Kind::Sequence(items) => {
+        YamlNodeKind::Sequence(items) => {
             out.push('[');
             items.iter().for_each(|item| node(item, out));
             out.push(']');
         }
-        Kind::Mapping(inner) => mapping(None, inner, out),
+        YamlNodeKind::Mapping(inner) => mapping(None, inner, out),
     }
 }

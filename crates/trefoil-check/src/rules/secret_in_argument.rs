@@ -2,22 +2,22 @@
 //! Such a run does not start, or the call fails.
 
 use trefoil_ir::{StepKind, ToolKind, walk};
-use trefoil_syntax::Severity;
+use trefoil_syntax::FindingSeverity;
 use trefoil_template::HoleKind;
 
-use crate::rule::{Context, Group, Rule, Run};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
 use crate::words::{in_argument, in_input};
 
 pub(super) const RULE: Rule = Rule {
     name: "secret-in-argument",
-    group: Group::Safety,
-    level: Some(Severity::Error),
+    group: RuleGroup::Safety,
+    level: Some(FindingSeverity::Error),
     strict: None,
     page: include_str!("secret_in_argument.md"),
-    run: Run::Program(run),
+    run: RuleSource::Program(run),
 };
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     for (_, _, step) in cx.model.live_steps() {
         let StepKind::Tool(call) = &step.kind else { continue };
         if call.kind != ToolKind::Local {
@@ -33,7 +33,7 @@ fn run(cx: &mut Context<'_>) {
                 HoleKind::Secret if is_flow => in_input(&name, &call.name),
                 _ => continue,
             };
-            cx.report(cx.finding(at, message).help(help));
+            cx.report_finding(cx.new_finding(at, message).with_help(help));
         }
     }
 }

@@ -1,21 +1,21 @@
 //! A state or step whose result hides an input with the same name.
 
-use trefoil_ir::{Flow, StateMachine, StepId, StepKind};
-use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_ir::{FlowDefinition, StateMachine, StepId, StepKind};
+use trefoil_syntax::{Diagnostic, FindingSeverity};
 
-use super::replaced::named;
-use crate::rule::{Context, Group, Rule, Run};
+use super::value_replacements::result_name_location;
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
 
 pub(super) const RULE: Rule = Rule {
     name: "shadowed-name",
-    group: Group::Names,
-    level: Some(Severity::Error),
+    group: RuleGroup::Names,
+    level: Some(FindingSeverity::Error),
     strict: None,
     page: include_str!("shadowed_name.md"),
-    run: Run::Declared(run),
+    run: RuleSource::Declared(run),
 };
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     let model = cx.model;
     for (flow, _, step) in model.all_steps() {
         let flow = &model.program.flows[flow];
@@ -29,18 +29,18 @@ fn run(cx: &mut Context<'_>) {
 }
 
 /// States with the same name as an input.
-fn states(cx: &mut Context<'_>, flow: &Flow, machine: &StateMachine) {
+fn states(cx: &mut RuleContext<'_>, flow: &FlowDefinition, machine: &StateMachine) {
     for state in &machine.states {
         let Some(field) = flow.intake.fields.iter().find(|f| f.name == state.name) else { continue };
         let at = cx.model.program.steps[state.step].origin;
         let message = format!("templates refer to this state as `{}`, which hides the input of that name", state.name);
-        let d = Diagnostic { severity: Severity::Warning, ..cx.finding(at, message) };
-        cx.report(d.label(field.origin, "the input").help("rename one of them"));
+        let d = Diagnostic { severity: FindingSeverity::Warning, ..cx.new_finding(at, message) };
+        cx.report_finding(d.with_label(field.origin, "the input").with_help("rename one of them"));
     }
 }
 
 /// Steps whose results have the names of inputs, which cannot be read afterwards.
-fn outputs(cx: &mut Context<'_>, flow: &Flow, steps: &[StepId]) {
+fn outputs(cx: &mut RuleContext<'_>, flow: &FlowDefinition, steps: &[StepId]) {
     let model = cx.model;
     for step in steps.iter().map(|id| &model.program.steps[*id]).filter(|step| step.label.is_some()) {
         let Some(key) = step.out.map(|out| &flow.slots[out].name) else { continue };
@@ -49,8 +49,8 @@ fn outputs(cx: &mut Context<'_>, flow: &Flow, steps: &[StepId]) {
         if field.is_none() && whole.is_none() {
             continue;
         }
-        let d = cx.finding(named(model, step.origin, key), format!("the output would hide the input `{key}`"));
-        let d = field.into_iter().fold(d, |d, field| d.label(field.origin, "the input"));
-        cx.report(d.help(format!("write another `{}` for the step", cx.model.words().kept)));
+        let d = cx.new_finding(result_name_location(model, step.origin, key), format!("the output would hide the input `{key}`"));
+        let d = field.into_iter().fold(d, |d, field| d.with_label(field.origin, "the input"));
+        cx.report_finding(d.with_help(format!("write another `{}` for the step", cx.model.format_words().kept)));
     }
 }

@@ -1,29 +1,33 @@
 //! Entries of a list that run concurrently, as written.
 
-use trefoil_syntax::yaml::{Kind, Mapping, Node, Text};
+use trefoil_syntax::yaml::{YamlMapping, YamlNode, YamlNodeKind, YamlText};
 
 /// Calls `look` with the mappings of each list under such a key that has at least two.
-pub(super) fn lists<'n>(at: &'n Node, is_list: &dyn Fn(&str) -> bool, look: &mut dyn FnMut(&[&'n Mapping])) {
+pub(super) fn visit_lists<'n>(
+    at: &'n YamlNode,
+    is_list: &dyn Fn(&str) -> bool,
+    look: &mut dyn FnMut(&[&'n YamlMapping]),
+) {
     match &*at.kind {
-        Kind::Scalar(..) => {}
-        Kind::Sequence(items) => items.iter().for_each(|item| lists(item, is_list, look)),
-        Kind::Mapping(mapping) => {
+        YamlNodeKind::Scalar(..) => {}
+        YamlNodeKind::Sequence(items) => items.iter().for_each(|item| visit_lists(item, is_list, look)),
+        YamlNodeKind::Mapping(mapping) => {
             for entry in &mapping.entries {
-                if let Kind::Sequence(items) = &*entry.value.kind
+                if let YamlNodeKind::Sequence(items) = &*entry.value.kind
                     && is_list(&entry.key.value)
                 {
-                    let all: Vec<&Mapping> = items.iter().filter_map(Node::mapping).collect();
+                    let all: Vec<&YamlMapping> = items.iter().filter_map(YamlNode::as_mapping).collect();
                     if all.len() > 1 && all.len() == items.len() {
                         look(&all);
                     }
                 }
-                lists(&entry.value, is_list, look);
+                visit_lists(&entry.value, is_list, look);
             }
         }
     }
 }
 
 /// The place for findings about an entry: its first key.
-pub(super) fn head(one: &Mapping) -> Option<&Text> {
+pub(super) fn first_key(one: &YamlMapping) -> Option<&YamlText> {
     one.entries.first().map(|entry| &entry.key)
 }

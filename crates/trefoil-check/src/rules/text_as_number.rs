@@ -1,37 +1,37 @@
 //! Text compared as a number.
 
-use trefoil_ir::types::Kind;
-use trefoil_syntax::Severity;
+use trefoil_ir::types::ValueKind;
+use trefoil_syntax::FindingSeverity;
 use trefoil_template::Value;
 
-use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::compare::{Compared, Side};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::semantic::comparisons::{TypedComparison, ComparisonSide};
 
 pub(super) const RULE: Rule = Rule {
     name: "text-as-number",
-    group: Group::Types,
-    level: Some(Severity::Warning),
-    strict: Some(Severity::Error),
+    group: RuleGroup::Types,
+    level: Some(FindingSeverity::Warning),
+    strict: Some(FindingSeverity::Error),
     page: include_str!("text_as_number.md"),
-    run: Run::Program(run),
+    run: RuleSource::Program(run),
 };
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     let model = cx.model;
-    for compared in model.comparisons().iter().filter(|c| c.is_ordering()) {
+    for compared in model.typed_comparisons().iter().filter(|c| c.is_ordering()) {
         let sides = [(&compared.value, &compared.other), (&compared.other, &compared.value)];
         let Some((message, help)) = sides.into_iter().find_map(|(text, other)| wrong(compared, text, other)) else {
             continue;
         };
-        let d = cx.finding(compared.at, message);
-        cx.report(d.help(help));
+        let d = cx.new_finding(compared.at, message);
+        cx.report_finding(d.with_help(help));
     }
 }
 
 /// Why comparing the order of this text and the other side is wrong.
-fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, String)> {
-    let is_number = other.schema.is(Kind::Number);
-    if !text.schema.is(Kind::Text) {
+fn wrong(compared: &TypedComparison, text: &ComparisonSide, other: &ComparisonSide) -> Option<(String, String)> {
+    let is_number = other.schema.is_kind(ValueKind::Number);
+    if !text.schema.is_kind(ValueKind::Text) {
         return None;
     }
     let name = &text.words;
@@ -48,7 +48,7 @@ fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, Stri
         let number = compared.words.number.filter(|_| is_number)?;
         return Some((message, format!("convert it to a number with `{number}`")));
     }
-    if let Some(choices) = text.schema.choices() {
+    if let Some(choices) = text.schema.allowed_values() {
         let words: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
         if words.iter().any(|w| reads_as_number(w)) {
             return None;
@@ -60,7 +60,7 @@ fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, Stri
     if name.starts_with("env.") || name.starts_with("secrets.") {
         return None;
     }
-    let open = text.schema.is_answer() || text.schema.content().is_some() || ["pattern", "format"].iter().any(|k| text.schema.keyword(k).is_some());
+    let open = text.schema.is_answer() || text.schema.json_content().is_some() || ["pattern", "format"].iter().any(|k| text.schema.schema_keyword(k).is_some());
     if open || !is_number {
         return None;
     }

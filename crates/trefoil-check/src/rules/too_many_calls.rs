@@ -1,43 +1,43 @@
 //! A worst case beyond the limit.
 
-use trefoil_syntax::Severity;
+use trefoil_syntax::FindingSeverity;
 use trefoil_template::limits::MANY_CALLS;
 
-use crate::rule::{Context, Group, Rule, Run};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {
     name: "too-many-calls",
-    group: Group::Cost,
-    level: Some(Severity::Warning),
-    strict: Some(Severity::Error),
+    group: RuleGroup::Cost,
+    level: Some(FindingSeverity::Warning),
+    strict: Some(FindingSeverity::Error),
     page: include_str!("too_many_calls.md"),
-    run: Run::Whole(run),
+    run: RuleSource::Whole(run),
 };
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     let program = cx.model.program;
-    let mut costs = cx.model.costs();
+    let mut costs = cx.model.call_counter();
     for root in cx.roots {
         let flow = &program.flows[root.flow];
         let max = root.limits.max_calls.unwrap_or(MANY_CALLS);
-        let calls = costs.flow(root.flow).model;
+        let calls = costs.count_flow(root.flow).model;
         if calls.fixed > max || calls.endless {
             let calls = words::model_calls(&calls);
             let message = format!("a run of `{}` may need {calls}, but the limit is {max}", flow.name);
-            cx.report(cx.finding(flow.origin, message).help(HELP));
+            cx.report_finding(cx.new_finding(flow.origin, message).with_help(HELP));
         }
     }
     for (id, flow) in program.flows.entries() {
-        let Some(budget) = flow.budget.as_ref().filter(|_| cx.model.reach().is_called(id)) else { continue };
+        let Some(budget) = flow.budget.as_ref().filter(|_| cx.model.reach_analysis().is_called(id)) else { continue };
         let Some(max) = budget.max_calls else { continue };
         let calls = costs.without_budget(id).model;
         if calls.fixed > max {
-            let then = words::exceeded(budget);
+            let then = words::exceeded_budget(budget);
             let calls = words::model_calls(&calls);
             let message = format!("`{}` may need {calls}, but its budget allows {max}: {then}", flow.name);
             let at = budget.calls_at.unwrap_or(flow.origin);
-            cx.report(cx.finding(at, message).help(HELP));
+            cx.report_finding(cx.new_finding(at, message).with_help(HELP));
         }
     }
 }

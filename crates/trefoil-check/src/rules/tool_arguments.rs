@@ -1,52 +1,52 @@
 //! Arguments that a declared tool does not accept.
 
-use trefoil_ir::types::Type;
-use trefoil_ir::{Expr, FlowId, StepKind, ToolCall, ToolKind};
-use trefoil_syntax::{Location, Severity, suggest};
-use trefoil_template::{Object, Value};
+use trefoil_ir::types::ValueType;
+use trefoil_ir::{ValueExpression, FlowId, StepKind, ToolCall, ToolKind};
+use trefoil_syntax::{Location, FindingSeverity, suggestions};
+use trefoil_template::{ValueObject, Value};
 
-use crate::rule::{Context, Group, Rule, Run, SuppliedTool};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource, DeclaredTool};
 
 pub(super) const RULE: Rule = Rule {
     name: "tool-arguments",
-    group: Group::Types,
-    level: Some(Severity::Warning),
-    strict: Some(Severity::Error),
+    group: RuleGroup::Types,
+    level: Some(FindingSeverity::Warning),
+    strict: Some(FindingSeverity::Error),
     page: include_str!("tool_arguments.md"),
-    run: Run::Declared(run),
+    run: RuleSource::Declared(run),
 };
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     let model = cx.model;
     for (flow, _, step) in model.all_steps() {
         let StepKind::Tool(call) = &step.kind else { continue };
         // Arguments from a model are checked at run time.
-        let Expr::Object(given) = &call.arguments else { continue };
+        let ValueExpression::Object(given) = &call.arguments else { continue };
         let Some(tool) = declared(cx, call) else { continue };
         for (message, help, at) in faults(cx, flow, given, &tool) {
-            cx.report(cx.finding(at.unwrap_or(step.origin), message).help(help));
+            cx.report_finding(cx.new_finding(at.unwrap_or(step.origin), message).with_help(help));
         }
     }
 }
 
 /// The tool, if its arguments are declared.
-fn declared(cx: &Context<'_>, call: &ToolCall) -> Option<SuppliedTool> {
+fn declared(cx: &RuleContext<'_>, call: &ToolCall) -> Option<DeclaredTool> {
     let mut all = cx.supplied.iter().flat_map(|all| &all.tools);
     let is_local = call.kind == ToolKind::Local;
     all.find(|tool| is_local && *tool.name == *call.name && tool.parameters.is_some()).cloned()
 }
 
 /// What is wrong, what to do, and where.
-type Fault = (String, String, Option<Location>);
+type ArgumentFault = (String, String, Option<Location>);
 
 fn faults<'p>(
-    cx: &Context<'p>,
+    cx: &RuleContext<'p>,
     flow: FlowId,
-    given: &'p [(std::sync::Arc<str>, Expr)],
-    tool: &SuppliedTool,
-) -> Vec<Fault> {
+    given: &'p [(std::sync::Arc<str>, ValueExpression)],
+    tool: &DeclaredTool,
+) -> Vec<ArgumentFault> {
     let Some(schema) = &tool.parameters else { return Vec::new() };
-    let none = Object::default();
+    let none = ValueObject::default();
     let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
     let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
     let names = || known.iter().map(|(name, _)| &**name);
@@ -54,19 +54,19 @@ fn faults<'p>(
     for (name, value) in given {
         let Some(wanted) = known.get(name) else {
             if is_closed {
-                let help = match suggest::nearest(name, names()) {
+                let help = match suggestions::nearest_name(name, names()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None if known.is_empty() => "it takes no parameters".to_owned(),
                     None => format!("its parameters are `{}`", names().collect::<Vec<_>>().join("`, `")),
                 };
-                found.push((format!("the tool `{}` has no parameter `{name}`", tool.name), help, place(value)));
+                found.push((format!("the tool `{}` has no parameter `{name}`", tool.name), help, argument_location(value)));
             }
             continue;
         };
-        if let Some(why) = wrong(cx, flow, value, &Type::declared(wanted)) {
+        if let Some(why) = wrong(cx, flow, value, &ValueType::from_schema(wanted)) {
             let message = format!("`{name}` of the tool `{}` does not accept this value: {why}", tool.name);
             let help = format!("pass a value that fits, or change the declaration of `{name}` in the parameters of the tool");
-            found.push((message, help, place(value)));
+            found.push((message, help, argument_location(value)));
         }
     }
     let needed = schema.get("required").and_then(Value::as_list).unwrap_or_default();
@@ -79,16 +79,16 @@ fn faults<'p>(
     found
 }
 
-fn wrong<'p>(cx: &Context<'p>, flow: FlowId, value: &'p Expr, wanted: &Type) -> Option<String> {
-    if let Expr::Const(value) = value {
-        return wanted.refuses(value);
+fn wrong<'p>(cx: &RuleContext<'p>, flow: FlowId, value: &'p ValueExpression, wanted: &ValueType) -> Option<String> {
+    if let ValueExpression::Const(value) = value {
+        return wanted.explain_rejection(value);
     }
-    cx.model.types().expr(flow, value, None).misfit(wanted)
+    cx.model.program_types().expr_type(flow, value, None).explain_mismatch(wanted)
 }
 
-fn place(value: &Expr) -> Option<Location> {
+fn argument_location(value: &ValueExpression) -> Option<Location> {
     match value {
-        Expr::Template(text) | Expr::Typed(text) => Some(text.origin),
+        ValueExpression::Template(text) | ValueExpression::Typed(text) => Some(text.origin),
         _ => None,
     }
 }

@@ -1,48 +1,48 @@
 //! A fan-out over a list of unlimited length.
 
-use trefoil_ir::{Expr, Items, Source, StepKind, walk};
-use trefoil_syntax::Severity;
+use trefoil_ir::{ValueExpression, FanOutItems, Source, StepKind, walk};
+use trefoil_syntax::FindingSeverity;
 use trefoil_syntax::hash::HashSet;
 
-use crate::rule::{Context, Group, Rule, Run};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {
     name: "unbounded-fan-out",
-    group: Group::Cost,
-    level: Some(Severity::Info),
-    strict: Some(Severity::Warning),
+    group: RuleGroup::Cost,
+    level: Some(FindingSeverity::Info),
+    strict: Some(FindingSeverity::Warning),
     page: include_str!("unbounded_fan_out.md"),
-    run: Run::Declared(run),
+    run: RuleSource::Declared(run),
 };
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     let program = cx.model.program;
     let budget = |f| program.flows[f].budget.as_ref().is_some_and(|b| b.max_calls.is_some());
     // A budget of the started flow also covers the flows that it calls.
     let open_ended: Vec<_> = cx.model.roots.iter().copied().filter(|root| !budget(*root)).collect();
     let uncovered: HashSet<_> = walk::reachable_from(program, &open_ended).into_iter().map(|(_, step)| step).collect();
-    let mut costs = cx.model.costs();
+    let mut costs = cx.model.call_counter();
     for (flow, id, step) in cx.model.live_steps() {
         let StepKind::ForEach(each) = &step.kind else { continue };
-        let Items::List(list) = &each.items else { continue };
+        let FanOutItems::List(list) = &each.items else { continue };
         if !open(list) || budget(flow) || !uncovered.contains(&id) {
             continue;
         }
-        let calls = costs.flow(each.body).model;
+        let calls = costs.count_flow(each.body).model;
         if calls.is_zero() {
             continue;
         }
-        let calls = if calls.number() == Some(1) { "a model call".to_owned() } else { words::model_calls(&calls) };
-        let name = words::step(program, id);
+        let calls = if calls.fixed_number() == Some(1) { "a model call".to_owned() } else { words::model_calls(&calls) };
+        let name = words::step_name(program, id);
         let message = format!("{name} makes {calls} per item, and the list has no size limit");
-        cx.report(cx.finding(step.origin, message).help("set a call budget for the workflow, or run it with `--max-calls`"));
+        cx.report_finding(cx.new_finding(step.origin, message).with_help("set a call budget for the workflow, or run it with `--max-calls`"));
     }
 }
 
 /// Whether the list depends on values that are only known at run time.
-fn open(list: &Expr) -> bool {
+fn open(list: &ValueExpression) -> bool {
     let mut found = false;
-    walk::sources(list, &mut |source| found |= !matches!(source, Source::Const(_) | Source::Missing(..)));
+    walk::visit_sources(list, &mut |source| found |= !matches!(source, Source::Const(_) | Source::Missing(..)));
     found
 }

@@ -1,17 +1,17 @@
 //! A credential sent to an address without TLS.
 
-use trefoil_syntax::Severity;
-use trefoil_syntax::yaml::{Kind, Mapping, Node};
+use trefoil_syntax::FindingSeverity;
+use trefoil_syntax::yaml::{YamlNodeKind, YamlMapping, YamlNode};
 
-use crate::rule::{Group, Rule, Run, TreeContext};
+use crate::rule::{RuleGroup, Rule, RuleSource, TreeContext};
 
 pub(super) const RULE: Rule = Rule {
     name: "unencrypted-credential",
-    group: Group::Safety,
-    level: Some(Severity::Warning),
-    strict: Some(Severity::Error),
+    group: RuleGroup::Safety,
+    level: Some(FindingSeverity::Warning),
+    strict: Some(FindingSeverity::Error),
     page: include_str!("unencrypted_credential.md"),
-    run: Run::Tree(run),
+    run: RuleSource::Tree(run),
 };
 
 fn run(cx: &mut TreeContext<'_>) {
@@ -19,11 +19,11 @@ fn run(cx: &mut TreeContext<'_>) {
     node(cx, root);
 }
 
-fn node(cx: &mut TreeContext<'_>, at: &Node) {
+fn node(cx: &mut TreeContext<'_>, at: &YamlNode) {
     match &*at.kind {
-        Kind::Scalar(..) => {}
-        Kind::Sequence(items) => items.iter().for_each(|item| node(cx, item)),
-        Kind::Mapping(mapping) => {
+        YamlNodeKind::Scalar(..) => {}
+        YamlNodeKind::Sequence(items) => items.iter().for_each(|item| node(cx, item)),
+        YamlNodeKind::Mapping(mapping) => {
             request(cx, mapping);
             mapping.entries.iter().for_each(|e| node(cx, &e.value));
         }
@@ -31,16 +31,16 @@ fn node(cx: &mut TreeContext<'_>, at: &Node) {
 }
 
 /// A mapping with an address, and with a header or key that contains a credential.
-fn request(cx: &mut TreeContext<'_>, mapping: &Mapping) {
-    let Some(url) = mapping.get("url").and_then(|e| e.value.string()) else { return };
+fn request(cx: &mut TreeContext<'_>, mapping: &YamlMapping) {
+    let Some(url) = mapping.get("url").and_then(|e| e.value.as_string()) else { return };
     let Some(host) = url.value.strip_prefix("http://").map(host).filter(|host| is_public(host)) else { return };
-    let headers = mapping.get("headers").and_then(|e| e.value.mapping());
+    let headers = mapping.get("headers").and_then(|e| e.value.as_mapping());
     let header = headers.and_then(|all| all.entries.iter().find(|e| is_credential(&e.key.value)));
     let Some(credential) = header.or_else(|| mapping.get("auth")) else { return };
     let message = format!("`{}` is sent to `{host}` unencrypted", credential.key.value);
-    let d = cx.finding(url.content(), message);
-    let d = d.label(trefoil_syntax::Location::new(cx.file, credential.key.span), "this is sent");
-    cx.report(d.help("write `https://`"));
+    let d = cx.new_finding(url.content_span(), message);
+    let d = d.with_label(trefoil_syntax::Location::new(cx.file, credential.key.span), "this is sent");
+    cx.report_finding(d.with_help("write `https://`"));
 }
 
 /// The host in an address without its scheme.

@@ -1,18 +1,18 @@
 //! An output schema that a provider cannot enforce.
 
 use trefoil_ir::{AnswerFormat, SchemaId};
-use trefoil_syntax::Severity;
+use trefoil_syntax::FindingSeverity;
 use trefoil_template::Value;
 
-use crate::rule::{Context, Group, Rule, Run};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
 
 pub(super) const RULE: Rule = Rule {
     name: "unenforceable-schema",
-    group: Group::Models,
-    level: Some(Severity::Info),
+    group: RuleGroup::Models,
+    level: Some(FindingSeverity::Info),
     strict: None,
     page: include_str!("unenforceable_schema.md"),
-    run: Run::Declared(run),
+    run: RuleSource::Declared(run),
 };
 
 /// Keywords that no provider's structured output enforces.
@@ -39,7 +39,7 @@ const UNENFORCED: &[&str] = &[
     "maxProperties",
 ];
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     let program = cx.model.program;
     let mut done: Vec<SchemaId> = Vec::new();
     for (_, _, call) in cx.model.reachable_calls() {
@@ -58,8 +58,8 @@ fn run(cx: &mut Context<'_>) {
             continue;
         }
         let message = format!("providers cannot enforce {} of this schema", found.join(", "));
-        let finding = cx.finding(schema.origin, message);
-        cx.report(finding.help("the answer is checked when it arrives; describe the requirement in the prompt, or remove it from the schema"));
+        let finding = cx.new_finding(schema.origin, message);
+        cx.report_finding(finding.with_help("the answer is checked when it arrives; describe the requirement in the prompt, or remove it from the schema"));
     }
 }
 

@@ -2,30 +2,30 @@
 
 use trefoil_ir::prices::{is_known_model, known_models};
 use trefoil_ir::ModelCall;
-use trefoil_syntax::Severity;
-use trefoil_syntax::suggest::near;
+use trefoil_syntax::FindingSeverity;
+use trefoil_syntax::suggestions::find_near_match;
 
-use crate::rule::{Context, Group, Rule, Run};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
 
 pub(super) const RULE: Rule = Rule {
     name: "unknown-model",
-    group: Group::Models,
-    level: Some(Severity::Warning),
-    strict: Some(Severity::Warning),
+    group: RuleGroup::Models,
+    level: Some(FindingSeverity::Warning),
+    strict: Some(FindingSeverity::Warning),
     page: include_str!("unknown_model.md"),
-    run: Run::Program(run),
+    run: RuleSource::Program(run),
 };
 
 /// Shorter names are too much alike: `gpt-4o` and `gpt-4.1`.
 const SHORTEST: usize = 8;
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     for (_, _, call) in cx.model.reachable_calls() {
         look(cx, call);
     }
 }
 
-fn look(cx: &mut Context<'_>, call: &ModelCall) {
+fn look(cx: &mut RuleContext<'_>, call: &ModelCall) {
     let Some(provider) = call.model.provider.as_deref() else { return };
     let name = &*call.model.name;
     // The operator knows what it costs.
@@ -40,8 +40,8 @@ fn look(cx: &mut Context<'_>, call: &ModelCall) {
         _ => (name, String::new()),
     };
     // A name that differs in a number is a newer model.
-    let Some(near) = near(stem, known_models(provider)).filter(|near| near.sure) else { return };
+    let Some(near) = find_near_match(stem, known_models(provider)).filter(|near| near.sure) else { return };
     let message = format!("`{provider}` has no known model `{name}`");
     let help = format!("did you mean `{}{date}`?", near.name);
-    cx.report(cx.finding(call.model.origin, message).help(help));
+    cx.report_finding(cx.new_finding(call.model.origin, message).with_help(help));
 }

@@ -2,30 +2,30 @@
 //!
 //! The conditions are evaluated with that answer. One that also reads something else may hold.
 
-use trefoil_ir::{OnTimeout, StepKind, Takes};
-use trefoil_syntax::Severity;
+use trefoil_ir::{OnTimeout, StepKind, MatchedOutcome};
+use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::answered::holds_for;
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::semantic::human_answers::holds_for;
 
 pub(super) const RULE: Rule = Rule {
     name: "unmatched-default",
-    group: Group::Flow,
-    level: Some(Severity::Warning),
-    strict: Some(Severity::Error),
+    group: RuleGroup::Flow,
+    level: Some(FindingSeverity::Warning),
+    strict: Some(FindingSeverity::Error),
     page: include_str!("unmatched_default.md"),
-    run: Run::Declared(run),
+    run: RuleSource::Declared(run),
 };
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     let program = cx.model.program;
-    let Some(words) = cx.model.words().transitions else { return };
-    for (machine, _) in cx.model.machines() {
-        for state in machine.states.iter().filter(|s| cx.model.reach().is_alive(s.step)) {
+    let Some(words) = cx.model.format_words().transitions else { return };
+    for (machine, _) in cx.model.state_machines() {
+        for state in machine.states.iter().filter(|s| cx.model.reach_analysis().is_alive(s.step)) {
             let step = &program.steps[state.step];
             let (StepKind::Human(call), Some(slot)) = (&step.kind, step.out) else { continue };
             let (OnTimeout::Answer(answer), Some(at)) = (&call.on_timeout, call.answer_at) else { continue };
-            let success = state.transitions.iter().filter(|t| t.takes != Takes::Failure);
+            let success = state.transitions.iter().filter(|t| t.takes != MatchedOutcome::Failure);
             let mut conditions = success.map(|t| t.when.as_ref());
             if state.ends_unmatched
                 || state.transitions.is_empty()
@@ -36,9 +36,9 @@ fn run(cx: &mut Context<'_>) {
             let name = &state.name;
             let message =
                 format!("no transition of `{name}` matches `{answer}`, so the run fails if nobody answers in time");
-            let d = cx.finding(at, message);
-            let always = words.written(words.always);
-            cx.report(d.help(format!("add a transition for it, or one with `{always}`")));
+            let d = cx.new_finding(at, message);
+            let always = words.condition_line(words.always);
+            cx.report_finding(d.with_help(format!("add a transition for it, or one with `{always}`")));
         }
     }
 }

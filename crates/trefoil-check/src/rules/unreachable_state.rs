@@ -1,43 +1,43 @@
 //! A state that is not the target of any transition.
 
 use trefoil_ir::StateMachine;
-use trefoil_syntax::Severity;
+use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::written::Written;
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::semantic::transition_graph::TransitionGraph;
 
 pub(super) const RULE: Rule = Rule {
     name: "unreachable-state",
-    group: Group::Flow,
-    level: Some(Severity::Warning),
-    strict: Some(Severity::Error),
+    group: RuleGroup::Flow,
+    level: Some(FindingSeverity::Warning),
+    strict: Some(FindingSeverity::Error),
     page: include_str!("unreachable_state.md"),
-    run: Run::Program(run),
+    run: RuleSource::Program(run),
 };
 
-fn run(cx: &mut Context<'_>) {
-    for (machine, written) in cx.model.written() {
+fn run(cx: &mut RuleContext<'_>) {
+    for (machine, written) in cx.model.transition_graphs() {
         one(cx, machine, &written);
     }
 }
 
 /// States that can only be reached from unreachable states are reported together with the first of those.
-fn one(cx: &mut Context<'_>, machine: &StateMachine, written: &Written) {
+fn one(cx: &mut RuleContext<'_>, machine: &StateMachine, written: &TransitionGraph) {
     let (program, states) = (cx.model.program, &machine.states);
-    let Some(mut seen) = written.reached() else { return };
+    let Some(mut seen) = written.reached_states() else { return };
     let mut led = states.map(|_| false);
-    for from in states.ids().filter(|id| !seen[*id]) {
-        written.targets(from).iter().filter(|to| **to != from).for_each(|to| led[*to] = true);
+    for from in states.element_ids().filter(|id| !seen[*id]) {
+        written.target_states(from).iter().filter(|to| **to != from).for_each(|to| led[*to] = true);
     }
     // Those without incoming transitions come first; the others form cycles.
-    let roots = states.ids().filter(|id| !led[*id]);
-    for root in roots.chain(states.ids()) {
+    let roots = states.element_ids().filter(|id| !led[*id]);
+    for root in roots.chain(states.element_ids()) {
         if seen[root] {
             continue;
         }
         let state = &states[root];
         let message = format!("no transition leads to `{}`, so it never runs", state.name);
-        let mut finding = cx.finding(program.steps[state.step].origin, message);
+        let mut finding = cx.new_finding(program.steps[state.step].origin, message);
         let mut stack = vec![root];
         while let Some(id) = stack.pop() {
             if std::mem::replace(&mut seen[id], true) {
@@ -45,10 +45,10 @@ fn one(cx: &mut Context<'_>, machine: &StateMachine, written: &Written) {
             }
             if id != root {
                 let place = program.steps[states[id].step].origin;
-                finding = finding.label(place, "this state never runs either, because only that one leads to it");
+                finding = finding.with_label(place, "this state never runs either, because only that one leads to it");
             }
-            stack.extend(written.targets(id));
+            stack.extend(written.target_states(id));
         }
-        cx.report(finding.help("add a transition to it, or remove the state"));
+        cx.report_finding(finding.with_help("add a transition to it, or remove the state"));
     }
 }

@@ -2,34 +2,34 @@
 
 use std::collections::BTreeSet;
 
-use trefoil_ir::{CommandCall, Expr, FlowId, StepId, StepKind, ToolKind, walk};
-use trefoil_syntax::{Location, Severity};
+use trefoil_ir::{CommandCall, ValueExpression, FlowId, StepId, StepKind, ToolKind, walk};
+use trefoil_syntax::{Location, FindingSeverity};
 
-use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::rendered::{Piece, pieces_of};
-use crate::semantic::shell::{self, How};
-use crate::semantic::taint::Labels;
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::semantic::text_pieces::{TextPiece, expression_pieces};
+use crate::semantic::shell::{self, ShellUseKind};
+use crate::semantic::taint::TaintLabels;
 
 pub(super) const RULE: Rule = Rule {
     name: "untrusted-command",
-    group: Group::Safety,
-    level: Some(Severity::Error),
+    group: RuleGroup::Safety,
+    level: Some(FindingSeverity::Error),
     strict: None,
     page: include_str!("untrusted_command.md"),
-    run: Run::Program(run),
+    run: RuleSource::Program(run),
 };
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     for (flow, id, step) in cx.model.live_steps() {
         match &step.kind {
             StepKind::Command(call) => command(cx, flow, id, call, step.origin),
             StepKind::Tool(call) if call.kind == ToolKind::Python => {
-                let Expr::Object(members) = &call.arguments else { continue };
+                let ValueExpression::Object(members) = &call.arguments else { continue };
                 for (name, value) in members.iter().filter(|(n, _)| matches!(&**n, "module" | "function")) {
-                    if let Some((who, from)) = labels(cx, flow, id, value).untrusted() {
+                    if let Some((who, from)) = taint_labels(cx, flow, id, value).untrusted_origin() {
                         let message = format!("{who} decides which `{name}` runs");
-                        let finding = cx.finding(place(value).unwrap_or(step.origin), message);
-                        cx.report(finding.label(from, "comes from here").help("write the name in the manifest"));
+                        let finding = cx.new_finding(first_text_location(value).unwrap_or(step.origin), message);
+                        cx.report_finding(finding.with_label(from, "comes from here").with_help("write the name in the manifest"));
                     }
                 }
             }
@@ -38,113 +38,113 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, at: Location) {
+fn command(cx: &mut RuleContext<'_>, flow: FlowId, id: StepId, call: &CommandCall, at: Location) {
     for (name, value) in call.env.iter().filter(|(name, _)| shell::decides_code(name)) {
-        let Some((who, from)) = labels(cx, flow, id, value).untrusted() else { continue };
+        let Some((who, from)) = taint_labels(cx, flow, id, value).untrusted_origin() else { continue };
         let message = format!("`{name}` decides which code programs run, and its value comes from {who}");
-        let finding = cx.finding(place(value).unwrap_or(at), message).label(from, "comes from here");
-        cx.report(finding.help("use a fixed value, or pass the data under another name"));
+        let finding = cx.new_finding(first_text_location(value).unwrap_or(at), message).with_label(from, "comes from here");
+        cx.report_finding(finding.with_help("use a fixed value, or pass the data under another name"));
     }
     let mut seen = BTreeSet::new();
-    for (name, how) in shell::uses(call) {
-        let Some(value) = shell::value(call, &name) else { continue };
-        let labels = labels(cx, flow, id, value);
-        let Some((who, from)) = labels.untrusted() else { continue };
+    for (name, how) in shell::command_uses(call) {
+        let Some(value) = shell::parameter_value(call, &name) else { continue };
+        let labels = taint_labels(cx, flow, id, value);
+        let Some((who, from)) = labels.untrusted_origin() else { continue };
         // A caller is trusted more than a model, whose answer may be caused by prompt injection.
-        let by_origin = if labels.model.is_some() { Severity::Error } else { Severity::Warning };
-        let (shown, place) = shown(&name, value);
+        let by_origin = if labels.model.is_some() { FindingSeverity::Error } else { FindingSeverity::Warning };
+        let (shown, place) = displayed_value(&name, value);
         let (severity, message, help) = match how {
-            How::Code(program) => {
+            ShellUseKind::Code(program) => {
                 let program = match &*program {
                     "eval" | "sh" | "bash" | "the shell" => "the shell".to_owned(),
                     "the program" => "the program, which may be a shell,".to_owned(),
                     program => format!("`{program}`"),
                 };
                 (
-                    Severity::Error,
+                    FindingSeverity::Error,
                     format!("{program} runs `{shown}` as code, and it comes from {who}"),
                     "do not pass data to a program that runs it as code; name the program here, and pass the value as an argument",
                 )
             }
-            How::Setting(setting) => (
-                Severity::Error,
+            ShellUseKind::Setting(setting) => (
+                FindingSeverity::Error,
                 format!("`{setting}` decides which code programs run, and it comes from {who}"),
                 "use a fixed value, or pass the data under another name",
             ),
-            How::Arithmetic => (
-                Severity::Error,
+            ShellUseKind::Arithmetic => (
+                FindingSeverity::Error,
                 format!("the shell evaluates `{shown}` as arithmetic, which can run commands, and it comes from {who}"),
                 "compare it as text, or with `[ \"$NAME\" -eq 1 ]`, which accepts only numbers",
             ),
-            How::Name => (
-                Severity::Error,
+            ShellUseKind::Name => (
+                FindingSeverity::Error,
                 format!("the shell uses `{shown}` as the name of a variable, which can run commands, and it comes from {who}"),
                 "use a fixed variable name",
             ),
-            How::Later(place) => (
-                Severity::Warning,
+            ShellUseKind::Later(place) => (
+                FindingSeverity::Warning,
                 format!("`{shown}` is written to `{place}`, which is run later, and it comes from {who}"),
                 "write that file by hand, and let it read the value from a data file",
             ),
-            How::File => (
-                Severity::Warning,
+            ShellUseKind::File => (
+                FindingSeverity::Warning,
                 format!("`{shown}` decides which file is written, and it comes from {who}"),
                 "use a fixed file name, or at least a fixed folder: `> \"out/$NAME\"`",
             ),
-            How::Option(program) => (
+            ShellUseKind::Option(program) => (
                 by_origin,
                 format!("`{program}` reads `{shown}` as an option if it starts with `-`, and it comes from {who}"),
                 "write `--` before it if the program supports that, or pass it as the value of an option",
             ),
-            How::Program => (
+            ShellUseKind::Program => (
                 by_origin,
                 format!("`{shown}` decides which program runs, and it comes from {who}"),
                 "write the name in the manifest",
             ),
-            How::Bare => (
-                Severity::Warning,
+            ShellUseKind::Bare => (
+                FindingSeverity::Warning,
                 format!("`{shown}` is not quoted, so the shell splits it into words, and it comes from {who}"),
                 "write `\"$NAME\"`, with the quotes",
             ),
-            How::Host | How::Header => continue,
+            ShellUseKind::Host | ShellUseKind::Header => continue,
         };
         // The most severe use comes first.
         if !seen.insert(name) {
             continue;
         }
-        let mut finding = cx.finding(place.unwrap_or(at), message).label(from, "comes from here").help(help);
+        let mut finding = cx.new_finding(place.unwrap_or(at), message).with_label(from, "comes from here").with_help(help);
         finding.severity = severity;
-        cx.report(finding);
+        cx.report_finding(finding);
     }
 }
 
 /// A value of a command as written, and its place.
-pub(super) fn shown(name: &str, value: &Expr) -> (String, Option<Location>) {
+pub(super) fn displayed_value(name: &str, value: &ValueExpression) -> (String, Option<Location>) {
     // A parameter, or the working folder.
     let parameter = !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    let path = pieces_of(value).into_iter().find_map(|piece| match piece {
-        Piece::Value(value) => Some((value.path()?, value.at())),
-        Piece::Written(_) => None,
+    let path = expression_pieces(value).into_iter().find_map(|piece| match piece {
+        TextPiece::Value(value) => Some((value.path_text()?, value.source_location())),
+        TextPiece::Written(_) => None,
     });
     match path {
         Some(path) if parameter => path,
-        _ if parameter => ("the value".to_owned(), place(value)),
-        _ => (format!("${name}"), place(value)),
+        _ if parameter => ("the value".to_owned(), first_text_location(value)),
+        _ => (format!("${name}"), first_text_location(value)),
     }
 }
 
-pub(super) fn labels(cx: &Context<'_>, flow: FlowId, id: StepId, value: &Expr) -> Labels {
-    let mut all = Labels::default();
-    for piece in pieces_of(value) {
-        if let Piece::Value(value) = piece {
-            all = all.and(cx.model.taint().value(cx.model.program, flow, id, &value));
+pub(super) fn taint_labels(cx: &RuleContext<'_>, flow: FlowId, id: StepId, value: &ValueExpression) -> TaintLabels {
+    let mut all = TaintLabels::default();
+    for piece in expression_pieces(value) {
+        if let TextPiece::Value(value) = piece {
+            all = all.union_with(cx.model.taint().labels_of_value(cx.model.program, flow, id, &value));
         }
     }
     all
 }
 
-fn place(value: &Expr) -> Option<Location> {
+fn first_text_location(value: &ValueExpression) -> Option<Location> {
     let mut at = None;
-    walk::texts(value, &mut |text| at = at.or(Some(text.origin)));
+    walk::visit_templates(value, &mut |text| at = at.or(Some(text.origin)));
     at
 }

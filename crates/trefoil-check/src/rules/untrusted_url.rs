@@ -2,36 +2,36 @@
 
 use core::net::{IpAddr, Ipv6Addr};
 
-use trefoil_ir::{CommandCall, Expr, FlowId, Source, StepId, StepKind, ToolKind};
-use trefoil_syntax::{Location, Severity};
+use trefoil_ir::{CommandCall, ValueExpression, FlowId, Source, StepId, StepKind, ToolKind};
+use trefoil_syntax::{Location, FindingSeverity};
 
-use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::rendered::{Piece, Slotted, pieces_of};
-use crate::semantic::shell::{self, How};
-use crate::semantic::taint::Labels;
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::semantic::text_pieces::{TextPiece, InsertedValue, expression_pieces};
+use crate::semantic::shell::{self, ShellUseKind};
+use crate::semantic::taint::TaintLabels;
 
-use super::untrusted_command::{labels, shown};
+use super::untrusted_command::{taint_labels, displayed_value};
 
 pub(super) const RULE: Rule = Rule {
     name: "untrusted-url",
-    group: Group::Safety,
-    level: Some(Severity::Error),
+    group: RuleGroup::Safety,
+    level: Some(FindingSeverity::Error),
     strict: None,
     page: include_str!("untrusted_url.md"),
-    run: Run::Program(run),
+    run: RuleSource::Program(run),
 };
 
 /// Hosts of clouds' metadata services that are not link-local.
 const METADATA: &[&str] = &["metadata.google.internal", "metadata", "100.100.100.200", "168.63.129.16"];
 const METADATA_V6: &[Ipv6Addr] = &[Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)];
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     for (flow, id, step) in cx.model.live_steps() {
         if let StepKind::Command(call) = &step.kind {
             command(cx, flow, id, call, step.origin);
         }
         let StepKind::Tool(call) = &step.kind else { continue };
-        let Expr::Object(members) = &call.arguments else { continue };
+        let ValueExpression::Object(members) = &call.arguments else { continue };
         if call.kind != ToolKind::Http {
             continue;
         }
@@ -41,7 +41,7 @@ fn run(cx: &mut Context<'_>) {
                     address(cx, flow, id, url, step.origin);
                     metadata(cx, url, step.origin);
                 }
-                ("headers", Expr::Object(headers)) => {
+                ("headers", ValueExpression::Object(headers)) => {
                     headers.iter().for_each(|(name, value)| header(cx, flow, id, name, value, step.origin));
                 }
                 _ => {}
@@ -51,55 +51,55 @@ fn run(cx: &mut Context<'_>) {
 }
 
 /// `curl` and `wget` in a command.
-fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, at: Location) {
-    for (name, how) in shell::uses(call) {
-        let Some(value) = shell::value(call, &name) else { continue };
-        let mut labels = labels(cx, flow, id, value);
-        if how == How::Header {
+fn command(cx: &mut RuleContext<'_>, flow: FlowId, id: StepId, call: &CommandCall, at: Location) {
+    for (name, how) in shell::command_uses(call) {
+        let Some(value) = shell::parameter_value(call, &name) else { continue };
+        let mut labels = taint_labels(cx, flow, id, value);
+        if how == ShellUseKind::Header {
             labels.input = None;
         }
-        let Some((who, from)) = labels.untrusted() else { continue };
-        let (shown, place) = shown(&name, value);
+        let Some((who, from)) = labels.untrusted_origin() else { continue };
+        let (shown, place) = displayed_value(&name, value);
         let (severity, message, help) = match how {
-            How::Host => (
+            ShellUseKind::Host => (
                 severity(&labels),
                 format!("`{shown}` decides which host the request goes to, and it comes from {who}"),
                 "use a fixed host or one from the environment, and put the value after it",
             ),
-            How::Header => (
-                Severity::Warning,
+            ShellUseKind::Header => (
+                FindingSeverity::Warning,
                 format!("`{shown}` is sent in a header, and it comes from {who}"),
                 "send it in the body or the query",
             ),
             _ => continue,
         };
-        let mut finding = cx.finding(place.unwrap_or(at), message).label(from, "comes from here").help(help);
+        let mut finding = cx.new_finding(place.unwrap_or(at), message).with_label(from, "comes from here").with_help(help);
         finding.severity = severity;
-        cx.report(finding);
+        cx.report_finding(finding);
     }
 }
 
-fn address(cx: &mut Context<'_>, flow: FlowId, id: StepId, url: &Expr, at: Location) {
+fn address(cx: &mut RuleContext<'_>, flow: FlowId, id: StepId, url: &ValueExpression, at: Location) {
     let mut before = String::new();
     let mut last: Option<String> = None;
-    for piece in pieces_of(url) {
+    for piece in expression_pieces(url) {
         match piece {
-            Piece::Written(text) => {
+            TextPiece::Written(text) => {
                 before.push_str(&text);
                 last = None;
             }
-            Piece::Value(value) => {
+            TextPiece::Value(value) => {
                 // After the host, values are encoded. A value at the start may contain the scheme.
                 if before.split_once("://").map_or(&*before, |(_, rest)| rest).contains(['/', '?', '#']) {
                     return;
                 }
-                let labels = cx.model.taint().value(cx.model.program, flow, id, &value);
-                let path = value.path().unwrap_or_default();
-                if let Some((who, from)) = labels.untrusted() {
+                let labels = cx.model.taint().labels_of_value(cx.model.program, flow, id, &value);
+                let path = value.path_text().unwrap_or_default();
+                if let Some((who, from)) = labels.untrusted_origin() {
                     let (severity, message, help) = match &last {
                         // The host ends with a slash, or it does not.
                         Some(host) => (
-                            Severity::Warning,
+                            FindingSeverity::Warning,
                             format!("without `/` before it, `{path}` can change the host `{host}`, and it comes from {who}"),
                             "put a `/` between them",
                         ),
@@ -109,9 +109,9 @@ fn address(cx: &mut Context<'_>, flow: FlowId, id: StepId, url: &Expr, at: Locat
                             "use a fixed host or one from the environment, and put the value after it",
                         ),
                     };
-                    let mut finding = cx.finding(value.at().unwrap_or(at), message).label(from, "comes from here");
+                    let mut finding = cx.new_finding(value.source_location().unwrap_or(at), message).with_label(from, "comes from here");
                     finding.severity = severity;
-                    cx.report(finding.help(help));
+                    cx.report_finding(finding.with_help(help));
                     return;
                 }
                 match constant(&value) {
@@ -131,8 +131,8 @@ fn address(cx: &mut Context<'_>, flow: FlowId, id: StepId, url: &Expr, at: Locat
 }
 
 /// A literal host that returns credentials to internal callers: clouds' metadata services and all link-local addresses.
-fn metadata(cx: &mut Context<'_>, url: &Expr, at: Location) {
-    let Some(Piece::Written(text)) = pieces_of(url).into_iter().next() else { return };
+fn metadata(cx: &mut RuleContext<'_>, url: &ValueExpression, at: Location) {
+    let Some(TextPiece::Written(text)) = expression_pieces(url).into_iter().next() else { return };
     let Some((_, rest)) = text.split_once("://") else { return };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let authority = authority.rsplit('@').next().unwrap_or_default();
@@ -149,36 +149,36 @@ fn metadata(cx: &mut Context<'_>, url: &Expr, at: Location) {
         return;
     }
     let message = format!("`{host}` is a link-local or metadata address, where cloud machines serve their credentials");
-    let mut finding = cx.finding(at, message).help("use the host of the service that you want to call");
-    finding.severity = Severity::Warning;
-    cx.report(finding);
+    let mut finding = cx.new_finding(at, message).with_help("use the host of the service that you want to call");
+    finding.severity = FindingSeverity::Warning;
+    cx.report_finding(finding);
 }
 
 /// The severity of a value that determines the host. The caller of the run may do so on purpose; a model or a tool may
 /// be under the control of an attacker.
-fn severity(labels: &Labels) -> Severity {
-    if labels.model.is_some() || labels.tool.is_some() { Severity::Error } else { Severity::Warning }
+fn severity(labels: &TaintLabels) -> FindingSeverity {
+    if labels.model.is_some() || labels.tool.is_some() { FindingSeverity::Error } else { FindingSeverity::Warning }
 }
 
 /// A text that is a constant elsewhere in the manifest.
-fn constant(value: &Slotted<'_>) -> Option<String> {
+fn constant(value: &InsertedValue<'_>) -> Option<String> {
     let Some(Source::Const(held)) = value.source else { return None };
-    let rest = value.rest();
+    let rest = value.remaining_path();
     let held = rest.iter().try_fold(held, |held, key| held.as_object()?.get(key))?;
     Some(held.as_str()?.to_owned())
 }
 
-fn header(cx: &mut Context<'_>, flow: FlowId, id: StepId, name: &str, value: &Expr, at: Location) {
-    for piece in pieces_of(value) {
-        let Piece::Value(value) = piece else { continue };
+fn header(cx: &mut RuleContext<'_>, flow: FlowId, id: StepId, name: &str, value: &ValueExpression, at: Location) {
+    for piece in expression_pieces(value) {
+        let TextPiece::Value(value) = piece else { continue };
         // The caller of the run may set headers; a model may not.
-        let labels = Labels { input: None, ..cx.model.taint().value(cx.model.program, flow, id, &value) };
-        if let Some((who, from)) = labels.untrusted() {
-            let path = value.path().unwrap_or_default();
+        let labels = TaintLabels { input: None, ..cx.model.taint().labels_of_value(cx.model.program, flow, id, &value) };
+        if let Some((who, from)) = labels.untrusted_origin() {
+            let path = value.path_text().unwrap_or_default();
             let message = format!("`{path}` is sent in the header `{name}`, and it comes from {who}");
-            let mut finding = cx.finding(value.at().unwrap_or(at), message).label(from, "comes from here");
-            finding.severity = Severity::Warning;
-            cx.report(finding.help("send it in the body or the query"));
+            let mut finding = cx.new_finding(value.source_location().unwrap_or(at), message).with_label(from, "comes from here");
+            finding.severity = FindingSeverity::Warning;
+            cx.report_finding(finding.with_help("send it in the body or the query"));
         }
     }
 }

@@ -3,23 +3,23 @@
 use trefoil_syntax::hash::HashSet;
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, Flow, FlowId, SlotId, Source, StepKind};
-use trefoil_syntax::{Location, Severity};
+use trefoil_ir::{ValueExpression, FlowDefinition, FlowId, SlotId, Source, StepKind};
+use trefoil_syntax::{Location, FindingSeverity};
 use trefoil_template::Value;
 
-use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::{Model, Read};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::semantic::{SemanticModel, ValueRead};
 
 pub(super) const RULE: Rule = Rule {
     name: "unused-input",
-    group: Group::Names,
-    level: Some(Severity::Warning),
-    strict: Some(Severity::Error),
+    group: RuleGroup::Names,
+    level: Some(FindingSeverity::Warning),
+    strict: Some(FindingSeverity::Error),
     page: include_str!("unused_input.md"),
-    run: Run::Whole(run),
+    run: RuleSource::Whole(run),
 };
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     let model = cx.model;
     for (id, flow) in model.program.flows.entries() {
         if flow.intake.fields.is_empty() || refused(model, id) {
@@ -35,21 +35,21 @@ fn run(cx: &mut Context<'_>) {
             }
             if !read.contains(&field.name) && !mentioned(model, field.origin) {
                 let message = format!("nothing in `{}` reads the input `{}`", flow.name, field.name);
-                let d = cx.finding(field.origin, message);
-                cx.report(d.help("remove it, or use it"));
+                let d = cx.new_finding(field.origin, message);
+                cx.report_finding(d.with_help("remove it, or use it"));
             }
         }
     }
 }
 
 /// Whether a template names this declaration. Some texts are checked but are not part of a program.
-fn mentioned(model: &Model<'_>, declared: Location) -> bool {
+fn mentioned(model: &SemanticModel<'_>, declared: Location) -> bool {
     let names = |to: Location| to.file == declared.file && to.span.start == declared.span.start;
     model.facts.mentions.iter().any(|m| m.template && m.to.is_some_and(names))
 }
 
 /// Whether a part of the flow is not supported, so that what it reads is unknown.
-fn refused(model: &Model<'_>, flow: FlowId) -> bool {
+fn refused(model: &SemanticModel<'_>, flow: FlowId) -> bool {
     let program = model.program;
     // A refused feature at the start; the work after it is complete.
     let first = match &program.steps[program.flows[flow].body].kind {
@@ -61,13 +61,13 @@ fn refused(model: &Model<'_>, flow: FlowId) -> bool {
 }
 
 /// The names in paths of a flow and of its fan-outs; `None`: the input is read as a whole somewhere.
-fn names_read(model: &Model<'_>, id: FlowId, flow: &Flow) -> Option<HashSet<Arc<str>>> {
+fn names_read(model: &SemanticModel<'_>, id: FlowId, flow: &FlowDefinition) -> Option<HashSet<Arc<str>>> {
     // Slots that hold the input, or a value made by merging something into it.
     let mut holders: HashSet<(FlowId, SlotId)> = HashSet::from_iter([(id, flow.intake.slot)]);
     holders.extend(flow.intake.raw.iter().map(|(slot, _)| (id, *slot)));
     for (slot, value) in &flow.init {
-        if let Expr::Merge(layers) = value
-            && layers.iter().any(|l| matches!(l, Expr::Read(Source::Slot(s)) if *s == flow.intake.slot))
+        if let ValueExpression::Merge(layers) = value
+            && layers.iter().any(|l| matches!(l, ValueExpression::Read(Source::Slot(s)) if *s == flow.intake.slot))
         {
             holders.insert((id, *slot));
         }
@@ -110,24 +110,24 @@ fn names_read(model: &Model<'_>, id: FlowId, flow: &Flow) -> Option<HashSet<Arc<
 }
 
 /// Whether an input is read as a whole.
-fn whole(read: &Read<'_>, holders: &HashSet<(FlowId, SlotId)>) -> bool {
+fn whole(read: &ValueRead<'_>, holders: &HashSet<(FlowId, SlotId)>) -> bool {
     let rest = read.reference.map_or(0, |r| r.path.len().saturating_sub(usize::from(r.binding.skip)));
     let holds = |slot: &SlotId| holders.contains(&(read.flow, *slot));
     rest == 0
         && match read.source {
             Source::Slot(slot) => holds(slot),
             Source::Compose { parts, .. } => parts.iter().any(|p| holds(&p.slot) && p.member.is_empty()),
-            Source::Either(..) => read.source.slots().iter().any(holds),
+            Source::Either(..) => read.source.slot_ids().iter().any(holds),
             _ => false,
         }
 }
 
 /// Whether this only merges other values into the input.
-fn lays(read: &Read<'_>, flow: &Flow) -> bool {
+fn lays(read: &ValueRead<'_>, flow: &FlowDefinition) -> bool {
     read.reference.is_none() && read.guarded && matches!(read.source, Source::Slot(s) if read.step.is_none() && *s == flow.intake.slot || laid(flow, *s))
 }
 
 /// Whether a slot is the input with other values merged into it.
-fn laid(flow: &Flow, slot: SlotId) -> bool {
-    flow.init.iter().any(|(s, value)| *s == slot && matches!(value, Expr::Merge(_)))
+fn laid(flow: &FlowDefinition, slot: SlotId) -> bool {
+    flow.init.iter().any(|(s, value)| *s == slot && matches!(value, ValueExpression::Merge(_)))
 }

@@ -4,24 +4,24 @@
 
 use trefoil_syntax::hash::HashSet;
 
-use trefoil_ir::walk::{callees, children};
+use trefoil_ir::walk::{callees_of, children_of};
 use trefoil_ir::facts::DeclarationKind;
-use trefoil_ir::{Facts, FlowId, Inside, Program, SlotId, Source, StepId, StepKind};
-use trefoil_syntax::{FileId, Severity};
+use trefoil_ir::{Facts, FlowId, StepContents, Program, SlotId, Source, StepId, StepKind};
+use trefoil_syntax::{FileId, FindingSeverity};
 
-use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::Model;
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::semantic::SemanticModel;
 
 pub(super) const RULE: Rule = Rule {
     name: "unused-output",
-    group: Group::Names,
-    level: Some(Severity::Warning),
+    group: RuleGroup::Names,
+    level: Some(FindingSeverity::Warning),
     strict: None,
     page: include_str!("unused_output.md"),
-    run: Run::Whole(run),
+    run: RuleSource::Whole(run),
 };
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     let model = cx.model;
     let used = used(model);
     let mentioned = mentioned(model.facts);
@@ -33,8 +33,8 @@ fn run(cx: &mut Context<'_>) {
         if mentioned.contains(&(step.origin.file, &**label)) {
             continue;
         }
-        let d = cx.finding(step.origin, format!("nothing reads the result of `{label}`"));
-        cx.report(d.help("read it in a later step or in the output, or remove the step"));
+        let d = cx.new_finding(step.origin, format!("nothing reads the result of `{label}`"));
+        cx.report_finding(d.with_help("read it in a later step or in the output, or remove the step"));
     }
 }
 
@@ -47,8 +47,8 @@ fn mentioned(facts: &Facts) -> HashSet<(FileId, &str)> {
 }
 
 /// The slots that are read.
-fn used(model: &Model<'_>) -> HashSet<(FlowId, SlotId)> {
-    let mut used: HashSet<_> = model.reads().iter().flat_map(|r| r.source.slots().into_iter().map(|s| (r.flow, s))).collect();
+fn used(model: &SemanticModel<'_>) -> HashSet<(FlowId, SlotId)> {
+    let mut used: HashSet<_> = model.value_reads().iter().flat_map(|r| r.source.slot_ids().into_iter().map(|s| (r.flow, s))).collect();
     for (flow, _, step) in model.all_steps() {
         let mut add = |source: &Source| match source {
             Source::Slot(slot) | Source::Member(slot, _) => drop(used.insert((flow, *slot))),
@@ -56,8 +56,8 @@ fn used(model: &Model<'_>) -> HashSet<(FlowId, SlotId)> {
             Source::Compose { parts, .. } => used.extend(parts.iter().map(|p| (flow, p.slot))),
             _ => {}
         };
-        for evaluated in trefoil_ir::walk::evaluated(step) {
-            evaluated.sources(&mut add);
+        for evaluated in trefoil_ir::walk::evaluated_by_step(step) {
+            evaluated.visit_sources(&mut add);
         }
         // A caller of the flow may read its inner results.
         if let StepKind::Call(call) = &step.kind
@@ -67,7 +67,7 @@ fn used(model: &Model<'_>) -> HashSet<(FlowId, SlotId)> {
                 if matches!(read.source, Source::Layered { under: u, .. } if *u == under) {
                     let rest = read.reference.map(|r| r.path.get(usize::from(r.binding.skip)..).unwrap_or_default());
                     let rest: Option<Vec<&str>> = rest.map(|all| all.iter().map(|s| &*s.name).collect());
-                    callees(step).into_iter().for_each(|c| exported(model, c, rest.as_deref(), &mut used, 0));
+                    callees_of(step).into_iter().for_each(|c| exported(model, c, rest.as_deref(), &mut used, 0));
                 }
             }
         }
@@ -77,7 +77,7 @@ fn used(model: &Model<'_>) -> HashSet<(FlowId, SlotId)> {
 
 /// Marks the inner results of a flow that a path reads; without a path, all of them.
 fn exported(
-    model: &Model<'_>,
+    model: &SemanticModel<'_>,
     flow: FlowId,
     path: Option<&[&str]>,
     used: &mut HashSet<(FlowId, SlotId)>,
@@ -97,7 +97,7 @@ fn exported(
         for (_, step) in model.steps_of(flow) {
             let step = &model.program.steps[*step];
             if matches!(&step.kind, StepKind::Call(call) if call.exports == Some(inner)) {
-                callees(step).into_iter().for_each(|c| exported(model, c, rest, used, depth + 1));
+                callees_of(step).into_iter().for_each(|c| exported(model, c, rest, used, depth + 1));
             }
         }
     }
@@ -110,7 +110,7 @@ fn is_key(segment: &str, key: &str) -> bool {
 }
 
 /// Whether a result is used without being named: it is the flow's result, or that of an end of a graph or machine.
-fn implicit(model: &Model<'_>, flow: FlowId, id: StepId, out: SlotId) -> bool {
+fn implicit(model: &SemanticModel<'_>, flow: FlowId, id: StepId, out: SlotId) -> bool {
     let found = &model.program.flows[flow];
     if found.output.is_none() && last(model.program, found.body).contains(&id) {
         return true;
@@ -119,7 +119,7 @@ fn implicit(model: &Model<'_>, flow: FlowId, id: StepId, out: SlotId) -> bool {
         let outer = &model.program.steps[*outer];
         match &outer.kind {
             StepKind::Graph(graph) => {
-                let Some(node) = graph.nodes.position(|n| n.step == id) else { continue };
+                let Some(node) = graph.nodes.find_id(|n| n.step == id) else { continue };
                 let follows = |n: &trefoil_ir::GraphNode| {
                     n.incoming.iter().any(|e| e.from == node) || n.after.contains(&node)
                 };
@@ -141,10 +141,10 @@ fn implicit(model: &Model<'_>, flow: FlowId, id: StepId, out: SlotId) -> bool {
 fn last(program: &Program, id: StepId) -> Vec<StepId> {
     let mut all = vec![id];
     let step = &program.steps[id];
-    match step.kind.info().inside {
+    match step.kind.step_info().inside {
         // Its ends are looked at for themselves.
-        Inside::StateMachine(_) => {}
-        inside => all.extend(inside.results().into_iter().flat_map(|s| last(program, s))),
+        StepContents::StateMachine(_) => {}
+        inside => all.extend(inside.result_steps().into_iter().flat_map(|s| last(program, s))),
     }
     all
 }
@@ -158,7 +158,7 @@ fn only_models(program: &Program, id: StepId, depth: usize) -> bool {
     if matches!(step.kind, StepKind::Model(_)) {
         return true;
     }
-    let flows = callees(step);
+    let flows = callees_of(step);
     // The effects of an agent that is not declared are unknown.
     let missing = |f: &FlowId| {
         let name = &program.flows[*f].name;
@@ -168,6 +168,6 @@ fn only_models(program: &Program, id: StepId, depth: usize) -> bool {
         return false;
     }
     let bodies = flows.into_iter().map(|f| program.flows[f].body);
-    let inner: Vec<_> = children(step).into_iter().chain(bodies).collect();
+    let inner: Vec<_> = children_of(step).into_iter().chain(bodies).collect();
     !inner.is_empty() && inner.into_iter().all(|s| only_models(program, s, depth + 1))
 }

@@ -4,24 +4,24 @@ use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use trefoil_ir::{DeclarationKind, Facts, Graph, NodeId, Program};
+use trefoil_ir::{DeclarationKind, Facts, StepGraph, NodeId, Program};
 use trefoil_syntax::hash::{HashMap, HashSet};
-use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Span};
+use trefoil_syntax::{Diagnostic, FileId, Location, FindingSeverity, Span};
 
-use super::{lost_write, replaced};
-use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::meeting::overlap::Overlap;
-use crate::semantic::meeting::{self, Meeting, Meetings};
+use super::{lost_write, value_replacements};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::semantic::concurrency::overlap::WriteOverlap;
+use crate::semantic::concurrency::{self, NodeConcurrency, GraphConcurrency};
 use crate::words;
 
 /// The maximum number of earlier writers of a path with which each is compared.
 const MOST: usize = 16;
 
 /// A path that several nodes write, and its writers in order.
-type WrittenPath = (Arc<str>, Vec<Writer>);
+type ConflictingPath = (Arc<str>, Vec<PathWriter>);
 
 /// A node that writes a path.
-struct Writer {
+struct PathWriter {
     node: Arc<str>,
     file: FileId,
     /// Whether it writes below the path.
@@ -30,21 +30,21 @@ struct Writer {
 
 pub(super) const RULE: Rule = Rule {
     name: "write-conflict",
-    group: Group::Flow,
-    level: Some(Severity::Warning),
-    strict: Some(Severity::Error),
+    group: RuleGroup::Flow,
+    level: Some(FindingSeverity::Warning),
+    strict: Some(FindingSeverity::Error),
     page: include_str!("write_conflict.md"),
-    run: Run::Several(&[
-        Run::Whole(run),
-        Run::Whole(lost_write::run),
-        Run::Program(replaced::branches),
-        Run::Program(replaced::results),
-        Run::Program(replaced::seeds),
+    run: RuleSource::Several(&[
+        RuleSource::Whole(run),
+        RuleSource::Whole(lost_write::run),
+        RuleSource::Program(value_replacements::check_branches),
+        RuleSource::Program(value_replacements::check_node_results),
+        RuleSource::Program(value_replacements::check_seeds),
     ]),
 };
 
 /// Two nodes that write to the same place, in the order in which their values are merged.
-struct Pair {
+struct WriterPair {
     first: NodeId,
     second: NodeId,
     /// The path that the outer one writes.
@@ -54,42 +54,42 @@ struct Pair {
 }
 
 /// Checks the nodes of every graph.
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     let model = cx.model;
     let written = written(model.facts);
-    for (flow, graph) in meeting::overlap::graphs(model) {
-        let mut pairs = Pairs::default();
-        meeting::overlap::overlaps(model, flow, graph, MOST).iter().flatten().for_each(|overlap| pairs.read(overlap));
+    for (flow, graph) in concurrency::overlap::reachable_graphs(model) {
+        let mut pairs = WriterPairs::default();
+        concurrency::overlap::find_overlaps(model, flow, graph, MOST).iter().flatten().for_each(|overlap| pairs.read(overlap));
         pairs.named(model.program, graph, &written);
         let meetings = OnceCell::new();
         for pair in pairs.all {
-            let meetings = meetings.get_or_init(|| Meetings::of(graph));
-            let values = match meetings.of_pair(pair.first, pair.second) {
-                Meeting::AtOnce => None,
-                Meeting::With(values) => Some(values),
-                Meeting::InOrder { .. } | Meeting::InReverse | Meeting::Never | Meeting::Either => continue,
+            let meetings = meetings.get_or_init(|| GraphConcurrency::for_graph(graph));
+            let values = match meetings.relation_of_pair(pair.first, pair.second) {
+                NodeConcurrency::AtOnce => None,
+                NodeConcurrency::With(values) => Some(values),
+                NodeConcurrency::InOrder { .. } | NodeConcurrency::InReverse | NodeConcurrency::Never | NodeConcurrency::Either => continue,
             };
-            cx.report(conflict(cx, graph, &pair, values));
+            cx.report_finding(conflict(cx, graph, &pair, values));
         }
     }
 }
 
 /// The pairs of nodes that write to the same place, each once.
 #[derive(Default)]
-struct Pairs {
-    all: Vec<Pair>,
+struct WriterPairs {
+    all: Vec<WriterPair>,
     seen: HashSet<(NodeId, NodeId)>,
 }
 
-impl Pairs {
+impl WriterPairs {
     fn add(&mut self, first: NodeId, second: NodeId, path: &[Arc<str>], beneath: Option<NodeId>) {
         if first != second && self.seen.insert((first, second)) {
-            self.all.push(Pair { first, second, path: path.join("."), beneath });
+            self.all.push(WriterPair { first, second, path: path.join("."), beneath });
         }
     }
 
     /// Adds a pair whose merged values are read.
-    fn read(&mut self, overlap: &Overlap<'_>) {
+    fn read(&mut self, overlap: &WriteOverlap<'_>) {
         let ((first, second), (one, other)) = (overlap.nodes, overlap.parts);
         match one.at.len().cmp(&other.at.len()) {
             Ordering::Less => self.add(first, second, &one.at, Some(second)),
@@ -99,7 +99,7 @@ impl Pairs {
     }
 
     /// Adds pairs that write the same path, whether or not it is read.
-    fn named(&mut self, program: &Program, graph: &Graph, written: &[WrittenPath]) {
+    fn named(&mut self, program: &Program, graph: &StepGraph, written: &[ConflictingPath]) {
         let named = graph.nodes.entries().rev().filter_map(|(id, node)| {
             let step = &program.steps[node.step];
             Some(((&**step.label.as_ref()?, step.origin.file), id))
@@ -126,11 +126,11 @@ impl Pairs {
 }
 
 /// The finding about two nodes that run at the same time. `values`: the values with which both run, if not always.
-fn conflict(cx: &Context<'_>, graph: &Graph, pair: &Pair, values: Option<String>) -> Diagnostic {
+fn conflict(cx: &RuleContext<'_>, graph: &StepGraph, pair: &WriterPair, values: Option<String>) -> Diagnostic {
     let program = cx.model.program;
-    let Pair { first, second, path, beneath } = pair;
+    let WriterPair { first, second, path, beneath } = pair;
     let (first, later) = (&graph.nodes[*first], &graph.nodes[*second]);
-    let [one, two] = [first, later].map(|n| words::step(program, n.step));
+    let [one, two] = [first, later].map(|n| words::step_name(program, n.step));
     let message = match beneath {
         None if values.is_some() => format!("{one} and {two} can both run and write `{path}` at the same time"),
         None => format!("{one} and {two} write `{path}` at the same time"),
@@ -141,22 +141,22 @@ fn conflict(cx: &Context<'_>, graph: &Graph, pair: &Pair, values: Option<String>
     };
     let (at, other) = (&program.steps[later.step], &program.steps[first.step]);
     let label = if *beneath == Some(pair.first) { "writes below it" } else { "writes it too" };
-    let mut finding = cx.finding(at.origin, message).label(other.origin, label);
+    let mut finding = cx.new_finding(at.origin, message).with_label(other.origin, label);
     if values.is_some() {
         for cond in [first, later].iter().flat_map(|n| &n.incoming).filter_map(|e| e.when.as_ref()) {
-            finding = finding.label(cond.origin, "can be true together with the other");
+            finding = finding.with_label(cond.origin, "can be true together with the other");
         }
     }
     let with = values.filter(|v| !v.is_empty()).map(|v| format!("both run with {v}; ")).unwrap_or_default();
     let help = format!(
         "{with}{two} wins, because it is later in the file; write to different paths, or add an edge between them"
     );
-    finding.help(help)
+    finding.with_help(help)
 }
 
 /// The paths that are written more than once, whether or not they are read: keys of shared state that several nodes
 /// write, at least one of them as a whole.
-fn written(facts: &Facts) -> Vec<WrittenPath> {
+fn written(facts: &Facts) -> Vec<ConflictingPath> {
     let mut places: HashMap<Location, Vec<Location>> = HashMap::default();
     for mention in facts.mentions.iter().filter(|m| !m.template) {
         if let Some(to) = mention.to {
@@ -171,13 +171,13 @@ fn written(facts: &Facts) -> Vec<WrittenPath> {
     let mut all = Vec::new();
     for key in keys() {
         let Some(others) = places.get(&key.at) else { continue };
-        let mut writers: Vec<Writer> = Vec::new();
+        let mut writers: Vec<PathWriter> = Vec::new();
         for at in std::iter::once(&key.at).chain(others) {
             let inside = |span: Span| span.start <= at.span.start && at.span.end <= span.end;
             let node = nodes.iter().find(|n| n.at.file == at.file && inside(n.extent));
             if let Some(node) = node {
                 let beneath = starts.contains(&(at.file, at.span.end + 1));
-                writers.push(Writer { node: node.name.clone(), file: at.file, beneath });
+                writers.push(PathWriter { node: node.name.clone(), file: at.file, beneath });
             }
         }
         if writers.len() > 1 && writers.iter().any(|w| !w.beneath) {

@@ -1,41 +1,41 @@
 //! A value that can never match the input of the called flow.
 
-use trefoil_ir::types::{Kind, Kinds, Type};
-use trefoil_ir::walk::{self, Evaluated};
-use trefoil_ir::{Callee, Expr, Flow, FlowId, InputField, Source, StepKind, Text};
-use trefoil_syntax::{Location, Severity};
-use trefoil_template::{Expression, Value, read_json};
+use trefoil_ir::types::{ValueKind, ValueKinds, ValueType};
+use trefoil_ir::walk::{self, EvaluatedPart};
+use trefoil_ir::{FlowCallee, ValueExpression, FlowDefinition, FlowId, FlowInputField, Source, StepKind, BoundTemplate};
+use trefoil_syntax::{Location, FindingSeverity};
+use trefoil_template::{ConditionExpression, Value, read_json};
 
 use super::object_in_prompt::in_json;
-use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::rendered::{Piece, pieces};
+use crate::rule::{RuleContext, RuleGroup, Rule, RuleSource};
+use crate::semantic::text_pieces::{TextPiece, template_pieces};
 
 pub(super) const RULE: Rule = Rule {
     name: "wrong-input-type",
-    group: Group::Types,
-    level: Some(Severity::Warning),
-    strict: Some(Severity::Error),
+    group: RuleGroup::Types,
+    level: Some(FindingSeverity::Warning),
+    strict: Some(FindingSeverity::Error),
     page: include_str!("wrong_input_type.md"),
-    run: Run::Declared(run),
+    run: RuleSource::Declared(run),
 };
 
-fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut RuleContext<'_>) {
     let model = cx.model;
     for (flow, _, step) in model.all_steps() {
         let StepKind::Call(call) = &step.kind else { continue };
-        let (Callee::Flow(callee), Some(input)) = (&call.callee, &call.input) else { continue };
+        let (FlowCallee::Flow(callee), Some(input)) = (&call.callee, &call.input) else { continue };
         let callee = &model.program.flows[*callee];
         let input = carried(cx, flow, input);
-        for (at, member, value) in written(input) {
+        for (at, member, value) in literal_members(input) {
             let at = at.unwrap_or(step.origin);
             let Some(field) = callee.intake.fields.iter().find(|f| *f.name == *member) else { continue };
-            let Some(why) = Type::declared(&field.schema).refuses(&value) else { continue };
-            let finding = cx.finding(at, format!("`{member}` of `{}` does not accept this value: {why}", callee.name));
-            cx.report(finding.label(field.origin, "declared here"));
+            let Some(why) = ValueType::from_schema(&field.schema).explain_rejection(&value) else { continue };
+            let finding = cx.new_finding(at, format!("`{member}` of `{}` does not accept this value: {why}", callee.name));
+            cx.report_finding(finding.with_label(field.origin, "declared here"));
         }
         for (at, message, help) in unquotable(cx, flow, input) {
-            let finding = cx.finding(at, message);
-            cx.report(finding.help(help));
+            let finding = cx.new_finding(at, message);
+            cx.report_finding(finding.with_help(help));
         }
         let mut given = Vec::new();
         members(input, &mut given);
@@ -45,9 +45,9 @@ fn run(cx: &mut Context<'_>) {
                 unusual(cx, (flow, step.origin), callee, field, value);
                 continue;
             };
-            let at = place(value).unwrap_or(step.origin);
-            let finding = cx.finding(at, format!("`{name}` of `{}` does not accept this value: {why}", callee.name));
-            cx.report(finding.label(field.origin, "declared here"));
+            let at = value_location(value).unwrap_or(step.origin);
+            let finding = cx.new_finding(at, format!("`{name}` of `{}` does not accept this value: {why}", callee.name));
+            cx.report_finding(finding.with_label(field.origin, "declared here"));
         }
     }
 }
@@ -56,81 +56,81 @@ fn run(cx: &mut Context<'_>) {
 const PLACEHOLDER: &str = "9007199254740881";
 
 /// The input as written, if it is wrapped in an object first.
-fn carried<'p>(cx: &Context<'p>, flow: FlowId, input: &'p Expr) -> &'p Expr {
+fn carried<'p>(cx: &RuleContext<'p>, flow: FlowId, input: &'p ValueExpression) -> &'p ValueExpression {
     let behind = || {
-        let Expr::If { source: Source::Slot(object), then, .. } = input else { return None };
-        matches!(**then, Expr::Read(Source::Slot(read)) if read == *object).then_some(())?;
-        let Expr::Merge(layers) = cx.model.types().computed(flow, *object)? else { return None };
-        let [Expr::Read(Source::Slot(given))] = layers.as_slice() else { return None };
-        cx.model.types().computed(flow, *given)
+        let ValueExpression::If { source: Source::Slot(object), then, .. } = input else { return None };
+        matches!(**then, ValueExpression::Read(Source::Slot(read)) if read == *object).then_some(())?;
+        let ValueExpression::Merge(layers) = cx.model.program_types().computing_expr(flow, *object)? else { return None };
+        let [ValueExpression::Read(Source::Slot(given))] = layers.as_slice() else { return None };
+        cx.model.program_types().computing_expr(flow, *given)
     };
     behind().unwrap_or(input)
 }
 
 /// The members of an input that is a JSON text, without those that contain placeholders.
-pub(super) fn written(input: &Expr) -> Vec<(Option<Location>, String, Value)> {
-    let Expr::Structured(inner) = input else { return Vec::new() };
-    let Some((at, text)) = text(inner) else { return Vec::new() };
+pub(super) fn literal_members(input: &ValueExpression) -> Vec<(Option<Location>, String, Value)> {
+    let ValueExpression::Structured(inner) = input else { return Vec::new() };
+    let Some((at, text)) = text_with_placeholders(inner) else { return Vec::new() };
     let Ok(Value::Object(members)) = read_json::<Value>(text.trim()) else { return Vec::new() };
-    let known = members.iter().filter(|(k, v)| !k.contains(PLACEHOLDER) && !v.canonical().contains(PLACEHOLDER));
+    let known = members.iter().filter(|(k, v)| !k.contains(PLACEHOLDER) && !v.canonical_text().contains(PLACEHOLDER));
     known.map(|(k, v)| (at, k.to_string(), v.clone())).collect()
 }
 
 /// The text of an expression with placeholders replaced, and its place if it has a separate one.
-pub(super) fn text(expr: &Expr) -> Option<(Option<Location>, String)> {
-    if let Expr::Const(Value::Str(text)) = expr {
+pub(super) fn text_with_placeholders(expr: &ValueExpression) -> Option<(Option<Location>, String)> {
+    if let ValueExpression::Const(Value::Str(text)) = expr {
         return Some((None, text.to_string()));
     }
-    let (Expr::Template(source) | Expr::Typed(source)) = expr else { return None };
-    let parts = pieces(source).into_iter().map(|piece| match piece {
-        Piece::Written(text) => text,
-        Piece::Value(_) => PLACEHOLDER.to_owned(),
+    let (ValueExpression::Template(source) | ValueExpression::Typed(source)) = expr else { return None };
+    let parts = template_pieces(source).into_iter().map(|piece| match piece {
+        TextPiece::Written(text) => text,
+        TextPiece::Value(_) => PLACEHOLDER.to_owned(),
     });
     Some((Some(source.origin), parts.collect()))
 }
 
 /// Placeholders in JSON that are invalid with any value: text outside quotes, or values printed with their own quotes
 /// inside quotes.
-fn unquotable(cx: &Context<'_>, flow: FlowId, input: &Expr) -> Vec<(Location, String, String)> {
-    let Expr::Structured(inner) = input else { return Vec::new() };
-    let Expr::Template(text) = &**inner else { return Vec::new() };
-    let all = pieces(text);
-    if !matches!(all.first(), Some(Piece::Written(begin)) if begin.trim_start().starts_with('{')) {
+fn unquotable(cx: &RuleContext<'_>, flow: FlowId, input: &ValueExpression) -> Vec<(Location, String, String)> {
+    let ValueExpression::Structured(inner) = input else { return Vec::new() };
+    let ValueExpression::Template(text) = &**inner else { return Vec::new() };
+    let all = template_pieces(text);
+    if !matches!(all.first(), Some(TextPiece::Written(begin)) if begin.trim_start().starts_with('{')) {
         return Vec::new();
     }
     // If the text is not JSON for other reasons, its quotes cannot be determined, and lint reports it. The contents of
     // a block may not be rendered.
-    let values = all.iter().filter(|piece| matches!(piece, Piece::Value(_))).count();
+    let values = all.iter().filter(|piece| matches!(piece, TextPiece::Value(_))).count();
     let json = |text: &str| read_json::<Value>(text.trim()).is_ok();
-    if values == text.template.references().len() && self::text(inner).is_some_and(|(_, text)| !json(&text)) {
+    if values == text.template.references().len() && self::text_with_placeholders(inner).is_some_and(|(_, text)| !json(&text)) {
         return Vec::new();
     }
     let mut found = Vec::new();
     let mut inside = false;
     for (i, piece) in all.iter().enumerate() {
         let value = match piece {
-            Piece::Written(written) => {
+            TextPiece::Written(written) => {
                 inside ^= written.replace("\\\"", "").matches('"').count() % 2 == 1;
                 continue;
             }
-            Piece::Value(value) => value,
+            TextPiece::Value(value) => value,
         };
-        let (Some(at), Some((_, index)), Some(source)) = (value.at(), value.text, value.source) else { continue };
-        let computed = text.template.expressions();
+        let (Some(at), Some((_, index)), Some(source)) = (value.source_location(), value.text, value.source) else { continue };
+        let computed = text.template.inner_expressions();
         let json = computed.iter().any(|e| in_json(e, index));
         let plain = !computed.iter().any(|e| mentions(e, index));
-        let rest = value.rest();
+        let rest = value.remaining_path();
         let path: Vec<&str> = rest.iter().map(|s| &**s).collect();
-        let walk = cx.model.types().source(flow, source, &path, None);
-        if walk.stop.is_some() || !walk.schema.is(Kind::Text) {
+        let walk = cx.model.program_types().source_type(flow, source, &path, None);
+        if walk.stop.is_some() || !walk.schema.is_kind(ValueKind::Text) {
             continue;
         }
         // A model's answer is text that may contain JSON.
-        let open = walk.schema.is_answer() || walk.schema.content().is_some() || walk.schema.keyword("enum").is_some();
-        let Some(name) = value.path() else { continue };
+        let open = walk.schema.is_answer() || walk.schema.json_content().is_some() || walk.schema.schema_keyword("enum").is_some();
+        let Some(name) = value.path_text() else { continue };
         let quoted = |at: Option<usize>, begins: bool| match at.and_then(|at| all.get(at)) {
-            Some(Piece::Written(text)) if begins => text.starts_with('"'),
-            Some(Piece::Written(text)) => text.ends_with('"'),
+            Some(TextPiece::Written(text)) if begins => text.starts_with('"'),
+            Some(TextPiece::Written(text)) => text.ends_with('"'),
             _ => false,
         };
         if json && inside && quoted(i.checked_sub(1), false) && quoted(Some(i + 1), true) {
@@ -145,40 +145,40 @@ fn unquotable(cx: &Context<'_>, flow: FlowId, input: &Expr) -> Vec<(Location, St
 }
 
 /// Whether a reference is in an expression.
-fn mentions(expression: &Expression, reference: usize) -> bool {
+fn mentions(expression: &ConditionExpression, reference: usize) -> bool {
     match expression {
-        Expression::Reference(r) => *r as usize == reference,
-        Expression::Call(_, all) | Expression::Compare(all, _) | Expression::And(all) | Expression::Or(all) => {
+        ConditionExpression::Reference(r) => *r as usize == reference,
+        ConditionExpression::Call(_, all) | ConditionExpression::Compare(all, _) | ConditionExpression::And(all) | ConditionExpression::Or(all) => {
             all.iter().any(|e| mentions(e, reference))
         }
-        Expression::Not(inner) => mentions(inner, reference),
+        ConditionExpression::Not(inner) => mentions(inner, reference),
         _ => false,
     }
 }
 
 /// The members of an input, as far as they are literal.
-fn members<'e>(input: &'e Expr, into: &mut Vec<(&'e std::sync::Arc<str>, &'e Expr)>) {
+fn members<'e>(input: &'e ValueExpression, into: &mut Vec<(&'e std::sync::Arc<str>, &'e ValueExpression)>) {
     match input {
-        Expr::Object(all) => into.extend(all.iter().map(|(k, e)| (k, e))),
-        Expr::Merge(layers) => layers.iter().for_each(|l| members(l, into)),
+        ValueExpression::Object(all) => into.extend(all.iter().map(|(k, e)| (k, e))),
+        ValueExpression::Merge(layers) => layers.iter().for_each(|l| members(l, into)),
         _ => {}
     }
 }
 
-fn wrong(cx: &Context<'_>, flow: FlowId, given: &Expr, field: &InputField) -> Option<String> {
-    let wanted = Type::declared(&field.schema);
-    if let Expr::Const(value) = given {
-        return wanted.refuses(value).filter(|_| !(value.is_null() && field.nullable));
+fn wrong(cx: &RuleContext<'_>, flow: FlowId, given: &ValueExpression, field: &FlowInputField) -> Option<String> {
+    let wanted = ValueType::from_schema(&field.schema);
+    if let ValueExpression::Const(value) = given {
+        return wanted.explain_rejection(value).filter(|_| !(value.is_null() && field.nullable));
     }
-    if let (Expr::Typed(text), Some(choices)) = (given, wanted.choices().as_deref())
+    if let (ValueExpression::Typed(text), Some(choices)) = (given, wanted.allowed_values().as_deref())
         && !text.template.is_single()
         && let Some(why) = never_a_choice(text, choices)
     {
         return Some(why);
     }
-    let held = cx.model.types().expr(flow, given, None);
-    if let Some(choices) = held.choices() {
-        let tried = choices.iter().filter(|c| !c.is_null()).map(|c| (c, wanted.refuses(c)));
+    let held = cx.model.program_types().expr_type(flow, given, None);
+    if let Some(choices) = held.allowed_values() {
+        let tried = choices.iter().filter(|c| !c.is_null()).map(|c| (c, wanted.explain_rejection(c)));
         let (bad, good): (Vec<_>, Vec<_>) = tried.partition(|(_, why)| why.is_some());
         return match bad.into_iter().next()? {
             (_, why) if good.is_empty() => why,
@@ -186,18 +186,18 @@ fn wrong(cx: &Context<'_>, flow: FlowId, given: &Expr, field: &InputField) -> Op
             (value, why) => why.filter(|_| !asked(cx, flow, given)).map(|why| format!("it can be `{}`, but {why}", value.to_text())),
         };
     }
-    held.misfit(&wanted)
+    held.explain_mismatch(&wanted)
 }
 
 /// Why a text with placeholders matches none of the choices: none has its start, or none has its end.
-fn never_a_choice(text: &Text, choices: &[Value]) -> Option<String> {
-    let all = pieces(text);
-    let values = all.iter().filter(|piece| matches!(piece, Piece::Value(_))).count();
+fn never_a_choice(text: &BoundTemplate, choices: &[Value]) -> Option<String> {
+    let all = template_pieces(text);
+    let values = all.iter().filter(|piece| matches!(piece, TextPiece::Value(_))).count();
     if values != text.template.references().len() {
         return None; // What is shown in a block may not be there.
     }
-    let written = |piece: Option<&Piece<'_>>| match piece {
-        Some(Piece::Written(text)) => text.clone(),
+    let written = |piece: Option<&TextPiece<'_>>| match piece {
+        Some(TextPiece::Written(text)) => text.clone(),
         _ => String::new(),
     };
     let (begin, end) = (written(all.first()), written(all.last()));
@@ -214,58 +214,58 @@ fn never_a_choice(text: &Text, choices: &[Value]) -> Option<String> {
 }
 
 /// Whether a condition of the flow tests the parts of a value.
-fn asked(cx: &Context<'_>, flow: FlowId, value: &Expr) -> bool {
+fn asked(cx: &RuleContext<'_>, flow: FlowId, value: &ValueExpression) -> bool {
     let mut slots = Vec::new();
-    walk::sources(value, &mut |source| slots.extend(source.slots()));
+    walk::visit_sources(value, &mut |source| slots.extend(source.slot_ids()));
     let steps = cx.model.steps_of(flow).iter().map(|(_, id)| &cx.model.program.steps[*id]);
-    let mut conds = steps.flat_map(walk::evaluated).filter(|e| matches!(e, Evaluated::Cond(_)));
+    let mut conds = steps.flat_map(walk::evaluated_by_step).filter(|e| matches!(e, EvaluatedPart::Cond(_)));
     conds.any(|cond| {
         let mut found = false;
-        cond.sources(&mut |source| found |= source.slots().iter().any(|slot| slots.contains(slot)));
+        cond.visit_sources(&mut |source| found |= source.slot_ids().iter().any(|slot| slots.contains(slot)));
         found
     })
 }
 
 /// A value of another type than the default that it replaces.
-fn unusual(cx: &mut Context<'_>, (flow, step): (FlowId, Location), callee: &Flow, field: &InputField, value: &Expr) {
+fn unusual(cx: &mut RuleContext<'_>, (flow, step): (FlowId, Location), callee: &FlowDefinition, field: &FlowInputField, value: &ValueExpression) {
     let Some((usual, declared)) = &field.usual else { return };
     let wanted = usual.solid_kinds().unwrap_or_default();
     // Everything can be printed in a text.
-    if wanted.is_empty() || wanted.has(Kind::Text) {
+    if wanted.is_empty() || wanted.contains(ValueKind::Text) {
         return;
     }
     let given = match value {
-        Expr::Const(Value::Str(text)) => match read_json::<Value>(text.trim()) {
-            Ok(read) => Kinds::of(Kind::of(&read)),
-            Err(_) => Kinds::of(Kind::Text),
+        ValueExpression::Const(Value::Str(text)) => match read_json::<Value>(text.trim()) {
+            Ok(read) => ValueKinds::from_kind(ValueKind::from_value(&read)),
+            Err(_) => ValueKinds::from_kind(ValueKind::Text),
         },
-        other => cx.model.types().expr(flow, other, None).solid_kinds().unwrap_or_default(),
+        other => cx.model.program_types().expr_type(flow, other, None).solid_kinds().unwrap_or_default(),
     };
     // Text that is known only at run time may be the JSON of a list or an object.
-    let written = matches!(value, Expr::Const(_));
-    let open = !written && given.has(Kind::Text) && (wanted.has(Kind::List) || wanted.has(Kind::Object));
-    if given.is_empty() || open || given.meets(wanted) {
+    let written = matches!(value, ValueExpression::Const(_));
+    let open = !written && given.contains(ValueKind::Text) && (wanted.contains(ValueKind::List) || wanted.contains(ValueKind::Object));
+    if given.is_empty() || open || given.overlaps_with(wanted) {
         return;
     }
     // A literal has no place in the program, but its key has one.
     let mentions = cx.model.facts.mentions.iter().filter(|m| m.to == Some(*declared) && m.at.file == step.file);
     let key = mentions.map(|m| m.at).filter(|at| at.span.start >= step.span.start).min_by_key(|at| at.span.start);
-    let at = place(value).or(key).unwrap_or(step);
+    let at = value_location(value).or(key).unwrap_or(step);
     let (is, label) = match field.default {
         Some(_) => (format!("has {wanted} as its default"), "the default"),
         None => (format!("is declared as {wanted}"), "declared here"),
     };
     let message = format!("`{}` of `{}` {is}, but this is {given}", field.name, callee.name);
-    cx.report(cx.finding(at, message).label(*declared, label));
+    cx.report_finding(cx.new_finding(at, message).with_label(*declared, label));
 }
 
-fn place(value: &Expr) -> Option<Location> {
+fn value_location(value: &ValueExpression) -> Option<Location> {
     match value {
-        Expr::Typed(text) | Expr::Template(text) => {
+        ValueExpression::Typed(text) | ValueExpression::Template(text) => {
             let span = text.spans.first().filter(|_| text.template.is_single()).copied();
             Some(Location::new(text.origin.file, span.unwrap_or(text.origin.span)))
         }
-        Expr::AsText(inner) | Expr::AsMessage(inner) | Expr::Structured(inner) | Expr::Coerce(inner, _) => place(inner),
+        ValueExpression::AsText(inner) | ValueExpression::AsMessage(inner) | ValueExpression::Structured(inner) | ValueExpression::Coerce(inner, _) => value_location(inner),
         _ => None,
     }
 }

@@ -14,9 +14,9 @@ pub struct CallGraph {
 
 impl CallGraph {
     /// The call graph of a program.
-    pub fn of(program: &Program) -> Self {
+    pub fn from_program(program: &Program) -> Self {
         let mut calls = Vec::new();
-        let of = program.flows.ids().map(|flow| {
+        let of = program.flows.element_ids().map(|flow| {
             let from = calls.len() as u32;
             calls.extend(called_by(program, flow));
             from..calls.len() as u32
@@ -29,7 +29,7 @@ impl CallGraph {
         self.calls.get(range.start as usize..range.end as usize).unwrap_or_default()
     }
     /// `false` for each flow.
-    pub fn none(&self) -> IndexVec<FlowId, bool> {
+    pub fn unmarked_flows(&self) -> IndexVec<FlowId, bool> {
         self.of.map(|_| false)
     }
     /// Flows and everything that they reach, callees before their callers. Flows in `seen`, and those that only they
@@ -52,19 +52,20 @@ impl CallGraph {
     }
     /// For each flow: whether calls lead back to it. Calls with templated names count, because the callee is known only
     /// at run time.
-    pub fn recursive(&self) -> IndexVec<FlowId, bool> {
-        let mut recursive = self.none();
+    pub fn recursive_flows(&self) -> IndexVec<FlowId, bool> {
+        let mut recursive = self.unmarked_flows();
         // A flow that comes after all its callees is not called by any of them.
         let mut place = self.of.map(|_| 0);
-        for (at, flow) in self.callees_first(self.of.ids(), &mut self.none()).into_iter().enumerate() {
+        for (at, flow) in self.callees_first(self.of.element_ids(), &mut self.unmarked_flows()).into_iter().enumerate()
+        {
             place[flow] = at;
         }
-        if self.of.ids().all(|flow| self.called_by(flow).iter().all(|callee| place[*callee] < place[flow])) {
+        if self.of.element_ids().all(|flow| self.called_by(flow).iter().all(|callee| place[*callee] < place[flow])) {
             return recursive;
         }
         let mut graph = petgraph::graph::DiGraph::<(), ()>::with_capacity(self.of.len(), self.calls.len());
         let nodes = self.of.map(|_| graph.add_node(()));
-        for flow in self.of.ids() {
+        for flow in self.of.element_ids() {
             for callee in self.called_by(flow) {
                 graph.add_edge(nodes[flow], nodes[*callee], ());
                 recursive[flow] |= *callee == flow;

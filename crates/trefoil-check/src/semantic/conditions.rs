@@ -1,26 +1,26 @@
 //! Every condition in a manifest, with what it decides.
 
-use trefoil_ir::{Cond, FlowId, Spelling, StepId, StepKind};
+use trefoil_ir::{BoundCondition, FlowId, LiteralSpelling, StepId, StepKind};
 use trefoil_syntax::Location;
 use trefoil_syntax::hash::HashSet;
-use trefoil_template::{Expression, Value};
+use trefoil_template::{ConditionExpression, Value};
 
-use super::Model;
+use super::SemanticModel;
 
 /// A condition and its purpose.
 #[derive(Clone, Copy)]
-pub struct Decision<'p> {
+pub struct ConditionSite<'p> {
     /// The condition.
-    pub cond: &'p Cond,
+    pub cond: &'p BoundCondition,
     /// What it decides.
-    pub of: Decides,
+    pub of: ConditionPurpose,
     /// Whether some run evaluates it.
     pub runs: bool,
 }
 
 /// What a condition decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decides {
+pub enum ConditionPurpose {
     /// Whether a step runs.
     Step,
     /// Whether a loop ends.
@@ -32,30 +32,32 @@ pub enum Decides {
 }
 
 /// All conditions, each once.
-pub fn all<'p>(model: &Model<'p>) -> Vec<Decision<'p>> {
-    let runs: HashSet<(FlowId, StepId)> = model.reachable().iter().copied().collect();
-    let mut found: Vec<Decision<'p>> = Vec::new();
+pub fn find_conditions<'p>(model: &SemanticModel<'p>) -> Vec<ConditionSite<'p>> {
+    let runs: HashSet<(FlowId, StepId)> = model.reachable_step_ids().iter().copied().collect();
+    let mut found: Vec<ConditionSite<'p>> = Vec::new();
     let mut seen: HashSet<Location> = HashSet::default();
     for (flow, id, step) in model.all_steps() {
         let here = runs.contains(&(flow, id));
-        let mut add = |cond: Option<&'p Cond>, of, runs| {
+        let mut add = |cond: Option<&'p BoundCondition>, of, runs| {
             if let Some(cond) = cond.filter(|cond| is_written(cond) && seen.insert(cond.origin)) {
-                found.push(Decision { cond, of, runs });
+                found.push(ConditionSite { cond, of, runs });
             }
         };
-        add(step.when.as_ref(), Decides::Step, here);
+        add(step.when.as_ref(), ConditionPurpose::Step, here);
         match &step.kind {
-            StepKind::Loop(it) => add(Some(&it.until), Decides::Loop, here),
-            StepKind::Branch { arms, .. } => arms.iter().for_each(|arm| add(Some(&arm.when), Decides::Step, here)),
+            StepKind::Loop(it) => add(Some(&it.until), ConditionPurpose::Loop, here),
+            StepKind::Branch { arms, .. } => {
+                arms.iter().for_each(|arm| add(Some(&arm.when), ConditionPurpose::Step, here))
+            }
             StepKind::Graph(graph) => {
                 let edges = graph.nodes.iter().flat_map(|node| &node.incoming);
-                edges.for_each(|edge| add(edge.when.as_ref(), Decides::Edge, here));
+                edges.for_each(|edge| add(edge.when.as_ref(), ConditionPurpose::Edge, here));
             }
             StepKind::StateMachine(machine) => {
                 for state in &machine.states {
-                    let runs = here && model.reach().is_alive(state.step);
+                    let runs = here && model.reach_analysis().is_alive(state.step);
                     let transitions = state.transitions.iter();
-                    transitions.for_each(|t| add(t.when.as_ref(), Decides::Transition, runs));
+                    transitions.for_each(|t| add(t.when.as_ref(), ConditionPurpose::Transition, runs));
                 }
             }
             _ => {}
@@ -65,27 +67,27 @@ pub fn all<'p>(model: &Model<'p>) -> Vec<Decision<'p>> {
 }
 
 /// Whether a condition is written in the manifest, rather than made by lowering from a keyword.
-pub fn is_written(cond: &Cond) -> bool {
+pub fn is_written(cond: &BoundCondition) -> bool {
     !cond.written.is_empty() || cond.condition.references().iter().any(|r| !r.span.is_empty())
 }
 
 /// Whether a condition has several parts.
-pub fn is_joined(expression: &Expression) -> bool {
-    matches!(expression, Expression::And(_) | Expression::Or(_) | Expression::Not(_))
+pub fn is_joined(expression: &ConditionExpression) -> bool {
+    matches!(expression, ConditionExpression::And(_) | ConditionExpression::Or(_) | ConditionExpression::Not(_))
 }
 
 /// The literals of a part that compares nothing: a text, a number, or a list of them.
-pub fn lone(part: &Expression) -> Option<Vec<(&Value, Option<u32>)>> {
+pub fn lone_literals(part: &ConditionExpression) -> Option<Vec<(&Value, Option<u32>)>> {
     match part {
-        Expression::Literal(value, at) => Some(vec![(value, at.0)]),
-        Expression::List(items) if !items.is_empty() => {
-            Some(items.iter().map(lone).collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
+        ConditionExpression::Literal(value, at) => Some(vec![(value, at.0)]),
+        ConditionExpression::List(items) if !items.is_empty() => {
+            Some(items.iter().map(lone_literals).collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
         }
         _ => None,
     }
 }
 
 /// The spelling of a literal in a condition.
-pub fn spelling(cond: &Cond, literal: Option<u32>) -> Option<&Spelling> {
+pub fn literal_spelling(cond: &BoundCondition, literal: Option<u32>) -> Option<&LiteralSpelling> {
     cond.written.get(literal? as usize)
 }

@@ -5,36 +5,36 @@ use std::rc::Rc;
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
-    Expr, Flow, FlowId, IndexVec, Inside, Items, ModelCall, ModelChoice, OnExceeded, Program, StateMachine, Step,
-    StepId, StepKind, ToolCall, walk,
+    FanOutItems, FlowDefinition, FlowId, IndexVec, ModelCall, ModelChoice, OnExceeded, Program, StateMachine, Step,
+    StepContents, StepId, StepKind, ToolCall, ValueExpression, walk,
 };
 use trefoil_template::{Value, read_json};
 
-use super::bound::{Bound, Calls};
+use super::call_bounds::{CallBound, CallBounds};
 use super::calls::CallGraph;
-use super::meeting::apart::Apart;
-use super::visits::Ways;
+use super::concurrency::exclusive_steps::StepExclusions;
+use super::visits::MachinePaths;
 
 /// The displayed name of a list whose length is known only at run time.
-type NameList<'p> = dyn Fn(FlowId, &Expr) -> String + 'p;
+type ListNaming<'p> = dyn Fn(FlowId, &ValueExpression) -> String + 'p;
 /// The displayed name of a model.
-type NameModel<'p> = dyn Fn(&ModelChoice) -> String + 'p;
+type ModelNaming<'p> = dyn Fn(&ModelChoice) -> String + 'p;
 /// The cost of one model call, in the caller's unit.
-type Price<'p> = dyn Fn(FlowId, &ModelCall) -> u64 + 'p;
+type CallPricing<'p> = dyn Fn(FlowId, &ModelCall) -> u64 + 'p;
 /// The calls that a call of a tool causes in addition.
-type Beneath<'p> = dyn Fn(&ToolCall) -> Calls + 'p;
+type ToolCallCounter<'p> = dyn Fn(&ToolCall) -> CallBounds + 'p;
 
 /// Counts calls; each flow is counted once.
-pub struct Costs<'p> {
+pub struct CallCounter<'p> {
     program: &'p Program,
-    name: Box<NameList<'p>>,
-    model: Option<Box<NameModel<'p>>>,
-    price: Option<Box<Price<'p>>>,
-    beneath: Option<Box<Beneath<'p>>>,
+    name: Box<ListNaming<'p>>,
+    model: Option<Box<ModelNaming<'p>>>,
+    price: Option<Box<CallPricing<'p>>>,
+    beneath: Option<Box<ToolCallCounter<'p>>>,
     /// Whether to count a run in which each loop has one pass, each state is entered at most once, and nothing is
     /// retried.
     once: bool,
-    flows: HashMap<FlowId, Calls>,
+    flows: HashMap<FlowId, CallBounds>,
     /// For each flow: whether it was counted.
     counted: IndexVec<FlowId, bool>,
     /// The call graph.
@@ -43,13 +43,13 @@ pub struct Costs<'p> {
     recursive: IndexVec<FlowId, bool>,
 }
 
-impl<'p> Costs<'p> {
+impl<'p> CallCounter<'p> {
     /// Without any counts yet.
     pub fn new(program: &'p Program) -> Self {
-        Self::over(program, Rc::new(CallGraph::of(program)))
+        Self::with_call_graph(program, Rc::new(CallGraph::from_program(program)))
     }
     /// The same with a known call graph.
-    pub(super) fn over(program: &'p Program, calls: Rc<CallGraph>) -> Self {
+    pub(super) fn with_call_graph(program: &'p Program, calls: Rc<CallGraph>) -> Self {
         Self {
             program,
             name: Box::new(written),
@@ -58,36 +58,36 @@ impl<'p> Costs<'p> {
             beneath: None,
             once: false,
             flows: HashMap::default(),
-            counted: calls.none(),
-            recursive: calls.recursive(),
+            counted: calls.unmarked_flows(),
+            recursive: calls.recursive_flows(),
             calls,
         }
     }
     /// Sets names for lists and models, and counts the calls of each model separately.
-    pub fn naming(
+    pub fn with_names(
         program: &'p Program,
-        name: impl Fn(FlowId, &Expr) -> String + 'p,
+        name: impl Fn(FlowId, &ValueExpression) -> String + 'p,
         model: impl Fn(&ModelChoice) -> String + 'p,
     ) -> Self {
         Self { name: Box::new(name), model: Some(Box::new(model)), ..Self::new(program) }
     }
     /// Sets the cost of model calls.
     #[must_use]
-    pub fn priced(self, price: impl Fn(FlowId, &ModelCall) -> u64 + 'p) -> Self {
+    pub fn with_price(self, price: impl Fn(FlowId, &ModelCall) -> u64 + 'p) -> Self {
         Self { price: Some(Box::new(price)), ..self }
     }
     /// Sets the calls caused by tools, because some tools are flows.
     #[must_use]
-    pub fn beneath(self, tool: impl Fn(&ToolCall) -> Calls + 'p) -> Self {
+    pub fn with_tool_calls(self, tool: impl Fn(&ToolCall) -> CallBounds + 'p) -> Self {
         Self { beneath: Some(Box::new(tool)), ..self }
     }
     /// Counts a run in which each loop has one pass, each state is entered at most once, and nothing is retried.
     #[must_use]
-    pub fn straight(self) -> Self {
+    pub fn single_pass(self) -> Self {
         Self { once: true, ..self }
     }
     /// One call of a flow. A budget that ends the run does so before one model call too many.
-    pub fn flow(&mut self, id: FlowId) -> Calls {
+    pub fn count_flow(&mut self, id: FlowId) -> CallBounds {
         let calls = self.without_budget(id);
         match ceiling(&self.program.flows[id]) {
             Some(most) => calls.up_to(most),
@@ -96,151 +96,168 @@ impl<'p> Costs<'p> {
     }
     /// The same for display next to the budget: the budget is applied only if the number is otherwise unlimited or
     /// unknown.
-    pub fn beside_budget(&mut self, id: FlowId) -> Calls {
+    pub fn beside_budget(&mut self, id: FlowId) -> CallBounds {
         let calls = self.without_budget(id);
         match ceiling(&self.program.flows[id]) {
-            Some(most) if calls.model.number().is_none() => calls.up_to(most),
+            Some(most) if calls.model.fixed_number().is_none() => calls.up_to(most),
             _ => calls,
         }
     }
     /// One call of a flow, ignoring its own budget.
-    pub fn without_budget(&mut self, id: FlowId) -> Calls {
+    pub fn without_budget(&mut self, id: FlowId) -> CallBounds {
         if let Some(known) = self.flows.get(&id) {
             return known.clone();
         }
         // Callees are counted first, so that a long chain of calls needs no stack.
         for flow in self.calls.callees_first(std::iter::once(id), &mut self.counted) {
-            let calls =
-                if self.recursive[flow] { self.endless(flow) } else { self.step(flow, self.program.flows[flow].body) };
+            let calls = if self.recursive[flow] {
+                self.endless(flow)
+            } else {
+                self.count_step(flow, self.program.flows[flow].body)
+            };
             self.flows.insert(flow, calls);
         }
         self.flows.get(&id).cloned().unwrap_or_default()
     }
     /// Everything that a flow which calls itself does is unlimited.
-    fn endless(&self, id: FlowId) -> Calls {
-        let mut calls = Calls::default();
-        for (_, step) in walk::reachable(self.program, id) {
+    fn endless(&self, id: FlowId) -> CallBounds {
+        let mut calls = CallBounds::default();
+        for (_, step) in walk::reachable_steps(self.program, id) {
             match &self.program.steps[step].kind {
-                StepKind::Model(call) => calls = calls.plus(&self.asks(id, call, Bound::endless())),
-                StepKind::Tool(call) => calls = calls.plus(&self.tool(call).times(&Bound::endless())),
-                StepKind::Command(_) => calls.command = Bound::endless(),
-                StepKind::Human(_) => calls.human = Bound::endless(),
+                StepKind::Model(call) => calls = calls.sum_with(&self.asks(id, call, CallBound::without_limit())),
+                StepKind::Tool(call) => {
+                    calls = calls.sum_with(&self.count_tool(call).multiply_by(&CallBound::without_limit()))
+                }
+                StepKind::Command(_) => calls.command = CallBound::without_limit(),
+                StepKind::Human(_) => calls.human = CallBound::without_limit(),
                 _ => {}
             }
         }
         calls
     }
     /// One execution of a step, including its retries.
-    pub fn step(&mut self, flow: FlowId, id: StepId) -> Calls {
+    pub fn count_step(&mut self, flow: FlowId, id: StepId) -> CallBounds {
         let step = &self.program.steps[id];
         // The model decides which tools it calls and how often, so a conversation counts its turns itself.
         let whole = matches!(step.kind, StepKind::Conversation(_));
-        let passes = if whole { Bound::known(1) } else { self.passes(flow, step) };
-        let once = self.once(flow, step).times(&passes);
-        if self.once { once } else { once.times(&Bound::known(tries(step))) }
+        let passes = if whole { CallBound::from_number(1) } else { self.max_passes(flow, step) };
+        let once = self.once(flow, step).multiply_by(&passes);
+        if self.once { once } else { once.multiply_by(&CallBound::from_number(max_tries(step))) }
     }
     /// The maximum number of times that the contents of a step start in one execution.
-    pub fn passes(&self, flow: FlowId, step: &Step) -> Bound {
-        match step.kind.info().inside {
-            Inside::Repeated { max, .. } => Bound::known(u64::from(if self.once { max.min(1) } else { max })),
-            Inside::ForEach(each) => self.count(flow, &each.items),
-            _ => Bound::known(1),
+    pub fn max_passes(&self, flow: FlowId, step: &Step) -> CallBound {
+        match step.kind.step_info().inside {
+            StepContents::Repeated { max, .. } => {
+                CallBound::from_number(u64::from(if self.once { max.min(1) } else { max }))
+            }
+            StepContents::ForEach(each) => self.count(flow, &each.items),
+            _ => CallBound::from_number(1),
         }
     }
     /// One pass of a step.
-    fn once(&mut self, flow: FlowId, step: &Step) -> Calls {
-        let one = Bound::known(1);
+    fn once(&mut self, flow: FlowId, step: &Step) -> CallBounds {
+        let one = CallBound::from_number(1);
         match &step.kind {
             StepKind::Model(call) => self.asks(flow, call, one),
-            StepKind::Tool(call) => self.tool(call),
-            StepKind::Command(_) => Calls { command: one, ..Calls::default() },
-            StepKind::Human(_) => Calls { human: one, ..Calls::default() },
-            StepKind::Sequence(steps) => self.sum(flow, steps, Apart::of_steps(self.program, flow, steps)),
+            StepKind::Tool(call) => self.count_tool(call),
+            StepKind::Command(_) => CallBounds { command: one, ..CallBounds::default() },
+            StepKind::Human(_) => CallBounds { human: one, ..CallBounds::default() },
+            StepKind::Sequence(steps) => self.sum(flow, steps, StepExclusions::of_steps(self.program, flow, steps)),
             StepKind::Parallel(parallel) => {
                 let steps = &parallel.branches;
-                self.sum(flow, steps, Apart::of_steps(self.program, flow, steps))
+                self.sum(flow, steps, StepExclusions::of_steps(self.program, flow, steps))
             }
             StepKind::Graph(graph) => {
                 let steps: Vec<_> = graph.nodes.iter().map(|n| n.step).collect();
-                self.sum(flow, &steps, Apart::of_graph(graph))
+                self.sum(flow, &steps, StepExclusions::of_graph(graph))
             }
-            StepKind::Branch { .. } => {
-                walk::children(step).into_iter().fold(Calls::default(), |all, s| all.or(&self.step(flow, s)))
-            }
+            StepKind::Branch { .. } => walk::children_of(step)
+                .into_iter()
+                .fold(CallBounds::default(), |all, s| all.max_with(&self.count_step(flow, s))),
             StepKind::StateMachine(machine) => self.machine(flow, machine),
             StepKind::Conversation(it) => {
-                let turns = self.passes(flow, step);
+                let turns = self.max_passes(flow, step);
                 let often = if self.once { 1 } else { it.most_calls(it.max_turns) };
-                let called = it.offers.iter().fold(Calls::default(), |all, o| all.or(&self.step(flow, o.step)));
-                let checked = it.gate.map(|gate| self.step(flow, gate)).unwrap_or_default();
-                self.step(flow, it.turn).times(&turns).plus(&called.plus(&checked).times(&Bound::known(often)))
+                let called =
+                    it.offers.iter().fold(CallBounds::default(), |all, o| all.max_with(&self.count_step(flow, o.step)));
+                let checked = it.gate.map(|gate| self.count_step(flow, gate)).unwrap_or_default();
+                self.count_step(flow, it.turn)
+                    .multiply_by(&turns)
+                    .sum_with(&called.sum_with(&checked).multiply_by(&CallBound::from_number(often)))
             }
-            StepKind::Call(_) => {
-                walk::callees(step).into_iter().fold(Calls::default(), |all, callee| all.or(&self.flow(callee)))
-            }
+            StepKind::Call(_) => walk::callees_of(step)
+                .into_iter()
+                .fold(CallBounds::default(), |all, callee| all.max_with(&self.count_flow(callee))),
             // All that is inside, once.
             _ => {
-                let steps =
-                    walk::children(step).into_iter().fold(Calls::default(), |all, s| all.plus(&self.step(flow, s)));
-                walk::callees(step).into_iter().fold(steps, |all, callee| all.plus(&self.flow(callee)))
+                let steps = walk::children_of(step)
+                    .into_iter()
+                    .fold(CallBounds::default(), |all, s| all.sum_with(&self.count_step(flow, s)));
+                walk::callees_of(step).into_iter().fold(steps, |all, callee| all.sum_with(&self.count_flow(callee)))
             }
         }
     }
     /// One call of a tool.
-    pub fn tool(&self, call: &ToolCall) -> Calls {
-        let own = Calls { tool: Bound::known(1), ..Calls::default() };
-        self.beneath.as_ref().map_or(own.clone(), |beneath| own.plus(&beneath(call)))
+    pub fn count_tool(&self, call: &ToolCall) -> CallBounds {
+        let own = CallBounds { tool: CallBound::from_number(1), ..CallBounds::default() };
+        self.beneath.as_ref().map_or(own.clone(), |beneath| own.sum_with(&beneath(call)))
     }
-    fn asks(&self, flow: FlowId, call: &ModelCall, times: Bound) -> Calls {
+    fn asks(&self, flow: FlowId, call: &ModelCall, times: CallBound) -> CallBounds {
         let models = self.model.iter().map(|name| (name(&call.model).into(), times.clone())).collect();
         let price = self.price.as_ref().map_or(0, |price| price(flow, call));
-        Calls { cost: times.times(&Bound::known(price)), model: times, models, ..Calls::default() }
+        CallBounds {
+            cost: times.multiply_by(&CallBound::from_number(price)),
+            model: times,
+            models,
+            ..CallBounds::default()
+        }
     }
     /// The sum of all steps, except those that never run in the same run.
-    fn sum(&mut self, flow: FlowId, steps: &[StepId], apart: Option<Apart>) -> Calls {
+    fn sum(&mut self, flow: FlowId, steps: &[StepId], apart: Option<StepExclusions>) -> CallBounds {
         let Some(apart) = apart else {
-            return steps.iter().fold(Calls::default(), |all, s| all.plus(&self.step(flow, *s)));
+            return steps.iter().fold(CallBounds::default(), |all, s| all.sum_with(&self.count_step(flow, *s)));
         };
-        let each: Vec<Calls> = steps.iter().map(|s| self.step(flow, *s)).collect();
-        Calls::combine(&each, &|costs| apart.most(costs))
+        let each: Vec<CallBounds> = steps.iter().map(|s| self.count_step(flow, *s)).collect();
+        CallBounds::combine_bounds(&each, &|costs| apart.max_cost(costs))
     }
     /// The maximum number of items of a fan-out.
-    fn count(&self, flow: FlowId, items: &Items) -> Bound {
+    fn count(&self, flow: FlowId, items: &FanOutItems) -> CallBound {
         match items {
-            Items::Count(Expr::Const(value), max) => {
+            FanOutItems::Count(ValueExpression::Const(value), max) => {
                 let n = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok()).unwrap_or(f64::from(*max));
-                Bound::known((n.max(0.0) as u64).min(u64::from(*max)))
+                CallBound::from_number((n.max(0.0) as u64).min(u64::from(*max)))
             }
-            Items::Count(_, max) => Bound::known(u64::from(*max)),
-            Items::List(Expr::Const(value)) => Bound::known(length(value)),
-            Items::List(list) => Bound::items((self.name)(flow, list)),
+            FanOutItems::Count(_, max) => CallBound::from_number(u64::from(*max)),
+            FanOutItems::List(ValueExpression::Const(value)) => CallBound::from_number(length(value)),
+            FanOutItems::List(list) => CallBound::per_item_of((self.name)(flow, list)),
         }
     }
     /// The most expensive path through the machine.
-    fn machine(&mut self, flow: FlowId, machine: &StateMachine) -> Calls {
-        let each: Vec<Calls> = machine.states.iter().map(|s| self.step(flow, s.step)).collect();
-        let ways = if self.once { Ways::once(machine) } else { Ways::of(machine) };
-        Calls::combine(&each, &|costs| ways.dearest(costs))
+    fn machine(&mut self, flow: FlowId, machine: &StateMachine) -> CallBounds {
+        let each: Vec<CallBounds> = machine.states.iter().map(|s| self.count_step(flow, s.step)).collect();
+        let ways =
+            if self.once { MachinePaths::with_single_visits(machine) } else { MachinePaths::from_machine(machine) };
+        CallBounds::combine_bounds(&each, &|costs| ways.max_path_cost(costs))
     }
 }
 
 /// The maximum number of model calls allowed by a flow's budget, if exceeding it ends the run.
-fn ceiling(flow: &Flow) -> Option<u64> {
+fn ceiling(flow: &FlowDefinition) -> Option<u64> {
     let budget = flow.budget.as_ref().filter(|b| b.on_exceeded == OnExceeded::Abort)?;
     budget.max_calls
 }
 
 /// The placeholders of an expression.
-fn written(_: FlowId, list: &Expr) -> String {
+fn written(_: FlowId, list: &ValueExpression) -> String {
     let mut names = Vec::new();
-    walk::texts(list, &mut |text| {
-        names.extend(text.template.references().iter().map(|r| format!("{{{{{}}}}}", r.dotted())));
+    walk::visit_templates(list, &mut |text| {
+        names.extend(text.template.references().iter().map(|r| format!("{{{{{}}}}}", r.dotted_path())));
     });
     if names.is_empty() { "a list".to_owned() } else { names.join(" ") }
 }
 
 /// The maximum number of attempts of a step: the retries in the manifest, and the request for an answer that matches.
-pub fn tries(step: &Step) -> u64 {
+pub fn max_tries(step: &Step) -> u64 {
     let retries = step.policy.retry.as_ref().map_or(1, |r| u64::from(r.max_attempts.max(1)));
     retries + u64::from(step.asks_again())
 }

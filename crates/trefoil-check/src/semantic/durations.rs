@@ -1,11 +1,11 @@
 //! How long each thing in a run may take, and the parts that are given more time than what contains them.
 
-use trefoil_ir::walk::children;
+use trefoil_ir::walk::children_of;
 use trefoil_ir::{FlowId, Program, StepId, StepKind};
 use trefoil_syntax::Location;
 use trefoil_syntax::hash::HashSet;
 
-use super::shell::waits;
+use super::shell::find_waits;
 
 /// Something with a time limit, or that takes some time.
 #[derive(Debug, Clone)]
@@ -25,13 +25,13 @@ pub struct TimedPart {
 }
 
 /// A step with its flow.
-type Place = (FlowId, StepId);
+type FlowStep = (FlowId, StepId);
 
 /// Everything with a time limit in these steps that contains parts with more time, and these parts, the longest first.
-pub fn exceeded(program: &Program, steps: &[Place]) -> Vec<(TimedPart, Vec<TimedPart>)> {
+pub fn find_exceeded_limits(program: &Program, steps: &[FlowStep]) -> Vec<(TimedPart, Vec<TimedPart>)> {
     let mut found = Vec::new();
     for place in steps {
-        let (parts, inner) = within(program, *place);
+        let (parts, inner) = inner_parts(program, *place);
         for part in &parts {
             let Some(flow) = part.flow else { continue };
             let body = (flow, program.flows[flow].body);
@@ -47,7 +47,7 @@ pub fn exceeded(program: &Program, steps: &[Place]) -> Vec<(TimedPart, Vec<Timed
 }
 
 /// The declared times in these parts and steps that are longer. What is in a part with a shorter limit is limited by that.
-fn longer(program: &Program, ms: u64, mut parts: Vec<TimedPart>, mut steps: Vec<Place>) -> Vec<TimedPart> {
+fn longer(program: &Program, ms: u64, mut parts: Vec<TimedPart>, mut steps: Vec<FlowStep>) -> Vec<TimedPart> {
     let (mut found, mut seen) = (Vec::new(), HashSet::default());
     loop {
         for part in parts.drain(..).filter(|part| part.ms > ms) {
@@ -65,7 +65,7 @@ fn longer(program: &Program, ms: u64, mut parts: Vec<TimedPart>, mut steps: Vec<
             // A caller may give less time than an agent allows for all that it does.
             Some(limit) if limit.at.is_some() && !is_total(program, place) => parts.push(limit),
             _ => {
-                let (more, inner) = within(program, place);
+                let (more, inner) = inner_parts(program, place);
                 parts.extend(more);
                 steps.extend(inner);
             }
@@ -76,13 +76,13 @@ fn longer(program: &Program, ms: u64, mut parts: Vec<TimedPart>, mut steps: Vec<
 }
 
 /// Whether the limit of a step is that of a whole flow with several steps.
-fn is_total(program: &Program, (flow, id): Place) -> bool {
+fn is_total(program: &Program, (flow, id): FlowStep) -> bool {
     let several = |kind: &StepKind| matches!(kind, StepKind::Attempts(_) | StepKind::Sequence(_));
     program.flows[flow].body == id && several(&program.steps[id].kind)
 }
 
 /// The time limit of a step itself.
-fn limit(program: &Program, (flow, id): Place) -> Option<TimedPart> {
+fn limit(program: &Program, (flow, id): FlowStep) -> Option<TimedPart> {
     let step = &program.steps[id];
     let ms = step.policy.timeout_ms?;
     let name = step.label.as_ref().unwrap_or(&program.flows[flow].name);
@@ -95,11 +95,11 @@ fn limit(program: &Program, (flow, id): Place) -> Option<TimedPart> {
 }
 
 /// The parts of a step that are no steps, and the steps in it.
-fn within(program: &Program, (flow, id): Place) -> (Vec<TimedPart>, Vec<Place>) {
+fn inner_parts(program: &Program, (flow, id): FlowStep) -> (Vec<TimedPart>, Vec<FlowStep>) {
     let step = &program.steps[id];
     let name = step.label.as_ref().unwrap_or(&program.flows[flow].name);
     let timed = |what: String, ms, at| TimedPart { what, ms, exact: false, at, origin: step.origin, flow: None };
-    let mut steps: Vec<Place> = children(step).into_iter().map(|child| (flow, child)).collect();
+    let mut steps: Vec<FlowStep> = children_of(step).into_iter().map(|child| (flow, child)).collect();
     let parts = match &step.kind {
         StepKind::Model(call) => {
             let at = call.places.iter().find(|(name, _)| *name == "timeout_ms").map(|(_, at)| *at);
@@ -114,7 +114,7 @@ fn within(program: &Program, (flow, id): Place) -> (Vec<TimedPart>, Vec<Place>) 
         StepKind::Wait { ms } => vec![TimedPart { exact: true, ..timed(format!("`{name}`"), *ms, Some(step.origin)) }],
         StepKind::Command(call) => {
             let part = |(words, ms, exact)| TimedPart { exact, ..timed(format!("`{words}`"), ms, Some(step.origin)) };
-            waits(&call.script).into_iter().map(part).collect()
+            find_waits(&call.script).into_iter().map(part).collect()
         }
         StepKind::Refused(refused) => {
             let part =
@@ -131,10 +131,10 @@ fn within(program: &Program, (flow, id): Place) -> (Vec<TimedPart>, Vec<Place>) 
                 let part = timed(format!("the judge `{}`", judge.name), judge.timeout_ms?, judge.timeout_at);
                 Some(TimedPart { flow: Some(judge.flow), ..part })
             };
-            attempts.judges().filter_map(part).collect()
+            attempts.all_judges().filter_map(part).collect()
         }
         StepKind::Call(call) => {
-            let flows = call.callee.flows();
+            let flows = call.callee.possible_flows();
             steps.extend(flows.into_iter().map(|flow| (flow, program.flows[flow].body)));
             Vec::new()
         }

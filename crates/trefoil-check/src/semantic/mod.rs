@@ -1,91 +1,91 @@
 //! The semantic model, computed once for a program and used by all rules and by the editor. Each analysis is performed
 //! on first use.
 
-pub mod answered;
-pub mod before;
-pub mod bound;
+pub mod call_bounds;
+pub mod call_cost;
 mod calls;
-pub mod compare;
+pub mod comparisons;
+pub mod concurrency;
 pub mod conditions;
 pub mod cost;
-mod defined;
+mod definite_assignment;
 pub mod durations;
 pub mod effects;
-pub mod flow;
-mod gaps;
+pub mod human_answers;
+pub mod human_reviews;
 pub mod locals;
-pub mod meeting;
-pub mod money;
+pub mod message_texts;
+pub mod reachability;
 mod reads;
-pub mod rendered;
-pub mod repeats;
-mod shared;
+pub mod repetitions;
+mod shared_objects;
 pub mod shell;
 mod slots;
 pub mod states;
 pub mod taint;
-pub mod told;
+pub mod text_pieces;
+pub mod transition_graph;
 mod types;
+mod unread_parts;
 pub mod visits;
 mod writers;
-pub mod written;
 
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use trefoil_ir::types::Type;
+use trefoil_ir::types::ValueType;
 use trefoil_ir::{
     Facts, FlowId, IndexVec, ModelCall, Program, SlotId, StateId, StateMachine, Step, StepId, StepKind, ToolCall,
     ToolKind, walk,
 };
 use trefoil_syntax::hash::HashMap;
-use trefoil_template::Words;
+use trefoil_template::DialectWords;
 
-use bound::Calls;
+use call_bounds::CallBounds;
 use calls::CallGraph;
-use compare::Compared;
-use cost::Costs;
-use flow::Reach;
-pub use gaps::{Gaps, Mistakes};
-pub use reads::{Defined, Read, Why};
-use states::Exits;
-use taint::Taint;
-pub use types::{Types, Walk};
-use written::Written;
+use comparisons::TypedComparison;
+use cost::CallCounter;
+use reachability::ReachAnalysis;
+pub use reads::{AbsenceReason, ReadPresence, ValueRead};
+use states::StateExits;
+use taint::TaintAnalysis;
+use transition_graph::TransitionGraph;
+pub use types::{PathType, ProgramTypes};
+pub use unread_parts::{LoadErrors, UnreadParts};
 
 /// A program and the analyses of it.
-pub struct Model<'p> {
+pub struct SemanticModel<'p> {
     /// The program.
     pub program: &'p Program,
     /// The facts about names from lowering.
     pub facts: &'p Facts,
-    mistakes: &'p Mistakes,
+    mistakes: &'p LoadErrors,
     /// The result types of tools, by name, if declared.
-    returned: HashMap<String, Type>,
+    returned: HashMap<String, ValueType>,
     /// What calls of tools do that are flows.
-    called: Rc<HashMap<String, Calls>>,
-    gaps: OnceCell<Gaps>,
+    called: Rc<HashMap<String, CallBounds>>,
+    gaps: OnceCell<UnreadParts>,
     /// The flows that a run may start, each once.
     pub roots: Vec<FlowId>,
-    reach: OnceCell<Reach>,
-    taint: OnceCell<Taint>,
-    types: OnceCell<Types<'p>>,
-    known: OnceCell<defined::Known<'p>>,
-    compared: OnceCell<Vec<Compared>>,
+    reach: OnceCell<ReachAnalysis>,
+    taint: OnceCell<TaintAnalysis>,
+    types: OnceCell<ProgramTypes<'p>>,
+    known: OnceCell<definite_assignment::AssignmentFacts<'p>>,
+    compared: OnceCell<Vec<TypedComparison>>,
     steps: OnceCell<Vec<(FlowId, StepId)>>,
     reachable: OnceCell<Vec<(FlowId, StepId)>>,
     around: OnceCell<HashMap<StepId, StepId>>,
     calls: OnceCell<Rc<CallGraph>>,
 }
 
-impl<'p> Model<'p> {
+impl<'p> SemanticModel<'p> {
     /// What the language of the program calls things.
-    pub fn words(&self) -> &'static Words {
+    pub fn format_words(&self) -> &'static DialectWords {
         self.facts.words_in(self.program.entry_flow().origin.file)
     }
     /// The model of a program that may be started at these flows; the input of such a run is combined with the inputs
     /// from callers. Computes nothing yet. `mistakes`: the parts that could not be read.
-    pub fn new(program: &'p Program, facts: &'p Facts, mistakes: &'p Mistakes, roots: Vec<FlowId>) -> Self {
+    pub fn new(program: &'p Program, facts: &'p Facts, mistakes: &'p LoadErrors, roots: Vec<FlowId>) -> Self {
         Self {
             program,
             facts,
@@ -106,74 +106,77 @@ impl<'p> Model<'p> {
         }
     }
     /// Sets the result types of tools.
-    pub fn with_results(mut self, returned: HashMap<String, Type>) -> Self {
+    pub fn with_results(mut self, returned: HashMap<String, ValueType>) -> Self {
         self.returned = returned;
         self
     }
     /// The same where calls of these tools do this: they are flows.
-    pub fn with_calls(mut self, called: HashMap<String, Calls>) -> Self {
+    pub fn with_calls(mut self, called: HashMap<String, CallBounds>) -> Self {
         self.called = Rc::new(called);
         self
     }
     /// The call graph.
     fn calls(&self) -> &Rc<CallGraph> {
-        self.calls.get_or_init(|| Rc::new(CallGraph::of(self.program)))
+        self.calls.get_or_init(|| Rc::new(CallGraph::from_program(self.program)))
     }
     /// The flows that a run can call and that call themselves, directly or through others.
-    pub fn circular(&self) -> Vec<FlowId> {
-        let circular = self.calls().recursive();
+    pub fn circular_flows(&self) -> Vec<FlowId> {
+        let circular = self.calls().recursive_flows();
         let flows = circular.entries().filter(|(_, circular)| **circular).map(|(flow, _)| flow);
-        flows.filter(|flow| self.roots.contains(flow) || self.reach().is_called(*flow)).collect()
+        flows.filter(|flow| self.roots.contains(flow) || self.reach_analysis().is_called(*flow)).collect()
     }
     /// The parts that could not be read.
-    pub fn gaps(&self) -> &Gaps {
-        self.gaps.get_or_init(|| Gaps::of(self.program, self.facts, self.mistakes, self.reads()))
+    pub fn unread_parts(&self) -> &UnreadParts {
+        self.gaps
+            .get_or_init(|| UnreadParts::from_load_errors(self.program, self.facts, self.mistakes, self.value_reads()))
     }
     /// The types of slots, results and paths.
-    pub fn types(&self) -> &Types<'p> {
-        self.types.get_or_init(|| Types::new(self.program, &self.roots, self.returned.clone()))
+    pub fn program_types(&self) -> &ProgramTypes<'p> {
+        self.types.get_or_init(|| ProgramTypes::new(self.program, &self.roots, self.returned.clone()))
     }
     /// All reads, flow by flow.
-    pub fn reads(&self) -> &[Read<'p>] {
-        &self.known().reads
+    pub fn value_reads(&self) -> &[ValueRead<'p>] {
+        &self.assignment_facts().reads
     }
     /// The reads of one flow.
-    pub fn reads_of(&self, flow: FlowId) -> &[Read<'p>] {
-        let known = self.known();
+    pub fn reads_of(&self, flow: FlowId) -> &[ValueRead<'p>] {
+        let known = self.assignment_facts();
         known.of_flow.get(&flow).and_then(|range| known.reads.get(range.clone())).unwrap_or_default()
     }
-    fn known(&self) -> &defined::Known<'p> {
-        self.known.get_or_init(|| defined::known(self.program, self.calls(), &self.roots, self.types()))
+    fn assignment_facts(&self) -> &definite_assignment::AssignmentFacts<'p> {
+        self.known.get_or_init(|| {
+            definite_assignment::analyze_assignments(self.program, self.calls(), &self.roots, self.program_types())
+        })
     }
     /// Every step, whether or not a run can reach it, with its flow; parents before their children.
-    pub fn steps(&self) -> &[(FlowId, StepId)] {
+    pub fn step_ids(&self) -> &[(FlowId, StepId)] {
         self.steps.get_or_init(|| {
             let mut all = Vec::with_capacity(self.program.steps.len());
             for (id, flow) in self.program.flows.entries() {
                 let mut stack = vec![flow.body];
                 while let Some(step) = stack.pop() {
                     all.push((id, step));
-                    stack.extend(walk::children(&self.program.steps[step]).into_iter().rev());
+                    stack.extend(walk::children_of(&self.program.steps[step]).into_iter().rev());
                 }
             }
             all
         })
     }
     /// The steps that can be reached from the entries, each with the first flow that contains it.
-    pub fn reachable(&self) -> &[(FlowId, StepId)] {
+    pub fn reachable_step_ids(&self) -> &[(FlowId, StepId)] {
         self.reachable.get_or_init(|| walk::reachable_from(self.program, &self.roots))
     }
-    /// The steps of [`Self::steps`].
+    /// The steps of [`Self::step_ids`].
     pub fn all_steps(&self) -> impl Iterator<Item = (FlowId, StepId, &'p Step)> {
-        self.steps().iter().map(|&(flow, id)| (flow, id, &self.program.steps[id]))
+        self.step_ids().iter().map(|&(flow, id)| (flow, id, &self.program.steps[id]))
     }
-    /// The steps of [`Self::reachable`].
+    /// The steps of [`Self::reachable_step_ids`].
     pub fn reachable_steps(&self) -> impl Iterator<Item = (FlowId, StepId, &'p Step)> {
-        self.reachable().iter().map(|&(flow, id)| (flow, id, &self.program.steps[id]))
+        self.reachable_step_ids().iter().map(|&(flow, id)| (flow, id, &self.program.steps[id]))
     }
     /// Those of them that a run can start.
     pub fn live_steps(&self) -> impl Iterator<Item = (FlowId, StepId, &'p Step)> {
-        self.reachable_steps().filter(|(_, id, _)| self.reach().is_alive(*id))
+        self.reachable_steps().filter(|(_, id, _)| self.reach_analysis().is_alive(*id))
     }
     /// The model calls among [`Self::reachable_steps`].
     pub fn reachable_calls(&self) -> impl Iterator<Item = (FlowId, StepId, &'p ModelCall)> {
@@ -183,20 +186,20 @@ impl<'p> Model<'p> {
         })
     }
     /// The parent of a step.
-    pub fn parent(&self, step: StepId) -> Option<StepId> {
+    pub fn parent_step(&self, step: StepId) -> Option<StepId> {
         let around = self.around.get_or_init(|| {
             let steps = self.program.steps.entries();
-            steps.flat_map(|(id, step)| walk::children(step).into_iter().map(move |child| (child, id))).collect()
+            steps.flat_map(|(id, step)| walk::children_of(step).into_iter().map(move |child| (child, id))).collect()
         });
         around.get(&step).copied()
     }
     /// The innermost named step that contains a step, which may be the step itself.
-    pub fn named(&self, step: StepId) -> Option<StepId> {
-        let mut up = std::iter::successors(Some(step), |step| self.parent(*step));
+    pub fn named_ancestor(&self, step: StepId) -> Option<StepId> {
+        let mut up = std::iter::successors(Some(step), |step| self.parent_step(*step));
         up.find(|step| self.program.steps[*step].label.is_some())
     }
     /// The slots for the results of machines' states, with the state's step.
-    pub fn results(&self) -> HashMap<(FlowId, SlotId), StepId> {
+    pub fn state_result_slots(&self) -> HashMap<(FlowId, SlotId), StepId> {
         let machines = self.all_steps().filter_map(|(flow, _, step)| match &step.kind {
             StepKind::StateMachine(machine) => Some((flow, machine)),
             _ => None,
@@ -205,7 +208,7 @@ impl<'p> Model<'p> {
         states.filter_map(|(flow, step)| Some(((flow, self.program.steps[step].out?), step))).collect()
     }
     /// The slots for the results of graphs' nodes, with the node's step.
-    pub fn left(&self) -> HashMap<(FlowId, SlotId), StepId> {
+    pub fn node_result_slots(&self) -> HashMap<(FlowId, SlotId), StepId> {
         let graphs = self.all_steps().filter_map(|(flow, _, step)| match &step.kind {
             StepKind::Graph(graph) => Some((flow, graph)),
             _ => None,
@@ -215,26 +218,26 @@ impl<'p> Model<'p> {
     }
     /// The steps of one flow.
     pub fn steps_of(&self, flow: FlowId) -> &[(FlowId, StepId)] {
-        let all = self.steps();
+        let all = self.step_ids();
         let from = all.partition_point(|(f, _)| *f < flow);
         let to = all.partition_point(|(f, _)| *f <= flow);
         all.get(from..to).unwrap_or_default()
     }
     /// Every comparison in conditions and tests.
-    pub fn comparisons(&self) -> &[Compared] {
-        self.compared.get_or_init(|| compare::all(self.program, self.types()))
+    pub fn typed_comparisons(&self) -> &[TypedComparison] {
+        self.compared.get_or_init(|| comparisons::find_comparisons(self.program, self.program_types()))
     }
     /// What can run, and what can run at the same time.
-    pub fn reach(&self) -> &Reach {
-        self.reach.get_or_init(|| Reach::of(self.program, &self.roots))
+    pub fn reach_analysis(&self) -> &ReachAnalysis {
+        self.reach.get_or_init(|| ReachAnalysis::from_roots(self.program, &self.roots))
     }
     /// The origins of values.
-    pub fn taint(&self) -> &Taint {
-        self.taint.get_or_init(|| Taint::of(self.program, self.calls(), &self.roots))
+    pub fn taint(&self) -> &TaintAnalysis {
+        self.taint.get_or_init(|| TaintAnalysis::from_program(self.program, self.calls(), &self.roots))
     }
     /// The state machines that a run can reach, with what is known about their states.
-    pub fn machines(&self) -> Vec<(&'p StateMachine, &IndexVec<StateId, Exits>)> {
-        let reach = self.reach();
+    pub fn state_machines(&self) -> Vec<(&'p StateMachine, &IndexVec<StateId, StateExits>)> {
+        let reach = self.reach_analysis();
         let machines = self.reachable_steps().filter_map(|(_, id, step)| match &step.kind {
             StepKind::StateMachine(machine) => Some((machine, reach.machines.get(&id)?)),
             _ => None,
@@ -242,20 +245,22 @@ impl<'p> Model<'p> {
         machines.collect()
     }
     /// The state machines that a run can reach, with their transitions as written.
-    pub fn written(&self) -> Vec<(&'p StateMachine, Written)> {
+    pub fn transition_graphs(&self) -> Vec<(&'p StateMachine, TransitionGraph)> {
         let machines = self.reachable_steps().filter_map(|(_, _, step)| match &step.kind {
             StepKind::StateMachine(machine) => Some((machine, step.origin)),
             _ => None,
         });
-        machines.map(|(machine, at)| (machine, Written::of(self.program, self.facts, machine, at))).collect()
+        machines
+            .map(|(machine, at)| (machine, TransitionGraph::from_machine(self.program, self.facts, machine, at)))
+            .collect()
     }
     /// Worst-case numbers of calls, counted on request.
-    pub fn costs(&self) -> Costs<'p> {
+    pub fn call_counter(&self) -> CallCounter<'p> {
         let called = self.called.clone();
         let does = move |call: &ToolCall| match call.kind {
             ToolKind::Local => called.get(&*call.name).cloned().unwrap_or_default(),
-            _ => Calls::default(),
+            _ => CallBounds::default(),
         };
-        Costs::over(self.program, self.calls().clone()).beneath(does)
+        CallCounter::with_call_graph(self.program, self.calls().clone()).with_tool_calls(does)
     }
 }

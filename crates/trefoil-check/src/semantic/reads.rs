@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::types::{Member, Type};
-use trefoil_ir::{FlowId, Position, Source, StepId};
+use trefoil_ir::types::{TypeMember, ValueType};
+use trefoil_ir::{FlowId, Source, StepId, TextRole};
 use trefoil_syntax::Location;
-use trefoil_template::{Reference, Words};
+use trefoil_template::{DialectWords, Reference};
 
 /// One read.
 #[derive(Debug, Clone)]
-pub struct Read<'p> {
+pub struct ValueRead<'p> {
     /// The flow.
     pub flow: FlowId,
     /// The step; `None`: the flow itself (its start or its output).
@@ -21,13 +21,13 @@ pub struct Read<'p> {
     /// The source of the value.
     pub source: &'p Source,
     /// Whether it has a value here.
-    pub defined: Defined,
+    pub defined: ReadPresence,
     /// Its type.
-    pub schema: Type,
+    pub schema: ValueType,
     /// Whether a member in the path may be missing although its value exists.
     pub optional: bool,
     /// If the path cannot continue: the index of the segment in the path, and why.
-    pub stop: Option<(usize, Member)>,
+    pub stop: Option<(usize, TypeMember)>,
     /// If it continues to a member that an open object does not declare: the index, and the declared members.
     pub undeclared: Option<(usize, Vec<Arc<str>>)>,
     /// Whether an enclosing block, a default or the place itself handles a missing value.
@@ -35,27 +35,27 @@ pub struct Read<'p> {
     /// Whether the text consists only of this path, so that its value keeps its type.
     pub lone: bool,
     /// What the value is used for.
-    pub position: Position,
+    pub position: TextRole,
     /// Whether a missing value fails the run here.
     pub strict: bool,
     /// The terms of the language of the text; `None`: a read made by lowering.
-    pub words: Option<&'static Words>,
+    pub words: Option<&'static DialectWords>,
 }
 
 /// Whether something has a value when it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Defined {
+pub enum ReadPresence {
     /// On every path.
     Always,
     /// On some paths.
-    Sometimes(Why),
+    Sometimes(AbsenceReason),
     /// On no path.
     Never,
 }
 
 /// Why something may have no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
+pub enum AbsenceReason {
     /// Its step runs only if this condition holds.
     Skipped {
         /// The condition as written.
@@ -90,9 +90,9 @@ pub enum Why {
     NotWritten,
 }
 
-impl Why {
+impl AbsenceReason {
     /// The reason in words, to be used after "`name` has no value where".
-    pub fn words(&self) -> String {
+    pub fn in_words(&self) -> String {
         match self {
             Self::Skipped { when, .. } => format!("its step is skipped (it runs only when `{when}`)"),
             Self::Excluded { when, own } => {
@@ -111,9 +111,9 @@ impl Why {
     }
 }
 
-impl Read<'_> {
+impl ValueRead<'_> {
     /// The path as written; empty for a read made by lowering.
-    pub fn path(&self) -> String {
-        self.reference.map(Reference::dotted).unwrap_or_default()
+    pub fn path_text(&self) -> String {
+        self.reference.map(Reference::dotted_path).unwrap_or_default()
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 /// A set. Copies share their bits until one of them changes: most copies are kept for a look at what was set before a step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Slots(Arc<[u64]>);
+pub struct SlotSet(Arc<[u64]>);
 
-impl Slots {
+impl SlotSet {
     /// A set with all slots below `n`, or an empty one.
     pub fn new(n: usize, full: bool) -> Self {
         let word = |first: usize| match n - first {
@@ -17,12 +17,12 @@ impl Slots {
         Self((0..n).step_by(64).map(word).collect())
     }
     /// Whether it contains a slot.
-    pub fn has(&self, i: usize) -> bool {
+    pub fn has_slot(&self, i: usize) -> bool {
         self.0.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1)
     }
     /// Adds a slot.
-    pub fn add(&mut self, i: usize) {
-        if !self.has(i)
+    pub fn add_slot(&mut self, i: usize) {
+        if !self.has_slot(i)
             && let Some(word) = Arc::make_mut(&mut self.0).get_mut(i / 64)
         {
             *word |= 1 << (i % 64);
@@ -30,14 +30,14 @@ impl Slots {
     }
     /// Removes a slot.
     pub fn remove(&mut self, i: usize) {
-        if self.has(i)
+        if self.has_slot(i)
             && let Some(word) = Arc::make_mut(&mut self.0).get_mut(i / 64)
         {
             *word &= !(1 << (i % 64));
         }
     }
     /// Adds the slots of another set.
-    pub fn unite(&mut self, other: &Self) {
+    pub fn union_with(&mut self, other: &Self) {
         self.combine(other, |word, other| word | other);
     }
     /// Combines each word with that of the other.
@@ -47,7 +47,7 @@ impl Slots {
         }
     }
     /// The slots that are not in another set.
-    pub fn beyond(&self, other: &Self) -> Vec<usize> {
+    pub fn difference_from(&self, other: &Self) -> Vec<usize> {
         let mut found = Vec::new();
         for (at, word) in self.0.iter().enumerate() {
             let mut left = word & !other.0.get(at).copied().unwrap_or(0);
@@ -59,47 +59,47 @@ impl Slots {
         found
     }
     /// Keeps only the slots that are also in another set.
-    pub fn intersect(&mut self, other: &Self) {
+    pub fn intersect_with(&mut self, other: &Self) {
         self.combine(other, |word, other| word & other);
     }
 }
 
 /// What is set at a place: on every path, and on some path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct State {
+pub struct SlotState {
     /// On every path.
-    pub must: Slots,
+    pub must: SlotSet,
     /// On some path.
-    pub may: Slots,
+    pub may: SlotSet,
 }
 
-impl State {
+impl SlotState {
     /// Nothing is set.
-    pub fn nothing(n: usize) -> Self {
-        Self { must: Slots::new(n, false), may: Slots::new(n, false) }
+    pub fn with_nothing_set(n: usize) -> Self {
+        Self { must: SlotSet::new(n, false), may: SlotSet::new(n, false) }
     }
     /// Sets a slot on every path.
-    pub fn set(&mut self, i: usize) {
-        self.must.add(i);
-        self.may.add(i);
+    pub fn set_always(&mut self, i: usize) {
+        self.must.add_slot(i);
+        self.may.add_slot(i);
     }
     /// Sets a slot on some paths.
-    pub fn perhaps(&mut self, i: usize) {
-        self.may.add(i);
+    pub fn set_sometimes(&mut self, i: usize) {
+        self.may.add_slot(i);
     }
     /// Unsets a slot.
-    pub fn unset(&mut self, i: usize) {
+    pub fn unset_slot(&mut self, i: usize) {
         self.must.remove(i);
         self.may.remove(i);
     }
     /// The state after one of two paths.
-    pub fn join(&mut self, other: &Self) {
-        self.must.intersect(&other.must);
-        self.may.unite(&other.may);
+    pub fn merge_alternative(&mut self, other: &Self) {
+        self.must.intersect_with(&other.must);
+        self.may.union_with(&other.may);
     }
     /// The state after both have happened.
-    pub fn both(&mut self, other: &Self) {
-        self.must.unite(&other.must);
-        self.may.unite(&other.may);
+    pub fn merge_sequential(&mut self, other: &Self) {
+        self.must.union_with(&other.must);
+        self.may.union_with(&other.may);
     }
 }

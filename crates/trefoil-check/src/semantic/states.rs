@@ -3,29 +3,29 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use trefoil_ir::solve::{Case, CaseValue, Cases, Truth, truth};
+use trefoil_ir::solver::{CaseValue, ConditionCase, ConditionCases, ConditionTruth, condition_truth};
 use trefoil_ir::{
-    Expr, IndexVec, OnFailure, OnItemFailure, Program, SlotId, Source, State, StateId, StateMachine, StepId, StepKind,
-    Takes, Transition, walk,
+    IndexVec, MatchedOutcome, OnItemFailure, OnStepFailure, Program, SlotId, Source, StateId, StateMachine,
+    StateTransition, StepId, StepKind, ValueExpression, WorkflowState, walk,
 };
 use trefoil_template::Value;
 
-use super::answered::is_yes_or_no;
+use super::human_answers::is_yes_or_no;
 
 /// What is known about the transitions of a state.
 #[derive(Debug, Clone, Default)]
-pub struct Exits {
+pub struct StateExits {
     /// For each transition: whether it can be taken.
-    pub taken: Vec<Taken>,
+    pub taken: Vec<TransitionReachability>,
     /// A value for which a state that succeeded has no transition.
-    pub gap: Option<Gap>,
+    pub gap: Option<UnmatchedOutcome>,
     /// Whether the state can fail without a transition for failure.
     pub failure_open: bool,
 }
 
 /// Whether a transition can be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub enum TransitionReachability {
     /// Yes, as far as is known.
     Yes,
     /// Its condition can never hold.
@@ -40,7 +40,7 @@ pub enum Taken {
 
 /// An outcome that no transition matches.
 #[derive(Debug, Clone)]
-pub struct Gap {
+pub struct UnmatchedOutcome {
     /// `0.65 as REVIEW.score`; empty if nothing is known about the value.
     pub value: String,
     /// Whether it is between numbers whose order is compared.
@@ -48,50 +48,50 @@ pub struct Gap {
 }
 
 /// What is known about the states of a machine, in order.
-pub fn exits(program: &Program, machine: &StateMachine) -> IndexVec<StateId, Exits> {
-    machine.states.map(|s| of(program, s))
+pub fn find_exits(program: &Program, machine: &StateMachine) -> IndexVec<StateId, StateExits> {
+    machine.states.map(|s| state_exits(program, s))
 }
 
-fn of(program: &Program, state: &State) -> Exits {
+fn state_exits(program: &Program, state: &WorkflowState) -> StateExits {
     let transitions = &state.transitions;
     if transitions.is_empty() {
-        return Exits::default();
+        return StateExits::default();
     }
     let failing = can_fail(program, state.step);
     let known = |slot, path: &[Arc<str>]| known(program, state, slot, path);
     // If success ends the machine, only outcomes that do not count as success can be gaps.
     let fails = state.fails_when.as_ref().filter(|_| state.ends_unmatched);
-    let cases = Cases::new(transitions.iter().filter_map(|t| t.when.as_ref()).chain(fails), &known);
-    let mut table = Table::new(transitions, cases.as_ref());
+    let cases = ConditionCases::new(transitions.iter().filter_map(|t| t.when.as_ref()).chain(fails), &known);
+    let mut table = TransitionTable::new(transitions, cases.as_ref());
     table.fails = fails.map(|_| table.condition.iter().flatten().count());
-    table.outcome(Takes::Success);
+    table.outcome(MatchedOutcome::Success);
     if failing {
-        table.outcome(Takes::Failure);
+        table.outcome(MatchedOutcome::Failure);
     }
     let taken = transitions.iter().enumerate().map(|(i, t)| table.taken(i, t, failing)).collect();
     // The answer of a person and the values derived from it depend on each other.
     let entangled = is_human(program, state.step) && cases.as_ref().is_some_and(|c| c.values().len() > 1);
     let ends = state.ends_unmatched && fails.is_none();
     let answered = is_yes_or_no(&program.steps[state.step], transitions);
-    let gap = table.gap(Takes::Success).filter(|_| !entangled && !ends && !answered);
-    let failure_open = failing && !transitions.iter().any(|t| t.takes != Takes::Success);
-    Exits { taken, gap, failure_open }
+    let gap = table.gap(MatchedOutcome::Success).filter(|_| !entangled && !ends && !answered);
+    let failure_open = failing && !transitions.iter().any(|t| t.takes != MatchedOutcome::Success);
+    StateExits { taken, gap, failure_open }
 }
 
-struct Table<'t> {
-    transitions: &'t [Transition],
-    cases: Option<&'t Cases>,
+struct TransitionTable<'t> {
+    transitions: &'t [StateTransition],
+    cases: Option<&'t ConditionCases>,
     /// For each transition: the index of its condition in the cases.
     condition: Vec<Option<usize>>,
     /// The index of the condition that must hold for outcomes that need a transition.
     fails: Option<usize>,
     first: Vec<bool>,
-    /// See [`Table::first_sure`].
+    /// See [`TransitionTable::first_sure`].
     sure: [OnceCell<Option<usize>>; 3],
 }
 
-impl<'t> Table<'t> {
-    fn new(transitions: &'t [Transition], cases: Option<&'t Cases>) -> Self {
+impl<'t> TransitionTable<'t> {
+    fn new(transitions: &'t [StateTransition], cases: Option<&'t ConditionCases>) -> Self {
         let mut next = 0;
         let condition = transitions.iter().map(|t| {
             t.when.as_ref().map(|_| {
@@ -115,7 +115,7 @@ impl<'t> Table<'t> {
         }
     }
     /// Records which transitions can be the first that matches this outcome.
-    fn outcome(&mut self, outcome: Takes) {
+    fn outcome(&mut self, outcome: MatchedOutcome) {
         let candidates: Vec<usize> = self.candidates(outcome);
         let Some(cases) = self.cases else {
             for at in candidates {
@@ -127,10 +127,10 @@ impl<'t> Table<'t> {
             return;
         };
         let mut firsts = vec![false; self.transitions.len()];
-        cases.each(true, &mut |case| {
+        cases.visit_cases(true, &mut |case| {
             for &at in &candidates {
                 let open = self.open(at);
-                let holds = self.condition.get(at).copied().flatten().is_none_or(|c| case.holds(c));
+                let holds = self.condition.get(at).copied().flatten().is_none_or(|c| case.condition_holds(c));
                 if (open || holds)
                     && let Some(first) = firsts.get_mut(at)
                 {
@@ -153,26 +153,26 @@ impl<'t> Table<'t> {
             *first = true;
         }
     }
-    fn candidates(&self, outcome: Takes) -> Vec<usize> {
-        let takes = |t: &Transition| t.takes == Takes::Both || t.takes == outcome;
+    fn candidates(&self, outcome: MatchedOutcome) -> Vec<usize> {
+        let takes = |t: &StateTransition| t.takes == MatchedOutcome::Both || t.takes == outcome;
         self.transitions.iter().enumerate().filter(|(_, t)| takes(t)).map(|(i, _)| i).collect()
     }
-    fn taken(&self, at: usize, transition: &Transition, failing: bool) -> Taken {
+    fn taken(&self, at: usize, transition: &StateTransition, failing: bool) -> TransitionReachability {
         if self.first.get(at) == Some(&true) {
-            return Taken::Yes;
+            return TransitionReachability::Yes;
         }
-        if transition.when.as_ref().is_some_and(|w| truth(w) == Truth::Never) {
-            return Taken::Impossible;
+        if transition.when.as_ref().is_some_and(|w| condition_truth(w) == ConditionTruth::Never) {
+            return TransitionReachability::Impossible;
         }
-        if transition.takes == Takes::Failure && !failing {
-            return Taken::NoFailure;
+        if transition.takes == MatchedOutcome::Failure && !failing {
+            return TransitionReachability::NoFailure;
         }
         if !self.may_hold(at) {
-            return Taken::Known;
+            return TransitionReachability::Known;
         }
         let covers = |first: Option<usize>| first.filter(|first| *first < at);
         let same = covers(self.first_sure(transition.takes));
-        Taken::Shadowed(same.into_iter().chain(covers(self.first_sure(Takes::Both))).min())
+        TransitionReachability::Shadowed(same.into_iter().chain(covers(self.first_sure(MatchedOutcome::Both))).min())
     }
     /// Whether a condition holds in some case, with the values that are known.
     fn may_hold(&self, at: usize) -> bool {
@@ -180,32 +180,34 @@ impl<'t> Table<'t> {
             return true;
         };
         let mut any = cases.is_open(condition);
-        cases.each(true, &mut |case| {
-            any |= case.holds(condition);
+        cases.visit_cases(true, &mut |case| {
+            any |= case.condition_holds(condition);
             !any
         });
         any
     }
     /// The first transition for exactly this outcome whose condition always holds.
-    fn first_sure(&self, takes: Takes) -> Option<usize> {
+    fn first_sure(&self, takes: MatchedOutcome) -> Option<usize> {
         let [success, failure, both] = &self.sure;
         let known = match takes {
-            Takes::Success => success,
-            Takes::Failure => failure,
-            Takes::Both => both,
+            MatchedOutcome::Success => success,
+            MatchedOutcome::Failure => failure,
+            MatchedOutcome::Both => both,
         };
-        let sure = |t: &Transition| t.takes == takes && t.when.as_ref().is_none_or(|w| truth(w) == Truth::Always);
+        let sure = |t: &StateTransition| {
+            t.takes == takes && t.when.as_ref().is_none_or(|w| condition_truth(w) == ConditionTruth::Always)
+        };
         *known.get_or_init(|| self.transitions.iter().position(sure))
     }
     /// An expected outcome that matches no transition: a case in which every condition is false.
-    fn gap(&self, outcome: Takes) -> Option<Gap> {
+    fn gap(&self, outcome: MatchedOutcome) -> Option<UnmatchedOutcome> {
         let candidates = self.candidates(outcome);
         if candidates.iter().any(|at| self.condition.get(*at).is_some_and(Option::is_none)) {
             return None;
         }
         let cases = self.cases?;
         if candidates.is_empty() {
-            return Some(Gap { value: String::new(), numeric: false });
+            return Some(UnmatchedOutcome { value: String::new(), numeric: false });
         }
         let conditions: Vec<usize> =
             candidates.iter().filter_map(|at| self.condition.get(*at).copied().flatten()).collect();
@@ -213,15 +215,16 @@ impl<'t> Table<'t> {
             return None;
         }
         let mut found = None;
-        cases.each(false, &mut |case| {
-            let unmatched = |case: &Case<'_>| {
-                let holds = |at: &usize| self.condition.get(*at).copied().flatten().is_some_and(|c| case.holds(c));
-                self.fails.is_none_or(|c| case.holds(c)) && !candidates.iter().any(holds)
+        cases.visit_cases(false, &mut |case| {
+            let unmatched = |case: &ConditionCase<'_>| {
+                let holds =
+                    |at: &usize| self.condition.get(*at).copied().flatten().is_some_and(|c| case.condition_holds(c));
+                self.fails.is_none_or(|c| case.condition_holds(c)) && !candidates.iter().any(holds)
             };
             let gap = unmatched(case);
             if gap {
                 let numeric = cases.values().iter().all(CaseValue::is_ordered) && !cases.values().is_empty();
-                found = Some(Gap { value: case.describe(&unmatched), numeric });
+                found = Some(UnmatchedOutcome { value: case.describe_values(&unmatched), numeric });
             }
             !gap
         });
@@ -230,7 +233,7 @@ impl<'t> Table<'t> {
 }
 
 /// A literal member of a state's result (the exit code of a step that runs no program).
-fn known(program: &Program, state: &State, slot: SlotId, path: &[Arc<str>]) -> Option<Value> {
+fn known(program: &Program, state: &WorkflowState, slot: SlotId, path: &[Arc<str>]) -> Option<Value> {
     let step = &program.steps[state.step];
     if step.out != Some(slot) || step.shape.is_some() {
         return None;
@@ -242,24 +245,24 @@ fn known(program: &Program, state: &State, slot: SlotId, path: &[Arc<str>]) -> O
     let StepKind::Compute(value) = kind else { return None };
     let mut value = value;
     for name in path {
-        let Expr::Object(members) = value else { return None };
+        let ValueExpression::Object(members) = value else { return None };
         value = &members.iter().find(|(key, _)| key == name)?.1;
     }
     match value {
-        Expr::Const(value) => Some(value.clone()),
+        ValueExpression::Const(value) => Some(value.clone()),
         _ => None,
     }
 }
 
 fn is_human(program: &Program, id: StepId) -> bool {
     let step = &program.steps[id];
-    matches!(step.kind, StepKind::Human(_)) || walk::children(step).into_iter().any(|s| is_human(program, s))
+    matches!(step.kind, StepKind::Human(_)) || walk::children_of(step).into_iter().any(|s| is_human(program, s))
 }
 
 /// Whether a step can fail. Only pure computations certainly cannot.
 pub fn can_fail(program: &Program, id: StepId) -> bool {
     let step = &program.steps[id];
-    if !matches!(step.policy.on_failure, OnFailure::Fail) {
+    if !matches!(step.policy.on_failure, OnStepFailure::Fail) {
         return false;
     }
     match &step.kind {
@@ -267,7 +270,7 @@ pub fn can_fail(program: &Program, id: StepId) -> bool {
         StepKind::Wait { .. } => false,
         StepKind::Parallel(parallel) if parallel.on_failure == OnItemFailure::Continue => false,
         StepKind::Sequence(_) | StepKind::Parallel(_) | StepKind::Branch { .. } => {
-            walk::children(step).into_iter().any(|s| can_fail(program, s))
+            walk::children_of(step).into_iter().any(|s| can_fail(program, s))
         }
         _ => true,
     }
@@ -275,34 +278,34 @@ pub fn can_fail(program: &Program, id: StepId) -> bool {
 
 /// Whether evaluating an expression can fail: a template in a language where a missing value is an error, or a
 /// consensus without enough verdicts.
-fn strict(value: &Expr) -> bool {
+fn strict(value: &ValueExpression) -> bool {
     let mut found = has_consensus(value);
-    walk::texts(value, &mut |text| found |= text.template.is_strict() && !text.sources.is_empty());
-    walk::expressions(value, &mut |e| found |= matches!(e, Expr::Read(Source::Missing(..))));
+    walk::visit_templates(value, &mut |text| found |= text.template.is_strict() && !text.sources.is_empty());
+    walk::visit_expressions(value, &mut |e| found |= matches!(e, ValueExpression::Read(Source::Missing(..))));
     found
 }
 
 /// Whether it contains a consensus, which fails without enough verdicts.
-pub fn has_consensus(value: &Expr) -> bool {
+pub fn has_consensus(value: &ValueExpression) -> bool {
     let mut found = false;
-    walk::expressions(value, &mut |e| found |= matches!(e, Expr::Consensus { .. }));
+    walk::visit_expressions(value, &mut |e| found |= matches!(e, ValueExpression::Consensus { .. }));
     found
 }
 
 /// For each state: whether a run can reach it, by transitions that can be taken.
-pub fn reached(machine: &StateMachine, exits: &IndexVec<StateId, Exits>) -> IndexVec<StateId, bool> {
+pub fn reached_states(machine: &StateMachine, exits: &IndexVec<StateId, StateExits>) -> IndexVec<StateId, bool> {
     let mut seen = machine.states.map(|_| false);
     let mut stack = vec![machine.initial];
     while let Some(id) = stack.pop() {
         if !std::mem::replace(&mut seen[id], true) {
-            stack.extend(targets(&machine.states[id], &exits[id]));
+            stack.extend(taken_targets(&machine.states[id], &exits[id]));
         }
     }
     seen
 }
 
 /// The targets of transitions that can be taken.
-pub fn targets(state: &State, exits: &Exits) -> impl Iterator<Item = StateId> {
-    let open = state.transitions.iter().zip(&exits.taken).filter(|(_, taken)| **taken == Taken::Yes);
+pub fn taken_targets(state: &WorkflowState, exits: &StateExits) -> impl Iterator<Item = StateId> {
+    let open = state.transitions.iter().zip(&exits.taken).filter(|(_, taken)| **taken == TransitionReachability::Yes);
     open.map(|(transition, _)| transition.target)
 }

@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use trefoil_syntax::hash::{HashMap, HashSet};
 
-use trefoil_ir::types::{Kind, Member, OtherMembers, Type};
+use trefoil_ir::types::{OtherMembers, TypeMember, ValueKind, ValueType};
 use trefoil_ir::{
-    AnswerFormat, Callee, ComposedPart, Expr, FlowId, Guard, InputField, Intake, Items, JsonType, OnFailure, Program,
-    SlotId, Source, Step, StepId, StepKind, Text, ToolKind, ValidatorKind,
+    AnswerFormat, BoundTemplate, ComposedPart, FanOutItems, FlowCallee, FlowId, FlowInputField, Guard, Intake,
+    JsonType, OnStepFailure, Program, SlotId, Source, Step, StepId, StepKind, ToolKind, ValidatorKind, ValueExpression,
 };
 use trefoil_template::{Value, read_json};
 
-use super::writers::{Writer, Writers};
+use super::writers::{SlotWriter, SlotWriters};
 
 /// The maximum depth to which types are followed: chains of fan-outs and calls, not of steps.
 const DEEPEST: u32 = 64;
@@ -24,41 +24,41 @@ const DEEPEST: u32 = 64;
 const MOST_WRITERS: usize = 200;
 
 /// The types of a program.
-pub struct Types<'p> {
+pub struct ProgramTypes<'p> {
     pub(super) program: &'p Program,
     /// The result types of tools, by name, if declared.
-    returned: HashMap<String, Type>,
+    returned: HashMap<String, ValueType>,
     roots: HashSet<FlowId>,
-    writers: Writers<'p>,
-    slots: RefCell<HashMap<(FlowId, SlotId), Option<Type>>>,
-    results: RefCell<HashMap<StepId, Option<Type>>>,
-    outputs: RefCell<HashMap<FlowId, Option<Type>>>,
+    writers: SlotWriters<'p>,
+    slots: RefCell<HashMap<(FlowId, SlotId), Option<ValueType>>>,
+    results: RefCell<HashMap<StepId, Option<ValueType>>>,
+    outputs: RefCell<HashMap<FlowId, Option<ValueType>>>,
     depth: Cell<u32>,
 }
 
 /// The result of following a path.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Walk {
+pub struct PathType {
     /// Its type, as far as known.
-    pub schema: Type,
+    pub schema: ValueType,
     /// Whether a member in the path may be missing.
     pub optional: bool,
     /// If the path cannot continue: the number of segments that were followed, and why it stops.
-    pub stop: Option<(usize, Member)>,
+    pub stop: Option<(usize, TypeMember)>,
     /// If it continues to a member that an open object does not declare: the index, and the declared members.
     pub undeclared: Option<(usize, Vec<Arc<str>>)>,
 }
 
-impl Walk {
-    fn of(schema: Type) -> Self {
+impl PathType {
+    fn from_type(schema: ValueType) -> Self {
         Self { schema, optional: false, stop: None, undeclared: None }
     }
     /// Follows a path from a type.
-    pub fn through(of: Type, path: &[&str]) -> Self {
-        Self::of(of).on(path, 0)
+    pub fn follow_path(of: ValueType, path: &[&str]) -> Self {
+        Self::from_type(of).on(path, 0)
     }
     fn unknown() -> Self {
-        Self::of(Type::Any)
+        Self::from_type(ValueType::Any)
     }
     /// Continues with these members; `from` is the number of segments followed so far.
     fn on(mut self, path: &[&str], from: usize) -> Self {
@@ -66,22 +66,22 @@ impl Walk {
             if self.stop.is_some() {
                 return self;
             }
-            match self.schema.member(name) {
-                Member::Is { of, optional } => {
+            match self.schema.find_member(name) {
+                TypeMember::Is { of, optional } => {
                     self.schema = of;
                     self.optional |= optional;
                 }
-                Member::Maybe => {
-                    let declared = self.schema.declares();
-                    self.undeclared = match self.schema.likely(name) {
-                        Some(likely) => slip(&likely, path.get(i + 1..).unwrap_or_default(), from + i + 1),
+                TypeMember::Maybe => {
+                    let declared = self.schema.declared_members();
+                    self.undeclared = match self.schema.likely_member(name) {
+                        Some(likely) => first_undeclared(&likely, path.get(i + 1..).unwrap_or_default(), from + i + 1),
                         None => Some((from + i, declared)).filter(|(_, d)| !d.is_empty()),
                     };
-                    self.schema = Type::Any;
+                    self.schema = ValueType::Any;
                     return self;
                 }
                 never => {
-                    self.schema = Type::Any;
+                    self.schema = ValueType::Any;
                     self.stop = Some((from + i, never));
                 }
             }
@@ -91,24 +91,24 @@ impl Walk {
 }
 
 /// The text of an expression without placeholders.
-fn literal(expr: &Expr) -> Option<Cow<'_, str>> {
+fn literal(expr: &ValueExpression) -> Option<Cow<'_, str>> {
     match expr {
-        Expr::Const(value) => value.as_str().map(Cow::from),
-        Expr::Template(text) | Expr::Typed(text) => text.template.literal().map(Cow::from),
-        Expr::AsText(inner) => literal(inner),
-        Expr::Concat(parts) => parts.iter().map(literal).collect::<Option<String>>().map(Cow::from),
+        ValueExpression::Const(value) => value.as_str().map(Cow::from),
+        ValueExpression::Template(text) | ValueExpression::Typed(text) => text.template.literal_text().map(Cow::from),
+        ValueExpression::AsText(inner) => literal(inner),
+        ValueExpression::Concat(parts) => parts.iter().map(literal).collect::<Option<String>>().map(Cow::from),
         _ => None,
     }
 }
 
 /// The type of text that prints a single value: the words that the value may be, and nothing if it is missing.
-fn printed(walk: &Walk) -> Option<Type> {
-    let words = walk.schema.choices()?.into_owned().into_iter();
+fn printed(walk: &PathType) -> Option<ValueType> {
+    let words = walk.schema.allowed_values()?.into_owned().into_iter();
     let words = words.map(|word| if word.is_null() { Value::from("") } else { word });
     let missing = walk.optional.then(|| Value::from(""));
-    let all: Option<Vec<Type>> =
-        words.chain(missing).map(|word| word.as_str().is_some().then(|| Type::of_value(&word))).collect();
-    all.filter(|all| !all.is_empty()).map(Type::union)
+    let all: Option<Vec<ValueType>> =
+        words.chain(missing).map(|word| word.as_str().is_some().then(|| ValueType::of_value(&word))).collect();
+    all.filter(|all| !all.is_empty()).map(ValueType::union_of)
 }
 
 /// The object or list in a text, or the text.
@@ -118,35 +118,35 @@ fn structured(text: &str) -> Value {
 }
 
 /// The first segment that a type does not declare; the value may be of another type.
-fn slip(of: &Type, path: &[&str], from: usize) -> Option<(usize, Vec<Arc<str>>)> {
+fn first_undeclared(of: &ValueType, path: &[&str], from: usize) -> Option<(usize, Vec<Arc<str>>)> {
     let (name, rest) = path.split_first()?;
-    let found = match of.member(name) {
-        Member::Is { of, .. } => Some(of),
-        Member::Maybe => of.likely(name),
-        Member::Never { what: "an object", members } => return Some((from, members)),
-        Member::Never { .. } | Member::Beyond { .. } => return None,
+    let found = match of.find_member(name) {
+        TypeMember::Is { of, .. } => Some(of),
+        TypeMember::Maybe => of.likely_member(name),
+        TypeMember::Never { what: "an object", members } => return Some((from, members)),
+        TypeMember::Never { .. } | TypeMember::Beyond { .. } => return None,
     };
     match found {
-        Some(inner) => slip(&inner, rest, from + 1),
-        None => Some((from, of.declares())).filter(|(_, d)| !d.is_empty()),
+        Some(inner) => first_undeclared(&inner, rest, from + 1),
+        None => Some((from, of.declared_members())).filter(|(_, d)| !d.is_empty()),
     }
 }
 
-impl Types<'_> {
+impl ProgramTypes<'_> {
     /// The type of what a run of a program returns.
-    pub fn returned_by(program: &Program) -> Type {
-        Types::new(program, &[program.entry], HashMap::default()).output(program.entry)
+    pub fn returned_by(program: &Program) -> ValueType {
+        ProgramTypes::new(program, &[program.entry], HashMap::default()).output_type(program.entry)
     }
 }
 
-impl<'p> Types<'p> {
+impl<'p> ProgramTypes<'p> {
     /// The types of a program that may be started at these flows.
-    pub fn new(program: &'p Program, roots: &[FlowId], returned: HashMap<String, Type>) -> Self {
+    pub fn new(program: &'p Program, roots: &[FlowId], returned: HashMap<String, ValueType>) -> Self {
         Self {
             program,
             returned,
             roots: roots.iter().copied().collect(),
-            writers: Writers::of(program),
+            writers: SlotWriters::from_program(program),
             slots: RefCell::default(),
             results: RefCell::default(),
             outputs: RefCell::default(),
@@ -156,11 +156,11 @@ impl<'p> Types<'p> {
 
     /// The expression that computes a slot, if a single step or the start of its flow computes it and nothing else
     /// writes it.
-    pub fn computed(&self, flow: FlowId, slot: SlotId) -> Option<&'p Expr> {
+    pub fn computing_expr(&self, flow: FlowId, slot: SlotId) -> Option<&'p ValueExpression> {
         let [writer] = self.writers.of_slot(flow, slot) else { return None };
         match writer {
-            Writer::Value(value) => Some(value),
-            Writer::Result(step) => match &self.program.steps[*step].kind {
+            SlotWriter::Value(value) => Some(value),
+            SlotWriter::Result(step) => match &self.program.steps[*step].kind {
                 StepKind::Compute(value) => Some(value),
                 _ => None,
             },
@@ -168,85 +168,86 @@ impl<'p> Types<'p> {
         }
     }
     /// The type of a slot's value.
-    pub fn slot(&self, flow: FlowId, slot: SlotId) -> Type {
+    pub fn slot_type(&self, flow: FlowId, slot: SlotId) -> ValueType {
         if let Some(known) = self.slots.borrow().get(&(flow, slot)) {
             return known.clone().unwrap_or_default();
         }
         self.slots.borrow_mut().insert((flow, slot), None);
-        let found = self.deeper(|| {
+        let found = self.with_depth_limit(|| {
             let writers = self.writers.of_slot(flow, slot);
             // Each may add a member to what the others have written.
             if writers.len() > MOST_WRITERS {
-                return Type::Any;
+                return ValueType::Any;
             }
-            let (of_slot, of_expr) = (|other| self.slot(flow, other), |expr: &Expr| self.expr(flow, expr, None));
-            super::shared::shared_object(self.program, slot, writers, of_slot, of_expr)
-                .unwrap_or_else(|| Type::union(writers.iter().map(|w| self.written(flow, w))))
+            let (of_slot, of_expr) =
+                (|other| self.slot_type(flow, other), |expr: &ValueExpression| self.expr_type(flow, expr, None));
+            super::shared_objects::shared_object(self.program, slot, writers, of_slot, of_expr)
+                .unwrap_or_else(|| ValueType::union_of(writers.iter().map(|w| self.written(flow, w))))
         });
         self.slots.borrow_mut().insert((flow, slot), Some(found.clone()));
         found
     }
 
     /// The value at a path unless a run starts with another one (see `shared::seed`).
-    pub fn seed(&self, flow: FlowId, source: &Source, path: &[&str]) -> Option<&'p Value> {
+    pub fn seed_value(&self, flow: FlowId, source: &Source, path: &[&str]) -> Option<&'p Value> {
         let (slot, path) = match source {
             Source::Slot(slot) => (*slot, path.to_vec()),
             Source::Member(slot, member) => (*slot, member.iter().map(|m| &**m).chain(path.iter().copied()).collect()),
             _ => return None,
         };
         let writers = self.writers.of_slot(flow, slot);
-        super::shared::seed(self.program, slot, writers, &path, |other| self.slot(flow, other))
+        super::shared_objects::seed_value(self.program, slot, writers, &path, |other| self.slot_type(flow, other))
     }
 
     /// The flows whose inner results a slot holds.
-    pub fn exporters(&self, flow: FlowId, slot: SlotId) -> &[FlowId] {
-        self.writers.exporters(flow, slot)
+    pub fn exporting_flows(&self, flow: FlowId, slot: SlotId) -> &[FlowId] {
+        self.writers.exporting_flows(flow, slot)
     }
 
     /// The type of a flow's result.
-    pub fn output(&self, flow: FlowId) -> Type {
+    pub fn output_type(&self, flow: FlowId) -> ValueType {
         if let Some(known) = self.outputs.borrow().get(&flow) {
             return known.clone().unwrap_or_default();
         }
         let found = &self.program.flows[flow];
         self.outputs.borrow_mut().insert(flow, None);
-        let output = self.deeper(|| match &found.output {
-            Some(expr) => self.expr(flow, expr, None),
-            None => self.result(flow, found.body),
+        let output = self.with_depth_limit(|| match &found.output {
+            Some(expr) => self.expr_type(flow, expr, None),
+            None => self.result_type(flow, found.body),
         });
         self.outputs.borrow_mut().insert(flow, Some(output.clone()));
         output
     }
 
     /// The type of a step's result as stored; null if it is skipped.
-    pub fn result(&self, flow: FlowId, id: StepId) -> Type {
+    pub fn result_type(&self, flow: FlowId, id: StepId) -> ValueType {
         if let Some(known) = self.results.borrow().get(&id) {
             return known.clone().unwrap_or_default();
         }
         let step = &self.program.steps[id];
         self.results.borrow_mut().insert(id, None);
-        let found = self.deeper(|| {
+        let found = self.with_depth_limit(|| {
             let ran = self.shaped(flow, step);
-            if step.when.is_some() { Type::union([ran, Type::NULL]) } else { ran }
+            if step.when.is_some() { ValueType::union_of([ran, ValueType::NULL]) } else { ran }
         });
         self.results.borrow_mut().insert(id, Some(found.clone()));
         found
     }
 
-    fn shaped(&self, flow: FlowId, step: &'p Step) -> Type {
-        let mut raw = self.raw(flow, step);
-        if let OnFailure::Use(value) = &step.policy.on_failure {
-            raw = Type::union([raw, self.expr(flow, value, None)]);
+    fn shaped(&self, flow: FlowId, step: &'p Step) -> ValueType {
+        let mut raw = self.raw_result_type(flow, step);
+        if let OnStepFailure::Use(value) = &step.policy.on_failure {
+            raw = ValueType::union_of([raw, self.expr_type(flow, value, None)]);
         }
         match &step.shape {
-            Some(shape) => self.expr(flow, shape, Some(&raw)),
+            Some(shape) => self.expr_type(flow, shape, Some(&raw)),
             None => raw,
         }
     }
 
     /// The type of a step's result before `shape`.
-    pub fn raw(&self, flow: FlowId, step: &'p Step) -> Type {
-        let null = || Type::NULL;
+    pub fn raw_result_type(&self, flow: FlowId, step: &'p Step) -> ValueType {
+        let null = || ValueType::NULL;
         match &step.kind {
             StepKind::Model(call) => match &call.format {
                 AnswerFormat::Text => {
@@ -254,10 +255,10 @@ impl<'p> Types<'p> {
                         Guard::Schema(id) => Some(&self.program.schemas[*id].json),
                         _ => None,
                     });
-                    guarded.map_or(Type::Answer, Type::json_text)
+                    guarded.map_or(ValueType::Answer, ValueType::json_text)
                 }
-                AnswerFormat::Json(id) => Type::declared(&self.program.schemas[*id].json),
-                AnswerFormat::JsonOrText => Type::Any,
+                AnswerFormat::Json(id) => ValueType::from_schema(&self.program.schemas[*id].json),
+                AnswerFormat::JsonOrText => ValueType::Any,
             },
             StepKind::Tool(call) => {
                 let known = self.returned.get(&*call.name).filter(|_| call.kind == ToolKind::Local);
@@ -265,18 +266,18 @@ impl<'p> Types<'p> {
             }
             StepKind::Refused(refused) => refused.returns.clone().unwrap_or_default(),
             StepKind::Command(_) => command(),
-            StepKind::Human(_) => Type::Answer,
+            StepKind::Human(_) => ValueType::Answer,
             StepKind::Wait { .. } | StepKind::Parallel(_) | StepKind::Graph(_) => null(),
-            StepKind::Compute(value) => self.expr(flow, value, None),
-            StepKind::Sequence(steps) => steps.last().map_or_else(null, |s| self.result(flow, *s)),
+            StepKind::Compute(value) => self.expr_type(flow, value, None),
+            StepKind::Sequence(steps) => steps.last().map_or_else(null, |s| self.result_type(flow, *s)),
             StepKind::Branch { arms, otherwise } => {
-                let all = arms.iter().map(|a| a.step).chain(*otherwise).map(|s| self.result(flow, s));
-                Type::union(all.chain(otherwise.is_none().then(null)))
+                let all = arms.iter().map(|a| a.step).chain(*otherwise).map(|s| self.result_type(flow, s));
+                ValueType::union_of(all.chain(otherwise.is_none().then(null)))
             }
-            StepKind::Loop(it) => self.result(flow, it.body),
-            StepKind::Conversation(it) => self.result(flow, it.turn),
+            StepKind::Loop(it) => self.result_type(flow, it.body),
+            StepKind::Conversation(it) => self.result_type(flow, it.turn),
             StepKind::Attempts(it) => {
-                let body = self.result(flow, it.body);
+                let body = self.result_type(flow, it.body);
                 let mut schemas = it.validators.iter().filter_map(|v| match &v.kind {
                     ValidatorKind::JsonSchema(id) => Some(&self.program.schemas[*id].json),
                     _ => None,
@@ -284,142 +285,147 @@ impl<'p> Types<'p> {
                 // If there are several, each describes only a part of the answer.
                 let valid = schemas.next();
                 if schemas.next().is_some() {
-                    return Type::Any;
+                    return ValueType::Any;
                 }
                 match valid {
-                    Some(inner) if body.is_answer() => Type::json_text(inner),
+                    Some(inner) if body.is_answer() => ValueType::json_text(inner),
                     _ => body,
                 }
             }
             StepKind::ForEach(each) => {
-                let mut item = self.output(each.body);
+                let mut item = self.output_type(each.body);
                 if each.on_failure == trefoil_ir::OnItemFailure::Continue {
-                    item = Type::union([item, Type::of_value(&each.failed)]);
+                    item = ValueType::union_of([item, ValueType::of_value(&each.failed)]);
                 }
                 match &each.items {
-                    Items::Count(Expr::Const(Value::Number(count)), most) => {
+                    FanOutItems::Count(ValueExpression::Const(Value::Number(count)), most) => {
                         let count = count.as_i64().unwrap_or(i64::MAX).min(i64::from(*most));
-                        Type::list_of_at_most(item, u64::try_from(count).ok())
+                        ValueType::list_of_at_most(item, u64::try_from(count).ok())
                     }
-                    Items::Count(..) => Type::list_of(item),
-                    Items::List(over) => {
-                        let over = self.expr(flow, over, None);
-                        let list = over.as_list().filter(|_| over.is(Kind::List) && !over.is_nullable());
-                        Type::list_of_at_most(item, list.and_then(|list| list.most))
+                    FanOutItems::Count(..) => ValueType::list_of(item),
+                    FanOutItems::List(over) => {
+                        let over = self.expr_type(flow, over, None);
+                        let list = over.as_list().filter(|_| over.is_kind(ValueKind::List) && !over.is_nullable());
+                        ValueType::list_of_at_most(item, list.and_then(|list| list.most))
                     }
                 }
             }
             StepKind::StateMachine(machine) => {
                 let ends = machine.states.iter().filter(|s| s.may_end());
                 let slots = ends.filter_map(|s| self.program.steps[s.step].out);
-                Type::union(slots.map(|s| self.slot(flow, s)))
+                ValueType::union_of(slots.map(|s| self.slot_type(flow, s)))
             }
             StepKind::Call(call) => match &call.callee {
-                Callee::Flow(callee) => self.output(*callee),
-                Callee::Named { flows, .. } => Type::union(flows.iter().map(|(_, f)| self.output(*f))),
+                FlowCallee::Flow(callee) => self.output_type(*callee),
+                FlowCallee::Named { flows, .. } => ValueType::union_of(flows.iter().map(|(_, f)| self.output_type(*f))),
             },
         }
     }
 
     /// The type of an expression; `result` is that of the step whose shape it is.
-    pub fn expr(&self, flow: FlowId, expr: &'p Expr, result: Option<&Type>) -> Type {
-        let of = |e: &'p Expr| self.expr(flow, e, result);
-        let text = || Type::TEXT;
+    pub fn expr_type(&self, flow: FlowId, expr: &'p ValueExpression, result: Option<&ValueType>) -> ValueType {
+        let of = |e: &'p ValueExpression| self.expr_type(flow, e, result);
+        let text = || ValueType::TEXT;
         match expr {
-            Expr::Const(value) => Type::of_value(value),
-            Expr::Typed(source) => self.typed(flow, source, result),
-            Expr::Template(source) => {
-                let lone = self.lone(flow, source, result).filter(|(_, default)| !default);
+            ValueExpression::Const(value) => ValueType::of_value(value),
+            ValueExpression::Typed(source) => self.typed(flow, source, result),
+            ValueExpression::Template(source) => {
+                let lone = self.lone_path_type(flow, source, result).filter(|(_, default)| !default);
                 lone.and_then(|(walk, _)| printed(&walk)).unwrap_or_else(text)
             }
-            Expr::Concat(_) | Expr::Join { .. } | Expr::Lines(_) => text(),
-            Expr::AsText(inner) | Expr::AsMessage(inner) => {
+            ValueExpression::Concat(_) | ValueExpression::Join { .. } | ValueExpression::Lines(_) => text(),
+            ValueExpression::AsText(inner) | ValueExpression::AsMessage(inner) => {
                 let inner = of(inner);
-                if inner.kinds().is_some_and(|kinds| kinds.is(Kind::Text)) { inner } else { text() }
+                if inner.value_kinds().is_some_and(|kinds| kinds.is_only(ValueKind::Text)) { inner } else { text() }
             }
-            Expr::Read(source) => self.source(flow, source, &[], result).schema,
-            Expr::Object(members) => {
-                Type::object(members.iter().map(|(k, e)| (k.clone(), of(e), false)), OtherMembers::None)
+            ValueExpression::Read(source) => self.source_type(flow, source, &[], result).schema,
+            ValueExpression::Object(members) => {
+                ValueType::object_of(members.iter().map(|(k, e)| (k.clone(), of(e), false)), OtherMembers::None)
             }
-            Expr::List(items) => Type::tuple(items.iter().map(of)),
-            Expr::Merge(layers) => Type::merged(layers.iter().map(of)),
-            Expr::If { then, otherwise, .. } => Type::union([of(then), of(otherwise)]),
-            Expr::Coerce(_, to) => {
+            ValueExpression::List(items) => ValueType::tuple_of(items.iter().map(of)),
+            ValueExpression::Merge(layers) => ValueType::merge_objects(layers.iter().map(of)),
+            ValueExpression::If { then, otherwise, .. } => ValueType::union_of([of(then), of(otherwise)]),
+            ValueExpression::Coerce(_, to) => {
                 let made = match to {
-                    JsonType::Integer => Type::INTEGER,
-                    JsonType::Number => Type::NUMBER,
-                    JsonType::Boolean => Type::BOOLEAN,
-                    JsonType::Object => Type::OBJECT,
-                    JsonType::List => Type::LIST,
+                    JsonType::Integer => ValueType::INTEGER,
+                    JsonType::Number => ValueType::NUMBER,
+                    JsonType::Boolean => ValueType::BOOLEAN,
+                    JsonType::Object => ValueType::OBJECT,
+                    JsonType::List => ValueType::LIST,
                 };
-                Type::union([made, Type::NULL])
+                ValueType::union_of([made, ValueType::NULL])
             }
             // Text may contain an object or a list; anything else is unchanged.
-            Expr::Structured(inner) => match literal(inner) {
-                Some(text) => Type::of_value(&structured(&text)),
-                None => of(inner).structured(),
+            ValueExpression::Structured(inner) => match literal(inner) {
+                Some(text) => ValueType::of_value(&structured(&text)),
+                None => of(inner).structured_type(),
             },
-            Expr::Verdict(inner) => of(inner).structured(),
-            Expr::Consensus { .. } => {
+            ValueExpression::Verdict(inner) => of(inner).structured_type(),
+            ValueExpression::Consensus { .. } => {
                 // Weighted means of verdicts, with weights that add up to 1.
                 let members = [
-                    ("score".into(), Type::SHARE, false),
-                    ("confidence".into(), Type::SHARE, false),
-                    ("metadata".into(), Type::Any, true),
+                    ("score".into(), ValueType::SHARE, false),
+                    ("confidence".into(), ValueType::SHARE, false),
+                    ("metadata".into(), ValueType::Any, true),
                 ];
-                Type::object(members, OtherMembers::Any)
+                ValueType::object_of(members, OtherMembers::Any)
             }
         }
     }
 
-    fn typed(&self, flow: FlowId, text: &'p Text, result: Option<&Type>) -> Type {
-        match self.lone(flow, text, result) {
-            Some((walk, true)) => Type::union([walk.schema, Type::TEXT]),
+    fn typed(&self, flow: FlowId, text: &'p BoundTemplate, result: Option<&ValueType>) -> ValueType {
+        match self.lone_path_type(flow, text, result) {
+            Some((walk, true)) => ValueType::union_of([walk.schema, ValueType::TEXT]),
             Some((walk, false)) => walk.schema,
-            None if text.template.is_single() => Type::Any,
-            None => Type::TEXT,
+            None if text.template.is_single() => ValueType::Any,
+            None => ValueType::TEXT,
         }
     }
 
     /// The value of a text that consists of a single path, and whether the path has a default.
-    fn lone(&self, flow: FlowId, text: &'p Text, result: Option<&Type>) -> Option<(Walk, bool)> {
+    fn lone_path_type(
+        &self,
+        flow: FlowId,
+        text: &'p BoundTemplate,
+        result: Option<&ValueType>,
+    ) -> Option<(PathType, bool)> {
         let reference = text.template.references().first()?;
-        if !text.template.is_single() || !text.template.expressions().is_empty() {
+        if !text.template.is_single() || !text.template.inner_expressions().is_empty() {
             return None;
         }
         let source = text.sources.get(reference.binding.source as usize)?;
         let path: Vec<&str> =
             reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
-        let walk = self.source(flow, source, &path, result);
-        let walk = if walk.stop.is_some() { Walk::unknown() } else { walk };
+        let walk = self.source_type(flow, source, &path, result);
+        let walk = if walk.stop.is_some() { PathType::unknown() } else { walk };
         Some((walk, reference.default.is_some()))
     }
 
     /// The value of a source at a path.
-    pub fn source(&self, flow: FlowId, source: &Source, path: &[&str], result: Option<&Type>) -> Walk {
+    pub fn source_type(&self, flow: FlowId, source: &Source, path: &[&str], result: Option<&ValueType>) -> PathType {
         match source {
-            Source::Slot(slot) => Walk::of(self.slot(flow, *slot)).on(path, 0),
+            Source::Slot(slot) => PathType::from_type(self.slot_type(flow, *slot)).on(path, 0),
             Source::Member(slot, member) => {
                 let inner: Vec<&str> = member.iter().map(|m| &**m).collect();
-                let reached = Walk::of(self.slot(flow, *slot)).on(&inner, 0);
+                let reached = PathType::from_type(self.slot_type(flow, *slot)).on(&inner, 0);
                 match reached.stop {
                     // Lowering knows that it exists, but its type is not known here.
-                    Some(_) => Walk::unknown(),
+                    Some(_) => PathType::unknown(),
                     None => reached.on(path, 0),
                 }
             }
             Source::Layered { top, path: to, under } => {
                 let inner: Vec<&str> = to.iter().map(|m| &**m).collect();
-                let top = Walk::of(self.slot(flow, *top)).on(&inner, 0);
-                self.layered(top, self.exporters(flow, *under), path, 0)
+                let top = PathType::from_type(self.slot_type(flow, *top)).on(&inner, 0);
+                self.layered_type(top, self.exporting_flows(flow, *under), path, 0)
             }
             Source::Either(first, second) => {
-                let [first, second] = [first, second].map(|s| self.source(flow, s, path, result));
+                let [first, second] = [first, second].map(|s| self.source_type(flow, s, path, result));
                 match (&first.stop, &second.stop) {
                     (Some(_), _) => second,
                     (_, Some(_)) => first,
-                    _ => Walk {
-                        schema: Type::union([first.schema, second.schema]),
+                    _ => PathType {
+                        schema: ValueType::union_of([first.schema, second.schema]),
                         optional: first.optional && second.optional,
                         stop: None,
                         undeclared: None,
@@ -427,20 +433,22 @@ impl<'p> Types<'p> {
                 }
             }
             Source::Compose { seed, parts } => self.composed(flow, seed, parts, path),
-            Source::Const(value) => Walk::of(Type::of_value(value)).on(path, 0),
-            Source::Environment | Source::Secrets | Source::RunId | Source::Failure => Walk::of(Type::TEXT),
-            Source::Spent(_) => {
-                let spent = [("total_tokens", Type::SIZE), ("estimated_usd", Type::NUMBER)];
-                let members = spent.map(|(name, of)| (Arc::from(name), of, false));
-                Walk::of(Type::object(members, OtherMembers::None)).on(path, 0)
+            Source::Const(value) => PathType::from_type(ValueType::of_value(value)).on(path, 0),
+            Source::Environment | Source::Secrets | Source::RunId | Source::Failure => {
+                PathType::from_type(ValueType::TEXT)
             }
-            Source::Result => Walk::of(result.cloned().unwrap_or_default()).on(path, 0),
-            Source::Missing(..) => Walk::unknown(),
+            Source::Spent(_) => {
+                let spent = [("total_tokens", ValueType::SIZE), ("estimated_usd", ValueType::NUMBER)];
+                let members = spent.map(|(name, of)| (Arc::from(name), of, false));
+                PathType::from_type(ValueType::object_of(members, OtherMembers::None)).on(path, 0)
+            }
+            Source::Result => PathType::from_type(result.cloned().unwrap_or_default()).on(path, 0),
+            Source::Missing(..) => PathType::unknown(),
         }
     }
 
     /// The value of merged parts at a path.
-    fn composed(&self, flow: FlowId, seed: &Value, parts: &[ComposedPart], path: &[&str]) -> Walk {
+    fn composed(&self, flow: FlowId, seed: &Value, parts: &[ComposedPart], path: &[&str]) -> PathType {
         // The parts that overlap with the path; the seed is under them.
         let mut found = Vec::new();
         let mut beneath: Vec<Arc<str>> = Vec::new();
@@ -448,10 +456,10 @@ impl<'p> Types<'p> {
             let shared = part.at.iter().zip(path).take_while(|(a, b)| &***a == **b).count();
             if shared == part.at.len() {
                 let member: Vec<&str> = part.member.iter().map(|m| &**m).collect();
-                let inner = Walk::of(self.slot(flow, part.slot)).on(&member, 0);
+                let inner = PathType::from_type(self.slot_type(flow, part.slot)).on(&member, 0);
                 let stopped = inner.stop.is_some();
                 let whole = inner.on(path.get(shared..).unwrap_or_default(), shared);
-                found.push(if stopped { Walk::unknown() } else { whole });
+                found.push(if stopped { PathType::unknown() } else { whole });
             } else if shared == path.len() {
                 // A part written below the path: the value is an object with this key.
                 beneath.extend(part.at.get(shared).cloned());
@@ -461,98 +469,98 @@ impl<'p> Types<'p> {
         if !beneath.is_empty() {
             let keys = seeded.and_then(Value::as_object).into_iter().flat_map(|o| o.keys().cloned());
             let keys: BTreeSet<Arc<str>> = beneath.into_iter().chain(keys).collect();
-            let members = keys.into_iter().map(|key| (key, Type::Any, true));
-            found.push(Walk::of(Type::object(members, OtherMembers::None)));
+            let members = keys.into_iter().map(|key| (key, ValueType::Any, true));
+            found.push(PathType::from_type(ValueType::object_of(members, OtherMembers::None)));
         } else if let Some(seeded) = seeded {
-            found.push(Walk::of(Type::of_value(seeded)));
+            found.push(PathType::from_type(ValueType::of_value(seeded)));
         }
         match found.len() {
-            1 => found.pop().unwrap_or_else(Walk::unknown),
-            0 => Walk::unknown(),
+            1 => found.pop().unwrap_or_else(PathType::unknown),
+            0 => PathType::unknown(),
             _ => {
                 let able = found.into_iter().filter(|w| w.stop.is_none()).map(|w| w.schema);
-                Walk::of(Type::union(able))
+                PathType::from_type(ValueType::union_of(able))
             }
         }
     }
 
     /// A value with the inner results of its flow in a layer under it.
-    fn layered(&self, top: Walk, flows: &[FlowId], path: &[&str], at: usize) -> Walk {
+    fn layered_type(&self, top: PathType, flows: &[FlowId], path: &[&str], at: usize) -> PathType {
         let Some((name, rest)) = path.split_first() else { return top };
-        match top.schema.member(name) {
-            Member::Is { .. } => top.on(path, at),
-            Member::Maybe => Walk::unknown(),
+        match top.schema.find_member(name) {
+            TypeMember::Is { .. } => top.on(path, at),
+            TypeMember::Maybe => PathType::unknown(),
             _ => {
-                let [callee] = flows else { return Walk::unknown() };
+                let [callee] = flows else { return PathType::unknown() };
                 let exports = &self.program.flows[*callee].exports;
                 let Some(export) = exports.iter().find(|e| &*e.key == *name) else { return top.on(path, at) };
                 let member: Vec<&str> = export.member.iter().map(|m| &**m).collect();
-                let value = Walk::of(self.slot(*callee, export.slot)).on(&member, 0);
+                let value = PathType::from_type(self.slot_type(*callee, export.slot)).on(&member, 0);
                 if value.stop.is_some() {
-                    return Walk::unknown();
+                    return PathType::unknown();
                 }
-                let inner = export.inner.map(|s| self.exporters(*callee, s)).unwrap_or_default();
-                self.layered(value, inner, rest, at + 1)
+                let inner = export.inner.map(|s| self.exporting_flows(*callee, s)).unwrap_or_default();
+                self.layered_type(value, inner, rest, at + 1)
             }
         }
     }
 
-    fn written(&self, flow: FlowId, writer: &Writer<'p>) -> Type {
+    fn written(&self, flow: FlowId, writer: &SlotWriter<'p>) -> ValueType {
         match writer {
-            Writer::Input(intake) => self.given(flow, intake).unwrap_or_else(|| self.input(intake)),
-            Writer::Raw(intake) => self.raw_input(intake),
-            Writer::Value(expr) => self.expr(flow, expr, None),
-            Writer::Source(from, source) => self.source(*from, source, &[], None).schema,
-            Writer::Result(step) => self.result(flow, *step),
-            Writer::Item(from, items) => {
-                let items = self.expr(*from, items, None);
-                items.item()
+            SlotWriter::Input(intake) => self.given(flow, intake).unwrap_or_else(|| self.input_type(intake)),
+            SlotWriter::Raw(intake) => self.raw_input(intake),
+            SlotWriter::Value(expr) => self.expr_type(flow, expr, None),
+            SlotWriter::Source(from, source) => self.source_type(*from, source, &[], None).schema,
+            SlotWriter::Result(step) => self.result_type(flow, *step),
+            SlotWriter::Item(from, items) => {
+                let items = self.expr_type(*from, items, None);
+                items.item_type()
             }
-            Writer::Number => Type::INTEGER,
-            Writer::Counted(most) => Type::whole_between(1, u64::from(*most)),
-            Writer::Text => Type::TEXT,
-            Writer::Unknown => Type::Any,
+            SlotWriter::Number => ValueType::INTEGER,
+            SlotWriter::Counted(most) => ValueType::whole_between(1, u64::from(*most)),
+            SlotWriter::Text => ValueType::TEXT,
+            SlotWriter::Unknown => ValueType::Any,
         }
     }
 
     /// The input that the only caller passes to a flow without declared input that is written at the call.
-    fn given(&self, flow: FlowId, intake: &Intake) -> Option<Type> {
+    fn given(&self, flow: FlowId, intake: &Intake) -> Option<ValueType> {
         let declares = !intake.fields.is_empty() || intake.schema.is_some() || intake.wrap.is_some();
         if declares || self.roots.contains(&flow) {
             return None;
         }
         let (from, input) = self.writers.only_call(flow)?;
         let file = |f: FlowId| self.program.flows[f].origin.file;
-        (file(from) == file(flow)).then(|| self.expr(from, input, None))
+        (file(from) == file(flow)).then(|| self.expr_type(from, input, None))
     }
 
     /// The type of a flow's input, after defaults.
-    pub fn input(&self, intake: &Intake) -> Type {
+    pub fn input_type(&self, intake: &Intake) -> ValueType {
         let schema = intake.schema.map(|id| &self.program.schemas[id].json);
         if !intake.fields.is_empty() {
-            let optional = |f: &InputField| f.optional && f.default.is_none();
-            let fields = intake.fields.iter().map(|f| (f.name.clone(), Type::declared(&f.schema), optional(f)));
+            let optional = |f: &FlowInputField| f.optional && f.default.is_none();
+            let fields = intake.fields.iter().map(|f| (f.name.clone(), ValueType::from_schema(&f.schema), optional(f)));
             let refused = |schema: &Value| schema.get("additionalProperties") == Some(&Value::Bool(false));
             let closed = intake.closed && intake.tolerated.is_empty() || schema.is_some_and(refused);
-            return Type::object(fields, if closed { OtherMembers::None } else { OtherMembers::Any });
+            return ValueType::object_of(fields, if closed { OtherMembers::None } else { OtherMembers::Any });
         }
         match (schema, &intake.wrap) {
-            (Some(schema), None) => Type::declared(schema),
-            (_, Some(_)) => Type::OBJECT,
-            (None, None) => Type::Any,
+            (Some(schema), None) => ValueType::from_schema(schema),
+            (_, Some(_)) => ValueType::OBJECT,
+            (None, None) => ValueType::Any,
         }
     }
 
-    fn raw_input(&self, intake: &Intake) -> Type {
-        let declared = intake.schema.map(|id| Type::declared(&self.program.schemas[id].json));
+    fn raw_input(&self, intake: &Intake) -> ValueType {
+        let declared = intake.schema.map(|id| ValueType::from_schema(&self.program.schemas[id].json));
         // If the input is an object, processing it may select a member.
-        let plain = |of: &Type| of.kinds().is_some_and(|kinds| !kinds.has(Kind::Object));
+        let plain = |of: &ValueType| of.value_kinds().is_some_and(|kinds| !kinds.contains(ValueKind::Object));
         declared.filter(plain).unwrap_or_default()
     }
 
-    fn deeper(&self, look: impl FnOnce() -> Type) -> Type {
+    fn with_depth_limit(&self, look: impl FnOnce() -> ValueType) -> ValueType {
         if self.depth.get() >= DEEPEST {
-            return Type::Any;
+            return ValueType::Any;
         }
         self.depth.set(self.depth.get() + 1);
         let found = look();
@@ -562,12 +570,16 @@ impl<'p> Types<'p> {
 }
 
 /// The type of a command's result.
-fn command() -> Type {
+fn command() -> ValueType {
     let members = [
-        ("status".into(), Type::union(["success", "failed"].map(|s| Type::of_value(&Value::from(s)))), false),
-        ("exit_code".into(), Type::INTEGER, false),
-        ("stdout".into(), Type::Answer, false),
-        ("stderr".into(), Type::Answer, false),
+        (
+            "status".into(),
+            ValueType::union_of(["success", "failed"].map(|s| ValueType::of_value(&Value::from(s)))),
+            false,
+        ),
+        ("exit_code".into(), ValueType::INTEGER, false),
+        ("stdout".into(), ValueType::Answer, false),
+        ("stderr".into(), ValueType::Answer, false),
     ];
-    Type::object(members, OtherMembers::None)
+    ValueType::object_of(members, OtherMembers::None)
 }

@@ -8,7 +8,7 @@ use trefoil_ir::{IndexVec, StateId, StateMachine};
 const STEPS: usize = 200_000;
 
 /// The paths through a machine.
-pub struct Ways {
+pub struct MachinePaths {
     initial: StateId,
     /// The maximum number of state entries in total.
     entries: u64,
@@ -21,13 +21,13 @@ pub struct Ways {
     visits: IndexVec<StateId, u64>,
 }
 
-impl Ways {
+impl MachinePaths {
     /// The paths of a machine.
-    pub fn of(machine: &StateMachine) -> Self {
+    pub fn from_machine(machine: &StateMachine) -> Self {
         Self::with_visits(machine, u32::MAX)
     }
     /// The same if each state is entered at most once.
-    pub fn once(machine: &StateMachine) -> Self {
+    pub fn with_single_visits(machine: &StateMachine) -> Self {
         Self::with_visits(machine, 1)
     }
     fn with_visits(machine: &StateMachine, most: u32) -> Self {
@@ -48,7 +48,7 @@ impl Ways {
     ) -> Self {
         let mut first = distances(&next, initial, |_| true).map(|d| d.map(|d| d + 1));
         first[initial] = Some(1);
-        let knots = knots(&next);
+        let knots = strong_components(&next);
         let rounds = rounds(&next, &knots);
         // Every visit after the first takes as many entries as the shortest cycle.
         let visits = limits.entries().map(|(id, limit)| {
@@ -81,11 +81,11 @@ impl Ways {
         }
     }
     /// The maximum number of entries of a state.
-    pub fn visits(&self, state: StateId) -> u64 {
+    pub fn max_visits(&self, state: StateId) -> u64 {
         self.visits[state]
     }
     /// The maximum cost of a path through the machine, given the cost of one visit of each state.
-    pub fn dearest(&self, costs: &[u64]) -> u64 {
+    pub fn max_path_cost(&self, costs: &[u64]) -> u64 {
         let costs: IndexVec<StateId, u64> = costs.iter().copied().collect();
         let by_visits = self.by_visits(&costs);
         self.by_entries(&costs).map_or(by_visits, |n| n.min(by_visits))
@@ -144,9 +144,9 @@ impl Ways {
 }
 
 /// Groups of states that lead to each other, and single states; each after everything that it leads to.
-pub fn knots(next: &IndexVec<StateId, Vec<StateId>>) -> Vec<Vec<StateId>> {
+pub fn strong_components(next: &IndexVec<StateId, Vec<StateId>>) -> Vec<Vec<StateId>> {
     let mut graph = DiGraph::<StateId, ()>::with_capacity(next.len(), next.len());
-    let nodes: IndexVec<StateId, NodeIndex> = next.ids().map(|id| graph.add_node(id)).collect();
+    let nodes: IndexVec<StateId, NodeIndex> = next.element_ids().map(|id| graph.add_node(id)).collect();
     for (from, targets) in next.entries() {
         for to in targets {
             graph.add_edge(nodes[from], nodes[*to], ());
@@ -202,7 +202,7 @@ mod tests {
 
     /// Visits every path.
     fn walk(
-        ways: &Ways,
+        ways: &MachinePaths,
         limits: &IndexVec<StateId, u64>,
         at: StateId,
         left: u64,
@@ -234,15 +234,15 @@ mod tests {
                 (0..count).map(|_| (0..count).filter(|_| next(5) < 2).map(StateId::from_index).collect()).collect();
             let (entries, limits) = (next(9), (0..count).map(|_| 1 + next(4)).collect());
             let costs: Vec<u64> = (0..count).map(|_| next(6)).collect();
-            let ways = Ways::new(graph, StateId(0), entries, &limits);
+            let ways = MachinePaths::new(graph, StateId(0), entries, &limits);
             let (mut dearest, mut visits) = (0, vec![0; count]);
             walk(&ways, &limits, StateId(0), entries, &mut limits.map(|_| 0), &mut |seen| {
                 dearest = dearest.max(seen.iter().zip(&costs).map(|(n, c)| n * c).sum());
                 visits.iter_mut().zip(seen).for_each(|(most, n)| *most = (*most).max(*n));
             });
-            assert!(ways.dearest(&costs) >= dearest, "{:?} {entries} {limits:?} {costs:?}", ways.next);
+            assert!(ways.max_path_cost(&costs) >= dearest, "{:?} {entries} {limits:?} {costs:?}", ways.next);
             assert!(ways.visits.iter().zip(&visits).all(|(bound, n)| bound >= n), "{:?} {visits:?}", ways.next);
-            exact += i32::from(ways.dearest(&costs) == dearest);
+            exact += i32::from(ways.max_path_cost(&costs) == dearest);
         }
         assert!(exact > all * 8 / 10, "{exact}");
     }

@@ -1,7 +1,7 @@
 //! Findings in manifests of agents and workflows that call each other by name.
 
 use expect_test::{Expect, expect};
-use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_syntax::{Diagnostic, FindingSeverity};
 
 use super::support::{check, hold, is_of, shown};
 
@@ -10,7 +10,7 @@ use super::support::{check, hold, is_of, shown};
 fn expect(rules: &[&str], files: &[(&str, &str)], lines: Expect) {
     let (project, all) = check(Some("aegis"), files);
     let asked = |d: &&Diagnostic| rules.iter().any(|rule| is_of(d, rule));
-    let others: Vec<_> = all.iter().filter(|d| d.severity == Severity::Error && !asked(d)).collect();
+    let others: Vec<_> = all.iter().filter(|d| d.severity == FindingSeverity::Error && !asked(d)).collect();
     assert!(others.is_empty(), "{others:#?}");
     hold(&lines, &shown(&project, all.iter().filter(asked)));
 }

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use trefoil_check::Limits;
-use trefoil_syntax::Severity;
+use trefoil_check::RunCostLimits;
+use trefoil_syntax::FindingSeverity;
 
 use super::support::{Folder, ours, shown};
 
@@ -39,12 +39,12 @@ fn each(root: &Path) -> Vec<String> {
         let named: Vec<(&str, &str)> = near.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
         let loaded = Folder::new(None, &named);
         for (name, _) in named.iter().filter(|(n, _)| !n.contains('/')) {
-            let found = loaded.check(name, &Limits::default());
+            let found = loaded.check(name, &RunCostLimits::default());
             let rejected = |rule: &str| REJECTED.contains(&(name, rule));
             let found: Vec<_> = found.iter().filter(|d| ours(d.rule) && !rejected(d.rule)).collect();
             let findings = shown(&loaded.project, found.iter().copied());
             let findings = format!("{}/{name}\n{findings}", folder.display());
-            assert!(found.iter().all(|d| d.severity < Severity::Error), "{findings}");
+            assert!(found.iter().all(|d| d.severity < FindingSeverity::Error), "{findings}");
             all.push(findings);
         }
     }

@@ -1,7 +1,7 @@
 //! Rules about cost.
 
 use expect_test::{Expect, expect};
-use trefoil_check::{Group, Limits};
+use trefoil_check::{RuleGroup, RunCostLimits};
 
 use super::support::{check_within, expect, hold, shown};
 
@@ -10,7 +10,7 @@ const TWICE: &str = "version: \"0.1\"\nagents: { a: { system: s, model: \"openai
 /// The findings about too many calls, with this limit of the operator.
 #[track_caller]
 fn told(flow: &str, max: u64, expected: Expect) {
-    let limits = Limits { max_calls: Some(max), ..Limits::default() };
+    let limits = RunCostLimits { max_calls: Some(max), ..RunCostLimits::default() };
     let (project, all) = check_within(Some("sirenspec"), &[("flow.yaml", flow)], &limits);
     hold(&expected, &shown(&project, all.iter().filter(|d| d.rule == "too-many-calls")));
 }
@@ -58,9 +58,9 @@ fn a_list_that_is_written_out_is_bounded() {
             "version: \"0.1\"\nagents: {{ a: {{ system: s, model: \"openai:gpt-4o-mini\" }} }}\nnodes:\n  f: {{ type: factory, agent: a, for_each: '{list}', writes: output.f }}\n"
         )
     };
-    expect(Group::Cost, "sirenspec", &[("flow.yaml", &each("[1, 2, 3]"))], expect![""]);
+    expect(RuleGroup::Cost, "sirenspec", &[("flow.yaml", &each("[1, 2, 3]"))], expect![""]);
     expect(
-        Group::Cost,
+        RuleGroup::Cost,
         "sirenspec",
         &[("flow.yaml", &each("{{ inputs.message }}"))],
         expect![[r#"
@@ -79,9 +79,9 @@ fn a_short_text_behind_a_value_costs_nothing() {
             "id: a\nkind: llm\ninputSchema: {{ x: string }}\nmodel: {{ provider: openai, name: gpt-4o-mini }}\ninstruction: \"About {{{{x}}}}. {guide}\"\nprompt: Go.\n"
         )
     };
-    expect(Group::Cost, "agntz", &[("a.yaml", &agent("Be kind."))], expect![""]);
+    expect(RuleGroup::Cost, "agntz", &[("a.yaml", &agent("Be kind."))], expect![""]);
     expect(
-        Group::Cost,
+        RuleGroup::Cost,
         "agntz",
         &[("a.yaml", &agent(&"Be kind. ".repeat(1000)))],
         expect![[r#"

@@ -58,7 +58,7 @@ fn what_was_meant_to_lead_out_does() {
     B: { kind: System, command: echo, transitions: [{ target: A }] }\n",
     );
     let folder = super::support::Folder::new(Some("aegis"), &[("w.yaml", &lost)]);
-    let found = folder.check("w.yaml", &trefoil_check::Limits::default());
+    let found = folder.check("w.yaml", &trefoil_check::RunCostLimits::default());
     assert!(found.iter().any(|d| d.rule == "unknown-reference"), "{found:#?}");
     hold(&expect![""], &super::support::shown(&folder.project, found.iter().filter(|d| d.rule == "endless-loop")));
 }

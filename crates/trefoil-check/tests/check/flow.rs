@@ -2,7 +2,7 @@
 //! be reported.
 
 use expect_test::{Expect, expect};
-use trefoil_check::Group;
+use trefoil_check::RuleGroup;
 
 use super::support::expect;
 
@@ -16,7 +16,7 @@ const REVIEWER: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { n
 
 #[track_caller]
 fn states(states: &str, expected: Expect) {
-    expect(Group::Flow, "aegis", &[("flow.yaml", &workflow(states)), ("r.yaml", REVIEWER)], expected);
+    expect(RuleGroup::Flow, "aegis", &[("flow.yaml", &workflow(states)), ("r.yaml", REVIEWER)], expected);
 }
 
 /// States with an agent `A` and these transitions, and the ends `B` and `C`.
@@ -152,7 +152,7 @@ fn only_a_written_success_makes_one_expect_failure() {
     );
     // A pipeline fails if a step fails, as expected.
     let pipeline = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow }\nspec:\n  states:\n    - { name: A, kind: Agent, agent: r, input: x }\n    - { name: B, kind: System, command: make }\n    - { name: C, kind: System, command: echo }\n";
-    expect(Group::Flow, "aegis", &[("flow.yaml", pipeline), ("r.yaml", REVIEWER)], expect![""]);
+    expect(RuleGroup::Flow, "aegis", &[("flow.yaml", pipeline), ("r.yaml", REVIEWER)], expect![""]);
 }
 
 #[test]
@@ -250,12 +250,12 @@ fn nodes_that_exclude_each_other_may_write_one_path() {
         nodes,
         "  - { from: s, to: l, when: \"working.k == 'a'\" }\n  - { from: s, to: r, when: \"working.k != 'a'\" }\n",
     );
-    expect(Group::Flow, "sirenspec", &[("flow.yaml", &either)], expect![""]);
+    expect(RuleGroup::Flow, "sirenspec", &[("flow.yaml", &either)], expect![""]);
     let after = graph(nodes, "  - { from: s, to: l }\n  - { from: l, to: r }\n");
-    expect(Group::Flow, "sirenspec", &[("flow.yaml", &after)], expect![""]);
+    expect(RuleGroup::Flow, "sirenspec", &[("flow.yaml", &after)], expect![""]);
     let both = graph(nodes, "  - { from: s, to: l }\n  - { from: s, to: r }\n");
     expect(
-        Group::Flow,
+        RuleGroup::Flow,
         "sirenspec",
         &[("flow.yaml", &both)],
         expect![[r#"
@@ -275,7 +275,7 @@ fn nodes_whose_conditions_can_hold_together_write_one_path_at_the_same_time() {
         let edges = format!(
             "  - {{ from: s, to: t }}\n  - {{ from: t, to: l, when: \"{l}\" }}\n  - {{ from: t, to: r, when: \"{r}\" }}\n"
         );
-        expect(Group::Flow, "sirenspec", &[("flow.yaml", &graph(nodes, &edges))], expected);
+        expect(RuleGroup::Flow, "sirenspec", &[("flow.yaml", &graph(nodes, &edges))], expected);
     };
     pair(
         "working.k == 'a'",
@@ -407,7 +407,7 @@ fn what_is_written_twice_counts_though_nobody_reads_it() {
         graph(&nodes, "  - { from: s, to: l }\n  - { from: s, to: r }\n")
     };
     expect(
-        Group::Flow,
+        RuleGroup::Flow,
         "sirenspec",
         &[("flow.yaml", &both("working.a.x", "working.a.x"))],
         expect![[r#"
@@ -418,21 +418,21 @@ fn what_is_written_twice_counts_though_nobody_reads_it() {
               help: `r` wins, because it is later in the file; write to different paths, or add an edge between them
         "#]],
     );
-    expect(Group::Flow, "sirenspec", &[("flow.yaml", &both("working.a.x", "working.a.y"))], expect![""]);
-    expect(Group::Flow, "sirenspec", &[("flow.yaml", &both("working.a", "output.a"))], expect![""]);
+    expect(RuleGroup::Flow, "sirenspec", &[("flow.yaml", &both("working.a.x", "working.a.y"))], expect![""]);
+    expect(RuleGroup::Flow, "sirenspec", &[("flow.yaml", &both("working.a", "output.a"))], expect![""]);
 }
 
 #[test]
 fn one_optional_branch_is_no_gap_and_two_ranges_with_a_hole_are() {
     let nodes = "  s: { agent: a, writes: working.k }\n  l: { agent: a, writes: output.x }\n  r: { agent: a, writes: output.y }\n";
     let one = graph(nodes, "  - { from: s, to: l, when: \"float(working.k) > 0.5\" }\n  - { from: s, to: r }\n");
-    expect(Group::Flow, "sirenspec", &[("flow.yaml", &one)], expect![""]);
+    expect(RuleGroup::Flow, "sirenspec", &[("flow.yaml", &one)], expect![""]);
     let two = graph(
         nodes,
         "  - { from: s, to: l, when: \"_budget.total_tokens > 500\" }\n  - { from: s, to: r, when: \"_budget.total_tokens < 500\" }\n",
     );
     expect(
-        Group::Flow,
+        RuleGroup::Flow,
         "sirenspec",
         &[("flow.yaml", &two)],
         expect![[r#"
@@ -454,10 +454,10 @@ fn looped(until: &str) -> String {
 #[test]
 fn a_loop_ends_by_what_its_steps_give() {
     for until in ["{{e.done}} == true", "{{e.score}} > 8 || {{wanted}}", "{{e.score}} >= 3 && {{e.score}} <= 3"] {
-        expect(Group::Flow, "agntz", &[("p.yaml", &looped(until))], expect![""]);
+        expect(RuleGroup::Flow, "agntz", &[("p.yaml", &looped(until))], expect![""]);
     }
     expect(
-        Group::Flow,
+        RuleGroup::Flow,
         "agntz",
         &[("p.yaml", &looped("{{e.score}} > 8 && {{e.score}} < 5"))],
         expect![[r#"
@@ -468,7 +468,7 @@ fn a_loop_ends_by_what_its_steps_give() {
         "#]],
     );
     expect(
-        Group::Flow,
+        RuleGroup::Flow,
         "agntz",
         &[("p.yaml", &looped("{{wanted}}"))],
         expect![[r#"
@@ -490,7 +490,7 @@ fn fork(x: &str, z: &str, more: &str) -> String {
 #[test]
 fn a_path_and_one_beneath_it_are_written_at_the_same_time() {
     let conflict = |x: &str, z: &str, expected: Expect| {
-        expect(Group::Flow, "sirenspec", &[("flow.yaml", &fork(x, z, ""))], expected);
+        expect(RuleGroup::Flow, "sirenspec", &[("flow.yaml", &fork(x, z, ""))], expected);
     };
     conflict(
         "output.same",
@@ -518,7 +518,7 @@ fn a_path_and_one_beneath_it_are_written_at_the_same_time() {
     conflict("output.same", "output.other", expect![""]);
     let ordered = fork("output.same", "output.same.deep", "  - { from: x, to: z }\n");
     expect(
-        Group::Flow,
+        RuleGroup::Flow,
         "sirenspec",
         &[("flow.yaml", &ordered)],
         expect![[r#"
@@ -537,7 +537,7 @@ fn ranges_of_a_text_read_as_a_number_leave_a_gap() {
         let text = format!(
             "version: \"0.1\"\nagents: {{ a: {{ system: s, model: \"openai:m\" }} }}\nnodes:\n  s: {{ agent: a, writes: working.s }}\n  x: {{ agent: a, writes: output.x }}\n  z: {{ agent: a, writes: output.z }}\nedges:\n  - {{ from: s, to: x, when: \"{first}\" }}\n  - {{ from: s, to: z, when: \"{second}\" }}\n"
         );
-        expect(Group::Flow, "sirenspec", &[("flow.yaml", &text)], expected);
+        expect(RuleGroup::Flow, "sirenspec", &[("flow.yaml", &text)], expected);
     };
     edges(
         "float(working.s) > 0.8",

@@ -1,13 +1,13 @@
 //! How two nodes of a graph run in one run.
 
-use trefoil_check::semantic::meeting::apart::Apart;
-use trefoil_check::semantic::meeting::{Meeting, Meetings};
-use trefoil_ir::{Detail, NodeId, StepKind};
+use trefoil_check::semantic::concurrency::exclusive_steps::StepExclusions;
+use trefoil_check::semantic::concurrency::{GraphConcurrency, NodeConcurrency};
+use trefoil_ir::{FactDetail, NodeId, StepKind};
 
 use super::support::Folder;
 
 /// What is known about every two of the nodes `a` to `e`, of which `a` decides about two values.
-fn meetings(edges: &[&str]) -> Vec<(String, Meeting)> {
+fn meetings(edges: &[&str]) -> Vec<(String, NodeConcurrency)> {
     let nodes: String = "abcde".chars().map(|n| format!("  {n}: {{ agent: w, writes: working.{n} }}\n")).collect();
     let edges: String = edges.iter().map(|edge| format!("  - {{ {edge} }}\n")).collect();
     let text = format!(
@@ -15,7 +15,8 @@ fn meetings(edges: &[&str]) -> Vec<(String, Meeting)> {
     );
     let folder = Folder::new(Some("sirenspec"), &[("m.yaml", &text)]);
     let document = &folder.project.documents[0];
-    let linked = trefoil_lint::linked(document.front.compile(&folder.project, &[0], Detail::Names));
+    let linked =
+        trefoil_lint::link_with_findings(document.front.compile_documents(&folder.project, &[0], FactDetail::Names));
     let program = linked.program.unwrap();
     let graph = program.steps.iter().find_map(|step| match &step.kind {
         StepKind::Graph(graph) => Some(graph),
@@ -23,12 +24,15 @@ fn meetings(edges: &[&str]) -> Vec<(String, Meeting)> {
     });
     let graph = graph.unwrap();
     let label = |id: NodeId| program.steps[graph.nodes[id].step].label.clone().unwrap();
-    let (meetings, apart) = (Meetings::of(graph), Apart::of_graph(graph));
-    let pairs = graph.nodes.ids().flat_map(|b| graph.nodes.ids().take_while(move |a| *a < b).map(move |a| (a, b)));
+    let (meetings, apart) = (GraphConcurrency::for_graph(graph), StepExclusions::of_graph(graph));
+    let pairs = graph
+        .nodes
+        .element_ids()
+        .flat_map(|b| graph.nodes.element_ids().take_while(move |a| *a < b).map(move |a| (a, b)));
     let found = pairs.map(|(a, b)| {
-        let meeting = meetings.of_pair(a, b);
+        let meeting = meetings.relation_of_pair(a, b);
         // One way to prove something never refutes the other one.
-        if matches!(meeting, Meeting::AtOnce | Meeting::With(_)) {
+        if matches!(meeting, NodeConcurrency::AtOnce | NodeConcurrency::With(_)) {
             assert!(
                 !apart.as_ref().is_some_and(|apart| apart.never_both(a.index(), b.index())),
                 "{edges} {} {}",
@@ -41,7 +45,7 @@ fn meetings(edges: &[&str]) -> Vec<(String, Meeting)> {
     found.collect()
 }
 
-fn of(all: &[(String, Meeting)], pair: &str) -> Meeting {
+fn of(all: &[(String, NodeConcurrency)], pair: &str) -> NodeConcurrency {
     all.iter().find(|(name, _)| name == pair).unwrap().1.clone()
 }
 
@@ -53,20 +57,20 @@ fn two_nodes_meet_as_their_edges_and_conditions_say() {
         "from: a, to: d",
         "from: d, to: e",
     ]);
-    assert_eq!(of(&all, "bc"), Meeting::Never);
-    assert_eq!(of(&all, "ab"), Meeting::InOrder { follows: false });
-    assert_eq!(of(&all, "ae"), Meeting::InOrder { follows: true });
-    assert_eq!(of(&all, "bd"), Meeting::With("\"x\" as `working.a`".to_owned()));
+    assert_eq!(of(&all, "bc"), NodeConcurrency::Never);
+    assert_eq!(of(&all, "ab"), NodeConcurrency::InOrder { follows: false });
+    assert_eq!(of(&all, "ae"), NodeConcurrency::InOrder { follows: true });
+    assert_eq!(of(&all, "bd"), NodeConcurrency::With("\"x\" as `working.a`".to_owned()));
     let all =
         meetings(&["from: a, to: b", "from: a, to: c", "from: c, to: d, when: \"len(working.c) > len(working.a)\""]);
-    assert_eq!(of(&all, "bc"), Meeting::AtOnce);
-    assert_eq!(of(&all, "be"), Meeting::AtOnce);
-    assert_eq!(of(&all, "ce"), Meeting::AtOnce);
+    assert_eq!(of(&all, "bc"), NodeConcurrency::AtOnce);
+    assert_eq!(of(&all, "be"), NodeConcurrency::AtOnce);
+    assert_eq!(of(&all, "ce"), NodeConcurrency::AtOnce);
     let all = meetings(&[
         "from: a, to: b, when: \"len(working.a) > 3\"",
         "from: a, to: c, when: \"working.a.lower() == working.b\"",
     ]);
-    assert_eq!(of(&all, "bc"), Meeting::Either);
+    assert_eq!(of(&all, "bc"), NodeConcurrency::Either);
 }
 
 #[test]
@@ -94,8 +98,8 @@ fn what_one_way_proves_the_other_does_not_refute() {
         }
         let edges: Vec<&str> = edges.iter().map(String::as_str).collect();
         for (_, meeting) in meetings(&edges) {
-            never += usize::from(meeting == Meeting::Never);
-            with += usize::from(matches!(meeting, Meeting::With(_)));
+            never += usize::from(meeting == NodeConcurrency::Never);
+            with += usize::from(matches!(meeting, NodeConcurrency::With(_)));
         }
     }
     assert!(never > 20 && with > 20, "{never} {with}");

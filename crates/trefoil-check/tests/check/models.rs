@@ -1,7 +1,7 @@
 //! Rules about models.
 
 use expect_test::{Expect, expect};
-use trefoil_check::Group;
+use trefoil_check::RuleGroup;
 
 use super::support::expect;
 
@@ -11,7 +11,7 @@ fn agent(model: &str) -> String {
 
 #[track_caller]
 fn model(model: &str, expected: Expect) {
-    expect(Group::Models, "agntz", &[("a.yaml", &agent(model))], expected);
+    expect(RuleGroup::Models, "agntz", &[("a.yaml", &agent(model))], expected);
 }
 
 #[test]

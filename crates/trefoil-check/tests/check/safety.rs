@@ -1,7 +1,7 @@
 //! Rules about safety: who controls which field.
 
 use expect_test::{Expect, expect};
-use trefoil_check::Group;
+use trefoil_check::RuleGroup;
 
 use super::support::{check, expect, hold, of_group, shown};
 
@@ -13,7 +13,7 @@ fn fetch(url: &str, headers: &str) -> String {
 
 #[track_caller]
 fn request(url: &str, headers: &str, expected: Expect) {
-    expect(Group::Safety, "sirenspec", &[("flow.yaml", &fetch(url, headers))], expected);
+    expect(RuleGroup::Safety, "sirenspec", &[("flow.yaml", &fetch(url, headers))], expected);
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_base_of_the_manifest_is_read_as_it_stands() {
         fetch(url, "").replace("nodes:", &format!("state: {{ working: {{ base: \"{base}\" }} }}\nnodes:"))
     };
     let told = |base: &str, url: &str, expected: Expect| {
-        expect(Group::Safety, "sirenspec", &[("flow.yaml", &flow(base, url))], expected);
+        expect(RuleGroup::Safety, "sirenspec", &[("flow.yaml", &flow(base, url))], expected);
     };
     told("https://x.example.com", "{{ working.base }}/{{ inputs.path }}", expect![""]);
     told("https://x.example.com/", "{{ base }}{{ inputs.path }}", expect![""]);
@@ -131,14 +131,14 @@ fn a_quoted_variable_is_data() {
         command("eval \"$Q\"", "ls -l"),
         command("grep -e {{input.q}} notes", "x"),
     ] {
-        expect(Group::Safety, "aegis", &[("flow.yaml", &text)], expect![""]);
+        expect(RuleGroup::Safety, "aegis", &[("flow.yaml", &text)], expect![""]);
     }
 }
 
 #[test]
 fn a_variable_that_a_shell_reads_again_is_code() {
     expect(
-        Group::Safety,
+        RuleGroup::Safety,
         "aegis",
         &[("flow.yaml", &command("bash -c \"$Q\"", "{{input.q}}"))],
         expect![[r#"
@@ -150,7 +150,7 @@ fn a_variable_that_a_shell_reads_again_is_code() {
         "#]],
     );
     expect(
-        Group::Safety,
+        RuleGroup::Safety,
         "aegis",
         &[("flow.yaml", &command("grep -- $Q notes", "{{input.q}}"))],
         expect![[r#"
@@ -169,7 +169,7 @@ fn after_a_model(command: &str, env: &str, expected: Expect) {
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: flow }}\nspec:\n  context: {{ fixed: main }}\n  initial_state: W\n  states:\n    W:\n      kind: Agent\n      agent: writer\n      input: x\n      transitions: [{{ condition: always, target: S }}]\n    S:\n      kind: System\n      env: {{{env}}}\n      command: '{command}'\n"
     );
     let agent = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: writer, version: \"1.0.0\" }\nspec:\n  runtime: { model: smart }\n  task: { instruction: Write., prompt_template: \"{{instruction}} {{input}}\" }\n";
-    expect(Group::Safety, "aegis", &[("flow.yaml", &flow), ("agents/writer.yaml", agent)], expected);
+    expect(RuleGroup::Safety, "aegis", &[("flow.yaml", &flow), ("agents/writer.yaml", agent)], expected);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_placeholder_that_a_program_reads_as_code() {
 #[test]
 fn names_of_variables_and_files_from_outside() {
     let told = |text: &str, expected: Expect| {
-        expect(Group::Safety, "aegis", &[("flow.yaml", &command(text, "x"))], expected);
+        expect(RuleGroup::Safety, "aegis", &[("flow.yaml", &command(text, "x"))], expected);
     };
     told(
         "export {{input.q}}=1",
@@ -272,7 +272,7 @@ fn names_of_variables_and_files_from_outside() {
 #[test]
 fn what_could_be_an_option_or_the_program_is_worse_from_a_model() {
     let of_input = |text: &str, expected: Expect| {
-        expect(Group::Safety, "aegis", &[("flow.yaml", &command(text, "x"))], expected);
+        expect(RuleGroup::Safety, "aegis", &[("flow.yaml", &command(text, "x"))], expected);
     };
     of_input(
         "rm -rf {{input.q}}",
@@ -325,7 +325,7 @@ fn what_could_be_an_option_or_the_program_is_worse_from_a_model() {
 #[test]
 fn what_a_shell_computes_with_is_code() {
     let computes = |text: &str, expected: Expect| {
-        expect(Group::Safety, "aegis", &[("flow.yaml", &command(text, "{{input.q}}"))], expected);
+        expect(RuleGroup::Safety, "aegis", &[("flow.yaml", &command(text, "{{input.q}}"))], expected);
     };
     computes(
         "((Q > 1)) && ls",
@@ -367,7 +367,7 @@ fn what_a_shell_computes_with_is_code() {
               help: compare it as text, or with `[ "$NAME" -eq 1 ]`, which accepts only numbers
         "#]],
     );
-    expect(Group::Safety, "aegis", &[("flow.yaml", &command("((Q > 1)) && ls", "3"))], expect![""]);
+    expect(RuleGroup::Safety, "aegis", &[("flow.yaml", &command("((Q > 1)) && ls", "3"))], expect![""]);
 }
 
 #[test]
@@ -420,7 +420,7 @@ fn a_credential_is_never_shown_whole() {
     let agent = format!(
         "id: a\nkind: llm\nmodel: {{ provider: openai, name: gpt-4o-mini }}\ninstruction: \"Use {key} for it.\"\nprompt: Go.\n"
     );
-    let found = of_group(Group::Safety, "agntz", &[("a.yaml", &agent)]);
+    let found = of_group(RuleGroup::Safety, "agntz", &[("a.yaml", &agent)]);
     assert_eq!(found.matches(&key).count(), 1, "only the line that is quoted has it: {found}");
     hold(
         &expect![[r#"
@@ -441,9 +441,9 @@ fn a_model_fills_in_what_comes_behind_the_host() {
         )
     };
     for url in ["https://h.example.com/{x}", "https://{{env.HOST}}/{x}", "https://h.example.com?q={{userQuery}}"] {
-        expect(Group::Safety, "agntz", &[("a.yaml", &agent(url))], expect![""]);
+        expect(RuleGroup::Safety, "agntz", &[("a.yaml", &agent(url))], expect![""]);
     }
-    let told = |url: &str, expected: Expect| expect(Group::Safety, "agntz", &[("a.yaml", &agent(url))], expected);
+    let told = |url: &str, expected: Expect| expect(RuleGroup::Safety, "agntz", &[("a.yaml", &agent(url))], expected);
     told(
         "https://{{userQuery}}/a",
         expect![[r#"
@@ -568,9 +568,9 @@ fn what_the_manifest_gives_itself_is_the_authors() {
             "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w }}\nspec:\n  context: {{ {context} }}\n  initial_state: GET\n  states:\n    GET:\n      kind: System\n      command: \"curl -fsS {{{{workflow.context.base}}}}/items\"\n      transitions: []\n"
         )
     };
-    expect(Group::Safety, "aegis", &[("w.yaml", &fetch("base: \"https://api.example.org\""))], expect![""]);
+    expect(RuleGroup::Safety, "aegis", &[("w.yaml", &fetch("base: \"https://api.example.org\""))], expect![""]);
     expect(
-        Group::Safety,
+        RuleGroup::Safety,
         "aegis",
         &[("w.yaml", &fetch("other: x"))],
         expect![[r#"

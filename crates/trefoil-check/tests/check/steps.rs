@@ -13,7 +13,7 @@ const WRITER: &str =
 fn told(rule: &str, pipeline: &str, lines: Expect) {
     let files = [("p.yaml", pipeline), ("reviewer.yaml", REVIEWER), ("writer.yaml", WRITER)];
     let (project, all) = check(Some("agntz"), &files);
-    let errors: Vec<_> = all.iter().filter(|d| d.severity == trefoil_syntax::Severity::Error).collect();
+    let errors: Vec<_> = all.iter().filter(|d| d.severity == trefoil_syntax::FindingSeverity::Error).collect();
     assert!(errors.is_empty(), "{errors:#?}");
     hold(&lines, &shown(&project, all.iter().filter(|d| is_of(d, rule))));
 }
@@ -165,7 +165,7 @@ fn an_object_among_other_text_of_an_output_is_printed() {
 fn a_question_that_asks_nothing_is_told() {
     let flow = "version: '0.1'\nnodes:\n  ok: { type: human, prompt: '  ', writes: output.answer }\n";
     super::support::expect(
-        trefoil_check::Group::Form,
+        trefoil_check::RuleGroup::Form,
         "sirenspec",
         &[("a.yaml", flow)],
         expect![[r#"

@@ -1,12 +1,12 @@
 //! Manifests in, findings out.
 
 use expect_test::Expect;
-use trefoil_check::{Group, Limits, Root};
+use trefoil_check::{CheckRoot, RuleGroup, RunCostLimits};
 use trefoil_front::project::resolve_path;
-use trefoil_front::{Detection, Document, FrontEnd, Project, detect};
-use trefoil_ir::Detail;
+use trefoil_front::{DialectDetection, FrontEnd, ManifestDocument, Project, detect_dialect};
+use trefoil_ir::FactDetail;
 use trefoil_syntax::hash::HashSet;
-use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Severity, SourceFile, Span, yaml};
+use trefoil_syntax::{Diagnostic, DiagnosticList, FileId, FindingSeverity, Location, SourceFile, Span, yaml};
 
 /// Files, parsed.
 pub struct Folder {
@@ -22,18 +22,24 @@ impl Folder {
         let front = front.and_then(trefoil_front::front_end);
         for (name, text) in files {
             let file = SourceFile::new(*name, *text);
-            let id = project.files.add(file.clone());
-            let parsed = yaml::parse(id, &file, &yaml::Limits::default());
+            let id = project.files.add_file(file.clone());
+            let parsed = yaml::parse(id, &file, &yaml::YamlLimits::default());
             parsing.extend(parsed.diagnostics);
             let Some(root) = parsed.root else { continue };
-            let dialect: &'static dyn FrontEnd = match (front, detect(&root)) {
-                (Some(front), _) | (None, Detection::One(front)) => front,
+            let dialect: &'static dyn FrontEnd = match (front, detect_dialect(&root)) {
+                (Some(front), _) | (None, DialectDetection::One(front)) => front,
                 _ => continue,
             };
-            project.documents.push(Document { file: id, path: (*name).to_owned(), root, front: dialect, project: 0 });
+            project.documents.push(ManifestDocument {
+                file: id,
+                path: (*name).to_owned(),
+                root,
+                front: dialect,
+                project: 0,
+            });
         }
         for document in project.documents.clone() {
-            for need in document.front.needs(&document) {
+            for need in document.front.needed_files(&document) {
                 let path = resolve_path(&document.path, &need.path);
                 if let Some((_, text)) = files.iter().find(|(name, _)| *name == path) {
                     project.attachments.insert(path, (*text).to_owned());
@@ -43,10 +49,11 @@ impl Folder {
         Self { project, parsing }
     }
     /// All findings of loading and rules about a file.
-    pub fn check(&self, name: &str, limits: &Limits) -> Vec<Diagnostic> {
+    pub fn check(&self, name: &str, limits: &RunCostLimits) -> Vec<Diagnostic> {
         let Some(at) = self.project.documents.iter().position(|d| d.path == name) else { return self.parsing.clone() };
         let document = &self.project.documents[at];
-        let linked = trefoil_lint::linked(document.front.compile(&self.project, &[at], Detail::Names));
+        let linked =
+            trefoil_lint::link_with_findings(document.front.compile_documents(&self.project, &[at], FactDetail::Names));
         let mut all = self.parsing.clone();
         all.extend(trefoil_check::check_tree(
             &document.root,
@@ -54,18 +61,18 @@ impl Folder {
             Some(document.front.policy().words),
             &|_| true,
         ));
-        let mut said = Diagnostics::default();
+        let mut said = DiagnosticList::default();
         said.extend(linked.found.iter().cloned());
         let said = said.into_sorted();
-        let errors = said.iter().filter(|d| d.severity == Severity::Error);
+        let errors = said.iter().filter(|d| d.severity == FindingSeverity::Error);
         let mut files: HashSet<FileId> = errors.filter_map(|d| d.file).collect();
         if !files.is_empty() {
             // Everything that the file reaches is in the same program.
             files.insert(document.file);
         }
-        let mistakes = trefoil_check::mistakes(&said, files);
+        let mistakes = trefoil_check::collect_load_errors(&said, files);
         if let Some(program) = &linked.program {
-            let roots = [Root { flow: program.entry, limits: *limits, supplied: Default::default() }];
+            let roots = [CheckRoot { flow: program.entry, limits: *limits, supplied: Default::default() }];
             all.extend(trefoil_check::check_for(program, &linked.facts, &mistakes, &roots, &|_| true));
         }
         all.extend(said);
@@ -75,11 +82,11 @@ impl Folder {
 
 /// All findings about the first of several files.
 pub fn check(front: Option<&str>, files: &[(&str, &str)]) -> (Project, Vec<Diagnostic>) {
-    check_within(front, files, &Limits::default())
+    check_within(front, files, &RunCostLimits::default())
 }
 
 /// The same, with limits.
-pub fn check_within(front: Option<&str>, files: &[(&str, &str)], limits: &Limits) -> (Project, Vec<Diagnostic>) {
+pub fn check_within(front: Option<&str>, files: &[(&str, &str)], limits: &RunCostLimits) -> (Project, Vec<Diagnostic>) {
     let folder = Folder::new(front, files);
     let all = folder.check(files[0].0, limits);
     (folder.project, all)
@@ -88,7 +95,7 @@ pub fn check_within(front: Option<&str>, files: &[(&str, &str)], limits: &Limits
 /// The findings of the rules of this crate. Rules of this crate and load errors never report the same manifest.
 fn found(front: &str, files: &[(&str, &str)]) -> (Project, Vec<Diagnostic>) {
     let (project, mut all) = check(Some(front), files);
-    let loading: Vec<_> = all.iter().filter(|d| d.severity == Severity::Error && !ours(d.rule)).collect();
+    let loading: Vec<_> = all.iter().filter(|d| d.severity == FindingSeverity::Error && !ours(d.rule)).collect();
     assert!(loading.is_empty(), "{loading:#?}");
     all.retain(|d| ours(d.rule));
     (project, all)
@@ -96,7 +103,7 @@ fn found(front: &str, files: &[(&str, &str)]) -> (Project, Vec<Diagnostic>) {
 
 /// Whether a rule belongs to this crate.
 pub fn ours(rule: &str) -> bool {
-    trefoil_check::rule(rule).is_some_and(|r| !r.is_of_loading() && r.level.is_some())
+    trefoil_check::find_rule(rule).is_some_and(|r| !r.is_of_loading() && r.level.is_some())
 }
 
 /// Whether a finding belongs to a rule, or to one that was split from it.
@@ -106,15 +113,15 @@ pub fn is_of(d: &Diagnostic, rule: &str) -> bool {
 
 /// Asserts the findings of the rules of one group.
 #[track_caller]
-pub fn expect(group: Group, front: &str, files: &[(&str, &str)], expected: Expect) {
+pub fn expect(group: RuleGroup, front: &str, files: &[(&str, &str)], expected: Expect) {
     hold(&expected, &of_group(group, front, files));
 }
 
 /// The findings of the rules of one group.
 #[track_caller]
-pub fn of_group(group: Group, front: &str, files: &[(&str, &str)]) -> String {
+pub fn of_group(group: RuleGroup, front: &str, files: &[(&str, &str)]) -> String {
     let (project, all) = found(front, files);
-    let of_group = |d: &&Diagnostic| trefoil_check::rule(d.rule).is_some_and(|r| r.group == group);
+    let of_group = |d: &&Diagnostic| trefoil_check::find_rule(d.rule).is_some_and(|r| r.group == group);
     shown(&project, all.iter().filter(of_group))
 }
 
@@ -123,7 +130,7 @@ pub fn of_group(group: Group, front: &str, files: &[(&str, &str)]) -> String {
 pub fn of_rule(rule: &str, front: &str, files: &[(&str, &str)], expected: Expect) {
     let (project, all) = check(Some(front), files);
     let is_it = |d: &&Diagnostic| is_of(d, rule);
-    let others: Vec<_> = all.iter().filter(|d| d.severity == Severity::Error && !is_it(d)).collect();
+    let others: Vec<_> = all.iter().filter(|d| d.severity == FindingSeverity::Error && !is_it(d)).collect();
     assert!(others.is_empty(), "{others:#?}");
     hold(&expected, &shown(&project, all.iter().filter(is_it)));
 }
@@ -148,10 +155,10 @@ pub fn shown<'a>(project: &Project, all: impl Iterator<Item = &'a Diagnostic>) -
 /// One finding: `3:5 warning rule: message`, then the line with the place underlined, other places, advice and fix.
 fn block(project: &Project, d: &Diagnostic) -> String {
     let severity = match d.severity {
-        Severity::Info => "info",
-        Severity::Hint => "hint",
-        Severity::Warning => "warning",
-        Severity::Error => "error",
+        FindingSeverity::Info => "info",
+        FindingSeverity::Hint => "hint",
+        FindingSeverity::Warning => "warning",
+        FindingSeverity::Error => "error",
     };
     let head = format!("{severity} {}: {}\n", d.rule, d.message);
     let mut out = match d.file.zip(d.span) {
@@ -177,7 +184,7 @@ fn block(project: &Project, d: &Diagnostic) -> String {
 /// `3:5`, after the file's name if it is not the first file.
 fn place(project: &Project, location: Location) -> String {
     let Some(file) = project.files.get(location.file) else { return "?".to_owned() };
-    let at = file.position(location.span.start);
+    let at = file.line_column(location.span.start);
     let first = project.documents.first().is_none_or(|d| d.file == location.file);
     let name = if first { String::new() } else { format!("{}:", file.name()) };
     format!("{name}{}:{}", at.line, at.column)

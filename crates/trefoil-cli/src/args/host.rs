@@ -6,9 +6,9 @@ use trefoil_host::command::RunOptions;
 use trefoil_host::engine::Engine;
 use trefoil_machine::journal::GivenPermissions;
 use trefoil_machine::step_path::split_value;
-use trefoil_models::Limits;
+use trefoil_models::ModelTimeLimits;
 use trefoil_project::settings::Settings;
-use trefoil_runtime::{OnUnknown, Recovery};
+use trefoil_runtime::{OnUnknown, RecoveryPolicy};
 
 use super::{ModelArgs, StoreArgs};
 
@@ -45,8 +45,8 @@ fn step_answer(text: &str) -> Result<String, String> {
 
 impl HostArgs {
     /// The options of printed commands: the store, and what is permitted.
-    pub fn options(&self, store: &StoreArgs, no_config: bool) -> RunOptions {
-        RunOptions::new(store.option(), &self.permissions(no_config))
+    pub fn run_options(&self, store: &StoreArgs, no_config: bool) -> RunOptions {
+        RunOptions::new(store.store_option(), &self.permissions(no_config))
     }
     /// What the options allow, in this process only. `no_config`: the settings of the project are ignored.
     pub fn permissions(&self, no_config: bool) -> GivenPermissions {
@@ -58,20 +58,23 @@ impl HostArgs {
     pub fn without_people(&self, engine: Engine, settings: &Settings) -> Engine {
         let call_ms = self.timeout.map(|seconds| seconds.saturating_mul(1000));
         #[cfg(debug_assertions)]
-        let engine = crate::crash::provokable(engine);
-        let mut engine = self.models.apply(engine, settings).limits(Limits { call_ms, ..Limits::default() });
+        let engine = crate::crash::with_panicking_tool(engine);
+        let mut engine = self
+            .models
+            .configure_engine(engine, settings)
+            .model_time_limits(ModelTimeLimits { call_ms, ..ModelTimeLimits::default() });
         engine = engine.typed_answers(self.answers.iter().cloned());
         let mut rules = settings.http.clone();
         rules.allow.extend(self.allow_host.iter().cloned());
         engine = engine.http(rules).permissions(self.permissions(false));
         let commands = self.allow_command || settings.commands;
         // This process's memory contains keys, whether or not it starts other processes.
-        trefoil_project::shell::hide();
+        trefoil_project::shell::hide_memory();
         if commands || settings.starts_processes() {
-            trefoil_project::shell::adopt();
+            trefoil_project::shell::adopt_orphans();
         }
         if commands {
-            engine = engine.commands(settings.shell()).python(settings.python.clone());
+            engine = engine.commands(settings.command_shell()).python(settings.python.clone());
         }
         engine
     }
@@ -90,13 +93,13 @@ pub enum UnknownArg {
 
 impl UnknownArg {
     /// The recovery policy for the engine.
-    pub fn recovery(self) -> Recovery {
+    pub fn recovery_policy(self) -> RecoveryPolicy {
         let policy = match self {
             Self::Ask => OnUnknown::Ask,
             Self::Retry => OnUnknown::Retry,
             Self::Fail => OnUnknown::Fail,
         };
-        Recovery { tools: policy, commands: policy }
+        RecoveryPolicy { tools: policy, commands: policy }
     }
 }
 
@@ -116,7 +119,7 @@ pub struct PermissionArgs {
 
 impl PermissionArgs {
     /// The options of a run with these permissions.
-    pub fn host(&self, models: &ModelArgs) -> HostArgs {
+    pub fn host_args(&self, models: &ModelArgs) -> HostArgs {
         let Self { allow_command, allow_host, answers } = self.clone();
         HostArgs { models: models.clone(), timeout: None, answers, allow_command, allow_host }
     }

@@ -2,21 +2,21 @@
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use trefoil_check::{Level, Levels, RULES, rule};
-use trefoil_syntax::suggest::nearest;
+use trefoil_check::{Levels, RULES, RuleLevel, find_rule};
+use trefoil_syntax::suggestions::nearest_name;
 
 /// The levels from the command line.
 #[derive(Clone, Default)]
 pub struct LevelArgs(pub Levels);
 
-const FLAGS: [(&str, &str, Level); 3] = [
-    ("allow", "Silence a rule (load errors are always reported)", Level::Allow),
-    ("warn", "Report a rule as a warning", Level::Warn),
-    ("deny", "Report a rule as an error", Level::Deny),
+const FLAGS: [(&str, &str, RuleLevel); 3] = [
+    ("allow", "Silence a rule (load errors are always reported)", RuleLevel::Allow),
+    ("warn", "Report a rule as a warning", RuleLevel::Warn),
+    ("deny", "Report a rule as an error", RuleLevel::Deny),
 ];
 
 fn known(name: &str) -> Result<&'static str, String> {
-    rule(name).map(|rule| rule.name).ok_or_else(|| {
+    find_rule(name).map(|rule| rule.name).ok_or_else(|| {
         let (message, help) = no_such_rule(name);
         format!("{message}: {help}")
     })
@@ -42,7 +42,7 @@ impl Args for LevelArgs {
 
 impl FromArgMatches for LevelArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut asked: Vec<(usize, &'static str, Level)> = Vec::new();
+        let mut asked: Vec<(usize, &'static str, RuleLevel)> = Vec::new();
         for (flag, _, level) in FLAGS {
             if matches.value_source(flag) != Some(ValueSource::CommandLine) {
                 continue;
@@ -54,13 +54,13 @@ impl FromArgMatches for LevelArgs {
         asked.sort_by_key(|(place, ..)| *place);
         let mut levels = Levels::default();
         if matches.get_flag("strict") {
-            levels.strict();
+            levels.enable_strict();
         }
         if matches.get_flag("hints") {
-            levels.hints();
+            levels.enable_hints();
         }
         for (_, rule, level) in asked {
-            levels.set(rule, level);
+            levels.set_level(rule, level);
         }
         Ok(Self(levels))
     }
@@ -72,7 +72,7 @@ impl FromArgMatches for LevelArgs {
 
 /// The message and the help for an unknown rule.
 fn no_such_rule(name: &str) -> (String, String) {
-    let near = nearest(name, RULES.iter().map(|r| r.name));
+    let near = nearest_name(name, RULES.iter().map(|r| r.name));
     let help = match near {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`trefoil rules` lists them".to_owned(),

@@ -34,7 +34,7 @@ pub struct LimitArgs {
 
 impl LimitArgs {
     /// The limits.
-    pub fn limits(&self) -> RunLimits {
+    pub fn run_limits(&self) -> RunLimits {
         let Self { max_calls, max_cost } = *self;
         RunLimits { calls: max_calls, tokens: None, cost_micro: max_cost }
     }
@@ -52,20 +52,20 @@ pub struct SpecArgs {
 
 impl SpecArgs {
     /// The settings.
-    pub fn spec(&self) -> RunSpec {
-        RunSpec { limits: self.limits.limits(), reserve: self.reserve.map(Reserve::from) }
+    pub fn run_spec(&self) -> RunSpec {
+        RunSpec { limits: self.limits.run_limits(), reserve: self.reserve.map(Reserve::from) }
     }
 }
 
 /// Parses dollars to micro-dollars.
 pub fn parse_dollars(text: &str) -> Result<u64, String> {
-    LimitKind::Cost.read(text)
+    LimitKind::Cost.parse_amount(text)
 }
 
 /// Parses a limit in a command about an earlier run: `none` is that of a run that was started without one.
 pub fn or_none(kind: LimitKind) -> impl Fn(&str) -> Result<u64, String> + Clone {
     move |text| match text {
         "none" => Ok(kind.of_default()),
-        _ => kind.read(text).map_err(|why| format!("{why}, or `none`")),
+        _ => kind.parse_amount(text).map_err(|why| format!("{why}, or `none`")),
     }
 }

@@ -15,5 +15,6 @@ pub use models::ModelArgs;
 pub use show::{EventFormat, OutputFormat, ReportFormat, ShowArgs};
 pub use store::{ContentArg, DurabilityArg, StoreArgs};
 pub use target::{
-    DialectArg, NamedDialect, PathArgs, PlaceArgs, ReadArgs, TargetArgs, TextArgs, dialect_names, parse_dialect,
+    DialectArg, NamedDialect, OptionalTargetArgs, PathArgs, ReadArgs, TargetArgs, TextArgs, dialect_names,
+    parse_dialect,
 };

@@ -4,7 +4,7 @@ use clap::Args;
 use trefoil::Engine;
 use trefoil_ir::Program;
 use trefoil_models::ModelOverride;
-use trefoil_models::plan::names;
+use trefoil_models::plan::has_name;
 use trefoil_project::settings::Settings;
 
 use crate::placeholders::placeholders_allowed;
@@ -20,31 +20,33 @@ pub struct ModelArgs {
 
 impl ModelArgs {
     /// Applies the choice to an engine.
-    pub fn apply(&self, engine: Engine, settings: &Settings) -> Engine {
-        self.choose(engine.placeholders(placeholders_allowed()).settings(settings.clone()))
+    pub fn configure_engine(&self, engine: Engine, settings: &Settings) -> Engine {
+        self.choose_models(engine.allow_placeholders(placeholders_allowed()).settings(settings.clone()))
     }
     /// Applies only the choice.
-    pub fn choose(&self, engine: Engine) -> Engine {
+    pub fn choose_models(&self, engine: Engine) -> Engine {
         self.models.iter().fold(engine, |engine, model| engine.model(model.clone()))
     }
     /// Those of them that concern one of several programs: the models of names that it does not use are for others. A name that none
     /// uses concerns all of them, so that it is reported.
     pub fn of_program(&self, program: &Program, all: &[&Program]) -> Self {
         let concerns = |model: &&ModelOverride| match model {
-            ModelOverride::For { name, .. } => names(program, name) || !all.iter().any(|other| names(other, name)),
+            ModelOverride::For { name, .. } => {
+                has_name(program, name) || !all.iter().any(|other| has_name(other, name))
+            }
             _ => true,
         };
         Self { models: self.models.iter().filter(concerns).cloned().collect() }
     }
     /// The models that are to be used for every call.
-    pub fn named(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn every_call_models(&self) -> impl Iterator<Item = (&str, &str)> {
         self.models.iter().filter_map(|model| match model {
             ModelOverride::Named { provider, model } => Some((&**provider, &**model)),
             _ => None,
         })
     }
     /// The first model that was chosen, for every call or for a name, as it is written.
-    pub fn chosen(&self) -> Option<String> {
+    pub fn first_choice(&self) -> Option<String> {
         self.models.iter().find_map(|model| match model {
             ModelOverride::Named { provider, model } => Some(format!("{provider}:{model}")),
             ModelOverride::For { name, provider, model, .. } => Some(format!("{name}={provider}:{model}")),
@@ -56,7 +58,7 @@ impl ModelArgs {
         !self.models.iter().any(|model| matches!(model, ModelOverride::Embedded | ModelOverride::Scripted(_)))
     }
     /// Whether the embedded model was requested.
-    pub fn embedded(&self) -> bool {
+    pub fn is_embedded(&self) -> bool {
         self.models.contains(&ModelOverride::Embedded)
     }
 }

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use trefoil::store::{Durability, Location, Options, Store, StoreError};
+use trefoil::store::{Store, StoreDurability, StoreError, StoreLocation, StoreOptions};
 use trefoil_host::command::store_option;
 use trefoil_host::engine::Engine;
-use trefoil_project::door::is_there;
+use trefoil_project::file_access::is_there;
 
 use crate::output;
 use crate::refusal::{refuse_space, refuse_store, remember_store, store_advice};
@@ -49,7 +49,7 @@ impl ContentArg {
     }
 
     /// An engine whose new runs keep what they may.
-    pub fn apply(&self, engine: Engine) -> Engine {
+    pub fn configure_engine(&self, engine: Engine) -> Engine {
         if self.no_content { engine.no_content() } else { engine }
     }
 }
@@ -60,82 +60,86 @@ pub struct DurabilityArg {
     /// What a run can lose if the power fails: `sync`: nothing that was shown or sent; `batch`: the last steps. If only
     /// the process ends, nothing is lost
     #[arg(long, value_name = "LEVEL", default_value = "sync", hide_possible_values = true)]
-    durability: Level,
+    durability: DurabilityLevel,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Level {
+enum DurabilityLevel {
     Sync,
     Batch,
 }
 
 impl DurabilityArg {
     /// The options of a process that works on runs: it waits for a server that is being restarted, and says so.
-    fn options(&self) -> Options {
+    fn options(&self) -> StoreOptions {
         let durability = match self.durability {
-            Level::Sync => Durability::Sync,
-            Level::Batch => Durability::Batch,
+            DurabilityLevel::Sync => StoreDurability::Sync,
+            DurabilityLevel::Batch => StoreDurability::Batch,
         };
-        Options { durability, ..Options::default() }.patiently(|text| output::note(text))
+        StoreOptions { durability, ..StoreOptions::default() }.with_patience(|text| output::print_note(text))
     }
 }
 
 impl StoreArgs {
     /// The location of the store.
-    pub fn location(&self) -> Result<Location, StoreError> {
-        remember_store(|| self.option());
+    pub fn store_location(&self) -> Result<StoreLocation, StoreError> {
+        remember_store(|| self.store_option());
         match &self.place {
-            Some(place) => Location::parse(place, env),
-            None => Location::of_user(env),
+            Some(place) => StoreLocation::parse(place, env),
+            None => StoreLocation::of_user(env),
         }
     }
 
     /// Opens the store for a new run. If that fails, the help suggests a run without a store.
-    pub fn create(&self, durability: &DurabilityArg) -> Result<Arc<dyn Store>, u8> {
-        let opened = self.location().and_then(|location| location.open(durability.options()));
+    pub fn open_for_new_run(&self, durability: &DurabilityArg) -> Result<Arc<dyn Store>, u8> {
+        let opened = self.store_location().and_then(|location| location.open(durability.options()));
         opened.map_err(|error| match store_advice(&error).filter(|_| error.is_of_the_store()) {
             Some(help) => {
                 // Joins the alternatives into one list.
                 let help = help.replace(", or ", ", ");
-                output::not_started(&error.to_string(), Some(&format!("{help}, or store nothing with `--ephemeral`")))
+                output::report_not_started(
+                    &error.to_string(),
+                    Some(&format!("{help}, or store nothing with `--ephemeral`")),
+                )
             }
             None => refuse_store(&error),
         })
     }
 
     /// Opens the store to resume runs. Only what makes runs creates a store.
-    pub fn resume(&self, durability: &DurabilityArg) -> Result<Arc<dyn Store>, u8> {
+    pub fn open_to_resume(&self, durability: &DurabilityArg) -> Result<Arc<dyn Store>, u8> {
         self.existing(durability.options())
     }
 
     /// Opens the store to change something.
-    pub fn change(&self) -> Result<Arc<dyn Store>, u8> {
-        self.existing(Options::default())
+    pub fn open_to_change(&self) -> Result<Arc<dyn Store>, u8> {
+        self.existing(StoreOptions::default())
     }
 
     /// Opens the store to free space.
-    pub fn shrink(&self) -> Result<Arc<dyn Store>, u8> {
-        self.opened(Options::default(), refuse_space)
+    pub fn open_to_shrink(&self) -> Result<Arc<dyn Store>, u8> {
+        self.open_with(StoreOptions::default(), refuse_space)
     }
 
-    fn existing(&self, options: Options) -> Result<Arc<dyn Store>, u8> {
-        self.opened(options, refuse_store)
+    fn existing(&self, options: StoreOptions) -> Result<Arc<dyn Store>, u8> {
+        self.open_with(options, refuse_store)
     }
 
-    fn opened(&self, options: Options, refuse: fn(&StoreError) -> u8) -> Result<Arc<dyn Store>, u8> {
-        let opened = self.location().and_then(|location| location.open(Options { create: false, ..options }));
+    fn open_with(&self, options: StoreOptions, refuse: fn(&StoreError) -> u8) -> Result<Arc<dyn Store>, u8> {
+        let opened =
+            self.store_location().and_then(|location| location.open(StoreOptions { create: false, ..options }));
         let store = opened.map_err(|error| refuse(&error))?;
-        block_on(store.reclaim(store.clock().wall_ms()))?.map_err(|error| refuse(&error))?;
+        block_on(store.reclaim_runs(store.clock().wall_ms()))?.map_err(|error| refuse(&error))?;
         Ok(store)
     }
 
     /// Opens the store for reading, without write access. If there is no store yet, reports that and returns `None`.
-    pub fn look(&self) -> Result<Option<Arc<dyn Store>>, u8> {
-        match self.try_look() {
+    pub fn open_if_present(&self) -> Result<Option<Arc<dyn Store>>, u8> {
+        match self.try_open_to_read() {
             Ok(store) => Ok(Some(store)),
             Err(StoreError::Missing { path }) => {
                 let why = if is_there(&path) { "is empty" } else { "does not exist" };
-                output::note(format!("no runs yet: `{}` {why}", path.display()));
+                output::print_note(format!("no runs yet: `{}` {why}", path.display()));
                 Ok(None)
             }
             Err(error) => Err(refuse_store(&error)),
@@ -143,27 +147,27 @@ impl StoreArgs {
     }
 
     /// Opens the store to read one run.
-    pub fn look_into(&self) -> Result<Arc<dyn Store>, u8> {
-        self.try_look().map_err(|error| refuse_store(&error))
+    pub fn open_to_read(&self) -> Result<Arc<dyn Store>, u8> {
+        self.try_open_to_read().map_err(|error| refuse_store(&error))
     }
 
     /// Opens the store for reading.
-    pub fn try_look(&self) -> Result<Arc<dyn Store>, StoreError> {
-        self.location()?.open_to_read(Options::default())
+    pub fn try_open_to_read(&self) -> Result<Arc<dyn Store>, StoreError> {
+        self.store_location()?.open_to_read(StoreOptions::default())
     }
 
     /// The option for suggested commands, without a password.
-    pub fn option(&self) -> String {
-        let place = self.place.as_ref().and_then(|place| Location::parse(place, env).ok());
+    pub fn store_option(&self) -> String {
+        let place = self.place.as_ref().and_then(|place| StoreLocation::parse(place, env).ok());
         place.as_ref().map(store_option).unwrap_or_default()
     }
 
     /// The same for commands that are used in any folder.
     #[cfg(feature = "mcp")]
-    pub fn option_anywhere(&self) -> String {
-        let place = self.place.as_ref().and_then(|place| Location::parse(place, env).ok());
+    pub fn store_option_anywhere(&self) -> String {
+        let place = self.place.as_ref().and_then(|place| StoreLocation::parse(place, env).ok());
         let place = place.map(|place| match place {
-            Location::File(path) => Location::File(std::path::absolute(&path).unwrap_or(path)),
+            StoreLocation::File(path) => StoreLocation::File(std::path::absolute(&path).unwrap_or(path)),
             server => server,
         });
         place.as_ref().map(store_option).unwrap_or_default()

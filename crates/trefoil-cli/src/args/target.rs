@@ -24,36 +24,36 @@ pub struct TargetArgs {
 
 impl TargetArgs {
     /// The target for the library.
-    pub fn target(&self) -> LoadTarget {
+    pub fn parse_target(&self) -> LoadTarget {
         LoadTarget::parse(&self.target)
     }
     /// The settings in the operator's files, and the findings about them.
-    pub fn settings(&self) -> settings::FoundSettings {
-        target_settings(&self.target(), &self.options_with(&Settings::default()), self.read.no_config)
+    pub fn find_settings(&self) -> settings::FoundSettings {
+        target_settings(&self.parse_target(), &self.load_options_with(&Settings::default()), self.read.no_config)
     }
     /// The options for loading.
-    pub fn options(&self) -> LoadOptions {
-        self.options_with(&self.settings().settings)
+    pub fn load_options(&self) -> LoadOptions {
+        self.load_options_with(&self.find_settings().settings)
     }
     /// The options for loading, with settings that were already read.
-    pub fn options_with(&self, settings: &Settings) -> LoadOptions {
+    pub fn load_options_with(&self, settings: &Settings) -> LoadOptions {
         LoadOptions {
             allowed: self.read.paths.allow_path.iter().chain(&settings.allowed).cloned().collect(),
-            supplied: settings.supplied(),
+            supplied: settings.supplied_declarations(),
             cache: Some(self.cache.clone()),
-            ..self.read.options()
+            ..self.read.load_options()
         }
     }
     /// The options of printed commands, with those that say how the target is read.
-    pub fn reading(&self, options: RunOptions) -> RunOptions {
+    pub fn with_read_options(&self, options: RunOptions) -> RunOptions {
         let dialect = self.read.dialect.dialect.as_ref().map(|dialect| dialect.0.name());
-        options.reading(dialect, &self.read.paths.allow_path, self.read.no_config)
+        options.with_target_options(dialect, &self.read.paths.allow_path, self.read.no_config)
     }
 }
 
 /// A target, the current folder if none is named, and how to read it.
 #[derive(Args)]
-pub struct PlaceArgs {
+pub struct OptionalTargetArgs {
     /// A manifest, a folder with manifests, or `FOLDER#ID`
     #[arg(default_value = ".")]
     pub target: String,
@@ -61,14 +61,14 @@ pub struct PlaceArgs {
     pub read: ReadArgs,
 }
 
-impl PlaceArgs {
+impl OptionalTargetArgs {
     /// The target for the library.
-    pub fn target(&self) -> LoadTarget {
+    pub fn parse_target(&self) -> LoadTarget {
         LoadTarget::parse(&self.target)
     }
     /// The options for loading, without those of any settings.
-    pub fn options(&self) -> LoadOptions {
-        self.read.options()
+    pub fn load_options(&self) -> LoadOptions {
+        self.read.load_options()
     }
 }
 
@@ -86,7 +86,7 @@ pub struct ReadArgs {
 
 impl ReadArgs {
     /// The options for loading, without those of any settings.
-    pub fn options(&self) -> LoadOptions {
+    pub fn load_options(&self) -> LoadOptions {
         let (dialect, allowed) = (self.dialect.dialect.map(|d| d.0), self.paths.allow_path.clone());
         LoadOptions { dialect, allowed, ..LoadOptions::default() }
     }
@@ -102,7 +102,7 @@ pub struct PathArgs {
 
 fn folder(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
-    if trefoil_project::door::is_folder(&path) { Ok(path) } else { Err("no such folder".to_owned()) }
+    if trefoil_project::file_access::is_folder(&path) { Ok(path) } else { Err("no such folder".to_owned()) }
 }
 
 /// `--dialect`

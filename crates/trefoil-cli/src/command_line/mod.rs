@@ -5,10 +5,10 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
-use trefoil_syntax::suggest::nearest;
+use trefoil_syntax::suggestions::nearest_name;
 
-use crate::harmless::safe;
-use crate::words::wrap;
+use crate::terminal_text::escape_line;
+use crate::words::wrap_text;
 use crate::{commands, dev, output};
 
 /// Check and run agent workflows written in YAML.
@@ -18,73 +18,73 @@ use crate::{commands, dev, output};
                   Exit codes: 0 success; 1 the run failed, `check` found errors, or the result\n\
                   could not be written; 2 the command did not start; 75 the run is waiting\n\
                   for a person or a decision; 130 stopped by a signal.")]
-pub struct Cli {
+pub struct CliArguments {
     /// Whether to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
-    pub color: Color,
+    pub color: ColorArg,
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: CliCommand,
 }
 
 /// What to do.
 #[derive(clap::Subcommand)]
-pub enum Command {
-    Run(commands::run::Run),
-    Dev(dev::Dev),
-    Resume(commands::resume::Resume),
-    Replay(commands::replay::Replay),
-    Runs(commands::runs::Runs),
-    Worker(commands::worker::WorkerArgs),
-    Store(commands::store::Store),
-    Secrets(commands::secrets::Secrets),
-    Models(commands::models::Models),
-    Doctor(commands::doctor::Doctor),
-    Check(commands::check::Check),
-    Explain(commands::explain::Explain),
-    Rules(commands::rules::Rules),
-    Plan(commands::plan::Plan),
-    Graph(commands::graph::Graph),
-    Trace(commands::trace::Trace),
-    Ir(commands::ir::Ir),
-    Render(commands::render::Render),
-    Init(commands::init::Init),
-    Lsp(commands::lsp::Lsp),
+pub enum CliCommand {
+    Run(commands::run::RunCommandArgs),
+    Dev(dev::DevCommandArgs),
+    Resume(commands::resume::ResumeCommandArgs),
+    Replay(commands::replay::ReplayCommandArgs),
+    Runs(commands::runs::RunsCommandArgs),
+    Worker(commands::worker::WorkerCommandArgs),
+    Store(commands::store::StoreCommandArgs),
+    Secrets(commands::secrets::SecretsCommandArgs),
+    Models(commands::models::ModelsCommandArgs),
+    Doctor(commands::doctor::DoctorCommandArgs),
+    Check(commands::check::CheckCommandArgs),
+    Explain(commands::explain::ExplainCommandArgs),
+    Rules(commands::rules::RulesCommandArgs),
+    Plan(commands::plan::PlanCommandArgs),
+    Graph(commands::graph::GraphCommandArgs),
+    Trace(commands::trace::TraceCommandArgs),
+    Ir(commands::ir::IrCommandArgs),
+    Render(commands::render::RenderCommandArgs),
+    Init(commands::init::InitCommandArgs),
+    Lsp(commands::lsp::LspCommandArgs),
     #[cfg(feature = "mcp")]
-    Mcp(commands::mcp::Mcp),
-    Schema(commands::schema::Schema),
-    Trust(commands::trust::Trust),
-    Completions(commands::completions::Completions),
+    Mcp(commands::mcp::McpCommandArgs),
+    Schema(commands::schema::SchemaCommandArgs),
+    Trust(commands::trust::TrustCommandArgs),
+    Completions(commands::completions::CompletionsCommandArgs),
 }
 
 /// Runs a command and returns its exit code.
-pub fn dispatch(command: Command) -> u8 {
+pub fn run_command(command: CliCommand) -> u8 {
     let done = match command {
-        Command::Run(args) => commands::run::run(&args),
-        Command::Dev(args) => dev::run(&args),
-        Command::Resume(args) => commands::resume::run(&args),
-        Command::Replay(args) => commands::replay::run(&args),
-        Command::Runs(args) => commands::runs::run(&args),
-        Command::Worker(args) => commands::worker::run(&args),
-        Command::Store(args) => commands::store::run(&args),
-        Command::Secrets(args) => Ok(commands::secrets::run(&args)),
-        Command::Models(args) => commands::models::run(&args),
-        Command::Doctor(args) => commands::doctor::run(&args),
-        Command::Check(args) => commands::check::run(&args),
-        Command::Explain(args) => Ok(commands::explain::run(&args)),
-        Command::Rules(args) => Ok(commands::rules::run(&args)),
-        Command::Plan(args) => commands::plan::run(&args),
-        Command::Graph(args) => commands::graph::run(&args),
-        Command::Trace(args) => commands::trace::run(&args),
-        Command::Ir(args) => commands::ir::run(&args),
-        Command::Render(args) => commands::render::run(&args),
-        Command::Init(args) => Ok(commands::init::run(&args)),
-        Command::Lsp(args) => Ok(commands::lsp::run(&args)),
+        CliCommand::Run(args) => commands::run::run(&args),
+        CliCommand::Dev(args) => dev::run(&args),
+        CliCommand::Resume(args) => commands::resume::run(&args),
+        CliCommand::Replay(args) => commands::replay::run(&args),
+        CliCommand::Runs(args) => commands::runs::run(&args),
+        CliCommand::Worker(args) => commands::worker::run(&args),
+        CliCommand::Store(args) => commands::store::run(&args),
+        CliCommand::Secrets(args) => Ok(commands::secrets::run(&args)),
+        CliCommand::Models(args) => commands::models::run(&args),
+        CliCommand::Doctor(args) => commands::doctor::run(&args),
+        CliCommand::Check(args) => commands::check::run(&args),
+        CliCommand::Explain(args) => Ok(commands::explain::run(&args)),
+        CliCommand::Rules(args) => Ok(commands::rules::run(&args)),
+        CliCommand::Plan(args) => commands::plan::run(&args),
+        CliCommand::Graph(args) => commands::graph::run(&args),
+        CliCommand::Trace(args) => commands::trace::run(&args),
+        CliCommand::Ir(args) => commands::ir::run(&args),
+        CliCommand::Render(args) => commands::render::run(&args),
+        CliCommand::Init(args) => Ok(commands::init::run(&args)),
+        CliCommand::Lsp(args) => Ok(commands::lsp::run(&args)),
         #[cfg(feature = "mcp")]
-        Command::Mcp(args) => commands::mcp::run(&args),
-        Command::Schema(args) => Ok(commands::schema::run(&args)),
-        Command::Trust(args) => Ok(commands::trust::run(&args)),
-        Command::Completions(args) => Ok(commands::completions::run(&args, Cli::command())),
+        CliCommand::Mcp(args) => commands::mcp::run(&args),
+        CliCommand::Schema(args) => Ok(commands::schema::run(&args)),
+        CliCommand::Trust(args) => Ok(commands::trust::run(&args)),
+        CliCommand::Completions(args) => Ok(commands::completions::run(&args, CliArguments::command())),
     };
     done.unwrap_or_else(|code| code)
 }
@@ -99,24 +99,24 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// Reads the arguments.
-pub fn read() -> clap::error::Result<Cli> {
+pub fn read_arguments() -> clap::error::Result<CliArguments> {
     read_from(std::env::args_os())
 }
 
 /// Reads these words, of which the first is the name of the program.
-pub fn read_from<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> clap::error::Result<Cli> {
-    Cli::from_arg_matches(&grouped(Cli::command()).try_get_matches_from(words)?)
+pub fn read_from<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> clap::error::Result<CliArguments> {
+    CliArguments::from_arg_matches(&grouped(CliArguments::command()).try_get_matches_from(words)?)
 }
 
 /// The command line, whose help lists the commands in their groups.
 fn grouped(command: clap::Command) -> clap::Command {
-    let width = output::width().min(100);
+    let width = output::terminal_width().min(100);
     let mut all = String::new();
     for (title, names) in GROUPS {
         all.push_str(&format!("\n\n{title}:"));
         for own in names.iter().filter_map(|name| command.find_subcommand(name)) {
             let about = own.get_about().map(ToString::to_string).unwrap_or_default();
-            let lines = wrap(&about, width.saturating_sub(16)).join(&format!("\n{:16}", ""));
+            let lines = wrap_text(&about, width.saturating_sub(16)).join(&format!("\n{:16}", ""));
             all.push_str(&format!("\n  {:<12}  {lines}", own.get_name()));
         }
     }
@@ -127,7 +127,7 @@ fn grouped(command: clap::Command) -> clap::Command {
 
 /// Whether to use colours.
 #[derive(Clone, Copy, ValueEnum)]
-pub enum Color {
+pub enum ColorArg {
     /// On a terminal, unless `NO_COLOR` is set.
     Auto,
     /// Always.
@@ -136,9 +136,9 @@ pub enum Color {
     Never,
 }
 
-impl Color {
+impl ColorArg {
     /// Applies the choice to every stream that is opened from now on.
-    pub fn apply(self) {
+    pub fn apply_globally(self) {
         match self {
             Self::Auto => anstream::ColorChoice::Auto,
             Self::Always => anstream::ColorChoice::AlwaysAnsi,
@@ -152,10 +152,10 @@ impl Color {
 /// `--reuse` as a separate word, suggests the right form.
 pub fn nearest_command(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand).cloned() {
-        let command = Cli::command();
+        let command = CliArguments::command();
         let mut names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
         names.sort_by_key(|name| name.len());
-        match nearest(&word, names) {
+        match nearest_name(&word, names) {
             Some(near) => error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near.to_owned()])),
             None => error.remove(ContextKind::SuggestedSubcommand),
         };
@@ -166,7 +166,7 @@ pub fn nearest_command(mut error: clap::Error) -> clap::Error {
         let part = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
         let (value, option) = (part(ContextKind::InvalidValue), part(ContextKind::InvalidArg));
         let message = format!("invalid value '{value}' for '{option}': it is not a whole number");
-        return Cli::command().error(ErrorKind::ValueValidation, message);
+        return CliArguments::command().error(ErrorKind::ValueValidation, message);
     }
     let mut words = std::env::args().skip_while(|word| word != "--reuse").skip(1);
     if error.kind() == ErrorKind::UnknownArgument
@@ -180,12 +180,12 @@ pub fn nearest_command(mut error: clap::Error) -> clap::Error {
 
 /// Prints an error about the arguments, and ends the process. They may be names of files that a shell filled in, so text that a
 /// terminal would obey is escaped.
-pub fn refuse(error: clap::Error) -> ! {
-    let is_plain = |word: std::ffi::OsString| word.to_str().is_some_and(|word| safe(word) == word);
+pub fn exit_with_error(error: clap::Error) -> ! {
+    let is_plain = |word: std::ffi::OsString| word.to_str().is_some_and(|word| escape_line(word) == word);
     if !error.use_stderr() || std::env::args_os().all(is_plain) {
         error.exit();
     }
-    output::put(error.render().to_string());
+    output::print_part(error.render().to_string());
     std::process::exit(error.exit_code());
 }
 

@@ -1,6 +1,6 @@
 //! The help lists every command, and every command that is printed anywhere can be run.
 
-use super::{Cli, GROUPS, read_from};
+use super::{CliArguments, GROUPS, read_from};
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 use trefoil_host::command::{PrintedCommand, RunOptions, option_text};
@@ -22,7 +22,11 @@ fn samples() -> Vec<PrintedCommand<'static>> {
         C::Try { target: "a.yaml", input: "-i x" },
         C::Reuse { target: "a.yaml", run },
         C::Resume { run, steps: &["a", "b"], why: &[] },
-        C::Resume { run, steps: &[], why: limited(&LimitKind::ALL.map(|kind| RunLimits::raised(kind, 4, 20_000))) },
+        C::Resume {
+            run,
+            steps: &[],
+            why: limited(&LimitKind::ALL.map(|kind| RunLimits::with_raised_limit(kind, 4, 20_000))),
+        },
         C::Edited { run, target: "a.yaml" },
         C::Fork { run, from: Some("a"), model: Some("a=openai:m") },
         C::Answer { run, step: "a", word: "-1" },
@@ -75,7 +79,7 @@ fn like_options() -> Vec<PrintedCommand<'static>> {
 
 /// A run stopped at limits of its command line.
 fn limited(raises: &[RunLimits]) -> &'static [&'static RunError] {
-    let error = |raise: &RunLimits| RunError::new("BUDGET_EXCEEDED", "the limit is reached").raising(*raise);
+    let error = |raise: &RunLimits| RunError::new("BUDGET_EXCEEDED", "the limit is reached").with_raise(*raise);
     raises.iter().map(|raise| &*Box::leak(Box::new(error(raise)))).collect::<Vec<_>>().leak()
 }
 
@@ -97,7 +101,7 @@ fn words(text: &str) -> Vec<String> {
 fn every_printed_command_is_valid_with_all_options_and_run_by_a_test() {
     let given = GivenPermissions { commands: true, hosts: vec!["*.example.org".to_owned()], no_config: true };
     let options = RunOptions::new(" --store 'my runs.db'".to_owned(), &given);
-    let options = options.reading(Some("agntz"), &["..".into()], true);
+    let options = options.with_target_options(Some("agntz"), &["..".into()], true);
     // `dev` does not end by itself, so it has tests of its own; so does `worker`.
     let tests = concat!(
         include_str!("../../tests/cli/next_commands.rs"),
@@ -105,7 +109,7 @@ fn every_printed_command_is_valid_with_all_options_and_run_by_a_test() {
         include_str!("../../tests/cli/run_views.rs")
     );
     for command in samples() {
-        let text = options.text(command);
+        let text = options.render_command(command);
         let words = words(&text);
         // Nothing has to be replaced before it can be run.
         let is_placeholder = |word: &&String| ["N", "USD", "STEP", "NAME", "VALUE"].contains(&word.as_str());
@@ -124,10 +128,10 @@ fn every_printed_command_is_valid_with_all_options_and_run_by_a_test() {
 fn names_that_begin_like_an_option_are_read_as_names() {
     let given = GivenPermissions { commands: true, hosts: vec!["-h".to_owned()], no_config: true };
     let options = RunOptions::new(option_text("--store", "-s.db"), &given);
-    let options = options.reading(Some("agntz"), &[".".into()], true);
+    let options = options.with_target_options(Some("agntz"), &[".".into()], true);
     let mut all = String::new();
     for command in like_options() {
-        let text = options.text(command);
+        let text = options.render_command(command);
         if let Err(error) = read_from(words(&text)) {
             panic!("{text}: {error}");
         }
@@ -204,13 +208,13 @@ fn every_command_named_in_a_text_is_valid() {
 
 /// Whether words, of which the first is the name of the program, name a command.
 fn is_command(words: &[String]) -> bool {
-    words.get(1).is_some_and(|word| word.starts_with('-') || Cli::command().find_subcommand(word).is_some())
+    words.get(1).is_some_and(|word| word.starts_with('-') || CliArguments::command().find_subcommand(word).is_some())
 }
 
 #[test]
 fn every_command_is_in_one_group_of_the_help() {
     let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-    let command = Cli::command();
+    let command = CliArguments::command();
     let mut all: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
     grouped.retain(|name| cfg!(feature = "mcp") || *name != "mcp");
     grouped.sort_unstable();
@@ -221,7 +225,7 @@ fn every_command_is_in_one_group_of_the_help() {
 /// An option that needs `--with` is refused beside `--all`, which excludes `--with`: clap alone would then ignore that it is needed.
 #[test]
 fn what_belongs_to_an_edit_is_no_option_of_resuming_all() {
-    let command = Cli::command();
+    let command = CliArguments::command();
     let resume = command.find_subcommand("resume").unwrap();
     let mut refused = 0;
     for option in resume
@@ -255,7 +259,7 @@ fn step_options(command: &clap::Command, path: &str, found: &mut Vec<String>) {
 #[test]
 fn every_option_that_takes_the_name_of_a_step_has_a_test() {
     let mut found = Vec::new();
-    step_options(&Cli::command(), "", &mut found);
+    step_options(&CliArguments::command(), "", &mut found);
     // A new option is also a row of the table in `tests/cli/step_names.rs`.
     let table = include_str!("../../tests/cli/step_names.rs");
     for option in &found {

@@ -2,20 +2,20 @@
 
 use clap::{Args, ValueEnum};
 use trefoil_check::catalogue::in_order;
-use trefoil_check::{Limits, Rule};
+use trefoil_check::{Rule, RunCostLimits};
 use trefoil_host::engine::add_findings;
 use trefoil_project::fix::{AppliedFix, FileChange, FixResult};
 use trefoil_project::load::{CheckLeftovers, CheckOptions, LoadOptions, LoadReport};
 use trefoil_project::target::LoadTarget;
-use trefoil_syntax::diagnostic::render::{SarifRule, github, json, sarif, summary};
+use trefoil_syntax::diagnostic::render::{SarifRule, render_github, render_json, render_sarif, render_summary};
 
 use crate::args::{DialectArg, LevelArgs, ModelArgs, PathArgs, PermissionArgs, parse_dollars};
-use crate::progress::Progress;
+use crate::progress::CheckProgressDisplay;
 use crate::{exit, obstacles, output, shown};
 
 /// Check manifests and report every mistake
 #[derive(Args)]
-pub struct Check {
+pub struct CheckCommandArgs {
     /// Manifests, or folders of manifests
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<String>,
@@ -23,7 +23,7 @@ pub struct Check {
     dialect: DialectArg,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
+    format: CheckFormat,
     #[command(flatten)]
     levels: LevelArgs,
     /// Report workflows that could need more model calls than this
@@ -57,7 +57,7 @@ pub struct Check {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum CheckFormat {
     Text,
     Json,
     Sarif,
@@ -65,31 +65,31 @@ enum Format {
 }
 
 /// Exit code 0: no errors; 1: errors, or a file that could not be fixed; 2: a path cannot be read.
-pub fn run(args: &Check) -> Result<u8, u8> {
+pub fn run(args: &CheckCommandArgs) -> Result<u8, u8> {
     let checks = CheckOptions {
         levels: args.levels.0.clone(),
-        limits: Limits { max_calls: args.max_calls, max_cost: args.max_cost },
+        limits: RunCostLimits { max_calls: args.max_calls, max_cost: args.max_cost },
         without_project: args.no_config,
         without_comments: args.no_inline,
     };
     let dialect = args.dialect.dialect.map(|d| d.0);
-    let own = trefoil_project::settings::own();
-    let progress = Progress::start();
+    let own = trefoil_project::settings::load_user_settings();
+    let progress = CheckProgressDisplay::start_if_terminal();
     let options = LoadOptions {
         dialect,
         checks: Some(checks),
         // A check may read the same trusted folders as a run.
         allowed: args.allowed.allow_path.iter().chain(&own.allowed).cloned().collect(),
         allowed_by_projects: !args.no_config,
-        supplied: own.supplied(),
+        supplied: own.supplied_declarations(),
         max_files: Some(args.max_files),
-        progress: progress.as_ref().map(Progress::listener),
+        progress: progress.as_ref().map(CheckProgressDisplay::progress_listener),
         ..LoadOptions::default()
     };
     let mut read = CheckLeftovers::default();
     let fixed = match (args.fix, args.diff) {
-        (_, true) => trefoil_project::fix::preview(&args.paths, &options),
-        (true, false) => trefoil_project::fix::fix(&args.paths, &options),
+        (_, true) => trefoil_project::fix::preview_fixes(&args.paths, &options),
+        (true, false) => trefoil_project::fix::apply_fixes(&args.paths, &options),
         (false, false) => {
             let (mut report, kept) = trefoil_project::load::check_and_keep(&args.paths, &options);
             read = kept;
@@ -106,10 +106,10 @@ pub fn run(args: &Check) -> Result<u8, u8> {
     }
     let (report, changes) = (fixed.report, fixed.changes);
     let written = if args.diff {
-        let mut found = output::diagnostics(&report.diagnostics, &report.files);
-        found.push(summary(&report.diagnostics, report.checked));
-        output::say(found.trim());
-        output::data(&changes.iter().map(FileChange::diff).collect::<String>())
+        let mut found = output::format_message_findings(&report.diagnostics, &report.files);
+        found.push(render_summary(&report.diagnostics, report.checked));
+        output::print_line(found.trim());
+        output::write_data(&changes.iter().map(FileChange::unified_diff).collect::<String>())
     } else {
         print(&report, args.format)
     };
@@ -126,36 +126,36 @@ pub fn run(args: &Check) -> Result<u8, u8> {
 }
 
 /// Adds what would stop a run here.
-fn add_obstacles(args: &Check, options: &LoadOptions, report: &mut LoadReport) -> Result<(), u8> {
+fn add_obstacles(args: &CheckCommandArgs, options: &LoadOptions, report: &mut LoadReport) -> Result<(), u8> {
     let options = LoadOptions { progress: None, checks: None, ..options.clone() };
     for path in &args.paths {
         // What does not load is a finding of the check.
         let target = LoadTarget { path: path.into(), id: None };
         for (flow, own) in obstacles::flows_at(&target, &options, args.no_config).into_iter().flatten() {
-            let engine = obstacles::engine(&args.permissions.host(&ModelArgs::default()), &own.settings);
-            let found = obstacles::of_flow(&engine, &own, &flow, None)?;
+            let engine = obstacles::build_engine(&args.permissions.host_args(&ModelArgs::default()), &own.settings);
+            let found = obstacles::flow_obstacles(&engine, &own, &flow, None)?;
             found.iter().for_each(|found| add_findings(report, found));
         }
     }
     Ok(())
 }
 
-fn print(report: &LoadReport, format: Format) -> u8 {
+fn print(report: &LoadReport, format: CheckFormat) -> u8 {
     let found = &report.diagnostics;
     match format {
-        Format::Json => output::json_text(&json(found, &report.files, report.checked)),
-        Format::Sarif => {
+        CheckFormat::Json => output::json_text(&render_json(found, &report.files, report.checked)),
+        CheckFormat::Sarif => {
             let rules: Vec<_> = in_order().map(described).collect();
-            output::json_text(&sarif(found, &report.files, &rules, env!("CARGO_PKG_VERSION")))
+            output::json_text(&render_sarif(found, &report.files, &rules, env!("CARGO_PKG_VERSION")))
         }
-        Format::Github => output::data(&github(found, &report.files)),
-        Format::Text => {
-            let mut text = output::findings(found, &report.files);
+        CheckFormat::Github => output::write_data(&render_github(found, &report.files)),
+        CheckFormat::Text => {
+            let mut text = output::format_result_findings(found, &report.files);
             if !text.is_empty() {
                 text.push("\n");
             }
-            text.push(format!("{}{}\n", summary(found, report.checked), fixable(report)));
-            output::result(text)
+            text.push(format!("{}{}\n", render_summary(found, report.checked), fixable(report)));
+            output::write_result(text)
         }
     }
 }
@@ -169,22 +169,22 @@ fn fixable(report: &LoadReport) -> String {
 }
 
 fn described(rule: &'static Rule) -> SarifRule<'static> {
-    SarifRule { name: rule.name, summary: rule.summary(), page: rule.page, level: rule.level }
+    SarifRule { name: rule.name, summary: rule.page_summary(), page: rule.page, level: rule.level }
 }
 
 /// Reports what was fixed, in which files, and what could not be fixed.
 fn tell(fixed: &FixResult) -> u8 {
     for mended in &fixed.done {
-        output::say(shown!("fixed {}:{}: {} ({})", mended.file, mended.line, mended.message, mended.rule));
+        output::print_line(shown!("fixed {}:{}: {} ({})", mended.file, mended.line, mended.message, mended.rule));
     }
     tell_withdrawn(fixed);
     if !fixed.changes.is_empty() {
         let names: Vec<&str> = fixed.changes.iter().map(|change| change.file.as_str()).collect();
         let files = if names.len() == 1 { "1 file".to_owned() } else { format!("{} files", names.len()) };
-        output::say(shown!("changed {}: {}", files, names.join(", ")));
+        output::print_line(shown!("changed {}: {}", files, names.join(", ")));
     }
     for (file, why) in &fixed.refused {
-        output::refuse(&format!("`{file}` was not changed: {why}"), None);
+        output::print_error(&format!("`{file}` was not changed: {why}"), None);
     }
     if fixed.refused.is_empty() { exit::OK } else { exit::FAILED }
 }
@@ -193,6 +193,6 @@ fn tell(fixed: &FixResult) -> u8 {
 fn tell_withdrawn(fixed: &FixResult) {
     for withdrawn in &fixed.withdrawn {
         let AppliedFix { file, line, rule, message } = &withdrawn.fix;
-        output::say(shown!("not fixed {}:{}: {} ({}): {}", file, line, message, rule, withdrawn.why));
+        output::print_line(shown!("not fixed {}:{}: {} ({}): {}", file, line, message, rule, withdrawn.why));
     }
 }

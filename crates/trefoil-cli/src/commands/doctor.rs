@@ -5,24 +5,24 @@ use std::io::BufRead as _;
 use clap::Args;
 use serde_json::{Value as Json, json};
 use trefoil::Engine;
-use trefoil::models::{Availability, Registry};
+use trefoil::models::{ProviderAvailability, Registry};
 use trefoil::store::{Store as _, StoreError};
 use trefoil_ir::Program;
-use trefoil_ir::prices::{Dollars, Price, estimate};
+use trefoil_ir::prices::{DollarAmount, ModelPrice, estimate};
 use trefoil_machine::RunSpec;
 use trefoil_models::registry::{ANSWER_TOKENS, QUESTION};
 use trefoil_project::load::{CheckOptions, LoadOptions};
-use trefoil_project::secrets::sources;
-use trefoil_syntax::suggest::nearest;
-use trefoil_syntax::{Diagnostic, Files, Severity};
+use trefoil_project::secrets::probe_sources;
+use trefoil_syntax::suggestions::nearest_name;
+use trefoil_syntax::{Diagnostic, FindingSeverity, SourceFiles};
 
-use crate::args::{LimitArgs, ModelArgs, PermissionArgs, PlaceArgs, ReportFormat, StoreArgs};
-use crate::harmless::safe;
+use crate::args::{LimitArgs, ModelArgs, OptionalTargetArgs, PermissionArgs, ReportFormat, StoreArgs};
+use crate::model_catalog::ModelCatalog;
 use crate::obstacles::{self, too_many_calls};
-use crate::offer::Offer;
 use crate::refusal::store_advice;
-use crate::run::input::{self, Refusal};
+use crate::run::input::{self, InputRejection};
 use crate::store::block_on;
+use crate::terminal_text::escape_line;
 use crate::words::count_of;
 use crate::{exit, output};
 use trefoil_host::command::{PrintedCommand, RunOptions};
@@ -31,9 +31,9 @@ use trefoil_host::command::{PrintedCommand, RunOptions};
 #[derive(Args)]
 #[command(mut_arg("max_calls", |arg| arg.help("Maximum number of model calls, as for `run`")))]
 #[command(mut_arg("max_cost", |arg| arg.help("Maximum cost in dollars, as for `run`")))]
-pub struct Doctor {
+pub struct DoctorCommandArgs {
     #[command(flatten)]
-    place: PlaceArgs,
+    place: OptionalTargetArgs,
     #[command(flatten)]
     models: ModelArgs,
     /// Call the models without asking
@@ -58,7 +58,7 @@ pub struct Doctor {
 
 /// The result of a test.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Checkup {
+enum CheckupResult {
     Fine,
     /// It works, but possibly not as intended.
     Doubtful,
@@ -67,7 +67,7 @@ enum Checkup {
     Skipped,
 }
 
-impl Checkup {
+impl CheckupResult {
     const fn word(self) -> &'static str {
         match self {
             Self::Fine => "ok",
@@ -78,17 +78,17 @@ impl Checkup {
     }
 }
 
-struct Finding {
+struct DoctorFinding {
     what: String,
-    found: Checkup,
+    found: CheckupResult,
     says: String,
     help: Option<String>,
 }
 
 /// Exit code 0: no problems; 1: problems; 2: the path cannot be read.
-pub fn run(args: &Doctor) -> Result<u8, u8> {
-    let offer = Offer::find(&args.place, &args.models)?;
-    let mut report = Report { text: args.format == ReportFormat::Text, all: Vec::new() };
+pub fn run(args: &DoctorCommandArgs) -> Result<u8, u8> {
+    let offer = ModelCatalog::for_target(&args.place, &args.models)?;
+    let mut report = DoctorReport { text: args.format == ReportFormat::Text, all: Vec::new() };
     settings(&offer, &mut report);
     report.add(store(&args.store)?);
     secrets(&offer, &mut report);
@@ -101,30 +101,32 @@ pub fn run(args: &Doctor) -> Result<u8, u8> {
     Ok(report.end())
 }
 
-struct Report {
+struct DoctorReport {
     text: bool,
-    all: Vec<Finding>,
+    all: Vec<DoctorFinding>,
 }
 
-impl Report {
+impl DoctorReport {
     /// Prints each line at once, because a provider may take long to respond.
-    fn add(&mut self, finding: Finding) {
+    fn add(&mut self, finding: DoctorFinding) {
         if self.text {
-            let line = format!("{:8} {}: {}", finding.found.word(), safe(&finding.what), safe(&finding.says));
-            let help = finding.help.as_deref().map(|help| format!("\n{:8} {}", "", safe(help))).unwrap_or_default();
+            let line =
+                format!("{:8} {}: {}", finding.found.word(), escape_line(&finding.what), escape_line(&finding.says));
+            let help =
+                finding.help.as_deref().map(|help| format!("\n{:8} {}", "", escape_line(help))).unwrap_or_default();
             // A failure to write is reported at the end.
-            let _ = output::result(format!("{line}{help}\n"));
+            let _ = output::write_result(format!("{line}{help}\n"));
         }
         self.all.push(finding);
     }
 
     fn end(&self) -> u8 {
-        let wrong = self.all.iter().filter(|one| one.found == Checkup::Wrong).count() as u64;
+        let wrong = self.all.iter().filter(|one| one.found == CheckupResult::Wrong).count() as u64;
         let code = if wrong == 0 { exit::OK } else { exit::FAILED };
         let written = match self.text {
             true => {
-                let doubtful = self.all.iter().filter(|one| one.found == Checkup::Doubtful).count() as u64;
-                output::result(match (wrong, doubtful) {
+                let doubtful = self.all.iter().filter(|one| one.found == CheckupResult::Doubtful).count() as u64;
+                output::write_result(match (wrong, doubtful) {
                     (0, 0) => "nothing is wrong\n".to_owned(),
                     (0, n) => format!("{} found\n", count_of(n, "warning")),
                     (n, 0) => format!("{} found\n", count_of(n, "problem")),
@@ -137,45 +139,52 @@ impl Report {
     }
 
     fn json(&self) -> Json {
-        let one = |one: &Finding| json!({"what": one.what, "result": one.found.word(), "message": one.says, "help": one.help});
+        let one = |one: &DoctorFinding| json!({"what": one.what, "result": one.found.word(), "message": one.says, "help": one.help});
         json!({"version": 1, "checks": self.all.iter().map(one).collect::<Vec<_>>()})
     }
 }
 
-fn finding(what: impl Into<String>, found: Checkup, says: impl Into<String>) -> Finding {
-    Finding { what: what.into(), found, says: says.into(), help: None }
+fn finding(what: impl Into<String>, found: CheckupResult, says: impl Into<String>) -> DoctorFinding {
+    DoctorFinding { what: what.into(), found, says: says.into(), help: None }
 }
 
 /// Findings about the settings; they were already printed with their excerpts.
-fn settings(offer: &Offer, report: &mut Report) {
+fn settings(offer: &ModelCatalog, report: &mut DoctorReport) {
     stops(&offer.found.findings, &offer.found.files, "settings", report);
     if offer.found.findings.is_empty() {
-        report.add(finding("settings", Checkup::Fine, "can be read and apply"));
+        report.add(finding("settings", CheckupResult::Fine, "can be read and apply"));
     }
 }
 
-fn store(args: &StoreArgs) -> Result<Finding, u8> {
-    let wrong = |error: &StoreError| Finding {
+fn store(args: &StoreArgs) -> Result<DoctorFinding, u8> {
+    let wrong = |error: &StoreError| DoctorFinding {
         help: store_advice(error),
-        ..finding("store", Checkup::Wrong, error.to_string())
+        ..finding("store", CheckupResult::Wrong, error.to_string())
     };
-    let store = match args.try_look() {
+    let store = match args.try_open_to_read() {
         Ok(store) => store,
         Err(StoreError::Missing { path }) => {
-            return Ok(finding("store", Checkup::Fine, format!("no runs yet; `{}` will be created", path.display())));
+            return Ok(finding(
+                "store",
+                CheckupResult::Fine,
+                format!("no runs yet; `{}` will be created", path.display()),
+            ));
         }
         Err(error) => return Ok(wrong(&error)),
     };
-    let path = store.place();
-    Ok(match block_on(store.check())? {
+    let path = store.display_location();
+    Ok(match block_on(store.check_integrity())? {
         Ok(health) if health.problems.is_empty() => {
-            finding("store", Checkup::Fine, format!("{} in `{path}`", count_of(health.runs, "run")))
+            finding("store", CheckupResult::Fine, format!("{} in `{path}`", count_of(health.runs, "run")))
         }
-        Ok(health) => Finding {
-            help: Some(format!("run `{}`", RunOptions::of_store(args.option()).text(PrintedCommand::CheckStore))),
+        Ok(health) => DoctorFinding {
+            help: Some(format!(
+                "run `{}`",
+                RunOptions::of_store(args.store_option()).render_command(PrintedCommand::CheckStore)
+            )),
             ..finding(
                 "store",
-                Checkup::Wrong,
+                CheckupResult::Wrong,
                 format!("{} in `{path}`", count_of(health.problems.len() as u64, "problem")),
             )
         },
@@ -183,39 +192,39 @@ fn store(args: &StoreArgs) -> Result<Finding, u8> {
     })
 }
 
-fn secrets(offer: &Offer, report: &mut Report) {
-    let sources = sources(&offer.found.settings.secrets);
+fn secrets(offer: &ModelCatalog, report: &mut DoctorReport) {
+    let sources = probe_sources(&offer.found.settings.secrets);
     if sources.is_empty() {
-        report.add(finding("secrets", Checkup::Fine, "none are set"));
+        report.add(finding("secrets", CheckupResult::Fine, "none are set"));
     }
     for source in sources {
         let what = format!("secrets ({})", source.name);
         report.add(match source.says {
-            Ok(says) => finding(what, Checkup::Fine, says),
-            Err(why) => finding(what, Checkup::Wrong, why),
+            Ok(says) => finding(what, CheckupResult::Fine, says),
+            Err(why) => finding(what, CheckupResult::Wrong, why),
         });
     }
 }
 
 /// Searches for the programs of tools and MCP servers, without starting them.
-fn programs(offer: &Offer, report: &mut Report) {
-    for one in offer.found.settings.programs() {
+fn programs(offer: &ModelCatalog, report: &mut DoctorReport) {
+    for one in offer.found.settings.declared_programs() {
         let what = format!("[{}]", one.table);
         report.add(match one.missing {
-            None => finding(what, Checkup::Fine, format!("`{}` is installed; it was not started", one.program)),
-            Some(why) => Finding {
+            None => finding(what, CheckupResult::Fine, format!("`{}` is installed; it was not started", one.program)),
+            Some(why) => DoctorFinding {
                 help: Some(format!("install it, or correct `command` of [{}]", one.table)),
-                ..finding(what, Checkup::Wrong, why)
+                ..finding(what, CheckupResult::Wrong, why)
             },
         });
     }
 }
 
 /// Looks for what would stop a run of the flows, with the words of `run`.
-fn flows(args: &Doctor, report: &mut Report) -> Result<(), u8> {
-    let options = LoadOptions { checks: Some(CheckOptions::default()), ..args.place.options() };
-    let all = obstacles::flows_at(&args.place.target(), &options, args.place.read.no_config);
-    let programs: Vec<&Program> = all.iter().flatten().map(|(flow, _)| &*flow.loaded().program).collect();
+fn flows(args: &DoctorCommandArgs, report: &mut DoctorReport) -> Result<(), u8> {
+    let options = LoadOptions { checks: Some(CheckOptions::default()), ..args.place.load_options() };
+    let all = obstacles::flows_at(&args.place.parse_target(), &options, args.place.read.no_config);
+    let programs: Vec<&Program> = all.iter().flatten().map(|(flow, _)| &*flow.loaded_target().program).collect();
     let has_input = !args.inputs.is_empty() || args.input_json.is_some();
     for one in &all {
         let (flow, own) = match one {
@@ -225,36 +234,39 @@ fn flows(args: &Doctor, report: &mut Report) -> Result<(), u8> {
                 continue;
             }
         };
-        let models = args.models.of_program(&flow.loaded().program, &programs);
+        let models = args.models.of_program(&flow.loaded_target().program, &programs);
         // Placeholder answers are not what somebody tests for.
-        let engine = obstacles::engine(&args.permissions.host(&models), &own.settings).placeholders(false);
-        let engine = engine.run_spec(RunSpec { limits: args.limits.limits(), ..RunSpec::NONE });
-        if let Some(why) = too_many_calls(&engine.model_calls(&flow.loaded().program), args.limits.max_calls) {
-            report.add(finding(flow.name(), Checkup::Wrong, why));
+        let engine =
+            obstacles::build_engine(&args.permissions.host_args(&models), &own.settings).allow_placeholders(false);
+        let engine = engine.run_spec(RunSpec { limits: args.limits.run_limits(), ..RunSpec::NONE });
+        if let Some(why) = too_many_calls(&engine.model_calls(&flow.loaded_target().program), args.limits.max_calls) {
+            report.add(finding(flow.name(), CheckupResult::Wrong, why));
         }
-        let read = || input::read(flow.loaded(), &args.inputs, args.input_json.as_deref());
+        let read = || input::read_input(flow.loaded_target(), &args.inputs, args.input_json.as_deref());
         let input = match has_input.then(read).transpose() {
             Ok(input) => input,
             Err(why) => {
                 match why {
-                    Refusal::Error(error) => stops(&[error.diagnostic()], &flow.loaded().files, flow.name(), report),
-                    Refusal::Findings(files, found) => stops(&found, &files, flow.name(), report),
+                    InputRejection::Error(error) => {
+                        stops(&[error.to_diagnostic()], &flow.loaded_target().files, flow.name(), report)
+                    }
+                    InputRejection::Findings(files, found) => stops(&found, &files, flow.name(), report),
                 }
                 None
             }
         };
-        for found in obstacles::of_flow(&engine, own, flow, input.as_ref())? {
-            stops(found.diagnostics(), found.files(), flow.name(), report);
+        for found in obstacles::flow_obstacles(&engine, own, flow, input.as_ref())? {
+            stops(found.found_diagnostics(), found.source_files(), flow.name(), report);
         }
     }
     Ok(())
 }
 
 /// Reports what stops a run. `name`: what it is called if it has no place.
-fn stops(found: &[Diagnostic], files: &Files, name: &str, report: &mut Report) {
-    for d in found.iter().filter(|d| d.severity == Severity::Error) {
-        let place = obstacles::place(d, files).unwrap_or_else(|| name.to_owned());
-        let finding = Finding { help: d.help.clone(), ..finding(place, Checkup::Wrong, d.message.clone()) };
+fn stops(found: &[Diagnostic], files: &SourceFiles, name: &str, report: &mut DoctorReport) {
+    for d in found.iter().filter(|d| d.severity == FindingSeverity::Error) {
+        let place = obstacles::finding_location(d, files).unwrap_or_else(|| name.to_owned());
+        let finding = DoctorFinding { help: d.help.clone(), ..finding(place, CheckupResult::Wrong, d.message.clone()) };
         // Flows may have files in common.
         if !report.all.iter().any(|one| (&one.what, &one.says) == (&finding.what, &finding.says)) {
             report.add(finding);
@@ -263,31 +275,39 @@ fn stops(found: &[Diagnostic], files: &Files, name: &str, report: &mut Report) {
 }
 
 /// Requests the list of models of each configured provider, with its key. This is free.
-async fn providers(offer: &Offer, report: &mut Report) {
+async fn providers(offer: &ModelCatalog, report: &mut DoctorReport) {
     for one in offer.providers.iter().filter(|one| offer.is_of_interest(one)) {
         let what = one.provider;
-        if one.availability != Availability::Ready {
+        if one.availability != ProviderAvailability::Ready {
             // A run that needs it does not start, which is reported for the flow.
-            report.add(finding(what, Checkup::Skipped, offer.registry.problem(what).unwrap_or_default()));
+            report.add(finding(
+                what,
+                CheckupResult::Skipped,
+                offer.registry.provider_problem(what).unwrap_or_default(),
+            ));
             continue;
         }
         let address = one.address.as_deref().unwrap_or_default();
         let accepts = if one.has_key { "accepts the key" } else { "answers" };
-        let list = match offer.registry.offered(what).await {
+        let list = match offer.registry.list_models(what).await {
             Ok(Some(list)) => list,
             Ok(None) => {
-                report.add(finding(what, Checkup::Fine, format!("{address} answers, but does not list its models")));
+                report.add(finding(
+                    what,
+                    CheckupResult::Fine,
+                    format!("{address} answers, but does not list its models"),
+                ));
                 continue;
             }
             Err(error) => {
                 let help = error.help.clone().or_else(|| help_for(&error.kind, one.key_variable));
-                report.add(Finding { help, ..finding(what, Checkup::Wrong, error.message) });
+                report.add(DoctorFinding { help, ..finding(what, CheckupResult::Wrong, error.message) });
                 continue;
             }
         };
         report.add(finding(
             what,
-            Checkup::Fine,
+            CheckupResult::Fine,
             format!("{address} {accepts} and offers {}", count_of(list.len() as u64, "model")),
         ));
         // Azure deployments have their own names, which are in no list.
@@ -298,10 +318,10 @@ async fn providers(offer: &Offer, report: &mut Report) {
             if list.iter().any(|known| is(known)) || list.is_empty() {
                 continue;
             }
-            let near = nearest(name, list.iter().map(String::as_str));
+            let near = nearest_name(name, list.iter().map(String::as_str));
             let help = near.map(|near| format!("did you mean `{what}:{near}`?"));
             let says = format!("`{what}` does not list it");
-            report.add(Finding { help, ..finding(model.name.clone(), Checkup::Doubtful, says) });
+            report.add(DoctorFinding { help, ..finding(model.name.clone(), CheckupResult::Doubtful, says) });
         }
     }
 }
@@ -321,7 +341,7 @@ fn help_for(kind: &trefoil::ports::ModelErrorKind, variable: Option<&str>) -> Op
 }
 
 /// Calls each model once, if the user agrees.
-async fn models(args: &Doctor, offer: &Offer, report: &mut Report) {
+async fn models(args: &DoctorCommandArgs, offer: &ModelCatalog, report: &mut DoctorReport) {
     let all = wanted(args, offer);
     if all.is_empty() {
         return;
@@ -330,20 +350,20 @@ async fn models(args: &Doctor, offer: &Offer, report: &mut Report) {
     let most: u64 = priced.iter().flatten().sum();
     let unknown = priced.iter().filter(|price| price.is_none()).count() as u64;
     let cost = match unknown {
-        0 => format!("at most {}", Dollars(most)),
-        n => format!("at most {}, and {} without a known price", Dollars(most), count_of(n, "call")),
+        0 => format!("at most {}", DollarAmount(most)),
+        n => format!("at most {}, and {} without a known price", DollarAmount(most), count_of(n, "call")),
     };
     let names: Vec<String> =
-        all.iter().map(|(provider, model, _)| format!("`{}`", safe(&format!("{provider}:{model}")))).collect();
+        all.iter().map(|(provider, model, _)| format!("`{}`", escape_line(&format!("{provider}:{model}")))).collect();
     let calls = count_of(all.len() as u64, "call");
-    output::note(format!(
+    output::print_note(format!(
         "{calls} to test {}: `{QUESTION}`, {ANSWER_TOKENS} tokens for the answer; {cost}",
         names.join(", ")
     ));
     if !(args.yes || agreed()) {
         for (provider, model, _) in all {
             let says = "not called; add `--yes` to call the models";
-            report.add(finding(format!("{provider}:{model}"), Checkup::Skipped, says));
+            report.add(finding(format!("{provider}:{model}"), CheckupResult::Skipped, says));
         }
         return;
     }
@@ -352,34 +372,34 @@ async fn models(args: &Doctor, offer: &Offer, report: &mut Report) {
     }
 }
 
-async fn called(registry: &Registry, provider: &str, model: &str, price: Option<&Price>) -> Finding {
+async fn called(registry: &Registry, provider: &str, model: &str, price: Option<&ModelPrice>) -> DoctorFinding {
     let what = format!("{provider}:{model}");
     let began = std::time::Instant::now();
-    match registry.greet(provider, model).await {
+    match registry.probe_model(provider, model).await {
         Ok(answer) => {
-            let usage = answer.usage.priced(price);
+            let usage = answer.usage.with_price(price);
             let cost = match (usage.is_known(), usage.cost_micro) {
-                (true, cost) if price.is_some() => Dollars(cost).to_string(),
+                (true, cost) if price.is_some() => DollarAmount(cost).to_string(),
                 _ => "cost unknown".to_owned(),
             };
             let by = answer.model.filter(|by| by != model).map(|by| format!(" as `{by}`")).unwrap_or_default();
             let seconds = began.elapsed().as_secs_f64();
-            finding(what, Checkup::Fine, format!("answers{by} in {seconds:.1}s ({cost})"))
+            finding(what, CheckupResult::Fine, format!("answers{by} in {seconds:.1}s ({cost})"))
         }
-        Err(error) => Finding { help: error.help, ..finding(what, Checkup::Wrong, error.message) },
+        Err(error) => DoctorFinding { help: error.help, ..finding(what, CheckupResult::Wrong, error.message) },
     }
 }
 
 /// The models to test, each once, with their prices.
-fn wanted(args: &Doctor, offer: &Offer) -> Vec<(String, String, Option<Price>)> {
+fn wanted(args: &DoctorCommandArgs, offer: &ModelCatalog) -> Vec<(String, String, Option<ModelPrice>)> {
     if !args.models.is_real() {
         return Vec::new();
     }
     // Without any workflow, too.
-    if args.models.named().next().is_some() {
+    if args.models.every_call_models().next().is_some() {
         let engine = Engine::new().settings(offer.found.settings.clone());
-        let price = |provider: &str, model: &str| engine.price(&format!("{provider}:{model}"));
-        return args.models.named().map(|(p, m)| (p.to_owned(), m.to_owned(), price(p, m))).collect();
+        let price = |provider: &str, model: &str| engine.model_price(&format!("{provider}:{model}"));
+        return args.models.every_call_models().map(|(p, m)| (p.to_owned(), m.to_owned(), price(p, m))).collect();
     }
     let callable = offer.models.iter().filter(|model| model.problem.is_none());
     let parts = callable.filter_map(|model| Some((model.name.split_once(':')?, model.price.clone())));
@@ -387,15 +407,15 @@ fn wanted(args: &Doctor, offer: &Offer) -> Vec<(String, String, Option<Price>)> 
 }
 
 /// The maximum cost of the call.
-fn most(price: &Price) -> u64 {
+fn most(price: &ModelPrice) -> u64 {
     price.at_most(QUESTION.len() as u64 + estimate::MESSAGE, u64::from(ANSWER_TOKENS))
 }
 
 fn agreed() -> bool {
-    if !output::interactive() {
+    if !output::is_interactive() {
         return false;
     }
-    output::put("call? [y/N] ");
+    output::print_part("call? [y/N] ");
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line);
     read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes")

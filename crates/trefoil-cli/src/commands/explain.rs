@@ -3,41 +3,41 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use trefoil_check::catalogue::level;
-use trefoil_check::{RULES, Rule, rule};
-use trefoil_project::codes::{CODES, CodeOccasion, CodePage, code};
-use trefoil_syntax::suggest;
+use trefoil_check::catalogue::level_word;
+use trefoil_check::{RULES, Rule, find_rule};
+use trefoil_project::codes::{CODES, CodeOccasion, CodePage, find_code};
+use trefoil_syntax::suggestions;
 
-use crate::harmless::TerminalText;
+use crate::terminal_text::TerminalText;
 use crate::{output, shown};
 
 /// Explain a rule or an error code, with examples and fixes
 #[derive(Args)]
-pub struct Explain {
+pub struct ExplainCommandArgs {
     /// Name of a rule, as shown in `error[RULE]`, or error code of a run, such as `NO_TRANSITION`
     #[arg(value_name = "RULE|CODE")]
     name: String,
 }
 
 /// Exit code 0; 1: the page cannot be written; 2: unknown rule or code.
-pub fn run(args: &Explain) -> u8 {
-    if let Some(rule) = rule(&args.name) {
-        return output::result(page(rule.page, &about(rule)));
+pub fn run(args: &ExplainCommandArgs) -> u8 {
+    if let Some(rule) = find_rule(&args.name) {
+        return output::write_result(page(rule.page, &about(rule)));
     }
-    if let Some(code) = code(&args.name) {
-        return output::result(page(code.page, when(code)));
+    if let Some(code) = find_code(&args.name) {
+        return output::write_result(page(code.page, when(code)));
     }
     let upper = args.name.to_uppercase();
     let lower = args.name.to_lowercase();
     let names = || RULES.iter().map(|r| r.name).chain(CODES.iter().map(|c| c.name));
-    let near = suggest::nearest(&args.name, names())
-        .or_else(|| suggest::nearest(&upper, names()))
-        .or_else(|| suggest::nearest(&lower, names()));
+    let near = suggestions::nearest_name(&args.name, names())
+        .or_else(|| suggestions::nearest_name(&upper, names()))
+        .or_else(|| suggestions::nearest_name(&lower, names()));
     let help = match near {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`trefoil rules` lists the rules, and docs/errors.md the error codes of runs".to_owned(),
     };
-    output::not_started(&format!("unknown rule or error code `{}`", args.name), Some(&help))
+    output::report_not_started(&format!("unknown rule or error code `{}`", args.name), Some(&help))
 }
 
 fn when(code: &CodePage) -> &'static str {
@@ -51,7 +51,7 @@ fn when(code: &CodePage) -> &'static str {
 fn page(text: &str, about: &str) -> TerminalText {
     let bold = anstyle::Style::new().bold();
     let code = anstyle::AnsiColor::Cyan.on_default();
-    let styled = |style, text: &str| TerminalText::styled(style, TerminalText::line(text));
+    let styled = |style, text: &str| TerminalText::with_style(style, TerminalText::from_line(text));
     let mut out = TerminalText::default();
     let mut example = false;
     for line in text.trim_end().lines() {
@@ -82,9 +82,9 @@ fn page(text: &str, about: &str) -> TerminalText {
 }
 
 fn about(rule: &Rule) -> String {
-    let mut out = format!("{}, {}", rule.group.name(), level(rule.level));
+    let mut out = format!("{}, {}", rule.group.name(), level_word(rule.level));
     if let Some(strict) = rule.strict {
-        let _ = write!(out, ", with --strict {}", level(Some(strict)));
+        let _ = write!(out, ", with --strict {}", level_word(Some(strict)));
     }
     if rule.is_of_loading() {
         out.push_str(", reported by loading");
@@ -98,7 +98,7 @@ fn inline(line: &str, code: anstyle::Style) -> TerminalText {
     for (at, part) in line.split('`').enumerate() {
         match at {
             0 => out.push(part),
-            n if n % 2 == 1 => out.push(shown!("`{}", TerminalText::styled(code, part))),
+            n if n % 2 == 1 => out.push(shown!("`{}", TerminalText::with_style(code, part))),
             _ => out.push(shown!("`{}", part)),
         }
     }

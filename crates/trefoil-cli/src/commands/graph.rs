@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use trefoil::graph::{FORMATS, graph};
+use trefoil::graph::{FORMATS, draw_graph};
 
 use crate::args::TargetArgs;
-use crate::load::{load_target, print_warnings};
-use crate::{exit, output, overwrite};
+use crate::loading::{load_target, print_warnings};
+use crate::{exit, output, overwrite_guard};
 
 /// Maximum number of boxes in an SVG. More are unreadable, and the layout takes ever longer.
 const SVG_BOXES: usize = 300;
@@ -17,7 +17,7 @@ const SVG_ARROWS: usize = 500;
 
 /// Draw a workflow
 #[derive(Args)]
-pub struct Graph {
+pub struct GraphCommandArgs {
     #[command(flatten)]
     target: TargetArgs,
     /// Output format; default: from the extension of `--output`, otherwise mermaid
@@ -25,21 +25,21 @@ pub struct Graph {
     format: Option<String>,
     /// Direction of the arrows
     #[arg(long, value_name = "WAY", default_value = "down")]
-    direction: Direction,
+    direction: GraphDirectionArg,
     /// Write to a file instead of stdout
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Direction {
+enum GraphDirectionArg {
     /// From top to bottom
     Down,
     /// From left to right
     Right,
 }
 
-impl Graph {
+impl GraphCommandArgs {
     fn format(&self) -> &str {
         let ending = self.output.as_ref().and_then(|path| path.extension()).and_then(|ending| ending.to_str());
         match (&self.format, ending) {
@@ -59,18 +59,18 @@ impl Graph {
 }
 
 /// Exit code 0; 1: the graph cannot be written; 2: the target does not load.
-pub fn run(args: &Graph) -> Result<u8, u8> {
+pub fn run(args: &GraphCommandArgs) -> Result<u8, u8> {
     if let Some(ending) = args.unknown_ending() {
         let help = "use `.svg`, `.dot` or `.mmd`, or choose with `--format`";
-        return Err(output::not_started(&format!("a graph cannot be written as `.{ending}`"), Some(help)));
+        return Err(output::report_not_started(&format!("a graph cannot be written as `.{ending}`"), Some(help)));
     }
     let loaded = load_target(&args.target)?;
     print_warnings(&loaded);
-    overwrite::spare_sources(args.output.as_deref(), &loaded.files)?;
-    let mut drawn = graph(&loaded.program, &loaded.files);
+    overwrite_guard::refuse_source_overwrite(args.output.as_deref(), &loaded.files)?;
+    let mut drawn = draw_graph(&loaded.program, &loaded.files);
     drawn.direction = match args.direction {
-        Direction::Down => trefoil::graph::ArrowDirection::Down,
-        Direction::Right => trefoil::graph::ArrowDirection::Right,
+        GraphDirectionArg::Down => trefoil::graph::ArrowDirection::Down,
+        GraphDirectionArg::Right => trefoil::graph::ArrowDirection::Right,
     };
     let (boxes, arrows) = (drawn.nodes.len(), drawn.edges.len());
     let too_many = match args.format() {
@@ -80,19 +80,19 @@ pub fn run(args: &Graph) -> Result<u8, u8> {
     };
     if let Some(why) = too_many {
         let help = "use `--format mermaid` or `--format dot`, which have no limit";
-        return Err(output::not_started(&format!("the graph has {why}"), Some(help)));
+        return Err(output::report_not_started(&format!("the graph has {why}"), Some(help)));
     }
     let emit = FORMATS.iter().find(|(name, _)| *name == args.format());
     Ok(emit.map_or(exit::NOT_STARTED, |(_, emit)| written(args, &emit(&drawn))))
 }
 
-fn written(args: &Graph, picture: &str) -> u8 {
-    let Some(path) = &args.output else { return output::data(picture) };
+fn written(args: &GraphCommandArgs, picture: &str) -> u8 {
+    let Some(path) = &args.output else { return output::write_data(picture) };
     match std::fs::write(path, picture) {
         Ok(()) => {
-            output::note(format!("wrote `{}`", path.display()));
+            output::print_note(format!("wrote `{}`", path.display()));
             exit::OK
         }
-        Err(error) => output::failed(&format!("cannot write `{}`: {error}", path.display()), None),
+        Err(error) => output::report_failure(&format!("cannot write `{}`: {error}", path.display()), None),
     }
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use crate::shapes::{MISSING, SHAPES, TEMPLATES, Template, formats, template};
-use crate::{output, pick};
+use crate::shapes::{MISSING, SHAPES, ShapeTemplate, TEMPLATES, find_template, list_formats};
+use crate::{output, selection_list};
 use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// The default name of a workflow.
@@ -17,7 +17,7 @@ const NAME: &str = "my-flow";
 
 /// Create a small workflow that passes the checks and runs
 #[derive(Args)]
-pub struct Init {
+pub struct InitCommandArgs {
     /// Name of the workflow and its file: lower-case letters, digits, hyphens
     #[arg(value_parser = name)]
     name: Option<String>,
@@ -25,7 +25,7 @@ pub struct Init {
     #[arg(value_name = "DIR", default_value = ".")]
     folder: PathBuf,
     /// Format to use (prompted for if omitted)
-    #[arg(long, value_parser = PossibleValuesParser::new(formats()))]
+    #[arg(long, value_parser = PossibleValuesParser::new(list_formats()))]
     format: Option<String>,
     /// Shape of the workflow (prompted for if omitted)
     #[arg(long, value_parser = PossibleValuesParser::new(SHAPES.iter().map(|s| s.name)))]
@@ -44,32 +44,32 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 /// Exit code 0; 2: an argument is missing, or a file already exists or cannot be written.
-pub fn run(args: &Init) -> u8 {
+pub fn run(args: &InitCommandArgs) -> u8 {
     match chosen(args) {
         Ok(template) => write_all(args, template),
-        Err((message, help)) => output::not_started(&message, help.as_deref()),
+        Err((message, help)) => output::report_not_started(&message, help.as_deref()),
     }
 }
 
 /// The template chosen by arguments or on the terminal.
-fn chosen(args: &Init) -> Result<&'static Template, (String, Option<String>)> {
+fn chosen(args: &InitCommandArgs) -> Result<&'static ShapeTemplate, (String, Option<String>)> {
     let usage = "`trefoil init --format agntz --shape loop my-flow`".to_owned();
     let format = args.format.clone().or_else(|| {
-        let choices: Vec<(&str, String)> = formats().into_iter().map(|f| (f, shapes_of(f))).collect();
+        let choices: Vec<(&str, String)> = list_formats().into_iter().map(|f| (f, shapes_of(f))).collect();
         ask("Format?", &choices)
     });
     let Some(format) = format else {
-        return Err((format!("choose a format: {}", formats().join(", ")), Some(usage)));
+        return Err((format!("choose a format: {}", list_formats().join(", ")), Some(usage)));
     };
     let shape = args.shape.clone().or_else(|| {
-        let there = SHAPES.iter().filter(|s| template(&format, s.name).is_some());
+        let there = SHAPES.iter().filter(|s| find_template(&format, s.name).is_some());
         let choices: Vec<(&str, String)> = there.map(|s| (s.name, s.about.to_owned())).collect();
         ask("Shape?", &choices)
     });
     let Some(shape) = shape else {
         return Err((format!("choose a shape: {}", shapes_of(&format)), Some(usage)));
     };
-    template(&format, &shape).ok_or_else(|| {
+    find_template(&format, &shape).ok_or_else(|| {
         let why = MISSING.iter().find(|m| m.format == format && m.shape == shape).map_or("", |m| m.why);
         (format!("`{format}` has no shape `{shape}`: {why}"), Some(format!("available: {}", shapes_of(&format))))
     })
@@ -82,15 +82,15 @@ fn shapes_of(format: &str) -> String {
 
 /// Prompts on a terminal; `None` if there is none.
 fn ask(question: &str, choices: &[(&str, String)]) -> Option<String> {
-    if !output::interactive() {
+    if !output::is_interactive() {
         return None;
     }
     let shown: Vec<(&str, &str)> = choices.iter().map(|(name, about)| (*name, about.as_str())).collect();
-    let chosen = pick::pick(question, &shown)?;
+    let chosen = selection_list::pick_choice(question, &shown)?;
     choices.get(chosen).map(|(name, _)| (*name).to_owned())
 }
 
-fn write_all(args: &Init, template: &Template) -> u8 {
+fn write_all(args: &InitCommandArgs, template: &ShapeTemplate) -> u8 {
     let folder = &args.folder;
     let name = args.name.as_deref().unwrap_or(NAME);
     let files: Vec<(PathBuf, String)> = template
@@ -102,23 +102,23 @@ fn write_all(args: &Init, template: &Template) -> u8 {
     let taken: Vec<String> = there.map(|(path, _)| format!("`{}`", path.display())).collect();
     if !taken.is_empty() {
         let message = format!("nothing was written, because of existing files: {}", taken.join(", "));
-        return output::not_started(
+        return output::report_not_started(
             &message,
             Some("choose another name or folder, as in `trefoil init my-other-flow flows`"),
         );
     }
     for (path, text) in &files {
         if let Err(error) = write(path, text) {
-            return output::not_started(&format!("cannot write `{}`: {error}", path.display()), None);
+            return output::report_not_started(&format!("cannot write `{}`: {error}", path.display()), None);
         }
-        output::say(format!("wrote {}", path.display()));
+        output::print_line(format!("wrote {}", path.display()));
     }
-    output::say("\nNext:\n");
+    output::print_line("\nNext:\n");
     let main = files.first().map(|(path, _)| path.display().to_string()).unwrap_or_default();
     let (folder, input) = (folder.display().to_string(), template.arguments);
     let run = PrintedCommand::Try { target: &main, input };
     let all = [PrintedCommand::Check(&folder), run, PrintedCommand::Plan(&main)];
-    output::data(&all.map(|command| format!("{}\n", RunOptions::default().text(command))).concat())
+    output::write_data(&all.map(|command| format!("{}\n", RunOptions::default().render_command(command))).concat())
 }
 
 fn write(path: &Path, text: &str) -> std::io::Result<()> {

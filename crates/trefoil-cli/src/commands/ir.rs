@@ -3,12 +3,12 @@
 use clap::Args;
 
 use crate::args::TargetArgs;
-use crate::load::{load_target, print_warnings};
+use crate::loading::{load_target, print_warnings};
 use crate::output;
 
 /// Print the compiled program of a manifest
 #[derive(Args)]
-pub struct Ir {
+pub struct IrCommandArgs {
     #[command(flatten)]
     target: TargetArgs,
     /// Print only the fingerprint: a SHA-256 hash of everything in the program that can change a run
@@ -17,11 +17,11 @@ pub struct Ir {
 }
 
 /// Exit code 0; 1: the program cannot be written; 2: the target does not load.
-pub fn run(args: &Ir) -> Result<u8, u8> {
+pub fn run(args: &IrCommandArgs) -> Result<u8, u8> {
     let loaded = load_target(&args.target)?;
     print_warnings(&loaded);
     if args.hash {
-        return Ok(output::result(format!("{}\n", loaded.program.fingerprint())));
+        return Ok(output::write_result(format!("{}\n", loaded.program.fingerprint())));
     }
-    Ok(output::result(trefoil_ir::print::print(&loaded.program, &loaded.files)))
+    Ok(output::write_result(trefoil_ir::printer::print_program(&loaded.program, &loaded.files)))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use trefoil::Cancel;
+use trefoil::CancelSwitch;
 use trefoil_host::engine::Engine;
 use trefoil_machine::RunSpec;
 use trefoil_project::load::{CheckOptions, LoadOptions};
@@ -12,19 +12,20 @@ use trefoil_project::settings::Settings;
 use trefoil_project::target::LoadTarget;
 
 use crate::args::{DurabilityArg, HostArgs, LimitArgs, ReadArgs, StoreArgs};
-use crate::harmless::json;
 use crate::run::SignalStop;
+use crate::terminal_text::escape_json;
 use crate::{exit, output};
 use trefoil_host::command::RunOptions;
 use trefoil_host::mcp::{
-    FlowSource, ServedFlows, ServerEnd, ServerNotice, ServerOptions, ServerStop, ServerStreams, ServerWatch, serve,
+    FlowSource, ServedFlows, ServerEnd, ServerNotice, ServerOptions, ServerStop, ServerStreams, ServerWatch,
+    serve_flows,
 };
 
 /// Serve flows as MCP tools over stdin and stdout
 #[derive(Args)]
 #[command(mut_arg("max_calls", |arg| arg.help("Maximum number of model calls of each run")))]
 #[command(mut_arg("max_cost", |arg| arg.help("Maximum cost of each run in dollars; a call that may exceed it does not start (needs the prices of all models)")))]
-pub struct Mcp {
+pub struct McpCommandArgs {
     /// Folders (all manifests that no other manifest uses), manifests, or `FOLDER#ID`
     #[arg(required = true, value_name = "TARGET")]
     targets: Vec<String>,
@@ -44,30 +45,30 @@ pub struct Mcp {
 }
 
 /// Exit code 0: the client disconnected; 1: the protocol failed; 2: no flow can be served.
-pub fn run(args: &Mcp) -> Result<u8, u8> {
+pub fn run(args: &McpCommandArgs) -> Result<u8, u8> {
     let mut base = Engine::new();
     if !args.ephemeral {
-        base = base.store(args.store.create(&args.durability)?);
+        base = base.store(args.store.open_for_new_run(&args.durability)?);
     }
     let (host, plain) = (args.host.clone(), base.clone());
-    let spec = RunSpec { limits: args.limits.limits(), ..RunSpec::NONE };
+    let spec = RunSpec { limits: args.limits.run_limits(), ..RunSpec::NONE };
     let engine = move |settings: &Settings| host.without_people(plain.clone(), settings).run_spec(spec);
-    let options = LoadOptions { checks: Some(CheckOptions::default()), ..args.read.options() };
+    let options = LoadOptions { checks: Some(CheckOptions::default()), ..args.read.load_options() };
     let targets = args.targets.iter().map(|named| LoadTarget::parse(named)).collect();
     let watch: Arc<dyn ServerWatch> = Arc::new(ServerMessages);
     let (no_config, engine) = (args.read.no_config, Box::new(engine));
     let source = FlowSource { targets, options, no_config, engine, watch: watch.clone() };
     let flows = ServedFlows::new(source).ok_or(exit::NOT_STARTED)?;
-    let tools = flows.now();
+    let tools = flows.current_tools();
     if tools.is_empty() {
-        return Err(output::not_started("no flow to serve", None));
+        return Err(output::report_not_started("no flow to serve", None));
     }
-    output::note(format!("serving over stdin and stdout: {}", tools.names().join(", ")));
+    output::print_note(format!("serving over stdin and stdout: {}", tools.tool_names().join(", ")));
     drop(tools);
-    let options = RunOptions::new(args.store.option_anywhere(), &args.host.permissions(false));
+    let options = RunOptions::new(args.store.store_option_anywhere(), &args.host.permissions(false));
     #[allow(clippy::disallowed_methods, reason = "only the server writes to it")]
     let output = Box::new(tokio::io::stdout());
-    let escape = |text: &str| json(&text);
+    let escape = |text: &str| escape_json(&text);
     let streams = ServerStreams { input: Box::new(tokio::io::stdin()), output, escape };
     let commands = (!args.ephemeral).then_some(options);
     serve_process(flows, &base, ServerOptions { commands, wait: wait_for_answers(), watch, streams })
@@ -76,22 +77,22 @@ pub fn run(args: &Mcp) -> Result<u8, u8> {
 /// Serves until the client disconnects, or a signal arrives. Returns the exit code.
 fn serve_process(flows: ServedFlows, base: &Engine, options: ServerOptions) -> Result<u8, u8> {
     let not_started =
-        |error: std::io::Error| output::not_started(&format!("the server could not start: {error}"), None);
+        |error: std::io::Error| output::report_not_started(&format!("the server could not start: {error}"), None);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(not_started)?;
-    let stopped = Cancel::new();
+    let stopped = CancelSwitch::new();
     // Ends the process soon after a signal, whatever it is doing.
-    SignalStop::listen(stopped.clone(), None, None).map_err(not_started)?;
-    let ServerEnd { why, released } = runtime.block_on(serve(flows, base, options, &stopped));
+    SignalStop::start_listening(stopped.clone(), None, None).map_err(not_started)?;
+    let ServerEnd { why, released } = runtime.block_on(serve_flows(flows, base, options, &stopped));
     // Reading stdin cannot be cancelled.
     runtime.shutdown_background();
     let code = match why {
         Ok(ServerStop::Disconnected) => exit::OK,
         Ok(ServerStop::Requested) => exit::CANCELLED,
-        Err(error) => output::failed(&format!("the server failed: {error}"), None),
+        Err(error) => output::report_failure(&format!("the server failed: {error}"), None),
     };
     match released {
         Ok(()) => Ok(code),
-        Err(error) => Ok(output::failed(&error.to_string(), None)),
+        Err(error) => Ok(output::report_failure(&error.to_string(), None)),
     }
 }
 
@@ -108,21 +109,25 @@ fn wait_for_answers() -> Duration {
 struct ServerMessages;
 
 impl ServerWatch for ServerMessages {
-    fn notice(&self, notice: ServerNotice<'_>) {
+    fn take_notice(&self, notice: ServerNotice<'_>) {
         match notice {
             ServerNotice::FlowsChanged(names) => {
-                output::note(format!("files have changed; now serving: {}", names.join(", ")));
+                output::print_note(format!("files have changed; now serving: {}", names.join(", ")));
             }
-            ServerNotice::Findings(found, files) => output::say(output::diagnostics(found, files).trim_end()),
+            ServerNotice::Findings(found, files) => {
+                output::print_line(output::format_message_findings(found, files).trim_end())
+            }
             ServerNotice::ProjectIgnored(target) => {
-                output::warning(format!("`{target}` is not served, because the settings of its project do not apply"));
+                output::print_warning(format!(
+                    "`{target}` is not served, because the settings of its project do not apply"
+                ));
             }
             ServerNotice::NotLoaded(target) => {
-                output::warning(format!("`{target}` is not served, because it does not load"));
+                output::print_warning(format!("`{target}` is not served, because it does not load"));
             }
-            ServerNotice::CannotRun { name, why } => output::warning(format!("`{name}` cannot run now: {why}")),
+            ServerNotice::CannotRun { name, why } => output::print_warning(format!("`{name}` cannot run now: {why}")),
             ServerNotice::MessageRejected(why) => {
-                output::warning(format!("a message of the client is rejected: {why}"));
+                output::print_warning(format!("a message of the client is rejected: {why}"));
             }
         }
     }

@@ -10,7 +10,7 @@ use trefoil_host::durable::spent_before;
 use trefoil_project::load::{CheckOptions, LoadOptions, LoadedTarget};
 
 use crate::args::{ModelArgs, PermissionArgs, ReportFormat, StoreArgs, TargetArgs, parse_dollars};
-use crate::load::{load_with, print_warnings};
+use crate::loading::{load_with, print_warnings};
 use crate::store::block_on;
 use crate::{obstacles, output};
 
@@ -19,7 +19,7 @@ const RUNS: usize = 20;
 
 /// Show what a run would do: order, reads and writes, models, worst-case number of calls, cost, and what is proved
 #[derive(Args)]
-pub struct Plan {
+pub struct PlanCommandArgs {
     #[command(flatten)]
     target: TargetArgs,
     #[command(flatten)]
@@ -41,39 +41,39 @@ pub struct Plan {
 
 /// Exit code 0; 1: the plan cannot be written; 2: the target does not load, or the checks find errors, as before a run. What
 /// would stop a run here is listed, and no failure.
-pub fn run(args: &Plan) -> Result<u8, u8> {
-    let operator = args.target.settings();
+pub fn run(args: &PlanCommandArgs) -> Result<u8, u8> {
+    let operator = args.target.find_settings();
     let options = LoadOptions {
         checks: (!args.no_check).then(CheckOptions::default),
         proofs: true,
-        ..args.target.options_with(&operator.settings)
+        ..args.target.load_options_with(&operator.settings)
     };
-    let mut loaded = load_with(&args.target.target(), &options)?;
+    let mut loaded = load_with(&args.target.parse_target(), &options)?;
     print_warnings(&loaded);
     if args.no_check {
-        output::say("checks skipped (`--no-check`)");
+        output::print_line("checks skipped (`--no-check`)");
     }
     let flow = Flow::from(loaded.clone());
     if !operator.findings.is_empty() {
-        output::say(output::diagnostics(&operator.findings, &operator.files).trim_end());
+        output::print_line(output::format_message_findings(&operator.findings, &operator.files).trim_end());
     }
     // Decided in the same way as by `run`, so that both show the same models.
-    let engine = args.models.apply(Engine::new(), &operator.settings);
-    let answering = match engine.aim(&mut loaded.program) {
+    let engine = args.models.configure_engine(Engine::new(), &operator.settings);
+    let answering = match engine.choose_models(&mut loaded.program) {
         Ok(answering) => {
-            output::note(format!("answers come from: {}", answering.from));
-            answering.elsewhere.iter().for_each(|elsewhere| output::note(elsewhere.to_string()));
+            output::print_note(format!("answers come from: {}", answering.from));
+            answering.elsewhere.iter().for_each(|elsewhere| output::print_note(elsewhere.to_string()));
             answering
         }
         // A program that cannot run here can still be shown; the obstacles say why.
         Err(_) => AnswersFrom::AsWritten.into(),
     };
-    let host = args.permissions.host(&args.models);
-    let lacks = obstacles::of_flow(&obstacles::engine(&host, &operator.settings), &operator, &flow, None)?;
-    let money = engine.money(&loaded.program, &answering);
-    let called = engine.called(&loaded.program);
+    let host = args.permissions.host_args(&args.models);
+    let lacks = obstacles::flow_obstacles(&obstacles::build_engine(&host, &operator.settings), &operator, &flow, None)?;
+    let money = engine.price_flags(&loaded.program, &answering);
+    let called = engine.callable_flows(&loaded.program);
     let mut plan = trefoil::plan::Plan::with_money(&loaded.program, &loaded.files, &money, &called);
-    plan = lacks.iter().fold(plan, |plan, found| plan.with_obstacles(found.diagnostics(), found.files()));
+    plan = lacks.iter().fold(plan, |plan, found| plan.with_obstacles(found.found_diagnostics(), found.source_files()));
     if let Some(micro) = args.max_cost {
         plan = plan.with_limit(micro);
     }
@@ -82,18 +82,18 @@ pub fn run(args: &Plan) -> Result<u8, u8> {
     }
     plan = plan.with_proofs(&loaded.proofs, &loaded.files);
     Ok(match args.format {
-        ReportFormat::Text => output::result(plan.text()),
-        ReportFormat::Json => output::json_result(&format_args!("{:#}", plan.json())),
+        ReportFormat::Text => output::write_result(plan.render_text()),
+        ReportFormat::Json => output::json_result(&format_args!("{:#}", plan.to_json())),
     })
 }
 
 /// What the newest runs of this flow cost, if there are some in the store.
 fn expected(store: &StoreArgs, loaded: &LoadedTarget, answers: &AnswersFrom) -> Option<ExpectedCost> {
-    let store: Arc<dyn Store> = match store.try_look() {
+    let store: Arc<dyn Store> = match store.try_open_to_read() {
         Ok(store) => store,
         Err(StoreError::Missing { .. }) => return None,
         Err(error) => {
-            output::note(format!("earlier runs do not count for the expected cost: {error}"));
+            output::print_note(format!("earlier runs do not count for the expected cost: {error}"));
             return None;
         }
     };

@@ -5,28 +5,29 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use trefoil::runs::{ActivityDecision, EditPreview, ReuseRequest, StoredRun, caller_in, preview, target_of};
-use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
+use trefoil::runs::{ActivityDecision, EditPreview, ReuseRequest, StoredRun, caller_in, preview_edit, target_of};
+use trefoil::store::{Content, Record, RunFilter, Status, Store, StoreError};
 use trefoil::{Flow, Value};
-use trefoil_host::durable::ended as only_result;
+use trefoil_host::durable::read_outcome as only_result;
 use trefoil_host::engine::Engine;
 use trefoil_machine::{LimitKind, PrivateValue};
-use trefoil_project::input::typed;
+use trefoil_project::input::parse_typed_input;
 use trefoil_project::load::{CheckOptions, LoadOptions};
 use trefoil_project::target::LoadTarget;
 use trefoil_project::target_settings::target_settings;
-use trefoil_store::{Hold, Owner};
+use trefoil_store::{LeasedRun, Owner};
 
 use crate::args::{ContentArg, DurabilityArg, HostArgs, ShowArgs, SpecArgs, StoreArgs, UnknownArg, or_none};
-use crate::load::accept_settings;
+use crate::loading::accept_settings;
 use crate::refusal::{did_not_continue, did_not_start, refuse_store};
-use crate::run::based::previewed;
+use crate::run::reuse::print_preview;
 use crate::run::{
-    Based, End, KeptRun, MARKS, Recording, Session, announce_source, input, next, print_again, print_result,
+    KeptRun, MARKS, ReuseRunOptions, RunEndOptions, TerminalSession, TraceRecording, announce_source, input,
+    print_again, print_result, suggestions,
 };
-use crate::runs::past;
+use crate::runs::run_history;
 use crate::store::{await_store, block_on, full_id};
-use crate::{exit, output, overwrite};
+use crate::{exit, output, overwrite_guard};
 use trefoil_host::command::{PrintedCommand, RunOptions, option_text};
 
 /// How long a process that may be stuck is waited for: a lease, and a little more.
@@ -41,7 +42,7 @@ const MOST: usize = 1_000;
 #[command(mut_arg("max_cost", |arg| arg.value_name("USD|none").value_parser(or_none(LimitKind::Cost)).help("Maximum cost in dollars from now on, including earlier costs; `none` lifts the limit")))]
 #[command(mut_arg("reserve", |arg| arg.help("Amount that cost limits reserve for each call from now on: its expected cost, or its maximum cost")))]
 #[command(after_help = MARKS)]
-pub struct Resume {
+pub struct ResumeCommandArgs {
     /// The run's id, its first characters, or `last`
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     run: Option<String>,
@@ -105,15 +106,15 @@ pub struct Resume {
 }
 
 /// The exit codes of `run`. With `--all`, the largest code of all runs.
-pub fn run(args: &Resume) -> Result<u8, u8> {
+pub fn run(args: &ResumeCommandArgs) -> Result<u8, u8> {
     if let (Some(run), Some(target)) = (&args.run, &args.with) {
         return edited(args, run, target);
     }
     if let (Some(run), Some(from)) = (&args.run, &args.from) {
-        let options = args.host.options(&args.store, args.no_config);
-        let fork = options.text(PrintedCommand::Fork { run, from: Some(from), model: None });
+        let options = args.host.run_options(&args.store, args.no_config);
+        let fork = options.render_command(PrintedCommand::Fork { run, from: Some(from), model: None });
         let help = format!("to repeat RUN from that step without an edit, use `{fork}`");
-        return Err(output::not_started("`--from` needs an edited file: `--with FILE`", Some(&help)));
+        return Err(output::report_not_started("`--from` needs an edited file: `--with FILE`", Some(&help)));
     }
     let ids = match &args.run {
         Some(run) => vec![run.clone()],
@@ -123,29 +124,29 @@ pub fn run(args: &Resume) -> Result<u8, u8> {
     Ok(all.max().unwrap_or(exit::OK))
 }
 
-fn all(args: &Resume) -> Result<Vec<String>, u8> {
-    if args.store.look()?.is_none() {
+fn all(args: &ResumeCommandArgs) -> Result<Vec<String>, u8> {
+    if args.store.open_if_present()?.is_none() {
         return Ok(Vec::new());
     }
-    let store = args.store.resume(&args.durability)?;
-    let mut ids = await_store(store.claimable(store.clock().wall_ms(), MOST))?;
+    let store = args.store.open_to_resume(&args.durability)?;
+    let mut ids = await_store(store.claimable_runs(store.clock().wall_ms(), MOST))?;
     if matches!(args.unknown, Some(UnknownArg::Retry | UnknownArg::Fail)) {
         ids.extend(undecided(&store)?);
     }
     ids.sort();
     ids.dedup();
     if ids.is_empty() && !args.show.quiet {
-        output::note("no run can continue now");
+        output::print_note("no run can continue now");
     }
     Ok(ids)
 }
 
 /// The runs that wait for a decision that `--unknown` makes.
 fn undecided(store: &Arc<dyn Store>) -> Result<Vec<String>, u8> {
-    let filter = Filter { status: vec![Status::Waiting], ..Filter::default() };
+    let filter = RunFilter { status: vec![Status::Waiting], ..RunFilter::default() };
     let mut ids = Vec::new();
-    for record in await_store(store.list(&filter, None, MOST))?.runs {
-        if past::waiting(store, &record)?.iter().any(|one| one.is_unknown()) {
+    for record in await_store(store.list_runs(&filter, None, MOST))?.runs {
+        if run_history::list_waiting(store, &record)?.iter().any(|one| one.is_unknown()) {
             ids.push(record.run);
         }
     }
@@ -153,9 +154,9 @@ fn undecided(store: &Arc<dyn Store>) -> Result<Vec<String>, u8> {
 }
 
 /// Prints the end of a run that has already ended, without repeating the run or its events.
-fn ended(args: &Resume, store: Arc<dyn Store>, record: &Record) -> Result<u8, u8> {
+fn ended(args: &ResumeCommandArgs, store: Arc<dyn Store>, record: &Record) -> Result<u8, u8> {
     if !args.show.quiet {
-        output::note(format!("run {} has ended: {}", record.run, record.standing()));
+        output::print_note(format!("run {} has ended: {}", record.run, record.status_text()));
     }
     if record.content == Content::Removed {
         refuse_store(&StoreError::NoContent { run: record.run.clone() });
@@ -166,84 +167,86 @@ fn ended(args: &Resume, store: Arc<dyn Store>, record: &Record) -> Result<u8, u8
         let outcome = block_on(only_result(&*store, record.clone()))?.map_err(|error| did_not_start(&error))?;
         return Ok(outcome.result.map_or(exit::FAILED, |value| print_result(&args.show, &value)));
     }
-    let stored = past::read(&*store, &record.run)?;
+    let stored = run_history::read_run(&*store, &record.run)?;
     if let Some(path) = &args.show.trace {
         recorded(args, path, &store, &stored)?;
     }
-    let end = past::end(&store, &stored)?;
-    let called = past::called(&store, record)?;
-    let again = |end| print_again(&args.show, stored.flow.loaded(), &end, called.as_ref());
+    let end = run_history::end_event(&store, &stored)?;
+    let called = run_history::find_called_failure(&store, record)?;
+    let again = |end| print_again(&args.show, stored.flow.loaded_target(), &end, called.as_ref());
     let code = end.map_or(exit::FAILED, again);
-    let options = RunOptions::or_of_stored(args.store.option(), args.host.permissions(args.no_config), &stored);
-    next::after_stop(&past::next(&store, record, &[], called.as_ref(), &options)?);
+    let options = RunOptions::or_of_stored(args.store.store_option(), args.host.permissions(args.no_config), &stored);
+    suggestions::after_stop(&run_history::next_commands(&store, record, &[], called.as_ref(), &options)?);
     Ok(code)
 }
 
 /// Writes the trace of a run that has ended, from its journal.
-fn recorded(args: &Resume, path: &Path, store: &Arc<dyn Store>, stored: &StoredRun) -> Result<(), u8> {
-    let loaded = stored.flow.loaded();
-    overwrite::spare_sources(Some(path), &loaded.files)?;
-    let (tracer, about) = past::trace(store, stored, args.store.option())?;
-    Recording::new(path.to_owned(), about, tracer)?.write().map_err(|message| output::failed(&message, None))
+fn recorded(args: &ResumeCommandArgs, path: &Path, store: &Arc<dyn Store>, stored: &StoredRun) -> Result<(), u8> {
+    let loaded = stored.flow.loaded_target();
+    overwrite_guard::refuse_source_overwrite(Some(path), &loaded.files)?;
+    let (tracer, about) = run_history::trace_run(store, stored, args.store.store_option())?;
+    TraceRecording::new(path.to_owned(), about, tracer)?
+        .write_trace()
+        .map_err(|message| output::report_failure(&message, None))
 }
 
-fn one(args: &Resume, run: &str) -> Result<u8, u8> {
-    let store = args.store.look_into()?;
+fn one(args: &ResumeCommandArgs, run: &str) -> Result<u8, u8> {
+    let store = args.store.open_to_read()?;
     let record = await_store(async { store.record(&full_id(&*store, run).await?).await })?;
     if record.status.is_end() && record.status != Status::Failed {
         return ended(args, store, &record);
     }
-    let target = block_on(target_of(&*store, &record.run))?.map(|target| past::named_here(&target));
+    let target = block_on(target_of(&*store, &record.run))?.map(|target| run_history::local_target_name(&target));
     drop(store);
     let run = record.run.clone();
-    let store = args.store.resume(&args.durability)?;
-    let own = args.host.options(&args.store, args.no_config);
-    let (model, read) = (args.host.models.chosen(), block_on(StoredRun::read(&*store, &run))?);
+    let store = args.store.open_to_resume(&args.durability)?;
+    let own = args.host.run_options(&args.store, args.no_config);
+    let (model, read) = (args.host.models.first_choice(), block_on(StoredRun::read_run(&*store, &run))?);
     let unread = target.as_deref().map(|target| (target, false));
     let stored = read.map_err(|error| did_not_continue(&error, &run, &own, None, unread))?;
-    let settings = past::permitted(&*store, &stored, args.no_config, args.show.quiet)?;
+    let settings = run_history::permitted_settings(&*store, &stored, args.no_config, args.show.quiet)?;
     let edited = target.map(|target| (target, stored.note.is_some()));
     if let Some(note) = stored.note.as_ref().filter(|_| !args.show.quiet) {
-        output::note(note);
+        output::print_note(note);
     }
-    if let Some(base) = stored.started.basis.as_ref().and_then(|basis| basis.earlier()).filter(|_| !args.show.quiet)
+    if let Some(base) = stored.started.basis.as_ref().and_then(|basis| basis.earlier_run()).filter(|_| !args.show.quiet)
         && let Err(StoreError::NoRun { .. }) = block_on(store.record(base))?
     {
-        output::note(format!(
+        output::print_note(format!(
             "run {base}, whose results it reuses, was deleted; what it has not reused yet runs again"
         ));
     }
     if stored.started.basis.is_none() && !args.rerun.is_empty() {
         return Err(nothing_to_rerun(args, &store, &record)?);
     }
-    let (flow, now) = (stored.flow.clone(), stored.now());
-    let session = Session::new(&args.show, flow.loaded());
-    let engine = session.engine(&args.host, &settings, true);
+    let (flow, now) = (stored.flow.clone(), stored.current_start());
+    let session = TerminalSession::new(&args.show, flow.loaded_target());
+    let engine = session.build_engine(&args.host, &settings, true);
     let engine = engine.permissions(args.host.permissions(args.no_config)).store(store.clone());
-    let engine = engine.recovery(args.unknown.map_or(settings.recovery, UnknownArg::recovery));
-    let engine = engine.run_spec(args.spec.spec()).as_begun(&stored);
-    let options = RunOptions::or_of_stored(args.store.option(), args.host.permissions(args.no_config), &stored);
+    let engine = engine.recovery_policy(args.unknown.map_or(settings.recovery, UnknownArg::recovery_policy));
+    let engine = engine.run_spec(args.spec.run_spec()).as_begun(&stored);
+    let options = RunOptions::or_of_stored(args.store.store_option(), args.host.permissions(args.no_config), &stored);
     let edited = edited.as_ref().map(|(target, is_changed)| (target.as_str(), *is_changed));
     let ready = block_on(engine.ready_again(&stored, &args.rerun))?
         .map_err(|error| did_not_continue(&error, &run, &options, model.as_deref(), edited))?;
-    announce_source(now.answers == "embedded" || args.host.models.embedded(), &ready);
-    session.resumes();
-    record.base.iter().for_each(|base| session.reuses(base));
-    session.begin(&ready, None, Some(&run));
+    announce_source(now.answers == "embedded" || args.host.models.is_embedded(), &ready);
+    session.set_resumed();
+    record.base.iter().for_each(|base| session.set_reused_run(base));
+    session.announce_start(&ready, None, Some(&run));
     let answers_from = ready.answers_from().clone();
     let owner = engine.owner();
     let kept = KeptRun { options: &options, edited };
-    let ended = session.run(&engine, &answers_from, Some(kept), async || {
+    let ended = session.run_to_end(&engine, &answers_from, Some(kept), async || {
         let owner = owner.ok_or(trefoil::Error::NoRuntime)?;
         ready.resume_held(claimed(&owner, &run, &options).await.map_err(trefoil::Error::Store)?)
     })?;
     let answers = &args.host.answers;
-    let code = ended.finish(&End { target: None, answers, is_kept: true, keeps_prompts: true, options });
+    let code = ended.print_end(&RunEndOptions { target: None, answers, is_kept: true, keeps_prompts: true, options });
     if record.parent.is_some() && !args.show.quiet {
         let now = await_store(store.record(&run))?;
-        let (ended, top) = (now.status.is_end(), past::outermost(&store, now)?);
+        let (ended, top) = (now.status.is_end(), run_history::outermost_run(&store, now)?);
         if ended && top.run != run {
-            past::note_continues(&store, &top, args.store.option(), &format!("run {run} has ended"));
+            run_history::note_continues(&store, &top, args.store.store_option(), &format!("run {run} has ended"));
         }
     }
     Ok(code)
@@ -251,17 +254,17 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
 
 /// Claims a run. If its process lives and its lease has expired, that process is stuck or a clock is wrong: it gets the time of
 /// another lease to say that it still works on the run.
-async fn claimed(owner: &Arc<Owner>, run: &str, options: &RunOptions) -> Result<Hold, StoreError> {
+async fn claimed(owner: &Arc<Owner>, run: &str, options: &RunOptions) -> Result<LeasedRun, StoreError> {
     let began = Instant::now();
     let mut is_said = false;
     loop {
-        match owner.resume(run).await {
+        match owner.resume_run(run).await {
             Err(StoreError::Held { owner: by, until, .. })
                 if until < owner.store().clock().wall_ms() && began.elapsed() < STUCK =>
             {
                 if !is_said {
-                    let release = options.text(PrintedCommand::Release(run));
-                    output::note(format!(
+                    let release = options.render_command(PrintedCommand::Release(run));
+                    output::print_note(format!(
                         "waiting whether the process {by} still works on {run}; `{release}` takes it away at once"
                     ));
                 }
@@ -274,31 +277,31 @@ async fn claimed(owner: &Arc<Owner>, run: &str, options: &RunOptions) -> Result<
 }
 
 /// Refuses `--rerun` for a run that starts every step itself. A run that its tools have started may need it.
-fn nothing_to_rerun(args: &Resume, store: &Arc<dyn Store>, record: &Record) -> Result<u8, u8> {
-    let waits = past::waiting(store, record)?;
+fn nothing_to_rerun(args: &ResumeCommandArgs, store: &Arc<dyn Store>, record: &Record) -> Result<u8, u8> {
+    let waits = run_history::list_waiting(store, record)?;
     let called = waits.iter().find_map(|one| {
         let (called, why) = one.run.as_ref().zip(one.why.as_deref())?;
-        let options = args.host.options(&args.store, args.no_config);
-        Some(format!("it waits for run {called}: use `{}`", options.resume(called, &[why])))
+        let options = args.host.run_options(&args.store, args.no_config);
+        Some(format!("it waits for run {called}: use `{}`", options.resume_command(called, &[why])))
     });
-    Ok(output::not_started(
+    Ok(output::report_not_started(
         &format!("run {} does not reuse results of an earlier run, so nothing in it would be repeated", record.run),
         Some(called.as_deref().unwrap_or("remove `--rerun`")),
     ))
 }
 
 /// Starts a new run of an edited flow.
-fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
+fn edited(args: &ResumeCommandArgs, run: &str, target: &str) -> Result<u8, u8> {
     let target = LoadTarget::parse(target);
     let options = LoadOptions { checks: Some(CheckOptions::default()), ..LoadOptions::default() };
     let settings = accept_settings(target_settings(&target, &options, args.no_config))?;
-    let options = LoadOptions { supplied: settings.supplied(), ..options };
-    let loaded = trefoil_project::load::load(&target, &options).map_err(|report| {
-        output::say(output::diagnostics(&report.diagnostics, &report.files));
-        output::not_started("the run did not start because of errors in the edited file", None)
+    let options = LoadOptions { supplied: settings.supplied_declarations(), ..options };
+    let loaded = trefoil_project::load::load_target(&target, &options).map_err(|report| {
+        output::print_line(output::format_message_findings(&report.diagnostics, &report.files));
+        output::report_not_started("the run did not start because of errors in the edited file", None)
     })?;
     let flow = Flow::from(loaded);
-    let based = Based {
+    let based = ReuseRunOptions {
         host: &args.host,
         show: &args.show,
         store: &args.store,
@@ -309,39 +312,39 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
         target: Some(target.to_string()),
         stored: None,
         settings: &settings,
-        spec: args.spec.spec(),
+        spec: args.spec.run_spec(),
     };
-    let run = based.id(run)?;
+    let run = based.resolve_run(run)?;
     refuse_called(args, &run, &target)?;
     let input = other_input(args, &run, &flow)?;
     let (from, rerun) = (args.from.clone(), args.rerun.clone());
-    let mut request = ReuseRequest { from, rerun, input, failed_if_stuck: true, ..ReuseRequest::whole(&run) };
+    let mut request = ReuseRequest { from, rerun, input, failed_if_stuck: true, ..ReuseRequest::for_whole_run(&run) };
     let other = if args.from_scratch { None } else { other_flow(args, &run, &flow)? };
     if args.dry_run || other.is_some() {
         // Chooses the same models as the run would.
-        let engine = args.host.models.apply(Engine::new(), &settings);
-        let seen = block_on(preview(&engine, args.store.look_into()?, &flow, &request))?;
+        let engine = args.host.models.configure_engine(Engine::new(), &settings);
+        let seen = block_on(preview_edit(&engine, args.store.open_to_read()?, &flow, &request))?;
         if let (Some(was), Ok(seen)) = (&other, &seen) {
             refuse_other(&run, was, &flow, seen)?;
         }
         if args.dry_run {
-            return seen.map(|seen| previewed(&run, &seen)).map_err(|error| did_not_start(&error));
+            return seen.map(|seen| print_preview(&run, &seen)).map_err(|error| did_not_start(&error));
         }
         // What cannot be foreseen is reported when it runs.
         request = seen.map_or(request, |seen| seen.request);
     }
-    based.run(&run, &flow, async |engine| engine.edit(&flow, &request).await)
+    based.run_flow(&run, &flow, async |engine| engine.edit_run(&flow, &request).await)
 }
 
 /// Refuses a file that the run's own file calls: it would run by itself, with none of the results of the run.
-fn refuse_called(args: &Resume, run: &str, named: &LoadTarget) -> Result<(), u8> {
-    let store = args.store.look_into()?;
+fn refuse_called(args: &ResumeCommandArgs, run: &str, named: &LoadTarget) -> Result<(), u8> {
+    let store = args.store.open_to_read()?;
     let Some(entry) = block_on(caller_in(&*store, run, &named.path))? else { return Ok(()) };
-    let entry = past::named_here(&entry);
+    let entry = run_history::local_target_name(&entry);
     let with = option_text("--with", &entry);
-    let options = args.host.options(&args.store, args.no_config);
-    let alone = options.text(PrintedCommand::Reuse { target: &named.to_string(), run });
-    Err(output::not_started(
+    let options = args.host.run_options(&args.store, args.no_config);
+    let alone = options.render_command(PrintedCommand::Reuse { target: &named.to_string(), run });
+    Err(output::report_not_started(
         &format!("`{}` is only a part of run {run}, which started with `{entry}`", named.path.display()),
         Some(&format!(
             "write `{}`: the edits of all its files count; or, to run this file by itself, use `{alone}`",
@@ -351,9 +354,9 @@ fn refuse_called(args: &Resume, run: &str, named: &LoadTarget) -> Result<(), u8>
 }
 
 /// The name of the flow of a run, if the flow of the file has another one.
-fn other_flow(args: &Resume, run: &str, flow: &Flow) -> Result<Option<String>, u8> {
-    let was = await_store(args.store.look_into()?.record(run))?.flow;
-    Ok(Some(was).filter(|was| *was != *flow.loaded().program.name))
+fn other_flow(args: &ResumeCommandArgs, run: &str, flow: &Flow) -> Result<Option<String>, u8> {
+    let was = await_store(args.store.open_to_read()?.record(run))?.flow;
+    Ok(Some(was).filter(|was| *was != *flow.loaded_target().program.name))
 }
 
 /// Refuses a file of another flow, if it has nothing to do with the run: nothing would be kept, and nothing would stop
@@ -362,29 +365,30 @@ fn refuse_other(run: &str, was: &str, flow: &Flow, seen: &EditPreview) -> Result
     if seen.lines.iter().flat_map(ActivityDecision::and_called).any(ActivityDecision::is_decided_by_earlier) {
         return Ok(());
     }
-    let now = &flow.loaded().program.name;
-    Err(output::not_started(
+    let now = &flow.loaded_target().program.name;
+    Err(output::report_not_started(
         &format!("run {run} is of `{was}`, and this file is `{now}`, so nothing can be kept"),
         Some("pass the file of that flow; or, to start this one anyway, add `--from-scratch`"),
     ))
 }
 
 /// The input of the new run, if it is not that of the earlier one. `--input KEY=VALUE` changes properties of that.
-fn other_input(args: &Resume, run: &str, flow: &Flow) -> Result<Option<Value>, u8> {
-    let (loaded, json) = (flow.loaded(), args.input_json.as_deref());
+fn other_input(args: &ResumeCommandArgs, run: &str, flow: &Flow) -> Result<Option<Value>, u8> {
+    let (loaded, json) = (flow.loaded_target(), args.input_json.as_deref());
     if args.inputs.is_empty() && json.is_none() {
         return Ok(None);
     }
     if json.is_none() {
-        let store = args.store.look_into()?;
-        let earlier = past::read(&*store, run)?
+        let store = args.store.open_to_read()?;
+        let earlier = run_history::read_run(&*store, run)?
             .started
             .input
             .map(PrivateValue::into_exact)
             .filter(|input| input.as_object().is_some());
-        if let Some(Ok(input)) = earlier.map(|earlier| typed(&loaded.program, &args.inputs, Some(earlier))) {
+        if let Some(Ok(input)) = earlier.map(|earlier| parse_typed_input(&loaded.program, &args.inputs, Some(earlier)))
+        {
             return Ok(input);
         }
     }
-    input::read(loaded, &args.inputs, json).map_err(|why| input::refuse(loaded, why))
+    input::read_input(loaded, &args.inputs, json).map_err(|why| input::reject_input(loaded, why))
 }

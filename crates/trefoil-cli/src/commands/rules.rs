@@ -3,24 +3,24 @@
 use clap::Args;
 use serde_json::json;
 use trefoil_check::Rule;
-use trefoil_check::catalogue::{in_order, level};
+use trefoil_check::catalogue::{in_order, level_word};
 
 use crate::args::ReportFormat;
-use crate::columns::columns;
+use crate::columns::format_columns;
 use crate::output;
 
 /// List the rules and their levels
 #[derive(Args)]
-pub struct Rules {
+pub struct RulesCommandArgs {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ReportFormat,
 }
 
 /// Exit code 0; 1: the list cannot be written.
-pub fn run(args: &Rules) -> u8 {
+pub fn run(args: &RulesCommandArgs) -> u8 {
     match args.format {
-        ReportFormat::Text => output::result(table()),
+        ReportFormat::Text => output::write_result(table()),
         ReportFormat::Json => {
             let all: Vec<_> = in_order().map(as_json).collect();
             output::json_result(&format_args!("{:#}", serde_json::Value::Array(all)))
@@ -32,10 +32,10 @@ fn as_json(rule: &'static Rule) -> serde_json::Value {
     json!({
         "name": rule.name,
         "group": rule.group.name(),
-        "level": level(rule.level),
-        "strict_level": level(rule.strict.or(rule.level)),
+        "level": level_word(rule.level),
+        "strict_level": level_word(rule.strict.or(rule.level)),
         "found_by": if rule.is_of_loading() { "loading" } else { "checking" },
-        "summary": rule.summary().replace('\n', " "),
+        "summary": rule.page_summary().replace('\n', " "),
     })
 }
 
@@ -43,8 +43,9 @@ fn as_json(rule: &'static Rule) -> serde_json::Value {
 fn table() -> String {
     let head = ["rule", "level", "--strict", "group", "what"].map(str::to_owned);
     let rows = in_order().map(|rule| {
-        let strict = rule.strict.map_or("", |s| level(Some(s)));
-        [rule.name, level(rule.level), strict, rule.group.name(), rule.summary()].map(|cell| cell.replace('\n', " "))
+        let strict = rule.strict.map_or("", |s| level_word(Some(s)));
+        [rule.name, level_word(rule.level), strict, rule.group.name(), rule.page_summary()]
+            .map(|cell| cell.replace('\n', " "))
     });
-    columns(std::iter::once(head).chain(rows)).iter().map(|line| format!("{line}\n")).collect()
+    format_columns(std::iter::once(head).chain(rows)).iter().map(|line| format!("{line}\n")).collect()
 }

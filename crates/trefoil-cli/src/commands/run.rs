@@ -7,23 +7,23 @@ use trefoil_host::engine::{Engine, ReadyRun};
 use trefoil_machine::LimitKind;
 use trefoil_project::load::{CheckOptions, LoadOptions, LoadReport, LoadedTarget};
 use trefoil_project::settings::Settings;
-use trefoil_syntax::Severity;
+use trefoil_syntax::FindingSeverity;
 use trefoil_template::limits;
 
 use crate::args::{ContentArg, DurabilityArg, HostArgs, ShowArgs, SpecArgs, StoreArgs, TargetArgs, TextArgs};
-use crate::load::accept_settings;
+use crate::loading::accept_settings;
 use crate::obstacles::{call_number, too_many_calls};
 use crate::refusal::did_not_start;
-use crate::run::{End, KeptRun, MARKS, Session, announce_source, ask, based, input};
+use crate::run::{KeptRun, MARKS, RunEndOptions, TerminalSession, announce_source, input, missing_inputs, reuse};
 use crate::store::{await_store, block_on, full_id, prune_expired};
 use crate::words::count_of;
-use crate::{output, overwrite};
+use crate::{output, overwrite_guard};
 use trefoil_host::command::{PrintedCommand, RunOptions};
 
 /// Run a workflow or an agent
 #[derive(Args)]
 #[command(after_help = MARKS)]
-pub struct Run {
+pub struct RunCommandArgs {
     #[command(flatten)]
     target: TargetArgs,
     /// Input: text, or `key=value` (the schema decides the type; repeatable)
@@ -65,20 +65,20 @@ pub struct Run {
 }
 
 /// Warns about text options that the flow does not use.
-fn warn_of_texts(args: &Run, dialect: &str) {
+fn warn_of_texts(args: &RunCommandArgs, dialect: &str) {
     let given = [("--context", args.texts.context.is_some()), ("--skills", args.texts.skills.is_some())];
     if trefoil_front::front_end(dialect).is_some_and(|front| !front.reads_texts()) {
         for (option, _) in given.iter().filter(|(_, given)| *given) {
-            output::warning(format!("`{option}` has no effect, because {dialect} manifests do not use it"));
+            output::print_warning(format!("`{option}` has no effect, because {dialect} manifests do not use it"));
         }
     }
 }
 
 /// Refuses options for a run of this process if a worker is to run it.
-fn refuse_if_detached(args: &Run) -> Result<(), u8> {
+fn refuse_if_detached(args: &RunCommandArgs) -> Result<(), u8> {
     let HostArgs { allow_command, allow_host, answers, .. } = &args.host;
     let permission = |option: &str| {
-        let worker = args.host.options(&args.store, false).text(PrintedCommand::Worker);
+        let worker = args.host.run_options(&args.store, false).render_command(PrintedCommand::Worker);
         let why =
             format!("`{option}` cannot be used with `--detach`: the permissions are those of the worker that runs it");
         (why, format!("remove `{option}` here, and start the worker with it: `{worker}`"))
@@ -105,44 +105,44 @@ fn refuse_if_detached(args: &Run) -> Result<(), u8> {
     } else {
         return Ok(());
     };
-    Err(output::not_started(&found.0, Some(&found.1)))
+    Err(output::report_not_started(&found.0, Some(&found.1)))
 }
 
 /// Exit code 0: success; 1: the run failed, or its result could not be written; 2: the run did not start; 75: the run
 /// is waiting for a person; 130: the run was stopped.
 ///
 /// Starts the run. reason: one order of what is checked, asked and begun.
-pub fn run(args: &Run) -> Result<u8, u8> {
+pub fn run(args: &RunCommandArgs) -> Result<u8, u8> {
     if args.detach {
         refuse_if_detached(args)?;
     }
-    let settings = accept_settings(args.target.settings())?;
+    let settings = accept_settings(args.target.find_settings())?;
     let options = LoadOptions {
         context: args.texts.context.clone(),
         skills: args.texts.skills.clone(),
         checks: (!args.no_check).then(CheckOptions::default),
-        ..args.target.options_with(&settings)
+        ..args.target.load_options_with(&settings)
     };
-    let loaded = trefoil_project::load::load(&args.target.target(), &options);
+    let loaded = trefoil_project::load::load_target(&args.target.parse_target(), &options);
     let flow = Flow::from(loaded.map_err(|report| not_started(args, &options, &report))?);
-    let loaded = flow.loaded();
+    let loaded = flow.loaded_target();
     let many = count_calls(args, loaded, &settings)?;
     if !args.show.quiet {
         warn_of_texts(args, loaded.dialect);
         count_warnings(args, loaded);
     }
-    let input = input::read(loaded, &args.inputs, args.input_json.as_deref());
-    let input = input.map_err(|why| input::refuse(loaded, why))?;
-    let interactive = output::interactive() && args.show.events.is_none();
-    let session = Session::new(&args.show, loaded);
-    let mut engine = session.engine(&args.host, &settings, !args.ephemeral);
+    let input = input::read_input(loaded, &args.inputs, args.input_json.as_deref());
+    let input = input.map_err(|why| input::reject_input(loaded, why))?;
+    let interactive = output::is_interactive() && args.show.events.is_none();
+    let session = TerminalSession::new(&args.show, loaded);
+    let mut engine = session.build_engine(&args.host, &settings, !args.ephemeral);
     if let Some(seed) = args.seed {
-        engine = engine.seed(seed);
+        engine = engine.random_seed(seed);
     }
-    engine = engine.run_spec(args.spec.spec());
+    engine = engine.run_spec(args.spec.run_spec());
     engine = engine.permissions(args.host.permissions(args.target.read.no_config));
     if !args.ephemeral {
-        let store = args.store.create(&args.durability)?;
+        let store = args.store.open_for_new_run(&args.durability)?;
         prune_expired(&*store, settings.keep, args.show.quiet)?;
         if let Some(run) = &args.reuse {
             let run = run.as_ref().map(|run| await_store(full_id(&*store, run))).transpose()?;
@@ -150,7 +150,7 @@ pub fn run(args: &Run) -> Result<u8, u8> {
         }
         engine = engine.store(store);
     }
-    engine = args.content.apply(engine);
+    engine = args.content.configure_engine(engine);
     if args.detach {
         engine = engine.commands(CommandShell::default()).for_others();
     }
@@ -158,28 +158,28 @@ pub fn run(args: &Run) -> Result<u8, u8> {
     let judged = (!interactive).then_some(&input);
     let ready = block_on(engine.ready_for(&flow, judged))?.map_err(|error| did_not_start(&error))?;
     // What is asked for is not missing, so there are no warnings.
-    let warnings = if interactive { Vec::new() } else { ask::warnings(loaded, input.as_ref()) };
-    let ready = ready.warns(many.into_iter().chain(warnings).collect());
-    let input = if interactive { ask::complete(loaded, input)? } else { input };
+    let warnings = if interactive { Vec::new() } else { missing_inputs::input_warnings(loaded, input.as_ref()) };
+    let ready = ready.with_warnings(many.into_iter().chain(warnings).collect());
+    let input = if interactive { missing_inputs::prompt_missing(loaded, input)? } else { input };
     ready.check_input(&input).map_err(|error| did_not_start(&error))?;
     if args.detach {
         return submit(args, ready, &input);
     }
-    overwrite::spare_sources(args.show.trace.as_deref(), &loaded.files)?;
-    announce_source(args.host.models.embedded(), &ready);
-    session.begin(&ready, args.seed, Some(ready.run()).filter(|_| !args.ephemeral));
+    overwrite_guard::refuse_source_overwrite(args.show.trace.as_deref(), &loaded.files)?;
+    announce_source(args.host.models.is_embedded(), &ready);
+    session.announce_start(&ready, args.seed, Some(ready.run_id()).filter(|_| !args.ephemeral));
     let answers_from = ready.answers_from().clone();
-    let reused = ready.reused();
-    let options = args.host.options(&args.store, args.target.read.no_config);
-    let options = args.target.reading(options);
+    let reused = ready.step_decisions();
+    let options = args.host.run_options(&args.store, args.target.read.no_config);
+    let options = args.target.with_read_options(options);
     let target = args.target.target.as_str();
     let keeps_prompts = !args.ephemeral && args.content.keeps_prompts();
     let kept = (!args.ephemeral).then_some(KeptRun { options: &options, edited: Some((target, false)) });
-    let end = session.run(&engine, &answers_from, kept, async || ready.start(&input))?;
+    let end = session.run_to_end(&engine, &answers_from, kept, async || ready.start_run(&input))?;
     if args.reuse.is_some() && !args.show.quiet {
-        based::answers_reused(&reused);
+        reuse::report_reused_answers(&reused);
     }
-    Ok(end.finish(&End {
+    Ok(end.print_end(&RunEndOptions {
         target: Some(target),
         answers: &args.host.answers,
         is_kept: !args.ephemeral,
@@ -189,43 +189,45 @@ pub fn run(args: &Run) -> Result<u8, u8> {
 }
 
 /// Puts a run in the store and says how to follow it.
-fn submit(args: &Run, ready: ReadyRun, input: &Option<trefoil::Value>) -> Result<u8, u8> {
-    if args.host.models.embedded() {
+fn submit(args: &RunCommandArgs, ready: ReadyRun, input: &Option<trefoil::Value>) -> Result<u8, u8> {
+    if args.host.models.is_embedded() {
         announce_source(true, &ready);
     }
-    let run = block_on(ready.submit(input))?.map_err(|error| did_not_start(&error))?;
+    let run = block_on(ready.submit_run(input))?.map_err(|error| did_not_start(&error))?;
     if !args.show.quiet {
-        let show = RunOptions::of_store(args.store.option()).text(PrintedCommand::Show(&run));
-        output::note(format!("a worker runs it (`trefoil worker` starts one); to see how it goes: {show}"));
+        let show = RunOptions::of_store(args.store.store_option()).render_command(PrintedCommand::Show(&run));
+        output::print_note(format!("a worker runs it (`trefoil worker` starts one); to see how it goes: {show}"));
     }
-    Ok(output::result(format!("{run}\n")))
+    Ok(output::write_result(format!("{run}\n")))
 }
 
 /// Reports why the run did not start, and whether `--no-check` would start it.
-fn not_started(args: &Run, options: &LoadOptions, report: &LoadReport) -> u8 {
+fn not_started(args: &RunCommandArgs, options: &LoadOptions, report: &LoadReport) -> u8 {
     let found = &report.diagnostics;
-    output::say(output::diagnostics(found, &report.files));
-    let errors = found.iter().filter(|d| d.severity == Severity::Error).count();
+    output::print_line(output::format_message_findings(found, &report.files));
+    let errors = found.iter().filter(|d| d.severity == FindingSeverity::Error).count();
     let of = if errors == 1 { "an error".to_owned() } else { format!("{errors} errors") };
     let unchecked = LoadOptions { checks: None, ..options.clone() };
-    let only_rules = !args.no_check && trefoil_project::load::load(&args.target.target(), &unchecked).is_ok();
+    let only_rules =
+        !args.no_check && trefoil_project::load::load_target(&args.target.parse_target(), &unchecked).is_ok();
     let help = match args.no_check {
         true => Some("`--no-check` cannot skip these errors: the file cannot be loaded"),
         false => only_rules.then_some("to run it anyway, add `--no-check`"),
     };
-    output::not_started(&format!("the run did not start because of {of}"), help)
+    output::report_not_started(&format!("the run did not start because of {of}"), help)
 }
 
 /// Compares the program's model calls with its limit: a run that certainly may need more does not start, and one that
 /// may need very many starts with a warning, which is returned. The run itself ends before it exceeds the limit.
-fn count_calls(args: &Run, loaded: &LoadedTarget, settings: &Settings) -> Result<Option<String>, u8> {
-    let calls = args.host.models.apply(Engine::new(), settings).model_calls(&loaded.program);
+fn count_calls(args: &RunCommandArgs, loaded: &LoadedTarget, settings: &Settings) -> Result<Option<String>, u8> {
+    let calls = args.host.models.configure_engine(Engine::new(), settings).model_calls(&loaded.program);
     let most = args.spec.limits.max_calls.unwrap_or(LimitKind::Calls.of_default());
-    let plan = args.target.reading(RunOptions::default()).text(PrintedCommand::Plan(&args.target.target));
+    let plan =
+        args.target.with_read_options(RunOptions::default()).render_command(PrintedCommand::Plan(&args.target.target));
     let breakdown = format!("see `{plan}` for the breakdown; raise `--max-calls`, or lower an iteration limit");
     // Answers that are reused are no calls: how many there are is known when the run comes to them.
     if let Some(why) = too_many_calls(&calls, args.spec.limits.max_calls).filter(|_| args.reuse.is_none()) {
-        return Err(output::not_started(&format!("the run did not start: {why}"), Some(&breakdown)));
+        return Err(output::report_not_started(&format!("the run did not start: {why}"), Some(&breakdown)));
     }
     let is_many = args.spec.limits.max_calls.is_none() && (calls.endless || calls.fixed > limits::MANY_CALLS);
     let message = format!("this run may make {}; it stops after {most} (see `{plan}`)", call_number(&calls));
@@ -233,18 +235,18 @@ fn count_calls(args: &Run, loaded: &LoadedTarget, settings: &Settings) -> Result
 }
 
 /// Reports the number of warnings; `check` shows their texts, and less severe findings.
-fn count_warnings(args: &Run, loaded: &LoadedTarget) {
+fn count_warnings(args: &RunCommandArgs, loaded: &LoadedTarget) {
     if args.no_check {
-        return output::say("checks skipped (`--no-check`)");
+        return output::print_line("checks skipped (`--no-check`)");
     }
-    let warnings = loaded.diagnostics.iter().filter(|d| d.severity > Severity::Info).count();
+    let warnings = loaded.diagnostics.iter().filter(|d| d.severity > FindingSeverity::Info).count();
     if warnings == 0 {
         return;
     }
     let said = count_of(warnings as u64, "warning");
-    output::say(format!(
+    output::print_line(format!(
         "check: {said} (run `{}` to see {})",
-        args.target.reading(RunOptions::default()).text(PrintedCommand::Check(&args.target.target)),
+        args.target.with_read_options(RunOptions::default()).render_command(PrintedCommand::Check(&args.target.target)),
         if warnings == 1 { "it" } else { "them" }
     ));
 }

@@ -6,7 +6,7 @@ use crate::runs::{answer, cancel, delete, diff, events, export, fork, list, rele
 
 /// List, show, compare, fork, answer, cancel, release, delete and export runs
 #[derive(Args)]
-pub struct Runs {
+pub struct RunsCommandArgs {
     #[command(subcommand)]
     what: RunsCommand,
 }
@@ -14,20 +14,20 @@ pub struct Runs {
 #[derive(Subcommand)]
 #[allow(clippy::large_enum_variant, reason = "there is one, for a moment")]
 enum RunsCommand {
-    List(list::List),
-    Show(show::Show),
-    Events(events::Events),
-    Diff(diff::Diff),
-    Fork(fork::Fork),
-    Answer(answer::Answer),
-    Cancel(cancel::Cancel),
-    Release(release::Release),
-    Delete(delete::Delete),
-    Export(export::Export),
+    List(list::RunsListArgs),
+    Show(show::RunsShowArgs),
+    Events(events::RunsEventsArgs),
+    Diff(diff::RunsDiffArgs),
+    Fork(fork::RunsForkArgs),
+    Answer(answer::RunsAnswerArgs),
+    Cancel(cancel::RunsCancelArgs),
+    Release(release::RunsReleaseArgs),
+    Delete(delete::RunsDeleteArgs),
+    Export(export::RunsExportArgs),
 }
 
 /// Exit code 0: success; 2: unknown run, or the store failed.
-pub fn run(args: &Runs) -> Result<u8, u8> {
+pub fn run(args: &RunsCommandArgs) -> Result<u8, u8> {
     match &args.what {
         RunsCommand::List(args) => list::run(args),
         RunsCommand::Show(args) => show::run(args),

@@ -10,20 +10,20 @@ use crate::output;
 /// Output formats with a schema. A new one is a line here; the input formats are those of the front ends.
 const PRINTED: &[(&str, &str)] = &[("check-output", JSON_SCHEMA), ("trace-output", trefoil_view::trace::SCHEMA)];
 
-fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    FRONT_ENDS.iter().map(|f| (f.name(), f.schema())).chain(PRINTED.iter().copied())
+fn list_schemas() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FRONT_ENDS.iter().map(|f| (f.name(), f.manifest_schema())).chain(PRINTED.iter().copied())
 }
 
 /// Print the JSON Schema of a manifest format (for editors) or of the output of `check`
 #[derive(Args)]
-pub struct Schema {
+pub struct SchemaCommandArgs {
     /// Name of the schema
-    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(all().map(|(name, _)| name)))]
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(list_schemas().map(|(name, _)| name)))]
     name: String,
 }
 
 /// Exit code 0; 1: the schema cannot be written.
-pub fn run(args: &Schema) -> u8 {
-    let text = all().find(|(name, _)| *name == args.name).map_or("", |(_, text)| text);
-    output::data(text)
+pub fn run(args: &SchemaCommandArgs) -> u8 {
+    let text = list_schemas().find(|(name, _)| *name == args.name).map_or("", |(_, text)| text);
+    output::write_data(text)
 }

@@ -8,17 +8,17 @@ use serde_json::Value as Json;
 use trefoil::store::Store;
 
 use crate::args::StoreArgs;
-use crate::harmless::TerminalText;
-use crate::runs::past;
+use crate::runs::run_history;
 use crate::store::{await_store, block_on, full_id};
-use crate::trace::{TraceLook, calls, read, step, tree};
-use crate::{exit, output, overwrite, shown};
+use crate::terminal_text::TerminalText;
+use crate::trace::{TraceStyle, find_calls, format_tree, read_trace, show_step};
+use crate::{exit, output, overwrite_guard, shown};
 use trefoil_host::command::{PrintedCommand, RunOptions};
 use trefoil_host::durable::run_of_call;
 
 /// Show a trace file or a stored run: all steps, or one step in detail
 #[derive(Args)]
-pub struct Trace {
+pub struct TraceCommandArgs {
     /// Trace file, written by `trefoil run --trace FILE`; or the id of a stored run, its first characters, or `last`
     #[arg(value_name = "FILE|RUN")]
     trace: PathBuf,
@@ -37,7 +37,7 @@ pub struct Trace {
 }
 
 /// A trace, and where it is from.
-struct ReadTrace {
+struct SourcedTrace {
     trace: Json,
     /// Its file, or its run.
     name: String,
@@ -48,12 +48,12 @@ struct ReadTrace {
 }
 
 /// Exit code 0; 1: the result cannot be written, or the journal cannot be read; 2: unknown trace, run or step.
-pub fn run(args: &Trace) -> Result<u8, u8> {
+pub fn run(args: &TraceCommandArgs) -> Result<u8, u8> {
     let read = match stored_id(&args.trace) {
         Some(id) => {
-            let store = args.store.look_into()?;
+            let store = args.store.open_to_read()?;
             let run = await_store(full_id(&*store, id))?;
-            of_run(store, run, args.store.option())?
+            of_run(store, run, args.store.store_option())?
         }
         None => of_file(&args.trace)?,
     };
@@ -68,63 +68,72 @@ fn stored_id(trace: &Path) -> Option<&str> {
 }
 
 /// The trace of a stored run from its journal.
-fn of_run(store: Arc<dyn Store>, run: String, named: String) -> Result<ReadTrace, u8> {
-    let (tracer, about) = past::trace(&store, &past::read(&*store, &run)?, named.clone())?;
-    let trace = tracer.trace().json(&about);
-    Ok(ReadTrace { trace, name: run, options: RunOptions::of_store(named), store: Some(store) })
+fn of_run(store: Arc<dyn Store>, run: String, named: String) -> Result<SourcedTrace, u8> {
+    let (tracer, about) = run_history::trace_run(&store, &run_history::read_run(&*store, &run)?, named.clone())?;
+    let trace = tracer.trace().to_json(&about);
+    Ok(SourcedTrace { trace, name: run, options: RunOptions::of_store(named), store: Some(store) })
 }
 
-fn of_file(file: &Path) -> Result<ReadTrace, u8> {
-    let (trace, note) = read(file).map_err(|(message, help)| output::not_started(&message, help.as_deref()))?;
+fn of_file(file: &Path) -> Result<SourcedTrace, u8> {
+    let (trace, note) =
+        read_trace(file).map_err(|(message, help)| output::report_not_started(&message, help.as_deref()))?;
     if let Some(note) = note {
-        output::note(&note);
+        output::print_note(&note);
     }
-    Ok(ReadTrace { trace, name: file.display().to_string(), options: RunOptions::default(), store: None })
+    Ok(SourcedTrace { trace, name: file.display().to_string(), options: RunOptions::default(), store: None })
 }
 
-fn shown(args: &Trace, read: &ReadTrace) -> Result<u8, u8> {
+fn shown(args: &TraceCommandArgs, read: &SourcedTrace) -> Result<u8, u8> {
     let trace = &read.trace;
     if args.json {
         return Ok(output::json_result(&format_args!("{trace:#}")));
     }
     if let Some(path) = &args.html {
-        overwrite::spare(path, [args.trace.as_path()])?;
-        let page = trefoil_view::trace::page::html(trace);
-        let written = trefoil_project::written::PendingFile::create(path).and_then(|pending| pending.finish(&page));
+        overwrite_guard::refuse_overwrite(path, [args.trace.as_path()])?;
+        let page = trefoil_view::trace::page::render_html(trace);
+        let written = trefoil_project::output_file::PendingFile::create_pending(path)
+            .and_then(|pending| pending.write_text(&page));
         return Ok(match written {
             Ok(()) => {
-                output::note(format!("wrote `{}`; open it in a browser", path.display()));
+                output::print_note(format!("wrote `{}`; open it in a browser", path.display()));
                 exit::OK
             }
-            Err(error) => output::failed(&format!("cannot write the page to `{}`: {error}", path.display()), None),
+            Err(error) => {
+                output::report_failure(&format!("cannot write the page to `{}`: {error}", path.display()), None)
+            }
         });
     }
     let shown = match &args.step {
-        None => tree(trace, read.look()),
-        Some(name) => read.step(name, args.store.option())?,
+        None => format_tree(trace, read.look()),
+        Some(name) => read.step(name, args.store.store_option())?,
     };
-    Ok(output::result(shown))
+    Ok(output::write_result(shown))
 }
 
-impl ReadTrace {
-    fn look(&self) -> TraceLook<'_> {
-        TraceLook { name: &self.name, options: &self.options, color: output::colored_result(), width: output::width() }
+impl SourcedTrace {
+    fn look(&self) -> TraceStyle<'_> {
+        TraceStyle {
+            name: &self.name,
+            options: &self.options,
+            color: output::has_result_colors(),
+            width: output::terminal_width(),
+        }
     }
 
     /// The steps with a name. `CALL/STEP` is a step of the run that CALL has started. `named`: the option that names the store.
     fn step(&self, name: &str, named: String) -> Result<TerminalText, u8> {
-        let missing = match step(&self.trace, name, self.look()) {
+        let missing = match show_step(&self.trace, name, self.look()) {
             Ok(shown) => return Ok(shown),
             Err(missing) => missing,
         };
-        let calls = calls(&self.trace, name);
+        let calls = find_calls(&self.trace, name);
         let Some(store) = &self.store else {
             let run = self.trace.get("run").and_then(Json::as_str).filter(|_| !calls.is_empty());
             let of_run = run.map(|run| {
-                let command = self.options.text(PrintedCommand::TraceStep { run, step: name });
+                let command = self.options.render_command(PrintedCommand::TraceStep { run, step: name });
                 format!("for a step of a flow that it called, use its stored run: `{command}`")
             });
-            return Err(output::not_started(&missing.message, of_run.or(missing.help).as_deref()));
+            return Err(output::report_not_started(&missing.message, of_run.or(missing.help).as_deref()));
         };
         let mut out = TerminalText::default();
         for (call, inner) in calls {
@@ -132,13 +141,13 @@ impl ReadTrace {
             if !out.is_empty() {
                 out.push("\n");
             }
-            let head = format!("run {run}, called by `{}`", call.named());
-            out.push(shown!("{}\n", self.look().dim(&head)));
+            let head = format!("run {run}, called by `{}`", call.display_name());
+            out.push(shown!("{}\n", self.look().dim_text(&head)));
             // A called flow may call others.
             out.push(of_run(store.clone(), run, named.clone())?.step(&inner, named.clone())?);
         }
         match out.is_empty() {
-            true => Err(output::not_started(&missing.message, missing.help.as_deref())),
+            true => Err(output::report_not_started(&missing.message, missing.help.as_deref())),
             false => Ok(out),
         }
     }

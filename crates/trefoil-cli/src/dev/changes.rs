@@ -5,17 +5,17 @@ use trefoil::runs::WordDiff;
 use trefoil_template::Value;
 use trefoil_view::diff::{ValueChange, changed_values};
 
-use super::layout::{Span, is_rewritten, plain, spans, wrap};
-use crate::harmless::TerminalText;
+use super::layout::{DiffSpan, diff_spans, is_rewritten, plain_span, wrap_spans};
 use crate::shown;
-use crate::words::{count_of, structured};
+use crate::terminal_text::TerminalText;
+use crate::words::{count_of, parse_structured};
 
 /// The column at which texts of a step start.
 pub const INDENT: usize = 8;
 
 /// How to lay it out.
 #[derive(Clone, Copy)]
-pub struct Look {
+pub struct DiffLayout {
     /// Whether changed words are coloured.
     pub color: bool,
     /// The columns.
@@ -26,37 +26,38 @@ pub struct Look {
 
 /// A field that differs: its path, empty for a text alone, and the texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
+pub struct FieldChange {
     pub path: String,
     pub before: String,
     pub now: String,
 }
 
 /// The fields that differ between two outputs.
-pub fn fields(before: &Value, now: &Value) -> Vec<Field> {
+pub fn changed_fields(before: &Value, now: &Value) -> Vec<FieldChange> {
     // Some formats keep the answer of a step as text, even if it is JSON.
-    let read = |json: &Json| json.as_str().and_then(structured).map(|value| value.to_json());
+    let read = |json: &Json| json.as_str().and_then(parse_structured).map(|value| value.to_json());
     let text = |json: Option<Json>| json.map(|json| Value::from_json(json).to_text().to_string()).unwrap_or_default();
-    let field = |one: ValueChange| Field { path: one.path, before: text(one.before), now: text(one.now) };
+    let field = |one: ValueChange| FieldChange { path: one.path, before: text(one.before), now: text(one.now) };
     changed_values(Some(&before.to_json()), Some(&now.to_json()), &read).into_iter().map(field).collect()
 }
 
 /// The lines of some fields, indented.
-pub fn lines(fields: &[Field], look: Look) -> Vec<TerminalText> {
+pub fn render_fields(fields: &[FieldChange], look: DiffLayout) -> Vec<TerminalText> {
     // A line that is cut ends with ` ...`.
     let width = look.width.saturating_sub(INDENT + 4);
     let mut blocks: Vec<(&str, Vec<TerminalText>)> = Vec::new();
-    for Field { path, before, now } in fields {
+    for FieldChange { path, before, now } in fields {
         let diff = WordDiff::between_texts(before, now);
-        let name = Some(plain(&format!("{path}: "))).filter(|_| !path.is_empty());
-        let block =
-            |text: Vec<Span>| wrap(&name.clone().into_iter().chain(text).collect::<Vec<_>>(), width, look.color);
+        let name = Some(plain_span(&format!("{path}: "))).filter(|_| !path.is_empty());
+        let block = |text: Vec<DiffSpan>| {
+            wrap_spans(&name.clone().into_iter().chain(text).collect::<Vec<_>>(), width, look.color)
+        };
         match is_rewritten(&diff) {
             true => {
-                blocks.push(("was", block(vec![plain(before)])));
-                blocks.push(("now", block(vec![plain(now)])));
+                blocks.push(("was", block(vec![plain_span(before)])));
+                blocks.push(("now", block(vec![plain_span(now)])));
             }
-            false => blocks.push(("now", block(spans(&diff, look.most.is_none())))),
+            false => blocks.push(("now", block(diff_spans(&diff, look.most.is_none())))),
         }
     }
     let all: usize = blocks.iter().map(|(_, lines)| lines.len()).sum();
@@ -92,7 +93,7 @@ mod tests {
     }
 
     fn shown(before: &Value, now: &Value, most: Option<usize>) -> Vec<String> {
-        lines(&fields(before, now), Look { color: false, width: 60, most })
+        render_fields(&changed_fields(before, now), DiffLayout { color: false, width: 60, most })
             .iter()
             .map(|line| line.as_str().to_owned())
             .collect()

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trefoil::runs::{
-    ActivityDecision, ChangeReason, ReuseDecision, TextOf, TextReason, TextSource, ValueReason, WordDiff,
+    ActivityDecision, ChangeReason, ChangedTextKind, ReuseDecision, TextReason, TextSource, ValueReason, WordDiff,
 };
 use trefoil_machine::Key;
 use trefoil_template::Value;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::changes::{Field, INDENT, Look, fields, lines};
-use super::layout::{Span, plain, spans, wrap};
-use super::seen::SeenSteps;
-use crate::harmless::TerminalText;
-use crate::run::why;
+use super::changes::{DiffLayout, FieldChange, INDENT, changed_fields, render_fields};
+use super::layout::{DiffSpan, diff_spans, plain_span, wrap_spans};
+use super::step_outputs::StepOutputs;
+use crate::run::reuse_reasons;
+use crate::terminal_text::TerminalText;
 use crate::{shown, words};
 
 /// Maximum number of lines for the output of a step, unless everything is shown.
@@ -30,23 +30,23 @@ const BENEATH: &str = "    ";
 
 /// A turn that has ended.
 #[derive(Default, Clone)]
-pub struct Digest {
+pub struct TurnDigest {
     /// What happened to each activity. Empty: nothing could be kept.
     pub lines: Vec<ActivityDecision>,
     /// The steps of the run before, and of this one.
-    pub before: SeenSteps,
-    pub now: SeenSteps,
+    pub before: StepOutputs,
+    pub now: StepOutputs,
     /// The results of both, if this run has one.
     pub results: Option<(Option<Value>, Value)>,
     /// The files whose edit was already shown.
     pub edited: BTreeSet<String>,
 }
 
-impl Digest {
+impl TurnDigest {
     /// The steps that did not simply keep their results, each with the reason and the difference of its output. Then outputs that changed
     /// only because others did.
-    pub fn steps(&self, look: Look) -> Vec<TerminalText> {
-        let told: Vec<&ActivityDecision> = self.lines.iter().filter(|line| is_told(line)).collect();
+    pub fn render_steps(&self, look: DiffLayout) -> Vec<TerminalText> {
+        let told: Vec<&ActivityDecision> = self.lines.iter().filter(|line| has_line(line)).collect();
         let width = told.iter().map(|line| line.key.as_str().width()).max().unwrap_or(0).min(NAMES);
         let mut all = Vec::new();
         let mut shown: Vec<&str> = Vec::new();
@@ -55,7 +55,7 @@ impl Digest {
             told.iter().enumerate().filter_map(|(n, line)| Some((self.step(&line.key)?, n))).collect();
         for (number, line) in told.iter().enumerate() {
             all.extend(self.head(line, width, look));
-            all.extend(self.beneath(line, look));
+            all.extend(self.render_called_steps(line, look));
             shown.push(line.key.as_str());
             // The output of a step with several calls comes after the last one.
             let Some(step) = self.step(&line.key).filter(|step| last.get(step) == Some(&number)) else { continue };
@@ -72,7 +72,7 @@ impl Digest {
             let label = self.now.get(*step).map_or(*step, |step| &step.label);
             let output = self.output(step, &mut texts, look);
             if !output.is_empty() {
-                all.push(TerminalText::line(&format!("{:>6}  {label}", "output")));
+                all.push(TerminalText::from_line(&format!("{:>6}  {label}", "output")));
                 all.extend(output);
             }
         }
@@ -80,13 +80,13 @@ impl Digest {
     }
 
     /// The difference of the result, unless the steps have shown it. `None`: there was none before.
-    pub fn result(&self, look: Look) -> Option<Vec<TerminalText>> {
+    pub fn render_result(&self, look: DiffLayout) -> Option<Vec<TerminalText>> {
         let (before, now) = match &self.results {
             Some((Some(before), now)) => (before, now),
             Some((None, _)) => return None,
             None => return Some(Vec::new()),
         };
-        let mut all = fields(before, now);
+        let mut all = changed_fields(before, now);
         if all.is_empty() {
             return Some(vec!["the result is as before".into()]);
         }
@@ -96,18 +96,18 @@ impl Digest {
         all.retain(|field| !known.contains(&(field.before.clone(), field.now.clone())));
         if all.is_empty() {
             let parts = if parts.is_empty() { String::new() } else { format!(" in `{}`", parts.join("`, `")) };
-            let lines = words::wrap(&format!("the result changed{parts}, as shown above"), look.width);
-            return Some(lines.iter().map(|line| TerminalText::line(line)).collect());
+            let lines = words::wrap_text(&format!("the result changed{parts}, as shown above"), look.width);
+            return Some(lines.iter().map(|line| TerminalText::from_line(line)).collect());
         }
         let mut said = vec![TerminalText::from(format!("{:>6}", "result"))];
-        said.extend(lines(&all, look));
+        said.extend(render_fields(&all, look));
         Some(said)
     }
 
     /// Whether everything fits, so that showing all of it shows nothing more.
-    pub fn is_short(&self, look: Look) -> bool {
-        let all = Look { most: None, ..look };
-        self.steps(look) == self.steps(all) && self.result(look) == self.result(all)
+    pub fn is_short(&self, look: DiffLayout) -> bool {
+        let all = DiffLayout { most: None, ..look };
+        self.render_steps(look) == self.render_steps(all) && self.render_result(look) == self.render_result(all)
     }
 
     /// The step to which an activity belongs.
@@ -117,14 +117,14 @@ impl Digest {
         steps.filter(|step| *step == key || is_below(key, step)).max_by_key(|step| step.len())
     }
 
-    fn fields(&self, step: &str) -> Vec<Field> {
+    fn fields(&self, step: &str) -> Vec<FieldChange> {
         let renamed = self.lines.iter().find_map(|line| match &line.fate {
             ReuseDecision::Kept { was: Some(was), .. } if line.key.as_str() == step => Some(was.as_str()),
             _ => None,
         });
-        let output = |steps: &SeenSteps, step: &str| steps.get(step).and_then(|step| step.output.clone());
+        let output = |steps: &StepOutputs, step: &str| steps.get(step).and_then(|step| step.output.clone());
         match (output(&self.before, renamed.unwrap_or(step)), output(&self.now, step)) {
-            (Some(before), Some(now)) => fields(&before, &now),
+            (Some(before), Some(now)) => changed_fields(&before, &now),
             _ => Vec::new(),
         }
     }
@@ -134,27 +134,27 @@ impl Digest {
     }
 
     /// How the output of a step changed, as far as that was not shown.
-    fn output(&self, step: &str, texts: &mut BTreeSet<(String, String)>, look: Look) -> Vec<TerminalText> {
+    fn output(&self, step: &str, texts: &mut BTreeSet<(String, String)>, look: DiffLayout) -> Vec<TerminalText> {
         let mut all = self.fields(step);
         all.retain(|field| texts.insert((field.before.clone(), field.now.clone())));
-        if all.is_empty() { Vec::new() } else { lines(&all, look) }
+        if all.is_empty() { Vec::new() } else { render_fields(&all, look) }
     }
 
     /// The line of an activity with the reasons.
-    fn head(&self, line: &ActivityDecision, width: usize, look: Look) -> Vec<TerminalText> {
-        let key = TerminalText::line(line.key.as_str());
+    fn head(&self, line: &ActivityDecision, width: usize, look: DiffLayout) -> Vec<TerminalText> {
+        let key = TerminalText::from_line(line.key.as_str());
         let mut notes = self.reasons(line, look.most.is_none());
         if let ReuseDecision::Kept { was: Some(was), .. } = &line.fate {
-            notes.push(vec![plain(&format!("it was renamed from `{was}`"))]);
+            notes.push(vec![plain_span(&format!("it was renamed from `{was}`"))]);
         }
         let beside = INDENT + width + 2;
         // In a narrow terminal, the reasons are below the name.
         let is_narrow = look.width < beside + ROOM + 4;
         let indent = if is_narrow { INDENT + 2 } else { beside };
         let room = look.width.saturating_sub(indent + 4);
-        let pad = " ".repeat(width.saturating_sub(key.width()));
+        let pad = " ".repeat(width.saturating_sub(key.column_count()));
         let head = shown!("{}  {}{}", format!("{:>6}", line.fate.name()), key, pad);
-        let notes: Vec<TerminalText> = notes.iter().flat_map(|note| wrap(note, room, look.color)).collect();
+        let notes: Vec<TerminalText> = notes.iter().flat_map(|note| wrap_spans(note, room, look.color)).collect();
         let (count, most) = (notes.len(), look.most.map_or(usize::MAX, |_| REASONS));
         let mut all: Vec<TerminalText> = Some(head.trim_end()).filter(|_| is_narrow).into_iter().collect();
         for (n, note) in notes.into_iter().take(most).enumerate() {
@@ -168,15 +168,15 @@ impl Digest {
     }
 
     /// What the flow did that a step calls as a tool: each step that ran again, and the names of those that did not.
-    fn beneath(&self, line: &ActivityDecision, look: Look) -> Vec<TerminalText> {
+    fn render_called_steps(&self, line: &ActivityDecision, look: DiffLayout) -> Vec<TerminalText> {
         let (told, kept): (Vec<&ActivityDecision>, Vec<&ActivityDecision>) =
-            line.called.iter().partition(|line| is_told(line));
+            line.called.iter().partition(|line| has_line(line));
         let width = told.iter().map(|line| line.key.as_str().width()).max().unwrap_or(0).min(NAMES);
-        let look = Look { width: look.width.saturating_sub(BENEATH.len()), ..look };
+        let look = DiffLayout { width: look.width.saturating_sub(BENEATH.len()), ..look };
         let names: Vec<&str> = kept.iter().filter(|line| line.fate.is_kept()).map(|line| line.key.as_str()).collect();
         let mut all = Vec::new();
         if !names.is_empty() {
-            let names = wrap(&[plain(&names.join(", "))], look.width.saturating_sub(INDENT + 4), look.color);
+            let names = wrap_spans(&[plain_span(&names.join(", "))], look.width.saturating_sub(INDENT + 4), look.color);
             let rest = if names.len() > 1 && look.most.is_some() { " ..." } else { "" };
             let most = look.most.map_or(usize::MAX, |_| 1);
             let word = |n: usize| if n == 0 { "kept" } else { "" };
@@ -190,15 +190,15 @@ impl Digest {
         }
         for line in told {
             all.extend(self.head(line, width, look));
-            all.extend(self.beneath(line, look));
+            all.extend(self.render_called_steps(line, look));
         }
         all.into_iter().map(|line| shown!("{}{}", BENEATH, line)).collect()
     }
 
     /// Why it runs again. Of the results of other steps only the names are said, because they are shown where they are made.
-    fn reasons(&self, line: &ActivityDecision, whole: bool) -> Vec<Vec<Span>> {
+    fn reasons(&self, line: &ActivityDecision, whole: bool) -> Vec<Vec<DiffSpan>> {
         let mut from: Vec<String> = Vec::new();
-        let mut edits: Vec<(TextOf, Option<String>, WordDiff)> = Vec::new();
+        let mut edits: Vec<(ChangedTextKind, Option<String>, WordDiff)> = Vec::new();
         let mut others = Vec::new();
         for reason in &line.reasons {
             match reason {
@@ -220,11 +220,11 @@ impl Digest {
                     }
                 }
                 ChangeReason::Text(TextReason { diff, .. }) => {
-                    let mut said = vec![plain(&format!("{reason}: "))];
-                    said.extend(spans(diff, whole));
+                    let mut said = vec![plain_span(&format!("{reason}: "))];
+                    said.extend(diff_spans(diff, whole));
                     others.push(said);
                 }
-                other => others.push(vec![plain(&why::reason(other, false).plain())]),
+                other => others.push(vec![plain_span(&reuse_reasons::format_reason(other, false).without_colors())]),
             }
         }
         let mut known = BTreeSet::new();
@@ -233,17 +233,17 @@ impl Digest {
         for (of, place, diff) in edits {
             let file = place.as_ref().and_then(|place| place.rsplit_once(':')).map(|(file, _)| file);
             let place = place.as_ref().map(|place| format!(", {place}")).unwrap_or_default();
-            let mut said = vec![plain(&format!("{of}{place}"))];
+            let mut said = vec![plain_span(&format!("{of}{place}"))];
             // What a step that stops would do is always shown.
             if line.fate == ReuseDecision::Stopped || !file.is_some_and(|file| self.edited.contains(file)) {
-                said.push(plain(": "));
-                said.extend(spans(&diff, whole));
+                said.push(plain_span(": "));
+                said.extend(diff_spans(&diff, whole));
             }
             all.push(said);
         }
         all.extend(others);
         if !from.is_empty() {
-            all.push(vec![plain(&format!("<- {}", from.join(", ")))]);
+            all.push(vec![plain_span(&format!("<- {}", from.join(", ")))]);
         }
         all
     }
@@ -256,7 +256,7 @@ impl Digest {
 }
 
 /// Whether it has a line: kept results are only counted, and a retry is the same call.
-pub fn is_told(line: &ActivityDecision) -> bool {
+pub fn has_line(line: &ActivityDecision) -> bool {
     !matches!(line.fate, ReuseDecision::Kept { was: None, .. }) && line.key.without_try() == line.key.as_str()
 }
 
@@ -274,9 +274,9 @@ mod tests {
         let fate = ReuseDecision::Kept { run: "r1".to_owned(), was: Some("research/doubts".into()), saved: None };
         let key = "research/objections".into();
         let line = ActivityDecision { key, fate, was: None, reasons: Vec::new(), called: Vec::new() };
-        let digest = Digest { lines: vec![line], ..Digest::default() };
+        let digest = TurnDigest { lines: vec![line], ..TurnDigest::default() };
         let shown = |width| {
-            let lines = digest.steps(Look { color: false, width, most: Some(MOST) });
+            let lines = digest.render_steps(DiffLayout { color: false, width, most: Some(MOST) });
             lines.iter().map(|line| line.as_str().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(shown(80), ["  kept  research/objections  it was renamed from `research/doubts`"]);

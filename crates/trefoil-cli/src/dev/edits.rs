@@ -5,10 +5,10 @@ use std::sync::Arc;
 use trefoil::runs::WordDiff;
 use trefoil_view::diff::changed_lines;
 
-use super::changes::{INDENT, Look};
-use super::layout::{spans, wrap};
-use crate::harmless::TerminalText;
+use super::changes::{DiffLayout, INDENT};
+use super::layout::{diff_spans, wrap_spans};
 use crate::shown;
+use crate::terminal_text::TerminalText;
 use crate::words::count_of;
 
 /// Maximum number of places shown.
@@ -17,7 +17,7 @@ const PLACES: usize = 4;
 const LINES: usize = 2;
 
 /// A file that was saved.
-pub struct Changed {
+pub struct SavedFile {
     /// Its name.
     pub name: String,
     /// Its text in the last run; `None`: unknown.
@@ -28,17 +28,17 @@ pub struct Changed {
 
 /// Whether all places of an edit are shown.
 pub fn is_shown(before: &str, now: &str) -> bool {
-    places(before, now).len() <= PLACES
+    find_line_changes(before, now).len() <= PLACES
 }
 
 /// The changed places of a text, with line numbers.
-pub fn of(before: &str, now: &str, look: Look) -> Vec<TerminalText> {
-    let all = places(before, now);
+pub fn render_changes(before: &str, now: &str, look: DiffLayout) -> Vec<TerminalText> {
+    let all = find_line_changes(before, now);
     let width = look.width.saturating_sub(INDENT + 4);
     let mut shown = Vec::new();
     for place in all.iter().take(PLACES) {
         let diff = WordDiff::between_texts(place.before.trim(), place.now.trim());
-        let lines = wrap(&spans(&diff, false), width, look.color);
+        let lines = wrap_spans(&diff_spans(&diff, false), width, look.color);
         let count = lines.len();
         for (n, line) in lines.into_iter().take(LINES).enumerate() {
             let number = if n == 0 { place.number.to_string() } else { String::new() };
@@ -55,7 +55,7 @@ pub fn of(before: &str, now: &str, look: Look) -> Vec<TerminalText> {
 }
 
 /// Lines that differ.
-struct Place {
+struct LineChange {
     /// The number of the first line in the new text.
     number: usize,
     before: String,
@@ -63,7 +63,7 @@ struct Place {
 }
 
 /// Compares two texts line by line. Lines that replace the same number of lines are separate places.
-fn places(before: &str, now: &str) -> Vec<Place> {
+fn find_line_changes(before: &str, now: &str) -> Vec<LineChange> {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), now.lines().collect());
     let mut all = Vec::new();
     for (then, range) in changed_lines(before, now) {
@@ -71,13 +71,13 @@ fn places(before: &str, now: &str) -> Vec<Place> {
         let lines = new.get(range).unwrap_or_default();
         if then.len() == lines.len() {
             let pairs = then.iter().zip(lines).enumerate();
-            all.extend(pairs.map(|(n, (before, now))| Place {
+            all.extend(pairs.map(|(n, (before, now))| LineChange {
                 number: first + n,
                 before: (*before).to_owned(),
                 now: (*now).to_owned(),
             }));
         } else {
-            all.push(Place { number: first, before: then.join("\n"), now: lines.join("\n") });
+            all.push(LineChange { number: first, before: then.join("\n"), now: lines.join("\n") });
         }
     }
     all
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     fn shown(before: &str, now: &str) -> Vec<String> {
-        of(before, now, Look { color: false, width: 80, most: Some(6) })
+        render_changes(before, now, DiffLayout { color: false, width: 80, most: Some(6) })
             .iter()
             .map(|line| line.as_str().to_owned())
             .collect()

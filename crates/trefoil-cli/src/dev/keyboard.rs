@@ -6,15 +6,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use console::{Key, Term};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::Happening;
-use crate::harmless::TerminalText;
+use super::DevEvent;
 use crate::output;
+use crate::terminal_text::TerminalText;
 
 /// Reads on a separate thread, and only on request, so that the terminal is in its normal mode between two keys.
-pub struct Keyboard {
-    wanted: Sender<Wanted>,
+pub struct KeyboardReader {
+    wanted: Sender<KeyboardRequest>,
     /// What the thread is reading.
-    asked: Option<Wanted>,
+    asked: Option<KeyboardRequest>,
     /// Whether single keys can be read.
     pub keys: bool,
     #[cfg(unix)]
@@ -22,14 +22,14 @@ pub struct Keyboard {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum KeyboardRequest {
     Key,
     Line,
 }
 
 /// What came instead of a requested line, or the line.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Typed {
+pub enum PromptResult {
     /// A line.
     Line(String),
     /// Esc.
@@ -38,9 +38,9 @@ pub enum Typed {
     Ended,
 }
 
-impl Keyboard {
+impl KeyboardReader {
     /// Starts the thread. It sends the keys and lines to `typed`.
-    pub fn new(typed: UnboundedSender<Happening>) -> std::io::Result<Self> {
+    pub fn new(typed: UnboundedSender<DevEvent>) -> std::io::Result<Self> {
         let (wanted, asked) = channel();
         let keys = std::io::stdin().is_terminal() && output::is_terminal();
         std::thread::Builder::new().name("keys".to_owned()).spawn(move || listen(&asked, &typed, keys))?;
@@ -55,29 +55,29 @@ impl Keyboard {
 
     /// Requests the next key.
     pub fn want_key(&mut self) {
-        self.want(Wanted::Key);
+        self.want(KeyboardRequest::Key);
     }
 
     /// Prints a question, and requests a line.
     pub fn want_line(&mut self, question: &str) {
-        output::put(TerminalText::line(question));
-        self.want(Wanted::Line);
+        output::print_part(TerminalText::from_line(question));
+        self.want(KeyboardRequest::Line);
     }
 
-    fn want(&mut self, wanted: Wanted) {
+    fn want(&mut self, wanted: KeyboardRequest) {
         if self.asked.is_none() && self.wanted.send(wanted).is_ok() {
             self.asked = Some(wanted);
         }
     }
 
     /// Marks the request as answered.
-    pub fn came(&mut self) {
+    pub fn finish_request(&mut self) {
         self.asked = None;
     }
 }
 
 /// Restores the mode of the terminal, because reading a key changes it.
-impl Drop for Keyboard {
+impl Drop for KeyboardReader {
     fn drop(&mut self) {
         #[cfg(unix)]
         if let Some(before) = &self.before {
@@ -86,29 +86,29 @@ impl Drop for Keyboard {
     }
 }
 
-fn listen(wanted: &Receiver<Wanted>, typed: &UnboundedSender<Happening>, keys: bool) {
+fn listen(wanted: &Receiver<KeyboardRequest>, typed: &UnboundedSender<DevEvent>, keys: bool) {
     #[allow(clippy::disallowed_methods, reason = "only reads keys")]
     let term = Term::stderr();
     while let Ok(wanted) = wanted.recv() {
         let happening = match wanted {
-            Wanted::Key if keys => match term.read_key() {
-                Ok(Key::Char(key)) => Happening::Key(key),
-                Ok(Key::Enter) => Happening::Key('\n'),
-                Ok(_) => Happening::Key('\0'),
+            KeyboardRequest::Key if keys => match term.read_key() {
+                Ok(Key::Char(key)) => DevEvent::Key(key),
+                Ok(Key::Enter) => DevEvent::Key('\n'),
+                Ok(_) => DevEvent::Key('\0'),
                 // Ctrl-C arrives as a signal.
                 Err(_) => continue,
             },
-            Wanted::Line if keys => match edited(|| term.read_key()) {
-                Ok(typed) => Happening::Line(typed),
+            KeyboardRequest::Line if keys => match edited(|| term.read_key()) {
+                Ok(typed) => DevEvent::Line(typed),
                 // Ctrl-C arrives as a signal.
                 Err(_) => continue,
             },
             _ => match line().inspect(|_| ends(wanted)) {
-                Some(line) if wanted == Wanted::Key => Happening::Key(line.chars().next().unwrap_or('\n')),
-                Some(line) if line == ESC => Happening::Line(Typed::Cancelled),
-                Some(line) => Happening::Line(Typed::Line(line)),
+                Some(line) if wanted == KeyboardRequest::Key => DevEvent::Key(line.chars().next().unwrap_or('\n')),
+                Some(line) if line == ESC => DevEvent::Line(PromptResult::Cancelled),
+                Some(line) => DevEvent::Line(PromptResult::Line(line)),
                 // Stdin has ended, so the requested line has no answer.
-                None if wanted == Wanted::Line => Happening::Line(Typed::Ended),
+                None if wanted == KeyboardRequest::Line => DevEvent::Line(PromptResult::Ended),
                 None => return,
             },
         };
@@ -119,9 +119,9 @@ fn listen(wanted: &Receiver<Wanted>, typed: &UnboundedSender<Happening>, keys: b
 }
 
 /// Ends the line of a prompt, because nobody has seen the end of the typed line.
-fn ends(wanted: Wanted) {
-    if wanted == Wanted::Line {
-        output::say("");
+fn ends(wanted: KeyboardRequest) {
+    if wanted == KeyboardRequest::Line {
+        output::print_line("");
     }
 }
 
@@ -133,31 +133,34 @@ const END: char = '\u{4}';
 const CLEAR: char = '\u{15}';
 
 /// Reads a line from the terminal key by key, because the terminal itself does not report Esc before the end of a line.
-fn edited(key: impl FnMut() -> std::io::Result<Key>) -> std::io::Result<Typed> {
-    let _silent = Silent::new();
-    let typed = typed(key, |echo| output::picture(&echo));
-    output::say("");
+fn edited(key: impl FnMut() -> std::io::Result<Key>) -> std::io::Result<PromptResult> {
+    let _silent = TerminalEchoGuard::new();
+    let typed = typed(key, |echo| output::draw_picture(&echo));
+    output::print_line("");
     typed
 }
 
 /// Reads keys up to the end of a line, and shows it.
-fn typed(mut key: impl FnMut() -> std::io::Result<Key>, mut show: impl FnMut(TerminalText)) -> std::io::Result<Typed> {
+fn typed(
+    mut key: impl FnMut() -> std::io::Result<Key>,
+    mut show: impl FnMut(TerminalText),
+) -> std::io::Result<PromptResult> {
     let mut line: Vec<char> = Vec::new();
     // What is shown of a character is wiped column by column.
     let wipe = |c: char| -> TerminalText {
-        let columns = TerminalText::line(c.encode_utf8(&mut [0; 4])).width();
-        std::iter::repeat_n(TerminalText::constant("\u{8} \u{8}"), columns).collect()
+        let columns = TerminalText::from_line(c.encode_utf8(&mut [0; 4])).column_count();
+        std::iter::repeat_n(TerminalText::from_constant("\u{8} \u{8}"), columns).collect()
     };
     loop {
         let echo = match key()? {
-            Key::Enter => return Ok(Typed::Line(line.into_iter().collect())),
-            Key::Escape => return Ok(Typed::Cancelled),
-            Key::Char(END) if line.is_empty() => return Ok(Typed::Ended),
+            Key::Enter => return Ok(PromptResult::Line(line.into_iter().collect())),
+            Key::Escape => return Ok(PromptResult::Cancelled),
+            Key::Char(END) if line.is_empty() => return Ok(PromptResult::Ended),
             Key::Char(CLEAR) => line.drain(..).map(wipe).collect(),
             Key::Backspace => line.pop().map(wipe).unwrap_or_default(),
             Key::Char(c) if !c.is_control() => {
                 line.push(c);
-                TerminalText::line(c.encode_utf8(&mut [0; 4]))
+                TerminalText::from_line(c.encode_utf8(&mut [0; 4]))
             }
             _ => TerminalText::default(),
         };
@@ -166,12 +169,12 @@ fn typed(mut key: impl FnMut() -> std::io::Result<Key>, mut show: impl FnMut(Ter
 }
 
 /// While this exists, the terminal neither shows what is typed nor waits for the end of a line, also between two keys.
-struct Silent {
+struct TerminalEchoGuard {
     #[cfg(unix)]
     before: Option<rustix::termios::Termios>,
 }
 
-impl Silent {
+impl TerminalEchoGuard {
     #[cfg(unix)]
     fn new() -> Self {
         use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
@@ -190,7 +193,7 @@ impl Silent {
     }
 }
 
-impl Drop for Silent {
+impl Drop for TerminalEchoGuard {
     fn drop(&mut self) {
         #[cfg(unix)]
         if let Some(before) = &self.before {
@@ -236,13 +239,13 @@ mod tests {
             (typed, shown)
         };
         let (a, b) = (Key::Char('a'), Key::Char('水'));
-        let line = |text: &str| Typed::Line(text.to_owned());
+        let line = |text: &str| PromptResult::Line(text.to_owned());
         assert_eq!(keys(vec![a.clone(), b.clone(), Key::Enter]), (line("a水"), "a水".to_owned()));
         let (typed, shown) = keys(vec![a.clone(), b, Key::Backspace, Key::ArrowLeft, Key::Enter]);
         assert_eq!((typed, shown), (line("a"), format!("a水{}", "\u{8} \u{8}".repeat(2))));
         assert_eq!(keys(vec![a.clone(), Key::Char(CLEAR), Key::Enter]).0, line(""));
-        assert_eq!(keys(vec![a.clone(), Key::Escape]).0, Typed::Cancelled);
-        assert_eq!(keys(vec![Key::Char(END)]).0, Typed::Ended);
+        assert_eq!(keys(vec![a.clone(), Key::Escape]).0, PromptResult::Cancelled);
+        assert_eq!(keys(vec![Key::Char(END)]).0, PromptResult::Ended);
         assert_eq!(keys(vec![a, Key::Char(END), Key::Enter]).0, line("a"));
     }
 

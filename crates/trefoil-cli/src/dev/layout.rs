@@ -4,8 +4,8 @@ use trefoil::runs::WordDiff;
 use trefoil_view::diff::MarkedKind as Kind;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::harmless::{TerminalText, safe};
-use crate::run::why::marked;
+use crate::run::reuse_reasons::format_marked_words;
+use crate::terminal_text::{TerminalText, escape_line};
 
 /// A text with fewer words is never shown as rewritten.
 const FEW: usize = 12;
@@ -13,10 +13,10 @@ const FEW: usize = 12;
 const MARKS: usize = 4;
 
 /// Words of one kind.
-pub type Span = (Kind, String);
+pub type DiffSpan = (Kind, String);
 
 /// Text without changes.
-pub fn plain(text: &str) -> Span {
+pub fn plain_span(text: &str) -> DiffSpan {
     (Kind::Same, line(text))
 }
 
@@ -28,12 +28,12 @@ fn line(text: &str) -> String {
         all.push_str("⏎ ");
         all.push_str(next.trim_start());
     }
-    safe(&all).into_owned()
+    escape_line(&all).into_owned()
 }
 
 /// The changed words with some words around them. `whole`: long changes are not shortened.
-pub fn spans(diff: &WordDiff, whole: bool) -> Vec<Span> {
-    diff.marked(whole, &line)
+pub fn diff_spans(diff: &WordDiff, whole: bool) -> Vec<DiffSpan> {
+    diff.marked_words(whole, &line)
 }
 
 /// Whether more than half of the words are different, so that both texts are easier to read one after the other.
@@ -48,16 +48,16 @@ pub fn is_rewritten(diff: &WordDiff) -> bool {
 
 /// Words that are not separated by a space, so that no line ends between them.
 #[derive(Default)]
-struct Word {
-    parts: Vec<Span>,
+struct LayoutWord {
+    parts: Vec<DiffSpan>,
     /// Whether a space comes before it.
     spaced: bool,
 }
 
 /// Wraps a text between words.
-pub fn wrap(all: &[Span], width: usize, color: bool) -> Vec<TerminalText> {
+pub fn wrap_spans(all: &[DiffSpan], width: usize, color: bool) -> Vec<TerminalText> {
     let width = width.max(20);
-    let mut lines: Vec<Vec<Span>> = vec![Vec::new()];
+    let mut lines: Vec<Vec<DiffSpan>> = vec![Vec::new()];
     let mut used = 0;
     for word in words(all, width.saturating_sub(MARKS)) {
         let wide = cost(&word.parts, None, color);
@@ -81,7 +81,7 @@ pub fn wrap(all: &[Span], width: usize, color: bool) -> Vec<TerminalText> {
 }
 
 /// The columns of some words after a word of another kind.
-fn cost(parts: &[Span], last: Option<Kind>, color: bool) -> usize {
+fn cost(parts: &[DiffSpan], last: Option<Kind>, color: bool) -> usize {
     let mut last = last;
     let mut all = 0;
     for (kind, text) in parts {
@@ -93,9 +93,9 @@ fn cost(parts: &[Span], last: Option<Kind>, color: bool) -> usize {
 }
 
 /// Splits at spaces, before words that replace others, and within words that are wider than a line.
-fn words(all: &[Span], most: usize) -> Vec<Word> {
-    let mut words: Vec<Word> = Vec::new();
-    let mut open = Word::default();
+fn words(all: &[DiffSpan], most: usize) -> Vec<LayoutWord> {
+    let mut words: Vec<LayoutWord> = Vec::new();
+    let mut open = LayoutWord::default();
     for (kind, text) in all {
         let replaces = *kind == Kind::Added && open.parts.last().is_some_and(|(last, _)| *last == Kind::Removed);
         if replaces {
@@ -103,7 +103,7 @@ fn words(all: &[Span], most: usize) -> Vec<Word> {
         }
         for (number, piece) in text.split(' ').enumerate() {
             if number > 0 {
-                let done = std::mem::replace(&mut open, Word { parts: Vec::new(), spaced: true });
+                let done = std::mem::replace(&mut open, LayoutWord { parts: Vec::new(), spaced: true });
                 words.push(done);
             }
             for c in piece.chars() {
@@ -123,12 +123,12 @@ fn words(all: &[Span], most: usize) -> Vec<Word> {
     words
 }
 
-fn rendered(line: &[Span], color: bool) -> TerminalText {
+fn rendered(line: &[DiffSpan], color: bool) -> TerminalText {
     let mut out = TerminalText::default();
     for run in line.chunk_by(|(a, _), (b, _)| a == b) {
         let text: String = run.iter().map(|(_, text)| text.as_str()).collect();
         let kind = run.first().map_or(Kind::Same, |(kind, _)| *kind);
-        out.push(marked(kind, &text, color));
+        out.push(format_marked_words(kind, &text, color));
     }
     out.trim_end()
 }
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     fn shown(before: &str, now: &str, width: usize) -> Vec<String> {
-        wrap(&spans(&WordDiff::between_texts(before, now), true), width, false)
+        wrap_spans(&diff_spans(&WordDiff::between_texts(before, now), true), width, false)
             .iter()
             .map(|line| line.as_str().to_owned())
             .collect()

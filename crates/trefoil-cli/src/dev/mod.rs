@@ -3,21 +3,21 @@
 //! One loop waits for events (a save, a key, the end of a run) and handles them one by one. `turn` is one run of the target: `start` starts
 //! it, `follow` waits for its end, and `said` prints what it did, of which `digest` is the part about the steps.
 
-mod ask;
 mod browser;
 mod changes;
 mod digest;
 mod edits;
-mod follow;
 mod keyboard;
 mod layout;
-mod said;
-mod seen;
+mod prompts;
+mod run_follower;
+mod run_start;
 mod session;
-mod start;
-mod stops;
+mod step_outputs;
+mod stop_reasons;
 mod turn;
-mod watch;
+mod turn_output;
+mod watcher;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -35,15 +35,15 @@ use trefoil_template::Value;
 
 use crate::args::{ContentArg, DurabilityArg, HostArgs, StoreArgs, TargetArgs, TextArgs, parse_dollars};
 use crate::refusal::cannot_start;
-use crate::run::Signals;
+use crate::run::StopSignals;
 use crate::store::{await_store, block_on, full_id};
 use crate::{exit, output};
-use digest::Digest;
-use keyboard::{Keyboard, Typed};
-use session::Session;
+use digest::TurnDigest;
+use keyboard::{KeyboardReader, PromptResult};
+use session::SessionFigures;
 use trefoil_host::command::PrintedCommand;
-use turn::{Asked, Given, Last, Read, Turn};
-use watch::Watch;
+use turn::{PendingAnswer, PreviousRun, TargetSnapshot, TurnRequest, TurnResult};
+use watcher::TargetWatcher;
 
 /// Editors write a file in several steps, so files are read only after this time without changes.
 const QUIET: Duration = Duration::from_millis(40);
@@ -56,7 +56,7 @@ const POLL: Duration = Duration::from_millis(500);
 
 /// Run a target and bring the run up to date after every save: only what the save changed is done again
 #[derive(Args)]
-pub struct Dev {
+pub struct DevCommandArgs {
     #[command(flatten)]
     target: TargetArgs,
     /// Input of the first run: text, or `key=value` (the schema decides the type; repeatable) [default: that of the last run]
@@ -94,13 +94,13 @@ pub struct Dev {
 
 /// An event of the loop.
 #[derive(Debug)]
-pub enum Happening {
+pub enum DevEvent {
     /// A file of the target was written.
     Saved,
     /// A key was pressed.
     Key(char),
     /// The end of a prompt.
-    Line(Typed),
+    Line(PromptResult),
     /// A model call, a tool or a command of the run has ended.
     Ended,
     /// The last run was answered from elsewhere.
@@ -110,34 +110,34 @@ pub enum Happening {
 }
 
 /// Exit code 0: quit; 2: it did not start; 130: stopped by a signal.
-pub fn run(args: &Dev) -> Result<u8, u8> {
+pub fn run(args: &DevCommandArgs) -> Result<u8, u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    Loop::new(args, runtime.map_err(|error| cannot_start(&error))?)?.go()
+    DevLoop::new(args, runtime.map_err(|error| cannot_start(&error))?)?.go()
 }
 
 /// The loop.
-struct Loop<'a> {
-    args: &'a Dev,
+struct DevLoop<'a> {
+    args: &'a DevCommandArgs,
     runtime: Runtime,
-    happenings: UnboundedReceiver<Happening>,
-    send: UnboundedSender<Happening>,
+    happenings: UnboundedReceiver<DevEvent>,
+    send: UnboundedSender<DevEvent>,
     /// Events that arrived while the loop waited for something else.
-    later: VecDeque<Happening>,
-    keyboard: Keyboard,
-    watch: Watch,
-    signals: Signals,
+    later: VecDeque<DevEvent>,
+    keyboard: KeyboardReader,
+    watch: TargetWatcher,
+    signals: StopSignals,
     store: Arc<dyn Store>,
     /// An engine with only the store configured.
     engine: Engine,
-    last: Option<Last>,
+    last: Option<PreviousRun>,
     /// The runs that this process started. It does not end any others.
     started: BTreeSet<String>,
     /// An answer that no run has received yet, because the files were saved while it was typed.
-    given: Option<Given>,
+    given: Option<PendingAnswer>,
     /// Whether the last run uses the texts that were read last.
     is_current: bool,
     /// The texts that were read last, and their findings.
-    read: Option<Read>,
+    read: Option<TargetSnapshot>,
     /// The target as it loaded last.
     flow: Option<Flow>,
     /// The files whose last edit was shown.
@@ -145,11 +145,11 @@ struct Loop<'a> {
     /// The input of the command line, if it was used.
     passed: Option<Option<Value>>,
     /// What the last turn did.
-    digest: Option<Digest>,
-    session: Session,
+    digest: Option<TurnDigest>,
+    session: SessionFigures,
     /// For how long prompts have waited in this turn.
     thought: Duration,
-    /// The number of the last letter to the last run that was seen.
+    /// The number of the last message to the last run that was seen.
     letter: u64,
     /// The source of answers of the last run.
     answers_from: Option<AnswersFrom>,
@@ -157,19 +157,20 @@ struct Loop<'a> {
     is_unpriced: bool,
 }
 
-impl<'a> Loop<'a> {
-    fn new(args: &'a Dev, runtime: Runtime) -> Result<Self, u8> {
+impl<'a> DevLoop<'a> {
+    fn new(args: &'a DevCommandArgs, runtime: Runtime) -> Result<Self, u8> {
         let (send, happenings) = unbounded_channel();
-        let keyboard = Keyboard::new(send.clone()).map_err(|error| cannot_start(&error))?;
-        let watch = Watch::new(&args.target.target().path, send.clone()).map_err(|error| cannot_start(&error))?;
+        let keyboard = KeyboardReader::new(send.clone()).map_err(|error| cannot_start(&error))?;
+        let watch =
+            TargetWatcher::new(&args.target.parse_target().path, send.clone()).map_err(|error| cannot_start(&error))?;
         let signals = {
             let _inside = runtime.enter();
-            Signals::new().map_err(|error| cannot_start(&error))?
+            StopSignals::new().map_err(|error| cannot_start(&error))?
         };
-        let store = args.store.create(&args.durability)?;
+        let store = args.store.open_for_new_run(&args.durability)?;
         let engine = {
             let _inside = runtime.enter();
-            args.content.apply(Engine::new().store(store.clone()).remember_earlier_runs().attended())
+            args.content.configure_engine(Engine::new().store(store.clone()).remember_earlier_runs().leave_to_people())
         };
         Ok(Self {
             args,
@@ -191,7 +192,7 @@ impl<'a> Loop<'a> {
             edited: BTreeSet::new(),
             passed: None,
             digest: None,
-            session: Session::default(),
+            session: SessionFigures::default(),
             thought: Duration::ZERO,
             letter: 0,
             answers_from: None,
@@ -200,18 +201,18 @@ impl<'a> Loop<'a> {
     }
 
     fn go(mut self) -> Result<u8, u8> {
-        let target = self.args.target.target().path;
+        let target = self.args.target.parse_target().path;
         let input = self.args.input_json.as_deref().and_then(|argument| argument.strip_prefix('@'));
         let files = [target].into_iter().chain(input.map(Into::into));
-        self.watch.also(files).map_err(|error| cannot_start(&error))?;
+        self.watch.add_files(files).map_err(|error| cannot_start(&error))?;
         self.last = self.begin_with()?;
-        let mut next = Some(Asked::default());
+        let mut next = Some(TurnRequest::default());
         let code = loop {
             if let Some(asked) = next.take() {
-                match self.turn(&asked)? {
-                    Turn::Nothing => {}
-                    Turn::Done => self.hint(),
-                    Turn::Next(asked) => {
+                match self.perform_turn(&asked)? {
+                    TurnResult::Nothing => {}
+                    TurnResult::Done => self.print_hint(),
+                    TurnResult::Next(asked) => {
                         next = Some(asked);
                         continue;
                     }
@@ -219,59 +220,59 @@ impl<'a> Loop<'a> {
             }
             self.keyboard.want_key();
             match self.happening() {
-                Happening::Stop => break exit::CANCELLED,
-                Happening::Key('q') => break exit::OK,
-                Happening::Key(key) => {
+                DevEvent::Stop => break exit::CANCELLED,
+                DevEvent::Key('q') => break exit::OK,
+                DevEvent::Key(key) => {
                     next = self.pressed(key);
                     // Nothing follows a prompt that was cancelled, or whose line was refused.
                     if next.is_none() && PROMPTS.contains(&key) {
-                        self.keys();
+                        self.print_keys();
                     }
                 }
-                Happening::Saved => {
+                DevEvent::Saved => {
                     self.settle();
-                    next = Some(Asked::default());
+                    next = Some(TurnRequest::default());
                 }
-                Happening::Answered => next = Some(Asked { resume: true, anyway: true, ..Asked::default() }),
-                Happening::Line(_) | Happening::Ended => {}
+                DevEvent::Answered => next = Some(TurnRequest { resume: true, anyway: true, ..TurnRequest::default() }),
+                DevEvent::Line(_) | DevEvent::Ended => {}
             }
         };
-        let released = self.runtime.block_on(self.engine.release());
+        let released = self.runtime.block_on(self.engine.release_runs());
         if let Err(error) = released {
-            output::refuse(&error.to_string(), None);
+            output::print_error(&error.to_string(), None);
         }
         if let Some(last) = self.last.as_ref().filter(|last| last.is_open) {
             let repeats = last.repeats.iter().flat_map(|allowed| &allowed.rerun);
             let steps: Vec<&str> = repeats.map(|step| own_step(step)).collect();
-            let options = self.args.host.options(&self.args.store, self.args.target.read.no_config);
+            let options = self.args.host.run_options(&self.args.store, self.args.target.read.no_config);
             let why: Vec<_> = last.limit.iter().collect();
-            let command = options.text(PrintedCommand::Resume { run: &last.run, steps: &steps, why: &why });
-            output::say(format!("to continue: {command}"));
+            let command = options.render_command(PrintedCommand::Resume { run: &last.run, steps: &steps, why: &why });
+            output::print_line(format!("to continue: {command}"));
         }
-        if let Some(total) = self.session.total() {
-            output::aside(format!("this session: {total}"));
+        if let Some(total) = self.session.format_total() {
+            output::print_dimmed(format!("this session: {total}"));
         }
         Ok(code)
     }
 
     /// The run to bring up to date first.
-    fn begin_with(&self) -> Result<Option<Last>, u8> {
+    fn begin_with(&self) -> Result<Option<PreviousRun>, u8> {
         let args = self.args;
         if let Some(run) = &args.run {
             let run = await_store(full_id(&self.store, run))?;
-            return self.last_of(&run).map(Some);
+            return self.read_last_run(&run).map(Some);
         }
         if args.fresh {
             return Ok(None);
         }
-        let loaded = self.look(&args.target.settings()).1;
-        let last = block_on(last_of(&*self.store, &args.target.target(), loaded.as_ref()))?;
+        let loaded = self.read_target(&args.target.find_settings()).1;
+        let last = block_on(last_of(&*self.store, &args.target.parse_target(), loaded.as_ref()))?;
         // A run that this version cannot replay cannot be brought up to date.
-        Ok(last.and_then(|last| self.last_of(&last.run).ok()))
+        Ok(last.and_then(|last| self.read_last_run(&last.run).ok()))
     }
 
     /// Waits for the next event. While the last run waits, answers from elsewhere are events, too.
-    fn happening(&mut self) -> Happening {
+    fn happening(&mut self) -> DevEvent {
         let one = loop {
             if let Some(one) = self.later.pop_front() {
                 break one;
@@ -282,20 +283,20 @@ impl<'a> Loop<'a> {
             let one = self.runtime.block_on(async { tokio::time::timeout(most, next(happenings, signals)).await.ok() });
             match one {
                 Some(one) => break one,
-                None if self.is_answered() => break Happening::Answered,
+                None if self.is_answered() => break DevEvent::Answered,
                 None => {}
             }
         };
-        if matches!(one, Happening::Key(_) | Happening::Line(_)) {
-            self.keyboard.came();
+        if matches!(one, DevEvent::Key(_) | DevEvent::Line(_)) {
+            self.keyboard.finish_request();
         }
         one
     }
 
-    /// Whether the last run has a new letter.
+    /// Whether the last run has a new message.
     fn is_answered(&mut self) -> bool {
         let Some(last) = &self.last else { return false };
-        let letters = self.runtime.block_on(self.store.inbox(&last.run)).unwrap_or_default();
+        let letters = self.runtime.block_on(self.store.read_inbox(&last.run)).unwrap_or_default();
         let newest = letters.iter().map(|posted| posted.id).max().unwrap_or(0);
         let is_new = newest > self.letter;
         self.letter = self.letter.max(newest);
@@ -310,7 +311,7 @@ impl<'a> Loop<'a> {
         self.runtime.block_on(async {
             while since.elapsed() < PATIENCE {
                 match tokio::time::timeout(QUIET, happenings.recv()).await {
-                    Ok(Some(Happening::Saved)) => {}
+                    Ok(Some(DevEvent::Saved)) => {}
                     Ok(Some(other)) => {
                         later.push_back(other);
                         break;
@@ -322,16 +323,16 @@ impl<'a> Loop<'a> {
     }
 
     /// The action of a key.
-    fn pressed(&mut self, key: char) -> Option<Asked> {
+    fn pressed(&mut self, key: char) -> Option<TurnRequest> {
         match key {
-            '\n' | '\r' | ' ' => Some(Asked { anyway: true, ..Asked::default() }),
-            'r' => Some(Asked { all: true, anyway: true, ..Asked::default() }),
+            '\n' | '\r' | ' ' => Some(TurnRequest { anyway: true, ..TurnRequest::default() }),
+            'r' => Some(TurnRequest { all: true, anyway: true, ..TurnRequest::default() }),
             'f' => self.again_from(),
             'i' => self.other_input(),
-            'a' => self.answer(),
-            'y' => self.allowed(),
+            'a' => self.answer_question(),
+            'y' => self.allow_repeat(),
             't' => {
-                self.page();
+                self.show_last_trace();
                 None
             }
             'd' => {
@@ -339,7 +340,7 @@ impl<'a> Loop<'a> {
                 None
             }
             '?' | 'h' => {
-                self.hint();
+                self.print_hint();
                 None
             }
             _ => None,
@@ -348,10 +349,10 @@ impl<'a> Loop<'a> {
 }
 
 /// The next event.
-async fn next(happenings: &mut UnboundedReceiver<Happening>, signals: &mut Signals) -> Happening {
+async fn next(happenings: &mut UnboundedReceiver<DevEvent>, signals: &mut StopSignals) -> DevEvent {
     tokio::select! {
-        () = signals.next() => Happening::Stop,
-        one = happenings.recv() => one.unwrap_or(Happening::Stop),
+        () = signals.next() => DevEvent::Stop,
+        one = happenings.recv() => one.unwrap_or(DevEvent::Stop),
     }
 }
 

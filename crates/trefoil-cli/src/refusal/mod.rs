@@ -5,8 +5,8 @@ mod store;
 use trefoil::{Error, FoundErrors};
 use trefoil_host::command::{PrintedCommand, RunOptions};
 use trefoil_host::engine::MODEL;
-use trefoil_host::waiting::{CHANGED, EDITED, SOME_MODEL};
-use trefoil_project::door::is_there;
+use trefoil_host::waiting_messages::{CHANGED, EDITED, SOME_MODEL};
+use trefoil_project::file_access::is_there;
 use trefoil_project::target::LoadTarget;
 
 use crate::placeholders::placeholder_reason;
@@ -33,34 +33,34 @@ pub fn did_not_continue(
     edited: Option<(&str, bool)>,
 ) -> u8 {
     let Error::NotStarted(why) = error else { return did_not_start(error) };
-    output::say(output::diagnostics(why.diagnostics(), why.files()).trim_end());
-    output::say("");
+    output::print_line(output::format_message_findings(why.found_diagnostics(), why.source_files()).trim_end());
+    output::print_line("");
     let edited = edited.filter(|(target, _)| is_there(&LoadTarget::parse(target).path));
     let with = edited.map(|(target, is_changed)| {
-        let with = options.text(PrintedCommand::Edited { run, target });
+        let with = options.render_command(PrintedCommand::Edited { run, target });
         format!("{}: `{with}`", if is_changed { CHANGED } else { EDITED })
     });
-    let other = why.diagnostics().iter().any(|reason| reason.rule == MODEL).then(|| {
+    let other = why.found_diagnostics().iter().any(|reason| reason.rule == MODEL).then(|| {
         let model = Some(model.unwrap_or(SOME_MODEL));
-        let fork = options.text(PrintedCommand::Fork { run, from: None, model });
+        let fork = options.render_command(PrintedCommand::Fork { run, from: None, model });
         format!("for another model, start a new run with its results: `{fork}`; {}", placeholder_help())
     });
     let help: Vec<String> = other.into_iter().chain(with).collect();
     let help = (!help.is_empty()).then(|| help.join("; "));
-    output::refuse(&format!("run {run} did not continue, and nothing was sent"), help.as_deref());
+    output::print_error(&format!("run {run} did not continue, and nothing was sent"), help.as_deref());
     exit::NOT_STARTED
 }
 
 /// The same for an error of this process, such as a missing thread.
 pub fn cannot_start(error: &dyn std::error::Error) -> u8 {
-    output::not_started(&format!("the run could not start: {error}"), None)
+    output::report_not_started(&format!("the run could not start: {error}"), None)
 }
 
 fn refuse_findings(why: &FoundErrors) -> u8 {
-    output::say(output::diagnostics(why.diagnostics(), why.files()).trim_end());
-    if why.diagnostics().iter().any(|reason| reason.rule == MODEL) {
-        output::say("");
-        output::refuse("the run did not start, and nothing was sent", Some(&placeholder_help()));
+    output::print_line(output::format_message_findings(why.found_diagnostics(), why.source_files()).trim_end());
+    if why.found_diagnostics().iter().any(|reason| reason.rule == MODEL) {
+        output::print_line("");
+        output::print_error("the run did not start, and nothing was sent", Some(&placeholder_help()));
     }
     exit::NOT_STARTED
 }

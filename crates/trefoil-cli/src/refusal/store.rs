@@ -17,13 +17,13 @@ pub fn remember_store(option: impl FnOnce() -> String) {
 
 /// Reports an error of the store.
 pub fn refuse_store(error: &StoreError) -> u8 {
-    output::not_started(&error.to_string(), store_advice(error).as_deref())
+    output::report_not_started(&error.to_string(), store_advice(error).as_deref())
 }
 
 /// How to fix it, with the command that helps.
 pub fn store_advice(error: &StoreError) -> Option<String> {
     let options = RunOptions::of_store(NAMED.get().cloned().unwrap_or_default());
-    let text = |command| options.text(command);
+    let text = |command| options.render_command(command);
     let help = match error {
         StoreError::Full { .. } => format!("free space with `{}`, or use another disk", text(PrintedCommand::Prune)),
         StoreError::Corrupt { .. } | StoreError::Entry { .. } => {
@@ -40,14 +40,14 @@ pub fn store_advice(error: &StoreError) -> Option<String> {
         StoreError::NotHeld { run, .. } => {
             format!("another process is continuing it; see `{}`", text(PrintedCommand::Show(run)))
         }
-        other => return other.help().map(str::to_owned),
+        other => return other.help_text().map(str::to_owned),
     };
     Some(help)
 }
 
 /// Reports an error of an operation that frees space.
 pub fn refuse_space(error: &StoreError) -> u8 {
-    output::not_started(&error.to_string(), help_to_free(error).as_deref())
+    output::report_not_started(&error.to_string(), help_to_free(error).as_deref())
 }
 
 /// The help if freeing space fails. A full store needs some space for that, so freeing space in the store is no help.
@@ -57,8 +57,8 @@ fn help_to_free(error: &StoreError) -> Option<String> {
             Some("free space on the disk of its server".to_owned())
         }
         StoreError::Full { .. } => {
-            let backup =
-                RunOptions::of_store(NAMED.get().cloned().unwrap_or_default()).text(PrintedCommand::Backup("FILE"));
+            let backup = RunOptions::of_store(NAMED.get().cloned().unwrap_or_default())
+                .render_command(PrintedCommand::Backup("FILE"));
             Some(format!(
                 "free space on its disk, or copy the store to another disk with `{backup}`, and use the copy with `--store FILE`"
             ))
@@ -80,6 +80,6 @@ mod tests {
         let help = help_to_free(&full("postgres://me@host/runs")).unwrap();
         assert_eq!(help, "free space on the disk of its server");
         let other = StoreError::ReadOnly { path: "runs.db".into() };
-        assert_eq!(help_to_free(&other).as_deref(), other.help());
+        assert_eq!(help_to_free(&other).as_deref(), other.help_text());
     }
 }

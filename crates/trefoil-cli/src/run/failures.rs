@@ -2,13 +2,13 @@
 
 use anstyle::{AnsiColor, Style};
 use trefoil_runtime::RunError;
-use trefoil_syntax::{Files, Location};
+use trefoil_syntax::{Location, SourceFiles};
 
-use super::look::{LineLook, dim};
+use super::line_style::{LineStyle, dim_style};
 use super::nodes::{ProgressNode, StepState};
-use super::progress::Progress;
-use crate::harmless::TerminalText;
-use crate::words::{cut, safe, wrap};
+use super::progress::RunProgress;
+use crate::terminal_text::TerminalText;
+use crate::words::{escape_line, fit_start, wrap_text};
 
 /// Maximum number of items that are named for the same failure.
 const NAMED: usize = 12;
@@ -24,15 +24,15 @@ struct FailureGroup<'p> {
 }
 
 /// The lines. The failure of the run itself is reported elsewhere.
-pub fn list(
-    progress: &Progress,
-    files: &Files,
+pub fn list_failures(
+    progress: &RunProgress,
+    files: &SourceFiles,
     run: Option<&RunError>,
     columns: usize,
-    look: LineLook,
+    look: LineStyle,
 ) -> Vec<TerminalText> {
     let mut groups: Vec<FailureGroup<'_>> = Vec::new();
-    for (_, node) in progress.nodes() {
+    for (_, node) in progress.list_nodes() {
         let Some((title, error)) = failed(progress, node) else { continue };
         if run.is_some_and(|run| run.code == error.code && run.message == error.message) {
             continue;
@@ -50,36 +50,37 @@ pub fn list(
     groups.iter().flat_map(|group| lines(group, files, columns, look)).collect()
 }
 
-fn failed<'p>(progress: &'p Progress, node: ProgressNode<'p>) -> Option<(&'p str, &'p RunError)> {
-    let around = progress.node(node.parent?)?;
+fn failed<'p>(progress: &'p RunProgress, node: ProgressNode<'p>) -> Option<(&'p str, &'p RunError)> {
+    let around = progress.find_node(node.parent?)?;
     let (error, _) = node.step.error.as_ref().filter(|_| node.is_item && node.state == StepState::Failed)?;
     Some((&around.row.title, error))
 }
 
-fn lines(group: &FailureGroup<'_>, files: &Files, columns: usize, look: LineLook) -> Vec<TerminalText> {
-    let (symbol, red) = look.symbol(&StepState::Failed, 0);
-    let mut names: Vec<String> = group.items.iter().take(NAMED).map(|name| cut(name, NAME, look.rest())).collect();
+fn lines(group: &FailureGroup<'_>, files: &SourceFiles, columns: usize, look: LineStyle) -> Vec<TerminalText> {
+    let (symbol, red) = look.state_symbol(&StepState::Failed, 0);
+    let mut names: Vec<String> =
+        group.items.iter().take(NAMED).map(|name| fit_start(name, NAME, look.cut_mark())).collect();
     let more = group.items.len().saturating_sub(names.len());
     if more > 0 {
         names.push(format!("and {more} more"));
     }
     let at = group.error.location.and_then(|at| place(at, files)).map(|at| format!(" ({at})")).unwrap_or_default();
     let mut out = Vec::new();
-    let heads = wrap(&format!("{} {}{at}", group.title, names.join(", ")), columns.saturating_sub(3));
+    let heads = wrap_text(&format!("{} {}{at}", group.title, names.join(", ")), columns.saturating_sub(3));
     for (i, head) in heads.iter().enumerate() {
         let symbol = if i == 0 { symbol } else { " " };
-        out.push(look.fit(&[(red, symbol), (Style::new(), " "), (Style::new(), head)], columns));
+        out.push(look.fit_parts(&[(red, symbol), (Style::new(), " "), (Style::new(), head)], columns));
     }
-    let text = format!("{}: {}", group.error.code, safe(&group.error.message.replace('\n', " ")));
+    let text = format!("{}: {}", group.error.code, escape_line(&group.error.message.replace('\n', " ")));
     let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
-    let texts = wrap(&text, columns.saturating_sub(5)).into_iter();
-    out.extend(texts.map(|line| look.styled(&[(dim(), "    "), (red, &line)])));
+    let texts = wrap_text(&text, columns.saturating_sub(5)).into_iter();
+    out.extend(texts.map(|line| look.style_parts(&[(dim_style(), "    "), (red, &line)])));
     out
 }
 
 /// `flow.yaml:12:9`
-fn place(at: Location, files: &Files) -> Option<String> {
+fn place(at: Location, files: &SourceFiles) -> Option<String> {
     let file = files.get(at.file)?;
-    let position = file.position(at.span.start);
-    Some(format!("{}:{}:{}", safe(file.name()), position.line, position.column))
+    let position = file.line_column(at.span.start);
+    Some(format!("{}:{}:{}", escape_line(file.name()), position.line, position.column))
 }

@@ -2,42 +2,48 @@
 
 use std::io::Read as _;
 
-use trefoil_project::door::reason;
-use trefoil_project::input::{InputError, typed};
+use trefoil_project::file_access::io_error_reason;
+use trefoil_project::input::{InputError, parse_typed_input};
 use trefoil_project::load::LoadedTarget;
-use trefoil_syntax::{Diagnostic, Files};
+use trefoil_syntax::{Diagnostic, SourceFiles};
 use trefoil_template::{Value, limits};
 
 use crate::{exit, output};
-use trefoil_host::command::pasted;
+use trefoil_host::command::quote_for_shell;
 
 /// Why the input is invalid.
-pub enum Refusal {
+pub enum InputRejection {
     /// An error in the arguments.
     Error(InputError),
     /// Findings in a file.
-    Findings(Files, Vec<Diagnostic>),
+    Findings(SourceFiles, Vec<Diagnostic>),
 }
 
 /// Builds the input from the arguments.
-pub fn read(loaded: &LoadedTarget, inputs: &[String], json: Option<&str>) -> Result<Option<Value>, Refusal> {
+pub fn read_input(
+    loaded: &LoadedTarget,
+    inputs: &[String],
+    json: Option<&str>,
+) -> Result<Option<Value>, InputRejection> {
     inputs.iter().try_for_each(|input| not_a_file(input))?;
     let base = json.map(base).transpose()?;
-    typed(&loaded.program, inputs, base).map_err(Refusal::Error)
+    parse_typed_input(&loaded.program, inputs, base).map_err(InputRejection::Error)
 }
 
 /// Reports why the input is invalid. Returns the exit code.
-pub fn refuse(loaded: &LoadedTarget, why: Refusal) -> u8 {
+pub fn reject_input(loaded: &LoadedTarget, why: InputRejection) -> u8 {
     match why {
-        Refusal::Error(error) => {
-            output::say(output::diagnostics(&[error.diagnostic()], &loaded.files).trim_end());
+        InputRejection::Error(error) => {
+            output::print_line(output::format_message_findings(&[error.to_diagnostic()], &loaded.files).trim_end());
         }
-        Refusal::Findings(files, found) => output::say(output::diagnostics(&found, &files).trim_end()),
+        InputRejection::Findings(files, found) => {
+            output::print_line(output::format_message_findings(&found, &files).trim_end())
+        }
     }
     exit::NOT_STARTED
 }
 
-fn base(argument: &str) -> Result<Value, Refusal> {
+fn base(argument: &str) -> Result<Value, InputRejection> {
     let (name, bytes) = match argument.strip_prefix('@') {
         Some(path) => {
             let file = std::fs::File::open(path);
@@ -47,28 +53,33 @@ fn base(argument: &str) -> Result<Value, Refusal> {
         None => ("--input-json".to_owned(), Ok(argument.as_bytes().to_vec())),
     };
     let error = |message: String| {
-        Refusal::Error(InputError::new(message).help("`--input-json` needs JSON, `@FILE`, or `-` for stdin"))
+        InputRejection::Error(
+            InputError::new(message).with_help("`--input-json` needs JSON, `@FILE`, or `-` for stdin"),
+        )
     };
-    let bytes = bytes.map_err(|e| error(format!("cannot read the input `{name}`: {}", reason(&e))))?;
+    let bytes = bytes.map_err(|e| error(format!("cannot read the input `{name}`: {}", io_error_reason(&e))))?;
     if bytes.len() as u64 > limits::INPUT_BYTES {
         return Err(error(format!("the input is larger than {} MB", limits::INPUT_BYTES >> 20)));
     }
-    trefoil_project::data::data(&name, bytes).map_err(|(files, found)| Refusal::Findings(files, found))
+    trefoil_project::data::parse_data_file(&name, bytes)
+        .map_err(|(files, found)| InputRejection::Findings(files, found))
 }
 
 /// Refuses a text that is the name of a file behind an `@`, as other programs read files: the text itself would be sent.
-fn not_a_file(input: &str) -> Result<(), Refusal> {
+fn not_a_file(input: &str) -> Result<(), InputRejection> {
     let value = input.split_once('=').map_or(input, |(_, value)| value);
     let named = |text: &str| text.strip_prefix('@').is_some_and(|path| std::path::Path::new(path).is_file());
     let Some(path) = [input, value].into_iter().find(|text| named(text)).and_then(|text| text.strip_prefix('@')) else {
         return Ok(());
     };
     let before = input.strip_suffix(&format!("@{path}")).unwrap_or_default();
-    let path = pasted(path);
+    let path = quote_for_shell(path);
     let help = format!(
         "to read the file, write `--input {before}\"$(cat {path})\"`, or `--input-json @{path}` if it is the whole input as JSON"
     );
-    Err(Refusal::Error(InputError::new(format!("`--input` does not read files, and `{path}` is one")).help(help)))
+    Err(InputRejection::Error(
+        InputError::new(format!("`--input` does not read files, and `{path}` is one")).with_help(help),
+    ))
 }
 
 fn take(from: impl std::io::Read) -> std::io::Result<Vec<u8>> {

@@ -3,40 +3,40 @@
 use std::sync::{Mutex, PoisonError};
 
 use trefoil_runtime::{Event, EventSink};
-use trefoil_syntax::Files;
+use trefoil_syntax::SourceFiles;
 use trefoil_view::trace::event_json;
 
 use crate::output;
 
 /// Writes events.
-pub struct Jsonl {
-    files: Files,
+pub struct JsonlEventWriter {
+    files: SourceFiles,
     /// Only events with a higher number.
     after: Option<u64>,
     /// The first failure to write an event.
     failure: Mutex<Option<std::io::Error>>,
 }
 
-impl Jsonl {
+impl JsonlEventWriter {
     /// Creates a writer for a program from these files.
-    pub fn new(files: Files) -> Self {
+    pub fn new(files: SourceFiles) -> Self {
         Self { files, after: None, failure: Mutex::new(None) }
     }
     /// Skips events up to this number.
-    pub fn after(self, after: Option<u64>) -> Self {
+    pub fn skip_through(self, after: Option<u64>) -> Self {
         Self { after, ..self }
     }
     /// Whether all events could be written.
-    pub fn written(&self) -> std::io::Result<()> {
+    pub fn write_outcome(&self) -> std::io::Result<()> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 }
 
-impl EventSink for Jsonl {
+impl EventSink for JsonlEventWriter {
     fn wants_provenance(&self) -> bool {
         true
     }
-    fn event(&self, event: &Event) {
+    fn receive_event(&self, event: &Event) {
         if self.after.is_some_and(|after| event.seq <= after) {
             return;
         }

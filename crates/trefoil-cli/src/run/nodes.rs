@@ -40,12 +40,12 @@ pub struct ProgressRow {
     /// Whether it is permanently on the screen, above the redrawn area.
     pub told: bool,
     /// Those of its children that were removed.
-    pub folded: Folded,
+    pub folded: FoldedNodes,
 }
 
 /// What has ended below a node.
 #[derive(Debug, Default)]
-pub struct Folded {
+pub struct FoldedNodes {
     /// Those that have ended and may be folded, in that order.
     pub ended: VecDeque<usize>,
     /// How many children were folded.
@@ -72,11 +72,11 @@ impl Deref for ProgressNode<'_> {
 
 impl<'p> ProgressNode<'p> {
     /// Its state in the tree.
-    pub fn shown_state(&self) -> StepState {
+    pub fn display_state(&self) -> StepState {
         if self.row.is_partly && self.state == StepState::Done { StepState::Partly } else { self.state }
     }
     /// The text next to it.
-    pub fn text(&self) -> &'p str {
+    pub fn state_text(&self) -> &'p str {
         match self.state {
             StepState::Retrying => &self.row.retry,
             StepState::Cancelled => "cancelled",
@@ -86,7 +86,7 @@ impl<'p> ProgressNode<'p> {
         }
     }
     /// The number of tries that have started.
-    pub fn begun_tries(&self) -> u32 {
+    pub fn started_tries(&self) -> u32 {
         self.tries - u32::from(self.ended_ms.and(self.retry_ms).is_some())
     }
 }

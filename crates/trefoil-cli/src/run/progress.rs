@@ -6,26 +6,26 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use trefoil_machine::event::Tally;
-use trefoil_machine::key::{KeyPart, own_label, parts, segment};
-use trefoil_machine::said;
+use trefoil_machine::event::ItemTally;
+use trefoil_machine::key::{KeyPart, escape_label, own_label, parse_key_parts};
+use trefoil_machine::turn_content;
 use trefoil_runtime::{Event, EventKind, Key, RunError};
 use trefoil_template::Value;
 use trefoil_view::run_view::{RunView, StepState, ViewDetail};
 
-use super::nodes::{Folded, LAST, MANY, ProgressNode, ProgressRow, SOME};
-use crate::words::{line, preview, safe};
+use super::nodes::{FoldedNodes, LAST, MANY, ProgressNode, ProgressRow, SOME};
+use crate::words::{escape_line, one_line, preview_value};
 
 /// Number of characters of streamed text that are kept.
 const TAIL: usize = 400;
 
 /// The tree.
-pub struct Progress {
+pub struct RunProgress {
     /// The picture of the run.
     pub view: RunView,
     rows: HashMap<usize, ProgressRow>,
     /// What was folded below no node.
-    pub top: Folded,
+    pub top: FoldedNodes,
     /// Names of outermost steps that have not started.
     pub expected: Vec<String>,
     /// Whether the run was resumed and no permanent picture shows it yet.
@@ -34,12 +34,12 @@ pub struct Progress {
     failure: String,
 }
 
-impl Default for Progress {
+impl Default for RunProgress {
     fn default() -> Self {
         Self {
             view: RunView::new(ViewDetail::Rows),
             rows: HashMap::new(),
-            top: Folded::default(),
+            top: FoldedNodes::default(),
             expected: Vec::new(),
             resumed: false,
             failure: String::new(),
@@ -50,9 +50,9 @@ impl Default for Progress {
 /// What is said of a model that succeeded and answered nothing.
 const EMPTY: &str = "the answer is empty";
 
-impl Progress {
+impl RunProgress {
     /// Applies an event. Returns the node that it concerns.
-    pub fn take(&mut self, event: &Event) -> Option<usize> {
+    pub fn apply_event(&mut self, event: &Event) -> Option<usize> {
         if let EventKind::StepFailed { error, .. } | EventKind::EffectFailed { error, .. } = &event.kind {
             self.failure = error.to_string();
         }
@@ -64,7 +64,7 @@ impl Progress {
         self.say(about, event);
         let ends = match &event.kind {
             EventKind::StepFinished { .. } | EventKind::StepSkipped { .. } | EventKind::ItemFinished { .. } => true,
-            EventKind::ModelFinished { .. } => self.view.step(about).is_some_and(|step| step.is_inferred),
+            EventKind::ModelFinished { .. } => self.view.step_by_number(about).is_some_and(|step| step.is_inferred),
             _ => false,
         };
         if ends {
@@ -74,11 +74,11 @@ impl Progress {
     }
     /// The row of a node that has just started.
     fn new_row(&mut self, number: usize, event: &Event) -> Option<ProgressRow> {
-        let step = self.view.step(number)?;
-        let above = step.parent.and_then(|parent| self.node(parent));
+        let step = self.view.step_by_number(number)?;
+        let above = step.parent.and_then(|parent| self.find_node(parent));
         let label = match &event.kind {
             EventKind::ItemStarted { index, total, item } => {
-                let value = item.as_ref().map(preview).unwrap_or_default();
+                let value = item.as_ref().map(preview_value).unwrap_or_default();
                 let number = format!("{}/{total}", u64::from(*index) + 1);
                 if value.is_empty() { number } else { format!("{number} {value}") }
             }
@@ -86,30 +86,30 @@ impl Progress {
                 let around = above.and_then(|above| above.step.key.as_ref()).map_or(0, |key| key.as_str().len());
                 let key = step.key.as_ref().map_or("", |key| key.as_str());
                 let below = key.get(around..).unwrap_or_default();
-                let name = safe(&step.label);
+                let name = escape_line(&step.label);
                 format!("{name}{}", marks(&name, below, above.is_some_and(|above| above.is_agent())))
             }
         };
         // The title for a separate line includes the parent.
         let title = above.map_or_else(|| label.clone(), |above| format!("{} {label}", above.row.title));
         if above.is_none() {
-            let name = safe(&step.label).into_owned();
+            let name = escape_line(&step.label).into_owned();
             self.expected.retain(|expected| *expected != name);
         }
         Some(ProgressRow { label, title, ..ProgressRow::default() })
     }
     /// Sets the text of a row. reason: a table, one arm for each event.
     fn say(&mut self, number: usize, event: &Event) {
-        let (Some(step), Some(row)) = (self.view.step(number), self.rows.get_mut(&number)) else { return };
-        let failed = |error: &RunError, then: &str| line(&format!("{}: {}{then}", error.code, error.message));
+        let (Some(step), Some(row)) = (self.view.step_by_number(number), self.rows.get_mut(&number)) else { return };
+        let failed = |error: &RunError, then: &str| one_line(&format!("{}: {}{then}", error.code, error.message));
         match &event.kind {
-            EventKind::StepSkipped { reason, .. } => row.text = line(reason),
+            EventKind::StepSkipped { reason, .. } => row.text = one_line(reason),
             EventKind::StepFinished { output, items } => {
-                let result = preview(output);
+                let result = preview_value(output);
                 let empty = (step.is_agent() && result.trim().is_empty()).then(|| EMPTY.to_owned());
                 let partly = empty.or(row.exited.take());
                 row.is_partly = partly.is_some();
-                let failed = items.and_then(Tally::with_failed);
+                let failed = items.and_then(ItemTally::with_failed);
                 let failed = failed.map(|i| format!("{} of {} failed  ", i.failed, i.total)).unwrap_or_default();
                 row.text = partly.unwrap_or_else(|| failed + &result);
             }
@@ -129,7 +129,7 @@ impl Progress {
                 (row.told, row.delayed) = (false, false);
             }
             EventKind::ModelWaiting { provider, delay_ms, why, .. } => {
-                (row.text, row.delayed) = (delayed(provider, *delay_ms, why.as_deref()), true);
+                (row.text, row.delayed) = (delay_text(provider, *delay_ms, why.as_deref()), true);
             }
             EventKind::TextDelta { text, provisional } => {
                 if std::mem::take(&mut row.delayed) {
@@ -142,9 +142,11 @@ impl Progress {
                     row.text.drain(..cut);
                 }
             }
-            EventKind::EffectFinished { value, .. } => row.exited = exited(value).map(|how| line(&how)),
+            EventKind::EffectFinished { value, .. } => row.exited = exited(value).map(|how| one_line(&how)),
             EventKind::ModelFinished { answer, .. } => {
-                row.answer = preview(&said::calls(answer).map_or_else(|| answer.clone(), |(text, _)| text));
+                row.answer = preview_value(
+                    &turn_content::parse_tool_calls(answer).map_or_else(|| answer.clone(), |(text, _)| text),
+                );
                 if step.is_inferred {
                     row.text = row.answer.clone();
                 }
@@ -156,10 +158,10 @@ impl Progress {
                 row.arrived = partial.as_ref().map_or(0, |text| text.chars().count());
             }
             EventKind::RetryScheduled { error, .. } => {
-                (row.text, row.retry, row.told) = (String::new(), line(&error.to_string()), false);
+                (row.text, row.retry, row.told) = (String::new(), one_line(&error.to_string()), false);
             }
             EventKind::ValidationFailed { iteration, reason } => {
-                row.text = line(&format!("attempt {iteration} did not pass: {reason}"));
+                row.text = one_line(&format!("attempt {iteration} did not pass: {reason}"));
                 row.retry.clone_from(&row.text);
             }
             // The question itself is shown in the prompt.
@@ -168,31 +170,31 @@ impl Progress {
         }
     }
     /// A node.
-    pub fn node(&self, number: usize) -> Option<ProgressNode<'_>> {
-        Some(ProgressNode { step: self.view.step(number)?, row: self.rows.get(&number)? })
+    pub fn find_node(&self, number: usize) -> Option<ProgressNode<'_>> {
+        Some(ProgressNode { step: self.view.step_by_number(number)?, row: self.rows.get(&number)? })
     }
     /// The nodes with their numbers, in the order in which they started.
-    pub fn nodes(&self) -> impl Iterator<Item = (usize, ProgressNode<'_>)> {
+    pub fn list_nodes(&self) -> impl Iterator<Item = (usize, ProgressNode<'_>)> {
         self.view
-            .steps()
+            .numbered_steps()
             .filter_map(|(number, step)| Some((number, ProgressNode { step, row: self.rows.get(&number)? })))
     }
     /// The full name of the step around an event.
-    pub fn title(&self, event: &Event) -> Option<&str> {
+    pub fn step_title(&self, event: &Event) -> Option<&str> {
         let around = self.view.step_around(event.key.as_ref().map_or("", |key| key.as_str()))?;
         self.rows.get(&around).map(|row| row.title.as_str())
     }
     /// The only step of an item, which shares the item's row.
-    pub fn only(&self, node: ProgressNode<'_>) -> Option<ProgressNode<'_>> {
+    pub fn only_step(&self, node: ProgressNode<'_>) -> Option<ProgressNode<'_>> {
         let child = node.children.first().filter(|_| node.children.len() == 1 && node.row.folded.children == 0)?;
         let is_only = |child: &ProgressNode<'_>| child.children.is_empty() && child.state != StepState::Skipped;
-        self.node(*child).filter(|child| node.is_item && is_only(child))
+        self.find_node(*child).filter(|child| node.is_item && is_only(child))
     }
     /// The outermost large fan-out around what belongs to one of its items.
     pub fn large_around<'p>(&'p self, node: ProgressNode<'p>) -> Option<ProgressNode<'p>> {
         let (mut at, mut found) = (Some(node), None);
         while let Some(node) = at {
-            let above = node.parent.and_then(|parent| self.node(parent));
+            let above = node.parent.and_then(|parent| self.find_node(parent));
             let is_large = |above: &ProgressNode<'_>| above.counts.is_some_and(|of| of.total as usize > MANY);
             found = above.filter(|above| node.is_item && is_large(above)).or(found);
             at = above;
@@ -201,29 +203,29 @@ impl Progress {
     }
     /// Folds the first of the nodes next to this one, which has just ended, if there are more than a picture can show.
     fn fold_beside(&mut self, number: usize) {
-        let parent = self.view.step(number).and_then(|step| step.parent);
-        let beside = self.folded(parent);
+        let parent = self.view.step_by_number(number).and_then(|step| step.parent);
+        let beside = self.folded_below(parent);
         beside.ended.push_back(number);
         let first = if beside.ended.len() > LAST { beside.ended.pop_front() } else { None };
         let Some((first, told)) = first.and_then(|first| Some((first, self.rows.get(&first)?.told))) else { return };
         let (mut open, mut rows) = (vec![first], 0);
-        while let Some(node) = open.pop().and_then(|number| self.node(number)) {
-            if !matches!(node.shown_state(), StepState::Done | StepState::Skipped | StepState::Cancelled) {
+        while let Some(node) = open.pop().and_then(|number| self.find_node(number)) {
+            if !matches!(node.display_state(), StepState::Done | StepState::Skipped | StepState::Cancelled) {
                 return;
             }
             // The only step of an item shares its row.
-            rows += usize::from(!node.row.told && self.only(node).is_none()) + node.row.folded.rows;
+            rows += usize::from(!node.row.told && self.only_step(node).is_none()) + node.row.folded.rows;
             open.extend(&node.children);
         }
-        for number in self.view.forget(first) {
+        for number in self.view.remove_step(first) {
             self.rows.remove(&number);
         }
-        let beside = self.folded(parent);
+        let beside = self.folded_below(parent);
         (beside.children, beside.rows) = (beside.children + 1, beside.rows + rows);
         beside.untold += usize::from(!told);
     }
     /// What was folded below a node, or below none.
-    fn folded(&mut self, parent: Option<usize>) -> &mut Folded {
+    fn folded_below(&mut self, parent: Option<usize>) -> &mut FoldedNodes {
         parent.and_then(|parent| self.rows.get_mut(&parent)).map_or(&mut self.top, |row| &mut row.folded)
     }
     /// The journal has been read: steps that have ended are kept, and the others start again.
@@ -232,29 +234,30 @@ impl Progress {
         self.view.caught_up();
     }
     /// The outermost kept steps.
-    pub fn kept(&self) -> impl Iterator<Item = ProgressNode<'_>> {
-        let is_inside = |node: &ProgressNode<'_>| node.parent.and_then(|p| self.view.step(p)).is_some_and(|p| p.kept);
-        self.nodes().map(|(_, node)| node).filter(move |node| node.kept && !is_inside(node))
+    pub fn kept_steps(&self) -> impl Iterator<Item = ProgressNode<'_>> {
+        let is_inside =
+            |node: &ProgressNode<'_>| node.parent.and_then(|p| self.view.step_by_number(p)).is_some_and(|p| p.kept);
+        self.list_nodes().map(|(_, node)| node).filter(move |node| node.kept && !is_inside(node))
     }
     /// How many there are, with those that are no longer known.
     pub fn kept_count(&self) -> usize {
-        let folded = self.nodes().filter(|(_, node)| !node.kept).map(|(_, node)| node.row.folded.children);
-        self.kept().count() + folded.sum::<usize>() + self.top.children
+        let folded = self.list_nodes().filter(|(_, node)| !node.kept).map(|(_, node)| node.row.folded.children);
+        self.kept_steps().count() + folded.sum::<usize>() + self.top.children
     }
     /// The run has ended: running steps are marked as stopped. Steps that did not start are shown only if the run
     /// failed.
-    pub fn stop(&mut self, went_well: bool) {
+    pub fn mark_stopped(&mut self, went_well: bool) {
         self.view.end_open(StepState::Stopped, |_| true);
         if went_well {
             self.expected.clear();
         }
     }
     /// Marks ended steps as permanently shown. Returns whether any of them are new.
-    pub fn tell(&mut self) -> bool {
+    pub fn mark_shown(&mut self) -> bool {
         let mut new = std::mem::take(&mut self.resumed) || self.top.untold > 0;
         (self.top.untold, self.top.rows) = (0, 0);
         for (number, row) in &mut self.rows {
-            let has_ended = self.view.step(*number).is_some_and(|step| step.ended_ms.is_some());
+            let has_ended = self.view.step_by_number(*number).is_some_and(|step| step.ended_ms.is_some());
             new |= row.folded.untold > 0 || (!row.told && has_ended);
             row.told |= has_ended;
             (row.folded.untold, row.folded.rows) = (0, 0);
@@ -265,15 +268,15 @@ impl Progress {
     pub fn partly_failed(&self) -> Vec<String> {
         let told = |(_, node): (usize, ProgressNode<'_>)| match node.counts.filter(|items| items.failed > 0) {
             Some(items) => Some(format!("{}: {} of {} failed", node.row.title, items.failed, items.total)),
-            None => (node.is_agent() && node.shown_state() == StepState::Partly)
+            None => (node.is_agent() && node.display_state() == StepState::Partly)
                 .then(|| format!("{}: {EMPTY}", node.row.title)),
         };
-        self.nodes().filter_map(told).collect()
+        self.list_nodes().filter_map(told).collect()
     }
     /// The fan-outs of which not all failed items are shown.
     pub fn more_failed(&self) -> impl Iterator<Item = &Key> {
         let has_more = |node: &ProgressNode<'_>| node.counts.is_some_and(|of| of.failed as usize > SOME);
-        self.nodes().filter(move |(_, node)| has_more(node)).filter_map(|(_, node)| node.step.key.as_ref())
+        self.list_nodes().filter(move |(_, node)| has_more(node)).filter_map(|(_, node)| node.step.key.as_ref())
     }
     /// Whether a warning only repeats the last failure.
     pub fn repeats_failure(&self, warning: &str) -> bool {
@@ -289,22 +292,22 @@ fn exited(result: &Value) -> Option<String> {
 }
 
 /// What a call waits for that is delayed by a rate limit.
-pub fn delayed(provider: &str, delay_ms: Option<u64>, why: Option<&str>) -> String {
+pub fn delay_text(provider: &str, delay_ms: Option<u64>, why: Option<&str>) -> String {
     let about = delay_ms.map(|ms| format!(", about {} s", ms.div_ceil(1_000))).unwrap_or_default();
     match why {
-        Some(why) => line(&format!("waiting until `{provider}` recovers{about}: {why}")),
-        None => line(&format!("waiting for `[limits.{provider}]`{about}")),
+        Some(why) => one_line(&format!("waiting until `{provider}` recovers{about}: {why}")),
+        None => one_line(&format!("waiting for `[limits.{provider}]`{about}")),
     }
 }
 
 /// Formats the numbers in the part of a key below its parent, after the name of a step that is the same agent as others:
 /// ` (third, pass 2, attempt 3)`. `called`: the parent is a model step, so this is a call in a turn.
 fn marks(label: &str, below: &str, called: bool) -> String {
-    let other = own_label(below).map(safe).filter(|own| !called && *own != segment(label));
+    let other = own_label(below).map(escape_line).filter(|own| !called && *own != escape_label(label));
     let said: Vec<String> = other
         .map(Cow::into_owned)
         .into_iter()
-        .chain(parts(below).filter_map(|part| match part {
+        .chain(parse_key_parts(below).filter_map(|part| match part {
             KeyPart::Pass(n) if called => Some(format!("turn {n}")),
             KeyPart::Item(n) if called => Some(format!("call {}", u64::from(n) + 1)),
             KeyPart::Pass(n @ 2..) => Some(format!("pass {n}")),

@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trefoil_project::written::PendingFile;
+use trefoil_project::output_file::PendingFile;
 use trefoil_view::trace::{TraceSink, TraceSubject, page};
 
 use crate::output;
 
 /// A trace that is being recorded.
-pub struct Recording {
+pub struct TraceRecording {
     path: PathBuf,
     about: TraceSubject,
     tracer: Arc<TraceSink>,
@@ -18,23 +18,25 @@ pub struct Recording {
     file: Mutex<Option<PendingFile>>,
 }
 
-impl Recording {
+impl TraceRecording {
     /// Creates the file. Returns the exit code on failure.
     pub fn new(path: PathBuf, about: TraceSubject, tracer: Arc<TraceSink>) -> Result<Self, u8> {
-        match PendingFile::create(&path) {
+        match PendingFile::create_pending(&path) {
             Ok(file) => Ok(Self { path, about, tracer, file: Mutex::new(Some(file)) }),
-            Err(error) => {
-                Err(output::not_started(&format!("cannot write the trace to `{}`: {error}", path.display()), None))
-            }
+            Err(error) => Err(output::report_not_started(
+                &format!("cannot write the trace to `{}`: {error}", path.display()),
+                None,
+            )),
         }
     }
 
     /// Writes the trace so far, but only once. Returns why it could not be written.
-    pub fn write(&self) -> Result<(), String> {
+    pub fn write_trace(&self) -> Result<(), String> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(file) = file else { return Ok(()) };
-        let json = self.tracer.trace().json(&self.about);
-        let written = file.finish(&if is_page(&self.path) { page::html(&json) } else { format!("{json:#}\n") });
+        let json = self.tracer.trace().to_json(&self.about);
+        let written =
+            file.write_text(&if is_page(&self.path) { page::render_html(&json) } else { format!("{json:#}\n") });
         written.map_err(|error| format!("cannot write the trace to `{}`: {error}", self.path.display()))
     }
 }

@@ -6,13 +6,13 @@ use trefoil_runtime::{Event, EventKind, EventSink as _};
 use trefoil_template::Value;
 use trefoil_view::trace::CalledFailure;
 
-use super::{Jsonl, report};
+use super::{JsonlEventWriter, report};
 use crate::args::{EventFormat, OutputFormat, ShowArgs};
 use crate::{exit, output};
 
 /// Formats a result: text as it is, anything else as JSON. On a terminal, an object with multi-line texts is shown as
 /// blocks.
-pub fn text(value: &Value, terminal: bool) -> String {
+pub fn format_result(value: &Value, terminal: bool) -> String {
     match value {
         Value::Str(text) => text.trim_end_matches('\n').to_owned(),
         Value::Object(members) if terminal && members.values().any(several_lines) => {
@@ -44,7 +44,7 @@ fn several_lines(value: &Value) -> bool {
 pub fn print_result(show: &ShowArgs, value: &Value) -> u8 {
     match show.output {
         OutputFormat::Json => output::json_result(&value.to_json()),
-        OutputFormat::Text => output::answer(&text(value, output::is_result_shown())),
+        OutputFormat::Text => output::write_answer(&format_result(value, output::is_result_shown())),
     }
 }
 
@@ -53,16 +53,16 @@ pub fn print_again(show: &ShowArgs, loaded: &LoadedTarget, end: &Event, called: 
     let EventKind::RunFinished { output, error, .. } = &end.kind else { return exit::FAILED };
     let code = match (show.events, output, error) {
         (Some(EventFormat::Jsonl), ..) => {
-            let lines = Jsonl::new(loaded.files.clone());
-            lines.event(end);
-            output::written(lines.written())
+            let lines = JsonlEventWriter::new(loaded.files.clone());
+            lines.receive_event(end);
+            output::write_exit_code(lines.write_outcome())
         }
         (None, _, Some(error)) if error.code != "CANCELLED" => {
-            output::say(report::failure(loaded, error, called, &[], true).trim_end());
+            output::print_line(report::format_failure(loaded, error, called, &[], true).trim_end());
             exit::OK
         }
         (None, _, Some(_)) => exit::OK,
-        (None, output, None) => print_result(show, output.as_ref().map_or(&Value::Null, PrivateValue::exact)),
+        (None, output, None) => print_result(show, output.as_ref().map_or(&Value::Null, PrivateValue::exact_value)),
     };
     code.max(match error.as_ref().map(|error| error.code.as_str()) {
         None => exit::OK,
@@ -82,9 +82,9 @@ mod tests {
     #[test]
     fn texts_of_several_lines_are_blocks_on_a_terminal_and_json_elsewhere() {
         let result = value(r#"{"approved": true, "article": "one\n\ntwo\n", "title": "T"}"#);
-        assert_eq!(text(&result, true), "approved: true\narticle:\n  one\n  \n  two\ntitle: T");
-        assert!(text(&result, false).starts_with("{\n  \"approved\": true"));
-        assert_eq!(text(&value(r#"{"n": 3}"#), true), "{\n  \"n\": 3\n}");
-        assert_eq!(text(&value("\"a\\nb\\n\""), true), "a\nb");
+        assert_eq!(format_result(&result, true), "approved: true\narticle:\n  one\n  \n  two\ntitle: T");
+        assert!(format_result(&result, false).starts_with("{\n  \"approved\": true"));
+        assert_eq!(format_result(&value(r#"{"n": 3}"#), true), "{\n  \"n\": 3\n}");
+        assert_eq!(format_result(&value("\"a\\nb\\n\""), true), "a\nb");
     }
 }

@@ -3,10 +3,10 @@
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::look::{LineLook, dim};
+use super::line_style::{LineStyle, dim_style};
 use super::nodes::{ProgressNode, StepState};
-use crate::harmless::TerminalText;
-use crate::words::{arrived, grouped, money, pad, tail, time};
+use crate::terminal_text::TerminalText;
+use crate::words::{fit_end, format_cost, format_time, group_digits, pad_text, received_length};
 
 /// The time and layout of a row.
 #[derive(Debug, Clone, Copy)]
@@ -24,35 +24,35 @@ pub struct RowFrame {
 }
 
 /// Formats the row of a node after its branch lines. `only` is the single step of an item, which shares its row.
-pub fn row(
+pub fn format_row(
     node: ProgressNode<'_>,
     only: Option<ProgressNode<'_>>,
     branch: &str,
     frame: RowFrame,
-    look: LineLook,
+    look: LineStyle,
 ) -> TerminalText {
-    let label = look.letters(&node.row.label);
+    let label = look.replace_unsupported(&node.row.label);
     let node = only.unwrap_or(node);
-    let state = node.shown_state();
-    let (symbol, style) = look.symbol(&state, frame.number);
-    let style = if node.kept { dim() } else { style };
-    let name = pad(&label, frame.label.saturating_sub(branch.width()), look.rest());
+    let state = node.display_state();
+    let (symbol, style) = look.state_symbol(&state, frame.number);
+    let style = if node.kept { dim_style() } else { style };
+    let name = pad_text(&label, frame.label.saturating_sub(branch.width()), look.cut_mark());
     let mut figures = figures(node, frame);
     let quiet = node.kept
         || matches!(state, StepState::Skipped | StepState::Expected | StepState::Retrying)
         || state.is_stopped();
-    let name_style = if quiet { dim() } else { Style::new() };
+    let name_style = if quiet { dim_style() } else { Style::new() };
     let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
     let text_style = match state {
-        _ if node.kept => dim(),
+        _ if node.kept => dim_style(),
         StepState::Failed => red,
         StepState::Partly => Style::new().fg_color(Some(AnsiColor::Yellow.into())),
         StepState::Running if !node.row.provisional => Style::new(),
-        _ => dim(),
+        _ => dim_style(),
     };
     let mut model = node.model.as_deref().map(|m| format!("{m}  ")).unwrap_or_default();
     let text: String = text(node, frame.at).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let text = look.letters(&text);
+    let text = look.replace_unsupported(&text);
     let room = |figures: &str, model: &str| {
         frame.columns.saturating_sub(frame.label + 2 + figures.width() + model.width() + 1)
     };
@@ -60,19 +60,19 @@ pub fn row(
     if matches!(state, StepState::Failed | StepState::Retrying) && text.width() > room(&figures, &model) {
         model.clear();
         if text.width() > room(&figures, "") {
-            figures = format!("  {:>9}  ", took(node, frame));
+            figures = format!("  {:>9}  ", format_duration(node, frame));
         }
     }
     // Shows the end of streamed text, but the start of other text.
-    let text = if state == StepState::Running { tail(&text, room(&figures, &model), look.rest()) } else { text };
-    look.fit(
+    let text = if state == StepState::Running { fit_end(&text, room(&figures, &model), look.cut_mark()) } else { text };
+    look.fit_parts(
         &[
-            (dim(), branch),
+            (dim_style(), branch),
             (style, symbol),
             (name_style, " "),
             (name_style, &name),
-            (dim(), &figures),
-            (dim(), &model),
+            (dim_style(), &figures),
+            (dim_style(), &model),
             (text_style, &text),
         ],
         frame.columns,
@@ -83,7 +83,7 @@ pub fn row(
 pub const NO_ITEMS: &str = "0 items";
 
 fn figures(node: ProgressNode<'_>, frame: RowFrame) -> String {
-    let took = took(node, frame);
+    let took = format_duration(node, frame);
     let amount = match (node.counts, used(node)) {
         (Some(items), _) if items.total == 0 => NO_ITEMS.to_owned(),
         (Some(items), _) => format!("{}/{}", items.ended, items.total),
@@ -94,33 +94,33 @@ fn figures(node: ProgressNode<'_>, frame: RowFrame) -> String {
         return format!("  {took:>9}  {amount:>9}  ");
     }
     let spent = node.usage.cost_micro > 0 || node.usage.unpriced_calls > 0;
-    let cost = if spent { money(&node.usage) } else { String::new() };
+    let cost = if spent { format_cost(&node.usage) } else { String::new() };
     format!("  {took:>9}  {amount:>9}  {cost:>9}  ")
 }
 
-fn took(node: ProgressNode<'_>, frame: RowFrame) -> String {
+fn format_duration(node: ProgressNode<'_>, frame: RowFrame) -> String {
     match node.state {
         // Nothing says when the process ended.
         StepState::Skipped | StepState::Expected | StepState::Interrupted => String::new(),
-        _ => time(node.ended_ms.unwrap_or(frame.at).saturating_sub(node.started_ms)),
+        _ => format_time(node.ended_ms.unwrap_or(frame.at).saturating_sub(node.started_ms)),
     }
 }
 
 fn used(node: ProgressNode<'_>) -> Option<String> {
-    match (node.usage.total(), node.usage.is_known()) {
+    match (node.usage.total_tokens(), node.usage.is_known()) {
         (0, true) => None,
         (0, false) => Some("?".to_owned()),
-        (n, known) => Some(format!("{}{}", grouped(n), if known { "" } else { "+?" })),
+        (n, known) => Some(format!("{}{}", group_digits(n), if known { "" } else { "+?" })),
     }
 }
 
 fn text(node: ProgressNode<'_>, at: u64) -> String {
-    let (text, begun) = (node.text(), node.begun_tries());
+    let (text, begun) = (node.state_text(), node.started_tries());
     match (node.state, node.retry_ms) {
         (StepState::Retrying, Some(retry)) => {
-            format!("try {begun} in {}: {text}", time(retry.saturating_sub(at)))
+            format!("try {begun} in {}: {text}", format_time(retry.saturating_sub(at)))
         }
-        (StepState::Running, _) if node.row.arrived > 0 => format!("{}  {text}", arrived(node.row.arrived)),
+        (StepState::Running, _) if node.row.arrived > 0 => format!("{}  {text}", received_length(node.row.arrived)),
         (StepState::Running, _) if begun > 1 => format!("try {begun}  {text}"),
         (StepState::Running, _) if text.is_empty() => match node.counts {
             Some(items) if items.failed > 0 => format!("{} failed", items.failed),

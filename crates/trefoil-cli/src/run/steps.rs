@@ -4,24 +4,24 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value as Json, json};
 use trefoil::store::Status;
-use trefoil_machine::guard::Ruling;
+use trefoil_machine::guard::VerdictRuling;
 use trefoil_runtime::{Event, EventKind, EventSink};
-use trefoil_syntax::Files;
+use trefoil_syntax::SourceFiles;
 use trefoil_view::run_view::StepState;
 
-use super::look::LineLook;
-use super::progress::Progress;
-use super::tree::{Size, TreeSort, lines};
-use crate::harmless::TerminalText;
+use super::line_style::LineStyle;
+use super::progress::RunProgress;
+use super::tree::{TerminalSize, TreeSort, tree_lines};
 use crate::output;
-use crate::words::{count_of, line};
+use crate::terminal_text::TerminalText;
+use crate::words::{count_of, one_line};
 
 /// Collects the steps and the verdicts of guardrails and validators from events.
 #[derive(Default)]
-pub struct Steps(Mutex<Progress>, Mutex<Verdicts>);
+pub struct StepCollector(Mutex<RunProgress>, Mutex<VerdictCollection>);
 
 #[derive(Default)]
-struct Verdicts {
+struct VerdictCollection {
     /// All of them, as JSON.
     all: Vec<Json>,
     /// One line for each that found something.
@@ -30,16 +30,16 @@ struct Verdicts {
     passed: u64,
 }
 
-impl Steps {
+impl StepCollector {
     /// The run stands like this: if no process works on it, no step is in progress.
-    pub fn stand(&self, status: Status) {
+    pub fn apply_status(&self, status: Status) {
         let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match status {
             Status::Interrupted => {
                 progress.view.end_open(StepState::Interrupted, |step| step.state == StepState::Running);
             }
-            Status::Pending => progress.view.rest(StepState::Expected),
-            Status::Waiting => progress.view.rest(StepState::Asking),
+            Status::Pending => progress.view.rest_running_steps(StepState::Expected),
+            Status::Waiting => progress.view.rest_running_steps(StepState::Asking),
             _ => {}
         }
     }
@@ -48,20 +48,20 @@ impl Steps {
         Some(self.0.lock().unwrap_or_else(PoisonError::into_inner).view.at_ms).filter(|ms| *ms > 0)
     }
     /// The step that made the run fail, and its place: `call`, flow.yaml:3:1
-    pub fn failed_at(&self, files: &Files) -> Option<String> {
+    pub fn failed_at(&self, files: &SourceFiles) -> Option<String> {
         let progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let error = progress.view.end.as_ref()?.error.as_ref()?;
-        let step = error.key.as_ref().filter(|key| !key.0.is_empty()).map(|key| format!("`{}`", key.named()));
-        let parts: Vec<String> = step.into_iter().chain(files.place(error.location?)).collect();
+        let step = error.key.as_ref().filter(|key| !key.0.is_empty()).map(|key| format!("`{}`", key.display_name()));
+        let parts: Vec<String> = step.into_iter().chain(files.display_location(error.location?)).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
     /// The own advice of the failure of the run.
-    pub fn advice(&self) -> Option<String> {
+    pub fn failure_advice(&self) -> Option<String> {
         let progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         progress.view.end.as_ref()?.error.as_ref()?.help.clone()
     }
     /// The verdicts, as lines. That checks have passed is said only next to one that found something.
-    pub fn verdicts(&self) -> Vec<String> {
+    pub fn verdict_lines(&self) -> Vec<String> {
         let verdicts = self.1.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = verdicts.passed;
         let passed = (passed > 0 && !verdicts.lines.is_empty())
@@ -73,23 +73,23 @@ impl Steps {
         self.1.lock().unwrap_or_else(PoisonError::into_inner).all.clone()
     }
     /// One line for each known step. `ended`: no step is running any more.
-    pub fn lines(&self, ended: bool) -> Vec<TerminalText> {
+    pub fn step_lines(&self, ended: bool) -> Vec<TerminalText> {
         let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if ended {
-            progress.stop(true);
+            progress.mark_stopped(true);
         }
-        let size = Size { rows: usize::MAX, columns: output::width() };
+        let size = TerminalSize { rows: usize::MAX, columns: output::terminal_width() };
         let sort = (TreeSort::Last, size);
-        let lines = lines(&progress, "", progress.view.at_ms, 0, sort, LineLook::default());
+        let lines = tree_lines(&progress, "", progress.view.at_ms, 0, sort, LineStyle::default());
         // The first line is the header, which is not needed here.
         lines.iter().skip(1).map(TerminalText::trim_end).collect()
     }
 }
 
-impl EventSink for Steps {
-    fn event(&self, event: &Event) {
+impl EventSink for StepCollector {
+    fn receive_event(&self, event: &Event) {
         let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        progress.take(event);
+        progress.apply_event(event);
         let EventKind::Verdict(verdict) = &event.kind else { return };
         let mut verdicts = self.1.lock().unwrap_or_else(PoisonError::into_inner);
         let mut one = json!({ "key": event.key.as_ref().map(|key| key.as_str()), "at_ms": event.at_ms });
@@ -97,11 +97,11 @@ impl EventSink for Steps {
             one.extend(said);
         }
         verdicts.all.push(one);
-        if verdict.ruling == Ruling::Passed {
+        if verdict.ruling == VerdictRuling::Passed {
             verdicts.passed += 1;
             return;
         }
-        let step = progress.title(event).map(|title| format!("{title}: ")).unwrap_or_default();
-        verdicts.lines.push(format!("verdict  {step}{}", line(&verdict.to_string())));
+        let step = progress.step_title(event).map(|title| format!("{title}: ")).unwrap_or_default();
+        verdicts.lines.push(format!("verdict  {step}{}", one_line(&verdict.to_string())));
     }
 }

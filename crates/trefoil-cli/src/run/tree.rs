@@ -5,15 +5,15 @@ use std::collections::{HashMap, HashSet};
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::look::{LineLook, dim};
+use super::line_style::{LineStyle, dim_style};
 use super::nodes::{LAST, MANY, ProgressNode, SOME, StepState};
-use super::progress::Progress;
-use super::row::{RowFrame, row};
-use crate::harmless::TerminalText;
+use super::progress::RunProgress;
+use super::row::{RowFrame, format_row};
+use crate::terminal_text::TerminalText;
 
 /// The available space.
 #[derive(Debug, Clone, Copy)]
-pub struct Size {
+pub struct TerminalSize {
     /// Lines.
     pub rows: usize,
     /// Columns.
@@ -37,7 +37,7 @@ const LABEL: usize = 44;
 const PRICED: usize = 72;
 
 /// A row of the tree, after its branch lines.
-enum Row {
+enum TreeRow {
     /// Of a node.
     Node(String, usize),
     /// The items without a row.
@@ -61,7 +61,7 @@ struct ItemRest {
 
 /// A large fan-out.
 #[derive(Debug, Default)]
-struct Collapsed {
+struct CollapsedFanOut {
     /// The items without a row, with all that is inside them.
     hidden: HashSet<usize>,
     /// How many of these are done.
@@ -71,13 +71,13 @@ struct Collapsed {
 }
 
 /// The picture at `at` milliseconds into the run.
-pub fn lines(
-    progress: &Progress,
+pub fn tree_lines(
+    progress: &RunProgress,
     head: &str,
     at: u64,
     number: usize,
-    (sort, size): (TreeSort, Size),
-    look: LineLook,
+    (sort, size): (TreeSort, TerminalSize),
+    look: LineStyle,
 ) -> Vec<TerminalText> {
     let large = if sort == TreeSort::Asking { HashMap::new() } else { collapsed(progress, sort) };
     let candidates = candidates(progress, &large);
@@ -87,7 +87,7 @@ pub fn lines(
         choose(progress, &candidates, if sort == TreeSort::Live { size.rows.saturating_sub(taken) } else { LAST });
     let hidden = candidates.len().saturating_sub(shown.len()) + folded(progress, sort, &large);
     let mut rows = Vec::new();
-    let roots = progress.nodes().filter(|(_, node)| node.parent.is_none()).map(|(index, _)| index);
+    let roots = progress.list_nodes().filter(|(_, node)| node.parent.is_none()).map(|(index, _)| index);
     let visible: Vec<usize> = roots.filter(|root| shown.contains(root)).collect();
     let room = match sort {
         TreeSort::Live if hidden > 0 => 0,
@@ -96,58 +96,67 @@ pub fn lines(
         TreeSort::Last => LAST,
     };
     let expected: Vec<&String> = progress.expected.iter().take(room).collect();
-    let kept = |root: &usize| progress.node(*root).is_some_and(|node| node.kept);
+    let kept = |root: &usize| progress.find_node(*root).is_some_and(|node| node.kept);
     let mut resumed = progress.resumed.then(|| visible.iter().take_while(|root| kept(root)).count());
     for (i, root) in visible.iter().enumerate() {
         if resumed.take_if(|at| *at == i).is_some() {
-            rows.push(Row::Resumed("├─ ".to_owned()));
+            rows.push(TreeRow::Resumed("├─ ".to_owned()));
         }
         let last = i + 1 == visible.len() && expected.is_empty() && resumed.is_none();
         walk(progress, (sort, &shown, &large), *root, "", last, &mut rows);
     }
     if resumed.is_some() {
-        rows.push(Row::Resumed(if expected.is_empty() { "└─ " } else { "├─ " }.to_owned()));
+        rows.push(TreeRow::Resumed(if expected.is_empty() { "└─ " } else { "├─ " }.to_owned()));
     }
-    let width = |branch: &str, label: &str| branch.width() + look.letters(label).width();
-    let label = |n: usize| progress.node(n).map_or("", |n| &n.row.label);
+    let width = |branch: &str, label: &str| branch.width() + look.replace_unsupported(label).width();
+    let label = |n: usize| progress.find_node(n).map_or("", |n| &n.row.label);
     let widest = rows.iter().map(|row| match row {
-        Row::Node(branch, n) => width(branch, label(*n)),
-        Row::Rest(..) | Row::Resumed(_) => 0,
+        TreeRow::Node(branch, n) => width(branch, label(*n)),
+        TreeRow::Rest(..) | TreeRow::Resumed(_) => 0,
     });
     let widest = widest.chain(expected.iter().map(|name| width("├─ ", name))).max().unwrap_or(0);
     let (label, columns) = (widest.min(LABEL.min(size.columns / 2)), size.columns);
-    let money = columns >= PRICED && progress.nodes().any(|(_, node)| node.usage.cost_micro > 0);
+    let money = columns >= PRICED && progress.list_nodes().any(|(_, node)| node.usage.cost_micro > 0);
     let frame = RowFrame { at, number, label, columns, money };
-    let mut out = vec![look.fit(&[(Style::new().bold(), head)], size.columns)];
+    let mut out = vec![look.fit_parts(&[(Style::new().bold(), head)], size.columns)];
     if hidden > 0 {
-        out.push(look.fit(&[(dim(), &format!("… {hidden} more"))], size.columns));
+        out.push(look.fit_parts(&[(dim_style(), &format!("… {hidden} more"))], size.columns));
     }
     for each in &rows {
         match each {
-            Row::Node(branch, index) => {
-                if let Some(node) = progress.node(*index) {
-                    out.push(row(node, progress.only(node), branch, frame, look));
+            TreeRow::Node(branch, index) => {
+                if let Some(node) = progress.find_node(*index) {
+                    out.push(format_row(node, progress.only_step(node), branch, frame, look));
                 }
             }
-            Row::Resumed(branch) => {
-                let (symbol, style) = look.symbol(&StepState::Retrying, number);
-                out.push(look.fit(&[(dim(), branch), (style, symbol), (dim(), " resumed")], size.columns));
+            TreeRow::Resumed(branch) => {
+                let (symbol, style) = look.state_symbol(&StepState::Retrying, number);
+                out.push(
+                    look.fit_parts(&[(dim_style(), branch), (style, symbol), (dim_style(), " resumed")], size.columns),
+                );
             }
-            Row::Rest(branch, rest) => {
-                let (symbol, style) = if rest.is_live { look.symbol(&StepState::Done, number) } else { ("…", dim()) };
-                let parts = [(dim(), branch.as_str()), (style, symbol), (dim(), " "), (dim(), &rest.said())];
-                out.push(look.fit(&parts, size.columns));
+            TreeRow::Rest(branch, rest) => {
+                let (symbol, style) =
+                    if rest.is_live { look.state_symbol(&StepState::Done, number) } else { ("…", dim_style()) };
+                let parts =
+                    [(dim_style(), branch.as_str()), (style, symbol), (dim_style(), " "), (dim_style(), &rest.said())];
+                out.push(look.fit_parts(&parts, size.columns));
             }
         }
     }
     for (i, name) in expected.iter().enumerate() {
         let branch = if i + 1 == expected.len() { "└─ " } else { "├─ " };
-        let (symbol, style) = look.symbol(&StepState::Expected, number);
-        let never = if sort == TreeSort::Last { "  did not run" } else { "" };
-        let parts = [(dim(), branch), (style, symbol), (dim(), " "), (dim(), name.as_str()), (dim(), never)];
-        out.push(look.fit(&parts, size.columns));
+        out.push(expected_line(name, branch, sort, frame, look));
     }
     out
+}
+
+/// The line of a step that has not started.
+fn expected_line(name: &str, branch: &str, sort: TreeSort, frame: RowFrame, look: LineStyle) -> TerminalText {
+    let (symbol, style) = look.state_symbol(&StepState::Expected, frame.number);
+    let never = if sort == TreeSort::Last { "  did not run" } else { "" };
+    let parts = [(dim_style(), branch), (style, symbol), (dim_style(), " "), (dim_style(), name), (dim_style(), never)];
+    look.fit_parts(&parts, frame.columns)
 }
 
 impl ItemRest {
@@ -167,20 +176,20 @@ impl ItemRest {
 }
 
 /// The rows that were removed, without those of finished items that the row of their fan-out counts.
-fn folded(progress: &Progress, sort: TreeSort, large: &HashMap<usize, Collapsed>) -> usize {
+fn folded(progress: &RunProgress, sort: TreeSort, large: &HashMap<usize, CollapsedFanOut>) -> usize {
     let counted = |(index, node): &(usize, ProgressNode<'_>)| {
         (sort != TreeSort::Asking && node.counts.is_some()) || large.values().any(|of| of.hidden.contains(index))
     };
-    let rows = progress.nodes().filter(|node| !counted(node)).map(|(_, node)| node.row.folded.rows);
+    let rows = progress.list_nodes().filter(|node| !counted(node)).map(|(_, node)| node.row.folded.rows);
     rows.sum::<usize>() + progress.top.rows
 }
 
 /// The large fan-outs, each with the items that have no row: those that are done, and what is beyond [`SOME`] that failed or are in
 /// progress.
-fn collapsed(progress: &Progress, sort: TreeSort) -> HashMap<usize, Collapsed> {
+fn collapsed(progress: &RunProgress, sort: TreeSort) -> HashMap<usize, CollapsedFanOut> {
     let mut all = HashMap::new();
-    for (index, node) in progress.nodes() {
-        let items = node.children.iter().filter_map(|c| Some((*c, progress.node(*c)?)));
+    for (index, node) in progress.list_nodes() {
+        let items = node.children.iter().filter_map(|c| Some((*c, progress.find_node(*c)?)));
         let items: Vec<(usize, ProgressNode<'_>)> = items.filter(|(_, item)| item.is_item && !item.row.told).collect();
         if items.len() <= MANY {
             continue;
@@ -188,8 +197,8 @@ fn collapsed(progress: &Progress, sort: TreeSort) -> HashMap<usize, Collapsed> {
         let are = |is: &dyn Fn(&ProgressNode<'_>) -> bool| -> Vec<usize> {
             items.iter().filter(|(_, item)| is(item)).map(|(number, _)| *number).collect()
         };
-        let done = are(&|item| item.shown_state() == StepState::Done);
-        let mut failed = are(&|item| item.shown_state() == StepState::Failed);
+        let done = are(&|item| item.display_state() == StepState::Done);
+        let mut failed = are(&|item| item.display_state() == StepState::Failed);
         let mut running = are(&|item| item.ended_ms.is_none());
         // The last failures are news; at the end, the first ones are a beginning.
         match sort {
@@ -197,12 +206,12 @@ fn collapsed(progress: &Progress, sort: TreeSort) -> HashMap<usize, Collapsed> {
             _ => drop(failed.drain(..failed.len().min(SOME))),
         }
         running.drain(..running.len().min(SOME));
-        let mut of = Collapsed { done: done.len(), failed: failed.len(), ..Collapsed::default() };
+        let mut of = CollapsedFanOut { done: done.len(), failed: failed.len(), ..CollapsedFanOut::default() };
         let running = if sort == TreeSort::Live { running } else { Vec::new() };
         let mut open: Vec<usize> = done.into_iter().chain(failed).chain(running).collect();
         while let Some(next) = open.pop() {
             of.hidden.insert(next);
-            open.extend(progress.node(next).into_iter().flat_map(|node| &node.step.children));
+            open.extend(progress.find_node(next).into_iter().flat_map(|node| &node.step.children));
         }
         all.insert(index, of);
     }
@@ -210,25 +219,25 @@ fn collapsed(progress: &Progress, sort: TreeSort) -> HashMap<usize, Collapsed> {
 }
 
 /// The nodes with their own row: not those that are already above, are only counted, or share the row of their item.
-fn candidates(progress: &Progress, large: &HashMap<usize, Collapsed>) -> Vec<usize> {
+fn candidates(progress: &RunProgress, large: &HashMap<usize, CollapsedFanOut>) -> Vec<usize> {
     let of_item = |node: &ProgressNode<'_>| {
-        node.parent.and_then(|p| progress.node(p)).is_some_and(|p| progress.only(p).is_some())
+        node.parent.and_then(|p| progress.find_node(p)).is_some_and(|p| progress.only_step(p).is_some())
     };
     let own = |(index, node): &(usize, ProgressNode<'_>)| {
         !node.row.told && !of_item(node) && !large.values().any(|of| of.hidden.contains(index))
     };
-    progress.nodes().filter(own).map(|(index, _)| index).collect()
+    progress.list_nodes().filter(own).map(|(index, _)| index).collect()
 }
 
 /// The nodes that fit: running steps and their ancestors first, then failed ones, then the most recently ended ones.
-fn choose(progress: &Progress, candidates: &[usize], rows: usize) -> HashSet<usize> {
+fn choose(progress: &RunProgress, candidates: &[usize], rows: usize) -> HashSet<usize> {
     let mut order = candidates.to_vec();
     if order.len() <= rows {
         return order.into_iter().collect();
     }
     let rank = |i: &usize| {
-        progress.node(*i).map_or((2, 0), |n| {
-            let rank = match n.shown_state() {
+        progress.find_node(*i).map_or((2, 0), |n| {
+            let rank = match n.display_state() {
                 _ if n.ended_ms.is_none() => 0,
                 StepState::Failed | StepState::Partly => 1,
                 _ => 2,
@@ -243,7 +252,7 @@ fn choose(progress: &Progress, candidates: &[usize], rows: usize) -> HashSet<usi
         let mut at = Some(index);
         while let Some(i) = at.filter(|i| !shown.contains(i)) {
             chain.push(i);
-            at = progress.node(i).and_then(|n| n.parent);
+            at = progress.find_node(i).and_then(|n| n.parent);
         }
         if shown.len() + chain.len() > rows.saturating_sub(1) {
             break;
@@ -254,17 +263,17 @@ fn choose(progress: &Progress, candidates: &[usize], rows: usize) -> HashSet<usi
 }
 
 fn walk(
-    progress: &Progress,
-    (sort, shown, large): (TreeSort, &HashSet<usize>, &HashMap<usize, Collapsed>),
+    progress: &RunProgress,
+    (sort, shown, large): (TreeSort, &HashSet<usize>, &HashMap<usize, CollapsedFanOut>),
     index: usize,
     indent: &str,
     last: bool,
-    rows: &mut Vec<Row>,
+    rows: &mut Vec<TreeRow>,
 ) {
     // The depth is limited, because the depth of manifests is.
-    let Some(node) = progress.node(index) else { return };
-    rows.push(Row::Node(format!("{indent}{}", if last { "└─ " } else { "├─ " }), index));
-    if progress.only(node).is_some() {
+    let Some(node) = progress.find_node(index) else { return };
+    rows.push(TreeRow::Node(format!("{indent}{}", if last { "└─ " } else { "├─ " }), index));
+    if progress.only_step(node).is_some() {
         return;
     }
     let children: Vec<usize> = node.children.iter().copied().filter(|c| shown.contains(c)).collect();
@@ -273,12 +282,17 @@ fn walk(
     for (i, child) in children.iter().enumerate() {
         walk(progress, (sort, shown, large), *child, &indent, i + 1 == children.len() && rest.is_none(), rows);
     }
-    rows.extend(rest.map(|rest| Row::Rest(format!("{indent}└─ "), rest)));
+    rows.extend(rest.map(|rest| TreeRow::Rest(format!("{indent}└─ "), rest)));
 }
 
 /// What is only counted of the items of a fan-out.
-fn rest(progress: &Progress, node: ProgressNode<'_>, large: Option<&Collapsed>, sort: TreeSort) -> Option<ItemRest> {
-    let items = || node.children.iter().filter_map(|child| progress.node(*child)).filter(|child| child.is_item);
+fn rest(
+    progress: &RunProgress,
+    node: ProgressNode<'_>,
+    large: Option<&CollapsedFanOut>,
+    sort: TreeSort,
+) -> Option<ItemRest> {
+    let items = || node.children.iter().filter_map(|child| progress.find_node(*child)).filter(|child| child.is_item);
     if sort == TreeSort::Live {
         let counts = node.counts.filter(|_| large.is_some() && node.ended_ms.is_none())?;
         let (total, failed) = (counts.total as usize, counts.failed as usize);
@@ -300,11 +314,11 @@ fn rest(progress: &Progress, node: ProgressNode<'_>, large: Option<&Collapsed>, 
 
 #[cfg(test)]
 mod tests {
-    use trefoil_machine::event::Tally;
+    use trefoil_machine::event::ItemTally;
     use trefoil_runtime::{Event, EventKind, Key, RunError};
 
     use super::*;
-    use crate::words::safe;
+    use crate::words::escape_line;
 
     fn event(at_ms: u64, key: &str, kind: EventKind) -> Event {
         Event { run: "r".into(), seq: 0, at_ms, key: Some(Key(key.into())), location: None, kind }
@@ -319,13 +333,14 @@ mod tests {
     }
 
     fn drawn(events: &[Event], at: u64, sort: TreeSort) -> String {
-        let mut progress = Progress::default();
+        let mut progress = RunProgress::default();
         progress.expected = vec!["taste".to_owned(), "sum".to_owned()];
         for event in events {
-            progress.take(event);
+            progress.apply_event(event);
         }
-        let size = Size { rows: 30, columns: 90 };
-        let lines = lines(&progress, "drinks", at, 0, (sort, size), LineLook { ascii: true, ..LineLook::default() });
+        let size = TerminalSize { rows: 30, columns: 90 };
+        let lines =
+            tree_lines(&progress, "drinks", at, 0, (sort, size), LineStyle { ascii: true, ..LineStyle::default() });
         lines.iter().map(|line| format!("{}\n", line.trim_end().as_str())).collect()
     }
 
@@ -389,9 +404,9 @@ mod tests {
         let name = "check-the-answer-against-all-of-the-sources";
         let failed = |usage: trefoil_runtime::Usage| {
             let error = RunError::new("MODEL_ERROR", "`openai` answered with 404: the model `m` does not exist");
-            let mut progress = Progress::default();
-            progress.take(&event(0, name, started(name)));
-            progress.take(&event(1, name, asked()));
+            let mut progress = RunProgress::default();
+            progress.apply_event(&event(0, name, started(name)));
+            progress.apply_event(&event(1, name, asked()));
             let failed = EventKind::EffectFailed {
                 error: error.clone(),
                 partial: None,
@@ -400,10 +415,17 @@ mod tests {
                 told: Default::default(),
                 called: None,
             };
-            progress.take(&event(4, name, failed));
-            progress.take(&event(5, name, EventKind::StepFailed { error, handled_as: "skip" }));
-            let size = Size { rows: 30, columns: 100 };
-            joined(lines(&progress, "w", 5, 0, (TreeSort::Last, size), LineLook { ascii: true, ..LineLook::default() }))
+            progress.apply_event(&event(4, name, failed));
+            progress.apply_event(&event(5, name, EventKind::StepFailed { error, handled_as: "skip" }));
+            let size = TerminalSize { rows: 30, columns: 100 };
+            joined(tree_lines(
+                &progress,
+                "w",
+                5,
+                0,
+                (TreeSort::Last, size),
+                LineStyle { ascii: true, ..LineStyle::default() },
+            ))
         };
         let priced = trefoil_runtime::Usage { output_tokens: 1_000, cost_micro: 12_000, ..Default::default() };
         for usage in [trefoil_runtime::Usage::default(), priced] {
@@ -415,7 +437,7 @@ mod tests {
     #[test]
     fn a_step_that_went_on_without_some_items_says_how_many() {
         let mut all = fan_out();
-        let items = Some(Tally { total: 3, failed: 1 });
+        let items = Some(ItemTally { total: 3, failed: 1 });
         all.push(event(3000, "taste[2]", EventKind::ItemFinished { error: None }));
         all.push(event(3000, "taste", EventKind::StepFinished { output: "done".into(), items }));
         let shown = picture(&all, 3000);
@@ -462,7 +484,7 @@ mod tests {
             let error = (index == 7).then(|| RunError::new("MODEL_ERROR", "no such drink"));
             all.push(event(1, &key, EventKind::ItemFinished { error }));
         }
-        let items = Some(Tally { total: 30, failed: 1 });
+        let items = Some(ItemTally { total: 30, failed: 1 });
         all.push(event(2, "taste", EventKind::StepFinished { output: "done".into(), items }));
         let shown = drawn(&all, 2, TreeSort::Last);
         assert!(shown.contains("|  |- x 8/30 tea") && shown.contains("|  `- ... 29 items done\n"), "{shown}");
@@ -493,7 +515,7 @@ mod tests {
         assert_eq!((failed, running), (SOME, SOME + 1), "{shown}");
         assert!(shown.contains("x 141/200") && !shown.contains("x 1/200 "), "the last failures: {shown}");
         assert!(!shown.contains("more") && shown.lines().count() <= 30, "{shown}");
-        let items = Some(Tally { total: 200, failed: 15 });
+        let items = Some(ItemTally { total: 200, failed: 15 });
         all.push(event(2, "taste", EventKind::StepFinished { output: "done".into(), items }));
         let shown = drawn(&all, 2, TreeSort::Last);
         assert_eq!(shown.matches("|- x ").count(), SOME, "{shown}");
@@ -503,30 +525,30 @@ mod tests {
     #[test]
     fn of_many_items_only_those_are_kept_that_a_picture_can_show() {
         const ITEMS: u32 = 3_000;
-        let mut progress = Progress::default();
-        progress.take(&event(0, "taste", started("taste")));
+        let mut progress = RunProgress::default();
+        progress.apply_event(&event(0, "taste", started("taste")));
         for index in 0..ITEMS {
             let (item, step) = (format!("taste[{index}]"), format!("taste[{index}]/sip"));
-            progress.take(&event(1, &item, EventKind::ItemStarted { index, total: ITEMS, item: None }));
-            progress.take(&event(1, &step, started("sip")));
-            progress.take(&event(2, &step, EventKind::StepFinished { output: "good".into(), items: None }));
+            progress.apply_event(&event(1, &item, EventKind::ItemStarted { index, total: ITEMS, item: None }));
+            progress.apply_event(&event(1, &step, started("sip")));
+            progress.apply_event(&event(2, &step, EventKind::StepFinished { output: "good".into(), items: None }));
             let error = [7, 1_500].contains(&index).then(|| RunError::new("MODEL_ERROR", "no such drink"));
-            let about = progress.take(&event(2, &item, EventKind::ItemFinished { error }));
-            assert!(about.is_some_and(|index| progress.node(index).is_some()), "it can be shown now");
-            assert!(progress.nodes().count() <= 2 * LAST + 10);
+            let about = progress.apply_event(&event(2, &item, EventKind::ItemFinished { error }));
+            assert!(about.is_some_and(|index| progress.find_node(index).is_some()), "it can be shown now");
+            assert!(progress.list_nodes().count() <= 2 * LAST + 10);
         }
-        let size = Size { rows: 10, columns: 90 };
-        let look = LineLook { ascii: true, ..LineLook::default() };
-        let shown = |progress: &Progress, sort| {
-            let lines = lines(progress, "drinks", 2, 0, (sort, size), look);
-            TerminalText::join(lines, "\n").plain().into_owned()
+        let size = TerminalSize { rows: 10, columns: 90 };
+        let look = LineStyle { ascii: true, ..LineStyle::default() };
+        let shown = |progress: &RunProgress, sort| {
+            let lines = tree_lines(progress, "drinks", 2, 0, (sort, size), look);
+            TerminalText::join(lines, "\n").without_colors().into_owned()
         };
         // A row for each item and one for the fan-out, of which some are shown.
         let live = shown(&progress, TreeSort::Live);
         assert!(live.lines().count() <= 9, "{live}");
         assert!(live.contains("`- + 2998 of 3000 items, 2 failed") && !live.contains("more"), "{live}");
-        let items = Some(Tally { total: ITEMS, failed: 2 });
-        progress.take(&event(3, "taste", EventKind::StepFinished { output: "done".into(), items }));
+        let items = Some(ItemTally { total: ITEMS, failed: 2 });
+        progress.apply_event(&event(3, "taste", EventKind::StepFinished { output: "done".into(), items }));
         let last = shown(&progress, TreeSort::Last);
         assert!(last.contains("8/3000") && last.contains("1501/3000"), "failures stay: {last}");
         assert!(
@@ -534,57 +556,58 @@ mod tests {
             "{last}"
         );
         // Once it is on the screen, it is not told again.
-        assert!(progress.tell() && !progress.tell());
+        assert!(progress.mark_shown() && !progress.mark_shown());
         let after = shown(&progress, TreeSort::Last);
         assert!(!after.contains("items done") && !after.contains("more"), "{after}");
     }
 
     #[test]
     fn what_was_kept_is_counted_even_if_it_is_no_longer_known() {
-        let mut progress = Progress::default();
+        let mut progress = RunProgress::default();
         for pass in 1..=1_000 {
             let key = format!("@{pass}/draft");
-            progress.take(&event(pass, &key, started("draft")));
-            progress.take(&event(pass, &key, EventKind::StepFinished { output: "text".into(), items: None }));
+            progress.apply_event(&event(pass, &key, started("draft")));
+            progress.apply_event(&event(pass, &key, EventKind::StepFinished { output: "text".into(), items: None }));
         }
         progress.caught_up();
-        assert_eq!((progress.kept_count(), progress.kept().count()), (1_000, LAST));
+        assert_eq!((progress.kept_count(), progress.kept_steps().count()), (1_000, LAST));
     }
 
     #[test]
     fn what_stays_above_a_question_is_not_drawn_again_below_it() {
-        let mut progress = Progress::default();
-        progress.take(&event(0, "draft", started("draft")));
-        progress.take(&event(5, "draft", EventKind::StepFinished { output: "text".into(), items: None }));
-        progress.take(&event(5, "approve", started("approve")));
-        let size = Size { rows: 30, columns: 90 };
-        let picture =
-            |progress: &Progress| joined(lines(progress, "w", 5, 0, (TreeSort::Live, size), LineLook::default()));
+        let mut progress = RunProgress::default();
+        progress.apply_event(&event(0, "draft", started("draft")));
+        progress.apply_event(&event(5, "draft", EventKind::StepFinished { output: "text".into(), items: None }));
+        progress.apply_event(&event(5, "approve", started("approve")));
+        let size = TerminalSize { rows: 30, columns: 90 };
+        let picture = |progress: &RunProgress| {
+            joined(tree_lines(progress, "w", 5, 0, (TreeSort::Live, size), LineStyle::default()))
+        };
         assert!(picture(&progress).contains("draft"));
-        assert!(progress.tell() && !progress.tell());
+        assert!(progress.mark_shown() && !progress.mark_shown());
         let after = picture(&progress);
         assert!(!after.contains("draft") && after.contains("approve") && !after.contains("more"), "{after}");
     }
 
     #[test]
     fn a_run_that_is_resumed_shows_what_was_kept_and_where_it_goes_on() {
-        let mut progress = Progress::default();
-        progress.take(&event(0, "draft", started("draft")));
-        progress.take(&event(5, "draft", EventKind::StepFinished { output: "text".into(), items: None }));
-        progress.take(&event(5, "approve", started("approve")));
+        let mut progress = RunProgress::default();
+        progress.apply_event(&event(0, "draft", started("draft")));
+        progress.apply_event(&event(5, "draft", EventKind::StepFinished { output: "text".into(), items: None }));
+        progress.apply_event(&event(5, "approve", started("approve")));
         progress.caught_up();
         progress.expected = vec!["publish".to_owned()];
-        let size = Size { rows: 30, columns: 90 };
-        let look = LineLook { ascii: true, ..LineLook::default() };
-        let shown = |progress: &Progress| joined(lines(progress, "w", 5, 0, (TreeSort::Last, size), look));
+        let size = TerminalSize { rows: 30, columns: 90 };
+        let look = LineStyle { ascii: true, ..LineStyle::default() };
+        let shown = |progress: &RunProgress| joined(tree_lines(progress, "w", 5, 0, (TreeSort::Last, size), look));
         let picture = shown(&progress);
         let rows: Vec<&str> = picture.lines().skip(1).collect();
         assert!(rows[0].starts_with("|- + draft ") && rows[0].ends_with(" kept  text"), "{picture}");
         assert!(rows[1] == "|- ~ resumed" && rows[2].starts_with("|- | approve "), "{picture}");
         // Shown above the question, and not again below it.
-        assert!(progress.tell() && !progress.tell());
+        assert!(progress.mark_shown() && !progress.mark_shown());
         assert!(!shown(&progress).contains("resumed"), "{}", shown(&progress));
-        progress.take(&event(9, "approve", EventKind::StepFinished { output: "yes".into(), items: None }));
+        progress.apply_event(&event(9, "approve", EventKind::StepFinished { output: "yes".into(), items: None }));
         assert!(!shown(&progress).contains("kept"), "what has ended since was not kept");
     }
 
@@ -592,6 +615,6 @@ mod tests {
     fn names_do_not_move_the_cursor() {
         let shown = picture(&[event(0, "a", started("a\u{1b}]0;x\u{7}\u{9b}31m"))], 1);
         assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
-        assert!(shown.contains(&*safe("a\u{1b}]0;x\u{7}")), "{shown}");
+        assert!(shown.contains(&*escape_line("a\u{1b}]0;x\u{7}")), "{shown}");
     }
 }

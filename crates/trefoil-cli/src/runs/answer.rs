@@ -8,20 +8,20 @@ use trefoil::AnswerRefusal;
 use trefoil::store::Store;
 use trefoil_host::command::{PrintedCommand, RunOptions};
 use trefoil_host::stored_runs::post_answer;
-use trefoil_host::waiting::{TYPED, waiting_line};
-use trefoil_machine::event::{Settled, Waiting};
-use trefoil_machine::key::unmarked;
-use trefoil_machine::step_path::{LISTED, RunPath, find_steps, is_marked, listed};
+use trefoil_host::waiting_messages::{TYPED, waiting_line};
+use trefoil_machine::event::{AwaitedActivity, QuestionClosure};
+use trefoil_machine::key::label_path;
+use trefoil_machine::step_path::{LISTED, RunPath, find_steps, is_marked, list_names};
 
-use super::past;
+use super::run_history;
 use crate::args::StoreArgs;
-use crate::harmless::TerminalText;
 use crate::store::{await_store, block_on, full_id};
+use crate::terminal_text::TerminalText;
 use crate::{exit, output};
 
 /// Answer a question of a run, or decide about a step with an unknown outcome
 #[derive(Args)]
-pub struct Answer {
+pub struct RunsAnswerArgs {
     /// The run's id, its first characters, or `last`
     run: String,
     /// The step's name, or its key if the name is not unique
@@ -37,33 +37,33 @@ pub struct Answer {
     store: StoreArgs,
 }
 
-pub fn run(args: &Answer) -> Result<u8, u8> {
-    let store = args.store.change()?;
+pub fn run(args: &RunsAnswerArgs) -> Result<u8, u8> {
+    let store = args.store.open_to_change()?;
     let run = await_store(full_id(&*store, &args.run))?;
     let record = await_store(store.record(&run))?;
     if record.status.is_end() {
-        return Err(refuse_ended(&store, &args.step, &run, args.store.option()));
+        return Err(refuse_ended(&store, &args.step, &run, args.store.store_option()));
     }
-    let all = past::waiting(&store, &record)?;
-    let show = RunOptions::of_store(args.store.option()).text(PrintedCommand::Show(&run));
+    let all = run_history::list_waiting(&store, &record)?;
+    let show = RunOptions::of_store(args.store.store_option()).render_command(PrintedCommand::Show(&run));
     let one = find(&all, &args.step, &show)?;
     let value = match args.value.as_str() {
         TYPED if one.settled.is_none() => typed(one, &all)?,
         given => given.to_owned(),
     };
-    post(&store, &run, one, (&value, args.result.as_deref()), args.store.option())?;
-    let top = past::outermost(&store, await_store(store.record(&run))?)?;
-    past::note_continues(&store, &top, args.store.option(), "answered");
+    send_answer(&store, &run, one, (&value, args.result.as_deref()), args.store.store_option())?;
+    let top = run_history::outermost_run(&store, await_store(store.record(&run))?)?;
+    run_history::note_continues(&store, &top, args.store.store_option(), "answered");
     Ok(exit::OK)
 }
 
 /// The answer that is typed on a terminal, where it is asked for, or the text that comes from standard input.
-fn typed(one: &Waiting, all: &[Waiting]) -> Result<String, u8> {
+fn typed(one: &AwaitedActivity, all: &[AwaitedActivity]) -> Result<String, u8> {
     let mut text = String::new();
     let stdin = std::io::stdin();
     let read = if stdin.is_terminal() {
-        output::say(TerminalText::line(&waiting_line(one, all)));
-        output::put(TerminalText::from("> "));
+        output::print_line(TerminalText::from_line(&waiting_line(one, all)));
+        output::print_part(TerminalText::from("> "));
         stdin.read_line(&mut text)
     } else {
         stdin.lock().read_to_string(&mut text)
@@ -71,34 +71,38 @@ fn typed(one: &Waiting, all: &[Waiting]) -> Result<String, u8> {
     let text = text.trim_end_matches(['\n', '\r']);
     match read {
         Ok(_) if !text.trim().is_empty() => Ok(text.to_owned()),
-        Ok(_) => Err(output::not_started(
+        Ok(_) => Err(output::report_not_started(
             "the answer is empty",
             Some("write the answer to standard input, or type it on a terminal"),
         )),
-        Err(error) => Err(output::not_started(&format!("the answer cannot be read: {error}"), None)),
+        Err(error) => Err(output::report_not_started(&format!("the answer cannot be read: {error}"), None)),
     }
 }
 
 /// Sends an answer to a run, or to the run of one of its tools that asks, if that run accepts it. The answer is for the question as it
 /// is asked now: if somebody else answers it first, it is refused.
-pub fn post(
+pub fn send_answer(
     store: &Arc<dyn Store>,
     run: &str,
-    one: &Waiting,
+    one: &AwaitedActivity,
     (value, done): (&str, Option<&str>),
     named: String,
 ) -> Result<(), u8> {
     if one.sort == "run" {
         let called = one.run.as_deref().unwrap_or(run);
-        let options = past::options(&**store, called, named);
+        let options = run_history::run_options(&**store, called, named);
         let help = match &one.why {
             Some(why) => {
-                format!("it has {}; then resume it with `{}`", why.stopped_before(), options.resume(called, &[]))
+                format!(
+                    "it has {}; then resume it with `{}`",
+                    why.stopped_before(),
+                    options.resume_command(called, &[])
+                )
             }
-            None => format!("see why with `{}`, then resume it", options.text(PrintedCommand::Show(called))),
+            None => format!("see why with `{}`, then resume it", options.render_command(PrintedCommand::Show(called))),
         };
         let why = format!("run {called} has stopped before its end, and asks nothing");
-        return Err(output::not_started(&why, Some(&help)));
+        return Err(output::report_not_started(&why, Some(&help)));
     }
     block_on(post_answer(store, run, one, value, done))?
         .map_err(|why| refuse_answer(store, run, one, (value.trim(), &why), named))
@@ -108,17 +112,17 @@ pub fn post(
 fn refuse_answer(
     store: &Arc<dyn Store>,
     run: &str,
-    one: &Waiting,
+    one: &AwaitedActivity,
     (given, why): (&str, &AnswerRefusal),
     named: String,
 ) -> u8 {
-    let options = || past::options(&**store, run, named.clone());
-    let settled = |why: &str, help: String| output::refuse(&format!("`{}` {why}", one.step), Some(&help));
+    let options = || run_history::run_options(&**store, run, named.clone());
+    let settled = |why: &str, help: String| output::print_error(&format!("`{}` {why}", one.step), Some(&help));
     match (why, &one.deadline) {
-        (AnswerRefusal::Unreadable(why), _) => return past::refuse_unreadable(why),
+        (AnswerRefusal::Unreadable(why), _) => return run_history::refuse_unreadable(why),
         (AnswerRefusal::ResultWithoutDone, _) => {
             let help = "use it with the answer `done`, for a step that may or may not have been done";
-            output::refuse("`--result` does not fit this answer", Some(help));
+            output::print_error("`--result` does not fit this answer", Some(help));
         }
         (AnswerRefusal::NotAccepted(known), _) => {
             let help = match known.as_slice() {
@@ -127,18 +131,18 @@ fn refuse_answer(
             };
             settled(&format!("does not accept `{given}`"), help);
         }
-        (AnswerRefusal::Settled(Some(Settled::Answered(said))), _) => {
+        (AnswerRefusal::Settled(Some(QuestionClosure::Answered(said))), _) => {
             settled(&format!("is already answered with `{said}`"), options().to_continue(run, &[]));
         }
-        (AnswerRefusal::Settled(Some(Settled::Late)), Some(deadline)) => {
-            let why = format!("cannot be answered any more: {}", deadline.missed());
+        (AnswerRefusal::Settled(Some(QuestionClosure::Late)), Some(deadline)) => {
+            let why = format!("cannot be answered any more: {}", deadline.missed_message());
             settled(&why, options().to_continue(run, &[]));
         }
         (AnswerRefusal::RunEnded, _) => {
             return refuse_ended(store, &one.step, one.run.as_deref().unwrap_or(run), named);
         }
         (AnswerRefusal::Settled(_) | AnswerRefusal::RunStopped, _) => {
-            let show = options().text(PrintedCommand::Show(run));
+            let show = options().render_command(PrintedCommand::Show(run));
             let help = format!("see what it waits for with `{show}`");
             settled("cannot be answered any more: the run does not ask it", help);
         }
@@ -151,35 +155,41 @@ fn refuse_ended(store: &Arc<dyn Store>, step: &str, run: &str, named: String) ->
     let status =
         block_on(store.record(run)).ok().and_then(|record| record.ok()).map(|record| record.status.to_string());
     let standing = status.map(|status| format!(": {status}")).unwrap_or_default();
-    let show = RunOptions::of_store(named).text(PrintedCommand::Show(run));
+    let show = RunOptions::of_store(named).render_command(PrintedCommand::Show(run));
     let help = format!("see how it ended with `{show}`");
-    output::not_started(&format!("`{step}` is not asked any more, because run {run} has ended{standing}"), Some(&help))
+    output::report_not_started(
+        &format!("`{step}` is not asked any more, because run {run} has ended{standing}"),
+        Some(&help),
+    )
 }
 
-fn find<'w>(all: &'w [Waiting], step: &str, show: &str) -> Result<&'w Waiting, u8> {
-    let paths: Vec<String> = all.iter().map(Waiting::path).collect();
-    let paths: Vec<RunPath<'_>> = paths.iter().map(|path| RunPath::of_text(path)).collect();
+fn find<'w>(all: &'w [AwaitedActivity], step: &str, show: &str) -> Result<&'w AwaitedActivity, u8> {
+    let paths: Vec<String> = all.iter().map(AwaitedActivity::step_path).collect();
+    let paths: Vec<RunPath<'_>> = paths.iter().map(|path| RunPath::from_text(path)).collect();
     let found = find_steps(step, paths.iter().copied().zip(0_usize..));
     match found.as_slice() {
         [one] => all.get(*one).ok_or(exit::NOT_STARTED),
         [] => {
-            let marked = || find_steps(&unmarked(step), paths.iter().map(|path| (*path, path.named())));
+            let marked = || find_steps(&label_path(step), paths.iter().map(|path| (*path, path.display_name())));
             let marked = if is_marked(step) { marked() } else { Vec::new() };
             let help = match all {
-                _ if !marked.is_empty() => format!("it is waiting for {}", listed(&marked, LISTED)),
+                _ if !marked.is_empty() => format!("it is waiting for {}", list_names(&marked, LISTED)),
                 [] => format!("it does not wait for an answer; see `{show}`"),
                 all => format!(
                     "it is waiting for: {}",
                     all.iter().map(|one| waiting_line(one, all)).collect::<Vec<_>>().join("; ")
                 ),
             };
-            Err(output::not_started(&format!("the run is not waiting for `{step}`"), Some(&help)))
+            Err(output::report_not_started(&format!("the run is not waiting for `{step}`"), Some(&help)))
         }
         several => {
-            let keys: Vec<String> =
-                several.iter().filter_map(|at| paths.get(*at)).map(|path| format!("`{}`", path.named())).collect();
+            let keys: Vec<String> = several
+                .iter()
+                .filter_map(|at| paths.get(*at))
+                .map(|path| format!("`{}`", path.display_name()))
+                .collect();
             let help = format!("use a key instead: {}", keys.join(", "));
-            Err(output::not_started(&format!("several steps are named `{step}`"), Some(&help)))
+            Err(output::report_not_started(&format!("several steps are named `{step}`"), Some(&help)))
         }
     }
 }

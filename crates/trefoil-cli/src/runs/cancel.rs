@@ -10,20 +10,20 @@ use crate::{exit, output};
 
 /// Stop a run permanently
 #[derive(Args)]
-pub struct Cancel {
+pub struct RunsCancelArgs {
     /// The run's id, its first characters, or `last`
     run: String,
     #[command(flatten)]
     store: StoreArgs,
 }
 
-pub fn run(args: &Cancel) -> Result<u8, u8> {
-    let store = args.store.change()?;
+pub fn run(args: &RunsCancelArgs) -> Result<u8, u8> {
+    let store = args.store.open_to_change()?;
     let run = await_store(full_id(&*store, &args.run))?;
     match await_store(cancel_run(&store, &run))? {
-        RunCancellation::Ended(_) => output::note(format!("cancelled {run}")),
+        RunCancellation::Ended(_) => output::print_note(format!("cancelled {run}")),
         RunCancellation::Asked(owner) => {
-            output::note(format!("asked the process that is running {run} ({owner}) to stop"));
+            output::print_note(format!("asked the process that is running {run} ({owner}) to stop"));
         }
     }
     Ok(exit::OK)

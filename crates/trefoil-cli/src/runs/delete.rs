@@ -1,7 +1,7 @@
 //! `trefoil runs delete RUN...`
 
 use clap::Args;
-use trefoil::store::{Filter, Record, Store, StoreError};
+use trefoil::store::{Record, RunFilter, Store, StoreError};
 
 use crate::args::StoreArgs;
 use crate::store::{await_space, full_id};
@@ -11,7 +11,7 @@ use trefoil_host::durable::all_runs;
 
 /// Delete runs with the runs that their tools started, and all data used only by them
 #[derive(Args)]
-pub struct Delete {
+pub struct RunsDeleteArgs {
     /// The runs' ids, their first characters, or `last`
     #[arg(required = true)]
     runs: Vec<String>,
@@ -22,9 +22,9 @@ pub struct Delete {
     store: StoreArgs,
 }
 
-pub fn run(args: &Delete) -> Result<u8, u8> {
-    let options = RunOptions::of_store(args.store.option());
-    let store = args.store.shrink()?;
+pub fn run(args: &RunsDeleteArgs) -> Result<u8, u8> {
+    let options = RunOptions::of_store(args.store.store_option());
+    let store = args.store.open_to_shrink()?;
     let mut runs = Vec::new();
     for run in &args.runs {
         runs.push(await_space(full_id(&*store, run))?);
@@ -33,9 +33,10 @@ pub fn run(args: &Delete) -> Result<u8, u8> {
     let mut all: Vec<(String, Option<String>)> = runs.iter().map(|run| (run.clone(), None)).collect();
     for run in &runs {
         if let Some(caller) = await_space(caller_of(&*store, run))?.filter(|caller| !runs.contains(caller)) {
-            let help = format!("delete that run instead: `{}`", options.text(PrintedCommand::Delete(&caller)));
+            let help =
+                format!("delete that run instead: `{}`", options.render_command(PrintedCommand::Delete(&caller)));
             let why = format!("run {run} is a part of run {caller}, which may call it again");
-            return Err(output::not_started(&why, Some(&help)));
+            return Err(output::report_not_started(&why, Some(&help)));
         }
         let mut left = vec![run.clone()];
         while let Some(caller) = left.pop() {
@@ -55,10 +56,10 @@ pub fn run(args: &Delete) -> Result<u8, u8> {
                 let open = &other.run;
                 let help = format!(
                     "end that run first: `{}`, or delete this one anyway with `--force`",
-                    options.text(PrintedCommand::Cancel(open))
+                    options.render_command(PrintedCommand::Cancel(open))
                 );
                 let why = format!("run {open} has not ended, and reuses results of run {run}");
-                return Err(output::not_started(&why, Some(&help)));
+                return Err(output::report_not_started(&why, Some(&help)));
             }
             if other.status.is_end() && ended.iter().all(|(known, _)| *known != other.run) {
                 ended.push((other.run, run));
@@ -66,13 +67,13 @@ pub fn run(args: &Delete) -> Result<u8, u8> {
         }
     }
     for (run, caller) in &all {
-        await_space(store.delete(run, store.clock().wall_ms()))?;
-        output::note(match caller {
+        await_space(store.delete_run(run, store.clock().wall_ms()))?;
+        output::print_note(match caller {
             None => format!("deleted {run}"),
             Some(caller) => format!("deleted {run}, which {caller} had called"),
         });
         for (other, _) in ended.iter().filter(|(_, base)| *base == run) {
-            output::note(format!("run {other} reused results of it, which `replay` can no longer compare"));
+            output::print_note(format!("run {other} reused results of it, which `replay` can no longer compare"));
         }
     }
     Ok(exit::OK)
@@ -92,7 +93,7 @@ async fn caller_of(store: &dyn Store, run: &str) -> Result<Option<String>, Store
 async fn dependent(store: &dyn Store, run: &str, deleted: &[String]) -> Result<Vec<Record>, StoreError> {
     let (mut all, mut left) = (Vec::<Record>::new(), vec![run.to_owned()]);
     while let Some(base) = left.pop() {
-        for record in all_runs(store, &Filter { base: Some(base), ..Filter::default() }).await? {
+        for record in all_runs(store, &RunFilter { base: Some(base), ..RunFilter::default() }).await? {
             if !deleted.contains(&record.run) && all.iter().all(|known| known.run != record.run) {
                 left.push(record.run.clone());
                 all.push(record);
@@ -104,6 +105,6 @@ async fn dependent(store: &dyn Store, run: &str, deleted: &[String]) -> Result<V
 
 /// The runs that a run's tools started.
 async fn called(store: &dyn Store, run: &str) -> Result<Vec<String>, StoreError> {
-    let filter = Filter { parent: Some(run.to_owned()), ..Filter::default() };
+    let filter = RunFilter { parent: Some(run.to_owned()), ..RunFilter::default() };
     Ok(all_runs(store, &filter).await?.into_iter().map(|record| record.run).collect())
 }

@@ -6,21 +6,21 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 use trefoil::runs::{
     ChangeReason, DiffPart, RunDiff, RunSide, SourceReason, StepDiff, StepSide, TextReason, ValueReason, WordDiff,
-    compare,
+    compare_runs,
 };
 
 use super::print_json;
 use crate::args::{OutputFormat, StoreArgs};
-use crate::harmless::TerminalText;
 use crate::refusal::did_not_start;
-use crate::run::why;
+use crate::run::reuse_reasons;
 use crate::store::{await_store, block_on, full_id};
-use crate::words::{line, money, time, total};
+use crate::terminal_text::TerminalText;
+use crate::words::{format_cost, format_time, format_total, one_line};
 use crate::{output, shown};
 
 /// Compare two runs: steps by key, prompts and answers word by word, tokens, cost and time
 #[derive(Args)]
-pub struct Diff {
+pub struct RunsDiffArgs {
     /// The first run: its id, its first characters, or `last`
     a: String,
     /// The second run
@@ -32,15 +32,15 @@ pub struct Diff {
     store: StoreArgs,
 }
 
-pub fn run(args: &Diff) -> Result<u8, u8> {
-    let store = Arc::new(args.store.look_into()?);
+pub fn run(args: &RunsDiffArgs) -> Result<u8, u8> {
+    let store = Arc::new(args.store.open_to_read()?);
     let (a, b) = await_store(async { Ok((full_id(&store, &args.a).await?, full_id(&store, &args.b).await?)) })?;
-    let diff = block_on(compare(store, &a, &b))?.map_err(|error| did_not_start(&error))?;
+    let diff = block_on(compare_runs(store, &a, &b))?.map_err(|error| did_not_start(&error))?;
     if args.output.is_json() {
         return Ok(print_json(&[as_json(&diff)]));
     }
-    let lines = lines(&diff, output::colored_result());
-    Ok(output::result(shown!("{}\n", TerminalText::join(lines, "\n"))))
+    let lines = lines(&diff, output::has_result_colors());
+    Ok(output::write_result(shown!("{}\n", TerminalText::join(lines, "\n"))))
 }
 
 /// The width of the column with the kind of difference.
@@ -50,14 +50,17 @@ fn lines(diff: &RunDiff, color: bool) -> Vec<TerminalText> {
     let whole = |name: &str, side: &RunSide| {
         let RunSide { run, flow, status, calls, usage, duration_ms, error } = side;
         let error = error.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
-        TerminalText::line(&format!("{name}  {run}  {flow}  {status}{error}  {}", total(*calls, usage, *duration_ms)))
+        TerminalText::from_line(&format!(
+            "{name}  {run}  {flow}  {status}{error}  {}",
+            format_total(*calls, usage, *duration_ms)
+        ))
     };
     let mut lines = vec![whole("a", &diff.a), whole("b", &diff.b)];
     for step in &diff.steps {
         lines.extend(of_step(step, color));
     }
     if let Some(output) = diff.output.as_ref().filter(|output| !output.is_same()) {
-        lines.push(shown!("{}  {}", format!("{:>WORD$}", "output"), why::in_line(output, color)));
+        lines.push(shown!("{}  {}", format!("{:>WORD$}", "output"), reuse_reasons::diff_line(output, color)));
     }
     lines
 }
@@ -65,16 +68,16 @@ fn lines(diff: &RunDiff, color: bool) -> Vec<TerminalText> {
 fn of_step(step: &StepDiff, color: bool) -> Vec<TerminalText> {
     let key = |side: &StepSide| side.key.to_string();
     let head = |word: &str, name: String, figures: String| {
-        TerminalText::line(format!("{word:>WORD$}  {name}  {figures}").trim_end())
+        TerminalText::from_line(format!("{word:>WORD$}  {name}  {figures}").trim_end())
     };
     let inner = |text: TerminalText| shown!("{}{}", " ".repeat(WORD + 4), text);
     match (&step.a, &step.b) {
         (Some(a), Some(b)) => {
             let name = if a.key == b.key { key(b) } else { format!("{} (a: {})", key(b), key(a)) };
             let mut lines = vec![head(if step.is_same() { "same" } else { "changed" }, name, figures(a, b))];
-            lines.extend(step.request.iter().map(|one| inner(why::reason(one, color))));
+            lines.extend(step.request.iter().map(|one| inner(reuse_reasons::format_reason(one, color))));
             let answer = step.answer.as_ref().filter(|answer| !answer.is_same());
-            lines.extend(answer.map(|answer| inner(shown!("answer: {}", why::in_line(answer, color)))));
+            lines.extend(answer.map(|answer| inner(shown!("answer: {}", reuse_reasons::diff_line(answer, color)))));
             if a.error != b.error || a.answer.is_some() != b.answer.is_some() {
                 lines.push(inner(shown!("{}, was {}", end(b), end(a))));
             }
@@ -83,8 +86,8 @@ fn of_step(step: &StepDiff, color: bool) -> Vec<TerminalText> {
         (one, other) => {
             let word = if one.is_some() { "only a" } else { "only b" };
             let Some(side) = one.as_ref().or(other.as_ref()) else { return Vec::new() };
-            let mut lines = vec![head(word, key(side), used(side))];
-            lines.extend(side.answer.as_ref().map(|answer| inner(shown!("answer: {}", line(answer)))));
+            let mut lines = vec![head(word, key(side), format_usage(side))];
+            lines.extend(side.answer.as_ref().map(|answer| inner(shown!("answer: {}", one_line(answer)))));
             lines.extend(side.error.as_ref().map(|_| inner(end(side).into())));
             lines
         }
@@ -100,21 +103,21 @@ fn end(side: &StepSide) -> String {
 }
 
 /// `13 tokens, $0.0012, 12 ms`, or `kept`.
-fn used(side: &StepSide) -> String {
+fn format_usage(side: &StepSide) -> String {
     if side.kept.is_some() {
         return "kept".to_owned();
     }
-    let usage = side.usage.map(|usage| format!("{} tokens, {}", tokens(&usage), money(&usage)));
-    let time = side.duration_ms.map(time);
+    let usage = side.usage.map(|usage| format!("{} tokens, {}", tokens(&usage), format_cost(&usage)));
+    let time = side.duration_ms.map(format_time);
     usage.into_iter().chain(time).collect::<Vec<_>>().join(", ")
 }
 
 fn tokens(usage: &trefoil::ports::Usage) -> String {
-    if usage.is_known() { usage.total().to_string() } else { format!("{}+?", usage.total()) }
+    if usage.is_known() { usage.total_tokens().to_string() } else { format!("{}+?", usage.total_tokens()) }
 }
 
 fn figures(a: &StepSide, b: &StepSide) -> String {
-    let (a, b) = (used(a), used(b));
+    let (a, b) = (format_usage(a), format_usage(b));
     // A step that has not ended has none.
     let before = (a != b && !a.is_empty()).then(|| format!("a: {a}"));
     Some(b).filter(|b| !b.is_empty()).into_iter().chain(before).collect::<Vec<_>>().join("; ")
@@ -167,7 +170,7 @@ fn words(diff: &WordDiff) -> Json {
         DiffPart::Added(text) => json!({ "added": text }),
         DiffPart::Cut => Json::Null,
     };
-    diff.parts(None).into_iter().map(part).collect()
+    diff.merged_parts(None).into_iter().map(part).collect()
 }
 
 #[cfg(test)]

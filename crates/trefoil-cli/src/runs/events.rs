@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::past;
+use super::run_history;
 use crate::args::StoreArgs;
 use crate::output;
-use crate::run::Jsonl;
+use crate::run::JsonlEventWriter;
 use crate::store::{await_store, full_id};
 
 /// Print a run's events from its journal as JSON Lines, with their original numbers
 #[derive(Args)]
-pub struct Events {
+pub struct RunsEventsArgs {
     /// The run's id, its first characters, or `last`
     run: String,
     /// Only events with a higher number
@@ -22,11 +22,11 @@ pub struct Events {
     store: StoreArgs,
 }
 
-pub fn run(args: &Events) -> Result<u8, u8> {
-    let store = args.store.look_into()?;
+pub fn run(args: &RunsEventsArgs) -> Result<u8, u8> {
+    let store = args.store.open_to_read()?;
     let run = await_store(full_id(&*store, &args.run))?;
-    let stored = past::read(&*store, &run)?;
-    let lines = Arc::new(Jsonl::new(stored.flow.loaded().files.clone()).after(args.after));
-    let _ = past::tell(&store, &stored, lines.clone())?;
-    Ok(output::written(lines.written()))
+    let stored = run_history::read_run(&*store, &run)?;
+    let lines = Arc::new(JsonlEventWriter::new(stored.flow.loaded_target().files.clone()).skip_through(args.after));
+    let _ = run_history::send_events(&store, &stored, lines.clone())?;
+    Ok(output::write_exit_code(lines.write_outcome()))
 }

@@ -10,24 +10,25 @@ use crate::{exit, output};
 
 /// Print a run's journal as JSON Lines, one entry per line
 #[derive(Args)]
-pub struct Export {
+pub struct RunsExportArgs {
     /// The run's id, its first characters, or `last`
     run: String,
     #[command(flatten)]
     store: StoreArgs,
 }
 
-pub fn run(args: &Export) -> Result<u8, u8> {
-    let store = args.store.look_into()?;
+pub fn run(args: &RunsExportArgs) -> Result<u8, u8> {
+    let store = args.store.open_to_read()?;
     let record = await_store(async { store.record(&full_id(&*store, &args.run).await?).await })?;
-    if let Some(content) = record::content(&record, &args.store.option()) {
-        output::note(format!("content {content}"));
+    if let Some(content) = record::content_note(&record, &args.store.store_option()) {
+        output::print_note(format!("content {content}"));
     }
     let run = record.run;
     let (mut code, mut next) = (exit::OK, 0);
     loop {
         // If the journal is damaged, the readable part is printed before the error.
-        let page = await_store(store.entries(&run, next)).map_err(|code| if next > 0 { exit::FAILED } else { code })?;
+        let page =
+            await_store(store.read_entries(&run, next)).map_err(|code| if next > 0 { exit::FAILED } else { code })?;
         let Some(last) = page.last() else { return Ok(code) };
         next = last.seq.saturating_add(1);
         let lines: Vec<String> = page.iter().filter_map(|entry| serde_json::to_string(entry).ok()).collect();

@@ -5,11 +5,11 @@ use trefoil::runs::{ReuseRequest, preview_fork, target_of};
 use trefoil_host::engine::Engine;
 use trefoil_machine::LimitKind;
 
-use super::past;
+use super::run_history;
 use crate::args::{ContentArg, DurabilityArg, HostArgs, ShowArgs, SpecArgs, StoreArgs, or_none};
 use crate::refusal::did_not_start;
-use crate::run::Based;
-use crate::run::based::previewed;
+use crate::run::ReuseRunOptions;
+use crate::run::reuse::print_preview;
 use crate::store::{await_store, block_on, full_id};
 
 /// Start a new run from a stored one, with its files and input; completed steps are kept
@@ -17,7 +17,7 @@ use crate::store::{await_store, block_on, full_id};
 #[command(mut_arg("max_calls", |arg| arg.value_name("N|none").value_parser(or_none(LimitKind::Calls)).help("Maximum number of model calls of the new run (default: as RUN); `none`: as for a run without this option")))]
 #[command(mut_arg("max_cost", |arg| arg.value_name("USD|none").value_parser(or_none(LimitKind::Cost)).help("Maximum cost of the new run in dollars (default: as RUN); `none` lifts the limit")))]
 #[command(mut_arg("reserve", |arg| arg.help("Amount that cost limits reserve for each call: its expected cost, or its maximum cost")))]
-pub struct Fork {
+pub struct RunsForkArgs {
     /// The run's id, its first characters, or `last`
     run: String,
     /// Repeat this step, with all steps inside it, and everything that started after it; `STEP/INNER` is a step of the flow that STEP
@@ -52,15 +52,15 @@ pub struct Fork {
 }
 
 /// Exit codes as those of `run`.
-pub fn run(args: &Fork) -> Result<u8, u8> {
-    let store = args.store.look_into()?;
+pub fn run(args: &RunsForkArgs) -> Result<u8, u8> {
+    let store = args.store.open_to_read()?;
     let run = await_store(async { full_id(&store, &args.run).await })?;
-    let past = past::read(&store, &run)?;
-    let settings = past::permitted(&store, &past, args.no_config, args.show.quiet)?;
-    let target = block_on(target_of(&*store, &run))?.map(|target| past::named_here(&target));
+    let past = run_history::read_run(&store, &run)?;
+    let settings = run_history::permitted_settings(&store, &past, args.no_config, args.show.quiet)?;
+    let target = block_on(target_of(&*store, &run))?.map(|target| run_history::local_target_name(&target));
     drop(store);
     let (flow, stored) = (past.flow, Some(past.note.is_some()));
-    let based = Based {
+    let based = ReuseRunOptions {
         host: &args.host,
         show: &args.show,
         store: &args.store,
@@ -71,14 +71,14 @@ pub fn run(args: &Fork) -> Result<u8, u8> {
         no_config: args.no_config,
         target,
         stored,
-        spec: args.spec.spec(),
+        spec: args.spec.run_spec(),
     };
     let (from, rerun) = (args.from.clone(), args.rerun.clone());
-    let request = ReuseRequest { from, rerun, ..ReuseRequest::whole(&run) };
+    let request = ReuseRequest { from, rerun, ..ReuseRequest::for_whole_run(&run) };
     if args.dry_run {
-        let engine = args.host.models.apply(Engine::new(), &settings);
-        let seen = block_on(preview_fork(&engine, args.store.look_into()?, &request))?;
-        return seen.map(|seen| previewed(&run, &seen)).map_err(|error| did_not_start(&error));
+        let engine = args.host.models.configure_engine(Engine::new(), &settings);
+        let seen = block_on(preview_fork(&engine, args.store.open_to_read()?, &request))?;
+        return seen.map(|seen| print_preview(&run, &seen)).map_err(|error| did_not_start(&error));
     }
-    based.run(&run, &flow, async |engine| engine.fork(&request).await)
+    based.run_flow(&run, &flow, async |engine| engine.fork_run(&request).await)
 }

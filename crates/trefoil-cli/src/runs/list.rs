@@ -5,25 +5,25 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use serde_json::{Value as Json, json};
-use trefoil::store::{Cursor, Filter, Page, Record, Status};
+use trefoil::store::{Record, RunCursor, RunFilter, RunPage, Status};
 use trefoil_host::durable::with_called_usage;
-use trefoil_machine::event::{Settled, Waiting};
+use trefoil_machine::event::{AwaitedActivity, QuestionClosure};
 use trefoil_runtime::RunError;
 use trefoil_view::trace::OpenWait;
 
-use super::past;
-use super::{print, print_json, record};
+use super::run_history;
+use super::{print_json, print_lines, record};
 use crate::args::{OutputFormat, StoreArgs};
-use crate::columns::columns;
-use crate::harmless::safe;
+use crate::columns::format_columns;
 use crate::refusal::refuse_store;
 use crate::store::await_store;
-use crate::words::{count_of, money};
+use crate::terminal_text::escape_line;
+use crate::words::{count_of, format_cost};
 use crate::{exit, output};
 
 /// List runs, newest first
 #[derive(Args)]
-pub struct List {
+pub struct RunsListArgs {
     /// Only runs with this status: pending, running, interrupted, waiting, completed, failed (or error), cancelled (repeatable)
     #[arg(long, value_name = "STATUS")]
     status: Vec<Status>,
@@ -76,49 +76,49 @@ fn moment(text: &str) -> Option<SystemTime> {
     if offset.starts_with('+') { time.checked_sub(away) } else { time.checked_add(away) }
 }
 
-impl List {
-    fn filter(&self) -> Filter {
-        Filter {
+impl RunsListArgs {
+    fn filter(&self) -> RunFilter {
+        RunFilter {
             status: self.status.clone(),
             flow: self.flow.clone(),
             since: self.since,
             text: self.text.clone(),
-            ..Filter::default()
+            ..RunFilter::default()
         }
     }
 }
 
-pub fn run(args: &List) -> Result<u8, u8> {
-    let after = args.after.as_deref().map(Cursor::parse).transpose().map_err(|error| refuse_store(&error))?;
+pub fn run(args: &RunsListArgs) -> Result<u8, u8> {
+    let after = args.after.as_deref().map(RunCursor::parse).transpose().map_err(|error| refuse_store(&error))?;
     let filter = args.filter();
-    let store = args.store.look()?;
+    let store = args.store.open_if_present()?;
     let page = match &store {
         Some(store) => await_store(async {
-            let mut page = store.list(&filter, after, usize::from(args.limit)).await?;
+            let mut page = store.list_runs(&filter, after, usize::from(args.limit)).await?;
             for record in &mut page.runs {
                 *record = with_called_usage(&**store, record.clone()).await?;
             }
             Ok(page)
         })?,
-        None => Page::default(),
+        None => RunPage::default(),
     };
     let next = page.next.map(|cursor| cursor.to_string());
-    let waits = store.as_ref().map(|store| past::open_waits(store, &page.runs)).transpose()?.unwrap_or_default();
+    let waits = store.as_ref().map(|store| run_history::open_waits(store, &page.runs)).transpose()?.unwrap_or_default();
     if args.output.is_json() {
         let runs: Vec<_> = page.runs.iter().map(|record| as_json(record, &waits)).collect();
         return Ok(print_json(&[json!({ "runs": runs, "next": next })]));
     }
     match store {
         Some(store) if page.runs.is_empty() => {
-            let all = filter == Filter::default() && after.is_none();
+            let all = filter == RunFilter::default() && after.is_none();
             let what = if all { "no runs yet" } else { "no runs match" };
-            output::note(format!("{what} in `{}`", store.place()));
+            output::print_note(format!("{what} in `{}`", store.display_location()));
             Ok(exit::OK)
         }
         Some(_) => {
-            let code = print(&table(&page.runs, &waits));
+            let code = print_lines(&table(&page.runs, &waits));
             if let Some(next) = next {
-                output::note(format!("for more, add `--after {next}`"));
+                output::print_note(format!("for more, add `--after {next}`"));
             }
             Ok(code)
         }
@@ -128,7 +128,7 @@ pub fn run(args: &List) -> Result<u8, u8> {
 
 /// A run, with what it waits for.
 fn as_json(record: &Record, waits: &BTreeMap<String, OpenWait>) -> Json {
-    let mut json = record::json(record);
+    let mut json = record::record_json(record);
     if let (Some(members), Some(wait)) = (json.as_object_mut(), waits.get(&record.run)) {
         wait.add_to(members);
     }
@@ -136,12 +136,12 @@ fn as_json(record: &Record, waits: &BTreeMap<String, OpenWait>) -> Json {
 }
 
 /// The steps that a run waits for.
-fn named(waiting: &[Waiting]) -> Option<String> {
-    let open: Vec<&Waiting> = waiting.iter().filter(|one| one.settled.is_none()).collect();
+fn named(waiting: &[AwaitedActivity]) -> Option<String> {
+    let open: Vec<&AwaitedActivity> = waiting.iter().filter(|one| one.settled.is_none()).collect();
     let first = open.first().copied().or(waiting.first())?;
     let verb = match (&first.settled, &first.prompt) {
-        (Some(Settled::Answered(_)), _) => return Some("answered".to_owned()),
-        (Some(Settled::Late), _) => return None,
+        (Some(QuestionClosure::Answered(_)), _) => return Some("answered".to_owned()),
+        (Some(QuestionClosure::Late), _) => return None,
         (None, Some(_)) => "asks",
         (None, None) if first.is_unknown() => "unknown outcome of",
         (None, None) => "stopped at",
@@ -155,7 +155,7 @@ fn named(waiting: &[Waiting]) -> Option<String> {
 
 /// Why a run waits for permission, and the step that it stopped before.
 fn denied(why: &RunError) -> String {
-    let step = why.key.as_ref().map(|key| key.named()).filter(|step| !step.is_empty());
+    let step = why.key.as_ref().map(|key| key.display_name()).filter(|step| !step.is_empty());
     let with = |word: &str| step.as_ref().map(|step| format!(" {word} {step}")).unwrap_or_default();
     match why.code.as_str() {
         "REFUSED" => format!("needs permission{}", with("before")),
@@ -171,20 +171,20 @@ fn table(runs: &[Record], waits: &BTreeMap<String, OpenWait>) -> Vec<String> {
         let failed = record.items.map(|items| items.to_string());
         let wait = waits.get(&record.run).unwrap_or(&none);
         let (waiting, stopped) = (wait.waiting.as_slice(), wait.stopped.as_ref());
-        let due = wait.due(record.wake_at).map(|at| format!("due {}", record::time(at)));
+        let due = wait.due_time(record.wake_at).map(|at| format!("due {}", record::time(at)));
         let waits = [named(waiting), stopped.map(denied), due].into_iter().flatten().collect::<Vec<_>>().join(", ");
         let what = record.error.as_ref().map(|(code, _)| code.clone()).or(failed).unwrap_or(waits);
         [
-            safe(&record.run).into_owned(),
+            escape_line(&record.run).into_owned(),
             record.status.to_string(),
             record::time(record.started),
             count_of(record.spent.calls, "call"),
-            money(&record.spent.usage),
-            safe(&record.flow).into_owned(),
-            safe(&what).into_owned(),
+            format_cost(&record.spent.usage),
+            escape_line(&record.flow).into_owned(),
+            escape_line(&what).into_owned(),
         ]
     });
-    columns(rows)
+    format_columns(rows)
 }
 
 #[cfg(test)]

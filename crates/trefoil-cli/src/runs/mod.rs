@@ -11,16 +11,18 @@ pub mod list;
 pub mod release;
 pub mod show;
 
-pub mod past;
 mod record;
+pub mod run_history;
 
-use crate::harmless::TerminalText;
 use crate::output;
+use crate::terminal_text::TerminalText;
 
 /// Prints lines for people to stdout. Names and messages are untrusted, so they are escaped: they cannot move the cursor or start a
 /// line.
-pub fn print(lines: &[String]) -> u8 {
-    output::result(lines.iter().flat_map(|line| [TerminalText::line(line), "\n".into()]).collect::<TerminalText>())
+pub fn print_lines(lines: &[String]) -> u8 {
+    output::write_result(
+        lines.iter().flat_map(|line| [TerminalText::from_line(line), "\n".into()]).collect::<TerminalText>(),
+    )
 }
 
 /// Prints JSON for programs, one value per line.

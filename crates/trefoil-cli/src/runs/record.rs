@@ -5,10 +5,10 @@ use trefoil::store::{Content, Record, UNSEEN_MS};
 use trefoil_host::command::RunOptions;
 use trefoil_view::trace::rfc3339_ms;
 
-pub use trefoil_view::trace::moment as time;
+pub use trefoil_view::trace::format_moment as time;
 
 /// A note on how much of the run's prompts and answers is stored, if not all.
-pub fn content(record: &Record, store: &str) -> Option<String> {
+pub fn content_note(record: &Record, store: &str) -> Option<String> {
     let text = match record.content {
         Content::All => return None,
         Content::UntilEnd => "kept until the run is completed or cancelled (`--no-content`)".to_owned(),
@@ -16,14 +16,14 @@ pub fn content(record: &Record, store: &str) -> Option<String> {
         Content::Result => format!(
             "only the result, until {} (`--no-content`); `{}` prints it",
             time(record.ended.unwrap_or_default().saturating_add(UNSEEN_MS)),
-            RunOptions::of_store(store.to_owned()).resume(&record.run, &[])
+            RunOptions::of_store(store.to_owned()).resume_command(&record.run, &[])
         ),
     };
     Some(text)
 }
 
 /// The record as in `runs list --output json` and `runs show --output json`.
-pub fn json(record: &Record) -> Json {
+pub fn record_json(record: &Record) -> Json {
     let usage = record.spent.usage;
     let labels: serde_json::Map<String, Json> =
         record.labels.iter().map(|(key, value)| (key.clone(), Json::from(value.as_str()))).collect();

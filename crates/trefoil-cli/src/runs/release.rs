@@ -9,21 +9,21 @@ use crate::{exit, output};
 
 /// Take a run away from a process that no longer responds, so that another one can continue it
 #[derive(Args)]
-pub struct Release {
+pub struct RunsReleaseArgs {
     /// The run's id, its first characters, or `last`
     run: String,
     #[command(flatten)]
     store: StoreArgs,
 }
 
-pub fn run(args: &Release) -> Result<u8, u8> {
-    let store = args.store.change()?;
+pub fn run(args: &RunsReleaseArgs) -> Result<u8, u8> {
+    let store = args.store.open_to_change()?;
     let run = await_store(full_id(&*store, &args.run))?;
     match await_store(store.evict_owner(&run))? {
-        Some(owner) => {
-            output::note(format!("took {run} from the process {owner}, which can no longer store anything for it"))
-        }
-        None => output::note(format!("no process works on {run}")),
+        Some(owner) => output::print_note(format!(
+            "took {run} from the process {owner}, which can no longer store anything for it"
+        )),
+        None => output::print_note(format!("no process works on {run}")),
     }
     Ok(exit::OK)
 }

@@ -1,23 +1,23 @@
 //! The templates of `trefoil init`: the common shapes of workflows for each format. Writes no files.
 
 /// A shape of workflow, independent of the format.
-pub struct Shape {
+pub struct WorkflowShape {
     pub name: &'static str,
     /// Its description.
     pub about: &'static str,
 }
 
 /// The shapes, in the order in which they are offered.
-pub const SHAPES: &[Shape] = &[
-    Shape { name: "triage", about: "sort a message, then answer it according to its kind" },
-    Shape { name: "loop", about: "write, review, and rewrite until the review is good" },
-    Shape { name: "fan-out", about: "several agents work in parallel, and one combines the results" },
-    Shape { name: "gate", about: "a person decides whether the run continues" },
-    Shape { name: "tool", about: "a command or an HTTP tool, and an agent that uses its output" },
+pub const SHAPES: &[WorkflowShape] = &[
+    WorkflowShape { name: "triage", about: "sort a message, then answer it according to its kind" },
+    WorkflowShape { name: "loop", about: "write, review, and rewrite until the review is good" },
+    WorkflowShape { name: "fan-out", about: "several agents work in parallel, and one combines the results" },
+    WorkflowShape { name: "gate", about: "a person decides whether the run continues" },
+    WorkflowShape { name: "tool", about: "a command or an HTTP tool, and an agent that uses its output" },
 ];
 
 /// A shape in one format.
-pub struct Template {
+pub struct ShapeTemplate {
     pub format: &'static str,
     pub shape: &'static str,
     /// File names and contents; `NAME` in both is replaced by the workflow's name.
@@ -36,7 +36,7 @@ pub struct MissingShape {
 /// A template, whose files are in the folder of its format and shape.
 macro_rules! template {
     ($format:literal, $shape:literal: $($name:literal),+; $arguments:literal) => {
-        Template {
+        ShapeTemplate {
             format: $format,
             shape: $shape,
             files: &[$(($name, include_str!(concat!($format, "/", $shape, "/", $name)))),+],
@@ -46,7 +46,7 @@ macro_rules! template {
 }
 
 /// All templates. A new one needs its files and an entry here.
-pub const TEMPLATES: &[Template] = &[
+pub const TEMPLATES: &[ShapeTemplate] = &[
     template!("agntz", "triage": "NAME.yaml"; "--input message=\"Nothing works since noon\""),
     template!("agntz", "loop": "NAME.yaml"; "--input topic=\"tide tables\""),
     template!("agntz", "fan-out": "NAME.yaml"; "--input text=\"The ferry leaves at nine\""),
@@ -73,7 +73,7 @@ pub const MISSING: &[MissingShape] = &[
 ];
 
 /// The formats that have templates, in the order in which they are offered.
-pub fn formats() -> Vec<&'static str> {
+pub fn list_formats() -> Vec<&'static str> {
     let mut all = Vec::new();
     for template in TEMPLATES {
         if !all.contains(&template.format) {
@@ -84,6 +84,6 @@ pub fn formats() -> Vec<&'static str> {
 }
 
 /// The template of a shape in a format.
-pub fn template(format: &str, shape: &str) -> Option<&'static Template> {
+pub fn find_template(format: &str, shape: &str) -> Option<&'static ShapeTemplate> {
     TEMPLATES.iter().find(|t| t.format == format && t.shape == shape)
 }

@@ -1,6 +1,6 @@
 //! Finds runs by what a user writes.
 
-use trefoil::store::{Filter, Store, StoreError};
+use trefoil::store::{RunFilter, Store, StoreError};
 
 /// The word for the run that was started last.
 const LAST: &str = "last";
@@ -9,7 +9,7 @@ const LAST: &str = "last";
 async fn last_id(store: &dyn Store) -> Result<Option<String>, StoreError> {
     let mut after = None;
     loop {
-        let page = store.list(&Filter::default(), after, 100).await?;
+        let page = store.list_runs(&RunFilter::default(), after, 100).await?;
         let found = page.runs.into_iter().find(|record| record.parent.is_none());
         after = page.next;
         if found.is_some() || after.is_none() {
@@ -28,8 +28,8 @@ pub async fn full_id(store: &dyn Store, start: &str) -> Result<String, StoreErro
         Err(StoreError::NoRun { run }) if !run.is_empty() => StoreError::NoRun { run },
         Err(error) => return Err(error),
     };
-    let filter = Filter { text: Some(start.to_owned()), ..Filter::default() };
-    let found = store.list(&filter, None, 100).await?.runs;
+    let filter = RunFilter { text: Some(start.to_owned()), ..RunFilter::default() };
+    let found = store.list_runs(&filter, None, 100).await?.runs;
     let mut ids: Vec<String> =
         found.into_iter().map(|record| record.run).filter(|run| run.starts_with(start)).collect();
     ids.sort();

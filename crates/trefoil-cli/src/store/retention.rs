@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use trefoil::store::{Pruned, Retention, Store};
+use trefoil::store::{PruneResult, RunRetention, Store};
 use trefoil_project::settings::KeepRule;
 
 use super::block_on;
@@ -10,10 +10,10 @@ use crate::output;
 use crate::words::count_of;
 
 /// The runs that may be deleted now.
-pub fn retention_now(store: &dyn Store, keep: KeepRule) -> Retention {
+pub fn retention_now(store: &dyn Store, keep: KeepRule) -> RunRetention {
     let before =
         |keep: Duration| store.clock().wall_ms().saturating_sub(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX));
-    Retention {
+    RunRetention {
         ended_before: keep.ended.map(before),
         failed_before: keep.failed.map(before),
         max_bytes: keep.max_bytes,
@@ -25,16 +25,18 @@ pub fn prune_expired(store: &dyn Store, keep: KeepRule, quiet: bool) -> Result<(
     match block_on(store.prune_some(&retention_now(store, keep)))? {
         Ok(gone) if gone.runs > 0 && !quiet => {
             let (runs, failed) = (count_of(gone.runs, "run"), lost_failures(&gone));
-            output::note(format!("deleted {runs} past the retention period{failed} (see `[store]` in the settings)"));
+            output::print_note(format!(
+                "deleted {runs} past the retention period{failed} (see `[store]` in the settings)"
+            ));
         }
         Ok(_) => {}
-        Err(error) => output::warning(format!("runs past the retention period were not deleted: {error}")),
+        Err(error) => output::print_warning(format!("runs past the retention period were not deleted: {error}")),
     }
     Ok(())
 }
 
 /// Says how many of the deleted runs had failed and could have been resumed.
-pub fn lost_failures(gone: &Pruned) -> String {
+pub fn lost_failures(gone: &PruneResult) -> String {
     match gone.failed {
         0 => String::new(),
         1 => "; 1 of them had failed and can no longer be resumed".to_owned(),

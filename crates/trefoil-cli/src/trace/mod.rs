@@ -5,20 +5,20 @@
 //! are untrusted and are escaped for the terminal.
 
 mod names;
-mod read;
 mod step;
+mod trace_file;
 mod tree;
 mod words;
 
-pub use read::read;
-pub use step::{calls, step};
-pub use tree::tree;
+pub use step::{find_calls, show_step};
+pub use trace_file::read_trace;
+pub use tree::format_tree;
 
 use trefoil_host::command::RunOptions;
 
 /// The style of the output.
 #[derive(Debug, Clone, Copy)]
-pub struct TraceLook<'n> {
+pub struct TraceStyle<'n> {
     /// The name of the trace in suggested commands.
     pub name: &'n str,
     /// The options of suggested commands.

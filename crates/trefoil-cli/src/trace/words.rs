@@ -1,46 +1,46 @@
 //! Helpers for the tree and the step: members of the JSON, figures, escaped text.
 
 use serde_json::Value;
-use trefoil_ir::prices::Dollars;
+use trefoil_ir::prices::DollarAmount;
 
-use crate::harmless::safe_lines;
-use crate::words::{cut, exit_line, grouped, preview, time};
+use crate::terminal_text::escape_lines;
+use crate::words::{exit_line, fit_start, format_time, group_digits, preview_value};
 
 /// A member that is text.
-pub fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+pub fn text_member<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
     value.get(key)?.as_str()
 }
 
 /// A member that is a number.
-pub fn number(value: &Value, key: &str) -> Option<u64> {
+pub fn number_member(value: &Value, key: &str) -> Option<u64> {
     value.get(key)?.as_u64()
 }
 
 /// A member that is a list; empty if it is missing.
-pub fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+pub fn list_member<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// Escapes text for a terminal, except line breaks and tabs.
-pub fn safe(text: &str) -> String {
-    safe_lines(text).into_owned()
+pub fn escape_text(text: &str) -> String {
+    escape_lines(text).into_owned()
 }
 
 /// Escapes text for one line of at most this width.
-pub fn line(text: &str, most: usize) -> String {
+pub fn fit_line(text: &str, most: usize) -> String {
     // Every character needs at least one column, except those without a width.
     let some = text.chars().take(most.saturating_mul(4).saturating_add(16));
     let flat: String = some.map(|c| if c == '\n' || c == '\t' { ' ' } else { c }).collect();
-    cut(&safe(&flat), most, "…")
+    fit_start(&escape_text(&flat), most, "…")
 }
 
 /// A value on one line, without the object around its text.
-pub fn brief(value: &Value) -> String {
-    preview(&trefoil_template::Value::from_json(value.clone()))
+pub fn brief_text(value: &Value) -> String {
+    preview_value(&trefoil_template::Value::from_json(value.clone()))
 }
 
 /// A value as text: text as it is, anything else as JSON.
-pub fn shown(value: &Value) -> String {
+pub fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Object(_) | Value::Array(_) => format!("{value:#}"),
@@ -49,14 +49,14 @@ pub fn shown(value: &Value) -> String {
 }
 
 /// `1.2 s`; `?` if it is unknown.
-pub fn took(value: &Value) -> String {
-    number(value, "duration_ms").map_or_else(|| "?".to_owned(), time)
+pub fn duration_text(value: &Value) -> String {
+    number_member(value, "duration_ms").map_or_else(|| "?".to_owned(), format_time)
 }
 
 /// `flow.yaml:12:9`
-pub fn place(value: &Value) -> Option<String> {
-    let file = safe(text(value, "file")?);
-    let at = match (number(value, "line")?, number(value, "column")) {
+pub fn location_text(value: &Value) -> Option<String> {
+    let file = escape_text(text_member(value, "file")?);
+    let at = match (number_member(value, "line")?, number_member(value, "column")) {
         (line, Some(column)) => format!("{file}:{line}:{column}"),
         (line, None) => format!("{file}:{line}"),
     };
@@ -64,23 +64,23 @@ pub fn place(value: &Value) -> Option<String> {
 }
 
 /// `CODE: message`
-pub fn failure(error: &Value) -> String {
-    let message = text(error, "message").unwrap_or_default();
-    match text(error, "code") {
-        Some(code) => format!("{}: {}", safe(code), safe(message)),
-        None => safe(message),
+pub fn failure_text(error: &Value) -> String {
+    let message = text_member(error, "message").unwrap_or_default();
+    match text_member(error, "code") {
+        Some(code) => format!("{}: {}", escape_text(code), escape_text(message)),
+        None => escape_text(message),
     }
 }
 
 /// The tokens of all calls of a step; `None` if it called no model, or if no provider accepted its calls.
-pub fn spent(step: &Value) -> Option<String> {
-    let calls = list(step, "calls").iter().filter(|c| text(c, "effect") == Some("model"));
-    let usages: Vec<&Value> = calls.filter_map(used).collect();
-    if usages.is_empty() { None } else { Some(tokens(&usages)) }
+pub fn step_usage_text(step: &Value) -> Option<String> {
+    let calls = list_member(step, "calls").iter().filter(|c| text_member(c, "effect") == Some("model"));
+    let usages: Vec<&Value> = calls.filter_map(call_usage).collect();
+    if usages.is_empty() { None } else { Some(usage_text(&usages)) }
 }
 
 /// The usage of a call. `None` if it was rejected and used nothing; null if the usage is unknown.
-pub fn used(call: &Value) -> Option<&Value> {
+pub fn call_usage(call: &Value) -> Option<&Value> {
     match call.get("usage") {
         None if call.get("error").is_some() => None,
         usage => Some(usage.unwrap_or(&Value::Null)),
@@ -88,32 +88,36 @@ pub fn used(call: &Value) -> Option<&Value> {
 }
 
 /// The help for an error: its own, otherwise that of its code.
-pub fn advice(error: &Value) -> Option<String> {
-    if let Some(help) = text(error, "help") {
-        return Some(safe(help));
+pub fn error_advice(error: &Value) -> Option<String> {
+    if let Some(help) = text_member(error, "help") {
+        return Some(escape_text(help));
     }
     // What a called run failed for has to be fixed first.
-    if let Some(help) = error.get("called").and_then(advice) {
+    if let Some(help) = error.get("called").and_then(error_advice) {
         return Some(help);
     }
     let cause = error.get("cause").and_then(|cause| serde_json::from_value(cause.clone()).ok());
-    trefoil_project::codes::help::find_advice(text(error, "code")?, cause.as_ref(), text(error, "namespace"))
-        .map(str::to_owned)
+    trefoil_project::codes::help::find_advice(
+        text_member(error, "code")?,
+        cause.as_ref(),
+        text_member(error, "namespace"),
+    )
+    .map(str::to_owned)
 }
 
 /// `171 tokens`, `at least 171 tokens`, or `? tokens` if providers did not report the usage.
-pub fn tokens(usages: &[&Value]) -> String {
+pub fn usage_text(usages: &[&Value]) -> String {
     let mut known = 0u64;
     let mut unknown = false;
     for usage in usages {
-        let told = ["input_tokens", "output_tokens"].map(|key| number(usage, key).unwrap_or(0));
+        let told = ["input_tokens", "output_tokens"].map(|key| number_member(usage, key).unwrap_or(0));
         known = told.iter().fold(known, |all, n| all.saturating_add(*n));
-        unknown |= usage.is_null() || number(usage, "unknown_calls").unwrap_or(0) > 0;
+        unknown |= usage.is_null() || number_member(usage, "unknown_calls").unwrap_or(0) > 0;
     }
     let tokens = match (known, unknown) {
         (0, true) => "? tokens".to_owned(),
-        (n, true) => format!("at least {} tokens", grouped(n)),
-        (n, false) => format!("{} tokens", grouped(n)),
+        (n, true) => format!("at least {} tokens", group_digits(n)),
+        (n, false) => format!("{} tokens", group_digits(n)),
     };
     match money(usages) {
         Some(money) => format!("{tokens}, {money}"),
@@ -123,32 +127,32 @@ pub fn tokens(usages: &[&Value]) -> String {
 
 /// `$0.0123`, `at least $0.0123`, `$?`; `None` if it was free.
 fn money(usages: &[&Value]) -> Option<String> {
-    let sum = |key| usages.iter().filter_map(|usage| number(usage, key)).fold(0, u64::saturating_add);
+    let sum = |key| usages.iter().filter_map(|usage| number_member(usage, key)).fold(0, u64::saturating_add);
     match (sum("cost_micro"), sum("unpriced_calls")) {
         (0, 0) => None,
         (0, _) => Some("$?".to_owned()),
-        (n, 0) => Some(Dollars(n).to_string()),
-        (n, _) => Some(format!("at least {}", Dollars(n))),
+        (n, 0) => Some(DollarAmount(n).to_string()),
+        (n, _) => Some(format!("at least {}", DollarAmount(n))),
     }
 }
 
 /// `exit 1  ls: no such file`, if the last call of a step is a command that has failed.
-pub fn exited(step: &Value) -> Option<String> {
-    let call = list(step, "calls").last().filter(|call| text(call, "effect") == Some("command"))?;
-    let answer = call.get("answer").filter(|answer| text(answer, "status") == Some("failed"))?;
-    let (code, stderr) = (answer.get("exit_code")?, text(answer, "stderr").unwrap_or_default());
+pub fn command_failure(step: &Value) -> Option<String> {
+    let call = list_member(step, "calls").last().filter(|call| text_member(call, "effect") == Some("command"))?;
+    let answer = call.get("answer").filter(|answer| text_member(answer, "status") == Some("failed"))?;
+    let (code, stderr) = (answer.get("exit_code")?, text_member(answer, "stderr").unwrap_or_default());
     Some(exit_line(code, stderr))
 }
 
 /// Whether a step was stopped, because a step around it or the run ended.
 pub fn is_stopped(step: &Value) -> bool {
-    matches!(text(step, "status"), Some("stopped" | "cancelled" | "interrupted"))
-        || text(step, "handled_as") == Some("cancel")
+    matches!(text_member(step, "status"), Some("stopped" | "cancelled" | "interrupted"))
+        || text_member(step, "handled_as") == Some("cancel")
 }
 
 /// How the run handled a failure; `None` if it was not handled.
-pub fn handled(step: &Value) -> Option<String> {
-    Some(match text(step, "handled_as")? {
+pub fn handling_text(step: &Value) -> Option<String> {
+    Some(match text_member(step, "handled_as")? {
         "fail" | "cancel" => return None,
         "default" => "its default is used".to_owned(),
         "skip" => "the run continues without it".to_owned(),
@@ -156,6 +160,6 @@ pub fn handled(step: &Value) -> Option<String> {
         "retry" => "it is retried".to_owned(),
         "told" => "it is reported to the model".to_owned(),
         "transition" => "a transition handles it".to_owned(),
-        other => line(other, 30),
+        other => fit_line(other, 30),
     })
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde_json::json;
-use trefoil::store::{Options, SqliteStore, Store as _};
+use trefoil::store::{SqliteStore, Store as _, StoreOptions};
 
 use crate::durable::{command, only, signal, trefoil, until, world};
 use crate::provider::Provider;
@@ -252,9 +252,9 @@ fn a_time_after_the_year_9999_is_shown() {
     let (folder, provider) = (Folder::new(), Provider::start());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     for (n, now) in [253_402_300_800_000, i64::MAX as u64, u64::MAX].into_iter().enumerate() {
-        let store = SqliteStore::open(folder.path().join("runs.db"), Options::default()).unwrap();
+        let store = SqliteStore::open(folder.path().join("runs.db"), StoreOptions::default()).unwrap();
         let new = trefoil_store::NewRun { run: format!("late-{n}"), now, ..Default::default() };
-        runtime.block_on(store.create(new)).unwrap();
+        runtime.block_on(store.create_run(new)).unwrap();
         drop(store);
         for args in [&["runs", "list"][..], &["runs", "list", "--output", "json"]] {
             let ran = trefoil(&folder, &provider, args);

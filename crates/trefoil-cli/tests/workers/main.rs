@@ -27,10 +27,10 @@ use std::time::{Duration, Instant};
 
 use testbed::postgres::Server;
 use trefoil::Flow;
-use trefoil::store::{Filter, Location, Options, Status, Store};
+use trefoil::store::{RunFilter, Status, Store, StoreLocation, StoreOptions};
 use trefoil_host::engine::Engine;
 use trefoil_machine::EntryKind;
-use trefoil_project::load::{LoadOptions, load};
+use trefoil_project::load::{LoadOptions, load_target};
 use trefoil_project::target::LoadTarget;
 
 use provider::{KEY, Provider};
@@ -85,7 +85,7 @@ impl Drop for Worker {
 impl Scene {
     fn new(server: Server) -> Self {
         let url = server.address(&server.database());
-        let store = Location::parse(OsStr::new(&url), |_| None).unwrap().open(Options::default()).unwrap();
+        let store = StoreLocation::parse(OsStr::new(&url), |_| None).unwrap().open(StoreOptions::default()).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let folder = Folder::new();
         folder.write("main.yaml", FLOW);
@@ -95,12 +95,12 @@ impl Scene {
     /// Puts runs in the store.
     fn submit(&self, runs: usize, name: &str) {
         let target = LoadTarget::parse(self.folder.path().join("main.yaml").to_str().unwrap());
-        let flow = Flow::from(load(&target, &LoadOptions::default()).map_err(|_| "it does not load").unwrap());
+        let flow = Flow::from(load_target(&target, &LoadOptions::default()).map_err(|_| "it does not load").unwrap());
         let engine = Engine::new().store(self.store.clone()).for_others();
         self.runtime.block_on(async {
             for n in 0..runs {
-                let ready = engine.ready(&flow).unwrap();
-                ready.submit(&serde_json::json!({ "n": format!("{name}{n}") })).await.unwrap();
+                let ready = engine.prepare_run(&flow).unwrap();
+                ready.submit_run(&serde_json::json!({ "n": format!("{name}{n}") })).await.unwrap();
             }
         });
     }
@@ -118,7 +118,7 @@ impl Scene {
     }
 
     fn counts(&self) -> BTreeMap<&'static str, u64> {
-        let counts = self.runtime.block_on(self.store.counts()).unwrap();
+        let counts = self.runtime.block_on(self.store.count_by_status()).unwrap();
         counts.into_iter().map(|(status, n)| (status.name(), n)).collect()
     }
 }
@@ -141,14 +141,14 @@ async fn paid_once(scene: &Scene, runs: usize) -> (usize, usize) {
     }
     let (mut after, mut seen, mut calls, mut all_lost) = (None, 0, 0, 0);
     loop {
-        let page = scene.store.list(&Filter::default(), after, 200).await.unwrap();
+        let page = scene.store.list_runs(&RunFilter::default(), after, 200).await.unwrap();
         for record in &page.runs {
             assert_eq!(record.status, Status::Completed, "{record:?}");
             seen += 1;
             let (mut next, mut completed, mut lost) = (0, BTreeMap::new(), BTreeMap::new());
             let mut unfinished: BTreeMap<String, usize> = BTreeMap::new();
             loop {
-                let entries = scene.store.entries(&record.run, next).await.unwrap();
+                let entries = scene.store.read_entries(&record.run, next).await.unwrap();
                 let Some(last) = entries.last() else { break };
                 next = last.seq + 1;
                 for entry in entries {
@@ -158,7 +158,7 @@ async fn paid_once(scene: &Scene, runs: usize) -> (usize, usize) {
                             *unfinished.entry(key.to_string()).or_default() += 1;
                         }
                         EntryKind::Completed { key, value, .. } => {
-                            let before = completed.insert(key.to_string(), value.exact().to_text().to_string());
+                            let before = completed.insert(key.to_string(), value.exact_value().to_text().to_string());
                             assert_eq!(before, None, "`{key}` has two ends");
                         }
                         EntryKind::Resumed { lost: of, .. } => {
@@ -184,7 +184,7 @@ async fn paid_once(scene: &Scene, runs: usize) -> (usize, usize) {
         }
     }
     assert_eq!(seen, runs);
-    let health = scene.store.check().await.unwrap();
+    let health = scene.store.check_integrity().await.unwrap();
     assert_eq!(health.problems, Vec::<String>::new());
     (calls, all_lost)
 }

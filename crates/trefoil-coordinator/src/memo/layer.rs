@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Earlier;
+use super::EarlierResult;
 use crate::recovery::is_unknown;
 use trefoil_machine::clock::WorkMs;
 use trefoil_machine::key::{ContentKey, Key, own_step, without_try};
 use trefoil_machine::request::{Activity, Request};
 use trefoil_machine::step_path::RunPath;
-use trefoil_machine::{Past, Prepared, Watcher};
+use trefoil_machine::{PreparedProgram, ReplayNotice, ReplayObserver};
 
 /// The results of a run.
 #[derive(Debug, Clone, Default)]
@@ -17,19 +17,19 @@ pub struct Layer {
     /// The run's id.
     pub run: Arc<str>,
     /// Results that may be reused.
-    pub by_key: BTreeMap<Key, Earlier>,
+    pub by_key: BTreeMap<Key, EarlierResult>,
     /// The order in which results arrived.
     pub came: BTreeMap<Key, usize>,
     /// All activities that were started, with their position in the order of starting, even if their results cannot be reused.
     pub done: BTreeMap<Key, (usize, Arc<Activity>)>,
     /// Why an activity has no reusable result.
-    pub lost: BTreeMap<Key, Lost>,
+    pub lost: BTreeMap<Key, LostResultReason>,
     /// Where results were reused from: the run, and the key there.
     pub reused: BTreeMap<Key, (String, Key)>,
     /// Activities that failed with a known outcome: as when a failed run is resumed, they may be tried again.
     pub undone: BTreeSet<Key>,
     /// The run's program.
-    pub program: Option<Arc<Prepared>>,
+    pub program: Option<Arc<PreparedProgram>>,
     /// The activities that the user asked to repeat, with or without a result.
     pub wanted: BTreeSet<Key>,
     /// The calls of flows that the user asked to repeat only from these steps of the flow on.
@@ -38,7 +38,7 @@ pub struct Layer {
 
 /// Why an activity has no reusable result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lost {
+pub enum LostResultReason {
     /// It failed, with this code.
     Failed(String),
     /// It had not ended when its run was stopped.
@@ -55,17 +55,17 @@ pub enum Lost {
 
 impl Layer {
     /// An empty layer.
-    pub fn of(run: &str) -> Self {
+    pub fn for_run(run: &str) -> Self {
         Self { run: run.into(), ..Self::default() }
     }
 
     /// Whether the layer has a result with this key and content.
-    pub fn has(&self, key: &Key, content: ContentKey) -> bool {
+    pub fn has_result(&self, key: &Key, content: ContentKey) -> bool {
         self.by_key.get(key).is_some_and(|earlier| earlier.activity.content == content)
     }
 
     /// The results that were reused from other runs, with the run and the key there.
-    pub fn cited(&self) -> impl Iterator<Item = (String, Key)> {
+    pub fn cited_results(&self) -> impl Iterator<Item = (String, Key)> {
         self.by_key.iter().filter_map(|(key, earlier)| {
             let cited = earlier.about.from.as_ref()?;
             Some((cited.run.clone(), cited.key.clone().unwrap_or_else(|| key.clone())))
@@ -73,12 +73,12 @@ impl Layer {
     }
 
     /// Whether the run performed the activity with this key, and did not reuse a result for it.
-    pub fn performed(&self, key: &Key) -> bool {
+    pub fn has_performed(&self, key: &Key) -> bool {
         self.done.contains_key(key) && !self.reused.contains_key(key)
     }
 
     /// The activities with this key, in any try, that may have had an effect.
-    pub fn tries(&self, key: &Key) -> impl Iterator<Item = &Key> {
+    pub fn tries_of(&self, key: &Key) -> impl Iterator<Item = &Key> {
         let step = key.without_try();
         let all = self.done.range(Key(step.into())..).map(|(key, _)| key);
         all.take_while(move |key| key.as_str().starts_with(step)).filter(move |key| key.without_try() == step)
@@ -86,8 +86,10 @@ impl Layer {
 
     /// The activities that have a result, in the order in which they started. `dropped`: also those that the user asked to
     /// repeat, and calls of edited flows.
-    pub fn results(&self, dropped: bool) -> Vec<Arc<Activity>> {
-        let is_dropped = |key: &Key| dropped && matches!(self.lost.get(key), Some(Lost::Wanted | Lost::Edited(_)));
+    pub fn activities_with_result(&self, dropped: bool) -> Vec<Arc<Activity>> {
+        let is_dropped = |key: &Key| {
+            dropped && matches!(self.lost.get(key), Some(LostResultReason::Wanted | LostResultReason::Edited(_)))
+        };
         let had = self.done.iter().filter(|(key, _)| self.by_key.contains_key(*key) || is_dropped(key));
         let mut all: Vec<_> = had.map(|(_, one)| one).collect();
         all.sort_by_key(|(at, _)| *at);
@@ -95,10 +97,10 @@ impl Layer {
     }
 
     /// The paths of the activities, in the order in which they started.
-    pub fn paths(&self) -> impl Iterator<Item = RunPath<'_>> {
+    pub fn activity_paths(&self) -> impl Iterator<Item = RunPath<'_>> {
         let mut all: Vec<_> = self.done.iter().collect();
         all.sort_by_key(|(_, (at, _))| *at);
-        all.into_iter().map(|(key, _)| RunPath::of(key))
+        all.into_iter().map(|(key, _)| RunPath::from_key(key))
     }
 
     /// Drops the results of a step and of all activities that started after it, as well as those in `void`, which collects the
@@ -120,12 +122,12 @@ impl Layer {
                 None => drop(self.wanted.insert(key.clone())),
             }
         }
-        self.drop_those(|key, _| void.contains(key).then_some(Lost::Wanted));
+        self.drop_those(|key, _| void.contains(key).then_some(LostResultReason::Wanted));
         first.is_some()
     }
 
     /// Drops results and records the reasons.
-    pub fn drop_those(&mut self, why: impl Fn(&Key, &Earlier) -> Option<Lost>) {
+    pub fn drop_those(&mut self, why: impl Fn(&Key, &EarlierResult) -> Option<LostResultReason>) {
         let lost = &mut self.lost;
         self.by_key.retain(|key, earlier| match why(key, earlier) {
             None => true,
@@ -142,23 +144,23 @@ const STOPPED: [&str; 2] = ["CANCELLED", "INTERRUPTED"];
 
 /// Collects the results of a replay.
 #[derive(Debug)]
-pub struct Collect(pub Layer);
+pub struct LayerCollector(pub Layer);
 
-impl Watcher for Collect {
-    fn past(&mut self, _at: WorkMs, past: Past<'_>) {
+impl ReplayObserver for LayerCollector {
+    fn observe_notice(&mut self, _at: WorkMs, past: ReplayNotice<'_>) {
         let layer = &mut self.0;
         let at = layer.done.len();
         let (activity, result, about) = match past {
-            Past::Began(activity) => {
+            ReplayNotice::Began(activity) => {
                 let begun = || (at, Arc::new(activity.clone()));
                 layer.done.entry(activity.key.clone()).or_insert_with(begun);
                 layer.undone.remove(&activity.key);
                 if is_result(activity) && !layer.by_key.contains_key(&activity.key) {
-                    layer.lost.insert(activity.key.clone(), Lost::Unfinished);
+                    layer.lost.insert(activity.key.clone(), LostResultReason::Unfinished);
                 }
                 return;
             }
-            Past::Ended(activity, result, about) => (activity, result, about),
+            ReplayNotice::Ended(activity, result, about) => (activity, result, about),
             _ => return,
         };
         if let Some(cited) = &about.from {
@@ -173,9 +175,9 @@ impl Watcher for Collect {
                 layer.undone.insert(activity.key.clone());
             }
             let lost = if STOPPED.contains(&error.code.as_str()) {
-                Lost::Unfinished
+                LostResultReason::Unfinished
             } else {
-                Lost::Failed(error.code.clone())
+                LostResultReason::Failed(error.code.clone())
             };
             layer.lost.insert(activity.key.clone(), lost);
         }
@@ -186,7 +188,7 @@ impl Watcher for Collect {
         if let (Some(_), Some(before)) = (about.kept, layer.by_key.get(&activity.key)) {
             about.usage = about.usage.or(before.about.usage);
         }
-        let earlier = Earlier { activity: Arc::new(activity.clone()), value: value.clone(), about };
+        let earlier = EarlierResult { activity: Arc::new(activity.clone()), value: value.clone(), about };
         layer.came.insert(activity.key.clone(), layer.came.len());
         layer.by_key.insert(activity.key.clone(), earlier);
     }

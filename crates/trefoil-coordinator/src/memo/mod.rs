@@ -10,46 +10,46 @@
 //! Of several earlier runs, the newest comes first. Tools and commands change the world, and questions and waits belong to a
 //! moment, so their results are reused only if no newer run has performed anything under the same key.
 
-mod hands;
+mod effects;
 mod layer;
-mod perhaps;
-mod shelf;
+mod possible_executions;
+mod reusable_answers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
-use trefoil_machine::Prepared;
+use trefoil_machine::PreparedProgram;
 use trefoil_machine::content;
 use trefoil_machine::guard::validator::is_ended_by_signal;
-use trefoil_machine::journal::{About, Cited};
+use trefoil_machine::journal::{ActivityMetadata, Cited};
 use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_machine::step_path::{RunPath, find_steps};
 
-pub use hands::IsIdempotent;
-use hands::{Hands, Steps};
-pub use layer::{Collect, Layer, Lost};
-pub use perhaps::Perhaps;
-use perhaps::acts;
-pub use shelf::{FoundAnswers, FoundEntry, Shelf};
+pub use effects::IsIdempotent;
+use effects::{StepsByLabels, ToolSafety};
+pub use layer::{Layer, LayerCollector, LostResultReason};
+pub use possible_executions::PossibleExecution;
+use possible_executions::has_effect;
+pub use reusable_answers::{FoundAnswers, FoundEntry, ReusableAnswers};
 
 /// An activity of an earlier run that succeeded.
 #[derive(Debug, Clone)]
-pub struct Earlier {
+pub struct EarlierResult {
     /// The activity as it was requested.
     pub activity: Arc<Activity>,
     /// Its result.
     pub value: PrivateValue,
     /// Metadata of the result.
-    pub about: About,
+    pub about: ActivityMetadata,
 }
 
-impl Earlier {
+impl EarlierResult {
     /// For a tool call: the name of the tool.
-    pub fn tool(&self) -> Option<&Arc<str>> {
+    pub fn tool_name(&self) -> Option<&Arc<str>> {
         match &self.activity.request {
             Request::Tool(request) => Some(&request.name),
             _ => None,
@@ -57,7 +57,7 @@ impl Earlier {
     }
 
     /// Its usage when it was performed, even if the earlier run had itself reused the result.
-    pub fn used(&self) -> Option<Usage> {
+    pub fn original_usage(&self) -> Option<Usage> {
         match &self.about.from {
             Some(cited) => cited.used,
             None => self.about.usage,
@@ -66,7 +66,7 @@ impl Earlier {
 }
 
 /// Whether a run may reuse an answer. Embedded and scripted answers are reused only by runs with the same source of answers (`by`).
-fn is_real(about: &About, by: Option<&str>) -> bool {
+fn is_real(about: &ActivityMetadata, by: Option<&str>) -> bool {
     match about.model.as_deref() {
         Some(made_up @ ("embedded" | "scripted")) => by == Some(made_up),
         _ => true,
@@ -74,14 +74,14 @@ fn is_real(about: &About, by: Option<&str>) -> bool {
 }
 
 /// Whether an answer is as the model gave it, or was changed by the same guardrails.
-fn is_whole(about: &About, asked: &Activity) -> bool {
+fn is_whole(about: &ActivityMetadata, asked: &Activity) -> bool {
     match (&about.changed_by, &asked.request) {
         (Some(by), Request::Model(request)) => *by == content::changing_guards(&request.guards),
         _ => true,
     }
 }
 
-/// The name of all steps, for [`Memo::rerunning`].
+/// The name of all steps, for [`Memo::allow_rerun`].
 pub const EVERY_STEP: &str = "*";
 
 /// A tool call of an earlier run.
@@ -122,35 +122,35 @@ pub struct Memo {
     /// Tools and commands that the current run performed, according to its journal.
     met: IndexMap<Key, Arc<Activity>>,
     /// The current run's program.
-    program: Option<Arc<Prepared>>,
+    program: Option<Arc<PreparedProgram>>,
     /// Its tools.
-    hands: Hands,
+    hands: ToolSafety,
     /// Which effects ran under which labels, and the oldest of the runs in which they did.
-    ran: perhaps::RanEffects,
+    ran: possible_executions::EffectHistory,
     /// Tools and commands of the earlier runs whose steps are not in it.
-    former: Vec<perhaps::Execution>,
+    former: Vec<possible_executions::EffectExecution>,
     /// Steps whose tools and commands may be repeated.
     rerun: BTreeSet<String>,
     /// Model answers of any earlier runs.
-    shelf: Option<Shelf>,
+    shelf: Option<ReusableAnswers>,
     /// Whether there are older runs that were not read.
     cut: bool,
     /// What happened to each request, for reports.
-    decisions: Arc<Mutex<Vec<Decision>>>,
+    decisions: Arc<Mutex<Vec<MemoDecision>>>,
 }
 
 /// What happened to an activity of a run that reuses results.
 #[derive(Debug, Clone)]
-pub struct Decision {
+pub struct MemoDecision {
     /// The activity as it is requested now.
     pub asked: Arc<Activity>,
     /// What happened to it.
-    pub is: Reuse,
+    pub is: ReuseOutcome,
 }
 
 /// Whether a result is reused or the activity is performed.
 #[derive(Debug, Clone)]
-pub enum Reuse {
+pub enum ReuseOutcome {
     /// The result of an earlier run is used.
     Kept {
         /// That run.
@@ -162,20 +162,20 @@ pub enum Reuse {
     },
     /// The activity is performed, because there was no such activity.
     New,
-    /// The run stops before the activity. If it was performed before, this contains [`Reuse::Again`].
-    Stopped(Option<Box<Reuse>>),
+    /// The run stops before the activity. If it was performed before, this contains [`ReuseOutcome::Again`].
+    Stopped(Option<Box<ReuseOutcome>>),
     /// The activity is performed again.
     Again {
         /// The earlier request with the same key.
         before: Arc<Activity>,
         /// Why the earlier result is not used, if the request is the same.
-        lost: Option<Lost>,
+        lost: Option<LostResultReason>,
     },
 }
 
 impl Memo {
     /// The results of one run.
-    pub fn of(layer: Layer) -> Self {
+    pub fn from_layer(layer: Layer) -> Self {
         let mut memo = Self { layers: vec![layer], ..Self::default() };
         memo.index();
         memo
@@ -183,13 +183,13 @@ impl Memo {
 
     /// A memo with only the model answers of any earlier runs, which the host looks up.
     pub fn of_answers() -> Self {
-        Self { shelf: Some(Shelf::default()), ..Self::default() }
+        Self { shelf: Some(ReusableAnswers::default()), ..Self::default() }
     }
 
     /// Adds the results of older runs; those of this memo come first. A result that this memo reused from an older run counts once.
     #[must_use]
-    pub fn over(mut self, older: Self) -> Self {
-        let taken: BTreeSet<(String, Key)> = self.layers.iter().flat_map(Layer::cited).collect();
+    pub fn with_older(mut self, older: Self) -> Self {
+        let taken: BTreeSet<(String, Key)> = self.layers.iter().flat_map(Layer::cited_results).collect();
         for mut layer in older.layers {
             layer.by_key.retain(|key, _| !taken.contains(&(layer.run.to_string(), key.clone())));
             self.layers.push(layer);
@@ -207,8 +207,9 @@ impl Memo {
     /// Drops the results of a step and of everything that started after it. Returns whether the step exists.
     pub fn drop_from(&mut self, step: &str) -> bool {
         let places = self.places_of(step);
-        let is_of =
-            |activity: &Activity| activity.path().around(step).is_some_and(|path| places.contains(&*path.place()));
+        let is_of = |activity: &Activity| {
+            activity.step_path().find_named(step).is_some_and(|path| places.contains(&*path.label_path()))
+        };
         self.drop_started(is_of, None)
     }
 
@@ -232,18 +233,18 @@ impl Memo {
     pub fn drop_all(&mut self) {
         for layer in &mut self.layers {
             layer.wanted = layer.done.keys().cloned().collect();
-            layer.drop_those(|_, _| Some(Lost::Wanted));
+            layer.drop_those(|_, _| Some(LostResultReason::Wanted));
         }
         self.index();
     }
 
     /// The earlier runs, the newest first.
-    pub fn runs(&self) -> impl Iterator<Item = &Arc<str>> {
+    pub fn run_ids(&self) -> impl Iterator<Item = &Arc<str>> {
         self.layers.iter().map(|layer| &layer.run)
     }
 
     /// The tool calls that the earlier runs have made themselves, the newest run first, in the order in which they started.
-    pub fn calls(&self) -> Vec<EarlierCall> {
+    pub fn tool_calls(&self) -> Vec<EarlierCall> {
         let of_layer = |layer: &Layer| {
             let made =
                 |key: &Key, a: &Activity| matches!(a.request, Request::Tool(_)) && !layer.reused.contains_key(key);
@@ -266,34 +267,34 @@ impl Memo {
     }
 
     /// The steps whose tools and commands may be repeated.
-    pub fn rerun(&self) -> impl Iterator<Item = &str> {
+    pub fn rerun_steps(&self) -> impl Iterator<Item = &str> {
         self.rerun.iter().map(String::as_str)
     }
 
     /// The paths of all activities of the earlier runs, the newest run first, in the order in which they started.
-    pub fn paths(&self) -> impl Iterator<Item = RunPath<'_>> {
-        self.layers.iter().flat_map(Layer::paths)
+    pub fn activity_paths(&self) -> impl Iterator<Item = RunPath<'_>> {
+        self.layers.iter().flat_map(Layer::activity_paths)
     }
 
     /// Drops embedded and scripted answers, because no run may take them for real ones. `by`: the current run's source of such
     /// answers, if it has one; answers from that source stay.
     #[must_use]
     pub fn without_made_up(mut self, by: Option<&str>) -> Self {
-        let real = |earlier: &Earlier| is_real(&earlier.about, by);
+        let real = |earlier: &EarlierResult| is_real(&earlier.about, by);
         self.shelf.iter_mut().for_each(|shelf| shelf.without_made_up(by));
-        self.without(|_, _, earlier| {
-            (!real(earlier)).then(|| Lost::MadeUp(earlier.about.model.clone().unwrap_or_default()))
+        self.without_results(|_, _, earlier| {
+            (!real(earlier)).then(|| LostResultReason::MadeUp(earlier.about.model.clone().unwrap_or_default()))
         })
     }
 
     /// All results, with their runs and keys.
-    pub fn all(&self) -> impl Iterator<Item = (&str, &Key, &Earlier)> {
+    pub fn iter_results(&self) -> impl Iterator<Item = (&str, &Key, &EarlierResult)> {
         self.layers.iter().flat_map(|layer| layer.by_key.iter().map(|(key, earlier)| (&*layer.run, key, earlier)))
     }
 
     /// Drops results and records the reasons, by run, key and result.
     #[must_use]
-    pub fn without(mut self, why: impl Fn(&str, &Key, &Earlier) -> Option<Lost>) -> Self {
+    pub fn without_results(mut self, why: impl Fn(&str, &Key, &EarlierResult) -> Option<LostResultReason>) -> Self {
         for layer in &mut self.layers {
             let run = layer.run.clone();
             layer.drop_those(|key, earlier| why(&run, key, earlier));
@@ -309,14 +310,15 @@ impl Memo {
             // How much a command did before a signal ended it is unknown.
             let is_known = |key: &&Key| {
                 let earlier = layer.by_key.get(*key);
-                let is_stopped = |earlier: &Earlier| {
-                    matches!(earlier.activity.request, Request::Command(_)) && is_ended_by_signal(earlier.value.exact())
+                let is_stopped = |earlier: &EarlierResult| {
+                    matches!(earlier.activity.request, Request::Command(_))
+                        && is_ended_by_signal(earlier.value.exact_value())
                 };
                 earlier.is_some_and(|earlier| !is_stopped(earlier))
             };
             let undone: Vec<Key> = keys.iter().filter(is_known).cloned().collect();
             layer.undone.extend(undone);
-            layer.drop_those(|key, _| keys.contains(key).then(|| Lost::Failed(code.to_owned())));
+            layer.drop_those(|key, _| keys.contains(key).then(|| LostResultReason::Failed(code.to_owned())));
         }
         self.index();
         self
@@ -324,7 +326,7 @@ impl Memo {
 
     /// Allows the tools and commands of these steps to be repeated; those of [`EVERY_STEP`]: of all.
     #[must_use]
-    pub fn rerunning(mut self, steps: impl IntoIterator<Item = String>) -> Self {
+    pub fn allow_rerun(mut self, steps: impl IntoIterator<Item = String>) -> Self {
         self.rerun.extend(steps);
         self
     }
@@ -332,35 +334,37 @@ impl Memo {
     /// Prepares the memo for a run of this program with these tools: results of steps that it does not have become available to
     /// other steps.
     #[must_use]
-    pub fn used_by(mut self, prepared: &Arc<Prepared>, idempotent: IsIdempotent) -> Self {
-        let mut steps = Steps::of(prepared);
+    pub fn used_by(mut self, prepared: &Arc<PreparedProgram>, idempotent: IsIdempotent) -> Self {
+        let mut steps = StepsByLabels::for_program(prepared);
         let all = self.layers.iter().enumerate().flat_map(|(at, layer)| layer.by_key.iter().map(move |one| (at, one)));
-        let gone = all.filter(|(_, (_, earlier))| !steps.have(&earlier.activity));
+        let gone = all.filter(|(_, (_, earlier))| !steps.has_step_of(&earlier.activity));
         self.gone = gone.map(|(at, (key, _))| (at, key.clone())).collect();
         self.program = Some(prepared.clone());
-        self.hands = Hands::of(idempotent);
+        self.hands = ToolSafety::from_idempotency(idempotent);
         self.learn_ran();
-        self.replace();
+        self.learn_replacements();
         self
     }
 
     /// Records that the run stops before these activities.
-    pub fn stop<'a>(&self, asked: impl Iterator<Item = &'a Arc<Activity>>) {
-        let stopped =
-            asked.map(|asked| Decision { asked: asked.clone(), is: Reuse::Stopped(self.again(asked).map(Box::new)) });
-        let stopped: Vec<Decision> = stopped.collect();
+    pub fn record_stop<'a>(&self, asked: impl Iterator<Item = &'a Arc<Activity>>) {
+        let stopped = asked.map(|asked| MemoDecision {
+            asked: asked.clone(),
+            is: ReuseOutcome::Stopped(self.again(asked).map(Box::new)),
+        });
+        let stopped: Vec<MemoDecision> = stopped.collect();
         let mut all = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|one| stopped.iter().all(|stopped| stopped.asked.key != one.asked.key));
         all.extend(stopped);
     }
 
     /// What happened to each request so far.
-    pub fn decisions(&self) -> Arc<Mutex<Vec<Decision>>> {
+    pub fn reuse_decisions(&self) -> Arc<Mutex<Vec<MemoDecision>>> {
         self.decisions.clone()
     }
 
     /// Finds the result that each of these activities can use. They are requested at the same time.
-    pub fn find(&mut self, asked: &[Arc<Activity>]) -> Vec<Option<ClaimPlace>> {
+    pub fn find_results(&mut self, asked: &[Arc<Activity>]) -> Vec<Option<ClaimPlace>> {
         self.asked.extend(asked.iter().map(|one| (one.key.clone(), one.content)));
         let mut found: Vec<Option<ClaimPlace>> = asked.iter().map(|one| self.own(one)).collect();
         let mut taken: BTreeSet<ClaimPlace> = found.iter().flatten().cloned().collect();
@@ -377,17 +381,17 @@ impl Memo {
         found
     }
 
-    /// What has no result of any earlier run, of what is asked for at the same time and what [was found](Self::find) for it.
-    pub fn lacking<'a>(&self, asked: &'a [Arc<Activity>], found: &[Option<ClaimPlace>]) -> Vec<&'a Arc<Activity>> {
+    /// What has no result of any earlier run, of what is asked for at the same time and what [was found](Self::find_results) for it.
+    pub fn find_lacking<'a>(&self, asked: &'a [Arc<Activity>], found: &[Option<ClaimPlace>]) -> Vec<&'a Arc<Activity>> {
         let left: Vec<_> = asked.iter().zip(found).filter(|(_, found)| found.is_none()).map(|(one, _)| one).collect();
         let Some(shelf) = &self.shelf else { return left };
-        let answered = shelf.has(&left);
+        let answered = shelf.has_answers(&left);
         left.into_iter().zip(answered).filter(|(_, answered)| !answered).map(|(one, _)| one).collect()
     }
 
     /// The result with the same key and content.
     fn own(&self, asked: &Activity) -> Option<ClaimPlace> {
-        let have = self.layers.iter().enumerate().filter(|(_, layer)| layer.has(&asked.key, asked.content));
+        let have = self.layers.iter().enumerate().filter(|(_, layer)| layer.has_result(&asked.key, asked.content));
         have.map(|(at, _)| (at, asked.key.clone())).find(|place| self.is_valid(place, asked))
     }
 
@@ -396,7 +400,7 @@ impl Memo {
     fn moved(&self, asked: &Activity, taken: &BTreeSet<ClaimPlace>) -> Option<ClaimPlace> {
         let all = self.by_content.get(&asked.content)?.iter();
         let had = |place: &&ClaimPlace| {
-            let mut names = self.names(place).skip(1).filter(|(_, key)| *key == asked.key);
+            let mut names = self.claim_history(place).skip(1).filter(|(_, key)| *key == asked.key);
             names.any(|name| self.is_last_word(&name, &asked.request))
         };
         all.filter(|place| !taken.contains(*place)).filter(had).find(|place| self.is_valid(place, asked)).cloned()
@@ -412,7 +416,7 @@ impl Memo {
             let earlier = self.layers.get(*at).and_then(|layer| layer.by_key.get(key));
             earlier.is_some_and(|earlier| earlier.activity.labels == asked.labels)
         };
-        let first_come = acts(&asked.request) && !self.may_rerun(asked);
+        let first_come = has_effect(&asked.request) && !self.may_rerun(asked);
         let may = |place: &&ClaimPlace| {
             let (_, key) = place;
             let free = match self.asked.get(key) {
@@ -440,7 +444,7 @@ impl Memo {
     fn is_last_word(&self, place: &ClaimPlace, request: &Request) -> bool {
         let (at, key) = place;
         let newer = || self.layers.iter().take(*at).any(|layer| layer.done.contains_key(key));
-        matches!(request, Request::Model(_)) || !(newer() || self.replaced.contains_key(&self.origin(place)))
+        matches!(request, Request::Model(_)) || !(newer() || self.replaced.contains_key(&self.result_origin(place)))
     }
 
     /// For a question: whether the same answers are accepted, in any order. They are not in its content key.
@@ -455,23 +459,23 @@ impl Memo {
     }
 
     /// Takes a result that was found, so that it cannot be used again, and records the decision.
-    pub fn take(&mut self, asked: &Arc<Activity>, place: Option<ClaimPlace>) -> Option<(Earlier, Cited)> {
+    pub fn take_result(&mut self, asked: &Arc<Activity>, place: Option<ClaimPlace>) -> Option<(EarlierResult, Cited)> {
         let taken = place.and_then(|(at, key)| {
-            self.used.insert(self.origin(&(at, key.clone())), asked.labels.clone());
+            self.used.insert(self.result_origin(&(at, key.clone())), asked.labels.clone());
             let layer = self.layers.get_mut(at)?;
             let earlier = layer.by_key.remove(&key)?;
             let was = (key != asked.key).then_some(key);
             if let Some(was) = &was {
-                layer.lost.insert(was.clone(), Lost::Taken(asked.key.clone()));
+                layer.lost.insert(was.clone(), LostResultReason::Taken(asked.key.clone()));
             }
-            let (run, used) = (layer.run.to_string(), earlier.used());
+            let (run, used) = (layer.run.to_string(), earlier.original_usage());
             let cited = Cited { run, key: was, content: asked.content, used };
             Some((earlier, cited))
         });
-        let taken = taken.or_else(|| self.shelf.as_mut()?.take(asked));
+        let taken = taken.or_else(|| self.shelf.as_mut()?.take_answer(asked));
         let is = match &taken {
-            Some((_, cited)) => Reuse::Kept { run: cited.run.clone(), was: cited.key.clone(), used: cited.used },
-            None => self.again(asked).unwrap_or(Reuse::New),
+            Some((_, cited)) => ReuseOutcome::Kept { run: cited.run.clone(), was: cited.key.clone(), used: cited.used },
+            None => self.again(asked).unwrap_or(ReuseOutcome::New),
         };
         if taken.is_none() {
             self.replace_by(asked);
@@ -479,21 +483,21 @@ impl Memo {
         if let Some((_, cited)) = &taken {
             self.forget(asked.content, &asked.key, cited);
         }
-        let decision = Decision { asked: asked.clone(), is };
+        let decision = MemoDecision { asked: asked.clone(), is };
         self.decisions.lock().unwrap_or_else(PoisonError::into_inner).push(decision);
         taken
     }
 
-    fn again(&self, asked: &Activity) -> Option<Reuse> {
+    fn again(&self, asked: &Activity) -> Option<ReuseOutcome> {
         let here = self.layers.iter().position(|layer| layer.done.contains_key(&asked.key));
         let (at, key) = match here {
-            Some(at) => self.latest((at, asked.key.clone())),
-            None => self.former(asked, &BTreeSet::new()).or_else(|| self.renamed(asked))?,
+            Some(at) => self.latest_place((at, asked.key.clone())),
+            None => self.find_former(asked, &BTreeSet::new()).or_else(|| self.renamed(asked))?,
         };
         let layer = self.layers.get(at)?;
         let (_, before) = layer.done.get(&key)?;
         let same = before.content == asked.content;
-        Some(Reuse::Again { before: before.clone(), lost: layer.lost.get(&key).filter(|_| same).cloned() })
+        Some(ReuseOutcome::Again { before: before.clone(), lost: layer.lost.get(&key).filter(|_| same).cloned() })
     }
 
     /// The same question or call of a model under the name of a step that is not in the program any more, if its result was dropped.
@@ -503,11 +507,12 @@ impl Memo {
         }
         let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
         let is_open = |key: &Key| {
-            let was = |one: &Decision| matches!(&one.is, Reuse::Again { before, .. } if before.key == *key);
+            let was = |one: &MemoDecision| matches!(&one.is, ReuseOutcome::Again { before, .. } if before.key == *key);
             !self.asked.contains_key(key) && !decisions.iter().any(was)
         };
         self.layers.iter().enumerate().find_map(|(at, layer)| {
-            let dropped = layer.lost.iter().filter(|(key, why)| !matches!(why, Lost::Taken(_)) && is_open(key));
+            let dropped =
+                layer.lost.iter().filter(|(key, why)| !matches!(why, LostResultReason::Taken(_)) && is_open(key));
             let key = dropped.map(|(key, _)| key).find(|key| {
                 let before = layer.done.get(*key).map(|(_, before)| before);
                 before.is_some_and(|before| before.content == asked.content && !self.has_step_of(before))
@@ -518,44 +523,49 @@ impl Memo {
 
     /// Whether a name means a step of the earlier runs.
     pub fn has_step(&self, name: &str) -> bool {
-        self.layers.iter().flat_map(|layer| layer.done.keys()).any(|key| RunPath::of(key).around(name).is_some())
+        self.layers
+            .iter()
+            .flat_map(|layer| layer.done.keys())
+            .any(|key| RunPath::from_key(key).find_named(name).is_some())
     }
 
     /// The paths of the steps of the earlier runs that a name means, without marks.
     pub fn places_of(&self, name: &str) -> BTreeSet<String> {
         let all = self.layers.iter().flat_map(|layer| layer.done.keys());
-        let named = all.filter_map(|key| RunPath::of(key).around(name)).map(|path| (path, path.place().into_owned()));
+        let named = all
+            .filter_map(|key| RunPath::from_key(key).find_named(name))
+            .map(|path| (path, path.label_path().into_owned()));
         find_steps(name, named).into_iter().collect()
     }
 
     /// The activities of the newest run that have a result, in the order in which they started.
-    pub fn results(&self) -> Vec<Arc<Activity>> {
-        self.layers.first().map(|layer| layer.results(false)).unwrap_or_default()
+    pub fn activities_with_result(&self) -> Vec<Arc<Activity>> {
+        self.layers.first().map(|layer| layer.activities_with_result(false)).unwrap_or_default()
     }
 
     /// The values of all results.
-    pub fn values(&self) -> impl Iterator<Item = &PrivateValue> {
-        self.all().map(|(_, _, earlier)| &earlier.value)
+    pub fn result_values(&self) -> impl Iterator<Item = &PrivateValue> {
+        self.iter_results().map(|(_, _, earlier)| &earlier.value)
     }
 
     /// The same, and after it what only older runs have a result of, with the results that were dropped to repeat their steps.
     pub fn all_results(&self) -> Vec<Arc<Activity>> {
         let mut known = BTreeSet::new();
-        let mut all: Vec<_> = self.layers.iter().flat_map(|layer| layer.results(true)).collect();
+        let mut all: Vec<_> = self.layers.iter().flat_map(|layer| layer.activities_with_result(true)).collect();
         all.retain(|activity| known.insert(activity.key.clone()));
         all
     }
 
     /// Records a request of the current run that is in its journal.
-    pub fn met(&mut self, asked: &Activity) {
+    pub fn record_request(&mut self, asked: &Activity) {
         self.asked.insert(asked.key.clone(), asked.content);
-        if acts(&asked.request) {
+        if has_effect(&asked.request) {
             self.met.entry(asked.key.clone()).or_insert_with(|| Arc::new(asked.clone()));
         }
     }
 
     /// Records that the current run has used a result, according to its journal.
-    pub fn used(&mut self, key: &Key, cited: &Cited) {
+    pub fn record_use(&mut self, key: &Key, cited: &Cited) {
         let of = cited.key.as_ref().unwrap_or(key);
         if of != key {
             self.borrowers.insert(key.clone());
@@ -563,31 +573,31 @@ impl Memo {
         let at = self.layers.iter().position(|layer| *layer.run == *cited.run);
         let met = self.met.shift_remove(key);
         if let (Some(at), Some(met)) = (at, met) {
-            self.used.insert(self.origin(&(at, of.clone())), met.labels.clone());
+            self.used.insert(self.result_origin(&(at, of.clone())), met.labels.clone());
         }
         let of_run = at.and_then(|at| self.layers.get_mut(at));
         let taken = of_run.and_then(|layer| {
             let earlier = layer.by_key.remove(of)?;
             if of != key {
-                layer.lost.insert(of.clone(), Lost::Taken(key.clone()));
+                layer.lost.insert(of.clone(), LostResultReason::Taken(key.clone()));
             }
             Some(earlier)
         });
         if let Some(earlier) = taken {
             self.forget(earlier.activity.content, key, cited);
         }
-        self.shelf.iter_mut().for_each(|shelf| shelf.used(key, cited));
+        self.shelf.iter_mut().for_each(|shelf| shelf.record_use(key, cited));
     }
 
-    /// The activities for which answers of any earlier runs are to be [looked up](Self::found), before results are taken.
-    pub fn unknown(&self, asked: &[Arc<Activity>]) -> Vec<Arc<Activity>> {
-        self.shelf.as_ref().map(|shelf| shelf.unknown(asked)).unwrap_or_default()
+    /// The activities for which answers of any earlier runs are to be [looked up](Self::add_found_answers), before results are taken.
+    pub fn answers_to_look_up(&self, asked: &[Arc<Activity>]) -> Vec<Arc<Activity>> {
+        self.shelf.as_ref().map(|shelf| shelf.answers_to_look_up(asked)).unwrap_or_default()
     }
 
     /// Adds answers that were looked up.
-    pub fn found(&mut self, found: Vec<FoundAnswers>) {
+    pub fn add_found_answers(&mut self, found: Vec<FoundAnswers>) {
         if let Some(shelf) = &mut self.shelf {
-            shelf.found(found);
+            shelf.add_found_answers(found);
         }
     }
 
@@ -601,7 +611,7 @@ impl Memo {
 
     /// Whether the user allowed the activity to be repeated.
     pub fn may_rerun(&self, asked: &Activity) -> bool {
-        self.rerun.iter().any(|name| name == EVERY_STEP || asked.path().around(name).is_some())
+        self.rerun.iter().any(|name| name == EVERY_STEP || asked.step_path().find_named(name).is_some())
     }
 
     fn index(&mut self) {

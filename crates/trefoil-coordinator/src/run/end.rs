@@ -1,29 +1,29 @@
 //! How a run ends in this process.
 
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::Waiting;
+use trefoil_machine::event::AwaitedActivity;
 use trefoil_machine::journal::EntryKind;
 use trefoil_machine::private::{HIDDEN, PrivateValue};
 use trefoil_machine::request::{Request, Usage};
 use trefoil_template::Value;
 
-use super::suspend::SuspendedHere;
-use super::{RunCoordinator, Task};
-use crate::action::{HostAction, RunEnd};
+use super::suspension::LocalSuspension;
+use super::{AgendaTask, RunCoordinator};
+use crate::action::{HostAction, RunEndReport};
 use crate::facts::HostFacts;
-use crate::outcome::{INTERRUPTED, RunOutcome, STOPPED, parts};
+use crate::outcome::{INTERRUPTED, RunOutcome, STOPPED, split_result};
 use crate::state::CoordinatorState;
 
 /// An end that is being stored.
 #[derive(Debug)]
-pub(super) struct Ending {
+pub(super) struct PendingRunEnd {
     result: Result<PrivateValue, RunError>,
     warnings: Vec<String>,
     /// Whether the run has not ended, and can go on.
     is_open: bool,
 }
 
-impl Ending {
+impl PendingRunEnd {
     /// The end could not be stored. A run is reported as waiting only once that is stored.
     pub fn not_stored(&mut self, error: RunError, is_suspended: &mut bool) {
         if !self.is_open || std::mem::take(is_suspended) {
@@ -34,16 +34,16 @@ impl Ending {
 }
 
 impl RunCoordinator {
-    pub(super) fn end(&mut self, result: Result<Value, RunError>, facts: &dyn HostFacts) {
+    pub(super) fn end_run(&mut self, result: Result<Value, RunError>, facts: &dyn HostFacts) {
         // The machine's own errors may quote results of models and tools.
         let result = result.map_err(|error| facts.hide_error(error));
-        self.agenda.extend([Task::WindDown, Task::Store(result)]);
+        self.agenda.extend([AgendaTask::WindDown, AgendaTask::Store(result)]);
     }
 
     pub(super) fn store_end(&mut self, result: Result<Value, RunError>, facts: &dyn HostFacts) {
         self.actions.push_back(HostAction::DropWork);
-        let result = result.and_then(|value| facts.filled(&value));
-        let warnings = result.as_ref().map(|value| self.changed(value.exact())).unwrap_or_default();
+        let result = result.and_then(|value| facts.fill_result(&value));
+        let warnings = result.as_ref().map(|value| self.changed(value.exact_value())).unwrap_or_default();
         // A run has not ended if its journal cannot be written, or if it stops here to be resumed.
         let is_left = |error: &RunError| ["JOURNAL_ERROR", INTERRUPTED].contains(&error.code.as_str());
         let is_open = self.stays || result.as_ref().is_err_and(is_left);
@@ -51,33 +51,33 @@ impl RunCoordinator {
             self.actions.push_back(HostAction::KeepDrafts);
         } else {
             let (output, error) = (result.as_ref().ok().cloned(), result.as_ref().err().cloned());
-            let (error, warnings) = (error.map(RunError::stored), warnings.clone());
+            let (error, warnings) = (error.map(RunError::without_location), warnings.clone());
             let items = self.machine.failed_items();
             self.record(EntryKind::Finished { output, error, items, warnings }, facts);
         }
-        self.ending = Some(Box::new(Ending { result, warnings, is_open }));
-        self.agenda.push_back(Task::Close);
+        self.ending = Some(Box::new(PendingRunEnd { result, warnings, is_open }));
+        self.agenda.push_back(AgendaTask::Close);
         self.commit();
     }
 
-    pub(super) fn close(&mut self, facts: &dyn HostFacts) {
+    pub(super) fn report_end(&mut self, facts: &dyn HostFacts) {
         let Some(ending) = self.ending.take() else { return };
-        let Ending { result, warnings, is_open } = *ending;
-        let failed = |error: &&RunError| self.outbox.keeps() && !is_open && error.code != STOPPED;
+        let PendingRunEnd { result, warnings, is_open } = *ending;
+        let failed = |error: &&RunError| self.outbox.is_journaled() && !is_open && error.code != STOPPED;
         let failure = result.as_ref().err().filter(failed).cloned();
         let continues = is_open && self.outbox.is_kept();
         let outcome = RunOutcome { continues, warnings, ..self.outcome(result, Vec::new(), facts) };
-        let end = RunEnd { outcome, is_open, failure };
+        let end = RunEndReport { outcome, is_open, failure };
         self.ask(HostAction::End(Box::new(end)), CoordinatorState::Ended);
     }
 
     /// Ends a run that is suspended.
-    pub(super) fn end_suspended(&mut self, suspended: SuspendedHere, facts: &dyn HostFacts) {
-        let SuspendedHere { waiting, .. } = suspended;
+    pub(super) fn end_suspended(&mut self, suspended: LocalSuspension, facts: &dyn HostFacts) {
+        let LocalSuspension { waiting, .. } = suspended;
         let steps: Vec<String> = waiting.iter().map(|one| format!("`{}`", one.step)).collect();
         let error = RunError::new("SUSPENDED", format!("the run is waiting for {}", steps.join(", ")));
         let outcome = self.outcome(Err(error), waiting, facts);
-        let end = RunEnd { outcome, is_open: true, failure: None };
+        let end = RunEndReport { outcome, is_open: true, failure: None };
         self.ask(HostAction::End(Box::new(end)), CoordinatorState::Ended);
     }
 
@@ -94,24 +94,24 @@ impl RunCoordinator {
     fn outcome(
         &self,
         result: Result<PrivateValue, RunError>,
-        waiting: Vec<Waiting>,
+        waiting: Vec<AwaitedActivity>,
         facts: &dyn HostFacts,
     ) -> RunOutcome {
         // Calls without a written entry and calls in the queue were not sent.
-        let unsent = self.asked.iter().chain(&self.starting).chain(self.queue.calls());
+        let unsent = self.asked.iter().chain(&self.starting).chain(self.queue.waiting_calls());
         let unsent = unsent.filter(|a| matches!(a.request, Request::Model(_)) && !a.again).count() as u64;
         let (mut usage, called) = (self.machine.usage(), self.used_by_waiting_calls());
-        let calls = self.machine.calls().saturating_sub(unsent).saturating_add(called.calls_beneath);
-        usage.add(called);
+        let calls = self.machine.call_count().saturating_sub(unsent).saturating_add(called.calls_beneath);
+        usage.add_usage(called);
         // If the run has not ended, the usage of its open calls is unknown. A resume counts them as lost.
         let cut_off = self.under_way.values().map(|one| &one.activity);
         for activity in cut_off.filter(|activity| matches!(activity.request, Request::Model(_))) {
-            usage.add(self.machine.priced(activity, Usage::unknown(), None));
+            usage.add_usage(self.machine.price_usage(activity, Usage::for_unknown_call(), None));
         }
         let duration_ms = self.worked_ms(facts);
         let continues = !waiting.is_empty();
         let suspended = continues || self.is_suspended;
-        let (result, hidden) = parts(result);
+        let (result, hidden) = split_result(result);
         RunOutcome {
             run: self.settings.run.clone(),
             result,

@@ -7,7 +7,7 @@ use trefoil_machine::request::{Activity, Request};
 use trefoil_machine::{LimitKind, UsedAmounts};
 
 use super::RunCoordinator;
-use crate::allowance::{Refusal, Share};
+use crate::allowance::{LimitRefusal, Share};
 use crate::facts::HostFacts;
 
 impl RunCoordinator {
@@ -18,7 +18,7 @@ impl RunCoordinator {
             self.stop_before_asked(&error, facts);
             return Err(error);
         }
-        let output = self.machine.end(error);
+        let output = self.machine.end_run(error);
         self.take_piece(output, facts);
         self.book_stopped(facts);
         self.begin_turn();
@@ -33,37 +33,38 @@ impl RunCoordinator {
         }
         let now = self.settle();
         let Some(call) = self.asked.iter().find(|activity| matches!(activity.request, Request::Model(_))) else {
-            self.allowance.report();
+            self.allowance.report_total();
             return None;
         };
-        let refusal = self.allowance.take(now).err()?;
+        let refusal = self.allowance.reserve_calls(now).err()?;
         // What this run needs after these calls. The runs above it say what they need themselves.
-        let raise = refusal.raise(self.machine.still_needed(Some(call)));
-        let Refusal { why, waits, kind, .. } = refusal;
-        let location = Some(self.machine.prepared().program.steps[call.step].origin);
+        let raise = refusal.raised_limits(self.machine.still_needed(Some(call)));
+        let LimitRefusal { why, waits, kind, .. } = refusal;
+        let location = Some(self.machine.prepared_program().program.steps[call.step].origin);
         let error = RunError::new("BUDGET_EXCEEDED", why).at_step(Some(call.key.clone()), location);
-        let help = match kind.option().filter(|_| waits) {
+        let help = match kind.option_name().filter(|_| waits) {
             Some(option) => format!("allow more with `{option}`"),
             None => {
                 let options: Vec<String> =
-                    LimitKind::ALL.iter().filter_map(|kind| Some(format!("`{}`", kind.option()?))).collect();
+                    LimitKind::ALL.iter().filter_map(|kind| Some(format!("`{}`", kind.option_name()?))).collect();
                 format!(
                     "raise the limit of the run that was started: {}, or the one in its manifest",
                     options.join(", ")
                 )
             }
         };
-        Some((error.help(help).raising(raise), waits))
+        Some((error.with_help(help).with_raise(raise), waits))
     }
 
     /// Updates the allowance with the run's current total and the open tool calls.
     fn settle(&mut self) -> UsedAmounts {
-        let (limits, mut now) = (self.settings.limits.least(self.machine.flags().spec.limits), self.machine.used());
+        let (limits, mut now) =
+            (self.settings.limits.lower_limits(self.machine.flags().spec.limits), self.machine.used_amounts());
         // The machine of a run that reuses results does not know the limits, and reserves nothing.
         if limits.cost_micro.is_some() && !self.machine.reserves_cost() {
             now.cost_micro = now.cost_micro.saturating_add(self.may_cost(self.asked.iter()));
         }
-        self.allowance.settle((limits, self.memo.is_some()), now, |key| {
+        self.allowance.update_totals((limits, self.memo.is_some()), now, |key| {
             self.under_way.contains_key(key)
                 || self.winding.iter().any(|(_, activity)| activity.key == *key)
                 || self.starting.iter().any(|activity| activity.key == *key)
@@ -74,19 +75,19 @@ impl RunCoordinator {
     /// What these model calls and those in progress may cost.
     pub(super) fn may_cost<'a>(&'a self, next: impl Iterator<Item = &'a Arc<Activity>>) -> u64 {
         let under_way = self.under_way.values().map(|one| &one.activity);
-        let all = self.starting.iter().chain(under_way).chain(self.queue.calls()).chain(next);
+        let all = self.starting.iter().chain(under_way).chain(self.queue.waiting_calls()).chain(next);
         all.map(|activity| self.machine.may_cost(activity)).fold(0, u64::saturating_add)
     }
 
     /// The share of the allowance that a tool call gets.
-    pub(super) fn share(&mut self, activity: &Arc<Activity>) -> Option<Box<Share>> {
+    pub(super) fn create_share(&mut self, activity: &Arc<Activity>) -> Option<Box<Share>> {
         if !matches!(activity.request, Request::Tool(_)) {
             return None;
         }
         self.has_parts = true;
         let _ = self.settle();
         let counted = self.settings.counted.get(&activity.key).copied().unwrap_or_default();
-        let room = self.machine.room(&activity.key);
-        Some(Box::new(self.allowance.part(&activity.key, room, counted)))
+        let room = self.machine.remaining_limits(&activity.key);
+        Some(Box::new(self.allowance.create_share(&activity.key, room, counted)))
     }
 }

@@ -1,47 +1,51 @@
-//! Messages from other processes. Each is acted on by one entry, whose append deletes its letters.
+//! Messages from other processes. Each is acted on by one entry, whose append deletes it.
 
 use std::sync::Arc;
 
-use trefoil_machine::journal::About;
+use trefoil_machine::journal::ActivityMetadata;
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, Request};
 
-use super::{RunCoordinator, UnderWay, Waits};
+use super::{InProgressActivity, RunCoordinator, WaitTarget};
 use crate::facts::HostFacts;
-use crate::input::{Done, IncomingValue, OutcomeDecision, RunMessage};
-use crate::letters::{Letters, Received};
+use crate::inbox_messages::{InboxMessageIds, ReceivedMessage};
+use crate::input::{EndedActivity, IncomingValue, OutcomeDecision, RunMessage};
 
 impl RunCoordinator {
     /// Handles a message.
-    pub(super) fn arrive(&mut self, Received { what, letters }: Received<RunMessage>, facts: &dyn HostFacts) {
+    pub(super) fn receive_message(
+        &mut self,
+        ReceivedMessage { what, letters }: ReceivedMessage<RunMessage>,
+        facts: &dyn HostFacts,
+    ) {
         match what {
-            RunMessage::Cancel => self.stop(letters, facts),
+            RunMessage::Cancel => self.cancel_run(letters, facts),
             RunMessage::Continue(run) => self.run_can_continue(run, letters, facts),
             RunMessage::Answer { key, answer, at } => match self.open_question(&key, at, facts) {
                 Some(activity) => self.came_in(activity, answer, letters),
-                None => self.outbox.discard(letters),
+                None => self.outbox.discard_messages(letters),
             },
             RunMessage::Decided(key, decided) => {
-                let open = self.under_way.get(&key).filter(|one| one.waits == Waits::Decision);
+                let open = self.under_way.get(&key).filter(|one| one.waits == WaitTarget::Decision);
                 let Some(activity) = open.map(|one| one.activity.clone()) else {
-                    return self.outbox.discard(letters);
+                    return self.outbox.discard_messages(letters);
                 };
                 // The decision stays in the inbox for a process with the permission.
                 if decided == OutcomeDecision::Retry && self.lacks_permission(&activity, facts).is_some() {
                     return;
                 }
                 self.put_away(&key, facts);
-                self.decide(activity, decided, letters, facts);
+                self.apply_decision(activity, decided, letters, facts);
             }
-            RunMessage::Unknown => self.outbox.discard(letters),
+            RunMessage::Unknown => self.outbox.discard_messages(letters),
         }
     }
 
     /// An activity ends with a value that nobody worked for.
-    pub(super) fn came_in(&mut self, activity: Arc<Activity>, came: IncomingValue, letters: Letters) {
+    pub(super) fn came_in(&mut self, activity: Arc<Activity>, came: IncomingValue, letters: InboxMessageIds) {
         let IncomingValue { value, replaced } = came;
-        let about = About { replaced, ..About::default() };
-        self.done.push(Done { activity, result: Ok(value), about, letters });
+        let about = ActivityMetadata { replaced, ..ActivityMetadata::default() };
+        self.done.push(EndedActivity { activity, result: Ok(value), about, letters });
     }
 
     /// Removes a question without an answer, whose time has not ended at that moment, from the work in progress, or from that which is
@@ -52,25 +56,25 @@ impl RunCoordinator {
             _ => false,
         };
         if self.under_way.get(key).is_some_and(|one| is_question(&one.activity)) {
-            return self.put_away(key, facts).map(|UnderWay { activity, .. }| activity);
+            return self.put_away(key, facts).map(|InProgressActivity { activity, .. }| activity);
         }
         let at = self.starting.iter().position(|activity| is_question(activity))?;
         Some(self.starting.remove(at))
     }
 
-    fn run_can_continue(&mut self, run: String, letters: Letters, facts: &dyn HostFacts) {
-        let waits = |one: &&UnderWay| matches!(&one.waits, Waits::Run(call) if *call.run == *run);
+    fn run_can_continue(&mut self, run: String, letters: InboxMessageIds, facts: &dyn HostFacts) {
+        let waits = |one: &&InProgressActivity| matches!(&one.waits, WaitTarget::Run(call) if *call.run == *run);
         match self.under_way.values().find(waits).map(|one| one.activity.key.clone()) {
             Some(key) => self.call_again(&key, letters, facts),
             // The call may be about to report that its run is suspended, without having seen the answer.
-            None => self.called_back.entry(run).or_default().join(letters),
+            None => self.called_back.entry(run).or_default().append_ids(letters),
         }
     }
 
     /// Deletes the messages about runs that no call waits for: the run is suspended, so no call is about to report one.
     pub(super) fn forget_called_back(&mut self) {
         for letters in std::mem::take(&mut self.called_back).into_values() {
-            self.outbox.discard(letters);
+            self.outbox.discard_messages(letters);
         }
     }
 }

@@ -12,37 +12,37 @@ mod messages;
 mod recovery;
 mod reuse;
 mod steps;
-mod suspend;
+mod suspension;
 mod turn;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use trefoil_machine::clock::{Due, RunClock, RunMs};
+use trefoil_machine::clock::{DueTime, RunClock, RunMs};
 use trefoil_machine::error::RunError;
-use trefoil_machine::journal::{About, EntryKind};
+use trefoil_machine::journal::{ActivityMetadata, EntryKind};
 use trefoil_machine::key::{Key, KeyMap};
-use trefoil_machine::machine::Kept;
+use trefoil_machine::machine::KeptResult;
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Usage};
-use trefoil_machine::{Completion, Machine, Output, RunLimits};
+use trefoil_machine::{ActivityCompletion, Machine, MachineOutput, RunLimits};
 use trefoil_template::Value;
 
-use crate::action::{Append, HostAction, WorkId};
+use crate::action::{HostAction, JournalAppend, WorkId};
 use crate::allowance::{Allowance, Share};
 use crate::facts::HostFacts;
-use crate::input::{Done, EndedWork, RunInput, StopWanted, SuspendedCall, WorkEnd};
-use crate::letters::Letters;
+use crate::inbox_messages::InboxMessageIds;
+use crate::input::{EndedActivity, EndedWork, RunInput, StopRequest, SuspendedCall, WorkOutcome};
 use crate::memo::Memo;
 use crate::notice::Notice;
-use crate::outbox::Outbox;
+use crate::outbox::JournalOutbox;
 use crate::queue::CallQueue;
-use crate::recovery::Recovery;
+use crate::recovery::RecoveryPolicy;
 use crate::state::{CoordinatorState, TurnPhase, UnexpectedInput};
-use end::Ending;
-pub use recovery::{ResumedRun, Resumption};
-use suspend::SuspendedHere;
+use end::PendingRunEnd;
+pub use recovery::{ResumedRun, RunResumption};
+use suspension::LocalSuspension;
 
 /// What does not change during a run in one process.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub struct RunSettings {
     /// Whether model calls wait in a queue.
     pub queues: bool,
     /// How to handle activities with an unknown outcome.
-    pub recovery: Recovery,
+    pub recovery: RecoveryPolicy,
     /// A run that waits for people is suspended only if its next timer is more than this many milliseconds away.
     pub linger_ms: u64,
     /// The limits of a run that reuses results of earlier runs. They are not enforced by the machine, because it counts all requests
@@ -72,13 +72,13 @@ pub struct RunCoordinator {
     machine: Machine,
     settings: RunSettings,
     state: CoordinatorState,
-    agenda: VecDeque<Task>,
+    agenda: VecDeque<AgendaTask>,
     /// What the host must do before the agenda continues.
     actions: VecDeque<HostAction>,
     /// How the run is to stop.
-    wanted: StopWanted,
-    /// The entries not yet written, with the letters that they act on.
-    outbox: Outbox,
+    wanted: StopRequest,
+    /// The entries not yet written, with the messages that they act on.
+    outbox: JournalOutbox,
     /// What to tell once the entries that led to it are written, and their times.
     notices: Vec<(RunMs, Notice)>,
     /// Activities that the machine requested. They have no entries yet, because the machine may still take them back.
@@ -88,10 +88,10 @@ pub struct RunCoordinator {
     /// Activities that already have an entry and are to be started.
     starting: Vec<Arc<Activity>>,
     /// Activities that have ended without being started here.
-    done: Vec<Done>,
+    done: Vec<EndedActivity>,
     /// Runs started by tool calls. A message said that they can continue while the calls were still in progress.
-    called_back: BTreeMap<String, Letters>,
-    under_way: KeyMap<UnderWay>,
+    called_back: BTreeMap<String, InboxMessageIds>,
+    under_way: KeyMap<InProgressActivity>,
     /// Stopped tool calls that have been given a moment to end.
     winding: Vec<(WorkId, Arc<Activity>)>,
     next_work: u64,
@@ -100,12 +100,12 @@ pub struct RunCoordinator {
     /// Whether a tool call may have a share of the allowance.
     has_parts: bool,
     /// Stopped model calls, with what was known of them. Their usage is recorded when the machine waits again.
-    stopped: Vec<(Arc<Activity>, About)>,
+    stopped: Vec<(Arc<Activity>, ActivityMetadata)>,
     finished: Option<Box<Result<Value, RunError>>>,
     /// The activity whose decision is read.
     deciding: Option<Arc<Activity>>,
     /// How the run ends, while that is stored.
-    ending: Option<Box<Ending>>,
+    ending: Option<Box<PendingRunEnd>>,
     /// Whether the run stops here without having ended, because it can be resumed.
     stays: bool,
     /// Whether it waits for permission to continue.
@@ -113,14 +113,14 @@ pub struct RunCoordinator {
     /// The secrets that were replaced in incoming data.
     replaced: BTreeSet<String>,
     /// Results from before the run was reopened.
-    kept: BTreeMap<Key, Kept>,
+    kept: BTreeMap<Key, KeptResult>,
     /// The results of earlier runs.
     memo: Option<Box<Memo>>,
 }
 
 /// What is to be done.
 #[derive(Debug)]
-enum Task {
+enum AgendaTask {
     /// The next phase of a turn.
     Phase(TurnPhase),
     /// The machine has more pieces, and the events of the last one are told.
@@ -128,19 +128,19 @@ enum Task {
     /// The machine's next piece.
     Piece,
     /// The machine gets results, of this moment.
-    Results(std::vec::IntoIter<Done>, u64),
+    Results(std::vec::IntoIter<EndedActivity>, u64),
     /// An activity whose outcome is unknown is continued.
     TakeUp(Arc<Activity>),
     /// The same, for all of these and for those of the requested activities that have these keys.
     TakeUpAll(Vec<Arc<Activity>>, BTreeSet<Key>),
     /// The machine requests lost model calls again.
-    Lost(Vec<trefoil_machine::journal::Lost>, u64),
+    Lost(Vec<trefoil_machine::journal::LostModelCall>, u64),
     /// The messages that are in the inbox are handled.
     ReadInbox,
     /// Stopped calls get a moment to end.
     WindDown,
     /// The run is suspended, and that is stored.
-    Suspended(Box<SuspendedHere>),
+    Suspended(Box<LocalSuspension>),
     /// The run ends.
     End(Result<Value, RunError>),
     /// The same, after stopped calls have ended.
@@ -151,20 +151,20 @@ enum Task {
 
 /// An activity in progress.
 #[derive(Debug)]
-struct UnderWay {
+struct InProgressActivity {
     activity: Arc<Activity>,
-    waits: Waits,
+    waits: WaitTarget,
     /// The work for it. `None`: nobody works on it.
     work: Option<WorkId>,
 }
 
 /// What an activity waits for.
 #[derive(Debug, PartialEq)]
-enum Waits {
+enum WaitTarget {
     /// Work that is in progress.
     Work,
     /// A time.
-    Time(Due),
+    Time(DueTime),
     /// A person's answer, which arrives later.
     Answer,
     /// A person's decision.
@@ -180,8 +180,8 @@ impl RunCoordinator {
             state: CoordinatorState::Ready,
             agenda: VecDeque::new(),
             actions: VecDeque::new(),
-            wanted: StopWanted::No,
-            outbox: Outbox::new(settings.keeps),
+            wanted: StopRequest::No,
+            outbox: JournalOutbox::new(settings.keeps),
             settings,
             notices: Vec::new(),
             asked: Vec::new(),
@@ -208,8 +208,8 @@ impl RunCoordinator {
 
     /// The coordinator of a run that starts. `output`: what the machine requests first. `within`: the share of the call that started
     /// the run.
-    pub fn begin(
-        (machine, output): (Machine, Output),
+    pub fn begin_run(
+        (machine, output): (Machine, MachineOutput),
         started: EntryKind,
         settings: RunSettings,
         (memo, within): (Option<Memo>, Option<Share>),
@@ -217,12 +217,12 @@ impl RunCoordinator {
     ) -> Self {
         let mut run = Self::new(machine, settings, memo, within);
         run.record(started, facts);
-        run.take(output, facts);
+        run.take_output(output, facts);
         run
     }
 
     /// What it waits for.
-    pub fn state(&self) -> CoordinatorState {
+    pub fn current_state(&self) -> CoordinatorState {
         self.state
     }
 
@@ -237,12 +237,12 @@ impl RunCoordinator {
     }
 
     /// The activity in progress under this key.
-    pub fn activity(&self, key: &Key) -> Option<&Arc<Activity>> {
+    pub fn running_activity(&self, key: &Key) -> Option<&Arc<Activity>> {
         self.under_way.get(key).map(|one| &one.activity)
     }
 
     /// The work in progress, in no particular order.
-    pub fn work(&self) -> impl Iterator<Item = (WorkId, &Arc<Activity>)> {
+    pub fn running_work(&self) -> impl Iterator<Item = (WorkId, &Arc<Activity>)> {
         self.under_way.values().filter_map(|one| Some((one.work?, &one.activity)))
     }
 
@@ -255,7 +255,7 @@ impl RunCoordinator {
             if self.state != CoordinatorState::Ready {
                 return None;
             }
-            let task = self.agenda.pop_front().unwrap_or(Task::Phase(TurnPhase::Results));
+            let task = self.agenda.pop_front().unwrap_or(AgendaTask::Phase(TurnPhase::Results));
             if let Err(error) = self.perform(task, facts) {
                 self.fail(error);
             }
@@ -268,12 +268,12 @@ impl RunCoordinator {
     ///
     /// The state does not expect it. Nothing has changed then.
     pub fn handle_input(&mut self, input: RunInput, facts: &dyn HostFacts) -> Result<(), UnexpectedInput> {
-        self.state.check(&input)?;
+        self.state.check_input(&input)?;
         let before = std::mem::replace(&mut self.state, CoordinatorState::Ready);
         match input {
             RunInput::Found(found) => {
                 if let Some(memo) = &mut self.memo {
-                    memo.found(found);
+                    memo.add_found_answers(found);
                 }
             }
             RunInput::DecisionRead(decided) => {
@@ -283,31 +283,31 @@ impl RunCoordinator {
             }
             RunInput::InboxRead(received) => {
                 if let Some(received) = received {
-                    self.arrive(received, facts);
-                    self.agenda.push_front(Task::ReadInbox);
+                    self.receive_message(received, facts);
+                    self.agenda.push_front(AgendaTask::ReadInbox);
                 }
             }
             RunInput::Appended(stored) => {
-                self.outbox.written(stored.is_ok());
+                self.outbox.finish_write(stored.is_ok());
                 if let Err(error) = stored {
                     self.not_stored(error);
                 }
             }
-            RunInput::Admitted(admitted) => self.admitted(admitted, facts),
-            RunInput::MayProceed => self.agenda.push_front(Task::Piece),
+            RunInput::Admitted(admitted) => self.start_admitted(admitted, facts),
+            RunInput::MayProceed => self.agenda.push_front(AgendaTask::Piece),
             RunInput::WorkEnded(ended) if before == CoordinatorState::WindingDown => {
                 self.ended_late(ended, facts);
                 self.state = if self.winding.is_empty() { CoordinatorState::Ready } else { before };
             }
             RunInput::WorkEnded(ended) => self.work_ended(ended, facts),
             RunInput::TurnCame | RunInput::MomentOver => {}
-            RunInput::Arrived(received) => self.arrive(received, facts),
+            RunInput::Arrived(received) => self.receive_message(received, facts),
             RunInput::StopWanted(wanted) => self.stop_wanted(wanted, before),
         }
         Ok(())
     }
 
-    fn stop_wanted(&mut self, wanted: StopWanted, before: CoordinatorState) {
+    fn stop_wanted(&mut self, wanted: StopRequest, before: CoordinatorState) {
         let is_same = std::mem::replace(&mut self.wanted, wanted) == wanted;
         let CoordinatorState::Working { is_held } = before else {
             self.state = before;
@@ -316,34 +316,34 @@ impl RunCoordinator {
         if is_same {
             self.state = before;
         } else if !is_held || self.is_held() {
-            self.agenda.push_back(Task::Phase(TurnPhase::Wait));
+            self.agenda.push_back(AgendaTask::Phase(TurnPhase::Wait));
         }
     }
 
-    fn perform(&mut self, task: Task, facts: &dyn HostFacts) -> Result<(), RunError> {
+    fn perform(&mut self, task: AgendaTask, facts: &dyn HostFacts) -> Result<(), RunError> {
         match task {
-            Task::Phase(phase) => return self.phase(phase, facts),
-            Task::Yield if self.wanted.is_now() => return self.stop_as_wanted(facts),
-            Task::Yield => self.ask(HostAction::Yield, CoordinatorState::Yielding),
-            Task::Piece => {
-                let output = self.machine.proceed();
-                self.take(output, facts);
+            AgendaTask::Phase(phase) => return self.perform_phase(phase, facts),
+            AgendaTask::Yield if self.wanted.is_now() => return self.stop_as_wanted(facts),
+            AgendaTask::Yield => self.ask(HostAction::Yield, CoordinatorState::Yielding),
+            AgendaTask::Piece => {
+                let output = self.machine.next_piece();
+                self.take_output(output, facts);
             }
-            Task::Results(results, at_ms) => self.results(results, at_ms, facts),
-            Task::TakeUp(activity) => self.take_up(activity, facts),
-            Task::TakeUpAll(restart, unknown) => self.take_up_all(restart, &unknown, facts),
-            Task::Lost(lost, at_ms) => {
-                let output = self.machine.lost(&lost, at_ms);
-                self.take(output, facts);
+            AgendaTask::Results(results, at_ms) => self.pass_results(results, at_ms, facts),
+            AgendaTask::TakeUp(activity) => self.take_up(activity, facts),
+            AgendaTask::TakeUpAll(restart, unknown) => self.take_up_all(restart, &unknown, facts),
+            AgendaTask::Lost(lost, at_ms) => {
+                let output = self.machine.recover_lost_calls(&lost, at_ms);
+                self.take_output(output, facts);
             }
-            Task::ReadInbox if self.finished.is_some() => {}
-            Task::ReadInbox => self.ask(HostAction::ReadInbox, CoordinatorState::ReadingInbox),
-            Task::WindDown if self.winding.is_empty() => {}
-            Task::WindDown => self.ask(HostAction::WindDown, CoordinatorState::WindingDown),
-            Task::Suspended(suspended) => self.end_suspended(*suspended, facts),
-            Task::End(result) => self.end(result, facts),
-            Task::Store(result) => self.store_end(result, facts),
-            Task::Close => self.close(facts),
+            AgendaTask::ReadInbox if self.finished.is_some() => {}
+            AgendaTask::ReadInbox => self.ask(HostAction::ReadInbox, CoordinatorState::ReadingInbox),
+            AgendaTask::WindDown if self.winding.is_empty() => {}
+            AgendaTask::WindDown => self.ask(HostAction::WindDown, CoordinatorState::WindingDown),
+            AgendaTask::Suspended(suspended) => self.end_suspended(*suspended, facts),
+            AgendaTask::End(result) => self.end_run(result, facts),
+            AgendaTask::Store(result) => self.store_end(result, facts),
+            AgendaTask::Close => self.report_end(facts),
         }
         Ok(())
     }
@@ -357,7 +357,7 @@ impl RunCoordinator {
     /// Nothing else is done but to end the run.
     fn finish(&mut self, result: Result<Value, RunError>) {
         self.agenda.clear();
-        self.agenda.push_back(Task::End(result));
+        self.agenda.push_back(AgendaTask::End(result));
     }
 
     fn fail(&mut self, error: RunError) {
@@ -366,13 +366,16 @@ impl RunCoordinator {
 
     /// Stores the recorded entries, and then tells what they led to.
     fn commit(&mut self) {
-        let written = self.outbox.take();
+        let written = self.outbox.take_batch();
         let notices = std::mem::take(&mut self.notices);
         if written.is_none() && notices.is_empty() {
             return;
         }
         let (entries, letters) = written.unwrap_or_default();
-        self.ask(HostAction::Append(Box::new(Append { entries, letters, notices })), CoordinatorState::Appending);
+        self.ask(
+            HostAction::Append(Box::new(JournalAppend { entries, letters, notices })),
+            CoordinatorState::Appending,
+        );
     }
 
     fn not_stored(&mut self, error: RunError) {
@@ -388,12 +391,12 @@ impl RunCoordinator {
     }
 
     fn record_at(&mut self, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
-        self.record_for(Letters::default(), at_ms, kind);
+        self.record_for(InboxMessageIds::default(), at_ms, kind);
     }
 
-    /// Records an entry that acts on letters.
-    fn record_for(&mut self, letters: Letters, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
-        self.outbox.put(letters, at_ms, kind);
+    /// Records an entry that acts on messages.
+    fn record_for(&mut self, letters: InboxMessageIds, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
+        self.outbox.add_entry(letters, at_ms, kind);
     }
 
     /// Tells what the last entry led to, once that is written.
@@ -410,24 +413,24 @@ impl RunCoordinator {
 
     /// Records and tells that an activity has ended. What of its result must not be shown is told even if nobody watches. Returns
     /// what the machine gets.
-    fn record_ended(&mut self, at_ms: u64, done: Done, facts: &dyn HostFacts) -> Completion {
-        let Done { activity, result, about, letters } = done;
-        let is_private = result.as_ref().is_ok_and(|value| !value.hidden().is_empty());
+    fn record_ended(&mut self, at_ms: u64, done: EndedActivity, facts: &dyn HostFacts) -> ActivityCompletion {
+        let EndedActivity { activity, result, about, letters } = done;
+        let is_private = result.as_ref().is_ok_and(|value| !value.hidden_parts().is_empty());
         let is_told = facts.is_watched() || is_private;
         let notice = is_told.then(|| Notice::Ended(activity.clone(), result.clone(), Box::new(about.clone())));
         let (key, is_reused) = (activity.key.clone(), about.is_reused());
-        let completion = Completion {
+        let completion = ActivityCompletion {
             key: key.clone(),
             at_ms,
             result: result.clone().map(PrivateValue::into_exact),
             usage: about.usage,
-            reused: about.reused(),
+            reused: about.reused_usage(),
             repeatable: about.repeatable,
             sent: about.sent.clone(),
         };
         self.record_for(letters, at_ms, || match result {
             Ok(value) => EntryKind::Completed { key, value, about: Box::new(about) },
-            Err(error) => EntryKind::Failed { key, error: error.stored(), about: Box::new(about) },
+            Err(error) => EntryKind::Failed { key, error: error.without_location(), about: Box::new(about) },
         });
         if is_reused {
             self.tell_began(&activity, facts);
@@ -442,14 +445,14 @@ impl RunCoordinator {
     }
 
     /// How long a timer still runs.
-    fn left(&self, due: Due, facts: &dyn HostFacts) -> u64 {
-        self.machine.clock().left(due, RunMs(facts.now_ms()))
+    fn time_left(&self, due: DueTime, facts: &dyn HostFacts) -> u64 {
+        self.machine.clock().time_left(due, RunMs(facts.now_ms()))
     }
 
     /// The permission that this process lacks for an activity of a resumed run, or of the run of a call. Another process may have it.
     fn lacks_permission(&self, next: &Activity, facts: &dyn HostFacts) -> Option<RunError> {
         let is_later = self.settings.execution > 0 || self.allowance.is_of_call();
-        if self.outbox.keeps() && is_later { facts.refusal(next) } else { None }
+        if self.outbox.is_journaled() && is_later { facts.permission_refusal(next) } else { None }
     }
 
     /// Work of the host has ended.
@@ -457,18 +460,18 @@ impl RunCoordinator {
         let (mut done, mut is_turn) = (Vec::new(), false);
         for EndedWork { work, key, how } in ended {
             match how {
-                WorkEnd::Done(one) => done.extend(self.current(work, *one, facts)),
-                WorkEnd::Kept => self.kept(work, &key, Waits::Answer),
-                WorkEnd::Called(call) => {
-                    self.called(work, &key, call, facts);
+                WorkOutcome::Done(one) => done.extend(self.accept_result(work, *one, facts)),
+                WorkOutcome::Kept => self.mark_waiting(work, &key, WaitTarget::Answer),
+                WorkOutcome::Called(call) => {
+                    self.suspend_call(work, &key, call, facts);
                     is_turn = true;
                 }
             }
         }
         if !done.is_empty() {
-            self.complete(done, facts);
+            self.complete_activities(done, facts);
         } else if !is_turn {
-            self.agenda.push_back(Task::Phase(TurnPhase::Wait));
+            self.agenda.push_back(AgendaTask::Phase(TurnPhase::Wait));
         }
     }
 }

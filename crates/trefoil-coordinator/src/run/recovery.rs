@@ -4,21 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trefoil_machine::error::RunError;
-use trefoil_machine::journal::{Changes, EntryKind};
+use trefoil_machine::journal::{EntryKind, ResumeChanges};
 use trefoil_machine::key::Key;
-use trefoil_machine::machine::Kept;
+use trefoil_machine::machine::KeptResult;
 use trefoil_machine::request::{Activity, Request};
-use trefoil_machine::{Machine, Output};
+use trefoil_machine::{Machine, MachineOutput};
 
-use super::{RunCoordinator, RunSettings, Task, Waits};
+use super::{AgendaTask, RunCoordinator, RunSettings, WaitTarget};
 use crate::action::HostAction;
 use crate::allowance::Share;
 use crate::facts::HostFacts;
-use crate::input::{Done, OutcomeDecision};
-use crate::letters::{Letters, Received};
+use crate::inbox_messages::{InboxMessageIds, ReceivedMessage};
+use crate::input::{EndedActivity, OutcomeDecision};
 use crate::memo::Memo;
 use crate::notice::Notice;
-use crate::recovery::{OnUnknown, lost, may_repeat, unknown};
+use crate::recovery::{OnUnknown, lost_calls, may_repeat, unknown_outcome_error};
 use crate::state::CoordinatorState;
 
 /// The state of a run at the end of its journal.
@@ -29,24 +29,24 @@ pub struct ResumedRun {
     /// Activities that had started but not ended.
     pub restart: Vec<Activity>,
     /// Further requests of the machine.
-    pub output: Output,
+    pub output: MachineOutput,
     /// The number of the next entry.
     pub next_seq: u64,
     /// Results from before the run was reopened.
-    pub kept: BTreeMap<Key, Kept>,
+    pub kept: BTreeMap<Key, KeptResult>,
     /// The secrets that were replaced in incoming data.
     pub replaced: BTreeSet<String>,
     /// How it goes on.
-    pub how: Resumption,
+    pub how: RunResumption,
 }
 
 /// How a run goes on.
 #[derive(Debug)]
-pub enum Resumption {
+pub enum RunResumption {
     /// Its process had ended.
     Resumed {
         /// What is to be different.
-        changes: Changes,
+        changes: ResumeChanges,
         /// What had been received of the answers of model calls.
         drafts: BTreeMap<Key, String>,
     },
@@ -63,7 +63,7 @@ pub enum Resumption {
 
 impl RunCoordinator {
     /// The coordinator of a run that goes on. `within`: the share of the call that started the run.
-    pub fn resume(
+    pub fn resume_run(
         resumed: ResumedRun,
         settings: RunSettings,
         (memo, within): (Option<Memo>, Option<Share>),
@@ -75,13 +75,13 @@ impl RunCoordinator {
         (run.kept, run.replaced) = (kept, replaced);
         let restart: Vec<Arc<Activity>> = restart.into_iter().map(Arc::new).collect();
         match how {
-            Resumption::Resumed { changes, drafts } => run.go_on(restart, (changes, drafts), output, facts),
+            RunResumption::Resumed { changes, drafts } => run.go_on(restart, (changes, drafts), output, facts),
             // The failure says nothing about activities with an unknown outcome, so they are handled as in any other resume.
-            Resumption::Reopened { kind, notices, unknown } => {
+            RunResumption::Reopened { kind, notices, unknown } => {
                 run.record(kind, facts);
                 notices.into_iter().for_each(|notice| run.tell(notice));
-                run.agenda.extend([Task::TakeUpAll(restart, unknown), Task::ReadInbox]);
-                run.take(output, facts);
+                run.agenda.extend([AgendaTask::TakeUpAll(restart, unknown), AgendaTask::ReadInbox]);
+                run.take_output(output, facts);
             }
         }
         run
@@ -91,20 +91,20 @@ impl RunCoordinator {
     fn go_on(
         &mut self,
         restart: Vec<Arc<Activity>>,
-        (changes, mut drafts): (Changes, BTreeMap<Key, String>),
-        output: Output,
+        (changes, mut drafts): (ResumeChanges, BTreeMap<Key, String>),
+        output: MachineOutput,
         facts: &dyn HostFacts,
     ) {
         let (models, rest): (Vec<_>, Vec<_>) =
             restart.into_iter().partition(|one| matches!(one.request, Request::Model(_)));
-        let mut lost = lost(&self.machine, &models);
+        let mut lost = lost_calls(&self.machine, &models);
         for one in &mut lost {
             one.partial = drafts.remove(&one.key);
         }
         let at_ms = facts.now_ms();
-        self.machine.resumed(at_ms);
+        self.machine.mark_resumed(at_ms);
         let execution = self.settings.execution;
-        self.machine.change(&changes);
+        self.machine.apply_changes(&changes);
         let (engine, changes) = (crate::ENGINE.to_owned(), Box::new(changes));
         self.record_at(at_ms, || EntryKind::Resumed { engine, execution, lost: lost.clone(), changes });
         self.tell(Notice::Resumed(execution));
@@ -114,12 +114,12 @@ impl RunCoordinator {
         for (activity, lost) in models.into_iter().zip(&lost) {
             self.tell(Notice::Lost(activity, Box::new(lost.clone())));
         }
-        self.agenda.push_back(Task::TakeUpAll(rest, BTreeSet::new()));
+        self.agenda.push_back(AgendaTask::TakeUpAll(rest, BTreeSet::new()));
         if !lost.is_empty() {
-            self.agenda.push_back(Task::Lost(lost, at_ms));
+            self.agenda.push_back(AgendaTask::Lost(lost, at_ms));
         }
-        self.agenda.push_back(Task::ReadInbox);
-        self.take(output, facts);
+        self.agenda.push_back(AgendaTask::ReadInbox);
+        self.take_output(output, facts);
     }
 
     /// Takes up time limits first, because taking up an activity may remove its time limit. `unknown`: the keys of requested
@@ -141,13 +141,13 @@ impl RunCoordinator {
         let is_timer = |activity: &Arc<Activity>| matches!(activity.request, Request::Timer { .. });
         let (timers, rest): (Vec<_>, Vec<_>) = restart.into_iter().partition(is_timer);
         for activity in timers.into_iter().chain(rest).rev() {
-            self.agenda.push_front(Task::TakeUp(activity));
+            self.agenda.push_front(AgendaTask::TakeUp(activity));
         }
     }
 
     pub(super) fn take_up(&mut self, activity: Arc<Activity>, facts: &dyn HostFacts) {
         if may_repeat(&activity.request, facts) {
-            self.repeat(activity, Letters::default(), facts);
+            self.repeat_activity(activity, InboxMessageIds::default(), facts);
             return;
         }
         self.deciding = Some(activity.clone());
@@ -157,7 +157,7 @@ impl RunCoordinator {
     /// Takes up the activity with the decision about it, if there is one.
     pub(super) fn decision_read(
         &mut self,
-        decided: Option<Received<OutcomeDecision>>,
+        decided: Option<ReceivedMessage<OutcomeDecision>>,
         facts: &dyn HostFacts,
     ) -> Result<(), RunError> {
         let Some(activity) = self.deciding.take() else { return Ok(()) };
@@ -171,20 +171,20 @@ impl RunCoordinator {
             OnUnknown::Fail => Some(OutcomeDecision::Fail),
         };
         // What somebody has decided about this step stands above what is said for all.
-        match decided.or(of_all.map(Received::here)) {
+        match decided.or(of_all.map(ReceivedMessage::without_inbox)) {
             // The decision stays in the inbox for a process with the permission.
-            Some(Received { what: OutcomeDecision::Retry, .. })
+            Some(ReceivedMessage { what: OutcomeDecision::Retry, .. })
                 if let Some(error) = self.lacks_permission(&activity, facts) =>
             {
                 self.leave_to_others(&error, facts);
                 return Err(error);
             }
-            Some(Received { what, letters }) => self.decide(activity, what, letters, facts),
+            Some(ReceivedMessage { what, letters }) => self.apply_decision(activity, what, letters, facts),
             None => {
                 // The step's time limit applies to the work, not to the decision.
                 let limit = self.machine.limit_of(&activity.key);
                 self.not_yet(limit.as_ref());
-                self.wait_for_message(activity, Waits::Decision);
+                self.wait_for_message(activity, WaitTarget::Decision);
             }
         }
         Ok(())
@@ -197,30 +197,30 @@ impl RunCoordinator {
     }
 
     /// Applies the decision about an activity with an unknown outcome.
-    pub(super) fn decide(
+    pub(super) fn apply_decision(
         &mut self,
         activity: Arc<Activity>,
         decided: OutcomeDecision,
-        letters: Letters,
+        letters: InboxMessageIds,
         facts: &dyn HostFacts,
     ) {
         match decided {
-            OutcomeDecision::Retry => self.repeat(activity, letters, facts),
+            OutcomeDecision::Retry => self.repeat_activity(activity, letters, facts),
             OutcomeDecision::Fail => {
-                let result = Err(unknown(&activity));
-                self.done.push(Done::of(activity, result, letters));
+                let result = Err(unknown_outcome_error(&activity));
+                self.done.push(EndedActivity::without_metadata(activity, result, letters));
             }
             OutcomeDecision::Done(came) => self.came_in(activity, came, letters),
         }
     }
 
     /// Repeats an activity. `letters`: those that permit it, once.
-    pub(super) fn repeat(&mut self, activity: Arc<Activity>, letters: Letters, facts: &dyn HostFacts) {
+    pub(super) fn repeat_activity(&mut self, activity: Arc<Activity>, letters: InboxMessageIds, facts: &dyn HostFacts) {
         if !matches!(activity.request, Request::Human(_) | Request::Timer { .. } | Request::Decide(_)) {
             let (key, now) = (activity.key.clone(), facts.now_ms());
             self.record_for(letters, now, || EntryKind::Restarted { key });
             self.tell_began(&activity, facts);
-            let output = self.machine.restarted(&activity.key, now);
+            let output = self.machine.restart_effect(&activity.key, now);
             self.take_piece(output, facts);
         }
         self.starting.push(activity);

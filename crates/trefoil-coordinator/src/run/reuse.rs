@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::prices::Dollars;
+use trefoil_ir::prices::DollarAmount;
 use trefoil_machine::error::RunError;
-use trefoil_machine::journal::About;
-use trefoil_machine::machine::Kept;
+use trefoil_machine::journal::ActivityMetadata;
+use trefoil_machine::machine::KeptResult;
 use trefoil_machine::private::PrivateValue;
 use trefoil_machine::request::{Activity, Request};
-use trefoil_machine::{LimitKind, Output, Prepared, RunLimits, UsedAmounts};
+use trefoil_machine::{LimitKind, MachineOutput, PreparedProgram, RunLimits, UsedAmounts};
 
 use super::RunCoordinator;
 use crate::facts::HostFacts;
-use crate::input::Done;
-use crate::letters::Letters;
-use crate::memo::{ClaimPlace, Memo, Perhaps};
+use crate::inbox_messages::InboxMessageIds;
+use crate::input::EndedActivity;
+use crate::memo::{ClaimPlace, Memo, PossibleExecution};
 use crate::recovery::may_repeat;
 
 impl RunCoordinator {
@@ -25,8 +25,8 @@ impl RunCoordinator {
         let first = next.iter().find(|a| is_call(a) && !self.allowance.is_of_call())?;
         let count = |a: &&Arc<Activity>| is_call(a) && !a.again;
         let asked = self.asked.iter().filter(count).count() as u64;
-        let calls = self.machine.calls().saturating_sub(asked);
-        let made = UsedAmounts { calls, ..self.machine.usage().amounts() };
+        let calls = self.machine.call_count().saturating_sub(asked);
+        let made = UsedAmounts { calls, ..self.machine.usage().used_amounts() };
         let more = UsedAmounts {
             calls: next.iter().copied().filter(count).count() as u64,
             tokens: 0,
@@ -35,7 +35,7 @@ impl RunCoordinator {
                 None => 0,
             },
         };
-        let (kind, limit) = self.settings.limits.exceeded(made.and(more))?;
+        let (kind, limit) = self.settings.limits.first_exceeded(made.sum_with(more))?;
         let later = self.machine.still_needed(Some(first)).get(kind);
         let (made, more) = (made.get(kind), more.get(kind));
         let message = match kind {
@@ -45,52 +45,64 @@ impl RunCoordinator {
             }
             LimitKind::Tokens => format!("token limit reached: {made} of {limit} tokens used"),
             LimitKind::Cost => {
-                let (spent, limit, next) = (Dollars(made), Dollars(limit), Dollars(more));
+                let (spent, limit, next) = (DollarAmount(made), DollarAmount(limit), DollarAmount(more));
                 format!("cost limit reached: {spent} of {limit} spent, and what is next may cost {next}")
             }
         };
-        let location = Some(self.machine.prepared().program.steps[first.step].origin);
+        let location = Some(self.machine.prepared_program().program.steps[first.step].origin);
         let error = RunError::new("BUDGET_EXCEEDED", message).at_step(Some(first.key.clone()), location);
-        let error = error.raising(RunLimits::raised(kind, limit, made.saturating_add(more).saturating_add(later)));
-        Some(kind.option().into_iter().fold(error, |error, option| error.help(format!("allow more with `{option}`"))))
+        let error = error.with_raise(RunLimits::with_raised_limit(
+            kind,
+            limit,
+            made.saturating_add(more).saturating_add(later),
+        ));
+        Some(
+            kind.option_name()
+                .into_iter()
+                .fold(error, |error, option| error.with_help(format!("allow more with `{option}`"))),
+        )
     }
 
     /// Stops the run before the requested activities, until somebody allows them.
     pub(super) fn stop_before_asked(&mut self, why: &RunError, facts: &dyn HostFacts) {
-        self.memo.iter().for_each(|memo| memo.stop(self.asked.iter()));
+        self.memo.iter().for_each(|memo| memo.record_stop(self.asked.iter()));
         self.wait_for_permission(why, facts);
     }
 
     /// Completes the requested activities that already have a result. Returns an error if the rest would exceed a limit, or
     /// contains an activity that an earlier run performed and that may not be safe to repeat.
-    pub(super) fn reuse(&mut self, facts: &dyn HostFacts) -> Result<(), RunError> {
-        let again = |activity: &Activity, kept: &Kept| kept.content == activity.content;
+    pub(super) fn reuse_results(&mut self, facts: &dyn HostFacts) -> Result<(), RunError> {
+        let again = |activity: &Activity, kept: &KeptResult| kept.content == activity.content;
         let is_kept = |a: &Arc<Activity>| self.kept.get(&a.key).is_some_and(|kept| again(a, kept));
         let mut found = Vec::new();
         let reuses = self.machine.flags().reuses;
         if self.memo.is_some() || reuses {
             let open: Vec<_> = self.asked.iter().filter(|a| !is_kept(a)).cloned().collect();
-            found = self.memo.as_mut().map_or_else(|| vec![None; open.len()], |memo| memo.find(&open));
+            found = self.memo.as_mut().map_or_else(|| vec![None; open.len()], |memo| memo.find_results(&open));
             let lacking = match &self.memo {
-                Some(memo) => memo.lacking(&open, &found),
+                Some(memo) => memo.find_lacking(&open, &found),
                 None => open.iter().collect(),
             };
             let repeats = self
                 .memo
                 .as_ref()
-                .and_then(|memo| would_repeat((facts, self.machine.prepared()), memo, &lacking, &found));
+                .and_then(|memo| would_repeat((facts, self.machine.prepared_program()), memo, &lacking, &found));
             let limit = self.over_limit(&lacking);
             // One command allows both.
             let raise = limit.as_ref().and_then(|limit| limit.raise);
-            if let Some(error) = repeats.map(|error| error.raising(raise)).or(limit) {
-                self.memo.iter().for_each(|memo| memo.stop(lacking.iter().copied()));
+            if let Some(error) = repeats.map(|error| error.with_raise(raise)).or(limit) {
+                self.memo.iter().for_each(|memo| memo.record_stop(lacking.iter().copied()));
                 self.wait_for_permission(&error, facts);
                 return Err(error);
             }
             // A limit of the manifest ends the run before any of these activities starts.
-            let output = if reuses { self.machine.begin(lacking.iter().map(|a| &***a)) } else { Output::default() };
+            let output = if reuses {
+                self.machine.begin_activities(lacking.iter().map(|a| &***a))
+            } else {
+                MachineOutput::default()
+            };
             if !output.commands.is_empty() {
-                self.memo.iter().for_each(|memo| memo.stop(lacking.iter().copied()));
+                self.memo.iter().for_each(|memo| memo.record_stop(lacking.iter().copied()));
                 self.take_piece(output, facts);
                 self.book_stopped(facts);
                 return Ok(());
@@ -98,20 +110,20 @@ impl RunCoordinator {
         }
         let mut found = found.into_iter();
         for activity in std::mem::take(&mut self.asked) {
-            if let Some(Kept { seq, value, about, .. }) =
+            if let Some(KeptResult { seq, value, about, .. }) =
                 self.kept.remove(&activity.key).filter(|kept| again(&activity, kept))
             {
-                let about = About { usage: None, kept: Some(seq), ..about };
+                let about = ActivityMetadata { usage: None, kept: Some(seq), ..about };
                 self.is_over(activity, Ok(value), about);
                 continue;
             }
-            let taken = self.memo.as_mut().and_then(|memo| memo.take(&activity, found.next().flatten()));
+            let taken = self.memo.as_mut().and_then(|memo| memo.take_result(&activity, found.next().flatten()));
             match taken {
                 Some((earlier, cited)) => {
                     // What its tools said of themselves then does not bind this run.
                     let (from, tools) = (Some(Box::new(cited)), Vec::new());
-                    let about = About { usage: None, kept: None, from, tools, ..earlier.about };
-                    let (result, about) = facts.checked(&activity, earlier.value, about);
+                    let about = ActivityMetadata { usage: None, kept: None, from, tools, ..earlier.about };
+                    let (result, about) = facts.check_result(&activity, earlier.value, about);
                     self.is_over(activity, result, about);
                 }
                 None => self.asked.push(activity),
@@ -120,48 +132,51 @@ impl RunCoordinator {
         Ok(())
     }
 
-    fn is_over(&mut self, activity: Arc<Activity>, result: Result<PrivateValue, RunError>, about: About) {
-        self.done.push(Done { about, ..Done::of(activity, result, Letters::default()) });
+    fn is_over(&mut self, activity: Arc<Activity>, result: Result<PrivateValue, RunError>, about: ActivityMetadata) {
+        self.done.push(EndedActivity {
+            about,
+            ..EndedActivity::without_metadata(activity, result, InboxMessageIds::default())
+        });
     }
 }
 
 /// Returns an error if activities may have been performed by an earlier run and may not be safe to repeat.
 fn would_repeat(
-    (facts, prepared): (&dyn HostFacts, &Prepared),
+    (facts, prepared): (&dyn HostFacts, &PreparedProgram),
     memo: &Memo,
     lacking: &[&Arc<Activity>],
     found: &[Option<ClaimPlace>],
 ) -> Option<RunError> {
     let unsafe_to = |request: &Request| !may_repeat(request, facts);
-    let stops = |(asked, perhaps): &(&Arc<Activity>, Perhaps)| {
+    let stops = |(asked, perhaps): &(&Arc<Activity>, PossibleExecution)| {
         let may_be_unsafe = match perhaps {
-            Perhaps::Gone(before) => unsafe_to(&before.request),
-            Perhaps::Here | Perhaps::Open(_) | Perhaps::Unread => true,
+            PossibleExecution::Gone(before) => unsafe_to(&before.request),
+            PossibleExecution::Here | PossibleExecution::Open(_) | PossibleExecution::Unread => true,
         };
         may_be_unsafe && unsafe_to(&asked.request) && !memo.may_rerun(asked)
     };
-    let perhaps = lacking.iter().copied().zip(memo.perhaps(lacking, found));
+    let perhaps = lacking.iter().copied().zip(memo.possible_executions(lacking, found));
     let all: Vec<_> = perhaps.filter_map(|(asked, perhaps)| Some((asked, perhaps?))).filter(stops).collect();
     let ((asked, perhaps), others) = all.split_first()?;
-    let sort = asked.request.sort();
+    let sort = asked.request.sort_name();
     let label = |asked: &Activity| asked.labels.last().map_or_else(|| asked.key.to_string(), ToString::to_string);
     let again = "may not be safe to run again";
     let mut message = match perhaps {
-        Perhaps::Here if memo.has_not_ended(asked) => {
+        PossibleExecution::Here if memo.has_not_ended(asked) => {
             format!(
                 "this {sort} was started in the earlier run, which does not know whether it was done, and it {again}"
             )
         }
-        Perhaps::Here => format!("this {sort} ran in the earlier run, and {again}"),
-        Perhaps::Open(other) => {
+        PossibleExecution::Here => format!("this {sort} ran in the earlier run, and {again}"),
+        PossibleExecution::Open(other) => {
             let other = other.without_try();
             format!("the same {sort} ran as `{other}` in the earlier run and did not complete, and {again}")
         }
-        Perhaps::Gone(before) => {
+        PossibleExecution::Gone(before) => {
             let before = before.key.without_try();
             format!("`{before}` of the earlier run is gone, and this may be the same step, which {again}")
         }
-        Perhaps::Unread => {
+        PossibleExecution::Unread => {
             format!("this {sort} may have run in an earlier run that cannot be read any more, and {again}")
         }
     };
@@ -179,7 +194,7 @@ fn would_repeat(
     let option = |name: &String| format!("--rerun{}{name}", if name.starts_with('-') { "=" } else { " " });
     let options = names.iter().map(option).collect::<Vec<_>>().join(" ");
     let help = format!("to allow it, pass `{options}`");
-    let mut error = RunError::new("WOULD_REPEAT", message).help(help).at_step(Some(asked.key.clone()), location);
+    let mut error = RunError::new("WOULD_REPEAT", message).with_help(help).at_step(Some(asked.key.clone()), location);
     error.others = others.iter().map(|(asked, _)| asked.key.clone()).collect();
     Some(error)
 }

@@ -4,87 +4,93 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_machine::error::RunError;
-use trefoil_machine::journal::{About, EntryKind};
+use trefoil_machine::journal::{ActivityMetadata, EntryKind};
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, Request, Usage};
-use trefoil_machine::{Command, Output};
+use trefoil_machine::{MachineCommand, MachineOutput};
 
-use super::{RunCoordinator, Task, UnderWay, Waits};
+use super::{AgendaTask, InProgressActivity, RunCoordinator, WaitTarget};
 use crate::action::{HostAction, StartWork};
 use crate::facts::HostFacts;
-use crate::input::{Done, StopWanted};
-use crate::letters::Letters;
+use crate::inbox_messages::InboxMessageIds;
+use crate::input::{EndedActivity, StopRequest};
 use crate::notice::Notice;
 use crate::outcome::{INTERRUPTED, STOPPED};
 
 impl RunCoordinator {
     /// The machine gets these results, one after the other.
-    pub(super) fn complete(&mut self, batch: Vec<Done>, facts: &dyn HostFacts) {
+    pub(super) fn complete_activities(&mut self, batch: Vec<EndedActivity>, facts: &dyn HostFacts) {
         // All of them have ended, even if the machine reacts to the first by cancelling others.
         for done in &batch {
             self.under_way.swap_remove(&done.activity.key);
         }
-        self.agenda.push_front(Task::Results(batch.into_iter(), facts.now_ms()));
+        self.agenda.push_front(AgendaTask::Results(batch.into_iter(), facts.now_ms()));
     }
 
-    pub(super) fn results(&mut self, mut results: std::vec::IntoIter<Done>, at_ms: u64, facts: &dyn HostFacts) {
+    pub(super) fn pass_results(
+        &mut self,
+        mut results: std::vec::IntoIter<EndedActivity>,
+        at_ms: u64,
+        facts: &dyn HostFacts,
+    ) {
         while let Some(done) = results.next() {
             let output = self.result(done, at_ms, facts);
             if output.more {
-                self.agenda.push_front(Task::Results(results, at_ms));
-                self.take(output, facts);
+                self.agenda.push_front(AgendaTask::Results(results, at_ms));
+                self.take_output(output, facts);
                 return;
             }
-            self.take(output, facts);
+            self.take_output(output, facts);
         }
         if self.settings.queues {
             self.actions.push_back(HostAction::FreePlaces);
         }
     }
 
-    fn result(&mut self, mut done: Done, now: u64, facts: &dyn HostFacts) -> Output {
-        let Done { activity, about, .. } = &mut done;
+    fn result(&mut self, mut done: EndedActivity, now: u64, facts: &dyn HostFacts) -> MachineOutput {
+        let EndedActivity { activity, about, .. } = &mut done;
         if about.is_reused() {
             self.machine.not_made(activity);
         }
         if about.from.is_none() {
-            self.machine.begun(activity);
+            self.machine.mark_begun(activity);
         }
         self.price(activity, about);
         self.replaced.extend(about.replaced.iter().cloned());
         let completion = self.record_ended(now, done, facts);
-        self.machine.on(completion)
+        self.machine.complete_activity(completion)
     }
 
     /// What an activity used, and what models used that were asked before: each at its own price. From here on the journal says it.
-    fn price(&self, activity: &Activity, about: &mut About) {
+    fn price(&self, activity: &Activity, about: &mut ActivityMetadata) {
         let mut before: Option<Usage> = None;
         for one in &mut about.told.before {
-            one.usage = one.usage.map(|usage| self.machine.priced(activity, usage.plausible(), Some(&one.model)));
-            one.usage.into_iter().for_each(|usage| before.get_or_insert_default().add(usage));
+            one.usage =
+                one.usage.map(|usage| self.machine.price_usage(activity, usage.without_impossible(), Some(&one.model)));
+            one.usage.into_iter().for_each(|usage| before.get_or_insert_default().add_usage(usage));
         }
         // Providers may report any numbers, and so may an embedder's tools.
-        let Some(own) = about.usage.map(Usage::plausible) else { return };
+        let Some(own) = about.usage.map(Usage::without_impossible) else { return };
         // The last model may have used nothing, although others have.
         let is_used = before.is_none() || own != Usage::default();
-        let mut all = if is_used { self.machine.priced(activity, own, about.model.as_deref()) } else { own };
-        before.into_iter().for_each(|before| all.add(before));
-        about.usage = Some(all.plausible());
+        let mut all = if is_used { self.machine.price_usage(activity, own, about.model.as_deref()) } else { own };
+        before.into_iter().for_each(|before| all.add_usage(before));
+        about.usage = Some(all.without_impossible());
     }
 
     /// Does what the host wants who stops the run.
     pub(super) fn stop_as_wanted(&mut self, facts: &dyn HostFacts) -> Result<(), RunError> {
-        if self.outbox.keeps() && matches!(self.wanted, StopWanted::Interrupt | StopWanted::Drain) {
+        if self.outbox.is_journaled() && matches!(self.wanted, StopRequest::Interrupt | StopRequest::Drain) {
             return Err(RunError::new(INTERRUPTED, "the run was interrupted; it can be resumed"));
         }
-        self.stop(Letters::default(), facts);
+        self.cancel_run(InboxMessageIds::default(), facts);
         Ok(())
     }
 
     /// Cancels the run. `letters`: those that request it.
-    pub(super) fn stop(&mut self, letters: Letters, facts: &dyn HostFacts) {
+    pub(super) fn cancel_run(&mut self, letters: InboxMessageIds, facts: &dyn HostFacts) {
         self.record_for(letters, facts.now_ms(), || EntryKind::CancelRequested {});
-        let output = self.machine.cancel();
+        let output = self.machine.cancel_run();
         self.take_piece(output, facts);
         self.book_stopped(facts);
     }
@@ -102,19 +108,29 @@ impl RunCoordinator {
     }
 
     /// Records that a call was stopped.
-    pub(super) fn record_stopped(&mut self, at_ms: u64, activity: Arc<Activity>, about: About, facts: &dyn HostFacts) {
+    pub(super) fn record_stopped(
+        &mut self,
+        at_ms: u64,
+        activity: Arc<Activity>,
+        about: ActivityMetadata,
+        facts: &dyn HostFacts,
+    ) {
         let result = Err(RunError::new(STOPPED, "the call was stopped"));
-        let completion = self.record_ended(at_ms, Done { activity, result, about, letters: Letters::default() }, facts);
+        let completion = self.record_ended(
+            at_ms,
+            EndedActivity { activity, result, about, letters: InboxMessageIds::default() },
+            facts,
+        );
         // No step waits for the result: the machine only adds up the usage.
-        self.machine.on(completion);
+        self.machine.complete_activity(completion);
     }
 
     /// Takes the machine's output, until the machine waits or has ended. If there is more, the rest is on the agenda.
-    pub(super) fn take(&mut self, output: Output, facts: &dyn HostFacts) {
+    pub(super) fn take_output(&mut self, output: MachineOutput, facts: &dyn HostFacts) {
         let more = output.more;
         self.take_piece(output, facts);
         if more {
-            self.agenda.push_front(Task::Yield);
+            self.agenda.push_front(AgendaTask::Yield);
             // Watchers see progress.
             self.commit();
         } else {
@@ -122,33 +138,36 @@ impl RunCoordinator {
         }
     }
 
-    pub(super) fn take_piece(&mut self, output: Output, facts: &dyn HostFacts) {
+    pub(super) fn take_piece(&mut self, output: MachineOutput, facts: &dyn HostFacts) {
         if facts.is_watched() {
             output.events.into_iter().for_each(|noted| self.tell(Notice::Noted(noted)));
         }
         let mut void = BTreeSet::new();
         for command in output.commands {
             match command {
-                Command::Start(activity) => {
+                MachineCommand::Start(activity) => {
                     // Cancelled, and requested again in the same output.
                     if void.remove(&activity.key) {
                         self.take_back(|key| *key == activity.key);
                     }
                     self.asked.push(Arc::new(activity));
                 }
-                Command::Cancel(key) => match self.put_away(&key, facts) {
-                    Some(UnderWay { activity, work, .. }) if matches!(activity.request, Request::Model(_)) => {
+                MachineCommand::Cancel(key) => match self.put_away(&key, facts) {
+                    Some(InProgressActivity { activity, work, .. })
+                        if matches!(activity.request, Request::Model(_)) =>
+                    {
                         let about = work.map(|work| facts.so_far(work, &activity));
-                        let about = about.unwrap_or_else(|| About::usage(Some(Usage::unknown())));
+                        let about =
+                            about.unwrap_or_else(|| ActivityMetadata::from_usage(Some(Usage::for_unknown_call())));
                         self.stopped.push((activity, about));
                     }
-                    Some(UnderWay { activity, waits: Waits::Run(_), .. }) => self.call_off(activity),
+                    Some(InProgressActivity { activity, waits: WaitTarget::Run(_), .. }) => self.call_off(activity),
                     Some(_) => {}
                     None => {
                         void.insert(key);
                     }
                 },
-                Command::Finish(result) => self.finished = Some(Box::new(result)),
+                MachineCommand::Finish(result) => self.finished = Some(Box::new(result)),
             }
         }
         if !void.is_empty() {
@@ -176,7 +195,7 @@ impl RunCoordinator {
     }
 
     /// Removes an activity in progress, and stops the work for it.
-    pub(super) fn put_away(&mut self, key: &Key, facts: &dyn HostFacts) -> Option<UnderWay> {
+    pub(super) fn put_away(&mut self, key: &Key, facts: &dyn HostFacts) -> Option<InProgressActivity> {
         let under_way = self.under_way.swap_remove(key)?;
         if let Some(work) = under_way.work {
             let winds_down = facts.winds_down(work);
@@ -190,7 +209,7 @@ impl RunCoordinator {
 
     /// Ends a suspended run that is no longer needed: makes its tool call again, to be stopped, so that the tool ends the run.
     fn call_off(&mut self, activity: Arc<Activity>) {
-        let share = self.share(&activity);
+        let share = self.create_share(&activity);
         let work = self.new_work();
         self.winding.push((work, activity.clone()));
         self.actions.push_back(HostAction::Start(vec![StartWork { work, activity, share, is_call_off: true }]));

@@ -2,27 +2,27 @@
 
 use std::sync::Arc;
 
-use trefoil_machine::clock::{Due, RunMs};
+use trefoil_machine::clock::{DueTime, RunMs};
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::EntryKind;
 use trefoil_machine::request::{Activity, Request};
 
-use super::{RunCoordinator, Task};
+use super::{AgendaTask, RunCoordinator};
 use crate::action::HostAction;
 use crate::facts::HostFacts;
-use crate::input::{AdmittedCalls, StopWanted};
-use crate::queue::{WaitingCall, limited};
+use crate::input::{AdmittedCalls, StopRequest};
+use crate::queue::{WaitingCall, limited_call_key};
 use crate::state::{CoordinatorState, TurnPhase};
 
 impl RunCoordinator {
     /// Goes through a phase of a turn. The next one is on the agenda after whatever this one puts there.
-    pub(super) fn phase(&mut self, phase: TurnPhase, facts: &dyn HostFacts) -> Result<(), RunError> {
-        self.agenda.extend(phase.next().map(Task::Phase));
+    pub(super) fn perform_phase(&mut self, phase: TurnPhase, facts: &dyn HostFacts) -> Result<(), RunError> {
+        self.agenda.extend(phase.next_phase().map(AgendaTask::Phase));
         match phase {
             TurnPhase::Results => {
                 let ended = std::mem::take(&mut self.done);
                 if !ended.is_empty() {
-                    self.complete(ended, facts);
+                    self.complete_activities(ended, facts);
                 }
             }
             TurnPhase::Finish => {
@@ -38,13 +38,13 @@ impl RunCoordinator {
                 }
             }
             TurnPhase::LookUp => {
-                let unknown = self.memo.as_ref().map(|memo| memo.unknown(&self.asked)).unwrap_or_default();
+                let unknown = self.memo.as_ref().map(|memo| memo.answers_to_look_up(&self.asked)).unwrap_or_default();
                 if !unknown.is_empty() {
                     self.ask(HostAction::LookUp(unknown), CoordinatorState::LookingUp);
                 }
             }
             TurnPhase::Reuse => {
-                self.reuse(facts)?;
+                self.reuse_results(facts)?;
                 if self.finished.is_some() {
                     self.begin_turn();
                 }
@@ -55,7 +55,7 @@ impl RunCoordinator {
             TurnPhase::Schedule => self.schedule(facts),
             TurnPhase::Commit => self.commit(),
             TurnPhase::Start => {
-                self.start();
+                self.start_activities();
                 if !self.done.is_empty() {
                     self.begin_turn();
                 }
@@ -79,16 +79,16 @@ impl RunCoordinator {
             false => Vec::new(),
         };
         if calls.is_empty() && self.queue.is_empty() {
-            self.admitted(AdmittedCalls::default(), facts);
+            self.start_admitted(AdmittedCalls::default(), facts);
         } else {
             self.ask(HostAction::Admit(calls), CoordinatorState::Admitting);
         }
     }
 
-    pub(super) fn admitted(&mut self, admitted: AdmittedCalls, facts: &dyn HostFacts) {
+    pub(super) fn start_admitted(&mut self, admitted: AdmittedCalls, facts: &dyn HostFacts) {
         let now = facts.now_ms();
         for key in admitted.turned {
-            if let Some(WaitingCall { call, limit }) = self.queue.leave(&key) {
+            if let Some(WaitingCall { call, limit }) = self.queue.remove_call(&key) {
                 self.begin_activity(now, call, limit, facts);
             }
         }
@@ -97,7 +97,7 @@ impl RunCoordinator {
             let Some(activity) = self.queue.keep_limit(activity) else { continue };
             let is_call = self.settings.queues && matches!(activity.request, Request::Model(_));
             if is_call && at_once.next_if(|key| *key == activity.key).is_none() {
-                self.queue.enter(activity);
+                self.queue.add_call(activity);
             } else {
                 self.begin_activity(now, activity, None, facts);
             }
@@ -112,7 +112,7 @@ impl RunCoordinator {
         facts: &dyn HostFacts,
     ) {
         let last = self.starting.last().filter(|last| matches!(last.request, Request::Model(_)));
-        let is_limit = last.is_some_and(|call| limited(&activity) == Some(call.key.as_str()));
+        let is_limit = last.is_some_and(|call| limited_call_key(&activity) == Some(call.key.as_str()));
         let activity = if is_limit { self.limit_from_now(&activity, now) } else { activity };
         self.write_down(now, &activity, facts);
         self.starting.push(activity);
@@ -125,8 +125,8 @@ impl RunCoordinator {
     fn limit_from_now(&self, limit: &Arc<Activity>, now: u64) -> Arc<Activity> {
         let Request::Timer { ms, due } = limit.request else { return limit.clone() };
         let due = match due {
-            Due::Run(_) => Due::Run(RunMs(now).plus(ms)),
-            Due::Work(_) => Due::Work(self.machine.clock().work_at(RunMs(now)).plus(ms)),
+            DueTime::Run(_) => DueTime::Run(RunMs(now).plus_ms(ms)),
+            DueTime::Work(_) => DueTime::Work(self.machine.clock().work_at(RunMs(now)).plus_ms(ms)),
         };
         Arc::new(Activity { request: Request::Timer { ms, due }, ..(**limit).clone() })
     }
@@ -135,9 +135,9 @@ impl RunCoordinator {
     pub(super) fn write_down(&mut self, now: u64, activity: &Arc<Activity>, facts: &dyn HostFacts) {
         self.record_at(now, || EntryKind::Scheduled {
             key: activity.key.clone(),
-            sort: activity.request.sort().into(),
+            sort: activity.request.sort_name().into(),
             content: activity.content,
-            due_ms: if let Request::Timer { due: Due::Run(at), .. } = activity.request { Some(at.0) } else { None },
+            due_ms: if let Request::Timer { due: DueTime::Run(at), .. } = activity.request { Some(at.0) } else { None },
             again: activity.again,
         });
         self.tell_began(activity, facts);
@@ -148,11 +148,11 @@ impl RunCoordinator {
         if self.wanted.is_now() {
             return self.stop_as_wanted(facts);
         }
-        let drains = self.wanted == StopWanted::Drain;
+        let drains = self.wanted == StopRequest::Drain;
         // A run that this one has called may wait only because it was drained, too.
         let suspended = if drains && self.waits_for_called() { None } else { self.only_waits(facts) };
         if let Some(suspended) = suspended {
-            self.suspend(suspended, facts);
+            self.suspend_run(suspended, facts);
             return Ok(());
         }
         if drains && self.is_drained() {

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use trefoil_machine::journal::About;
+use trefoil_machine::journal::ActivityMetadata;
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, Request};
 
-use super::{RunCoordinator, UnderWay, Waits};
+use super::{InProgressActivity, RunCoordinator, WaitTarget};
 use crate::action::{HostAction, StartWork, WorkId};
 use crate::facts::HostFacts;
-use crate::input::{Done, EndedWork, SuspendedCall, WorkEnd};
-use crate::letters::Letters;
+use crate::inbox_messages::InboxMessageIds;
+use crate::input::{EndedActivity, EndedWork, SuspendedCall, WorkOutcome};
 
 impl RunCoordinator {
     pub(super) fn new_work(&mut self) -> WorkId {
@@ -19,17 +19,17 @@ impl RunCoordinator {
     }
 
     /// Starts the activities that have an entry.
-    pub(super) fn start(&mut self) {
+    pub(super) fn start_activities(&mut self) {
         let starting = std::mem::take(&mut self.starting);
         let mut all = Vec::with_capacity(starting.len());
         for activity in starting {
-            let share = self.share(&activity);
+            let share = self.create_share(&activity);
             let work = self.new_work();
             let waits = match activity.request {
-                Request::Timer { due, .. } => Waits::Time(due),
-                _ => Waits::Work,
+                Request::Timer { due, .. } => WaitTarget::Time(due),
+                _ => WaitTarget::Work,
             };
-            let under_way = UnderWay { activity: activity.clone(), waits, work: Some(work) };
+            let under_way = InProgressActivity { activity: activity.clone(), waits, work: Some(work) };
             self.under_way.insert(activity.key.clone(), under_way);
             all.push(StartWork { work, activity, share, is_call_off: false });
         }
@@ -39,12 +39,12 @@ impl RunCoordinator {
     }
 
     /// Adds an activity that only waits for a message.
-    pub(super) fn wait_for_message(&mut self, activity: Arc<Activity>, waits: Waits) {
-        self.under_way.insert(activity.key.clone(), UnderWay { activity, waits, work: None });
+    pub(super) fn wait_for_message(&mut self, activity: Arc<Activity>, waits: WaitTarget) {
+        self.under_way.insert(activity.key.clone(), InProgressActivity { activity, waits, work: None });
     }
 
     /// Marks an activity in progress as waiting for a message. Nobody works on it any more.
-    pub(super) fn kept(&mut self, work: WorkId, key: &Key, waits: Waits) {
+    pub(super) fn mark_waiting(&mut self, work: WorkId, key: &Key, waits: WaitTarget) {
         if let Some(under_way) = self.under_way.get_mut(key).filter(|one| one.work == Some(work)) {
             (under_way.waits, under_way.work) = (waits, None);
         }
@@ -52,7 +52,7 @@ impl RunCoordinator {
 
     /// Called when the run that a tool call started is suspended. The step's time limit applies to the work, not to the wait, so it
     /// starts again with the next call.
-    pub(super) fn called(&mut self, work: WorkId, key: &Key, call: Box<SuspendedCall>, facts: &dyn HostFacts) {
+    pub(super) fn suspend_call(&mut self, work: WorkId, key: &Key, call: Box<SuspendedCall>, facts: &dyn HostFacts) {
         if let Some(at) = self.winding.iter().position(|(winding, _)| *winding == work) {
             self.winding.swap_remove(at);
             return;
@@ -64,21 +64,26 @@ impl RunCoordinator {
             self.put_away(&limit, facts);
         }
         let can_continue = self.called_back.remove(&*call.run);
-        self.kept(work, key, Waits::Run(call));
+        self.mark_waiting(work, key, WaitTarget::Run(call));
         if let Some(letters) = can_continue {
             self.call_again(key, letters, facts);
         }
     }
 
     /// Repeats a tool call whose run can continue.
-    pub(super) fn call_again(&mut self, key: &Key, letters: Letters, facts: &dyn HostFacts) {
-        if let Some(UnderWay { activity, .. }) = self.put_away(key, facts) {
-            self.repeat(activity, letters, facts);
+    pub(super) fn call_again(&mut self, key: &Key, letters: InboxMessageIds, facts: &dyn HostFacts) {
+        if let Some(InProgressActivity { activity, .. }) = self.put_away(key, facts) {
+            self.repeat_activity(activity, letters, facts);
         }
     }
 
     /// The result of work, if it is that of an activity in progress. Of a stopped call, the usage is recorded.
-    pub(super) fn current(&mut self, work: WorkId, done: Done, facts: &dyn HostFacts) -> Option<Done> {
+    pub(super) fn accept_result(
+        &mut self,
+        work: WorkId,
+        done: EndedActivity,
+        facts: &dyn HostFacts,
+    ) -> Option<EndedActivity> {
         if let Some(at) = self.winding.iter().position(|(winding, _)| *winding == work) {
             self.winding.swap_remove(at);
             self.wound_down(done, facts);
@@ -93,16 +98,16 @@ impl RunCoordinator {
         for EndedWork { work, how, .. } in ended {
             let Some(at) = self.winding.iter().position(|(winding, _)| *winding == work) else { continue };
             self.winding.swap_remove(at);
-            if let WorkEnd::Done(done) = how {
+            if let WorkOutcome::Done(done) = how {
                 self.wound_down(*done, facts);
             }
         }
     }
 
     /// Records the usage of a stopped call.
-    fn wound_down(&mut self, done: Done, facts: &dyn HostFacts) {
-        let Done { activity, about, .. } = done;
+    fn wound_down(&mut self, done: EndedActivity, facts: &dyn HostFacts) {
+        let EndedActivity { activity, about, .. } = done;
         let Some(usage) = about.usage else { return };
-        self.record_stopped(facts.now_ms(), activity, About::usage(Some(usage)), facts);
+        self.record_stopped(facts.now_ms(), activity, ActivityMetadata::from_usage(Some(usage)), facts);
     }
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::Config;
-use trefoil_machine::{Prepared, RunError};
+use trefoil_machine::{PreparedProgram, RunError};
 use trefoil_template::Value;
 
 use crate::memory_host::{Left, MemoryHost};
@@ -31,7 +31,7 @@ fn finish(host: &mut MemoryHost, mut crash: impl FnMut(&mut MemoryHost) -> usize
 }
 
 fn shape(result: &Result<Value, RunError>) -> Result<String, String> {
-    result.as_ref().map(Value::canonical).map_err(|error| error.to_string())
+    result.as_ref().map(Value::canonical_text).map_err(|error| error.to_string())
 }
 
 proptest! {
@@ -39,7 +39,7 @@ proptest! {
 
     #[test]
     fn a_run_whose_processes_end_anywhere_ends_as_one_of_a_single_process(root in node(), seed in any::<u64>()) {
-        let program = Prepared::new(program(&root));
+        let program = PreparedProgram::new(program(&root));
         let mut whole = MemoryHost::new(&program, 1);
         let expected = finish(&mut whole, |_| usize::MAX);
         prop_assert!(expected.is_ok(), "{:?}", expected);

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use testbed::Build;
 use trefoil_coordinator::{
-    AdmittedCalls, CoordinatorState, HostFacts, Received, RunCoordinator, RunInput, RunMessage, StopWanted,
+    AdmittedCalls, CoordinatorState, HostFacts, ReceivedMessage, RunCoordinator, RunInput, RunMessage, StopRequest,
     UnexpectedInput,
 };
-use trefoil_ir::{Expr, OnItemFailure, Program, StepKind};
-use trefoil_machine::Prepared;
+use trefoil_ir::{OnItemFailure, Program, StepKind, ValueExpression};
+use trefoil_machine::PreparedProgram;
 use trefoil_template::Value;
 
 use crate::memory_host::{Left, MemoryHost};
@@ -27,8 +27,8 @@ fn inputs() -> Vec<RunInput> {
         RunInput::MayProceed,
         RunInput::WorkEnded(Vec::new()),
         RunInput::TurnCame,
-        RunInput::Arrived(Received::here(RunMessage::Unknown)),
-        RunInput::StopWanted(StopWanted::No),
+        RunInput::Arrived(ReceivedMessage::without_inbox(RunMessage::Unknown)),
+        RunInput::StopWanted(StopRequest::No),
         RunInput::MomentOver,
     ]
 }
@@ -67,7 +67,7 @@ fn expected(state: &str) -> &'static [&'static str] {
 
 /// Sends every input that the state does not expect, and `StopWanted` where it says what is known.
 fn send_all(run: &mut RunCoordinator, facts: &dyn HostFacts) {
-    let state = run.state();
+    let state = run.current_state();
     for input in inputs() {
         let input_name = input.name();
         if expected(name(state)).contains(&input_name) && input_name != "StopWanted" {
@@ -78,7 +78,7 @@ fn send_all(run: &mut RunCoordinator, facts: &dyn HostFacts) {
             true => assert_eq!(answer, Ok(()), "{input_name} in {state:?}"),
             false => assert_eq!(answer, Err(UnexpectedInput { state, input: input_name })),
         }
-        assert_eq!(run.state(), state, "after {input_name}");
+        assert_eq!(run.current_state(), state, "after {input_name}");
     }
 }
 
@@ -91,7 +91,7 @@ fn many() -> Arc<Program> {
     let each = build.flow("each", item, None);
     build.slots = vec!["input".into()];
     let items = Value::from((0..6_000).map(Value::from).collect::<Vec<Value>>());
-    let list = build.step("list", StepKind::Compute(Expr::Const(items)));
+    let list = build.step("list", StepKind::Compute(ValueExpression::Const(items)));
     let list = build.out(list, "list");
     let all = build.for_each("all", "{{list}}", each, OnItemFailure::Abort);
     let first = build.model("first", "{{input}}");
@@ -109,7 +109,7 @@ fn an_input_that_does_not_belong_to_a_state_is_an_error_and_changes_nothing() {
     let watched = |host: &mut MemoryHost| {
         let met = met.clone();
         host.watch = Some(Box::new(move |run, facts| {
-            met.borrow_mut().insert(name(run.state()));
+            met.borrow_mut().insert(name(run.current_state()));
             send_all(run, facts);
         }));
     };
@@ -117,7 +117,7 @@ fn an_input_that_does_not_belong_to_a_state_is_an_error_and_changes_nothing() {
         let program = crate::random::program(&busy(seed));
         let large = (seed == 0).then(|| (many(), usize::MAX));
         for (program, crash) in [(program.clone(), usize::MAX), (program, 7 + seed as usize)].into_iter().chain(large) {
-            let program = Prepared::new(program);
+            let program = PreparedProgram::new(program);
             let mut plain = MemoryHost::new(&program, seed);
             let mut host = MemoryHost::new(&program, seed);
             for host in [&mut plain, &mut host] {

@@ -5,16 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trefoil_coordinator::{
-    AdmittedCalls, Append, CoordinatorState, Done, EndedWork, HostAction, HostFacts, IncomingValue, LetterId, Letters,
-    Memo, OutcomeDecision, Received, Recovery, ResumedRun, Resumption, RunCoordinator, RunEnd, RunInput, RunMessage,
-    RunSettings, WorkEnd, WorkId,
+    AdmittedCalls, CoordinatorState, EndedActivity, EndedWork, HostAction, HostFacts, InboxMessageId, InboxMessageIds,
+    IncomingValue, JournalAppend, Memo, OutcomeDecision, ReceivedMessage, RecoveryPolicy, ResumedRun, RunCoordinator,
+    RunEndReport, RunInput, RunMessage, RunResumption, RunSettings, WorkId, WorkOutcome,
 };
 use trefoil_ir::SEMANTICS;
 use trefoil_machine::clock::WorkMs;
-use trefoil_machine::journal::{About, Basis, Changes, Flags, Identity, Started};
+use trefoil_machine::journal::{ActivityMetadata, Basis, Flags, ProgramIdentity, ResumeChanges, RunStart};
 use trefoil_machine::request::{Activity, ToolRequest, Usage};
 use trefoil_machine::{
-    Entry, EntryKind, Key, Machine, Past, Prepared, PrivateValue, Replay, Request, RunError, RunLimits, Watcher,
+    Entry, EntryKind, Key, Machine, PreparedProgram, PrivateValue, Replay, ReplayNotice, ReplayObserver, Request,
+    RunError, RunLimits,
 };
 use trefoil_template::Value;
 
@@ -40,7 +41,7 @@ pub type Watch = Box<dyn FnMut(&mut RunCoordinator, &dyn HostFacts)>;
 
 /// A run and the world around it.
 pub struct MemoryHost {
-    prepared: Arc<Prepared>,
+    prepared: Arc<PreparedProgram>,
     /// The run's id.
     pub run: String,
     /// What activities come to.
@@ -53,8 +54,8 @@ pub struct MemoryHost {
     pub basis: Option<Basis>,
     /// The journal.
     pub entries: Vec<Entry>,
-    /// The messages, by their letters.
-    inbox: BTreeMap<LetterId, (Key, String)>,
+    /// The messages, by their numbers.
+    inbox: BTreeMap<InboxMessageId, (Key, String)>,
     next_letter: u64,
     /// The questions to which somebody has written an answer.
     answered: BTreeSet<Key>,
@@ -86,8 +87,8 @@ impl HostFacts for Facts {
     fn wall_ms(&self) -> u64 {
         self.now_ms
     }
-    fn filled(&self, value: &Value) -> Result<PrivateValue, RunError> {
-        Ok(PrivateValue::plain(value.clone()))
+    fn fill_result(&self, value: &Value) -> Result<PrivateValue, RunError> {
+        Ok(PrivateValue::without_hidden(value.clone()))
     }
     fn hide_error(&self, error: RunError) -> RunError {
         error
@@ -105,11 +106,11 @@ impl HostFacts for Facts {
 struct Process {
     working: Vec<(WorkId, Arc<Activity>)>,
     queued: Vec<Key>,
-    read: BTreeSet<LetterId>,
+    read: BTreeSet<InboxMessageId>,
 }
 
 impl MemoryHost {
-    pub fn new(prepared: &Arc<Prepared>, seed: u64) -> Self {
+    pub fn new(prepared: &Arc<PreparedProgram>, seed: u64) -> Self {
         Self {
             prepared: prepared.clone(),
             run: "run".into(),
@@ -147,7 +148,7 @@ impl MemoryHost {
             execution,
             keeps: true,
             queues: true,
-            recovery: Recovery::default(),
+            recovery: RecoveryPolicy::default(),
             linger_ms: 0,
             limits: RunLimits::NONE,
             counted: BTreeMap::new(),
@@ -159,15 +160,15 @@ impl MemoryHost {
         let of_run = |memo: Memo| memo.used_by(&self.prepared, Arc::new(self.only_reads));
         if self.entries.is_empty() {
             let started = self.started();
-            let mut machine = Machine::with(self.prepared.clone(), started.flags.clone()).in_pieces();
-            let output = machine.start(started.execution(), Some("in".into()));
+            let mut machine = Machine::from_prepared(self.prepared.clone(), started.flags.clone()).in_pieces();
+            let output = machine.start_run(started.execution_id(), Some("in".into()));
             let (started, shared) = (EntryKind::Started(Box::new(started)), (memo.map(of_run), None));
-            return Ok(RunCoordinator::begin((machine, output), started, self.settings(0), shared, &self.facts()));
+            return Ok(RunCoordinator::begin_run((machine, output), started, self.settings(0), shared, &self.facts()));
         }
         let mut recalled = Recalled(memo);
-        let begun = Replay::begin(self.prepared.clone(), &self.entries[0], &mut recalled);
+        let begun = Replay::from_first_entry(self.prepared.clone(), &self.entries[0], &mut recalled);
         let replay = follow(begun, &self.entries, &mut recalled);
-        let resumed = replay.end(&mut recalled).unwrap_or_else(|error| panic!("{error}"));
+        let resumed = replay.finish_replay(&mut recalled).unwrap_or_else(|error| panic!("{error}"));
         let memo = recalled.0.map(of_run);
         if let Some(finished) = resumed.finished {
             return Err(Left::Ended(finished));
@@ -181,13 +182,13 @@ impl MemoryHost {
             next_seq: resumed.next_seq,
             kept: resumed.kept,
             replaced: BTreeSet::new(),
-            how: Resumption::Resumed { changes: Changes::default(), drafts: BTreeMap::new() },
+            how: RunResumption::Resumed { changes: ResumeChanges::default(), drafts: BTreeMap::new() },
         };
-        Ok(RunCoordinator::resume(resumed, settings, (memo, None), &self.facts()))
+        Ok(RunCoordinator::resume_run(resumed, settings, (memo, None), &self.facts()))
     }
 
-    fn started(&self) -> Started {
-        let program = Identity {
+    fn started(&self) -> RunStart {
+        let program = ProgramIdentity {
             fingerprint: self.prepared.fingerprint().to_owned(),
             semantics: SEMANTICS,
             engine: "test".into(),
@@ -196,11 +197,11 @@ impl MemoryHost {
             bundle: None,
         };
         let reuses = self.memo.is_some() || self.basis.is_some();
-        Started {
+        RunStart {
             run: self.run.clone(),
             at: 0,
             program,
-            input: Some(PrivateValue::plain("in")),
+            input: Some(PrivateValue::without_hidden("in")),
             warnings: Vec::new(),
             flags: Flags { reuses, ..FLAGS },
             answers: String::new(),
@@ -222,7 +223,8 @@ impl MemoryHost {
             if let Some(watch) = &mut self.watch {
                 watch(&mut run, &facts);
             }
-            let action = run.next_action(&facts).unwrap_or_else(|| panic!("nothing to do in {:?}", run.state()));
+            let action =
+                run.next_action(&facts).unwrap_or_else(|| panic!("nothing to do in {:?}", run.current_state()));
             if let Some(watch) = &mut self.watch {
                 watch(&mut run, &facts);
             }
@@ -231,8 +233,8 @@ impl MemoryHost {
             }
             actions -= 1;
             if let HostAction::End(end) = action {
-                assert_eq!(run.state(), CoordinatorState::Ended);
-                let RunEnd { outcome, .. } = *end;
+                assert_eq!(run.current_state(), CoordinatorState::Ended);
+                let RunEndReport { outcome, .. } = *end;
                 return match outcome.result {
                     Err(error) if outcome.suspended && error.code != "SUSPENDED" => Left::Stopped(error),
                     _ if outcome.suspended => Left::Suspended,
@@ -255,14 +257,14 @@ impl MemoryHost {
                     Some(value) => OutcomeDecision::Done(incoming(value.clone())),
                     None => OutcomeDecision::Retry,
                 };
-                RunInput::DecisionRead(Some(Received::here(decided)))
+                RunInput::DecisionRead(Some(ReceivedMessage::without_inbox(decided)))
             }
             HostAction::ReadInbox => RunInput::InboxRead(self.next_message(process)),
             HostAction::Append(append) => {
-                let Append { entries, letters, .. } = *append;
+                let JournalAppend { entries, letters, .. } = *append;
                 assert!(entries.iter().zip(self.entries.len() as u64..).all(|(entry, seq)| entry.seq == seq));
                 self.entries.extend(entries);
-                letters.ids().iter().for_each(|letter| drop(self.inbox.remove(letter)));
+                letters.message_ids().iter().for_each(|letter| drop(self.inbox.remove(letter)));
                 RunInput::Appended(Ok(()))
             }
             HostAction::Admit(calls) => {
@@ -342,9 +344,9 @@ impl MemoryHost {
             if self.answered.insert(key.clone()) {
                 let Ok(Value::Str(text)) = (self.answers)(&activity).0 else { panic!("a person says a text") };
                 self.next_letter += 1;
-                self.inbox.insert(LetterId(self.next_letter), (key.clone(), text.to_string()));
+                self.inbox.insert(InboxMessageId(self.next_letter), (key.clone(), text.to_string()));
             }
-            return EndedWork { work, key, how: WorkEnd::Kept };
+            return EndedWork { work, key, how: WorkOutcome::Kept };
         }
         let (result, usage) = (self.answers)(&activity);
         if let (Request::Tool(_) | Request::Command(_), Ok(value)) = (&activity.request, &result)
@@ -353,31 +355,31 @@ impl MemoryHost {
         {
             self.repeated.push(key.clone());
         }
-        let done = Done {
+        let done = EndedActivity {
             activity,
-            result: result.map(PrivateValue::plain),
-            about: About::usage(usage),
-            letters: Letters::default(),
+            result: result.map(PrivateValue::without_hidden),
+            about: ActivityMetadata::from_usage(usage),
+            letters: InboxMessageIds::default(),
         };
-        EndedWork { work, key, how: WorkEnd::Done(Box::new(done)) }
+        EndedWork { work, key, how: WorkOutcome::Done(Box::new(done)) }
     }
 
     /// The next message that this process has not seen.
-    fn next_message(&mut self, process: &mut Process) -> Option<Received<RunMessage>> {
+    fn next_message(&mut self, process: &mut Process) -> Option<ReceivedMessage<RunMessage>> {
         let (letter, (key, text)) = self.inbox.iter().find(|(letter, _)| !process.read.contains(letter))?;
         process.read.insert(*letter);
         let answer = incoming(text.as_str().into());
         // Written in time, however long the run takes to read it.
         let what = RunMessage::Answer { key: key.clone(), answer, at: 0 };
-        Some(Received { what, letters: Letters::of([*letter]) })
+        Some(ReceivedMessage { what, letters: InboxMessageIds::from_ids([*letter]) })
     }
 }
 
 /// Replays a journal that has begun.
-pub fn follow(begun: Result<Replay, RunError>, entries: &[Entry], watcher: &mut dyn Watcher) -> Replay {
+pub fn follow(begun: Result<Replay, RunError>, entries: &[Entry], watcher: &mut dyn ReplayObserver) -> Replay {
     let mut replay = begun.unwrap_or_else(|error| panic!("{error}"));
     for entry in &entries[1..] {
-        replay.entry(entry, watcher).unwrap_or_else(|error| panic!("{error}"));
+        replay.replay_entry(entry, watcher).unwrap_or_else(|error| panic!("{error}"));
     }
     replay
 }
@@ -385,17 +387,19 @@ pub fn follow(begun: Result<Replay, RunError>, entries: &[Entry], watcher: &mut 
 /// Tells the results of earlier runs what the run has requested and used before.
 struct Recalled(Option<Memo>);
 
-impl Watcher for Recalled {
-    fn past(&mut self, _at: WorkMs, past: Past<'_>) {
+impl ReplayObserver for Recalled {
+    fn observe_notice(&mut self, _at: WorkMs, past: ReplayNotice<'_>) {
         let Some(memo) = &mut self.0 else { return };
         match past {
-            Past::Began(activity) => memo.met(activity),
-            Past::Ended(activity, _, about) => about.from.iter().for_each(|cited| memo.used(&activity.key, cited)),
+            ReplayNotice::Began(activity) => memo.record_request(activity),
+            ReplayNotice::Ended(activity, _, about) => {
+                about.from.iter().for_each(|cited| memo.record_use(&activity.key, cited))
+            }
             _ => {}
         }
     }
 }
 
 fn incoming(value: Value) -> IncomingValue {
-    IncomingValue { value: PrivateValue::plain(value), replaced: Vec::new() }
+    IncomingValue { value: PrivateValue::without_hidden(value), replaced: Vec::new() }
 }

@@ -1,7 +1,9 @@
 //! Every alternative of a program is taken for some seed.
 
 use serde_json::json;
-use trefoil_ir::{Callee, ComposedPart, Edge, Expr, Graph, GraphNode, NodeId, Source, StepId, StepKind};
+use trefoil_ir::{
+    ComposedPart, FlowCallee, GraphEdge, GraphNode, NodeId, Source, StepGraph, StepId, StepKind, ValueExpression,
+};
 use trefoil_template::{Policy, Value};
 
 use crate::{kinds, run};
@@ -91,7 +93,7 @@ fn conditions_reach_answers_through_whatever_is_between() {
         let inner = b.model("classify", "{{input}}");
         let callee = b.flow("callee", inner, None);
         let call = b.call("called", callee, "{{input}}");
-        b.at(call).shape = Some(Expr::Object(vec![("label".into(), Expr::Read(Source::Result))]));
+        b.at(call).shape = Some(ValueExpression::Object(vec![("label".into(), ValueExpression::Read(Source::Result))]));
         let kind = b.compute("kind", "{{called.label}}");
         vec![call, kind]
     });
@@ -101,7 +103,7 @@ fn conditions_reach_answers_through_whatever_is_between() {
         let slot = b.slot("classify");
         let part = ComposedPart { at: vec!["deep".into(), "down".into()], slot, member: Vec::new() };
         let composed = Source::Compose { seed: Value::Null, parts: vec![part] };
-        let object = b.step("", StepKind::Compute(Expr::Read(composed)));
+        let object = b.step("", StepKind::Compute(ValueExpression::Read(composed)));
         let object = b.out(object, "object");
         let kind = b.compute("kind", "{{object.deep.down}}");
         vec![classify, object, kind]
@@ -112,7 +114,7 @@ fn conditions_reach_answers_through_whatever_is_between() {
         let slot = b.slot("classify");
         let callee = b.flow("callee", inner, Some("{{nothing}}"));
         b.flow_mut(callee).exports =
-            vec![trefoil_ir::Export { key: "inner".into(), slot, member: Vec::new(), inner: None }];
+            vec![trefoil_ir::FlowExport { key: "inner".into(), slot, member: Vec::new(), inner: None }];
         let call = b.call("called", callee, "{{input}}");
         let under = b.slot("under");
         match &mut b.at(call).kind {
@@ -121,7 +123,7 @@ fn conditions_reach_answers_through_whatever_is_between() {
         }
         let top = b.slot("called");
         let kind = b.compute("kind", "{{layered.inner}}");
-        let StepKind::Compute(Expr::Typed(text)) = &mut b.at(kind).kind else { panic!("a typed value") };
+        let StepKind::Compute(ValueExpression::Typed(text)) = &mut b.at(kind).kind else { panic!("a typed value") };
         text.sources = vec![Source::Layered { top, path: Vec::new(), under }];
         vec![call, kind]
     });
@@ -137,7 +139,7 @@ fn conditions_on_an_input_reach_the_caller() {
     let call = b.call("called", callee, "x");
     let kind = b.value("{{classify}}");
     match &mut b.at(call).kind {
-        StepKind::Call(call) => call.input = Some(Expr::Object(vec![("kind".into(), kind)])),
+        StepKind::Call(call) => call.input = Some(ValueExpression::Object(vec![("kind".into(), kind)])),
         other => panic!("{other:?}"),
     }
     let body = b.sequence("", &[classify, call]);
@@ -159,7 +161,7 @@ fn a_name_that_a_model_gives_is_one_of_those_there_are() {
     let call = b.call("called", flows[0].1, "x");
     let name = b.text("{{choose}}");
     match &mut b.at(call).kind {
-        StepKind::Call(call) => call.callee = Callee::Named { name, flows },
+        StepKind::Call(call) => call.callee = FlowCallee::Named { name, flows },
         other => panic!("{other:?}"),
     }
     let body = b.sequence("", &[choose, call]);
@@ -184,7 +186,7 @@ fn graph(conditions: &[&str], policy: Policy) -> Vec<String> {
     for (i, condition) in conditions.iter().enumerate() {
         let step = b.mark(&format!("n{i}"));
         let when = (!condition.is_empty()).then(|| b.cond(condition));
-        let edge = Edge { from: NodeId(0), when, carry: None, origin: nowhere() };
+        let edge = GraphEdge { from: NodeId(0), when, carry: None, origin: nowhere() };
         nodes.push(GraphNode {
             step,
             incoming: vec![edge],
@@ -193,7 +195,7 @@ fn graph(conditions: &[&str], policy: Policy) -> Vec<String> {
             fallback: None,
         });
     }
-    let body = b.step("", StepKind::Graph(Graph { nodes: nodes.into() }));
+    let body = b.step("", StepKind::Graph(StepGraph { nodes: nodes.into() }));
     let main = b.flow("main", body, None);
     let program = b.program(main);
     kinds(40, |seed| run(&program, seed).ran[1..].join(" "))

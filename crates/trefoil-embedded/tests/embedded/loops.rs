@@ -1,7 +1,9 @@
 //! Loops end within their limits, but not always in the first pass.
 
 use serde_json::json;
-use trefoil_ir::{Expr, Source, State, StateId, StateMachine, StepId, StepKind, Takes, Transition};
+use trefoil_ir::{
+    MatchedOutcome, Source, StateId, StateMachine, StateTransition, StepId, StepKind, ValueExpression, WorkflowState,
+};
 
 use crate::{kinds, run, tally};
 use testbed::build::{Build, nowhere};
@@ -83,7 +85,7 @@ fn an_answer_from_before_the_loop_lets_it_end_at_once() {
 
 struct Machine {
     b: Build,
-    states: Vec<State>,
+    states: Vec<WorkflowState>,
 }
 
 impl Machine {
@@ -94,12 +96,12 @@ impl Machine {
     /// A state whose result is `{output}`, and transitions as `(condition, target)`.
     fn state(&mut self, name: &str, transitions: &[(&str, u32)]) -> StepId {
         let step = self.b.model(name, "{{input}}");
-        let output = Expr::Structured(Box::new(Expr::Read(Source::Result)));
-        self.b.at(step).shape = Some(Expr::Object(vec![("output".into(), output)]));
+        let output = ValueExpression::Structured(Box::new(ValueExpression::Read(Source::Result)));
+        self.b.at(step).shape = Some(ValueExpression::Object(vec![("output".into(), output)]));
         let transitions = transitions
             .iter()
-            .map(|(when, target)| Transition {
-                takes: Takes::Success,
+            .map(|(when, target)| StateTransition {
+                takes: MatchedOutcome::Success,
                 when: (!when.is_empty()).then(|| self.b.cond(when)),
                 target: StateId(*target),
                 target_at: nowhere(),
@@ -108,7 +110,7 @@ impl Machine {
                 text: (*when).into(),
             })
             .collect();
-        self.states.push(State {
+        self.states.push(WorkflowState {
             name: name.into(),
             step,
             failed: None,

@@ -16,10 +16,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use trefoil_embedded::Embedded;
+use trefoil_embedded::EmbeddedModel;
 use trefoil_ir::Program;
 use trefoil_runtime::ports::{CollectEvents, MapSecrets, NoHumans, NoJournal, NoTools, SeededRandom, VirtualClock};
-use trefoil_runtime::{Event, EventKind, Options, Ports, RunOutcome, driver};
+use trefoil_runtime::{DriverOptions, Event, EventKind, Ports, RunOutcome, driver};
 
 /// The results of a successful run.
 pub struct Seen {
@@ -53,20 +53,20 @@ pub fn run(program: &Arc<Program>, seed: u64) -> Seen {
 pub fn drive(program: &Arc<Program>, seed: u64, input: &str) -> (RunOutcome, Vec<Event>) {
     let events = Arc::new(CollectEvents::new());
     let ports = Ports {
-        models: Arc::new(Embedded::new(program, seed)),
+        models: Arc::new(EmbeddedModel::new(program, seed)),
         tools: Arc::new(NoTools),
         commands: None,
         humans: Arc::new(NoHumans),
         journal: Arc::new(NoJournal),
         clock: Arc::new(VirtualClock::new()),
         random: Arc::new(SeededRandom::new(1)),
-        secrets: Arc::new(MapSecrets::new().env("KEY", "open sesame")),
+        secrets: Arc::new(MapSecrets::new().with_variable("KEY", "open sesame")),
         events: events.clone(),
     };
-    let options = Options { seed: Some(7), run: Some("r1".to_owned()), ..Options::default() };
+    let options = DriverOptions { seed: Some(7), run: Some("r1".to_owned()), ..DriverOptions::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let outcome = runtime.block_on(driver::run(program.clone(), Some(input.into()), ports, options));
-    (outcome, events.seen())
+    (outcome, events.collected_events())
 }
 
 /// How often each value occurs over the seeds.

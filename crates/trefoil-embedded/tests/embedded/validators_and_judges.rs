@@ -2,7 +2,10 @@
 
 use serde_json::json;
 use std::sync::Arc;
-use trefoil_ir::{Attempts, Consensus, Expr, Judge, Program, Source, StepKind, Strategy, Validator, ValidatorKind};
+use trefoil_ir::{
+    Attempts, ConsensusRule, ConsensusStrategy, Judge, Program, Source, StepKind, Validator, ValidatorKind,
+    ValueExpression,
+};
 
 use crate::{kinds, run};
 use testbed::build::{Build, nowhere};
@@ -22,18 +25,18 @@ fn judged(max: u32, validators: impl Fn(&mut Build) -> Vec<ValidatorKind>) -> Ar
     b.program(main)
 }
 
-fn consensus(strategy: Strategy) -> Consensus {
-    Consensus { strategy, threshold: 0.75, min_judges: 1, n: None, agreement_factor: 0.7, confidence_factor: 0.3 }
+fn consensus(strategy: ConsensusStrategy) -> ConsensusRule {
+    ConsensusRule { strategy, threshold: 0.75, min_judges: 1, n: None, agreement_factor: 0.7, confidence_factor: 0.3 }
 }
 
 /// Judges `one` and `two`, which answer with text.
-fn judges(b: &mut Build, strategy: Strategy) -> ValidatorKind {
+fn judges(b: &mut Build, strategy: ConsensusStrategy) -> ValidatorKind {
     let judges = ["one", "two"]
         .into_iter()
         .map(|name| {
             let step = b.model(name, "Judge {{input}}");
             let flow = b.flow(name, step, None);
-            let input = Expr::Read(Source::Result);
+            let input = ValueExpression::Read(Source::Result);
             Judge { name: name.into(), flow, input, weight: 1.0, timeout_ms: None, timeout_at: None }
         })
         .collect();
@@ -85,7 +88,12 @@ fn text_is_made_to_match_and_still_says_what_it_is() {
 
 #[test]
 fn judges_pass_in_the_end_and_not_always_at_once() {
-    for strategy in [Strategy::WeightedAverage, Strategy::Majority, Strategy::Unanimous, Strategy::BestOfN] {
+    for strategy in [
+        ConsensusStrategy::WeightedAverage,
+        ConsensusStrategy::Majority,
+        ConsensusStrategy::Unanimous,
+        ConsensusStrategy::BestOfN,
+    ] {
         let program = judged(4, |b| vec![judges(b, strategy)]);
         let tries = kinds(40, |seed| {
             let seen = run(&program, seed);
@@ -101,7 +109,7 @@ fn judges_pass_in_the_end_and_not_always_at_once() {
 
 #[test]
 fn a_verdict_says_why() {
-    let program = judged(1, |b| vec![judges(b, Strategy::Majority)]);
+    let program = judged(1, |b| vec![judges(b, ConsensusStrategy::Majority)]);
     let seen = run(&program, 3);
     let (_, verdict) = seen.answers.iter().find(|(k, _)| k.ends_with("one")).expect("the judge was asked");
     let verdict: serde_json::Value = serde_json::from_str(verdict.as_str().unwrap()).unwrap();
@@ -115,10 +123,15 @@ fn a_consensus_of_agents_takes_both_sides() {
     let mut b = Build::new();
     let (one, two) = (b.model("one", "{{input}}"), b.model("two", "{{input}}"));
     let both = b.parallel("", &[one, two], trefoil_ir::OnItemFailure::Abort);
-    let ballot = |by: &str, value, weight| trefoil_ir::Ballot { by: by.into(), value, weight };
+    let ballot = |by: &str, value, weight| trefoil_ir::WeightedVerdict { by: by.into(), value, weight };
     let verdicts = vec![ballot("one", b.value("{{one}}"), 1.0), ballot("two", b.value("{{two}}"), 2.0)];
-    let joined =
-        b.step("", StepKind::Compute(Expr::Consensus { verdicts, consensus: consensus(Strategy::WeightedAverage) }));
+    let joined = b.step(
+        "",
+        StepKind::Compute(ValueExpression::Consensus {
+            verdicts,
+            consensus: consensus(ConsensusStrategy::WeightedAverage),
+        }),
+    );
     let joined = b.out(joined, "joined");
     let (yes, maybe, no) = (b.mark("yes"), b.mark("maybe"), b.mark("no"));
     let branch = b.branch("", &[("{{joined.score}} > 0.8", yes), ("{{joined.binary_valid}} == true", maybe)], Some(no));

@@ -1,8 +1,8 @@
 //! The form of answers: lists, numbers, objects, text.
 
 use serde_json::json;
-use trefoil_embedded::Embedded;
-use trefoil_ir::{AnswerFormat, Expr, Guard, Items, OnItemFailure, Source, StepKind};
+use trefoil_embedded::EmbeddedModel;
+use trefoil_ir::{AnswerFormat, FanOutItems, Guard, OnItemFailure, Source, StepKind, ValueExpression};
 use trefoil_runtime::ModelProvider as _;
 
 use crate::{drive, kinds, run};
@@ -52,8 +52,8 @@ fn a_number_of_instances_is_small() {
     let each = b.for_each("all", "{{size}}", worker, OnItemFailure::Abort);
     match &mut b.at(each).kind {
         StepKind::ForEach(it) => {
-            let Items::List(count) = it.items.clone() else { panic!("a list") };
-            it.items = Items::Count(count, 100);
+            let FanOutItems::List(count) = it.items.clone() else { panic!("a list") };
+            it.items = FanOutItems::Count(count, 100);
             it.item = None;
         }
         other => panic!("{other:?}"),
@@ -110,7 +110,7 @@ fn plain_text_says_who_read_what() {
         )
     );
     assert_eq!((outcome.usage.input_tokens, outcome.usage.output_tokens), (17, 19));
-    assert_eq!(Embedded::new(&program, 1).label(&request()), "embedded");
+    assert_eq!(EmbeddedModel::new(&program, 1).label(&request()), "embedded");
 }
 
 fn request() -> trefoil_runtime::ModelRequest {
@@ -157,11 +157,11 @@ fn a_program_that_turns_in_circles_is_still_understood() {
     let main = b.flow("main", body, None);
     let call = b.call("again", main, "{{one}}");
     b.at(call).when = None;
-    let shape = Expr::Read(Source::Result);
+    let shape = ValueExpression::Read(Source::Result);
     b.at(call).shape = Some(shape);
     let rest = b.flow("rest", call, None);
     let program = b.program(rest);
-    Embedded::new(&program, 1);
+    EmbeddedModel::new(&program, 1);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 pub mod callees;
 pub mod directory;
 mod evidence;
-mod lower;
+mod lowering;
 pub mod manifest;
 pub mod names;
 mod program;
@@ -16,57 +16,62 @@ pub mod texts;
 
 use std::collections::BTreeSet;
 
-use trefoil_ir::Detail;
-use trefoil_syntax::{Location, yaml::Node};
+use trefoil_ir::FactDetail;
+use trefoil_syntax::{Location, yaml::YamlNode};
 use trefoil_template::Policy;
 
-pub use lower::CallSite;
-pub use program::{Content, Unit, Units};
+pub use lowering::NamedFlowCall;
+pub use program::{AegisUnit, AegisUnitContent, AegisUnits};
 
-use crate::{Compiled, Document, Evidence, Findings, FrontEnd, Need, Project};
+use crate::{CompileFindings, DialectCompilation, DialectEvidence, FrontEnd, ManifestDocument, NeededFile, Project};
 
 /// The AEGIS front end.
-pub struct Aegis;
+pub struct AegisFrontEnd;
 
-impl FrontEnd for Aegis {
+impl FrontEnd for AegisFrontEnd {
     fn name(&self) -> &'static str {
         "aegis"
     }
-    fn described(&self) -> (&'static str, &'static str) {
+    fn format_description(&self) -> (&'static str, &'static str) {
         ("AEGIS", "its `apiVersion` and `kind`")
     }
-    fn schema(&self) -> &'static str {
+    fn manifest_schema(&self) -> &'static str {
         include_str!("../../schemas/aegis.json")
     }
     fn policy(&self) -> &'static Policy {
         &Policy::AEGIS
     }
-    fn evidence(&self, root: &Node) -> Vec<Evidence> {
-        evidence::of(root)
+    fn find_evidence(&self, root: &YamlNode) -> Vec<DialectEvidence> {
+        evidence::find_evidence(root)
     }
-    fn resembles(&self, text: &str, has: &dyn Fn(&str) -> bool) -> bool {
+    fn matches_unparsed(&self, text: &str, has: &dyn Fn(&str) -> bool) -> bool {
         has("apiVersion") && text.contains(evidence::OWNER)
     }
-    fn companion(&self, root: &Node) -> Option<&'static str> {
-        evidence::companion(root)
+    fn companion_kind(&self, root: &YamlNode) -> Option<&'static str> {
+        evidence::companion_kind(root)
     }
-    fn needs(&self, document: &Document) -> Vec<Need> {
-        manifest::agent::needs(&document.root, document.file)
+    fn needed_files(&self, document: &ManifestDocument) -> Vec<NeededFile> {
+        manifest::agent::needed_files(&document.root, document.file)
     }
-    fn ids(&self, document: &Document) -> Vec<(String, Location)> {
-        let name = manifest::name(&document.root);
+    fn unit_ids(&self, document: &ManifestDocument) -> Vec<(String, Location)> {
+        let name = manifest::unit_name(&document.root);
         name.map(|n| (n.value.to_string(), Location::new(document.file, n.span))).into_iter().collect()
     }
-    fn about<'d>(&self, document: &'d Document) -> Option<&'d str> {
-        crate::said(&document.root.mapping()?.get("metadata")?.value, "description")
+    fn unit_description<'d>(&self, document: &'d ManifestDocument) -> Option<&'d str> {
+        crate::text_under_key(&document.root.as_mapping()?.get("metadata")?.value, "description")
     }
-    fn names<'d>(&self, document: &'d Document) -> BTreeSet<&'d str> {
-        crate::under(&document.root, &["agent", "agent_id", "workflow_id"])
+    fn mentioned_units<'d>(&self, document: &'d ManifestDocument) -> BTreeSet<&'d str> {
+        crate::texts_under_keys(&document.root, &["agent", "agent_id", "workflow_id"])
     }
     fn reads_texts(&self) -> bool {
         true
     }
-    fn compile<'p>(&self, project: &'p Project, entries: &[usize], detail: Detail) -> Compiled<'p> {
-        program::compile(project, entries, Findings::with_facts(detail, self.policy().words))
+    fn compile_documents<'p>(
+        &self,
+        project: &'p Project,
+        entries: &[usize],
+        detail: FactDetail,
+    ) -> DialectCompilation<'p> {
+        program::compile_documents(project, entries, CompileFindings::with_facts(detail, self.policy().words))
     }
 }

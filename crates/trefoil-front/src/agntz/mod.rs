@@ -9,10 +9,10 @@
 //!
 //! `docs/compat/agntz.md` says where the behaviour differs from the original system.
 
-pub mod bind;
+pub mod binding;
 mod evidence;
 pub mod ids;
-mod lower;
+mod lowering;
 pub mod manifest;
 pub mod names;
 pub mod schema;
@@ -20,60 +20,66 @@ pub mod signature;
 
 use std::collections::BTreeSet;
 
-use trefoil_ir::Detail;
-use trefoil_syntax::{Location, yaml::Node};
+use trefoil_ir::FactDetail;
+use trefoil_syntax::{Location, yaml::YamlNode};
 use trefoil_template::Policy;
 
-pub use bind::Units;
+pub use binding::AgntzUnits;
 
-use crate::{Compiled, Document, Evidence, Findings, FrontEnd, Need, Project};
+use crate::{CompileFindings, DialectCompilation, DialectEvidence, FrontEnd, ManifestDocument, NeededFile, Project};
 
 /// The name for `--dialect`.
 const NAME: &str = "agntz";
 
 /// The agntz front end.
-pub struct Agntz;
+pub struct AgntzFrontEnd;
 
-impl FrontEnd for Agntz {
+impl FrontEnd for AgntzFrontEnd {
     fn name(&self) -> &'static str {
         NAME
     }
-    fn described(&self) -> (&'static str, &'static str) {
+    fn format_description(&self) -> (&'static str, &'static str) {
         ("agntz", "`id` and `kind`")
     }
-    fn schema(&self) -> &'static str {
+    fn manifest_schema(&self) -> &'static str {
         include_str!("../../schemas/agntz.json")
     }
     fn policy(&self) -> &'static Policy {
         &Policy::AGNTZ
     }
-    fn evidence(&self, root: &Node) -> Vec<Evidence> {
-        evidence::of(root)
+    fn find_evidence(&self, root: &YamlNode) -> Vec<DialectEvidence> {
+        evidence::find_evidence(root)
     }
-    fn resembles(&self, _text: &str, has: &dyn Fn(&str) -> bool) -> bool {
+    fn matches_unparsed(&self, _text: &str, has: &dyn Fn(&str) -> bool) -> bool {
         has("id") && ["kind", "instruction", "steps", "branches"].into_iter().any(has)
     }
-    fn companion(&self, root: &Node) -> Option<&'static str> {
-        evidence::companion(root)
+    fn companion_kind(&self, root: &YamlNode) -> Option<&'static str> {
+        evidence::companion_kind(root)
     }
-    fn needs(&self, _document: &Document) -> Vec<Need> {
+    fn needed_files(&self, _document: &ManifestDocument) -> Vec<NeededFile> {
         Vec::new()
     }
-    fn ids(&self, document: &Document) -> Vec<(String, Location)> {
-        bind::id_of(&document.root)
+    fn unit_ids(&self, document: &ManifestDocument) -> Vec<(String, Location)> {
+        binding::id_of(&document.root)
             .map(|(id, span)| (id.to_owned(), Location::new(document.file, span)))
             .into_iter()
             .collect()
     }
-    fn names<'d>(&self, document: &'d Document) -> BTreeSet<&'d str> {
-        let references = crate::under(&document.root, &["ref"]).into_iter();
+    fn mentioned_units<'d>(&self, document: &'d ManifestDocument) -> BTreeSet<&'d str> {
+        let references = crate::texts_under_keys(&document.root, &["ref"]).into_iter();
         references.map(|text| ids::AgentRef::parse(text).map_or(text, |r| r.id)).collect()
     }
-    fn compile<'p>(&self, project: &'p Project, entries: &[usize], detail: Detail) -> Compiled<'p> {
-        let mut units = bind::bind(project, entries, &Findings::with_facts(detail, self.policy().words));
+    fn compile_documents<'p>(
+        &self,
+        project: &'p Project,
+        entries: &[usize],
+        detail: FactDetail,
+    ) -> DialectCompilation<'p> {
+        let mut units =
+            binding::bind_documents(project, entries, &CompileFindings::with_facts(detail, self.policy().words));
         let found = std::mem::take(&mut units.findings);
-        let (program, entries) = lower::lower(&units, entries);
+        let (program, entries) = lowering::lower_documents(&units, entries);
         let units = crate::CompiledUnits::Agntz(Box::new(units));
-        Compiled { units, program, entries, env_files: Vec::new(), found, aside: BTreeSet::new() }
+        DialectCompilation { units, program, entries, env_files: Vec::new(), found, aside: BTreeSet::new() }
     }
 }

@@ -4,31 +4,31 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_ir::FlowId;
-use trefoil_ir::types::Type;
+use trefoil_ir::types::ValueType;
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
-use crate::agntz::manifest::Agent;
-use crate::agntz::schema::nullable;
-use crate::names::Members;
+use crate::agntz::manifest::AgntzAgentManifest;
+use crate::agntz::schema::allow_null;
+use crate::names::MemberDeclarations;
 
 /// An agent as its callers see it.
 #[derive(Debug)]
-pub struct Signature {
+pub struct AgentSignature {
     /// Its id.
     pub id: Arc<str>,
     /// Where members of its output are declared.
-    pub members: Members,
+    pub members: MemberDeclarations,
     /// Its flow.
     pub flow: FlowId,
     /// Its input contract.
-    pub inputs: Arc<Inputs>,
+    pub inputs: Arc<AgentInputs>,
     /// The type of its result.
-    pub output: Type,
+    pub output: ValueType,
     /// The step keys of a pipeline.
-    pub exports: Vec<Exported>,
+    pub exports: Vec<ExportedStep>,
     /// The parts of its input that reach a model.
-    pub prompted: Prompted,
+    pub prompted: PromptedInputs,
     /// Whether its user message is its input, because it has no `prompt`.
     pub sends_input: bool,
     /// Whether it reads its input at all.
@@ -41,56 +41,56 @@ pub struct Signature {
 
 /// The parts of an agent's input that reach a model, so they must not contain secrets.
 #[derive(Debug, Clone, Default)]
-pub struct Prompted {
+pub struct PromptedInputs {
     names: BTreeSet<Arc<str>>,
 }
 
-impl Prompted {
+impl PromptedInputs {
     /// Adds a name. `userQuery` means the whole input, unless the input has a key with that name.
-    pub fn add(&mut self, name: &str) {
+    pub fn add_name(&mut self, name: &str) {
         self.names.insert(name.into());
     }
     /// Whether the value of this key of an input map reaches a model.
-    pub fn reaches(&self, key: &str, mut keys: impl Iterator<Item = impl AsRef<str>>) -> bool {
+    pub fn reaches_model(&self, key: &str, mut keys: impl Iterator<Item = impl AsRef<str>>) -> bool {
         self.names.contains(key) || (self.names.contains("userQuery") && !keys.any(|k| k.as_ref() == "userQuery"))
     }
 }
 
 /// A step of a pipeline, as seen by the pipeline's callers.
 #[derive(Debug)]
-pub struct Exported {
+pub struct ExportedStep {
     /// Its state key.
     pub key: Arc<str>,
     /// The id, if it can be used instead of the key.
     pub alias: Option<Arc<str>>,
     /// The type of its result.
-    pub schema: Type,
+    pub schema: ValueType,
     /// Where the step is declared.
     pub at: Option<Location>,
     /// Where members of its result are declared.
-    pub members: Members,
+    pub members: MemberDeclarations,
     /// The step's own agent.
-    pub inner: Option<Arc<Signature>>,
+    pub inner: Option<Arc<AgentSignature>>,
 }
 
-impl Exported {
+impl ExportedStep {
     /// Whether a path segment names it.
-    pub fn is(&self, name: &str) -> bool {
+    pub fn has_name(&self, name: &str) -> bool {
         &*self.key == name || self.alias.as_deref() == Some(name)
     }
 }
 
 /// The input contract.
 #[derive(Debug, Clone, Default)]
-pub struct Inputs {
+pub struct AgentInputs {
     /// Whether there is an `inputSchema`.
     pub declared: bool,
     /// Whether only declared properties are allowed.
     pub closed: bool,
     /// The properties.
-    pub properties: Vec<Property>,
+    pub properties: Vec<InputProperty>,
     /// Where they and their members are declared.
-    pub members: Members,
+    pub members: MemberDeclarations,
     /// Whether null is not filled in for omitted properties (a root with `anyOf` and the like).
     pub combined: bool,
     /// Whether the input is a plain value named `userQuery`.
@@ -99,13 +99,13 @@ pub struct Inputs {
 
 /// A declared property.
 #[derive(Debug, Clone)]
-pub struct Property {
+pub struct InputProperty {
     /// Its name.
     pub name: Arc<str>,
     /// Its schema; null is allowed unless the property is required.
     pub json: Value,
     /// Its type.
-    pub of: Type,
+    pub of: ValueType,
     /// The same with lists, which a property takes that the shorthand calls an `object` without saying more.
     pub with_lists: Option<Value>,
     /// The value if it is omitted.
@@ -118,16 +118,16 @@ pub struct Property {
     pub span: trefoil_syntax::Span,
 }
 
-impl Inputs {
+impl AgentInputs {
     /// The contract that a manifest declares.
-    pub fn of(agent: &Agent<'_>) -> Self {
+    pub fn from_agent(agent: &AgntzAgentManifest<'_>) -> Self {
         let Some(schema) = &agent.input else { return Self { has_query: true, ..Self::default() } };
         let properties = schema.properties.iter().map(|p| {
-            let json = if p.required { p.json.clone() } else { nullable(&p.json) };
-            Property {
+            let json = if p.required { p.json.clone() } else { allow_null(&p.json) };
+            InputProperty {
                 name: p.name.value.clone(),
                 with_lists: with_lists(&json).filter(|_| schema.shorthand),
-                of: Type::declared(&json),
+                of: ValueType::from_schema(&json),
                 json,
                 default: p.default.clone(),
                 required: p.required,
@@ -140,20 +140,20 @@ impl Inputs {
             // after an error nothing is certain, so do not report names because of it
             closed: schema.closed && schema.sound,
             properties: properties.collect(),
-            members: Members::default(),
+            members: MemberDeclarations::default(),
             combined: schema.combined,
             has_query: schema.sound && !schema.object,
         }
     }
     /// The property with this name.
-    pub fn get(&self, name: &str) -> Option<&Property> {
+    pub fn get(&self, name: &str) -> Option<&InputProperty> {
         self.properties.iter().find(|p| &*p.name == name)
     }
 }
 
 /// A file and the reference that leads to the next one, for cycles.
 #[derive(Debug, Clone)]
-pub struct Link {
+pub struct CycleLink {
     /// The document.
     pub document: usize,
     /// Its id.

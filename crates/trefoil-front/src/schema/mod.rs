@@ -1,20 +1,20 @@
 //! JSON Schemas in manifests of any dialect, with every keyword checked at its place. A shorthand that a dialect allows
 //! instead of a schema is read by the dialect.
 
-pub mod canonical;
-pub mod fit;
+pub mod canonical_syntax;
 pub mod keywords;
-pub mod reading;
+pub mod schema_reading;
+pub mod value_check;
 
-use trefoil_ir::schema::{Cost, compile, pattern_bytes};
+use trefoil_ir::schema::{SchemaCost, compile_schema, pattern_bytes};
 use trefoil_syntax::Diagnostic;
-use trefoil_syntax::yaml::Node;
+use trefoil_syntax::yaml::YamlNode;
 use trefoil_template::Value;
 use trefoil_template::limits::PATTERNS_BYTES;
 
-use crate::Reader;
-use crate::read::to_value;
-use reading::SchemaReading;
+use crate::ManifestReader;
+use crate::yaml_reader::to_value;
+use schema_reading::SchemaReading;
 
 /// Advice for patterns that need too much memory.
 pub(crate) const LESS: &str = "repeat less (`{1,50}` needs 50 times the memory), or use `minLength` and `maxLength`";
@@ -23,8 +23,8 @@ pub(crate) const LESS: &str = "repeat less (`{1,50}` needs 50 times the memory),
 pub const MAX_BYTES: usize = 262_144;
 
 /// Reads a mapping as a schema. Mistakes are reported at the keyword; `None`: there was an error.
-pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<Value> {
-    if node.mapping().is_none() {
+pub fn read_schema(reader: &ManifestReader<'_>, node: &YamlNode, what: &str) -> Option<Value> {
+    if node.as_mapping().is_none() {
         reader.wrong_type(node, what, "a JSON Schema");
         return None;
     }
@@ -32,42 +32,46 @@ pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<Value> {
     // An older draft has other keywords, and its own compiler.
     let older = json.get("$schema").and_then(Value::as_str).is_some_and(|uri| !uri.contains("2020-12"));
     if !older {
-        let mut reading = SchemaReading::plain(reader);
-        canonical::subschema(&mut reading, node, 1);
+        let mut reading = SchemaReading::for_json_schema(reader);
+        canonical_syntax::check_subschema(&mut reading, node, 1);
         reading.check_pointers(&json);
-        if reading.failed() {
+        if reading.has_failed() {
             return None;
         }
     }
     let plain = json.to_json();
-    if !light(reader, node, &plain) {
+    if !check_pattern_memory(reader, node, &plain) {
         return None;
     }
     // The compiler finds mistakes that the checks at the keys miss.
-    if let Err(error) = compile(&plain, None) {
-        let at = reader.at(at_pointer(node, error.instance_path().as_str()).span);
-        reader.report(Diagnostic::error("invalid-schema", at, format!("`{what}` is not a valid JSON Schema: {error}")));
+    if let Err(error) = compile_schema(&plain, None) {
+        let at = reader.location_of(at_pointer(node, error.instance_path().as_str()).span);
+        reader.report_finding(Diagnostic::new_error(
+            "invalid-schema",
+            at,
+            format!("`{what}` is not a valid JSON Schema: {error}"),
+        ));
         return None;
     }
-    bounded(reader, node, &plain).then_some(json)
+    check_work_limit(reader, node, &plain).then_some(json)
 }
 
 /// Whether the patterns of a schema are within the memory limit of a program; reports if they are not. Called before
 /// they are compiled, because that takes the memory.
-pub fn light(reader: &Reader<'_>, node: &Node, schema: &serde_json::Value) -> bool {
+pub fn check_pattern_memory(reader: &ManifestReader<'_>, node: &YamlNode, schema: &serde_json::Value) -> bool {
     if pattern_bytes([schema], PATTERNS_BYTES) <= PATTERNS_BYTES {
         return true;
     }
     let message = format!("the patterns of the schema need more than {} MB", PATTERNS_BYTES >> 20);
-    let d = Diagnostic::error("invalid-schema", reader.at(node.span), message);
-    reader.report(d.help(LESS));
+    let d = Diagnostic::new_error("invalid-schema", reader.location_of(node.span), message);
+    reader.report_finding(d.with_help(LESS));
     false
 }
 
 /// Whether checking a value against a schema terminates within the work limit; reports if it does not.
-pub fn bounded(reader: &Reader<'_>, node: &Node, schema: &serde_json::Value) -> bool {
-    let Some(endless) = Cost::new(schema).endless() else { return true };
-    let at = reader.at(at_pointer(node, &endless.pointer).span);
+pub fn check_work_limit(reader: &ManifestReader<'_>, node: &YamlNode, schema: &serde_json::Value) -> bool {
+    let Some(endless) = SchemaCost::new(schema).find_endless() else { return true };
+    let at = reader.location_of(at_pointer(node, &endless.pointer).span);
     let (message, help) = match endless.circular {
         true => (
             "the schema refers to itself without going deeper into the value",
@@ -78,20 +82,20 @@ pub fn bounded(reader: &Reader<'_>, node: &Node, schema: &serde_json::Value) -> 
             "use each definition once",
         ),
     };
-    reader.report(Diagnostic::error("invalid-schema", at, message).help(help));
+    reader.report_finding(Diagnostic::new_error("invalid-schema", at, message).with_help(help));
     false
 }
 
 /// The node at a JSON pointer, or its nearest ancestor.
-fn at_pointer<'n>(root: &'n Node, pointer: &str) -> &'n Node {
-    use trefoil_syntax::yaml::Kind;
+fn at_pointer<'n>(root: &'n YamlNode, pointer: &str) -> &'n YamlNode {
+    use trefoil_syntax::yaml::YamlNodeKind;
     let mut node = root;
     for segment in pointer.split('/').skip(1) {
         let segment = segment.replace("~1", "/").replace("~0", "~");
         let next = match &*node.kind {
-            Kind::Mapping(m) => m.get(&segment).map(|e| &e.value),
-            Kind::Sequence(items) => segment.parse::<usize>().ok().and_then(|i| items.get(i)),
-            Kind::Scalar(..) => None,
+            YamlNodeKind::Mapping(m) => m.get(&segment).map(|e| &e.value),
+            YamlNodeKind::Sequence(items) => segment.parse::<usize>().ok().and_then(|i| items.get(i)),
+            YamlNodeKind::Scalar(..) => None,
         };
         match next {
             Some(next) => node = next,

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use trefoil_syntax::hash::HashMap;
-use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::yaml::{YamlNode, YamlText};
 
 use crate::project::resolve_path;
-use crate::{Document, Project};
+use crate::{ManifestDocument, Project};
 
 /// A path's last segment without its `.yaml` or `.yml`.
-pub fn stem(path: &str) -> &str {
+pub fn path_stem(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml")).unwrap_or(name)
 }
@@ -24,7 +24,7 @@ pub struct LostCall<'p> {
     /// The document that contains it.
     pub from: usize,
     /// As it is written.
-    pub reference: &'p Text,
+    pub reference: &'p YamlText,
     /// The reason.
     pub why: NoFile,
 }
@@ -42,22 +42,22 @@ pub enum NoFile {
 }
 
 /// An index of a project's files for references.
-pub struct References<'p> {
+pub struct SirenReferences<'p> {
     project: &'p Project,
     by_path: HashMap<&'p str, usize>,
     by_name: HashMap<&'p str, Vec<usize>>,
     offered: HashMap<usize, Vec<Arc<str>>>,
 }
 
-impl<'p> References<'p> {
+impl<'p> SirenReferences<'p> {
     /// The index of a project's SirenSpec documents.
-    pub fn of(project: &'p Project) -> Self {
+    pub fn for_project(project: &'p Project) -> Self {
         let (by_path, by_name, offered) = (HashMap::default(), HashMap::default(), HashMap::default());
         let mut all = Self { project, by_path, by_name, offered };
         for (at, document) in project.documents.iter().enumerate() {
             all.by_path.entry(&*document.path).or_insert(at);
             if is_siren(document) {
-                all.by_name.entry(stem(&document.path)).or_default().push(at);
+                all.by_name.entry(path_stem(&document.path)).or_default().push(at);
             }
         }
         project.documents.iter().enumerate().filter(|(_, d)| is_siren(d)).for_each(|(at, found)| all.offers(at, found));
@@ -65,14 +65,14 @@ impl<'p> References<'p> {
     }
 
     /// Records the input fields that workflow nodes of a document pass to others.
-    fn offers(&mut self, at: usize, document: &Document) {
-        for mapping in workflow_nodes(&document.root).filter_map(Node::mapping) {
-            let reference = mapping.get("ref").and_then(|e| e.value.string());
+    fn offers(&mut self, at: usize, document: &ManifestDocument) {
+        for mapping in workflow_nodes(&document.root).filter_map(YamlNode::as_mapping) {
+            let reference = mapping.get("ref").and_then(|e| e.value.as_string());
             let Some(to) = reference.and_then(|text| self.locate(at, &text.value).first().copied()) else {
                 continue;
             };
             let names = self.offered.entry(to).or_default();
-            let inputs = mapping.get("inputs").and_then(|e| e.value.mapping());
+            let inputs = mapping.get("inputs").and_then(|e| e.value.as_mapping());
             for entry in inputs.into_iter().flat_map(|m| &m.entries) {
                 if !names.contains(&entry.key.value) {
                     names.push(entry.key.value.clone());
@@ -82,12 +82,12 @@ impl<'p> References<'p> {
     }
 
     /// The input fields that workflow nodes of the project pass to a document.
-    pub fn offered(&self, document: usize) -> &[Arc<str>] {
+    pub fn offered_inputs(&self, document: usize) -> &[Arc<str>] {
         self.offered.get(&document).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// The document that a `ref` refers to. Of several, none: what follows from one of them is not reported.
-    pub fn find(&self, document: usize, reference: &str) -> Result<usize, NoFile> {
+    pub fn resolve_reference(&self, document: usize, reference: &str) -> Result<usize, NoFile> {
         let found = self.locate(document, reference);
         match found.as_slice() {
             [] => Err(NoFile::Unknown),
@@ -98,10 +98,10 @@ impl<'p> References<'p> {
     }
 
     /// The names by which a document can call others.
-    pub fn stems(&self, document: usize) -> impl Iterator<Item = &'p str> {
+    pub fn file_stems(&self, document: usize) -> impl Iterator<Item = &'p str> {
         let project = self.project;
-        let own = move |at: &usize| *at != document && project.together(*at, document);
-        project.documents.iter().enumerate().filter(move |(at, _)| own(at)).map(|(_, other)| stem(&other.path))
+        let own = move |at: &usize| *at != document && project.is_same_project(*at, document);
+        project.documents.iter().enumerate().filter(move |(at, _)| own(at)).map(|(_, other)| path_stem(&other.path))
     }
 
     /// The documents that a reference can refer to; for a bare name, those nearest to the referring document.
@@ -110,19 +110,19 @@ impl<'p> References<'p> {
             let base = self.project.documents.get(document).map_or("", |d| &d.path);
             return self.by_path.get(&*resolve_path(base, reference)).copied().into_iter().collect();
         }
-        self.project.nearest(document, self.by_name.get(reference).map(Vec::as_slice).unwrap_or_default())
+        self.project.nearest_documents(document, self.by_name.get(reference).map(Vec::as_slice).unwrap_or_default())
     }
 }
 
-fn is_siren(document: &Document) -> bool {
+fn is_siren(document: &ManifestDocument) -> bool {
     document.front.name() == "sirenspec"
 }
 
 /// The workflow nodes of a file, as raw nodes.
-pub fn workflow_nodes(root: &Node) -> impl Iterator<Item = &Node> {
-    let nodes = root.mapping().and_then(|m| m.get("nodes")).and_then(|e| e.value.mapping());
+pub fn workflow_nodes(root: &YamlNode) -> impl Iterator<Item = &YamlNode> {
+    let nodes = root.as_mapping().and_then(|m| m.get("nodes")).and_then(|e| e.value.as_mapping());
     nodes.into_iter().flat_map(|m| &m.entries).map(|e| &e.value).filter(|node| {
-        let kind = node.mapping().and_then(|m| m.get("type")).and_then(|e| e.value.string());
+        let kind = node.as_mapping().and_then(|m| m.get("type")).and_then(|e| e.value.as_string());
         kind.is_some_and(|text| &*text.value == "workflow")
     })
 }

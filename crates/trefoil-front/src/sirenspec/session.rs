@@ -3,78 +3,84 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use trefoil_ir::types::Type;
+use trefoil_ir::types::ValueType;
 use trefoil_syntax::hash::HashMap;
 
-use super::calls::{Called, Calls};
-use super::lower::{self, Workflow};
-use super::manifest::{Manifest, Root};
-use super::names::binding::Texts;
-use super::names::child::Child;
-use super::names::declare;
-use super::names::inputs::Inputs;
-use super::names::known::Known;
-use super::names::links::Links;
+use super::call_graph::{FileCall, SirenCallGraph};
+use super::lowering::{self, WorkflowLowering};
+use super::manifest::{SirenManifest, StateTree};
+use super::names::binding::SirenTexts;
+use super::names::callee::SirenCallee;
+use super::names::declarations;
+use super::names::inputs::SirenInputs;
+use super::names::links::NodeLinks;
 use super::names::texts;
-use super::references::{LostCall, References, stem};
-use crate::bound::BoundText;
-use crate::learn;
+use super::names::workflow_names::SirenNames;
+use super::references::{LostCall, SirenReferences, path_stem};
+use crate::bound_text::BoundText;
+use crate::name_facts;
 use crate::project::resolve_path;
-use crate::{Builder, Compiled, CompiledUnits, Document, Findings, Project, Reader};
+use crate::{
+    CompileFindings, CompiledUnits, DialectCompilation, ManifestDocument, ManifestReader, ProgramBuilder, Project,
+};
 
 /// The workflows that can be reached from entries.
-pub struct Units<'p> {
+pub struct SirenUnits<'p> {
     /// The project.
     pub project: &'p Project,
     /// The files in each of their roles, callees before callers.
-    pub all: Vec<Unit<'p>>,
+    pub all: Vec<SirenUnit<'p>>,
     /// References that do not resolve to a single file that can be called.
     pub lost: Vec<LostCall<'p>>,
     /// The index for references.
-    pub references: References<'p>,
+    pub references: SirenReferences<'p>,
 }
 
-impl Units<'_> {
+impl SirenUnits<'_> {
     /// Every text of every file, for each way in which it is called.
-    pub fn texts(&self) -> Vec<&BoundText> {
-        self.all.iter().flat_map(|unit| unit.texts.all()).map(|bound| &bound.text).collect()
+    pub fn bound_texts(&self) -> Vec<&BoundText> {
+        self.all.iter().flat_map(|unit| unit.texts.all_texts()).map(|bound| &bound.text).collect()
     }
 }
 
 /// A file in one role.
-pub struct Unit<'p> {
+pub struct SirenUnit<'p> {
     /// The document.
     pub document: usize,
     /// Its manifest.
-    pub manifest: Arc<Manifest<'p>>,
+    pub manifest: Arc<SirenManifest<'p>>,
     /// The names available in it.
-    pub known: Arc<Known>,
+    pub known: Arc<SirenNames>,
     /// The links between its nodes.
-    pub links: Arc<Links>,
+    pub links: Arc<NodeLinks>,
     /// Its texts.
-    pub texts: Texts,
+    pub texts: SirenTexts,
     /// The workflows that its nodes call, by node.
-    pub children: Vec<Option<Child>>,
+    pub children: Vec<Option<SirenCallee>>,
 }
 
 /// How a file is called: with these inputs; `None`: a run starts it.
-pub type Role = Option<Vec<Arc<str>>>;
+pub type CallRole = Option<Vec<Arc<str>>>;
 
 /// Compiles documents as the entries of a program.
-pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> Compiled<'p> {
-    let references = References::of(project);
-    let calls = Calls::gather(project, &references, entries, found);
+pub fn compile_documents<'p>(
+    project: &'p Project,
+    entries: &[usize],
+    found: CompileFindings,
+) -> DialectCompilation<'p> {
+    let references = SirenReferences::for_project(project);
+    let calls = SirenCallGraph::gather_calls(project, &references, entries, found);
     let roles = roles(&calls, entries);
-    let Calls { callees_first, files, lost, found } = calls;
-    let (builder, done) = (Builder::default(), HashMap::default());
+    let SirenCallGraph { callees_first, files, lost, found } = calls;
+    let (builder, done) = (ProgramBuilder::default(), HashMap::default());
     let mut session = FileSession { references, found, builder, done, units: Vec::new() };
     for at in callees_first {
         let (Some(document), Some(file)) = (project.documents.get(at), files.get(&at)) else { continue };
         let Some(manifest) = &file.manifest else { continue };
         for role in roles.get(&at).into_iter().flatten() {
-            let reader = Reader::of(project, document, session.found.apart());
+            let reader = ManifestReader::for_document(project, document, session.found.empty_copy());
             session.unit(&reader, document, (at, role), manifest, &file.calls);
-            session.found.absorb(reader.into_findings());
+            session.found.add_findings(reader.into_findings());
         }
     }
     let FileSession { references, found, builder, units, done } = session;
@@ -84,7 +90,7 @@ pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> 
     opened.sort_unstable();
     let opened = || opened.iter().filter_map(|(_, at)| Some((project.documents.get(*at)?, files.get(at)?)));
     let texts = opened().filter_map(|(document, _)| project.files.get(document.file)).map(|file| &**file.text());
-    let program = entries.first().and_then(|(_, first)| builder.finish(*first, texts));
+    let program = entries.first().and_then(|(_, first)| builder.finish_program(*first, texts));
     let mut env_files: Vec<String> = Vec::new();
     for (document, file) in opened() {
         let Some(env) = file.manifest.as_ref().and_then(|manifest| manifest.env_file) else { continue };
@@ -93,13 +99,13 @@ pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> 
             env_files.push(path);
         }
     }
-    let units = CompiledUnits::Sirenspec(Units { project, all: units, lost, references });
-    Compiled { units, program, entries, env_files, found, aside: BTreeSet::new() }
+    let units = CompiledUnits::Sirenspec(SirenUnits { project, all: units, lost, references });
+    DialectCompilation { units, program, entries, env_files, found, aside: BTreeSet::new() }
 }
 
 /// The roles of each file. Visits callers first, so that all calls of a file are known before it.
-fn roles(calls: &Calls<'_>, entries: &[usize]) -> HashMap<usize, BTreeSet<Role>> {
-    let mut roles: HashMap<usize, BTreeSet<Role>> = HashMap::default();
+fn roles(calls: &SirenCallGraph<'_>, entries: &[usize]) -> HashMap<usize, BTreeSet<CallRole>> {
+    let mut roles: HashMap<usize, BTreeSet<CallRole>> = HashMap::default();
     for entry in entries {
         roles.entry(*entry).or_default().insert(None);
     }
@@ -112,44 +118,45 @@ fn roles(calls: &Calls<'_>, entries: &[usize]) -> HashMap<usize, BTreeSet<Role>>
 }
 
 struct FileSession<'p> {
-    references: References<'p>,
-    found: Findings,
-    builder: Builder,
-    done: HashMap<(usize, Role), Child>,
-    units: Vec<Unit<'p>>,
+    references: SirenReferences<'p>,
+    found: CompileFindings,
+    builder: ProgramBuilder,
+    done: HashMap<(usize, CallRole), SirenCallee>,
+    units: Vec<SirenUnit<'p>>,
 }
 
 impl<'p> FileSession<'p> {
     fn unit(
         &mut self,
-        reader: &Reader<'_>,
-        opened: &Document,
-        (document, role): (usize, &Role),
-        manifest: &Arc<Manifest<'p>>,
-        calls: &[Option<Called>],
+        reader: &ManifestReader<'_>,
+        opened: &ManifestDocument,
+        (document, role): (usize, &CallRole),
+        manifest: &Arc<SirenManifest<'p>>,
+        calls: &[Option<FileCall>],
     ) {
-        let child = |called: &Called| self.done.get(&(called.document, Some(called.given.clone()))).cloned();
-        let children: Vec<Option<Child>> = calls.iter().map(|called| called.as_ref().and_then(child)).collect();
+        let child = |called: &FileCall| self.done.get(&(called.document, Some(called.given.clone()))).cloned();
+        let children: Vec<Option<SirenCallee>> = calls.iter().map(|called| called.as_ref().and_then(child)).collect();
         let entry = role.is_none();
         let (given, offered) = match role {
             Some(given) => (given.as_slice(), [].as_slice()),
-            None => ([].as_slice(), self.references.offered(document)),
+            None => ([].as_slice(), self.references.offered_inputs(document)),
         };
-        let inputs = |slot| Inputs::new(manifest, |span| reader.at(span), slot, given, offered);
-        let known = Arc::new(Known::new(reader.file, manifest, &children, inputs));
-        let nodes = texts::parse(reader.file, manifest);
-        let links = Arc::new(Links::new(manifest, &known, &nodes));
-        let texts = Texts::new(manifest, &known, &links, nodes);
-        let name = stem(&opened.path);
-        declare::note(reader, manifest, &known, &children, (name, opened.root.span));
-        texts.all().iter().for_each(|bound| learn::text(reader, &bound.text));
-        let flow = Workflow { manifest, known: &known, links: &links, texts: &texts, children: &children };
-        let (id, wanted) = lower::workflow(&mut self.builder, &flow, name, entry);
+        let inputs = |slot| SirenInputs::new(manifest, |span| reader.location_of(span), slot, given, offered);
+        let known = Arc::new(SirenNames::new(reader.file, manifest, &children, inputs));
+        let nodes = texts::parse_templates(reader.file, manifest);
+        let links = Arc::new(NodeLinks::new(manifest, &known, &nodes));
+        let texts = SirenTexts::new(manifest, &known, &links, nodes);
+        let name = path_stem(&opened.path);
+        declarations::record_declarations(reader, manifest, &known, &children, (name, opened.root.span));
+        texts.all_texts().iter().for_each(|bound| name_facts::record_text(reader, &bound.text));
+        let flow = WorkflowLowering { manifest, known: &known, links: &links, texts: &texts, children: &children };
+        let (id, wanted) = lowering::lower_workflow(&mut self.builder, &flow, name, entry);
         // No caller reads the output of an entry.
-        let output = if entry { Type::Any } else { known.tree(Root::Output) };
-        let readable = known.readable(&output);
-        let child = Child { flow: id, readable, output, wanted, file: reader.file, members: known.members() };
+        let output = if entry { ValueType::Any } else { known.tree_type(StateTree::Output) };
+        let readable = known.readable_type(&output);
+        let child =
+            SirenCallee { flow: id, readable, output, wanted, file: reader.file, members: known.output_members() };
         self.done.insert((document, role.clone()), child);
-        self.units.push(Unit { document, manifest: manifest.clone(), known, links, texts, children });
+        self.units.push(SirenUnit { document, manifest: manifest.clone(), known, links, texts, children });
     }
 }

@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use trefoil_front::FrontEnd;
-use trefoil_front::agntz::Agntz;
-use trefoil_front::sirenspec::SirenSpec;
+use trefoil_front::agntz::AgntzFrontEnd;
+use trefoil_front::sirenspec::SirenSpecFrontEnd;
 use trefoil_ir::ToolKind;
 use trefoil_runtime::ports::{
     CallSite, FnModel, MapSecrets, MemoryJournal, NoEvents, NoHumans, SeededRandom, VirtualClock,
 };
 use trefoil_runtime::{
-    Clock as _, Key, ModelError, ModelErrorKind, ModelRequest, Options, Ports, ToolError, ToolHost, ToolRequest, driver,
+    Clock as _, DriverOptions, Key, ModelError, ModelErrorKind, ModelRequest, Ports, ToolError, ToolHost, ToolRequest,
+    driver,
 };
 use trefoil_template::Value;
 
@@ -24,10 +25,10 @@ struct Failing(Arc<AtomicUsize>);
 
 #[async_trait]
 impl ToolHost for Failing {
-    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
+    fn offers_tool(&self, _name: &str, _kind: &ToolKind) -> bool {
         true
     }
-    async fn call(&self, _at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, _at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Err(ToolError::Status { status: 503, message: "busy".to_owned(), retry_after_ms: None })
     }
@@ -62,7 +63,7 @@ fn ended(front: &'static dyn FrontEnd, text: &str) -> (usize, String, u64) {
         secrets: Arc::new(MapSecrets::new()),
         events: Arc::new(NoEvents),
     };
-    let options = Options { seed: Some(7), run: Some("r1".to_owned()), ..Options::default() };
+    let options = DriverOptions { seed: Some(7), run: Some("r1".to_owned()), ..DriverOptions::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let started = clock.now_ms();
     let outcome = runtime.block_on(driver::run(Arc::new(lowered.program), None, ports, options));
@@ -96,35 +97,35 @@ fn an_explicit_none_is_one_try_in_every_format_and_place() {
     let factory = "nodes: { f: { type: factory, agent: a, for_each: '[1]', writes: output.all } }";
     let with_default = |body: &str| siren(&format!("{NONE}{body}"));
     let cases: Vec<(&str, &'static dyn FrontEnd, String, usize)> = vec![
-        ("agent, nothing said", &SirenSpec, agent(""), 3),
-        ("agent, one attempt", &SirenSpec, agent(", retry: { max_attempts: 1 }"), 1),
-        ("agent, the default of the key", &SirenSpec, agent(", retry: { on: [503] }"), 1),
-        ("agent, two attempts", &SirenSpec, agent(", retry: { max_attempts: 2, on: [503] }"), 2),
-        ("agent, none by default", &SirenSpec, with_default("nodes: { n: { agent: a, writes: output.r } }"), 1),
+        ("agent, nothing said", &SirenSpecFrontEnd, agent(""), 3),
+        ("agent, one attempt", &SirenSpecFrontEnd, agent(", retry: { max_attempts: 1 }"), 1),
+        ("agent, the default of the key", &SirenSpecFrontEnd, agent(", retry: { on: [503] }"), 1),
+        ("agent, two attempts", &SirenSpecFrontEnd, agent(", retry: { max_attempts: 2, on: [503] }"), 2),
+        ("agent, none by default", &SirenSpecFrontEnd, with_default("nodes: { n: { agent: a, writes: output.r } }"), 1),
         (
             "agent, two although none by default",
-            &SirenSpec,
+            &SirenSpecFrontEnd,
             with_default("nodes: { n: { agent: a, writes: output.r, retry: { max_attempts: 2, on: [503] } } }"),
             2,
         ),
-        ("swarm, nothing said", &SirenSpec, siren(swarm), 3),
-        ("swarm, none by default", &SirenSpec, with_default(swarm), 1),
-        ("factory, nothing said", &SirenSpec, siren(factory), 3),
-        ("factory, none by default", &SirenSpec, with_default(factory), 1),
-        ("tool, nothing said", &SirenSpec, http(""), 3),
-        ("tool, no retry", &SirenSpec, http(", retry: 0"), 1),
-        ("tool, one retry", &SirenSpec, http(", retry: 1"), 2),
-        ("llm, nothing said", &Agntz, llm(""), 3),
-        ("llm, no retry", &Agntz, llm(", maxRetries: 0"), 1),
-        ("llm, one retry", &Agntz, llm(", maxRetries: 1"), 2),
+        ("swarm, nothing said", &SirenSpecFrontEnd, siren(swarm), 3),
+        ("swarm, none by default", &SirenSpecFrontEnd, with_default(swarm), 1),
+        ("factory, nothing said", &SirenSpecFrontEnd, siren(factory), 3),
+        ("factory, none by default", &SirenSpecFrontEnd, with_default(factory), 1),
+        ("tool, nothing said", &SirenSpecFrontEnd, http(""), 3),
+        ("tool, no retry", &SirenSpecFrontEnd, http(", retry: 0"), 1),
+        ("tool, one retry", &SirenSpecFrontEnd, http(", retry: 1"), 2),
+        ("llm, nothing said", &AgntzFrontEnd, llm(""), 3),
+        ("llm, no retry", &AgntzFrontEnd, llm(", maxRetries: 0"), 1),
+        ("llm, one retry", &AgntzFrontEnd, llm(", maxRetries: 1"), 2),
         (
             "llm in a pipeline",
-            &Agntz,
+            &AgntzFrontEnd,
             "id: p\nkind: sequential\nsteps:\n  - agent: { id: g, kind: llm, model: { provider: openai, name: m, maxRetries: 0 }, instruction: I., prompt: x }\n"
                 .to_owned(),
             1,
         ),
-        ("llm with tools", &Agntz, format!("{}tools: [{{ kind: local, tools: [t] }}]\n", llm(", maxRetries: 0")), 1),
+        ("llm with tools", &AgntzFrontEnd, format!("{}tools: [{{ kind: local, tools: [t] }}]\n", llm(", maxRetries: 0")), 1),
     ];
     let wrong: Vec<String> = cases
         .iter()
@@ -141,5 +142,5 @@ fn without_retries_a_fallback_follows_at_once() {
     let text = siren(
         "nodes:\n  n: { agent: a, writes: output.r, retry: { max_attempts: 1 }, on_failure: { action: fallback, fallback_node: b } }\n  b: { agent: spare, writes: output.r }",
     );
-    assert_eq!(ended(&SirenSpec, &text), (1, r#"{"r":"spare"}"#.to_owned(), 0));
+    assert_eq!(ended(&SirenSpecFrontEnd, &text), (1, r#"{"r":"spare"}"#.to_owned(), 0));
 }

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use expect_test::Expect;
-use trefoil_check::{Limits, Root, Rule};
+use trefoil_check::{CheckRoot, Rule, RunCostLimits};
 use trefoil_front::project::resolve_path;
-use trefoil_front::{Document, Findings, FrontEnd, Linked, Lowered, Project};
-use trefoil_ir::Detail;
-use trefoil_syntax::{Diagnostic, Diagnostics, Files, Location, Severity, SourceFile, yaml};
+use trefoil_front::{CompileFindings, FrontEnd, LinkedDocuments, LoweredDocument, ManifestDocument, Project};
+use trefoil_ir::FactDetail;
+use trefoil_syntax::{Diagnostic, DiagnosticList, FindingSeverity, Location, SourceFile, SourceFiles, yaml};
 
 /// A folder, loaded, with one of its files lowered.
 pub struct Folder {
     pub project: Project,
-    pub diagnostics: Diagnostics,
-    pub lowered: Option<Lowered>,
+    pub diagnostics: DiagnosticList,
+    pub lowered: Option<LoweredDocument>,
 }
 
 impl Folder {
@@ -26,18 +26,24 @@ impl Folder {
         change: impl FnOnce(&mut Project),
     ) -> Self {
         let mut project = Project::default();
-        let mut found = Findings::default();
+        let mut found = CompileFindings::default();
         for (name, text) in files.iter().filter(|(name, _)| name.ends_with(".yaml")) {
             let file = SourceFile::new(*name, *text);
-            let id = project.files.add(file.clone());
-            let parsed = yaml::parse(id, &file, &yaml::Limits::default());
+            let id = project.files.add_file(file.clone());
+            let parsed = yaml::parse(id, &file, &yaml::YamlLimits::default());
             found.diagnostics.extend(parsed.diagnostics);
             if let Some(root) = parsed.root {
-                project.documents.push(Document { file: id, path: (*name).to_owned(), root, front, project: 0 });
+                project.documents.push(ManifestDocument {
+                    file: id,
+                    path: (*name).to_owned(),
+                    root,
+                    front,
+                    project: 0,
+                });
             }
         }
         for document in project.documents.clone() {
-            for need in front.needs(&document) {
+            for need in front.needed_files(&document) {
                 let path = resolve_path(&document.path, &need.path);
                 let attachment = files.iter().find(|(name, _)| *name == path && !name.ends_with(".yaml"));
                 if let Some((_, text)) = attachment {
@@ -47,15 +53,20 @@ impl Folder {
         }
         change(&mut project);
         let usable = !found.diagnostics.has_errors() && !project.documents.is_empty();
-        let linked = usable
-            .then(|| trefoil_lint::linked(front.compile(&project, &[entry], found.facts.detail().max(Detail::Names))));
-        let lowered = linked.as_ref().and_then(Linked::sound);
+        let linked = usable.then(|| {
+            trefoil_lint::link_with_findings(front.compile_documents(
+                &project,
+                &[entry],
+                found.facts.detail_level().max(FactDetail::Names),
+            ))
+        });
+        let lowered = linked.as_ref().and_then(LinkedDocuments::runnable_program);
         if let Some(linked) = linked {
             found.diagnostics.extend(about_names(&linked));
             found.diagnostics.extend(linked.found);
         }
         if let Some(lowered) = &lowered {
-            assert_eq!(trefoil_ir::validate::validate(&lowered.program), Vec::<String>::new());
+            assert_eq!(trefoil_ir::validation::validate_program(&lowered.program), Vec::<String>::new());
         }
         Self { project, diagnostics: found.diagnostics, lowered }
     }
@@ -70,7 +81,7 @@ impl Folder {
         self
     }
     /// The source with line numbers, then the findings and, if there is a program, its text: for snapshots.
-    pub fn story(&self, files: &[(&str, &str)], show: impl Fn(&Files, Diagnostics, bool) -> String) -> String {
+    pub fn story(&self, files: &[(&str, &str)], show: impl Fn(&SourceFiles, DiagnosticList, bool) -> String) -> String {
         let mut out = String::new();
         for (name, text) in files {
             out.push_str(&format!("--- {name}\n"));
@@ -85,7 +96,7 @@ impl Folder {
         out.push('\n');
         if let Some(lowered) = &self.lowered {
             out.push_str("--- program\n");
-            out.push_str(&trefoil_ir::print::print(&lowered.program, &self.project.files));
+            out.push_str(&trefoil_ir::printer::print_program(&lowered.program, &self.project.files));
         }
         out
     }
@@ -96,28 +107,28 @@ const ABOUT_NAMES: [&str; 6] =
     ["unordered-read", "unknown-property", "property-of-text", "shadowed-name", "secret-in-prompt", "write-conflict"];
 
 /// The findings of those rules about a program.
-pub fn about_names(linked: &Linked) -> Vec<Diagnostic> {
+pub fn about_names(linked: &LinkedDocuments) -> Vec<Diagnostic> {
     let Some(program) = &linked.program else { return Vec::new() };
-    let files = linked.found.iter().filter(|d| d.severity == Severity::Error).filter_map(|d| d.file).collect();
-    let mistakes = trefoil_check::mistakes(&linked.found, files);
-    let roots = [Root { flow: program.entry, limits: Limits::default(), supplied: Default::default() }];
+    let files = linked.found.iter().filter(|d| d.severity == FindingSeverity::Error).filter_map(|d| d.file).collect();
+    let mistakes = trefoil_check::collect_load_errors(&linked.found, files);
+    let roots = [CheckRoot { flow: program.entry, limits: RunCostLimits::default(), supplied: Default::default() }];
     let wanted = |rule: &Rule| ABOUT_NAMES.contains(&rule.name);
     trefoil_check::check_for(program, &linked.facts, &mistakes, &roots, &wanted)
 }
 
 /// The findings, one on each line, without a final line break, formatted by `line`.
-pub fn show(files: &Files, diagnostics: Diagnostics, names: bool) -> String {
+pub fn show(files: &SourceFiles, diagnostics: DiagnosticList, names: bool) -> String {
     let all = diagnostics.into_sorted();
     all.iter().map(|d| line(files, d, names)).collect::<Vec<_>>().join("\n")
 }
 
 /// One finding: `error 3:5 rule: message (help) [3:9 label] {fix: "written"}`.
-fn line(files: &Files, d: &Diagnostic, names: bool) -> String {
+fn line(files: &SourceFiles, d: &Diagnostic, names: bool) -> String {
     let severity = match d.severity {
-        Severity::Info => "info",
-        Severity::Hint => "hint",
-        Severity::Warning => "warning",
-        Severity::Error => "error",
+        FindingSeverity::Info => "info",
+        FindingSeverity::Hint => "hint",
+        FindingSeverity::Warning => "warning",
+        FindingSeverity::Error => "error",
     };
     let own = Location::new(d.file.unwrap(), d.span.unwrap());
     let mut out = format!("{severity} {} {}: {}", place(files, own, names), d.rule, d.message);
@@ -143,9 +154,9 @@ fn line(files: &Files, d: &Diagnostic, names: bool) -> String {
 }
 
 /// `3:5`, after the file's name if there are several files.
-pub fn place(files: &Files, location: Location, names: bool) -> String {
+pub fn place(files: &SourceFiles, location: Location, names: bool) -> String {
     let file = files.get(location.file).unwrap();
-    let at = file.position(location.span.start);
+    let at = file.line_column(location.span.start);
     let name = if names { format!("{} ", file.name()) } else { String::new() };
     format!("{name}{}:{}", at.line, at.column)
 }
@@ -180,7 +191,7 @@ pub fn bless(found: &str, expected: &Expect) {
 /// Asserts that there is no finding of this rule, and that the rule exists.
 #[track_caller]
 pub fn silent(front: &'static dyn FrontEnd, files: &[(&str, &str)], rule: &str) {
-    assert!(trefoil_check::rule(rule).is_some_and(|r| r.is_of_loading()), "there is a rule `{rule}`");
+    assert!(trefoil_check::find_rule(rule).is_some_and(|r| r.is_of_loading()), "there is a rule `{rule}`");
     let folder = Folder::load(front, files, 0, |_| {}).consistent();
     let found = folder.diagnostics.iter().any(|d| d.rule == rule);
     assert!(!found, "{}", show(&folder.project.files, folder.diagnostics, files.len() > 1));

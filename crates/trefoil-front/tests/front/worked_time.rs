@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use trefoil_front::FrontEnd;
-use trefoil_front::aegis::Aegis;
-use trefoil_front::agntz::Agntz;
-use trefoil_front::sirenspec::SirenSpec;
+use trefoil_front::aegis::AegisFrontEnd;
+use trefoil_front::agntz::AgntzFrontEnd;
+use trefoil_front::sirenspec::SirenSpecFrontEnd;
 use trefoil_ir::{Program, ToolKind};
 use trefoil_runtime::ports::{CallSite, MapSecrets, MemoryJournal, NoEvents, NoHumans, SeededRandom, VirtualClock};
 use trefoil_runtime::{
-    Clock as _, CommandHost, CommandOutput, CommandRequest, Entry, EntryKind, Journal as _, ModelAnswer, ModelError,
-    ModelProvider, ModelRequest, OnUnknown, Options, Ports, Recovery, RunOutcome, ToolError, ToolHost, ToolRequest,
-    Usage, driver,
+    Clock as _, CommandHost, CommandOutput, CommandRequest, DriverOptions, Entry, EntryKind, Journal as _, ModelAnswer,
+    ModelError, ModelProvider, ModelRequest, OnUnknown, Ports, RecoveryPolicy, RunOutcome, ToolError, ToolHost,
+    ToolRequest, Usage, driver,
 };
 use trefoil_template::Value;
 
@@ -28,14 +28,14 @@ const LONGEST_MS: u64 = 90_000;
 
 #[async_trait]
 impl ModelProvider for Slow {
-    async fn call(
+    async fn call_model(
         &self,
         _at: CallSite<'_>,
         request: &ModelRequest,
         _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         let speaker = &*request.speaker;
-        self.0.sleep(if speaker == "slow" { LONGEST_MS } else { USUAL_MS }).await;
+        self.0.sleep_ms(if speaker == "slow" { LONGEST_MS } else { USUAL_MS }).await;
         let text = if speaker.starts_with('j') { "{\"score\": 0.9}".to_owned() } else { format!("by {speaker}") };
         Ok(ModelAnswer::new(text, Usage { input_tokens: 1, output_tokens: 1, ..Usage::default() }))
     }
@@ -46,19 +46,19 @@ impl ModelProvider for Slow {
 
 #[async_trait]
 impl ToolHost for Slow {
-    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
+    fn offers_tool(&self, _name: &str, _kind: &ToolKind) -> bool {
         true
     }
-    async fn call(&self, _at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
-        self.0.sleep(USUAL_MS).await;
+    async fn call_tool(&self, _at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
+        self.0.sleep_ms(USUAL_MS).await;
         Ok("told".into())
     }
 }
 
 #[async_trait]
 impl CommandHost for Slow {
-    async fn run(&self, _at: CallSite<'_>, _request: &CommandRequest) -> Result<CommandOutput, ToolError> {
-        self.0.sleep(USUAL_MS).await;
+    async fn run_command(&self, _at: CallSite<'_>, _request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+        self.0.sleep_ms(USUAL_MS).await;
         Ok(CommandOutput { exit_code: 0, stdout: "done".to_owned(), stderr: String::new() })
     }
 }
@@ -96,7 +96,7 @@ fn llm(id: &str) -> String {
 fn cases() -> Vec<Case> {
     let case =
         |name, front, files: &[(&'static str, String)], expected| Case { name, front, files: files.to_vec(), expected };
-    let siren = |name, body: &str, expected| case(name, &SirenSpec, &[("flow.yaml", flow(body))], expected);
+    let siren = |name, body: &str, expected| case(name, &SirenSpecFrontEnd, &[("flow.yaml", flow(body))], expected);
     let chain = "nodes:\n  one: { agent: a, writes: output.one }\n  two: { agent: b, writes: output.two }\n  three: { agent: c, writes: output.three }\nedges: [{ from: one, to: two }, { from: two, to: three }]\n";
     let factory = |more: &str| {
         format!(
@@ -110,19 +110,24 @@ fn cases() -> Vec<Case> {
         .collect();
     let aegis = |name, states: &str, expected| {
         let files: Vec<_> = std::iter::once(("flow.yaml", workflow(states))).chain(agents.clone()).collect();
-        case(name, &Aegis, &files, expected)
+        case(name, &AegisFrontEnd, &files, expected)
     };
     let alone = |name, more: &str, expected| {
         case(
             name,
-            &Aegis,
+            &AegisFrontEnd,
             &[("w.yaml", agent("w", more)), ("j.yaml", agent("j", "")), ("jj.yaml", agent("jj", ""))],
             expected,
         )
     };
     let pipeline = |name, limit: &str, steps: &[&str], expected| {
         let steps: String = steps.iter().map(|id| format!("  - agent: {}\n", llm(id))).collect();
-        case(name, &Agntz, &[("flow.yaml", format!("id: flow\nkind: sequential\n{limit}steps:\n{steps}"))], expected)
+        case(
+            name,
+            &AgntzFrontEnd,
+            &[("flow.yaml", format!("id: flow\nkind: sequential\n{limit}steps:\n{steps}"))],
+            expected,
+        )
     };
     let end = "    END: { kind: System, command: \"echo '{{A.output}}'\" }\n    LATE: { kind: System, command: \"echo late\" }\n";
     let next = "transitions: [{ condition: on_success, target: END }, { condition: on_failure, target: LATE }]";
@@ -146,9 +151,9 @@ fn cases() -> Vec<Case> {
         alone("a judge", "  execution: { mode: iterative, iteration_timeout: 50s, validation: [{ type: semantic, judge_agent: j, criteria: Good., timeout_seconds: 30 }] }\n", "by w"),
         pipeline("a pipeline", "timeoutMs: 70000\n", &["a", "b", "c"], "by c"),
         pipeline("a pipeline that is too slow", "timeoutMs: 50000\n", &["a", "b", "c"], "TIMEOUT"),
-        case("an agent", &Agntz, &[("a.yaml", "id: a\nkind: llm\ntimeoutMs: 30000\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: p\n".to_owned())], "by a"),
-        case("a tool", &Agntz, &[("a.yaml", "id: a\nkind: tool\nname: fetch\ntimeoutMs: 30000\ntool: { kind: local, name: fetch }\n".to_owned())], "told"),
-        case("branches", &Agntz, &[("a.yaml", format!("id: p\nkind: parallel\ntimeoutMs: 30000\nbranches:\n  - agent: {}\n  - agent: {}\n", llm("a"), llm("b")))], r#"{"a":"by a","b":"by b"}"#),
+        case("an agent", &AgntzFrontEnd, &[("a.yaml", "id: a\nkind: llm\ntimeoutMs: 30000\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: p\n".to_owned())], "by a"),
+        case("a tool", &AgntzFrontEnd, &[("a.yaml", "id: a\nkind: tool\nname: fetch\ntimeoutMs: 30000\ntool: { kind: local, name: fetch }\n".to_owned())], "told"),
+        case("branches", &AgntzFrontEnd, &[("a.yaml", format!("id: p\nkind: parallel\ntimeoutMs: 30000\nbranches:\n  - agent: {}\n  - agent: {}\n", llm("a"), llm("b")))], r#"{"a":"by a","b":"by b"}"#),
     ]
 }
 
@@ -167,22 +172,22 @@ fn process(program: &Arc<Program>, before: &[Entry], later_ms: u64) -> (RunOutco
         secrets: Arc::new(MapSecrets::new()),
         events: Arc::new(NoEvents),
     };
-    let recovery = Recovery { tools: OnUnknown::Retry, commands: OnUnknown::Retry };
-    let options = Options {
+    let recovery = RecoveryPolicy { tools: OnUnknown::Retry, commands: OnUnknown::Retry };
+    let options = DriverOptions {
         seed: Some(7),
         run: Some("r1".to_owned()),
         recovery,
         max_fruitless: Some(u32::MAX),
-        ..Options::default()
+        ..DriverOptions::default()
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let outcome = runtime.block_on(async {
         let Some(last) = before.last() else {
             return driver::run(program.clone(), Some("go".into()), ports, options).await;
         };
-        journal.append("r1", before, &[]).await.unwrap();
-        clock.sleep(last.at_ms + later_ms).await;
-        driver::resume(program.clone(), "r1", ports, options).await
+        journal.append_entries("r1", before, &[]).await.unwrap();
+        clock.sleep_ms(last.at_ms + later_ms).await;
+        driver::resume_run(program.clone(), "r1", ports, options).await
     });
     (outcome, journal.entries("r1"))
 }

@@ -1,6 +1,6 @@
 //! Prepared answers to steps that ask a person: which steps ask, and which answer applies.
 
-mod called;
+mod called_people;
 mod rehearsal;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use trefoil_ir::{HumanCall, Program, Step, StepKind};
 use trefoil_machine::step_path::{RunPath, StepPath as _, StepPlace, find_steps, step_places};
-use trefoil_runtime::ports::{CallSite, NoHumans, Received};
-use trefoil_runtime::{Arrived, Asked, Decided, HumanInbox, HumanRequest, Key};
+use trefoil_runtime::ports::{CallSite, NoHumans, ReceivedMessage};
+use trefoil_runtime::{HumanInbox, HumanRequest, Key, QuestionState, RawDecision, RawRunMessage};
 
-pub(crate) use called::CalledPeople;
+pub(crate) use called_people::CalledPeople;
 pub use rehearsal::QuestionTrial;
 
 /// A question that a run can reach.
@@ -25,7 +25,7 @@ pub struct HumanQuestion<'p> {
 }
 
 /// Every question that a run can reach, once for each sequence of calls that leads to it.
-pub fn questions(program: &Program) -> Vec<HumanQuestion<'_>> {
+pub fn find_questions(program: &Program) -> Vec<HumanQuestion<'_>> {
     let all = step_places(program, is_human).into_iter();
     let question = |place: StepPlace| match &program.steps[place.id].kind {
         StepKind::Human(call) => Some(HumanQuestion { place, call }),
@@ -44,7 +44,7 @@ pub(crate) fn is_human(step: &Step) -> bool {
 /// # Errors
 ///
 /// The keys of the steps that it may mean.
-pub fn meant<'q, 'p>(
+pub fn match_questions<'q, 'p>(
     questions: &'q [HumanQuestion<'p>],
     name: &str,
 ) -> Result<Vec<&'q HumanQuestion<'p>>, Vec<&'q str>> {
@@ -55,19 +55,19 @@ pub fn meant<'q, 'p>(
 }
 
 /// The question with a key of a run.
-pub fn about<'q, 'p>(questions: &'q [HumanQuestion<'p>], key: &Key) -> Option<&'q HumanQuestion<'p>> {
-    questions.iter().find(|question| question.place.is_of(RunPath::of(key)))
+pub fn question_with_key<'q, 'p>(questions: &'q [HumanQuestion<'p>], key: &Key) -> Option<&'q HumanQuestion<'p>> {
+    questions.iter().find(|question| question.place.is_of(RunPath::from_key(key)))
 }
 
 /// Whether an answer to `name` answers a question.
-pub fn answers(questions: &[HumanQuestion<'_>], name: &str, question: &HumanQuestion<'_>) -> bool {
+pub fn answers_question(questions: &[HumanQuestion<'_>], name: &str, question: &HumanQuestion<'_>) -> bool {
     let is_it = |one: &&HumanQuestion<'_>| one.place.key == question.place.key;
-    meant(questions, name).is_ok_and(|found| found.iter().any(is_it))
+    match_questions(questions, name).is_ok_and(|found| found.iter().any(is_it))
 }
 
 /// The accepted word that an answer means, ignoring case and surrounding spaces. Used for all answers, so that an
-/// answer has the same meaning on the command line, in a terminal and in a letter.
-pub fn word<'a, W: AsRef<str>>(accepts: &'a [W], given: &str) -> Option<&'a str> {
+/// answer has the same meaning on the command line, in a terminal and in a message.
+pub fn accepted_word<'a, W: AsRef<str>>(accepts: &'a [W], given: &str) -> Option<&'a str> {
     let given = given.trim().to_lowercase();
     accepts.iter().map(AsRef::as_ref).find(|word| word.to_lowercase() == given)
 }
@@ -85,7 +85,7 @@ pub(crate) struct PreparedAnswers {
 impl PreparedAnswers {
     /// Answers for the steps of a program.
     pub fn new(program: &Program, given: &[(String, String)], then: Option<Arc<dyn HumanInbox>>) -> Self {
-        let asked = questions(program);
+        let asked = find_questions(program);
         let mut all: HashMap<String, VecDeque<String>> = HashMap::new();
         for (step, answer) in given {
             all.entry(step.clone()).or_default().push_back(answer.clone());
@@ -99,7 +99,7 @@ impl PreparedAnswers {
         }
     }
     fn known(&self, key: &Key, request: &HumanRequest) -> Option<String> {
-        let (visit, path) = (key.without_try(), RunPath::of(key));
+        let (visit, path) = (key.without_try(), RunPath::from_key(key));
         let is_of = |name: &str| path.is_named(name) && (path.is_whole(name) || !self.whole.contains(name));
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         let names = given.iter_mut().filter(|(name, _)| is_of(name));
@@ -119,39 +119,41 @@ impl PreparedAnswers {
 
 #[async_trait]
 impl HumanInbox for PreparedAnswers {
-    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked {
+    async fn ask_question(&self, at: CallSite<'_>, request: &HumanRequest) -> QuestionState {
         match self.known(at.key, request) {
-            Some(answer) => Asked::Answer(word(&request.accepts, &answer).map(str::to_owned).unwrap_or(answer)),
-            None => self.then.ask(at, request).await,
+            Some(answer) => {
+                QuestionState::Answer(accepted_word(&request.accepts, &answer).map(str::to_owned).unwrap_or(answer))
+            }
+            None => self.then.ask_question(at, request).await,
         }
     }
-    async fn decided(&self, at: CallSite<'_>) -> Option<Received<Decided>> {
-        self.then.decided(at).await
+    async fn find_decision(&self, at: CallSite<'_>) -> Option<ReceivedMessage<RawDecision>> {
+        self.then.find_decision(at).await
     }
-    async fn arrived(&self, run: &str) -> Received<Arrived> {
-        self.then.arrived(run).await
+    async fn next_message(&self, run: &str) -> ReceivedMessage<RawRunMessage> {
+        self.then.next_message(run).await
     }
-    async fn waiting(&self, run: &str) -> Option<Received<Arrived>> {
-        self.then.waiting(run).await
+    async fn waiting_message(&self, run: &str) -> Option<ReceivedMessage<RawRunMessage>> {
+        self.then.waiting_message(run).await
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trefoil_runtime::conformance::{People, people};
+    use trefoil_runtime::conformance::{InboxFixture, check_inbox};
 
-    struct Beforehand(Arc<dyn HumanInbox>, Asked);
+    struct Beforehand(Arc<dyn HumanInbox>, QuestionState);
 
     #[async_trait]
-    impl People for Beforehand {
+    impl InboxFixture for Beforehand {
         fn inbox(&self) -> Arc<dyn HumanInbox> {
             self.0.clone()
         }
-        async fn send(&self, _run: &str, _what: Arrived) -> bool {
+        async fn send(&self, _run: &str, _what: RawRunMessage) -> bool {
             false
         }
-        fn asked(&self) -> &Asked {
+        fn expected_state(&self) -> &QuestionState {
             &self.1
         }
     }
@@ -164,9 +166,9 @@ mod tests {
         let program = build.program(main);
         let given = [("ask".to_owned(), " YES".to_owned())];
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        for (given, asked) in [(&given[..], Asked::Answer("yes".to_owned())), (&[], Asked::Nobody)] {
+        for (given, asked) in [(&given[..], QuestionState::Answer("yes".to_owned())), (&[], QuestionState::Nobody)] {
             let answers = Beforehand(Arc::new(PreparedAnswers::new(&program, given, None)), asked);
-            assert_eq!(runtime.block_on(people(&answers)), Ok(()));
+            assert_eq!(runtime.block_on(check_inbox(&answers)), Ok(()));
         }
     }
 }

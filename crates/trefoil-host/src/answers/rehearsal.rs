@@ -5,16 +5,18 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, Program, Source, Step, StepId, StepKind};
-use trefoil_machine::{Activity, Command, Completion, Flags, Machine, Output, Prepared, Request};
+use trefoil_ir::{Program, Source, Step, StepId, StepKind, ValueExpression};
+use trefoil_machine::{
+    Activity, ActivityCompletion, Flags, Machine, MachineCommand, MachineOutput, PreparedProgram, Request,
+};
 use trefoil_runtime::{HumanRequest, Key};
 use trefoil_template::Value;
 
-use super::word;
+use super::accepted_word;
 
 /// A question that can be tried.
 pub struct QuestionTrial {
-    prepared: Arc<Prepared>,
+    prepared: Arc<PreparedProgram>,
     /// The accepted answers.
     pub accepts: Vec<Arc<str>>,
 }
@@ -22,31 +24,31 @@ pub struct QuestionTrial {
 impl QuestionTrial {
     /// For a question; `None`: the program does not determine what it accepts.
     pub fn for_question(program: &Program, question: StepId) -> Option<Self> {
-        let prepared = Prepared::new(Arc::new(alone(program, question)?));
+        let prepared = PreparedProgram::new(Arc::new(alone(program, question)?));
         let (_, _, request) = begin(&prepared)?;
         (!request.accepts.is_empty()).then_some(Self { prepared, accepts: request.accepts })
     }
     /// Whether an answer is accepted.
-    pub fn takes(&self, answer: &str) -> bool {
-        if word(&self.accepts, answer).is_some() {
+    pub fn accepts_answer(&self, answer: &str) -> bool {
+        if accepted_word(&self.accepts, answer).is_some() {
             return true;
         }
         let Some((mut machine, key, _)) = begin(&self.prepared) else { return true };
         let result = Ok(Value::from(answer));
-        let output = machine.on(Completion::new(key, 0, result));
-        asked(output).is_none_or(|(_, request)| request.refused.is_none())
+        let output = machine.complete_activity(ActivityCompletion::new(key, 0, result));
+        asked_question(output).is_none_or(|(_, request)| request.refused.is_none())
     }
 }
 
-fn begin(prepared: &Arc<Prepared>) -> Option<(Machine, Key, HumanRequest)> {
-    let mut machine = Machine::with(prepared.clone(), Flags::default());
-    let (key, request) = asked(machine.start("rehearsal", None))?;
+fn begin(prepared: &Arc<PreparedProgram>) -> Option<(Machine, Key, HumanRequest)> {
+    let mut machine = Machine::from_prepared(prepared.clone(), Flags::default());
+    let (key, request) = asked_question(machine.start_run("rehearsal", None))?;
     Some((machine, key, request))
 }
 
-fn asked(output: Output) -> Option<(Key, HumanRequest)> {
+fn asked_question(output: MachineOutput) -> Option<(Key, HumanRequest)> {
     output.commands.into_iter().find_map(|command| match command {
-        Command::Start(Activity { key, request: Request::Human(request), .. }) => Some((key, request)),
+        MachineCommand::Start(Activity { key, request: Request::Human(request), .. }) => Some((key, request)),
         _ => None,
     })
 }
@@ -69,7 +71,7 @@ fn alone(program: &Program, question: StepId) -> Option<Program> {
         }
     };
     let conditions = written.states[state].transitions.iter().filter_map(|t| t.when.as_ref());
-    conditions.flat_map(|when| &when.sources).for_each(|source| source.tried(&mut look));
+    conditions.flat_map(|when| &when.sources).for_each(|source| source.visit_alternatives(&mut look));
     if !alone {
         return None;
     }
@@ -83,6 +85,6 @@ fn alone(program: &Program, question: StepId) -> Option<Program> {
     let StepKind::StateMachine(machine) = &mut alone.steps[at].kind else { return None };
     machine.initial = state;
     let Step { kind: StepKind::Human(call), when, .. } = &mut alone.steps[question] else { return None };
-    (call.prompt, *when) = (Expr::Const(Value::from("")), None);
+    (call.prompt, *when) = (ValueExpression::Const(Value::from("")), None);
     Program::new(alone).ok()
 }

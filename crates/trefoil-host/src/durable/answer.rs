@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use trefoil_machine::{Command, Completion, Key, Request};
+use trefoil_machine::{ActivityCompletion, Key, MachineCommand, Request};
 use trefoil_runtime::RunError;
 use trefoil_store::Store;
 use trefoil_template::Value;
@@ -33,11 +33,11 @@ pub async fn try_answer(
 ) -> Result<AnswerEffect, RunError> {
     let resumed = last_state(store, stored).await?;
     let mut machine = resumed.machine;
-    let completion = Completion::new(key.clone(), resumed.at_ms, Ok(answer));
-    let mut output = machine.on(completion);
+    let completion = ActivityCompletion::new(key.clone(), resumed.at_ms, Ok(answer));
+    let mut output = machine.complete_activity(completion);
     loop {
         for command in &output.commands {
-            if let Command::Start(activity) = command
+            if let MachineCommand::Start(activity) = command
                 && let Request::Human(request) = &activity.request
                 && request.refused.is_some()
                 && activity.key.without_try() == key.without_try()
@@ -48,6 +48,6 @@ pub async fn try_answer(
         if !output.more {
             return Ok(AnswerEffect::LeadsOn);
         }
-        output = machine.proceed();
+        output = machine.next_piece();
     }
 }

@@ -6,17 +6,17 @@ use trefoil_runtime::RunError;
 use trefoil_store::{Status, Store};
 use trefoil_view::trace::{CalledFailure, TraceSink};
 
-use super::{StoredRun, history, last_call_run, stop_reason};
+use super::{StoredRun, last_call_run, send_history, stop_reason};
 
 /// Why the run that this failure comes from has failed: that of the innermost call. `None`: it comes from no called run, or nothing is
 /// stored of that.
 pub async fn called_failure(store: &Arc<dyn Store>, run: &str, error: &RunError) -> Option<CalledFailure> {
     let run = last_call_run(&**store, run, error.key.as_ref()?).await?;
     let record = store.record(&run).await.ok().filter(|record| record.status == Status::Failed)?;
-    let stored = StoredRun::read(&**store, &run).await.ok()?;
+    let stored = StoredRun::read_run(&**store, &run).await.ok()?;
     // The place is known only from its events.
     let trace = Arc::new(TraceSink::default());
-    let told = history(store.clone(), &stored, trace.clone()).await.ok();
+    let told = send_history(store.clone(), &stored, trace.clone()).await.ok();
     let error = match told.and_then(|_| trace.trace().view.end?.error) {
         Some(error) => error,
         None => stop_reason(&**store, &record).await.ok()??,
@@ -25,6 +25,6 @@ pub async fn called_failure(store: &Arc<dyn Store>, run: &str, error: &RunError)
     if let Some(deeper) = Box::pin(called_failure(store, &run, &error)).await {
         return Some(deeper);
     }
-    let loaded = stored.flow.loaded();
+    let loaded = stored.flow.loaded_target();
     Some(CalledFailure { run, error, program: loaded.program.clone(), files: loaded.files.clone() })
 }

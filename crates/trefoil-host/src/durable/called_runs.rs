@@ -1,8 +1,8 @@
 //! The runs of calls of flows: their ids, and where they are in a store.
 
 use sha2::{Digest as _, Sha256};
-use trefoil_machine::{EntryKind, Key, Started};
-use trefoil_store::{Filter, Store};
+use trefoil_machine::{EntryKind, Key, RunStart};
+use trefoil_store::{RunFilter, Store};
 
 use super::cited_results;
 
@@ -46,14 +46,14 @@ pub async fn run_of_call(store: &dyn Store, run: &str, key: &Key) -> Option<Stri
 
 /// The runs that a run has called.
 pub(crate) async fn called_runs(store: &dyn Store, run: &str) -> Vec<String> {
-    let filter = Filter { parent: Some(run.to_owned()), ..Filter::default() };
-    let page = store.list(&filter, None, CALLED).await;
+    let filter = RunFilter { parent: Some(run.to_owned()), ..RunFilter::default() };
+    let page = store.list_runs(&filter, None, CALLED).await;
     page.map(|page| page.runs.into_iter().map(|record| record.run).collect()).unwrap_or_default()
 }
 
 /// The start of a run.
-pub(crate) async fn start_entry(store: &dyn Store, run: &str) -> Option<Started> {
-    match store.entries(run, 0).await.ok()?.into_iter().next()?.kind {
+pub(crate) async fn start_entry(store: &dyn Store, run: &str) -> Option<RunStart> {
+    match store.read_entries(run, 0).await.ok()?.into_iter().next()?.kind {
         EntryKind::Started(started) => Some(*started),
         _ => None,
     }

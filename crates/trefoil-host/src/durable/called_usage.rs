@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use trefoil_machine::{Entry, EntryKind, Key};
 use trefoil_runtime::Usage;
-use trefoil_store::{Filter, Record, Result, Status, Store, StoreError};
+use trefoil_store::{Record, RunFilter, Status, Store, StoreError, StoreResult};
 
 use super::{all_runs, call_run_id, each_entry};
 
@@ -15,11 +15,11 @@ use super::{all_runs, call_run_id, each_entry};
 /// # Errors
 ///
 /// If the journal or the records of the called runs cannot be read.
-pub async fn with_called_usage(store: &dyn Store, mut record: Record) -> Result<Record> {
+pub async fn with_called_usage(store: &dyn Store, mut record: Record) -> StoreResult<Record> {
     if matches!(record.status, Status::Completed | Status::Failed) {
         return Ok(record);
     }
-    let called = all_runs(store, &Filter { parent: Some(record.run.clone()), ..Filter::default() }).await?;
+    let called = all_runs(store, &RunFilter { parent: Some(record.run.clone()), ..RunFilter::default() }).await?;
     if called.is_empty() {
         return Ok(record);
     }
@@ -36,7 +36,7 @@ pub async fn with_called_usage(store: &dyn Store, mut record: Record) -> Result<
         EntryKind::Scheduled { key, sort, .. } if sort == "tool" => drop(calls.entry(key).or_default()),
         EntryKind::Completed { key, about, .. } | EntryKind::Failed { key, about, .. } => {
             if let Some(known) = calls.get_mut(&key) {
-                known.add(about.usage.unwrap_or_default());
+                known.add_usage(about.usage.unwrap_or_default());
             }
         }
         _ => {}
@@ -49,11 +49,11 @@ pub async fn with_called_usage(store: &dyn Store, mut record: Record) -> Result<
     for (key, known) in calls {
         let mut all = Usage::default();
         for usage in (0u32..).map_while(|nth| used.get(&call_run_id(&record.run, &key, nth))) {
-            all.add(*usage);
+            all.add_usage(*usage);
         }
-        let more = all.beyond(known);
+        let more = all.difference_from(known);
         record.spent.calls += more.calls_beneath;
-        record.spent.usage.add(Usage { calls_beneath: 0, ..more });
+        record.spent.usage.add_usage(Usage { calls_beneath: 0, ..more });
     }
     Ok(record)
 }

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use trefoil_machine::clock::WorkMs;
-use trefoil_machine::journal::{About, Cited};
+use trefoil_machine::journal::{ActivityMetadata, Cited};
 use trefoil_machine::request::{Activity, Request, Usage};
-use trefoil_machine::{Key, Past, PrivateValue, Watcher, said};
-use trefoil_runtime::driver::SeenValues;
+use trefoil_machine::{Key, PrivateValue, ReplayNotice, ReplayObserver, turn_content};
+use trefoil_runtime::driver::HiddenValues;
 use trefoil_runtime::{RunError, driver};
 use trefoil_store::{Status, Store};
 
 use super::StoredRun;
-use super::replay::{ReadJournal, prepared};
+use super::replay::{StoredJournal, prepared_program};
 use trefoil_project::error::{Error, FoundErrors, Result};
+use trefoil_view::change_reasons::{ChangeReason, ComparisonData};
 use trefoil_view::diff::WordDiff;
-use trefoil_view::why::{ChangeReason, ComparisonData};
 
 /// Two runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,16 +97,20 @@ impl StepDiff {
 ///
 /// [`Error::Store`] if a run does not exist or its content was removed, [`Error::NotStarted`] if a journal cannot be
 /// replayed.
-pub async fn compare(store: Arc<dyn Store>, a: &str, b: &str) -> Result<RunDiff> {
-    let (one, other) = (StoredRun::read(&*store, a).await?, StoredRun::read(&*store, b).await?);
-    let seen = Arc::new(SeenValues::default());
-    let (acts_a, side_a) = acts(store.clone(), &one, &seen).await?;
-    let (acts_b, side_b) = acts(store.clone(), &other, &seen).await?;
-    let program = prepared(&other).program.clone();
+pub async fn compare_runs(store: Arc<dyn Store>, a: &str, b: &str) -> Result<RunDiff> {
+    let (one, other) = (StoredRun::read_run(&*store, a).await?, StoredRun::read_run(&*store, b).await?);
+    let seen = Arc::new(HiddenValues::default());
+    let (acts_a, side_a) = read_activities(store.clone(), &one, &seen).await?;
+    let (acts_b, side_b) = read_activities(store.clone(), &other, &seen).await?;
+    let program = prepared_program(&other).program.clone();
     let partner = align(&acts_a, &acts_b, a);
     let renamed = partner.iter().filter(|(b, a)| b != *a).map(|(b, a)| ((*a).clone(), b.clone())).collect();
-    let comparing =
-        ComparisonData { files: &other.flow.loaded().files, program: Some(&program), renamed: &renamed, seen: &seen };
+    let comparing = ComparisonData {
+        files: &other.flow.loaded_target().files,
+        program: Some(&program),
+        renamed: &renamed,
+        seen: &seen,
+    };
     let taken: BTreeSet<&Key> = partner.values().copied().collect();
     // Steps that only the first run has, by the preceding step that both have.
     let mut alone: BTreeMap<Option<&Key>, Vec<&Key>> = BTreeMap::new();
@@ -134,7 +138,8 @@ pub async fn compare(store: Arc<dyn Store>, a: &str, b: &str) -> Result<RunDiff>
         }
     }
     let outputs = acts_a.output.as_ref().zip(acts_b.output.as_ref());
-    let output = outputs.map(|(a, b)| WordDiff::between_texts(&a.shown().to_text(), &b.shown().to_text()));
+    let output =
+        outputs.map(|(a, b)| WordDiff::between_texts(&a.visible_value().to_text(), &b.visible_value().to_text()));
     Ok(RunDiff { a: side_a, b: side_b, steps, output })
 }
 
@@ -147,7 +152,7 @@ fn align<'a>(a: &'a RunActivities, b: &RunActivities, run_a: &str) -> BTreeMap<K
         known(cited.key.as_ref().unwrap_or(key))
     };
     let named = |key: &Key, now: &ActivityRecord, _: &BTreeSet<&Key>| {
-        known(key).filter(|(_, then)| then.activity.request.sort() == now.activity.request.sort())
+        known(key).filter(|(_, then)| then.activity.request.sort_name() == now.activity.request.sort_name())
     };
     let alike = |_: &Key, now: &ActivityRecord, taken: &BTreeSet<&Key>| {
         a.all.iter().find(|(key, then)| !taken.contains(*key) && then.activity.content == now.activity.content)
@@ -178,24 +183,24 @@ struct RunActivities {
     output: Option<PrivateValue>,
     worked: WorkMs,
     /// What must not be shown.
-    seen: Arc<SeenValues>,
+    seen: Arc<HiddenValues>,
 }
 
 struct ActivityRecord {
     activity: Activity,
     result: Option<std::result::Result<PrivateValue, RunError>>,
-    about: About,
+    about: ActivityMetadata,
 }
 
-impl Watcher for RunActivities {
-    fn past(&mut self, at: WorkMs, past: Past<'_>) {
+impl ReplayObserver for RunActivities {
+    fn observe_notice(&mut self, at: WorkMs, past: ReplayNotice<'_>) {
         self.worked = at;
         let (activity, ended) = match past {
-            Past::Began(activity) => (activity, None),
-            Past::Ended(activity, result, about) => (activity, Some((result, about))),
-            Past::Finished(_, output, ..) => {
+            ReplayNotice::Began(activity) => (activity, None),
+            ReplayNotice::Ended(activity, result, about) => (activity, Some((result, about))),
+            ReplayNotice::Finished(_, output, ..) => {
                 self.output = output.cloned();
-                output.iter().for_each(|output| self.seen.learn(output));
+                output.iter().for_each(|output| self.seen.hide_parts_of(output));
                 return;
             }
             _ => return,
@@ -204,10 +209,13 @@ impl Watcher for RunActivities {
             return;
         }
         let act = self.all.entry(activity.key.clone());
-        let act =
-            act.or_insert_with(|| ActivityRecord { activity: activity.clone(), result: None, about: About::default() });
+        let act = act.or_insert_with(|| ActivityRecord {
+            activity: activity.clone(),
+            result: None,
+            about: ActivityMetadata::default(),
+        });
         if let Some((result, about)) = ended {
-            result.iter().for_each(|value| self.seen.learn(value));
+            result.iter().for_each(|value| self.seen.hide_parts_of(value));
             (act.activity, act.result, act.about) = (activity.clone(), Some(result.clone()), about.clone());
         }
     }
@@ -217,13 +225,17 @@ impl Watcher for RunActivities {
     }
 }
 
-async fn acts(store: Arc<dyn Store>, stored: &StoredRun, seen: &Arc<SeenValues>) -> Result<(RunActivities, RunSide)> {
+async fn read_activities(
+    store: Arc<dyn Store>,
+    stored: &StoredRun,
+    seen: &Arc<HiddenValues>,
+) -> Result<(RunActivities, RunSide)> {
     let run = &stored.started.run;
     let record = store.record(run).await?;
-    stored.started.input.iter().for_each(|input| seen.learn(input));
+    stored.started.input.iter().for_each(|input| seen.hide_parts_of(input));
     let mut acts = RunActivities { seen: seen.clone(), ..RunActivities::default() };
-    let looked = driver::look_on(prepared(stored), run, &ReadJournal::from_store(store), &mut acts).await;
-    looked.map_err(|error| Error::NotStarted(FoundErrors::of_run(&stored.flow.loaded().files, &error)))?;
+    let looked = driver::look_on(prepared_program(stored), run, &StoredJournal::from_store(store), &mut acts).await;
+    looked.map_err(|error| Error::NotStarted(FoundErrors::of_run(&stored.flow.loaded_target().files, &error)))?;
     let side = RunSide {
         run: run.clone(),
         flow: record.flow,
@@ -237,10 +249,10 @@ async fn acts(store: Arc<dyn Store>, stored: &StoredRun, seen: &Arc<SeenValues>)
 }
 
 fn side(act: &ActivityRecord) -> StepSide {
-    let text = |value: &PrivateValue| said::shown(&value.shown()).to_text().to_string();
+    let text = |value: &PrivateValue| turn_content::visible_turn(&value.visible_value()).to_text().to_string();
     StepSide {
         key: act.activity.key.clone(),
-        sort: act.activity.request.sort(),
+        sort: act.activity.request.sort_name(),
         answer: act.result.as_ref().and_then(|result| result.as_ref().ok()).map(text),
         error: act.result.as_ref().and_then(|result| result.as_ref().err()).map(|error| error.code.clone()),
         kept: act.about.from.as_deref().cloned(),

@@ -1,7 +1,7 @@
 //! Goes through all that a store has of something, whatever the size of its pages.
 
 use trefoil_machine::{Entry, EntryKind, Key};
-use trefoil_store::{Filter, Record, Result, Store};
+use trefoil_store::{Record, RunFilter, Store, StoreResult};
 
 /// The number of runs in a page.
 const PAGE: usize = 1_000;
@@ -11,10 +11,10 @@ const PAGE: usize = 1_000;
 /// # Errors
 ///
 /// If the store cannot be read; what came before was passed on.
-pub(crate) async fn each_entry(store: &dyn Store, run: &str, mut each: impl FnMut(Entry) + Send) -> Result<()> {
+pub(crate) async fn each_entry(store: &dyn Store, run: &str, mut each: impl FnMut(Entry) + Send) -> StoreResult<()> {
     let mut next = 0;
     loop {
-        let page = store.entries(run, next).await?;
+        let page = store.read_entries(run, next).await?;
         let Some(last) = page.last() else { return Ok(()) };
         next = last.seq.saturating_add(1);
         page.into_iter().for_each(&mut each);
@@ -42,10 +42,10 @@ pub(crate) async fn cited_results(store: &dyn Store, run: &str) -> Vec<(Key, (St
 /// # Errors
 ///
 /// If the store cannot be read.
-pub async fn all_runs(store: &dyn Store, filter: &Filter) -> Result<Vec<Record>> {
+pub async fn all_runs(store: &dyn Store, filter: &RunFilter) -> StoreResult<Vec<Record>> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
-        let page = store.list(filter, after, PAGE).await?;
+        let page = store.list_runs(filter, after, PAGE).await?;
         all.extend(page.runs);
         after = page.next;
         if after.is_none() {

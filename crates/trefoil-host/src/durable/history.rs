@@ -5,15 +5,15 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use trefoil_ir::ToolKind;
-use trefoil_machine::event::Waiting;
-use trefoil_runtime::driver::{self, Options, retell};
+use trefoil_machine::event::AwaitedActivity;
+use trefoil_runtime::driver::{self, DriverOptions, retell_events};
 use trefoil_runtime::ports::{CallSite, NoEvents, Secret, Secrets};
 use trefoil_runtime::{EventSink, Ports, RunError, ToolError, ToolHost, ToolRequest};
 use trefoil_store::Store;
 use trefoil_template::{HoleKind, Value};
 
-use super::replay::{ReadJournal, prepared, reading};
-use super::stored::StoredRun;
+use super::replay::{StoredJournal, prepared_program, reading_ports};
+use super::stored_run::StoredRun;
 use crate::engine::{AnswersFrom, Engine};
 use trefoil_project::settings::{self, Settings};
 
@@ -23,11 +23,11 @@ use trefoil_project::settings::{self, Settings};
 /// # Errors
 ///
 /// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if this version would not do the same.
-pub async fn history(
+pub async fn send_history(
     store: Arc<dyn Store>,
     stored: &StoredRun,
     events: Arc<dyn EventSink>,
-) -> Result<Vec<Waiting>, RunError> {
+) -> Result<Vec<AwaitedActivity>, RunError> {
     history_of(store, stored, events, false).await
 }
 
@@ -35,25 +35,25 @@ pub async fn history(
 ///
 /// # Errors
 ///
-/// As [`history`].
+/// As [`send_history`].
 pub async fn history_of(
     store: Arc<dyn Store>,
     stored: &StoredRun,
     events: Arc<dyn EventSink>,
     follows: bool,
-) -> Result<Vec<Waiting>, RunError> {
+) -> Result<Vec<AwaitedActivity>, RunError> {
     let started = &stored.started;
-    let journal = Arc::new(ReadJournal { store: store.clone(), grows: follows });
-    let options = Options { placeholder: started.answers == "embedded", ..Options::default() };
+    let journal = Arc::new(StoredJournal { store: store.clone(), grows: follows });
+    let options = DriverOptions { placeholder: started.answers == "embedded", ..DriverOptions::default() };
     let tools = Arc::new(ToolsOfSettings::for_run(stored));
-    let ports = Ports { tools, secrets: Arc::new(MaskedHoles), journal, ..reading(store, started, events) };
-    retell(prepared(stored), &started.run, ports, &options).await
+    let ports = Ports { tools, secrets: Arc::new(MaskedHoles), journal, ..reading_ports(store, started, events) };
+    retell_events(prepared_program(stored), &started.run, ports, &options).await
 }
 
 /// Whether a failed run can continue without a change of its files.
 pub async fn can_continue(store: Arc<dyn Store>, stored: &StoredRun) -> bool {
-    let ports = reading(store, &stored.started, Arc::new(NoEvents));
-    driver::can_continue(prepared(stored), &stored.started.run, ports).await
+    let ports = reading_ports(store, &stored.started, Arc::new(NoEvents));
+    driver::can_continue(prepared_program(stored), &stored.started.run, ports).await
 }
 
 /// Every hole has a value that is masked. Whether the run had a value or used the default is not stored.
@@ -75,22 +75,22 @@ struct ToolsOfSettings {
 
 impl ToolsOfSettings {
     fn for_run(stored: &StoredRun) -> Self {
-        let from = AnswersFrom::of_stored(&stored.now().answers);
-        Self { file: stored.path().to_owned(), from, tools: OnceLock::new() }
+        let from = AnswersFrom::of_stored(&stored.current_start().answers);
+        Self { file: stored.entry_path().to_owned(), from, tools: OnceLock::new() }
     }
 
     fn tools(&self) -> &dyn ToolHost {
-        let read = || tools_of(settings::find(&self.file, false).settings, &self.from);
+        let read = || tools_of(settings::find_settings(&self.file, false).settings, &self.from);
         &**self.tools.get_or_init(read)
     }
 }
 
 #[async_trait]
 impl ToolHost for ToolsOfSettings {
-    fn offers(&self, name: &str, kind: &ToolKind) -> bool {
-        self.tools().offers(name, kind)
+    fn offers_tool(&self, name: &str, kind: &ToolKind) -> bool {
+        self.tools().offers_tool(name, kind)
     }
-    async fn call(&self, _at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, _at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
         Err(ToolError::Failed("nothing is called while a journal is read".to_owned()))
     }
     fn is_idempotent(&self, request: &ToolRequest) -> bool {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 use trefoil_machine::{ContentKey, Entry, EntryKind};
-use trefoil_runtime::driver::memo::{FoundEntry, Library};
+use trefoil_runtime::driver::memo::{AnswerLibrary, FoundEntry};
 use trefoil_store::{Content, Store};
 
 use super::{called_runs, each_entry};
@@ -22,22 +22,22 @@ pub struct StoredAnswers {
     store: Arc<dyn Store>,
     /// The one run; `None`: all runs.
     only: Option<String>,
-    read: Mutex<ReadRun>,
+    read: Mutex<RunAnswerCache>,
 }
 
 /// The data read so far.
 #[derive(Default)]
-struct ReadRun {
+struct RunAnswerCache {
     /// Whether the store has indexed the requests of its runs.
     noted: bool,
     /// The one run, and those that it called.
     only: Option<Vec<String>>,
-    runs: BTreeMap<String, Arc<OfRun>>,
+    runs: BTreeMap<String, Arc<RunAnswers>>,
 }
 
 /// The data of a run.
 #[derive(Default)]
-struct OfRun {
+struct RunAnswers {
     answers: BTreeMap<ContentKey, Vec<FoundEntry>>,
     /// The runs of its calls, also of those whose results it has reused.
     called: Vec<String>,
@@ -56,7 +56,7 @@ impl StoredAnswers {
     }
 
     /// The runs that may have an answer, newest first.
-    async fn runs(&self, read: &mut ReadRun, content: ContentKey) -> Vec<String> {
+    async fn runs(&self, read: &mut RunAnswerCache, content: ContentKey) -> Vec<String> {
         if let Some(run) = &self.only {
             if read.only.is_none() {
                 read.only = Some(self.with_called(read, run).await);
@@ -65,14 +65,14 @@ impl StoredAnswers {
         }
         if !read.noted {
             // If indexing fails, nothing is found, and the request is made again.
-            let _ = self.store.note_asked().await;
+            let _ = self.store.index_requests().await;
             read.noted = true;
         }
-        self.store.asked(content, RUNS).await.unwrap_or_default()
+        self.store.runs_with_request(content, RUNS).await.unwrap_or_default()
     }
 
     /// A run, and those that it called, directly or not.
-    async fn with_called(&self, read: &mut ReadRun, run: &str) -> Vec<String> {
+    async fn with_called(&self, read: &mut RunAnswerCache, run: &str) -> Vec<String> {
         let mut all = vec![run.to_owned()];
         let mut next = 0;
         while let Some(run) = all.get(next).cloned() {
@@ -89,7 +89,7 @@ impl StoredAnswers {
         all
     }
 
-    async fn of_run(&self, read: &mut ReadRun, run: &str) -> Arc<OfRun> {
+    async fn of_run(&self, read: &mut RunAnswerCache, run: &str) -> Arc<RunAnswers> {
         if let Some(known) = read.runs.get(run) {
             return known.clone();
         }
@@ -100,8 +100,8 @@ impl StoredAnswers {
 }
 
 #[async_trait]
-impl Library for StoredAnswers {
-    async fn answers(&self, own: &str, content: ContentKey) -> Vec<FoundEntry> {
+impl AnswerLibrary for StoredAnswers {
+    async fn find_answers(&self, own: &str, content: ContentKey) -> Vec<FoundEntry> {
         let mut read = self.read.lock().await;
         let mut all = Vec::new();
         for run in self.runs(&mut read, content).await {
@@ -116,9 +116,9 @@ impl Library for StoredAnswers {
 }
 
 /// All answers of a run, for each request in order of arrival.
-async fn answers(store: &dyn Store, run: &str) -> trefoil_store::Result<OfRun> {
+async fn answers(store: &dyn Store, run: &str) -> trefoil_store::StoreResult<RunAnswers> {
     if store.record(run).await?.content != Content::All {
-        return Ok(OfRun::default());
+        return Ok(RunAnswers::default());
     }
     let name: Arc<str> = run.into();
     let (mut asked, mut found) = (BTreeMap::new(), BTreeMap::new());
@@ -144,7 +144,7 @@ async fn answers(store: &dyn Store, run: &str) -> trefoil_store::Result<OfRun> {
     each_entry(store, run, each).await?;
     let mut found: Vec<_> = found.into_values().collect();
     found.sort_by_key(|(came, ..)| *came);
-    let mut of_run = OfRun { called, ..OfRun::default() };
+    let mut of_run = RunAnswers { called, ..RunAnswers::default() };
     for (_, content, one) in found {
         of_run.answers.entry(content).or_default().push(one);
     }

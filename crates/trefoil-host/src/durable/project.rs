@@ -8,8 +8,8 @@
 use std::path::{Path, PathBuf};
 
 use trefoil_ir::{StepKind, ToolKind, walk};
-use trefoil_machine::Started;
-use trefoil_store::{Filter, Status, Store};
+use trefoil_machine::RunStart;
+use trefoil_store::{RunFilter, Status, Store};
 
 use super::StoredRun;
 use super::history::tools_of;
@@ -34,21 +34,21 @@ enum ProgramOrigin {
 impl StoredProject {
     /// Compares the files of a run, of those that called it, and of those that it has called, with those on the disk.
     pub async fn compare_files(store: &dyn Store, stored: &StoredRun) -> Result<Self> {
-        Self::compared(store, stored, None).await
+        Self::compare_with(store, stored, None).await
     }
 
     /// The same for a worker in this folder. The run may come from another computer: then its files are compared with those
     /// at the same place in the folder's project.
     pub async fn of_worker(store: &dyn Store, stored: &StoredRun, folder: &Path) -> Result<Self> {
         let here = settings::project_file(folder).and_then(|file| file.parent().map(Path::to_owned));
-        Self::compared(store, stored, here.as_deref()).await
+        Self::compare_with(store, stored, here.as_deref()).await
     }
 
-    async fn compared(store: &dyn Store, stored: &StoredRun, here: Option<&Path>) -> Result<Self> {
+    async fn compare_with(store: &dyn Store, stored: &StoredRun, here: Option<&Path>) -> Result<Self> {
         let run = &stored.started.run;
-        let mut file = match at(store, stored, here).await? {
+        let mut file = match entry_file(store, stored, here).await? {
             Ok(file) => file,
-            Err(why) => return Ok(Self(ProgramOrigin::Store(why, stored.path().to_owned()))),
+            Err(why) => return Ok(Self(ProgramOrigin::Store(why, stored.entry_path().to_owned()))),
         };
         let mut above = store.record(run).await?.parent;
         let mut met = 0;
@@ -56,8 +56,8 @@ impl StoredProject {
             met += 1;
             // A caller that was deleted says nothing.
             let Ok(record) = store.record(&caller).await else { break };
-            let Ok(stored) = StoredRun::read(store, &caller).await else { break };
-            match at(store, &stored, here).await? {
+            let Ok(stored) = StoredRun::read_run(store, &caller).await else { break };
+            match entry_file(store, &stored, here).await? {
                 Ok(of_caller) => file = of_caller,
                 Err(why) => return Ok(Self(ProgramOrigin::Store(why, file))),
             }
@@ -65,15 +65,15 @@ impl StoredProject {
         }
         let mut open = vec![run.clone()];
         while let Some(caller) = open.pop().filter(|_| met < MOST) {
-            let called = Filter { parent: Some(caller), ..Filter::default() };
-            for record in store.list(&called, None, MOST).await?.runs {
+            let called = RunFilter { parent: Some(caller), ..RunFilter::default() };
+            for record in store.list_runs(&called, None, MOST).await?.runs {
                 met += 1;
                 // A call that has failed is made again, and continues the same run.
                 if matches!(record.status, Status::Completed | Status::Cancelled) {
                     continue;
                 }
-                let Ok(stored) = StoredRun::read(store, &record.run).await else { continue };
-                if let Err(why) = at(store, &stored, here).await? {
+                let Ok(stored) = StoredRun::read_run(store, &record.run).await else { continue };
+                if let Err(why) = entry_file(store, &stored, here).await? {
                     return Ok(Self(ProgramOrigin::Store(why, file)));
                 }
                 open.push(record.run);
@@ -85,8 +85,8 @@ impl StoredProject {
     /// The settings with which the run may continue: those of the user, and of its project if its files are that project's.
     pub fn settings(&self, without_project: bool) -> FoundSettings {
         match &self.0 {
-            ProgramOrigin::Disk(file) => settings::find(file, without_project),
-            ProgramOrigin::Store(..) => settings::find(Path::new(""), true),
+            ProgramOrigin::Disk(file) => settings::find_settings(file, without_project),
+            ProgramOrigin::Store(..) => settings::find_settings(Path::new(""), true),
         }
     }
 
@@ -94,15 +94,17 @@ impl StoredProject {
     /// own files.
     pub fn is_needed(&self, stored: &StoredRun) -> bool {
         let ProgramOrigin::Store(_, file) = &self.0 else { return false };
-        let (without, with) = (self.settings(false).settings, settings::find(file, false).settings);
+        let (without, with) = (self.settings(false).settings, settings::find_settings(file, false).settings);
         let starts = with.commands && !without.commands;
-        let from = AnswersFrom::of_stored(&stored.now().answers);
+        let from = AnswersFrom::of_stored(&stored.current_start().answers);
         let (without, with) = (tools_of(without, &from), tools_of(with, &from));
-        let program = &stored.flow.loaded().program;
-        let mut steps = walk::reachable(program, program.entry).into_iter().map(|(_, id)| &program.steps[id]);
+        let program = &stored.flow.loaded_target().program;
+        let mut steps = walk::reachable_steps(program, program.entry).into_iter().map(|(_, id)| &program.steps[id]);
         steps.any(|step| match &step.kind {
             StepKind::Tool(call) if call.kind == ToolKind::Python => starts,
-            StepKind::Tool(call) => !without.offers(&call.name, &call.kind) && with.offers(&call.name, &call.kind),
+            StepKind::Tool(call) => {
+                !without.offers_tool(&call.name, &call.kind) && with.offers_tool(&call.name, &call.kind)
+            }
             StepKind::Command(_) => starts,
             _ => false,
         })
@@ -124,7 +126,7 @@ impl StoredProject {
 }
 
 /// The file of the entry on this disk, if all files of the run are there as they are stored; else why not.
-async fn at(
+async fn entry_file(
     store: &dyn Store,
     stored: &StoredRun,
     here: Option<&Path>,
@@ -134,6 +136,6 @@ async fn at(
         FileOrigin::Store { why, .. } => why.clone(),
     };
     let Some(here) = here else { return Ok(Err(why)) };
-    let Started { run, program, .. } = &stored.started;
+    let RunStart { run, program, .. } = &stored.started;
     Ok(found_in(here, store, run, program).await?.ok_or(why))
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use trefoil_machine::{Entry, Prepared, Resumed, Started, Unwatched};
-use trefoil_runtime::driver::{self, Verified};
+use trefoil_machine::{Entry, NoObserver, PreparedProgram, ReplayedRun, RunStart};
+use trefoil_runtime::driver::{self, VerificationReport};
 use trefoil_runtime::ports::{
-    CallSite, JournalError, LetterId, MapSecrets, NoHumans, NoTools, SeededRandom, SystemClock,
+    CallSite, InboxMessageId, JournalError, MapSecrets, NoHumans, NoTools, SeededRandom, SystemClock,
 };
 use trefoil_runtime::{
     EventSink, Journal, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Ports, RunError,
@@ -21,13 +21,13 @@ use crate::engine::program_of;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Ports for reading a journal, without side effects.
-pub(crate) fn reading(store: Arc<dyn Store>, started: &Started, events: Arc<dyn EventSink>) -> Ports {
+pub(crate) fn reading_ports(store: Arc<dyn Store>, started: &RunStart, events: Arc<dyn EventSink>) -> Ports {
     Ports {
         models: Arc::new(LabelModels(started.answers.clone())),
         tools: Arc::new(NoTools),
         commands: None,
         humans: Arc::new(NoHumans),
-        journal: Arc::new(ReadJournal::from_store(store)),
+        journal: Arc::new(StoredJournal::from_store(store)),
         clock: Arc::new(SystemClock::new()),
         random: Arc::new(SeededRandom::new(0)),
         secrets: Arc::new(MapSecrets::new()),
@@ -36,12 +36,12 @@ pub(crate) fn reading(store: Arc<dyn Store>, started: &Started, events: Arc<dyn 
 }
 
 /// The program of the run, with the models chosen for it. Needs no keys.
-pub(crate) fn prepared(stored: &StoredRun) -> Arc<Prepared> {
-    let own = &stored.flow.loaded().program;
+pub(crate) fn prepared_program(stored: &StoredRun) -> Arc<PreparedProgram> {
+    let own = &stored.flow.loaded_target().program;
     if own.fingerprint().to_string() == stored.started.program.fingerprint {
-        return stored.flow.prepared();
+        return stored.flow.prepared_program();
     }
-    Prepared::new(program_of(own, &stored.started))
+    PreparedProgram::new(program_of(own, &stored.started))
 }
 
 /// Replays the program of a run against the results in its journal, without calling anything, and compares every
@@ -50,18 +50,20 @@ pub(crate) fn prepared(stored: &StoredRun) -> Arc<Prepared> {
 /// # Errors
 ///
 /// `JOURNAL_ERROR` if the journal cannot be read; `NONDETERMINISM` if a later version has written it.
-pub async fn verify(store: Arc<dyn Store>, stored: &StoredRun) -> Result<Verified, RunError> {
-    driver::verify(prepared(stored), &stored.started.run, &ReadJournal::from_store(store)).await
+pub async fn verify_run(store: Arc<dyn Store>, stored: &StoredRun) -> Result<VerificationReport, RunError> {
+    driver::verify_journal(prepared_program(stored), &stored.started.run, &StoredJournal::from_store(store)).await
 }
 
 /// The machine of a run after the last entry of its journal.
 ///
 /// # Errors
 ///
-/// As [`verify`].
-pub(crate) async fn last_state(store: Arc<dyn Store>, stored: &StoredRun) -> Result<Resumed, RunError> {
-    let replay = driver::replayed(prepared(stored), &stored.started.run, &ReadJournal::from_store(store)).await?;
-    replay.end(&mut Unwatched)
+/// As [`verify_run`].
+pub(crate) async fn last_state(store: Arc<dyn Store>, stored: &StoredRun) -> Result<ReplayedRun, RunError> {
+    let replay =
+        driver::replay_journal(prepared_program(stored), &stored.started.run, &StoredJournal::from_store(store))
+            .await?;
+    replay.finish_replay(&mut NoObserver)
 }
 
 /// Names models and answers no calls.
@@ -69,7 +71,7 @@ struct LabelModels(String);
 
 #[async_trait]
 impl ModelProvider for LabelModels {
-    async fn call(
+    async fn call_model(
         &self,
         _at: CallSite<'_>,
         _request: &ModelRequest,
@@ -88,31 +90,36 @@ impl ModelProvider for LabelModels {
 }
 
 /// A read-only journal.
-pub(super) struct ReadJournal {
+pub(super) struct StoredJournal {
     pub store: Arc<dyn Store>,
     /// Whether it ends only when its run has.
     pub grows: bool,
 }
 
-impl ReadJournal {
+impl StoredJournal {
     pub fn from_store(store: Arc<dyn Store>) -> Self {
         Self { store, grows: false }
     }
 }
 
 #[async_trait]
-impl Journal for ReadJournal {
-    async fn append(&self, _run: &str, _entries: &[Entry], _letters: &[LetterId]) -> Result<(), JournalError> {
+impl Journal for StoredJournal {
+    async fn append_entries(
+        &self,
+        _run: &str,
+        _entries: &[Entry],
+        _letters: &[InboxMessageId],
+    ) -> Result<(), JournalError> {
         Err(JournalError::new("nothing is added to a journal that is read"))
     }
-    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+    async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
         if !self.grows {
-            return Ok(self.store.entries(run, from).await?);
+            return Ok(self.store.read_entries(run, from).await?);
         }
         loop {
             // The record is read first: what is added after that is found by the next look.
             let record = self.store.record(run).await?;
-            let page = self.store.entries(run, from).await?;
+            let page = self.store.read_entries(run, from).await?;
             if !page.is_empty() || record.status.is_end() && record.entries <= from {
                 return Ok(page);
             }

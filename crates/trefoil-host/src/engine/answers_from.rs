@@ -20,7 +20,7 @@ pub enum AnswersFrom {
 
 impl AnswersFrom {
     /// The form in journals.
-    pub(crate) fn stored(&self) -> String {
+    pub(crate) fn journal_form(&self) -> String {
         match self {
             Self::Embedded => "embedded".to_owned(),
             Self::Script(path) => format!("scripted={}", path.display()),

@@ -8,23 +8,23 @@ use std::sync::{Arc, PoisonError};
 
 use async_trait::async_trait;
 use trefoil_ir::ToolKind;
-use trefoil_ir::schema::Misfit;
+use trefoil_ir::schema::SchemaMismatch;
 use trefoil_machine::PrivateValue;
-use trefoil_machine::event::Waiting;
+use trefoil_machine::event::AwaitedActivity;
 use trefoil_machine::step_path::RunPath;
 use trefoil_runtime::ports::{CallSite, RawSuspension, SuspendedCall};
-use trefoil_runtime::{Cancel, RunOutcome, Share, ToolError, ToolHost, ToolRequest, ToolSpec, Usage};
+use trefoil_runtime::{CancelSwitch, RunOutcome, Share, ToolError, ToolHost, ToolRequest, ToolSpec, Usage};
 use trefoil_store::{Status, StoreError};
-use trefoil_syntax::{Location, Severity};
+use trefoil_syntax::{FindingSeverity, Location};
 use trefoil_template::Value;
 
 use super::flow_tools::{FlowHost, FlowTools, LoadedTool};
 use super::{Engine, EngineParts, ReadyRun};
 use crate::answers::CalledPeople;
-use crate::durable::{StoredRun, call_run_id, cancel, ended};
+use crate::durable::{StoredRun, call_run_id, cancel_idle_run, read_outcome};
 use crate::reuse::{CalledBefore, EditedRun, NewCall, ReuseRequest, no_results};
 use crate::run::Run;
-use trefoil_project::codes::help::help;
+use trefoil_project::codes::help::find_help;
 use trefoil_project::error::{Error, FoundErrors};
 use trefoil_project::secrets::IN_INPUT;
 
@@ -52,25 +52,30 @@ impl Default for Engine {
 
 impl FlowCalls {
     fn note(&self, at: CallSite<'_>, ready: &ReadyRun) {
-        self.0.lines().lock().unwrap_or_else(PoisonError::into_inner).push((at.key.clone(), ready.reused()));
+        self.0
+            .called_decisions()
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((at.key.clone(), ready.step_decisions()));
     }
 
     /// The engine of the run of a call.
     fn engine_of(&self, at: CallSite<'_>, tool: &LoadedTool) -> Engine {
         let mut parts = self.0.parts_of(tool);
         // Answers for the steps of the calling flow do not apply here, and `CALL/STEP` is a step of the flow that CALL calls.
-        let path = RunPath::of(at.key);
-        let program = &tool.flow.loaded().program;
+        let path = RunPath::from_key(at.key);
+        let program = &tool.flow.loaded_target().program;
         let own = |(name, answer): (String, String)| {
             let inside = path.names_inside(&name).next().map(str::to_owned);
-            inside.or_else(|| self.0.ask(&name, program).then_some(name)).map(|name| (name, answer))
+            inside.or_else(|| self.0.may_ask(&name, program).then_some(name)).map(|name| (name, answer))
         };
         parts.answers = std::mem::take(&mut parts.answers).into_iter().filter_map(own).collect();
         let people = parts.humans.take();
-        parts.humans = people.map(|people| Arc::new(CalledPeople { call: at.key.named().to_owned(), people }) as _);
-        parts.within = at.meter.part().cloned();
+        parts.humans =
+            people.map(|people| Arc::new(CalledPeople { call: at.key.display_name().to_owned(), people }) as _);
+        parts.within = at.meter.allowance_share().cloned();
         parts.caller.replace(at.run.to_owned());
-        parts.spec.limits = at.meter.part().map(Share::limits).unwrap_or_default();
+        parts.spec.limits = at.meter.allowance_share().map(Share::called_run_limits).unwrap_or_default();
         self.0.engine_with(parts)
     }
 
@@ -89,11 +94,11 @@ impl FlowCalls {
                 let begun = match store.record(&id).await {
                     // The call was made before, and the calling run has been resumed.
                     Ok(record) if record.status == Status::Completed => {
-                        CallStart::Ended(Box::new(ended(store, record).await?))
+                        CallStart::Ended(Box::new(read_outcome(store, record).await?))
                     }
                     // The earlier call was stopped, and is made again.
                     Ok(record) if record.status == Status::Cancelled => {
-                        before.add(Usage { calls_beneath: record.spent.calls, ..record.spent.usage });
+                        before.add_usage(Usage { calls_beneath: record.spent.calls, ..record.spent.usage });
                         cancelled = Some(record.run);
                         continue;
                     }
@@ -102,21 +107,21 @@ impl FlowCalls {
                         let ready = match cancelled {
                             Some(cancelled) => {
                                 let rerun = self.rerun(at);
-                                let request = ReuseRequest { rerun, ..ReuseRequest::whole(cancelled) };
-                                reusing(&engine, tool, &request, engine.fork(&request).await)?
+                                let request = ReuseRequest { rerun, ..ReuseRequest::for_whole_run(cancelled) };
+                                ready_reusing(&engine, tool, &request, engine.fork_run(&request).await)?
                             }
                             None => self.first(&engine, at, tool, &input).await?,
                         };
                         self.note(at, &ready);
-                        CallStart::Runs(ready.of_id(id).start(input)?)
+                        CallStart::Runs(ready.of_id(id).start_run(input)?)
                     }
                     Err(error) => return Err(Error::Store(error)),
                 };
-                at.meter.calls(&call_run_id(at.run, at.key, nth));
+                at.meter.report_called_run(&call_run_id(at.run, at.key, nth));
                 return Ok((begun, before));
             }
         }
-        Ok((CallStart::Runs(engine.ready(&tool.flow)?.start(input)?), Usage::default()))
+        Ok((CallStart::Runs(engine.prepare_run(&tool.flow)?.start_run(input)?), Usage::default()))
     }
 
     /// Prepares the first run of a call.
@@ -128,13 +133,15 @@ impl FlowCalls {
         input: &serde_json::Value,
     ) -> Result<ReadyRun, Error> {
         let (Some(before), Some(owner)) = (self.0.before.get(), engine.owner()) else {
-            return engine.ready(&tool.flow);
+            return engine.prepare_run(&tool.flow);
         };
         let input = Some(Value::from_json(input.clone())).filter(|input| !input.is_null());
-        let flow = &tool.flow.loaded().program.name;
+        let flow = &tool.flow.loaded_target().program.name;
         let call = NewCall { run: at.run, key: at.key, flow, input };
         match before.run_of(&call, &**owner.store()).await {
-            CalledBefore::As(request) => reusing(engine, tool, &request, engine.edit(&tool.flow, &request).await),
+            CalledBefore::As(request) => {
+                ready_reusing(engine, tool, &request, engine.edit_run(&tool.flow, &request).await)
+            }
             // Its limits are those of the calling run, which waits until they are raised.
             CalledBefore::Never => without_results(engine, tool, &ReuseRequest::default()),
             CalledBefore::Perhaps(request) => without_results(engine, tool, &request),
@@ -143,24 +150,24 @@ impl FlowCalls {
 
     /// Resumes the run of a call, with what the calling run may repeat.
     async fn again(&self, engine: &Engine, at: CallSite<'_>, run: &str) -> Result<Run, Error> {
-        let Some(owner) = engine.owner() else { return engine.resume(run).await };
-        let stored = StoredRun::read(&**owner.store(), run).await?;
+        let Some(owner) = engine.owner() else { return engine.resume_run(run).await };
+        let stored = StoredRun::read_run(&**owner.store(), run).await?;
         // What calls it was compared with the files on the disk, but the store may say that something else was called.
         if engine.parts.settings.of_project && !stored.is_from_disk() {
             let message =
                 format!("the files of run {run} are not those on the disk, so it has no permissions of a project");
             let help = "resume the calling run with `--no-config`, or with the edited files: `--with FILE`";
-            return Err(Error::NotStarted(FoundErrors::said(&message, help)));
+            return Err(Error::NotStarted(FoundErrors::without_file(&message, help)));
         }
         let rerun = self.rerun(at).into_iter().filter(|step| !stored.may_rerun(step)).collect::<Vec<_>>();
         let ready = engine.ready_again(&stored, &rerun).await?;
         self.note(at, &ready);
-        ready.resume(run).await
+        ready.resume_run(run).await
     }
 
     /// The steps of the run of a call that may be repeated.
     fn rerun(&self, at: CallSite<'_>) -> Vec<String> {
-        self.0.before.get().map(|before| before.rerun(at.key)).unwrap_or_default()
+        self.0.before.get().map(|before| before.rerun_steps(at.key)).unwrap_or_default()
     }
 
     /// Describes the run of a call if it has not ended: it is suspended, or cannot continue in this process. `usage`: that of the call.
@@ -184,7 +191,7 @@ impl FlowCalls {
             let key = error.key.clone().unwrap_or_else(|| "".into());
             let (step, of) = (key.without_try().to_owned(), Some(run.to_string()));
             let why = Some(Box::new(error.clone()));
-            waiting.push(Waiting { key, step, sort: "run", run: of, why, ..Waiting::default() });
+            waiting.push(AwaitedActivity { key, step, sort: "run", run: of, why, ..AwaitedActivity::default() });
         }
         Some(SuspendedCall { run, waiting, wake_at: record.and_then(|record| record.wake_at), usage })
     }
@@ -197,8 +204,8 @@ impl FlowCalls {
             match owner.store().record(&id).await {
                 Ok(record) if record.status == Status::Cancelled => {}
                 Ok(record) if !record.status.is_end() => {
-                    if let Ok(usage) = cancel(owner.store().clone(), &id).await {
-                        at.meter.tell(usage);
+                    if let Ok(usage) = cancel_idle_run(owner.store().clone(), &id).await {
+                        at.meter.report_usage(usage);
                     }
                     return;
                 }
@@ -213,21 +220,21 @@ impl FlowCalls {
         tool: &LoadedTool,
         input: serde_json::Value,
     ) -> Result<RunOutcome, ToolError> {
-        if at.meter.stop().is_cancelled() {
+        if at.meter.stop_switch().is_cancelled() {
             self.call_off(at).await;
             return Err(ToolError::Failed("the call was stopped".to_owned()));
         }
         let (begun, before) = self.begin(at, tool, input).await.map_err(|error| not_begun(&error))?;
         let outcome = match begun {
             CallStart::Ended(outcome) => *outcome,
-            CallStart::Runs(run) => until_stopped(run, at.meter.stop()).await,
+            CallStart::Runs(run) => until_stopped(run, at.meter.stop_switch()).await,
         };
         let mut usage = Usage { calls_beneath: outcome.calls, ..outcome.usage };
-        usage.add(before);
+        usage.add_usage(before);
         if let Some(call) = self.suspended(&outcome, usage).await {
             return Err(ToolError::Suspended(Box::new(RawSuspension(call))));
         }
-        at.meter.tell(usage);
+        at.meter.report_usage(usage);
         Ok(outcome)
     }
 }
@@ -235,10 +242,11 @@ impl FlowCalls {
 /// Why the run of a call did not start.
 fn not_begun(error: &Error) -> ToolError {
     let (Error::Load(found) | Error::NotStarted(found)) = error else { return ToolError::Failed(error.to_string()) };
-    let errors = found.diagnostics().iter().filter(|found| found.severity == Severity::Error);
+    let errors = found.found_diagnostics().iter().filter(|found| found.severity == FindingSeverity::Error);
     let Some(first) = errors.clone().next() else { return ToolError::Failed(error.to_string()) };
     let at = first.file.zip(first.span).map(|(file, span)| Location { file, span });
-    let at = at.and_then(|at| found.files().place(at)).map(|at| format!(" ({at})")).unwrap_or_default();
+    let at =
+        at.and_then(|at| found.source_files().display_location(at)).map(|at| format!(" ({at})")).unwrap_or_default();
     let more = match errors.count() {
         0 | 1 => String::new(),
         2 => ", and 1 more error".to_owned(),
@@ -248,12 +256,12 @@ fn not_begun(error: &Error) -> ToolError {
     let help = first.help.clone().unwrap_or_else(|| ARGUMENTS.to_owned());
     match first.rule {
         IN_INPUT => ToolError::invalid_arguments(why, help),
-        _ => ToolError::advised(format!("its run did not start: {why}"), help),
+        _ => ToolError::with_advice(format!("its run did not start: {why}"), help),
     }
 }
 
 /// A run of a call that reuses the results of an earlier run of it.
-fn reusing(
+fn ready_reusing(
     engine: &Engine,
     tool: &LoadedTool,
     request: &ReuseRequest,
@@ -268,13 +276,13 @@ fn reusing(
 
 /// A run of a call of which no earlier results can be read.
 fn without_results(engine: &Engine, tool: &LoadedTool, request: &ReuseRequest) -> Result<ReadyRun, Error> {
-    Ok(engine.ready(&tool.flow)?.based_on(request.stored(None), no_results(request)))
+    Ok(engine.prepare_run(&tool.flow)?.based_on(request.to_basis(None), no_results(request)))
 }
 
 /// Waits for the end of a run, and stops it if its call is stopped.
-async fn until_stopped(run: Run, stop: &Cancel) -> RunOutcome {
-    let canceller = run.canceller();
-    let mut outcome = std::pin::pin!(run.outcome());
+async fn until_stopped(run: Run, stop: &CancelSwitch) -> RunOutcome {
+    let canceller = run.cancel_switch();
+    let mut outcome = std::pin::pin!(run.wait_outcome());
     tokio::select! {
         outcome = &mut outcome => return outcome,
         () = stop.passed_on(&canceller) => {}
@@ -291,11 +299,11 @@ enum CallStart {
 
 #[async_trait]
 impl ToolHost for FlowCalls {
-    fn offers(&self, name: &str, kind: &ToolKind) -> bool {
-        self.0.offers(name, kind)
+    fn offers_tool(&self, name: &str, kind: &ToolKind) -> bool {
+        self.0.offers_tool(name, kind)
     }
 
-    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         let tool = match self.0.get(&request.name) {
             Some(Ok(tool)) => tool,
             Some(Err(why)) => return Err(ToolError::Failed(why.clone())),
@@ -303,15 +311,17 @@ impl ToolHost for FlowCalls {
         };
         if self.0.engine.parts.depth > DEEPEST {
             let why = format!("calls of flows are nested more than {DEEPEST} levels deep");
-            return Err(ToolError::advised(why, "let a flow call itself only under a condition that ends it"));
+            return Err(ToolError::with_advice(why, "let a flow call itself only under a condition that ends it"));
         }
         let arguments = request.arguments.to_json();
-        if let Some(Err(Misfit::Broken(errors))) = tool.takes.as_ref().map(|takes| takes.check(&arguments)) {
+        if let Some(Err(SchemaMismatch::Broken(errors))) =
+            tool.takes.as_ref().map(|takes| takes.check_value(&arguments))
+        {
             let first = errors.iter().min_by_key(|error| error.instance_path().to_string());
             let why = first.map(ToString::to_string).unwrap_or_default();
             return Err(ToolError::invalid_arguments(why, ARGUMENTS));
         }
-        let input = tool.as_tool.input(arguments);
+        let input = tool.as_tool.run_input(arguments);
         let input = input.map_err(|error| ToolError::invalid_arguments(&error.message, ARGUMENTS))?;
         // Boxed, because a flow may call itself.
         let outcome = Box::pin(self.run(at, tool, input)).await?;
@@ -319,7 +329,7 @@ impl ToolHost for FlowCalls {
             Ok(output) => {
                 // The run may have ended in an earlier process, which knew the variables.
                 let output = PrivateValue::new(output, outcome.hidden);
-                self.0.seen().learn(&output);
+                self.0.hidden_values().hide_parts_of(&output);
                 Ok(output.into_exact())
             }
             // If a limit of the flow's own manifest was reached, only the call fails.
@@ -330,20 +340,20 @@ impl ToolHost for FlowCalls {
             Err(error) => {
                 // The advice of its cause, because that has to be fixed.
                 let why = format!("{}: {}", error.code, error.message);
-                Err(match help(&error) {
-                    Some(help) => ToolError::advised(why, help.to_owned()),
+                Err(match find_help(&error) {
+                    Some(help) => ToolError::with_advice(why, help.to_owned()),
                     None => ToolError::Failed(why),
                 })
             }
         }
     }
 
-    async fn list(&self, _at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
-        Ok(if *kind == ToolKind::Local { self.0.specs() } else { Vec::new() })
+    async fn list_tools(&self, _at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+        Ok(if *kind == ToolKind::Local { self.0.tool_specs() } else { Vec::new() })
     }
 
     /// Always true, because a repeated call continues the same run.
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
-        self.offers(&request.name, &request.kind)
+        self.offers_tool(&request.name, &request.kind)
     }
 }

@@ -3,13 +3,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use trefoil_ir::schema::Checker;
+use trefoil_ir::schema::SchemaChecker;
 use trefoil_ir::{OnExceeded, Program, Step, StepKind, ToolKind};
 use trefoil_machine::Effects;
 use trefoil_machine::step_path::{StepPath as _, step_places};
 use trefoil_models::ModelOverride;
-use trefoil_models::plan::names;
-use trefoil_runtime::driver::SeenValues;
+use trefoil_models::plan::has_name;
+use trefoil_runtime::driver::HiddenValues;
 use trefoil_runtime::ports::{CallSite, NoTools};
 use trefoil_runtime::{Share, ToolHost, ToolRequest, ToolSpec};
 use trefoil_template::Value;
@@ -17,12 +17,12 @@ use trefoil_template::Value;
 use super::{AnswersFrom, Engine, EngineParts};
 use crate::answers::is_human;
 use crate::reuse::{EarlierCalls, LinesOfCalls};
-use trefoil_project::as_tool::AsTool;
 use trefoil_project::flow::Flow;
 use trefoil_project::load::LoadOptions;
 use trefoil_project::settings::FlowTool;
+use trefoil_project::tool_interface::FlowToolInterface;
 use trefoil_view::plan::called_flows::tools_of;
-use trefoil_view::plan::{Bound, FlowCalled, called_flows};
+use trefoil_view::plan::{CallBound, CalledFlow, called_flows};
 
 /// Flows that are tools.
 pub(crate) struct FlowTools {
@@ -30,7 +30,7 @@ pub(crate) struct FlowTools {
     /// The tools. Each flow is loaded when it is first needed.
     tools: Vec<(FlowTool, OnceLock<Result<LoadedTool, String>>)>,
     /// The values to hide that the calling run and all runs beneath it share.
-    seen: Arc<SeenValues>,
+    seen: Arc<HiddenValues>,
     /// The calls of the earlier runs whose results the calling run reuses. Empty if it reuses none.
     pub(super) before: OnceLock<EarlierCalls>,
     /// What the called runs have reused.
@@ -40,10 +40,10 @@ pub(crate) struct FlowTools {
 /// A flow that can be called.
 pub(super) struct LoadedTool {
     pub flow: Flow,
-    pub as_tool: AsTool,
+    pub as_tool: FlowToolInterface,
     pub spec: ToolSpec,
     /// Validates the arguments. `None`: the run itself validates its input.
-    pub takes: Option<Checker>,
+    pub takes: Option<SchemaChecker>,
 }
 
 /// Makes the tool host that performs the calls of flows. It starts runs of engines, and this module is a part of what starts a run, so
@@ -63,7 +63,7 @@ impl FlowTools {
     pub fn new(engine: &Engine) -> Self {
         let tools = engine.parts.settings.flows.iter().map(|tool| (tool.clone(), OnceLock::new())).collect();
         let seen = engine.parts.seen.clone().unwrap_or_default();
-        let engine = engine.clone().with(|parts| {
+        let engine = engine.clone().with_parts(|parts| {
             parts.seen = Some(seen.clone());
             parts.events.clear();
             (parts.journal, parts.begun) = (None, None);
@@ -77,46 +77,46 @@ impl FlowTools {
     }
 
     /// The tool host that performs their calls.
-    pub fn host(self: Arc<Self>) -> Arc<dyn ToolHost> {
+    pub fn tool_host(self: Arc<Self>) -> Arc<dyn ToolHost> {
         let FlowHost(host) = self.engine.parts.flow_host;
         host(self)
     }
 
     /// Whether one of these flows is the tool of this name.
-    pub fn offers(&self, name: &str, kind: &ToolKind) -> bool {
+    pub fn offers_tool(&self, name: &str, kind: &ToolKind) -> bool {
         *kind == ToolKind::Local && self.tools.iter().any(|(tool, _)| tool.name == name)
     }
 
     /// Their descriptions.
-    pub fn specs(&self) -> Vec<ToolSpec> {
-        self.tools.iter().filter_map(|one| self.loaded(one).as_ref().ok()).map(|tool| tool.spec.clone()).collect()
+    pub fn tool_specs(&self) -> Vec<ToolSpec> {
+        self.tools.iter().filter_map(|one| self.load_once(one).as_ref().ok()).map(|tool| tool.spec.clone()).collect()
     }
 
     /// What the called runs have reused.
-    pub fn lines(&self) -> &LinesOfCalls {
+    pub fn called_decisions(&self) -> &LinesOfCalls {
         &self.lines
     }
 
     /// The values to hide that the calling run shares with those that it calls.
-    pub fn seen(&self) -> &Arc<SeenValues> {
+    pub fn hidden_values(&self) -> &Arc<HiddenValues> {
         &self.seen
     }
 
     /// Sets the calls of the earlier runs whose results the calling run reuses.
-    pub fn reuse(&self, before: EarlierCalls) {
+    pub fn set_earlier_calls(&self, before: EarlierCalls) {
         let _ = self.before.set(before);
     }
 
     /// Why the flow with this name does not load.
-    pub fn fault(&self, name: &str) -> Option<&str> {
+    pub fn load_fault(&self, name: &str) -> Option<&str> {
         self.get(name)?.as_ref().err().map(String::as_str)
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Result<LoadedTool, String>> {
-        self.tools.iter().find(|(tool, _)| tool.name == name).map(|one| self.loaded(one))
+        self.tools.iter().find(|(tool, _)| tool.name == name).map(|one| self.load_once(one))
     }
 
-    fn loaded<'t>(
+    fn load_once<'t>(
         &self,
         (tool, loaded): &'t (FlowTool, OnceLock<Result<LoadedTool, String>>),
     ) -> &'t Result<LoadedTool, String> {
@@ -124,18 +124,18 @@ impl FlowTools {
     }
 
     /// Whether an answer given in advance may be for a step of a flow that a program calls: by its name there, or as `CALL/STEP`.
-    pub fn ask(&self, name: &str, program: &Program) -> bool {
-        let mut flows = self.tools.iter().filter_map(|one| self.loaded(one).as_ref().ok());
+    pub fn may_ask(&self, name: &str, program: &Program) -> bool {
+        let mut flows = self.tools.iter().filter_map(|one| self.load_once(one).as_ref().ok());
         self.have_step(name, program, &is_human)
-            || flows.any(|tool| self.have_step(name, &tool.flow.loaded().program, &is_human))
+            || flows.any(|tool| self.have_step(name, &tool.flow.loaded_target().program, &is_human))
     }
 
     /// The parts for the run of a flow, without model overrides for steps of other flows.
     pub(super) fn parts_of(&self, tool: &LoadedTool) -> EngineParts {
         let mut parts = (*self.engine.parts).clone();
-        let program = &tool.flow.loaded().program;
+        let program = &tool.flow.loaded_target().program;
         parts.models.retain(|model| match model {
-            ModelOverride::For { name, .. } => names(program, name) || self.have_model(program, name),
+            ModelOverride::For { name, .. } => has_name(program, name) || self.have_model(program, name),
             _ => true,
         });
         parts
@@ -147,8 +147,8 @@ impl FlowTools {
         let mut seen: Vec<Arc<str>> = Vec::new();
         while let Some(tool) = left.pop() {
             let Some(Ok(called)) = self.get(&tool).filter(|_| !seen.contains(&tool)) else { continue };
-            let program = &called.flow.loaded().program;
-            if names(program, name) {
+            let program = &called.flow.loaded_target().program;
+            if has_name(program, name) {
                 return true;
             }
             left.extend(tools_of(program).into_iter().cloned());
@@ -166,10 +166,13 @@ impl FlowTools {
 impl LoadedTool {
     fn new(engine: &Engine, tool: &FlowTool) -> Result<Self, String> {
         let settings = &engine.parts.settings;
-        let options =
-            LoadOptions { allowed: settings.allowed.clone(), supplied: settings.supplied(), ..LoadOptions::default() };
-        let loaded = trefoil_project::load::load(&tool.flow, &options).map_err(|report| {
-            let first = report.diagnostics.into_iter().find(|d| d.severity == trefoil_syntax::Severity::Error);
+        let options = LoadOptions {
+            allowed: settings.allowed.clone(),
+            supplied: settings.supplied_declarations(),
+            ..LoadOptions::default()
+        };
+        let loaded = trefoil_project::load::load_target(&tool.flow, &options).map_err(|report| {
+            let first = report.diagnostics.into_iter().find(|d| d.severity == trefoil_syntax::FindingSeverity::Error);
             let why = first.map(|d| d.message).unwrap_or_default();
             format!("its flow `{}` does not load: {why} (see `trefoil check {}`)", tool.flow, tool.flow)
         })?;
@@ -182,14 +185,17 @@ impl LoadedTool {
             parameters: Value::from_json(serde_json::Value::Object(as_tool.parameters.clone())),
             effects: Effects::Writes,
         };
-        let takes = Checker::new(&serde_json::Value::Object(as_tool.parameters.clone())).ok();
+        let takes = SchemaChecker::new(&serde_json::Value::Object(as_tool.parameters.clone())).ok();
         Ok(Self { flow, as_tool, spec, takes })
     }
 
     /// Whether the limit that ended the flow's run, and that no option raises, is probably one of its own manifest.
     pub fn is_limited(&self, at: CallSite<'_>) -> bool {
-        let fails = |flow: &trefoil_ir::Flow| flow.budget.as_ref().is_some_and(|b| b.on_exceeded == OnExceeded::Abort);
-        self.flow.loaded().program.flows.iter().any(fails) && !at.meter.part().is_some_and(Share::was_refused)
+        let fails = |flow: &trefoil_ir::FlowDefinition| {
+            flow.budget.as_ref().is_some_and(|b| b.on_exceeded == OnExceeded::Abort)
+        };
+        self.flow.loaded_target().program.flows.iter().any(fails)
+            && !at.meter.allowance_share().is_some_and(Share::was_refused)
     }
 }
 
@@ -220,13 +226,15 @@ impl FlowTools {
         is_wanted: &dyn Fn(&Step) -> bool,
     ) -> bool {
         let Some(flow) = self.flow(tool) else { return false };
-        let program = &flow.loaded().program;
+        let program = &flow.loaded_target().program;
         names.any(|inner| self.have_step(inner, program, is_wanted))
     }
 
     /// Whether a flow can call one of these.
     pub fn are_called_by(&self, flow: &Flow) -> bool {
-        tools_of(&flow.loaded().program).into_iter().any(|name| self.tools.iter().any(|(tool, _)| tool.name == **name))
+        tools_of(&flow.loaded_target().program)
+            .into_iter()
+            .any(|name| self.tools.iter().any(|(tool, _)| tool.name == **name))
     }
 
     /// The flow of a tool, and the engine that a run of it would have. `limited`: the run that calls it has had a cost limit
@@ -234,7 +242,7 @@ impl FlowTools {
     pub fn run_of(&self, name: &str, limited: bool) -> Option<(Flow, Engine)> {
         let tool = self.get(name)?.as_ref().ok()?;
         let mut parts = self.parts_of(tool);
-        parts.answers.retain(|(name, _)| self.ask(name, &tool.flow.loaded().program));
+        parts.answers.retain(|(name, _)| self.may_ask(name, &tool.flow.loaded_target().program));
         let limits = &mut parts.spec.limits;
         limits.cost_micro = limits.cost_micro.or(limited.then_some(u64::MAX));
         Some((tool.flow.clone(), self.engine_with(parts)))
@@ -243,7 +251,7 @@ impl FlowTools {
     /// The input of the run that a call starts. `None`: the tool is not a flow, or its flow does not take these arguments.
     pub fn input_of(&self, request: &ToolRequest) -> Option<Value> {
         let tool = self.get(&request.name)?.as_ref().ok()?;
-        tool.as_tool.input(request.arguments.to_json()).ok().map(Value::from_json)
+        tool.as_tool.run_input(request.arguments.to_json()).ok().map(Value::from_json)
     }
 }
 
@@ -259,27 +267,27 @@ impl Engine {
     }
 
     /// Returns the flows that a program can call as tools of this engine, and that those can call. Flows that do not load are skipped.
-    pub fn called(&self, program: &Program) -> Vec<FlowCalled> {
+    pub fn callable_flows(&self, program: &Program) -> Vec<CalledFlow> {
         let Some(flows) = self.flow_tools() else { return Vec::new() };
-        let mut found: Vec<FlowCalled> = Vec::new();
+        let mut found: Vec<CalledFlow> = Vec::new();
         let mut left: Vec<Arc<str>> = tools_of(program).into_iter().cloned().collect();
         while let Some(name) = left.pop() {
             let new = flows.get(&name).filter(|_| found.iter().all(|one| one.tool != name));
             let Some(Ok(tool)) = new else { continue };
             let engine = flows.engine_with(flows.parts_of(tool));
-            let loaded = tool.flow.loaded();
+            let loaded = tool.flow.loaded_target();
             let mut program = loaded.program.clone();
             // Problems with its models are reported when a run starts.
-            let answering = engine.aim(&mut program).unwrap_or_else(|_| AnswersFrom::AsWritten.into());
+            let answering = engine.choose_models(&mut program).unwrap_or_else(|_| AnswersFrom::AsWritten.into());
             left.extend(tools_of(&program).into_iter().cloned());
-            let money = engine.money(&program, &answering);
-            found.push(FlowCalled { tool: name, money, files: loaded.files.clone(), program });
+            let money = engine.price_flags(&program, &answering);
+            found.push(CalledFlow { tool: name, money, files: loaded.files.clone(), program });
         }
         found
     }
 
     /// Returns the maximum number of model calls of a run, including those of flows that are its tools.
-    pub fn model_calls(&self, program: &Program) -> Bound {
-        called_flows::model_calls(program, &self.called(program))
+    pub fn model_calls(&self, program: &Program) -> CallBound {
+        called_flows::model_calls(program, &self.callable_flows(program))
     }
 }

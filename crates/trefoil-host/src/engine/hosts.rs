@@ -53,7 +53,7 @@ impl RunHosts {
         all.extend(script.map(|script| script as Arc<dyn ToolHost>));
         // Calls of these tools are the same in every run of this engine.
         let before = all.clone();
-        all.extend(flows.clone().map(FlowTools::host));
+        all.extend(flows.clone().map(FlowTools::tool_host));
         let mut hosts = Self {
             tools: Arc::new(NoTools),
             flows,
@@ -89,24 +89,26 @@ impl RunHosts {
         all: &mut Vec<Arc<dyn ToolHost>>,
     ) {
         let parts = &*engine.parts;
-        let http = engine.kept.http(parts, rehearsal);
+        let http = engine.kept.http_tools(parts, rehearsal);
         self.http = http.clone();
         let settings = &parts.settings;
         if !settings.tools.is_empty() {
-            self.holes.extend(settings.tools.iter().flat_map(|tool| tool.program().environment.holes()));
-            self.credentials.extend(settings.tools.iter().flat_map(|tool| tool.program().environment.credentials()));
+            self.holes.extend(settings.tools.iter().flat_map(|tool| tool.operator_program().environment.list_holes()));
+            self.credentials.extend(
+                settings.tools.iter().flat_map(|tool| tool.operator_program().environment.credential_variables()),
+            );
             all.push(Arc::new(CommandTools::new(settings.tools.iter().cloned(), secrets.clone())));
         }
         if let Some(python) = &parts.python {
-            self.holes.extend(python.environment.holes());
-            self.credentials.extend(python.environment.credentials());
+            self.holes.extend(python.environment.list_holes());
+            self.credentials.extend(python.environment.credential_variables());
             all.push(Arc::new(PythonTools::new(python.clone(), secrets.clone())));
         }
         #[cfg(feature = "mcp")]
         if http.is_some() || !settings.mcp.is_empty() {
-            self.holes.extend(settings.mcp.iter().flat_map(trefoil_tools::McpServer::holes));
-            self.credentials.extend(settings.mcp.iter().flat_map(trefoil_tools::McpServer::credentials));
-            let client = http.as_ref().map(|http| http.client().clone());
+            self.holes.extend(settings.mcp.iter().flat_map(trefoil_tools::McpServer::list_holes));
+            self.credentials.extend(settings.mcp.iter().flat_map(trefoil_tools::McpServer::credential_variables));
+            let client = http.as_ref().map(|http| http.guarded_client().clone());
             let servers = Arc::new(trefoil_tools::McpTools::new(settings.mcp.iter().cloned(), client, secrets.clone()));
             self.servers = Some(servers.clone());
             all.push(servers);
@@ -120,7 +122,7 @@ impl RunHosts {
     pub fn flow_of(&self, name: &str) -> Option<&FlowTools> {
         let flows = self.flows.as_deref()?;
         let kind = &ToolKind::Local;
-        (!self.is_before(name, kind) && flows.offers(name, kind)).then_some(flows)
+        (!self.is_before(name, kind) && flows.offers_tool(name, kind)).then_some(flows)
     }
 
     /// Whether what is called by this name comes after the flows: a program, if one is declared.
@@ -130,7 +132,7 @@ impl RunHosts {
 
     /// Whether the embedder or the script has it.
     pub fn is_before(&self, name: &str, kind: &ToolKind) -> bool {
-        self.before.iter().any(|host| host.offers(name, kind))
+        self.before.iter().any(|host| host.offers_tool(name, kind))
     }
 
     /// Closes connections after the end of the run.
@@ -146,7 +148,7 @@ impl Engine {
     /// The tools of a run that is only looked at: they are asked about, and not called.
     pub(crate) fn tools_to_ask_about(&self, from: &AnswersFrom) -> Arc<dyn ToolHost> {
         let secrets: Arc<dyn Secrets> = Arc::new(trefoil_runtime::ports::MapSecrets::new());
-        let script = super::models::script(from).ok().flatten();
+        let script = super::models::load_script(from).ok().flatten();
         RunHosts::for_flow(self, Some(from), script, &secrets, self.flow_tools()).tools
     }
 }

@@ -1,6 +1,7 @@
 //! The engine, which starts runs. Wires the defaults; everything can be replaced.
 
 mod answers_from;
+mod event_sinks;
 mod flow_calls;
 mod flow_tools;
 mod hosts;
@@ -8,36 +9,35 @@ mod models;
 mod needs;
 mod obstacles;
 mod prices;
-mod ready;
+mod ready_run;
 mod store;
 mod tools;
-mod watch;
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trefoil_machine::journal::GivenPermissions;
-use trefoil_machine::{LimitKind, Reserve, RunSpec, Started};
-use trefoil_models::{Limits, ModelOverride, PlanError, Registry};
+use trefoil_machine::{LimitKind, Reserve, RunSpec, RunStart};
+use trefoil_models::{ModelOverride, ModelTimeLimits, PlanError, Registry};
 use trefoil_runtime::ports::{SeededRandom, SystemClock};
 use trefoil_runtime::{
-    Clock, CommandHost, EventSink, HostLimits, HumanInbox, Journal, ModelProvider, Places, Random, Recovery, Secrets,
-    ToolHost, ToolSpec,
+    CallPermits, Clock, CommandHost, EventSink, HostLimits, HumanInbox, Journal, ModelProvider, Random, RecoveryPolicy,
+    Secrets, ToolHost, ToolSpec,
 };
-use trefoil_tools::Python;
+use trefoil_tools::PythonSettings;
 
 use crate::reuse::{EarlierRuns, ReuseRequest};
 use trefoil_project::error::BoxError;
 use trefoil_project::settings::Settings;
 
 pub use answers_from::AnswersFrom;
+pub(crate) use event_sinks::{EventReader, combine_sinks as all_sinks};
 pub(crate) use flow_tools::FlowTools;
 pub use models::AnswerSource;
 pub(crate) use models::{chosen_models, program_of};
 pub use obstacles::add_findings;
-pub use ready::ReadyRun;
-pub(crate) use watch::{EventReader, all as all_sinks};
+pub use ready_run::ReadyRun;
 
 use flow_tools::FlowHost;
 use models::EngineCache;
@@ -68,7 +68,7 @@ pub const BOUND: &str = "unknown-bound";
 /// # async fn main() -> trefoil::Result<()> {
 /// let hello = Flow::from_text("hello.yaml", "id: hello\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninstruction: Say hello.\n")?;
 /// let engine = Engine::new().model("embedded");
-/// let text: String = engine.start(&hello, ())?.output().await?;
+/// let text: String = engine.start_run(&hello, ())?.wait_output().await?;
 /// assert!(text.starts_with("[embedded] hello"));
 /// # Ok(())
 /// # }
@@ -84,9 +84,9 @@ pub struct Engine {
 /// A run to resume.
 struct ResumeStart {
     /// Its start entry, which identifies its program.
-    first: Started,
+    first: RunStart,
     /// The same with the models that answer now.
-    now: Started,
+    now: RunStart,
 }
 
 /// The parts of an engine.
@@ -104,11 +104,11 @@ struct EngineParts {
     has_settings: bool,
     /// What the command line allows, for the journal.
     permissions: GivenPermissions,
-    limits: Limits,
+    limits: ModelTimeLimits,
     closures: ToolClosures,
     tools: Option<Arc<dyn ToolHost>>,
-    http: Option<trefoil_tools::guard::Rules>,
-    python: Option<Python>,
+    http: Option<trefoil_tools::guard::GuardRules>,
+    python: Option<PythonSettings>,
     commands: Option<Arc<dyn CommandHost>>,
     humans: Option<Arc<dyn HumanInbox>>,
     answers: Vec<(String, String)>,
@@ -123,8 +123,8 @@ struct EngineParts {
     /// The settings of its runs.
     spec: RunSpec,
     /// Shared by engines with other parts, because a host limit applies to all runs.
-    places: Arc<Places>,
-    recovery: Recovery,
+    places: Arc<CallPermits>,
+    recovery: RecoveryPolicy,
     /// The run to resume.
     begun: Option<Arc<ResumeStart>>,
     /// Whether its runs are for other processes, so that their requirements are not checked here.
@@ -134,7 +134,7 @@ struct EngineParts {
     /// The share of the calling run's allowance that its runs may use.
     within: Option<trefoil_runtime::Share>,
     /// The values to hide that its runs share with the calling run.
-    seen: Option<Arc<trefoil_runtime::driver::SeenValues>>,
+    seen: Option<Arc<trefoil_runtime::driver::HiddenValues>>,
     /// The calling run.
     caller: Option<String>,
     /// Performs the calls of flows that are tools.
@@ -164,7 +164,7 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    fn with(mut self, change: impl FnOnce(&mut EngineParts)) -> Self {
+    fn with_parts(mut self, change: impl FnOnce(&mut EngineParts)) -> Self {
         change(Arc::make_mut(&mut self.parts));
         Self { parts: self.parts, kept: Arc::default() }
     }
@@ -211,7 +211,7 @@ impl Engine {
         A: DeserializeOwned + Send + 'static,
         R: Serialize + Send + 'static,
     {
-        self.with(|parts| parts.closures.add(ToolSpec::bare(name.into()), tool))
+        self.with_parts(|parts| parts.closures.add_closure(ToolSpec::without_description(name.into()), tool))
     }
     /// Adds a tool with a specification: the description for models, the JSON Schema of the arguments, and whether it
     /// is safe to call twice.
@@ -222,11 +222,11 @@ impl Engine {
         A: DeserializeOwned + Send + 'static,
         R: Serialize + Send + 'static,
     {
-        self.with(|parts| parts.closures.add(spec, tool))
+        self.with_parts(|parts| parts.closures.add_closure(spec, tool))
     }
     /// Sets a tool host for names that were not added with [`tool`](Self::tool).
     pub fn tools(self, tools: impl ToolHost + 'static) -> Self {
-        self.with(|parts| parts.tools = Some(Arc::new(tools)))
+        self.with_parts(|parts| parts.tools = Some(Arc::new(tools)))
     }
     /// Sets the model instead of those in the manifests: `"provider:name"`, `"embedded"` or `"scripted=FILE"` for every
     /// call; `"NAME=provider:name"` for an alias, an agent or a step. May be called more than once. With an invalid
@@ -236,98 +236,98 @@ impl Engine {
         M: TryInto<ModelOverride>,
         M::Error: Into<PlanError>,
     {
-        self.with(|parts| match model.try_into() {
+        self.with_parts(|parts| match model.try_into() {
             Ok(model) => parts.models.push(model),
             Err(error) => parts.wrong_models.push(error.into()),
         })
     }
     /// Sets your own model provider, which answers every call.
     pub fn provider(self, provider: impl ModelProvider + 'static) -> Self {
-        self.with(|parts| parts.provider = Some(Arc::new(provider)))
+        self.with_parts(|parts| parts.provider = Some(Arc::new(provider)))
     }
     /// Sets the providers' URLs and keys. Default: those in the process's environment at the first run.
     pub fn registry(self, registry: Registry) -> Self {
-        self.with(|parts| parts.registry = Some(registry))
+        self.with_parts(|parts| parts.registry = Some(registry))
     }
     /// Sets the time limits of model calls.
-    pub fn limits(self, limits: Limits) -> Self {
-        self.with(|parts| parts.limits = limits)
+    pub fn model_time_limits(self, limits: ModelTimeLimits) -> Self {
+        self.with_parts(|parts| parts.limits = limits)
     }
     /// Limits the number of concurrent model calls and their rate, for all runs of this engine, of its clones and of
     /// engines derived from them. Default: 64 concurrent calls. Further calls wait in a queue. The embedded model and
     /// scripted answers do not wait.
     pub fn host_limits(self, limits: &HostLimits) -> Self {
-        let places = Arc::new(Places::new(limits));
-        self.with(|parts| parts.places = places)
+        let places = Arc::new(CallPermits::new(limits));
+        self.with_parts(|parts| parts.places = places)
     }
     /// Names what the command line allows, so that the commands that continue a run can name it, too. Allows nothing.
     pub fn permissions(self, permissions: GivenPermissions) -> Self {
-        self.with(|parts| parts.permissions = permissions)
+        self.with_parts(|parts| parts.permissions = permissions)
     }
     /// Sets the operator's settings for models and providers. [`Self::model`] and the environment override them.
     pub fn settings(self, settings: Settings) -> Self {
         let limits = settings.limits.clone();
-        let engine = self.with(|parts| (parts.settings, parts.has_settings) = (settings, true));
+        let engine = self.with_parts(|parts| (parts.settings, parts.has_settings) = (settings, true));
         limits.iter().fold(engine, Self::host_limits)
     }
     /// Whether the embedded model is used automatically if no provider is configured. Only for callers that show that
     /// the answers are placeholders. Default: a flow whose models cannot be called does not start.
-    pub fn placeholders(self, placeholders: bool) -> Self {
-        self.with(|parts| parts.placeholders = placeholders)
+    pub fn allow_placeholders(self, placeholders: bool) -> Self {
+        self.with_parts(|parts| parts.placeholders = placeholders)
     }
     /// Allows the HTTP tools of manifests, within these rules. Default: no HTTP tools. If the embedded model or a script
     /// answers, they call only hosts that the rules allow by name.
-    pub fn http(self, rules: trefoil_tools::guard::Rules) -> Self {
-        self.with(|parts| parts.http = Some(rules))
+    pub fn http(self, rules: trefoil_tools::guard::GuardRules) -> Self {
+        self.with_parts(|parts| parts.http = Some(rules))
     }
     /// Allows the Python functions of manifests, with this interpreter. Default: none. A manifest can name any module
     /// that the interpreter finds.
-    pub fn python(self, python: Python) -> Self {
-        self.with(|parts| parts.python = Some(python))
+    pub fn python(self, python: PythonSettings) -> Self {
+        self.with_parts(|parts| parts.python = Some(python))
     }
     /// Sets the host that runs commands. Default: none, and a flow that can reach a command does not start.
     pub fn commands(self, commands: impl CommandHost + 'static) -> Self {
-        self.with(|parts| parts.commands = Some(Arc::new(commands)))
+        self.with_parts(|parts| parts.commands = Some(Arc::new(commands)))
     }
     /// Sets the inbox that answers questions. Default: only [`Self::answer`].
     pub fn humans(self, humans: impl HumanInbox + 'static) -> Self {
-        self.with(|parts| parts.humans = Some(Arc::new(humans)))
+        self.with_parts(|parts| parts.humans = Some(Arc::new(humans)))
     }
     /// Sets the answer of a human step, by its key or its label. Several answers for one step are used in order; the
     /// last one is repeated.
     pub fn answer(self, step: impl Into<String>, answer: impl Into<String>) -> Self {
-        self.with(|parts| parts.answers.push((step.into(), answer.into())))
+        self.with_parts(|parts| parts.answers.push((step.into(), answer.into())))
     }
     /// Sets answers of human steps as they are typed: `STEP=VALUE`. A name with `=` is the longest that a step of the flow has.
     pub fn typed_answers(self, answers: impl IntoIterator<Item = String>) -> Self {
-        self.with(|parts| parts.typed_answers.extend(answers))
+        self.with_parts(|parts| parts.typed_answers.extend(answers))
     }
     /// Sets the journal that stores the entries of runs. Default: none.
     pub fn journal(self, journal: impl Journal + 'static) -> Self {
-        self.with(|parts| parts.journal = Some(Arc::new(journal)))
+        self.with_parts(|parts| parts.journal = Some(Arc::new(journal)))
     }
     /// Sets the decision about tools and commands whose outcome is unknown, because they were running when a process
     /// ended.
-    pub fn recovery(self, recovery: Recovery) -> Self {
-        self.with(|parts| parts.recovery = recovery)
+    pub fn recovery_policy(self, recovery: RecoveryPolicy) -> Self {
+        self.with_parts(|parts| parts.recovery = recovery)
     }
     /// Sets the clock.
     pub fn clock(self, clock: impl Clock + 'static) -> Self {
-        self.with(|parts| parts.clock = Some(Arc::new(clock)))
+        self.with_parts(|parts| parts.clock = Some(Arc::new(clock)))
     }
     /// Sets the source of `env.*` and `secrets.*`. Default: the process's environment and the flow's environment files.
     pub fn secrets(self, secrets: impl Secrets + 'static) -> Self {
-        self.with(|parts| parts.secrets = Some(Arc::new(secrets)))
+        self.with_parts(|parts| parts.secrets = Some(Arc::new(secrets)))
     }
     /// Adds a watcher that receives the events of every run, in addition to the run's handle. May be called more than
     /// once.
     pub fn events(self, events: impl EventSink + 'static) -> Self {
-        self.with(|parts| parts.events.push(Arc::new(events)))
+        self.with_parts(|parts| parts.events.push(Arc::new(events)))
     }
     /// Sets the maximum number of model calls of a run, which ends with `BUDGET_EXCEEDED` at the limit. Default:
     /// 10,000.
     pub fn max_calls(self, calls: u64) -> Self {
-        self.with(|parts| parts.spec.limits.calls = Some(calls))
+        self.with_parts(|parts| parts.spec.limits.calls = Some(calls))
     }
     /// As the maximum cost: none, even if the earlier run that is resumed or forked has one.
     pub const NO_COST_LIMIT: u64 = LimitKind::Cost.of_default();
@@ -336,23 +336,23 @@ impl Engine {
     /// A run does not start if the price of one of its models is unknown. [`NO_COST_LIMIT`](Self::NO_COST_LIMIT) lifts the limit of an earlier run that
     /// is resumed or forked.
     pub fn max_cost_micro(self, micro_dollars: u64) -> Self {
-        self.with(|parts| parts.spec.limits.cost_micro = Some(micro_dollars))
+        self.with_parts(|parts| parts.spec.limits.cost_micro = Some(micro_dollars))
     }
     /// Sets the amount that a cost limit reserves for a call before it starts: its expected cost, or its maximum cost,
     /// so that the limit is never exceeded. Default: the operator's setting, or the expected cost. A resumed run keeps
     /// its original setting.
     pub fn reserve(self, reserve: Reserve) -> Self {
-        self.with(|parts| parts.spec.reserve = Some(reserve))
+        self.with_parts(|parts| parts.spec.reserve = Some(reserve))
     }
     /// Sets what a spec sets: what [`max_calls`](Self::max_calls), [`max_cost_micro`](Self::max_cost_micro) and
     /// [`reserve`](Self::reserve) set one by one.
     pub fn run_spec(self, spec: RunSpec) -> Self {
-        self.with(|parts| parts.spec = spec.or(parts.spec))
+        self.with_parts(|parts| parts.spec = spec.with_defaults(parts.spec))
     }
     /// Sets the seed of the embedded model, of retry delays and of the ids of runs without a store. By default, ids
     /// differ between processes, and the seed is 0 otherwise. Runs in a store always have unique ids.
-    pub fn seed(self, seed: u64) -> Self {
-        self.with(|parts| {
+    pub fn random_seed(self, seed: u64) -> Self {
+        self.with_parts(|parts| {
             parts.seed = Some(seed);
             parts.random = Some(Arc::new(SeededRandom::new(seed)));
         })

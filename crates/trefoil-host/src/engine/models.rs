@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use trefoil_embedded::Embedded;
+use trefoil_embedded::EmbeddedModel;
 use trefoil_ir::Program;
-use trefoil_machine::{Prepared, Started};
+use trefoil_machine::{PreparedProgram, RunStart};
 use trefoil_models::{
-    Elsewhere, Fallbacks, ModelOverride, ModelPlan, PlanError, PlanInput, Registry, Scripted,
-    plan::{models_used, names},
+    ModelOverride, ModelPlan, NonDefaultAddress, PlanError, PlanInput, Registry, Scripted, StepFallbacks,
+    plan::{has_name, models_used},
 };
 use trefoil_runtime::ModelProvider;
-use trefoil_syntax::{Diagnostic, Location, Severity};
+use trefoil_syntax::{Diagnostic, FindingSeverity, Location};
 use trefoil_tools::HttpTools;
-use trefoil_tools::guard::{Client, Rules};
+use trefoil_tools::guard::{GuardRules, GuardedClient};
 
 use super::{AnswersFrom, Engine, EngineParts, MODEL, SCRIPT};
 use crate::durable::StoredRun;
@@ -27,27 +27,27 @@ pub struct AnswerSource {
     /// The source.
     pub from: AnswersFrom,
     /// Providers that are called at a URL other than the vendor's default.
-    pub elsewhere: Vec<Elsewhere>,
+    pub elsewhere: Vec<NonDefaultAddress>,
     /// The fallbacks of the program's models.
-    pub fallbacks: Fallbacks,
+    pub fallbacks: StepFallbacks,
 }
 
 impl From<AnswersFrom> for AnswerSource {
     fn from(from: AnswersFrom) -> Self {
-        Self { from, elsewhere: Vec::new(), fallbacks: Fallbacks::default() }
+        Self { from, elsewhere: Vec::new(), fallbacks: StepFallbacks::default() }
     }
 }
 
 /// A flow prepared by an engine.
 pub(super) struct PreparedFlow {
     /// The program with the chosen models.
-    pub prepared: Arc<Prepared>,
+    pub prepared: Arc<PreparedProgram>,
     /// What answers.
     pub from: AnswersFrom,
     /// Providers that are called at a URL other than the vendor's default.
-    pub elsewhere: Vec<Elsewhere>,
+    pub elsewhere: Vec<NonDefaultAddress>,
     /// The fallbacks of the program's models.
-    pub fallbacks: Fallbacks,
+    pub fallbacks: StepFallbacks,
     /// The provider; `None`: a script, which starts again with each run.
     pub provider: Option<Arc<dyn ModelProvider>>,
 }
@@ -57,7 +57,7 @@ impl PreparedFlow {
     /// answers now. Named models are part of the program, so they are the original ones.
     pub fn for_begun(self: Arc<Self>, parts: &EngineParts, flow: &Flow) -> Result<Arc<Self>, Vec<Diagnostic>> {
         if let Some(begun) = parts.begun.as_deref() {
-            let (own, first) = (&flow.loaded().program, &begun.first);
+            let (own, first) = (&flow.loaded_target().program, &begun.first);
             let is_it = |program: &Program| program.fingerprint().to_string() == first.program.fingerprint;
             if first.program.semantics != trefoil_ir::SEMANTICS || is_it(&self.prepared.program) {
                 return Ok(self);
@@ -68,12 +68,12 @@ impl PreparedFlow {
                 return Ok(self);
             }
             let provider: Option<Arc<dyn ModelProvider>> = match self.from {
-                AnswersFrom::Embedded => Some(Arc::new(Embedded::new(&program, parts.seed.unwrap_or(0)))),
+                AnswersFrom::Embedded => Some(Arc::new(EmbeddedModel::new(&program, parts.seed.unwrap_or(0)))),
                 AnswersFrom::Script(_) | AnswersFrom::Provider => self.provider.clone(),
                 AnswersFrom::One(_) | AnswersFrom::AsWritten => return Err(vec![other_models(first)]),
             };
             let (from, elsewhere) = (self.from.clone(), self.elsewhere.clone());
-            let (prepared, fallbacks) = (Prepared::new(program), Fallbacks::default());
+            let (prepared, fallbacks) = (PreparedProgram::new(program), StepFallbacks::default());
             return Ok(Arc::new(Self { prepared, from, elsewhere, fallbacks, provider }));
         }
         let _ = (parts, flow);
@@ -82,20 +82,20 @@ impl PreparedFlow {
 }
 
 impl Engine {
-    /// Chooses the models as [`Self::ready`] would, and writes them into a program without running it.
-    pub fn aim(&self, program: &mut Arc<Program>) -> std::result::Result<AnswerSource, Vec<Diagnostic>> {
-        self.kept.decide(&self.parts_for(program), program)
+    /// Chooses the models as [`Self::prepare_run`] would, and writes them into a program without running it.
+    pub fn choose_models(&self, program: &mut Arc<Program>) -> std::result::Result<AnswerSource, Vec<Diagnostic>> {
+        self.kept.decide_models(&self.parts_for(program), program)
     }
 
     /// A flow with the models of its runs.
-    pub(super) fn aimed(&self, flow: &Flow) -> std::result::Result<Arc<PreparedFlow>, Vec<Diagnostic>> {
-        self.kept.aimed(&self.parts_for(&flow.loaded().program), flow)
+    pub(super) fn prepared_flow(&self, flow: &Flow) -> std::result::Result<Arc<PreparedFlow>, Vec<Diagnostic>> {
+        self.kept.prepared_flow(&self.parts_for(&flow.loaded_target().program), flow)
     }
 
     /// The parts without the models that are only for steps of the flows which a program calls as tools.
     fn parts_for(&self, program: &Program) -> Arc<EngineParts> {
         let is_other = |model: &ModelOverride| match model {
-            ModelOverride::For { name, .. } => !names(program, name),
+            ModelOverride::For { name, .. } => !has_name(program, name),
             _ => false,
         };
         let flows = self.flow_tools().filter(|_| self.parts.models.iter().any(is_other));
@@ -110,7 +110,7 @@ impl Engine {
     }
 
     /// With these models, unless this engine sets models.
-    pub(crate) fn with_models_of(self, run: &Started) -> Engine {
+    pub(crate) fn with_models_of(self, run: &RunStart) -> Engine {
         if self.chooses_models() {
             return self;
         }
@@ -124,7 +124,7 @@ impl Engine {
     /// With the models of a run's agents, which were not chosen for this engine.
     pub(crate) fn with_models_of_run<'m>(self, models: impl Iterator<Item = &'m (String, String)>) -> Self {
         let engine = models.fold(self, |engine, (agent, model)| engine.model(format!("{agent}={model}").as_str()));
-        engine.with(|parts| parts.models_of_run = true)
+        engine.with_parts(|parts| parts.models_of_run = true)
     }
 
     /// Whether models were chosen for it.
@@ -134,38 +134,38 @@ impl Engine {
 }
 
 /// A program with the models chosen for a run of it.
-pub(crate) fn program_of(own: &Arc<Program>, run: &Started) -> Arc<Program> {
+pub(crate) fn program_of(own: &Arc<Program>, run: &RunStart) -> Arc<Program> {
     let mut program = own.clone();
     let engine = Engine::new().registry(Registry::to_read()).with_models_of(run);
-    let _ = engine.aim(&mut program);
+    let _ = engine.choose_models(&mut program);
     program
 }
 
 /// The models that were chosen for a run, each as `--model` takes it.
 pub(crate) fn chosen_models(run: &StoredRun) -> Vec<String> {
-    let now = run.now();
+    let now = run.current_start();
     match AnswersFrom::of_stored(&now.answers) {
         AnswersFrom::One(model) => return vec![model],
         AnswersFrom::AsWritten => {}
         AnswersFrom::Embedded | AnswersFrom::Script(_) | AnswersFrom::Provider => return Vec::new(),
     }
-    let mut program = run.flow.loaded().program.clone();
-    let settings = settings::find(run.path(), now.permissions.no_config).settings;
+    let mut program = run.flow.loaded_target().program.clone();
+    let settings = settings::find_settings(run.entry_path(), now.permissions.no_config).settings;
     // What is not known here was chosen.
-    let _ = Engine::new().settings(settings).registry(Registry::to_read()).aim(&mut program);
+    let _ = Engine::new().settings(settings).registry(Registry::to_read()).choose_models(&mut program);
     let own: Vec<(String, String)> =
         models_used(&program).iter().map(|(agent, model)| (agent.to_string(), model_name(model))).collect();
     let is_chosen = |one: &&(String, String)| one.1.contains(':') && !own.contains(one);
     now.models.iter().filter(is_chosen).map(|(agent, model)| format!("{agent}={model}")).collect()
 }
 
-fn other_models(first: &Started) -> Diagnostic {
+fn other_models(first: &RunStart) -> Diagnostic {
     let mut models: Vec<String> = first.models.iter().map(|(_, model)| format!("`{model}`")).collect();
     models.dedup();
     let message = format!("the run cannot continue with models other than its original ones: {}", models.join(", "));
     let help =
         "resume it without `--model`, or with `--model embedded` or a script; or start a new run with its results";
-    Diagnostic::nowhere(MODEL, Severity::Error, None, message).help(help)
+    Diagnostic::without_location(MODEL, FindingSeverity::Error, None, message).with_help(help)
 }
 
 /// The cached results of an engine.
@@ -180,8 +180,8 @@ pub(super) struct EngineCache {
 
 impl EngineCache {
     /// The prepared flow, computed at its first run.
-    pub fn aimed(&self, parts: &EngineParts, flow: &Flow) -> Result<Arc<PreparedFlow>, Vec<Diagnostic>> {
-        let key = flow.address();
+    pub fn prepared_flow(&self, parts: &EngineParts, flow: &Flow) -> Result<Arc<PreparedFlow>, Vec<Diagnostic>> {
+        let key = flow.identity_address();
         let known =
             |flows: &HashMap<usize, (WeakFlow, Arc<PreparedFlow>)>| flows.get(&key).map(|(_, aimed)| aimed.clone());
         if let Some(aimed) = known(&self.flows.lock().unwrap_or_else(PoisonError::into_inner)) {
@@ -189,22 +189,22 @@ impl EngineCache {
         }
         // Without holding the lock, so that other flows need not wait. If two threads do this at once, the results are
         // equal.
-        let aimed = Arc::new(self.aim(parts, flow)?);
+        let aimed = Arc::new(self.prepare_flow(parts, flow)?);
         let mut flows = self.flows.lock().unwrap_or_else(PoisonError::into_inner);
         flows.retain(|_, (flow, _)| flow.is_alive());
-        Ok(flows.entry(key).or_insert_with(|| (flow.downgrade(), aimed)).1.clone())
+        Ok(flows.entry(key).or_insert_with(|| (flow.to_weak(), aimed)).1.clone())
     }
 
-    fn aim(&self, parts: &EngineParts, flow: &Flow) -> Result<PreparedFlow, Vec<Diagnostic>> {
-        let mut program = flow.loaded().program.clone();
-        let AnswerSource { from, elsewhere, fallbacks } = self.decide(parts, &mut program)?;
-        let prepared = match Arc::ptr_eq(&program, &flow.loaded().program) {
-            true => flow.prepared(),
-            false => Prepared::new(program.clone()),
+    fn prepare_flow(&self, parts: &EngineParts, flow: &Flow) -> Result<PreparedFlow, Vec<Diagnostic>> {
+        let mut program = flow.loaded_target().program.clone();
+        let AnswerSource { from, elsewhere, fallbacks } = self.decide_models(parts, &mut program)?;
+        let prepared = match Arc::ptr_eq(&program, &flow.loaded_target().program) {
+            true => flow.prepared_program(),
+            false => PreparedProgram::new(program.clone()),
         };
         let provider: Option<Arc<dyn ModelProvider>> = match &from {
             AnswersFrom::Provider => parts.provider.clone(),
-            AnswersFrom::Embedded => Some(Arc::new(Embedded::new(&program, parts.seed.unwrap_or(0)))),
+            AnswersFrom::Embedded => Some(Arc::new(EmbeddedModel::new(&program, parts.seed.unwrap_or(0)))),
             AnswersFrom::Script(_) => None,
             AnswersFrom::One(_) | AnswersFrom::AsWritten => Some(self.registry(parts).by_step(fallbacks.clone())),
         };
@@ -212,16 +212,20 @@ impl EngineCache {
     }
 
     /// The HTTP tools, if they are available. `only_allowed`: for hosts that the operator allowed by name.
-    pub fn http(&self, parts: &EngineParts, only_allowed: bool) -> Option<Arc<HttpTools>> {
+    pub fn http_tools(&self, parts: &EngineParts, only_allowed: bool) -> Option<Arc<HttpTools>> {
         let rules = parts.http.as_ref()?;
         let [any, allowed] = &self.http;
         let kept = if only_allowed { allowed } else { any };
-        let tools = || HttpTools::new(Client::new(Rules { only_allowed, ..rules.clone() }));
+        let tools = || HttpTools::new(GuardedClient::new(GuardRules { only_allowed, ..rules.clone() }));
         Some(kept.get_or_init(|| Arc::new(tools())).clone())
     }
 
     /// Decides what answers, and writes it into the program.
-    pub fn decide(&self, parts: &EngineParts, program: &mut Arc<Program>) -> Result<AnswerSource, Vec<Diagnostic>> {
+    pub fn decide_models(
+        &self,
+        parts: &EngineParts,
+        program: &mut Arc<Program>,
+    ) -> Result<AnswerSource, Vec<Diagnostic>> {
         if parts.provider.is_some() {
             return Ok(AnswersFrom::Provider.into());
         }
@@ -232,16 +236,17 @@ impl EngineCache {
         let chosen = chosen(parts, program);
         let is_begun = parts.begun.is_some();
         let asked = PlanInput { chosen: &chosen, placeholders: parts.placeholders, is_begun };
-        let plan = ModelPlan::decide(program, registry, asked)
-            .map_err(|errors| errors.into_iter().map(|e| missing(e.place, e.message, e.help)).collect::<Vec<_>>())?;
+        let plan = ModelPlan::decide_models(program, registry, asked).map_err(|errors| {
+            errors.into_iter().map(|e| missing_model(e.place, e.message, e.help)).collect::<Vec<_>>()
+        })?;
         Ok(match plan {
             ModelPlan::Embedded => AnswersFrom::Embedded.into(),
             ModelPlan::AsWritten(fallbacks) => {
-                let elsewhere = elsewhere(registry, program, &fallbacks);
+                let elsewhere = other_endpoints(registry, program, &fallbacks);
                 AnswerSource { from: AnswersFrom::AsWritten, elsewhere, fallbacks }
             }
             ModelPlan::Named { provider, model } => {
-                let elsewhere = elsewhere(registry, program, &Fallbacks::default());
+                let elsewhere = other_endpoints(registry, program, &StepFallbacks::default());
                 AnswerSource { elsewhere, ..AnswersFrom::One(format!("{provider}:{model}")).into() }
             }
             ModelPlan::Scripted(path) => AnswersFrom::Script(path).into(),
@@ -252,26 +257,26 @@ impl EngineCache {
     pub(super) fn registry(&self, parts: &EngineParts) -> &Registry {
         self.registry.get_or_init(|| {
             let registry = parts.registry.clone().unwrap_or_else(Registry::from_env).with_limits(parts.limits);
-            parts.settings.registry(registry)
+            parts.settings.apply_to_registry(registry)
         })
     }
 }
 
 /// The script for a run.
-pub(super) fn script(from: &AnswersFrom) -> Result<Option<Arc<Scripted>>, Diagnostic> {
+pub(super) fn load_script(from: &AnswersFrom) -> Result<Option<Arc<Scripted>>, Diagnostic> {
     let AnswersFrom::Script(path) = from else { return Ok(None) };
     let invalid = |message| {
         let help = "correct the path in `--model scripted=FILE`, or fix the file as docs/models.md describes it";
-        Diagnostic::nowhere(SCRIPT, Severity::Error, None, message).help(help)
+        Diagnostic::without_location(SCRIPT, FindingSeverity::Error, None, message).with_help(help)
     };
-    Scripted::read(path).map(|script| Some(Arc::new(script))).map_err(|error| invalid(error.message))
+    Scripted::read_file(path).map(|script| Some(Arc::new(script))).map_err(|error| invalid(error.message))
 }
 
 /// The models in the operator's files that this program uses, then those chosen for this run. If one model was chosen
 /// for every call, the files are not used.
 fn chosen(parts: &EngineParts, program: &Program) -> Vec<ModelOverride> {
     let by_name = |model: &ModelOverride| match model {
-        ModelOverride::For { name, .. } => names(program, name),
+        ModelOverride::For { name, .. } => has_name(program, name),
         _ => false,
     };
     let settled = parts.models.iter().any(|model| !matches!(model, ModelOverride::For { .. }));
@@ -279,25 +284,25 @@ fn chosen(parts: &EngineParts, program: &Program) -> Vec<ModelOverride> {
     of_files.chain(&parts.models).cloned().collect()
 }
 
-fn elsewhere(registry: &Registry, program: &Program, fallbacks: &Fallbacks) -> Vec<Elsewhere> {
-    let mut elsewhere: Vec<Elsewhere> = Vec::new();
+fn other_endpoints(registry: &Registry, program: &Program, fallbacks: &StepFallbacks) -> Vec<NonDefaultAddress> {
+    let mut elsewhere: Vec<NonDefaultAddress> = Vec::new();
     let own = models_used(program).into_iter().filter_map(|(_, model)| model.provider);
     let others = fallbacks.values().flat_map(|others| others.iter().map(|other| other.provider.clone()));
     for provider in own.chain(others) {
-        let found = registry.elsewhere(&provider);
+        let found = registry.non_default_address(&provider);
         elsewhere.extend(found.filter(|found| !elsewhere.contains(found)));
     }
     elsewhere
 }
 
 fn not_a_model(error: PlanError) -> Diagnostic {
-    missing(error.place, error.message, error.help)
+    missing_model(error.place, error.message, error.help)
 }
 
-fn missing(place: Option<Location>, message: String, help: Option<String>) -> Diagnostic {
+fn missing_model(place: Option<Location>, message: String, help: Option<String>) -> Diagnostic {
     let d = match place {
-        Some(at) => Diagnostic::error(MODEL, at, message),
-        None => Diagnostic::nowhere(MODEL, Severity::Error, None, message),
+        Some(at) => Diagnostic::new_error(MODEL, at, message),
+        None => Diagnostic::without_location(MODEL, FindingSeverity::Error, None, message),
     };
     Diagnostic { help, ..d }
 }
@@ -314,7 +319,7 @@ mod tests {
                          outputSchema: { type: object, properties: { x: { type: string, pattern: '^a+$' } } }\n";
 
     fn aimed(engine: &Engine, flow: &Flow) -> Arc<PreparedFlow> {
-        engine.aimed(flow).unwrap_or_else(|found| panic!("{found:?}"))
+        engine.prepared_flow(flow).unwrap_or_else(|found| panic!("{found:?}"))
     }
 
     #[test]
@@ -323,9 +328,9 @@ mod tests {
         let engine = Engine::new().model("embedded");
         let (first, again) = (aimed(&engine, &flow), aimed(&engine.clone(), &flow.clone()));
         assert!(Arc::ptr_eq(&first, &again), "schemas, patterns and the embedded model's knowledge are the same");
-        let other = aimed(&Engine::new().model("embedded").seed(7), &flow);
+        let other = aimed(&Engine::new().model("embedded").random_seed(7), &flow);
         assert!(Arc::ptr_eq(&first.prepared, &other.prepared), "schemas and patterns are those of the flow");
-        assert!(Arc::ptr_eq(&first.prepared.program, &flow.loaded().program), "nothing is copied");
+        assert!(Arc::ptr_eq(&first.prepared.program, &flow.loaded_target().program), "nothing is copied");
     }
 
     #[test]
@@ -334,9 +339,9 @@ mod tests {
         let registry = trefoil_models::Registry::new([("OLLAMA_API_KEY".to_owned(), "k".to_owned())]);
         let engine = Engine::new().registry(registry).model("ollama:llama3");
         let first = aimed(&engine, &flow);
-        assert!(!Arc::ptr_eq(&first.prepared.program, &flow.loaded().program));
+        assert!(!Arc::ptr_eq(&first.prepared.program, &flow.loaded_target().program));
         assert!(Arc::ptr_eq(&first, &aimed(&engine, &flow)), "that, too, is worked out once");
-        assert!(Arc::ptr_eq(&aimed(&Engine::new().model("embedded"), &flow).prepared, &flow.prepared()));
+        assert!(Arc::ptr_eq(&aimed(&Engine::new().model("embedded"), &flow).prepared, &flow.prepared_program()));
     }
 
     #[test]

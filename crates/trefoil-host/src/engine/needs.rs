@@ -6,23 +6,23 @@ use std::sync::Arc;
 
 use trefoil_ir::{Program, Step, StepId, StepKind, ToolCall, ToolKind};
 use trefoil_machine::{Flags, Reserve, RunSpec};
-use trefoil_models::{Elsewhere, Scripted};
+use trefoil_models::{NonDefaultAddress, Scripted};
 use trefoil_runtime::ModelProvider;
 use trefoil_runtime::ports::{EnvFile, Secrets};
-use trefoil_syntax::{Diagnostic, FileId, Label, Location, Severity};
+use trefoil_syntax::{Diagnostic, DiagnosticLabel, FileId, FindingSeverity, Location};
 use trefoil_template::HoleKind;
 use trefoil_tools::PythonTools;
 
 use super::hosts::{RunHosts, is_rehearsal};
-use super::models::{PreparedFlow, script};
+use super::models::{PreparedFlow, load_script};
 use super::{AnswersFrom, Engine, EngineParts, prices};
 use crate::allowed_hosts;
 use crate::preflight::{
-    HostOffer, MISSING_TOOL, ModuleUse, certain_steps, local_calls, missing_environment, modules_of, preflight,
-    uncalled,
+    HostOffer, MISSING_TOOL, ModuleUse, certain_steps, local_calls, missing_environment, modules_of, run_preflight,
+    uncalled_steps,
 };
-use trefoil_project::door::NamedFile;
 use trefoil_project::error::FoundErrors;
+use trefoil_project::file_access::NamedFile;
 use trefoil_project::flow::Flow;
 use trefoil_project::load::LoadedTarget;
 use trefoil_project::load::rules::{ENV_FILE, ENV_LINE, ENV_LINE_HELP};
@@ -49,11 +49,11 @@ pub(super) struct RunNeeds {
 impl RunNeeds {
     /// Of a flow. `caller`: what the run has whose tool the flow may be.
     pub fn of_flow(engine: &Engine, flow: &Flow, caller: Option<&CallerTools<'_>>) -> Self {
-        let (parts, loaded) = (&*engine.parts, flow.loaded());
+        let (parts, loaded) = (&*engine.parts, flow.loaded_target());
         let mut lacks = env_files(loaded);
-        let aimed = engine.aimed(flow).and_then(|aimed| aimed.for_begun(parts, flow));
+        let aimed = engine.prepared_flow(flow).and_then(|aimed| aimed.for_begun(parts, flow));
         let aimed = aimed.map_err(|why| lacks.extend(why)).ok();
-        let script = aimed.as_ref().map(|aimed| script(&aimed.from)).transpose();
+        let script = aimed.as_ref().map(|aimed| load_script(&aimed.from)).transpose();
         let script = script.map_err(|why| lacks.push(why)).ok().flatten().flatten();
         // Only `env.*` is different for each flow, and a source of secrets may ask somebody for each.
         let secrets = caller.map_or_else(|| secrets_of(parts, loaded), |caller| caller.secrets.clone());
@@ -67,10 +67,10 @@ impl RunNeeds {
         let resumes = parts.begun.is_some() || is_kept_call || caller.is_some_and(|caller| caller.resumes);
         let host = HostOffer {
             tools: &*hosts.tools,
-            fault: &|name| hosts.flow_of(name)?.fault(name),
+            fault: &|name| hosts.flow_of(name)?.load_fault(name),
             on_command_line: &|name| hosts.is_after(name) && settings_show(parts, name),
             is_flow: &|name| hosts.flow_of(name).is_some(),
-            asks: &|name| hosts.flows.as_ref().is_some_and(|flows| flows.ask(name, &loaded.program)),
+            asks: &|name| hosts.flows.as_ref().is_some_and(|flows| flows.may_ask(name, &loaded.program)),
             commands: parts.commands.is_some() || resumes || parts.submits,
             python: parts.python.is_some() || resumes || parts.submits,
             people: parts.humans.is_some() || engine.keeps_runs(),
@@ -84,15 +84,12 @@ impl RunNeeds {
         let unscripted =
             aimed.as_ref().is_some_and(|aimed| matches!(aimed.from, AnswersFrom::Script(_))) && script.is_none();
         // What a script that cannot be read would answer is unknown.
-        lacks.extend(preflight(&loaded.program, &host).into_iter().filter(|d| !unscripted || d.rule != MISSING_TOOL));
-        let uncalled = uncalled(&loaded.program, host.embedded);
-        if let Some(http) = hosts.http.as_ref().filter(|_| !parts.submits && !resumes) {
-            // A list of a server's tools is asked for even if a script has some of them.
-            let is_before = |call: &ToolCall| !call.name.is_empty() && hosts.is_before(&call.name, &call.kind);
-            let is_ours = |id: StepId, call: &ToolCall| {
-                !uncalled.contains(&id) && !is_before(call) && !is_declared(parts, &call.kind)
-            };
-            lacks.extend(allowed_hosts::refused(&loaded.program, http.client(), &is_ours, host.library));
+        lacks.extend(
+            run_preflight(&loaded.program, &host).into_iter().filter(|d| !unscripted || d.rule != MISSING_TOOL),
+        );
+        let uncalled = uncalled_steps(&loaded.program, host.embedded);
+        if !parts.submits && !resumes {
+            lacks.extend(refused_requests(parts, &loaded.program, &hosts, &uncalled, host.library));
         }
         // Whoever runs it elsewhere has others.
         if !parts.submits {
@@ -104,8 +101,13 @@ impl RunNeeds {
                 _ => false,
             };
             let settings = |call: &ToolCall| read_by_settings(parts, &hosts, call);
-            lacks.extend(secrets::missing(&loaded.program, &*secrets, &calls_out, &settings));
-            lacks.extend(secrets::by_value(&flow.prepared(), &*secrets, &hosts.keys, flow.credentials()));
+            lacks.extend(secrets::find_missing_secrets(&loaded.program, &*secrets, &calls_out, &settings));
+            lacks.extend(secrets::by_value(
+                &flow.prepared_program(),
+                &*secrets,
+                &hosts.keys,
+                flow.credential_variables(),
+            ));
             // A run that goes on may be beyond the step that needs it, and that of a tool may never be called.
             if !resumes && caller.is_none_or(|caller| caller.is_certain) {
                 lacks.extend(missing_environment(&loaded.program, &*secrets));
@@ -136,8 +138,24 @@ fn missing_program(parts: &EngineParts, hosts: &RunHosts, call: &ToolCall) -> Op
         ToolKind::Http | ToolKind::Python => return None,
     };
     // Whoever runs it elsewhere has other programs.
-    let declared = parts.settings.programs().into_iter().filter(|_| is_ours && !parts.submits);
+    let declared = parts.settings.declared_programs().into_iter().filter(|_| is_ours && !parts.submits);
     declared.filter(|one| one.table == table).find_map(|one| Some((one.table, one.missing?)))
+}
+
+/// The hosts that the program's own requests need and that are not allowed.
+fn refused_requests(
+    parts: &EngineParts,
+    program: &Program,
+    hosts: &RunHosts,
+    uncalled: &HashSet<StepId>,
+    library: bool,
+) -> Vec<Diagnostic> {
+    let Some(http) = &hosts.http else { return Vec::new() };
+    // A list of a server's tools is asked for even if a script has some of them.
+    let is_before = |call: &ToolCall| !call.name.is_empty() && hosts.is_before(&call.name, &call.kind);
+    let is_ours =
+        |id: StepId, call: &ToolCall| !uncalled.contains(&id) && !is_before(call) && !is_declared(parts, &call.kind);
+    allowed_hosts::refused_hosts(program, http.guarded_client(), &is_ours, library)
 }
 
 /// Whether the operator has declared the server of a tool.
@@ -152,23 +170,23 @@ fn is_declared(parts: &EngineParts, kind: &ToolKind) -> bool {
 
 /// Whether a tool of the settings has its arguments on the command line.
 fn settings_show(parts: &EngineParts, name: &str) -> bool {
-    parts.settings.tools.iter().any(|tool| *tool.spec().name == *name && tool.is_on_command_line())
+    parts.settings.tools.iter().any(|tool| *tool.tool_spec().name == *name && tool.is_on_command_line())
 }
 
 /// What the settings of a tool read for its process or its requests, if this is what is called by its name.
 fn read_by_settings(parts: &EngineParts, hosts: &RunHosts, call: &ToolCall) -> Vec<(HoleKind, Arc<str>)> {
     match &call.kind {
         ToolKind::Local if hosts.is_after(&call.name) => {
-            let tool = parts.settings.tools.iter().find(|tool| *tool.spec().name == *call.name);
-            tool.map(|tool| tool.program().environment.required()).unwrap_or_default()
+            let tool = parts.settings.tools.iter().find(|tool| *tool.tool_spec().name == *call.name);
+            tool.map(|tool| tool.operator_program().environment.required_holes()).unwrap_or_default()
         }
         #[cfg(feature = "mcp")]
         ToolKind::Mcp { server, .. } if !hosts.is_before(&call.name, &call.kind) => {
             let server = parts.settings.mcp.iter().find(|declared| *declared.name == **server);
-            server.map(trefoil_tools::McpServer::required).unwrap_or_default()
+            server.map(trefoil_tools::McpServer::required_holes).unwrap_or_default()
         }
         ToolKind::Python if !hosts.is_before(&call.name, &call.kind) => {
-            parts.python.as_ref().map(|python| python.environment.required()).unwrap_or_default()
+            parts.python.as_ref().map(|python| python.environment.required_holes()).unwrap_or_default()
         }
         _ => Vec::new(),
     }
@@ -194,7 +212,7 @@ pub(super) struct CallableFlows {
     /// The flows.
     pub flows: Vec<Flow>,
     /// Where else than at the provider their models are called.
-    pub elsewhere: Vec<Elsewhere>,
+    pub elsewhere: Vec<NonDefaultAddress>,
     /// The Python modules that they name.
     pub trials: Vec<ModuleTrial>,
 }
@@ -210,7 +228,7 @@ pub(super) struct ModuleTrial {
 }
 
 /// A call of a flow that was not looked at yet.
-struct FlowCall {
+struct PendingFlowCall {
     tool: Arc<str>,
     /// The step that calls it, in the files of the findings.
     at: Location,
@@ -218,7 +236,7 @@ struct FlowCall {
     is_certain: bool,
 }
 
-impl FlowCall {
+impl PendingFlowCall {
     /// Those of a program, the certain ones last. `files`: its files among those of the findings. `is_certain`: whether every run
     /// comes to the program.
     fn of_program(program: &Program, needs: &RunNeeds, files: &[FileId], is_certain: bool) -> Vec<Self> {
@@ -227,7 +245,7 @@ impl FlowCall {
         let flows = all.filter(|(tool, _)| needs.hosts.flow_of(tool).is_some());
         let one = |(tool, at)| {
             let is_certain = is_certain && certain.contains(&at);
-            Some(Self { tool, at: moved(at, files)?, is_certain })
+            Some(Self { tool, at: moved_location(at, files)?, is_certain })
         };
         let mut flows: Vec<Self> = flows.filter_map(one).collect();
         flows.sort_by_key(|call| call.is_certain);
@@ -237,7 +255,7 @@ impl FlowCall {
 
 impl RunNeeds {
     /// The Python modules of a flow with these needs, if it has any and Python is allowed.
-    pub fn trial(
+    pub fn module_trial(
         &self,
         engine: &Engine,
         flow: &Flow,
@@ -245,25 +263,25 @@ impl RunNeeds {
     ) -> Option<ModuleTrial> {
         let python = engine.parts.python.as_ref()?;
         let is_ours = |call: &ToolCall| !self.hosts.is_before(&call.name, &call.kind);
-        let modules = modules_of(&flow.loaded().program, &is_ours);
+        let modules = modules_of(&flow.loaded_target().program, &is_ours);
         let python = || PythonTools::new(python.clone(), self.secrets.clone());
         (!modules.is_empty()).then(|| ModuleTrial { modules, python: python(), files, tool })
     }
 
     /// What the flows lack that a flow can call as tools, and those that they can call in turn: each as if it were to be started
     /// itself.
-    pub fn beneath(&self, engine: &Engine, flow: &Flow, findings: &mut FoundErrors) -> CallableFlows {
+    pub fn check_called_flows(&self, engine: &Engine, flow: &Flow, findings: &mut FoundErrors) -> CallableFlows {
         let mut beneath = CallableFlows::default();
         let Some(flows) = &self.hosts.flows else { return beneath };
         let parts = &*engine.parts;
         // Flows that have a cost limit in their manifest are SirenSpec's, and call no flows as tools.
         let limited = was_limited(parts);
-        let own: Vec<FileId> = findings.files().iter().map(|(id, _)| id).collect();
-        let mut left = FlowCall::of_program(&flow.loaded().program, self, &own, true);
+        let own: Vec<FileId> = findings.source_files().iter().map(|(id, _)| id).collect();
+        let mut left = PendingFlowCall::of_program(&flow.loaded_target().program, self, &own, true);
         let cause = |d: &Diagnostic| (d.rule, d.file, d.span, d.message.clone());
-        let mut told: HashSet<_> = findings.diagnostics().iter().map(cause).collect();
+        let mut told: HashSet<_> = findings.found_diagnostics().iter().map(cause).collect();
         let mut seen: HashSet<Arc<str>> = HashSet::new();
-        while let Some(FlowCall { tool, at, is_certain }) = left.pop() {
+        while let Some(PendingFlowCall { tool, at, is_certain }) = left.pop() {
             if !seen.insert(tool.clone()) {
                 continue;
             }
@@ -271,7 +289,7 @@ impl RunNeeds {
             let resumes = parts.begun.is_some();
             let caller = CallerTools { hosts: &self.hosts, secrets: &self.secrets, resumes, is_certain };
             let needs = RunNeeds::of_flow(&engine, &called, Some(&caller));
-            let files = findings.adopt(&called.loaded().files);
+            let files = findings.adopt_files(&called.loaded_target().files);
             for lack in &needs.lacks {
                 let lack = in_files(lack.clone(), &files);
                 // Two flows may have a file in common, or lack the same model.
@@ -280,9 +298,9 @@ impl RunNeeds {
                 }
             }
             beneath.elsewhere.extend(needs.aimed.iter().flat_map(|aimed| aimed.elsewhere.iter().cloned()));
-            left.extend(FlowCall::of_program(&called.loaded().program, &needs, &files, is_certain));
+            left.extend(PendingFlowCall::of_program(&called.loaded_target().program, &needs, &files, is_certain));
             left.sort_by_key(|call| call.is_certain);
-            beneath.trials.extend(needs.trial(&engine, &called, (files, Some((tool.clone(), at)))));
+            beneath.trials.extend(needs.module_trial(&engine, &called, (files, Some((tool.clone(), at)))));
             beneath.flows.push(called);
         }
         beneath
@@ -292,31 +310,35 @@ impl RunNeeds {
 /// A finding in the files of others.
 pub(super) fn in_files(mut d: Diagnostic, files: &[FileId]) -> Diagnostic {
     d.file = d.file.and_then(|file| files.get(file.0 as usize).copied());
-    d.labels = d.labels.into_iter().filter_map(|l| Some(Label { location: moved(l.location, files)?, ..l })).collect();
+    d.labels = d
+        .labels
+        .into_iter()
+        .filter_map(|l| Some(DiagnosticLabel { location: moved_location(l.location, files)?, ..l }))
+        .collect();
     d
 }
 
-fn moved(at: Location, files: &[FileId]) -> Option<Location> {
+fn moved_location(at: Location, files: &[FileId]) -> Option<Location> {
     Some(Location::new(*files.get(at.file.0 as usize)?, at.span))
 }
 
 /// The same of the flow of a tool, which is called at a place.
 pub(super) fn of_tool(mut d: Diagnostic, tool: &str, at: Location) -> Diagnostic {
     d.message = format!("{} (in the flow of the tool `{tool}`)", d.message);
-    d.labels.push(Label { location: at, message: format!("`{tool}` is called here") });
+    d.labels.push(DiagnosticLabel { location: at, message: format!("`{tool}` is called here") });
     d
 }
 
 /// Whether a run that goes on has a cost limit since it began.
 fn was_limited(parts: &EngineParts) -> bool {
-    parts.begun.as_deref().is_some_and(|begun| begun.now.spec().limits.cost_micro.is_some())
+    parts.begun.as_deref().is_some_and(|begun| begun.now.run_spec().limits.cost_micro.is_some())
 }
 
 /// The environment, with these files, and the secrets.
 fn secrets_of(parts: &EngineParts, loaded: &LoadedTarget) -> Arc<dyn Secrets> {
     match &parts.secrets {
         Some(secrets) => secrets.clone(),
-        None => Arc::new(OperatorSecrets::new(loaded.environment(), parts.settings.secrets.clone())),
+        None => Arc::new(OperatorSecrets::new(loaded.environment_secrets(), parts.settings.secrets.clone())),
     }
 }
 
@@ -325,12 +347,12 @@ fn money_of(parts: &EngineParts, aimed: &PreparedFlow, now: u64) -> std::result:
     // Prices stay what they were as long as the same models answer.
     let begun = parts.begun.as_deref().map(|begun| &begun.now);
     let program = &aimed.prepared.program;
-    let (prices, windows, fallbacks) = match begun.filter(|begun| begun.answers == aimed.from.stored()) {
+    let (prices, windows, fallbacks) = match begun.filter(|begun| begun.answers == aimed.from.journal_form()) {
         Some(begun) => (begun.flags.prices.clone(), begun.flags.windows.clone(), begun.flags.fallbacks.clone()),
         None => {
-            let others = prices::others(program, &aimed.fallbacks);
+            let others = prices::fallback_models(program, &aimed.fallbacks);
             let prices = prices::model_prices(program, &aimed.from, &others, &parts.settings, now);
-            (prices, prices::windows(program, &others), others)
+            (prices, prices::context_windows(program, &others), others)
         }
     };
     let reserve = match begun {
@@ -340,16 +362,16 @@ fn money_of(parts: &EngineParts, aimed: &PreparedFlow, now: u64) -> std::result:
     let strict = reserve == Reserve::Bound;
     let windows = match strict {
         // It began without.
-        true if windows.is_empty() => prices::windows(program, &fallbacks),
+        true if windows.is_empty() => prices::context_windows(program, &fallbacks),
         true => windows,
         false => Vec::new(),
     };
     let spec = RunSpec { reserve: Some(reserve), ..RunSpec::NONE };
     let money = Flags { spec, prices, windows, fallbacks, ..Flags::default() };
     let limited = parts.spec.limits.cost_micro.is_some() || was_limited(parts) || prices::limits_cost(program);
-    let mut missing = if limited { prices::missing(program, &money) } else { Vec::new() };
+    let mut missing = if limited { prices::missing_prices(program, &money) } else { Vec::new() };
     if limited && strict && missing.is_empty() {
-        missing = prices::unbounded(program, &money);
+        missing = prices::unbounded_calls(program, &money);
     }
     if missing.is_empty() { Ok(money) } else { Err(missing) }
 }
@@ -357,17 +379,17 @@ fn money_of(parts: &EngineParts, aimed: &PreparedFlow, now: u64) -> std::result:
 /// An environment file that cannot be read is a reason not to start, and so is a value of which only a part would be read.
 fn env_files(loaded: &LoadedTarget) -> Vec<Diagnostic> {
     let told = |rule, message: String, help: &str| {
-        Diagnostic::nowhere(rule, Severity::Error, Some(loaded.entry), message).help(help)
+        Diagnostic::without_location(rule, FindingSeverity::Error, Some(loaded.entry), message).with_help(help)
     };
     let of_file = |file: &NamedFile| {
         let name = file.path.display().to_string();
         match file.text() {
             Ok(text) => {
-                let open = EnvFile::read(&text).unread.into_iter().filter(|line| line.is_open);
-                open.map(|line| told(ENV_LINE, line.fault(&name), ENV_LINE_HELP)).collect()
+                let open = EnvFile::from_text(&text).unread.into_iter().filter(|line| line.is_open);
+                open.map(|line| told(ENV_LINE, line.describe_fault(&name), ENV_LINE_HELP)).collect()
             }
             Err(why) => {
-                let message = format!("the environment file `{name}` cannot be read: {}", why.reason());
+                let message = format!("the environment file `{name}` cannot be read: {}", why.reason_text());
                 vec![told(ENV_FILE, message, "create it with one `NAME=value` per line, or remove `env_file`")]
             }
         }

@@ -16,9 +16,9 @@ impl Engine {
     /// # Errors
     ///
     /// What prevents that it is found out, such as a store that cannot be read.
-    pub async fn obstacles(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<FoundErrors, Error> {
+    pub async fn find_obstacles(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<FoundErrors, Error> {
         match self.ready_for(flow, input).await {
-            Ok(_) => Ok(FoundErrors::new(flow.loaded().files.clone(), Vec::new())),
+            Ok(_) => Ok(FoundErrors::new(flow.loaded_target().files.clone(), Vec::new())),
             Err(Error::NotStarted(why)) => Ok(why),
             Err(other) => Err(other),
         }
@@ -31,20 +31,20 @@ impl Engine {
     ///
     /// [`Error::NotStarted`] with everything that is certain to stop it.
     pub async fn ready_for(&self, flow: &Flow, input: Option<&Option<Value>>) -> Result<ReadyRun, Error> {
-        let (ready, mut found) = match self.ready(flow) {
-            Ok(ready) => (Some(ready), FoundErrors::new(flow.loaded().files.clone(), Vec::new())),
+        let (ready, mut found) = match self.prepare_run(flow) {
+            Ok(ready) => (Some(ready), FoundErrors::new(flow.loaded_target().files.clone(), Vec::new())),
             Err(Error::NotStarted(why)) => (None, why),
             Err(other) => return Err(other),
         };
         let mut add = |more: &FoundErrors| {
-            let files = found.adopt(more.files());
-            more.diagnostics().iter().for_each(|d| found.push(in_files(d.clone(), &files)));
+            let files = found.adopt_files(more.source_files());
+            more.found_diagnostics().iter().for_each(|d| found.push(in_files(d.clone(), &files)));
         };
         add(&self.missing_modules(flow).await);
         if let Some(input) = input {
-            let unset = missing_inputs(&flow.loaded().program, input.as_ref());
+            let unset = missing_inputs(&flow.loaded_target().program, input.as_ref());
             let is_set = unset.is_empty();
-            add(&FoundErrors::new(flow.loaded().files.clone(), unset));
+            add(&FoundErrors::new(flow.loaded_target().files.clone(), unset));
             match ready.as_ref().filter(|_| is_set).map(|ready| ready.check_input(input)) {
                 Some(Err(Error::NotStarted(why))) => add(&why),
                 Some(Err(other)) => return Err(other),
@@ -56,8 +56,8 @@ impl Engine {
 
     /// The Python modules of a flow, and of the flows that it can call as tools, that cannot be imported, if Python is allowed.
     async fn missing_modules(&self, flow: &Flow) -> FoundErrors {
-        let program = &flow.loaded().program;
-        let mut found = FoundErrors::new(flow.loaded().files.clone(), Vec::new());
+        let program = &flow.loaded_target().program;
+        let mut found = FoundErrors::new(flow.loaded_target().files.clone(), Vec::new());
         // Most flows call no Python and no flows, and then nothing else is looked up.
         let calls_others = !local_calls(program, false).is_empty();
         // Whoever runs it elsewhere has others.
@@ -70,10 +70,10 @@ impl Engine {
         let trials = {
             let needs = RunNeeds::of_flow(self, flow, None);
             let mut around = found.clone();
-            let files = around.files().iter().map(|(id, _)| id).collect();
-            let own = needs.trial(self, flow, (files, None));
-            let beneath = needs.beneath(self, flow, &mut around).trials;
-            found = FoundErrors::new(around.files().clone(), Vec::new());
+            let files = around.source_files().iter().map(|(id, _)| id).collect();
+            let own = needs.module_trial(self, flow, (files, None));
+            let beneath = needs.check_called_flows(self, flow, &mut around).trials;
+            found = FoundErrors::new(around.source_files().clone(), Vec::new());
             own.into_iter().chain(beneath).collect::<Vec<_>>()
         };
         for ModuleTrial { modules, python, files, tool } in trials {
@@ -92,8 +92,8 @@ impl Engine {
 /// Adds these findings to a report, each once.
 pub fn add_findings(report: &mut LoadReport, found: &FoundErrors) {
     let mut all = FoundErrors::new(std::mem::take(&mut report.files), Vec::new());
-    let files = all.adopt(found.files());
-    for d in found.diagnostics() {
+    let files = all.adopt_files(found.source_files());
+    for d in found.found_diagnostics() {
         let d = in_files(d.clone(), &files);
         let same =
             |one: &Diagnostic| (one.rule, one.file, one.span, &one.message) == (d.rule, d.file, d.span, &d.message);
@@ -101,5 +101,5 @@ pub fn add_findings(report: &mut LoadReport, found: &FoundErrors) {
             report.diagnostics.push(d);
         }
     }
-    report.files = all.files().clone();
+    report.files = all.source_files().clone();
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use trefoil_ir::prices::{Price, listed, window};
+use trefoil_ir::prices::{ModelPrice, context_window, list_price};
 use trefoil_ir::{Guard, Program, StepKind, walk};
 use trefoil_machine::Flags;
-use trefoil_models::Fallbacks;
+use trefoil_models::StepFallbacks;
 use trefoil_models::plan::models_used;
-use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_syntax::{Diagnostic, FindingSeverity};
 
 use super::{AnswerSource, AnswersFrom, BOUND, Engine, PRICE};
 use trefoil_project::settings::Settings;
@@ -17,26 +17,26 @@ const DAY_MS: u64 = 86_400_000;
 
 impl Engine {
     /// Returns the current price of a model, written as `PROVIDER:NAME`.
-    pub fn price(&self, model: &str) -> Option<Price> {
-        today(model, &self.parts.settings, self.parts.clock().wall_ms())
+    pub fn model_price(&self, model: &str) -> Option<ModelPrice> {
+        current_price(model, &self.parts.settings, self.parts.clock().wall_ms())
     }
 
     /// Returns the current prices and the context windows of a program's models, and those that may answer instead.
-    pub fn money(&self, program: &Program, answering: &AnswerSource) -> Flags {
-        let fallbacks = others(program, &answering.fallbacks);
+    pub fn price_flags(&self, program: &Program, answering: &AnswerSource) -> Flags {
+        let fallbacks = fallback_models(program, &answering.fallbacks);
         let prices =
             model_prices(program, &answering.from, &fallbacks, &self.parts.settings, self.parts.clock().wall_ms());
-        Flags { windows: windows(program, &fallbacks), prices, fallbacks, ..Flags::default() }
+        Flags { windows: context_windows(program, &fallbacks), prices, fallbacks, ..Flags::default() }
     }
 }
 
 /// The operator's price of a model, otherwise the list price.
-pub fn today(full: &str, settings: &Settings, now: u64) -> Option<Price> {
-    let listed = || full.split_once(':').and_then(|(provider, name)| listed(provider, name, now / DAY_MS));
-    said(full, settings).or_else(listed)
+pub fn current_price(full: &str, settings: &Settings, now: u64) -> Option<ModelPrice> {
+    let listed = || full.split_once(':').and_then(|(provider, name)| list_price(provider, name, now / DAY_MS));
+    operator_price(full, settings).or_else(listed)
 }
 
-fn said(full: &str, settings: &Settings) -> Option<Price> {
+fn operator_price(full: &str, settings: &Settings) -> Option<ModelPrice> {
     settings.prices.iter().rev().find(|(of, _)| of == full).map(|(_, price)| price.clone())
 }
 
@@ -44,7 +44,7 @@ fn said(full: &str, settings: &Settings) -> Option<Price> {
 pub type FallbackModels = [(String, Vec<String>)];
 
 /// The fallbacks of a program's steps. A model used by several steps has the fallbacks of all of them.
-pub fn others(program: &Program, fallbacks: &Fallbacks) -> Vec<(String, Vec<String>)> {
+pub fn fallback_models(program: &Program, fallbacks: &StepFallbacks) -> Vec<(String, Vec<String>)> {
     let mut all: Vec<(String, Vec<String>)> = Vec::new();
     for (id, others) in fallbacks {
         let StepKind::Model(call) = &program.steps[*id].kind else { continue };
@@ -71,15 +71,15 @@ pub fn model_prices(
     others: &FallbackModels,
     settings: &Settings,
     now: u64,
-) -> Vec<(String, Price)> {
-    let mut all: Vec<(String, Price)> = Vec::new();
-    for full in named(program, others) {
+) -> Vec<(String, ModelPrice)> {
+    let mut all: Vec<(String, ModelPrice)> = Vec::new();
+    for full in callable_models(program, others) {
         let price = match from {
             // Answered locally, or from a file.
-            AnswersFrom::Embedded | AnswersFrom::Script(_) => Some(Price::free()),
+            AnswersFrom::Embedded | AnswersFrom::Script(_) => Some(ModelPrice::without_cost()),
             // An embedder's provider may call any model under these names.
-            AnswersFrom::Provider => said(&full, settings),
-            AnswersFrom::One(_) | AnswersFrom::AsWritten => today(&full, settings, now),
+            AnswersFrom::Provider => operator_price(&full, settings),
+            AnswersFrom::One(_) | AnswersFrom::AsWritten => current_price(&full, settings, now),
         };
         all.extend(price.map(|price| (full, price)));
     }
@@ -87,18 +87,18 @@ pub fn model_prices(
 }
 
 /// The known context windows of the models that a program may call, by `PROVIDER:NAME`.
-pub fn windows(program: &Program, others: &FallbackModels) -> Vec<(String, u64)> {
+pub fn context_windows(program: &Program, others: &FallbackModels) -> Vec<(String, u64)> {
     let window = |full: String| {
         let (provider, name) = full.split_once(':')?;
-        let tokens = window(provider, name)?;
+        let tokens = context_window(provider, name)?;
         Some((full, tokens))
     };
-    named(program, others).into_iter().filter_map(window).collect()
+    callable_models(program, others).into_iter().filter_map(window).collect()
 }
 
 /// Whether a program has a cost limit that a run can reach.
 pub fn limits_cost(program: &Program) -> bool {
-    walk::reachable(program, program.entry).into_iter().any(|(flow, step)| {
+    walk::reachable_steps(program, program.entry).into_iter().any(|(flow, step)| {
         let budget = program.flows[flow].budget.as_ref();
         let capped = match &program.steps[step].kind {
             StepKind::Model(call) => call.guards.iter().any(|guard| matches!(guard, Guard::CostCap { .. })),
@@ -109,31 +109,32 @@ pub fn limits_cost(program: &Program) -> bool {
 }
 
 /// Why a cost limit cannot be enforced: models of unknown price.
-pub fn missing(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
+pub fn missing_prices(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
     let prices = &flags.prices;
-    let unknown =
-        named(program, &flags.fallbacks).into_iter().filter(|model| !prices.iter().any(|(known, _)| known == model));
+    let unknown = callable_models(program, &flags.fallbacks)
+        .into_iter()
+        .filter(|model| !prices.iter().any(|(known, _)| known == model));
     let one = |model: String| {
         let message = format!("a cost limit needs the price of every model, but the price of `{model}` is unknown");
         let help = format!(
             "set it in `config.toml`, in dollars per million tokens: `[prices]` with `\"{model}\" = {{ input = 1.25, output = 10 }}`"
         );
-        Diagnostic::nowhere(PRICE, Severity::Error, None, message).help(help)
+        Diagnostic::without_location(PRICE, FindingSeverity::Error, None, message).with_help(help)
     };
     unknown.map(one).collect()
 }
 
 /// Why a strict cost limit cannot be enforced: calls of unknown maximum cost.
-pub fn unbounded(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
+pub fn unbounded_calls(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
     let mut told = BTreeSet::new();
     let mut found = Vec::new();
-    for (_, id) in walk::reachable(program, program.entry) {
+    for (_, id) in walk::reachable_steps(program, program.entry) {
         let step = &program.steps[id];
         let StepKind::Model(call) = &step.kind else { continue };
         let provider = call.model.provider.as_deref();
         let limited = call.parameters.max_tokens.is_some() && call.parameters.provider_options.is_none();
-        let mut all = flags.candidates(provider, &call.model.name);
-        let unknown = all.find(|(_, price, window)| !price.is_some_and(Price::is_free) && window.is_none());
+        let mut all = flags.candidate_models(provider, &call.model.name);
+        let unknown = all.find(|(_, price, window)| !price.is_some_and(ModelPrice::is_free) && window.is_none());
         let Some((name, ..)) = unknown.filter(|_| !limited && told.insert(step.origin)) else { continue };
         let name = if name.is_empty() { model_name(&call.model) } else { name.to_owned() };
         let message = format!(
@@ -143,13 +144,13 @@ pub fn unbounded(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
             Some(_) => "provider options add an unknown amount; remove them, or use `--reserve estimate`",
             None => "set `max_tokens`, or use `--reserve estimate`",
         };
-        found.push(Diagnostic::error(BOUND, step.origin, message).help(help));
+        found.push(Diagnostic::new_error(BOUND, step.origin, message).with_help(help));
     }
     found
 }
 
 /// The models that a program may call, as `PROVIDER:NAME`, without duplicates.
-fn named(program: &Program, others: &FallbackModels) -> Vec<String> {
+fn callable_models(program: &Program, others: &FallbackModels) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let own = models_used(program).into_iter().map(|(_, model)| model_name(&model));
     for full in own.chain(others.iter().flat_map(|(_, others)| others.clone())) {

@@ -20,7 +20,7 @@ pub(super) struct ToolClosures(BTreeMap<Arc<str>, (ToolSpec, Arc<dyn ClosureTool
 
 #[async_trait]
 trait ClosureTool: Send + Sync {
-    async fn call(&self, arguments: serde_json::Value) -> Result<serde_json::Value, ToolError>;
+    async fn call_closure(&self, arguments: serde_json::Value) -> Result<serde_json::Value, ToolError>;
 }
 
 /// A closure and the types of its arguments and result.
@@ -31,7 +31,7 @@ struct TypedClosure<F, A, R> {
 
 impl ToolClosures {
     /// Adds a closure; if two have the same name, the later one is used.
-    pub fn add<F, A, R, W>(&mut self, spec: ToolSpec, call: F)
+    pub fn add_closure<F, A, R, W>(&mut self, spec: ToolSpec, call: F)
     where
         F: Fn(A) -> W + Send + Sync + 'static,
         W: Future<Output = Result<R, BoxError>> + Send + 'static,
@@ -55,7 +55,7 @@ where
     A: DeserializeOwned + Send + 'static,
     R: Serialize + Send + 'static,
 {
-    async fn call(&self, arguments: serde_json::Value) -> Result<serde_json::Value, ToolError> {
+    async fn call_closure(&self, arguments: serde_json::Value) -> Result<serde_json::Value, ToolError> {
         let help = "fix the arguments of the call, or the type of the closure's argument";
         let arguments = serde_json::from_value(arguments).map_err(|error| ToolError::invalid_arguments(error, help))?;
         // If the closure returns the port's own error, keep its details.
@@ -73,21 +73,22 @@ where
 #[async_trait]
 impl ToolHost for ToolClosures {
     /// Only for tools that a manifest leaves to the host: it may say more to another kind of tool, such as a secret to a server.
-    fn offers(&self, name: &str, kind: &ToolKind) -> bool {
+    fn offers_tool(&self, name: &str, kind: &ToolKind) -> bool {
         *kind == ToolKind::Local && self.0.contains_key(name)
     }
-    async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        let Some((_, tool)) = self.0.get(&request.name).filter(|_| self.offers(&request.name, &request.kind)) else {
+    async fn call_tool(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+        let Some((_, tool)) = self.0.get(&request.name).filter(|_| self.offers_tool(&request.name, &request.kind))
+        else {
             return Err(ToolError::Failed(format!("no implementation for the tool `{}`", request.name)));
         };
-        tool.call(request.arguments.to_json()).await.map(Value::from_json)
+        tool.call_closure(request.arguments.to_json()).await.map(Value::from_json)
     }
-    async fn list(&self, _at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+    async fn list_tools(&self, _at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
         let all = self.0.values().map(|(spec, _)| spec.clone());
         Ok(if *kind == ToolKind::Local { all.collect() } else { Vec::new() })
     }
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
-        let tool = self.0.get(&request.name).filter(|_| self.offers(&request.name, &request.kind));
+        let tool = self.0.get(&request.name).filter(|_| self.offers_tool(&request.name, &request.kind));
         tool.is_some_and(|(spec, _)| spec.effects.is_idempotent())
     }
 }
@@ -97,26 +98,26 @@ pub(super) struct ToolHosts(pub Vec<Arc<dyn ToolHost>>);
 
 impl ToolHosts {
     fn offering_host(&self, request: &ToolRequest) -> Option<&Arc<dyn ToolHost>> {
-        self.0.iter().find(|host| host.offers(&request.name, &request.kind))
+        self.0.iter().find(|host| host.offers_tool(&request.name, &request.kind))
     }
 }
 
 #[async_trait]
 impl ToolHost for ToolHosts {
-    fn offers(&self, name: &str, kind: &ToolKind) -> bool {
-        self.0.iter().any(|host| host.offers(name, kind))
+    fn offers_tool(&self, name: &str, kind: &ToolKind) -> bool {
+        self.0.iter().any(|host| host.offers_tool(name, kind))
     }
-    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         match self.offering_host(request) {
-            Some(host) => host.call(at, request).await,
+            Some(host) => host.call_tool(at, request).await,
             None => Err(ToolError::Failed(format!("no implementation for the tool `{}`", request.name))),
         }
     }
     /// If several tools have the same name, the first one is used.
-    async fn list(&self, at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+    async fn list_tools(&self, at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
         let mut all: Vec<ToolSpec> = Vec::new();
         for host in &self.0 {
-            for tool in host.list(at, kind).await? {
+            for tool in host.list_tools(at, kind).await? {
                 if all.iter().all(|have| have.name != tool.name) {
                     all.push(tool);
                 }
@@ -127,12 +128,12 @@ impl ToolHost for ToolHosts {
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
         self.offering_host(request).is_some_and(|host| host.is_idempotent(request))
     }
-    fn recall(&self, at: CallSite<'_>, request: &ToolRequest, error: Option<&RunError>) {
-        self.offering_host(request).iter().for_each(|host| host.recall(at, request, error));
+    fn recall_tool_call(&self, at: CallSite<'_>, request: &ToolRequest, error: Option<&RunError>) {
+        self.offering_host(request).iter().for_each(|host| host.recall_tool_call(at, request, error));
     }
-    fn refusal(&self, name: &str, kind: &ToolKind, arguments: &Value) -> Option<ToolRefusal> {
+    fn tool_refusal(&self, name: &str, kind: &ToolKind, arguments: &Value) -> Option<ToolRefusal> {
         // Python functions have a host only where they may run.
-        if *kind == ToolKind::Python && !self.offers(name, kind) {
+        if *kind == ToolKind::Python && !self.offers_tool(name, kind) {
             let text = |key| arguments.as_object().and_then(|all| all.get(key)).map(|text| text.to_text().to_string());
             let function = [text("module"), text("function")].into_iter().flatten().collect::<Vec<_>>().join(".");
             return Some(ToolRefusal {
@@ -140,14 +141,17 @@ impl ToolHost for ToolHosts {
                 help: "allow them with `--allow-command`".to_owned(),
             });
         }
-        self.0.iter().find(|host| host.offers(name, kind)).and_then(|host| host.refusal(name, kind, arguments))
+        self.0
+            .iter()
+            .find(|host| host.offers_tool(name, kind))
+            .and_then(|host| host.tool_refusal(name, kind, arguments))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trefoil_runtime::conformance::{ToolSample, tools};
+    use trefoil_runtime::conformance::{ToolSample, check_tools};
 
     fn request(name: &str) -> ToolRequest {
         let arguments = [("said", Value::from("tea"))].into_iter().collect();
@@ -157,20 +161,22 @@ mod tests {
     #[test]
     fn a_closure_gets_no_calls_of_tools_that_a_manifest_describes() {
         let mut closures = ToolClosures::default();
-        closures.add(ToolSpec::bare("search"), async |(): ()| Ok(0));
-        assert!(closures.offers("search", &ToolKind::Local));
-        for kind in [ToolKind::Http, ToolKind::Python, ToolKind::mcp("search")] {
-            assert!(!closures.offers("search", &kind), "{kind:?}");
+        closures.add_closure(ToolSpec::without_description("search"), async |(): ()| Ok(0));
+        assert!(closures.offers_tool("search", &ToolKind::Local));
+        for kind in [ToolKind::Http, ToolKind::Python, ToolKind::for_mcp_server("search")] {
+            assert!(!closures.offers_tool("search", &kind), "{kind:?}");
         }
     }
 
     #[test]
     fn closures_and_several_hosts_as_one_conform() {
         let mut first = ToolClosures::default();
-        first.add(ToolSpec::bare("other"), async |(): ()| Ok(0));
+        first.add_closure(ToolSpec::without_description("other"), async |(): ()| Ok(0));
         let mut second = ToolClosures::default();
-        second.add(ToolSpec::bare("echo"), async |said: serde_json::Value| Ok(said));
-        second.add(ToolSpec::bare("broken"), async |_: serde_json::Value| Err::<(), _>("no tea".into()));
+        second.add_closure(ToolSpec::without_description("echo"), async |said: serde_json::Value| Ok(said));
+        second.add_closure(ToolSpec::without_description("broken"), async |_: serde_json::Value| {
+            Err::<(), _>("no tea".into())
+        });
         let sample = ToolSample {
             works: Some((request("echo"), request("echo").arguments)),
             fails: Some(request("broken")),
@@ -182,7 +188,7 @@ mod tests {
         let together: Arc<dyn ToolHost> = Arc::new(ToolHosts(vec![Arc::new(first), Arc::new(second)]));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         for (host, sample) in [(alone, sample), (together, both)] {
-            assert_eq!(runtime.block_on(tools(host, &sample)), Ok(()));
+            assert_eq!(runtime.block_on(check_tools(host, &sample)), Ok(()));
         }
     }
 }

@@ -10,10 +10,10 @@ use tokio::sync::mpsc;
 use trefoil_runtime::{Event, EventKind};
 use trefoil_view::run_view::{RunView, ViewDetail};
 
-use super::asked::AskedClient;
+use super::open_question::OpenClientQuestion;
 use super::question::{ClientQuestion, QuestionReply};
-use super::result::result;
-use super::running::{RunningCalls, UnderWay};
+use super::result::run_result;
+use super::running_calls::{RegisteredRun, RunningCalls};
 use crate::command::RunOptions;
 
 /// A call in progress.
@@ -25,37 +25,37 @@ pub struct ServerCall {
     view: RunView,
     /// The steps whose questions the client has declined.
     declined: Vec<String>,
-    under_way: UnderWay,
+    under_way: RegisteredRun,
 }
 
 impl ServerCall {
     /// The call of a run with its questions.
     pub fn new(run: Run, questions: mpsc::UnboundedReceiver<ClientQuestion>, running: &Arc<RunningCalls>) -> Self {
-        let under_way = UnderWay::new(running, &run);
+        let under_way = RegisteredRun::new(running, &run);
         Self { run, questions, told: 0, view: RunView::new(ViewDetail::Rows), declined: Vec::new(), under_way }
     }
 
     /// Waits for the end of the run.
-    pub async fn result(self, options: &RunOptions) -> CallToolResult {
+    pub async fn wait_result(self, options: &RunOptions) -> CallToolResult {
         let Self { run, declined, under_way, .. } = self;
-        let result = result(run, &declined, options).await;
+        let result = run_result(run, &declined, options).await;
         drop(under_way);
         result
     }
 
     /// Waits for the end of a run whose questions nobody answers.
-    pub async fn left(self) {
+    pub async fn finish_unanswered(self) {
         let Self { run, questions, under_way, .. } = self;
         drop(questions);
-        run.outcome().await;
+        run.wait_outcome().await;
         drop(under_way);
     }
 
     /// Waits until the run ends, or asks a question that the client cannot be asked during the call. If the client
     /// cancels the call, the run is stopped.
-    pub async fn next(&mut self, context: &RequestContext<RoleServer>) -> Option<ClientQuestion> {
+    pub async fn next_question(&mut self, context: &RequestContext<RoleServer>) -> Option<ClientQuestion> {
         let mut is_stopped = false;
-        let mut open: Option<AskedClient> = None;
+        let mut open: Option<OpenClientQuestion> = None;
         loop {
             tokio::select! {
                 biased;
@@ -68,14 +68,14 @@ impl ServerCall {
                     if !asking.is_closed() && is_stateless(context) {
                         return Some(asking);
                     }
-                    open = AskedClient::ask(asking, context).await;
+                    open = OpenClientQuestion::send_question(asking, context).await;
                 }
-                reply = AskedClient::reply(open.as_mut()) => match (reply, open.take()) {
-                    (Some(reply), Some(one)) => self.replied(one.into_question(), reply),
+                reply = OpenClientQuestion::wait_reply(open.as_mut()) => match (reply, open.take()) {
+                    (Some(reply), Some(one)) => self.pass_reply(one.into_question(), reply),
                     (None, Some(one)) => one.take_back().await,
                     (_, None) => {}
                 },
-                event = self.run.event() => match event {
+                event = self.run.next_event() => match event {
                     Some(event) => self.tell(&event, context).await,
                     None => break,
                 },
@@ -88,9 +88,9 @@ impl ServerCall {
     }
 
     /// Passes on what the client did with a question.
-    pub fn replied(&mut self, asking: ClientQuestion, reply: QuestionReply) {
+    pub fn pass_reply(&mut self, asking: ClientQuestion, reply: QuestionReply) {
         match reply {
-            QuestionReply::Answer(answer) => asking.answered(answer),
+            QuestionReply::Answer(answer) => asking.send_answer(answer),
             QuestionReply::Declined => self.declined.push(asking.step().to_owned()),
             QuestionReply::Unanswered => {}
         }
@@ -100,8 +100,8 @@ impl ServerCall {
     /// stored run can be resumed.
     fn stop(&self, context: &RequestContext<RoleServer>) {
         match self.under_way.is_stopping() || context.peer.is_transport_closed() {
-            true => self.run.canceller().interrupt(),
-            false => self.run.cancel(),
+            true => self.run.cancel_switch().interrupt_runs(),
+            false => self.run.request_cancel(),
         }
     }
 

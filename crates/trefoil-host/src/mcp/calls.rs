@@ -19,8 +19,8 @@ use trefoil_runtime::ports::{Random as _, SystemRandom};
 use super::OfferedFlow;
 use super::call::ServerCall;
 use super::question::{ClientQuestion, QuestionInbox, QuestionReply};
-use super::result::told;
-use super::running::RunningCalls;
+use super::result::error_result;
+use super::running_calls::RunningCalls;
 use crate::command::RunOptions;
 
 /// The key of the question in a response.
@@ -53,7 +53,7 @@ impl ServerCalls {
     }
 
     /// Starts a run, and continues until it ends or asks a question.
-    pub async fn begin(
+    pub async fn begin_call(
         self: &Arc<Self>,
         tool: &OfferedFlow,
         request: CallToolRequestParams,
@@ -64,18 +64,18 @@ impl ServerCalls {
         if context.client_capabilities().is_some_and(|can| can.elicitation.is_some()) {
             engine = engine.humans(QuestionInbox { questions: asks, is_stored: self.options.is_some() });
         }
-        let input = match tool.input(request.arguments) {
+        let input = match tool.parse_input(request.arguments) {
             Ok(input) => input,
-            Err(why) => return Ok(told(why).into()),
+            Err(why) => return Ok(error_result(why).into()),
         };
-        match engine.start(&tool.flow, input) {
+        match engine.start_run(&tool.flow, input) {
             Ok(run) => self.go_on(ServerCall::new(run, questions, &self.running), &request.name, &context).await,
-            Err(error) => Ok(told(error.to_string()).into()),
+            Err(error) => Ok(error_result(error.to_string()).into()),
         }
     }
 
     /// Continues a call with the client's answer.
-    pub async fn answered(
+    pub async fn continue_call(
         self: &Arc<Self>,
         mut parked: ParkedCall,
         request: &CallToolRequestParams,
@@ -83,29 +83,29 @@ impl ServerCalls {
     ) -> Result<CallToolResponse, ErrorData> {
         let given = request.input_responses.as_ref().and_then(|all| all.get(QUESTION)).cloned();
         let given = given.and_then(|given| serde_json::from_value::<ElicitResult>(given).ok());
-        parked.call.replied(parked.asking, QuestionReply::from_result(given));
+        parked.call.pass_reply(parked.asking, QuestionReply::from_result(given));
         self.go_on(parked.call, &request.name, &context).await
     }
 
     /// The waiting call with this state.
     pub fn taken_up(&self, tool: &str, state: &str) -> Option<ParkedCall> {
-        let mut parked = self.parked();
+        let mut parked = self.lock_parked();
         let is_it = parked.get(state).is_some_and(|one| one.tool == tool);
         is_it.then(|| parked.remove(state)).flatten()
     }
 
     /// Interrupts all runs, and those that start later. Stored ones can be resumed.
-    pub fn interrupt(&self) {
-        self.running.interrupt();
+    pub fn interrupt_runs(&self) {
+        self.running.interrupt_runs();
     }
 
     /// Interrupts all runs, and waits until they have ended.
-    pub async fn stop(&self, patience: Duration) {
-        self.interrupt();
-        let parked: Vec<ParkedCall> = self.parked().drain().map(|(_, one)| one).collect();
+    pub async fn stop_runs(&self, patience: Duration) {
+        self.interrupt_runs();
+        let parked: Vec<ParkedCall> = self.lock_parked().drain().map(|(_, one)| one).collect();
         let ended = async {
             for one in parked {
-                one.left().await;
+                one.finish_unanswered().await;
             }
             while !self.running.is_empty() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -120,43 +120,45 @@ impl ServerCalls {
         tool: &str,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if let Some(asking) = call.next(context).await {
+        if let Some(asking) = call.next_question(context).await {
             return Ok(self.park(call, asking, tool));
         }
         let options = self.options.clone().unwrap_or_default();
-        Ok(call.result(&options).await.into())
+        Ok(call.wait_result(&options).await.into())
     }
 
     fn park(self: &Arc<Self>, call: ServerCall, asking: ClientQuestion, tool: &str) -> CallToolResponse {
-        let Ok(form) = asking.form() else { return told("the question cannot be presented as a form").into() };
-        let mut parked = self.parked();
+        let Ok(form) = asking.question_form() else {
+            return error_result("the question cannot be presented as a form").into();
+        };
+        let mut parked = self.lock_parked();
         if parked.len() >= MOST {
-            return told(format!("{MOST} runs are already waiting for answers")).into();
+            return error_result(format!("{MOST} runs are already waiting for answers")).into();
         }
-        let state = format!("{:016x}{:016x}", SystemRandom.next(), SystemRandom.next());
+        let state = format!("{:016x}{:016x}", SystemRandom.next_number(), SystemRandom.next_number());
         let question = InputRequest::Elicitation(ElicitRequest::new(form));
         let questions = [(QUESTION.to_owned(), question)].into_iter().collect();
         parked.insert(state.clone(), ParkedCall { call, asking, tool: tool.to_owned() });
         let (calls, key) = (self.clone(), state.clone());
         tokio::spawn(async move {
             tokio::time::sleep(calls.wait).await;
-            let late = calls.parked().remove(&key);
+            let late = calls.lock_parked().remove(&key);
             if let Some(late) = late {
-                late.left().await;
+                late.finish_unanswered().await;
             }
         });
         InputRequiredResult::new(Some(questions), Some(state)).into()
     }
 
-    fn parked(&self) -> MutexGuard<'_, HashMap<String, ParkedCall>> {
+    fn lock_parked(&self) -> MutexGuard<'_, HashMap<String, ParkedCall>> {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ParkedCall {
     /// Nobody answers the question. Its run stores it, or goes on without an answer if it is not stored itself.
-    async fn left(self) {
+    async fn finish_unanswered(self) {
         drop(self.asking);
-        self.call.left().await;
+        self.call.finish_unanswered().await;
     }
 }

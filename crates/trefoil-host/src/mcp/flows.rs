@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::Engine;
 use tokio::sync::mpsc;
-use trefoil_project::door::{self, PathStamp};
+use trefoil_project::file_access::{self, PathStamp};
 use trefoil_project::load::LoadOptions;
 use trefoil_project::settings::{self, FoundSettings, Settings};
 use trefoil_project::target::LoadTarget;
 use trefoil_project::target_settings::target_settings;
 use trefoil_project::{Error, Flow};
-use trefoil_syntax::{Diagnostic, Files};
+use trefoil_syntax::{Diagnostic, SourceFiles};
 
 use super::notices::{ServerNotice, ServerWatch};
 use super::question::QuestionInbox;
@@ -74,17 +74,21 @@ impl ServedFlows {
     }
 
     /// The flows in their current state.
-    pub fn now(&self) -> Arc<OfferedTools> {
+    pub fn current_tools(&self) -> Arc<OfferedTools> {
         let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed: Vec<&PathBuf> =
-            served.seen.iter().filter(|(path, stamp)| door::stamp(path) != **stamp).map(|(path, _)| path).collect();
+        let changed: Vec<&PathBuf> = served
+            .seen
+            .iter()
+            .filter(|(path, stamp)| file_access::read_stamp(path) != **stamp)
+            .map(|(path, _)| path)
+            .collect();
         if !changed.is_empty() {
             // Other files come and go in a folder: the store of the runs, for example.
-            let may_be_others = changed.iter().all(|path| door::is_folder(path));
+            let may_be_others = changed.iter().all(|path| file_access::is_folder(path));
             let before = served.tools.clone();
             *served = self.source.load(false).unwrap_or_default();
-            if !may_be_others || served.tools.names() != before.names() {
-                self.source.watch.notice(ServerNotice::FlowsChanged(&served.tools.names()));
+            if !may_be_others || served.tools.tool_names() != before.tool_names() {
+                self.source.watch.take_notice(ServerNotice::FlowsChanged(&served.tools.tool_names()));
             }
         }
         served.tools.clone()
@@ -98,7 +102,7 @@ impl FlowSource {
         for target in &self.targets {
             let found = match target.id {
                 Some(_) => target_settings(target, &self.options, self.no_config),
-                None => settings::find(&target.path, self.no_config),
+                None => settings::find_settings(&target.path, self.no_config),
             };
             match self.project(found, &mut loading) {
                 Some(own) => self.serve(target, &own, &mut loading),
@@ -107,8 +111,8 @@ impl FlowSource {
             }
         }
         let LoadingFlows { tools, files, .. } = loading;
-        let seen = files.into_iter().chain(settings::files()).map(|path| {
-            let stamp = door::stamp(&path);
+        let seen = files.into_iter().chain(settings::user_settings_files()).map(|path| {
+            let stamp = file_access::read_stamp(&path);
             (path, stamp)
         });
         Some(ServedFlow { tools: Arc::new(tools), seen: seen.collect() })
@@ -118,12 +122,12 @@ impl FlowSource {
     fn project(&self, found: FoundSettings, loading: &mut LoadingFlows) -> Option<ServedProject> {
         loading.read(&found.files);
         if !found.findings.is_empty() {
-            self.watch.notice(ServerNotice::Findings(&found.findings, &found.files));
+            self.watch.take_notice(ServerNotice::Findings(&found.findings, &found.files));
             return None;
         }
         let settings = found.settings;
         let allowed = self.options.allowed.iter().chain(&settings.allowed).cloned().collect();
-        let options = LoadOptions { allowed, supplied: settings.supplied(), ..self.options.clone() };
+        let options = LoadOptions { allowed, supplied: settings.supplied_declarations(), ..self.options.clone() };
         Some(ServedProject { engine: Arc::new((self.engine)(&settings)), options })
     }
 
@@ -135,7 +139,7 @@ impl FlowSource {
         }
         let project_of = |path: &Path| settings::project_file(path).filter(|_| !self.no_config);
         let here = project_of(&target.path);
-        for one in trefoil_project::load::roots(&target.path, &own.options) {
+        for one in trefoil_project::load::find_root_targets(&target.path, &own.options) {
             let there = project_of(&one.path);
             if there == here {
                 loading.add(&one, own, &*self.watch);
@@ -144,14 +148,14 @@ impl FlowSource {
             let project = match loading.projects.get(&there) {
                 Some(known) => known.clone(),
                 None => {
-                    let project = self.project(settings::find(&one.path, self.no_config), loading);
+                    let project = self.project(settings::find_settings(&one.path, self.no_config), loading);
                     loading.projects.insert(there, project.clone());
                     project
                 }
             };
             match project {
                 Some(project) => loading.add(&one, &project, &*self.watch),
-                None => self.watch.notice(ServerNotice::ProjectIgnored(&one)),
+                None => self.watch.take_notice(ServerNotice::ProjectIgnored(&one)),
             }
         }
     }
@@ -160,18 +164,18 @@ impl FlowSource {
 impl LoadingFlows {
     /// Adds a flow, and says what prevents its runs.
     fn add(&mut self, target: &LoadTarget, project: &ServedProject, watch: &dyn ServerWatch) {
-        match trefoil_project::load::load(target, &project.options) {
+        match trefoil_project::load::load_target(target, &project.options) {
             Ok(loaded) => {
                 self.read(&loaded.files);
                 self.files.extend(loaded.texts.keys().cloned());
-                for called in project.engine.called(&loaded.program) {
+                for called in project.engine.callable_flows(&loaded.program) {
                     self.read(&called.files);
                 }
                 let flow = Flow::from(loaded);
                 let prevented = prevented(&project.engine, &flow);
-                let name = self.tools.add(OfferedFlow::new(flow, project.engine.clone()));
+                let name = self.tools.add_flow(OfferedFlow::new(flow, project.engine.clone()));
                 if let Some(why) = prevented {
-                    watch.notice(ServerNotice::CannotRun { name: &name, why: &why });
+                    watch.take_notice(ServerNotice::CannotRun { name: &name, why: &why });
                 }
             }
             Err(report) => {
@@ -179,15 +183,15 @@ impl LoadingFlows {
                 let new = report.diagnostics.iter().filter(|d| self.shown.insert(place(d, &report.files)));
                 let new: Vec<Diagnostic> = new.cloned().collect();
                 if !new.is_empty() {
-                    watch.notice(ServerNotice::Findings(&new, &report.files));
+                    watch.take_notice(ServerNotice::Findings(&new, &report.files));
                 }
-                watch.notice(ServerNotice::NotLoaded(target));
+                watch.take_notice(ServerNotice::NotLoaded(target));
             }
         }
     }
 
     /// Notes the files, and their folders, to which others may be added.
-    fn read(&mut self, files: &Files) {
+    fn read(&mut self, files: &SourceFiles) {
         for path in files.iter().map(|(_, file)| PathBuf::from(file.name())) {
             self.files.extend(path.parent().map(Path::to_owned));
             self.files.insert(path);
@@ -196,7 +200,7 @@ impl LoadingFlows {
 }
 
 /// What is the same in two findings that say the same.
-fn place(d: &Diagnostic, files: &Files) -> String {
+fn place(d: &Diagnostic, files: &SourceFiles) -> String {
     let file = d.file.and_then(|file| files.get(file)).map(|file| file.name()).unwrap_or_default();
     format!("{file}:{}: {}: {}", d.span.map_or(0, |span| span.start), d.rule, d.message)
 }
@@ -204,10 +208,10 @@ fn place(d: &Diagnostic, files: &Files) -> String {
 /// What prevents runs of a flow, such as a missing key. Whether people can be asked depends on the client.
 fn prevented(engine: &Engine, flow: &Flow) -> Option<String> {
     let anybody = QuestionInbox { questions: mpsc::unbounded_channel().0, is_stored: true };
-    match engine.clone().humans(anybody).ready(flow) {
+    match engine.clone().humans(anybody).prepare_run(flow) {
         Ok(_) => None,
         Err(Error::NotStarted(why)) => {
-            let all: Vec<&str> = why.diagnostics().iter().map(|d| &*d.message).collect();
+            let all: Vec<&str> = why.found_diagnostics().iter().map(|d| &*d.message).collect();
             Some(all.join("; "))
         }
         Err(error) => Some(error.to_string()),

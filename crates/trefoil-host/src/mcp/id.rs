@@ -21,13 +21,13 @@ pub struct IdSearch {
 
 impl IdSearch {
     /// Reads the next part.
-    pub fn feed(&mut self, part: &[u8]) {
+    pub fn feed_part(&mut self, part: &[u8]) {
         part.iter().for_each(|byte| self.step(*byte));
     }
 
     /// The id, if there is one.
     pub fn id(mut self) -> Option<Value> {
-        self.ends();
+        self.end_value();
         self.found
     }
 
@@ -53,14 +53,14 @@ impl IdSearch {
                 self.depth += 1;
             }
             b'}' | b']' => {
-                self.ends();
+                self.end_value();
                 self.depth = self.depth.saturating_sub(1);
             }
             b':' => {
                 self.is_next = self.depth == 1 && self.token == b"\"id\"";
                 self.token.clear();
             }
-            b',' => self.ends(),
+            b',' => self.end_value(),
             byte if byte.is_ascii_whitespace() => {}
             byte => self.keep(byte),
         }
@@ -73,7 +73,7 @@ impl IdSearch {
     }
 
     /// A value ends here.
-    fn ends(&mut self) {
+    fn end_value(&mut self) {
         if self.is_next && self.depth == 1 {
             let value = read_json_bytes::<Value>(&self.token).ok();
             self.found = value.filter(|value| value.is_i64() || value.is_string()).or(self.found.take());

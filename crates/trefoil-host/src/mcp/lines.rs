@@ -144,12 +144,12 @@ async fn next(from: &mut BufReader<impl AsyncRead + Unpin>, longest: usize) -> O
         match &mut line {
             ClientLine::Whole(bytes) if bytes.len() + part.len() > longest => {
                 let mut search = IdSearch::default();
-                search.feed(bytes);
-                search.feed(part);
+                search.feed_part(bytes);
+                search.feed_part(part);
                 line = ClientLine::TooLong(search);
             }
             ClientLine::Whole(bytes) => bytes.extend_from_slice(part),
-            ClientLine::TooLong(search) => search.feed(part),
+            ClientLine::TooLong(search) => search.feed_part(part),
         }
         let read = part.len() + usize::from(end.is_some());
         from.consume(read);
@@ -178,7 +178,7 @@ impl ClientLine {
         match read_json_bytes::<Value>(text) {
             Err(error) => refused(UNREADABLE, format!("the message is not valid JSON: {error}"), {
                 let mut search = IdSearch::default();
-                search.feed(text);
+                search.feed_part(text);
                 search.id()
             }),
             Ok(message) => understood(message),
@@ -232,7 +232,7 @@ fn wrong_params(method: &str, params: Option<&Value>) -> Option<String> {
 
 impl RefusedMessage {
     async fn report(self, out: &ClientStream, watch: &dyn ServerWatch) {
-        watch.notice(ServerNotice::MessageRejected(&self.why));
+        watch.take_notice(ServerNotice::MessageRejected(&self.why));
         if self.answered {
             let error = json!({ "code": self.code, "message": self.why });
             // A disconnected client is detected elsewhere.

@@ -1,16 +1,16 @@
 //! Flows as tools of the Model Context Protocol: clients list and call them, receive progress, answer questions and
 //! stop runs. The SDK implements the protocol itself.
 
-mod asked;
 mod call;
 mod calls;
 mod flows;
 mod id;
 mod lines;
 mod notices;
+mod open_question;
 mod question;
 mod result;
-mod running;
+mod running_calls;
 mod tools;
 
 use std::pin::pin;
@@ -25,11 +25,11 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, serve_server};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use trefoil_project::{Error, shell};
-use trefoil_runtime::Cancel;
+use trefoil_runtime::CancelSwitch;
 
 use calls::ServerCalls;
 use lines::LineTransport;
-use result::told;
+use result::error_result;
 
 use crate::command::RunOptions;
 pub use flows::{FlowSource, ServedFlows};
@@ -78,21 +78,26 @@ pub struct ServerEnd {
 
 /// Serves until the client disconnects, or it is stopped. Runs in progress are then interrupted, and their commands are
 /// ended. `base`: an engine with the owner of the runs.
-pub async fn serve(flows: ServedFlows, base: &Engine, options: ServerOptions, stopped: &Cancel) -> ServerEnd {
+pub async fn serve_flows(
+    flows: ServedFlows,
+    base: &Engine,
+    options: ServerOptions,
+    stopped: &CancelSwitch,
+) -> ServerEnd {
     let ServerOptions { commands, wait, watch, streams } = options;
     let calls = Arc::new(ServerCalls::new(commands, wait));
     let server = FlowServer { flows: Arc::new(flows), calls: calls.clone() };
     let left = calls.clone();
-    let lines = LineTransport::read_from(streams, watch, move || left.interrupt());
+    let lines = LineTransport::read_from(streams, watch, move || left.interrupt_runs());
     // Not dropped before the runs are interrupted, because its end cancels them.
     let mut session = pin!(session(server, lines));
     let why = tokio::select! {
         why = &mut session => why,
-        () = stopped.cancelled() => Ok(ServerStop::Requested),
+        () = stopped.wait_cancelled() => Ok(ServerStop::Requested),
     };
-    calls.stop(PATIENCE).await;
+    calls.stop_runs(PATIENCE).await;
     shell::end_all();
-    ServerEnd { why, released: base.release().await }
+    ServerEnd { why, released: base.release_runs().await }
 }
 
 /// Serves until the client disconnects.
@@ -119,7 +124,7 @@ impl ServerHandler for FlowServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.flows.now().described()))
+        Ok(ListToolsResult::with_all_items(self.flows.current_tools().tool_descriptions()))
     }
 
     async fn call_tool(
@@ -127,17 +132,17 @@ impl ServerHandler for FlowServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let tools = self.flows.now();
+        let tools = self.flows.current_tools();
         let Some(tool) = tools.get(&request.name) else {
-            let names = tools.names().join(", ");
+            let names = tools.tool_names().join(", ");
             let message = format!("unknown tool `{}`; available: {names}", request.name);
             return Err(ErrorData::invalid_params(message, None));
         };
         match &request.request_state {
-            None => self.calls.begin(tool, request, context).await,
+            None => self.calls.begin_call(tool, request, context).await,
             Some(state) => match self.calls.taken_up(&request.name, state) {
-                Some(parked) => self.calls.answered(parked, &request, context).await,
-                None => Ok(told("this question is no longer open; call the tool again").into()),
+                Some(parked) => self.calls.continue_call(parked, &request, context).await,
+                None => Ok(error_result("this question is no longer open; call the tool again").into()),
             },
         }
     }

@@ -1,7 +1,7 @@
 //! What a server says. Its host decides what becomes of it: stdout belongs to the protocol.
 
 use trefoil_project::target::LoadTarget;
-use trefoil_syntax::{Diagnostic, Files};
+use trefoil_syntax::{Diagnostic, SourceFiles};
 
 /// Something that the operator of a server should know.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub enum ServerNotice<'n> {
     /// Files have changed, and these flows are served now.
     FlowsChanged(&'n [&'n str]),
     /// Findings in manifests or settings, and their files.
-    Findings(&'n [Diagnostic], &'n Files),
+    Findings(&'n [Diagnostic], &'n SourceFiles),
     /// A flow is not served, because the settings of its project do not apply.
     ProjectIgnored(&'n LoadTarget),
     /// A flow is not served, because it does not load.
@@ -28,5 +28,5 @@ pub enum ServerNotice<'n> {
 /// Gets what a server says.
 pub trait ServerWatch: Send + Sync {
     /// Takes a notice, at once.
-    fn notice(&self, notice: ServerNotice<'_>);
+    fn take_notice(&self, notice: ServerNotice<'_>);
 }

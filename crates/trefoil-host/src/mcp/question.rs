@@ -1,12 +1,12 @@
 //! Passes a run's questions to the client, and the answers back.
 
-use crate::answers::word;
+use crate::answers::accepted_word;
 use async_trait::async_trait;
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 use trefoil_runtime::ports::CallSite;
-use trefoil_runtime::{Asked, HumanInbox, HumanRequest};
+use trefoil_runtime::{HumanInbox, HumanRequest, QuestionState};
 
 /// The field of the form.
 const ANSWER: &str = "answer";
@@ -38,7 +38,7 @@ pub enum QuestionReply {
 
 #[async_trait]
 impl HumanInbox for QuestionInbox {
-    async fn ask(&self, _at: CallSite<'_>, request: &HumanRequest) -> Asked {
+    async fn ask_question(&self, _at: CallSite<'_>, request: &HumanRequest) -> QuestionState {
         let (answer, answered) = oneshot::channel();
         let asking = ClientQuestion { request: request.clone(), answer };
         let said = match self.questions.send(asking) {
@@ -46,16 +46,16 @@ impl HumanInbox for QuestionInbox {
             Err(_) => None,
         };
         match said {
-            Some(answer) => Asked::Answer(answer),
-            None if self.is_stored => Asked::Later,
-            None => Asked::Nobody,
+            Some(answer) => QuestionState::Answer(answer),
+            None if self.is_stored => QuestionState::Later,
+            None => QuestionState::Nobody,
         }
     }
 }
 
 impl ClientQuestion {
     /// The question as a form with one field.
-    pub fn form(&self) -> Result<ElicitRequestParams, serde_json::Error> {
+    pub fn question_form(&self) -> Result<ElicitRequestParams, serde_json::Error> {
         let HumanRequest { prompt, accepts, choices: some, refused, .. } = &self.request;
         let title = &*self.request.step;
         let choices: Vec<&str> = accepts.iter().map(|one| &**one).collect();
@@ -86,13 +86,13 @@ impl ClientQuestion {
 
     /// Waits until nobody needs the answer any more: the time limit has passed, the run has ended, or the answer came
     /// from elsewhere.
-    pub async fn closed(&mut self) {
+    pub async fn wait_closed(&mut self) {
         self.answer.closed().await;
     }
 
     /// Passes on an answer.
-    pub fn answered(self, said: String) {
-        let said = word(&self.request.accepts, &said).map(str::to_owned).unwrap_or(said);
+    pub fn send_answer(self, said: String) {
+        let said = accepted_word(&self.request.accepts, &said).map(str::to_owned).unwrap_or(said);
         let _ = self.answer.send(said);
     }
 }

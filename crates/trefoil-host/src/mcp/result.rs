@@ -4,33 +4,33 @@ use crate::Run;
 use crate::command::RunOptions;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Value as Json, json};
-use trefoil_machine::event::Waiting;
+use trefoil_machine::event::AwaitedActivity;
 use trefoil_project::Error;
 use trefoil_template::Value;
 
-use crate::waiting::{answer_commands, waiting_line};
+use crate::waiting_messages::{answer_commands, waiting_line};
 
 /// The result of a call that failed, for a model.
-pub fn told(why: impl Into<String>) -> CallToolResult {
+pub fn error_result(why: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why.into())])
 }
 
 /// The result of a run. `declined`: the steps whose questions the client has declined.
-pub async fn result(run: Run, declined: &[String], options: &RunOptions) -> CallToolResult {
+pub async fn run_result(run: Run, declined: &[String], options: &RunOptions) -> CallToolResult {
     let id = run.id().to_owned();
-    let mut result = match run.output::<Json>().await {
+    let mut result = match run.wait_output::<Json>().await {
         Ok(output) => {
             let text = Value::from_json(output.clone()).to_text().to_string();
             let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
             result.structured_content = output.is_object().then_some(output);
             result
         }
-        Err(Error::Failed(failure)) if !failure.outcome().waiting.is_empty() => {
-            open(&id, &failure.outcome().waiting, declined, options)
+        Err(Error::Failed(failure)) if !failure.run_outcome().waiting.is_empty() => {
+            open(&id, &failure.run_outcome().waiting, declined, options)
         }
         Err(error) => {
             let declined = declined.iter().map(|step| format!("the client declined to answer `{step}`"));
-            told(declined.chain([error.to_string()]).collect::<Vec<_>>().join("\n"))
+            error_result(declined.chain([error.to_string()]).collect::<Vec<_>>().join("\n"))
         }
     };
     let mut meta = MetaObject::new();
@@ -40,7 +40,7 @@ pub async fn result(run: Run, declined: &[String], options: &RunOptions) -> Call
 }
 
 /// The result of a run that waits for people.
-fn open(run: &str, all: &[Waiting], declined: &[String], options: &RunOptions) -> CallToolResult {
+fn open(run: &str, all: &[AwaitedActivity], declined: &[String], options: &RunOptions) -> CallToolResult {
     let refused =
         declined.iter().map(|step| format!("the client declined to answer `{step}`, so the question stays open"));
     let mut lines: Vec<String> = refused.collect();
@@ -49,7 +49,7 @@ fn open(run: &str, all: &[Waiting], declined: &[String], options: &RunOptions) -
         lines.push(waiting_line(one, all));
         lines.extend(answer_commands(run, one, all, options).into_iter().map(|command| format!("  {command}")));
     }
-    let resume = options.resume(run, &[]);
+    let resume = options.resume_command(run, &[]);
     lines.push(format!("then continue with: {resume}"));
     let questions: Vec<Json> = all
         .iter()
@@ -64,7 +64,7 @@ fn open(run: &str, all: &[Waiting], declined: &[String], options: &RunOptions) -
             })
         })
         .collect();
-    let mut result = told(lines.join("\n"));
+    let mut result = error_result(lines.join("\n"));
     result.structured_content =
         Some(json!({ "run": run, "status": "waiting", "waiting": questions, "resume": resume }));
     result

@@ -6,8 +6,8 @@ use crate::engine::Engine;
 use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 use trefoil_project::Flow;
-use trefoil_project::as_tool::AsTool;
-use trefoil_syntax::diagnostic::render::text;
+use trefoil_project::tool_interface::FlowToolInterface;
+use trefoil_syntax::diagnostic::render::render_text;
 
 /// Maximum length of a name that clients accept.
 const LONGEST_NAME: usize = 64;
@@ -20,7 +20,7 @@ pub struct OfferedFlow {
     pub engine: Arc<Engine>,
     /// The description for the client.
     tool: Tool,
-    as_tool: AsTool,
+    as_tool: FlowToolInterface,
 }
 
 impl OfferedFlow {
@@ -36,10 +36,10 @@ impl OfferedFlow {
     }
 
     /// The input of a run, or why it is invalid.
-    pub fn input(&self, arguments: Option<JsonObject>) -> Result<Value, String> {
-        let input = self.as_tool.input(Value::Object(arguments.unwrap_or_default()));
+    pub fn parse_input(&self, arguments: Option<JsonObject>) -> Result<Value, String> {
+        let input = self.as_tool.run_input(Value::Object(arguments.unwrap_or_default()));
         input.map_err(|error| {
-            let said = text(&[error.diagnostic()], &self.flow.loaded().files, Default::default());
+            let said = render_text(&[error.to_diagnostic()], &self.flow.loaded_target().files, Default::default());
             format!("the run did not start\n\n{}", said.trim_end())
         })
     }
@@ -51,7 +51,7 @@ pub struct OfferedTools(Vec<OfferedFlow>);
 
 impl OfferedTools {
     /// Adds a tool. Returns its name.
-    pub fn add(&mut self, mut offered: OfferedFlow) -> String {
+    pub fn add_flow(&mut self, mut offered: OfferedFlow) -> String {
         let plain = offered.tool.name.clone();
         let mut number = 2;
         while self.get(&offered.tool.name).is_some() {
@@ -73,11 +73,11 @@ impl OfferedTools {
         self.0.iter().find(|offered| offered.tool.name == name)
     }
     /// The names of all tools.
-    pub fn names(&self) -> Vec<&str> {
+    pub fn tool_names(&self) -> Vec<&str> {
         self.0.iter().map(|offered| &*offered.tool.name).collect()
     }
     /// The descriptions for the client.
-    pub fn described(&self) -> Vec<Tool> {
+    pub fn tool_descriptions(&self) -> Vec<Tool> {
         self.0.iter().map(|offered| offered.tool.clone()).collect()
     }
 }

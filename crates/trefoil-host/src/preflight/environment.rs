@@ -4,14 +4,14 @@
 
 use std::collections::HashSet;
 
-use trefoil_ir::walk::{self, Evaluated};
-use trefoil_ir::{Expr, Program, Source, StepKind, Text};
+use trefoil_ir::walk::{self, EvaluatedPart};
+use trefoil_ir::{BoundTemplate, Program, Source, StepKind, ValueExpression};
 use trefoil_runtime::Secrets;
 use trefoil_syntax::{Diagnostic, Location};
-use trefoil_template::{Binding, Found, HoleKind, Piece, Scope, Value};
+use trefoil_template::{HoleKind, MaskedPiece, ReferenceBinding, SourceValue, Value, ValueScope};
 
-use super::certain::certain_steps;
-use trefoil_project::secrets::{MISSING_ENV, unset};
+use super::certain_steps::certain_steps;
+use trefoil_project::secrets::{MISSING_ENV, explain_unset};
 
 /// The environment variables without which a run fails, each at the first place that needs it.
 pub fn missing_environment(program: &Program, secrets: &dyn Secrets) -> Vec<Diagnostic> {
@@ -28,12 +28,12 @@ pub fn missing_environment(program: &Program, secrets: &dyn Secrets) -> Vec<Diag
                 | StepKind::Compute(_)
                 | StepKind::Call(_)
         );
-        for (name, at) in walk::evaluated(step).into_iter().filter(|_| is_sure).flat_map(needed) {
+        for (name, at) in walk::evaluated_by_step(step).into_iter().filter(|_| is_sure).flat_map(needed) {
             if asked.insert(name.clone())
-                && let Some((message, help)) = unset(secrets, HoleKind::Env, &name)
+                && let Some((message, help)) = explain_unset(secrets, HoleKind::Env, &name)
             {
                 let needs = step.label.as_ref().map(|label| format!("; `{label}` needs it")).unwrap_or_default();
-                found.push(Diagnostic::error(MISSING_ENV, at, format!("{message}{needs}")).help(help));
+                found.push(Diagnostic::new_error(MISSING_ENV, at, format!("{message}{needs}")).with_help(help));
             }
         }
     }
@@ -41,36 +41,39 @@ pub fn missing_environment(program: &Program, secrets: &dyn Secrets) -> Vec<Diag
 }
 
 /// The variables that are needed to evaluate something.
-fn needed(evaluated: Evaluated<'_>) -> Vec<(String, Location)> {
+fn needed(evaluated: EvaluatedPart<'_>) -> Vec<(String, Location)> {
     let mut found = Vec::new();
-    let mut look = |text: &Text| found.extend(of_text(text));
+    let mut look = |text: &BoundTemplate| found.extend(of_text(text));
     match evaluated {
-        Evaluated::Expr(expr) => {
+        EvaluatedPart::Expr(expr) => {
             let mut depends = false;
-            walk::expressions(expr, &mut |expr| depends |= matches!(expr, Expr::If { .. }));
+            walk::visit_expressions(expr, &mut |expr| depends |= matches!(expr, ValueExpression::If { .. }));
             if !depends {
-                walk::texts(expr, &mut look);
+                walk::visit_templates(expr, &mut look);
             }
         }
-        Evaluated::Text(text) => look(text),
-        Evaluated::Cond(_) | Evaluated::Source(_) => {}
+        EvaluatedPart::Text(text) => look(text),
+        EvaluatedPart::Cond(_) | EvaluatedPart::Source(_) => {}
     }
     found
 }
 
-fn of_text(text: &Text) -> Vec<(String, Location)> {
-    let is_env = |binding: Binding| matches!(text.sources.get(binding.source as usize), Some(Source::Environment));
+fn of_text(text: &BoundTemplate) -> Vec<(String, Location)> {
+    let is_env =
+        |binding: ReferenceBinding| matches!(text.sources.get(binding.source as usize), Some(Source::Environment));
     if !text.template.references().iter().any(|reference| is_env(reference.binding)) {
         return Vec::new();
     }
     let mut template = text.template.clone();
-    template.bind(|reference| match is_env(reference.binding) {
-        true => Binding { source: 1, ..reference.binding },
-        false => Binding { source: 0, skip: u16::try_from(reference.path.len()).unwrap_or(u16::MAX) },
+    template.bind_references(|reference| match is_env(reference.binding) {
+        true => ReferenceBinding { source: 1, ..reference.binding },
+        false => ReferenceBinding { source: 0, skip: u16::try_from(reference.path.len()).unwrap_or(u16::MAX) },
     });
-    let Ok(Value::Masked(rendered)) = template.render(&StandInScope(Value::from("?"))) else { return Vec::new() };
+    let Ok(Value::Masked(rendered)) = template.render_text(&StandInScope(Value::from("?"))) else { return Vec::new() };
     let holes = rendered.pieces.iter().filter_map(|piece| match piece {
-        Piece::Hole(hole) if hole.kind == HoleKind::Env && hole.default.is_none() && !hole.lenient => Some(&hole.name),
+        MaskedPiece::Hole(hole) if hole.kind == HoleKind::Env && hole.default.is_none() && !hole.lenient => {
+            Some(&hole.name)
+        }
         _ => None,
     });
     let place = |name: &str| {
@@ -85,8 +88,8 @@ fn of_text(text: &Text) -> Vec<(String, Location)> {
 /// Some text for every value, and holes for the environment.
 struct StandInScope(Value);
 
-impl Scope for StandInScope {
-    fn source(&self, source: u32) -> Found<'_> {
-        if source == 1 { Found::Opaque(HoleKind::Env) } else { Found::Borrowed(&self.0) }
+impl ValueScope for StandInScope {
+    fn source_value(&self, source: u32) -> SourceValue<'_> {
+        if source == 1 { SourceValue::Opaque(HoleKind::Env) } else { SourceValue::Borrowed(&self.0) }
     }
 }

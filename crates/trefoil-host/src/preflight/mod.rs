@@ -4,7 +4,7 @@
 //! Everything that a run *can* reach counts, even if this run would not reach it, so that nobody pays for half a
 //! pipeline.
 
-mod certain;
+mod certain_steps;
 mod environment;
 mod inputs;
 mod modules;
@@ -17,13 +17,13 @@ use trefoil_ir::{OnTimeout, Program, StepId, StepKind, ToolCall, ToolKind, walk}
 use trefoil_machine::step_path::{StepPlace, without_wrong_mark};
 use trefoil_machine::text::script_line;
 use trefoil_runtime::ToolHost;
-use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
+use trefoil_syntax::{Diagnostic, FindingSeverity, Location, suggestions};
 
-use crate::answers::{HumanQuestion, QuestionTrial, answers, meant, questions};
+use crate::answers::{HumanQuestion, QuestionTrial, answers_question, find_questions, match_questions};
 
 use trefoil_view::feature_name;
 
-pub use certain::certain_steps;
+pub use certain_steps::certain_steps;
 pub use environment::missing_environment;
 pub use inputs::{input_names, missing_inputs, pass_advice};
 pub use modules::{MODULE, ModuleUse, missing_modules, modules_of};
@@ -92,24 +92,24 @@ impl HostOffer<'_> {
 }
 
 /// Everything that would stop a run of this program.
-pub fn preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic> {
+pub fn run_preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    let uncalled = uncalled(program, host.embedded);
-    for (_, id) in walk::reachable(program, program.entry) {
+    let uncalled = uncalled_steps(program, host.embedded);
+    for (_, id) in walk::reachable_steps(program, program.entry) {
         let step = &program.steps[id];
         match &step.kind {
             StepKind::Refused(refused) => found.push(
-                Diagnostic::error(
+                Diagnostic::new_error(
                     REFUSED,
                     step.origin,
                     format!("{} is not supported yet", feature_name(&refused.feature)),
                 )
-                .help(refused.message.to_string()),
+                .with_help(refused.message.to_string()),
             ),
             StepKind::Tool(call)
                 if call.kind == ToolKind::Python
                     && !uncalled.contains(&id)
-                    && !host.tools.offers(&call.name, &call.kind) =>
+                    && !host.tools.offers_tool(&call.name, &call.kind) =>
             {
                 if host.python {
                     continue;
@@ -119,26 +119,25 @@ pub fn preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic> {
                     modules::function_of(call)
                 );
                 let help = format!("{}{}", host.allow("function", "python"), or_script(call, host));
-                found.push(Diagnostic::error(COMMAND, step.origin, message).help(help));
+                found.push(Diagnostic::new_error(COMMAND, step.origin, message).with_help(help));
             }
-            StepKind::Tool(call) if !uncalled.contains(&id) && !host.tools.offers(&call.name, &call.kind) => {
-                found.push(Diagnostic::error(MISSING_TOOL, step.origin, missing(call)).help(supply(call, host)))
-            }
+            StepKind::Tool(call) if !uncalled.contains(&id) && !host.tools.offers_tool(&call.name, &call.kind) => found
+                .push(Diagnostic::new_error(MISSING_TOOL, step.origin, missing(call)).with_help(supply(call, host))),
             StepKind::Tool(call) if call.kind == ToolKind::Local && (host.fault)(&call.name).is_some() => {
                 let why = (host.fault)(&call.name).unwrap_or_default();
                 let message = format!("the tool `{}` cannot be called: {why}", call.name);
-                found.push(Diagnostic::error(MISSING_TOOL, step.origin, message));
+                found.push(Diagnostic::new_error(MISSING_TOOL, step.origin, message));
             }
             StepKind::Tool(call) if !uncalled.contains(&id) && (host.program)(call).is_some() => {
                 let (table, why) = (host.program)(call).unwrap_or_default();
                 let message = format!("the program of `[{table}]` cannot be started: {why}");
                 let help = format!("install it, or correct `command` of `[{table}]`");
-                found.push(Diagnostic::error(MISSING_PROGRAM, step.origin, message).help(help));
+                found.push(Diagnostic::new_error(MISSING_PROGRAM, step.origin, message).with_help(help));
             }
             StepKind::Tool(call) if call.kind == ToolKind::Local && (host.on_command_line)(&call.name) => {
                 found.extend(walk::holes_of(step).into_iter().map(|(kind, name, at)| {
                     let (message, help) = in_argument(kind, &name, &call.name);
-                    Diagnostic::error(IN_ARGUMENT, at, message).help(help)
+                    Diagnostic::new_error(IN_ARGUMENT, at, message).with_help(help)
                 }));
             }
             StepKind::Tool(call) if call.kind == ToolKind::Local && (host.is_flow)(&call.name) => {
@@ -146,13 +145,15 @@ pub fn preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic> {
                     walk::holes_of(step).into_iter().filter(|(kind, ..)| *kind == trefoil_template::HoleKind::Secret);
                 found.extend(secrets.map(|(_, name, at)| {
                     let (message, help) = in_input(&name, &call.name);
-                    Diagnostic::error(IN_ARGUMENT, at, message).help(help)
+                    Diagnostic::new_error(IN_ARGUMENT, at, message).with_help(help)
                 }));
             }
             StepKind::Command(call) if !host.commands => {
                 let script = script_line(&call.script, call.arguments.len());
                 let message = format!("this step runs the shell command `{script}`, which is off by default");
-                found.push(Diagnostic::error(COMMAND, step.origin, message).help(host.allow("command", "commands")));
+                found.push(
+                    Diagnostic::new_error(COMMAND, step.origin, message).with_help(host.allow("command", "commands")),
+                );
             }
             _ => {}
         }
@@ -160,8 +161,8 @@ pub fn preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic> {
     if !host.embedded {
         for (name, at) in &program.missing_agents {
             found.push(
-                Diagnostic::error(MISSING_AGENT, *at, format!("agent `{name}` is not defined"))
-                    .help("add its manifest to the folder; only the embedded model can stand in for it"),
+                Diagnostic::new_error(MISSING_AGENT, *at, format!("agent `{name}` is not defined"))
+                    .with_help("add its manifest to the folder; only the embedded model can stand in for it"),
             );
         }
     }
@@ -171,8 +172,8 @@ pub fn preflight(program: &Program, host: &HostOffer<'_>) -> Vec<Diagnostic> {
 
 /// The calls of local tools that a run can come to, each with its step's place. `embedded`: as in [`HostOffer`].
 pub fn local_calls(program: &Program, embedded: bool) -> Vec<(Arc<str>, Location)> {
-    let uncalled = uncalled(program, embedded);
-    let steps = walk::reachable(program, program.entry).into_iter().filter(|(_, id)| !uncalled.contains(id));
+    let uncalled = uncalled_steps(program, embedded);
+    let steps = walk::reachable_steps(program, program.entry).into_iter().filter(|(_, id)| !uncalled.contains(id));
     let calls = steps.map(|(_, id)| &program.steps[id]).filter_map(|step| match &step.kind {
         StepKind::Tool(call) if call.kind == ToolKind::Local => Some((call.name.clone(), step.origin)),
         _ => None,
@@ -181,7 +182,7 @@ pub fn local_calls(program: &Program, embedded: bool) -> Vec<(Arc<str>, Location
 }
 
 /// The steps that only a model can start, if that calls no tools, as the embedded one.
-pub fn uncalled(program: &Program, embedded: bool) -> HashSet<StepId> {
+pub fn uncalled_steps(program: &Program, embedded: bool) -> HashSet<StepId> {
     if !embedded {
         return HashSet::new();
     }
@@ -220,7 +221,7 @@ fn declare(call: &ToolCall, host: &HostOffer<'_>) -> String {
     match &call.kind {
         ToolKind::Http => "allow HTTP tools, or register a tool with this name".to_owned(),
         // A script has no lists.
-        ToolKind::Local if !host.script && host.tools.offers("", &ToolKind::mcp(name.clone())) => {
+        ToolKind::Local if !host.script && host.tools.offers_tool("", &ToolKind::for_mcp_server(name.clone())) => {
             server_as_tool(name, None)
         }
         ToolKind::Local if host.library => "register a tool with this name: `Engine::tool`".to_owned(),
@@ -232,7 +233,9 @@ fn declare(call: &ToolCall, host: &HostOffer<'_>) -> String {
             "the URL of an MCP server must start with `https://` or `http://`".to_owned()
         }
         // It is declared, and has a list of tools.
-        ToolKind::Mcp { server, .. } if !host.script && host.tools.offers("", &ToolKind::mcp(server.clone())) => {
+        ToolKind::Mcp { server, .. }
+            if !host.script && host.tools.offers_tool("", &ToolKind::for_mcp_server(server.clone())) =>
+        {
             format!("add it to `tools` under `[mcp.{}]`, where the server is declared", toml_key(server))
         }
         ToolKind::Mcp { .. } if host.library => "pass a tool host that offers it: `Engine::tools`".to_owned(),
@@ -245,10 +248,10 @@ fn declare(call: &ToolCall, host: &HostOffer<'_>) -> String {
 }
 
 fn people(program: &Program, host: &HostOffer<'_>, found: &mut Vec<Diagnostic>) {
-    let asked = questions(program);
+    let asked = find_questions(program);
     let mut said = HashSet::new();
     for question in &asked {
-        let answered = host.answers.iter().any(|(name, _)| answers(&asked, name, question));
+        let answered = host.answers.iter().any(|(name, _)| answers_question(&asked, name, question));
         let step = &program.steps[question.place.id];
         if let (false, false, OnTimeout::Fail) = (answered, host.people, &question.call.on_timeout)
             && said.insert(question.place.key.clone())
@@ -256,7 +259,7 @@ fn people(program: &Program, host: &HostOffer<'_>, found: &mut Vec<Diagnostic>) 
             // The shortest name that only this step has.
             let StepPlace { label, key, .. } = &question.place;
             let is_only = |found: Vec<&HumanQuestion<'_>>| matches!(found.as_slice(), [one] if one.place.key == *key);
-            let name = if meant(&asked, label).is_ok_and(is_only) { label } else { key };
+            let name = if match_questions(&asked, label).is_ok_and(is_only) { label } else { key };
             let (why, help) = match host.library {
                 true => (
                     "nobody can be asked",
@@ -269,11 +272,11 @@ fn people(program: &Program, host: &HostOffer<'_>, found: &mut Vec<Diagnostic>) 
                 ),
             };
             let message = format!("`{name}` needs a human answer, but {why}");
-            found.push(Diagnostic::error(NOBODY, step.origin, message).help(help));
+            found.push(Diagnostic::new_error(NOBODY, step.origin, message).with_help(help));
         }
     }
     for (answer, value) in host.answers {
-        match meant(&asked, answer) {
+        match match_questions(&asked, answer) {
             Ok(steps) if steps.is_empty() && (host.asks)(answer) => continue,
             Ok(steps) if steps.is_empty() => {}
             Ok(steps) => {
@@ -283,28 +286,31 @@ fn people(program: &Program, host: &HostOffer<'_>, found: &mut Vec<Diagnostic>) 
             Err(keys) => {
                 let message = format!("several human steps are named `{answer}`");
                 let help = format!("use the key of one of them: `{}`", keys.join("`, `"));
-                found.push(Diagnostic::nowhere(AMBIGUOUS_ANSWER, Severity::Error, None, message).help(help));
+                found.push(
+                    Diagnostic::without_location(AMBIGUOUS_ANSWER, FindingSeverity::Error, None, message)
+                        .with_help(help),
+                );
                 continue;
             }
         }
         let message = format!("unknown human step `{answer}`");
-        let d = Diagnostic::nowhere(UNKNOWN_ANSWER, Severity::Error, None, message);
+        let d = Diagnostic::without_location(UNKNOWN_ANSWER, FindingSeverity::Error, None, message);
         let mut keys: Vec<&str> = asked.iter().map(|q| q.place.key.as_str()).collect();
         keys.dedup();
         let names = asked.iter().flat_map(|q| [q.place.label.as_str(), q.place.key.as_str()]);
         let places: Vec<&StepPlace> = asked.iter().map(|q| &q.place).collect();
         let mark = without_wrong_mark(answer, &places);
-        found.push(match (mark, suggest::nearest(answer, names)) {
-            (Some(mark), _) => d.help(mark),
-            (None, Some(near)) => d.help(format!("did you mean `{near}`?")),
+        found.push(match (mark, suggestions::nearest_name(answer, names)) {
+            (Some(mark), _) => d.with_help(mark),
+            (None, Some(near)) => d.with_help(format!("did you mean `{near}`?")),
             (None, None) if keys.is_empty() => {
                 let calls = program.steps.iter().any(|step| matches!(step.kind, StepKind::Tool(_)));
-                d.help(match calls {
+                d.with_help(match calls {
                     true => "this file has no human steps; one of a called flow is named `STEP` or `CALL/STEP`",
                     false => "this workflow has no human steps",
                 })
             }
-            (None, None) => d.help(format!("human steps: `{}`", keys.join("`, `"))),
+            (None, None) => d.with_help(format!("human steps: `{}`", keys.join("`, `"))),
         });
     }
 }
@@ -312,11 +318,11 @@ fn people(program: &Program, host: &HostOffer<'_>, found: &mut Vec<Diagnostic>) 
 /// Reports an answer that its question certainly rejects, so that nobody pays for the steps before the question.
 fn wrong(program: &Program, question: &HumanQuestion<'_>, name: &str, value: &str) -> Option<Diagnostic> {
     let rehearsal =
-        QuestionTrial::for_question(program, question.place.id).filter(|rehearsal| !rehearsal.takes(value))?;
+        QuestionTrial::for_question(program, question.place.id).filter(|rehearsal| !rehearsal.accepts_answer(value))?;
     let message = match value {
         "" => format!("`--answer {name}=` is empty, but `{name}` needs one of its answers"),
         value => format!("`{value}` is not one of the answers of `{name}`"),
     };
     let help = format!("the answers are `{}`", rehearsal.accepts.join("`, `"));
-    Some(Diagnostic::nowhere(WRONG_ANSWER, Severity::Error, None, message).help(help))
+    Some(Diagnostic::without_location(WRONG_ANSWER, FindingSeverity::Error, None, message).with_help(help))
 }

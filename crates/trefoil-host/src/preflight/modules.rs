@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use trefoil_check::semantic::rendered::{Piece, pieces_of};
-use trefoil_ir::{Expr, Program, Step, StepKind, ToolCall, ToolKind, walk};
+use trefoil_check::semantic::text_pieces::{TextPiece, expression_pieces};
+use trefoil_ir::{Program, Step, StepKind, ToolCall, ToolKind, ValueExpression, walk};
 use trefoil_runtime::ToolError;
 use trefoil_syntax::{Diagnostic, Location};
 use trefoil_tools::PythonTools;
@@ -22,7 +22,7 @@ pub struct ModuleUse {
 /// The modules that the steps of a program name, each once. `is_ours`: whether Python makes a call.
 pub fn modules_of(program: &Program, is_ours: &dyn Fn(&ToolCall) -> bool) -> Vec<ModuleUse> {
     let mut all: Vec<ModuleUse> = Vec::new();
-    for (_, id) in walk::reachable(program, program.entry) {
+    for (_, id) in walk::reachable_steps(program, program.entry) {
         let step = &program.steps[id];
         if let Some(name) = python_call(step).filter(|call| is_ours(call)).and_then(|call| argument(call, "module"))
             && !all.iter().any(|known| known.name == name)
@@ -48,10 +48,10 @@ fn python_call(step: &Step) -> Option<&ToolCall> {
 
 /// An argument without placeholders.
 fn argument(call: &ToolCall, name: &str) -> Option<Arc<str>> {
-    let Expr::Object(members) = &call.arguments else { return None };
+    let ValueExpression::Object(members) = &call.arguments else { return None };
     let (_, text) = members.iter().find(|(member, _)| &**member == name)?;
-    match pieces_of(text).as_slice() {
-        [Piece::Written(text)] => Some(text.as_str().into()),
+    match expression_pieces(text).as_slice() {
+        [TextPiece::Written(text)] => Some(text.as_str().into()),
         _ => None,
     }
 }
@@ -60,10 +60,10 @@ fn argument(call: &ToolCall, name: &str) -> Option<Arc<str>> {
 pub async fn missing_modules(python: &PythonTools, modules: Vec<ModuleUse>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for ModuleUse { name, at } in modules {
-        let Err(why) = python.import(&name).await else { continue };
-        let finding = Diagnostic::error(MODULE, at, why.to_string());
+        let Err(why) = python.import_module(&name).await else { continue };
+        let finding = Diagnostic::new_error(MODULE, at, why.to_string());
         found.push(match why {
-            ToolError::Advised { help, .. } => finding.help(help),
+            ToolError::Advised { help, .. } => finding.with_help(help),
             _ => finding,
         });
     }

@@ -16,25 +16,25 @@ pub(crate) struct CalledStep {
 impl CalledStep {
     /// The meaning of `CALL/STEP`, unless the earlier runs have a step with this name themselves.
     pub fn find_step(name: &str, memo: &Memo) -> Option<Self> {
-        Self::all(name, memo).into_iter().next()
+        Self::find_all(name, memo).into_iter().next()
     }
 
     /// Every meaning of it, one for each call. The longest name of a call counts.
-    pub fn all(name: &str, memo: &Memo) -> Vec<Self> {
+    pub fn find_all(name: &str, memo: &Memo) -> Vec<Self> {
         if memo.has_step(name) {
             return Vec::new();
         }
         let step = |call: EarlierCall| {
-            let step = call.activity.path().names_inside(name).next().map(str::to_owned);
+            let step = call.activity.step_path().names_inside(name).next().map(str::to_owned);
             step.map(|step| Self { call, step })
         };
-        let all: Vec<Self> = memo.calls().into_iter().filter_map(step).collect();
+        let all: Vec<Self> = memo.tool_calls().into_iter().filter_map(step).collect();
         let shortest = all.iter().map(|one| one.step.len()).min();
         all.into_iter().filter(|one| Some(one.step.len()) == shortest).collect()
     }
 
     /// The run of the call.
-    pub async fn run(&self, store: &dyn Store) -> Option<String> {
+    pub async fn find_run(&self, store: &dyn Store) -> Option<String> {
         last_call_run(store, &self.call.run, &self.call.activity.key).await
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_machine::journal::Basis;
 use trefoil_machine::step_path::RunPath;
-use trefoil_machine::{Key, Prepared, PrivateValue};
-use trefoil_runtime::driver::memo::{Decision, EVERY_STEP, EarlierCall, Memo, Reuse};
+use trefoil_machine::{Key, PreparedProgram, PrivateValue};
+use trefoil_runtime::driver::memo::{EVERY_STEP, EarlierCall, Memo, MemoDecision, ReuseOutcome};
 use trefoil_store::Store;
 use trefoil_template::Value;
 
@@ -28,7 +28,7 @@ pub(crate) struct EarlierCalls {
     /// The called runs whose results other calls of this process reuse.
     taken: Mutex<HashSet<String>>,
     /// The results that the run has reused in this process.
-    decisions: Arc<Mutex<Vec<Decision>>>,
+    decisions: Arc<Mutex<Vec<MemoDecision>>>,
 }
 
 /// What other calls of a run reuse.
@@ -63,23 +63,23 @@ pub(crate) struct NewCall<'c> {
 
 impl EarlierCalls {
     /// For a run of this program.
-    pub fn for_run(memo: &Memo, basis: &Basis, prepared: &Prepared) -> Self {
-        let calls: Vec<_> = memo.calls();
+    pub fn for_run(memo: &Memo, basis: &Basis, prepared: &PreparedProgram) -> Self {
+        let calls: Vec<_> = memo.tool_calls();
         let is_gone = |call: &EarlierCall| !prepared.has_step_of(&call.activity);
         Self {
-            runs: memo.runs().cloned().collect(),
+            runs: memo.run_ids().cloned().collect(),
             calls: calls.into_iter().map(|call| (is_gone(&call), call)).map(|(gone, call)| (call, gone)).collect(),
-            rerun: memo.rerun().map(str::to_owned).collect(),
+            rerun: memo.rerun_steps().map(str::to_owned).collect(),
             failed: basis.repeats_failed(),
             lost: memo.is_cut_off().then(|| format!("{}~", basis.run)),
             taken: Mutex::default(),
-            decisions: memo.decisions(),
+            decisions: memo.reuse_decisions(),
         }
     }
 
     /// The steps of the called run whose tools and commands may be repeated: all, if the call may be.
-    pub fn rerun(&self, call: &Key) -> Vec<String> {
-        rerun_within(&self.rerun, RunPath::of(call))
+    pub fn rerun_steps(&self, call: &Key) -> Vec<String> {
+        rerun_within(&self.rerun, RunPath::from_key(call))
     }
 
     /// What the run of a call reuses of an earlier one. The step at which that one failed is repeated if that of the calling run is.
@@ -89,9 +89,9 @@ impl EarlierCalls {
             from: from.next(),
             also_from: from.collect(),
             all: earlier.is_some_and(|earlier| earlier.wanted),
-            rerun: self.rerun(call.key),
+            rerun: self.rerun_steps(call.key),
             failed: self.failed,
-            ..ReuseRequest::whole(run)
+            ..ReuseRequest::for_whole_run(run)
         })
     }
 
@@ -122,7 +122,7 @@ impl EarlierCalls {
                 };
                 let is_free = !claimed.runs.contains(&found);
                 if is_free
-                    && started.input.as_ref().map(PrivateValue::exact) == call.input.as_ref()
+                    && started.input.as_ref().map(PrivateValue::exact_value) == call.input.as_ref()
                     && self.takes(&found)
                 {
                     return CalledBefore::As(self.request(found, call, Some(earlier)));
@@ -135,8 +135,8 @@ impl EarlierCalls {
                 CalledBefore::As(Box::new(ReuseRequest { all: true, ..*self.request(left, call, None) }))
             }
             (None, Some(lost)) => {
-                let rerun = self.rerun(call.key);
-                let lost = ReuseRequest::whole(call_run_id(lost, call.key, 0));
+                let rerun = self.rerun_steps(call.key);
+                let lost = ReuseRequest::for_whole_run(call_run_id(lost, call.key, 0));
                 CalledBefore::Perhaps(Box::new(ReuseRequest { rerun, ..lost }))
             }
             (None, None) => CalledBefore::Never,
@@ -160,7 +160,7 @@ impl EarlierCalls {
         }
         claimed.calls.extend(cited_results(store, run).await.into_iter().map(|(_, there)| there));
         for decision in self.decisions.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            if let Reuse::Kept { run, was: Some(was), .. } = &decision.is {
+            if let ReuseOutcome::Kept { run, was: Some(was), .. } = &decision.is {
                 claimed.calls.insert((run.clone(), was.clone()));
             }
         }
@@ -171,7 +171,7 @@ impl EarlierCalls {
 /// The steps of a called run whose tools and commands may be repeated, if those of these steps, and of the steps inside them, may be
 /// in the calling one.
 fn rerun_within(rerun: &[String], call: RunPath<'_>) -> Vec<String> {
-    let within = |name| match name == EVERY_STEP || call.around(name).is_some() {
+    let within = |name| match name == EVERY_STEP || call.find_named(name).is_some() {
         true => Some(EVERY_STEP),
         false => call.names_inside(name).next(),
     };

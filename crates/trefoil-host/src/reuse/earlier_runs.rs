@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_machine::journal::Basis;
 use trefoil_runtime::RunError;
-use trefoil_runtime::driver::Options;
+use trefoil_runtime::driver::DriverOptions;
 use trefoil_runtime::driver::memo::{Memo, read_memo};
 use trefoil_runtime::ports::NoEvents;
 use trefoil_store::{Record, Store};
 
-use crate::durable::{StoredRun, prepared, reading};
+use crate::durable::{StoredRun, prepared_program, reading_ports};
 
 /// The maximum number of runs that are remembered.
 const MOST: usize = 256;
@@ -52,7 +52,7 @@ pub(super) async fn earlier_run(store: &Arc<dyn Store>, known: Option<&EarlierRu
     if let Some(found) = known.and_then(|known| known.get(&record)) {
         return Some(found);
     }
-    let stored = StoredRun::read(&**store, run).await.ok()?;
+    let stored = StoredRun::read_run(&**store, run).await.ok()?;
     let results = own_results(store.clone(), &stored).await.ok()?;
     let found = EarlierRun { results, basis: stored.started.basis };
     if let Some(known) = known.filter(|_| record.status.is_end()) {
@@ -63,6 +63,6 @@ pub(super) async fn earlier_run(store: &Arc<dyn Store>, known: Option<&EarlierRu
 
 /// The results of a run alone.
 pub(super) async fn own_results(store: Arc<dyn Store>, stored: &StoredRun) -> std::result::Result<Memo, RunError> {
-    let ports = reading(store, &stored.started, Arc::new(NoEvents));
-    read_memo(prepared(stored), &stored.started.run, ports, &Options::default()).await
+    let ports = reading_ports(store, &stored.started, Arc::new(NoEvents));
+    read_memo(prepared_program(stored), &stored.started.run, ports, &DriverOptions::default()).await
 }

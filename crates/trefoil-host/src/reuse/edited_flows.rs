@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use trefoil_machine::Key;
-use trefoil_runtime::driver::memo::{Earlier, Lost, Memo};
+use trefoil_runtime::driver::memo::{EarlierResult, LostResultReason, Memo};
 use trefoil_store::Store;
 
 use super::earlier_runs::own_results;
@@ -23,11 +23,11 @@ pub(super) async fn without_edited(memo: Memo, engine: &Engine, store: &Arc<dyn 
             edited.insert(call);
         }
     }
-    let is_edited = |run: &str, key: &Key, earlier: &Earlier| {
+    let is_edited = |run: &str, key: &Key, earlier: &EarlierResult| {
         let call = PerformedCall::with_result(run, key, earlier)?;
-        edited.contains(&call).then_some(Lost::Edited(call.tool))
+        edited.contains(&call).then_some(LostResultReason::Edited(call.tool))
     };
-    memo.without(is_edited)
+    memo.without_results(is_edited)
 }
 
 /// A tool call as it was performed.
@@ -40,8 +40,8 @@ struct PerformedCall {
 
 impl PerformedCall {
     /// The call of which an activity of a run has the result, if it is a tool call.
-    fn with_result(run: &str, key: &Key, earlier: &Earlier) -> Option<Self> {
-        let tool = earlier.tool()?.clone();
+    fn with_result(run: &str, key: &Key, earlier: &EarlierResult) -> Option<Self> {
+        let tool = earlier.tool_name()?.clone();
         Some(match &earlier.about.from {
             Some(cited) => Self { run: cited.run.clone(), key: cited.key.as_ref().unwrap_or(key).clone(), tool },
             None => Self { run: run.to_owned(), key: key.clone(), tool },
@@ -50,7 +50,7 @@ impl PerformedCall {
 }
 
 fn calls(memo: &Memo) -> Vec<PerformedCall> {
-    memo.all().filter_map(|(run, key, earlier)| PerformedCall::with_result(run, key, earlier)).collect()
+    memo.iter_results().filter_map(|(run, key, earlier)| PerformedCall::with_result(run, key, earlier)).collect()
 }
 
 /// The current flows.
@@ -75,7 +75,7 @@ impl CurrentFlows<'_> {
         if !self.flows.are_called_by(flow) {
             return true;
         }
-        let Ok(stored) = StoredRun::read(&**self.store, &run).await else { return true };
+        let Ok(stored) = StoredRun::read_run(&**self.store, &run).await else { return true };
         let Ok(memo) = own_results(self.store.clone(), &stored).await else { return true };
         for call in calls(&memo) {
             // Boxed, because a flow may call itself.
@@ -93,11 +93,11 @@ impl CurrentFlows<'_> {
             if let Some(found) = last_call_run(&**self.store, &run, &key).await {
                 return Some(found);
             }
-            (run, key) = self.cited(&run).await.get(&key)?.clone();
+            (run, key) = self.results_cited_by(&run).await.get(&key)?.clone();
         }
     }
 
-    async fn cited(&mut self, run: &str) -> &HashMap<Key, (String, Key)> {
+    async fn results_cited_by(&mut self, run: &str) -> &HashMap<Key, (String, Key)> {
         if !self.cited.contains_key(run) {
             let all = cited_results(&**self.store, run).await;
             self.cited.insert(run.to_owned(), all.into_iter().collect());
@@ -112,10 +112,12 @@ impl CurrentFlows<'_> {
         if let Some(same) = self.same.get(&known) {
             return *same;
         }
-        let same = PackedFlow::of_loaded(flow.loaded()).bundle == known.1
-            || match StoredRun::read(&**self.store, run).await {
+        let same = PackedFlow::of_loaded(flow.loaded_target()).bundle == known.1
+            || match StoredRun::read_run(&**self.store, run).await {
                 // Comments and layout may differ.
-                Ok(before) => before.flow.loaded().program.fingerprint() == flow.loaded().program.fingerprint(),
+                Ok(before) => {
+                    before.flow.loaded_target().program.fingerprint() == flow.loaded_target().program.fingerprint()
+                }
                 Err(_) => true,
             };
         self.same.insert(known, same);

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_machine::EntryKind;
-use trefoil_machine::key::unmarked;
-use trefoil_machine::machine::Scan;
-use trefoil_machine::step_path::{instead, is_marked, joined, step_places};
+use trefoil_machine::key::label_path;
+use trefoil_machine::machine::FailureScan;
+use trefoil_machine::step_path::{describe_alternatives, is_marked, join_path, step_places};
 use trefoil_runtime::RunError;
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Status, Store};
@@ -22,18 +22,18 @@ const BEFORE: usize = 64;
 
 /// The results of a run, and of the runs that it reused itself.
 /// `known`: those that were read before.
-pub(super) async fn memo(
+pub(super) async fn load_memo(
     store: Arc<dyn Store>,
     known: Option<&EarlierRuns>,
     stored: &StoredRun,
     request: &ReuseRequest,
 ) -> Result<Memo> {
-    let of_run = |error: RunError| Error::NotStarted(FoundErrors::of_run(&stored.flow.loaded().files, &error));
+    let of_run = |error: RunError| Error::NotStarted(FoundErrors::of_run(&stored.flow.loaded_target().files, &error));
     let mut newest = own_results(store.clone(), stored).await.map_err(of_run)?;
     let mut basis = stored.started.basis.clone();
     let mut newer = Vec::new();
     for _ in 0..BEFORE {
-        let Some(before) = basis.clone().filter(|before| before.earlier().is_some()) else { break };
+        let Some(before) = basis.clone().filter(|before| before.earlier_run().is_some()) else { break };
         // A run that was deleted, or that this version cannot replay, provides no results. Its activities still count
         // as done.
         let Some(earlier) = earlier_run(&store, known, &before.run).await else { break };
@@ -49,21 +49,21 @@ pub(super) async fn memo(
         if basis.all {
             memo.drop_all();
         }
-        memo = run.over(memo);
+        memo = run.with_older(memo);
     }
-    if basis.is_some_and(|before| before.earlier().is_some()) {
+    if basis.is_some_and(|before| before.earlier_run().is_some()) {
         memo = memo.cut_off();
     }
-    let mut memo = memo.rerunning(request.rerun.iter().cloned());
+    let mut memo = memo.allow_rerun(request.rerun.iter().cloned());
     if request.all {
         memo.drop_all();
     }
     for step in request.from.iter().chain(&request.also_from) {
         if !drop_from(&mut memo, step) {
-            let places = step_places(&stored.flow.loaded().program, |_| true);
+            let places = step_places(&stored.flow.loaded_target().program, |_| true);
             // A step of the program that has called nothing: nothing of it could be repeated.
             let is_known = places.iter().any(|place| place.is_named_as_a_whole(step));
-            return Err(if is_known { lacking("result of", step, &memo) } else { no_step(step, &memo) });
+            return Err(if is_known { missing_step_error("result of", step, &memo) } else { no_step(step, &memo) });
         }
     }
     Ok(memo)
@@ -80,9 +80,9 @@ pub(super) async fn without_failed(memo: Memo, store: &dyn Store, stored: &Store
     let Some(EntryKind::Finished { error: Some(error), .. }) = entries.last().map(|entry| &entry.kind) else {
         return Ok(memo);
     };
-    let mut scan = Scan::of(error, &stored.flow.loaded().program.name);
-    entries.iter().for_each(|entry| scan.entry(entry));
-    Ok(memo.trying_again(run, &scan.end(&BTreeSet::new()), &error.code))
+    let mut scan = FailureScan::for_failure(error, &stored.flow.loaded_target().program.name);
+    entries.iter().for_each(|entry| scan.scan_entry(entry));
+    Ok(memo.trying_again(run, &scan.finish_scan(&BTreeSet::new()), &error.code))
 }
 
 /// Drops the results of a step and of everything that started after it. Returns whether the step exists.
@@ -101,16 +101,16 @@ pub(super) async fn check_from(store: &Arc<dyn Store>, from: &str, memo: &Memo) 
     let Some((stored, memo)) = called_memo(store, &inside).await? else { return Err(no_step(from, memo)) };
     let request = ReuseRequest { from: Some(inside.step.clone()), ..ReuseRequest::default() };
     // Boxed, because a flow may call itself.
-    Box::pin(self::memo(store.clone(), None, &stored, &request)).await?;
+    Box::pin(self::load_memo(store.clone(), None, &stored, &request)).await?;
     Box::pin(check_from(store, &inside.step, &memo)).await
 }
 
 /// The run of a call, and its results.
 async fn called_memo(store: &Arc<dyn Store>, inside: &CalledStep) -> Result<Option<(StoredRun, Memo)>> {
-    let Some(run) = inside.run(&**store).await else { return Ok(None) };
-    let stored = StoredRun::read(&**store, &run).await?;
+    let Some(run) = inside.find_run(&**store).await else { return Ok(None) };
+    let stored = StoredRun::read_run(&**store, &run).await?;
     // Boxed, because a flow may call itself.
-    let memo = Box::pin(self::memo(store.clone(), None, &stored, &ReuseRequest::default())).await?;
+    let memo = Box::pin(self::load_memo(store.clone(), None, &stored, &ReuseRequest::default())).await?;
     Ok(Some((stored, memo)))
 }
 
@@ -120,7 +120,7 @@ pub(super) async fn check_inner_marks(store: &Arc<dyn Store>, name: &str, memo: 
         return Ok(());
     };
     let Some((_, memo)) = called_memo(store, &inside).await? else { return Ok(()) };
-    if !memo.has_step(&inside.step) && memo.has_step(&unmarked(&inside.step)) {
+    if !memo.has_step(&inside.step) && memo.has_step(&label_path(&inside.step)) {
         return Err(no_step(&inside.step, &memo));
     }
     // Boxed, because a flow may call itself.
@@ -129,19 +129,25 @@ pub(super) async fn check_inner_marks(store: &Arc<dyn Store>, name: &str, memo: 
 
 /// That no step of the earlier runs has this name.
 pub(super) fn no_step(step: &str, memo: &Memo) -> Error {
-    lacking("step", step, memo)
+    missing_step_error("step", step, memo)
 }
 
 /// That the earlier runs do not have it, and what they have instead.
-fn lacking(what: &str, step: &str, memo: &Memo) -> Error {
+fn missing_step_error(what: &str, step: &str, memo: &Memo) -> Error {
     let message = format!("the run has no {what} `{step}`");
-    Error::NotStarted(FoundErrors::of_rule("unknown-step", &message, instead(step, memo.paths())))
+    Error::NotStarted(FoundErrors::of_rule(
+        "unknown-step",
+        &message,
+        describe_alternatives(step, memo.activity_paths()),
+    ))
 }
 
 /// Refuses a name that several steps have: the run could start at any of them.
 fn check_is_one(name: &str, memo: &Memo) -> Result<()> {
     let own = memo.places_of(name);
-    let inner = CalledStep::all(name, memo).into_iter().map(|one| joined(&one.call.activity.key.unmarked(), &one.step));
+    let inner = CalledStep::find_all(name, memo)
+        .into_iter()
+        .map(|one| join_path(&one.call.activity.key.label_path(), &one.step));
     let all: Vec<String> = own.into_iter().chain(inner.collect::<BTreeSet<_>>()).collect();
     if all.len() < 2 {
         return Ok(());

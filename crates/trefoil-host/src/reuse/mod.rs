@@ -3,21 +3,21 @@
 mod called_step;
 mod earlier_calls;
 mod earlier_runs;
-mod edit;
 mod edited_flows;
+mod edited_run;
 mod hidden_values;
-mod lines;
 mod memo;
 mod preview;
 mod request;
 mod results;
-mod resume;
+mod resumption;
+mod step_decisions;
 
 pub(crate) use earlier_calls::{CalledBefore, EarlierCalls, NewCall};
 pub(crate) use earlier_runs::EarlierRuns;
-pub use edit::EditedRun;
-pub(crate) use lines::LinesOfCalls;
-pub use lines::{NewResults, StepDecisions};
-pub use preview::{EditPreview, asked_again, preview, preview_fork, preview_with_its_models};
+pub use edited_run::EditedRun;
+pub use preview::{EditPreview, asked_again, preview_edit, preview_fork, preview_with_its_models};
 pub use request::ReuseRequest;
 pub(crate) use results::no_results;
+pub(crate) use step_decisions::LinesOfCalls;
+pub use step_decisions::{NewResults, StepDecisions};

@@ -3,31 +3,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
-use trefoil_ir::print::definition;
-use trefoil_ir::{Callee, Program, StepKind, walk};
+use trefoil_ir::printer::step_definition;
+use trefoil_ir::{FlowCallee, Program, StepKind, walk};
 use trefoil_machine::key::{own_label, own_step};
 use trefoil_machine::request::Activity;
 use trefoil_machine::step_path::{RunPath, StepPath as _, step_places};
-use trefoil_machine::{ContentKey, Entry, EntryKind, Key, Prepared, PrivateValue, Request, Started};
+use trefoil_machine::{ContentKey, Entry, EntryKind, Key, PreparedProgram, PrivateValue, Request, RunStart};
 use trefoil_models::Registry;
 use trefoil_models::plan::models_used;
 use trefoil_runtime::RunError;
-use trefoil_runtime::driver::memo::{Decision, Reuse};
-use trefoil_runtime::driver::{self, Described, Options, SeenValues};
+use trefoil_runtime::driver::memo::{MemoDecision, ReuseOutcome};
+use trefoil_runtime::driver::{self, DriverOptions, HiddenValues, ToolDescriptions};
 use trefoil_runtime::ports::{NoEvents, NoTools, Secrets, ToolHost};
 use trefoil_store::Store;
 
 use super::called_step::CalledStep;
 use super::earlier_calls::{CalledBefore, EarlierCalls, NewCall};
-use super::lines::StepDecisions;
-use super::memo::memo as memo_of;
+use super::memo::load_memo as memo_of;
 use super::request::ReuseRequest;
 use super::results::results_for;
-use crate::durable::{StoredRun, each_entry, prepared, reading};
+use super::step_decisions::StepDecisions;
+use crate::durable::{StoredRun, each_entry, prepared_program, reading_ports};
 use crate::engine::{AnswersFrom, Engine};
 use trefoil_project::error::{Error, FoundErrors, Result};
 use trefoil_project::flow::Flow;
-use trefoil_view::why::{ActivityDecision, ChangeReason, ReuseDecision};
+use trefoil_view::change_reasons::{ActivityDecision, ChangeReason, ReuseDecision};
 
 /// The maximum number of earlier runs whose tool descriptions are used.
 const BEFORE: usize = 64;
@@ -61,35 +61,35 @@ impl EditPreview {
     }
 }
 
-/// What [`Engine::edit`](crate::Engine::edit) of this engine with these arguments would do first. Calls nothing and
+/// What [`Engine::edit_run`](crate::Engine::edit_run) of this engine with these arguments would do first. Calls nothing and
 /// needs no keys.
 ///
 /// # Errors
 ///
-/// As [`Engine::edit`](crate::Engine::edit).
-pub async fn preview(
+/// As [`Engine::edit_run`](crate::Engine::edit_run).
+pub async fn preview_edit(
     engine: &Engine,
     store: Arc<dyn Store>,
     flow: &Flow,
     request: &ReuseRequest,
 ) -> Result<EditPreview> {
-    let stored = StoredRun::read(&*store, &request.of).await?;
+    let stored = StoredRun::read_run(&*store, &request.of).await?;
     let request = &in_old_names(engine, &store, &stored, flow, request).await?;
-    let (program, from) = aimed(engine, flow, &stored.now());
-    look(engine, store, &stored, flow, request, (program, &from?)).await
+    let (program, from) = choose_program(engine, flow, &stored.current_start());
+    run_preview(engine, store, &stored, flow, request, (program, &from?)).await
 }
 
-/// What [`Engine::fork`](crate::Engine::fork) of this engine with these arguments would do first. Calls nothing and needs no keys.
+/// What [`Engine::fork_run`](crate::Engine::fork_run) of this engine with these arguments would do first. Calls nothing and needs no keys.
 ///
 /// # Errors
 ///
-/// As [`Engine::fork`](crate::Engine::fork).
+/// As [`Engine::fork_run`](crate::Engine::fork_run).
 pub async fn preview_fork(engine: &Engine, store: Arc<dyn Store>, request: &ReuseRequest) -> Result<EditPreview> {
-    let stored = StoredRun::read(&*store, &request.of).await?;
-    let (engine, flow) = (&engine.clone().with_models_of(&stored.now()), &stored.flow);
-    let (program, from) = aimed(engine, flow, &stored.now());
+    let stored = StoredRun::read_run(&*store, &request.of).await?;
+    let (engine, flow) = (&engine.clone().with_models_of(&stored.current_start()), &stored.flow);
+    let (program, from) = choose_program(engine, flow, &stored.current_start());
     let request = ReuseRequest { failed: true, forked: true, ..request.clone() };
-    look(engine, store, &stored, flow, &request, (program, &from?)).await
+    run_preview(engine, store, &stored, flow, &request, (program, &from?)).await
 }
 
 /// The model calls in progress of a run that a run of the edited flow would make, too, with the same requests. Their results will be
@@ -97,14 +97,14 @@ pub async fn preview_fork(engine: &Engine, store: Arc<dyn Store>, request: &Reus
 ///
 /// # Errors
 ///
-/// As [`preview`].
+/// As [`preview_edit`].
 pub async fn asked_again(
     engine: &Engine,
     store: Arc<dyn Store>,
     flow: &Flow,
     request: &ReuseRequest,
 ) -> Result<BTreeSet<Key>> {
-    let asks = preview(engine, store.clone(), flow, request).await?.asks;
+    let asks = preview_edit(engine, store.clone(), flow, request).await?.asks;
     let mut open = BTreeMap::new();
     let each = |entry: Entry| match entry.kind {
         EntryKind::Scheduled { key, sort, content, .. } if sort == "model" => drop(open.insert(key, content)),
@@ -115,29 +115,29 @@ pub async fn asked_again(
     Ok(open.into_iter().filter(|(_, content)| asks.contains(content)).map(|(key, _)| key).collect())
 }
 
-/// What [`preview`] says if no models are chosen: models that this engine does not know are those of the run.
+/// What [`preview_edit`] says if no models are chosen: models that this engine does not know are those of the run.
 ///
 /// # Errors
 ///
-/// As [`preview`].
+/// As [`preview_edit`].
 pub async fn preview_with_its_models(
     engine: &Engine,
     store: Arc<dyn Store>,
     flow: &Flow,
     request: &ReuseRequest,
 ) -> Result<EditPreview> {
-    let stored = StoredRun::read(&*store, &request.of).await?;
+    let stored = StoredRun::read_run(&*store, &request.of).await?;
     let request = &in_old_names(engine, &store, &stored, flow, request).await?;
-    let now = stored.now();
-    let own = &flow.loaded().program;
+    let now = stored.current_start();
+    let own = &flow.loaded_target().program;
     let (program, from) = match now.answers.as_str() {
         "host" | "" => (own.clone(), AnswersFrom::Provider),
-        _ => match aimed(engine, flow, &now) {
+        _ => match choose_program(engine, flow, &now) {
             (program, Ok(from)) => (program, from),
             (left, Err(_)) => (with_models_of(engine, own, &left, &now), AnswersFrom::AsWritten),
         },
     };
-    look(engine, store, &stored, flow, request, (program, &from)).await
+    run_preview(engine, store, &stored, flow, request, (program, &from)).await
 }
 
 /// The edit with the name that its step has in the earlier run: a step that was renamed keeps its result, and that says what it was. A
@@ -158,7 +158,7 @@ pub(super) async fn in_old_names(
     if CalledStep::find_step(&from, &known).is_none() {
         // The longest name of a step.
         let names = std::iter::once(from.len()).chain(from.rmatch_indices('/').map(|(at, _)| at));
-        let places = step_places(&flow.loaded().program, |_| true);
+        let places = step_places(&flow.loaded_target().program, |_| true);
         let is_new = |name: &&str| !known.has_step(name) && places.iter().any(|place| place.is_named(name));
         let name = names.filter_map(|end| from.get(..end)).find(is_new);
         let Some(name) = name else { return Ok(request.clone()) };
@@ -166,11 +166,12 @@ pub(super) async fn in_old_names(
         // Boxed, because a preview needs the name itself.
         let seen = preview_with_its_models(engine, store.clone(), flow, &unnamed);
         let seen = Box::pin(seen).await?;
-        let was =
-            seen.lines.iter().filter(|line| RunPath::of(&line.key).is_named(name)).find_map(|line| match &line.fate {
+        let was = seen.lines.iter().filter(|line| RunPath::from_key(&line.key).is_named(name)).find_map(|line| {
+            match &line.fate {
                 ReuseDecision::Kept { was, .. } => was.as_ref(),
                 _ => line.was.as_ref(),
-            });
+            }
+        });
         let old = was.map(|was| format!("{}{}", was.without_try(), from.get(name.len()..).unwrap_or_default()));
         // What is unknown keeps the name that the user wrote.
         let is_known = |old: &String| known.has_step(old) || CalledStep::find_step(old, &known).is_some();
@@ -192,36 +193,36 @@ pub(super) async fn in_old_names(
 async fn inner_name(engine: &Engine, store: &Arc<dyn Store>, inside: &CalledStep) -> Option<String> {
     let Request::Tool(request) = &inside.call.activity.request else { return None };
     let (flow, engine) = engine.flow_tools()?.run_of(&request.name, false)?;
-    let stored = StoredRun::read(&**store, &inside.run(&**store).await?).await.ok()?;
-    let request = ReuseRequest { from: Some(inside.step.clone()), ..ReuseRequest::whole(&stored.started.run) };
+    let stored = StoredRun::read_run(&**store, &inside.find_run(&**store).await?).await.ok()?;
+    let request = ReuseRequest { from: Some(inside.step.clone()), ..ReuseRequest::for_whole_run(&stored.started.run) };
     // Boxed, because a flow may call itself.
     Box::pin(in_old_names(&engine, store, &stored, &flow, &request)).await.ok()?.from
 }
 
 /// The flow with the models that the engine chooses for it, as far as they are known, and the source of answers.
-fn aimed(engine: &Engine, flow: &Flow, now: &Started) -> (Arc<Program>, Result<AnswersFrom>) {
+fn choose_program(engine: &Engine, flow: &Flow, now: &RunStart) -> (Arc<Program>, Result<AnswersFrom>) {
     let engine = engine.clone().registry(Registry::to_read());
     // The manifest's choice of models may be what was edited.
     let engine = if now.answers == "manifest" { engine } else { engine.with_models_of(now) };
-    let mut program = flow.loaded().program.clone();
-    let answering = engine.aim(&mut program);
-    let missing = |why| Error::NotStarted(FoundErrors::new(flow.loaded().files.clone(), why));
+    let mut program = flow.loaded_target().program.clone();
+    let answering = engine.choose_models(&mut program);
+    let missing = |why| Error::NotStarted(FoundErrors::new(flow.loaded_target().files.clone(), why));
     (program, answering.map(|answering| answering.from).map_err(missing))
 }
 
 /// A program with the models of the run for those that are unknown. `left`: the program with the known models.
-fn with_models_of(engine: &Engine, own: &Arc<Program>, left: &Program, now: &Started) -> Arc<Program> {
+fn with_models_of(engine: &Engine, own: &Arc<Program>, left: &Program, now: &RunStart) -> Arc<Program> {
     let unknown = models_used(left).into_iter().filter(|(_, model)| model.provider.is_none());
     let unknown: Vec<String> = unknown.map(|(agent, _)| agent.to_string()).collect();
     let of_run = now.models.iter().filter(|(agent, model)| model.contains(':') && unknown.contains(agent));
     let mut program = own.clone();
-    let _ = engine.clone().registry(Registry::to_read()).with_models_of_run(of_run).aim(&mut program);
+    let _ = engine.clone().registry(Registry::to_read()).with_models_of_run(of_run).choose_models(&mut program);
     program
 }
 
 /// A preview. If the run would end as the earlier one did, without any call, the step at which that one failed is repeated, as when it is
 /// resumed without an edit.
-async fn look(
+async fn run_preview(
     engine: &Engine,
     store: Arc<dyn Store>,
     stored: &StoredRun,
@@ -257,40 +258,42 @@ async fn look_once(
     request: &ReuseRequest,
     (program, from): (Arc<Program>, &AnswersFrom),
 ) -> Result<EditPreview> {
-    let prepared = Prepared::new(program);
+    let prepared = PreparedProgram::new(program);
     let memo = results_for(engine, &store, stored, flow, request).await?;
     // The results to be repeated are also results of the earlier run.
     let (had, known) = match request.from.is_some() || request.all {
         true => {
             let all = memo_of(store.clone(), engine.earlier_runs(), stored, &ReuseRequest::default()).await?;
-            (all.results(), memo.all_results())
+            (all.activities_with_result(), memo.all_results())
         }
-        false => (memo.results(), memo.all_results()),
+        false => (memo.activities_with_result(), memo.all_results()),
     };
     let made_up = match from {
         AnswersFrom::Embedded => Some("embedded"),
         AnswersFrom::Script(_) => Some("scripted"),
         _ => None,
     };
-    let basis = request.stored(Some(stored.started.execution()));
+    let basis = request.to_basis(Some(stored.started.execution_id()));
     let before = EarlierCalls::for_run(&memo, &basis, &prepared);
     let memo = memo.without_made_up(made_up);
-    let decisions = memo.decisions();
-    let seen = Arc::new(SeenValues::default());
-    memo.values().for_each(|value| seen.learn(value));
-    let lines =
-        |had| StepDecisions::for_run(flow.clone(), prepared.program.clone(), decisions.clone(), seen.clone()).with(had);
+    let decisions = memo.reuse_decisions();
+    let seen = Arc::new(HiddenValues::default());
+    memo.result_values().for_each(|value| seen.hide_parts_of(value));
+    let lines = |had| {
+        StepDecisions::for_run(flow.clone(), prepared.program.clone(), decisions.clone(), seen.clone())
+            .with_earlier(had)
+    };
     let acts: BTreeSet<Key> =
         known.iter().filter(|had| may_need_permission(engine, had)).map(|had| had.key.clone()).collect();
     // If the earlier run ended early, what comes later is known from the runs before it.
     let (later, lines) = (lines(known), lines(had));
     let seed = Some(stored.started.flags.seed);
-    let options = Options { seed, memo: Some(memo), basis: Some(basis), ..Options::default() };
+    let options = DriverOptions { seed, memo: Some(memo), basis: Some(basis), ..DriverOptions::default() };
     // A run without one of these files does not start: that is said when it is to start.
-    let environment = flow.loaded().environment();
+    let environment = flow.loaded_target().environment_secrets();
     // A flow that is called again continues from its own results, so it may be called.
     let tools: Arc<dyn ToolHost> = match engine.flow_tools() {
-        Some(flows) => flows.host(),
+        Some(flows) => flows.tool_host(),
         None => Arc::new(NoTools),
     };
     let hosts: (Arc<dyn ToolHost>, Arc<dyn Secrets>) = (tools, Arc::new(environment));
@@ -300,17 +303,17 @@ async fn look_once(
         .clone()
         .or_else(|| stored.started.input.clone().map(PrivateValue::into_exact))
         .filter(|input| !input.is_null());
-    let ended = driver::preview(prepared, input, hosts, described, options);
+    let ended = driver::preview_run(prepared, input, hosts, described, options);
     let is_done = ended.as_ref().is_some_and(|outcome| outcome.result.is_ok());
     let mut error = ended.and_then(|outcome| outcome.result.err());
     // A step that the flow does not have any more comes no later.
-    let places = places_of(&flow.loaded().program);
-    let is_there = |line: &ActivityDecision| places.contains(&*RunPath::of(&line.key).place());
+    let places = places_of(&flow.loaded_target().program);
+    let is_there = |line: &ActivityDecision| places.contains(&*RunPath::from_key(&line.key).label_path());
     let is_later = |line: &ActivityDecision| !is_done && is_there(line);
-    let unused = lines.unused().into_iter().filter(|line| !is_later(line)).collect();
+    let unused = lines.unused_results().into_iter().filter(|line| !is_later(line)).collect();
     let mut later: Vec<ActivityDecision> =
-        later.unused().into_iter().filter(is_later).map(|line| comes_later(line, &acts)).collect();
-    let mut lines = lines.all();
+        later.unused_results().into_iter().filter(is_later).map(|line| comes_later(line, &acts)).collect();
+    let mut lines = lines.activity_decisions();
     if !is_done {
         later.extend(new_steps(stored, flow, lines.iter().chain(&later)));
     }
@@ -322,8 +325,8 @@ async fn look_once(
             line.called = seen.lines.iter().chain(&seen.later).cloned().collect();
         }
     }
-    let is_asked = |one: &&Decision| matches!(one.is, Reuse::New | Reuse::Again { .. });
-    let is_call = |one: &Decision| {
+    let is_asked = |one: &&MemoDecision| matches!(one.is, ReuseOutcome::New | ReuseOutcome::Again { .. });
+    let is_call = |one: &MemoDecision| {
         use Request::{Command, Human, Model, Tool};
         matches!(one.asked.request, Model(_) | Tool(_) | Command(_) | Human(_))
     };
@@ -356,8 +359,8 @@ fn new_steps<'l>(
     flow: &Flow,
     shown: impl Iterator<Item = &'l ActivityDecision>,
 ) -> Vec<ActivityDecision> {
-    let program = &flow.loaded().program;
-    let before = definitions(&stored.flow.loaded().program);
+    let program = &flow.loaded_target().program;
+    let before = definitions(&stored.flow.loaded_target().program);
     let now = definitions(program);
     let shown: BTreeSet<&str> = shown.filter_map(|line| own_label(own_step(&line.key.0))).collect();
     // The name of an agent is that of its call.
@@ -365,7 +368,7 @@ fn new_steps<'l>(
         use StepKind::{Call, Command, Human, Model, Tool};
         matches!(kind, Model(_) | Tool(_) | Command(_) | Human(_) | Call(_))
     };
-    let steps = walk::reachable(program, program.entry).into_iter().map(|(_, step)| &program.steps[step]);
+    let steps = walk::reachable_steps(program, program.entry).into_iter().map(|(_, step)| &program.steps[step]);
     let names = steps.filter(|step| does(&step.kind)).filter_map(|step| step.label.clone());
     let line = |name: Arc<str>| {
         let reason = match before.get(&*name) {
@@ -382,16 +385,16 @@ fn new_steps<'l>(
 /// What the steps of each name do, with those of the flows that they call.
 fn definitions(program: &Program) -> BTreeMap<&str, Vec<String>> {
     let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for (flow, id) in walk::reachable(program, program.entry) {
+    for (flow, id) in walk::reachable_steps(program, program.entry) {
         let step = &program.steps[id];
         let Some(label) = step.label.as_deref() else { continue };
         let callee = if let StepKind::Call(call) = &step.kind { Some(&call.callee) } else { None };
         let called = match callee {
-            Some(Callee::Flow(called)) => walk::reachable(program, *called),
+            Some(FlowCallee::Flow(called)) => walk::reachable_steps(program, *called),
             _ => Vec::new(),
         };
         let steps = std::iter::once((flow, id)).chain(called);
-        let texts = steps.map(|(flow, id)| unnumbered(&definition(program, flow, id)));
+        let texts = steps.map(|(flow, id)| unnumbered(&step_definition(program, flow, id)));
         all.entry(label).or_default().extend(texts);
     }
     all
@@ -419,16 +422,18 @@ async fn look_beneath(
     engine: &Engine,
     store: &Arc<dyn Store>,
     before: &EarlierCalls,
-    decision: &Decision,
+    decision: &MemoDecision,
 ) -> Option<EditPreview> {
-    let (Reuse::Again { .. } | Reuse::New, Request::Tool(request)) = (&decision.is, &decision.asked.request) else {
+    let (ReuseOutcome::Again { .. } | ReuseOutcome::New, Request::Tool(request)) =
+        (&decision.is, &decision.asked.request)
+    else {
         return None;
     };
     let flows = engine.flow_tools()?;
     let (flow, engine) = flows.run_of(&request.name, false)?;
     let given = flows.input_of(request)?;
     let input = Some(given.clone()).filter(|input| !input.is_null());
-    let call = NewCall { run: "", key: &decision.asked.key, flow: &flow.loaded().program.name, input };
+    let call = NewCall { run: "", key: &decision.asked.key, flow: &flow.loaded_target().program.name, input };
     let CalledBefore::As(request) = before.run_of(&call, &**store).await else { return None };
     let request = ReuseRequest { input: Some(given), ..*request };
     // Boxed, because a flow may call itself.
@@ -436,19 +441,19 @@ async fn look_beneath(
 }
 
 /// The tool descriptions in a run and in those that it reused itself. Runs that cannot be read are ignored.
-async fn described(store: Arc<dyn Store>, stored: &StoredRun) -> Described {
-    let mut all = and_of(Described::default(), &store, stored).await;
+async fn described(store: Arc<dyn Store>, stored: &StoredRun) -> ToolDescriptions {
+    let mut all = and_of(ToolDescriptions::default(), &store, stored).await;
     let mut basis = stored.started.basis.clone();
     for _ in 0..BEFORE {
-        let Some(before) = basis.filter(|before| before.earlier().is_some()) else { break };
-        let Ok(earlier) = StoredRun::read(&*store, &before.run).await else { break };
+        let Some(before) = basis.filter(|before| before.earlier_run().is_some()) else { break };
+        let Ok(earlier) = StoredRun::read_run(&*store, &before.run).await else { break };
         all = and_of(all, &store, &earlier).await;
         basis = earlier.started.basis;
     }
     all
 }
 
-async fn and_of(all: Described, store: &Arc<dyn Store>, stored: &StoredRun) -> Described {
-    let ports = reading(store.clone(), &stored.started, Arc::new(NoEvents));
-    all.clone().and_of(prepared(stored), &stored.started.run, ports).await.unwrap_or(all)
+async fn and_of(all: ToolDescriptions, store: &Arc<dyn Store>, stored: &StoredRun) -> ToolDescriptions {
+    let ports = reading_ports(store.clone(), &stored.started, Arc::new(NoEvents));
+    all.clone().and_of(prepared_program(stored), &stored.started.run, ports).await.unwrap_or(all)
 }

@@ -36,12 +36,12 @@ pub struct ReuseRequest {
 
 impl ReuseRequest {
     /// Everything of a run.
-    pub fn whole(of: impl Into<String>) -> Self {
+    pub fn for_whole_run(of: impl Into<String>) -> Self {
         Self { of: of.into(), ..Self::default() }
     }
 
     /// Its form in journals. `execution`: the id of the earlier run for its program.
-    pub(crate) fn stored(&self, execution: Option<&str>) -> Basis {
+    pub(crate) fn to_basis(&self, execution: Option<&str>) -> Basis {
         Basis {
             run: self.of.clone(),
             answers: self.answers,

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use trefoil_machine::Request;
-use trefoil_machine::key::{Key, unmarked};
+use trefoil_machine::key::{Key, label_path};
 use trefoil_machine::step_path::{RunPath, is_marked};
 use trefoil_runtime::driver::memo::{EVERY_STEP, EarlierCall, Memo};
 use trefoil_store::{Store, StoreError};
 
 use super::edited_flows::without_edited;
-use super::memo::{check_from, check_inner_marks, memo, no_step, without_failed};
+use super::memo::{check_from, check_inner_marks, load_memo, no_step, without_failed};
 use super::request::ReuseRequest;
 use crate::durable::StoredRun;
 use crate::engine::{Engine, FlowTools};
@@ -41,7 +41,7 @@ pub(super) async fn results_again(engine: &Engine, store: &Arc<dyn Store>, reque
     if request.of.is_empty() {
         return Ok(no_results(request));
     }
-    match StoredRun::read(&**store, &request.of).await {
+    match StoredRun::read_run(&**store, &request.of).await {
         Ok(stored) => results_of(engine, store, &stored, request).await,
         Err(Error::Store(StoreError::NoRun { .. } | StoreError::NoContent { .. })) => Ok(no_results(request)),
         Err(error) => Err(error),
@@ -50,7 +50,7 @@ pub(super) async fn results_again(engine: &Engine, store: &Arc<dyn Store>, reque
 
 /// If no results can be read. The earlier run, if there is one, may have done anything.
 pub(crate) fn no_results(request: &ReuseRequest) -> Memo {
-    let memo = Memo::default().rerunning(request.rerun.iter().cloned());
+    let memo = Memo::default().allow_rerun(request.rerun.iter().cloned());
     if request.of.is_empty() { memo } else { memo.cut_off() }
 }
 
@@ -60,7 +60,7 @@ async fn results_of(
     stored: &StoredRun,
     request: &ReuseRequest,
 ) -> Result<Memo> {
-    let mut memo = memo(store.clone(), engine.earlier_runs(), stored, request).await?;
+    let mut memo = load_memo(store.clone(), engine.earlier_runs(), stored, request).await?;
     if request.forked || request.failed {
         memo = without_failed(memo, &**store, stored).await?;
     }
@@ -84,21 +84,21 @@ pub(super) fn check_rerun(
     // The step of a call may not be in the current flow.
     let is_inner = |name: &str, call: &EarlierCall| {
         let Request::Tool(request) = &call.activity.request else { return false };
-        flows.have_inner_step(call.activity.path().names_inside(name), &request.name, &|_| true)
+        flows.have_inner_step(call.activity.step_path().names_inside(name), &request.name, &|_| true)
     };
     // Which passes a new step will have is not known.
     let is_new = |name: &str| {
-        let has_other_marks = is_marked(name) && memo.has_step(&unmarked(name));
-        !has_other_marks && flows.have_step(name, &flow.loaded().program, &|_| true)
+        let has_other_marks = is_marked(name) && memo.has_step(&label_path(name));
+        !has_other_marks && flows.have_step(name, &flow.loaded_target().program, &|_| true)
     };
     let is_known = |name: &str| {
         // All steps of the flow that a step calls.
         let name = name.strip_suffix("/*").unwrap_or(name);
         name == EVERY_STEP
             || memo.has_step(name)
-            || stopped.iter().any(|key| RunPath::of(key).around(name).is_some())
+            || stopped.iter().any(|key| RunPath::from_key(key).find_named(name).is_some())
             || is_new(name)
-            || memo.calls().iter().any(|call| is_inner(name, call))
+            || memo.tool_calls().iter().any(|call| is_inner(name, call))
     };
     match names.iter().find(|name| !is_known(name)) {
         Some(name) => Err(no_step(name, memo)),

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use trefoil_runtime::Usage;
-use trefoil_store::{Letter, LetterKind, Result, Store, StoreError};
+use trefoil_store::{InboxMessage, MessageKind, Store, StoreError, StoreResult};
 use trefoil_template::Value;
 
-use crate::durable::cancel;
+use crate::durable::cancel_idle_run;
 
 /// What came of a cancellation.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,13 +22,14 @@ pub enum RunCancellation {
 /// # Errors
 ///
 /// [`StoreError::Ended`] if it has ended.
-pub async fn cancel_run(store: &Arc<dyn Store>, run: &str) -> Result<RunCancellation> {
-    match cancel(store.clone(), run).await {
+pub async fn cancel_run(store: &Arc<dyn Store>, run: &str) -> StoreResult<RunCancellation> {
+    match cancel_idle_run(store.clone(), run).await {
         Ok(usage) => Ok(RunCancellation::Ended(usage)),
         Err(StoreError::Held { owner, .. }) => {
             let at = store.clock().wall_ms();
-            let letter = Letter { kind: LetterKind::Cancel, key: String::new(), value: Value::Null, at, as_of: 0 };
-            store.post(run, letter).await?;
+            let letter =
+                InboxMessage { kind: MessageKind::Cancel, key: String::new(), value: Value::Null, at, as_of: 0 };
+            store.post_message(run, letter).await?;
             Ok(RunCancellation::Asked(owner))
         }
         Err(error) => Err(error),

@@ -1,30 +1,30 @@
 //! The runs in a store, for any process: what they wait for, answers, cancellation, and following a run that another
 //! process drives.
 
-mod answering;
+mod answer_posting;
 mod cancellation;
-mod following;
-mod unreadable;
-mod waiting;
+mod run_follower;
+mod unreadable_run;
+mod waiting_steps;
 
 use std::sync::Arc;
 
-use trefoil_machine::event::Waiting;
+use trefoil_machine::event::AwaitedActivity;
 use trefoil_runtime::EventSink;
 use trefoil_store::{Record, Store};
 
 use crate::durable::{StoredRun, with_called_usage};
 use trefoil_project::error::Result;
 
-pub use answering::{AnswerRefusal, post_answer};
+pub use answer_posting::{AnswerRefusal, post_answer};
 pub use cancellation::{RunCancellation, cancel_run};
-pub use following::RunFollower;
-pub use unreadable::UnreadableRun;
-pub use waiting::{tell_events, waiting_and_events, waiting_steps};
+pub use run_follower::RunFollower;
+pub use unreadable_run::UnreadableRun;
+pub use waiting_steps::{tell_events, waiting_and_events, waiting_steps};
 
 /// The runs in a store. They may be driven by this process or by others.
 ///
-/// [`Engine::submit`](crate::Engine::submit) puts a run there, [`Engine::resume`](crate::Engine::resume) continues one
+/// [`Engine::submit_run`](crate::Engine::submit_run) puts a run there, [`Engine::resume_run`](crate::Engine::resume_run) continues one
 /// here. Everything else about a run needs no engine: neither its models, nor its keys.
 #[derive(Clone)]
 pub struct Runs {
@@ -56,7 +56,7 @@ impl Runs {
     ///
     /// [`Error::Store`](trefoil_project::Error::Store) if it cannot be read; [`Error::NotStarted`](trefoil_project::Error::NotStarted) with
     /// `JOURNAL_ERROR` or `NONDETERMINISM` if this version cannot replay it.
-    pub async fn waiting(&self, run: &str) -> Result<Vec<Waiting>> {
+    pub async fn waiting_steps(&self, run: &str) -> Result<Vec<AwaitedActivity>> {
         let record = self.store.record(run).await?;
         Ok(waiting_steps(&self.store, &record).await?)
     }
@@ -64,9 +64,9 @@ impl Runs {
     ///
     /// # Errors
     ///
-    /// As [`Self::waiting`].
-    pub async fn tell(&self, run: &str, events: Arc<dyn EventSink>) -> Result<()> {
-        let stored = StoredRun::read(&*self.store, run).await?;
+    /// As [`Self::waiting_steps`].
+    pub async fn send_events(&self, run: &str, events: Arc<dyn EventSink>) -> Result<()> {
+        let stored = StoredRun::read_run(&*self.store, run).await?;
         tell_events(&self.store, &stored, events).await?;
         Ok(())
     }
@@ -75,8 +75,8 @@ impl Runs {
     /// # Errors
     ///
     /// [`Error::Store`](trefoil_project::Error::Store) if there is no such run, or its content is not kept.
-    pub async fn follow(&self, run: &str) -> Result<RunFollower> {
-        let stored = StoredRun::read(&*self.store, run).await?;
+    pub async fn follow_run(&self, run: &str) -> Result<RunFollower> {
+        let stored = StoredRun::read_run(&*self.store, run).await?;
         Ok(RunFollower::new(self.store.clone(), stored))
     }
     /// Answers a question of a run, or of a run that one of its tools has started. The answer is for the question as it
@@ -86,7 +86,12 @@ impl Runs {
     /// # Errors
     ///
     /// Why the answer does not count: [`AnswerRefusal`].
-    pub async fn answer(&self, run: &str, question: &Waiting, answer: &str) -> Result<(), AnswerRefusal> {
+    pub async fn answer_question(
+        &self,
+        run: &str,
+        question: &AwaitedActivity,
+        answer: &str,
+    ) -> Result<(), AnswerRefusal> {
         post_answer(&self.store, run, question, answer, None).await
     }
     /// Ends a run for good. If another process drives it, that process is asked to.
@@ -94,7 +99,7 @@ impl Runs {
     /// # Errors
     ///
     /// [`Error::Store`](trefoil_project::Error::Store), also if it has ended.
-    pub async fn cancel(&self, run: &str) -> Result<RunCancellation> {
+    pub async fn cancel_run(&self, run: &str) -> Result<RunCancellation> {
         Ok(cancel_run(&self.store, run).await?)
     }
 }

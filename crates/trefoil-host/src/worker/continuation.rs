@@ -4,14 +4,14 @@ use std::pin::pin;
 
 use crate::durable::{StoredProject, StoredRun};
 use trefoil_project::Error;
-use trefoil_runtime::{Cancel, RunOutcome};
-use trefoil_store::{Hold, Owner, StoreError};
+use trefoil_runtime::{CancelSwitch, RunOutcome};
+use trefoil_store::{LeasedRun, Owner, StoreError};
 
 use super::WorkerEngines;
 use super::events::{WorkerEvent, WorkerWatch};
 
 /// The result of working on a run.
-pub enum WorkEnd {
+pub enum ContinuationEnd {
     /// The run was driven to an outcome. `open`: it has not ended in the store. `kept`: the store keeps its content.
     Outcome { outcome: Box<RunOutcome>, open: bool, kept: bool },
     /// This process has lost the run to another one.
@@ -26,58 +26,60 @@ pub enum WorkEnd {
 pub async fn continue_run(
     owner: &Owner,
     engines: &WorkerEngines,
-    hold: Hold,
-    cancel: &Cancel,
+    hold: LeasedRun,
+    cancel: &CancelSwitch,
     watch: &dyn WorkerWatch,
-) -> WorkEnd {
+) -> ContinuationEnd {
     continued(owner, engines, hold, cancel, watch).await.unwrap_or_else(|error| match error {
         Error::Store(
             StoreError::Held { .. } | StoreError::Ended { .. } | StoreError::NoRun { .. } | StoreError::NotHeld { .. },
-        ) => WorkEnd::Taken,
+        ) => ContinuationEnd::Taken,
         // It is tried again when the store responds.
-        Error::Store(error) if error.is_of_the_store() => WorkEnd::Taken,
-        error => WorkEnd::Refused(Box::new(error)),
+        Error::Store(error) if error.is_of_the_store() => ContinuationEnd::Taken,
+        error => ContinuationEnd::Refused(Box::new(error)),
     })
 }
 
 async fn continued(
     owner: &Owner,
     engines: &WorkerEngines,
-    hold: Hold,
-    cancel: &Cancel,
+    hold: LeasedRun,
+    cancel: &CancelSwitch,
     watch: &dyn WorkerWatch,
-) -> Result<WorkEnd, Error> {
-    let (run, store) = (hold.run().to_owned(), &**owner.store());
-    let stored = StoredRun::read(store, &run).await?;
+) -> Result<ContinuationEnd, Error> {
+    let (run, store) = (hold.run_id().to_owned(), &**owner.store());
+    let stored = StoredRun::read_run(store, &run).await?;
     let project = StoredProject::of_worker(store, &stored, &engines.folder).await?;
     if let Some(why) = project.why_not() {
-        watch.event(WorkerEvent::ProjectIgnored { run: &run, why });
+        watch.take_event(WorkerEvent::ProjectIgnored { run: &run, why });
     }
     let engine = if project.is_around(&engines.folder) { &engines.of_project } else { &engines.own };
     let ready = engine.as_begun(&stored).ready_again(&stored, &[]).await?;
     let begun = ready.resume_held(hold)?;
-    watch.event(WorkerEvent::RunBegun { run: &run, flow: &stored.started.program.flow });
-    let stop = begun.canceller();
-    let mut outcome = pin!(begun.outcome());
+    watch.take_event(WorkerEvent::RunBegun { run: &run, flow: &stored.started.program.flow });
+    let stop = begun.cancel_switch();
+    let mut outcome = pin!(begun.wait_outcome());
     let outcome = tokio::select! {
         outcome = &mut outcome => outcome,
         () = cancel.passed_on(&stop) => outcome.await,
     };
     let outcome = Box::new(outcome);
     // This process lacks something that another worker may have: the store says who has the run, and whether it has ended.
-    let stuck = match outcome.denied() {
+    let stuck = match outcome.permission_error() {
         Some(_) => true,
         None => outcome.continues && !outcome.suspended && outcome.waiting.is_empty() && outcome.result.is_err(),
     };
     let kept = stored.is_kept();
     if !stuck {
-        return Ok(WorkEnd::Outcome { outcome, open: false, kept });
+        return Ok(ContinuationEnd::Outcome { outcome, open: false, kept });
     }
-    let Ok(record) = store.record(&run).await else { return Ok(WorkEnd::Outcome { outcome, open: true, kept }) };
+    let Ok(record) = store.record(&run).await else {
+        return Ok(ContinuationEnd::Outcome { outcome, open: true, kept });
+    };
     let lost = outcome.result.as_ref().is_err_and(|error| error.code == "JOURNAL_ERROR");
     let elsewhere = record.owner.is_some_and(|(name, _)| name != owner.name());
     Ok(match lost && (elsewhere || record.status.is_end()) {
-        true => WorkEnd::TakenOver(outcome),
-        false => WorkEnd::Outcome { outcome, open: !record.status.is_end(), kept },
+        true => ContinuationEnd::TakenOver(outcome),
+        false => ContinuationEnd::Outcome { outcome, open: !record.status.is_end(), kept },
     })
 }

@@ -67,11 +67,11 @@ pub enum WorkerEvent<'e> {
 /// Gets what a worker says.
 pub trait WorkerWatch: Send + Sync {
     /// Takes an event, at once.
-    fn event(&self, event: WorkerEvent<'_>);
+    fn take_event(&self, event: WorkerEvent<'_>);
 }
 
 /// Requests to stop, such as the signals of a process.
 pub trait StopRequests: Send {
     /// Waits for the next one.
-    fn next(&mut self) -> impl Future<Output = ()> + Send;
+    fn next_request(&mut self) -> impl Future<Output = ()> + Send;
 }

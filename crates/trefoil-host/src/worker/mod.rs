@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 use crate::engine::Engine;
 use tokio::task::JoinSet;
 use trefoil_project::Error;
-use trefoil_runtime::Cancel;
-use trefoil_store::{ClaimShare, Hold, Owner, Store, StoreError};
+use trefoil_runtime::CancelSwitch;
+use trefoil_store::{ClaimShare, LeasedRun, Owner, Store, StoreError};
 
-use continuation::{WorkEnd, continue_run};
+use continuation::{ContinuationEnd, continue_run};
 
 pub use events::{StopRequests, WorkerEvent, WorkerWatch};
 
@@ -61,15 +61,15 @@ pub struct WorkerEngines {
 }
 
 /// A process that works on the runs of a store.
-pub struct Worker {
+pub struct RunWorker {
     store: Arc<dyn Store>,
     engines: WorkerEngines,
     limits: WorkerLimits,
     watch: Arc<dyn WorkerWatch>,
     owner: Arc<Owner>,
     /// The runs in progress, with their handles for stopping.
-    under_way: BTreeMap<String, Cancel>,
-    work: JoinSet<(String, WorkEnd)>,
+    under_way: BTreeMap<String, CancelSwitch>,
+    work: JoinSet<(String, ContinuationEnd)>,
     /// The runs that could not continue here, until when they are left to other workers, and the length of that pause.
     elsewhere: BTreeMap<String, (Instant, Duration)>,
     reclaimed: Option<Instant>,
@@ -106,7 +106,7 @@ enum WorkerStop {
     Unusable(StoreError),
 }
 
-impl Worker {
+impl RunWorker {
     /// Creates a worker whose engine uses the same owner.
     pub fn new(owner: Arc<Owner>, engines: WorkerEngines, limits: WorkerLimits, watch: Arc<dyn WorkerWatch>) -> Self {
         Self {
@@ -127,14 +127,14 @@ impl Worker {
     /// # Errors
     ///
     /// The store cannot be used, or not all runs were given back.
-    pub async fn work(mut self, mut requests: impl StopRequests) -> Result<WorkerEnd, WorkerError> {
-        let (place, concurrency) = (self.store.place(), self.limits.concurrency);
-        self.watch.event(WorkerEvent::Working { place, concurrency });
+    pub async fn run_until_stopped(mut self, mut requests: impl StopRequests) -> Result<WorkerEnd, WorkerError> {
+        let (place, concurrency) = (self.store.display_location(), self.limits.concurrency);
+        self.watch.take_event(WorkerEvent::Working { place, concurrency });
         let why = self.until_stopped(&mut requests).await;
         if !matches!(why, WorkerStop::Idle) {
             self.stop(requests, matches!(why, WorkerStop::Asked)).await;
         }
-        let released = self.engines.of_project.release().await;
+        let released = self.engines.of_project.release_runs().await;
         match why {
             WorkerStop::Unusable(error) => Err(WorkerError::Store(error)),
             WorkerStop::Asked => released.map(|()| WorkerEnd::Stopped).map_err(WorkerError::Release),
@@ -146,12 +146,12 @@ impl Worker {
     }
 
     async fn until_stopped(&mut self, requests: &mut impl StopRequests) -> WorkerStop {
-        let mut asked = pin!(requests.next());
+        let mut asked = pin!(requests.next_request());
         loop {
-            let idle = match self.take().await {
+            let idle = match self.claim_runs().await {
                 Ok(idle) => idle,
-                Err(error) if error.passes() => {
-                    self.watch.event(WorkerEvent::StoreUnavailable(&error));
+                Err(error) if error.is_temporary() => {
+                    self.watch.take_event(WorkerEvent::StoreUnavailable(&error));
                     false
                 }
                 Err(error) => return WorkerStop::Unusable(error),
@@ -161,8 +161,8 @@ impl Worker {
             }
             tokio::select! {
                 () = &mut asked => return WorkerStop::Asked,
-                Some(ended) = self.work.join_next() => self.ended(ended),
-                () = self.store.stirred(PAUSE), if self.has_room() => {}
+                Some(ended) = self.work.join_next() => self.finish_run(ended),
+                () = self.store.wait_for_work(PAUSE), if self.has_room() => {}
             }
         }
     }
@@ -172,25 +172,25 @@ impl Worker {
     }
 
     /// Claims as many runs as there is capacity for. Returns whether no run waits or is in progress.
-    async fn take(&mut self) -> Result<bool, StoreError> {
+    async fn claim_runs(&mut self) -> Result<bool, StoreError> {
         if self.reclaimed.is_none_or(|at| at.elapsed() >= RECLAIM) {
             self.reclaimed = Some(Instant::now());
-            self.store.reclaim(self.store.clock().wall_ms()).await?;
+            self.store.reclaim_runs(self.store.clock().wall_ms()).await?;
         }
         let room = self.limits.concurrency.saturating_sub(self.under_way.len());
         if room > 0 {
             let time = Instant::now();
             let left = self.elsewhere.iter().filter(|(_, (until, _))| *until > time).map(|(run, _)| run.clone());
             let share = ClaimShare { except: left.collect(), most: room, per_flow: self.limits.per_flow };
-            for hold in self.owner.take(share).await? {
+            for hold in self.owner.take_runs(share).await? {
                 self.begin(hold);
             }
         }
         Ok(self.under_way.is_empty())
     }
 
-    fn begin(&mut self, hold: Hold) {
-        let (run, cancel) = (hold.run().to_owned(), Cancel::new());
+    fn begin(&mut self, hold: LeasedRun) {
+        let (run, cancel) = (hold.run_id().to_owned(), CancelSwitch::new());
         self.under_way.insert(run.clone(), cancel.clone());
         let (owner, engines, watch) = (self.owner.clone(), self.engines.clone(), self.watch.clone());
         self.work.spawn(async move {
@@ -199,7 +199,7 @@ impl Worker {
         });
     }
 
-    fn ended(&mut self, ended: Result<(String, WorkEnd), tokio::task::JoinError>) {
+    fn finish_run(&mut self, ended: Result<(String, ContinuationEnd), tokio::task::JoinError>) {
         let (run, ended) = match ended {
             Ok(ended) => ended,
             Err(error) => match error.try_into_panic() {
@@ -209,19 +209,19 @@ impl Worker {
         };
         let interrupted = self.under_way.remove(&run).is_some_and(|cancel| cancel.is_stopping());
         match ended {
-            WorkEnd::Taken => {}
-            WorkEnd::Refused(why) => {
+            ContinuationEnd::Taken => {}
+            ContinuationEnd::Refused(why) => {
                 if !self.elsewhere.contains_key(&run) {
-                    self.watch.event(WorkerEvent::RunRefused { run: &run, why: &why });
+                    self.watch.take_event(WorkerEvent::RunRefused { run: &run, why: &why });
                 }
                 self.leave(run);
             }
-            WorkEnd::TakenOver(outcome) => {
-                self.watch.event(WorkerEvent::RunTaken(&outcome));
+            ContinuationEnd::TakenOver(outcome) => {
+                self.watch.take_event(WorkerEvent::RunTaken(&outcome));
                 self.elsewhere.remove(&run);
             }
-            WorkEnd::Outcome { outcome, open, kept } => {
-                self.watch.event(WorkerEvent::RunEnded { outcome: &outcome, open, kept });
+            ContinuationEnd::Outcome { outcome, open, kept } => {
+                self.watch.take_event(WorkerEvent::RunEnded { outcome: &outcome, open, kept });
                 match open && !interrupted {
                     true => self.leave(run),
                     false => drop(self.elsewhere.remove(&run)),
@@ -241,15 +241,15 @@ impl Worker {
     async fn stop(&mut self, mut requests: impl StopRequests, drains: bool) {
         let runs = self.under_way.len();
         let drain = Some(self.limits.drain).filter(|drain| drains && runs > 0 && !drain.is_zero());
-        self.watch.event(WorkerEvent::Stopping { runs, drain });
+        self.watch.take_event(WorkerEvent::Stopping { runs, drain });
         if let Some(drain) = drain {
-            self.under_way.values().for_each(Cancel::drain);
+            self.under_way.values().for_each(CancelSwitch::drain_runs);
             self.until_ended(&mut requests, drain).await;
             if !self.under_way.is_empty() {
-                self.watch.event(WorkerEvent::CallsCut { runs: self.under_way.len() });
+                self.watch.take_event(WorkerEvent::CallsCut { runs: self.under_way.len() });
             }
         }
-        self.under_way.values().for_each(Cancel::interrupt);
+        self.under_way.values().for_each(CancelSwitch::interrupt_runs);
         self.until_ended(&mut requests, GRACE).await;
         trefoil_project::shell::end_all();
     }
@@ -258,18 +258,18 @@ impl Worker {
     async fn until_ended(&mut self, requests: &mut impl StopRequests, limit: Duration) {
         let all = async {
             while let Some(ended) = self.work.join_next().await {
-                self.ended(ended);
+                self.finish_run(ended);
             }
         };
         let other = async {
             // Terminals and programs such as `timeout` signal a process and its group.
             let _ = tokio::time::timeout(ONE_REQUEST, async {
                 loop {
-                    requests.next().await
+                    requests.next_request().await
                 }
             })
             .await;
-            requests.next().await;
+            requests.next_request().await;
         };
         tokio::select! {
             () = all => {}

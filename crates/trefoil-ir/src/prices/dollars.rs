@@ -4,9 +4,9 @@ use std::fmt;
 
 /// Formats micro-dollars: `$0`, `$0.0000042`, `$0.0123`, `$12.35`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Dollars(pub u64);
+pub struct DollarAmount(pub u64);
 
-impl fmt::Display for Dollars {
+impl fmt::Display for DollarAmount {
     /// Three significant digits below a dollar, cents above, rounded up, so that the text is never less than the real
     /// cost.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn money_is_shown_short_and_never_too_low() {
-        let shown = |micro| Dollars(micro).to_string();
+        let shown = |micro| DollarAmount(micro).to_string();
         let all = [0, 1, 42, 123, 1_234, 12_300, 12_345, 123_456, 1_000_000, 1_230_001, 12_345_678, 5_500_000];
         assert_eq!(
             all.map(shown).join(" "),

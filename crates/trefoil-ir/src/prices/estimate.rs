@@ -8,7 +8,7 @@ pub const MESSAGE: u64 = 8;
 pub const SCHEMA: u64 = 256;
 
 /// Estimated tokens of a text: one for 3.6 bytes, as in English.
-pub const fn tokens(bytes: u64) -> u64 {
+pub const fn text_tokens(bytes: u64) -> u64 {
     bytes.saturating_mul(10).div_ceil(36)
 }
 
@@ -18,6 +18,6 @@ pub const fn cautious_tokens(bytes: u64) -> u64 {
 }
 
 /// Estimated tokens of an answer with this limit.
-pub fn answer(max_tokens: Option<u32>) -> u64 {
+pub fn answer_tokens(max_tokens: Option<u32>) -> u64 {
     max_tokens.map_or(ANSWER, |limit| ANSWER.min(u64::from(limit)))
 }

@@ -4,21 +4,21 @@ use serde::{Deserialize, Serialize};
 
 /// The price of a model. It is stored in journals, so new fields must be optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Price {
+pub struct ModelPrice {
     /// The rates for tokens.
     #[serde(flatten)]
-    pub rates: Rates,
+    pub rates: TokenRates,
     /// Micro-dollars for each call, in addition to its tokens.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub call: u64,
     /// Other rates for long prompts, by length.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tiers: Vec<Tier>,
+    pub tiers: Vec<PriceTier>,
 }
 
 /// Micro-dollars for a million tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rates {
+pub struct TokenRates {
     /// For input tokens.
     pub input: u64,
     /// For output tokens.
@@ -33,17 +33,17 @@ pub struct Rates {
 
 /// Rates of a call with more than `above` input tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tier {
+pub struct PriceTier {
     /// The maximum number of input tokens for which these rates do not apply.
     pub above: u64,
     /// The rates for all tokens of the call.
     #[serde(flatten)]
-    pub rates: Rates,
+    pub rates: TokenRates,
 }
 
 /// The tokens of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tokens {
+pub struct CallTokens {
     /// Input tokens, including cached ones.
     pub input: u64,
     /// Output tokens.
@@ -58,14 +58,14 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-impl Price {
+impl ModelPrice {
     /// A known price of zero.
-    pub fn free() -> Self {
+    pub fn without_cost() -> Self {
         Self::default()
     }
 
     /// The cost of a call in micro-dollars, rounded up.
-    pub fn of(&self, tokens: Tokens) -> u64 {
+    pub fn call_cost(&self, tokens: CallTokens) -> u64 {
         let rates = self.rates_for(tokens.input);
         let read = tokens.cache_read.min(tokens.input);
         let written = tokens.cache_write.min(tokens.input - read);
@@ -85,8 +85,12 @@ impl Price {
         let dearest = |input: u64| {
             let rates = self.rates_for(input);
             let rate = rates.input.max(rates.cache_read.unwrap_or(0)).max(rates.cache_write.unwrap_or(0));
-            let dear = Rates { input: rate, cache_read: None, cache_write: None, ..rates };
-            Self { rates: dear, call: self.call, tiers: Vec::new() }.of(Tokens { input, output, ..Tokens::default() })
+            let dear = TokenRates { input: rate, cache_read: None, cache_write: None, ..rates };
+            Self { rates: dear, call: self.call, tiers: Vec::new() }.call_cost(CallTokens {
+                input,
+                output,
+                ..CallTokens::default()
+            })
         };
         // A tier may be cheaper than the one before it, so the end of each tier is tried.
         let edges = self.tiers.iter().map(|tier| tier.above).filter(|above| *above < input);
@@ -95,10 +99,10 @@ impl Price {
 
     /// Whether calls cost nothing.
     pub fn is_free(&self) -> bool {
-        *self == Self::free()
+        *self == Self::without_cost()
     }
 
-    fn rates_for(&self, input: u64) -> Rates {
+    fn rates_for(&self, input: u64) -> TokenRates {
         self.tiers.iter().rev().find(|tier| input > tier.above).map_or(self.rates, |tier| tier.rates)
     }
 }
@@ -107,27 +111,30 @@ impl Price {
 mod tests {
     use super::*;
 
-    fn price() -> Price {
-        let rates = Rates { input: 2_000_000, output: 10_000_000, cache_read: Some(200_000), cache_write: None };
-        let long = Rates { input: 4_000_000, ..rates };
-        Price { rates, call: 0, tiers: vec![Tier { above: 1_000, rates: long }] }
+    fn price() -> ModelPrice {
+        let rates = TokenRates { input: 2_000_000, output: 10_000_000, cache_read: Some(200_000), cache_write: None };
+        let long = TokenRates { input: 4_000_000, ..rates };
+        ModelPrice { rates, call: 0, tiers: vec![PriceTier { above: 1_000, rates: long }] }
     }
 
     #[test]
     fn a_call_is_rounded_up_to_a_micro_dollar() {
         let price = price();
-        assert_eq!(price.of(Tokens { input: 100, output: 10, ..Tokens::default() }), 300);
-        assert_eq!(price.of(Tokens { input: 100, cache_read: 99, ..Tokens::default() }), 22);
-        assert_eq!(price.of(Tokens::default()), 0);
+        assert_eq!(price.call_cost(CallTokens { input: 100, output: 10, ..CallTokens::default() }), 300);
+        assert_eq!(price.call_cost(CallTokens { input: 100, cache_read: 99, ..CallTokens::default() }), 22);
+        assert_eq!(price.call_cost(CallTokens::default()), 0);
         // More cached tokens than tokens: figures from a provider are not trusted.
-        assert_eq!(price.of(Tokens { input: 10, cache_read: u64::MAX, cache_write: 5, output: 0 }), 2);
-        assert_eq!(price.of(Tokens { input: u64::MAX, output: u64::MAX, ..Tokens::default() }), u64::MAX);
+        assert_eq!(price.call_cost(CallTokens { input: 10, cache_read: u64::MAX, cache_write: 5, output: 0 }), 2);
+        assert_eq!(
+            price.call_cost(CallTokens { input: u64::MAX, output: u64::MAX, ..CallTokens::default() }),
+            u64::MAX
+        );
     }
 
     #[test]
     fn a_tier_holds_above_its_edge_and_for_the_whole_call() {
         let price = price();
-        let input = |input| price.of(Tokens { input, ..Tokens::default() });
+        let input = |input| price.call_cost(CallTokens { input, ..CallTokens::default() });
         assert_eq!((input(1_000), input(1_001)), (2_000, 4_004));
     }
 
@@ -147,6 +154,6 @@ mod tests {
             json,
             r#"{"input":2000000,"output":10000000,"cache_read":200000,"tiers":[{"above":1000,"input":4000000,"output":10000000,"cache_read":200000}]}"#
         );
-        assert_eq!(serde_json::from_str::<Price>(&json).unwrap(), price());
+        assert_eq!(serde_json::from_str::<ModelPrice>(&json).unwrap(), price());
     }
 }

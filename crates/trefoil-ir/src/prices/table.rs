@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::dollars::parse_dollars;
-use super::price::{Price, Rates, Tier};
+use super::price::{ModelPrice, PriceTier, TokenRates};
 
 /// The table.
 const TABLE: &str = include_str!("../../data/prices.txt");
@@ -30,24 +30,24 @@ static SECTIONS: LazyLock<BTreeMap<&str, &str>> = LazyLock::new(|| {
 });
 
 /// The source of the table and its date: `genai-prices 0.2.1, 2026-10-30`. This is the table's first line.
-pub fn source() -> &'static str {
+pub fn table_source() -> &'static str {
     TABLE.lines().next().unwrap_or_default().trim_start_matches("# ")
 }
 
 /// The list price of a model on a day (days since 1970-01-01 UTC). `None` if the table has none, or if the cost does
 /// not depend on tokens alone.
-pub fn listed(provider: &str, model: &str, day: u64) -> Option<Price> {
-    price_on(found(provider, model)?.1, day)
+pub fn list_price(provider: &str, model: &str, day: u64) -> Option<ModelPrice> {
+    price_on(find_row(provider, model)?.1, day)
 }
 
 /// The context window of a model in tokens. `None` if the table does not have it.
-pub fn window(provider: &str, model: &str) -> Option<u64> {
-    found(provider, model)?.0.split(' ').find_map(|word| word.strip_prefix('n'))?.parse().ok()
+pub fn context_window(provider: &str, model: &str) -> Option<u64> {
+    find_row(provider, model)?.0.split(' ').find_map(|word| word.strip_prefix('n'))?.parse().ok()
 }
 
 /// Whether the table has a model, or does not know the provider.
 pub fn is_known_model(provider: &str, model: &str) -> bool {
-    section(provider).is_none() || found(provider, model).is_some()
+    section(provider).is_none() || find_row(provider, model).is_some()
 }
 
 /// The names of a provider's models in the table, without those of single versions.
@@ -59,7 +59,7 @@ pub fn known_models(provider: &str) -> impl Iterator<Item = &'static str> {
 }
 
 /// The line of a model: its names and its prices.
-fn found(provider: &str, model: &str) -> Option<(&'static str, &'static str)> {
+fn find_row(provider: &str, model: &str) -> Option<(&'static str, &'static str)> {
     let name = model.to_lowercase();
     let section = section(provider)?;
     row(section, &name).or_else(|| row(section, &with_dashes(&name)?))
@@ -108,7 +108,7 @@ fn with_dashes(name: &str) -> Option<String> {
 }
 
 /// The prices of a line that apply on a day: the last ones whose date is not later.
-fn price_on(prices: &str, day: u64) -> Option<Price> {
+fn price_on(prices: &str, day: u64) -> Option<ModelPrice> {
     let begun = prices.split('\t').rev().find_map(|prices| match prices.strip_prefix('@') {
         None => Some(prices),
         Some(dated) => {
@@ -119,12 +119,12 @@ fn price_on(prices: &str, day: u64) -> Option<Price> {
     price(begun)
 }
 
-fn price(text: &str) -> Option<Price> {
-    let mut price = Price::default();
+fn price(text: &str) -> Option<ModelPrice> {
+    let mut price = ModelPrice::default();
     for (n, part) in text.split(" >").enumerate() {
         let mut words = part.split(' ');
         let above = if n == 0 { None } else { Some(words.next()?.parse().ok()?) };
-        let mut rates = Rates { input: parse_dollars(words.next()?)?, ..Rates::default() };
+        let mut rates = TokenRates { input: parse_dollars(words.next()?)?, ..TokenRates::default() };
         rates.output = parse_dollars(words.next()?)?;
         for word in words {
             let amount = parse_dollars(word.get(1..)?)?;
@@ -137,7 +137,7 @@ fn price(text: &str) -> Option<Price> {
         }
         match above {
             None => price.rates = rates,
-            Some(above) => price.tiers.push(Tier { above, rates }),
+            Some(above) => price.tiers.push(PriceTier { above, rates }),
         }
     }
     Some(price)

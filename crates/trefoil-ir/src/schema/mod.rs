@@ -1,13 +1,13 @@
 //! How JSON Schemas are compiled, and how much work a check against one may take.
 //!
-//! All schemas are compiled with [`compile`]: the regex engine takes linear time, so backreferences and look-around other than at the
-//! start of a pattern are not supported, and nothing is fetched. A [`Checker`] adds limits, and is the only way to compile a schema that may be
+//! All schemas are compiled with [`compile_schema`]: the regex engine takes linear time, so backreferences and look-around other than at the
+//! start of a pattern are not supported, and nothing is fetched. A [`SchemaChecker`] adds limits, and is the only way to compile a schema that may be
 //! from anywhere (a server's tool, a file, a manifest): the size of its patterns before they are compiled, and the work
 //! of a check. With references, a schema of a few lines can take an unbounded amount of work, so the work is estimated
 //! before a value is checked, and rejected beyond [`limits::SCHEMA_WORK`]. The estimate depends only on the schema and
 //! the value, so a replay gets the same one.
 
-mod form;
+mod foreign_schema;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -18,12 +18,12 @@ use trefoil_template::limits;
 
 use crate::pattern::linear_schema;
 
-pub use form::{ReadableForm, readable_form};
+pub use foreign_schema::{ReadableForm, readable_form};
 
 /// Compiles a schema: of this draft, or of the one that `$schema` names, otherwise 2020-12; nothing is fetched; patterns take linear
 /// time.
-pub fn compile(schema: &Json, draft: Option<Draft>) -> Result<Validator, ValidationError<'static>> {
-    let options = within(limits::PATTERN_BYTES);
+pub fn compile_schema(schema: &Json, draft: Option<Draft>) -> Result<Validator, ValidationError<'static>> {
+    let options = pattern_options(limits::PATTERN_BYTES);
     let options = match draft {
         Some(draft) => options.with_draft(draft),
         None => options,
@@ -31,7 +31,7 @@ pub fn compile(schema: &Json, draft: Option<Draft>) -> Result<Validator, Validat
     options.build(&linear_schema(schema))
 }
 
-fn within(bytes: usize) -> ValidationOptions<'static> {
+fn pattern_options(bytes: usize) -> ValidationOptions<'static> {
     let patterns = PatternOptions::regex().size_limit(bytes).dfa_size_limit(bytes);
     jsonschema::options().offline().with_pattern_options(patterns)
 }
@@ -72,21 +72,21 @@ fn collect_patterns<'s>(json: &'s Json, found: &mut BTreeSet<&'s str>) {
 pub fn pattern_weight(pattern: &str) -> Option<usize> {
     let fits = |limit: &usize| {
         let only = Json::Object(Map::from_iter([("pattern".to_owned(), Json::from(pattern))]));
-        within(*limit).build(&linear_schema(&only)).is_ok()
+        pattern_options(*limit).build(&linear_schema(&only)).is_ok()
     };
     [8 << 10, 64 << 10, 512 << 10, limits::PATTERN_BYTES].into_iter().find(fits)
 }
 
 /// A compiled schema with a limit for work.
 #[derive(Debug, Clone)]
-pub struct Checker {
+pub struct SchemaChecker {
     validator: Validator,
-    cost: Cost,
+    cost: SchemaCost,
 }
 
 /// Why a value does not match a schema.
 #[derive(Debug)]
-pub enum Misfit<'v> {
+pub enum SchemaMismatch<'v> {
     /// It violates these rules.
     Broken(Vec<ValidationError<'v>>),
     /// The check would take too long.
@@ -99,7 +99,7 @@ pub enum SchemaFault {
     /// It is not a JSON Schema.
     Invalid(Box<ValidationError<'static>>),
     /// No value could be checked against it.
-    Endless(Endless),
+    Endless(EndlessSchema),
     /// Its patterns need more than [`limits::PATTERNS_BYTES`].
     Patterns,
 }
@@ -118,15 +118,15 @@ impl fmt::Display for SchemaFault {
 }
 
 /// Checks the limits that need no compiled pattern.
-fn endable(schema: &Json) -> Result<Cost, SchemaFault> {
-    let cost = Cost::new(schema);
-    match cost.endless() {
+fn bounded_cost(schema: &Json) -> Result<SchemaCost, SchemaFault> {
+    let cost = SchemaCost::new(schema);
+    match cost.find_endless() {
         Some(endless) => Err(SchemaFault::Endless(endless)),
         None => Ok(cost),
     }
 }
 
-impl Checker {
+impl SchemaChecker {
     /// Compiles a schema of draft 2020-12 within the limits. May take a second, so an async task does this on a thread of
     /// its own.
     pub fn new(schema: &Json) -> Result<Self, SchemaFault> {
@@ -140,36 +140,36 @@ impl Checker {
     }
 
     fn of_draft(schema: &Json, draft: Draft) -> Result<Self, SchemaFault> {
-        let cost = endable(schema)?;
+        let cost = bounded_cost(schema)?;
         if pattern_bytes([schema], limits::PATTERNS_BYTES) > limits::PATTERNS_BYTES {
             return Err(SchemaFault::Patterns);
         }
-        let built = compile(schema, Some(draft));
+        let built = compile_schema(schema, Some(draft));
         let validator = built.map_err(|error| SchemaFault::Invalid(Box::new(error)))?;
         Ok(Self { validator, cost })
     }
 
     /// Whether a value matches. Also false if the check would take too long.
-    pub fn accepts(&self, value: &Json) -> bool {
+    pub fn accepts_value(&self, value: &Json) -> bool {
         self.cost.is_bearable(value) && self.validator.is_valid(value)
     }
 
     /// Checks a value.
-    pub fn check<'v>(&'v self, value: &'v Json) -> Result<(), Misfit<'v>> {
+    pub fn check_value<'v>(&'v self, value: &'v Json) -> Result<(), SchemaMismatch<'v>> {
         if !self.cost.is_bearable(value) {
-            return Err(Misfit::TooMuchWork);
+            return Err(SchemaMismatch::TooMuchWork);
         }
         if self.validator.is_valid(value) {
             return Ok(());
         }
-        Err(Misfit::Broken(self.validator.iter_errors(value).collect()))
+        Err(SchemaMismatch::Broken(self.validator.iter_errors(value).collect()))
     }
 }
 
 /// The cost of checking a value, in visits of a subschema to a part of the value. An upper bound, because a validator
 /// stops early in some cases.
 #[derive(Debug, Clone)]
-pub struct Cost {
+pub struct SchemaCost {
     root: Json,
     /// The number of subschemas and of other things that a validator compares.
     size: u64,
@@ -181,7 +181,7 @@ pub struct Cost {
 
 /// Why a schema is too costly for any value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endless {
+pub struct EndlessSchema {
     /// The JSON pointer of the subschema that shows it.
     pub pointer: String,
     /// Whether it is circular; otherwise its references multiply.
@@ -199,7 +199,7 @@ const DEEPEST: usize = 1000;
 /// The number of names with which an unknown reference is compared.
 const MOST_COMPARED: usize = 100;
 
-impl Cost {
+impl SchemaCost {
     /// The cost of a schema, which is compiled elsewhere.
     pub fn new(schema: &Json) -> Self {
         let mut cost = Self { root: schema.clone(), size: 0, refers: false, names: HashMap::new() };
@@ -359,7 +359,7 @@ impl Cost {
     }
 
     /// Whether the schema is too costly for any value, and where that shows; `None`: it is not.
-    pub fn endless(&self) -> Option<Endless> {
+    pub fn find_endless(&self) -> Option<EndlessSchema> {
         if !self.refers {
             return None;
         }
@@ -370,7 +370,7 @@ impl Cost {
     }
 
     /// Computes the cost of every subschema.
-    fn weigh_all(&self, json: &Json, pointer: &mut String, seen: &mut SeenSchemas, found: &mut Option<Endless>) {
+    fn weigh_all(&self, json: &Json, pointer: &mut String, seen: &mut SeenSchemas, found: &mut Option<EndlessSchema>) {
         if found.is_some() {
             return;
         }
@@ -378,7 +378,7 @@ impl Cost {
         let children: Vec<(String, &Json)> = match json {
             Json::Object(members) => {
                 if let Err(circular) = self.weigh(json, seen, 0) {
-                    *found = Some(Endless { pointer: pointer.clone(), circular });
+                    *found = Some(EndlessSchema { pointer: pointer.clone(), circular });
                     return;
                 }
                 members.iter().map(|(k, v)| (k.replace('~', "~0").replace('/', "~1"), v)).collect()
@@ -487,10 +487,10 @@ mod tests {
 
     #[test]
     fn references_that_double_at_every_step_are_refused() {
-        assert_eq!(Cost::new(&doubling(10)).endless(), None);
-        let endless = Cost::new(&doubling(40)).endless().unwrap();
+        assert_eq!(SchemaCost::new(&doubling(10)).find_endless(), None);
+        let endless = SchemaCost::new(&doubling(40)).find_endless().unwrap();
         assert!(!endless.circular, "{endless:?}");
-        assert!(matches!(Checker::new(&doubling(40)), Err(SchemaFault::Endless(_))));
+        assert!(matches!(SchemaChecker::new(&doubling(40)), Err(SchemaFault::Endless(_))));
         assert!(readable_form(&doubling(40)).is_err() && readable_form(&doubling(10)).is_ok());
     }
 
@@ -502,7 +502,7 @@ mod tests {
             json!({"properties": {"x": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"not": {"$ref": "#/$defs/a"}}}}),
             json!({"$dynamicAnchor": "a", "allOf": [{"$dynamicRef": "#a"}]}),
         ] {
-            assert!(Cost::new(&circular).endless().is_some_and(|e| e.circular), "{circular}");
+            assert!(SchemaCost::new(&circular).find_endless().is_some_and(|e| e.circular), "{circular}");
         }
     }
 
@@ -512,9 +512,9 @@ mod tests {
         let twice =
             json!({"allOf": [{"properties": {"left": {"$ref": "#"}}}, {"properties": {"left": {"$ref": "#"}}}]});
         let deep = (0..60).fold(json!({}), |inner, _| json!({"left": inner}));
-        assert_eq!((Cost::new(&tree).endless(), Cost::new(&twice).endless()), (None, None));
-        assert!(Cost::new(&tree).is_bearable(&deep));
-        assert!(!Cost::new(&twice).is_bearable(&deep));
+        assert_eq!((SchemaCost::new(&tree).find_endless(), SchemaCost::new(&twice).find_endless()), (None, None));
+        assert!(SchemaCost::new(&tree).is_bearable(&deep));
+        assert!(!SchemaCost::new(&twice).is_bearable(&deep));
     }
 
     #[test]
@@ -522,7 +522,7 @@ mod tests {
         let schema =
             json!({"type": "array", "items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"type": "integer", "minimum": 0}}});
         let list = Json::from((0..1_000_000).collect::<Vec<u32>>());
-        assert!(Checker::new(&schema).unwrap().accepts(&list));
+        assert!(SchemaChecker::new(&schema).unwrap().accepts_value(&list));
     }
 
     #[test]
@@ -531,8 +531,8 @@ mod tests {
             let all = (0..n).map(|i| (format!("x{i}"), json!({"pattern": format!("[a-z{i}]{{1,400}}é\\w{{200}}")})));
             json!({"properties": all.collect::<Map<_, _>>()})
         };
-        assert!(Checker::new(&many(2)).is_ok());
-        let refused = Checker::new(&many(200)).unwrap_err();
+        assert!(SchemaChecker::new(&many(2)).is_ok());
+        let refused = SchemaChecker::new(&many(200)).unwrap_err();
         assert_eq!(refused.to_string(), "its patterns need more than 32 MB");
         assert!(readable_form(&many(200)).is_ok(), "nothing of it is compiled there");
     }
@@ -541,18 +541,18 @@ mod tests {
     fn many_names_and_unknown_references_are_no_trouble() {
         let all =
             (0..20_000).map(|i| (format!("x{i}"), json!({"$id": format!("https://a/{i}"), "$ref": format!("no{i}")})));
-        let cost = Cost::new(&json!({"properties": all.collect::<Map<_, _>>()}));
+        let cost = SchemaCost::new(&json!({"properties": all.collect::<Map<_, _>>()}));
         assert_eq!(cost.names.len(), 20_000);
-        cost.endless();
+        cost.find_endless();
     }
 
     #[test]
     fn patterns_take_linear_time() {
-        assert!(Checker::new(&json!({"pattern": "^a(?=b)"})).is_err(), "look-around");
-        let checker = Checker::new(&json!({"pattern": "^(?!a)[ab]+$"})).unwrap();
-        assert!(checker.accepts(&Json::from("ba")) && !checker.accepts(&Json::from("ab")));
-        assert!(Checker::new(&json!({"pattern": r"(a)\1"})).is_err(), "a backreference");
-        let checker = Checker::new(&json!({"pattern": "^(a+)+$"})).unwrap();
-        assert!(!checker.accepts(&Json::from(format!("{}b", "a".repeat(100_000)))));
+        assert!(SchemaChecker::new(&json!({"pattern": "^a(?=b)"})).is_err(), "look-around");
+        let checker = SchemaChecker::new(&json!({"pattern": "^(?!a)[ab]+$"})).unwrap();
+        assert!(checker.accepts_value(&Json::from("ba")) && !checker.accepts_value(&Json::from("ab")));
+        assert!(SchemaChecker::new(&json!({"pattern": r"(a)\1"})).is_err(), "a backreference");
+        let checker = SchemaChecker::new(&json!({"pattern": "^(a+)+$"})).unwrap();
+        assert!(!checker.accepts_value(&Json::from(format!("{}b", "a".repeat(100_000)))));
     }
 }

@@ -6,7 +6,7 @@ use trefoil_template::Value;
 
 /// A kind of JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// Text.
     Text,
     /// A number, whole or not.
@@ -21,11 +21,11 @@ pub enum Kind {
     Null,
 }
 
-impl Kind {
+impl ValueKind {
     const ALL: [Self; 6] = [Self::Text, Self::Number, Self::Boolean, Self::Object, Self::List, Self::Null];
 
     /// The kind of a value.
-    pub fn of(value: &Value) -> Self {
+    pub fn from_value(value: &Value) -> Self {
         match value {
             Value::Null => Self::Null,
             Value::Bool(_) => Self::Boolean,
@@ -37,7 +37,7 @@ impl Kind {
     }
 
     /// The kind that JSON Schema calls so.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name).or_else(|| (name == "integer").then_some(Self::Number))
     }
 
@@ -54,7 +54,7 @@ impl Kind {
     }
 
     /// Its name in messages.
-    pub fn spoken(self) -> &'static str {
+    pub fn display_name(self) -> &'static str {
         match self {
             Self::Text => "text",
             Self::Number => "a number",
@@ -68,57 +68,57 @@ impl Kind {
 
 /// A set of kinds. Prints as in messages: `text or a number`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Kinds(u8);
+pub struct ValueKinds(u8);
 
-impl Kinds {
+impl ValueKinds {
     /// A set of one.
-    pub const fn of(kind: Kind) -> Self {
+    pub const fn from_kind(kind: ValueKind) -> Self {
         Self(1 << kind as u8)
     }
     /// The kinds of both.
     #[must_use]
-    pub const fn or(self, other: Self) -> Self {
+    pub const fn union_with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
     /// Whether it has a kind.
-    pub fn has(self, kind: Kind) -> bool {
-        self.meets(Self::of(kind))
+    pub fn contains(self, kind: ValueKind) -> bool {
+        self.overlaps_with(Self::from_kind(kind))
     }
     /// Whether a kind is in both.
-    pub fn meets(self, other: Self) -> bool {
+    pub fn overlaps_with(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
     /// Whether it has these kinds at most.
-    pub fn within(self, kinds: impl IntoIterator<Item = Kind>) -> bool {
+    pub fn is_within(self, kinds: impl IntoIterator<Item = ValueKind>) -> bool {
         self.0 & !kinds.into_iter().collect::<Self>().0 == 0
     }
     /// Whether it has exactly this kind.
-    pub fn is(self, kind: Kind) -> bool {
-        self == Self::of(kind)
+    pub fn is_only(self, kind: ValueKind) -> bool {
+        self == Self::from_kind(kind)
     }
     /// The kinds without null.
     #[must_use]
-    pub fn solid(self) -> Self {
-        Self(self.0 & !Self::of(Kind::Null).0)
+    pub fn without_null(self) -> Self {
+        Self(self.0 & !Self::from_kind(ValueKind::Null).0)
     }
     /// Whether it has none.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
     /// The kinds, in a fixed order.
-    pub fn iter(self) -> impl Iterator<Item = Kind> {
-        Kind::ALL.into_iter().filter(move |kind| self.has(*kind))
+    pub fn iter(self) -> impl Iterator<Item = ValueKind> {
+        ValueKind::ALL.into_iter().filter(move |kind| self.contains(*kind))
     }
 }
 
-impl FromIterator<Kind> for Kinds {
-    fn from_iter<I: IntoIterator<Item = Kind>>(kinds: I) -> Self {
-        kinds.into_iter().fold(Self::default(), |all, kind| all.or(Self::of(kind)))
+impl FromIterator<ValueKind> for ValueKinds {
+    fn from_iter<I: IntoIterator<Item = ValueKind>>(kinds: I) -> Self {
+        kinds.into_iter().fold(Self::default(), |all, kind| all.union_with(Self::from_kind(kind)))
     }
 }
 
-impl fmt::Display for Kinds {
+impl fmt::Display for ValueKinds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.iter().map(Kind::spoken).collect::<Vec<_>>().join(" or "))
+        f.write_str(&self.iter().map(ValueKind::display_name).collect::<Vec<_>>().join(" or "))
     }
 }

@@ -4,30 +4,30 @@
 //! `declared` makes types of JSON Schemas, `member` looks up members and items, `fit` says whether a value of one type
 //! may stand where another one is wanted, `kinds` has the kinds of value.
 
-mod declared;
-mod fit;
+mod compatibility;
 mod kinds;
 mod member;
+mod schema_types;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use trefoil_template::{Named, Value};
+use trefoil_template::{NameMap, Value};
 
-use crate::solve::NumberRange;
+use crate::solver::NumberRange;
 
-pub use declared::DeclaredType;
-pub use kinds::{Kind, Kinds};
-pub use member::Member;
+pub use kinds::{ValueKind, ValueKinds};
+pub use member::TypeMember;
+pub use schema_types::DeclaredType;
 
 /// The type of a value. Cloning copies no data.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Type {
+pub enum ValueType {
     /// Any value.
     #[default]
     Any,
     /// Any value of these kinds.
-    Kinds(Kinds),
+    Kinds(ValueKinds),
     /// This value.
     Const(Value),
     /// A number in a range.
@@ -37,13 +37,13 @@ pub enum Type {
     /// Text that a model or a person wrote, which may contain anything.
     Answer,
     /// Text that contains JSON of a type.
-    Json(Arc<Type>),
+    Json(Arc<ValueType>),
     /// A list.
     List(Arc<ListType>),
     /// An object.
     Object(Arc<ObjectType>),
     /// One of these.
-    Union(Arc<[Type]>),
+    Union(Arc<[ValueType]>),
     /// What a schema declares that says more.
     Declared(Arc<DeclaredType>),
 }
@@ -52,9 +52,9 @@ pub enum Type {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ListType {
     /// The types of the first items.
-    pub first: Vec<Type>,
+    pub first: Vec<ValueType>,
     /// The type of the other items, if it is known.
-    pub rest: Option<Type>,
+    pub rest: Option<ValueType>,
     /// Whether there are no other items.
     pub is_closed: bool,
     /// The number of items, at least.
@@ -67,7 +67,7 @@ pub struct ListType {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObjectType {
     /// The declared members.
-    pub members: Named<Type>,
+    pub members: NameMap<ValueType>,
     /// The members that it always has; `None`: that is not declared.
     pub required: Option<Vec<Arc<str>>>,
     /// The other members.
@@ -84,21 +84,21 @@ pub enum OtherMembers {
     /// They are allowed.
     Any,
     /// They have this type.
-    Of(Type),
+    Of(ValueType),
     /// Those of an unknown object over which the members are laid.
     Beneath,
 }
 
 // Equality is reflexive, so shared parts are equal without a comparison: types of nested workflows contain the same inner
 // type many times.
-impl Eq for Type {}
+impl Eq for ValueType {}
 impl Eq for ListType {}
 impl Eq for ObjectType {}
 impl Eq for DeclaredType {}
 
 impl ObjectType {
     /// Whether it always has a member.
-    pub fn requires(&self, name: &str) -> bool {
+    pub fn requires_member(&self, name: &str) -> bool {
         self.required.iter().flatten().any(|required| **required == *name)
     }
     /// Whether it has only the declared members.
@@ -107,21 +107,21 @@ impl ObjectType {
     }
 }
 
-impl Type {
+impl ValueType {
     /// Text.
-    pub const TEXT: Self = Self::Kinds(Kinds::of(Kind::Text));
+    pub const TEXT: Self = Self::Kinds(ValueKinds::from_kind(ValueKind::Text));
     /// A number.
-    pub const NUMBER: Self = Self::Kinds(Kinds::of(Kind::Number));
+    pub const NUMBER: Self = Self::Kinds(ValueKinds::from_kind(ValueKind::Number));
     /// A whole number.
     pub const INTEGER: Self = Self::Number(NumberRange { low: None, high: None, whole: true });
     /// `true` or `false`.
-    pub const BOOLEAN: Self = Self::Kinds(Kinds::of(Kind::Boolean));
+    pub const BOOLEAN: Self = Self::Kinds(ValueKinds::from_kind(ValueKind::Boolean));
     /// An object with any members.
-    pub const OBJECT: Self = Self::Kinds(Kinds::of(Kind::Object));
+    pub const OBJECT: Self = Self::Kinds(ValueKinds::from_kind(ValueKind::Object));
     /// A list of anything.
-    pub const LIST: Self = Self::Kinds(Kinds::of(Kind::List));
+    pub const LIST: Self = Self::Kinds(ValueKinds::from_kind(ValueKind::List));
     /// `null`.
-    pub const NULL: Self = Self::Kinds(Kinds::of(Kind::Null));
+    pub const NULL: Self = Self::Kinds(ValueKinds::from_kind(ValueKind::Null));
     /// A number that is never below 0.
     pub const SIZE: Self = Self::Number(NumberRange { low: Some((0.0, true)), high: None, whole: false });
     /// A number from 0 to 1.
@@ -129,16 +129,16 @@ impl Type {
 
     /// A whole number in a range.
     pub fn whole_between(least: u64, most: u64) -> Self {
-        Self::Number(NumberRange { whole: true, ..NumberRange::between(Some(least as f64), Some(most as f64)) })
+        Self::Number(NumberRange { whole: true, ..NumberRange::from_inclusive(Some(least as f64), Some(most as f64)) })
     }
 
     /// Text that contains JSON that matches a schema.
     pub fn json_text(schema: &Value) -> Self {
-        Self::Json(Arc::new(Self::declared(schema)))
+        Self::Json(Arc::new(Self::from_schema(schema)))
     }
 
     /// An object with these members, all required unless marked optional.
-    pub fn object(members: impl IntoIterator<Item = (Arc<str>, Self, bool)>, others: OtherMembers) -> Self {
+    pub fn object_of(members: impl IntoIterator<Item = (Arc<str>, Self, bool)>, others: OtherMembers) -> Self {
         let mut required = Vec::new();
         let members = members.into_iter().map(|(name, of, optional)| {
             if !optional {
@@ -151,7 +151,7 @@ impl Type {
     }
 
     /// An object of the format, which has only these members; each may be missing.
-    pub fn fields(members: impl IntoIterator<Item = (Arc<str>, Self)>) -> Self {
+    pub fn optional_fields(members: impl IntoIterator<Item = (Arc<str>, Self)>) -> Self {
         let members = members.into_iter().collect();
         Self::Object(Arc::new(ObjectType { members, required: None, others: OtherMembers::None }))
     }
@@ -167,7 +167,7 @@ impl Type {
     }
 
     /// A list with exactly these items.
-    pub fn tuple(items: impl IntoIterator<Item = Self>) -> Self {
+    pub fn tuple_of(items: impl IntoIterator<Item = Self>) -> Self {
         let first: Vec<Self> = items.into_iter().collect();
         let length = Some(first.len() as u64);
         Self::List(Arc::new(ListType { first, least: length, most: length, ..ListType::default() }))
@@ -177,16 +177,16 @@ impl Type {
     pub fn of_value(value: &Value) -> Self {
         match value {
             Value::Object(all) => {
-                Self::object(all.iter().map(|(k, v)| (k.clone(), Self::of_value(v), false)), OtherMembers::None)
+                Self::object_of(all.iter().map(|(k, v)| (k.clone(), Self::of_value(v), false)), OtherMembers::None)
             }
-            Value::List(items) => Self::tuple(items.iter().map(Self::of_value)),
+            Value::List(items) => Self::tuple_of(items.iter().map(Self::of_value)),
             Value::Masked(_) => Self::TEXT,
             scalar => Self::Const(scalar.clone()),
         }
     }
 
     /// One of these types.
-    pub fn union(types: impl IntoIterator<Item = Self>) -> Self {
+    pub fn union_of(types: impl IntoIterator<Item = Self>) -> Self {
         let mut all: Vec<Self> = Vec::new();
         for one in types {
             let inner = match &one {
@@ -204,21 +204,21 @@ impl Type {
     }
 
     /// What a keyword says, if the schema is kept.
-    pub fn keyword(&self, name: &str) -> Option<&Value> {
+    pub fn schema_keyword(&self, name: &str) -> Option<&Value> {
         if let Self::Declared(declared) = self { declared.schema.get(name) } else { None }
     }
 
     /// The alternatives, if nothing else restricts the kind of value.
-    pub fn alternatives(&self) -> Option<&[Self]> {
+    pub fn type_alternatives(&self) -> Option<&[Self]> {
         match self {
             Self::Union(all) => Some(all),
-            Self::Declared(declared) => declared.alternatives(),
+            Self::Declared(declared) => declared.type_alternatives(),
             _ => None,
         }
     }
 
     /// Its forms: any of these, one of these, all of these.
-    pub fn forms(&self) -> [&[Self]; 3] {
+    pub fn schema_forms(&self) -> [&[Self]; 3] {
         match self {
             Self::Union(all) => [all, &[], &[]],
             Self::Declared(declared) => declared.forms.each_ref().map(Vec::as_slice),
@@ -236,7 +236,7 @@ impl Type {
     }
 
     /// The declared members of an object.
-    pub fn members(&self) -> impl Iterator<Item = (&Arc<str>, &Self)> {
+    pub fn object_members(&self) -> impl Iterator<Item = (&Arc<str>, &Self)> {
         self.as_object().into_iter().flat_map(|object| &object.members)
     }
 
@@ -259,7 +259,7 @@ impl Type {
     }
 
     /// The type of the JSON in a text.
-    pub fn content(&self) -> Option<&Self> {
+    pub fn json_content(&self) -> Option<&Self> {
         match self {
             Self::Json(inner) => Some(inner),
             Self::Declared(declared) => declared.content.as_ref(),
@@ -268,20 +268,20 @@ impl Type {
     }
 
     /// A limit of its values, by the keyword of schemas: `minimum`, `maxLength`.
-    pub fn limit(&self, keyword: &str) -> Option<f64> {
+    pub fn keyword_limit(&self, keyword: &str) -> Option<f64> {
         match (self, keyword) {
             (Self::Number(range), "minimum") => range.low.map(|(low, _)| low),
             (Self::Number(range), "maximum") => range.high.map(|(high, _)| high),
             (Self::Character, "maxLength") => Some(1.0),
             (Self::List(list), "minItems") => list.least.map(|n| n as f64),
             (Self::List(list), "maxItems") => list.most.map(|n| n as f64),
-            _ => self.keyword(keyword)?.as_f64(),
+            _ => self.schema_keyword(keyword)?.as_f64(),
         }
     }
 
     /// Whether text of this type may contain anything.
     pub fn is_answer(&self) -> bool {
-        match self.alternatives() {
+        match self.type_alternatives() {
             Some(all) => all.iter().any(Self::is_answer),
             None => matches!(self, Self::Answer),
         }
@@ -291,12 +291,12 @@ impl Type {
     pub fn is_integer(&self) -> bool {
         match self {
             Self::Number(range) => range.whole,
-            _ => self.keyword("type").and_then(Value::as_str) == Some("integer"),
+            _ => self.schema_keyword("type").and_then(Value::as_str) == Some("integer"),
         }
     }
 
     /// The values that it lists itself.
-    pub fn listed(&self) -> &[Value] {
+    pub fn listed_values(&self) -> &[Value] {
         match self {
             Self::Const(value) => std::slice::from_ref(value),
             Self::Declared(declared) => &declared.listed,
@@ -305,58 +305,62 @@ impl Type {
     }
 
     /// Its only value.
-    pub fn constant(&self) -> Option<&Value> {
-        if let Self::Const(value) = self { Some(value) } else { self.keyword("const") }
+    pub fn constant_value(&self) -> Option<&Value> {
+        if let Self::Const(value) = self { Some(value) } else { self.schema_keyword("const") }
     }
 
     /// The only values that it allows, if it lists them.
-    pub fn choices(&self) -> Option<Cow<'_, [Value]>> {
-        if let Some(all) = self.alternatives() {
+    pub fn allowed_values(&self) -> Option<Cow<'_, [Value]>> {
+        if let Some(all) = self.type_alternatives() {
             let mut found: Vec<Value> = Vec::new();
             for one in all {
-                let new: Vec<Value> = one.choices()?.iter().filter(|v| !found.contains(v)).cloned().collect();
+                let new: Vec<Value> = one.allowed_values()?.iter().filter(|v| !found.contains(v)).cloned().collect();
                 found.extend(new);
             }
             return Some(found.into());
         }
-        match self.listed() {
-            [] => (self.kinds()?.is(Kind::Null)).then(|| vec![Value::Null].into()),
+        match self.listed_values() {
+            [] => (self.value_kinds()?.is_only(ValueKind::Null)).then(|| vec![Value::Null].into()),
             values => Some(values.into()),
         }
     }
 
     /// The kinds of value that it allows, including null; `None`: any.
-    pub fn kinds(&self) -> Option<Kinds> {
+    pub fn value_kinds(&self) -> Option<ValueKinds> {
         Some(match self {
             Self::Any => return None,
             Self::Kinds(kinds) => *kinds,
-            Self::Const(value) => Kinds::of(Kind::of(value)),
-            Self::Number(_) => Kinds::of(Kind::Number),
-            Self::Character | Self::Answer | Self::Json(_) => Kinds::of(Kind::Text),
-            Self::List(_) => Kinds::of(Kind::List),
-            Self::Object(_) => Kinds::of(Kind::Object),
-            Self::Declared(declared) if !declared.listed.is_empty() => declared.listed.iter().map(Kind::of).collect(),
+            Self::Const(value) => ValueKinds::from_kind(ValueKind::from_value(value)),
+            Self::Number(_) => ValueKinds::from_kind(ValueKind::Number),
+            Self::Character | Self::Answer | Self::Json(_) => ValueKinds::from_kind(ValueKind::Text),
+            Self::List(_) => ValueKinds::from_kind(ValueKind::List),
+            Self::Object(_) => ValueKinds::from_kind(ValueKind::Object),
+            Self::Declared(declared) if !declared.listed.is_empty() => {
+                declared.listed.iter().map(ValueKind::from_value).collect()
+            }
             Self::Declared(declared) if declared.named.is_some() => return declared.named,
             Self::Declared(_) | Self::Union(_) => {
-                let each = self.alternatives()?.iter().map(Self::kinds);
-                return each.collect::<Option<Vec<_>>>().map(|all| all.into_iter().fold(Kinds::default(), Kinds::or));
+                let each = self.type_alternatives()?.iter().map(Self::value_kinds);
+                return each
+                    .collect::<Option<Vec<_>>>()
+                    .map(|all| all.into_iter().fold(ValueKinds::default(), ValueKinds::union_with));
             }
         })
     }
 
     /// The kinds without null. `None`: any kind, or none.
-    pub fn solid_kinds(&self) -> Option<Kinds> {
-        self.kinds().map(Kinds::solid).filter(|kinds| !kinds.is_empty())
+    pub fn solid_kinds(&self) -> Option<ValueKinds> {
+        self.value_kinds().map(ValueKinds::without_null).filter(|kinds| !kinds.is_empty())
     }
 
     /// Whether its values are of this kind, or null.
-    pub fn is(&self, kind: Kind) -> bool {
-        self.solid_kinds().is_some_and(|kinds| kinds.is(kind))
+    pub fn is_kind(&self, kind: ValueKind) -> bool {
+        self.solid_kinds().is_some_and(|kinds| kinds.is_only(kind))
     }
 
     /// Whether a value can be null.
     pub fn is_nullable(&self) -> bool {
-        self.kinds().is_none_or(|kinds| kinds.has(Kind::Null))
+        self.value_kinds().is_none_or(|kinds| kinds.contains(ValueKind::Null))
     }
 
     /// Whether it may say more about its values than their kinds, members and items.
@@ -370,42 +374,44 @@ impl Type {
 
     /// The type of the JSON in a text, if that is an object or a list; any other type unchanged.
     #[must_use]
-    pub fn structured(&self) -> Self {
-        if let Some(all) = self.alternatives() {
-            return Self::union(all.iter().map(Self::structured));
+    pub fn structured_type(&self) -> Self {
+        if let Some(all) = self.type_alternatives() {
+            return Self::union_of(all.iter().map(Self::structured_type));
         }
         // Words that are no JSON.
         let plain = |word: &Value| !word.as_str().is_some_and(|text| text.trim_start().starts_with(['{', '[', '`']));
-        let kept = self.kinds().is_some_and(|kinds| !kinds.has(Kind::Text))
-            || self.choices().is_some_and(|words| !words.is_empty() && words.iter().all(plain));
+        let kept = self.value_kinds().is_some_and(|kinds| !kinds.contains(ValueKind::Text))
+            || self.allowed_values().is_some_and(|words| !words.is_empty() && words.iter().all(plain));
         if kept {
             return self.clone();
         }
-        let holds =
-            |of: &&Self| of.kinds().is_some_and(|kinds| !kinds.is_empty() && kinds.within([Kind::Object, Kind::List]));
-        self.content().filter(holds).cloned().unwrap_or_default()
+        let holds = |of: &&Self| {
+            of.value_kinds()
+                .is_some_and(|kinds| !kinds.is_empty() && kinds.is_within([ValueKind::Object, ValueKind::List]))
+        };
+        self.json_content().filter(holds).cloned().unwrap_or_default()
     }
 
     /// The type of merged objects; later ones take precedence, and values that are not objects are skipped.
-    pub fn merged(layers: impl IntoIterator<Item = Self>) -> Self {
-        let mut members: Named<(Self, bool)> = Named::default();
+    pub fn merge_objects(layers: impl IntoIterator<Item = Self>) -> Self {
+        let mut members: NameMap<(Self, bool)> = NameMap::default();
         let mut open = false;
         for layer in layers {
-            let solid = layer.kinds().map(Kinds::solid);
-            if solid.is_some_and(|kinds| !kinds.is_empty() && !kinds.has(Kind::Object)) {
+            let solid = layer.value_kinds().map(ValueKinds::without_null);
+            if solid.is_some_and(|kinds| !kinds.is_empty() && !kinds.contains(ValueKind::Object)) {
                 continue;
             }
-            let sure = layer.is(Kind::Object) && !layer.is_nullable() && !layer.is_open();
+            let sure = layer.is_kind(ValueKind::Object) && !layer.is_nullable() && !layer.is_open();
             let object = layer.as_object().filter(|_| sure);
             if !object.is_some_and(ObjectType::is_closed) {
                 open = true;
                 members.values_mut().for_each(|(of, _)| *of = Self::Any);
             }
             for (name, of) in object.into_iter().flat_map(|object| &object.members) {
-                let optional = !object.is_some_and(|object| object.requires(name));
+                let optional = !object.is_some_and(|object| object.requires_member(name));
                 match members.get_mut(name) {
                     Some((before, missing)) => {
-                        *before = if optional { Self::union([before.clone(), of.clone()]) } else { of.clone() };
+                        *before = if optional { Self::union_of([before.clone(), of.clone()]) } else { of.clone() };
                         *missing &= optional;
                     }
                     None => drop(members.insert(name.clone(), (of.clone(), optional))),
@@ -413,6 +419,6 @@ impl Type {
             }
         }
         let others = if open { OtherMembers::Beneath } else { OtherMembers::None };
-        Self::object(members.into_iter().map(|(name, (of, optional))| (name, of, optional)), others)
+        Self::object_of(members.into_iter().map(|(name, (of, optional))| (name, of, optional)), others)
     }
 }

@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use testbed::build::{Build, graph_node, nowhere, retry};
-use trefoil_ir::expr::Ballot;
-use trefoil_ir::print::canonical;
-use trefoil_ir::types::Type;
+use trefoil_ir::expr::WeightedVerdict;
+use trefoil_ir::printer::canonical_text;
+use trefoil_ir::types::ValueType;
 use trefoil_ir::{
-    AnswerFormat, Attempts, Backoff, Budget, Call, Callee, CommandCall, ComposedPart, Consensus, Example, Export, Expr,
-    Flow, FlowId, Guard, HumanCall, InputField, Items, JsonType, Judge, Lost, NodeId, OnExceeded, OnFailure,
-    OnItemFailure, OnTimeout, PiiAction, PiiEntity, Program, ProgramParts, Refused, RetryOn, SchemaId, SlotId, Source,
-    State, StateId, StateMachine, Step, StepId, StepKind, Strategy, Takes, ToolCall, ToolKind, Transition, Validator,
-    ValidatorKind,
+    AnswerFormat, Attempts, BindingFault, Budget, CommandCall, ComposedPart, ConsensusRule, ConsensusStrategy,
+    FanOutItems, FlowCallee, FlowDefinition, FlowExport, FlowId, FlowInputField, Guard, HumanCall, JsonType, Judge,
+    MatchedOutcome, ModelCallExample, NodeId, OnExceeded, OnItemFailure, OnStepFailure, OnTimeout, PiiAction,
+    PiiEntity, Program, ProgramParts, RetryBackoff, RetryOn, SchemaId, SlotId, Source, StateId, StateMachine,
+    StateTransition, Step, StepId, StepKind, SubflowCall, ToolCall, ToolKind, UnsupportedFeature, Validator,
+    ValidatorKind, ValueExpression, WorkflowState,
 };
 use trefoil_syntax::{FileId, Location, Span};
-use trefoil_template::{Missing, Policy, Value};
+use trefoil_template::{MissingCause, Policy, Value};
 
 /// A program with a step of every kind and a value in every field. It need not make sense.
 fn everything() -> Program {
@@ -28,8 +29,8 @@ fn everything() -> Program {
     let mut steps = Vec::new();
     let model = b.model("ask", "say {{input.x}}");
     let call = b.call_of(model);
-    call.system = Some(Expr::Const("be brief".into()));
-    call.examples = vec![Example { input: "1".into(), output: "2".into() }];
+    call.system = Some(ValueExpression::Const("be brief".into()));
+    call.examples = vec![ModelCallExample { input: "1".into(), output: "2".into() }];
     call.model.provider = Some("openai".into());
     call.guards = vec![
         Guard::Length { max_chars: 9, refuse: false },
@@ -39,21 +40,21 @@ fn everything() -> Program {
     call.parameters.temperature = Some(0.5);
     b.at(model).policy.retry = Some(retry(2, &[RetryOn::Network]));
     b.at(model).policy.timeout_ms = Some(5);
-    b.at(model).policy.on_failure = OnFailure::Use(Box::new(Expr::Const(1i64.into())));
-    b.at(model).shape = Some(Expr::Read(Source::Result));
+    b.at(model).policy.on_failure = OnStepFailure::Use(Box::new(ValueExpression::Const(1i64.into())));
+    b.at(model).shape = Some(ValueExpression::Read(Source::Result));
     steps.push(b.when(model, "{{input.x}} == 1"));
-    let arguments = Expr::Object(vec![("a".into(), Expr::Read(Source::Slot(SlotId(0))))]);
-    let tool = ToolCall { name: "tool".into(), kind: ToolKind::mcp("s"), arguments };
+    let arguments = ValueExpression::Object(vec![("a".into(), ValueExpression::Read(Source::Slot(SlotId(0))))]);
+    let tool = ToolCall { name: "tool".into(), kind: ToolKind::for_mcp_server("s"), arguments };
     steps.push(b.step("tool", StepKind::Tool(Box::new(tool))));
     let command = CommandCall {
         script: "echo \"${1}\"".into(),
-        arguments: vec![Expr::Const("a".into())],
-        env: vec![("E".into(), Expr::Const("e".into()))],
-        workdir: Some(Expr::Const("/".into())),
+        arguments: vec![ValueExpression::Const("a".into())],
+        env: vec![("E".into(), ValueExpression::Const("e".into()))],
+        workdir: Some(ValueExpression::Const("/".into())),
     };
     steps.push(b.step("command", StepKind::Command(Box::new(command))));
     let human = HumanCall {
-        prompt: Expr::Const("?".into()),
+        prompt: ValueExpression::Const("?".into()),
         timeout_ms: Some(1),
         on_timeout: OnTimeout::Answer("no".into()),
         answer_at: None,
@@ -79,8 +80,8 @@ fn everything() -> Program {
     nodes[2].fallback_of = vec![NodeId(1)];
     nodes[2].after = vec![NodeId(0)];
     steps.push(b.graph("graph", nodes));
-    let transition = Transition {
-        takes: Takes::Success,
+    let transition = StateTransition {
+        takes: MatchedOutcome::Success,
         when: Some(b.cond("{{input.x}} == 5")),
         target: StateId(1),
         target_at: nowhere(),
@@ -88,17 +89,17 @@ fn everything() -> Program {
         origin: nowhere(),
         text: "score_above 0.8".into(),
     };
-    let state = State {
+    let state = WorkflowState {
         name: "S".into(),
         step: b.mark("S"),
-        failed: Some(Expr::Read(Source::Failure)),
+        failed: Some(ValueExpression::Read(Source::Failure)),
         max_visits: 2,
         max_visits_at: None,
         transitions: vec![transition],
         ends_unmatched: false,
         fails_when: Some(b.cond("{{input.x}} == 6")),
     };
-    let last = State { name: "T".into(), step: b.mark("T"), transitions: vec![], ..state.clone() };
+    let last = WorkflowState { name: "T".into(), step: b.mark("T"), transitions: vec![], ..state.clone() };
     steps.push(b.step(
         "machine",
         StepKind::StateMachine(StateMachine {
@@ -111,8 +112,8 @@ fn everything() -> Program {
             visit: Some(SlotId(0)),
         }),
     ));
-    let consensus = Consensus {
-        strategy: Strategy::Majority,
+    let consensus = ConsensusRule {
+        strategy: ConsensusStrategy::Majority,
         threshold: 0.5,
         min_judges: 1,
         n: None,
@@ -122,7 +123,7 @@ fn everything() -> Program {
     let judge = Judge {
         name: "j".into(),
         flow: inner,
-        input: Expr::Read(Source::Result),
+        input: ValueExpression::Read(Source::Result),
         weight: 1.0,
         timeout_ms: Some(1),
         timeout_at: None,
@@ -158,36 +159,50 @@ fn everything() -> Program {
         call.exports = Some(SlotId(0));
     }
     steps.push(called);
-    let callee = Callee::Named { name: b.text("{{input.who}}"), flows: vec![("inner".into(), inner)] };
-    steps.push(b.step("named", StepKind::Call(Box::new(Call { callee, input: None, exports: None, span: None }))));
-    let refused = Refused { feature: "f".into(), message: "m".into(), ..Refused::default() };
+    let callee = FlowCallee::Named { name: b.text("{{input.who}}"), flows: vec![("inner".into(), inner)] };
+    steps.push(
+        b.step("named", StepKind::Call(Box::new(SubflowCall { callee, input: None, exports: None, span: None }))),
+    );
+    let refused = UnsupportedFeature { feature: "f".into(), message: "m".into(), ..UnsupportedFeature::default() };
     steps.push(b.step("refused", StepKind::Refused(refused)));
-    let ballot = Ballot { by: "a".into(), value: Expr::Const(1i64.into()), weight: 1.0 };
+    let ballot = WeightedVerdict { by: "a".into(), value: ValueExpression::Const(1i64.into()), weight: 1.0 };
     let slot = || Source::Slot(SlotId(0));
     let text = b.text("{{input}}");
     let expressions = [
-        Expr::Typed(text),
-        Expr::Read(Source::Member(SlotId(0), vec!["m".into()])),
-        Expr::Read(Source::Layered { top: SlotId(0), path: vec!["out".into()], under: SlotId(1) }),
-        Expr::Read(Source::Either(Box::new(slot()), Box::new(Source::missing(1)))),
-        Expr::Read(Source::Compose {
+        ValueExpression::Typed(text),
+        ValueExpression::Read(Source::Member(SlotId(0), vec!["m".into()])),
+        ValueExpression::Read(Source::Layered { top: SlotId(0), path: vec!["out".into()], under: SlotId(1) }),
+        ValueExpression::Read(Source::Either(Box::new(slot()), Box::new(Source::missing_segment(1)))),
+        ValueExpression::Read(Source::Compose {
             seed: Value::Null,
             parts: vec![ComposedPart { at: vec!["p".into()], slot: SlotId(0), member: vec!["m".into()] }],
         }),
-        Expr::Read(Source::Spent(vec![SlotId(0)])),
-        Expr::List(vec![Expr::Read(Source::Environment), Expr::Read(Source::Secrets)]),
-        Expr::Join { parts: vec![slot()], separator: ",".into(), otherwise: Box::new(Expr::Const("none".into())) },
-        Expr::If { source: slot(), then: Box::new(Expr::Const(1i64.into())), otherwise: Box::new(Expr::List(vec![])) },
-        Expr::Coerce(Box::new(Expr::Lines(Box::new(Expr::Read(slot())))), JsonType::Integer),
-        Expr::Consensus { verdicts: vec![ballot], consensus },
+        ValueExpression::Read(Source::Spent(vec![SlotId(0)])),
+        ValueExpression::List(vec![ValueExpression::Read(Source::Environment), ValueExpression::Read(Source::Secrets)]),
+        ValueExpression::Join {
+            parts: vec![slot()],
+            separator: ",".into(),
+            otherwise: Box::new(ValueExpression::Const("none".into())),
+        },
+        ValueExpression::If {
+            source: slot(),
+            then: Box::new(ValueExpression::Const(1i64.into())),
+            otherwise: Box::new(ValueExpression::List(vec![])),
+        },
+        ValueExpression::Coerce(
+            Box::new(ValueExpression::Lines(Box::new(ValueExpression::Read(slot())))),
+            JsonType::Integer,
+        ),
+        ValueExpression::Consensus { verdicts: vec![ballot], consensus },
     ];
     steps.extend(expressions.map(|value| b.step("", StepKind::Compute(value))));
 
     let body = b.sequence("", &steps);
     let main = b.flow("main", body, Some("{{input}}"));
     let flow = b.flow_mut(main);
-    flow.init = vec![(SlotId(0), Expr::Const(1i64.into()))];
-    flow.exports = vec![Export { key: "k".into(), slot: SlotId(0), member: vec!["m".into()], inner: Some(SlotId(0)) }];
+    flow.init = vec![(SlotId(0), ValueExpression::Const(1i64.into()))];
+    flow.exports =
+        vec![FlowExport { key: "k".into(), slot: SlotId(0), member: vec!["m".into()], inner: Some(SlotId(0)) }];
     flow.budget = Some(Budget {
         max_tokens: Some(1),
         max_duration_ms: Some(1),
@@ -196,7 +211,7 @@ fn everything() -> Program {
         max_cost_micro: Some(1),
         on_exceeded: OnExceeded::Abort,
     });
-    flow.intake.fields = vec![InputField {
+    flow.intake.fields = vec![FlowInputField {
         name: "x".into(),
         schema: Value::Null,
         default: Some(1i64.into()),
@@ -259,7 +274,7 @@ macro_rules! main {
 fn add_flow(program: &mut ProgramParts) {
     let copied = program.flows[FlowId(0)].clone();
     let body = empty_step(program);
-    program.flows.push(Flow { body, ..copied });
+    program.flows.push(FlowDefinition { body, ..copied });
 }
 
 fn empty_step(program: &mut ProgramParts) -> StepId {
@@ -275,16 +290,16 @@ fn changed(before: &Program, what: &str, change: Change) -> Program {
     changed.unwrap()
 }
 
-fn text(text: &str) -> trefoil_ir::Text {
+fn text(text: &str) -> trefoil_ir::BoundTemplate {
     Build::new().text(text)
 }
 
-fn cond(text: &str) -> trefoil_ir::Cond {
+fn cond(text: &str) -> trefoil_ir::BoundCondition {
     Build::new().cond(text)
 }
 
 /// An equivalent condition with another spelling.
-fn respelled(cond: &mut trefoil_ir::Cond) {
+fn respelled(cond: &mut trefoil_ir::BoundCondition) {
     cond.text = format!("{} ", cond.text).into();
 }
 
@@ -300,7 +315,7 @@ const CHANGES: &[(&str, Change)] = &[
     ("flow: sort", main!(f => f.sort = "agent")),
     ("flow: slots", main!(f => { f.slots.push(trefoil_ir::Slot::new("more")); })),
     ("flow: init slot", main!(f => f.init[0].0 = SlotId(1))),
-    ("flow: init value", main!(f => f.init[0].1 = Expr::Const(2i64.into()))),
+    ("flow: init value", main!(f => f.init[0].1 = ValueExpression::Const(2i64.into()))),
     ("flow: output", main!(f => f.output = None)),
     ("flow: body", |p| {
         p.flows[FlowId(0)].body = empty_step(p);
@@ -336,9 +351,9 @@ const CHANGES: &[(&str, Change)] = &[
     ("step: out", |p| p.steps[StepId(2)].out = None),
     ("step: shape", |p| p.steps[StepId(2)].shape = None),
     ("policy: timeout", |p| p.steps[StepId(2)].policy.timeout_ms = Some(6)),
-    ("policy: on failure", |p| p.steps[StepId(2)].policy.on_failure = OnFailure::Skip),
+    ("policy: on failure", |p| p.steps[StepId(2)].policy.on_failure = OnStepFailure::Skip),
     ("retry: attempts", |p| p.steps[StepId(2)].policy.retry.as_mut().unwrap().max_attempts = 3),
-    ("retry: backoff", |p| p.steps[StepId(2)].policy.retry.as_mut().unwrap().backoff = Backoff::Linear),
+    ("retry: backoff", |p| p.steps[StepId(2)].policy.retry.as_mut().unwrap().backoff = RetryBackoff::Linear),
     ("retry: delay", |p| p.steps[StepId(2)].policy.retry.as_mut().unwrap().base_delay_ms = 1),
     ("retry: longest delay", |p| p.steps[StepId(2)].policy.retry.as_mut().unwrap().max_delay_ms = 1),
     ("retry: jitter", |p| p.steps[StepId(2)].policy.retry.as_mut().unwrap().jitter = true),
@@ -348,8 +363,8 @@ const CHANGES: &[(&str, Change)] = &[
     ("model: name", of!(Model, it => it.model.name = "other".into())),
     ("model: system", of!(Model, it => it.system = None)),
     ("model: examples", of!(Model, it => it.examples[0].output = "3".into())),
-    ("model: user", of!(Model, it => it.user = Expr::Template(text("say {{input.y}}")))),
-    ("model: user, one space", of!(Model, it => it.user = Expr::Template(text("say  {{input.x}}")))),
+    ("model: user", of!(Model, it => it.user = ValueExpression::Template(text("say {{input.y}}")))),
+    ("model: user, one space", of!(Model, it => it.user = ValueExpression::Template(text("say  {{input.x}}")))),
     ("model: format", of!(Model, it => it.format = AnswerFormat::JsonOrText)),
     ("model: schema", of!(Model, it => it.format = AnswerFormat::Json(SchemaId(0)))),
     ("model: stream", of!(Model, it => it.stream = false)),
@@ -382,14 +397,14 @@ const CHANGES: &[(&str, Change)] = &[
     ),
     ("tool: name", of!(Tool, it => it.name = "other".into())),
     ("tool: kind", of!(Tool, it => it.kind = ToolKind::Http)),
-    ("tool: server", of!(Tool, it => it.kind = ToolKind::mcp("t"))),
-    ("tool: arguments", of!(Tool, it => it.arguments = Expr::Object(vec![]))),
+    ("tool: server", of!(Tool, it => it.kind = ToolKind::for_mcp_server("t"))),
+    ("tool: arguments", of!(Tool, it => it.arguments = ValueExpression::Object(vec![]))),
     ("command: script", of!(Command, it => it.script = "echo \"${1}\" ".into())),
     ("command: arguments", of!(Command, it => it.arguments.clear())),
     ("command: variable", of!(Command, it => it.env[0].0 = "F".into())),
-    ("command: its value", of!(Command, it => it.env[0].1 = Expr::Const("f".into()))),
+    ("command: its value", of!(Command, it => it.env[0].1 = ValueExpression::Const("f".into()))),
     ("command: workdir", of!(Command, it => it.workdir = None)),
-    ("human: prompt", of!(Human, it => it.prompt = Expr::Const("!".into()))),
+    ("human: prompt", of!(Human, it => it.prompt = ValueExpression::Const("!".into()))),
     ("human: timeout", of!(Human, it => it.timeout_ms = Some(2))),
     ("human: on timeout", of!(Human, it => it.on_timeout = OnTimeout::Fail)),
     ("human: answer", of!(Human, it => it.on_timeout = OnTimeout::Answer("No".into()))),
@@ -404,7 +419,7 @@ const CHANGES: &[(&str, Change)] = &[
     ("loop: body", of!(Loop, it => it.body = SPARE)),
     ("loop: until", of!(Loop, it => it.until = cond("{{input.x}} == 7"))),
     ("loop: max", of!(Loop, it => it.max = 5)),
-    ("each: items", of!(ForEach, it => it.items = Items::Count(Expr::Const(1i64.into()), 2))),
+    ("each: items", of!(ForEach, it => it.items = FanOutItems::Count(ValueExpression::Const(1i64.into()), 2))),
     ("each: body", of!(ForEach, it => it.body = FlowId(1))),
     ("each: item", of!(ForEach, it => it.item = None)),
     ("each: index", of!(ForEach, it => it.index = SlotId(1))),
@@ -434,7 +449,7 @@ const CHANGES: &[(&str, Change)] = &[
     ("state: transitions", of!(StateMachine, it => it.states[StateId(0)].transitions.clear())),
     ("state: ends unmatched", of!(StateMachine, it => it.states[StateId(0)].ends_unmatched = true)),
     ("state: fails when", of!(StateMachine, it => it.states[StateId(0)].fails_when = None)),
-    ("transition: takes", of!(StateMachine, it => it.states[StateId(0)].transitions[0].takes = Takes::Both)),
+    ("transition: takes", of!(StateMachine, it => it.states[StateId(0)].transitions[0].takes = MatchedOutcome::Both)),
     ("transition: when", of!(StateMachine, it => it.states[StateId(0)].transitions[0].when = None)),
     ("transition: target", of!(StateMachine, it => it.states[StateId(0)].transitions[0].target = StateId(0))),
     (
@@ -457,71 +472,92 @@ const CHANGES: &[(&str, Change)] = &[
     ("validator: stream", validator!(2, ValidatorKind::Regex { stderr, .. } => *stderr = true)),
     ("judge: name", validator!(3, ValidatorKind::Judges { judges, .. } => judges[0].name = "k".into())),
     ("judge: flow", validator!(3, ValidatorKind::Judges { judges, .. } => judges[0].flow = FlowId(1))),
-    ("judge: input", validator!(3, ValidatorKind::Judges { judges, .. } => judges[0].input = Expr::List(vec![]))),
+    (
+        "judge: input",
+        validator!(3, ValidatorKind::Judges { judges, .. } => judges[0].input = ValueExpression::List(vec![])),
+    ),
     ("judge: weight", validator!(3, ValidatorKind::Judges { judges, .. } => judges[0].weight = 2.0)),
     ("judge: timeout", validator!(3, ValidatorKind::Judges { judges, .. } => judges[0].timeout_ms = None)),
     ("judges: consensus", validator!(3, ValidatorKind::Judges { consensus, .. } => consensus.threshold = 0.25)),
-    ("call: callee", of!(Call, it => if let Callee::Flow(flow) = &mut it.callee { *flow = FlowId(1) })),
-    ("call: name", of!(Call, it => if let Callee::Named { name, .. } = &mut it.callee { *name = text("a") })),
+    ("call: callee", of!(Call, it => if let FlowCallee::Flow(flow) = &mut it.callee { *flow = FlowId(1) })),
+    ("call: name", of!(Call, it => if let FlowCallee::Named { name, .. } = &mut it.callee { *name = text("a") })),
     (
         "call: choice",
-        of!(Call, it => if let Callee::Named { flows, .. } = &mut it.callee { flows[0].0 = "other".into() }),
+        of!(Call, it => if let FlowCallee::Named { flows, .. } = &mut it.callee { flows[0].0 = "other".into() }),
     ),
-    ("call: chosen", of!(Call, it => if let Callee::Named { flows, .. } = &mut it.callee { flows[0].1 = FlowId(1) })),
-    ("call: input", of!(Call, it => it.input = Some(Expr::List(vec![])))),
+    (
+        "call: chosen",
+        of!(Call, it => if let FlowCallee::Named { flows, .. } = &mut it.callee { flows[0].1 = FlowId(1) }),
+    ),
+    ("call: input", of!(Call, it => it.input = Some(ValueExpression::List(vec![])))),
     ("call: exports", of!(Call, it => it.exports = Some(SlotId(1)))),
     ("refused: feature", of!(Refused, it => it.feature = "other".into())),
     ("refused: message", of!(Refused, it => it.message = "other".into())),
-    ("value: typed", value!(Expr::Typed(it) => *it = text("{{input}} "))),
+    ("value: typed", value!(ValueExpression::Typed(it) => *it = text("{{input}} "))),
     (
         "value: rules of its language",
-        value!(Expr::Typed(it) => {
+        value!(ValueExpression::Typed(it) => {
             it.template = trefoil_template::Template::parse("{{input}}", &Policy::SIRENSPEC).unwrap();
-            it.template.bind(|_| trefoil_template::Binding { source: 0, skip: 1 });
+            it.template.bind_references(|_| trefoil_template::ReferenceBinding { source: 0, skip: 1 });
         }),
     ),
-    ("value: kind", value!(Expr::Coerce(_, to) => *to = JsonType::Number)),
-    ("value: function", value!(Expr::Coerce(it, _) => **it = Expr::AsText(Box::new(Expr::List(vec![]))))),
-    ("value: order", value!(Expr::List(it) => it.reverse())),
-    ("value: then", value!(Expr::If { then, .. } => **then = Expr::List(vec![]))),
-    ("value: else", value!(Expr::If { otherwise, .. } => **otherwise = Expr::Merge(vec![]))),
-    ("value: test", value!(Expr::If { source, .. } => *source = Source::RunId)),
-    ("value: parts", value!(Expr::Join { parts, .. } => parts.clear())),
-    ("value: separator", value!(Expr::Join { separator, .. } => *separator = ", ".into())),
-    ("value: nothing", value!(Expr::Join { otherwise, .. } => **otherwise = Expr::Concat(vec![]))),
-    ("ballot: by", value!(Expr::Consensus { verdicts, .. } => verdicts[0].by = "b".into())),
-    ("ballot: value", value!(Expr::Consensus { verdicts, .. } => verdicts[0].value = Expr::List(vec![]))),
-    ("ballot: weight", value!(Expr::Consensus { verdicts, .. } => verdicts[0].weight = 2.0)),
-    ("consensus: strategy", value!(Expr::Consensus { consensus, .. } => consensus.strategy = Strategy::Unanimous)),
-    ("consensus: threshold", value!(Expr::Consensus { consensus, .. } => consensus.threshold = 0.25)),
-    ("consensus: judges", value!(Expr::Consensus { consensus, .. } => consensus.min_judges = 2)),
-    ("consensus: n", value!(Expr::Consensus { consensus, .. } => consensus.n = Some(1))),
-    ("consensus: agreement", value!(Expr::Consensus { consensus, .. } => consensus.agreement_factor = 0.25)),
-    ("consensus: confidence", value!(Expr::Consensus { consensus, .. } => consensus.confidence_factor = 0.25)),
-    ("source: member", value!(Expr::Read(Source::Member(_, path)) => *path = vec!["n".into()])),
-    ("source: a point in a name", value!(Expr::Read(Source::Member(_, path)) => *path = vec!["m.n".into()])),
-    ("source: top", value!(Expr::Read(Source::Layered { top, .. }) => *top = SlotId(2))),
-    ("source: path", value!(Expr::Read(Source::Layered { path, .. }) => path.clear())),
-    ("source: under", value!(Expr::Read(Source::Layered { under, .. }) => *under = SlotId(2))),
-    ("source: first", value!(Expr::Read(Source::Either(first, _)) => **first = Source::Secrets)),
+    ("value: kind", value!(ValueExpression::Coerce(_, to) => *to = JsonType::Number)),
+    (
+        "value: function",
+        value!(ValueExpression::Coerce(it, _) => **it = ValueExpression::AsText(Box::new(ValueExpression::List(vec![])))),
+    ),
+    ("value: order", value!(ValueExpression::List(it) => it.reverse())),
+    ("value: then", value!(ValueExpression::If { then, .. } => **then = ValueExpression::List(vec![]))),
+    ("value: else", value!(ValueExpression::If { otherwise, .. } => **otherwise = ValueExpression::Merge(vec![]))),
+    ("value: test", value!(ValueExpression::If { source, .. } => *source = Source::RunId)),
+    ("value: parts", value!(ValueExpression::Join { parts, .. } => parts.clear())),
+    ("value: separator", value!(ValueExpression::Join { separator, .. } => *separator = ", ".into())),
+    (
+        "value: nothing",
+        value!(ValueExpression::Join { otherwise, .. } => **otherwise = ValueExpression::Concat(vec![])),
+    ),
+    ("ballot: by", value!(ValueExpression::Consensus { verdicts, .. } => verdicts[0].by = "b".into())),
+    (
+        "ballot: value",
+        value!(ValueExpression::Consensus { verdicts, .. } => verdicts[0].value = ValueExpression::List(vec![])),
+    ),
+    ("ballot: weight", value!(ValueExpression::Consensus { verdicts, .. } => verdicts[0].weight = 2.0)),
+    (
+        "consensus: strategy",
+        value!(ValueExpression::Consensus { consensus, .. } => consensus.strategy = ConsensusStrategy::Unanimous),
+    ),
+    ("consensus: threshold", value!(ValueExpression::Consensus { consensus, .. } => consensus.threshold = 0.25)),
+    ("consensus: judges", value!(ValueExpression::Consensus { consensus, .. } => consensus.min_judges = 2)),
+    ("consensus: n", value!(ValueExpression::Consensus { consensus, .. } => consensus.n = Some(1))),
+    ("consensus: agreement", value!(ValueExpression::Consensus { consensus, .. } => consensus.agreement_factor = 0.25)),
+    (
+        "consensus: confidence",
+        value!(ValueExpression::Consensus { consensus, .. } => consensus.confidence_factor = 0.25),
+    ),
+    ("source: member", value!(ValueExpression::Read(Source::Member(_, path)) => *path = vec!["n".into()])),
+    ("source: a point in a name", value!(ValueExpression::Read(Source::Member(_, path)) => *path = vec!["m.n".into()])),
+    ("source: top", value!(ValueExpression::Read(Source::Layered { top, .. }) => *top = SlotId(2))),
+    ("source: path", value!(ValueExpression::Read(Source::Layered { path, .. }) => path.clear())),
+    ("source: under", value!(ValueExpression::Read(Source::Layered { under, .. }) => *under = SlotId(2))),
+    ("source: first", value!(ValueExpression::Read(Source::Either(first, _)) => **first = Source::Secrets)),
     (
         "source: why missing",
-        value!(Expr::Read(Source::Either(_, it)) => **it = Source::Missing(Missing::OutsideLoop, Lost::Unsaid)),
+        value!(ValueExpression::Read(Source::Either(_, it)) => **it = Source::Missing(MissingCause::OutsideLoop, BindingFault::Unsaid)),
     ),
-    ("source: seed", value!(Expr::Read(Source::Compose { seed, .. }) => *seed = true.into())),
-    ("source: part's place", value!(Expr::Read(Source::Compose { parts, .. }) => parts[0].at.clear())),
-    ("source: part's slot", value!(Expr::Read(Source::Compose { parts, .. }) => parts[0].slot = SlotId(1))),
-    ("source: part's member", value!(Expr::Read(Source::Compose { parts, .. }) => parts[0].member.clear())),
-    ("source: spent", value!(Expr::Read(Source::Spent(slots)) => slots.clear())),
+    ("source: seed", value!(ValueExpression::Read(Source::Compose { seed, .. }) => *seed = true.into())),
+    ("source: part's place", value!(ValueExpression::Read(Source::Compose { parts, .. }) => parts[0].at.clear())),
+    ("source: part's slot", value!(ValueExpression::Read(Source::Compose { parts, .. }) => parts[0].slot = SlotId(1))),
+    ("source: part's member", value!(ValueExpression::Read(Source::Compose { parts, .. }) => parts[0].member.clear())),
+    ("source: spent", value!(ValueExpression::Read(Source::Spent(slots)) => slots.clear())),
 ];
 
 #[test]
 fn everything_that_can_change_a_run_changes_the_fingerprint() {
     let before = everything();
-    let mut prints: Vec<(&str, String)> = vec![("nothing", canonical(&before))];
+    let mut prints: Vec<(&str, String)> = vec![("nothing", canonical_text(&before))];
     for (what, change) in CHANGES {
         let after = changed(&before, what, *change);
-        let print = canonical(&after);
+        let print = canonical_text(&after);
         let same = prints.iter().find(|(_, known)| *known == print);
         assert!(same.is_none(), "`{what}` reads like `{}`", same.map_or("", |(what, _)| what));
         assert_ne!(after.fingerprint(), before.fingerprint(), "{what}");
@@ -552,8 +588,8 @@ const WORDS: &[(&str, Change)] = &[
     ),
     ("names of slots", |p| p.flows.iter_mut().flat_map(|f| &mut f.slots).for_each(|slot| slot.name = "other".into())),
     ("where a slot is written", |p| p.flows[FlowId(1)].slots[SlotId(0)].writes = vec!["output".into()]),
-    ("the type of a default", main!(f => f.intake.fields[0].usual = Some((Type::NULL, nowhere())))),
-    ("spaces in a placeholder", of!(Model, it => it.user = Expr::Template(text("say {{ input.x }}")))),
+    ("the type of a default", main!(f => f.intake.fields[0].usual = Some((ValueType::NULL, nowhere())))),
+    ("spaces in a placeholder", of!(Model, it => it.user = ValueExpression::Template(text("say {{ input.x }}")))),
 ];
 
 #[test]
@@ -561,7 +597,7 @@ fn places_and_words_for_people_do_not() {
     let before = everything();
     for (what, change) in WORDS {
         let after = changed(&before, what, *change);
-        assert_eq!(canonical(&after), canonical(&before), "{what}");
+        assert_eq!(canonical_text(&after), canonical_text(&before), "{what}");
         assert_eq!(after.fingerprint(), before.fingerprint(), "{what}");
     }
 }
@@ -587,5 +623,5 @@ fn the_fingerprint_of_a_program_stays_as_it_is() {
               `a` model test as `a` -> $1
                 user text undefined empty null empty conditions braced "say " {reference 0} reference from 0 skip 1 "input" [$0]
               `b` compute typed undefined empty null empty conditions braced single {reference 0} reference from 0 skip 1 "a" [$1] -> $2
-    "#]].assert_eq(&format!("{}\n{}", program.fingerprint(), canonical(&program)));
+    "#]].assert_eq(&format!("{}\n{}", program.fingerprint(), canonical_text(&program)));
 }

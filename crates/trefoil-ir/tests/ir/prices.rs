@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use genai_prices::{Calculator, PriceRequest, Usage, UsageKey};
-use trefoil_ir::prices::{Tokens, listed, source};
+use trefoil_ir::prices::{CallTokens, list_price, table_source};
 
 /// Our provider names and the oracle's.
 const PROVIDERS: &[(&str, &str)] = &[
@@ -26,16 +26,16 @@ const BY_THE_HOUR: &[&str] =
 /// The cost of these models cannot be computed from tokens; the oracle ignores the parts that it does not know.
 const NOT_BY_TOKENS: &str = "sonar-deep-research";
 
-const CALLS: [Tokens; 5] = [
-    Tokens { input: 1, output: 1, cache_read: 0, cache_write: 0 },
-    Tokens { input: 1_234, output: 567, cache_read: 0, cache_write: 0 },
-    Tokens { input: 50_000, output: 1_000, cache_read: 20_000, cache_write: 10_000 },
-    Tokens { input: 200_001, output: 9, cache_read: 1, cache_write: 0 },
-    Tokens { input: 1_000_000, output: 100_000, cache_read: 900_000, cache_write: 50_000 },
+const CALLS: [CallTokens; 5] = [
+    CallTokens { input: 1, output: 1, cache_read: 0, cache_write: 0 },
+    CallTokens { input: 1_234, output: 567, cache_read: 0, cache_write: 0 },
+    CallTokens { input: 50_000, output: 1_000, cache_read: 20_000, cache_write: 10_000 },
+    CallTokens { input: 200_001, output: 9, cache_read: 1, cache_write: 0 },
+    CallTokens { input: 1_000_000, output: 100_000, cache_read: 900_000, cache_write: 50_000 },
 ];
 
 /// The oracle's cost in micro-dollars.
-fn theirs(provider: &str, model: &str, tokens: Tokens, at: SystemTime) -> Option<f64> {
+fn theirs(provider: &str, model: &str, tokens: CallTokens, at: SystemTime) -> Option<f64> {
     let n = |n: u64| n as f64;
     let usage = Usage::from([
         (UsageKey::INPUT_TOKENS, n(tokens.input)),
@@ -69,7 +69,7 @@ fn what_nobody_lists_is_unknown() {
     for (provider, model) in
         [("ollama", "llama3.3"), ("openai-compatible", "gpt-5"), ("openai", "my-model"), ("", ""), ("@openai", "gpt-5")]
     {
-        assert_eq!(listed(provider, model, 20_780), None, "{provider}:{model}");
+        assert_eq!(list_price(provider, model, 20_780), None, "{provider}:{model}");
     }
 }
 
@@ -77,7 +77,7 @@ fn what_nobody_lists_is_unknown() {
 fn the_table_says_where_it_is_from() {
     let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock")).unwrap();
     let version = lock.split("name = \"genai-prices\"\nversion = \"").nth(1).unwrap().split('"').next().unwrap();
-    assert!(source().starts_with(&format!("genai-prices {version}, 20")), "{}", source());
+    assert!(table_source().starts_with(&format!("genai-prices {version}, 20")), "{}", table_source());
 }
 
 /// What takes long: `.ci/hunt` runs it, the gate does not.
@@ -93,11 +93,11 @@ mod hunt {
                 for name in names(provider) {
                     let lower = name.to_lowercase();
                     let noon = |tokens| theirs(provider, &name, tokens, on(day, 12));
-                    let Some(price) = listed(ours, &name, day) else {
+                    let Some(price) = list_price(ours, &name, day) else {
                         unknown += 1;
                         // Embeddings have no price for output tokens, and models that are not priced by tokens have no
                         // price at all.
-                        let out = noon(Tokens { output: 1_000, ..Tokens::default() });
+                        let out = noon(CallTokens { output: 1_000, ..CallTokens::default() });
                         if out.is_some_and(|cost| cost > 0.0) && !lower.contains(NOT_BY_TOKENS) {
                             wrong.push(format!("{ours}:{name} on {day}: unknown here, {out:?} there"));
                         }
@@ -111,7 +111,7 @@ mod hunt {
                                 .reduce(f64::max),
                             false => noon(tokens),
                         };
-                        let cost = price.of(tokens) as f64;
+                        let cost = price.call_cost(tokens) as f64;
                         held += 1;
                         // Our cost is rounded up, and some rates are finer than a micro-dollar for a million tokens.
                         if expected.is_none_or(|expected| cost < expected - 1e-3 || cost > expected + 2.0) {

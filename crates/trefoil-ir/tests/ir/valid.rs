@@ -3,7 +3,7 @@
 use expect_test::expect;
 use std::sync::Arc;
 
-use trefoil_ir::validate::validate;
+use trefoil_ir::validation::validate_program;
 use trefoil_ir::{NodeId, ProgramParts, SlotId, StepId, StepKind};
 
 use testbed::build::{Build, graph_node};
@@ -16,7 +16,7 @@ fn faults(break_it: impl FnOnce(&mut ProgramParts)) -> Vec<String> {
     let main = b.flow("main", body, None);
     let mut program = Arc::unwrap_or_clone(b.program(main)).into_parts();
     break_it(&mut program);
-    validate(&program)
+    validate_program(&program)
 }
 
 #[test]

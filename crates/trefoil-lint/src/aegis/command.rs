@@ -1,23 +1,23 @@
 //! Commands, and keys that states write to the Blackboard.
 
-use trefoil_syntax::yaml::Text;
-use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_syntax::yaml::YamlText;
+use trefoil_syntax::{Diagnostic, suggestions};
 
 use super::state::is_unreadable;
-use super::unit::{Found, Workflow};
+use super::unit::{FindingList, WorkflowUnit};
 use trefoil_front::aegis::manifest::RESERVED;
 use trefoil_front::aegis::manifest::state::StateKind;
-use trefoil_front::aegis::manifest::states::system::{Action, FOREIGN};
-use trefoil_front::aegis::names::Moment;
-use trefoil_front::aegis::shell::{CommandLine, Script};
-use trefoil_front::mend::respelt;
-use trefoil_front::names::{Sort, Use};
+use trefoil_front::aegis::manifest::states::system::{FOREIGN, SystemAction};
+use trefoil_front::aegis::names::RenderMoment;
+use trefoil_front::aegis::shell::{CommandLine, ParameterizedScript};
+use trefoil_front::names::{BoundReference, NameKind};
+use trefoil_front::spelling_fixes::fix_spelling;
 
 /// Words that examples of the original system use as commands, but that never existed.
 const NEVER_BUILT_IN: &[&str] = &["update_context", "finalize", "finalize_success", "finalize_failure"];
 
 /// The actions of System states, with the indices of the states.
-fn actions<'u>(unit: &'u Workflow<'_, '_>) -> impl Iterator<Item = (usize, &'u Action)> {
+fn actions<'u>(unit: &'u WorkflowUnit<'_, '_>) -> impl Iterator<Item = (usize, &'u SystemAction)> {
     unit.workflow.states.iter().enumerate().filter_map(|(index, state)| match &state.kind {
         Some(StateKind::System(system)) => Some((index, system.action.as_ref()?)),
         _ => None,
@@ -25,18 +25,18 @@ fn actions<'u>(unit: &'u Workflow<'_, '_>) -> impl Iterator<Item = (usize, &'u A
 }
 
 /// Invalid commands, and placeholders that a shell would read as code.
-pub fn commands(unit: &Workflow<'_, '_>, found: &mut Found) {
+pub fn check_commands(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList) {
     for (index, action) in actions(unit) {
-        let Action::Command { command, .. } = action else { continue };
+        let SystemAction::Command { command, .. } = action else { continue };
         // An invalid template is reported separately.
-        if unit.texts.get(Moment::Entering(index), command).is_none_or(|text| text.as_template().is_none()) {
+        if unit.texts.get(RenderMoment::Entering(index), command).is_none_or(|text| text.as_template().is_none()) {
             continue;
         }
         let word = command.value.trim();
         if FOREIGN.contains(&word) {
             continue;
         }
-        if let CommandLine::Script(script) = CommandLine::read(&command.value) {
+        if let CommandLine::Script(script) = CommandLine::from_template(&command.value) {
             found.extend(not_built_in(unit, command));
             unsafe_parts(unit, command, &script, found);
             found.extend(program_from_data(unit, index, command, &script));
@@ -45,19 +45,19 @@ pub fn commands(unit: &Workflow<'_, '_>, found: &mut Found) {
 }
 
 /// A word that was meant as a built-in command.
-fn not_built_in(unit: &Workflow<'_, '_>, command: &Text) -> Option<Diagnostic> {
+fn not_built_in(unit: &WorkflowUnit<'_, '_>, command: &YamlText) -> Option<Diagnostic> {
     let word = command.value.trim();
-    let at = unit.file.at(command.span);
+    let at = unit.file.location_of(command.span);
     let message = format!("`{word}` is not a built-in command, so the shell will look for a program with this name");
-    let d = Diagnostic::warning("unknown-reference", at, message);
+    let d = Diagnostic::new_warning("unknown-reference", at, message);
     // A path names the user's own file.
-    let near = suggest::near(word, ["update_blackboard"]).filter(|_| !word.contains('/'));
-    let invented = || suggest::Near { name: "update_blackboard", distance: usize::MAX, sure: false };
+    let near = suggestions::find_near_match(word, ["update_blackboard"]).filter(|_| !word.contains('/'));
+    let invented = || suggestions::NearMatch { name: "update_blackboard", distance: usize::MAX, sure: false };
     if let Some(near) = near.or_else(|| (would_update(word) && !word.contains('/')).then(invented)) {
-        return Some(respelt(d.help(format!("did you mean `{}`?", near.name)), at, command, near));
+        return Some(fix_spelling(d.with_help(format!("did you mean `{}`?", near.name)), at, command, near));
     }
     let help = "write `update_blackboard` to change the Blackboard, or `echo` to do nothing";
-    NEVER_BUILT_IN.contains(&word).then(|| d.help(help))
+    NEVER_BUILT_IN.contains(&word).then(|| d.with_help(help))
 }
 
 /// Whether a command is one word that means an update of the Blackboard in another system: `blackboard.write`.
@@ -68,88 +68,104 @@ fn would_update(word: &str) -> bool {
     parts().count() == 2 && parts().any(|p| VERBS.contains(&p)) && parts().any(|p| NOUNS.contains(&p))
 }
 
-fn unsafe_parts(unit: &Workflow<'_, '_>, command: &Text, script: &Script, found: &mut Found) {
-    let place = |range: &std::ops::Range<usize>| unit.file.at(command.source(range.start as u32..range.end as u32));
+fn unsafe_parts(
+    unit: &WorkflowUnit<'_, '_>,
+    command: &YamlText,
+    script: &ParameterizedScript,
+    found: &mut FindingList,
+) {
+    let place = |range: &std::ops::Range<usize>| {
+        unit.file.location_of(command.source_span(range.start as u32..range.end as u32))
+    };
     for mistake in &script.mistakes {
-        let d = Diagnostic::error("unsafe-placeholder", place(&mistake.range), mistake.message);
-        found.push(d.help("put the value in `env`, and write \"$NAME\" in the command"));
+        let d = Diagnostic::new_error("unsafe-placeholder", place(&mistake.range), mistake.message);
+        found.push(d.with_help("put the value in `env`, and write \"$NAME\" in the command"));
     }
     // Quotes in `${...}` and after a `$` have their own rules, which differ between shells.
     let own_rules = ["${", "$'"].iter().any(|sign| command.value.contains(sign));
     if let Some(quote) = script.open.filter(|_| !own_rules) {
-        let at = unit.file.at(command.span);
-        let d = Diagnostic::warning("command-syntax", at, format!("a `{quote}` is never closed"));
+        let at = unit.file.location_of(command.span);
+        let d = Diagnostic::new_warning("command-syntax", at, format!("a `{quote}` is never closed"));
         let help = "close it, or write `\\` before a literal one; the shell rejects the command";
-        found.push(d.help(help));
+        found.push(d.with_help(help));
     }
 }
 
 /// A program name that comes from a value. The caller of the run must not choose the program.
-fn program_from_data(unit: &Workflow<'_, '_>, index: usize, command: &Text, script: &Script) -> Option<Diagnostic> {
+fn program_from_data(
+    unit: &WorkflowUnit<'_, '_>,
+    index: usize,
+    command: &YamlText,
+    script: &ParameterizedScript,
+) -> Option<Diagnostic> {
     let range = script.program_from_data.as_ref()?;
-    let at = unit.file.at(command.source(range.start as u32..range.end as u32));
-    let reads = unit.texts.uses().filter(|(moment, _)| *moment == Moment::Entering(index)).map(|(_, used)| used);
+    let at = unit.file.location_of(command.source_span(range.start as u32..range.end as u32));
+    let reads = unit
+        .texts
+        .bound_references()
+        .filter(|(moment, _)| *moment == RenderMoment::Entering(index))
+        .map(|(_, used)| used);
     let mut here = reads.filter(|used| at.span.start <= used.at.span.start && used.at.span.end <= at.span.end);
-    let given = |used: &Use| {
+    let given = |used: &BoundReference| {
         let path: Vec<&str> = used.reference.path.iter().map(|s| &*s.name).collect();
         matches!(*path, ["input", ..] | ["workflow", "task" | "input", ..])
     };
-    let of_input = |used: &Use| used.bound.entries.iter().any(|entry| entry.sort == Sort::Input);
+    let of_input = |used: &BoundReference| used.bound.entries.iter().any(|entry| entry.sort == NameKind::Input);
     let of_caller = here.any(|used| given(used) || of_input(used));
     Some(if of_caller {
         let message = "the run's input decides which program runs";
-        let d = Diagnostic::error("command-from-data", at, message);
-        d.help("write the program's name here, and pass the value as an argument or in `env`")
+        let d = Diagnostic::new_error("command-from-data", at, message);
+        d.with_help("write the program's name here, and pass the value as an argument or in `env`")
     } else {
-        let d = Diagnostic::warning("command-from-data", at, "data decides which program runs");
-        d.help("the value is used as the name of one program, without arguments")
+        let d = Diagnostic::new_warning("command-from-data", at, "data decides which program runs");
+        d.with_help("the value is used as the name of one program, without arguments")
     })
 }
 
 /// Keys of `update_blackboard` that templates cannot read.
-pub fn keys(unit: &Workflow<'_, '_>, found: &mut Found) {
+pub fn check_update_keys(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList) {
     let updates = actions(unit).filter_map(|(_, action)| match action {
-        Action::Update(entries) => Some(entries),
-        Action::Command { .. } => None,
+        SystemAction::Update(entries) => Some(entries),
+        SystemAction::Command { .. } => None,
     });
     for (key, _) in updates.flatten() {
-        let at = unit.file.at(key.span);
+        let at = unit.file.location_of(key.span);
         let bare = ["blackboard.", "workflow.context."].iter().find_map(|prefix| key.value.strip_prefix(prefix));
         if let Some(bare) = bare.filter(|bare| !bare.is_empty()) {
             let message = format!("this writes a key named `{}`, not `{bare}`", key.value);
-            let d = Diagnostic::warning("state-key", at, message);
-            found.push(d.help(format!("write `{bare}`: keys of `env` are keys of the Blackboard")));
+            let d = Diagnostic::new_warning("state-key", at, message);
+            found.push(d.with_help(format!("write `{bare}`: keys of `env` are keys of the Blackboard")));
         }
         if bare.is_none() {
             found.extend(unreadable(unit, key));
         }
         let taken = RESERVED.contains(&&*key.value) || matches!(&*key.value, "intent" | "tenant_id" | "attachments");
-        if taken || unit.names.index(&key.value).is_some() {
+        if taken || unit.names.state_index(&key.value).is_some() {
             let what = if taken { "a reserved name" } else { "the result of a state" };
             let message = format!("`update_blackboard` cannot write `{}`: it is {what}", key.value);
-            found.push(Diagnostic::error("state-key", at, message).help("choose another key"));
+            found.push(Diagnostic::new_error("state-key", at, message).with_help("choose another key"));
         }
     }
 }
 
 /// Keys for the results of other workflows that templates cannot read.
-pub fn result_keys(unit: &Workflow<'_, '_>, found: &mut Found) {
+pub fn result_keys(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList) {
     for state in &unit.workflow.states {
         let Some(StateKind::Subworkflow(sub)) = &state.kind else { continue };
         let Some(key) = sub.result_key.as_ref() else { continue };
         found.extend(unreadable(unit, key));
-        if unit.names.index(&key.value).is_none() {
+        if unit.names.state_index(&key.value).is_none() {
             continue;
         }
         let message =
             format!("`{0}` in templates is the result of the state `{0}`, so this key is never read", key.value);
-        let d = Diagnostic::warning("state-key", unit.file.at(key.span), message);
-        found.push(d.help("choose another key"));
+        let d = Diagnostic::new_warning("state-key", unit.file.location_of(key.span), message);
+        found.push(d.with_help("choose another key"));
     }
 }
 
 /// A key of the Blackboard that no template can name. It is no template itself.
-fn unreadable(unit: &Workflow<'_, '_>, key: &Text) -> Option<Diagnostic> {
+fn unreadable(unit: &WorkflowUnit<'_, '_>, key: &YamlText) -> Option<Diagnostic> {
     if !is_unreadable(&key.value) {
         return None;
     }
@@ -158,5 +174,5 @@ fn unreadable(unit: &Workflow<'_, '_>, key: &Text) -> Option<Diagnostic> {
         true => "a key is not a template: write a fixed name",
         false => "use letters, digits, `_` and `-`",
     };
-    Some(Diagnostic::warning("state-key", unit.file.at(key.span), message).help(help))
+    Some(Diagnostic::new_warning("state-key", unit.file.location_of(key.span), message).with_help(help))
 }

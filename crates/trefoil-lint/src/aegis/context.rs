@@ -1,35 +1,40 @@
 //! Placeholders in the context, whose values are not templates.
 
-use trefoil_ir::Position;
-use trefoil_syntax::yaml::{Kind, Node};
+use trefoil_ir::TextRole;
+use trefoil_syntax::yaml::{YamlNode, YamlNodeKind};
 
 use super::template;
-use super::unit::{Found, Workflow};
-use trefoil_front::aegis::names::Moment;
-use trefoil_front::names::{Place, is_path, is_there};
+use super::unit::{FindingList, WorkflowUnit};
+use trefoil_front::aegis::names::RenderMoment;
+use trefoil_front::names::{NameScope, is_path, is_there};
 
 /// Prefixes of the format's own names.
 const NAMESPACES: &[&str] = &["workflow.", "blackboard.", "state.", "execution."];
 
 /// Checks every text of the context.
-pub fn templates(unit: &Workflow<'_, '_>, found: &mut Found) {
+pub fn check_context_texts(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList) {
     if let Some(node) = &unit.workflow.context_node {
-        let place = unit.names.place(Moment::End, Position::Data);
-        let root = place.root();
+        let place = unit.names.scope_at(RenderMoment::End, TextRole::Data);
+        let root = place.root_entry();
         // A path under a name of the format was certainly meant as a placeholder, whether or not it exists.
         let of_format = |path: &str| is_path(path) && NAMESPACES.iter().any(|name| path.starts_with(name));
-        texts(unit, node, &|path| is_there(&place, &root, path, true) || of_format(path), found);
+        check_node_texts(unit, node, &|path| is_there(&place, &root, path, true) || of_format(path), found);
     }
 }
 
-fn texts(unit: &Workflow<'_, '_>, node: &Node, named: &dyn Fn(&str) -> bool, found: &mut Found) {
+fn check_node_texts(
+    unit: &WorkflowUnit<'_, '_>,
+    node: &YamlNode,
+    named: &dyn Fn(&str) -> bool,
+    found: &mut FindingList,
+) {
     match &*node.kind {
-        Kind::Scalar(_, text) if text.value.contains("{{") => {
+        YamlNodeKind::Scalar(_, text) if text.value.contains("{{") => {
             let help = "write it where the value is used, or set the key in an `update_blackboard` state";
-            template::none(unit.file, text, "context", help, named, found);
+            template::check_literal_text(unit.file, text, "context", help, named, found);
         }
-        Kind::Scalar(..) => {}
-        Kind::Sequence(items) => items.iter().for_each(|item| texts(unit, item, named, found)),
-        Kind::Mapping(m) => m.entries.iter().for_each(|e| texts(unit, &e.value, named, found)),
+        YamlNodeKind::Scalar(..) => {}
+        YamlNodeKind::Sequence(items) => items.iter().for_each(|item| check_node_texts(unit, item, named, found)),
+        YamlNodeKind::Mapping(m) => m.entries.iter().for_each(|e| check_node_texts(unit, &e.value, named, found)),
     }
 }

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::hash::HashMap;
 
-use trefoil_front::aegis::CallSite;
+use trefoil_front::aegis::NamedFlowCall;
 
 /// Finds circular chains of calls.
-pub fn cycles(calls: &[CallSite]) -> Vec<Diagnostic> {
+pub fn find_call_cycles(calls: &[NamedFlowCall]) -> Vec<Diagnostic> {
     let edges = calls.iter().map(|call| (call.from.0, call.to.0));
     let graph = petgraph::graph::DiGraph::<(), ()>::from_edges(edges);
     let rings = petgraph::algo::kosaraju_scc(&graph);
     let of_node: HashMap<u32, usize> =
         rings.iter().enumerate().flat_map(|(ring, all)| all.iter().map(move |n| (n.index() as u32, ring))).collect();
-    let mut inside: BTreeMap<usize, Vec<&CallSite>> = BTreeMap::new();
+    let mut inside: BTreeMap<usize, Vec<&NamedFlowCall>> = BTreeMap::new();
     for call in calls {
         if let (Some(from), Some(to)) = (of_node.get(&call.from.0), of_node.get(&call.to.0))
             && from == to
@@ -25,12 +25,12 @@ pub fn cycles(calls: &[CallSite]) -> Vec<Diagnostic> {
     inside.into_values().filter_map(|calls| ring(&calls)).collect()
 }
 
-fn ring(calls: &[&CallSite]) -> Option<Diagnostic> {
+fn ring(calls: &[&NamedFlowCall]) -> Option<Diagnostic> {
     let (first, rest) = calls.split_first()?;
     let message = format!("`{}` calls itself, directly or through others", first.name);
-    let mut d = Diagnostic::error("reference-cycle", first.at, message);
+    let mut d = Diagnostic::new_error("reference-cycle", first.at, message);
     for call in rest {
-        d = d.label(call.at, format!("calls `{}`", call.name));
+        d = d.with_label(call.at, format!("calls `{}`", call.name));
     }
-    Some(d.help("remove one of these calls: a judge cannot judge itself, and a workflow cannot wait for itself"))
+    Some(d.with_help("remove one of these calls: a judge cannot judge itself, and a workflow cannot wait for itself"))
 }

@@ -3,31 +3,31 @@
 
 use std::sync::Arc;
 
-use trefoil_syntax::yaml::Text;
-use trefoil_syntax::{Diagnostic, Location, Span, suggest};
-use trefoil_template::{Object, Value, read_json};
+use trefoil_syntax::yaml::YamlText;
+use trefoil_syntax::{Diagnostic, Location, Span, suggestions};
+use trefoil_template::{Value, ValueObject, read_json};
 
-use super::unit::{Found, Workflow, helped};
-use trefoil_front::Source;
-use trefoil_front::aegis::manifest::Unit;
+use super::unit::{FindingList, WorkflowUnit, with_help};
+use trefoil_front::ManifestSource;
+use trefoil_front::aegis::manifest::AegisUnitKind;
 use trefoil_front::aegis::manifest::schema::JsonSchema;
 use trefoil_front::aegis::names::ALWAYS;
 
 /// The inputs of every call.
-pub fn inputs(unit: &Workflow<'_, '_>, found: &mut Found) {
+pub fn check_call_inputs(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList) {
     let file = unit.file;
     for callee in unit.callees.iter().filter(|callee| !callee.judges) {
         let name = &*callee.name.value;
-        let wraps = callee.unit == Unit::Workflow;
+        let wraps = callee.unit == AegisUnitKind::Workflow;
         let declared = unit.directory.takes_object(callee.unit, name);
-        let taker = declared.as_ref().map(|(file, schema)| Taker { name, schema, file: *file, wraps });
+        let taker = declared.as_ref().map(|(file, schema)| InputReceiver { name, schema, file: *file, wraps });
         match (taker, callee.input) {
             (Some(taker), Some(input)) => check(file, input, &taker, found),
             (Some(taker), None) if wraps => {
                 missing(file, callee.name.span, &taker, "the state has no `input`", &|_| false, found);
             }
             (Some(taker), None) => passed_on(unit, callee.name, &taker, found),
-            (None, Some(input)) if wraps && unit.directory.document(callee.unit, name).is_some() => {
+            (None, Some(input)) if wraps && unit.directory.document_of(callee.unit, name).is_some() => {
                 broken(file, input, found);
             }
             (None, _) => {}
@@ -36,17 +36,17 @@ pub fn inputs(unit: &Workflow<'_, '_>, found: &mut Found) {
 }
 
 /// Without an input template, the agent gets the workflow's start input, which has only the declared properties.
-fn passed_on(unit: &Workflow<'_, '_>, name: &Text, taker: &Taker<'_>, found: &mut Found) {
+fn passed_on(unit: &WorkflowUnit<'_, '_>, name: &YamlText, taker: &InputReceiver<'_>, found: &mut FindingList) {
     let start = &unit.names.input;
     if start.is_complete() {
-        let given = |name: &str| ALWAYS.contains(&name) || start.declares(name);
+        let given = |name: &str| ALWAYS.contains(&name) || start.declares_field(name);
         let help = "without `input` the agent gets the start input, and `input_schema` does not declare it";
         missing(unit.file, name.span, taker, help, &given, found);
     }
 }
 
 /// The callee that receives the input.
-struct Taker<'a> {
+struct InputReceiver<'a> {
     pub name: &'a str,
     pub schema: &'a JsonSchema,
     /// The file of the schema.
@@ -59,8 +59,8 @@ struct Taker<'a> {
 pub const PLACEHOLDER: &str = "9007199254740881";
 
 /// Checks the text of an input.
-fn check(file: Source<'_>, text: &Text, taker: &Taker<'_>, found: &mut Found) {
-    let Some(probe) = probe(&text.value) else { return };
+fn check(file: ManifestSource<'_>, text: &YamlText, taker: &InputReceiver<'_>, found: &mut FindingList) {
+    let Some(probe) = probe_text(&text.value) else { return };
     let probe = probe.trim();
     if probe.is_empty() || probe.starts_with(PLACEHOLDER) {
         return;
@@ -72,7 +72,7 @@ fn check(file: Source<'_>, text: &Text, taker: &Taker<'_>, found: &mut Found) {
             found.push(no_object(file, text, taker, "this is text"));
         };
     }
-    match read_json::<Object>(probe) {
+    match read_json::<ValueObject>(probe) {
         Ok(given) => {
             let mut meant = Vec::new();
             for (key, _) in given.iter().filter(|(key, _)| !key.contains(PLACEHOLDER)) {
@@ -89,21 +89,21 @@ fn check(file: Source<'_>, text: &Text, taker: &Taker<'_>, found: &mut Found) {
 }
 
 /// A text that was certainly meant as a JSON object but is invalid.
-fn broken(file: Source<'_>, text: &Text, found: &mut Found) {
-    let Some(probe) = probe(&text.value) else { return };
+fn broken(file: ManifestSource<'_>, text: &YamlText, found: &mut FindingList) {
+    let Some(probe) = probe_text(&text.value) else { return };
     let probe = probe.trim();
     let begins = probe.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"'));
-    if let Some(error) = read_json::<Object>(probe).err().filter(|_| begins) {
+    if let Some(error) = read_json::<ValueObject>(probe).err().filter(|_| begins) {
         let message = error.to_string();
         let why = message.split(" at line ").next().unwrap_or_default();
         let message = format!("this looks like a JSON object but does not parse: {why}");
-        let d = Diagnostic::warning("schema-mismatch", file.at(text.span), message);
-        found.push(d.help("as written, the workflow gets the whole text as its `input`"));
+        let d = Diagnostic::new_warning("schema-mismatch", file.location_of(text.span), message);
+        found.push(d.with_help("as written, the workflow gets the whole text as its `input`"));
     }
 }
 
 /// The text with a replacement for every placeholder; `None` if its contents depend on a block.
-pub fn probe(text: &str) -> Option<String> {
+pub fn probe_text(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(open) = rest.find("{{") {
@@ -126,76 +126,84 @@ pub fn probe(text: &str) -> Option<String> {
     Some(out)
 }
 
-fn no_object(file: Source<'_>, text: &Text, taker: &Taker<'_>, why: &str) -> Diagnostic {
+fn no_object(file: ManifestSource<'_>, text: &YamlText, taker: &InputReceiver<'_>, why: &str) -> Diagnostic {
     let message = format!("`{}` needs an object, but {why}", taker.name);
-    let all: Vec<_> = taker.schema.properties().take(8).map(|(p, _)| format!("\"{p}\": ...")).collect();
-    let d = Diagnostic::warning("schema-mismatch", file.at(text.span), message);
-    let d = d.label(Location::new(taker.file, taker.schema.node.span), "declared here");
-    d.help(format!("write `{{{}}}`; `{{{{json path}}}}` prints a value as JSON", all.join(", ")))
+    let all: Vec<_> = taker.schema.declared_properties().take(8).map(|(p, _)| format!("\"{p}\": ...")).collect();
+    let d = Diagnostic::new_warning("schema-mismatch", file.location_of(text.span), message);
+    let d = d.with_label(Location::new(taker.file, taker.schema.node.span), "declared here");
+    d.with_help(format!("write `{{{}}}`; `{{{{json path}}}}` prints a value as JSON", all.join(", ")))
 }
 
 /// Reports properties that the callee needs but does not get. `at` should pass them; `help` says what the callee gets
 /// instead.
-fn missing(file: Source<'_>, at: Span, taker: &Taker<'_>, help: &str, given: &dyn Fn(&str) -> bool, found: &mut Found) {
+fn missing(
+    file: ManifestSource<'_>,
+    at: Span,
+    taker: &InputReceiver<'_>,
+    help: &str,
+    given: &dyn Fn(&str) -> bool,
+    found: &mut FindingList,
+) {
     let schema = taker.schema;
-    for (property, _) in schema.properties().filter(|(p, _)| needs(schema, p) && !given(p)) {
+    for (property, _) in schema.declared_properties().filter(|(p, _)| needs(schema, p) && !given(p)) {
         let message = format!("`{}` needs `{property}`, but does not get it", taker.name);
-        let d = Diagnostic::warning("missing-input", file.at(at), message);
-        let d = d.label(Location::new(taker.file, schema.property_at(property)), "required here");
-        found.push(helped(d, help));
+        let d = Diagnostic::new_warning("missing-input", file.location_of(at), message);
+        let d = d.with_label(Location::new(taker.file, schema.property_at(property)), "required here");
+        found.push(with_help(d, help));
     }
 }
 
 /// Whether a property is required.
 fn needs(schema: &JsonSchema, property: &str) -> bool {
     let has_default = |(p, declared): (&Arc<str>, &Value)| &**p == property && declared.get("default").is_some();
-    schema.requires(property) && !schema.properties().any(has_default)
+    schema.requires_property(property) && !schema.declared_properties().any(has_default)
 }
 
 /// Reports a property that the callee does not declare: certain if its schema is closed, probable if a similar name
 /// exists. Returns the required property that was certainly meant, if any.
 fn unknown<'t>(
-    file: Source<'_>,
-    text: &Text,
-    taker: &Taker<'t>,
+    file: ManifestSource<'_>,
+    text: &YamlText,
+    taker: &InputReceiver<'t>,
     key: &Arc<str>,
-    given: &Object,
-    found: &mut Found,
+    given: &ValueObject,
+    found: &mut FindingList,
 ) -> Option<&'t str> {
     let schema = taker.schema;
-    if schema.properties().any(|(p, _)| p == key) || schema.properties().next().is_none() {
+    if schema.declared_properties().any(|(p, _)| p == key) || schema.declared_properties().next().is_none() {
         return None;
     }
-    let near = suggest::near(key, schema.properties().map(|(p, _)| &**p));
+    let near = suggestions::find_near_match(key, schema.declared_properties().map(|(p, _)| &**p));
     let Some(near) = near.filter(|near| near.sure) else {
-        if schema.closed() {
-            let all = schema.properties().map(|(p, _)| format!("`{p}`")).collect::<Vec<_>>().join(", ");
-            found.push(finding(file, text, taker, key).help(format!("available: {all}")));
+        if schema.is_closed() {
+            let all = schema.declared_properties().map(|(p, _)| format!("`{p}`")).collect::<Vec<_>>().join(", ");
+            found.push(finding(file, text, taker, key).with_help(format!("available: {all}")));
         }
         return None;
     };
     let lacks = needs(schema, near.name) && !given.contains_key(near.name);
-    let mut d = finding(file, text, taker, key).help(format!("did you mean `{}`?", near.name));
+    let mut d = finding(file, text, taker, key).with_help(format!("did you mean `{}`?", near.name));
     if lacks {
         // Has the same effect as a missing one.
         d.rule = "missing-input";
         d.message = format!("`{}` needs `{}`, but gets `{key}`", taker.name, near.name);
         d.labels.clear();
-        d = d.label(Location::new(taker.file, schema.property_at(near.name)), "required here");
+        d = d.with_label(Location::new(taker.file, schema.property_at(near.name)), "required here");
     }
     let quoted = format!("\"{key}\"");
-    let place = text.value.find(&quoted).map(|at| (at + 1) as u32).map(|at| text.source(at..at + key.len() as u32));
+    let place =
+        text.value.find(&quoted).map(|at| (at + 1) as u32).map(|at| text.source_span(at..at + key.len() as u32));
     found.push(match place.filter(|p| (p.end - p.start) as usize == key.len()) {
-        Some(place) => d.suggestion(format!("write `{}`", near.name), file.at(place), near.name),
+        Some(place) => d.with_suggestion(format!("write `{}`", near.name), file.location_of(place), near.name),
         None => d,
     });
     lacks.then_some(near.name)
 }
 
-fn finding(file: Source<'_>, text: &Text, taker: &Taker<'_>, key: &str) -> Diagnostic {
+fn finding(file: ManifestSource<'_>, text: &YamlText, taker: &InputReceiver<'_>, key: &str) -> Diagnostic {
     let quoted = format!("\"{key}\"");
-    let at = text.value.find(&quoted).map_or(text.span, |at| text.source(at as u32..(at + quoted.len()) as u32));
+    let at = text.value.find(&quoted).map_or(text.span, |at| text.source_span(at as u32..(at + quoted.len()) as u32));
     let message = format!("`{}` does not declare `{key}`", taker.name);
-    let d = Diagnostic::warning("unknown-input", file.at(at), message);
-    d.label(Location::new(taker.file, taker.schema.node.span), "its inputs")
+    let d = Diagnostic::new_warning("unknown-input", file.location_of(at), message);
+    d.with_label(Location::new(taker.file, taker.schema.node.span), "its inputs")
 }

@@ -9,7 +9,7 @@ use trefoil_front::mend;
 use trefoil_front::names::{End, Use};
 
 /// Checks every name in them.
-pub fn unknown(texts: &Texts, found: &mut Found) {
+pub fn find_unknown_handler_names(texts: &Texts, found: &mut Found) {
     let uses = texts.handlers.iter().flat_map(|text| &text.uses);
     found.extend(uses.filter(|used| used.bound.end == End::Open(0)).filter_map(finding));
 }

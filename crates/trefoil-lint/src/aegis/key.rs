@@ -2,14 +2,14 @@
 //! if it certainly has no value, or is a misspelling of an existing name.
 
 use trefoil_syntax::Diagnostic;
-use trefoil_syntax::suggest::{self, Near};
+use trefoil_syntax::suggestions::{self, NearMatch};
 use trefoil_template::is_helper;
 
-use super::asked::Asked;
+use super::checked_reference::CheckedReference;
 use trefoil_front::aegis::manifest::RESERVED;
-use trefoil_front::aegis::names::{Outcome, WorkflowNames};
-use trefoil_front::mend;
-use trefoil_front::names::End;
+use trefoil_front::aegis::names::{StateResultForm, WorkflowNames};
+use trefoil_front::names::PathResolution;
+use trefoil_front::spelling_fixes;
 
 /// Names that only results of states have.
 const OF_RESULTS: &[&str] =
@@ -35,11 +35,11 @@ const JOINED: &[(&str, &str)] = &[
 ];
 
 /// Checks a key.
-pub fn check(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
-    if asked.used.bound.end != End::Open(at) {
+pub fn check_blackboard_key(asked: &CheckedReference<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+    if asked.used.bound.end != PathResolution::Open(at) {
         return None;
     }
-    let key = asked.name(at);
+    let key = asked.segment_name(at);
     let closed = asked.names.input.is_complete();
     let advice = prefixed(asked, at).or_else(|| result_of_nothing(asked, at));
     let advice = advice.or_else(|| (closed && is_word(asked)).then(|| without_quotes(asked, key)));
@@ -49,77 +49,77 @@ pub fn check(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
 
 /// A key that nothing writes, in a workflow that does not declare its start input. If a key was renamed in one place
 /// only, another key is written; so a workflow that writes no keys is not reported.
-fn undeclared(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+fn undeclared(asked: &CheckedReference<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     // A value that a block tests first may be missing.
     let optional = asked.used.reference.guarded;
     if optional || asked.names.input.schema.is_some() || asked.names.keys.is_empty() {
         return None;
     }
-    let key = asked.name(at);
+    let key = asked.segment_name(at);
     let message = format!("nothing in this manifest defines `{key}`");
-    let keys = mend::listed(asked.names.keys.keys().map(|key| &**key));
+    let keys = spelling_fixes::join_names(asked.names.keys.keys().map(|key| &**key));
     let help = format!("defined: {keys}; if the start input has `{key}`, declare it in `input_schema`");
-    Some(asked.warning("unresolved-name", &message, &help))
+    Some(asked.path_warning("unresolved-name", &message, &help))
 }
 
 /// A prefix that other systems use for results or for the context.
-fn prefixed(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
-    let (names, root, key) = (asked.names, asked.name(at), asked.name(at + 1));
-    if at > 0 || asked.length() < 2 {
+fn prefixed(asked: &CheckedReference<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+    let (names, root, key) = (asked.names, asked.segment_name(at), asked.segment_name(at + 1));
+    if at > 0 || asked.path_length() < 2 {
         return None;
     }
     let special = RESERVED.contains(&key);
-    let of_results = BEFORE_RESULTS.contains(&root) && (names.index(key).is_some() || special);
+    let of_results = BEFORE_RESULTS.contains(&root) && (names.state_index(key).is_some() || special);
     let of_context = BEFORE_CONTEXT.contains(&root) && (names.keys.contains_key(key) || key == "task");
     if !of_results && !of_context {
         return None;
     }
-    Some(match names.index(key) {
-        Some(_) => asked.without(at, &[key]),
-        None if special => asked.without(at, &[key]),
-        None if key == "task" => asked.without(at, &["workflow", key]),
-        None => asked.without(at, &["workflow", "context", key]),
+    Some(match names.state_index(key) {
+        Some(_) => asked.redundant_word_warning(at, &[key]),
+        None if special => asked.redundant_word_warning(at, &[key]),
+        None if key == "task" => asked.redundant_word_warning(at, &["workflow", key]),
+        None => asked.redundant_word_warning(at, &["workflow", "context", key]),
     })
 }
 
 /// A path that looks like the result of an unknown state.
-fn result_of_nothing(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
-    let (names, key) = (asked.names, asked.name(at));
-    if !OF_RESULTS.contains(&asked.name(at + 1)) {
+fn result_of_nothing(asked: &CheckedReference<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+    let (names, key) = (asked.names, asked.segment_name(at));
+    if !OF_RESULTS.contains(&asked.segment_name(at + 1)) {
         return None;
     }
-    let on_board = matches!(asked.name(0), "blackboard" | "workflow");
-    let states = suggest::near(key, names.state_names());
+    let on_board = matches!(asked.segment_name(0), "blackboard" | "workflow");
+    let states = suggestions::find_near_match(key, names.state_names());
     // A state is not a Blackboard key.
-    let keys = || suggest::near(key, names.keys.keys().map(|k| &**k));
-    let near = if on_board { keys().or(states.map(|n| Near { sure: false, ..n })) } else { states };
+    let keys = || suggestions::find_near_match(key, names.keys.keys().map(|k| &**k));
+    let near = if on_board { keys().or(states.map(|n| NearMatch { sure: false, ..n })) } else { states };
     let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
-    Some(asked.near("unresolved-name", &format!("unknown state `{key}`"), &help, at, near))
+    Some(asked.segment_warning("unresolved-name", &format!("unknown state `{key}`"), &help, at, near))
 }
 
 /// A two-word name, written as one word.
-fn joined(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
-    let key = asked.name(at);
-    let (_, path) = JOINED.iter().find(|(word, _)| *word == key && at + 1 == asked.length())?;
+fn joined(asked: &CheckedReference<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+    let key = asked.segment_name(at);
+    let (_, path) = JOINED.iter().find(|(word, _)| *word == key && at + 1 == asked.path_length())?;
     let message = format!("nothing in this manifest defines `{key}`");
-    let d = asked.warning("unresolved-name", &message, &format!("did you mean `{path}`?"));
-    Some(mend::rewritten(d, asked.place(at), path, false))
+    let d = asked.path_warning("unresolved-name", &message, &format!("did you mean `{path}`?"));
+    Some(spelling_fixes::fix_path(d, asked.segment_location(at), path, false))
 }
 
 /// A misspelling of an existing name. `closed`: the caller of the run cannot add the key.
-fn similar(asked: &Asked<'_, '_, '_>, at: usize, closed: bool) -> Option<Diagnostic> {
-    let key = asked.name(at);
+fn similar(asked: &CheckedReference<'_, '_, '_>, at: usize, closed: bool) -> Option<Diagnostic> {
+    let key = asked.segment_name(at);
     let abbreviated = BUILT_IN.iter().find(|n| abbreviates(key, n));
     let near = match abbreviated {
-        Some(name) => Some(Near { name, distance: 0, sure: false }),
+        Some(name) => Some(NearMatch { name, distance: 0, sure: false }),
         // One-letter names are all similar to each other.
         None if key.chars().nth(1).is_none() => None,
-        None => suggest::near(key, known(asked.names, asked.name(0) == "workflow")),
+        None => suggestions::find_near_match(key, known(asked.names, asked.segment_name(0) == "workflow")),
     };
     if closed {
         let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
         let message = format!("neither the context, the input nor a state defines `{key}`");
-        return Some(asked.near("unresolved-name", &message, &help, at, near));
+        return Some(asked.segment_warning("unresolved-name", &message, &help, at, near));
     }
     if is_word(asked) && near.is_some_and(|n| n.sure) {
         return Some(without_quotes(asked, key));
@@ -128,67 +128,67 @@ fn similar(asked: &Asked<'_, '_, '_>, at: usize, closed: bool) -> Option<Diagnos
     let near = near.filter(|n| n.sure || abbreviated.is_some())?;
     let help = format!("did you mean `{}`? if the start input has `{key}`, declare it in `input_schema`", near.name);
     let message = format!("nothing in this manifest defines `{key}`");
-    Some(asked.near("unresolved-name", &message, &help, at, Some(Near { sure: false, ..near })))
+    Some(asked.segment_warning("unresolved-name", &message, &help, at, Some(NearMatch { sure: false, ..near })))
 }
 
 /// The names of which a key can be a misspelling. States and names of the format are not part of the context.
 fn known(names: &WorkflowNames, of_context: bool) -> impl Iterator<Item = &str> {
-    let own = names.keys.keys().chain(names.input.fields()).map(|k| &**k);
+    let own = names.keys.keys().chain(names.input.field_names()).map(|k| &**k);
     let others = names.state_names().chain(RESERVED.iter().copied());
     own.chain(others.filter(move |_| !of_context))
 }
 
 /// Words with a meaning in other systems.
-fn foreign(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
-    let key = asked.name(at);
-    let alone = asked.length() == 1;
+fn foreign(asked: &CheckedReference<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+    let key = asked.segment_name(at);
+    let alone = asked.path_length() == 1;
     let feedback = if key == "feedback" && alone { bare_feedback(asked) } else { None };
     if feedback.is_some() {
         return feedback;
     }
-    if matches!(key, "env" | "secrets") && at + 1 < asked.length() {
+    if matches!(key, "env" | "secrets") && at + 1 < asked.path_length() {
         let message = format!("nothing in this manifest defines `{key}`, and templates cannot read it");
         let help = "use the environment in the command of a System state; pass other values as input";
-        return Some(asked.warning("unresolved-name", &message, help));
+        return Some(asked.path_warning("unresolved-name", &message, help));
     }
     if is_helper(key) && alone {
         let message = format!("`{key}` is a helper without an argument, so it is read as the name of a key");
-        return Some(asked.warning("unresolved-name", &message, "write its argument after it"));
+        return Some(asked.path_warning("unresolved-name", &message, "write its argument after it"));
     }
     None
 }
 
 /// `{{feedback}}` when a transition or a person gives feedback: its name is different here.
-fn bare_feedback(asked: &Asked<'_, '_, '_>) -> Option<Diagnostic> {
+fn bare_feedback(asked: &CheckedReference<'_, '_, '_>) -> Option<Diagnostic> {
     let states = &asked.names.states;
-    let given = asked.moment.state().and_then(|s| states.get(s)).is_some_and(|s| !s.given_feedback.is_empty());
+    let given = asked.moment.state_index().and_then(|s| states.get(s)).is_some_and(|s| !s.given_feedback.is_empty());
     let meant = match given {
         true => "state.feedback",
-        false if states.iter().any(|s| s.outcome == Outcome::Human) => "human.feedback",
+        false if states.iter().any(|s| s.outcome == StateResultForm::Human) => "human.feedback",
         false => return None,
     };
     let message = "nothing in this manifest defines `feedback`";
-    let d = asked.warning("unresolved-name", message, &format!("did you mean `{meant}`?"));
-    Some(mend::rewritten(d, asked.place(0), meant, false))
+    let d = asked.path_warning("unresolved-name", message, &format!("did you mean `{meant}`?"));
+    Some(spelling_fixes::fix_path(d, asked.segment_location(0), meant, false))
 }
 
 /// Whether it is one word in a position where a helper usually gets a text.
-fn is_word(asked: &Asked<'_, '_, '_>) -> bool {
-    asked.used.reference.operand && asked.length() == 1
+fn is_word(asked: &CheckedReference<'_, '_, '_>) -> bool {
+    asked.used.reference.operand && asked.path_length() == 1
 }
 
 /// A text without quotes: it is read as a name that does not exist.
-fn without_quotes(asked: &Asked<'_, '_, '_>, key: &str) -> Diagnostic {
+fn without_quotes(asked: &CheckedReference<'_, '_, '_>, key: &str) -> Diagnostic {
     let message = format!("`{key}` is not defined: without quotes it is the name of a value");
-    let d = Diagnostic::warning("unresolved-name", asked.used.at, message);
-    let place = asked.place(0);
+    let d = Diagnostic::new_warning("unresolved-name", asked.used.at, message);
+    let place = asked.segment_location(0);
     let double = place.is_some_and(|place| asked.unit.file.is_in_double_quotes(place.span));
     let quote = if double { '\'' } else { '"' };
     let meant = format!("{quote}{key}{quote}");
     let help = format!("write `{meant}` for the text");
     match place {
-        Some(place) => d.suggestion(help, place, meant),
-        None => d.help(help),
+        Some(place) => d.with_suggestion(help, place, meant),
+        None => d.with_help(help),
     }
 }
 

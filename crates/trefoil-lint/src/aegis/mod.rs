@@ -1,8 +1,8 @@
 //! Mistakes in readable manifests: finders that check the manifest, its names and its bound texts. One file for each
 //! subject; each finder is a line in one of the lists. None of them affects a run.
 
-mod asked;
 mod callee;
+mod checked_reference;
 mod command;
 mod condition;
 mod context;
@@ -28,79 +28,84 @@ mod unit;
 
 use trefoil_syntax::Diagnostic;
 
-use passed::LazyMentions;
-use trefoil_front::aegis::callees::Callee;
-use trefoil_front::aegis::{Content, Unit, Units};
-use trefoil_front::{Document, Source};
-use unit::{AgentUnit, Found, Workflow};
+use passed::LazyUnitMentions;
+use trefoil_front::aegis::callees::AegisCallee;
+use trefoil_front::aegis::{AegisUnit, AegisUnitContent, AegisUnits};
+use trefoil_front::{ManifestDocument, ManifestSource};
+use unit::{AgentUnit, FindingList, WorkflowUnit};
 
 /// The finders for workflows.
-const OF_WORKFLOWS: &[fn(&Workflow<'_, '_>, &mut Found)] = &[
-    text::of_workflow,
-    state::names,
+const OF_WORKFLOWS: &[fn(&WorkflowUnit<'_, '_>, &mut FindingList)] = &[
+    text::check_workflow_texts,
+    state::check_state_names,
     state::blank_inputs,
-    initial::unknown,
-    target::unknown,
+    initial::find_unknown_initial_state,
+    target::find_unknown_targets,
     condition::same_as_success,
-    condition::scale,
-    condition::unscored,
-    names::unknown,
-    feedback::unread,
-    context::templates,
-    output::keys,
-    output_types::check,
+    condition::check_score_scales,
+    condition::find_undeclared_scores,
+    names::find_unknown_names,
+    feedback::find_unread_feedback,
+    context::check_context_texts,
+    output::check_output_keys,
+    output_types::check_output_types,
     output::without_template,
-    command::commands,
-    command::keys,
+    command::check_commands,
+    command::check_update_keys,
     command::result_keys,
-    given::inputs,
-    callee::intents,
-    mounts::unknown,
+    given::check_call_inputs,
+    callee::find_unread_intents,
+    mounts::find_unknown_volumes,
     limit::of_states,
 ];
 
 /// The finders for agents.
-const OF_AGENTS: &[fn(&AgentUnit<'_, '_>, &mut Found)] = &[
-    text::of_agent,
-    prompt::unknown,
-    prompt::unread,
+const OF_AGENTS: &[fn(&AgentUnit<'_, '_>, &mut FindingList)] = &[
+    text::check_agent_texts,
+    prompt::find_unknown_prompt_names,
+    prompt::find_unread_inputs,
     prompt::unread_context,
-    prompt::templates,
-    prompt::files,
+    prompt::find_literal_placeholders,
+    prompt::find_missing_files,
     limit::too_short,
 ];
 
 /// The mistakes in everything that can be reached from entries.
-pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
+pub fn check_aegis(units: &AegisUnits<'_>) -> Vec<Diagnostic> {
     let documents = units.all.iter().filter_map(|unit| Some((units.project.documents.get(unit.document)?, unit)));
-    let mentions: LazyMentions<'_> = LazyMentions::new(Box::new(|| passed::Mentions::of(units)));
+    let mentions: LazyUnitMentions<'_> = LazyUnitMentions::new(Box::new(|| passed::UnitMentions::from_units(units)));
     let mut found: Vec<Diagnostic> =
         documents.flat_map(|(document, unit)| self::unit(units, document, unit, &mentions)).collect();
-    found.extend(cycle::cycles(&units.calls));
+    found.extend(cycle::find_call_cycles(&units.calls));
     found
 }
 
-fn unit(units: &Units<'_>, document: &Document, unit: &Unit, mentions: &LazyMentions<'_>) -> Vec<Diagnostic> {
+fn unit(
+    units: &AegisUnits<'_>,
+    document: &ManifestDocument,
+    unit: &AegisUnit,
+    mentions: &LazyUnitMentions<'_>,
+) -> Vec<Diagnostic> {
     let at = unit.document;
-    let file = Source::of(units.project, document);
+    let file = ManifestSource::for_document(units.project, document);
     let directory = &units.directory.seen_from(unit.document);
     let mut found = Vec::new();
     match &unit.content {
-        Content::Agent { agent, names, texts } => {
-            let (callees, project) = (&Callee::of_agent(agent), units.project);
+        AegisUnitContent::Agent { agent, names, texts } => {
+            let (callees, project) = (&AegisCallee::of_agent(agent), units.project);
             let unit = AgentUnit { file, document, agent, names, texts, project };
             OF_AGENTS.iter().for_each(|find| find(&unit, &mut found));
-            passed::of_agent(&unit, mentions, at, &mut found);
-            callee::unknown(file, callees, directory, Some(&*agent.identity.name), &mut found);
-            judge::check(file, callees, directory, &mut found);
+            passed::check_agent_fields(&unit, mentions, at, &mut found);
+            callee::find_unknown_callees(file, callees, directory, Some(&*agent.identity.name), &mut found);
+            judge::check_judges(file, callees, directory, &mut found);
         }
-        Content::Workflow { workflow, names, texts } => {
-            let callees = &Callee::of_workflow(workflow, texts);
-            let unit = Workflow { file, workflow, names, texts, callees, directory };
+        AegisUnitContent::Workflow { workflow, names, texts } => {
+            let callees = &AegisCallee::of_workflow(workflow, texts);
+            let unit = WorkflowUnit { file, workflow, names, texts, callees, directory };
             OF_WORKFLOWS.iter().for_each(|find| find(&unit, &mut found));
-            passed::of_workflow(&unit, mentions, at, &mut found);
-            callee::unknown(file, callees, directory, None, &mut found);
-            judge::check(file, callees, directory, &mut found);
+            passed::check_workflow_fields(&unit, mentions, at, &mut found);
+            callee::find_unknown_callees(file, callees, directory, None, &mut found);
+            judge::check_judges(file, callees, directory, &mut found);
         }
     }
     found

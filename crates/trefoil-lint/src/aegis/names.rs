@@ -3,47 +3,47 @@
 
 use trefoil_syntax::Diagnostic;
 
-use super::asked::Asked;
-use super::unit::{Found, Workflow};
+use super::checked_reference::CheckedReference;
+use super::unit::{FindingList, WorkflowUnit};
 use super::{key, result};
-use trefoil_front::names::{End, Sort};
+use trefoil_front::names::{NameKind, PathResolution};
 
 /// Names that do not exist.
-pub fn unknown(unit: &Workflow<'_, '_>, found: &mut Found) {
-    for (moment, used) in unit.texts.uses() {
-        judge(&Asked { unit, names: unit.names, moment, used }, found);
+pub fn find_unknown_names(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList) {
+    for (moment, used) in unit.texts.bound_references() {
+        judge(&CheckedReference { unit, names: unit.names, moment, used }, found);
     }
 }
 
-fn judge(asked: &Asked<'_, '_, '_>, found: &mut Found) {
+fn judge(asked: &CheckedReference<'_, '_, '_>, found: &mut FindingList) {
     let sorts = || asked.used.bound.entries.iter().map(|entry| entry.sort).enumerate();
-    let of_interest = sorts().find(|(_, sort)| *sort != Sort::Other);
+    let of_interest = sorts().find(|(_, sort)| *sort != NameKind::Other);
     match of_interest {
-        Some((segment, Sort::Step(state))) => {
-            found.extend(result::check(asked, segment, state));
-            let before = segment.checked_sub(1).filter(|before| asked.name(*before) == "state");
-            found.extend(before.map(|before| asked.without(before, &[asked.name(segment)])));
+        Some((segment, NameKind::Step(state))) => {
+            found.extend(result::check_state_result(asked, segment, state));
+            let before = segment.checked_sub(1).filter(|before| asked.segment_name(*before) == "state");
+            found.extend(before.map(|before| asked.redundant_word_warning(before, &[asked.segment_name(segment)])));
         }
-        Some((segment, Sort::Key)) => found.extend(key::check(asked, segment)),
+        Some((segment, NameKind::Key)) => found.extend(key::check_blackboard_key(asked, segment)),
         // The start input is declared by a schema, which the checker reads.
-        Some((_, Sort::Input)) => {}
-        Some((_, Sort::Other)) | None => found.extend(built_in(asked)),
+        Some((_, NameKind::Input)) => {}
+        Some((_, NameKind::Other)) | None => found.extend(built_in(asked)),
     }
 }
 
 /// Names of the format itself.
-fn built_in(asked: &Asked<'_, '_, '_>) -> Option<Diagnostic> {
+fn built_in(asked: &CheckedReference<'_, '_, '_>) -> Option<Diagnostic> {
     let unknown = |message: &str, help: &str| {
-        let d = asked.warning("unresolved-name", message, help);
+        let d = asked.path_warning("unresolved-name", message, help);
         Some(d.of_property())
     };
     let last = asked.used.reference.path.len().checked_sub(1)?;
     let (at, name) = match &asked.used.bound.end {
-        End::Nothing(stop) => (stop.segment, asked.name(stop.segment)),
-        _ if matches!(asked.name(last), "human" | "execution") => (last + 1, ""),
+        PathResolution::Nothing(stop) => (stop.segment, asked.segment_name(stop.segment)),
+        _ if matches!(asked.segment_name(last), "human" | "execution") => (last + 1, ""),
         _ => return always_empty(asked),
     };
-    match at.checked_sub(1).map(|before| asked.name(before))? {
+    match at.checked_sub(1).map(|before| asked.segment_name(before))? {
         "workflow" => {
             let context = format!(
                 "write `input.{name}` for a field of the start input, `workflow.context.{name}` for one of the context"
@@ -61,22 +61,22 @@ fn built_in(asked: &Asked<'_, '_, '_>) -> Option<Diagnostic> {
 }
 
 /// Feedback that no transition provides.
-fn always_empty(asked: &Asked<'_, '_, '_>) -> Option<Diagnostic> {
-    use trefoil_ir::Defined::Never;
+fn always_empty(asked: &CheckedReference<'_, '_, '_>) -> Option<Diagnostic> {
+    use trefoil_ir::ValuePresence::Never;
     let entries = &asked.used.bound.entries;
-    let feedback = (1..entries.len()).find(|i| asked.name(*i) == "feedback")?;
+    let feedback = (1..entries.len()).find(|i| asked.segment_name(*i) == "feedback")?;
     if entries.get(feedback)?.defined != Never {
         return None;
     }
-    match (asked.name(feedback - 1), asked.moment.state()) {
+    match (asked.segment_name(feedback - 1), asked.moment.state_index()) {
         ("human", _) => {
             let message = "`human.feedback` is always empty: no state asks a person";
-            Some(asked.warning("unresolved-name", message, ""))
+            Some(asked.path_warning("unresolved-name", message, ""))
         }
         ("state", Some(state)) => {
-            let name = asked.names.name(state);
+            let name = asked.names.state_name(state);
             let message = format!("`state.feedback` is always empty: no transition into `{name}` has `feedback`");
-            Some(asked.warning("unresolved-name", &message, ""))
+            Some(asked.path_warning("unresolved-name", &message, ""))
         }
         _ => None,
     }

@@ -6,16 +6,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_syntax::hash::HashMap;
-use trefoil_syntax::yaml::{Kind, Mapping, Node, Text};
+use trefoil_syntax::yaml::{YamlMapping, YamlNode, YamlNodeKind, YamlText};
 use trefoil_syntax::{Diagnostic, Location};
-use trefoil_template::{Object, read_json};
+use trefoil_template::{ValueObject, read_json};
 
-use super::given::{PLACEHOLDER, probe};
-use super::unit::{AgentUnit, Found, Workflow};
-use trefoil_front::aegis::Units;
-use trefoil_front::aegis::manifest::Unit;
+use super::given::{PLACEHOLDER, probe_text};
+use super::unit::{AgentUnit, FindingList, WorkflowUnit};
+use trefoil_front::aegis::AegisUnits;
+use trefoil_front::aegis::manifest::AegisUnitKind;
 use trefoil_front::aegis::names::ALWAYS;
-use trefoil_front::names::Use;
+use trefoil_front::names::BoundReference;
 
 /// Fields that need no caller: those of each call.
 const FREE: &[&str] = &["intent", "attachments"];
@@ -24,38 +24,38 @@ const MOST_LABELS: usize = 3;
 
 /// Every place in the project that mentions a unit, by the document of the unit.
 #[derive(Default)]
-pub struct Mentions {
-    by_unit: HashMap<usize, Vec<Mention>>,
+pub struct UnitMentions {
+    by_unit: HashMap<usize, Vec<UnitMention>>,
     /// Whether a callee is only known at run time, so that it may be any.
     open: bool,
 }
 
 /// The mentions, collected if a finder needs them.
-pub type LazyMentions<'u> = LazyCell<Mentions, Box<dyn FnOnce() -> Mentions + 'u>>;
+pub type LazyUnitMentions<'u> = LazyCell<UnitMentions, Box<dyn FnOnce() -> UnitMentions + 'u>>;
 
 /// A mention of a unit.
-struct Mention {
+struct UnitMention {
     at: Location,
     /// The text that is passed to it; `None`: it is mentioned otherwise, or gets something else.
-    input: Option<Passed>,
+    input: Option<PassedInput>,
     /// Whether an intent is passed to it.
     intent: bool,
 }
 
 /// What a call passes.
 #[derive(Clone)]
-enum Passed {
+enum PassedInput {
     /// A text as written.
-    Written(Text),
+    Written(YamlText),
     /// The text that is to be judged.
     Answer,
 }
 
-impl Passed {
+impl PassedInput {
     /// The fields of the object in the text; `None`: unknown.
     fn fields(&self) -> Option<BTreeSet<Arc<str>>> {
         match self {
-            Self::Written(text) => passed(&text.value),
+            Self::Written(text) => passed_fields(&text.value),
             Self::Answer => None,
         }
     }
@@ -63,27 +63,27 @@ impl Passed {
 
 /// A call of an agent or a workflow.
 struct StateCall<'n> {
-    unit: Unit,
-    name: &'n Text,
-    input: Option<Passed>,
+    unit: AegisUnitKind,
+    name: &'n YamlText,
+    input: Option<PassedInput>,
     intent: bool,
 }
 
-impl Mentions {
+impl UnitMentions {
     /// The mentions in all documents of a project.
-    pub fn of(units: &Units<'_>) -> Self {
-        let (mut by_unit, mut open): (HashMap<usize, Vec<Mention>>, bool) = (HashMap::default(), false);
+    pub fn from_units(units: &AegisUnits<'_>) -> Self {
+        let (mut by_unit, mut open): (HashMap<usize, Vec<UnitMention>>, bool) = (HashMap::default(), false);
         for (at, document) in units.project.documents.iter().enumerate() {
             if document.front.name() != "aegis" {
                 continue;
             }
             let seen = units.directory.seen_from(at);
-            let own = units.directory.place(at);
+            let own = units.directory.name_location(at);
             let calls = calls(&document.root);
-            let mut add = |unit: Unit, name: &Text, input: Option<&Passed>, intent: bool| {
-                let place = Location::new(document.file, name.content());
-                for callee in seen.find(unit, &name.value).into_iter().filter(|_| Some(place) != own) {
-                    by_unit.entry(callee).or_default().push(Mention { at: place, input: input.cloned(), intent });
+            let mut add = |unit: AegisUnitKind, name: &YamlText, input: Option<&PassedInput>, intent: bool| {
+                let place = Location::new(document.file, name.content_span());
+                for callee in seen.find_documents(unit, &name.value).into_iter().filter(|_| Some(place) != own) {
+                    by_unit.entry(callee).or_default().push(UnitMention { at: place, input: input.cloned(), intent });
                 }
             };
             let mut known = BTreeSet::new();
@@ -95,12 +95,12 @@ impl Mentions {
             let mut stack = vec![&document.root];
             while let Some(node) = stack.pop() {
                 match &*node.kind {
-                    Kind::Mapping(mapping) => stack.extend(mapping.entries.iter().map(|entry| &entry.value)),
-                    Kind::Sequence(items) => stack.extend(items),
-                    Kind::Scalar(_, text) if known.contains(&text.span.start) => {}
-                    Kind::Scalar(_, text) => {
-                        [Unit::Agent, Unit::Workflow].iter().for_each(|unit| add(*unit, text, None, true))
-                    }
+                    YamlNodeKind::Mapping(mapping) => stack.extend(mapping.entries.iter().map(|entry| &entry.value)),
+                    YamlNodeKind::Sequence(items) => stack.extend(items),
+                    YamlNodeKind::Scalar(_, text) if known.contains(&text.span.start) => {}
+                    YamlNodeKind::Scalar(_, text) => [AegisUnitKind::Agent, AegisUnitKind::Workflow]
+                        .iter()
+                        .for_each(|unit| add(*unit, text, None, true)),
                 }
             }
         }
@@ -108,58 +108,63 @@ impl Mentions {
     }
 
     /// The callers of a unit; `None`: there are none, or some pass something unknown.
-    fn callers(&self, document: usize) -> Option<Vec<Caller<'_>>> {
+    fn callers(&self, document: usize) -> Option<Vec<UnitCaller<'_>>> {
         let mentions = self.by_unit.get(&document).filter(|all| !all.is_empty() && !self.open)?;
         let callers = mentions
             .iter()
-            .map(|mention| Some(Caller { at: mention.at, input: mention.input.as_ref()?, intent: mention.intent }));
+            .map(|mention| Some(UnitCaller { at: mention.at, input: mention.input.as_ref()?, intent: mention.intent }));
         callers.collect()
     }
 }
 
 /// A mention that passes something known.
-struct Caller<'m> {
+struct UnitCaller<'m> {
     at: Location,
-    input: &'m Passed,
+    input: &'m PassedInput,
     intent: bool,
 }
 
 /// The calls of agents and workflows in the states of a document, with the texts that they pass.
-fn calls(root: &Node) -> Vec<StateCall<'_>> {
-    let states = (|| root.mapping()?.get("spec")?.value.mapping()?.get("states"))();
+fn calls(root: &YamlNode) -> Vec<StateCall<'_>> {
+    let states = (|| root.as_mapping()?.get("spec")?.value.as_mapping()?.get("states"))();
     let Some(states) = states.map(|entry| &entry.value) else { return Vec::new() };
-    let named = states.mapping().map(|m| m.entries.iter().map(|e| &e.value).collect::<Vec<_>>());
-    let states = named.unwrap_or_else(|| states.sequence().unwrap_or_default().iter().collect());
+    let named = states.as_mapping().map(|m| m.entries.iter().map(|e| &e.value).collect::<Vec<_>>());
+    let states = named.unwrap_or_else(|| states.as_sequence().unwrap_or_default().iter().collect());
     let mut found = Vec::new();
-    for state in states.into_iter().filter_map(Node::mapping) {
+    for state in states.into_iter().filter_map(YamlNode::as_mapping) {
         found.extend(call(state));
-        let each = |key| state.get(key).and_then(|entry| entry.value.sequence()).unwrap_or_default().iter();
-        found.extend(each("agents").filter_map(Node::mapping).filter_map(call));
-        let judges = ["judges", "judges_for_parallel"].into_iter().flat_map(each).filter_map(Node::mapping);
-        found.extend(judges.filter_map(call).map(|call| StateCall { input: Some(Passed::Answer), ..call }));
+        let each = |key| state.get(key).and_then(|entry| entry.value.as_sequence()).unwrap_or_default().iter();
+        found.extend(each("agents").filter_map(YamlNode::as_mapping).filter_map(call));
+        let judges = ["judges", "judges_for_parallel"].into_iter().flat_map(each).filter_map(YamlNode::as_mapping);
+        found.extend(judges.filter_map(call).map(|call| StateCall { input: Some(PassedInput::Answer), ..call }));
     }
     found
 }
 
-fn call(of: &Mapping) -> Option<StateCall<'_>> {
-    let text = |keys: &[&str]| keys.iter().find_map(|key| of.get(key)?.value.string());
-    let input = text(&["input", "input_template"]).cloned().map(Passed::Written);
+fn call(of: &YamlMapping) -> Option<StateCall<'_>> {
+    let text = |keys: &[&str]| keys.iter().find_map(|key| of.get(key)?.value.as_string());
+    let input = text(&["input", "input_template"]).cloned().map(PassedInput::Written);
     let (unit, name) = match text(&["agent", "agent_id"]) {
-        Some(name) => (Unit::Agent, name),
-        None => (Unit::Workflow, text(&["workflow_id", "workflow"])?),
+        Some(name) => (AegisUnitKind::Agent, name),
+        None => (AegisUnitKind::Workflow, text(&["workflow_id", "workflow"])?),
     };
     Some(StateCall { unit, name, input, intent: of.get("intent").is_some() })
 }
 
 /// What the prompt of an agent reads though no call passes it: fields if it gets only text, optional fields of an object, the
 /// intent.
-pub fn of_agent(unit: &AgentUnit<'_, '_>, mentions: &LazyMentions<'_>, at: usize, found: &mut Found) {
-    let uses = || unit.texts.uses().map(|(_, used)| used);
+pub fn check_agent_fields(
+    unit: &AgentUnit<'_, '_>,
+    mentions: &LazyUnitMentions<'_>,
+    at: usize,
+    found: &mut FindingList,
+) {
+    let uses = || unit.texts.bound_references().map(|(_, used)| used);
     let schema = unit.names.prompt.declared.schema.as_ref();
     let fields = fields(uses(), FREE);
-    let mut texts = unit.texts.bound();
+    let mut texts = unit.texts.rendered_texts();
     let intent = texts.find_map(|text| {
-        let gap = |used: &&Use| used.name(0) == "intent" && !used.reference.guarded;
+        let gap = |used: &&BoundReference| used.segment_name(0) == "intent" && !used.reference.guarded;
         text.uses.iter().find(|used| gap(used) && is_amid_words(&text.source.value, used.reference.span.start))
     });
     if fields.is_empty() && intent.is_none() {
@@ -178,8 +183,9 @@ pub fn of_agent(unit: &AgentUnit<'_, '_>, mentions: &LazyMentions<'_>, at: usize
                 ),
             ),
             Some(schema) => {
-                let declared = schema.properties().find(|(property, _)| &***property == field);
-                let optional = declared.is_some_and(|(_, of)| of.get("default").is_none()) && !schema.requires(field);
+                let declared = schema.declared_properties().find(|(property, _)| &***property == field);
+                let optional =
+                    declared.is_some_and(|(_, of)| of.get("default").is_none()) && !schema.requires_property(field);
                 if !optional || used.reference.guarded || passes(field) {
                     continue;
                 }
@@ -191,22 +197,27 @@ pub fn of_agent(unit: &AgentUnit<'_, '_>, mentions: &LazyMentions<'_>, at: usize
                 )
             }
         };
-        let d = Diagnostic::warning("missing-input", used.at, message);
-        found.push(labelled(d, &callers).help(help));
+        let d = Diagnostic::new_warning("missing-input", used.at, message);
+        found.push(label_callers(d, &callers).with_help(help));
     }
     // A text that may be an object can have one as well.
     let within = || schema.is_some_and(|schema| schema.of_objects()) && passes("intent");
     if let Some(used) = intent.filter(|_| callers.iter().all(|caller| !caller.intent) && !within()) {
         let message = format!("`intent` is always empty: no call of `{name}` passes one");
-        let d = Diagnostic::warning("missing-input", used.at, message);
+        let d = Diagnostic::new_warning("missing-input", used.at, message);
         let help = "write `intent: ...` in the state, or print it in `{{#if intent}}`";
-        found.push(labelled(d, &callers).help(help));
+        found.push(label_callers(d, &callers).with_help(help));
     }
 }
 
 /// Fields that a workflow reads from its start input, though each caller passes a text or an object without them.
-pub fn of_workflow(unit: &Workflow<'_, '_>, mentions: &LazyMentions<'_>, at: usize, found: &mut Found) {
-    let fields = fields(unit.texts.uses().map(|(_, used)| used), ALWAYS);
+pub fn check_workflow_fields(
+    unit: &WorkflowUnit<'_, '_>,
+    mentions: &LazyUnitMentions<'_>,
+    at: usize,
+    found: &mut FindingList,
+) {
+    let fields = fields(unit.texts.bound_references().map(|(_, used)| used), ALWAYS);
     if fields.is_empty() || unit.names.input.schema.is_some() {
         return;
     }
@@ -219,8 +230,8 @@ pub fn of_workflow(unit: &Workflow<'_, '_>, mentions: &LazyMentions<'_>, at: usi
             continue;
         }
         let message = format!("`input.{field}` is always empty: no call of `{name}` passes it");
-        let d = Diagnostic::warning("missing-input", used.at, message);
-        found.push(labelled(d, &callers).help(format!("pass `{{\"{field}\": ...}}` as the state's `input`")));
+        let d = Diagnostic::new_warning("missing-input", used.at, message);
+        found.push(label_callers(d, &callers).with_help(format!("pass `{{\"{field}\": ...}}` as the state's `input`")));
     }
 }
 
@@ -237,25 +248,25 @@ fn is_amid_words(text: &str, at: u32) -> bool {
 }
 
 /// The first use of each field of the input.
-fn fields<'u>(uses: impl Iterator<Item = &'u Use>, free: &[&str]) -> Vec<(&'u Use, &'u str)> {
+fn fields<'u>(uses: impl Iterator<Item = &'u BoundReference>, free: &[&str]) -> Vec<(&'u BoundReference, &'u str)> {
     let mut seen = BTreeSet::new();
-    let fields = uses.filter(|used| used.name(0) == "input" && used.reference.default.is_none());
+    let fields = uses.filter(|used| used.segment_name(0) == "input" && used.reference.default.is_none());
     let fields =
-        fields.map(|used| (used, used.name(1))).filter(|(_, field)| !field.is_empty() && !free.contains(field));
+        fields.map(|used| (used, used.segment_name(1))).filter(|(_, field)| !field.is_empty() && !free.contains(field));
     fields.filter(|(_, field)| seen.insert(*field)).collect()
 }
 
-fn labelled(d: Diagnostic, callers: &[Caller<'_>]) -> Diagnostic {
-    let place = |caller: &Caller<'_>| match caller.input {
-        Passed::Written(text) => (Location::new(caller.at.file, text.span), "passed here"),
-        Passed::Answer => (caller.at, "judges here"),
+fn label_callers(d: Diagnostic, callers: &[UnitCaller<'_>]) -> Diagnostic {
+    let place = |caller: &UnitCaller<'_>| match caller.input {
+        PassedInput::Written(text) => (Location::new(caller.at.file, text.span), "passed here"),
+        PassedInput::Answer => (caller.at, "judges here"),
     };
-    callers.iter().take(MOST_LABELS).map(place).fold(d, |d, (at, role)| d.label(at, role))
+    callers.iter().take(MOST_LABELS).map(place).fold(d, |d, (at, role)| d.with_label(at, role))
 }
 
 /// The fields that a workflow gets from this text; `None`: unknown.
-fn passed(text: &str) -> Option<BTreeSet<Arc<str>>> {
-    let probe = probe(text)?;
+fn passed_fields(text: &str) -> Option<BTreeSet<Arc<str>>> {
+    let probe = probe_text(text)?;
     let probe = probe.trim();
     if probe.starts_with(PLACEHOLDER) {
         return None;
@@ -263,7 +274,7 @@ fn passed(text: &str) -> Option<BTreeSet<Arc<str>>> {
     if !probe.starts_with('{') {
         return Some(BTreeSet::from(["input".into()]));
     }
-    let given = read_json::<Object>(probe).ok()?;
+    let given = read_json::<ValueObject>(probe).ok()?;
     let known = given.keys().all(|key| !key.contains(PLACEHOLDER));
     known.then(|| given.keys().cloned().collect())
 }

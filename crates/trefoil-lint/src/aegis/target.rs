@@ -1,28 +1,28 @@
 //! Transitions to states that do not exist.
 
-use trefoil_syntax::yaml::Text;
-use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_syntax::yaml::YamlText;
+use trefoil_syntax::{Diagnostic, suggestions};
 
-use super::unit::{Found, Workflow};
-use trefoil_front::mend::respelt;
+use super::unit::{FindingList, WorkflowUnit};
+use trefoil_front::spelling_fixes::fix_spelling;
 
 /// Targets that do not exist.
-pub fn unknown(unit: &Workflow<'_, '_>, found: &mut Found) {
-    let targets = unit.workflow.states.iter().flat_map(|s| s.written()).filter_map(|t| t.target.as_ref());
-    for text in targets.filter(|text| unit.names.index(&text.value).is_none()) {
+pub fn find_unknown_targets(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList) {
+    let targets = unit.workflow.states.iter().flat_map(|s| s.written_transitions()).filter_map(|t| t.target.as_ref());
+    for text in targets.filter(|text| unit.names.state_index(&text.value).is_none()) {
         found.push(finding(unit, text));
     }
 }
 
-fn finding(unit: &Workflow<'_, '_>, text: &Text) -> Diagnostic {
-    let at = unit.file.at(text.span);
-    let d = Diagnostic::error("unknown-reference", at, format!("unknown state `{}`", text.value));
-    let near = suggest::near(&text.value, unit.names.state_names());
+fn finding(unit: &WorkflowUnit<'_, '_>, text: &YamlText) -> Diagnostic {
+    let at = unit.file.location_of(text.span);
+    let d = Diagnostic::new_error("unknown-reference", at, format!("unknown state `{}`", text.value));
+    let near = suggestions::find_near_match(&text.value, unit.names.state_names());
     match near.filter(|near| near.distance == 0 || !means_the_end(&text.value)) {
         None if means_the_end(&text.value) => {
-            d.help("there is no built-in end state; point to a state with `transitions: []`")
+            d.with_help("there is no built-in end state; point to a state with `transitions: []`")
         }
-        Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, text, near),
+        Some(near) => fix_spelling(d.with_help(format!("did you mean `{}`?", near.name)), at, text, near),
         None => d,
     }
 }

@@ -1,13 +1,20 @@
 //! Placeholders in texts that are not templates.
 
 use trefoil_syntax::Diagnostic;
-use trefoil_syntax::yaml::Text;
+use trefoil_syntax::yaml::YamlText;
 
-use super::unit::{Found, helped};
-use trefoil_front::Source;
+use super::unit::{FindingList, with_help};
+use trefoil_front::ManifestSource;
 
 /// Checks a text that is not a template. `what` is the key; `named` says whether a path names something.
-pub fn none(file: Source<'_>, source: &Text, what: &str, help: &str, named: &dyn Fn(&str) -> bool, found: &mut Found) {
+pub fn check_literal_text(
+    file: ManifestSource<'_>,
+    source: &YamlText,
+    what: &str,
+    help: &str,
+    named: &dyn Fn(&str) -> bool,
+    found: &mut FindingList,
+) {
     let text = &*source.value;
     for (open, _) in text.match_indices("{{") {
         let Some(len) = text.get(open..).and_then(|rest| rest.find("}}")) else { return };
@@ -15,9 +22,9 @@ pub fn none(file: Source<'_>, source: &Text, what: &str, help: &str, named: &dyn
         if quoted(text, open) || !named(path) {
             continue;
         }
-        let at = file.at(source.source(open as u32..(open + len + 2) as u32));
+        let at = file.location_of(source.source_span(open as u32..(open + len + 2) as u32));
         let message = format!("`{{{{{path}}}}}` stays as it is: `{what}` is not a template");
-        found.push(helped(Diagnostic::warning("not-a-placeholder", at, message), help));
+        found.push(with_help(Diagnostic::new_warning("not-a-placeholder", at, message), help));
     }
 }
 

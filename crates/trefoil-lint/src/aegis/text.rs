@@ -1,23 +1,26 @@
 //! Mistakes inside a text.
 
-use trefoil_ir::Position;
+use trefoil_ir::TextRole;
 
-use super::unit::{AgentUnit, Found, Workflow};
+use super::unit::{AgentUnit, FindingList, WorkflowUnit};
 use crate::text::lookalike;
-use trefoil_front::aegis::texts::Texts;
+use trefoil_front::aegis::texts::AegisTexts;
 
 /// Checks the texts of a workflow.
-pub fn of_workflow(unit: &Workflow<'_, '_>, found: &mut Found) {
+pub fn check_workflow_texts(unit: &WorkflowUnit<'_, '_>, found: &mut FindingList) {
     check(unit.texts, found);
 }
 
 /// Checks the texts of an agent.
-pub fn of_agent(unit: &AgentUnit<'_, '_>, found: &mut Found) {
+pub fn check_agent_texts(unit: &AgentUnit<'_, '_>, found: &mut FindingList) {
     check(unit.texts, found);
 }
 
-fn check(texts: &Texts, found: &mut Found) {
+fn check(texts: &AegisTexts, found: &mut FindingList) {
     // Commands contain many words that are also names; conditions are expressions.
-    let data = |position| !matches!(position, Position::Command | Position::Condition);
-    texts.bound().filter(|text| data(text.place.position())).for_each(|text| lookalike::whole(text, found));
+    let data = |position| !matches!(position, TextRole::Command | TextRole::Condition);
+    texts
+        .rendered_texts()
+        .filter(|text| data(text.place.text_position()))
+        .for_each(|text| lookalike::check_whole_value(text, found));
 }

@@ -4,48 +4,48 @@ use std::sync::Arc;
 
 use trefoil_syntax::Diagnostic;
 
-use trefoil_front::aegis::callees::Callee;
-use trefoil_front::aegis::directory::Directory;
+use trefoil_front::aegis::callees::AegisCallee;
+use trefoil_front::aegis::directory::AegisDirectory;
 use trefoil_front::aegis::manifest;
-use trefoil_front::aegis::names::{AgentNames, WorkflowNames};
-use trefoil_front::aegis::texts::Texts;
-use trefoil_front::{Document, Project, Source};
+use trefoil_front::aegis::names::{AegisAgentNames, WorkflowNames};
+use trefoil_front::aegis::texts::AegisTexts;
+use trefoil_front::{ManifestDocument, ManifestSource, Project};
 
 /// A workflow.
-pub struct Workflow<'a, 'd> {
+pub struct WorkflowUnit<'a, 'd> {
     /// Its file.
-    pub file: Source<'d>,
+    pub file: ManifestSource<'d>,
     /// Its manifest.
-    pub workflow: &'a manifest::workflow::Workflow,
+    pub workflow: &'a manifest::workflow::AegisWorkflowManifest,
     /// The names available in its texts.
     pub names: &'a Arc<WorkflowNames>,
     /// Its texts.
-    pub texts: &'a Texts,
+    pub texts: &'a AegisTexts,
     /// The units that it calls.
-    pub callees: &'a [Callee<'a>],
+    pub callees: &'a [AegisCallee<'a>],
     /// The units that can be called.
-    pub directory: &'a Directory<'a>,
+    pub directory: &'a AegisDirectory<'a>,
 }
 
 /// An agent.
 pub struct AgentUnit<'a, 'd> {
     /// Its file.
-    pub file: Source<'d>,
+    pub file: ManifestSource<'d>,
     /// Its document.
-    pub document: &'a Document,
+    pub document: &'a ManifestDocument,
     /// Its manifest.
-    pub agent: &'a manifest::agent::Agent,
+    pub agent: &'a manifest::agent::AegisAgentManifest,
     /// The names available in its prompt.
-    pub names: &'a AgentNames,
+    pub names: &'a AegisAgentNames,
     /// Its prompt.
-    pub texts: &'a Texts,
+    pub texts: &'a AegisTexts,
     /// The project, with the texts of other files.
     pub project: &'a Project,
 }
 
-pub(crate) use crate::Found;
+pub(crate) use crate::FindingList;
 
 /// The finding with help, if there is any.
-pub fn helped(d: Diagnostic, help: &str) -> Diagnostic {
-    if help.is_empty() { d } else { d.help(help) }
+pub fn with_help(d: Diagnostic, help: &str) -> Diagnostic {
+    if help.is_empty() { d } else { d.with_help(help) }
 }

@@ -1,22 +1,22 @@
 //! Keys of a step that are indented into its `input`: they are passed to the agent, and the step lacks them.
 
 use trefoil_syntax::Diagnostic;
-use trefoil_syntax::yaml::Text;
+use trefoil_syntax::yaml::YamlText;
 
-use trefoil_front::Source;
-use trefoil_front::agntz::manifest::Step;
-use trefoil_front::agntz::signature::Signature;
+use trefoil_front::ManifestSource;
+use trefoil_front::agntz::manifest::PipelineStep;
+use trefoil_front::agntz::signature::AgentSignature;
 
-use super::Found;
+use super::FindingList;
 
 /// Reports such a key; returns whether it was one.
-pub fn check(
-    file: Source<'_>,
-    step: &Step<'_>,
-    callee: &Signature,
-    key: &Text,
-    value: &Text,
-    found: &mut Found,
+pub fn check_indented_key(
+    file: ManifestSource<'_>,
+    step: &PipelineStep<'_>,
+    callee: &AgentSignature,
+    key: &YamlText,
+    value: &YamlText,
+    found: &mut FindingList,
 ) -> bool {
     let Some((has, effect)) = (match &*key.value {
         "when" => Some((step.when.is_some(), "the step always runs")),
@@ -33,7 +33,7 @@ pub fn check(
     }
     let message =
         format!("`{}` is a key of the step, but here it is passed to `{}`, so {effect}", key.value, callee.id);
-    let d = Diagnostic::error("unknown-input", file.at(key.span), message);
-    found.push(d.label(file.at(step.input_span), "in this map").help("align it with `input`"));
+    let d = Diagnostic::new_error("unknown-input", file.location_of(key.span), message);
+    found.push(d.with_label(file.location_of(step.input_span), "in this map").with_help("align it with `input`"));
     true
 }

@@ -2,37 +2,42 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::Expr;
-use trefoil_ir::types::{Kind, Type};
-use trefoil_syntax::yaml::Text;
-use trefoil_syntax::{Diagnostic, Severity, suggest};
+use trefoil_ir::ValueExpression;
+use trefoil_ir::types::{ValueKind, ValueType};
+use trefoil_syntax::yaml::YamlText;
+use trefoil_syntax::{Diagnostic, FindingSeverity, suggestions};
 use trefoil_template::Value;
 
-use trefoil_front::Source;
-use trefoil_front::agntz::bind::BoundAgent;
-use trefoil_front::agntz::manifest::{Pipeline, Step as Written, Target};
-use trefoil_front::agntz::names::{AgentNames, At};
-use trefoil_front::agntz::schema::fits;
-use trefoil_front::agntz::signature::{Property, Signature};
-use trefoil_front::bound::BoundText;
-use trefoil_front::mend;
-use trefoil_front::mend::respelt;
+use trefoil_front::ManifestSource;
+use trefoil_front::agntz::binding::BoundAgent;
+use trefoil_front::agntz::manifest::{PipelineManifest, PipelineStep as Written, StepTarget};
+use trefoil_front::agntz::names::{AgntzAgentNames, PipelinePosition};
+use trefoil_front::agntz::schema::misfit_reason;
+use trefoil_front::agntz::signature::{AgentSignature, InputProperty};
+use trefoil_front::bound_text::BoundText;
+use trefoil_front::spelling_fixes;
+use trefoil_front::spelling_fixes::fix_spelling;
 
-use super::Found;
+use super::FindingList;
 
 use super::indented;
 
 /// Checks the steps of a pipeline.
-pub fn check(file: Source<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>, found: &mut Found) {
+pub fn check_step_inputs(
+    file: ManifestSource<'_>,
+    bound: &BoundAgent<'_>,
+    pipeline: &PipelineManifest<'_>,
+    found: &mut FindingList,
+) {
     for (index, (step, name)) in pipeline.steps.iter().zip(&bound.names.steps).enumerate() {
         let Some(callee) = name.callee.as_deref() else { continue };
         let map = step.input.as_deref().unwrap_or_default();
         for (key, value) in map {
             let declared = callee.inputs.get(&key.value).is_some();
-            if !declared && indented::check(file, step, callee, key, value, found) {
+            if !declared && indented::check_indented_key(file, step, callee, key, value, found) {
                 continue;
             }
-            if let Some(text) = bound.texts.get(value, At::Step(index)) {
+            if let Some(text) = bound.texts.get(value, PipelinePosition::Step(index)) {
                 passed(file, bound, callee, map, (key, text), found);
             }
         }
@@ -46,12 +51,12 @@ pub fn check(file: Source<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>, 
 
 /// One key of an input map.
 fn passed(
-    file: Source<'_>,
+    file: ManifestSource<'_>,
     bound: &BoundAgent<'_>,
-    callee: &Signature,
-    map: &[(&Text, &Text)],
-    (key, value): (&Text, &BoundText),
-    found: &mut Found,
+    callee: &AgentSignature,
+    map: &[(&YamlText, &YamlText)],
+    (key, value): (&YamlText, &BoundText),
+    found: &mut FindingList,
 ) {
     match callee.inputs.get(&key.value) {
         Some(property) => {
@@ -64,46 +69,61 @@ fn passed(
 }
 
 /// Whether a property accepts every text.
-pub fn takes_any_text(property: &Type) -> bool {
-    property.choices().is_none() && property.solid_kinds().is_none_or(|kinds| kinds.has(Kind::Text))
+pub fn takes_any_text(property: &ValueType) -> bool {
+    property.allowed_values().is_none() && property.solid_kinds().is_none_or(|kinds| kinds.contains(ValueKind::Text))
 }
 
-fn undeclared(file: Source<'_>, key: &Text, map: &[(&Text, &Text)], callee: &Signature, found: &mut Found) {
+fn undeclared(
+    file: ManifestSource<'_>,
+    key: &YamlText,
+    map: &[(&YamlText, &YamlText)],
+    callee: &AgentSignature,
+    found: &mut FindingList,
+) {
     let names: Vec<&str> = callee.inputs.properties.iter().map(|p| &*p.name).collect();
     let message = format!("`{}` has no input `{}`", callee.id, key.value);
-    let d = Diagnostic::error("unknown-input", file.at(key.span), message);
-    let first = names.iter().find_map(|n| callee.inputs.members.place(n));
-    let d = first.into_iter().fold(d, |d, at| d.label(at, "its inputs"));
-    let takes = mend::listed(names.iter().copied());
-    found.push(match suggest::near(&key.value, names.iter().copied()) {
+    let d = Diagnostic::new_error("unknown-input", file.location_of(key.span), message);
+    let first = names.iter().find_map(|n| callee.inputs.members.declaration_of(n));
+    let d = first.into_iter().fold(d, |d, at| d.with_label(at, "its inputs"));
+    let takes = spelling_fixes::join_names(names.iter().copied());
+    found.push(match suggestions::find_near_match(&key.value, names.iter().copied()) {
         Some(near) => {
-            let d = d.help(format!("did you mean `{}`? available: {takes}", near.name));
+            let d = d.with_help(format!("did you mean `{}`? available: {takes}", near.name));
             let taken = map.iter().any(|(k, _)| &*k.value == near.name);
-            let here = callee.inputs.members.place(near.name).is_some_and(|at| at.file == file.file);
-            let near = suggest::Near { sure: near.sure && (!here || file.confirms(near.name, &key.value)), ..near };
-            if taken { d } else { respelt(d, file.at(key.span), key, near) }
+            let here = callee.inputs.members.declaration_of(near.name).is_some_and(|at| at.file == file.file);
+            let near = suggestions::NearMatch {
+                sure: near.sure && (!here || file.confirms_misspelling(near.name, &key.value)),
+                ..near
+            };
+            if taken { d } else { fix_spelling(d, file.location_of(key.span), key, near) }
         }
-        None if names.is_empty() => d.help("its `inputSchema` is empty"),
-        None => d.help(format!("available: {takes}")),
+        None if names.is_empty() => d.with_help("its `inputSchema` is empty"),
+        None => d.with_help(format!("available: {takes}")),
     });
 }
 
 /// The finding with the place where the child declares the property.
-fn declared(d: Diagnostic, callee: &Signature, property: &str) -> Diagnostic {
-    match callee.inputs.members.place(property) {
-        Some(at) => d.label(at, "declared here"),
+fn label_declaration(d: Diagnostic, callee: &AgentSignature, property: &str) -> Diagnostic {
+    match callee.inputs.members.declaration_of(property) {
+        Some(at) => d.with_label(at, "declared here"),
         None => d,
     }
 }
 
 /// A value that can never match the child's input.
-fn fit(file: Source<'_>, text: &BoundText, property: &Property, callee: &Signature, found: &mut Found) {
+fn fit(
+    file: ManifestSource<'_>,
+    text: &BoundText,
+    property: &InputProperty,
+    callee: &AgentSignature,
+    found: &mut FindingList,
+) {
     let value = &text.source;
     let given_type = text.value_type();
     let wanted = &property.of;
     let Some(kinds) = wanted.solid_kinds() else { return };
     let given = given_type.solid_kinds().unwrap_or_default();
-    let never = !given.is_empty() && !given.meets(kinds);
+    let never = !given.is_empty() && !given.overlaps_with(kinds);
     let choices = texts(wanted);
     if !never && choices.is_none() {
         return;
@@ -116,111 +136,125 @@ fn fit(file: Source<'_>, text: &BoundText, property: &Property, callee: &Signatu
         let message = format!("{what} is {kinds}, but this is {given}");
         let severity = match &property.with_lists {
             // It is passed on as it is.
-            Some(_) if given.is(Kind::List) => Severity::Warning,
-            _ => Severity::Error,
+            Some(_) if given.is_only(ValueKind::List) => FindingSeverity::Warning,
+            _ => FindingSeverity::Error,
         };
-        let d = Diagnostic::new("schema-mismatch", severity, file.at(value.span), message);
-        let d = declared(d, callee, &property.name);
+        let d = Diagnostic::new("schema-mismatch", severity, file.location_of(value.span), message);
+        let d = label_declaration(d, callee, &property.name);
         found.push(match &expr {
-            _ if severity == Severity::Warning => d.help("the list is passed on; declare the input as `array`"),
-            Expr::Const(_) => {
-                d.help("only a single placeholder keeps its type: write a placeholder of an input with this `default`")
+            _ if severity == FindingSeverity::Warning => {
+                d.with_help("the list is passed on; declare the input as `array`")
             }
-            _ if !lone => d.help("only a single placeholder keeps its type; anything else is text"),
-            _ if given_type.is_answer() => d.help("add an `outputSchema` to the agent that this comes from"),
+            ValueExpression::Const(_) => d.with_help(
+                "only a single placeholder keeps its type: write a placeholder of an input with this `default`",
+            ),
+            _ if !lone => d.with_help("only a single placeholder keeps its type; anything else is text"),
+            _ if given_type.is_answer() => d.with_help("add an `outputSchema` to the agent that this comes from"),
             _ => d,
         });
         return;
     }
-    let (Expr::Const(Value::Str(text)), Some(choices)) = (&expr, choices) else { return };
+    let (ValueExpression::Const(Value::Str(text)), Some(choices)) = (&expr, choices) else { return };
     if !choices.contains(text) {
-        let d = Diagnostic::error("schema-mismatch", file.at(value.span), format!("{what} cannot be `{text}`"));
-        let d = declared(d, callee, &property.name);
-        let all = mend::listed(choices.iter().map(|c| &**c));
-        found.push(match suggest::near(text, choices.iter().map(|c| &**c)) {
+        let d = Diagnostic::new_error(
+            "schema-mismatch",
+            file.location_of(value.span),
+            format!("{what} cannot be `{text}`"),
+        );
+        let d = label_declaration(d, callee, &property.name);
+        let all = spelling_fixes::join_names(choices.iter().map(|c| &**c));
+        found.push(match suggestions::find_near_match(text, choices.iter().map(|c| &**c)) {
             Some(near) => {
-                let d = d.help(format!("did you mean `{}`? available: {all}", near.name));
-                respelt(d, file.at(value.span), value, near)
+                let d = d.with_help(format!("did you mean `{}`? available: {all}", near.name));
+                fix_spelling(d, file.location_of(value.span), value, near)
             }
-            None => d.help(format!("available: {all}")),
+            None => d.with_help(format!("available: {all}")),
         });
     }
 }
 
 /// The only texts that a value of a type can be.
-fn texts(of: &Type) -> Option<Vec<Arc<str>>> {
-    let all = of.choices()?;
+fn texts(of: &ValueType) -> Option<Vec<Arc<str>>> {
+    let all = of.allowed_values()?;
     Some(all.iter().filter_map(Value::as_str).map(Arc::from).collect())
 }
 
 /// An input with a default that the child rejects, so a run that omits it fails.
-fn usual(scope: &AgentNames, text: &BoundText, property: &Property, callee: &Signature, found: &mut Found) {
+fn usual(
+    scope: &AgntzAgentNames,
+    text: &BoundText,
+    property: &InputProperty,
+    callee: &AgentSignature,
+    found: &mut FindingList,
+) {
     let Some(template) = text.as_template() else { return };
     let ([reference], true) = (template.references(), template.is_single()) else { return };
     let [root] = reference.path.as_slice() else { return };
-    let Some(own) = scope.inputs.get(&root.name).filter(|_| scope.named(&root.name).is_empty()) else { return };
+    let Some(own) = scope.inputs.get(&root.name).filter(|_| scope.steps_named(&root.name).is_empty()) else { return };
     let default = own.json.get("default").filter(|d| !d.is_null() && own.json != property.json);
     // A value that can never match is reported separately.
     let (mine, theirs) = (own.of.solid_kinds(), property.of.solid_kinds());
     let (Some(default), Some(mine), Some(theirs)) = (default, mine, theirs) else { return };
-    if !mine.meets(theirs) {
+    if !mine.overlaps_with(theirs) {
         return;
     }
-    let Some(why) = fits(&property.json, &default.to_json()) else { return };
+    let Some(why) = misfit_reason(&property.json, &default.to_json()) else { return };
     let message =
         format!("`{}` of `{}` does not accept the default of `{}`: {why}", property.name, callee.id, root.name);
     let at = text.uses.first().map_or(text.at, |one| one.at);
-    let d = Diagnostic::warning("schema-mismatch", at, message);
-    let d = declared(d, callee, &property.name);
-    found.push(match scope.inputs.members.place(&root.name) {
-        Some(at) => d.label(at, "its default is here"),
+    let d = Diagnostic::new_warning("schema-mismatch", at, message);
+    let d = label_declaration(d, callee, &property.name);
+    found.push(match scope.inputs.members.declaration_of(&root.name) {
+        Some(at) => d.with_label(at, "its default is here"),
         None => d,
     });
 }
 
 /// Properties that are missing in an input map.
-fn missing(file: Source<'_>, step: &Written<'_>, callee: &Signature, found: &mut Found) {
+fn missing(file: ManifestSource<'_>, step: &Written<'_>, callee: &AgentSignature, found: &mut FindingList) {
     let given = step.given.as_deref().unwrap_or_default();
     // For an unknown name, the property that was meant is reported there.
     let all = || callee.inputs.properties.iter().map(|p| &*p.name);
     let unknown = given.iter().filter(|k| callee.inputs.closed && callee.inputs.get(&k.value).is_none());
-    let meant: Vec<&str> = unknown.filter_map(|k| Some(suggest::near(&k.value, all())?.name)).collect();
-    let absent = |p: &&Property| p.needed && !given.iter().any(|k| k.value == p.name) && !meant.contains(&&*p.name);
+    let meant: Vec<&str> = unknown.filter_map(|k| Some(suggestions::find_near_match(&k.value, all())?.name)).collect();
+    let absent =
+        |p: &&InputProperty| p.needed && !given.iter().any(|k| k.value == p.name) && !meant.contains(&&*p.name);
     let (must, may): (Vec<_>, Vec<_>) = callee.inputs.properties.iter().filter(absent).partition(|p| p.required);
-    let at = file.at(step.input_span);
+    let at = file.location_of(step.input_span);
     if !must.is_empty() {
         let message = format!("`input` lacks {}, which `{}` requires", names(&must), callee.id);
-        let d = Diagnostic::error("missing-input", at, message);
-        found.push(must.iter().fold(d, |d, p| declared(d, callee, &p.name)));
+        let d = Diagnostic::new_error("missing-input", at, message);
+        found.push(must.iter().fold(d, |d, p| label_declaration(d, callee, &p.name)));
     }
     if !may.is_empty() {
         let message = format!("`input` lacks {} of `{}`, which is then null", names(&may), callee.id);
-        let d = Diagnostic::warning("missing-input", at, message).help("pass it, or declare a `default` for it");
-        found.push(may.iter().fold(d, |d, p| declared(d, callee, &p.name)));
+        let d =
+            Diagnostic::new_warning("missing-input", at, message).with_help("pass it, or declare a `default` for it");
+        found.push(may.iter().fold(d, |d, p| label_declaration(d, callee, &p.name)));
     }
 }
 
 /// A step without `input`: the child gets no explicit input.
-fn no_input(file: Source<'_>, step: &Written<'_>, callee: &Signature, found: &mut Found) {
+fn no_input(file: ManifestSource<'_>, step: &Written<'_>, callee: &AgentSignature, found: &mut FindingList) {
     let needed: Vec<_> = callee.inputs.properties.iter().filter(|p| p.needed).collect();
-    let at = file.at(step.span);
+    let at = file.location_of(step.span);
     if let [first, ..] = needed.as_slice() {
         let message = format!("`{}` requires {}, but the step has no `input`", callee.id, names(&needed));
         let help = format!("add `input: {{ {}: \"{{{{...}}}}\" }}` to the step", first.name);
-        let d = Diagnostic::error("missing-input", at, message).help(help);
-        found.push(needed.iter().fold(d, |d, p| declared(d, callee, &p.name)));
+        let d = Diagnostic::new_error("missing-input", at, message).with_help(help);
+        found.push(needed.iter().fold(d, |d, p| label_declaration(d, callee, &p.name)));
     } else if callee.sends_input && !callee.inputs.declared {
         let message =
             format!("`{}` gets an empty user message: the step has no `input`, and the agent no `prompt`", callee.id);
         let help = "add `input` to the step, or `prompt` to the agent: earlier results are not passed on automatically";
-        found.push(Diagnostic::warning("empty-message", at, message).help(help));
-    } else if callee.reads_input && !callee.inputs.declared && matches!(step.target, Target::Ref(_)) {
+        found.push(Diagnostic::new_warning("empty-message", at, message).with_help(help));
+    } else if callee.reads_input && !callee.inputs.declared && matches!(step.target, StepTarget::Ref(_)) {
         let message = format!("`{}` reads its input, but the step has no `input`, so it is null", callee.id);
         let help = "add `input` to the step: earlier results are not passed on automatically";
-        found.push(Diagnostic::warning("missing-input", at, message).help(help));
+        found.push(Diagnostic::new_warning("missing-input", at, message).with_help(help));
     }
 }
 
-fn names(properties: &[&Property]) -> String {
-    mend::listed(properties.iter().map(|p| &*p.name))
+fn names(properties: &[&InputProperty]) -> String {
+    spelling_fixes::join_names(properties.iter().map(|p| &*p.name))
 }

@@ -1,59 +1,67 @@
 //! Literals that were meant as something else: a comparison in a value, which is only text there, or a word that is
 //! also a name.
 
-use trefoil_ir::Position;
+use trefoil_ir::TextRole;
 use trefoil_syntax::Diagnostic;
-use trefoil_template::{Comparison, Expression, Template};
+use trefoil_template::{ComparisonOperator, ConditionExpression, Template};
 
-use trefoil_front::agntz::bind::AgentText;
-use trefoil_front::agntz::names::{Here, Purpose};
-use trefoil_front::bound::{BoundText, Content};
+use trefoil_front::agntz::binding::AgentText;
+use trefoil_front::agntz::names::{AgntzScope, AgntzTextPurpose};
+use trefoil_front::bound_text::{BoundText, ParsedContent};
 
-use super::Found;
+use super::FindingList;
 
 /// Checks a condition, or a value and the tests of its blocks.
-pub fn check(AgentText { here, bound }: &AgentText, found: &mut Found) {
+pub fn check_literals(AgentText { here, bound }: &AgentText, found: &mut FindingList) {
     match &bound.content {
-        Content::Condition(condition) => named(here, bound, condition.expression(), found),
-        Content::Template(template) => {
-            template.expressions().iter().for_each(|e| named(here, bound, e, found));
-            let data = matches!(here.purpose, Purpose::Data | Purpose::Request) && here.position == Position::Data;
-            if data && template.literal().is_none() {
-                found.extend(not_computed(bound, template, here.purpose == Purpose::Request));
+        ParsedContent::Condition(condition) => find_unquoted_names(here, bound, condition.expression_tree(), found),
+        ParsedContent::Template(template) => {
+            template.inner_expressions().iter().for_each(|e| find_unquoted_names(here, bound, e, found));
+            let data = matches!(here.purpose, AgntzTextPurpose::Data | AgntzTextPurpose::Request)
+                && here.position == TextRole::Data;
+            if data && template.literal_text().is_none() {
+                found.extend(not_computed(bound, template, here.purpose == AgntzTextPurpose::Request));
             }
         }
-        Content::Broken { .. } => {}
+        ParsedContent::Broken { .. } => {}
     }
 }
 
 /// An unquoted word that is also the name of a value, compared with a path.
-fn named(here: &Here, bound: &BoundText, expression: &Expression, found: &mut Found) {
+fn find_unquoted_names(
+    here: &AgntzScope,
+    bound: &BoundText,
+    expression: &ConditionExpression,
+    found: &mut FindingList,
+) {
     match expression {
-        Expression::And(parts) | Expression::Or(parts) => {
-            parts.iter().for_each(|part| named(here, bound, part, found));
+        ConditionExpression::And(parts) | ConditionExpression::Or(parts) => {
+            parts.iter().for_each(|part| find_unquoted_names(here, bound, part, found));
         }
-        Expression::Compare(operands, comparisons) => {
-            let ([Expression::Reference(r), Expression::Literal(word, at)]
-            | [Expression::Literal(word, at), Expression::Reference(r)]) = operands.as_slice()
+        ConditionExpression::Compare(operands, comparisons) => {
+            let ([ConditionExpression::Reference(r), ConditionExpression::Literal(word, at)]
+            | [ConditionExpression::Literal(word, at), ConditionExpression::Reference(r)]) = operands.as_slice()
             else {
                 return;
             };
-            let equality = matches!(comparisons.as_slice(), [Comparison::Equal | Comparison::NotEqual]);
+            let equality = matches!(comparisons.as_slice(), [ComparisonOperator::Equal | ComparisonOperator::NotEqual]);
             let used = bound.uses.get(*r as usize).filter(|_| equality);
-            let (Some(word), Some(used), Some((at, _))) = (word.as_str(), used, bound.written(*at)) else { return };
+            let (Some(word), Some(used), Some((at, _))) = (word.as_str(), used, bound.literal_location(*at)) else {
+                return;
+            };
             let quoted = (at.span.end - at.span.start) as usize != word.len();
             let root = word.split('.').next().unwrap_or_default();
             // A step is often named after the route that leads to it, and the comparison is with the route.
             let known = here.names.inputs.get(root).is_some();
             // The word is one of the choices in the schema, so it is intended.
-            if quoted || !known || used.bound.schema().choices().is_some() || !here.has(word) {
+            if quoted || !known || used.bound.value_type().allowed_values().is_some() || !here.has_path(word) {
                 return;
             }
             let message = format!("`{word}` is text here, so the value of `{word}` is not read");
-            let d = Diagnostic::info("not-a-placeholder", at, message);
-            found.push(d.help(format!(
+            let d = Diagnostic::new_info("not-a-placeholder", at, message);
+            found.push(d.with_help(format!(
                 "to compare `{}` with the value, write `{{{{{word}}}}}`; to compare with the text, put it in quotes",
-                used.reference.dotted()
+                used.reference.dotted_path()
             )));
         }
         _ => {}
@@ -65,19 +73,19 @@ fn not_computed(bound: &BoundText, template: &Template, sent: bool) -> Option<Di
     let value = &*bound.source.value;
     // Longer texts are prose or code.
     let short = value.len() <= 200 && !value.trim().contains('\n') && !value.contains("{{#");
-    if !short || template.is_single() || !template.expressions().is_empty() {
+    if !short || template.is_single() || !template.inner_expressions().is_empty() {
         return None;
     }
     let clauses = clauses(value, template);
     let message = format!("`{}` is text here: nothing is compared", value.trim());
-    let d = Diagnostic::warning("not-computed", bound.at, message);
-    let d = d.help("compare in `when` or `until`, or declare it in an agent's `outputSchema`");
+    let d = Diagnostic::new_warning("not-computed", bound.at, message);
+    let d = d.with_help("compare in `when` or `until`, or declare it in an agent's `outputSchema`");
     clauses.iter().all(|clause| computes(clause, clauses.len() > 1, sent)).then_some(d)
 }
 
 /// A part of a value.
 #[derive(Clone, Copy)]
-enum Operand<'t> {
+enum ClausePart<'t> {
     /// The value of a placeholder.
     Placeholder,
     /// The text next to placeholders, without surrounding spaces.
@@ -85,12 +93,12 @@ enum Operand<'t> {
 }
 
 /// The clauses of a value, separated by the operators for "and" and "or".
-fn clauses<'t>(value: &'t str, template: &Template) -> Vec<Vec<Operand<'t>>> {
+fn clauses<'t>(value: &'t str, template: &Template) -> Vec<Vec<ClausePart<'t>>> {
     let mut all = vec![Vec::new()];
     let mut end = 0;
-    for text in template.literals().map(|range| range.start as usize..range.end as usize) {
+    for text in template.literal_text_spans().map(|range| range.start as usize..range.end as usize) {
         if end < text.start {
-            all.last_mut().into_iter().for_each(|last| last.push(Operand::Placeholder));
+            all.last_mut().into_iter().for_each(|last| last.push(ClausePart::Placeholder));
         }
         end = text.end;
         let parts = value.get(text).unwrap_or_default().split("&&").flat_map(|part| part.split("||"));
@@ -98,11 +106,11 @@ fn clauses<'t>(value: &'t str, template: &Template) -> Vec<Vec<Operand<'t>>> {
             if at > 0 {
                 all.push(Vec::new());
             }
-            all.last_mut().into_iter().filter(|_| !part.is_empty()).for_each(|last| last.push(Operand::Text(part)));
+            all.last_mut().into_iter().filter(|_| !part.is_empty()).for_each(|last| last.push(ClausePart::Text(part)));
         }
     }
     if end < value.len() {
-        all.last_mut().into_iter().for_each(|last| last.push(Operand::Placeholder));
+        all.last_mut().into_iter().for_each(|last| last.push(ClausePart::Placeholder));
     }
     all
 }
@@ -110,12 +118,12 @@ fn clauses<'t>(value: &'t str, template: &Template) -> Vec<Vec<Operand<'t>>> {
 /// Whether a clause was meant as a condition rather than as text with operators. `joined`: it is one of several.
 /// `sent`: it is sent to another system, whose own language may have such operators (`age >= {{min}}`), so only a
 /// comparison with a number or a boolean counts.
-fn computes(clause: &[Operand<'_>], joined: bool, sent: bool) -> bool {
+fn computes(clause: &[ClausePart<'_>], joined: bool, sent: bool) -> bool {
     const OPERATORS: [&str; 6] = ["==", "!=", ">=", "<=", ">", "<"];
     let (text, with) = match clause {
-        [Operand::Placeholder] => return joined && !sent,
-        [Operand::Placeholder, Operand::Text(text)] => (text, false),
-        [Operand::Placeholder, Operand::Text(text), Operand::Placeholder] => (text, true),
+        [ClausePart::Placeholder] => return joined && !sent,
+        [ClausePart::Placeholder, ClausePart::Text(text)] => (text, false),
+        [ClausePart::Placeholder, ClausePart::Text(text), ClausePart::Placeholder] => (text, true),
         _ => return false,
     };
     let Some(operator) = OPERATORS.into_iter().find(|operator| text.starts_with(operator)) else { return false };

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use trefoil_template::Segment;
+use trefoil_template::PathSegment;
 
-use trefoil_front::agntz::names::{AgentNames, StepName};
+use trefoil_front::agntz::names::{AgntzAgentNames, StepName};
 
 /// Prefixes of names.
 const PREFIXES: &[&str] = &[
@@ -38,7 +38,12 @@ const NAMESPACES: &[(&str, &str)] = &[
 ];
 
 /// A path in the notation of another system: up to which segment it is wrong, and the replacement.
-pub fn habit(scope: &AgentNames, path: &[Segment], name: &str, names: &[Arc<str>]) -> Option<(usize, Arc<str>)> {
+pub fn foreign_prefix(
+    scope: &AgntzAgentNames,
+    path: &[PathSegment],
+    name: &str,
+    names: &[Arc<str>],
+) -> Option<(usize, Arc<str>)> {
     let next = &path.get(1)?.name;
     if name == "process" && &**next == "env" && path.len() > 2 {
         return Some((1, "env".into()));
@@ -47,12 +52,12 @@ pub fn habit(scope: &AgentNames, path: &[Segment], name: &str, names: &[Arc<str>
         return Some((0, (*meant).into()));
     }
     let known = names.contains(next)
-        || scope.named(next).iter().any(|i| scope.steps.get(*i).is_some_and(|s| names.contains(&s.key)));
+        || scope.steps_named(next).iter().any(|i| scope.steps.get(*i).is_some_and(|s| names.contains(&s.key)));
     (PREFIXES.contains(&name) && known).then(|| (1, next.clone()))
 }
 
 /// The path to a part of a step's output with this name, if exactly one step has it.
-pub fn member(scope: &AgentNames, name: &str, names: &[Arc<str>]) -> Option<String> {
+pub fn output_member_path(scope: &AgntzAgentNames, name: &str, names: &[Arc<str>]) -> Option<String> {
     // Called for every unknown name and every step, so it only checks the declared output.
     let has = |s: &&StepName| s.callee.as_deref().and_then(|c| c.output.as_object()?.members.get(name)).is_some();
     let mut having = scope.steps.iter().filter(has).filter(|s| names.contains(&s.key));

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use trefoil_syntax::yaml::{Entry, Text};
-use trefoil_syntax::{Diagnostic, Severity, suggest};
+use trefoil_syntax::yaml::{YamlEntry, YamlText};
+use trefoil_syntax::{Diagnostic, FindingSeverity, suggestions};
 
-use super::subject::{Found, Subject};
-use trefoil_front::mend::respelt;
+use super::subject::{CheckedWorkflow, FindingList};
 use trefoil_front::sirenspec::manifest::{CallNode, NodeKind};
-use trefoil_front::sirenspec::names::child::Child;
+use trefoil_front::sirenspec::names::callee::SirenCallee;
+use trefoil_front::spelling_fixes::fix_spelling;
 
 /// Checks every workflow node whose file exists.
-pub fn check(subject: &Subject<'_>, found: &mut Found) {
+pub fn check_calls(subject: &CheckedWorkflow<'_>, found: &mut FindingList) {
     for (node, child) in subject.manifest.nodes.iter().zip(subject.children) {
         if let (NodeKind::Call(call), Some(child)) = (&node.kind, child) {
             one(subject, call, child, found);
@@ -20,7 +20,7 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
 }
 
 /// Inputs that the sub-workflow needs, and those that it does not read.
-fn one(subject: &Subject<'_>, node: &CallNode<'_>, child: &Child, found: &mut Found) {
+fn one(subject: &CheckedWorkflow<'_>, node: &CallNode<'_>, child: &SirenCallee, found: &mut FindingList) {
     let Some(reference) = node.reference else { return };
     let given = |name: &Arc<str>| node.inputs.iter().any(|e| e.key.value == *name);
     // A required field that is passed under a similar name.
@@ -28,18 +28,18 @@ fn one(subject: &Subject<'_>, node: &CallNode<'_>, child: &Child, found: &mut Fo
     for entry in &node.inputs {
         if !child.wanted.known.contains(&entry.key.value) {
             let open = child.wanted.known.iter().filter(|n| !given(n) && !child.wanted.lacking.contains(n));
-            if let Some(near) = suggest::near(&entry.key.value, open.map(|n| &**n)) {
+            if let Some(near) = suggestions::find_near_match(&entry.key.value, open.map(|n| &**n)) {
                 meant.push(near.name);
                 found.push(slip(subject, entry, reference, child, near));
                 continue;
             }
             found.push(
-                Diagnostic::warning(
+                Diagnostic::new_warning(
                     "unknown-input",
-                    subject.at(entry.key.span),
+                    subject.location_of(entry.key.span),
                     format!("`{}` has no effect: `{}` does not read it", entry.key.value, reference.value),
                 )
-                .help(format!("write `{{{{ inputs.{} }}}}` where it should be read", entry.key.value)),
+                .with_help(format!("write `{{{{ inputs.{} }}}}` where it should be read", entry.key.value)),
             );
         }
     }
@@ -48,32 +48,39 @@ fn one(subject: &Subject<'_>, node: &CallNode<'_>, child: &Child, found: &mut Fo
     for name in child.wanted.lacking.iter().filter(|_| !told) {
         let message =
             format!("`{}` reads `inputs.{name}`, which is neither passed here nor declared there", reference.value);
-        let d = Diagnostic::error("missing-input", subject.at(reference.span), message);
-        found.push(d.help(format!("pass it: `inputs: {{{name}: ...}}`")));
+        let d = Diagnostic::new_error("missing-input", subject.location_of(reference.span), message);
+        found.push(d.with_help(format!("pass it: `inputs: {{{name}: ...}}`")));
     }
     for name in child.wanted.needed.iter().filter(|n| &***n != "message") {
         if !given(name) && !meant.contains(&&**name) {
             let message = format!("`{}` needs the input `{name}`", reference.value);
-            let d = Diagnostic::error("missing-input", subject.at(reference.span), message);
+            let d = Diagnostic::new_error("missing-input", subject.location_of(reference.span), message);
             let declared = child.wanted.places.iter().find(|(n, _)| n == name).map(|(_, at)| *at);
-            let d = declared.into_iter().fold(d, |d, at| d.label(at, "declared here"));
-            found.push(d.help(format!("pass it: `inputs: {{{name}: ...}}`")));
+            let d = declared.into_iter().fold(d, |d, at| d.with_label(at, "declared here"));
+            found.push(d.with_help(format!("pass it: `inputs: {{{name}: ...}}`")));
         }
     }
 }
 
 /// An input with a name similar to that of a field: an error if the field is required.
-fn slip(subject: &Subject<'_>, entry: &Entry, reference: &Text, child: &Child, near: suggest::Near<'_>) -> Diagnostic {
+fn slip(
+    subject: &CheckedWorkflow<'_>,
+    entry: &YamlEntry,
+    reference: &YamlText,
+    child: &SirenCallee,
+    near: suggestions::NearMatch<'_>,
+) -> Diagnostic {
     let needed = child.wanted.needed.iter().any(|n| &**n == near.name);
     let (severity, why) = match needed {
-        true => (Severity::Error, format!(", but needs `{}`", near.name)),
-        false => (Severity::Warning, String::new()),
+        true => (FindingSeverity::Error, format!(", but needs `{}`", near.name)),
+        false => (FindingSeverity::Warning, String::new()),
     };
-    let (name, at) = (&entry.key.value, subject.at(entry.key.span));
+    let (name, at) = (&entry.key.value, subject.location_of(entry.key.span));
     let message = format!("`{}` has no input `{name}`{why}", reference.value);
-    let mut d = Diagnostic::new("unknown-input", severity, at, message).help(format!("did you mean `{}`?", near.name));
+    let mut d =
+        Diagnostic::new("unknown-input", severity, at, message).with_help(format!("did you mean `{}`?", near.name));
     if let Some((_, declared)) = child.wanted.places.iter().find(|(n, _)| **n == *near.name) {
-        d = d.label(*declared, "declared here");
+        d = d.with_label(*declared, "declared here");
     }
-    respelt(d, at, &entry.key, near)
+    fix_spelling(d, at, &entry.key, near)
 }

@@ -2,12 +2,12 @@
 
 use trefoil_front::sirenspec::manifest::{NodeKind, ToolSettings};
 use trefoil_syntax::Diagnostic;
-use trefoil_syntax::yaml::Text;
+use trefoil_syntax::yaml::YamlText;
 
-use super::subject::{Found, Subject};
+use super::subject::{CheckedWorkflow, FindingList};
 
 /// Checks the headers of every request.
-pub fn check(subject: &Subject<'_>, found: &mut Found) {
+pub fn check_headers(subject: &CheckedWorkflow<'_>, found: &mut FindingList) {
     for node in &subject.manifest.nodes {
         let NodeKind::Tool(tool) = &node.kind else { continue };
         let Some(ToolSettings::Http { headers, .. }) = &tool.settings else { continue };
@@ -16,7 +16,7 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
 }
 
 /// `$TOKEN` and `${TOKEN}` in a header: a shell would replace them by the environment variable, but there is no shell here.
-fn variables(subject: &Subject<'_>, text: &Text, found: &mut Found) {
+fn variables(subject: &CheckedWorkflow<'_>, text: &YamlText, found: &mut FindingList) {
     for (at, _) in text.value.match_indices('$') {
         let rest = text.value.get(at + 1..).unwrap_or_default();
         let inner = rest.strip_prefix('{').unwrap_or(rest);
@@ -28,17 +28,17 @@ fn variables(subject: &Subject<'_>, text: &Text, found: &mut Found) {
             continue;
         }
         let end = at + 1 + name.len() + if inner.len() == rest.len() { 0 } else { 2 };
-        let place = subject.at(text.source(at as u32..end as u32));
+        let place = subject.location_of(text.source_span(at as u32..end as u32));
         let message =
             format!("`{}` is literal text, not an environment variable", text.value.get(at..end).unwrap_or_default());
         let meant = format!("{{{{ env.{name} }}}}");
-        let d = Diagnostic::warning("not-a-placeholder", place, message);
+        let d = Diagnostic::new_warning("not-a-placeholder", place, message);
         // Only if the file spells the text as decoded.
         let straight = (place.span.end - place.span.start) as usize == end - at;
         found.push(if straight {
-            d.suggestion(format!("write `{meant}`"), place, meant)
+            d.with_suggestion(format!("write `{meant}`"), place, meant)
         } else {
-            d.help(format!("write `{meant}`"))
+            d.with_help(format!("write `{meant}`"))
         });
     }
 }

@@ -21,34 +21,34 @@ mod when;
 
 use trefoil_syntax::Diagnostic;
 
-use subject::{Found, Subject};
-use trefoil_front::sirenspec::Units;
+use subject::{CheckedWorkflow, FindingList};
+use trefoil_front::sirenspec::SirenUnits;
 
-type Rule = fn(&Subject<'_>, &mut Found);
+type SirenspecFinder = fn(&CheckedWorkflow<'_>, &mut FindingList);
 
 /// All finders.
-const RULES: [Rule; 14] = [
-    edges::check,
-    fallbacks::check,
-    cycles::check,
-    agents::check,
-    headers::check,
-    calls::check,
-    names::check,
-    list::check,
-    count::check,
-    instances::check,
-    swarm::check,
-    when::check,
-    answers::check,
-    patience::check,
+const RULES: [SirenspecFinder; 14] = [
+    edges::check_edges,
+    fallbacks::check_fallbacks,
+    cycles::check_cycles,
+    agents::check_agents,
+    headers::check_headers,
+    calls::check_calls,
+    names::check_workflow_names,
+    list::check_lists,
+    count::check_swarm_sizes,
+    instances::check_instances,
+    swarm::check_swarms,
+    when::check_conditions,
+    answers::check_answer_tests,
+    patience::check_timeouts,
 ];
 
 /// The mistakes in everything that can be reached from entries. A file with several roles is checked in each, because
 /// the available names differ.
-pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
+pub fn check_sirenspec(units: &SirenUnits<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    references::check(units, &mut found);
+    references::check_workflow_references(units, &mut found);
     for subject in subjects(units) {
         RULES.iter().for_each(|rule| rule(&subject, &mut found));
     }
@@ -56,17 +56,17 @@ pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
 }
 
 /// Differences from the published original system.
-pub fn differences(units: &Units<'_>) -> Vec<Diagnostic> {
+pub fn find_differences(units: &SirenUnits<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    subjects(units).for_each(|subject| portability::check(&subject, &mut found));
+    subjects(units).for_each(|subject| portability::check_portability(&subject, &mut found));
     found
 }
 
-fn subjects<'u>(units: &'u Units<'_>) -> impl Iterator<Item = Subject<'u>> {
+fn subjects<'u>(units: &'u SirenUnits<'_>) -> impl Iterator<Item = CheckedWorkflow<'u>> {
     units.all.iter().filter_map(|unit| {
         let file = units.project.documents.get(unit.document)?.file;
         let (known, links) = (&*unit.known, &*unit.links);
         let (manifest, texts, children) = (&*unit.manifest, &unit.texts, unit.children.as_slice());
-        Some(Subject { file, manifest, known, links, texts, children })
+        Some(CheckedWorkflow { file, manifest, known, links, texts, children })
     })
 }

@@ -2,11 +2,11 @@
 
 use trefoil_syntax::{Diagnostic, Span};
 
-use super::subject::{Found, Subject};
+use super::subject::{CheckedWorkflow, FindingList};
 use trefoil_front::sirenspec::manifest::{NodeKind, ToolSettings};
 
 /// Checks the timeouts of factories and requests.
-pub fn check(subject: &Subject<'_>, found: &mut Found) {
+pub fn check_timeouts(subject: &CheckedWorkflow<'_>, found: &mut FindingList) {
     for node in &subject.manifest.nodes {
         match &node.kind {
             NodeKind::Factory(factory) => {
@@ -22,10 +22,10 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
     }
 }
 
-fn long(subject: &Subject<'_>, key: &str, ms: u64, at: Option<Span>, found: &mut Found) {
+fn long(subject: &CheckedWorkflow<'_>, key: &str, ms: u64, at: Option<Span>, found: &mut FindingList) {
     let seconds = ms / 1000;
     let Some(at) = at.filter(|_| seconds >= 10_000) else { return };
     let message = format!("`{key}` is in seconds: {seconds} seconds are {} hours", seconds / 3600);
-    let d = Diagnostic::warning("unlikely-timeout", subject.at(at), message);
-    found.push(d.help(format!("if milliseconds were meant, write `{key}: {}`", (seconds / 1000).max(1))));
+    let d = Diagnostic::new_warning("unlikely-timeout", subject.location_of(at), message);
+    found.push(d.with_help(format!("if milliseconds were meant, write `{key}: {}`", (seconds / 1000).max(1))));
 }

@@ -5,26 +5,26 @@
 use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::Reference;
 
-use super::subject::{Found, Subject};
-use trefoil_front::bound::BoundText;
-use trefoil_front::names::Use;
-use trefoil_front::sirenspec::manifest::{NodeKind, Worker};
-use trefoil_front::sirenspec::names::stand::Stand;
+use super::subject::{CheckedWorkflow, FindingList};
+use trefoil_front::bound_text::BoundText;
+use trefoil_front::names::BoundReference;
+use trefoil_front::sirenspec::manifest::{FactoryWorker, NodeKind};
+use trefoil_front::sirenspec::names::node_part::NodePart;
 
 /// Checks the templates, the fan-outs and the budget.
-pub fn check(subject: &Subject<'_>, found: &mut Found) {
-    for text in subject.texts.all().iter().filter(|text| text.text.as_template().is_some()) {
-        let listed = text.here.stand == Stand::Decides("for_each");
+pub fn check_portability(subject: &CheckedWorkflow<'_>, found: &mut FindingList) {
+    for text in subject.texts.all_texts().iter().filter(|text| text.text.as_template().is_some()) {
+        let listed = text.here.stand == NodePart::Decides("for_each");
         found.extend(text.text.uses.iter().filter_map(|used| placeholder(subject, &text.text, used, listed)));
     }
     for node in &subject.manifest.nodes {
         if let NodeKind::Factory(factory) = &node.kind
-            && let Some(Worker::Swrm(swarm)) = &factory.worker
+            && let Some(FactoryWorker::Swrm(swarm)) = &factory.worker
             && swarm.synthesis.is_none()
         {
             let message =
                 "in the published original, a factory of swarms without `synthesis` fails the run with a `TypeError`";
-            found.push(finding(subject.at(node.id.span), message, "add a `synthesis`"));
+            found.push(finding(subject.location_of(node.id.span), message, "add a `synthesis`"));
         }
     }
     if let Some(at) = subject.manifest.budget.as_ref().and_then(|budget| budget.calls_at) {
@@ -34,10 +34,15 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
 }
 
 /// How the original system interprets a placeholder, if differently. `listed`: it is the list of a fan-out.
-fn placeholder(subject: &Subject<'_>, text: &BoundText, used: &Use, listed: bool) -> Option<Diagnostic> {
+fn placeholder(
+    subject: &CheckedWorkflow<'_>,
+    text: &BoundText,
+    used: &BoundReference,
+    listed: bool,
+) -> Option<Diagnostic> {
     let reference = &used.reference;
     let (tag, filter) = written(text, reference);
-    let path = reference.dotted();
+    let path = reference.dotted_path();
     let mut segments = reference.path.iter().map(|segment| &*segment.name);
     let (first, second) = (segments.next().unwrap_or_default(), segments.next().unwrap_or_default());
     let lost = |why: &str, help: &'static str| Some((format!("{why}, so `{path}` is undefined there"), help));
@@ -73,7 +78,7 @@ fn written<'t>(text: &'t BoundText, reference: &Reference) -> (&'t str, &'t str)
 }
 
 /// Whether a template can mean a field of this file's `input`, which no node passes on under the same name.
-fn own_input(subject: &Subject<'_>, name: &str) -> bool {
+fn own_input(subject: &CheckedWorkflow<'_>, name: &str) -> bool {
     let passed = subject.manifest.nodes.iter().any(|node| {
         let inputs = match &node.kind {
             NodeKind::Factory(factory) => &factory.inputs,
@@ -86,5 +91,5 @@ fn own_input(subject: &Subject<'_>, name: &str) -> bool {
 }
 
 fn finding(at: Location, message: &str, help: &str) -> Diagnostic {
-    Diagnostic::warning("portability", at, message).help(help)
+    Diagnostic::new_warning("portability", at, message).with_help(help)
 }

@@ -2,40 +2,40 @@
 
 use trefoil_syntax::{FileId, Location, Span};
 
-use trefoil_front::bound::BoundText;
-use trefoil_front::sirenspec::manifest::{FactoryNode, Manifest, NodeKind};
-use trefoil_front::sirenspec::names::binding::Texts;
-use trefoil_front::sirenspec::names::child::Child;
-use trefoil_front::sirenspec::names::known::Known;
-use trefoil_front::sirenspec::names::links::Links;
-use trefoil_front::sirenspec::names::stand::{Reading, Stand};
+use trefoil_front::bound_text::BoundText;
+use trefoil_front::sirenspec::manifest::{FactoryNode, NodeKind, SirenManifest};
+use trefoil_front::sirenspec::names::binding::SirenTexts;
+use trefoil_front::sirenspec::names::callee::SirenCallee;
+use trefoil_front::sirenspec::names::links::NodeLinks;
+use trefoil_front::sirenspec::names::node_part::{NodePart, ReadingPoint};
+use trefoil_front::sirenspec::names::workflow_names::SirenNames;
 
-pub(crate) use crate::Found;
+pub(crate) use crate::FindingList;
 
 /// A workflow to check.
-pub struct Subject<'s> {
+pub struct CheckedWorkflow<'s> {
     /// Its file.
     pub file: FileId,
     /// Its manifest.
-    pub manifest: &'s Manifest<'s>,
+    pub manifest: &'s SirenManifest<'s>,
     /// The names available in it.
-    pub known: &'s Known,
+    pub known: &'s SirenNames,
     /// The links between its nodes.
-    pub links: &'s Links,
+    pub links: &'s NodeLinks,
     /// Its texts.
-    pub texts: &'s Texts,
+    pub texts: &'s SirenTexts,
     /// The workflows that its nodes call, by node.
-    pub children: &'s [Option<Child>],
+    pub children: &'s [Option<SirenCallee>],
 }
 
-impl<'s> Subject<'s> {
+impl<'s> CheckedWorkflow<'s> {
     /// The location of a span in its file.
-    pub fn at(&self, span: Span) -> Location {
+    pub fn location_of(&self, span: Span) -> Location {
         Location::new(self.file, span)
     }
 
     /// The factories, by their nodes.
-    pub fn factories(&self) -> impl Iterator<Item = (usize, &'s FactoryNode<'s>)> {
+    pub fn factory_nodes(&self) -> impl Iterator<Item = (usize, &'s FactoryNode<'s>)> {
         self.manifest.nodes.iter().enumerate().filter_map(|(at, node)| match &node.kind {
             NodeKind::Factory(factory) => Some((at, factory)),
             _ => None,
@@ -43,13 +43,18 @@ impl<'s> Subject<'s> {
     }
 
     /// A text of a node.
-    pub fn text(&self, node: usize, stand: Stand, text: &trefoil_syntax::yaml::Text) -> Option<&'s BoundText> {
-        Some(&self.texts.get(Reading::Node(node), stand, text)?.text)
+    pub fn node_text(
+        &self,
+        node: usize,
+        stand: NodePart,
+        text: &trefoil_syntax::yaml::YamlText,
+    ) -> Option<&'s BoundText> {
+        Some(&self.texts.get(ReadingPoint::Node(node), stand, text)?.text)
     }
 }
 
 /// The text around placeholders.
-pub fn outside(text: &str, template: &trefoil_template::Template) -> String {
+pub fn text_outside_placeholders(text: &str, template: &trefoil_template::Template) -> String {
     let mut rest = String::new();
     let mut at = 0;
     for reference in template.references() {

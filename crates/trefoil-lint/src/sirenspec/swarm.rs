@@ -1,19 +1,19 @@
 //! Agents of a swarm whose answers are not used: a synthesis gets only its prompt.
 
 use trefoil_syntax::Diagnostic;
-use trefoil_syntax::yaml::Text;
+use trefoil_syntax::yaml::YamlText;
 
-use super::subject::{Found, Subject};
-use trefoil_front::sirenspec::manifest::{Member, NodeKind, Swrm, Worker};
+use super::subject::{CheckedWorkflow, FindingList};
+use trefoil_front::sirenspec::manifest::{FactoryWorker, NodeKind, SirenSwarm, SwarmMember};
 use trefoil_front::sirenspec::names::texts;
 
 /// Checks every swarm, including those of factories.
-pub fn check(subject: &Subject<'_>, found: &mut Found) {
+pub fn check_swarms(subject: &CheckedWorkflow<'_>, found: &mut FindingList) {
     for (at, node) in subject.manifest.nodes.iter().enumerate() {
         match &node.kind {
             NodeKind::Swrm(swrm) => unread(subject, at, swrm, true, found),
             NodeKind::Factory(factory) => {
-                if let Some(Worker::Swrm(swrm)) = &factory.worker {
+                if let Some(FactoryWorker::Swrm(swrm)) = &factory.worker {
                     unread(subject, at, swrm, false, found);
                 }
             }
@@ -23,9 +23,9 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
 }
 
 /// `shared`: other texts can read the answers too.
-fn unread(subject: &Subject<'_>, at: usize, swrm: &Swrm<'_>, shared: bool, found: &mut Found) {
+fn unread(subject: &CheckedWorkflow<'_>, at: usize, swrm: &SirenSwarm<'_>, shared: bool, found: &mut FindingList) {
     let Some(prompt) = swrm.synthesis.as_ref().and_then(|synthesis| synthesis.prompt) else { return };
-    let reads = |text: &Text, member: &Member<'_>| names_agent(&text.value, &swrm.members, &member.id.value);
+    let reads = |text: &YamlText, member: &SwarmMember<'_>| names_agent(&text.value, &swrm.members, &member.id.value);
     if swrm.members.iter().all(|member| reads(prompt, member)) {
         return;
     }
@@ -38,17 +38,17 @@ fn unread(subject: &Subject<'_>, at: usize, swrm: &Swrm<'_>, shared: bool, found
     }
     for member in swrm.members.iter().filter(|member| !all.iter().any(|text| reads(text, member))) {
         let id = &member.id.value;
-        let path = format!("{}.agents.{id}.output", subject.known.id(at));
+        let path = format!("{}.agents.{id}.output", subject.known.node_id(at));
         let message = format!("the answer of `{id}` has no effect: nothing reads `{path}`");
-        let d = Diagnostic::warning("unused", subject.at(member.id.span), message);
-        let d = d.label(subject.at(prompt.span), "the synthesis gets only this");
-        found.push(d.help(format!("write `{{{{ {path} }}}}` in the prompt of the synthesis")));
+        let d = Diagnostic::new_warning("unused", subject.location_of(member.id.span), message);
+        let d = d.with_label(subject.location_of(prompt.span), "the synthesis gets only this");
+        found.push(d.with_help(format!("write `{{{{ {path} }}}}` in the prompt of the synthesis")));
     }
 }
 
 /// Whether a text may read the answer of an agent: through the agent's id, all `agents`, or an unknown name, which may
 /// be a misspelling of it. True in doubt.
-fn names_agent(text: &str, members: &[Member<'_>], id: &str) -> bool {
+fn names_agent(text: &str, members: &[SwarmMember<'_>], id: &str) -> bool {
     // It cannot be decided whether a path contains an id with dots.
     if id.contains('.') {
         return true;

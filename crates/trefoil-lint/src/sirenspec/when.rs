@@ -3,16 +3,16 @@
 
 use std::ops::Range;
 
-use trefoil_ir::solve::TestTree;
+use trefoil_ir::solver::TestTree;
 use trefoil_syntax::Diagnostic;
-use trefoil_template::{Comparison, Condition, Expression, Value};
+use trefoil_template::{ComparisonOperator, Condition, ConditionExpression, Value};
 
-use super::subject::{Found, Subject};
-use trefoil_front::bound::BoundText;
+use super::subject::{CheckedWorkflow, FindingList};
+use trefoil_front::bound_text::BoundText;
 
 /// Checks every valid condition.
-pub fn check(subject: &Subject<'_>, found: &mut Found) {
-    for bound in subject.texts.all() {
+pub fn check_conditions(subject: &CheckedWorkflow<'_>, found: &mut FindingList) {
+    for bound in subject.texts.all_texts() {
         if let Some(cond) = bound.text.as_condition().filter(|cond| !cond.is_constant()) {
             identity(&bound.text, found);
             containment(&bound.text, cond, found);
@@ -21,31 +21,35 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
 }
 
 /// `is` before a literal.
-fn identity(text: &BoundText, found: &mut Found) {
+fn identity(text: &BoundText, found: &mut FindingList) {
     for word in identities(&text.source.value) {
         let not = text.source.value.get(word.clone()).is_some_and(|w| w.ends_with("not"));
         let meant = if not { "!=" } else { "==" };
         let at = text.place_of(word.start as u32..word.end as u32);
         let message = "`is` tests identity, and a literal is never identical to a value";
-        let d = Diagnostic::warning("misleading-operator", at, message).help(format!("use `{meant}` to compare"));
-        found.push(d.fix(format!("write `{meant}`"), at, meant));
+        let d =
+            Diagnostic::new_warning("misleading-operator", at, message).with_help(format!("use `{meant}` to compare"));
+        found.push(d.with_safe_fix(format!("write `{meant}`"), at, meant));
     }
 }
 
 /// `in` before a text.
-fn containment(text: &BoundText, cond: &Condition, found: &mut Found) {
-    for test in TestTree::of(cond.expression(), true).tests() {
-        let Some((Comparison::In | Comparison::NotIn, Expression::Literal(Value::Str(whole), at))) = test.compared
+fn containment(text: &BoundText, cond: &Condition, found: &mut FindingList) {
+    for test in TestTree::from_expression(cond.expression_tree(), true).all_tests() {
+        let Some((
+            ComparisonOperator::In | ComparisonOperator::NotIn,
+            ConditionExpression::Literal(Value::Str(whole), at),
+        )) = test.compared
         else {
             continue;
         };
-        if matches!(test.left, Expression::Literal(..)) || is_item(cond, test.left) {
+        if matches!(test.left, ConditionExpression::Literal(..)) || is_item(cond, test.left) {
             continue;
         }
-        let at = text.written(*at).map_or(text.at, |(at, _)| at);
+        let at = text.literal_location(*at).map_or(text.at, |(at, _)| at);
         let message = format!("`in` with the text `{whole}` accepts every part of it, even an empty one");
-        let d = Diagnostic::warning("misleading-operator", at, message);
-        found.push(d.help(format!("for a list of one write `(\"{whole}\",)`, or compare with `==`")));
+        let d = Diagnostic::new_warning("misleading-operator", at, message);
+        found.push(d.with_help(format!("for a list of one write `(\"{whole}\",)`, or compare with `==`")));
     }
 }
 
@@ -87,10 +91,10 @@ fn identities(text: &str) -> Vec<Range<usize>> {
 }
 
 /// Whether a value is an element of another one that is never empty: one character of a text.
-fn is_item(cond: &Condition, value: &Expression) -> bool {
+fn is_item(cond: &Condition, value: &ConditionExpression) -> bool {
     match value {
-        Expression::Index(..) => true,
-        Expression::Reference(r) => {
+        ConditionExpression::Index(..) => true,
+        ConditionExpression::Reference(r) => {
             let last = cond.references().get(*r as usize).and_then(|r| r.path.last());
             last.is_some_and(|s| s.name.bytes().all(|b| b.is_ascii_digit()))
         }

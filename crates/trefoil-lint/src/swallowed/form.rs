@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use trefoil_syntax::hash::HashMap;
-use trefoil_syntax::yaml::{Kind, Node, Scalar};
+use trefoil_syntax::yaml::{YamlNode, YamlNodeKind, YamlScalar};
 use trefoil_template::{Value, read_json};
 
 /// The maximum depth to which a schema is followed.
@@ -19,9 +19,12 @@ pub struct KeyForms {
 
 impl KeyForms {
     /// Those of a format, by its name.
-    pub fn of(format: &str) -> Option<&'static Self> {
+    pub fn for_format(format: &str) -> Option<&'static Self> {
         static ALL: LazyLock<Vec<(&str, KeyForms)>> = LazyLock::new(|| {
-            trefoil_front::FRONT_ENDS.iter().map(|front| (front.name(), KeyForms::read(front.schema()))).collect()
+            trefoil_front::FRONT_ENDS
+                .iter()
+                .map(|front| (front.name(), KeyForms::read(front.manifest_schema())))
+                .collect()
         });
         ALL.iter().find(|(name, _)| *name == format).map(|(_, forms)| forms)
     }
@@ -47,12 +50,12 @@ impl KeyForms {
     }
 
     /// Whether a key may have a value of this form.
-    pub fn allow(&self, key: &str, value: &Node) -> bool {
+    pub fn allows_value(&self, key: &str, value: &YamlNode) -> bool {
         self.keys.get(key).is_none_or(|forms| forms.iter().any(|form| self.fits(form, value, 0)))
     }
 
     /// Whether a key has a list of words as values, and this is one of them.
-    pub fn lists(&self, key: &str, word: &str) -> bool {
+    pub fn has_listed_word(&self, key: &str, word: &str) -> bool {
         let listed = |form: &Value| {
             let words = self.resolved(form).get("enum").and_then(Value::as_list).unwrap_or_default();
             words.iter().any(|one| one.as_str() == Some(word))
@@ -65,7 +68,7 @@ impl KeyForms {
         name.and_then(|name| self.whole.get("$defs")?.get(name)).unwrap_or(form)
     }
 
-    fn fits(&self, form: &Value, node: &Node, depth: u32) -> bool {
+    fn fits(&self, form: &Value, node: &YamlNode, depth: u32) -> bool {
         let form = self.resolved(form);
         if depth > DEEPEST {
             return true;
@@ -73,10 +76,10 @@ impl KeyForms {
         if let Some(all) = ["anyOf", "oneOf"].into_iter().find_map(|key| form.get(key)?.as_list()) {
             return all.iter().any(|one| self.fits(one, node, depth + 1));
         }
-        if let (Some(words), Some(text)) = (form.get("enum").and_then(Value::as_list), node.string()) {
+        if let (Some(words), Some(text)) = (form.get("enum").and_then(Value::as_list), node.as_string()) {
             return words.iter().any(|word| word.as_str() == Some(&*text.value));
         }
-        if let (Some(pattern), Some(text)) = (form.get("pattern").and_then(Value::as_str), node.string()) {
+        if let (Some(pattern), Some(text)) = (form.get("pattern").and_then(Value::as_str), node.as_string()) {
             return Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(&text.value));
         }
         let kinds: Vec<&str> = match form.get("type") {
@@ -86,15 +89,15 @@ impl KeyForms {
         };
         let has = |wanted: &[&str]| kinds.iter().any(|kind| wanted.contains(kind));
         match &*node.kind {
-            Kind::Sequence(items) => {
+            YamlNodeKind::Sequence(items) => {
                 let each = form.get("items");
                 has(&["array"]) && each.is_none_or(|each| items.iter().all(|item| self.fits(each, item, depth + 1)))
             }
-            Kind::Mapping(_) => has(&["object"]),
-            Kind::Scalar(Scalar::Null, _) => has(&["null"]),
-            Kind::Scalar(Scalar::Str, _) => has(&["string"]),
-            Kind::Scalar(Scalar::Bool(_), _) => has(&["boolean", "string"]),
-            Kind::Scalar(..) => has(&["integer", "number", "string"]),
+            YamlNodeKind::Mapping(_) => has(&["object"]),
+            YamlNodeKind::Scalar(YamlScalar::Null, _) => has(&["null"]),
+            YamlNodeKind::Scalar(YamlScalar::Str, _) => has(&["string"]),
+            YamlNodeKind::Scalar(YamlScalar::Bool(_), _) => has(&["boolean", "string"]),
+            YamlNodeKind::Scalar(..) => has(&["integer", "number", "string"]),
         }
     }
 }

@@ -5,8 +5,8 @@
 mod form;
 
 use trefoil_front::names::is_path;
-use trefoil_front::read::{KeyLine, KeyOwner, TextBlock};
-use trefoil_syntax::yaml::{self, Kind, Node, Scalar, Style};
+use trefoil_front::yaml_reader::{KeyLine, KeyOwner, TextBlock};
+use trefoil_syntax::yaml::{self, YamlNode, YamlNodeKind, YamlScalar, YamlStyle};
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile};
 
 use form::KeyForms;
@@ -18,8 +18,8 @@ const EVERYDAY: &[&str] = &["name", "description", "id", "kind", "type", "input"
 const MOST_WORDS: usize = 6;
 
 /// Lines of a block text that were almost certainly meant as keys.
-pub fn keys(block: &TextBlock, format: &str) -> Vec<Diagnostic> {
-    let Some(forms) = KeyForms::of(format) else { return Vec::new() };
+pub fn find_swallowed_keys(block: &TextBlock, format: &str) -> Vec<Diagnostic> {
+    let Some(forms) = KeyForms::for_format(format) else { return Vec::new() };
     let owned = block.lines.iter().filter_map(|line| Some((line, line.owner.as_ref()?)));
     owned
         .filter(|(line, owner)| is_key(block, line, owner, forms))
@@ -43,9 +43,9 @@ fn finding(block: &TextBlock, line: &KeyLine, KeyOwner { key, beside, .. }: &Key
     let place = Location::new(block.file, line.span);
     let name = &block.key.value;
     let message = format!("this line is part of the text of `{name}`, not a key");
-    Diagnostic::warning("swallowed-key", place, message)
-        .label(Location::new(block.file, block.key.span), "the block starts here")
-        .help(format!("align `{key}:` with `{beside}:` to make it a key"))
+    Diagnostic::new_warning("swallowed-key", place, message)
+        .with_label(Location::new(block.file, block.key.span), "the block starts here")
+        .with_help(format!("align `{key}:` with `{beside}:` to make it a key"))
 }
 
 /// Whether a line that starts with a key and a colon is more likely a key than a sentence, wherever it is.
@@ -93,27 +93,27 @@ fn is_last(block: &TextBlock, line: &KeyLine, owner: &KeyOwner, forms: &KeyForms
         return false;
     }
     let snippet: String = here.split_inclusive('\n').take(own).collect();
-    let parsed = yaml::parse(FileId(0), &SourceFile::new("", snippet.as_str()), &yaml::Limits::default());
+    let parsed = yaml::parse(FileId(0), &SourceFile::new("", snippet.as_str()), &yaml::YamlLimits::default());
     let Some(root) = parsed.root.filter(|_| parsed.diagnostics.is_empty()) else { return false };
-    let value = root.mapping().and_then(|mapping| mapping.get(&owner.key)).map(|entry| &entry.value);
-    value.is_some_and(|value| forms.allow(&owner.key, value) && is_worth(owner, forms, value, before))
+    let value = root.as_mapping().and_then(|mapping| mapping.get(&owner.key)).map(|entry| &entry.value);
+    value.is_some_and(|value| forms.allows_value(&owner.key, value) && is_worth(owner, forms, value, before))
 }
 
 /// Whether a value is more likely that of a key than a part of a text.
-fn is_worth(owner: &KeyOwner, forms: &KeyForms, value: &Node, before: &str) -> bool {
+fn is_worth(owner: &KeyOwner, forms: &KeyForms, value: &YamlNode, before: &str) -> bool {
     let (key, labels) = (&*owner.key, before.lines().any(is_label));
     let text = match &*value.kind {
-        Kind::Sequence(items) => return items.iter().all(is_tidy),
-        Kind::Mapping(_) => return is_tidy(value),
-        Kind::Scalar(Scalar::Null, _) => return false,
-        Kind::Scalar(Scalar::Str, text) => text,
-        Kind::Scalar(..) => return is_compound(key) || !labels,
+        YamlNodeKind::Sequence(items) => return items.iter().all(is_tidy),
+        YamlNodeKind::Mapping(_) => return is_tidy(value),
+        YamlNodeKind::Scalar(YamlScalar::Null, _) => return false,
+        YamlNodeKind::Scalar(YamlScalar::Str, text) => text,
+        YamlNodeKind::Scalar(..) => return is_compound(key) || !labels,
     };
-    let quoted = matches!(text.style, Style::Single | Style::Double);
+    let quoted = matches!(text.style, YamlStyle::Single | YamlStyle::Double);
     let one = is_plain_word(&text.value);
     match text.style {
-        Style::Literal | Style::Folded => true,
-        _ if forms.lists(key, &text.value) => is_compound(key) || !labels,
+        YamlStyle::Literal | YamlStyle::Folded => true,
+        _ if forms.has_listed_word(key, &text.value) => is_compound(key) || !labels,
         _ if is_compound(key) => quoted || one || key.contains('_') && is_short(&text.value),
         _ if owner.needed => quoted || one || !labels,
         _ => !labels && !EVERYDAY.contains(&key) && (quoted || one || is_short(&text.value)),
@@ -121,16 +121,16 @@ fn is_worth(owner: &KeyOwner, forms: &KeyForms, value: &Node, before: &str) -> b
 }
 
 /// Whether a value has no text in the form of prose: words without quotes that have spaces between them.
-fn is_tidy(value: &Node) -> bool {
+fn is_tidy(value: &YamlNode) -> bool {
     match &*value.kind {
-        Kind::Sequence(items) => items.iter().all(is_tidy),
-        Kind::Mapping(mapping) => mapping.entries.iter().all(|entry| {
-            entry.key.style == Style::Plain
+        YamlNodeKind::Sequence(items) => items.iter().all(is_tidy),
+        YamlNodeKind::Mapping(mapping) => mapping.entries.iter().all(|entry| {
+            entry.key.style == YamlStyle::Plain
                 && is_path(&entry.key.value)
-                && (entry.value.string().is_some() || is_tidy(&entry.value))
+                && (entry.value.as_string().is_some() || is_tidy(&entry.value))
         }),
-        Kind::Scalar(Scalar::Str, text) => text.style != Style::Plain || is_plain_word(&text.value),
-        Kind::Scalar(..) => true,
+        YamlNodeKind::Scalar(YamlScalar::Str, text) => text.style != YamlStyle::Plain || is_plain_word(&text.value),
+        YamlNodeKind::Scalar(..) => true,
     }
 }
 

@@ -1,18 +1,18 @@
 //! Paths in blocks, and paths that only blocks define.
 
-use trefoil_ir::Defined;
+use trefoil_ir::ValuePresence;
 use trefoil_syntax::Diagnostic;
 
-use super::Found;
-use trefoil_front::bound::{BoundText, Local};
+use super::FindingList;
+use trefoil_front::bound_text::{BoundLocal, BoundText};
 
 /// Paths outside a block that only a block would define.
-pub fn strays(text: &BoundText, found: &mut Found) {
-    for span in text.as_template().into_iter().flat_map(|template| template.strays()) {
+pub fn find_stray_paths(text: &BoundText, found: &mut FindingList) {
+    for span in text.as_template().into_iter().flat_map(|template| template.stray_paths()) {
         let path = text.source.value.get(span.start as usize..span.end as usize).unwrap_or_default();
         let (message, help) = stray(path);
-        let d = Diagnostic::warning("loop-variable", text.place_of(span.clone()), message);
-        found.push(if help.is_empty() { d } else { d.help(help) });
+        let d = Diagnostic::new_warning("loop-variable", text.place_of(span.clone()), message);
+        found.push(if help.is_empty() { d } else { d.with_help(help) });
     }
 }
 
@@ -31,8 +31,8 @@ fn stray(path: &str) -> (String, &'static str) {
 }
 
 /// Paths in a block that are written as if outside it; inside, they are looked up in the item.
-pub fn from_the_root(text: &BoundText, found: &mut Found) {
-    for Local { local, bound, begin } in text.locals() {
+pub fn from_the_root(text: &BoundText, found: &mut FindingList) {
+    for BoundLocal { local, bound, begin } in text.local_paths() {
         let start = begin.checked_sub(1).and_then(|i| bound.as_ref()?.entries.get(i));
         let Some((start, (first, rest))) = start.zip(local.path.split_first()) else { continue };
         let written = text.source.value.get(local.span.start as usize..).unwrap_or_default();
@@ -43,7 +43,7 @@ pub fn from_the_root(text: &BoundText, found: &mut Found) {
         };
         let dotted = || local.path.iter().map(|s| &*s.name).collect::<Vec<_>>().join(".");
         // Outside blocks it is the name of a value that always exists.
-        let is_root = || text.look_up(&local.path).entries.first().is_some_and(|e| e.defined == Defined::Always);
+        let is_root = || text.look_up(&local.path).entries.first().is_some_and(|e| e.defined == ValuePresence::Always);
         let meant = match (&*first.name, rest) {
             (own @ ("index" | "key" | "first" | "last"), []) if local.each => format!("@{own}"),
             (_, [second, ..]) if declared.contains_key(&second.name) => {
@@ -56,8 +56,8 @@ pub fn from_the_root(text: &BoundText, found: &mut Found) {
         let at = text.place_of(local.span.clone());
         let straight = at.span.end - at.span.start == local.span.end - local.span.start;
         let message = format!("in this block `{}` is looked up in the item, which does not have it", first.name);
-        let d = Diagnostic::warning("unresolved-name", at, message);
+        let d = Diagnostic::new_warning("unresolved-name", at, message);
         let help = format!("write `{meant}`");
-        found.push(if straight { d.suggestion(help, at, meant) } else { d.help(help) });
+        found.push(if straight { d.with_suggestion(help, at, meant) } else { d.with_help(help) });
     }
 }

@@ -3,19 +3,19 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use trefoil_front::{Detection, FRONT_ENDS, detect};
-use trefoil_ir::facts::{Declaration, DeclarationKind as Kind};
+use trefoil_front::{DialectDetection, FRONT_ENDS, detect_dialect};
+use trefoil_ir::facts::{DeclarationKind as Kind, NameDeclaration};
 use trefoil_project::schema::{AllowedValue, ValueForm, keys_at, values_at};
-use trefoil_syntax::yaml::{self, Node};
+use trefoil_syntax::yaml::{self, YamlNode};
 use trefoil_syntax::{FileId, Location, SourceFile, Span};
 use trefoil_template::Value;
 
-use super::{Completion, Item, ItemSort, STAND_IN, elsewhere, seen};
-use trefoil_project::door::real;
+use super::{CompletionItem, CompletionItems, CompletionKind, STAND_IN, file_values, folder_values};
+use trefoil_project::file_access::resolve_links;
 
-use crate::analysis::Analysis;
-use crate::cursor::{On, PathStep, Spot, line, node_at, open_brackets, spot};
-use crate::hover::{segments, sort};
+use crate::analysis::FolderAnalysis;
+use crate::cursor::{PathStep, TreeElement, TreePosition, find_position, line_span, node_at, open_brackets};
+use crate::hover::{kind_label, schema_segments};
 use crate::types;
 
 /// Keys whose value is a name: dialect, key, what it may name, and whether it must be in the same file.
@@ -48,7 +48,7 @@ pub fn named_by(dialect: &str, key: &str) -> Option<&'static [Kind]> {
 const CONDITIONS: &[&str] = &["when", "until", "expression"];
 
 /// The part of a line around the cursor.
-struct WrittenLine<'t> {
+struct CursorLine<'t> {
     /// The bytes of the word at the cursor.
     word: Span,
     /// The key before it, if it comes after one.
@@ -59,9 +59,9 @@ struct WrittenLine<'t> {
     quoted: bool,
 }
 
-impl<'t> WrittenLine<'t> {
+impl<'t> CursorLine<'t> {
     fn read(text: &'t str, offset: u32) -> Self {
-        let own = line(text, offset);
+        let own = line_span(text, offset);
         let before = text.get(own.start as usize..offset as usize).unwrap_or_default();
         // Skip what starts an item or entry: `- `, `{ `, `, `.
         let mut from = before.len() - before.trim_start_matches([' ', '-']).len();
@@ -85,7 +85,7 @@ impl<'t> WrittenLine<'t> {
         }
     }
     /// The parsed text with a stand-in for the word at the cursor.
-    fn with(&self, text: &str, stand_in: &str) -> Option<Node> {
+    fn with(&self, text: &str, stand_in: &str) -> Option<YamlNode> {
         let head = text.get(..self.word.start as usize)?;
         let tail = text.get(self.word.end as usize..)?;
         let space = if head.ends_with(':') { " " } else { "" };
@@ -118,13 +118,13 @@ fn still_open(before: &str, behind: &str) -> String {
 
 /// Whether the value of the key before the cursor is a condition.
 pub fn takes_condition(text: &str, offset: u32) -> bool {
-    WrittenLine::read(text, offset).key.is_some_and(|key| CONDITIONS.contains(&key))
+    CursorLine::read(text, offset).key.is_some_and(|key| CONDITIONS.contains(&key))
 }
 
 /// Completes at an offset outside of templates.
-pub fn complete(analysis: &Analysis, file: FileId, offset: u32) -> Completion {
-    let text = analysis.text(file);
-    let written = WrittenLine::read(text, offset);
+pub fn complete_structure(analysis: &FolderAnalysis, file: FileId, offset: u32) -> CompletionItems {
+    let text = analysis.file_text(file);
+    let written = CursorLine::read(text, offset);
     let mut items = Vec::new();
     let inside = written.word.start + 1;
     if written.key.is_none() && !written.quoted {
@@ -138,10 +138,10 @@ pub fn complete(analysis: &Analysis, file: FileId, offset: u32) -> Completion {
     {
         items.extend(values(analysis, file, &root, inside));
     }
-    Completion { replace: written.word, items }
+    CompletionItems { replace: written.word, items }
 }
 
-fn dialect(analysis: &Analysis, file: FileId, root: &Node) -> Option<&'static str> {
+fn dialect(analysis: &FolderAnalysis, file: FileId, root: &YamlNode) -> Option<&'static str> {
     match dialects(analysis, file, root).as_slice() {
         [one] => Some(one),
         _ => None,
@@ -150,21 +150,22 @@ fn dialect(analysis: &Analysis, file: FileId, root: &Node) -> Option<&'static st
 
 /// The dialects that a file may have. For a new file, these are the dialects that have all of its keys, preferably the
 /// one of the folder's other files.
-fn dialects(analysis: &Analysis, file: FileId, root: &Node) -> Vec<&'static str> {
-    if let Detection::One(front) = detect(root) {
+fn dialects(analysis: &FolderAnalysis, file: FileId, root: &YamlNode) -> Vec<&'static str> {
+    if let DialectDetection::One(front) = detect_dialect(root) {
         return vec![front.name()];
     }
     if let Some(front) = analysis.dialect(file) {
         return vec![front.name()];
     }
-    let Some(mapping) = root.mapping() else { return Vec::new() };
+    let Some(mapping) = root.as_mapping() else { return Vec::new() };
     let written = mapping.entries.iter().map(|e| &*e.key.value).filter(|key| *key != STAND_IN);
     let fits = |name: &str| {
         let keys = keys_at(name, root, &[]);
         written.clone().all(|key| keys.iter().any(|k| k.name == key))
     };
     let all: Vec<&str> = FRONT_ENDS.iter().map(|f| f.name()).filter(|name| fits(name)).collect();
-    let others: HashSet<&str> = analysis.files().filter_map(|(_, f)| analysis.dialect(f)).map(|f| f.name()).collect();
+    let others: HashSet<&str> =
+        analysis.list_files().filter_map(|(_, f)| analysis.dialect(f)).map(|f| f.name()).collect();
     match all.iter().copied().filter(|name| others.contains(name)).collect::<Vec<_>>() {
         usual if usual.len() == 1 => usual,
         _ => all,
@@ -172,14 +173,14 @@ fn dialects(analysis: &Analysis, file: FileId, root: &Node) -> Vec<&'static str>
 }
 
 /// The first keys of a file whose dialect is not certain yet.
-fn first_keys(dialects: &[&str], root: &Node) -> Vec<Item> {
-    let mut items: Vec<Item> = Vec::new();
+fn first_keys(dialects: &[&str], root: &YamlNode) -> Vec<CompletionItem> {
+    let mut items: Vec<CompletionItem> = Vec::new();
     for dialect in dialects {
         for key in keys_at(dialect, root, &[]).into_iter().filter(|k| k.required) {
             if !items.iter().any(|i| i.label == key.name) {
                 let insert = format!("{}: ", key.name);
                 items.push(
-                    Item { insert, ..Item::new(key.name, ItemSort::Key) }
+                    CompletionItem { insert, ..CompletionItem::new(key.name, CompletionKind::Key) }
                         .detail(*dialect)
                         .documentation(key.description),
                 );
@@ -190,27 +191,30 @@ fn first_keys(dialects: &[&str], root: &Node) -> Vec<Item> {
 }
 
 /// The keys that the mapping at the cursor does not have yet.
-fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool) -> Vec<Item> {
-    let spot = spot(root, inside);
-    let (On::Key(_), Some(there)) = (&spot.on, spot.within.mapping()) else { return Vec::new() };
+fn keys(analysis: &FolderAnalysis, file: FileId, root: &YamlNode, inside: u32, colon: bool) -> Vec<CompletionItem> {
+    let spot = find_position(root, inside);
+    let (TreeElement::Key(_), Some(there)) = (&spot.on, spot.within.as_mapping()) else { return Vec::new() };
     let Some((_, above)) = spot.path.split_last() else { return Vec::new() };
     let dialects = dialects(analysis, file, root);
     let [dialect] = dialects.as_slice() else {
         return if above.is_empty() && !colon { first_keys(&dialects, root) } else { Vec::new() };
     };
-    let taken: Vec<Item> = given(analysis, file, root, above)
+    let taken: Vec<CompletionItem> = given(analysis, file, root, above)
         .into_iter()
         .filter(|d| there.get(&d.name).is_none())
         .map(|d| {
             let behind = if colon { "" } else { ": " };
-            let item = Item { insert: format!("{}{behind}", d.name), ..Item::new(&*d.name, ItemSort::Name) };
-            item.detail(types::describe(&d.schema)).documentation(d.note.as_deref().unwrap_or_default())
+            let item = CompletionItem {
+                insert: format!("{}{behind}", d.name),
+                ..CompletionItem::new(&*d.name, CompletionKind::Name)
+            };
+            item.detail(types::describe_type(&d.schema)).documentation(d.note.as_deref().unwrap_or_default())
         })
         .collect();
     if !taken.is_empty() {
         return taken;
     }
-    let mut keys = keys_at(dialect, root, &segments(above));
+    let mut keys = keys_at(dialect, root, &schema_segments(above));
     keys.retain(|k| there.get(&k.name).is_none());
     // Required keys first, deprecated ones last.
     keys.sort_by_key(|k| (!k.required, k.deprecated));
@@ -227,7 +231,10 @@ fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool
         } else {
             ""
         };
-        let item = Item { insert: format!("{}{behind}", k.name), ..Item::new(&*k.name, ItemSort::Key) };
+        let item = CompletionItem {
+            insert: format!("{}{behind}", k.name),
+            ..CompletionItem::new(&*k.name, CompletionKind::Key)
+        };
         let item = item.documentation(k.description);
         if detail.is_empty() { item } else { item.detail(detail) }
     };
@@ -235,20 +242,25 @@ fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool
 }
 
 /// The allowed values for an input of the called agent or workflow, if the cursor is in its value.
-fn choices(analysis: &Analysis, file: FileId, root: &Node, spot: &Spot<'_>) -> Vec<Item> {
+fn choices(analysis: &FolderAnalysis, file: FileId, root: &YamlNode, spot: &TreePosition<'_>) -> Vec<CompletionItem> {
     let Some((PathStep::Key(name), above)) = spot.path.split_last() else { return Vec::new() };
     let Some(input) = given(analysis, file, root, above).into_iter().find(|d| *d.name == **name) else {
         return Vec::new();
     };
-    let words = types::values(&input.schema).into_iter().map(|value| match value {
+    let words = types::listed_values(&input.schema).into_iter().map(|value| match value {
         Value::Str(text) => text.to_string(),
         other => serde_json::to_string(&other).unwrap_or_default(),
     });
-    words.map(|word| Item::new(word, ItemSort::Value)).collect()
+    words.map(|word| CompletionItem::new(word, CompletionKind::Value)).collect()
 }
 
 /// The inputs of the agent or workflow to which a mapping below `input` belongs.
-fn given<'a>(analysis: &'a Analysis, file: FileId, root: &Node, path: &[PathStep]) -> Vec<&'a Declaration> {
+fn given<'a>(
+    analysis: &'a FolderAnalysis,
+    file: FileId,
+    root: &YamlNode,
+    path: &[PathStep],
+) -> Vec<&'a NameDeclaration> {
     let Some((PathStep::Key(last), above)) = path.split_last() else { return Vec::new() };
     if last == "output_template" {
         return answered(analysis, file);
@@ -258,9 +270,9 @@ fn given<'a>(analysis: &'a Analysis, file: FileId, root: &Node, path: &[PathStep
     }
     // The tree contains a stand-in; places before that are the same as in the file.
     let Some(step) = node_at(root, above) else { return Vec::new() };
-    let named = step.mapping().into_iter().flat_map(|m| &m.entries).filter_map(|e| e.value.scalar());
+    let named = step.as_mapping().into_iter().flat_map(|m| &m.entries).filter_map(|e| e.value.as_scalar());
     let mut called: Vec<Location> = named
-        .flat_map(|(_, text)| analysis.mentions_at(file, text.content().start))
+        .flat_map(|(_, text)| analysis.mentions_at(file, text.content_span().start))
         .filter(|m| !m.template)
         .filter_map(|m| m.to)
         .collect();
@@ -277,7 +289,7 @@ fn given<'a>(analysis: &'a Analysis, file: FileId, root: &Node, path: &[PathStep
 }
 
 /// The output properties of a workflow: the keys of its template.
-fn answered(analysis: &Analysis, file: FileId) -> Vec<&Declaration> {
+fn answered(analysis: &FolderAnalysis, file: FileId) -> Vec<&NameDeclaration> {
     let all = || analysis.facts().declarations.iter();
     let workflows: Vec<Location> =
         all().filter(|d| d.kind == Kind::Workflow && d.at.file == file).map(|d| d.at).collect();
@@ -285,30 +297,30 @@ fn answered(analysis: &Analysis, file: FileId) -> Vec<&Declaration> {
 }
 
 /// The other files of a dialect, as paths relative to a file.
-fn files(analysis: &Analysis, file: FileId, dialect: &str) -> Vec<Item> {
-    let Some(own) = analysis.source(file).map(|s| real(Path::new(s.name()))) else { return Vec::new() };
+fn files(analysis: &FolderAnalysis, file: FileId, dialect: &str) -> Vec<CompletionItem> {
+    let Some(own) = analysis.source_file(file).map(|s| resolve_links(Path::new(s.name()))) else { return Vec::new() };
     let Some(folder) = own.parent() else { return Vec::new() };
-    let others = analysis.files().filter(|(_, id)| *id != file);
+    let others = analysis.list_files().filter(|(_, id)| *id != file);
     let others = others.filter(|(_, id)| analysis.dialect(*id).is_some_and(|f| f.name() == dialect));
     let mut paths: Vec<String> = others
         .filter_map(|(path, _)| Some(format!("./{}", path.strip_prefix(folder).ok()?.to_str()?.replace('\\', "/"))))
         .collect();
     paths.sort();
-    paths.into_iter().map(|path| Item::new(path, ItemSort::Name).detail("file")).collect()
+    paths.into_iter().map(|path| CompletionItem::new(path, CompletionKind::Name).detail("file")).collect()
 }
 
 /// The values for the key at the cursor: names, and words of the format.
-fn values(analysis: &Analysis, file: FileId, root: &Node, inside: u32) -> Vec<Item> {
-    let spot = spot(root, inside);
-    let (On::Value(_), Some(dialect)) = (&spot.on, dialect(analysis, file, root)) else { return Vec::new() };
+fn values(analysis: &FolderAnalysis, file: FileId, root: &YamlNode, inside: u32) -> Vec<CompletionItem> {
+    let spot = find_position(root, inside);
+    let (TreeElement::Value(_), Some(dialect)) = (&spot.on, dialect(analysis, file, root)) else { return Vec::new() };
     let key = spot.path.iter().rev().find_map(|step| match step {
         PathStep::Key(key) => Some(key.as_str()),
         PathStep::Item(_) => None,
     });
-    let mut items: Vec<Item> = Vec::new();
+    let mut items: Vec<CompletionItem> = Vec::new();
     let named = NAMED.iter().filter(|(d, k, ..)| *d == dialect && Some(*k) == key);
     for (_, _, kinds, here) in named {
-        let fits = |d: &&Declaration| {
+        let fits = |d: &&NameDeclaration| {
             kinds.contains(&d.kind)
                 && if *here {
                     d.at.file == file
@@ -320,27 +332,29 @@ fn values(analysis: &Analysis, file: FileId, root: &Node, inside: u32) -> Vec<It
             let name = analysis.text_at(d.at);
             if !items.iter().any(|i| i.label == name) {
                 let note = d.note.as_deref().unwrap_or_default();
-                items.push(Item::new(name, ItemSort::Name).detail(sort(d.kind)).documentation(note));
+                items.push(
+                    CompletionItem::new(name, CompletionKind::Name).detail(kind_label(d.kind)).documentation(note),
+                );
             }
         }
     }
     match (dialect, key) {
         ("sirenspec", Some("ref")) => items.extend(files(analysis, file, dialect)),
-        ("sirenspec", Some("writes")) => items.extend(elsewhere::paths(analysis, file, &spot)),
-        (_, Some("required")) => items.extend(elsewhere::required(root, &spot)),
-        (_, Some("default")) => items.extend(elsewhere::default(root, &spot)),
+        ("sirenspec", Some("writes")) => items.extend(file_values::writable_paths(analysis, file, &spot)),
+        (_, Some("required")) => items.extend(file_values::requirable_properties(root, &spot)),
+        (_, Some("default")) => items.extend(file_values::default_values(root, &spot)),
         _ => {}
     }
     items.extend(choices(analysis, file, root, &spot));
-    items.extend(seen::model_names(analysis, dialect, &spot));
-    let of_format = |v: AllowedValue| Item::new(v.text, ItemSort::Value);
+    items.extend(folder_values::model_names(analysis, dialect, &spot));
+    let of_format = |v: AllowedValue| CompletionItem::new(v.text, CompletionKind::Value);
     if key == Some("model") && !items.is_empty() {
-        items.splice(0..0, values_at(dialect, root, &segments(&spot.path)).into_iter().map(of_format));
+        items.splice(0..0, values_at(dialect, root, &schema_segments(&spot.path)).into_iter().map(of_format));
         let mut known = HashSet::new();
         items.retain(|i| known.insert(i.label.clone()));
     }
     if !items.is_empty() {
         return items;
     }
-    values_at(dialect, root, &segments(&spot.path)).into_iter().map(of_format).collect()
+    values_at(dialect, root, &schema_segments(&spot.path)).into_iter().map(of_format).collect()
 }

@@ -1,35 +1,35 @@
 //! The tag or condition at the cursor: where it is, what is written of its path, and what can be offered in any.
 
 use trefoil_ir::facts::Scope;
-use trefoil_ir::types::Type;
+use trefoil_ir::types::ValueType;
 use trefoil_syntax::{FileId, Span};
 use trefoil_template::Value;
 
-use super::{Item, ItemSort};
-use crate::analysis::Analysis;
-use crate::cursor::line;
+use super::{CompletionItem, CompletionKind};
+use crate::analysis::FolderAnalysis;
+use crate::cursor::line_span;
 use crate::{types, words};
 
 /// The place of the cursor.
-pub(super) struct TagAround<'a> {
-    pub(super) analysis: &'a Analysis,
+pub(super) struct TagCursor<'a> {
+    pub(super) analysis: &'a FolderAnalysis,
     pub(super) file: FileId,
     pub(super) offset: u32,
 }
 
 /// Whether a tag is open at an offset.
 pub fn in_tag(text: &str, offset: u32) -> bool {
-    let before = before(text, offset);
+    let before = line_before(text, offset);
     before.rfind("{{").is_some_and(|open| before.get(open..).is_some_and(|tag| !tag.contains("}}")))
 }
 
 /// The line up to an offset.
-pub(super) fn before(text: &str, offset: u32) -> &str {
-    text.get(line(text, offset).start as usize..offset as usize).unwrap_or_default()
+pub(super) fn line_before(text: &str, offset: u32) -> &str {
+    text.get(line_span(text, offset).start as usize..offset as usize).unwrap_or_default()
 }
 
 /// The part of a path before the cursor.
-pub(super) struct WrittenPath<'t> {
+pub(super) struct CursorPath<'t> {
     /// The complete segments.
     pub(super) done: Vec<&'t str>,
     /// The bytes of the segment at the cursor, including its rest after the cursor.
@@ -40,9 +40,9 @@ pub(super) struct WrittenPath<'t> {
     pub(super) tag: bool,
 }
 
-impl<'t> WrittenPath<'t> {
-    pub(super) fn read(text: &'t str, offset: u32) -> Self {
-        let before = before(text, offset);
+impl<'t> CursorPath<'t> {
+    pub(super) fn at_offset(text: &'t str, offset: u32) -> Self {
+        let before = line_before(text, offset);
         let part = |c: char| !c.is_whitespace() && !r#"{}|=!<>&()"'#/+*,[]~"#.contains(c);
         let start = before
             .rfind(|c| !part(c))
@@ -58,17 +58,17 @@ impl<'t> WrittenPath<'t> {
 }
 
 /// The helpers of the language.
-pub(super) fn helpers(scope: &Scope) -> impl Iterator<Item = Item> + use<> {
-    let all = words::helpers(scope.policy).iter();
-    all.map(|w| Item::new(w.name, ItemSort::Word).detail("helper").documentation(w.about))
+pub(super) fn helper_items(scope: &Scope) -> impl Iterator<Item = CompletionItem> + use<> {
+    let all = words::helper_words(scope.policy).iter();
+    all.map(|w| CompletionItem::new(w.name, CompletionKind::Word).detail("helper").documentation(w.about))
 }
 
 /// The properties of a value.
-pub(super) fn properties(of: &Type) -> Vec<Item> {
-    let all = types::properties(of).into_iter();
+pub(super) fn property_items(of: &ValueType) -> Vec<CompletionItem> {
+    let all = types::list_properties(of).into_iter();
     all.map(|p| {
-        let note = p.of.keyword("description").and_then(Value::as_str).unwrap_or_default();
-        Item::new(&**p.name, ItemSort::Property).detail(types::describe(p.of)).documentation(note)
+        let note = p.of.schema_keyword("description").and_then(Value::as_str).unwrap_or_default();
+        CompletionItem::new(&**p.name, CompletionKind::Property).detail(types::describe_type(p.of)).documentation(note)
     })
     .collect()
 }

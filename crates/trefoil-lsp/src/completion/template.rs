@@ -1,55 +1,55 @@
 //! Names and properties in templates and conditions, as well as blocks, helpers, filters and values for comparisons.
 
-use trefoil_ir::facts::{Name, Scope};
-use trefoil_ir::types::Type;
+use trefoil_ir::facts::{Scope, ScopeName};
+use trefoil_ir::types::ValueType;
 use trefoil_syntax::FileId;
-use trefoil_template::policy::{Blocks, ConditionGrammar};
+use trefoil_template::policy::{BlockSyntax, ConditionGrammar};
 use trefoil_template::{Policy, Value};
 
-use super::tag::{TagAround, WrittenPath, before, helpers, in_tag, properties};
-use super::{Completion, Item, ItemSort, STAND_IN, deeper, inside, seen};
-use crate::analysis::Analysis;
-use crate::cursor::{line, open_brackets};
+use super::tag::{CursorPath, TagCursor, helper_items, in_tag, line_before, property_items};
+use super::{CompletionItem, CompletionItems, CompletionKind, STAND_IN, block_names, folder_values, nested_members};
+use crate::analysis::FolderAnalysis;
+use crate::cursor::{line_span, open_brackets};
 use crate::{hover, rename, types};
 
 /// Completes at an offset in a tag or a condition.
-pub fn complete(
-    analysis: &Analysis,
+pub fn complete_in_tag(
+    analysis: &FolderAnalysis,
     file: FileId,
     offset: u32,
-    retry: &mut dyn FnMut(&str) -> Option<(Analysis, FileId)>,
-) -> Completion {
-    if let Some(found) = inside::complete(analysis, file, offset, retry) {
+    retry: &mut dyn FnMut(&str) -> Option<(FolderAnalysis, FileId)>,
+) -> CompletionItems {
+    if let Some(found) = block_names::complete_in_block(analysis, file, offset, retry) {
         return found;
     }
-    let text = analysis.text(file);
-    let written = WrittenPath::read(text, offset);
+    let text = analysis.file_text(file);
+    let written = CursorPath::at_offset(text, offset);
     if let Some(scope) = analysis.scope_at(file, offset) {
-        return Completion {
+        return CompletionItems {
             replace: written.last,
-            items: items(&TagAround { analysis, file, offset }, scope, &written),
+            items: items(&TagCursor { analysis, file, offset }, scope, &written),
         };
     }
     for (text, offset) in attempts(text, offset) {
         if let Some((analysis, file)) = retry(&text)
             && let Some(scope) = analysis.scope_at(file, offset)
         {
-            let around = TagAround { analysis: &analysis, file, offset };
-            return Completion { replace: written.last, items: items(&around, scope, &written) };
+            let around = TagCursor { analysis: &analysis, file, offset };
+            return CompletionItems { replace: written.last, items: items(&around, scope, &written) };
         }
     }
-    Completion { replace: written.last, items: Vec::new() }
+    CompletionItems { replace: written.last, items: Vec::new() }
 }
 
 /// Whether an offset is in a condition, where paths need no braces.
-pub fn in_bare_condition(analysis: &Analysis, file: FileId, offset: u32) -> bool {
+pub fn in_bare_condition(analysis: &FolderAnalysis, file: FileId, offset: u32) -> bool {
     analysis.scope_at(file, offset).is_some_and(|s| s.condition)
 }
 
 /// Variants of the text in which the path at the cursor can be parsed, with the cursor's offset in each.
 fn attempts(text: &str, offset: u32) -> Vec<(String, u32)> {
     let at = offset as usize;
-    let own = line(text, offset);
+    let own = line_span(text, offset);
     let (Some(above), Some(rest)) = (text.get(..at), text.get(at..own.end as usize)) else { return Vec::new() };
     let below = text.get(own.end as usize..).unwrap_or_default();
     let mut out = Vec::new();
@@ -75,8 +75,8 @@ fn attempts(text: &str, offset: u32) -> Vec<(String, u32)> {
 
 /// The start of the value that contains the cursor: after the key on its line.
 fn value_start(text: &str, offset: u32) -> usize {
-    let own = line(text, offset).start as usize;
-    let before = before(text, offset);
+    let own = line_span(text, offset).start as usize;
+    let before = line_before(text, offset);
     let head = before.find("{{").and_then(|n| before.get(..n)).unwrap_or(before);
     let key = head.rfind(": ").map(|n| n + 2).or_else(|| head.rfind("- ").map(|n| n + 2));
     let blanks = head.len() - head.trim_start().len();
@@ -91,10 +91,10 @@ fn blanks_at(text: &str, at: usize) -> usize {
     text.get(at..).map_or(0, |rest| rest.len() - rest.trim_start().len())
 }
 
-fn items(around: &TagAround<'_>, scope: &Scope, written: &WrittenPath<'_>) -> Vec<Item> {
+fn items(around: &TagCursor<'_>, scope: &Scope, written: &CursorPath<'_>) -> Vec<CompletionItem> {
     if let Some(compared) = compared(scope, written.head) {
         // Use other quotes than the scalar.
-        let text = around.analysis.text(around.file);
+        let text = around.analysis.file_text(around.file);
         let single = text.as_bytes().get(scope.at.span.start as usize) == Some(&b'\'');
         let open = written.head.ends_with(['"', '\'']);
         let quote = if single { '"' } else { '\'' };
@@ -105,18 +105,18 @@ fn items(around: &TagAround<'_>, scope: &Scope, written: &WrittenPath<'_>) -> Ve
         }
         if !values.is_empty() || open {
             // Within quotes, a name would be text.
-            return values.into_iter().map(|v| Item::new(v, ItemSort::Value)).collect();
+            return values.into_iter().map(|v| CompletionItem::new(v, CompletionKind::Value)).collect();
         }
     }
     let head = written.head.trim_end();
     if written.tag && scope.policy.filters && head.ends_with('|') {
-        return ["default('')", "json_or_default('[]')"].map(|f| Item::new(f, ItemSort::Word)).into();
+        return ["default('')", "json_or_default('[]')"].map(|f| CompletionItem::new(f, CompletionKind::Word)).into();
     }
     if written.tag && head.ends_with("{{#") {
-        return blocks(scope.policy).iter().map(|b| Item::new(*b, ItemSort::Word)).collect();
+        return blocks(scope.policy).iter().map(|b| CompletionItem::new(*b, CompletionKind::Word)).collect();
     }
     if written.tag && head.ends_with("{{/") {
-        return blocks(scope.policy).iter().map(|b| Item::new(*b, ItemSort::Word)).collect();
+        return blocks(scope.policy).iter().map(|b| CompletionItem::new(*b, CompletionKind::Word)).collect();
     }
     let braced = scope.condition && scope.policy.conditions == ConditionGrammar::Braced;
     if braced && !written.tag {
@@ -124,19 +124,22 @@ fn items(around: &TagAround<'_>, scope: &Scope, written: &WrittenPath<'_>) -> Ve
         return scope
             .names
             .iter()
-            .map(|n| Item { insert: format!("{{{{{}}}}}", n.name), ..named(n, &n.name) })
+            .map(|n| CompletionItem { insert: format!("{{{{{}}}}}", n.name), ..name_item(n, &n.name) })
             .collect();
     }
     let mut items = names(&scope.names, &written.done);
-    for more in deeper::members(around, scope, &written.done) {
+    for more in nested_members::find_members(around, scope, &written.done) {
         if !items.iter().any(|i| i.label == more.label || i.label.split('.').next() == Some(&more.label)) {
             items.push(more);
         }
     }
-    if written.done.is_empty() && scope.policy.blocks == Blocks::Handlebars && (written.tag || scope.condition) {
-        items.extend(helpers(scope));
+    if written.done.is_empty() && scope.policy.blocks == BlockSyntax::Handlebars && (written.tag || scope.condition) {
+        items.extend(helper_items(scope));
         if written.tag {
-            items.extend(["else", "this", "@index", "@key", "@first", "@last"].map(|w| Item::new(w, ItemSort::Word)));
+            items.extend(
+                ["else", "this", "@index", "@key", "@first", "@last"]
+                    .map(|w| CompletionItem::new(w, CompletionKind::Word)),
+            );
         }
     }
     items
@@ -144,17 +147,17 @@ fn items(around: &TagAround<'_>, scope: &Scope, written: &WrittenPath<'_>) -> Ve
 
 fn blocks(policy: &Policy) -> &'static [&'static str] {
     match policy.blocks {
-        Blocks::None => &[],
-        Blocks::If => &["if"],
-        Blocks::Handlebars => &["if", "unless", "each", "with"],
+        BlockSyntax::None => &[],
+        BlockSyntax::If => &["if"],
+        BlockSyntax::Handlebars => &["if", "unless", "each", "with"],
     }
 }
 
 /// The segments as they are declared: an id with hyphens has another form in templates.
-fn spelled(names: &[Name], done: &[&str]) -> Vec<String> {
+fn declared_spelling(names: &[ScopeName], done: &[&str]) -> Vec<String> {
     let mut out: Vec<String> = done.iter().map(|s| (*s).to_owned()).collect();
     if let Some(first) = out.first_mut() {
-        let camel = rename::camel(first);
+        let camel = rename::camel_case(first);
         if names.iter().any(|n| *n.name == camel) {
             *first = camel;
         }
@@ -163,11 +166,11 @@ fn spelled(names: &[Name], done: &[&str]) -> Vec<String> {
 }
 
 /// The names that continue the complete segments: other names with dots, or properties.
-fn names(names: &[Name], done: &[&str]) -> Vec<Item> {
-    let done = spelled(names, done);
+fn names(names: &[ScopeName], done: &[&str]) -> Vec<CompletionItem> {
+    let done = declared_spelling(names, done);
     let done: &[&str] = &done.iter().map(String::as_str).collect::<Vec<_>>();
-    let mut out: Vec<Item> = Vec::new();
-    let mut put = |item: Item| {
+    let mut out: Vec<CompletionItem> = Vec::new();
+    let mut put = |item: CompletionItem| {
         if !out.iter().any(|i| i.label == item.label) {
             out.push(item);
         }
@@ -176,55 +179,57 @@ fn names(names: &[Name], done: &[&str]) -> Vec<Item> {
         let own: Vec<&str> = name.name.split('.').collect();
         if own.len() > done.len() {
             if own.starts_with(done) {
-                put(named(name, &own.get(done.len()..).unwrap_or_default().join(".")));
+                put(name_item(name, &own.get(done.len()..).unwrap_or_default().join(".")));
             }
         } else if done.starts_with(&own) {
             let rest = done.get(own.len()..).unwrap_or_default();
             let mut schema = Some(&name.schema);
             for segment in rest {
-                schema = schema.and_then(|s| types::member(s, segment));
+                schema = schema.and_then(|s| types::member_type(s, segment));
             }
-            schema.map(properties).unwrap_or_default().into_iter().for_each(&mut put);
+            schema.map(property_items).unwrap_or_default().into_iter().for_each(&mut put);
         }
     }
     out
 }
 
-fn named(name: &Name, label: &str) -> Item {
+fn name_item(name: &ScopeName, label: &str) -> CompletionItem {
     let mut about: Vec<String> = name.note.iter().map(ToString::to_string).collect();
-    about.push(hover::defined(name.defined).to_owned());
-    Item::new(label, ItemSort::Name).detail(types::describe(&name.schema)).documentation(about.join("\n\n"))
+    about.push(hover::describe_definedness(name.defined).to_owned());
+    CompletionItem::new(label, CompletionKind::Name)
+        .detail(types::describe_type(&name.schema))
+        .documentation(about.join("\n\n"))
 }
 
 /// The left side of a comparison whose right side is being written.
-struct Compared {
+struct ComparisonOperand {
     path: String,
-    schema: Type,
+    schema: ValueType,
 }
 
-fn compared(scope: &Scope, head: &str) -> Option<Compared> {
+fn compared(scope: &Scope, head: &str) -> Option<ComparisonOperand> {
     let head = head.trim_end().trim_end_matches(['"', '\'']).trim_end();
     let left = head.strip_suffix("==").or_else(|| head.strip_suffix("!="))?.trim_end();
     let left = left.strip_suffix("}}").unwrap_or(left).trim_end();
     let path = left.rsplit(|c: char| c.is_whitespace() || "{}()&|!\"'".contains(c)).next()?;
-    let done = spelled(&scope.names, &path.split('.').collect::<Vec<_>>());
+    let done = declared_spelling(&scope.names, &path.split('.').collect::<Vec<_>>());
     let done: Vec<&str> = done.iter().map(String::as_str).collect();
     let schema = scope.names.iter().find_map(|name| {
         let own: Vec<&str> = name.name.split('.').collect();
         let rest = done.starts_with(&own).then(|| done.get(own.len()..)).flatten()?;
-        rest.iter().try_fold(&name.schema, |schema, segment| types::member(schema, segment)).cloned()
+        rest.iter().try_fold(&name.schema, |schema, segment| types::member_type(schema, segment)).cloned()
     });
-    (!path.is_empty()).then(|| Compared { path: path.to_owned(), schema: schema.unwrap_or_default() })
+    (!path.is_empty()).then(|| ComparisonOperand { path: path.to_owned(), schema: schema.unwrap_or_default() })
 }
 
 /// The possible results of a state.
 const STATUS: [&str; 2] = ["success", "failed"];
 
 /// The values for a comparison: those used elsewhere, the choices of a person, or the results of a state.
-fn words(around: &TagAround<'_>, scope: &Scope, path: &str) -> Vec<String> {
-    let TagAround { analysis, file, offset } = *around;
-    let mut out = seen::compared_with(analysis, path, file, offset);
-    if scope.policy.blocks == Blocks::Handlebars && path.ends_with(".status") {
+fn words(around: &TagCursor<'_>, scope: &Scope, path: &str) -> Vec<String> {
+    let TagCursor { analysis, file, offset } = *around;
+    let mut out = folder_values::compared_with(analysis, path, file, offset);
+    if scope.policy.blocks == BlockSyntax::Handlebars && path.ends_with(".status") {
         out.extend(STATUS.into_iter().filter(|s| !out.iter().any(|o| o == s)).map(str::to_owned).collect::<Vec<_>>());
     }
     out
@@ -238,9 +243,9 @@ fn quoted(text: &str, scope: &Scope, quote: char, open: bool) -> String {
 }
 
 /// The values that a path can have. `open`: the opening quote is already written.
-fn values(schema: &Type, scope: &Scope, quote: char, open: bool) -> impl Iterator<Item = String> {
+fn values(schema: &ValueType, scope: &Scope, quote: char, open: bool) -> impl Iterator<Item = String> {
     let python = scope.policy.conditions == ConditionGrammar::Python && scope.condition;
-    types::values(schema).into_iter().map(move |value| match value {
+    types::listed_values(schema).into_iter().map(move |value| match value {
         Value::Str(text) => quoted(&text, scope, quote, open),
         Value::Bool(flag) if python => if flag { "True" } else { "False" }.to_owned(),
         other => serde_json::to_string(&other).unwrap_or_default(),

@@ -3,13 +3,13 @@
 use gen_lsp_types as lsp;
 use serde_json::{Value, json};
 
-use super::session::Session;
+use super::session::EditorSession;
 use crate::{lens, semantic_tokens};
 
 /// The result of `initialize`.
-pub fn result(session: &Session) -> Value {
+pub fn initialize_result(session: &EditorSession) -> Value {
     let capabilities = lsp::ServerCapabilities {
-        position_encoding: Some(session.encoding().kind()),
+        position_encoding: Some(session.column_encoding().kind()),
         text_document_sync: Some(lsp::TextDocumentSync::Options(lsp::TextDocumentSyncOptions {
             open_close: Some(true),
             change: Some(lsp::TextDocumentSyncKind::Incremental),
@@ -84,7 +84,10 @@ pub fn result(session: &Session) -> Value {
 }
 
 /// The commands that the client does not have.
-fn commands(session: &Session) -> lsp::ExecuteCommandOptions {
-    let left = lens::Does::ALL.iter().filter(|does| !session.commands.contains(does));
-    lsp::ExecuteCommandOptions { commands: left.map(|does| does.command().to_owned()).collect(), ..Default::default() }
+fn commands(session: &EditorSession) -> lsp::ExecuteCommandOptions {
+    let left = lens::LensAction::ALL.iter().filter(|does| !session.commands.contains(does));
+    lsp::ExecuteCommandOptions {
+        commands: left.map(|does| does.command_name().to_owned()).collect(),
+        ..Default::default()
+    }
 }

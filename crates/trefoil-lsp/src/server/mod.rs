@@ -5,9 +5,9 @@
 
 mod answer;
 mod capabilities;
-mod convert;
+mod converter;
 mod position;
-mod publish;
+mod published_diagnostics;
 mod session;
 mod transport;
 mod uri;
@@ -17,8 +17,8 @@ use std::io::{BufReader, Write};
 
 use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
 
-use session::Session;
-use transport::Incoming;
+use session::EditorSession;
+use transport::ProtocolMessage;
 
 /// Serves standard input and output until the client exits. Returns the exit code of the protocol: 0 if `exit` came
 /// after `shutdown`, otherwise 1.
@@ -27,50 +27,50 @@ pub fn run() -> u8 {
 }
 
 fn serve(input: impl std::io::BufRead + Send + 'static, mut output: impl Write) -> u8 {
-    let incoming = transport::read(input);
-    let mut phase = Phase::New;
-    let mut session = Session::default();
+    let incoming = transport::read_messages(input);
+    let mut phase = ServerPhase::New;
+    let mut session = EditorSession::default();
     loop {
-        let Ok(first) = incoming.recv() else { return u8::from(!matches!(phase, Phase::Ended)) };
+        let Ok(first) = incoming.recv() else { return u8::from(!matches!(phase, ServerPhase::Ended)) };
         let mut batch = vec![first];
         batch.extend(incoming.try_iter());
         let cancelled = cancelled(&batch);
         for one in batch {
             match one {
-                Incoming::Malformed(why) => transport::write_malformed(&mut output, &why),
-                Incoming::Message(Message::Request(request)) => {
+                ProtocolMessage::Malformed(why) => transport::write_malformed(&mut output, &why),
+                ProtocolMessage::Message(Message::Request(request)) => {
                     let answer = if cancelled.contains(&request.id) {
                         failure(request.id, ErrorCode::RequestCanceled, "cancelled")
                     } else {
                         respond(&mut session, &mut phase, request)
                     };
-                    transport::write(&mut output, answer);
-                    session.outgoing.drain(..).for_each(|message| transport::write(&mut output, message));
+                    transport::write_message(&mut output, answer);
+                    session.outgoing.drain(..).for_each(|message| transport::write_message(&mut output, message));
                 }
-                Incoming::Message(Message::Notification(n)) if n.method == "exit" => {
-                    return u8::from(!matches!(phase, Phase::Ended));
+                ProtocolMessage::Message(Message::Notification(n)) if n.method == "exit" => {
+                    return u8::from(!matches!(phase, ServerPhase::Ended));
                 }
-                Incoming::Message(Message::Notification(n)) => {
-                    if matches!(phase, Phase::Serving)
+                ProtocolMessage::Message(Message::Notification(n)) => {
+                    if matches!(phase, ServerPhase::Serving)
                         && let Some(request) = notice(&mut session, n)
                     {
-                        transport::write(&mut output, request);
+                        transport::write_message(&mut output, request);
                     }
                 }
                 // Responses to our own requests need no action.
-                Incoming::Message(Message::Response(_)) => {}
+                ProtocolMessage::Message(Message::Response(_)) => {}
             }
         }
-        if matches!(phase, Phase::Serving) {
-            for message in guarded(|| publish::publish(&mut session)).unwrap_or_default() {
-                transport::write(&mut output, message);
+        if matches!(phase, ServerPhase::Serving) {
+            for message in catch_panics(|| published_diagnostics::publish_changes(&mut session)).unwrap_or_default() {
+                transport::write_message(&mut output, message);
             }
         }
     }
 }
 
 /// The phase of the session.
-enum Phase {
+enum ServerPhase {
     /// Before `initialize`.
     New,
     /// After `initialize`.
@@ -79,25 +79,27 @@ enum Phase {
     Ended,
 }
 
-fn respond(session: &mut Session, phase: &mut Phase, request: Request) -> Response {
+fn respond(session: &mut EditorSession, phase: &mut ServerPhase, request: Request) -> Response {
     let Request { id, method, params } = request;
     match (&*phase, method.as_str()) {
-        (Phase::New, "initialize") => match serde_json::from_value(params) {
+        (ServerPhase::New, "initialize") => match serde_json::from_value(params) {
             Ok(params) => {
-                *phase = Phase::Serving;
-                session.start(&params);
-                Response::new_ok(id, capabilities::result(session))
+                *phase = ServerPhase::Serving;
+                session.apply_client_settings(&params);
+                Response::new_ok(id, capabilities::initialize_result(session))
             }
             Err(error) => failure(id, ErrorCode::InvalidParams, &error.to_string()),
         },
-        (Phase::New, _) => failure(id, ErrorCode::ServerNotInitialized, "`initialize` must be the first request"),
-        (Phase::Ended, _) => failure(id, ErrorCode::InvalidRequest, "the server has been shut down"),
-        (Phase::Serving, "initialize") => failure(id, ErrorCode::InvalidRequest, "`initialize` was already called"),
-        (Phase::Serving, "shutdown") => {
-            *phase = Phase::Ended;
+        (ServerPhase::New, _) => failure(id, ErrorCode::ServerNotInitialized, "`initialize` must be the first request"),
+        (ServerPhase::Ended, _) => failure(id, ErrorCode::InvalidRequest, "the server has been shut down"),
+        (ServerPhase::Serving, "initialize") => {
+            failure(id, ErrorCode::InvalidRequest, "`initialize` was already called")
+        }
+        (ServerPhase::Serving, "shutdown") => {
+            *phase = ServerPhase::Ended;
             Response::new_ok(id, ())
         }
-        (Phase::Serving, _) => match guarded(|| answer::answer(session, &method, params)) {
+        (ServerPhase::Serving, _) => match catch_panics(|| answer::answer_request(session, &method, params)) {
             Some(Ok(result)) => Response::new_ok(id, result),
             Some(Err(refused)) => failure(id, refused.code, &refused.message),
             None => failure(id, ErrorCode::InternalError, "internal error; the request was dropped"),
@@ -105,13 +107,13 @@ fn respond(session: &mut Session, phase: &mut Phase, request: Request) -> Respon
     }
 }
 
-fn notice(session: &mut Session, n: Notification) -> Option<Request> {
+fn notice(session: &mut EditorSession, n: Notification) -> Option<Request> {
     // Notifications have no response, so invalid ones are ignored.
-    guarded(|| session.notice(&n.method, n.params)).flatten()
+    catch_panics(|| session.handle_notification(&n.method, n.params)).flatten()
 }
 
 /// Catches panics, so that a bug fails one request and not the whole server.
-fn guarded<T>(f: impl FnOnce() -> T) -> Option<T> {
+fn catch_panics<T>(f: impl FnOnce() -> T) -> Option<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).ok()
 }
 
@@ -120,9 +122,9 @@ fn failure(id: RequestId, code: ErrorCode, message: &str) -> Response {
 }
 
 /// The requests that the client has cancelled.
-fn cancelled(batch: &[Incoming]) -> HashSet<RequestId> {
+fn cancelled(batch: &[ProtocolMessage]) -> HashSet<RequestId> {
     let ids = batch.iter().filter_map(|one| match one {
-        Incoming::Message(Message::Notification(n)) if n.method == "$/cancelRequest" => n.params.get("id"),
+        ProtocolMessage::Message(Message::Notification(n)) if n.method == "$/cancelRequest" => n.params.get("id"),
         _ => None,
     });
     ids.filter_map(|id| serde_json::from_value(id.clone()).ok()).collect()

@@ -5,7 +5,7 @@ use trefoil_syntax::Span;
 
 /// The unit of columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Encoding {
+pub enum ColumnEncoding {
     /// Bytes.
     Utf8,
     /// UTF-16 code units, which every client supports.
@@ -15,9 +15,9 @@ pub enum Encoding {
     Utf32,
 }
 
-impl Encoding {
+impl ColumnEncoding {
     /// The cheapest encoding that a client offers.
-    pub fn negotiate(offered: &[PositionEncodingKind]) -> Self {
+    pub fn from_offered(offered: &[PositionEncodingKind]) -> Self {
         if offered.contains(&PositionEncodingKind::UTF8) {
             Self::Utf8
         } else if !offered.contains(&PositionEncodingKind::UTF16) && offered.contains(&PositionEncodingKind::UTF32) {
@@ -42,7 +42,7 @@ impl Encoding {
         }
     }
     /// The length of a text in these units.
-    pub fn units(self, text: &str) -> u32 {
+    pub fn count_units(self, text: &str) -> u32 {
         match self {
             Self::Utf8 => text.len() as u32,
             _ => text.chars().map(|c| self.width(c)).sum(),
@@ -51,9 +51,9 @@ impl Encoding {
 }
 
 /// The lines of a text. In the protocol, a lone carriage return also ends a line.
-pub struct Lines<'t> {
+pub struct LineIndex<'t> {
     text: &'t str,
-    encoding: Encoding,
+    encoding: ColumnEncoding,
     starts: Vec<u32>,
     /// Offsets within long lines with their columns, so that long lines are not counted from the start for every
     /// position.
@@ -63,9 +63,9 @@ pub struct Lines<'t> {
 /// The distance between marks in bytes.
 const APART: u32 = 1 << 10;
 
-impl<'t> Lines<'t> {
+impl<'t> LineIndex<'t> {
     /// Finds the lines.
-    pub fn new(text: &'t str, encoding: Encoding) -> Self {
+    pub fn new(text: &'t str, encoding: ColumnEncoding) -> Self {
         let mut starts = vec![0];
         let bytes = text.as_bytes();
         for (i, byte) in bytes.iter().enumerate() {
@@ -102,7 +102,7 @@ impl<'t> Lines<'t> {
         mark.and_then(|i| self.marks.get(i)).copied().filter(|(offset, _)| *offset > line).unwrap_or((line, 0))
     }
     /// The position of an offset; an offset inside a character counts as its start.
-    pub fn position(&self, offset: u32) -> Position {
+    pub fn position_at(&self, offset: u32) -> Position {
         let mut at = (offset as usize).min(self.text.len());
         while !self.text.is_char_boundary(at) {
             at -= 1;
@@ -110,15 +110,15 @@ impl<'t> Lines<'t> {
         let line = self.starts.partition_point(|s| *s as usize <= at).saturating_sub(1);
         let (near, column) = self.near(self.starts.get(line).copied().unwrap_or(0), at as u32);
         let before = self.text.get(near as usize..at).unwrap_or_default();
-        Position { line: line as u32, character: column + self.encoding.units(before) }
+        Position { line: line as u32, character: column + self.encoding.count_units(before) }
     }
     /// The range of a span.
-    pub fn range(&self, span: Span) -> Range {
-        Range { start: self.position(span.start), end: self.position(span.end.max(span.start)) }
+    pub fn span_range(&self, span: Span) -> Range {
+        Range { start: self.position_at(span.start), end: self.position_at(span.end.max(span.start)) }
     }
     /// The offset of a position. After the end of a line it is the line's end; after the last line it is the end of the
     /// text.
-    pub fn offset(&self, position: Position) -> u32 {
+    pub fn offset_at(&self, position: Position) -> u32 {
         let Some(start) = self.starts.get(position.line as usize).copied() else { return self.text.len() as u32 };
         let next = self.starts.get(position.line as usize + 1).map_or(self.text.len(), |n| *n as usize);
         let line = self.text.get(start as usize..next).unwrap_or_default().trim_end_matches(['\n', '\r']);
@@ -143,28 +143,28 @@ impl<'t> Lines<'t> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Encoding, Lines};
+    use super::{ColumnEncoding, LineIndex};
     use gen_lsp_types::Position;
 
     #[test]
     fn columns_count_what_was_agreed_on() {
         let text = "a: \u{1f98a}ä b\r\nc: d";
         let at = text.find(" b").unwrap() as u32;
-        for (encoding, column) in [(Encoding::Utf8, 9), (Encoding::Utf16, 6), (Encoding::Utf32, 5)] {
-            let lines = Lines::new(text, encoding);
+        for (encoding, column) in [(ColumnEncoding::Utf8, 9), (ColumnEncoding::Utf16, 6), (ColumnEncoding::Utf32, 5)] {
+            let lines = LineIndex::new(text, encoding);
             let position = Position { line: 0, character: column };
-            assert_eq!(lines.position(at), position, "{encoding:?}");
-            assert_eq!(lines.offset(position), at, "{encoding:?}");
+            assert_eq!(lines.position_at(at), position, "{encoding:?}");
+            assert_eq!(lines.offset_at(position), at, "{encoding:?}");
         }
     }
 
     #[test]
     fn every_offset_comes_back() {
         let text = "x: ä\r\ny: \u{1f98a}\n\rz";
-        for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
-            let lines = Lines::new(text, encoding);
+        for encoding in [ColumnEncoding::Utf8, ColumnEncoding::Utf16, ColumnEncoding::Utf32] {
+            let lines = LineIndex::new(text, encoding);
             for (at, c) in text.char_indices().filter(|(_, c)| !matches!(c, '\r' | '\n')) {
-                assert_eq!(lines.offset(lines.position(at as u32)), at as u32, "{c:?} {encoding:?}");
+                assert_eq!(lines.offset_at(lines.position_at(at as u32)), at as u32, "{c:?} {encoding:?}");
             }
         }
     }
@@ -173,25 +173,25 @@ mod tests {
     fn columns_of_long_lines_are_right_and_quick() {
         let long = "ab\u{1f98a}ä ".repeat(1_500);
         let text = format!("x: y\n{long}\nz\n{long}\r\n");
-        for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
-            let lines = Lines::new(&text, encoding);
+        for encoding in [ColumnEncoding::Utf8, ColumnEncoding::Utf16, ColumnEncoding::Utf32] {
+            let lines = LineIndex::new(&text, encoding);
             let (mut line, mut column) = (0, 0);
             for (at, c) in text.char_indices() {
                 let position = Position { line, character: column };
                 if c != '\n' {
-                    assert_eq!(lines.position(at as u32), position, "{encoding:?}");
-                    assert_eq!(lines.offset(position), at as u32, "{encoding:?}");
+                    assert_eq!(lines.position_at(at as u32), position, "{encoding:?}");
+                    assert_eq!(lines.offset_at(position), at as u32, "{encoding:?}");
                 }
                 (line, column) = if c == '\n' { (line + 1, 0) } else { (line, column + encoding.width(c)) };
             }
-            assert_eq!(lines.offset(Position { line: 1, character: 4_000_000 }), 5 + long.len() as u32);
+            assert_eq!(lines.offset_at(Position { line: 1, character: 4_000_000 }), 5 + long.len() as u32);
         }
     }
 
     #[test]
     fn positions_that_are_not_there_are_moved_in() {
-        let lines = Lines::new("ab\ncd", Encoding::Utf16);
-        assert_eq!(lines.offset(Position { line: 0, character: 99 }), 2);
-        assert_eq!(lines.offset(Position { line: 9, character: 0 }), 5);
+        let lines = LineIndex::new("ab\ncd", ColumnEncoding::Utf16);
+        assert_eq!(lines.offset_at(Position { line: 0, character: 99 }), 2);
+        assert_eq!(lines.offset_at(Position { line: 9, character: 0 }), 5);
     }
 }

@@ -14,25 +14,25 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use trefoil_syntax::FileId;
 
-use super::position::{Encoding, Lines};
+use super::position::{ColumnEncoding, LineIndex};
 use super::uri;
-use crate::Workspace;
-use crate::last_run::{Known, LastRuns};
-use crate::lens::{self, Does};
-use trefoil_project::door::real;
+use crate::EditorWorkspace;
+use crate::last_run::{LastRunDetails, LastRuns};
+use crate::lens::{self, LensAction};
+use trefoil_project::file_access::resolve_links;
 
-use crate::analysis::Analysis;
+use crate::analysis::FolderAnalysis;
 
 /// A client's session.
 #[derive(Default)]
-pub struct Session {
-    encoding: Encoding,
+pub struct EditorSession {
+    encoding: ColumnEncoding,
     /// Whether the client shows related locations of a finding.
     pub related: bool,
     /// Whether the client can watch files on disk.
     watches: bool,
     /// The open files and their analyses.
-    pub workspace: Workspace,
+    pub workspace: EditorWorkspace,
     /// The client's URIs of open files.
     uris: HashMap<PathBuf, Uri>,
     /// Folders that the client reaches through symbolic links: the real path, and the client's path.
@@ -50,7 +50,7 @@ pub struct Session {
     /// Files that have changed since diagnostics were last sent.
     pub changed: HashSet<PathBuf>,
     /// The lens commands that the client implements itself.
-    pub commands: Vec<Does>,
+    pub commands: Vec<LensAction>,
     /// The last runs of open files.
     pub last_runs: LastRuns,
     /// Whether the client can create files.
@@ -66,9 +66,9 @@ pub struct Session {
 }
 
 /// A place in a client's request, as features need it.
-pub struct RequestPlace {
+pub struct RequestPosition {
     /// The analysis.
-    pub analysis: Arc<Analysis>,
+    pub analysis: Arc<FolderAnalysis>,
     /// The file in it.
     pub file: FileId,
     /// Its canonical path.
@@ -77,12 +77,12 @@ pub struct RequestPlace {
     pub offset: u32,
 }
 
-impl Session {
+impl EditorSession {
     /// Applies the client's capabilities and settings.
-    pub fn start(&mut self, params: &InitializeParams) {
+    pub fn apply_client_settings(&mut self, params: &InitializeParams) {
         let general = params.capabilities.general.as_ref();
         let offered = general.and_then(|g| g.position_encodings.as_deref()).unwrap_or_default();
-        self.encoding = Encoding::negotiate(offered);
+        self.encoding = ColumnEncoding::from_offered(offered);
         let workspace = params.capabilities.workspace.as_ref();
         let watching = workspace.and_then(|w| w.did_change_watched_files.as_ref());
         self.watches = watching.and_then(|w| w.dynamic_registration).unwrap_or(false);
@@ -100,10 +100,10 @@ impl Session {
         self.creates = operations.contains(&ResourceOperationKind::Create);
         let experimental = params.capabilities.experimental.clone().and_then(|e| serde_json::to_value(e).ok());
         let known = experimental.as_ref().and_then(|e| e.pointer("/commands/commands")?.as_array());
-        let has = |does: &Does| known.is_some_and(|all| all.iter().any(|name| name == does.command()));
-        self.commands = Does::ALL.iter().copied().filter(|does| has(does)).collect();
+        let has = |does: &LensAction| known.is_some_and(|all| all.iter().any(|name| name == does.command_name()));
+        self.commands = LensAction::ALL.iter().copied().filter(|does| has(does)).collect();
         if let Some(options) = params.initialization_options.as_ref().and_then(|o| serde_json::to_value(o).ok()) {
-            self.last_runs.configure(&options);
+            self.last_runs.apply_settings(&options);
         }
         let mut folders: Vec<PathBuf> = match &params.workspace_folders_initialize_params.workspace_folders {
             Some(WorkspaceFolders::WorkspaceFolderList(list)) => {
@@ -118,16 +118,17 @@ impl Session {
         self.set_folders(folders);
     }
     fn set_folders(&mut self, folders: Vec<PathBuf>) {
-        let linked = folders.iter().map(|folder| (real(folder), folder.clone())).filter(|(real, given)| real != given);
+        let linked =
+            folders.iter().map(|folder| (resolve_links(folder), folder.clone())).filter(|(real, given)| real != given);
         self.links.extend(linked.collect::<Vec<_>>());
         self.workspace.set_folders(folders);
     }
     /// The encoding of columns.
-    pub fn encoding(&self) -> Encoding {
+    pub fn column_encoding(&self) -> ColumnEncoding {
         self.encoding
     }
     /// Handles a notification. Returns a request that results from it.
-    pub fn notice(&mut self, method: &str, params: Value) -> Option<Request> {
+    pub fn handle_notification(&mut self, method: &str, params: Value) -> Option<Request> {
         if method == "initialized" {
             return self.watches.then(watch);
         }
@@ -136,7 +137,7 @@ impl Session {
             "textDocument/didChange" => self.changed(params),
             "textDocument/didClose" => self.closed(params),
             "textDocument/didSave" | "workspace/didChangeWatchedFiles" => {
-                self.workspace.refresh();
+                self.workspace.discard_analyses();
                 Some(())
             }
             "workspace/didChangeWorkspaceFolders" => self.moved(params),
@@ -146,7 +147,7 @@ impl Session {
     }
     fn opened(&mut self, params: Value) -> Option<()> {
         let document = read::<DidOpenTextDocumentParams>(params)?.text_document;
-        let path = real(&uri::of_document(&document.uri)?);
+        let path = resolve_links(&uri::document_path(&document.uri)?);
         // For a text without a file name, only the language says whether it is YAML.
         if uri::is_nowhere(&path) && String::from(document.language_id) != "yaml" {
             return None;
@@ -158,14 +159,14 @@ impl Session {
     }
     fn changed(&mut self, params: Value) -> Option<()> {
         let params: DidChangeTextDocumentParams = read(params)?;
-        let path = real(&uri::of_document(&params.text_document.text_document_identifier.uri)?);
-        let mut text = self.workspace.buffer(&path)?.text.to_string();
+        let path = resolve_links(&uri::document_path(&params.text_document.text_document_identifier.uri)?);
+        let mut text = self.workspace.find_buffer(&path)?.text.to_string();
         for change in params.content_changes {
             match change {
                 TextDocumentContentChangeEvent::TextDocumentContentChangePartial(part) => {
-                    let lines = Lines::new(&text, self.encoding);
-                    let start = lines.offset(part.range.start) as usize;
-                    let end = (lines.offset(part.range.end) as usize).max(start);
+                    let lines = LineIndex::new(&text, self.encoding);
+                    let start = lines.offset_at(part.range.start) as usize;
+                    let end = (lines.offset_at(part.range.end) as usize).max(start);
                     text.replace_range(start..end, &part.text);
                 }
                 TextDocumentContentChangeEvent::TextDocumentContentChangeWholeDocument(whole) => text = whole.text,
@@ -177,7 +178,7 @@ impl Session {
     }
     fn closed(&mut self, params: Value) -> Option<()> {
         let params: DidCloseTextDocumentParams = read(params)?;
-        let path = real(&uri::of_document(&params.text_document.uri)?);
+        let path = resolve_links(&uri::document_path(&params.text_document.uri)?);
         self.workspace.close(&path);
         if let Some(uri) = self.uris.remove(&path) {
             self.tokens.remove(&uri.0);
@@ -187,9 +188,10 @@ impl Session {
     }
     fn moved(&mut self, params: Value) -> Option<()> {
         let event = read::<DidChangeWorkspaceFoldersParams>(params)?.event;
-        let gone: Vec<PathBuf> = event.removed.iter().filter_map(|f| uri::to_path(&f.uri)).map(|p| real(&p)).collect();
+        let gone: Vec<PathBuf> =
+            event.removed.iter().filter_map(|f| uri::to_path(&f.uri)).map(|p| resolve_links(&p)).collect();
         let mut folders: Vec<PathBuf> =
-            self.workspace.folders().iter().filter(|f| !gone.contains(f)).cloned().collect();
+            self.workspace.open_folders().iter().filter(|f| !gone.contains(f)).cloned().collect();
         folders.extend(event.added.iter().filter_map(|f| uri::to_path(&f.uri)));
         self.links.retain(|(real, _)| !gone.contains(real));
         self.set_folders(folders);
@@ -203,27 +205,27 @@ impl Session {
         id
     }
     /// The tokens that were sent last for a file, if they have this id.
-    pub fn tokens(&self, uri: &Uri, id: &str) -> Option<&[u32]> {
+    pub fn sent_tokens(&self, uri: &Uri, id: &str) -> Option<&[u32]> {
         self.tokens.get(&uri.0).filter(|(known, _)| known == id).map(|(_, data)| &**data)
     }
     /// The document with this URI.
-    pub fn document(&mut self, uri: &Uri) -> Option<RequestPlace> {
-        let path = real(&uri::of_document(uri)?);
-        let (analysis, file) = self.workspace.analysis(&path)?;
-        Some(RequestPlace { analysis, file, path, offset: 0 })
+    pub fn find_document(&mut self, uri: &Uri) -> Option<RequestPosition> {
+        let path = resolve_links(&uri::document_path(uri)?);
+        let (analysis, file) = self.workspace.analysis_for(&path)?;
+        Some(RequestPosition { analysis, file, path, offset: 0 })
     }
     /// The place in a document.
-    pub fn place(&mut self, uri: &Uri, position: Position) -> Option<RequestPlace> {
-        let mut place = self.document(uri)?;
-        place.offset = Lines::new(place.analysis.text(place.file), self.encoding).offset(position);
+    pub fn find_position(&mut self, uri: &Uri, position: Position) -> Option<RequestPosition> {
+        let mut place = self.find_document(uri)?;
+        place.offset = LineIndex::new(place.analysis.file_text(place.file), self.encoding).offset_at(position);
         Some(place)
     }
     /// The last run of a document.
-    pub fn last_run(&mut self, place: &RequestPlace) -> Option<Arc<Known>> {
-        self.last_runs.of(&place.path, lens::flows(&place.analysis, place.file))
+    pub fn last_run(&mut self, place: &RequestPosition) -> Option<Arc<LastRunDetails>> {
+        self.last_runs.find_run(&place.path, lens::flow_names(&place.analysis, place.file))
     }
     /// The client's URI of a file: the one with which it was opened, otherwise one in the client's folder.
-    pub fn uri(&self, path: &Path) -> Uri {
+    pub fn client_uri(&self, path: &Path) -> Uri {
         self.uris.get(path).cloned().unwrap_or_else(|| {
             let linked = self.links.iter().find_map(|(real, given)| Some(given.join(path.strip_prefix(real).ok()?)));
             uri::from_path(linked.as_deref().unwrap_or(path))

@@ -13,7 +13,7 @@ const HEADER: u64 = 8 << 10;
 const CONTENT: u64 = 256 << 20;
 
 /// An incoming message.
-pub enum Incoming {
+pub enum ProtocolMessage {
     /// A message.
     Message(Message),
     /// A message with invalid content, and the reason.
@@ -21,7 +21,7 @@ pub enum Incoming {
 }
 
 /// Reads on a separate thread until the input ends or its framing is invalid.
-pub fn read(mut input: impl BufRead + Send + 'static) -> Receiver<Incoming> {
+pub fn read_messages(mut input: impl BufRead + Send + 'static) -> Receiver<ProtocolMessage> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         loop {
@@ -35,11 +35,11 @@ pub fn read(mut input: impl BufRead + Send + 'static) -> Receiver<Incoming> {
                 }
             };
             let incoming = match read_json_bytes(&content) {
-                Ok(message) => Incoming::Message(message),
+                Ok(message) => ProtocolMessage::Message(message),
                 // The content was read completely, so the next header follows.
-                Err(_) => Incoming::Malformed("the content is not a JSON-RPC message".to_owned()),
+                Err(_) => ProtocolMessage::Malformed("the content is not a JSON-RPC message".to_owned()),
             };
-            let last = matches!(&incoming, Incoming::Message(Message::Notification(n)) if n.method == "exit");
+            let last = matches!(&incoming, ProtocolMessage::Message(Message::Notification(n)) if n.method == "exit");
             if sender.send(incoming).is_err() || last {
                 return;
             }
@@ -73,7 +73,7 @@ fn content(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
 }
 
 /// Writes a message. Failures are ignored; the reader notices when the client has disconnected.
-pub fn write(output: &mut impl Write, message: impl Into<Message>) {
+pub fn write_message(output: &mut impl Write, message: impl Into<Message>) {
     let _ = message.into().write(output);
 }
 

@@ -31,7 +31,7 @@ fn strip_scheme(uri: &str) -> Option<&str> {
 }
 
 /// The path of a document: that of its file, or one that cannot exist for a text without a file.
-pub fn of_document(uri: &Uri) -> Option<PathBuf> {
+pub fn document_path(uri: &Uri) -> Option<PathBuf> {
     to_path(uri).or_else(|| {
         let (_, name) = uri.0.split_once(':').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("untitled"))?;
         let name: String = name.bytes().map(|b| if b.is_ascii_alphanumeric() { b.into() } else { '-' }).collect();

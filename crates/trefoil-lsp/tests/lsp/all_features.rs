@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use trefoil_lsp::completion::ItemSort;
+use trefoil_lsp::completion::CompletionKind;
 use trefoil_lsp::{
-    Analysis, Workspace, code_action, completion, create, definition, diagnostics, folding, highlight, hover,
-    inlay_hints, lens, links, references, rename, selection, semantic_tokens, signature, symbols, workspace_symbols,
+    EditorWorkspace, FolderAnalysis, code_action, completion, creation, definition, diagnostics, folding, highlight,
+    hover, inlay_hints, lens, links, references, rename, selection, semantic_tokens, signature, symbols,
+    workspace_symbols,
 };
 use trefoil_syntax::{FileId, Span};
 
@@ -33,63 +34,63 @@ fn manifests(root: PathBuf) -> Vec<PathBuf> {
     out
 }
 
-fn analysis(path: &Path, text: &str) -> (std::sync::Arc<Analysis>, FileId) {
-    let mut workspace = Workspace::default();
+fn analysis(path: &Path, text: &str) -> (std::sync::Arc<FolderAnalysis>, FileId) {
+    let mut workspace = EditorWorkspace::default();
     workspace.set_buffer(path.to_owned(), text, 1);
-    workspace.analysis(path).unwrap()
+    workspace.analysis_for(path).unwrap()
 }
 
 /// Calls all features for a place. All results must be within the text.
-fn ask(analysis: &Analysis, file: FileId, offset: u32) {
-    let text = analysis.text(file);
+fn ask(analysis: &FolderAnalysis, file: FileId, offset: u32) {
+    let text = analysis.file_text(file);
     let inside =
         |span: Span| assert!(text.get(span.start as usize..span.end as usize).is_some(), "{span:?} of {text:?}");
-    if let Some(hover) = hover::hover(analysis, file, offset) {
+    if let Some(hover) = hover::describe_at(analysis, file, offset) {
         inside(hover.span);
         assert!(!hover.text.is_empty());
     }
-    inside(completion::complete(analysis, file, offset, &mut |_| None).replace);
-    for at in definition::definition(analysis, file, offset) {
-        assert!(analysis.source(at.file).is_some());
+    inside(completion::complete_at(analysis, file, offset, &mut |_| None).replace);
+    for at in definition::find_definitions(analysis, file, offset) {
+        assert!(analysis.source_file(at.file).is_some());
     }
-    references::references(analysis, file, offset, true);
-    if let Some((span, name)) = rename::prepare(analysis, file, offset) {
+    references::find_references(analysis, file, offset, true);
+    if let Some((span, name)) = rename::prepare_rename(analysis, file, offset) {
         inside(span);
         assert!(!name.is_empty());
-        let _ = rename::rename(analysis, file, offset, "another");
+        let _ = rename::plan_rename(analysis, file, offset, "another");
     }
-    code_action::actions(analysis, file, Span::new(offset, offset));
-    for made in create::creations(analysis, file, Span::new(offset, offset)) {
+    code_action::list_actions(analysis, file, Span::new(offset, offset));
+    for made in creation::list_creations(analysis, file, Span::new(offset, offset)) {
         assert!(!made.edits.is_empty() || !made.files.is_empty());
         made.edits.iter().for_each(|e| inside(e.location.span));
     }
-    for (span, _) in highlight::highlights(analysis, file, offset) {
+    for (span, _) in highlight::find_highlights(analysis, file, offset) {
         inside(span);
     }
-    let grown = selection::selections(analysis, file, offset);
+    let grown = selection::find_selections(analysis, file, offset);
     assert!(grown.windows(2).all(|w| w[1].start <= w[0].start && w[0].end <= w[1].end && w[0] != w[1]), "{grown:?}");
     assert_eq!(grown.last().copied(), Some(Span::new(0, text.len() as u32)));
-    if let Some(help) = signature::help(analysis, file, offset) {
+    if let Some(help) = signature::find_signature(analysis, file, offset) {
         let argument = help.arguments[help.active].clone();
         assert!(help.label.get(argument.start as usize..argument.end as usize).is_some());
     }
 }
 
-fn whole(analysis: &Analysis, file: FileId) {
-    let text = analysis.text(file);
+fn whole(analysis: &FolderAnalysis, file: FileId) {
+    let text = analysis.file_text(file);
     let mut end = 0;
-    for token in semantic_tokens::tokens(analysis, file) {
+    for token in semantic_tokens::list_tokens(analysis, file) {
         assert!(token.span.start >= end && text.get(token.span.start as usize..token.span.end as usize).is_some());
         end = token.span.end;
     }
-    symbols::symbols(analysis, file);
-    workspace_symbols::find(analysis, "e");
-    lens::entry(analysis, file);
-    links::links(analysis, file);
-    for fold in folding::folds(analysis, file) {
+    symbols::list_symbols(analysis, file);
+    workspace_symbols::find_symbols(analysis, "e");
+    lens::program_name_span(analysis, file);
+    links::find_links(analysis, file);
+    for fold in folding::find_folds(analysis, file) {
         assert!(text.get(fold.span.start as usize..fold.span.end as usize).is_some());
     }
-    inlay_hints::hints(analysis, file, Span::new(0, text.len() as u32));
+    inlay_hints::list_hints(analysis, file, Span::new(0, text.len() as u32));
 }
 
 /// Every segment of a template that names something known is offered by completion at its place.
@@ -102,12 +103,12 @@ fn what_is_written_would_have_been_offered() {
         let (analysis, file) = analysis(&path, &text);
         for mention in analysis.mentions_in(file).filter(|m| m.to.is_some_and(|to| to != m.at)) {
             let name = analysis.text_at(mention.at).to_owned();
-            let found = completion::complete(&analysis, file, mention.at.span.start, &mut |_| None);
+            let found = completion::complete_at(&analysis, file, mention.at.span.start, &mut |_| None);
             asked += 1;
             // `rateMessage` for `rate-message`.
             let same = |label: &str| label.to_lowercase() == name.replace('-', "").to_lowercase() || label == name;
             let first = |label: &str| same(label) || label.split('.').next() == Some(&name);
-            let line = analysis.source(file).unwrap().position(mention.at.span.start).line;
+            let line = analysis.source_file(file).unwrap().line_column(mention.at.span.start).line;
             // A list does not offer its existing items.
             let written = text.lines().nth(line as usize - 1).unwrap();
             if written.contains("required:") {
@@ -115,7 +116,11 @@ fn what_is_written_would_have_been_offered() {
             }
             // A written path is offered as a whole.
             let last = |label: &str| first(label) || written.contains("writes:") && label.contains(&name);
-            if !found.items.iter().any(|i| matches!(i.sort, ItemSort::Name | ItemSort::Property) && last(&i.label)) {
+            if !found
+                .items
+                .iter()
+                .any(|i| matches!(i.sort, CompletionKind::Name | CompletionKind::Property) && last(&i.label))
+            {
                 missing.push(format!("{}:{line} {name}", path.file_name().unwrap().to_string_lossy()));
             }
         }
@@ -130,8 +135,8 @@ fn the_examples_have_no_errors() {
     for path in examples() {
         let text = std::fs::read_to_string(&path).unwrap();
         let (analysis, file) = analysis(&path, &text);
-        let errors = diagnostics::diagnostics(&analysis, file)
-            .filter(|d| d.severity == trefoil_syntax::Severity::Error)
+        let errors = diagnostics::file_diagnostics(&analysis, file)
+            .filter(|d| d.severity == trefoil_syntax::FindingSeverity::Error)
             .map(|d| d.message.clone());
         assert_eq!(errors.collect::<Vec<_>>(), [""; 0], "{}", path.display());
     }
@@ -171,7 +176,7 @@ mod hunt {
     fn nothing_breaks_in_the_corpus() {
         let Some(corpus) = untested::shared_folder("corpus") else { return };
         let root = corpus.canonicalize().unwrap();
-        let mut workspace = Workspace::default();
+        let mut workspace = EditorWorkspace::default();
         workspace.set_folders([root.clone()]);
         let mut texts = Vec::new();
         for path in manifests(root) {
@@ -181,7 +186,7 @@ mod hunt {
             texts.push((path, text));
         }
         for (path, text) in texts {
-            let Some((analysis, file)) = workspace.analysis(&path) else { continue };
+            let Some((analysis, file)) = workspace.analysis_for(&path) else { continue };
             whole(&analysis, file);
             for (offset, _) in text.char_indices().step_by(text.len() / 6 + 1) {
                 ask(&analysis, file, offset as u32);
@@ -195,32 +200,38 @@ mod hunt {
         let (mut changed, mut refused) = (0, Vec::new());
         for path in examples() {
             let text = std::fs::read_to_string(&path).unwrap();
-            let mut workspace = Workspace::default();
+            let mut workspace = EditorWorkspace::default();
             workspace.set_buffer(path.clone(), text, 1);
-            let (before, file) = workspace.analysis(&path).unwrap();
+            let (before, file) = workspace.analysis_for(&path).unwrap();
             let own = before.facts().declarations.iter().filter(|d| d.at.file == file);
             for at in own.map(|d| d.at).step_by(5) {
-                if rename::prepare(&before, file, at.span.start).is_none() {
+                if rename::prepare_rename(&before, file, at.span.start).is_none() {
                     continue;
                 }
-                let found = match rename::rename(&before, file, at.span.start, "renamed") {
+                let found = match rename::plan_rename(&before, file, at.span.start, "renamed") {
                     Ok(found) => found,
                     Err(why) => {
                         refused.push(format!("{} {}: {why}", path.display(), before.text_at(at)));
                         continue;
                     }
                 };
-                let name = |f: FileId| PathBuf::from(before.source(f).unwrap().name());
+                let name = |f: FileId| PathBuf::from(before.source_file(f).unwrap().name());
                 let mut files: Vec<FileId> = found.edits.iter().map(|e| e.location.file).collect();
                 files.dedup();
                 let texts: Vec<_> = files
                     .iter()
                     .map(|f| {
-                        (name(*f), rename::apply(before.text(*f), found.edits.iter().filter(|e| e.location.file == *f)))
+                        (
+                            name(*f),
+                            rename::apply_edits(
+                                before.file_text(*f),
+                                found.edits.iter().filter(|e| e.location.file == *f),
+                            ),
+                        )
                     })
                     .collect();
                 let after = workspace.analysis_after(&path, texts).unwrap();
-                match found.verify(&before, &after, |f| after.file(&name(f))) {
+                match found.check_outcome(&before, &after, |f| after.find_file(&name(f))) {
                     Ok(()) => changed += 1,
                     Err(why) => refused.push(format!("{} {}: {why}", path.display(), before.text_at(at))),
                 }

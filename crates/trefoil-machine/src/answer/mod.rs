@@ -1,63 +1,64 @@
 //! How a model's answer is interpreted.
 
 mod pieces;
-mod thought;
+mod thought_tags;
 
 use serde_json::error::Category;
 use trefoil_ir::AnswerFormat;
 use trefoil_template::{Value, json_text};
 
 use crate::error::RunError;
-use crate::schemas::Schemas;
+use crate::schemas::ProgramSchemas;
 use crate::text::strip_fence;
 
 /// Reads an answer. The failure is `STRUCTURED_OUTPUT_INVALID`.
-pub fn read(format: &AnswerFormat, answer: &Value, schemas: &Schemas) -> Result<Value, RunError> {
+pub fn parse_answer(format: &AnswerFormat, answer: &Value, schemas: &ProgramSchemas) -> Result<Value, RunError> {
     let Some(text) = answer.as_str() else { return Ok(answer.clone()) };
     match format {
         AnswerFormat::Text => Ok(answer.clone()),
-        AnswerFormat::JsonOrText => Ok(structure(text).unwrap_or_else(|| answer.clone())),
-        AnswerFormat::Json(schema) => find_json(text, &|value: &Value| schemas.check(*schema, value))
+        AnswerFormat::JsonOrText => Ok(find_structure(text).unwrap_or_else(|| answer.clone())),
+        AnswerFormat::Json(schema) => find_json(text, &|value: &Value| schemas.check_value(*schema, value))
             .map_err(|why| RunError::new("STRUCTURED_OUTPUT_INVALID", why)),
     }
 }
 
 /// Whether a value is wanted; the error says why not.
-type Fits<'f> = &'f dyn Fn(&Value) -> Result<(), String>;
+type AnswerCheck<'f> = &'f dyn Fn(&Value) -> Result<(), String>;
 
 /// The JSON in an answer that may have other things in it: thoughts before it, prose, code fences. A text that is JSON as it
 /// is, is not searched, so values may contain all of these. The error says why there is none, for the model.
 ///
 /// In this order: the whole text; what follows the thoughts; JSON in code fences; JSON outside of them; JSON anywhere. The
 /// first place that has a value that fits decides. Two different ones in it are not an answer.
-pub fn find_json(text: &str, fits: Fits<'_>) -> Result<Value, String> {
+pub fn find_json(text: &str, fits: AnswerCheck<'_>) -> Result<Value, String> {
     let text = json_text(text);
     if let Ok(value) = Value::parse(text) {
-        return unquoted(value, fits).map_err(|why| misfit(&why));
+        return check_unquoted(value, fits).map_err(|why| mismatch_message(&why));
     }
-    let thought = thought::length(text);
+    let thought = thought_tags::thoughts_length(text);
     let answer = json_text(text.get(thought..).unwrap_or_default());
     if answer.is_empty() && thought > 0 {
         return Err("the answer has only thoughts".to_owned());
     }
     let error = match Value::parse(answer) {
-        Ok(value) => return unquoted(value, fits).map_err(|why| misfit(&why)),
+        Ok(value) => return check_unquoted(value, fits).map_err(|why| mismatch_message(&why)),
         Err(error) => error,
     };
-    let fences = pieces::fences(answer);
+    let fences = pieces::find_fences(answer);
     let fenced: Vec<Value> =
         fences.iter().filter_map(|fence| Value::parse(json_text(answer.get(fence.inside.clone())?)).ok()).collect();
-    let all = pieces::within(answer);
+    let all = pieces::find_json_pieces(answer);
     let is_outside = |at: usize| !fences.iter().any(|fence| fence.whole.contains(&at));
     let outside = all.iter().filter(|piece| is_outside(piece.at)).map(|piece| piece.value.clone()).collect();
     let all: Vec<Value> = all.into_iter().map(|piece| piece.value).collect();
     let several = if fenced.is_empty() { all.len() } else { fenced.len() } > 1;
     let mut misfits = Vec::new();
-    for (place, values) in [(misfit as fn(&str) -> String, fenced), (misfit_in_prose, outside), (misfit_in_prose, all)]
+    for (place, values) in
+        [(mismatch_message as fn(&str) -> String, fenced), (misfit_in_prose, outside), (misfit_in_prose, all)]
     {
         let mut found: Option<Value> = None;
         for value in values {
-            match unquoted(value, fits) {
+            match check_unquoted(value, fits) {
                 Ok(value) if found.as_ref().is_some_and(|other| *other != value) => {
                     return Err("the answer has several pieces of JSON that match the schema".to_owned());
                 }
@@ -77,14 +78,14 @@ pub fn find_json(text: &str, fits: Fits<'_>) -> Result<Value, String> {
 }
 
 /// A value that fits, or that is the text of one, because some models encode their answer twice.
-fn unquoted(value: Value, fits: Fits<'_>) -> Result<Value, String> {
+fn check_unquoted(value: Value, fits: AnswerCheck<'_>) -> Result<Value, String> {
     let Err(why) = fits(&value) else { return Ok(value) };
-    let inner = value.as_str().and_then(structure);
+    let inner = value.as_str().and_then(find_structure);
     inner.filter(|inner| fits(inner).is_ok()).ok_or(why)
 }
 
 /// The error message for an answer that does not match its schema.
-pub fn misfit(why: &str) -> String {
+pub fn mismatch_message(why: &str) -> String {
     format!("the answer does not match the schema: {why}")
 }
 
@@ -109,7 +110,7 @@ pub fn not_json(text: &str, error: &serde_json::Error) -> String {
 }
 
 /// The JSON object or list in a text, without a surrounding code fence.
-pub fn structure(text: &str) -> Option<Value> {
+pub fn find_structure(text: &str) -> Option<Value> {
     let inner = strip_fence(text);
     if !inner.starts_with(['{', '[']) {
         return None;

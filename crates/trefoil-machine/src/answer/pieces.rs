@@ -20,7 +20,7 @@ pub struct JsonPiece {
 }
 
 /// The JSON objects and lists in a prose text, except nested ones.
-pub fn within(text: &str) -> Vec<JsonPiece> {
+pub fn find_json_pieces(text: &str) -> Vec<JsonPiece> {
     let mut found = Vec::new();
     let mut from = if text.len() <= MAX_PROSE { 0 } else { text.len() };
     for _ in 0..MAX_LOOKS {
@@ -45,7 +45,7 @@ pub struct CodeFence {
 }
 
 /// The code fences in a text. Marks count only at the start of a line; elsewhere they may be part of a value.
-pub fn fences(text: &str) -> Vec<CodeFence> {
+pub fn find_fences(text: &str) -> Vec<CodeFence> {
     let mut found = Vec::new();
     let mut open: Option<(usize, usize)> = None;
     let mut at = 0;
@@ -71,7 +71,9 @@ mod tests {
 
     #[test]
     fn json_in_prose_is_found_and_other_braces_are_skipped() {
-        let found = |text: &str| within(text).iter().map(|piece| piece.value.to_json().to_string()).collect::<Vec<_>>();
+        let found = |text: &str| {
+            find_json_pieces(text).iter().map(|piece| piece.value.to_json().to_string()).collect::<Vec<_>>()
+        };
         assert_eq!(found("Sure! {\"a\": [1]} is it."), ["{\"a\":[1]}"]);
         assert_eq!(found("{x} and {\"a\": 1}, see [1]"), ["{\"a\":1}", "[1]"]);
         assert_eq!(found("cut {\"a\": \"\\ud83c\"}!"), ["{\"a\":\"\u{fffd}\"}"]);
@@ -81,8 +83,9 @@ mod tests {
 
     #[test]
     fn fences_are_found_at_the_start_of_lines() {
-        let found =
-            |text: &'static str| fences(text).into_iter().map(|fence| text[fence.inside].trim()).collect::<Vec<_>>();
+        let found = |text: &'static str| {
+            find_fences(text).into_iter().map(|fence| text[fence.inside].trim()).collect::<Vec<_>>()
+        };
         assert_eq!(found("Here:\n```json\n{}\n```\nDone."), ["{}"]);
         assert_eq!(found("  ```\n[1]\n  ```"), ["[1]"]);
         assert_eq!(found("```\n1\n```\nor\n```\n2\n```"), ["1", "2"]);

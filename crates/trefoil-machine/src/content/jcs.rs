@@ -18,15 +18,15 @@ const SAFE: u64 = 1 << 53;
 pub fn to_vec(of: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let out = RefCell::new(Vec::with_capacity(1024));
     let (objects, members) = (Vec::with_capacity(8), Vec::with_capacity(16));
-    let formatter = Canonical { out: &out, objects, members, moved: Vec::new() };
-    of.serialize(&mut Serializer::with_formatter(Out(&out), formatter))?;
+    let formatter = CanonicalFormatter { out: &out, objects, members, moved: Vec::new() };
+    of.serialize(&mut Serializer::with_formatter(CanonicalOutput(&out), formatter))?;
     Ok(out.into_inner())
 }
 
 /// The output so far, which the formatter also reads.
-struct Out<'o>(&'o RefCell<Vec<u8>>);
+struct CanonicalOutput<'o>(&'o RefCell<Vec<u8>>);
 
-impl io::Write for Out<'_> {
+impl io::Write for CanonicalOutput<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write_all(bytes).map(|()| bytes.len())
     }
@@ -40,30 +40,30 @@ impl io::Write for Out<'_> {
 }
 
 /// Sorts the members of objects.
-struct Canonical<'o> {
+struct CanonicalFormatter<'o> {
     out: &'o RefCell<Vec<u8>>,
     /// The open objects: for each, the index of its first member in `members`.
     objects: Vec<usize>,
-    members: Vec<Member>,
+    members: Vec<CanonicalMember>,
     /// A buffer for sorted members, before they are copied back.
     moved: Vec<u8>,
 }
 
 /// A member of an object, by its position in the output.
-struct Member {
+struct CanonicalMember {
     /// The key, including quotes.
     key: Range<usize>,
     /// The end of its value.
     end: usize,
 }
 
-impl Canonical<'_> {
+impl CanonicalFormatter<'_> {
     /// Sorts the members of the object that ends now; its braces are not included.
     fn order(&mut self) -> io::Result<()> {
         let first = self.objects.pop().unwrap_or_default();
         let members = self.members.get_mut(first..).unwrap_or_default();
         let mut out = self.out.borrow_mut();
-        let compare = |a: &Member, b: &Member| compare(text(&out, &a.key), text(&out, &b.key));
+        let compare = |a: &CanonicalMember, b: &CanonicalMember| compare(text(&out, &a.key), text(&out, &b.key));
         if !members.is_sorted_by(|a, b| compare(a, b).is_lt()) {
             let begin = members.first().map_or(out.len(), |member| member.key.start);
             members.sort_by(compare);
@@ -99,7 +99,7 @@ fn compare(a: &[u8], b: &[u8]) -> Ordering {
     units(a).cmp(&units(b))
 }
 
-impl Formatter for Canonical<'_> {
+impl Formatter for CanonicalFormatter<'_> {
     fn write_i64<W: ?Sized + io::Write>(&mut self, writer: &mut W, value: i64) -> io::Result<()> {
         if value.unsigned_abs() > SAFE { self.write_f64(writer, value as f64) } else { write!(writer, "{value}") }
     }
@@ -125,7 +125,7 @@ impl Formatter for Canonical<'_> {
             writer.write_all(b",")?;
         }
         let start = self.out.borrow().len();
-        self.members.push(Member { key: start..start, end: start });
+        self.members.push(CanonicalMember { key: start..start, end: start });
         Ok(())
     }
     fn end_object_key<W: ?Sized + io::Write>(&mut self, _writer: &mut W) -> io::Result<()> {

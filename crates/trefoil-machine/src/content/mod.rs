@@ -18,13 +18,14 @@ use std::sync::Arc;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, PiiAction, PiiEntity, ToolKind};
-use trefoil_template::wire::{self, Wire};
-use trefoil_template::{ConditionGrammar, Expression, Question, Value};
+use trefoil_template::wire::{self, WireForm};
+use trefoil_template::{ConditionExpression, ConditionGrammar, HoleQuestion, Value};
 
 use crate::guard;
 use crate::key::ContentKey;
 use crate::request::{
-    CommandRequest, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest, ToolSpec, ToolUse, ToolsRequest,
+    CommandRequest, HumanRequest, MessageRole, ModelMessage, ModelRequest, ModelToolCall, Request, ToolRequest,
+    ToolSpec, ToolsRequest,
 };
 
 /// The form that is hashed, borrowed from the request: a replay computes the content key of each call again. The members of the most
@@ -42,15 +43,17 @@ enum RequestContent<'r> {
 }
 
 impl<'r> RequestContent<'r> {
-    fn of(request: &'r Request) -> Self {
+    fn from_request(request: &'r Request) -> Self {
         match request {
-            Request::Model(request) => Self::Model(ModelContent::of(request)),
-            Request::Tool(request) => Self::Tool(ToolContent::of(request)),
-            Request::Describe(wanted) => Self::Describe { tools: wanted.iter().map(ToolsContent::of).collect() },
-            Request::Command(request) => Self::Command(CommandContent::of(request)),
-            Request::Human(request) => Self::Human(HumanContent::of(request)),
+            Request::Model(request) => Self::Model(ModelContent::from_request(request)),
+            Request::Tool(request) => Self::Tool(ToolContent::from_request(request)),
+            Request::Describe(wanted) => {
+                Self::Describe { tools: wanted.iter().map(ToolsContent::from_request).collect() }
+            }
+            Request::Command(request) => Self::Command(CommandContent::from_request(request)),
+            Request::Human(request) => Self::Human(HumanContent::from_request(request)),
             Request::Timer { ms, due: _ } => Self::Timer { ms: *ms },
-            Request::Decide(question) => Self::Decide(QuestionContent::of(question)),
+            Request::Decide(question) => Self::Decide(QuestionContent::from_question(question)),
         }
     }
 }
@@ -66,7 +69,7 @@ struct ModelContent<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     provider: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    schema: Option<Wire<'r>>,
+    schema: Option<WireForm<'r>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     tools: &'r [ToolSpec],
 }
@@ -77,7 +80,7 @@ fn sets_nothing(parameters: &ModelParameters) -> bool {
 }
 
 impl<'r> ModelContent<'r> {
-    fn of(request: &'r ModelRequest) -> Self {
+    fn from_request(request: &'r ModelRequest) -> Self {
         let ModelRequest {
             provider,
             model,
@@ -99,11 +102,11 @@ impl<'r> ModelContent<'r> {
         };
         Self {
             format,
-            messages: messages.iter().map(MessageContent::of).collect(),
+            messages: messages.iter().map(MessageContent::from_message).collect(),
             model,
             parameters,
             provider: provider.as_deref(),
-            schema: schema.as_ref().map(|(_, schema)| Wire(schema)),
+            schema: schema.as_ref().map(|(_, schema)| WireForm(schema)),
             tools,
         }
     }
@@ -114,35 +117,35 @@ struct MessageContent<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     answers: Option<&'r str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    calls: &'r [ToolUse],
-    content: Wire<'r>,
-    role: Role,
+    calls: &'r [ModelToolCall],
+    content: WireForm<'r>,
+    role: MessageRole,
 }
 
 impl<'r> MessageContent<'r> {
-    fn of(message: &'r Message) -> Self {
-        let Message { role, content, parts: _, calls, answers } = message;
-        Self { answers: answers.as_deref(), calls, content: Wire(content), role: *role }
+    fn from_message(message: &'r ModelMessage) -> Self {
+        let ModelMessage { role, content, parts: _, calls, answers } = message;
+        Self { answers: answers.as_deref(), calls, content: WireForm(content), role: *role }
     }
 }
 
 #[derive(Serialize)]
 struct ToolContent<'r> {
-    arguments: Wire<'r>,
+    arguments: WireForm<'r>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'r str>,
     tool: KindContent<'r>,
 }
 
 impl<'r> ToolContent<'r> {
-    fn of(request: &'r ToolRequest) -> Self {
+    fn from_request(request: &'r ToolRequest) -> Self {
         let ToolRequest { name, kind, arguments } = request;
         // An HTTP request or a Python function says in its arguments what it does. Its name may be that of its step.
         let name = match kind {
             ToolKind::Local | ToolKind::Mcp { .. } => Some(&**name),
             ToolKind::Http | ToolKind::Python => None,
         };
-        Self { arguments: Wire(arguments), name, tool: KindContent::of(kind) }
+        Self { arguments: WireForm(arguments), name, tool: KindContent::from_kind(kind) }
     }
 }
 
@@ -160,12 +163,12 @@ enum KindContent<'r> {
 }
 
 impl<'r> KindContent<'r> {
-    fn of(kind: &'r ToolKind) -> Self {
+    fn from_kind(kind: &'r ToolKind) -> Self {
         match kind {
             ToolKind::Local => Self::Local {},
             ToolKind::Http => Self::Http {},
             ToolKind::Python => Self::Python {},
-            ToolKind::Mcp { server, headers } => Self::Mcp { headers: EntryContent::all(headers), server },
+            ToolKind::Mcp { server, headers } => Self::Mcp { headers: EntryContent::from_entries(headers), server },
         }
     }
 }
@@ -174,12 +177,12 @@ impl<'r> KindContent<'r> {
 #[derive(Serialize)]
 struct EntryContent<'r> {
     name: &'r str,
-    value: Wire<'r>,
+    value: WireForm<'r>,
 }
 
 impl<'r> EntryContent<'r> {
-    fn all(entries: &'r [(Arc<str>, Value)]) -> Vec<Self> {
-        entries.iter().map(|(name, value)| Self { name, value: Wire(value) }).collect()
+    fn from_entries(entries: &'r [(Arc<str>, Value)]) -> Vec<Self> {
+        entries.iter().map(|(name, value)| Self { name, value: WireForm(value) }).collect()
     }
 }
 
@@ -191,30 +194,30 @@ struct ToolsContent<'r> {
 }
 
 impl<'r> ToolsContent<'r> {
-    fn of(wanted: &'r ToolsRequest) -> Self {
-        Self { names: wanted.names.as_deref(), tool: KindContent::of(&wanted.kind) }
+    fn from_request(wanted: &'r ToolsRequest) -> Self {
+        Self { names: wanted.names.as_deref(), tool: KindContent::from_kind(&wanted.kind) }
     }
 }
 
 #[derive(Serialize)]
 struct CommandContent<'r> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    arguments: Vec<Wire<'r>>,
+    arguments: Vec<WireForm<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     env: Vec<EntryContent<'r>>,
     script: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    workdir: Option<Wire<'r>>,
+    workdir: Option<WireForm<'r>>,
 }
 
 impl<'r> CommandContent<'r> {
-    fn of(request: &'r CommandRequest) -> Self {
+    fn from_request(request: &'r CommandRequest) -> Self {
         let CommandRequest { script, arguments, env, workdir } = request;
         Self {
-            arguments: arguments.iter().map(Wire).collect(),
-            env: EntryContent::all(env),
+            arguments: arguments.iter().map(WireForm).collect(),
+            env: EntryContent::from_entries(env),
             script,
-            workdir: workdir.as_ref().map(Wire),
+            workdir: workdir.as_ref().map(WireForm),
         }
     }
 }
@@ -224,17 +227,17 @@ struct HumanContent<'r> {
     /// The answer used on timeout.
     #[serde(skip_serializing_if = "Option::is_none")]
     default: Option<&'r str>,
-    prompt: Wire<'r>,
+    prompt: WireForm<'r>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<&'r str>,
 }
 
 impl<'r> HumanContent<'r> {
-    fn of(request: &'r HumanRequest) -> Self {
+    fn from_request(request: &'r HumanRequest) -> Self {
         let HumanRequest { prompt, refused, on_timeout, step: _, accepts: _, choices: _, timeout_ms: _, answer_by: _ } =
             request;
         let default = if let OnTimeout::Answer(answer) = on_timeout { Some(&**answer) } else { None };
-        Self { default, prompt: Wire(prompt), refused: refused.as_deref() }
+        Self { default, prompt: WireForm(prompt), refused: refused.as_deref() }
     }
 }
 
@@ -243,8 +246,8 @@ impl<'r> HumanContent<'r> {
 pub struct QuestionContent {
     /// The grammar, which determines how it is evaluated.
     pub grammar: ConditionGrammar,
-    /// Without references; see [`trefoil_template::Question`].
-    pub expression: Arc<Expression>,
+    /// Without references; see [`trefoil_template::HoleQuestion`].
+    pub expression: Arc<ConditionExpression>,
     /// Whether it only asks if all holes can be filled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub presence: bool,
@@ -255,14 +258,14 @@ pub struct QuestionContent {
 
 impl QuestionContent {
     /// The content of a question.
-    pub fn of(question: &Question) -> Self {
-        let Question { expression, policy, presence, schema, text: _ } = question;
+    pub fn from_question(question: &HoleQuestion) -> Self {
+        let HoleQuestion { expression, policy, presence, schema, text: _ } = question;
         let (grammar, expression) = (policy.conditions, expression.clone());
         Self { grammar, expression, presence: *presence, schema: schema.clone() }
     }
     /// The first 64 bits of its hash, which identify its activity.
-    pub(crate) fn digest(&self) -> u64 {
-        let hash = Sha256::digest(canonical(self));
+    pub(crate) fn short_digest(&self) -> u64 {
+        let hash = Sha256::digest(canonical_json(self));
         hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 }
@@ -284,24 +287,24 @@ pub fn changing_guards(guards: &[Guard]) -> ContentKey {
         }
         Guard::Injection | Guard::Schema(_) | Guard::TokenCap { .. } | Guard::CostCap { .. } => None,
     };
-    let changing: Vec<_> = guards.iter().filter(|guard| guard::changes(guard)).filter_map(content).collect();
-    ContentKey(Sha256::digest(canonical(&changing)).into())
+    let changing: Vec<_> = guards.iter().filter(|guard| guard::can_change_answer(guard)).filter_map(content).collect();
+    ContentKey(Sha256::digest(canonical_json(&changing)).into())
 }
 
 impl ContentKey {
     /// The content key of a request.
-    pub fn of(request: &Request) -> Self {
+    pub fn from_request(request: &Request) -> Self {
         Self(Sha256::digest(request_content(request)).into())
     }
 }
 
 /// The bytes of which the content key of a request is made.
 pub fn request_content(request: &Request) -> Vec<u8> {
-    canonical(&RequestContent::of(request))
+    canonical_json(&RequestContent::from_request(request))
 }
 
 /// Canonical JSON (RFC 8785).
-pub fn canonical(of: &impl Serialize) -> Vec<u8> {
+pub fn canonical_json(of: &impl Serialize) -> Vec<u8> {
     // Cannot fail: keys are text, no serializer of ours returns an error, and a vector accepts every byte.
     jcs::to_vec(of).unwrap_or_default()
 }

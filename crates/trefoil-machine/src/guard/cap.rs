@@ -1,30 +1,30 @@
 //! Limits on the usage of a run.
 
 use trefoil_ir::Guard;
-use trefoil_ir::prices::Dollars;
+use trefoil_ir::prices::DollarAmount;
 
-use super::{Ruling, Side, Verdict, name};
+use super::{CheckSubject, Verdict, VerdictRuling, guard_name};
 use crate::request::Usage;
 
 /// The verdicts of the limits among the guards: of those that only warn, or of those that reject.
-pub fn verdicts(guards: &[Guard], used: Usage, warning: bool) -> impl Iterator<Item = Verdict> {
+pub fn check_usage_caps(guards: &[Guard], used: Usage, warning: bool) -> impl Iterator<Item = Verdict> {
     guards.iter().filter_map(move |guard| {
         let passed = match guard {
             Guard::TokenCap { max_tokens: max, warn } if *warn == warning => {
-                let used = used.total();
+                let used = used.total_tokens();
                 (used > *max).then(|| format!("token cap exceeded: {used} tokens used, limit is {max}"))
             }
             Guard::CostCap { max_micro: max, warn } if *warn == warning => {
                 let spent = used.cost_micro;
-                let (shown, limit) = (Dollars(spent), Dollars(*max));
+                let (shown, limit) = (DollarAmount(spent), DollarAmount(*max));
                 (spent > *max).then(|| format!("cost cap exceeded: {shown} spent, limit is {limit}"))
             }
             _ => return None,
         };
-        let ruling = if warning { Ruling::Flagged } else { Ruling::Refused };
+        let ruling = if warning { VerdictRuling::Flagged } else { VerdictRuling::Refused };
         Some(match passed {
-            None => Verdict::passed(name(guard), Side::Spending),
-            Some(why) => Verdict::found(name(guard), Side::Spending, ruling, why),
+            None => Verdict::without_finding(guard_name(guard), CheckSubject::Spending),
+            Some(why) => Verdict::with_finding(guard_name(guard), CheckSubject::Spending, ruling, why),
         })
     })
 }

@@ -10,7 +10,7 @@ mod injection;
 mod length;
 mod pii;
 mod schema;
-mod stored;
+mod stored_input;
 pub mod validator;
 mod verdict;
 
@@ -18,77 +18,84 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use trefoil_ir::{Guard, PiiAction, Program, StepKind};
-use trefoil_template::{Masked, Object, Piece, Value};
+use trefoil_template::{Masked, MaskedPiece, Value, ValueObject};
 
-use crate::provenance::{self, From, TextPart};
-use crate::said;
-use crate::schemas::Schemas;
+use crate::provenance::{self, OriginKind, TextPart};
+use crate::schemas::ProgramSchemas;
+use crate::turn_content;
 
-pub use stored::StoredInput;
-pub use verdict::{Ruling, Side, Verdict};
+pub use stored_input::StoredInput;
+pub use verdict::{CheckSubject, Verdict, VerdictRuling};
 
 /// The default replacement for personal data.
 const HIDDEN: &str = "[hidden]";
 
 /// A checked text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Looked<T> {
+pub struct CheckedText<T> {
     /// The text, possibly changed. Must not be used if the last verdict is a rejection.
     pub text: T,
     /// One verdict for each guard that applies, up to the first rejection.
     pub verdicts: Vec<Verdict>,
 }
 
-impl<T> Looked<T> {
+impl<T> CheckedText<T> {
     /// The failure, if the text was rejected.
-    pub fn refusal(&self) -> Option<crate::error::RunError> {
-        self.verdicts.last()?.refusal()
+    pub fn rejection_error(&self) -> Option<crate::error::RunError> {
+        self.verdicts.last()?.rejection_error()
     }
 }
 
 /// A match of a guard in a message: its span in the displayed message, and its name.
-struct Hit {
+struct GuardMatch {
     bytes: Range<usize>,
     what: String,
 }
 
 /// Checks a message before it is sent: the user message, or the system prompt. In masked text, only the known parts are
 /// checked. `parts` returns the origins of the message's parts; it is called only if there is a match.
-pub fn message(guards: &[Guard], of: Side, text: Value, parts: &dyn Fn() -> Vec<TextPart>) -> Looked<Value> {
-    let mut looked = Looked { text, verdicts: Vec::new() };
+pub fn check_message(
+    guards: &[Guard],
+    of: CheckSubject,
+    text: Value,
+    parts: &dyn Fn() -> Vec<TextPart>,
+) -> CheckedText<Value> {
+    let mut looked = CheckedText { text, verdicts: Vec::new() };
     let mut known: Option<Vec<TextPart>> = None;
     for guard in guards {
         let mut hits = match guard {
-            Guard::Injection => hits(&looked.text, injection::find),
-            Guard::Pii { entities, .. } => hits(&looked.text, |text| pii::find(text, entities)),
+            Guard::Injection => hits(&looked.text, injection::find_injections),
+            Guard::Pii { entities, .. } => hits(&looked.text, |text| pii::find_personal_data(text, entities)),
             Guard::Length { .. } | Guard::Schema(_) | Guard::TokenCap { .. } | Guard::CostCap { .. } => continue,
         };
         let mut from = Vec::new();
         if !hits.is_empty() {
             let parts = known.get_or_insert_with(parts);
-            if of == Side::Prompt {
-                hits.retain(|hit| touching(parts, &hit.bytes).any(is_data));
+            if of == CheckSubject::Prompt {
+                hits.retain(|hit| overlapping_parts(parts, &hit.bytes).any(is_data));
             }
-            for path in hits.iter().flat_map(|hit| touching(parts, &hit.bytes)).filter_map(placeholder) {
+            for path in hits.iter().flat_map(|hit| overlapping_parts(parts, &hit.bytes)).filter_map(placeholder) {
                 if !from.contains(path) {
                     from.push(path.clone());
                 }
             }
         }
         if hits.is_empty() {
-            looked.verdicts.push(Verdict::passed(name(guard), of));
+            looked.verdicts.push(Verdict::without_finding(guard_name(guard), of));
             continue;
         }
         let (ruling, why) = match guard {
-            Guard::Pii { action, .. } => (pii::ruling(*action), pii::words(hits.iter().map(|h| &*h.what), of)),
-            _ => (Ruling::Refused, injection::words(hits.first().map_or("", |hit| &hit.what), of)),
+            Guard::Pii { action, .. } => {
+                (pii::action_ruling(*action), pii::personal_data_message(hits.iter().map(|h| &*h.what), of))
+            }
+            _ => (VerdictRuling::Refused, injection::injection_message(hits.first().map_or("", |hit| &hit.what), of)),
         };
-        looked.verdicts.push(Verdict { from, ..Verdict::found(name(guard), of, ruling, why) });
+        looked.verdicts.push(Verdict { from, ..Verdict::with_finding(guard_name(guard), of, ruling, why) });
         match guard {
-            _ if ruling == Ruling::Refused => break,
-            Guard::Pii { replacement, .. } if ruling == Ruling::Changed => {
+            _ if ruling == VerdictRuling::Refused => break,
+            Guard::Pii { replacement, .. } if ruling == VerdictRuling::Changed => {
                 let bytes = united(hits);
-                known = known.map(|parts| provenance::replaced(&parts, &bytes, replacement.len()));
+                known = known.map(|parts| provenance::replace_parts(&parts, &bytes, replacement.len()));
                 looked.text = replace(&looked.text, &bytes, replacement);
             }
             _ => {}
@@ -98,36 +105,36 @@ pub fn message(guards: &[Guard], of: Side, text: Value, parts: &dyn Fn() -> Vec<
 }
 
 /// Checks an answer.
-pub fn answer(guards: &[Guard], text: String, schemas: &Schemas) -> Looked<String> {
-    let mut looked = Looked { text, verdicts: Vec::new() };
-    let of = Side::Answer;
+pub fn check_answer(guards: &[Guard], text: String, schemas: &ProgramSchemas) -> CheckedText<String> {
+    let mut looked = CheckedText { text, verdicts: Vec::new() };
+    let of = CheckSubject::Answer;
     for guard in guards {
         let text = &looked.text;
         let found = match guard {
-            Guard::Injection => {
-                injection::find(text).first().map(|(_, what)| (Ruling::Refused, injection::words(what, of), None))
-            }
-            Guard::Length { max_chars, refuse } => length::check(text, *max_chars, *refuse),
+            Guard::Injection => injection::find_injections(text)
+                .first()
+                .map(|(_, what)| (VerdictRuling::Refused, injection::injection_message(what, of), None)),
+            Guard::Length { max_chars, refuse } => length::check_length(text, *max_chars, *refuse),
             Guard::Pii { entities, action, replacement } => {
-                let found = pii::find(text, entities);
-                let changed = || pii::redact(text, &found, replacement);
-                let ruling = pii::ruling(*action);
+                let found = pii::find_personal_data(text, entities);
+                let changed = || pii::redact_matches(text, &found, replacement);
+                let ruling = pii::action_ruling(*action);
                 (!found.is_empty()).then(|| {
-                    let why = pii::words(found.iter().map(|(_, what)| &**what), of);
-                    (ruling, why, (ruling == Ruling::Changed).then(changed))
+                    let why = pii::personal_data_message(found.iter().map(|(_, what)| &**what), of);
+                    (ruling, why, (ruling == VerdictRuling::Changed).then(changed))
                 })
             }
             Guard::Schema(schema) => {
-                schema::check(text, *schema, schemas).err().map(|why| (Ruling::Refused, why, None))
+                schema::check_schema(text, *schema, schemas).err().map(|why| (VerdictRuling::Refused, why, None))
             }
             Guard::TokenCap { .. } | Guard::CostCap { .. } => continue,
         };
         let Some((ruling, why, changed)) = found else {
-            looked.verdicts.push(Verdict::passed(name(guard), of));
+            looked.verdicts.push(Verdict::without_finding(guard_name(guard), of));
             continue;
         };
-        looked.verdicts.push(Verdict::found(name(guard), of, ruling, why));
-        if ruling == Ruling::Refused {
+        looked.verdicts.push(Verdict::with_finding(guard_name(guard), of, ruling, why));
+        if ruling == VerdictRuling::Refused {
             break;
         }
         if let Some(changed) = changed {
@@ -140,27 +147,27 @@ pub fn answer(guards: &[Guard], text: String, schemas: &Schemas) -> Looked<Strin
 /// The verdicts about an answer that every guard accepted. Journals only store that it passed.
 pub fn all_passed(guards: &[Guard]) -> impl Iterator<Item = Verdict> {
     let answers = guards.iter().filter(|guard| !matches!(guard, Guard::TokenCap { .. } | Guard::CostCap { .. }));
-    answers.map(|guard| Verdict::passed(name(guard), Side::Answer))
+    answers.map(|guard| Verdict::without_finding(guard_name(guard), CheckSubject::Answer))
 }
 
 /// A rejected answer in displayable form: without the personal data that a guard hides.
-pub fn hide(guards: &[Guard], mut text: String) -> String {
-    for guard in guards.iter().filter(|guard| conceals(guard)) {
+pub fn hide_personal_data(guards: &[Guard], mut text: String) -> String {
+    for guard in guards.iter().filter(|guard| is_concealing(guard)) {
         if let Guard::Pii { entities, replacement, .. } = guard {
-            let found = pii::find(&text, entities);
+            let found = pii::find_personal_data(&text, entities);
             let mark = if replacement.is_empty() { HIDDEN } else { replacement };
-            text = pii::redact(&text, &found, mark);
+            text = pii::redact_matches(&text, &found, mark);
         }
     }
     text
 }
 
-/// Data that no guard has checked yet in displayable form, such as the run's input: like [`hide`], in every text and number.
+/// Data that no guard has checked yet in displayable form, such as the run's input: like [`hide_personal_data`], in every text and number.
 pub fn hide_value(guards: &[Guard], value: Value) -> Value {
     if guards.is_empty() {
         return value;
     }
-    let shown = |text: &str| hide(guards, text.to_owned());
+    let shown = |text: &str| hide_personal_data(guards, text.to_owned());
     match value {
         Value::Str(text) => Value::from(shown(&text)),
         Value::Number(_) => {
@@ -171,18 +178,18 @@ pub fn hide_value(guards: &[Guard], value: Value) -> Value {
         Value::List(items) => items.iter().map(|item| hide_value(guards, item.clone())).collect(),
         Value::Object(members) => {
             let members = members.iter().map(|(key, value)| (shown(key).into(), hide_value(guards, value.clone())));
-            Value::from(members.collect::<Object>())
+            Value::from(members.collect::<ValueObject>())
         }
         other => other,
     }
 }
 
 /// The guards of a program's agents that hide what they find, each once.
-pub fn concealing(program: &Program) -> Vec<Guard> {
+pub fn concealing_guards(program: &Program) -> Vec<Guard> {
     let mut all: Vec<Guard> = Vec::new();
     for step in &program.steps {
         let StepKind::Model(call) = &step.kind else { continue };
-        for guard in call.guards.iter().filter(|guard| conceals(guard)) {
+        for guard in call.guards.iter().filter(|guard| is_concealing(guard)) {
             if !all.contains(guard) {
                 all.push(guard.clone());
             }
@@ -192,24 +199,24 @@ pub fn concealing(program: &Program) -> Vec<Guard> {
 }
 
 /// Whether a guard hides its matches, so that text must not even be shown provisionally.
-pub fn conceals(guard: &Guard) -> bool {
+pub fn is_concealing(guard: &Guard) -> bool {
     matches!(guard, Guard::Pii { action, .. } if *action != PiiAction::Flag)
 }
 
 /// Whether a guard can change an answer that it accepts.
-pub fn changes(guard: &Guard) -> bool {
+pub fn can_change_answer(guard: &Guard) -> bool {
     match guard {
         Guard::Length { refuse, .. } => !refuse,
-        Guard::Pii { action, .. } => pii::ruling(*action) == Ruling::Changed,
+        Guard::Pii { action, .. } => pii::action_ruling(*action) == VerdictRuling::Changed,
         _ => false,
     }
 }
 
 /// Checks the value of an earlier model call again, under the guards of a run that reuses it.
-pub fn again(guards: &[Guard], value: Value, schemas: &Schemas) -> Looked<Value> {
-    let (text, calls) = said::calls(&value).unwrap_or((value, Vec::new()));
-    let Looked { text, verdicts } = answer(guards, text.to_text().to_string(), schemas);
-    Looked { text: said::value(text, calls), verdicts }
+pub fn recheck_answer(guards: &[Guard], value: Value, schemas: &ProgramSchemas) -> CheckedText<Value> {
+    let (text, calls) = turn_content::parse_tool_calls(&value).unwrap_or((value, Vec::new()));
+    let CheckedText { text, verdicts } = check_answer(guards, text.to_text().to_string(), schemas);
+    CheckedText { text: turn_content::turn_value(text, calls), verdicts }
 }
 
 /// Whether a guard can change or reject an answer, so that the workflow gets no text before the answer is complete.
@@ -222,7 +229,7 @@ pub fn holds_back(guard: &Guard) -> bool {
 }
 
 /// Its name in manifests.
-pub fn name(guard: &Guard) -> &'static str {
+pub fn guard_name(guard: &Guard) -> &'static str {
     match guard {
         Guard::Injection => "injection",
         Guard::Length { .. } => "length",
@@ -233,21 +240,21 @@ pub fn name(guard: &Guard) -> &'static str {
 }
 
 /// The matches in the known parts of a message, with their spans in the displayed message.
-fn hits(text: &Value, find: impl Fn(&str) -> Vec<(Range<usize>, String)>) -> Vec<Hit> {
+fn hits(text: &Value, find: impl Fn(&str) -> Vec<(Range<usize>, String)>) -> Vec<GuardMatch> {
     let mut found = Vec::new();
     let mut look = |text: &str, at: usize| {
-        found.extend(find(text).into_iter().map(|(b, what)| Hit { bytes: b.start + at..b.end + at, what }));
+        found.extend(find(text).into_iter().map(|(b, what)| GuardMatch { bytes: b.start + at..b.end + at, what }));
     };
     match text {
         Value::Masked(masked) => {
             let mut at = 0;
             for piece in &masked.pieces {
                 match piece {
-                    Piece::Text(text) => {
+                    MaskedPiece::Text(text) => {
                         look(text, at);
                         at += text.len();
                     }
-                    hole => at += shown(hole),
+                    hole => at += hole_display_len(hole),
                 }
             }
         }
@@ -257,7 +264,7 @@ fn hits(text: &Value, find: impl Fn(&str) -> Vec<(Range<usize>, String)>) -> Vec
 }
 
 /// The length in bytes of a displayed hole.
-fn shown(hole: &Piece) -> usize {
+fn hole_display_len(hole: &MaskedPiece) -> usize {
     Masked { pieces: vec![hole.clone()] }.into_value().to_text().len()
 }
 
@@ -266,19 +273,19 @@ fn replace(text: &Value, ranges: &[Range<usize>], by: &str) -> Value {
     let inside = |text: &str, at: usize| -> Arc<str> {
         let own = |r: &&Range<usize>| r.start >= at && r.end <= at + text.len();
         let own: Vec<Range<usize>> = ranges.iter().filter(own).map(|r| r.start - at..r.end - at).collect();
-        if own.is_empty() { text.into() } else { pii::put(text, &own, by).into() }
+        if own.is_empty() { text.into() } else { pii::replace_ranges(text, &own, by).into() }
     };
     match text {
         Value::Masked(masked) => {
             let mut at = 0;
             let pieces = masked.pieces.iter().map(|piece| match piece {
-                Piece::Text(text) => {
+                MaskedPiece::Text(text) => {
                     let changed = inside(text, at);
                     at += text.len();
-                    Piece::Text(changed)
+                    MaskedPiece::Text(changed)
                 }
                 hole => {
-                    at += shown(hole);
+                    at += hole_display_len(hole);
                     hole.clone()
                 }
             });
@@ -289,10 +296,10 @@ fn replace(text: &Value, ranges: &[Range<usize>], by: &str) -> Value {
 }
 
 /// The ranges of matches in order; overlapping ones are merged.
-fn united(mut hits: Vec<Hit>) -> Vec<Range<usize>> {
+fn united(mut hits: Vec<GuardMatch>) -> Vec<Range<usize>> {
     hits.sort_by_key(|hit| (hit.bytes.start, hit.bytes.end));
     let mut ranges: Vec<Range<usize>> = Vec::with_capacity(hits.len());
-    for Hit { bytes, .. } in hits {
+    for GuardMatch { bytes, .. } in hits {
         match ranges.last_mut() {
             Some(last) if bytes.start < last.end => last.end = last.end.max(bytes.end),
             _ => ranges.push(bytes),
@@ -302,7 +309,7 @@ fn united(mut hits: Vec<Hit>) -> Vec<Range<usize>> {
 }
 
 /// The parts that overlap with some bytes.
-fn touching<'p>(parts: &'p [TextPart], bytes: &Range<usize>) -> impl Iterator<Item = &'p TextPart> {
+fn overlapping_parts<'p>(parts: &'p [TextPart], bytes: &Range<usize>) -> impl Iterator<Item = &'p TextPart> {
     let bytes = bytes.clone();
     let mut at = 0;
     parts.iter().filter(move |part| {
@@ -314,7 +321,7 @@ fn touching<'p>(parts: &'p [TextPart], bytes: &Range<usize>) -> impl Iterator<It
 
 /// Whether a part is not the author's own text.
 fn is_data(part: &TextPart) -> bool {
-    !matches!(part.origin.from, From::Literal | From::Const)
+    !matches!(part.origin.from, OriginKind::Literal | OriginKind::Const)
 }
 
 /// The placeholder in the message itself that inserted a part, as written.

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use trefoil_ir::{PiiAction, PiiEntity};
 
-use super::{Ruling, Side};
+use super::{CheckSubject, VerdictRuling};
 
 /// A pattern of this file; the tests that use it check that it compiles.
 macro_rules! pattern {
@@ -22,7 +22,7 @@ pattern!(SSN, r"\b\d{3}-\d{2}-\d{4}\b");
 pattern!(CARD, r"\b\d(?:[ -]?\d){12,18}\b");
 
 /// All matches in a text: their spans and kinds.
-pub fn find(text: &str, entities: &[PiiEntity]) -> Vec<(Range<usize>, String)> {
+pub fn find_personal_data(text: &str, entities: &[PiiEntity]) -> Vec<(Range<usize>, String)> {
     let mut found = Vec::new();
     for &entity in entities {
         let pattern = match entity {
@@ -39,16 +39,16 @@ pub fn find(text: &str, entities: &[PiiEntity]) -> Vec<(Range<usize>, String)> {
 }
 
 /// The ruling for a match.
-pub fn ruling(action: PiiAction) -> Ruling {
+pub fn action_ruling(action: PiiAction) -> VerdictRuling {
     match action {
-        PiiAction::Block => Ruling::Refused,
-        PiiAction::Flag => Ruling::Flagged,
-        PiiAction::Redact => Ruling::Changed,
+        PiiAction::Block => VerdictRuling::Refused,
+        PiiAction::Flag => VerdictRuling::Flagged,
+        PiiAction::Redact => VerdictRuling::Changed,
     }
 }
 
 /// The message about matches: their kinds, never the data.
-pub fn words<'f>(found: impl Iterator<Item = &'f str>, of: Side) -> String {
+pub fn personal_data_message<'f>(found: impl Iterator<Item = &'f str>, of: CheckSubject) -> String {
     let mut names: Vec<&str> = found.collect();
     names.sort_unstable();
     names.dedup();
@@ -56,14 +56,14 @@ pub fn words<'f>(found: impl Iterator<Item = &'f str>, of: Side) -> String {
 }
 
 /// The text with each match replaced; overlapping matches are merged.
-pub fn redact(text: &str, found: &[(Range<usize>, String)], replacement: &str) -> String {
+pub fn redact_matches(text: &str, found: &[(Range<usize>, String)], replacement: &str) -> String {
     let mut spans: Vec<Range<usize>> = found.iter().map(|(span, _)| span.clone()).collect();
     spans.sort_by_key(|s| (s.start, s.end));
-    put(text, &spans, replacement)
+    replace_ranges(text, &spans, replacement)
 }
 
 /// The text with each range replaced. They are in order; overlapping ones are merged.
-pub fn put(text: &str, spans: &[Range<usize>], replacement: &str) -> String {
+pub fn replace_ranges(text: &str, spans: &[Range<usize>], replacement: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for span in spans {
@@ -101,7 +101,7 @@ mod tests {
     const ALL: [PiiEntity; 4] = [PiiEntity::Email, PiiEntity::Phone, PiiEntity::Ssn, PiiEntity::CreditCard];
 
     fn redacted(text: &str) -> String {
-        redact(text, &find(text, &ALL), "[X]")
+        redact_matches(text, &find_personal_data(text, &ALL), "[X]")
     }
 
     #[test]
@@ -122,15 +122,15 @@ mod tests {
     fn a_long_text_without_an_address_takes_no_time_to_speak_of() {
         // The original system's pattern takes quadratic time, so a megabyte of text would not finish.
         let text = "a.".repeat(500_000);
-        assert!(find(&text, &ALL).is_empty());
+        assert!(find_personal_data(&text, &ALL).is_empty());
         let text = "a@".repeat(500_000);
-        assert!(find(&text, &ALL).is_empty());
+        assert!(find_personal_data(&text, &ALL).is_empty());
     }
 
     #[test]
     fn the_sorts_are_named_in_order() {
-        let found = find("x@y.org 078-05-1120", &[PiiEntity::Ssn, PiiEntity::Email]);
-        let words = words(found.iter().map(|(_, what)| &**what), Side::Input);
+        let found = find_personal_data("x@y.org 078-05-1120", &[PiiEntity::Ssn, PiiEntity::Email]);
+        let words = personal_data_message(found.iter().map(|(_, what)| &**what), CheckSubject::Input);
         expect!["personal data in the input: `email`, `ssn`"].assert_eq(&words);
     }
 }

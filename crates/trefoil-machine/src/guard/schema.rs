@@ -3,11 +3,11 @@
 use trefoil_ir::SchemaId;
 use trefoil_template::Value;
 
-use crate::answer::{misfit, not_json};
-use crate::schemas::Schemas;
+use crate::answer::{mismatch_message, not_json};
+use crate::schemas::ProgramSchemas;
 
 /// Why a text does not match.
-pub fn check(text: &str, schema: SchemaId, schemas: &Schemas) -> Result<(), String> {
+pub fn check_schema(text: &str, schema: SchemaId, schemas: &ProgramSchemas) -> Result<(), String> {
     let value = Value::parse(text).map_err(|e| not_json(text, &e))?;
-    schemas.check(schema, &value).map_err(|why| misfit(&why))
+    schemas.check_value(schema, &value).map_err(|why| mismatch_message(&why))
 }

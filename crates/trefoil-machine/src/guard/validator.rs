@@ -4,17 +4,17 @@ use trefoil_ir::pattern::LinearPattern;
 use trefoil_ir::{Validator, ValidatorKind};
 use trefoil_template::Value;
 
-use super::{Ruling, Side, Verdict};
-use crate::answer::{misfit, not_json, structure};
-use crate::schemas::Schemas;
+use super::{CheckSubject, Verdict, VerdictRuling};
+use crate::answer::{find_structure, mismatch_message, not_json};
+use crate::schemas::ProgramSchemas;
 use crate::text::strip_fence;
 
 /// The verdict of a validator without judges; `None`: it has judges. `pattern` is its compiled pattern.
-pub fn check(
+pub fn check_result(
     validator: &Validator,
     result: &Value,
     pattern: Option<&LinearPattern>,
-    schemas: &Schemas,
+    schemas: &ProgramSchemas,
 ) -> Option<Verdict> {
     let checked = match &validator.kind {
         ValidatorKind::Judges { .. } => return None,
@@ -23,17 +23,17 @@ pub fn check(
             code => Err(format!("the exit code is {code}, not {expected}")),
         },
         ValidatorKind::JsonSchema(schema) => {
-            let value = match answer(result) {
-                Value::Str(text) => match structure(&text) {
+            let value = match checked_value(result) {
+                Value::Str(text) => match find_structure(&text) {
                     Some(value) => Ok(value),
                     None => Value::parse(strip_fence(&text)).map_err(|e| not_json(&text, &e)),
                 },
                 value => Ok(value),
             };
-            value.and_then(|value| schemas.check(*schema, &value).map_err(|why| misfit(&why)))
+            value.and_then(|value| schemas.check_value(*schema, &value).map_err(|why| mismatch_message(&why)))
         }
         ValidatorKind::Regex { pattern: written, stderr } => {
-            let text = if *stderr { member(result, "stderr") } else { answer(result) };
+            let text = if *stderr { member(result, "stderr") } else { checked_value(result) };
             let text = if text.is_null() { "".into() } else { text.to_text() };
             match pattern {
                 None => Err(format!("`{written}` is not a valid pattern")),
@@ -43,22 +43,22 @@ pub fn check(
         }
     };
     let score = f64::from(u8::from(checked.is_ok()));
-    Some(weigh(validator, score, 1.0, checked.err().unwrap_or_default()))
+    Some(weigh_scores(validator, score, 1.0, checked.err().unwrap_or_default()))
 }
 
 /// A verdict about a tool call instead of a result, as it is shown. What the model is told does not change.
 pub fn of_call(validator: &Validator, verdict: Verdict) -> Verdict {
     let why = match &validator.kind {
-        ValidatorKind::Regex { pattern, .. } if verdict.ruling == Ruling::Refused => {
+        ValidatorKind::Regex { pattern, .. } if verdict.ruling == VerdictRuling::Refused => {
             format!("`{pattern}` is not found in the tool call")
         }
         _ => verdict.why,
     };
-    Verdict { of: Side::Call, why, ..verdict }
+    Verdict { of: CheckSubject::Call, why, ..verdict }
 }
 
 /// Whether score and confidence are high enough, with the reason if they are not.
-pub fn weigh(validator: &Validator, score: f64, confidence: f64, reasoning: String) -> Verdict {
+pub fn weigh_scores(validator: &Validator, score: f64, confidence: f64, reasoning: String) -> Verdict {
     let text = |n: f64| Value::from((n * 1000.0).round() / 1000.0).to_text();
     let mut short = Vec::new();
     if score < validator.min_score {
@@ -76,7 +76,7 @@ pub fn weigh(validator: &Validator, score: f64, confidence: f64, reasoning: Stri
             score: Some(score),
             confidence,
             why,
-            ..Verdict::passed(validator.name.clone(), Side::Result)
+            ..Verdict::without_finding(validator.name.clone(), CheckSubject::Result)
         };
     }
     let why = match (judged, reasoning.as_str()) {
@@ -84,12 +84,12 @@ pub fn weigh(validator: &Validator, score: f64, confidence: f64, reasoning: Stri
         (true, reasoning) => format!("{}: {reasoning}", short.join(" and ")),
         (false, _) => reasoning,
     };
-    let verdict = Verdict::found(validator.name.clone(), Side::Result, Ruling::Refused, why);
+    let verdict = Verdict::with_finding(validator.name.clone(), CheckSubject::Result, VerdictRuling::Refused, why);
     Verdict { score: Some(score), confidence, ..verdict }
 }
 
 /// The text or value that validators check; for a command's result, its stdout.
-pub fn answer(result: &Value) -> Value {
+pub fn checked_value(result: &Value) -> Value {
     match result {
         Value::Object(object) if object.contains_key("stdout") => member(result, "stdout"),
         other => other.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Cause, RunError};
+use crate::error::{FailureCause, RunError};
 
 /// The result of one check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,9 +13,9 @@ pub struct Verdict {
     /// The check, by its name in the manifest: `injection`, `pii`, `regex`, `semantic`.
     pub by: Arc<str>,
     /// What was checked.
-    pub of: Side,
+    pub of: CheckSubject,
     /// The consequence.
-    pub ruling: Ruling,
+    pub ruling: VerdictRuling,
     /// The score, 0 to 1, of checks that compute one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
@@ -33,7 +33,7 @@ pub struct Verdict {
 /// What is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Side {
+pub enum CheckSubject {
     /// The user message.
     Input,
     /// Data inserted in the system prompt. The author's own text there is not checked.
@@ -48,7 +48,7 @@ pub enum Side {
     Spending,
 }
 
-impl Side {
+impl CheckSubject {
     /// The name in messages.
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl Side {
 /// The consequence of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ruling {
+pub enum VerdictRuling {
     /// Nothing was found.
     Passed,
     /// Something was found and only reported.
@@ -76,7 +76,7 @@ pub enum Ruling {
     Refused,
 }
 
-impl Ruling {
+impl VerdictRuling {
     /// The name in a line for people.
     pub const fn name(self) -> &'static str {
         match self {
@@ -92,20 +92,20 @@ impl Ruling {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.by, self.ruling.name())?;
-        if let Some(score) = self.score.filter(|_| self.ruling == Ruling::Passed) {
+        if let Some(score) = self.score.filter(|_| self.ruling == VerdictRuling::Passed) {
             write!(f, ", score {score}")?;
         }
-        if self.why.is_empty() { Ok(()) } else { write!(f, ": {}", self.finding()) }
+        if self.why.is_empty() { Ok(()) } else { write!(f, ": {}", self.describe_finding()) }
     }
 }
 
 impl Verdict {
     /// Nothing was found.
-    pub fn passed(by: impl Into<Arc<str>>, of: Side) -> Self {
+    pub fn without_finding(by: impl Into<Arc<str>>, of: CheckSubject) -> Self {
         Self {
             by: by.into(),
             of,
-            ruling: Ruling::Passed,
+            ruling: VerdictRuling::Passed,
             score: None,
             confidence: None,
             why: String::new(),
@@ -114,12 +114,12 @@ impl Verdict {
     }
 
     /// Something was found.
-    pub fn found(by: impl Into<Arc<str>>, of: Side, ruling: Ruling, why: String) -> Self {
-        Self { ruling, why, ..Self::passed(by, of) }
+    pub fn with_finding(by: impl Into<Arc<str>>, of: CheckSubject, ruling: VerdictRuling, why: String) -> Self {
+        Self { ruling, why, ..Self::without_finding(by, of) }
     }
 
     /// A one-line description: what was found, and what inserted it.
-    pub fn finding(&self) -> String {
+    pub fn describe_finding(&self) -> String {
         let why = &self.why;
         match self.from.as_slice() {
             [] => why.clone(),
@@ -129,11 +129,11 @@ impl Verdict {
 
     /// The failure of the checked call, if the text is rejected. A rejected message has no cause, so no retry policy
     /// matches it: the next attempt would send the same message.
-    pub fn refusal(&self) -> Option<RunError> {
-        let error = || RunError::new("GUARDRAIL_VIOLATION", self.finding());
+    pub fn rejection_error(&self) -> Option<RunError> {
+        let error = || RunError::new("GUARDRAIL_VIOLATION", self.describe_finding());
         match (self.ruling, self.of) {
-            (Ruling::Refused, Side::Input | Side::Prompt) => Some(error()),
-            (Ruling::Refused, _) => Some(error().cause(Cause::Guardrail)),
+            (VerdictRuling::Refused, CheckSubject::Input | CheckSubject::Prompt) => Some(error()),
+            (VerdictRuling::Refused, _) => Some(error().with_cause(FailureCause::Guardrail)),
             _ => None,
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! `write` composes structural keys and `read` parses them; no other code knows their grammar.
 
-mod read;
-mod write;
+mod parser;
+mod writer;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,10 +12,12 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use sha2::{Digest as _, Sha256};
 
-pub(crate) use read::MARKS;
-pub use read::{KeyPart, own_activity, own_label, own_step, parent, parts, turn, unmarked, without_try};
-pub use write::segment;
-pub(crate) use write::{KeyBuilder, Path};
+pub(crate) use parser::MARKS;
+pub use parser::{
+    KeyPart, conversation_turn, label_path, own_activity, own_label, own_step, parent_key, parse_key_parts, without_try,
+};
+pub use writer::escape_label;
+pub(crate) use writer::{KeyBuilder, KeyWriter};
 
 /// The structural key of a step or activity: the path of labels from the entry flow, joined by `/`, with `@PASS` (loop
 /// passes and state visits, from 1), `[ITEM]` (fan-outs, from 0), `#ATTEMPT` (iterations of `Attempts`, from 1) and
@@ -36,25 +38,25 @@ impl Key {
         &self.0
     }
     /// Its parts, outermost first.
-    pub fn parts(&self) -> impl Iterator<Item = KeyPart<'_>> {
-        parts(&self.0)
+    pub fn iter_parts(&self) -> impl Iterator<Item = KeyPart<'_>> {
+        parse_key_parts(&self.0)
     }
     /// The enclosing key.
-    pub fn parent(&self) -> Option<&str> {
-        parent(&self.0)
+    pub fn parent_key(&self) -> Option<&str> {
+        parent_key(&self.0)
     }
     /// The key without the try, which is the same for all tries of one activity.
     pub fn without_try(&self) -> &str {
         without_try(&self.0)
     }
     /// As it is named in messages: without the try, and with the pass only if that is not the first.
-    pub fn named(&self) -> &str {
+    pub fn display_name(&self) -> &str {
         let key = self.without_try();
         key.strip_suffix("@1").unwrap_or(key)
     }
     /// Only its labels.
-    pub fn unmarked(&self) -> Cow<'_, str> {
-        unmarked(&self.0)
+    pub fn label_path(&self) -> Cow<'_, str> {
+        label_path(&self.0)
     }
 }
 
@@ -178,13 +180,13 @@ impl serde::Serialize for ContentKey {
 
 impl<'de> serde::Deserialize<'de> for ContentKey {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_str(Digits)
+        d.deserialize_str(ContentKeyVisitor)
     }
 }
 
-struct Digits;
+struct ContentKeyVisitor;
 
-impl serde::de::Visitor<'_> for Digits {
+impl serde::de::Visitor<'_> for ContentKeyVisitor {
     type Value = ContentKey;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("64 hexadecimal digits")

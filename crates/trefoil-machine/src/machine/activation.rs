@@ -8,29 +8,29 @@ use std::sync::Arc;
 use trefoil_ir::{FlowId, SlotId};
 use trefoil_template::Value;
 
-use super::arena::{Arena, Id};
-use super::trail::Trail;
+use super::arena::{ArenaId, GenerationalArena};
+use super::trail::OriginTrail;
 use crate::clock::WorkMs;
 use crate::run_limits::UsedAmounts;
 
 /// The id of an activation or overlay.
-pub type ActivationId = Id<Activation>;
+pub type ActivationId = ArenaId<Activation>;
 
 /// The slots of a call, or an overlay over them.
 #[derive(Debug)]
 pub struct Activation {
     /// The slots.
-    pub slots: Slots,
+    pub slots: ActivationSlots,
     /// The origins of the values in slots, if the run records provenance: by slot in a call, in the order of `written`
     /// in an overlay. Otherwise empty.
-    pub trails: Vec<Trail>,
+    pub trails: Vec<OriginTrail>,
     /// The data of a call, which an overlay does not have.
-    pub call: Option<Box<FlowCall>>,
+    pub call: Option<Box<ActivationCall>>,
 }
 
 /// The storage of slots.
 #[derive(Debug)]
-pub enum Slots {
+pub enum ActivationSlots {
     /// Own slots.
     Own(Vec<Option<Value>>),
     /// In `base`, except those in `written`.
@@ -44,7 +44,7 @@ pub enum Slots {
 
 /// A call of a flow.
 #[derive(Debug)]
-pub struct FlowCall {
+pub struct ActivationCall {
     /// The flow.
     pub flow: FlowId,
     /// The activation (or overlay) that the call was made in.
@@ -75,7 +75,7 @@ const UNSET: Option<Value> = None;
 impl Activation {
     /// The slots of a call, all unset.
     pub fn of_call(flow: FlowId, slots: usize, caller: Option<ActivationId>, depth: u32, began: WorkMs) -> Self {
-        let call = FlowCall {
+        let call = ActivationCall {
             flow,
             caller,
             depth,
@@ -88,22 +88,22 @@ impl Activation {
             spent: Vec::new(),
             failures: Vec::new(),
         };
-        Self { slots: Slots::Own(vec![UNSET; slots]), trails: Vec::new(), call: Some(Box::new(call)) }
+        Self { slots: ActivationSlots::Own(vec![UNSET; slots]), trails: Vec::new(), call: Some(Box::new(call)) }
     }
 
     /// An overlay.
-    pub fn over(base: ActivationId) -> Self {
-        Self { slots: Slots::Overlay { base, written: Vec::new() }, trails: Vec::new(), call: None }
+    pub fn overlay_on(base: ActivationId) -> Self {
+        Self { slots: ActivationSlots::Overlay { base, written: Vec::new() }, trails: Vec::new(), call: None }
     }
 }
 
-impl Arena<Activation> {
+impl GenerationalArena<Activation> {
     /// A slot's value.
-    pub fn read(&self, mut id: ActivationId, slot: SlotId) -> Option<&Value> {
+    pub fn read_slot(&self, mut id: ActivationId, slot: SlotId) -> Option<&Value> {
         loop {
             match &self.get(id)?.slots {
-                Slots::Own(slots) => return slots.get(slot.index())?.as_ref(),
-                Slots::Overlay { base, written } => {
+                ActivationSlots::Own(slots) => return slots.get(slot.index())?.as_ref(),
+                ActivationSlots::Overlay { base, written } => {
                     if let Some((_, value)) = written.iter().rev().find(|(s, _)| *s == slot) {
                         return value.as_ref();
                     }
@@ -114,16 +114,16 @@ impl Arena<Activation> {
     }
 
     /// Sets or unsets a slot.
-    pub fn write(&mut self, id: ActivationId, slot: SlotId, value: Option<Value>) {
+    pub fn write_slot(&mut self, id: ActivationId, slot: SlotId, value: Option<Value>) {
         let Some(Activation { slots, trails, .. }) = self.get_mut(id) else { return };
         let at = match slots {
-            Slots::Own(slots) => {
+            ActivationSlots::Own(slots) => {
                 if let Some(place) = slots.get_mut(slot.index()) {
                     *place = value;
                 }
                 slot.index()
             }
-            Slots::Overlay { written, .. } => match written.iter().position(|(s, _)| *s == slot) {
+            ActivationSlots::Overlay { written, .. } => match written.iter().position(|(s, _)| *s == slot) {
                 Some(at) => {
                     if let Some((_, place)) = written.get_mut(at) {
                         *place = value;
@@ -143,11 +143,11 @@ impl Arena<Activation> {
     }
 
     /// Records the origin of the value just written to a slot.
-    pub fn mark(&mut self, id: ActivationId, slot: SlotId, trail: Trail) {
+    pub fn set_trail(&mut self, id: ActivationId, slot: SlotId, trail: OriginTrail) {
         let Some(Activation { slots, trails, .. }) = self.get_mut(id) else { return };
         let at = match slots {
-            Slots::Own(slots) => Some(slot.index()).filter(|at| *at < slots.len()),
-            Slots::Overlay { written, .. } => written.iter().position(|(s, _)| *s == slot),
+            ActivationSlots::Own(slots) => Some(slot.index()).filter(|at| *at < slots.len()),
+            ActivationSlots::Overlay { written, .. } => written.iter().position(|(s, _)| *s == slot),
         };
         let Some(at) = at else { return };
         if trails.len() <= at {
@@ -159,12 +159,12 @@ impl Arena<Activation> {
     }
 
     /// The origin of a slot's value, if known.
-    pub fn trail(&self, mut id: ActivationId, slot: SlotId) -> Trail {
+    pub fn slot_trail(&self, mut id: ActivationId, slot: SlotId) -> OriginTrail {
         loop {
             let Activation { slots, trails, .. } = self.get(id)?;
             match slots {
-                Slots::Own(_) => return trails.get(slot.index())?.clone(),
-                Slots::Overlay { base, written } => match written.iter().rposition(|(s, _)| *s == slot) {
+                ActivationSlots::Own(_) => return trails.get(slot.index())?.clone(),
+                ActivationSlots::Overlay { base, written } => match written.iter().rposition(|(s, _)| *s == slot) {
                     Some(at) => return trails.get(at)?.clone(),
                     None => id = *base,
                 },
@@ -173,13 +173,14 @@ impl Arena<Activation> {
     }
 
     /// Merges an overlay into its base, and removes it.
-    pub fn merge(&mut self, overlay: ActivationId) {
-        if let Some(Activation { slots: Slots::Overlay { base, written }, trails, .. }) = self.remove(overlay) {
+    pub fn merge_overlay(&mut self, overlay: ActivationId) {
+        if let Some(Activation { slots: ActivationSlots::Overlay { base, written }, trails, .. }) = self.remove(overlay)
+        {
             let mut trails = trails.into_iter();
             for (slot, value) in written {
-                self.write(base, slot, value);
+                self.write_slot(base, slot, value);
                 if let Some(trail) = trails.next() {
-                    self.mark(base, slot, trail);
+                    self.set_trail(base, slot, trail);
                 }
             }
         }
@@ -189,26 +190,26 @@ impl Arena<Activation> {
     pub fn call_of(&self, mut id: ActivationId) -> Option<ActivationId> {
         loop {
             match &self.get(id)?.slots {
-                Slots::Own(_) => return Some(id),
-                Slots::Overlay { base, .. } => id = *base,
+                ActivationSlots::Own(_) => return Some(id),
+                ActivationSlots::Overlay { base, .. } => id = *base,
             }
         }
     }
 
     /// The call to which an activation or overlay belongs.
-    pub fn call(&self, id: ActivationId) -> Option<&FlowCall> {
+    pub fn flow_call(&self, id: ActivationId) -> Option<&ActivationCall> {
         self.get(self.call_of(id)?)?.call.as_deref()
     }
 
     /// The same, mutable.
-    pub fn call_mut(&mut self, id: ActivationId) -> Option<&mut FlowCall> {
+    pub fn flow_call_mut(&mut self, id: ActivationId) -> Option<&mut ActivationCall> {
         let id = self.call_of(id)?;
         self.get_mut(id)?.call.as_deref_mut()
     }
 }
 
 /// A member of a value by path.
-pub fn member<'v>(value: &'v Value, path: &[Arc<str>]) -> Option<&'v Value> {
+pub fn value_member<'v>(value: &'v Value, path: &[Arc<str>]) -> Option<&'v Value> {
     path.iter().try_fold(value, |value, name| value.get(name))
 }
 
@@ -218,18 +219,18 @@ mod tests {
 
     #[test]
     fn an_overlay_hides_its_writes_from_its_base_until_it_is_merged() {
-        let mut arena = Arena::default();
+        let mut arena = GenerationalArena::default();
         let base = arena.insert(Activation::of_call(FlowId(0), 2, None, 0, WorkMs(0)));
-        arena.write(base, SlotId(0), Some(Value::from(1)));
-        let over = arena.insert(Activation::over(base));
-        arena.write(over, SlotId(0), None);
-        arena.write(over, SlotId(1), Some(Value::from(2)));
-        assert_eq!(arena.read(over, SlotId(0)), None);
-        assert_eq!(arena.read(base, SlotId(0)), Some(&Value::from(1)));
-        assert_eq!(arena.read(base, SlotId(1)), None);
-        arena.merge(over);
-        assert_eq!(arena.read(base, SlotId(0)), None);
-        assert_eq!(arena.read(base, SlotId(1)), Some(&Value::from(2)));
+        arena.write_slot(base, SlotId(0), Some(Value::from(1)));
+        let over = arena.insert(Activation::overlay_on(base));
+        arena.write_slot(over, SlotId(0), None);
+        arena.write_slot(over, SlotId(1), Some(Value::from(2)));
+        assert_eq!(arena.read_slot(over, SlotId(0)), None);
+        assert_eq!(arena.read_slot(base, SlotId(0)), Some(&Value::from(1)));
+        assert_eq!(arena.read_slot(base, SlotId(1)), None);
+        arena.merge_overlay(over);
+        assert_eq!(arena.read_slot(base, SlotId(0)), None);
+        assert_eq!(arena.read_slot(base, SlotId(1)), Some(&Value::from(2)));
         assert_eq!(arena.len(), 1);
     }
 }

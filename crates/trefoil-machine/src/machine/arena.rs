@@ -4,41 +4,41 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The id of an item in an [`Arena`].
-pub struct Id<T> {
+/// The id of an item in an [`GenerationalArena`].
+pub struct ArenaId<T> {
     place: u32,
     generation: u32,
     of: PhantomData<fn() -> T>,
 }
 
-impl<T> Id<T> {
+impl<T> ArenaId<T> {
     /// An id that never finds anything.
     pub const NONE: Self = Self { place: u32::MAX, generation: u32::MAX, of: PhantomData };
 }
 
-impl<T> Clone for Id<T> {
+impl<T> Clone for ArenaId<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<T> Copy for Id<T> {}
-impl<T> PartialEq for Id<T> {
+impl<T> Copy for ArenaId<T> {}
+impl<T> PartialEq for ArenaId<T> {
     fn eq(&self, other: &Self) -> bool {
         (self.place, self.generation) == (other.place, other.generation)
     }
 }
-impl<T> Eq for Id<T> {}
-impl<T> PartialOrd for Id<T> {
+impl<T> Eq for ArenaId<T> {}
+impl<T> PartialOrd for ArenaId<T> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl<T> Ord for Id<T> {
+impl<T> Ord for ArenaId<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.place, self.generation).cmp(&(other.place, other.generation))
     }
 }
-impl<T> fmt::Debug for Id<T> {
+impl<T> fmt::Debug for ArenaId<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.place, self.generation)
     }
@@ -46,7 +46,7 @@ impl<T> fmt::Debug for Id<T> {
 
 /// Items in reusable places.
 #[derive(Debug)]
-pub struct Arena<T> {
+pub struct GenerationalArena<T> {
     places: Vec<ArenaPlace<T>>,
     free: Vec<u32>,
 }
@@ -57,31 +57,31 @@ struct ArenaPlace<T> {
     item: Option<T>,
 }
 
-impl<T> Default for Arena<T> {
+impl<T> Default for GenerationalArena<T> {
     fn default() -> Self {
         Self { places: Vec::new(), free: Vec::new() }
     }
 }
 
-impl<T> Arena<T> {
+impl<T> GenerationalArena<T> {
     /// Adds an item.
-    pub fn insert(&mut self, item: T) -> Id<T> {
+    pub fn insert(&mut self, item: T) -> ArenaId<T> {
         if let Some(place) = self.free.pop()
             && let Some(slot) = self.places.get_mut(place as usize)
         {
             slot.item = Some(item);
-            return Id { place, generation: slot.generation, of: PhantomData };
+            return ArenaId { place, generation: slot.generation, of: PhantomData };
         }
         // Most runs are small, and thousands of them may be waiting, so this allocates less in advance than a vector.
         if self.places.len() == self.places.capacity() {
             self.places.reserve_exact((self.places.len() / 2).max(2));
         }
         self.places.push(ArenaPlace { generation: 0, item: Some(item) });
-        Id { place: self.places.len() as u32 - 1, generation: 0, of: PhantomData }
+        ArenaId { place: self.places.len() as u32 - 1, generation: 0, of: PhantomData }
     }
 
     /// Removes an item; its id becomes invalid.
-    pub fn remove(&mut self, id: Id<T>) -> Option<T> {
+    pub fn remove(&mut self, id: ArenaId<T>) -> Option<T> {
         let slot = self.places.get_mut(id.place as usize).filter(|p| p.generation == id.generation)?;
         let item = slot.item.take()?;
         slot.generation = slot.generation.wrapping_add(1);
@@ -91,14 +91,14 @@ impl<T> Arena<T> {
 
     /// The item with this id, if it still exists.
     #[inline]
-    pub fn get(&self, id: Id<T>) -> Option<&T> {
+    pub fn get(&self, id: ArenaId<T>) -> Option<&T> {
         let slot = self.places.get(id.place as usize)?;
         if slot.generation == id.generation { slot.item.as_ref() } else { None }
     }
 
     /// The item with this id, mutable.
     #[inline]
-    pub fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
+    pub fn get_mut(&mut self, id: ArenaId<T>) -> Option<&mut T> {
         let slot = self.places.get_mut(id.place as usize)?;
         if slot.generation == id.generation { slot.item.as_mut() } else { None }
     }
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn an_id_of_a_removed_item_finds_nothing_even_when_its_place_is_taken() {
-        let mut arena = Arena::default();
+        let mut arena = GenerationalArena::default();
         let first = arena.insert("a");
         assert_eq!(arena.remove(first), Some("a"));
         let second = arena.insert("b");

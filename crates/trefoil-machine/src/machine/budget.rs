@@ -1,14 +1,14 @@
 //! Usage and its limits. Everything is derived from completions, so a resumed run has the same state.
 
-use trefoil_ir::{Budget, Flow, FlowId, OnExceeded, StepKind};
+use trefoil_ir::{Budget, FlowDefinition, FlowId, OnExceeded, StepKind};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
-use super::activation::FlowCall;
-use super::ceiling::{Ceiling, limits_of};
-use super::frame::{FrameId, What};
-use super::turn::{Pending, Purpose, Turn};
-use super::{Command, Noted, money, needed, surely};
+use super::activation::ActivationCall;
+use super::ceiling::{HardLimit, limits_of};
+use super::frame::{FrameId, FrameTarget};
+use super::turn::{ActivityPurpose, MachineTurn, PendingActivity};
+use super::{MachineCommand, MachineEvent, certain_calls, cost_limits, remaining_needs};
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::key::Key;
@@ -20,10 +20,10 @@ const ITEMS: &str = "a limit on iterations or items";
 /// The bit of the time limit among the reported limits.
 const TIME: u8 = 4;
 
-impl Turn<'_> {
+impl MachineTurn<'_> {
     /// Adds the usage of a completed effect. `reused`: the usage of a reused result in the run that it is from; `reserved`: the
     /// effect's reservation; `begun`: whether it was started at all. False: a limit ended the run.
-    pub fn spend(
+    pub fn spend_usage(
         &mut self,
         f: FrameId,
         (usage, reused): (Option<Usage>, Option<Usage>),
@@ -33,12 +33,12 @@ impl Turn<'_> {
         // Only models, and tools that call models, have usage.
         let uses = usage.is_some() || reused.is_some();
         let usage = usage.unwrap_or_default();
-        self.core.usage.add(usage);
+        self.core.usage.add_usage(usage);
         if let Some(frame) = self.core.frames.get_mut(f) {
-            frame.usage.add(usage);
-            frame.kept_tokens = frame.kept_tokens.saturating_add(reused.map_or(0, |reused| reused.total()));
+            frame.usage.add_usage(usage);
+            frame.kept_tokens = frame.kept_tokens.saturating_add(reused.map_or(0, |reused| reused.total_tokens()));
         }
-        let cost = self.counted(usage, reserved);
+        let cost = self.counted_cost(usage, reserved);
         self.tell_cost(f, usage);
         let Some((_, step)) = self.step_of(f) else { return true };
         let is_model = matches!(step.kind, StepKind::Model(_));
@@ -48,20 +48,20 @@ impl Turn<'_> {
         let now = self.core.clock.work_now();
         let counts = is_model && !self.is_same_call(f);
         let calls = |counts: bool| UsedAmounts { calls: u64::from(counts), ..UsedAmounts::default() };
-        let own = UsedAmounts { cost_micro: cost, ..usage.amounts() }.and(calls(counts && begun));
-        let kept = reused.map(|reused| reused.amounts().and(calls(counts))).unwrap_or_default();
+        let own = UsedAmounts { cost_micro: cost, ..usage.used_amounts() }.sum_with(calls(counts && begun));
+        let kept = reused.map(|reused| reused.used_amounts().sum_with(calls(counts))).unwrap_or_default();
         let mut at = self.core.frames.get(f).map(|f| f.activation);
-        while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
-            (call.used, call.kept) = (call.used.and(own), call.kept.and(kept));
+        while let Some(call) = at.and_then(|a| self.core.activations.flow_call_mut(a)) {
+            (call.used, call.kept) = (call.used.sum_with(own), call.kept.sum_with(kept));
             call.asked = call.asked.saturating_add(usage.calls_beneath);
             at = call.caller;
             let Some(budget) = self.program.flows[call.flow].budget.as_ref() else { continue };
             // Whether nodes are skipped decides what the result is, which must be that of a run from scratch.
             let used = match budget.on_exceeded {
-                OnExceeded::SkipRemaining => call.used.and(call.kept),
+                OnExceeded::SkipRemaining => call.used.sum_with(call.kept),
                 OnExceeded::Abort | OnExceeded::Warn => call.used,
             };
-            let Some((bit, text)) = exceeded(budget, used, now.since(call.began)) else {
+            let Some((bit, text)) = exceeded(budget, used, now.ms_since(call.began)) else {
                 continue;
             };
             let said = call.warned & bit != 0;
@@ -71,11 +71,11 @@ impl Turn<'_> {
                 let mut error = RunError::new("BUDGET_EXCEEDED", text);
                 error.key = self.core.frames.get(f).map(|f| f.key.clone());
                 error.location = Some(step.origin);
-                self.finish(Err(error));
+                self.finish_run(Err(error));
                 return false;
             }
             if !said && let Some(key) = self.core.frames.get(f).map(|f| f.base.clone()) {
-                self.note(&key, step.origin, EventKind::Warning { message: text });
+                self.emit_event(&key, step.origin, EventKind::Warning { message: text });
             }
         }
         true
@@ -94,7 +94,7 @@ impl Turn<'_> {
             return true;
         }
         if let Some(error) = self.over_limits(f, request) {
-            self.finish(Err(error));
+            self.finish_run(Err(error));
             return false;
         }
         self.count_call(f);
@@ -108,11 +108,11 @@ impl Turn<'_> {
         let f = pending.frame;
         if matches!(activity.request, Request::Model(_)) {
             if let Some(error) = self.over_limits(f, &activity.request).filter(|_| checks) {
-                return self.finish(Err(error));
+                return self.finish_run(Err(error));
             }
             self.count_call(f);
         }
-        let reserved = self.reserve(&activity.request);
+        let reserved = self.reservation_for(&activity.request);
         if let Some(pending) = self.core.pending.get_mut(&activity.key) {
             (pending.begun, pending.reserved) = (true, reserved);
         }
@@ -126,7 +126,7 @@ impl Turn<'_> {
         }
         let next = |kind| match kind {
             LimitKind::Calls => 1,
-            LimitKind::Cost => self.reserve(request),
+            LimitKind::Cost => self.reservation_for(request),
             // Nobody knows. Whoever exceeds such a limit ends the run, so this is one that was resumed.
             LimitKind::Tokens => 0,
         };
@@ -143,10 +143,12 @@ impl Turn<'_> {
                     limit => format!("{limit} of {limit} model calls used"),
                 };
                 let said = format!("call limit reached: {what}{}", self.came_of_them());
-                self.over(f, ceiling, (1, None), said, ITEMS)
+                self.limit_error(f, ceiling, (1, None), said, ITEMS)
             }
             LimitKind::Cost => self.over_cost(f, ceiling, next(ceiling.kind), request),
-            LimitKind::Tokens => self.over(f, ceiling, (0, None), too_many_tokens(ceiling.used, ceiling.limit), ITEMS),
+            LimitKind::Tokens => {
+                self.limit_error(f, ceiling, (0, None), too_many_tokens(ceiling.used, ceiling.limit), ITEMS)
+            }
         })
     }
 
@@ -161,14 +163,14 @@ impl Turn<'_> {
     }
 
     /// The calls of flows around a step, the innermost first.
-    pub fn calls_around(&self, f: FrameId) -> impl Iterator<Item = &FlowCall> {
+    pub fn calls_around(&self, f: FrameId) -> impl Iterator<Item = &ActivationCall> {
         let activations = &self.core.activations;
-        let own = self.core.frames.get(f).and_then(|frame| activations.call(frame.activation));
-        std::iter::successors(own, |call| activations.call(call.caller?))
+        let own = self.core.frames.get(f).and_then(|frame| activations.flow_call(frame.activation));
+        std::iter::successors(own, |call| activations.flow_call(call.caller?))
     }
 
     /// Those of them with a budget that fails the run.
-    pub fn strict_budgets(&self, f: FrameId) -> impl Iterator<Item = (&FlowCall, &Budget)> {
+    pub fn strict_budgets(&self, f: FrameId) -> impl Iterator<Item = (&ActivationCall, &Budget)> {
         self.calls_around(f).filter_map(|call| {
             let budget = self.program.flows[call.flow].budget.as_ref()?;
             (budget.on_exceeded == OnExceeded::Abort).then_some((call, budget))
@@ -180,7 +182,7 @@ impl Turn<'_> {
             return;
         }
         let mut at = self.core.frames.get(f).map(|f| f.activation);
-        while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
+        while let Some(call) = at.and_then(|a| self.core.activations.flow_call_mut(a)) {
             call.asked += 1;
             at = call.caller;
         }
@@ -193,88 +195,88 @@ impl Turn<'_> {
         if self.core.flags.reuses {
             return true;
         }
-        let short = |ceiling: &Ceiling| ceiling.kind == LimitKind::Calls && u64::from(items) > ceiling.left();
-        let ceiling = self.ceilings(f).into_iter().find(short).filter(|_| surely::calls(self.program, body));
+        let short = |ceiling: &HardLimit| ceiling.kind == LimitKind::Calls && u64::from(items) > ceiling.amount_left();
+        let ceiling =
+            self.ceilings(f).into_iter().find(short).filter(|_| certain_calls::always_calls_model(self.program, body));
         let Some(ceiling) = ceiling else { return true };
         let left = match (ceiling.used, ceiling.limit) {
             (0, limit) => format!("the limit is {limit}"),
-            (_, limit) => format!("only {} of {limit} are left", ceiling.left()),
+            (_, limit) => format!("only {} of {limit} are left", ceiling.amount_left()),
         };
         let said = format!("call limit reached: {items} items need at least {items} model calls, but {left}");
-        let needed = needed::calls_for(self.program, self.core, items, body).max(items.into());
-        let error = self.over(f, &ceiling, (needed, None), said, ITEMS);
-        self.finish(Err(error));
+        let needed = remaining_needs::calls_for(self.program, self.core, items, body).max(items.into());
+        let error = self.limit_error(f, &ceiling, (needed, None), said, ITEMS);
+        self.finish_run(Err(error));
         false
     }
 
     /// The limits that fail the run, for a step: the operator's, then those of the flows around it, the innermost first.
-    fn ceilings(&self, f: FrameId) -> Vec<Ceiling> {
-        let reserved = |kind, around: Option<&FlowCall>| match kind {
-            LimitKind::Cost => self.core.reserved(|p| around.is_none_or(|call| self.is_inside(p.frame, call))),
+    fn ceilings(&self, f: FrameId) -> Vec<HardLimit> {
+        let reserved = |kind, around: Option<&ActivationCall>| match kind {
+            LimitKind::Cost => self.core.reserved_cost(|p| around.is_none_or(|call| self.is_inside(p.frame, call))),
             LimitKind::Calls | LimitKind::Tokens => 0,
         };
-        let used = self.core.used();
-        let own = self.core.flags.spec.limits.rows().map(|(kind, limit)| {
+        let used = self.core.used_amounts();
+        let own = self.core.flags.spec.limits.limit_rows().map(|(kind, limit)| {
             let (used, reserved) = (used.get(kind), reserved(kind, None));
-            Ceiling { kind, limit, used, reserved, of_flow: false, at: None }
+            HardLimit { kind, limit, used, reserved, of_flow: false, at: None }
         });
-        let mut all: Vec<Ceiling> = own.collect();
+        let mut all: Vec<HardLimit> = own.collect();
         for (call, budget) in self.strict_budgets(f) {
             let used = UsedAmounts { calls: call.asked, ..call.used };
-            all.extend(limits_of(budget).rows().map(|(kind, limit)| {
+            all.extend(limits_of(budget).limit_rows().map(|(kind, limit)| {
                 let at = budget.calls_at.filter(|_| kind == LimitKind::Calls);
                 let (used, reserved) = (used.get(kind), reserved(kind, Some(call)));
-                Ceiling { kind, limit, used, reserved, of_flow: true, at }
+                HardLimit { kind, limit, used, reserved, of_flow: true, at }
             }));
         }
         all
     }
 
     /// Whether a frame belongs to a flow call, or to one nested in it.
-    fn is_inside(&self, f: FrameId, around: &FlowCall) -> bool {
+    fn is_inside(&self, f: FrameId, around: &ActivationCall) -> bool {
         self.calls_around(f).any(|call| std::ptr::eq(call, around))
     }
 
     /// What may still be used before a limit of an enclosing flow fails the run. Does not include the operator's
     /// limits, which apply to all runs of a tree together.
-    pub fn room(&self, f: FrameId) -> RunLimits {
+    pub fn remaining_limits(&self, f: FrameId) -> RunLimits {
         let ceilings = self.ceilings(f);
         let of_flows = |kind| ceilings.iter().filter(move |ceiling| ceiling.of_flow && ceiling.kind == kind);
-        RunLimits::of(|kind| of_flows(kind).map(Ceiling::left).min())
+        RunLimits::from_fn(|kind| of_flows(kind).map(HardLimit::amount_left).min())
     }
 
     /// The error of a run that a limit ends. `next`: how much is needed now, and the request that needs it. `lower`: what else helps.
-    pub fn over(
+    pub fn limit_error(
         &self,
         f: FrameId,
-        ceiling: &Ceiling,
+        ceiling: &HardLimit,
         (next, request): (u64, Option<&ModelRequest>),
         said: String,
         lower: &str,
     ) -> RunError {
-        let Ceiling { kind, limit, used, reserved, .. } = *ceiling;
+        let HardLimit { kind, limit, used, reserved, .. } = *ceiling;
         let needed = || {
-            let later = needed::still_needed(self.program, self.core, Some(f), request).get(kind);
+            let later = remaining_needs::still_needed(self.program, self.core, Some(f), request).get(kind);
             [used, reserved, next, later].into_iter().fold(0, u64::saturating_add)
         };
         let location = ceiling.at.or_else(|| self.origin_of(f));
         let error = RunError::new("BUDGET_EXCEEDED", said).at_step(self.key_of(f), location);
-        match kind.option().filter(|_| !ceiling.of_flow) {
-            None => error.help(format!("raise the limit, or lower {lower}")),
+        match kind.option_name().filter(|_| !ceiling.of_flow) {
+            None => error.with_help(format!("raise the limit, or lower {lower}")),
             Some(option) => error
-                .help(format!("allow more with `{option}`, or lower {lower}"))
-                .raising(RunLimits::raised(kind, limit, needed())),
+                .with_help(format!("allow more with `{option}`, or lower {lower}"))
+                .with_raise(RunLimits::with_raised_limit(kind, limit, needed())),
         }
     }
 
     /// The outcomes of the calls that were started: `; 2 answered, 1 stopped on its way`.
     fn came_of_them(&self) -> String {
         let model = |frame| self.step_of(frame).is_some_and(|(_, step)| matches!(step.kind, StepKind::Model(_)));
-        let effects = self.core.pending.values().filter(|p| p.purpose == Purpose::Effect && model(p.frame));
-        let (begun, not_begun): (Vec<&Pending>, Vec<_>) = effects.partition(|pending| pending.begun);
+        let effects = self.core.pending.values().filter(|p| p.purpose == ActivityPurpose::Effect && model(p.frame));
+        let (begun, not_begun): (Vec<&PendingActivity>, Vec<_>) = effects.partition(|pending| pending.begun);
         let open = (begun.len() + not_begun.len()) as u64;
-        let asked =
-            |c: &&Command| matches!(c, Command::Start(activity) if matches!(activity.request, Request::Model(_)));
+        let asked = |c: &&MachineCommand| matches!(c, MachineCommand::Start(activity) if matches!(activity.request, Request::Model(_)));
         // A call that is started and cancelled in the same turn is never sent.
         let unsent = self.core.output.commands.iter().filter(asked).count().max(not_begun.len()) as u64;
         let unsent = unsent.min(open);
@@ -292,12 +294,12 @@ impl Turn<'_> {
 
     /// Starts the timer of a flow call that has started, if its budget has a time limit, because a call in progress
     /// must not exceed it.
-    pub fn watch_time(&mut self, f: FrameId, flow: &Flow) {
+    pub fn watch_time(&mut self, f: FrameId, flow: &FlowDefinition) {
         let Some(limit) = flow.budget.as_ref().and_then(|b| b.max_duration_ms) else { return };
         // The limit is exceeded after it, not at it.
-        let request = self.limiting(limit.saturating_add(1));
-        let key = self.own_activity(f, Purpose::Budget, request, |path, above| {
-            path.own("budget", above);
+        let request = self.limit_timer(limit.saturating_add(1));
+        let key = self.own_activity(f, ActivityPurpose::Budget, request, |path, above| {
+            path.push_own_name("budget", above);
         });
         if let Some(frame) = self.core.frames.get_mut(f) {
             frame.aside.get_or_insert_default().budget = key;
@@ -310,23 +312,23 @@ impl Turn<'_> {
         if let Some(aside) = frame.aside.as_deref_mut() {
             aside.budget = None;
         }
-        let (What::Flow(id), activation) = (frame.what, frame.activation) else { return };
+        let (FrameTarget::Flow(id), activation) = (frame.what, frame.activation) else { return };
         let flow = &self.program.flows[id];
         let Some(budget) = &flow.budget else { return };
         let Some(limit) = budget.max_duration_ms else { return };
         let now = self.core.clock.work_now();
-        let Some(call) = self.core.activations.call_mut(activation) else { return };
-        let text = too_long(now.since(call.began), limit);
+        let Some(call) = self.core.activations.flow_call_mut(activation) else { return };
+        let text = too_long(now.ms_since(call.began), limit);
         let said = call.warned & TIME != 0;
         call.warned |= TIME;
         call.skipping |= budget.on_exceeded == OnExceeded::SkipRemaining;
         let (key, location) = self.at_work(f).unzip();
         let location = location.or(Some(flow.origin));
         if budget.on_exceeded == OnExceeded::Abort {
-            return self.finish(Err(RunError::new("BUDGET_EXCEEDED", text).at_step(key, location)));
+            return self.finish_run(Err(RunError::new("BUDGET_EXCEEDED", text).at_step(key, location)));
         }
         if !said {
-            self.core.output.events.push(Noted { key, location, kind: EventKind::Warning { message: text } });
+            self.core.output.events.push(MachineEvent { key, location, kind: EventKind::Warning { message: text } });
         }
     }
 
@@ -341,7 +343,8 @@ impl Turn<'_> {
                 None => return false,
             }
         };
-        let effects = self.core.pending.iter().filter(|(_, p)| p.purpose == Purpose::Effect && beneath(p.frame));
+        let effects =
+            self.core.pending.iter().filter(|(_, p)| p.purpose == ActivityPurpose::Effect && beneath(p.frame));
         let (key, pending) = effects.min_by_key(|(key, _)| *key)?;
         Some((key.clone(), self.step_of(pending.frame)?.1.origin))
     }
@@ -349,7 +352,7 @@ impl Turn<'_> {
     /// Whether graph nodes of a frame's flow are skipped from now on.
     pub fn skips_remaining(&self, f: FrameId) -> bool {
         let frame = self.core.frames.get(f);
-        frame.and_then(|f| self.core.activations.call(f.activation)).is_some_and(|c| c.skipping)
+        frame.and_then(|f| self.core.activations.flow_call(f.activation)).is_some_and(|c| c.skipping)
     }
 }
 
@@ -363,7 +366,7 @@ fn exceeded(budget: &Budget, used: UsedAmounts, elapsed_ms: u64) -> Option<(u8, 
         return Some((2, format!("call limit exceeded: {calls} of {limit} model calls used")));
     }
     if let Some(limit) = budget.max_cost_micro.filter(|limit| cost > *limit) {
-        return Some((8, money::exceeded(cost, limit)));
+        return Some((8, cost_limits::cost_exceeded_message(cost, limit)));
     }
     let limit = budget.max_duration_ms.filter(|limit| elapsed_ms > *limit)?;
     Some((TIME, too_long(elapsed_ms, limit)))

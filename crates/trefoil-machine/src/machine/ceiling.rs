@@ -6,7 +6,7 @@ use trefoil_syntax::Location;
 use crate::run_limits::{LimitKind, RunLimits};
 
 /// A limit that fails the run.
-pub struct Ceiling {
+pub struct HardLimit {
     /// What it counts.
     pub kind: LimitKind,
     /// The limit.
@@ -21,16 +21,16 @@ pub struct Ceiling {
     pub at: Option<Location>,
 }
 
-impl Ceiling {
+impl HardLimit {
     /// How much is left.
-    pub fn left(&self) -> u64 {
+    pub fn amount_left(&self) -> u64 {
         self.limit.saturating_sub(self.used).saturating_sub(self.reserved)
     }
 }
 
 /// The limits of a flow. The time is not among them: it is no amount that calls use.
 pub fn limits_of(budget: &Budget) -> RunLimits {
-    RunLimits::of(|kind| match kind {
+    RunLimits::from_fn(|kind| match kind {
         LimitKind::Cost => budget.max_cost_micro,
         LimitKind::Calls => budget.max_calls,
         LimitKind::Tokens => budget.max_tokens,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use trefoil_ir::{Consensus, Strategy};
+use trefoil_ir::{ConsensusRule, ConsensusStrategy};
 use trefoil_template::Value;
 
-use super::verdict::{self, Verdict};
+use super::verdict::{self, JudgeVerdict};
 use crate::error::RunError;
 
 /// The maximum variance of scores from 0 to 1.
@@ -14,7 +14,7 @@ const MAX_VARIANCE: f64 = 0.25;
 
 /// The result of combining verdicts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Combined {
+pub struct ConsensusResult {
     /// The score, 0 to 1.
     pub score: f64,
     /// The confidence, 0 to 1.
@@ -25,7 +25,7 @@ pub struct Combined {
 
 /// A missing verdict.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Silent {
+pub struct MissingVerdict {
     /// The judge or agent.
     pub by: Arc<str>,
     /// The reason.
@@ -33,7 +33,11 @@ pub struct Silent {
 }
 
 /// Combines verdicts. Fewer than the minimum fail with `CONSENSUS_FAILED`, which says why the others are missing.
-pub fn combine(verdicts: &[Verdict], silent: &[Silent], rules: &Consensus) -> Result<Combined, RunError> {
+pub fn combine_verdicts(
+    verdicts: &[JudgeVerdict],
+    silent: &[MissingVerdict],
+    rules: &ConsensusRule,
+) -> Result<ConsensusResult, RunError> {
     let needed = rules.min_judges.max(1) as usize;
     if verdicts.len() < needed {
         let mut message = format!("only {} of {needed} required verdicts arrived", verdicts.len());
@@ -45,14 +49,14 @@ pub fn combine(verdicts: &[Verdict], silent: &[Silent], rules: &Consensus) -> Re
     }
     let passes = verdicts.iter().filter(|v| v.score >= rules.threshold).count();
     Ok(match rules.strategy {
-        Strategy::WeightedAverage => {
+        ConsensusStrategy::WeightedAverage => {
             let score = weighted(verdicts.iter(), |v| v.score);
             let agreement = 1.0 - (variance(verdicts, score) / MAX_VARIANCE).min(1.0);
             let own = weighted(verdicts.iter(), |v| v.confidence);
             let confidence = agreement * rules.agreement_factor + own * rules.confidence_factor;
-            Combined { score, confidence, metadata: vec![("agreement", agreement.into())] }
+            ConsensusResult { score, confidence, metadata: vec![("agreement", agreement.into())] }
         }
-        Strategy::Majority => {
+        ConsensusStrategy::Majority => {
             let fails = verdicts.len() - passes;
             let score = match passes.cmp(&fails) {
                 std::cmp::Ordering::Greater => 1.0,
@@ -67,34 +71,34 @@ pub fn combine(verdicts: &[Verdict], silent: &[Silent], rules: &Consensus) -> Re
                 ("fail_votes", fails.into()),
                 ("threshold", rules.threshold.into()),
             ];
-            Combined { score, confidence, metadata }
+            ConsensusResult { score, confidence, metadata }
         }
-        Strategy::Unanimous => {
+        ConsensusStrategy::Unanimous => {
             let all = passes == verdicts.len();
             let score = if all { mean(verdicts.iter().map(|v| v.score)) } else { 0.0 };
             let confidence = verdicts.iter().map(|v| v.confidence).fold(1.0, f64::min);
-            Combined {
+            ConsensusResult {
                 score,
                 confidence,
                 metadata: vec![("all_pass", all.into()), ("threshold", rules.threshold.into())],
             }
         }
-        Strategy::BestOfN => {
-            let mut best: Vec<&Verdict> = verdicts.iter().collect();
+        ConsensusStrategy::BestOfN => {
+            let mut best: Vec<&JudgeVerdict> = verdicts.iter().collect();
             // A stable sort, so of equal verdicts the first declared one counts.
             best.sort_by(|a, b| (b.score * b.confidence).total_cmp(&(a.score * a.confidence)));
             best.truncate(rules.n.map_or(usize::MAX, |n| (n as usize).max(1)));
             let score = weighted(best.iter().copied(), |v| v.score);
             let confidence = mean(best.iter().map(|v| v.confidence));
             let metadata = vec![("n", best.len().into()), ("total_judges", verdicts.len().into())];
-            Combined { score, confidence, metadata }
+            ConsensusResult { score, confidence, metadata }
         }
     })
 }
 
 /// An output to be read as a verdict.
 #[derive(Debug)]
-pub struct Cast<'a> {
+pub struct EvaluatedBallot<'a> {
     /// The name of the agent.
     pub by: &'a Arc<str>,
     /// The output.
@@ -106,25 +110,25 @@ pub struct Cast<'a> {
 }
 
 /// The value of an expression that combines outputs; outputs that are not verdicts are skipped.
-pub fn of_outputs(outputs: &[Cast<'_>], rules: &Consensus) -> Result<Value, RunError> {
+pub fn of_outputs(outputs: &[EvaluatedBallot<'_>], rules: &ConsensusRule) -> Result<Value, RunError> {
     let (mut verdicts, mut silent) = (Vec::new(), Vec::new());
     for cast in outputs {
-        match verdict::read(&cast.value, cast.weight) {
+        match verdict::parse_verdict(&cast.value, cast.weight) {
             Ok(verdict) => verdicts.push(verdict),
             Err(why) => {
                 let why = cast.failed.clone().unwrap_or_else(|| why.into());
-                silent.push(Silent { by: cast.by.clone(), why });
+                silent.push(MissingVerdict { by: cast.by.clone(), why });
             }
         }
     }
-    let combined = combine(&verdicts, &silent, rules)?;
+    let combined = combine_verdicts(&verdicts, &silent, rules)?;
     Ok(show(&combined, &verdicts, rules, outputs.iter().map(|cast| cast.value.clone()).collect()))
 }
 
 /// `` `one`, `two` (2 times): the answer is not a verdict ``, one text for each reason.
-fn told(silent: &[Silent]) -> Vec<String> {
+fn told(silent: &[MissingVerdict]) -> Vec<String> {
     let mut reasons: IndexMap<&str, IndexMap<&str, u32>> = IndexMap::new();
-    for Silent { by, why } in silent {
+    for MissingVerdict { by, why } in silent {
         *reasons.entry(why).or_default().entry(by).or_default() += 1;
     }
     let name = |(by, times): (&str, u32)| match times {
@@ -139,12 +143,12 @@ fn told(silent: &[Silent]) -> Vec<String> {
 }
 
 /// `{score, confidence, binary_valid, strategy, individual_scores, metadata}`.
-fn show(combined: &Combined, verdicts: &[Verdict], rules: &Consensus, outputs: Vec<Value>) -> Value {
+fn show(combined: &ConsensusResult, verdicts: &[JudgeVerdict], rules: &ConsensusRule, outputs: Vec<Value>) -> Value {
     let strategy = match rules.strategy {
-        Strategy::WeightedAverage => "weighted_average",
-        Strategy::Majority => "majority",
-        Strategy::Unanimous => "unanimous",
-        Strategy::BestOfN => "best_of_n",
+        ConsensusStrategy::WeightedAverage => "weighted_average",
+        ConsensusStrategy::Majority => "majority",
+        ConsensusStrategy::Unanimous => "unanimous",
+        ConsensusStrategy::BestOfN => "best_of_n",
     };
     let valid = combined.score >= rules.threshold;
     let reasoning: Vec<&str> = verdicts.iter().map(|v| &*v.reasoning).filter(|r| !r.is_empty()).collect();
@@ -169,12 +173,12 @@ fn mean(numbers: impl ExactSizeIterator<Item = f64>) -> f64 {
     numbers.sum::<f64>() / count as f64
 }
 
-fn weighted<'v>(verdicts: impl Iterator<Item = &'v Verdict>, of: impl Fn(&Verdict) -> f64) -> f64 {
+fn weighted<'v>(verdicts: impl Iterator<Item = &'v JudgeVerdict>, of: impl Fn(&JudgeVerdict) -> f64) -> f64 {
     let (sum, weights) = verdicts.fold((0.0, 0.0), |(sum, weights), v| (sum + of(v) * v.weight, weights + v.weight));
     if weights > 0.0 { sum / weights } else { 0.0 }
 }
 
-fn variance(verdicts: &[Verdict], mean: f64) -> f64 {
+fn variance(verdicts: &[JudgeVerdict], mean: f64) -> f64 {
     self::mean(verdicts.iter().map(|v| (v.score - mean).powi(2)))
 }
 
@@ -184,12 +188,19 @@ mod tests {
 
     use super::*;
 
-    fn rules(strategy: Strategy) -> Consensus {
-        Consensus { strategy, threshold: 0.7, min_judges: 1, n: None, agreement_factor: 0.7, confidence_factor: 0.3 }
+    fn rules(strategy: ConsensusStrategy) -> ConsensusRule {
+        ConsensusRule {
+            strategy,
+            threshold: 0.7,
+            min_judges: 1,
+            n: None,
+            agreement_factor: 0.7,
+            confidence_factor: 0.3,
+        }
     }
 
-    fn verdicts(of: &[(f64, f64, f64)]) -> Vec<Verdict> {
-        let verdict = |&(score, confidence, weight): &(f64, f64, f64)| Verdict {
+    fn verdicts(of: &[(f64, f64, f64)]) -> Vec<JudgeVerdict> {
+        let verdict = |&(score, confidence, weight): &(f64, f64, f64)| JudgeVerdict {
             score,
             confidence,
             weight,
@@ -205,22 +216,35 @@ mod tests {
 
     #[test]
     fn weighted_average_weighs_scores_and_rewards_agreement() {
-        let c =
-            combine(&verdicts(&[(1.0, 1.0, 3.0), (0.0, 0.0, 1.0)]), &[], &rules(Strategy::WeightedAverage)).unwrap();
+        let c = combine_verdicts(
+            &verdicts(&[(1.0, 1.0, 3.0), (0.0, 0.0, 1.0)]),
+            &[],
+            &rules(ConsensusStrategy::WeightedAverage),
+        )
+        .unwrap();
         assert!(close(c.score, 0.75));
         // Variance around the weighted mean: ((0.25)^2 + (0.75)^2) / 2 = 0.3125, capped at the maximum.
         assert!(close(c.confidence, 0.75 * 0.3));
-        let same =
-            combine(&verdicts(&[(0.9, 0.5, 1.0), (0.9, 0.5, 1.0)]), &[], &rules(Strategy::WeightedAverage)).unwrap();
+        let same = combine_verdicts(
+            &verdicts(&[(0.9, 0.5, 1.0), (0.9, 0.5, 1.0)]),
+            &[],
+            &rules(ConsensusStrategy::WeightedAverage),
+        )
+        .unwrap();
         assert!(close(same.confidence, 0.7 + 0.15));
     }
 
     #[test]
     fn majority_counts_votes_and_a_tie_is_half() {
-        let c = combine(&verdicts(&[(0.7, 1.0, 1.0), (0.69, 1.0, 1.0)]), &[], &rules(Strategy::Majority)).unwrap();
-        assert!(close(c.score, 0.5) && close(c.confidence, 0.3));
         let c =
-            combine(&verdicts(&[(0.8, 0.6, 1.0), (0.9, 0.6, 1.0), (0.1, 0.6, 1.0)]), &[], &rules(Strategy::Majority));
+            combine_verdicts(&verdicts(&[(0.7, 1.0, 1.0), (0.69, 1.0, 1.0)]), &[], &rules(ConsensusStrategy::Majority))
+                .unwrap();
+        assert!(close(c.score, 0.5) && close(c.confidence, 0.3));
+        let c = combine_verdicts(
+            &verdicts(&[(0.8, 0.6, 1.0), (0.9, 0.6, 1.0), (0.1, 0.6, 1.0)]),
+            &[],
+            &rules(ConsensusStrategy::Majority),
+        );
         let c = c.unwrap();
         assert!(close(c.score, 1.0) && close(c.confidence, 0.7 / 3.0 + 0.18));
         assert_eq!(c.metadata.first(), Some(&("pass_votes", Value::from(2))));
@@ -228,28 +252,35 @@ mod tests {
 
     #[test]
     fn unanimous_needs_every_verdict() {
-        let c = combine(&verdicts(&[(0.8, 0.6, 1.0), (0.9, 0.9, 1.0)]), &[], &rules(Strategy::Unanimous)).unwrap();
+        let c =
+            combine_verdicts(&verdicts(&[(0.8, 0.6, 1.0), (0.9, 0.9, 1.0)]), &[], &rules(ConsensusStrategy::Unanimous))
+                .unwrap();
         assert!(close(c.score, 0.85) && close(c.confidence, 0.6));
-        let c = combine(&verdicts(&[(0.6, 0.6, 1.0), (0.9, 0.9, 1.0)]), &[], &rules(Strategy::Unanimous)).unwrap();
+        let c =
+            combine_verdicts(&verdicts(&[(0.6, 0.6, 1.0), (0.9, 0.9, 1.0)]), &[], &rules(ConsensusStrategy::Unanimous))
+                .unwrap();
         assert!(close(c.score, 0.0));
     }
 
     #[test]
     fn best_of_n_takes_the_strongest() {
-        let best = Consensus { n: Some(1), ..rules(Strategy::BestOfN) };
-        let c = combine(&verdicts(&[(1.0, 0.1, 1.0), (0.8, 0.9, 1.0)]), &[], &best).unwrap();
+        let best = ConsensusRule { n: Some(1), ..rules(ConsensusStrategy::BestOfN) };
+        let c = combine_verdicts(&verdicts(&[(1.0, 0.1, 1.0), (0.8, 0.9, 1.0)]), &[], &best).unwrap();
         assert!(close(c.score, 0.8) && close(c.confidence, 0.9));
     }
 
     #[test]
     fn too_few_verdicts_are_a_failure() {
-        let few = Consensus { min_judges: 2, ..rules(Strategy::Majority) };
-        let silent = |by: &str, why: &str| Silent { by: by.into(), why: why.into() };
+        let few = ConsensusRule { min_judges: 2, ..rules(ConsensusStrategy::Majority) };
+        let silent = |by: &str, why: &str| MissingVerdict { by: by.into(), why: why.into() };
         let missing = [silent("a", "too slow"), silent("b", "the answer is not a verdict"), silent("a", "too slow")];
-        let error = combine(&verdicts(&[(1.0, 1.0, 1.0)]), &missing, &few).unwrap_err();
+        let error = combine_verdicts(&verdicts(&[(1.0, 1.0, 1.0)]), &missing, &few).unwrap_err();
         assert_eq!(error.code, "CONSENSUS_FAILED");
         expect!["only 1 of 2 required verdicts arrived; `a` (2 times): too slow; `b`: the answer is not a verdict"]
             .assert_eq(&error.message);
-        assert_eq!(combine(&[], &[], &rules(Strategy::Majority)).unwrap_err().code, "CONSENSUS_FAILED");
+        assert_eq!(
+            combine_verdicts(&[], &[], &rules(ConsensusStrategy::Majority)).unwrap_err().code,
+            "CONSENSUS_FAILED"
+        );
     }
 }

@@ -4,41 +4,41 @@ use trefoil_ir::{StepKind, walk};
 use trefoil_template::{Value, limits};
 
 use super::eval::EvalStop;
-use super::frame::{Doing, FrameId, Outcome, Task, What};
-use super::progress::{CallTrails, FlowCall};
-use super::turn::{Purpose, Turn};
-use super::{Completion, Noted, needed, steps, trail};
+use super::frame::{FrameId, FrameOutcome, FrameState, FrameTarget, MachineTask};
+use super::progress::{CallTrails, RunningFlow};
+use super::turn::{ActivityPurpose, MachineTurn};
+use super::{ActivityCompletion, MachineEvent, remaining_needs, steps, trail};
 use crate::clock::RunMs;
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::key::Key;
-use crate::provenance::From;
+use crate::provenance::OriginKind;
 
-impl Turn<'_> {
+impl MachineTurn<'_> {
     /// Starts the run.
-    pub fn start(&mut self, input: Option<Value>) {
-        if let Some((step, refused)) = walk::refusals(self.program).first() {
+    pub fn start_run(&mut self, input: Option<Value>) {
+        if let Some((step, refused)) = walk::refused_steps(self.program).first() {
             let mut error = RunError::new("REFUSED", format!("{} is not supported yet", refused.feature));
             error.location = Some(self.program.steps[*step].origin);
-            return self.finish(Err(error.help(&*refused.message)));
+            return self.finish_run(Err(error.with_help(&*refused.message)));
         }
         if input.as_ref().is_some_and(|input| !input.is_within_limits()) {
-            return self.finish(Err(RunError::too_large("the input")));
+            return self.finish_run(Err(RunError::too_large("the input")));
         }
         let found = self.core.flags.input_verdicts.iter().cloned();
-        let found = found.map(|verdict| Noted { key: None, location: None, kind: EventKind::Verdict(verdict) });
+        let found = found.map(|verdict| MachineEvent { key: None, location: None, kind: EventKind::Verdict(verdict) });
         self.core.output.events.extend(found);
-        self.core.made.set(input.as_ref().map_or(0, Value::weight));
-        let trails = self.core.traces.then(|| CallTrails::of_input(trail::whole(From::Input)));
-        let call = FlowCall { input, trails: trails.flatten(), ..Default::default() };
+        self.core.made.set(input.as_ref().map_or(0, Value::total_weight));
+        let trails = self.core.traces.then(|| CallTrails::of_input(trail::from_origin_kind(OriginKind::Input)));
+        let call = RunningFlow { input, trails: trails.flatten(), ..Default::default() };
         let spawned = self.spawn_flow(None, 0, self.program.entry, Key("".into()), None, call);
         if let Err(EvalStop::Fail(error)) = spawned {
-            self.finish(Err(*error));
+            self.finish_run(Err(*error));
         }
     }
 
     /// Runs at most this many tasks.
-    pub fn run(&mut self, most: usize) {
+    pub fn run_tasks(&mut self, most: usize) {
         for _ in 0..most {
             let Some(task) = self.core.tasks.pop() else { return };
             let frame = task.frame();
@@ -47,31 +47,31 @@ impl Turn<'_> {
             }
             match self.work(&task) {
                 Ok(()) => {}
-                Err(EvalStop::Ask(question)) => self.ask(frame, *question, task),
-                Err(EvalStop::Fail(error)) => self.push(Task::Settle(frame, Outcome::Failed(error))),
+                Err(EvalStop::Ask(question)) => self.ask_driver(frame, *question, task),
+                Err(EvalStop::Fail(error)) => self.push_task(MachineTask::Settle(frame, FrameOutcome::Failed(error))),
             }
             if let Some(text) = self.too_heavy() {
                 let key = self.core.frames.get(frame).map(|f| f.key.clone());
                 let location = self.step_of(frame).map(|(_, step)| step.origin);
                 let error = RunError::new("LIMIT_EXCEEDED", text).at_step(key, location);
-                self.finish(Err(error.help("make the values smaller, or split the work into several runs")));
+                self.finish_run(Err(error.with_help("make the values smaller, or split the work into several runs")));
             }
         }
     }
 
-    fn work(&mut self, task: &Task) -> Result<(), EvalStop> {
+    fn work(&mut self, task: &MachineTask) -> Result<(), EvalStop> {
         match task {
-            Task::Begin(f) => self.begin(*f),
-            Task::Try(f) => self.try_once(*f),
-            Task::Settle(f, outcome) => self.settle(*f, outcome),
-            Task::Completed(f, outcome) => self.completed(*f, outcome),
-            Task::Pump(f) => match self.core.frames.get(*f).map(|f| &f.doing) {
-                Some(Doing::Parallel(_)) => steps::parallel::pump(self, *f),
-                Some(Doing::ForEach(_)) => steps::for_each::pump(self, *f),
+            MachineTask::Begin(f) => self.begin_step(*f),
+            MachineTask::Try(f) => self.try_once(*f),
+            MachineTask::Settle(f, outcome) => self.settle_try(*f, outcome),
+            MachineTask::Completed(f, outcome) => self.complete_effect(*f, outcome),
+            MachineTask::Pump(f) => match self.core.frames.get(*f).map(|f| &f.doing) {
+                Some(FrameState::Parallel(_)) => steps::parallel::start_next_branch(self, *f),
+                Some(FrameState::ForEach(_)) => steps::for_each::start_next_item(self, *f),
                 _ => Ok(()),
             },
-            Task::Validate(f, from) => steps::attempts::validate(self, *f, *from),
-            Task::Ended(f, place, outcome) => self.ended(*f, *place, outcome),
+            MachineTask::Validate(f, from) => steps::attempts::validate_attempt(self, *f, *from),
+            MachineTask::Ended(f, place, outcome) => self.ended(*f, *place, outcome),
         }
     }
 
@@ -85,41 +85,41 @@ impl Turn<'_> {
     }
 
     /// A child of a structure has ended.
-    fn ended(&mut self, f: FrameId, place: u32, outcome: &Outcome) -> Result<(), EvalStop> {
+    fn ended(&mut self, f: FrameId, place: u32, outcome: &FrameOutcome) -> Result<(), EvalStop> {
         let Some(frame) = self.core.frames.get(f) else { return Ok(()) };
         let step = match frame.what {
-            What::Flow(flow) => return steps::flow::ended(self, f, flow, place, outcome),
-            What::Step(step) => step,
+            FrameTarget::Flow(flow) => return steps::flow::end_flow_body(self, f, flow, place, outcome),
+            FrameTarget::Step(step) => step,
         };
         match &self.program.steps[step].kind {
-            StepKind::Sequence(children) => steps::sequence::ended(self, f, children, outcome),
-            StepKind::Parallel(parallel) => steps::parallel::ended(self, f, parallel, place, outcome),
-            StepKind::Loop(repeat) => steps::repeat::ended(self, f, repeat, outcome),
-            StepKind::ForEach(each) => steps::for_each::ended(self, f, each, place, outcome),
-            StepKind::Graph(graph) => steps::graph::ended(self, f, graph, place, outcome),
-            StepKind::StateMachine(states) => steps::state_machine::ended(self, f, states, place, outcome),
-            StepKind::Attempts(attempts) => steps::attempts::ended(self, f, attempts, place, outcome),
-            StepKind::Conversation(it) => steps::conversation::ended(self, f, it, place, outcome),
+            StepKind::Sequence(children) => steps::sequence::continue_sequence(self, f, children, outcome),
+            StepKind::Parallel(parallel) => steps::parallel::end_branch(self, f, parallel, place, outcome),
+            StepKind::Loop(repeat) => steps::loops::end_pass(self, f, repeat, outcome),
+            StepKind::ForEach(each) => steps::for_each::end_item(self, f, each, place, outcome),
+            StepKind::Graph(graph) => steps::graph::end_node(self, f, graph, place, outcome),
+            StepKind::StateMachine(states) => steps::state_machine::end_state(self, f, states, place, outcome),
+            StepKind::Attempts(attempts) => steps::attempts::end_attempt_child(self, f, attempts, place, outcome),
+            StepKind::Conversation(it) => steps::conversation::end_conversation_child(self, f, it, place, outcome),
             // For an arm of a branch, or a called flow, its end is the step's.
             _ => {
-                self.push(Task::Settle(f, outcome.clone()));
+                self.push_task(MachineTask::Settle(f, outcome.clone()));
                 Ok(())
             }
         }
     }
 
     /// Processes a completion.
-    pub fn complete(&mut self, completion: Completion) {
-        self.core.clock.reach(RunMs(completion.at_ms));
+    pub fn complete_activity(&mut self, completion: ActivityCompletion) {
+        self.core.clock.advance_to(RunMs(completion.at_ms));
         let Some(pending) = self.core.pending.swap_remove(&completion.key) else { return };
         let f = pending.frame;
         self.core.carried = self.core.carried.saturating_sub(pending.bytes);
         if let Ok(value) = &completion.result {
             // Counts the whole value, because how much of it is shared depends on observers.
-            self.core.made.set(self.core.made.get().saturating_add(value.weight()));
+            self.core.made.set(self.core.made.get().saturating_add(value.total_weight()));
         }
         match pending.purpose {
-            Purpose::Effect => {
+            ActivityPurpose::Effect => {
                 if let Some(frame) = self.core.frames.get_mut(f) {
                     frame.effect = false;
                     if completion.repeatable || completion.sent.is_some() || frame.aside.is_some() {
@@ -131,32 +131,34 @@ impl Turn<'_> {
                 let model = matches!(self.step_of(f), Some((_, step)) if matches!(step.kind, StepKind::Model(_)));
                 self.core.answered += u64::from(model && pending.begun && completion.result.is_ok());
                 let outcome = match completion.result {
-                    Ok(value) => Outcome::Done(value),
-                    Err(error) => Outcome::Failed(Box::new(error)),
+                    Ok(value) => FrameOutcome::Done(value),
+                    Err(error) => FrameOutcome::Failed(Box::new(error)),
                 };
                 // Usage first: an answer that exceeded the budget has no further effect.
-                if !self.spend(f, (completion.usage, completion.reused), (pending.reserved, pending.begun)) {
+                if !self.spend_usage(f, (completion.usage, completion.reused), (pending.reserved, pending.begun)) {
                     return;
                 }
                 match outcome {
                     // A limit of this run that was reached by a run which a tool started. No policy of the step may
                     // handle it.
-                    Outcome::Failed(error) if !model && error.code == "BUDGET_EXCEEDED" => self.at_limit(f, *error),
-                    outcome => self.push(Task::Completed(f, outcome)),
+                    FrameOutcome::Failed(error) if !model && error.code == "BUDGET_EXCEEDED" => {
+                        self.at_limit(f, *error)
+                    }
+                    outcome => self.push_task(MachineTask::Completed(f, outcome)),
                 }
             }
-            Purpose::Timeout => self.timed_out(f),
-            Purpose::Limit => self.effect_late(f),
-            Purpose::Budget => self.out_of_time(f),
-            Purpose::Delay => {
+            ActivityPurpose::Timeout => self.timed_out(f),
+            ActivityPurpose::Limit => self.effect_late(f),
+            ActivityPurpose::Budget => self.out_of_time(f),
+            ActivityPurpose::Delay => {
                 if let Some(frame) = self.core.frames.get_mut(f) {
                     frame.timer = None;
                 }
-                self.push(Task::Try(f));
+                self.push_task(MachineTask::Try(f));
             }
-            Purpose::Decide => match completion.result {
-                Ok(value) => self.decided(f, &completion.key, value == Value::Bool(true)),
-                Err(error) => self.undecided(f, &completion.key, error),
+            ActivityPurpose::Decide => match completion.result {
+                Ok(value) => self.answer_question(f, &completion.key, value == Value::Bool(true)),
+                Err(error) => self.fail_question(f, &completion.key, error),
             },
         }
     }
@@ -166,8 +168,9 @@ impl Turn<'_> {
         let key = self.core.frames.get(f).map(|f| f.key.clone());
         let location = self.step_of(f).map(|(_, step)| step.origin);
         // The run below said what it needs itself.
-        let raise =
-            error.raise.map(|raise| raise.with_more(needed::still_needed(self.program, self.core, Some(f), None)));
-        self.finish(Err(error.raising(raise).at_step(key, location)));
+        let raise = error
+            .raise
+            .map(|raise| raise.with_more(remaining_needs::still_needed(self.program, self.core, Some(f), None)));
+        self.finish_run(Err(error.with_raise(raise).at_step(key, location)));
     }
 }

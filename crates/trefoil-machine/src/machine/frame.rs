@@ -5,23 +5,24 @@ use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use super::activation::ActivationId;
-use super::arena::Id;
+use super::arena::ArenaId;
 use super::progress::{
-    FlowCall, Given, RunningAttempt, RunningBranches, RunningItems, RunningNodes, RunningStates, Talk,
+    RunningAttempt, RunningBranches, RunningConversation, RunningFlow, RunningItems, RunningNodes, RunningStates,
+    ToolCallArguments,
 };
 use crate::clock::WorkMs;
 use crate::content::QuestionContent;
 use crate::error::RunError;
-use crate::event::Tally;
+use crate::event::ItemTally;
 use crate::key::Key;
 use crate::request::Usage;
 
 /// The id of a frame.
-pub type FrameId = Id<Frame>;
+pub type FrameId = ArenaId<Frame>;
 
 /// What a frame runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum FrameTarget {
     /// A step.
     Step(StepId),
     /// A call of a flow: intake, init, body, output.
@@ -36,7 +37,7 @@ pub struct Frame {
     /// Its index among the parent's children, as counted by the parent.
     pub place: u32,
     /// What it runs.
-    pub what: What,
+    pub what: FrameTarget,
     /// The activation whose slots it reads and writes.
     pub activation: ActivationId,
     /// Its key without the try.
@@ -46,7 +47,7 @@ pub struct Frame {
     /// The number of the try, from 1.
     pub attempt: u32,
     /// The state of its kind.
-    pub doing: Doing,
+    pub doing: FrameState,
     /// Whether its effect is in progress under its own key.
     pub effect: bool,
     /// The time limit or retry delay in progress.
@@ -64,12 +65,12 @@ pub struct Frame {
     /// The previous child of the same parent.
     pub previous: Option<FrameId>,
     /// Data that few frames need.
-    pub aside: Option<Box<Aside>>,
+    pub aside: Option<Box<FrameExtras>>,
 }
 
 impl Frame {
     /// A frame that has not started.
-    pub fn new(parent: Option<FrameId>, place: u32, what: What, activation: ActivationId, key: Key) -> Self {
+    pub fn new(parent: Option<FrameId>, place: u32, what: FrameTarget, activation: ActivationId, key: Key) -> Self {
         Self {
             parent,
             place,
@@ -78,7 +79,7 @@ impl Frame {
             base: key.clone(),
             key,
             attempt: 1,
-            doing: Doing::Nothing,
+            doing: FrameState::Nothing,
             effect: false,
             timer: None,
             announced: false,
@@ -94,11 +95,11 @@ impl Frame {
 
 /// Data that few frames need: questions to the driver, time limits and the like.
 #[derive(Debug, Default)]
-pub struct Aside {
+pub struct FrameExtras {
     /// The answered questions.
     pub decided: Vec<(QuestionContent, bool)>,
     /// The questions in progress, and the tasks that wait for them.
-    pub asking: Vec<Asking>,
+    pub asking: Vec<PendingQuestion>,
     /// The timer of a flow call's budget.
     pub budget: Option<Key>,
     /// The timer for the effect in progress.
@@ -111,13 +112,13 @@ pub struct Aside {
     /// Whether the tool whose call just failed may be called again.
     pub repeatable: bool,
     /// How the items of this step's fan-outs ended.
-    pub items: Option<Tally>,
+    pub items: Option<ItemTally>,
     /// The model's arguments for the tool that it called.
-    pub given: Option<Given>,
+    pub given: Option<ToolCallArguments>,
     /// A person's last answer, if no transition matches it.
     pub refused: Option<Value>,
     /// A model's answer that did not match its schema. The following calls contain it and ask for a better one.
-    pub misfit: Option<Misfit>,
+    pub misfit: Option<MismatchedAnswer>,
     /// Whether that call is next.
     pub asks_again: bool,
     /// For an answer that does not match its schema: what was sent.
@@ -126,7 +127,7 @@ pub struct Aside {
 
 /// A model's answer that did not match its schema.
 #[derive(Debug)]
-pub struct Misfit {
+pub struct MismatchedAnswer {
     /// The answer.
     pub answer: Value,
     /// The mismatch.
@@ -135,25 +136,25 @@ pub struct Misfit {
 
 /// A question in progress.
 #[derive(Debug)]
-pub struct Asking {
+pub struct PendingQuestion {
     /// The activity's key.
     pub key: Key,
     /// What it asks.
     pub question: QuestionContent,
     /// The tasks to repeat then.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<MachineTask>,
     /// The places of its holes, by the written path.
     pub places: Vec<(String, Location)>,
 }
 
 /// The state of a frame, by kind.
 #[derive(Debug, Default)]
-pub enum Doing {
+pub enum FrameState {
     /// Not started, between tries, or without any state.
     #[default]
     Nothing,
     /// A flow call.
-    Flow(Box<FlowCall>),
+    Flow(Box<RunningFlow>),
     /// The index in the sequence.
     Sequence(u32),
     /// Branches in progress.
@@ -169,11 +170,11 @@ pub enum Doing {
     /// The iteration.
     Attempts(Box<RunningAttempt>),
     /// The turns so far.
-    Conversation(Box<Talk>),
+    Conversation(Box<RunningConversation>),
 }
 
 /// The result of starting a step.
-pub enum Started {
+pub enum StepStart {
     /// Something is in progress.
     Running,
     /// It is already done.
@@ -182,7 +183,7 @@ pub enum Started {
 
 /// How a step or flow ended.
 #[derive(Debug, Clone)]
-pub enum Outcome {
+pub enum FrameOutcome {
     /// Success, with this result.
     Done(Value),
     /// A failure.
@@ -193,24 +194,24 @@ pub enum Outcome {
 /// so a fan-out has no more frames than run concurrently. A task may be repeated after a question was answered, so each
 /// task evaluates first and changes state afterwards.
 #[derive(Debug, Clone)]
-pub enum Task {
+pub enum MachineTask {
     /// Evaluate `when`, then try.
     Begin(FrameId),
     /// Try, for the first time or again.
     Try(FrameId),
     /// An effect has completed.
-    Completed(FrameId, Outcome),
+    Completed(FrameId, FrameOutcome),
     /// A child has ended, with its index and outcome.
-    Ended(FrameId, u32, Outcome),
+    Ended(FrameId, u32, FrameOutcome),
     /// Start as many children as possible.
     Pump(FrameId),
     /// Continue with this validator.
     Validate(FrameId, u32),
     /// A try has ended.
-    Settle(FrameId, Outcome),
+    Settle(FrameId, FrameOutcome),
 }
 
-impl Task {
+impl MachineTask {
     /// The frame of the task.
     pub fn frame(&self) -> FrameId {
         match self {

@@ -2,21 +2,26 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Flow, FlowId, Intake};
-use trefoil_syntax::suggest;
-use trefoil_template::{Hole, Object, Value};
+use trefoil_ir::{FlowDefinition, FlowId, Intake};
+use trefoil_syntax::suggestions;
+use trefoil_template::{Hole, Value, ValueObject};
 
-use super::eval::{Context, EvalStop};
-use super::prepared::Prepared;
-use super::trail::{self, Trail};
+use super::eval::{EvalContext, EvalStop};
+use super::prepared_program::PreparedProgram;
+use super::trail::{self, OriginTrail};
 use crate::error::RunError;
-use crate::provenance::{From, Origin};
+use crate::provenance::{Origin, OriginKind};
 
 /// The values of a flow's intake slot and of its raw slot; `None` leaves the slot unset.
-type Taken = (Option<Value>, Option<Value>);
+type IntakeValues = (Option<Value>, Option<Value>);
 
 /// Processes an input. The first mistake stops the call.
-pub fn take(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>) -> Result<Taken, EvalStop> {
+pub fn process_input(
+    prepared: &PreparedProgram,
+    id: FlowId,
+    flow: &FlowDefinition,
+    input: Option<&Value>,
+) -> Result<IntakeValues, EvalStop> {
     fit(prepared, id, flow, input).map_err(|faults| {
         let first = faults.into_iter().next();
         first
@@ -28,25 +33,25 @@ pub fn take(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>)
 }
 
 /// All mistakes in an input of the program's entry, each with the code `INPUT_INVALID`.
-pub fn faults(prepared: &Prepared, input: Option<&Value>) -> Vec<RunError> {
+pub fn input_faults(prepared: &PreparedProgram, input: Option<&Value>) -> Vec<RunError> {
     let entry = prepared.program.entry;
     fit(prepared, entry, prepared.program.entry_flow(), input).err().unwrap_or_default()
 }
 
 /// The processed input of the program's entry: wrapped, with defaults. `None`: it is invalid.
-pub fn effective(prepared: &Prepared, input: Option<&Value>) -> Option<Value> {
+pub fn effective_input(prepared: &PreparedProgram, input: Option<&Value>) -> Option<Value> {
     let entry = prepared.program.entry;
     fit(prepared, entry, prepared.program.entry_flow(), input).ok()?.0
 }
 
 /// Whether values that only the driver knows match what the flow declares. Returns the first question that has no answer yet, or why
 /// the call fails.
-pub fn decided(
-    prepared: &Prepared,
+pub fn check_masked_input(
+    prepared: &PreparedProgram,
     id: FlowId,
-    flow: &Flow,
+    flow: &FlowDefinition,
     input: &Value,
-    context: &Context<'_>,
+    context: &EvalContext<'_>,
 ) -> Result<(), EvalStop> {
     let Ok((Some(value), _)) = fit(prepared, id, flow, Some(input)) else { return Ok(()) };
     for field in &flow.intake.fields {
@@ -56,7 +61,7 @@ pub fn decided(
         }
         // An unset variable is null.
         let schema = if field.nullable { or_null(&field.schema) } else { field.schema.clone() };
-        if !context.matches(value.clone(), schema)? {
+        if !context.matches_schema(value.clone(), schema)? {
             let what = format!(
                 "input property `{}` of {} `{}` does not match its schema: its value is from {}",
                 field.name,
@@ -69,7 +74,7 @@ pub fn decided(
     }
     if let Some(schema) = flow.intake.schema.map(|schema| &prepared.program.schemas[schema])
         && value.is_masked()
-        && !context.matches(value.clone(), schema.json.clone())?
+        && !context.matches_schema(value.clone(), schema.json.clone())?
     {
         let what = format!(
             "the input of {} `{}` does not match its schema: a part of it is from {}",
@@ -102,27 +107,36 @@ fn or_null(schema: &Value) -> Value {
 fn variables(value: &Value) -> String {
     let mut names: Vec<String> = Vec::new();
     let mut note = |hole: &Hole| {
-        let name = format!("`{}.{}`", hole.kind.namespace(), hole.name);
+        let name = format!("`{}.{}`", hole.kind.template_namespace(), hole.name);
         if !names.contains(&name) {
             names.push(name);
         }
         Ok::<_, std::convert::Infallible>(None)
     };
-    let Ok(_) = value.replace(&mut note);
+    let Ok(_) = value.replace_holes(&mut note);
     names.join(", ")
 }
 
-fn fit(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>) -> Result<Taken, Vec<RunError>> {
+fn fit(
+    prepared: &PreparedProgram,
+    id: FlowId,
+    flow: &FlowDefinition,
+    input: Option<&Value>,
+) -> Result<IntakeValues, Vec<RunError>> {
     let intake = &flow.intake;
     let raw = intake.raw.as_ref().map(|(_, key)| raw(input, key.as_deref()));
     let wrapped = wrap(intake, input);
     let declared = !intake.fields.is_empty() || intake.closed;
     let value = match wrapped {
         Some(Value::Object(object)) if declared => Some(complete(prepared, id, flow, &object)?),
-        None if declared => Some(complete(prepared, id, flow, &Object::default())?),
+        None if declared => Some(complete(prepared, id, flow, &ValueObject::default())?),
         Some(other) if declared => {
-            let what =
-                format!("the input of {} `{}` must be an object, not {}", flow.sort, flow.name, other.describe());
+            let what = format!(
+                "the input of {} `{}` must be an object, not {}",
+                flow.sort,
+                flow.name,
+                other.kind_description()
+            );
             return Err(vec![invalid(flow, what)]);
         }
         other => other,
@@ -130,7 +144,7 @@ fn fit(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>) -> R
     if let (Some(schema), Some(value)) = (intake.schema, &value)
         && !value.is_masked()
     {
-        prepared.schemas.check(schema, value).map_err(|why| {
+        prepared.schemas.check_value(schema, value).map_err(|why| {
             vec![invalid(flow, format!("the input of {} `{}` does not match its schema: {why}", flow.sort, flow.name))]
         })?;
     }
@@ -143,11 +157,11 @@ fn raw(input: Option<&Value>, key: Option<&str>) -> Value {
 }
 
 /// The origin of the value in the intake slot.
-pub fn trail(flow: &Flow, input: Option<&Value>, from: &Trail) -> Trail {
+pub fn intake_trail(flow: &FlowDefinition, input: Option<&Value>, from: &OriginTrail) -> OriginTrail {
     let intake = &flow.intake;
     let given = match (input, &intake.wrap) {
         (Some(Value::Object(_)) | None, _) | (_, None) => from.clone(),
-        (Some(_), Some(key)) => trail::object([(key.clone(), from.clone())], None),
+        (Some(_), Some(key)) => trail::object_trail([(key.clone(), from.clone())], None),
     };
     // Not passed, so it is the default at its declaration.
     let defaults = intake.fields.iter().filter(|field| input.and_then(|v| v.get(&field.name)).is_none());
@@ -155,18 +169,18 @@ pub fn trail(flow: &Flow, input: Option<&Value>, from: &Trail) -> Trail {
     let defaults: Vec<_> = defaults
         .map(|field| {
             let path = Some(field.name.clone());
-            let known = Origin { path, place: Some(field.origin), ..Origin::of(From::Const) };
-            (field.name.clone(), trail::origin(known))
+            let known = Origin { path, place: Some(field.origin), ..Origin::from_kind(OriginKind::Const) };
+            (field.name.clone(), trail::from_origin(known))
         })
         .collect();
-    if defaults.is_empty() { given } else { trail::object(defaults, given) }
+    if defaults.is_empty() { given } else { trail::object_trail(defaults, given) }
 }
 
 /// The origin of the value in the raw slot.
-pub fn raw_trail(input: Option<&Value>, key: Option<&str>, from: &Trail) -> Trail {
+pub fn raw_trail(input: Option<&Value>, key: Option<&str>, from: &OriginTrail) -> OriginTrail {
     match key {
         Some(key) if input.filter(|v| v.as_object().is_some()).and_then(|v| v.get(key)).is_some() => {
-            trail::member(from, &[key.into()])
+            trail::trail_member(from, &[key.into()])
         }
         _ => from.clone(),
     }
@@ -175,19 +189,24 @@ pub fn raw_trail(input: Option<&Value>, key: Option<&str>, from: &Trail) -> Trai
 fn wrap(intake: &Intake, input: Option<&Value>) -> Option<Value> {
     let Some(key) = &intake.wrap else { return input.cloned() };
     Some(match input {
-        None => Value::from(Object::default()),
+        None => Value::from(ValueObject::default()),
         Some(Value::Object(object)) => Value::Object(object.clone()),
         Some(other) => [(key.clone(), other.clone())].into_iter().collect(),
     })
 }
 
-fn complete(prepared: &Prepared, id: FlowId, flow: &Flow, given: &Object) -> Result<Value, Vec<RunError>> {
+fn complete(
+    prepared: &PreparedProgram,
+    id: FlowId,
+    flow: &FlowDefinition,
+    given: &ValueObject,
+) -> Result<Value, Vec<RunError>> {
     let fields = &flow.intake.fields;
     let mut faults = Vec::new();
     for unknown in given.keys().filter(|key| flow.intake.closed && !intake_has(&flow.intake, key)) {
         let mut error = invalid(flow, format!("{} `{}` has no input property `{unknown}`", flow.sort, flow.name));
         let names: Vec<&str> = fields.iter().map(|f| &*f.name).collect();
-        error.help = Some(match suggest::nearest(unknown, names.iter().copied()) {
+        error.help = Some(match suggestions::nearest_name(unknown, names.iter().copied()) {
             Some(close) => format!("did you mean `{close}`?"),
             None if names.is_empty() => "it has no input properties".into(),
             None => format!("its input properties are `{}`", names.join("`, `")),
@@ -234,7 +253,7 @@ fn intake_has(intake: &Intake, key: &str) -> bool {
     intake.fields.iter().any(|f| *f.name == *key) || intake.tolerated.contains(&key)
 }
 
-fn invalid(flow: &Flow, message: String) -> RunError {
+fn invalid(flow: &FlowDefinition, message: String) -> RunError {
     let mut error = RunError::new("INPUT_INVALID", message);
     error.location = Some(flow.origin);
     error

@@ -7,7 +7,7 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 use crate::key::Key;
 
 /// A number from 0 to 1: SipHash-1-3-128 of the key under the seed. Journals depend on it.
-pub fn fraction(seed: u64, key: &Key) -> f64 {
+pub fn jitter_fraction(seed: u64, key: &Key) -> f64 {
     let mut to = SipHasher13::new_with_keys(seed, 0);
     for part in ["jitter", key.as_str()] {
         to.write(&(part.len() as u64).to_le_bytes());
@@ -23,7 +23,7 @@ mod tests {
 
     #[test]
     fn it_stays_what_it_is_from_version_to_version() {
-        assert_eq!(fraction(7, &Key::from("a/b")), 0.686_633_367_750_822_7);
-        assert_ne!(fraction(8, &Key::from("a/b")), fraction(7, &Key::from("a/b")));
+        assert_eq!(jitter_fraction(7, &Key::from("a/b")), 0.686_633_367_750_822_7);
+        assert_ne!(jitter_fraction(8, &Key::from("a/b")), jitter_fraction(7, &Key::from("a/b")));
     }
 }

@@ -1,30 +1,30 @@
 //! The common part of all steps: `when`, tries, the time limit, retries, the failure policy.
 
 use trefoil_ir::{
-    Backoff, Callee, Cond, Items, NodeId, OnFailure, OnItemFailure, Retry, RetryOn, State, StateId, Step, StepId,
-    StepKind, Takes,
+    BoundCondition, FanOutItems, FlowCallee, MatchedOutcome, NodeId, OnItemFailure, OnStepFailure, Retry, RetryBackoff,
+    RetryOn, StateId, Step, StepId, StepKind, WorkflowState,
 };
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use super::eval::EvalStop;
-use super::frame::{FrameId, Outcome, Started, Task, What};
+use super::frame::{FrameId, FrameOutcome, FrameTarget, MachineTask, StepStart};
 use super::jitter;
 use super::policy::goes_up;
 use super::steps::{self, conversation};
 use super::trail;
-use super::turn::{Purpose, Turn};
-use crate::error::{Cause, RunError};
-use crate::event::{EventKind, Tally};
+use super::turn::{ActivityPurpose, MachineTurn};
+use crate::error::{FailureCause, RunError};
+use crate::event::{EventKind, ItemTally};
 use crate::key::Key;
-use crate::key::segment;
-use crate::provenance::From;
-use crate::text::{joined, seconds};
+use crate::key::escape_label;
+use crate::provenance::OriginKind;
+use crate::text::{format_seconds, join_distinct};
 
 /// The retries of a model call if its manifest does not define any: two, with delays from one second.
 static UNASKED: Retry = Retry {
     max_attempts: 3,
-    backoff: Backoff::Exponential,
+    backoff: RetryBackoff::Exponential,
     base_delay_ms: 1000,
     max_delay_ms: 60_000,
     jitter: true,
@@ -33,7 +33,7 @@ static UNASKED: Retry = Retry {
 /// The retry for an answer that matches the schema: immediate.
 static ONCE_MORE: Retry = Retry {
     max_attempts: 2,
-    backoff: Backoff::Constant,
+    backoff: RetryBackoff::Constant,
     base_delay_ms: 0,
     max_delay_ms: 0,
     jitter: false,
@@ -46,7 +46,7 @@ const LONGEST_WAIT_MS: u64 = 600_000;
 /// the key may not use.
 fn limit(step: &Step, error: &RunError) -> Option<Location> {
     let StepKind::Model(call) = &step.kind else { return None };
-    if matches!(error.cause, Some(Cause::Status(401 | 403 | 404))) {
+    if matches!(error.cause, Some(FailureCause::Status(401 | 403 | 404))) {
         return Some(call.model.origin);
     }
     let name = match &*error.code {
@@ -58,26 +58,26 @@ fn limit(step: &Step, error: &RunError) -> Option<Location> {
     call.places.iter().find(|(place, _)| *place == name).map(|(_, at)| *at)
 }
 
-impl Turn<'_> {
+impl MachineTurn<'_> {
     /// Starts a step when it is its turn.
-    pub fn begin(&mut self, f: FrameId) -> Result<(), EvalStop> {
-        let Some((_, step)) = self.step_of(f) else { return steps::flow::begin(self, f) };
+    pub fn begin_step(&mut self, f: FrameId) -> Result<(), EvalStop> {
+        let Some((_, step)) = self.step_of(f) else { return steps::flow::begin_flow(self, f) };
         if let Some(when) = &step.when
-            && !self.context(f, None, None).cond(when)?
+            && !self.eval_context(f, None, None).eval_condition(when)?
         {
             // The values come first, because they say most and the rest may be cut off.
-            let reason = match self.saw(f, [when]).as_str() {
+            let reason = match self.describe_condition_values(f, [when]).as_str() {
                 "" => format!("`when` is false: `{}`", when.text),
                 saw => format!("{saw} (`when: {}`)", when.text),
             };
             self.note_skipped(f, step, reason);
             if let Some(slot) = step.out {
-                self.write(f, slot, Some(Value::Null));
+                self.write_slot(f, slot, Some(Value::Null));
             }
-            self.end(f, Outcome::Done(Value::Null));
+            self.end_frame(f, FrameOutcome::Done(Value::Null));
             return Ok(());
         }
-        self.push(Task::Try(f));
+        self.push_task(MachineTask::Try(f));
         Ok(())
     }
 
@@ -85,11 +85,11 @@ impl Turn<'_> {
     pub fn try_once(&mut self, f: FrameId) -> Result<(), EvalStop> {
         let Some((id, step)) = self.step_of(f) else { return Ok(()) };
         self.announce(f, id, step);
-        match steps::start(self, f, id, step)? {
-            Started::Done(value) => self.done(f, value),
-            Started::Running => {
+        match steps::start_step(self, f, id, step)? {
+            StepStart::Done(value) => self.succeed_try(f, value),
+            StepStart::Running => {
                 if let Some(ms) = step.policy.timeout_ms {
-                    self.limit(f, ms);
+                    self.start_timeout(f, ms);
                 }
             }
         }
@@ -97,12 +97,12 @@ impl Turn<'_> {
     }
 
     /// Starts a time limit for what a frame has just started.
-    pub fn limit(&mut self, f: FrameId, ms: u64) {
-        let request = self.limiting(ms);
-        let key = self.own_activity(f, Purpose::Timeout, request, |path, above| {
-            path.own("timeout", above);
+    pub fn start_timeout(&mut self, f: FrameId, ms: u64) {
+        let request = self.limit_timer(ms);
+        let key = self.own_activity(f, ActivityPurpose::Timeout, request, |path, above| {
+            path.push_own_name("timeout", above);
         });
-        let ends = self.core.clock.work_now().plus(ms);
+        let ends = self.core.clock.work_now().plus_ms(ms);
         if let Some(frame) = self.core.frames.get_mut(f) {
             frame.timer = key;
             frame.aside.get_or_insert_default().ends = Some(ends);
@@ -114,61 +114,61 @@ impl Turn<'_> {
         let Some(frame) = self.core.frames.get_mut(f) else { return };
         frame.timer = None;
         let (ms, code, limits) = match frame.what {
-            What::Step(step) => {
+            FrameTarget::Step(step) => {
                 let step = &self.program.steps[step];
                 let tool = matches!(step.kind, StepKind::Tool(_));
                 (step.policy.timeout_ms, if tool { "TOOL_TIMEOUT" } else { "TIMEOUT" }, Some(step))
             }
-            What::Flow(_) => {
+            FrameTarget::Flow(_) => {
                 let (ms, parent) = (steps::flow::time_limit(frame), frame.parent);
                 (ms, "TIMEOUT", parent.and_then(|p| self.step_of(p)).map(|(_, step)| step))
             }
         };
-        let mut error = RunError::new(code, format!("timed out after {}", seconds(ms.unwrap_or(0))));
+        let mut error = RunError::new(code, format!("timed out after {}", format_seconds(ms.unwrap_or(0))));
         // The limit is the cause, so the failure points at it.
         error.location = limits.and_then(|step| step.policy.timeout_at);
-        self.push(Task::Settle(f, Outcome::Failed(Box::new(error.cause(Cause::Timeout)))));
+        self.push_task(MachineTask::Settle(f, FrameOutcome::Failed(Box::new(error.with_cause(FailureCause::Timeout)))));
     }
 
     /// An effect has completed.
-    pub fn completed(&mut self, f: FrameId, outcome: &Outcome) -> Result<(), EvalStop> {
+    pub fn complete_effect(&mut self, f: FrameId, outcome: &FrameOutcome) -> Result<(), EvalStop> {
         let Some((_, step)) = self.step_of(f) else { return Ok(()) };
         if let StepKind::Model(call) = &step.kind {
-            steps::model::caps(self, f, call, true);
+            steps::model::report_caps(self, f, call, true);
         }
         let outcome = match (&step.kind, outcome) {
-            (StepKind::Model(call), Outcome::Done(answer)) => {
-                Outcome::Done(steps::model::read(self, f, step, call, answer)?)
+            (StepKind::Model(call), FrameOutcome::Done(answer)) => {
+                FrameOutcome::Done(steps::model::read_model_answer(self, f, step, call, answer)?)
             }
-            (StepKind::Conversation(it), Outcome::Done(listed)) => {
-                return conversation::described(self, f, it, listed);
+            (StepKind::Conversation(it), FrameOutcome::Done(listed)) => {
+                return conversation::receive_descriptions(self, f, it, listed);
             }
-            (StepKind::Human(call), outcome) => match steps::person::answered(self, f, step, call, outcome)? {
+            (StepKind::Human(call), outcome) => match steps::person::process_answer(self, f, step, call, outcome)? {
                 Some(outcome) => outcome,
                 None => return Ok(()),
             },
             (_, outcome) => outcome.clone(),
         };
-        self.push(Task::Settle(f, outcome));
+        self.push_task(MachineTask::Settle(f, outcome));
         Ok(())
     }
 
     /// A try has ended.
-    pub fn settle(&mut self, f: FrameId, outcome: &Outcome) -> Result<(), EvalStop> {
+    pub fn settle_try(&mut self, f: FrameId, outcome: &FrameOutcome) -> Result<(), EvalStop> {
         let Some((_, step)) = self.step_of(f) else {
-            self.end(f, outcome.clone());
+            self.end_frame(f, outcome.clone());
             return Ok(());
         };
         match outcome {
-            Outcome::Done(raw) => {
-                let value = self.shaped(f, step, raw)?;
-                self.clear(f);
+            FrameOutcome::Done(raw) => {
+                let value = self.shape_result(f, step, raw)?;
+                self.cancel_frame_work(f);
                 self.succeed(f, step, value);
             }
-            Outcome::Failed(error) => {
+            FrameOutcome::Failed(error) => {
                 let mut error = error.clone();
-                self.place(f, step, &mut error);
-                self.clear(f);
+                self.locate_error(f, step, &mut error);
+                self.cancel_frame_work(f);
                 if !self.retry(f, step, &mut error) {
                     return self.fail(f, step, error);
                 }
@@ -178,9 +178,9 @@ impl Turn<'_> {
     }
 
     /// The result of a step after `shape`.
-    pub fn shaped(&self, f: FrameId, step: &Step, raw: &Value) -> Result<Value, EvalStop> {
+    pub fn shape_result(&self, f: FrameId, step: &Step, raw: &Value) -> Result<Value, EvalStop> {
         let value = match &step.shape {
-            Some(shape) => self.context(f, Some(raw), None).expr(shape)?,
+            Some(shape) => self.eval_context(f, Some(raw), None).eval_expr(shape)?,
             None => raw.clone(),
         };
         if !value.is_within_limits() {
@@ -192,13 +192,13 @@ impl Turn<'_> {
     fn succeed(&mut self, f: FrameId, step: &Step, value: Value) {
         self.keep_cause(f, step, None);
         if let Some(slot) = step.out {
-            self.write(f, slot, Some(value.clone()));
-            self.mark(f, slot, |turn| match &step.kind {
+            self.write_slot(f, slot, Some(value.clone()));
+            self.set_slot_trail(f, slot, |turn| match &step.kind {
                 // An unlabelled value does not occur in traces, so its components are recorded as its origin.
                 StepKind::Compute(expr) if step.label.is_none() && step.shape.is_none() => {
-                    turn.context(f, None, None).trail(expr)
+                    turn.eval_context(f, None, None).expr_trail(expr)
                 }
-                _ => trail::whole(From::Step(turn.core.frames.get(f)?.base.clone())),
+                _ => trail::from_origin_kind(OriginKind::Step(turn.core.frames.get(f)?.base.clone())),
             });
         }
         if step.label.is_some()
@@ -206,15 +206,15 @@ impl Turn<'_> {
         {
             let key = frame.base.clone();
             let items = frame.aside.as_ref().and_then(|aside| aside.items);
-            self.note(&key, step.origin, EventKind::StepFinished { output: value.clone(), items });
+            self.emit_event(&key, step.origin, EventKind::StepFinished { output: value.clone(), items });
         }
-        self.end(f, Outcome::Done(value));
+        self.end_frame(f, FrameOutcome::Done(value));
     }
 
     /// Stores why a slot is not filled, so that it can be reported as missing; `None`: it is filled.
     fn keep_cause(&mut self, f: FrameId, step: &Step, error: Option<&RunError>) {
         let (Some(slot), Some(frame)) = (step.out, self.core.frames.get(f)) else { return };
-        let Some(call) = self.core.activations.call_mut(frame.activation) else { return };
+        let Some(call) = self.core.activations.flow_call_mut(frame.activation) else { return };
         call.failures.retain(|(known, _)| *known != slot);
         call.failures.extend(error.map(|error| (slot, error.message.as_str().into())));
     }
@@ -225,20 +225,20 @@ impl Turn<'_> {
         match &step.policy.on_failure {
             _ if goes_up(step, &error) => {
                 self.note_failed(f, step, &error, "fail");
-                self.end(f, Outcome::Failed(error));
+                self.end_frame(f, FrameOutcome::Failed(error));
             }
-            OnFailure::Fail => {
+            OnStepFailure::Fail => {
                 let handled_as = self.handled_as(f, &error);
                 self.note_failed(f, step, &error, handled_as);
-                self.end(f, Outcome::Failed(error));
+                self.end_frame(f, FrameOutcome::Failed(error));
             }
-            OnFailure::Skip => {
+            OnStepFailure::Skip => {
                 self.note_failed(f, step, &error, "skip");
-                self.end(f, Outcome::Done(Value::Null));
+                self.end_frame(f, FrameOutcome::Done(Value::Null));
             }
-            OnFailure::Use(default) => {
-                let raw = self.context(f, None, Some(&error.message)).expr(default);
-                match raw.and_then(|raw| self.shaped(f, step, &raw)) {
+            OnStepFailure::Use(default) => {
+                let raw = self.eval_context(f, None, Some(&error.message)).eval_expr(default);
+                match raw.and_then(|raw| self.shape_result(f, step, &raw)) {
                     Ok(value) => {
                         self.note_failed(f, step, &error, "default");
                         self.succeed(f, step, value);
@@ -246,9 +246,9 @@ impl Turn<'_> {
                     Err(EvalStop::Ask(question)) => return Err(EvalStop::Ask(question)),
                     // If the default cannot be evaluated, the step fails with that failure.
                     Err(EvalStop::Fail(mut second)) => {
-                        self.place(f, step, &mut second);
+                        self.locate_error(f, step, &mut second);
                         self.note_failed(f, step, &second, "fail");
-                        self.end(f, Outcome::Failed(second));
+                        self.end_frame(f, FrameOutcome::Failed(second));
                     }
                 }
             }
@@ -274,16 +274,17 @@ impl Turn<'_> {
             return false;
         }
         let seed = self.core.flags.seed;
-        let delay_ms = delay(retry, frame.attempt, || jitter::fraction(seed, &frame.key))
+        let delay_ms = delay(retry, frame.attempt, || jitter::jitter_fraction(seed, &frame.key))
             .max(error.retry_after_ms.map_or(0, |ms| u64::from(ms.get())));
         let next = frame.attempt + 1;
         let left = self.time_left(f, step);
         if error.retry_after_ms.is_some() && delay_ms > left.unwrap_or(LONGEST_WAIT_MS) {
             let limit = match left {
-                Some(left) => format!("the step has {} left", seconds(left)),
-                None => format!("the longest possible wait is {}", seconds(LONGEST_WAIT_MS)),
+                Some(left) => format!("the step has {} left", format_seconds(left)),
+                None => format!("the longest possible wait is {}", format_seconds(LONGEST_WAIT_MS)),
             };
-            error.message = format!("{}; the requested wait is {}, but {limit}", error.message, seconds(delay_ms));
+            error.message =
+                format!("{}; the requested wait is {}, but {limit}", error.message, format_seconds(delay_ms));
             return false;
         }
         let key = frame.base.clone();
@@ -294,34 +295,34 @@ impl Turn<'_> {
         }
         // Also for a step without a label: its key is that of the enclosing step, pass or item.
         let event = EventKind::RetryScheduled { attempt: next, delay_ms, error: error.clone() };
-        self.note(&key, step.origin, event);
+        self.emit_event(&key, step.origin, event);
         let timer = if delay_ms > 0 {
-            let timer = self.waiting(delay_ms);
-            self.own_activity(f, Purpose::Delay, timer, |path, above| {
-                path.own("delay", above);
+            let timer = self.wait_timer(delay_ms);
+            self.own_activity(f, ActivityPurpose::Delay, timer, |path, above| {
+                path.push_own_name("delay", above);
             })
         } else {
-            self.push(Task::Try(f));
+            self.push_task(MachineTask::Try(f));
             None
         };
         let Some(frame) = self.core.frames.get_mut(f) else { return false };
         frame.timer = timer;
         frame.attempt = next;
-        frame.key = self.core.keys.make(&frame.base, |path| {
-            path.attempt(next);
+        frame.key = self.core.keys.build_key(&frame.base, |path| {
+            path.push_try(next);
         });
         true
     }
 
     /// A fan-out has ended: its tally is reported with the innermost enclosing step that has a label.
-    pub fn count_items(&mut self, f: FrameId, ended: Tally) {
-        self.core.failed_items.add(ended.with_failed().unwrap_or_default());
+    pub fn count_items(&mut self, f: FrameId, ended: ItemTally) {
+        self.core.failed_items.add_items(ended.with_failed().unwrap_or_default());
         let mut at = Some(f);
         while let Some(f) = at {
             let named = self.step_of(f).is_some_and(|(_, step)| step.label.is_some());
             let Some(frame) = self.core.frames.get_mut(f) else { return };
             if named {
-                frame.aside.get_or_insert_default().items.get_or_insert_default().add(ended);
+                frame.aside.get_or_insert_default().items.get_or_insert_default().add_items(ended);
                 return;
             }
             at = frame.parent;
@@ -332,7 +333,7 @@ impl Turn<'_> {
     /// so. Retries of an enclosing step in the manifest count as well.
     fn is_tried_again_unasked(&self, f: FrameId, step: &Step, error: &RunError) -> bool {
         let passing = match &error.cause {
-            Some(Cause::Status(status)) => matches!(*status, 408 | 429) || (500..600).contains(status),
+            Some(FailureCause::Status(status)) => matches!(*status, 408 | 429) || (500..600).contains(status),
             Some(cause) => cause.is_network(),
             None => false,
         };
@@ -358,15 +359,15 @@ impl Turn<'_> {
         let mut at = self.core.frames.get(f).and_then(|frame| frame.parent);
         while let Some(frame) = at.and_then(|at| self.core.frames.get(at)) {
             if let Some(ends) = frame.aside.as_deref().and_then(|aside| aside.ends).filter(|_| frame.timer.is_some()) {
-                sooner(ends.since(now));
+                sooner(ends.ms_since(now));
             }
             at = frame.parent;
         }
         let mut at = self.core.frames.get(f).map(|frame| frame.activation);
-        while let Some(call) = at.and_then(|at| self.core.activations.call(at)) {
+        while let Some(call) = at.and_then(|at| self.core.activations.flow_call(at)) {
             let budget = self.program.flows[call.flow].budget.as_ref();
             if let Some(limit) = budget.and_then(|budget| budget.max_duration_ms) {
-                sooner(call.began.plus(limit).since(now));
+                sooner(call.began.plus_ms(limit).ms_since(now));
             }
             at = call.caller;
         }
@@ -378,7 +379,8 @@ impl Turn<'_> {
         let Some(frame) = self.core.frames.get(f) else { return "fail" };
         let Some((_, parent)) = frame.parent.and_then(|p| self.step_of(p)) else { return "fail" };
         let place = frame.place;
-        let takes_failure = |state: &State| state.transitions.iter().any(|t| t.takes != Takes::Success);
+        let takes_failure =
+            |state: &WorkflowState| state.transitions.iter().any(|t| t.takes != MatchedOutcome::Success);
         match &parent.kind {
             StepKind::Graph(graph) if graph.nodes[NodeId(place)].fallback.is_some() => "fallback",
             StepKind::Parallel(p) if p.on_failure == OnItemFailure::Continue => "skip",
@@ -390,7 +392,7 @@ impl Turn<'_> {
     }
 
     /// Sets the place of a failure, unless an inner step has set it.
-    fn place(&self, f: FrameId, step: &Step, error: &mut RunError) {
+    fn locate_error(&self, f: FrameId, step: &Step, error: &mut RunError) {
         if error.key.is_none()
             && let Some(frame) = self.core.frames.get(f)
         {
@@ -398,7 +400,7 @@ impl Turn<'_> {
             let named = !frame.key.0.is_empty();
             // Tries that the manifest did not request belong to the same call, so the step is what failed.
             let key = if self.is_same_call(f) { &frame.base } else { &frame.key };
-            error.key = Some(if named { key.clone() } else { Key(segment(&self.program.name).into()) });
+            error.key = Some(if named { key.clone() } else { Key(escape_label(&self.program.name).into()) });
         }
         error.location = error.location.or_else(|| limit(step, error)).or(Some(step.origin));
     }
@@ -411,10 +413,10 @@ impl Turn<'_> {
         if let Some(label) = step.span_name() {
             let key = frame.base.clone();
             // A step that offers several tools is shown by the name of the one that the model calls.
-            let called = steps::conversation::given(self, f).filter(|given| given.tool.is_some());
+            let called = steps::conversation::given_arguments(self, f).filter(|given| given.tool.is_some());
             let label = called.map_or_else(|| label.clone(), |given| given.called.clone());
             let event = EventKind::StepStarted { label, kind: self.kind(id) };
-            self.note(&key, step.origin, event);
+            self.emit_event(&key, step.origin, event);
         }
     }
 
@@ -422,14 +424,18 @@ impl Turn<'_> {
     pub fn note_skipped(&mut self, f: FrameId, step: &Step, reason: String) {
         if let (Some(label), Some(frame)) = (step.span_name(), self.core.frames.get(f)) {
             let key = frame.base.clone();
-            self.note(&key, step.origin, EventKind::StepSkipped { label: label.to_string(), reason });
+            self.emit_event(&key, step.origin, EventKind::StepSkipped { label: label.to_string(), reason });
         }
     }
 
     /// `x is 3, y is missing`: the current values that conditions read.
-    pub fn saw<'c>(&self, f: FrameId, conditions: impl IntoIterator<Item = &'c Cond>) -> String {
-        let context = self.context(f, None, None);
-        joined(conditions.into_iter().flat_map(|when| context.seen(when)))
+    pub fn describe_condition_values<'c>(
+        &self,
+        f: FrameId,
+        conditions: impl IntoIterator<Item = &'c BoundCondition>,
+    ) -> String {
+        let context = self.eval_context(f, None, None);
+        join_distinct(conditions.into_iter().flat_map(|when| context.describe_values(when)))
     }
 
     /// A step under `parent` will never start.
@@ -437,18 +443,18 @@ impl Turn<'_> {
         let Some(frame) = self.core.frames.get(parent) else { return };
         let found = &self.program.steps[step];
         let Some(label) = found.span_name() else { return };
-        let segment = self.prepared.segment(step);
-        let key = self.core.keys.make(&frame.key, |path| {
-            path.name(segment);
+        let segment = self.prepared.key_segment(step);
+        let key = self.core.keys.build_key(&frame.key, |path| {
+            path.push_name(segment);
         });
         let event = EventKind::StepSkipped { label: label.to_string(), reason: reason.to_owned() };
-        self.note(&key, found.origin, event);
+        self.emit_event(&key, found.origin, event);
     }
 
     fn note_failed(&mut self, f: FrameId, step: &Step, error: &RunError, handled_as: &'static str) {
         if let (Some(_), Some(frame)) = (&step.label, self.core.frames.get(f)) {
             let key = frame.base.clone();
-            self.note(&key, step.origin, EventKind::StepFailed { error: error.clone(), handled_as });
+            self.emit_event(&key, step.origin, EventKind::StepFailed { error: error.clone(), handled_as });
         }
     }
 
@@ -457,24 +463,24 @@ impl Turn<'_> {
         match &self.program.steps[id].kind {
             StepKind::Compute(_) => "value",
             StepKind::ForEach(each) => match each.items {
-                Items::List(_) => "for_each",
-                Items::Count(..) => "swarm",
+                FanOutItems::List(_) => "for_each",
+                FanOutItems::Count(..) => "swarm",
             },
             StepKind::Call(call) => match &call.callee {
-                Callee::Flow(flow) => self.program.flows[*flow].sort,
-                Callee::Named { .. } => "agent",
+                FlowCallee::Flow(flow) => self.program.flows[*flow].sort,
+                FlowCallee::Named { .. } => "agent",
             },
-            kind => kind.info().name,
+            kind => kind.step_info().name,
         }
     }
 }
 
 fn matches(class: &RetryOn, error: &RunError) -> bool {
     match class {
-        RetryOn::Status(status) => error.cause == Some(Cause::Status(*status)),
-        RetryOn::Network => error.cause.as_ref().is_some_and(Cause::is_network),
-        RetryOn::Guardrail => error.cause == Some(Cause::Guardrail),
-        RetryOn::Timeout => error.cause == Some(Cause::Timeout),
+        RetryOn::Status(status) => error.cause == Some(FailureCause::Status(*status)),
+        RetryOn::Network => error.cause.as_ref().is_some_and(FailureCause::is_network),
+        RetryOn::Guardrail => error.cause == Some(FailureCause::Guardrail),
+        RetryOn::Timeout => error.cause == Some(FailureCause::Timeout),
         RetryOn::Code(code) => error.code == **code,
     }
 }
@@ -483,9 +489,9 @@ fn matches(class: &RetryOn, error: &RunError) -> bool {
 fn delay(retry: &Retry, failed: u32, fraction: impl FnOnce() -> f64) -> u64 {
     let n = u64::from(failed.max(1));
     let grown = match retry.backoff {
-        Backoff::Constant => retry.base_delay_ms,
-        Backoff::Linear => retry.base_delay_ms.saturating_mul(n),
-        Backoff::Exponential => {
+        RetryBackoff::Constant => retry.base_delay_ms,
+        RetryBackoff::Linear => retry.base_delay_ms.saturating_mul(n),
+        RetryBackoff::Exponential => {
             let factor = 1u64.checked_shl(n as u32 - 1).filter(|_| n <= 63).unwrap_or(u64::MAX);
             retry.base_delay_ms.saturating_mul(factor)
         }
@@ -498,22 +504,22 @@ fn delay(retry: &Retry, failed: u32, fraction: impl FnOnce() -> f64) -> u64 {
 mod tests {
     use super::*;
 
-    fn retry(backoff: Backoff) -> Retry {
+    fn retry(backoff: RetryBackoff) -> Retry {
         Retry { max_attempts: 9, backoff, base_delay_ms: 100, max_delay_ms: 350, jitter: false, on: Vec::new() }
     }
 
     #[test]
     fn delays_grow_as_their_policy_says_and_stop_at_the_longest() {
         let delays = |b| (1..=4).map(|n| delay(&retry(b), n, || 0.0)).collect::<Vec<_>>();
-        assert_eq!(delays(Backoff::Constant), [100, 100, 100, 100]);
-        assert_eq!(delays(Backoff::Linear), [100, 200, 300, 350]);
-        assert_eq!(delays(Backoff::Exponential), [100, 200, 350, 350]);
-        assert_eq!(delay(&retry(Backoff::Exponential), 4_000, || 0.0), 350);
+        assert_eq!(delays(RetryBackoff::Constant), [100, 100, 100, 100]);
+        assert_eq!(delays(RetryBackoff::Linear), [100, 200, 300, 350]);
+        assert_eq!(delays(RetryBackoff::Exponential), [100, 200, 350, 350]);
+        assert_eq!(delay(&retry(RetryBackoff::Exponential), 4_000, || 0.0), 350);
     }
 
     #[test]
     fn jitter_stays_between_four_and_six_fifths() {
-        let policy = Retry { jitter: true, ..retry(Backoff::Constant) };
+        let policy = Retry { jitter: true, ..retry(RetryBackoff::Constant) };
         assert_eq!(delay(&policy, 1, || 0.0), 80);
         assert_eq!(delay(&policy, 1, || 1.0), 120);
     }

@@ -3,18 +3,18 @@
 
 use trefoil_ir::StepKind;
 
-use super::frame::{FrameId, Outcome, Task};
+use super::frame::{FrameId, FrameOutcome, MachineTask};
 use super::steps;
-use super::turn::{Purpose, Turn};
-use crate::error::{Cause, RunError};
+use super::turn::{ActivityPurpose, MachineTurn};
+use crate::error::{FailureCause, RunError};
 use crate::request::Request;
-use crate::text::seconds;
+use crate::text::format_seconds;
 
-impl Turn<'_> {
+impl MachineTurn<'_> {
     /// Starts a time limit for the effect that a frame has just requested.
     pub fn effect_within(&mut self, f: FrameId, timer: Request) {
-        let key = self.own_activity(f, Purpose::Limit, timer, |path, above| {
-            path.own("limit", above);
+        let key = self.own_activity(f, ActivityPurpose::Limit, timer, |path, above| {
+            path.push_own_name("limit", above);
         });
         if let Some(frame) = self.core.frames.get_mut(f) {
             frame.aside.get_or_insert_default().limit = key;
@@ -40,18 +40,18 @@ impl Turn<'_> {
         let (reserved, begun) = self.core.pending.get(&key).map_or((0, true), |p| (p.reserved, p.begun));
         self.core.assumed = self.core.assumed.saturating_add(reserved);
         self.cancel_activity(key);
-        if matches!(step.kind, StepKind::Model(_)) && !self.spend(f, (None, None), (0, begun)) {
+        if matches!(step.kind, StepKind::Model(_)) && !self.spend_usage(f, (None, None), (0, begun)) {
             return;
         }
         let outcome = match &step.kind {
-            StepKind::Human(call) => steps::person::unanswered(self, f, call),
+            StepKind::Human(call) => steps::person::timeout_outcome(self, f, call),
             StepKind::Model(call) => {
-                let limit = seconds(call.parameters.timeout_ms.unwrap_or_default());
+                let limit = format_seconds(call.parameters.timeout_ms.unwrap_or_default());
                 let message = format!("the model did not complete its answer within {limit}");
-                Outcome::Failed(Box::new(RunError::new("TIMEOUT", message).cause(Cause::Timeout)))
+                FrameOutcome::Failed(Box::new(RunError::new("TIMEOUT", message).with_cause(FailureCause::Timeout)))
             }
             _ => return,
         };
-        self.push(Task::Completed(f, outcome));
+        self.push_task(MachineTask::Completed(f, outcome));
     }
 }

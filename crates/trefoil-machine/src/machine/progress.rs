@@ -7,17 +7,17 @@ use trefoil_ir::{IndexVec, NodeId, SlotId, StateId};
 use trefoil_template::Value;
 
 use super::activation::ActivationId;
-use super::consensus::Silent;
-use super::plan::GraphPlan;
-use super::trail::Trail;
-use super::verdict::Verdict;
+use super::consensus::MissingVerdict;
+use super::graph_plan::GraphPlan;
+use super::trail::OriginTrail;
+use super::verdict::JudgeVerdict;
 use crate::key::Key;
-use crate::request::{ToolSpec, ToolUse};
+use crate::request::{ModelToolCall, ToolSpec};
 use crate::schemas::ForeignSchema;
 
 /// The data of a call, and its progress.
 #[derive(Debug, Default)]
-pub struct FlowCall {
+pub struct RunningFlow {
     /// The input; `None`: no explicit input.
     pub input: Option<Value>,
     /// Slots filled before the input is processed: loop variables.
@@ -38,14 +38,14 @@ pub struct FlowCall {
 #[derive(Debug, Default)]
 pub struct CallTrails {
     /// The origin of the input.
-    pub input: Trail,
+    pub input: OriginTrail,
     /// The origins of slots filled before the input is processed.
-    pub marks: Vec<(SlotId, Trail)>,
+    pub marks: Vec<(SlotId, OriginTrail)>,
 }
 
 impl CallTrails {
     /// For a call with only an input.
-    pub fn of_input(input: Trail) -> Option<Box<Self>> {
+    pub fn of_input(input: OriginTrail) -> Option<Box<Self>> {
         input.is_some().then(|| Box::new(Self { input, marks: Vec::new() }))
     }
 }
@@ -53,8 +53,8 @@ impl CallTrails {
 /// The origins of the items and captured values of a fan-out.
 #[derive(Debug)]
 pub struct ItemTrails {
-    pub items: Trail,
-    pub captured: Vec<(SlotId, Trail)>,
+    pub items: OriginTrail,
+    pub captured: Vec<(SlotId, OriginTrail)>,
 }
 
 /// Instances in progress.
@@ -106,7 +106,7 @@ pub struct RunningNode {
 
 impl RunningNodes {
     /// Notifies the nodes that wait for a node that it has ended.
-    pub fn release(&mut self, ended: NodeId, ready: &mut Vec<NodeId>) {
+    pub fn release_waiting(&mut self, ended: NodeId, ready: &mut Vec<NodeId>) {
         for &waiting in &self.plan.waiting[ended] {
             let node = &mut self.nodes[waiting];
             node.waits_for = node.waits_for.saturating_sub(1);
@@ -116,7 +116,7 @@ impl RunningNodes {
         }
     }
 
-    pub fn failed(&self, node: NodeId) -> bool {
+    pub fn has_failed(&self, node: NodeId) -> bool {
         self.nodes[node].failed
     }
 }
@@ -134,23 +134,23 @@ pub struct RunningAttempt {
     pub iteration: u32,
     pub result: Value,
     pub validator: u32,
-    pub judges: Vec<Option<Result<Verdict, Silent>>>,
+    pub judges: Vec<Option<Result<JudgeVerdict, MissingVerdict>>>,
     pub left: usize,
 }
 
 /// A conversation in progress.
 #[derive(Debug, Default)]
-pub struct Talk {
+pub struct RunningConversation {
     /// The number of the current turn, from 1.
     pub turn: u32,
     /// The tools that the model may call.
-    pub offered: Vec<Offered>,
+    pub offered: Vec<OfferedTool>,
     /// The turns that called tools.
-    pub said: Vec<TalkTurn>,
+    pub said: Vec<ConversationTurn>,
     /// The tool calls requested by the turn that has just ended.
-    pub wants: Option<(Value, Vec<ToolUse>)>,
+    pub wants: Option<(Value, Vec<ModelToolCall>)>,
     /// Calls that have not passed the gate yet, by their index in the turn.
-    pub held: Vec<(u32, usize, Given)>,
+    pub held: Vec<(u32, usize, ToolCallArguments)>,
     /// Calls in progress.
     pub left: usize,
     /// The calls so far.
@@ -161,24 +161,24 @@ pub struct Talk {
 
 /// A turn that called tools, or one that should have.
 #[derive(Debug)]
-pub struct TalkTurn {
+pub struct ConversationTurn {
     pub text: Value,
-    pub calls: Vec<TalkCall>,
+    pub calls: Vec<ConversationCall>,
     /// The key of the turn, for provenance.
     pub by: Key,
 }
 
 /// A tool call, and its result for the model.
 #[derive(Debug)]
-pub struct TalkCall {
-    pub what: ToolUse,
+pub struct ConversationCall {
+    pub what: ModelToolCall,
     pub told: Value,
     pub by: Key,
 }
 
 /// A model's arguments for a tool call.
 #[derive(Debug, Clone)]
-pub struct Given {
+pub struct ToolCallArguments {
     /// The tool's name for the model.
     pub called: Arc<str>,
     /// The tool's own name, if its step offers several tools.
@@ -189,7 +189,7 @@ pub struct Given {
 
 /// A tool as described to the model.
 #[derive(Debug)]
-pub struct Offered {
+pub struct OfferedTool {
     /// The description.
     pub spec: ToolSpec,
     /// The index of its offer.

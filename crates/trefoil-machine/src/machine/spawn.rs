@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use trefoil_ir::{FlowId, StepId};
 
-use super::Command;
+use super::MachineCommand;
 use super::activation::{Activation, ActivationId};
 use super::eval::EvalStop;
-use super::frame::{Doing, Frame, FrameId, Task, What};
-use super::progress::FlowCall;
-use super::turn::{Pending, Purpose, Turn};
+use super::frame::{Frame, FrameId, FrameState, FrameTarget, MachineTask};
+use super::progress::RunningFlow;
+use super::turn::{ActivityPurpose, MachineTurn, PendingActivity};
 use crate::error::RunError;
-use crate::key::{ContentKey, Key, Path};
+use crate::key::{ContentKey, Key, KeyWriter};
 use crate::request::{Activity, Request};
 
 /// The maximum nesting of calls. A cycle of calls is a load error; this also stops one caused by a rendered name.
 const MAX_DEPTH: u32 = 128;
 
-impl Turn<'_> {
+impl MachineTurn<'_> {
     /// Starts a step under a structure. `write` puts the structure's own mark (pass, visit) before the step's segment.
     pub fn spawn_step(
         &mut self,
@@ -25,17 +25,17 @@ impl Turn<'_> {
         place: u32,
         step: StepId,
         activation: Option<ActivationId>,
-        write: impl FnOnce(&mut Path<'_>),
+        write: impl FnOnce(&mut KeyWriter<'_>),
     ) -> Result<(), EvalStop> {
-        self.count()?;
-        let segment = self.prepared.segment(step);
+        self.count_step()?;
+        let segment = self.prepared.key_segment(step);
         let Some(above) = self.core.frames.get(parent) else { return Ok(()) };
-        let key = self.core.keys.make(&above.key, |path| {
+        let key = self.core.keys.build_key(&above.key, |path| {
             write(path);
-            path.name(segment);
+            path.push_name(segment);
         });
         let activation = activation.unwrap_or(above.activation);
-        self.insert(Frame::new(Some(parent), place, What::Step(step), activation, key));
+        self.insert(Frame::new(Some(parent), place, FrameTarget::Step(step), activation, key));
         Ok(())
     }
 
@@ -47,10 +47,10 @@ impl Turn<'_> {
         flow: FlowId,
         key: Key,
         caller: Option<ActivationId>,
-        call: FlowCall,
+        call: RunningFlow,
     ) -> Result<(), EvalStop> {
-        self.count()?;
-        let depth = caller.and_then(|a| self.core.activations.call(a)).map_or(0, |c| c.depth + 1);
+        self.count_step()?;
+        let depth = caller.and_then(|a| self.core.activations.flow_call(a)).map_or(0, |c| c.depth + 1);
         if depth > MAX_DEPTH {
             return Err(
                 RunError::new("LIMIT_EXCEEDED", format!("calls are nested more than {MAX_DEPTH} levels deep")).into()
@@ -59,8 +59,8 @@ impl Turn<'_> {
         let slots = self.program.flows[flow].slots.len();
         let activation = Activation::of_call(flow, slots, caller, depth, self.core.clock.work_now());
         let activation = self.core.activations.insert(activation);
-        let mut frame = Frame::new(parent, place, What::Flow(flow), activation, key);
-        frame.doing = Doing::Flow(Box::new(call));
+        let mut frame = Frame::new(parent, place, FrameTarget::Flow(flow), activation, key);
+        frame.doing = FrameState::Flow(Box::new(call));
         self.insert(frame);
         Ok(())
     }
@@ -76,46 +76,46 @@ impl Turn<'_> {
         if let Some(parent) = parent.and_then(|p| self.core.frames.get_mut(p)) {
             parent.first_child = Some(id);
         }
-        self.push(Task::Begin(id));
+        self.push_task(MachineTask::Begin(id));
     }
 
     /// Requests a step's effect from the driver, under the step's own key.
-    pub fn effect(&mut self, f: FrameId, request: Request) {
+    pub fn request_effect(&mut self, f: FrameId, request: Request) {
         let Some(frame) = self.core.frames.get_mut(f) else { return };
         frame.effect = true;
         let key = frame.key.clone();
-        self.activity(f, key, Purpose::Effect, request);
+        self.request_activity(f, key, ActivityPurpose::Effect, request);
     }
 
     /// Requests an additional activity of a step from the driver: `KEY~NAME`.
     pub fn own_activity(
         &mut self,
         f: FrameId,
-        purpose: Purpose,
+        purpose: ActivityPurpose,
         request: Request,
-        write: impl FnOnce(&mut Path<'_>, u32),
+        write: impl FnOnce(&mut KeyWriter<'_>, u32),
     ) -> Option<Key> {
         let above = self.sharing(f);
         let frame = self.core.frames.get(f)?;
-        let key = self.core.keys.make(&frame.key, |path| write(path, above));
-        self.activity(f, key.clone(), purpose, request);
+        let key = self.core.keys.build_key(&frame.key, |path| write(path, above));
+        self.request_activity(f, key.clone(), purpose, request);
         Some(key)
     }
 
-    pub(super) fn activity(&mut self, f: FrameId, key: Key, purpose: Purpose, request: Request) {
+    pub(super) fn request_activity(&mut self, f: FrameId, key: Key, purpose: ActivityPurpose, request: Request) {
         let Some(step) = self.nearest_step(f) else { return };
         let model = matches!(request, Request::Model(_));
         let again = model && self.is_same_call(f);
         self.core.calls += u64::from(model && !again);
-        let bytes = request.weight();
+        let bytes = request.fresh_weight();
         let begun = !self.core.flags.reuses;
-        let reserved = if begun { self.reserve(&request) } else { 0 };
+        let reserved = if begun { self.reservation_for(&request) } else { 0 };
         self.core.carried = self.core.carried.saturating_add(bytes);
-        let content = ContentKey::of(&request);
-        let labels = self.labels(f);
+        let content = ContentKey::from_request(&request);
+        let labels = self.step_labels(f);
         let asked = self.core.clock.work_now();
-        self.core.pending.insert(key.clone(), Pending { frame: f, purpose, asked, bytes, reserved, begun });
-        self.core.output.commands.push(Command::Start(Activity { key, step, content, labels, again, request }));
+        self.core.pending.insert(key.clone(), PendingActivity { frame: f, purpose, asked, bytes, reserved, begun });
+        self.core.output.commands.push(MachineCommand::Start(Activity { key, step, content, labels, again, request }));
     }
 
     /// How many enclosing frames have the same key: structures without a label.
@@ -133,17 +133,17 @@ impl Turn<'_> {
     /// The step of a frame; for a flow call, the step that makes the call.
     fn nearest_step(&self, f: FrameId) -> Option<StepId> {
         match self.core.frames.get(f)?.what {
-            What::Step(step) => Some(step),
-            What::Flow(flow) => Some(self.program.flows[flow].body),
+            FrameTarget::Step(step) => Some(step),
+            FrameTarget::Flow(flow) => Some(self.program.flows[flow].body),
         }
     }
 
     /// The labels of the steps around a frame and its own label, outermost first.
-    pub fn labels(&self, f: FrameId) -> Arc<[Arc<str>]> {
+    pub fn step_labels(&self, f: FrameId) -> Arc<[Arc<str>]> {
         let mut labels = Vec::new();
         let mut at = Some(f);
         while let Some(frame) = at.and_then(|f| self.core.frames.get(f)) {
-            if let What::Step(step) = frame.what
+            if let FrameTarget::Step(step) = frame.what
                 && let Some(label) = self.program.steps[step].label.as_ref()
             {
                 labels.push(label.clone());

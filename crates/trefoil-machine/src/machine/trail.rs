@@ -6,10 +6,10 @@ use std::sync::Arc;
 use trefoil_syntax::Location;
 
 use crate::key::Key;
-use crate::provenance::{From, Origin, TextPart, Via, covered};
+use crate::provenance::{Origin, OriginKind, OriginPlaceholder, TextPart, covered_len};
 
 /// The origin of a value; `None`: unknown.
-pub type Trail = Option<Arc<TrailNode>>;
+pub type OriginTrail = Option<Arc<TrailNode>>;
 
 /// The maximum number of parts of a text; the rest counts as one part.
 const MOST_PARTS: usize = 4096;
@@ -24,46 +24,46 @@ pub enum TrailNode {
     /// The whole value has one origin.
     Whole(Origin),
     /// An object: members with other origins, and the origin of the rest.
-    Object(Vec<(Arc<str>, Trail)>, Trail),
+    Object(Vec<(Arc<str>, OriginTrail)>, OriginTrail),
     /// A list.
-    List(Vec<Trail>),
+    List(Vec<OriginTrail>),
     /// A text in parts.
     Text(Vec<TextPart>),
 }
 
 /// A value with a single origin.
-pub fn whole(from: From) -> Trail {
-    origin(Origin::of(from))
+pub fn from_origin_kind(from: OriginKind) -> OriginTrail {
+    from_origin(Origin::from_kind(from))
 }
 
 /// The same with further data.
-pub fn origin(origin: Origin) -> Trail {
+pub fn from_origin(origin: Origin) -> OriginTrail {
     Some(Arc::new(TrailNode::Whole(origin)))
 }
 
 /// An object composed of these members.
-pub fn object(members: impl IntoIterator<Item = (Arc<str>, Trail)>, rest: Trail) -> Trail {
+pub fn object_trail(members: impl IntoIterator<Item = (Arc<str>, OriginTrail)>, rest: OriginTrail) -> OriginTrail {
     let members: Vec<_> = members.into_iter().take(MOST_MEMBERS).collect();
     if members.is_empty() && rest.is_some() { rest } else { Some(Arc::new(TrailNode::Object(members, rest))) }
 }
 
 /// The item of a fan-out: the origin of the list's item, marked as an item.
-pub fn as_item(trail: Trail) -> Trail {
+pub fn as_item(trail: OriginTrail) -> OriginTrail {
     match trail.as_deref() {
         Some(TrailNode::Whole(known)) => {
             let by = match &known.from {
-                From::Step(key) => Some(key.clone()),
-                From::Item(key) => key.clone(),
+                OriginKind::Step(key) => Some(key.clone()),
+                OriginKind::Item(key) => key.clone(),
                 _ => None,
             };
-            origin(Origin { from: From::Item(by), ..known.clone() })
+            from_origin(Origin { from: OriginKind::Item(by), ..known.clone() })
         }
         _ => trail,
     }
 }
 
 /// The origin of a member of a value.
-pub fn member(trail: &Trail, path: &[Arc<str>]) -> Trail {
+pub fn trail_member(trail: &OriginTrail, path: &[Arc<str>]) -> OriginTrail {
     let mut at = trail.clone();
     for (depth, name) in path.iter().enumerate() {
         let node = at?;
@@ -71,11 +71,11 @@ pub fn member(trail: &Trail, path: &[Arc<str>]) -> Trail {
             TrailNode::Whole(known) => {
                 let mut known = known.clone();
                 known.member.extend(path.iter().skip(depth).cloned());
-                return origin(known);
+                return from_origin(known);
             }
             TrailNode::Object(members, rest) => match members.iter().rev().find(|(known, _)| known == name) {
                 Some((_, trail)) => trail.clone(),
-                None => return member(rest, path.get(depth..).unwrap_or_default()),
+                None => return trail_member(rest, path.get(depth..).unwrap_or_default()),
             },
             TrailNode::List(items) => items.get(name.parse::<usize>().ok()?)?.clone(),
             TrailNode::Text(_) => return None,
@@ -85,26 +85,26 @@ pub fn member(trail: &Trail, path: &[Arc<str>]) -> Trail {
 }
 
 /// The single origin of a value that is printed as a whole.
-pub fn collapse(trail: &Trail) -> Origin {
-    let mut seen = SeenNodes::default();
+pub fn collapse_origins(trail: &OriginTrail) -> Origin {
+    let mut seen = OriginCollector::default();
     seen.take(trail, 0);
     match (seen.only, seen.mixed, seen.steps.as_slice()) {
         (Some(only), false, _) => only,
-        (_, _, []) => Origin::of(From::Other),
-        (_, _, [one]) => Origin::of(From::Step(one.clone())),
-        _ => Origin::of(From::Several(seen.steps)),
+        (_, _, []) => Origin::from_kind(OriginKind::Other),
+        (_, _, [one]) => Origin::from_kind(OriginKind::Step(one.clone())),
+        _ => Origin::from_kind(OriginKind::Several(seen.steps)),
     }
 }
 
 #[derive(Default)]
-struct SeenNodes {
+struct OriginCollector {
     only: Option<Origin>,
     mixed: bool,
     steps: Vec<Key>,
 }
 
-impl SeenNodes {
-    fn take(&mut self, trail: &Trail, depth: usize) {
+impl OriginCollector {
+    fn take(&mut self, trail: &OriginTrail, depth: usize) {
         let Some(node) = trail else {
             self.mixed = true;
             return;
@@ -112,7 +112,7 @@ impl SeenNodes {
         // Values have a limited depth, and origins follow values.
         match &**node {
             _ if depth > trefoil_template::limits::VALUE_DEPTH => self.mixed = true,
-            TrailNode::Whole(origin) => self.one(origin),
+            TrailNode::Whole(origin) => self.add_origin(origin),
             TrailNode::Object(members, rest) => {
                 members.iter().for_each(|(_, trail)| self.take(trail, depth + 1));
                 if rest.is_some() {
@@ -120,12 +120,12 @@ impl SeenNodes {
                 }
             }
             TrailNode::List(items) => items.iter().take(MOST_MEMBERS).for_each(|trail| self.take(trail, depth + 1)),
-            TrailNode::Text(parts) => parts.iter().for_each(|part| self.one(&part.origin)),
+            TrailNode::Text(parts) => parts.iter().for_each(|part| self.add_origin(&part.origin)),
         }
     }
 
-    fn one(&mut self, origin: &Origin) {
-        if let From::Step(key) | From::Item(Some(key)) = &origin.from
+    fn add_origin(&mut self, origin: &Origin) {
+        if let OriginKind::Step(key) | OriginKind::Item(Some(key)) = &origin.from
             && !self.steps.contains(key)
             && self.steps.len() < 64
         {
@@ -148,36 +148,36 @@ impl SeenNodes {
 
 /// A placeholder: its path and where it is.
 #[derive(Debug, Clone)]
-pub struct Placeholder {
+pub struct TrailPlaceholder {
     /// As written.
     pub path: Arc<str>,
     /// Its place.
     pub place: Location,
 }
 
-impl Placeholder {
+impl TrailPlaceholder {
     /// The origin with this placeholder added to those through which it was passed.
     fn on(&self, mut origin: Origin) -> Origin {
         if origin.place.is_none() {
             (origin.place, origin.path) = (Some(self.place), Some(self.path.clone()));
         } else {
-            origin.via.insert(0, Via { path: self.path.clone(), place: self.place });
+            origin.via.insert(0, OriginPlaceholder { path: self.path.clone(), place: self.place });
             origin.via.truncate(MOST_VIA);
         }
         origin
     }
 
     /// The origin of a value that is passed through this placeholder.
-    pub fn hand_on(&self, trail: &Trail) -> Trail {
+    pub fn hand_on(&self, trail: &OriginTrail) -> OriginTrail {
         self.hand(trail, 0)
     }
 
-    fn hand(&self, trail: &Trail, depth: usize) -> Trail {
+    fn hand(&self, trail: &OriginTrail, depth: usize) -> OriginTrail {
         let node = trail.as_ref()?;
         if depth > trefoil_template::limits::VALUE_DEPTH {
             return None;
         }
-        let inner = |trail: &Trail| self.hand(trail, depth + 1);
+        let inner = |trail: &OriginTrail| self.hand(trail, depth + 1);
         Some(Arc::new(match &**node {
             TrailNode::Whole(origin) => TrailNode::Whole(self.on(origin.clone())),
             TrailNode::Object(members, rest) => TrailNode::Object(
@@ -194,15 +194,15 @@ impl Placeholder {
 
 /// A text under construction, by parts.
 #[derive(Debug, Default)]
-pub struct Parts(pub Vec<TextPart>);
+pub struct TextPartsBuilder(pub Vec<TextPart>);
 
-impl Parts {
+impl TextPartsBuilder {
     /// Appends text with a single origin.
     pub fn push(&mut self, len: usize, origin: Origin) {
         if len == 0 {
             return;
         }
-        let origin = if self.0.len() < MOST_PARTS { origin } else { Origin::of(From::Other) };
+        let origin = if self.0.len() < MOST_PARTS { origin } else { Origin::from_kind(OriginKind::Other) };
         match self.0.last_mut() {
             Some(last) if last.origin == origin => last.len += len as u32,
             _ => self.0.push(TextPart { len: len as u32, origin }),
@@ -210,19 +210,19 @@ impl Parts {
     }
 
     /// Appends a value printed as text of this length, with separate parts if the origin is a text that has them.
-    pub fn push_value(&mut self, len: usize, trail: &Trail) {
+    pub fn push_value(&mut self, len: usize, trail: &OriginTrail) {
         match trail.as_deref() {
-            Some(TrailNode::Text(parts)) if covered(parts) == len => {
+            Some(TrailNode::Text(parts)) if covered_len(parts) == len => {
                 for part in parts {
                     self.push(part.len as usize, part.origin.clone());
                 }
             }
-            _ => self.push(len, collapse(trail)),
+            _ => self.push(len, collapse_origins(trail)),
         }
     }
 
     /// The origin of the text as a value.
-    pub fn into_trail(self) -> Trail {
+    pub fn into_trail(self) -> OriginTrail {
         Some(Arc::new(TrailNode::Text(self.0)))
     }
 }
@@ -231,8 +231,8 @@ impl Parts {
 mod tests {
     use super::*;
 
-    fn step(key: &str) -> Trail {
-        whole(From::Step(Key(key.into())))
+    fn step(key: &str) -> OriginTrail {
+        from_origin_kind(OriginKind::Step(Key(key.into())))
     }
     fn path(names: &[&str]) -> Vec<Arc<str>> {
         names.iter().map(|n| Arc::from(*n)).collect()
@@ -240,17 +240,20 @@ mod tests {
 
     #[test]
     fn a_path_leads_to_the_writer_of_what_is_there() {
-        let all = object([("a".into(), step("one")), ("b".into(), step("two"))], step("rest"));
+        let all = object_trail([("a".into(), step("one")), ("b".into(), step("two"))], step("rest"));
         let from = |names: &[&str]| {
-            let origin = collapse(&member(&all, &path(names)));
+            let origin = collapse_origins(&trail_member(&all, &path(names)));
             (origin.from, origin.member.join("."))
         };
-        assert_eq!(from(&["a", "x", "y"]), (From::Step(Key("one".into())), "x.y".to_owned()));
-        assert_eq!(from(&["b"]), (From::Step(Key("two".into())), String::new()));
-        assert_eq!(from(&["c", "d"]), (From::Step(Key("rest".into())), "c.d".to_owned()));
+        assert_eq!(from(&["a", "x", "y"]), (OriginKind::Step(Key("one".into())), "x.y".to_owned()));
+        assert_eq!(from(&["b"]), (OriginKind::Step(Key("two".into())), String::new()));
+        assert_eq!(from(&["c", "d"]), (OriginKind::Step(Key("rest".into())), "c.d".to_owned()));
         let keys = ["one", "two", "rest"].map(|k| Key(k.into())).to_vec();
-        assert_eq!(collapse(&all).from, From::Several(keys));
-        assert_eq!(collapse(&member(&whole(From::Input), &path(&["x"]))).from, From::Input);
-        assert_eq!(collapse(&None).from, From::Other);
+        assert_eq!(collapse_origins(&all).from, OriginKind::Several(keys));
+        assert_eq!(
+            collapse_origins(&trail_member(&from_origin_kind(OriginKind::Input), &path(&["x"]))).from,
+            OriginKind::Input
+        );
+        assert_eq!(collapse_origins(&None).from, OriginKind::Other);
     }
 }

@@ -8,15 +8,15 @@ use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use super::activation::Activation;
-use super::arena::Arena;
-use super::eval::{Context, EvalStop};
-use super::frame::{Frame, FrameId, Outcome, Task, What};
-use super::prepared::Prepared;
-use super::trail::Trail;
-use super::{Command, Noted, Output};
-use crate::clock::{Due, RunClock, WorkMs};
+use super::arena::GenerationalArena;
+use super::eval::{EvalContext, EvalStop};
+use super::frame::{Frame, FrameId, FrameOutcome, FrameTarget, MachineTask};
+use super::prepared_program::PreparedProgram;
+use super::trail::OriginTrail;
+use super::{MachineCommand, MachineEvent, MachineOutput};
+use crate::clock::{DueTime, RunClock, WorkMs};
 use crate::error::RunError;
-use crate::event::{EventKind, Tally};
+use crate::event::{EventKind, ItemTally};
 use crate::journal::Flags;
 use crate::key::{Key, KeyMap};
 use crate::request::{Request, Usage};
@@ -27,21 +27,21 @@ const MAX_STEPS: u64 = 20_000_000;
 
 /// The state of a run.
 #[derive(Debug, Default)]
-pub struct Core {
+pub struct RunState {
     /// The run's id.
     pub run: Arc<str>,
     /// The other settings of the run.
     pub flags: Flags,
     /// Active steps and flow calls.
-    pub frames: Arena<Frame>,
+    pub frames: GenerationalArena<Frame>,
     /// Their slots.
-    pub activations: Arena<Activation>,
+    pub activations: GenerationalArena<Activation>,
     /// Activities in progress.
-    pub pending: KeyMap<Pending>,
+    pub pending: KeyMap<PendingActivity>,
     /// The stack of tasks; the next one is on top.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<MachineTask>,
     /// The output of this turn.
-    pub output: Output,
+    pub output: MachineOutput,
     /// Builds keys.
     pub keys: crate::key::KeyBuilder,
     /// The usage of the whole run.
@@ -49,7 +49,7 @@ pub struct Core {
     /// The assumed cost, in micro-dollars, of calls of unknown cost, if there is a cost limit.
     pub assumed: u64,
     /// The items of the fan-outs in which some failed, and the run went on.
-    pub failed_items: Tally,
+    pub failed_items: ItemTally,
     /// Model calls started.
     pub calls: u64,
     /// Those of them that were answered.
@@ -73,11 +73,11 @@ pub struct Core {
 
 /// An activity in progress.
 #[derive(Debug)]
-pub struct Pending {
+pub struct PendingActivity {
     /// Its frame.
     pub frame: FrameId,
     /// Its purpose.
-    pub purpose: Purpose,
+    pub purpose: ActivityPurpose,
     /// When it was requested.
     pub asked: WorkMs,
     /// Bytes of its request.
@@ -90,7 +90,7 @@ pub struct Pending {
 
 /// The purpose of an activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Purpose {
+pub enum ActivityPurpose {
     /// A step's effect.
     Effect,
     /// A time limit.
@@ -105,7 +105,7 @@ pub enum Purpose {
     Decide,
 }
 
-impl Core {
+impl RunState {
     /// Sets the usage of the run to what it was before.
     pub fn spent_before(&mut self, before: &Self) {
         (self.usage, self.assumed) = (before.usage, before.assumed);
@@ -113,13 +113,13 @@ impl Core {
     }
 
     /// What counts towards the limits of the run.
-    pub fn used(&self) -> UsedAmounts {
+    pub fn used_amounts(&self) -> UsedAmounts {
         let own = UsedAmounts { calls: self.calls, tokens: 0, cost_micro: self.assumed };
-        self.usage.amounts().and(own)
+        self.usage.used_amounts().sum_with(own)
     }
 
     /// Micro-dollars that are reserved for some of the calls in progress.
-    pub fn reserved(&self, of: impl Fn(&Pending) -> bool) -> u64 {
+    pub fn reserved_cost(&self, of: impl Fn(&PendingActivity) -> bool) -> u64 {
         let reserved = self.pending.values().filter(|pending| pending.reserved > 0 && of(pending));
         reserved.map(|pending| pending.reserved).fold(0, u64::saturating_add)
     }
@@ -131,65 +131,70 @@ impl Core {
 }
 
 /// A turn: the program, its prepared data, and the run's state.
-pub struct Turn<'p> {
+pub struct MachineTurn<'p> {
     /// The prepared data of the program.
-    pub prepared: &'p Prepared,
+    pub prepared: &'p PreparedProgram,
     /// The program.
     pub program: &'p Program,
     /// The run's state.
-    pub core: &'p mut Core,
+    pub core: &'p mut RunState,
 }
 
-impl<'p> Turn<'p> {
+impl<'p> MachineTurn<'p> {
     /// Ends the run.
-    pub fn finish(&mut self, result: Result<Value, RunError>) {
+    pub fn finish_run(&mut self, result: Result<Value, RunError>) {
         if self.core.finished {
             return;
         }
         self.core.finished = true;
         self.core.tasks.clear();
         for (key, _) in std::mem::take(&mut self.core.pending) {
-            self.core.output.commands.push(Command::Cancel(key));
+            self.core.output.commands.push(MachineCommand::Cancel(key));
         }
         self.core.frames.clear();
         self.core.activations.clear();
-        self.core.output.commands.push(Command::Finish(result));
+        self.core.output.commands.push(MachineCommand::Finish(result));
     }
 
     /// A wait that starts now. It goes on while no process has the run.
-    pub fn waiting(&self, ms: u64) -> Request {
-        Request::Timer { ms, due: Due::Run(self.core.clock.now().plus(ms)) }
+    pub fn wait_timer(&self, ms: u64) -> Request {
+        Request::Timer { ms, due: DueTime::Run(self.core.clock.run_now().plus_ms(ms)) }
     }
 
     /// A time limit that starts now. Only the time in which a process has the run counts.
-    pub fn limiting(&self, ms: u64) -> Request {
-        Request::Timer { ms, due: Due::Work(self.core.clock.work_now().plus(ms)) }
+    pub fn limit_timer(&self, ms: u64) -> Request {
+        Request::Timer { ms, due: DueTime::Work(self.core.clock.work_now().plus_ms(ms)) }
     }
 
     /// Pushes a task on the stack.
-    pub fn push(&mut self, task: Task) {
+    pub fn push_task(&mut self, task: MachineTask) {
         self.core.tasks.push(task);
     }
 
     /// A try of a frame has succeeded.
-    pub fn done(&mut self, f: FrameId, value: Value) {
-        self.push(Task::Settle(f, Outcome::Done(value)));
+    pub fn succeed_try(&mut self, f: FrameId, value: Value) {
+        self.push_task(MachineTask::Settle(f, FrameOutcome::Done(value)));
     }
 
     /// The step of a step's frame.
     pub fn step_of(&self, f: FrameId) -> Option<(StepId, &'p Step)> {
         match self.core.frames.get(f)?.what {
-            What::Step(id) => Some((id, &self.program.steps[id])),
-            What::Flow(_) => None,
+            FrameTarget::Step(id) => Some((id, &self.program.steps[id])),
+            FrameTarget::Flow(_) => None,
         }
     }
 
     /// The evaluation context of a frame.
-    pub fn context<'t>(&'t self, f: FrameId, result: Option<&'t Value>, failure: Option<&'t str>) -> Context<'t> {
+    pub fn eval_context<'t>(
+        &'t self,
+        f: FrameId,
+        result: Option<&'t Value>,
+        failure: Option<&'t str>,
+    ) -> EvalContext<'t> {
         let frame = self.core.frames.get(f);
-        Context {
+        EvalContext {
             activations: &self.core.activations,
-            activation: frame.map_or(super::arena::Id::NONE, |f| f.activation),
+            activation: frame.map_or(super::arena::ArenaId::NONE, |f| f.activation),
             result,
             failure,
             run: &self.core.run,
@@ -207,8 +212,8 @@ impl<'p> Turn<'p> {
         place: u32,
         result: Option<&'t Value>,
         failure: Option<&'t str>,
-    ) -> Context<'t> {
-        Context { by: self.ended_child(f, place), ..self.context(f, result, failure) }
+    ) -> EvalContext<'t> {
+        EvalContext { by: self.ended_child(f, place), ..self.eval_context(f, result, failure) }
     }
 
     /// The key of the child that has just ended.
@@ -218,43 +223,43 @@ impl<'p> Turn<'p> {
 
     /// Records the origin of the value just written to a slot of a frame's activation. Costs nothing if the run does
     /// not record provenance.
-    pub fn mark(&mut self, f: FrameId, slot: trefoil_ir::SlotId, trail: impl FnOnce(&Self) -> Trail) {
+    pub fn set_slot_trail(&mut self, f: FrameId, slot: trefoil_ir::SlotId, trail: impl FnOnce(&Self) -> OriginTrail) {
         if !self.core.traces {
             return;
         }
         let trail = trail(self);
         if let Some(frame) = self.core.frames.get(f) {
-            self.core.activations.mark(frame.activation, slot, trail);
+            self.core.activations.set_trail(frame.activation, slot, trail);
         }
     }
 
     /// Sets a slot of a frame's activation.
-    pub fn write(&mut self, f: FrameId, slot: trefoil_ir::SlotId, value: Option<Value>) {
+    pub fn write_slot(&mut self, f: FrameId, slot: trefoil_ir::SlotId, value: Option<Value>) {
         if let Some(frame) = self.core.frames.get(f) {
-            self.core.activations.write(frame.activation, slot, value);
+            self.core.activations.write_slot(frame.activation, slot, value);
         }
     }
 
     /// Reads a slot of a frame's activation.
-    pub fn read(&self, f: FrameId, slot: trefoil_ir::SlotId) -> Option<Value> {
+    pub fn read_slot(&self, f: FrameId, slot: trefoil_ir::SlotId) -> Option<Value> {
         let frame = self.core.frames.get(f)?;
-        self.core.activations.read(frame.activation, slot).cloned()
+        self.core.activations.read_slot(frame.activation, slot).cloned()
     }
 
     /// Emits an event.
-    pub fn note(&mut self, key: &Key, location: Location, kind: EventKind) {
-        self.core.output.events.push(Noted { key: Some(key.clone()), location: Some(location), kind });
+    pub fn emit_event(&mut self, key: &Key, location: Location, kind: EventKind) {
+        self.core.output.events.push(MachineEvent { key: Some(key.clone()), location: Some(location), kind });
     }
 
     /// Emits the verdict about a frame's text.
-    pub fn tell(&mut self, f: FrameId, verdict: crate::guard::Verdict) {
+    pub fn emit_verdict(&mut self, f: FrameId, verdict: crate::guard::Verdict) {
         if let (Some((_, step)), Some(key)) = (self.step_of(f), self.core.frames.get(f).map(|f| f.base.clone())) {
-            self.note(&key, step.origin, EventKind::Verdict(verdict));
+            self.emit_event(&key, step.origin, EventKind::Verdict(verdict));
         }
     }
 
     /// Counts a step that starts.
-    pub fn count(&mut self) -> Result<(), EvalStop> {
+    pub fn count_step(&mut self) -> Result<(), EvalStop> {
         self.core.begun += 1;
         if self.core.begun > MAX_STEPS {
             return Err(RunError::new("LIMIT_EXCEEDED", format!("more than {MAX_STEPS} steps in one run")).into());

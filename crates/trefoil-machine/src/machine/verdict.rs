@@ -9,7 +9,7 @@ const CONFIDENCE: f64 = 0.8;
 
 /// A verdict.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct JudgeVerdict {
     /// The score, 0 to 1.
     pub score: f64,
     /// The confidence, 0 to 1.
@@ -23,7 +23,7 @@ pub struct Verdict {
 }
 
 /// Reads an answer as a verdict: an object, or text that contains one. The error is a message.
-pub fn read(answer: &Value, weight: f64) -> Result<Verdict, String> {
+pub fn parse_verdict(answer: &Value, weight: f64) -> Result<JudgeVerdict, String> {
     let is_object = |value: &Value| value.as_object().map(|_| ()).ok_or_else(String::new);
     let parsed = answer.as_str().and_then(|text| find_json(text, &is_object).ok());
     let answer = parsed.unwrap_or_else(|| answer.clone());
@@ -37,11 +37,11 @@ pub fn read(answer: &Value, weight: f64) -> Result<Verdict, String> {
         Some(confidence) => unit("confidence", confidence)?,
     };
     let reasoning = ["reasoning", "feedback"].iter().find_map(|key| object.get(*key)?.as_str()).unwrap_or_default();
-    Ok(Verdict { score, confidence, reasoning: reasoning.to_owned(), weight, answer: answer.clone() })
+    Ok(JudgeVerdict { score, confidence, reasoning: reasoning.to_owned(), weight, answer: answer.clone() })
 }
 
 /// The object with a score in a text, whatever else is in it.
-pub fn within(text: &str) -> Option<Value> {
+pub fn find_verdict(text: &str) -> Option<Value> {
     let scored = |value: &Value| {
         ["score", "confidence"].iter().any(|key| value.get(key).is_some()).then_some(()).ok_or_else(String::new)
     };
@@ -59,18 +59,18 @@ mod tests {
 
     #[test]
     fn a_verdict_is_read_from_an_object_or_from_text_in_a_fence() {
-        let verdict = read(&"```json\n{\"score\": 0.5, \"reasoning\": \"thin\"}\n```".into(), 2.0).unwrap();
+        let verdict = parse_verdict(&"```json\n{\"score\": 0.5, \"reasoning\": \"thin\"}\n```".into(), 2.0).unwrap();
         assert_eq!((verdict.score, verdict.confidence, verdict.weight), (0.5, 0.8, 2.0));
         assert_eq!(verdict.reasoning, "thin");
         let object: Value = [("score", 1), ("confidence", 0)].into_iter().collect();
-        assert_eq!(read(&object, 1.0).unwrap().confidence, 0.0);
+        assert_eq!(parse_verdict(&object, 1.0).unwrap().confidence, 0.0);
     }
 
     #[test]
     fn what_is_no_verdict_says_why() {
-        expect!["the answer is not a verdict"].assert_eq(&read(&"fine".into(), 1.0).unwrap_err());
-        expect!["the verdict has no `score`"].assert_eq(&read(&"{}".into(), 1.0).unwrap_err());
-        let why = read(&"{\"score\": 85}".into(), 1.0).unwrap_err();
+        expect!["the answer is not a verdict"].assert_eq(&parse_verdict(&"fine".into(), 1.0).unwrap_err());
+        expect!["the verdict has no `score`"].assert_eq(&parse_verdict(&"{}".into(), 1.0).unwrap_err());
+        let why = parse_verdict(&"{\"score\": 85}".into(), 1.0).unwrap_err();
         expect!["the verdict's `score` is not a number from 0 to 1"].assert_eq(&why);
     }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use testbed::Run;
 use trefoil_ir::Program;
-use trefoil_machine::content::{QuestionContent, canonical};
+use trefoil_machine::content::{QuestionContent, canonical_json};
 use trefoil_machine::{
-    Activity, Cause, Entry, Flags, Key, Machine, ModelRequest, Prepared, Request, Role, RunError, RunSpec, ToolUse,
-    Usage,
+    Activity, Entry, FailureCause, Flags, Key, Machine, MessageRole, ModelRequest, ModelToolCall, PreparedProgram,
+    Request, RunError, RunSpec, Usage,
 };
-use trefoil_template::{Question, Value};
+use trefoil_template::{HoleQuestion, Value};
 
 pub const FLAGS: Flags = Flags {
     seed: 11,
@@ -22,17 +22,17 @@ pub const FLAGS: Flags = Flags {
 };
 
 pub fn start(program: &Arc<Program>) -> Run {
-    Run::start(&Prepared::new(program.clone()), Some(Value::from("in")), FLAGS)
+    Run::start(&PreparedProgram::new(program.clone()), Some(Value::from("in")), FLAGS)
 }
 
 /// Starts a run with provenance.
 pub fn start_watched(program: &Arc<Program>) -> Run {
-    Run::start_watched(&Prepared::new(program.clone()), Some(Value::from("in")), FLAGS)
+    Run::start_watched(&PreparedProgram::new(program.clone()), Some(Value::from("in")), FLAGS)
 }
 
 /// Resumes from a journal cut at some entry.
 pub fn resume(program: &Arc<Program>, entries: &[Entry]) -> Result<Run, RunError> {
-    let resumed = Machine::resume(Prepared::new(program.clone()), entries)?;
+    let resumed = Machine::replay_journal(PreparedProgram::new(program.clone()), entries)?;
     assert_eq!(resumed.next_seq as usize, entries.len());
     Ok(Run::resume(resumed, entries))
 }
@@ -65,8 +65,8 @@ fn limit(key: &str) -> bool {
     ["~timeout", "~limit", "~budget"].iter().any(|mark| key.contains(mark))
 }
 
-fn asked(question: &Question) -> String {
-    String::from_utf8(canonical(&QuestionContent::of(question))).unwrap()
+fn asked(question: &HoleQuestion) -> String {
+    String::from_utf8(canonical_json(&QuestionContent::from_question(question))).unwrap()
 }
 
 fn hash(text: &str) -> u64 {
@@ -75,9 +75,9 @@ fn hash(text: &str) -> u64 {
 
 /// A model's turn in a conversation: in the first turns it calls some of its tools, some of them incorrectly.
 fn turn(key: &str, request: &ModelRequest) -> Value {
-    let before = request.messages.iter().filter(|m| m.role == Role::Assistant).count() as u64;
+    let before = request.messages.iter().filter(|m| m.role == MessageRole::Assistant).count() as u64;
     let seed = hash(key.rsplit_once('@').map_or(key, |(talk, _)| talk));
-    let last = request.messages.last().map(|m| m.content.canonical()).unwrap_or_default();
+    let last = request.messages.last().map(|m| m.content.canonical_text()).unwrap_or_default();
     if before >= seed % 4 {
         return format!("talker:{}", hash(&last) % 97).into();
     }
@@ -91,9 +91,9 @@ pub fn calls(request: &ModelRequest, before: u64, luck: impl Fn(usize) -> u64) -
         let name = if luck % 11 == 5 { "stranger" } else { &*tool.name };
         let input = if luck % 7 == 3 { Value::from(1) } else { Value::from(format!("in {before}.{at}")) };
         let arguments: Value = [("input", input)].into_iter().collect();
-        (!luck.is_multiple_of(3)).then(|| ToolUse::new(format!("c{at}"), name, arguments))
+        (!luck.is_multiple_of(3)).then(|| ModelToolCall::new(format!("c{at}"), name, arguments))
     });
-    trefoil_machine::said::value(format!("turn {before}"), calls.collect())
+    trefoil_machine::turn_content::turn_value(format!("turn {before}"), calls.collect())
 }
 
 /// The answer to an activity, a pure function of it.
@@ -102,9 +102,9 @@ pub fn answer(activity: &Activity) -> (Result<Value, RunError>, Option<Usage>) {
     let result = match &activity.request {
         Request::Model(request) => {
             let speaker = &*request.speaker;
-            let user = request.messages.last().map(|m| m.content.canonical()).unwrap_or_default();
+            let user = request.messages.last().map(|m| m.content.canonical_text()).unwrap_or_default();
             let last = key.rsplit('/').next().unwrap_or_default();
-            let failed = |status| Err(RunError::new("MODEL_ERROR", "no").cause(Cause::Status(status)));
+            let failed = |status| Err(RunError::new("MODEL_ERROR", "no").with_cause(FailureCause::Status(status)));
             match speaker {
                 "bad" => failed(500),
                 "talker" => Ok(turn(key, request)),

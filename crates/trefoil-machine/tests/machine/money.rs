@@ -6,11 +6,11 @@ use std::sync::Arc;
 use expect_test::expect;
 use testbed::Run;
 use testbed::build::Build;
-use trefoil_ir::prices::{Price, Rates};
+use trefoil_ir::prices::{ModelPrice, TokenRates};
 use trefoil_ir::{Budget, Guard, OnExceeded, OnItemFailure, Program};
 use trefoil_machine::event::EventKind;
 use trefoil_machine::{
-    Flags, Key, LimitKind, Prepared, Replay, Request, Reserve, RunError, RunLimits, RunSpec, Unwatched, Usage,
+    Flags, Key, LimitKind, NoObserver, PreparedProgram, Replay, Request, Reserve, RunError, RunLimits, RunSpec, Usage,
 };
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::Value;
@@ -22,9 +22,9 @@ fn bound(flags: Flags) -> Flags {
 }
 
 fn limited(max_cost_micro: u64) -> Flags {
-    let rates = Rates { output: 1_000_000, ..Rates::default() };
-    let prices = vec![("test".to_owned(), Price { rates, ..Price::default() })];
-    let spec = RunSpec { limits: RunLimits::at(LimitKind::Cost, max_cost_micro), ..RunSpec::NONE };
+    let rates = TokenRates { output: 1_000_000, ..TokenRates::default() };
+    let prices = vec![("test".to_owned(), ModelPrice { rates, ..ModelPrice::default() })];
+    let spec = RunSpec { limits: RunLimits::for_kind(LimitKind::Cost, max_cost_micro), ..RunSpec::NONE };
     Flags { spec, prices, ..FLAGS }
 }
 
@@ -52,7 +52,7 @@ fn what_calls_in_progress_may_cost_is_set_aside() {
     let branches = [b.model("a", "x"), b.model("b", "x"), b.model("c", "x")];
     let body = b.parallel("", &branches, OnItemFailure::Abort);
     let main = b.flow("main", body, None);
-    let prepared = Prepared::new(b.program(main));
+    let prepared = PreparedProgram::new(b.program(main));
     let run = Run::start(&prepared, None, limited(2_999));
     expect![
         "cost limit reached: $0 of $0.003 spent, calls in progress may cost $0.002, and the next call may cost $0.001"
@@ -63,7 +63,7 @@ fn what_calls_in_progress_may_cost_is_set_aside() {
 
 #[test]
 fn a_call_that_might_pass_the_limit_does_not_start_and_one_that_cost_more_than_expected_is_told() {
-    let prepared = Prepared::new(chain(&["a", "b"]));
+    let prepared = PreparedProgram::new(chain(&["a", "b"]));
     let mut run = Run::start(&prepared, None, limited(1_500));
     run.complete(&Key::from("a"), Ok("x".into()), cost(500));
     assert!(run.result.is_none(), "500 and 1,000 are within the limit");
@@ -75,30 +75,30 @@ fn a_call_that_might_pass_the_limit_does_not_start_and_one_that_cost_more_than_e
     run.complete(&Key::from("a"), Ok("x".into()), cost(501));
     expect!["cost limit reached: $0.000501 of $0.0015 spent, and the next call may cost $0.001"]
         .assert_eq(&error(&run));
-    assert_eq!(run.machine.calls(), 1);
+    assert_eq!(run.machine.call_count(), 1);
 }
 
 #[test]
 fn a_call_of_unknown_cost_counts_as_what_was_expected() {
-    let prepared = Prepared::new(chain(&["a", "b"]));
+    let prepared = PreparedProgram::new(chain(&["a", "b"]));
     let mut run = Run::start(&prepared, None, limited(1_999));
-    run.complete(&Key::from("a"), Ok("x".into()), Some(Usage::unknown().priced(None)));
+    run.complete(&Key::from("a"), Ok("x".into()), Some(Usage::for_unknown_call().with_price(None)));
     expect!["cost limit reached: $0.001 of $0.002 spent, and the next call may cost $0.001"].assert_eq(&error(&run));
 }
 
 #[test]
 fn a_replay_decides_as_the_run_did_with_the_prices_of_its_journal() {
-    let prepared = Prepared::new(chain(&["a", "b", "c"]));
+    let prepared = PreparedProgram::new(chain(&["a", "b", "c"]));
     let mut run = Run::start(&prepared, None, limited(2_500));
     run.complete(&Key::from("a"), Ok("x".into()), cost(900));
     run.complete(&Key::from("b"), Ok("x".into()), cost(900));
     let said = error(&run);
     let (first, rest) = run.entries.split_first().unwrap();
-    let mut replay = Replay::begin(prepared, first, &mut Unwatched).unwrap();
+    let mut replay = Replay::from_first_entry(prepared, first, &mut NoObserver).unwrap();
     for entry in rest {
-        replay.entry(entry, &mut Unwatched).unwrap();
+        replay.replay_entry(entry, &mut NoObserver).unwrap();
     }
-    let resumed = replay.end(&mut Unwatched).unwrap();
+    let resumed = replay.finish_replay(&mut NoObserver).unwrap();
     assert_eq!(resumed.finished.unwrap().unwrap_err().message, said);
 }
 
@@ -122,19 +122,19 @@ fn budgeted(on_exceeded: OnExceeded) -> Arc<Program> {
 #[test]
 fn the_limit_of_a_flow_holds_before_the_call_where_passing_it_fails_the_run() {
     let flags = Flags { spec: RunSpec::NONE, ..limited(0) };
-    let mut run = Run::start(&Prepared::new(budgeted(OnExceeded::Abort)), None, flags.clone());
+    let mut run = Run::start(&PreparedProgram::new(budgeted(OnExceeded::Abort)), None, flags.clone());
     run.complete(&Key::from("a"), Ok("x".into()), cost(501));
     expect!["cost limit reached: $0.000501 of $0.0015 spent, and the next call may cost $0.001"]
         .assert_eq(&error(&run));
 
-    let mut run = Run::start(&Prepared::new(budgeted(OnExceeded::Warn)), None, flags.clone());
+    let mut run = Run::start(&PreparedProgram::new(budgeted(OnExceeded::Warn)), None, flags.clone());
     run.complete(&Key::from("a"), Ok("x".into()), cost(1_500));
     let told = run.on(Key::from("b"), Ok("x".into()), cost(1)).events;
     let warned =
         told.iter().filter_map(|e| if let EventKind::Warning { message } = &e.kind { Some(&**message) } else { None });
     assert_eq!(warned.collect::<Vec<_>>(), ["cost limit exceeded: $0.00151 spent, limit is $0.0015"]);
 
-    let mut run = Run::start(&Prepared::new(budgeted(OnExceeded::Abort)), None, flags);
+    let mut run = Run::start(&PreparedProgram::new(budgeted(OnExceeded::Abort)), None, flags);
     run.complete(&Key::from("a"), Ok("x".into()), cost(2_000));
     expect!["cost limit exceeded: $0.002 spent, limit is $0.0015"].assert_eq(&error(&run));
 }
@@ -159,7 +159,7 @@ fn a_limit_of_a_flow_is_told_where_the_step_is_that_it_ends() {
             max_cost_micro,
             on_exceeded: OnExceeded::Abort,
         });
-        let mut run = Run::start(&Prepared::new(b.program(main)), None, flags.clone());
+        let mut run = Run::start(&PreparedProgram::new(b.program(main)), None, flags.clone());
         for (key, micro) in ["a", "b"].into_iter().zip(costs) {
             run.complete(&Key::from(key), Ok("x".into()), cost(*micro));
         }
@@ -180,7 +180,7 @@ fn a_cap_on_money_refuses_the_answer_that_passes_it() {
     let say = b.model("say", "x");
     b.call_of(say).guards = vec![Guard::CostCap { max_micro: 10, warn: false }];
     let main = b.flow("main", say, None);
-    let prepared = Prepared::new(b.program(main));
+    let prepared = PreparedProgram::new(b.program(main));
     let ends = |micro| {
         let mut run = Run::start(&prepared, None, FLAGS);
         run.complete(&Key::from("say"), Ok("x".into()), cost(micro));
@@ -196,7 +196,7 @@ fn a_cap_on_money_refuses_the_answer_that_passes_it() {
 
 #[test]
 fn under_a_limit_no_call_is_made_whose_price_nobody_knows() {
-    let prepared = Prepared::new(chain(&["a"]));
+    let prepared = PreparedProgram::new(chain(&["a"]));
     let flags = Flags { prices: Vec::new(), ..limited(1_000_000) };
     let run = Run::start(&prepared, None, flags);
     expect!["a cost limit cannot be enforced: the price of `test` is unknown"].assert_eq(&error(&run));
@@ -207,7 +207,7 @@ fn at_the_bound(request: &Request, flags: &Flags) -> Usage {
     let Request::Model(request) = request else { panic!("{request:?}") };
     let input = request.messages.iter().map(|m| m.content.to_text().len() as u64 + 8).sum();
     let usage = Usage { input_tokens: input, output_tokens: 100, ..Usage::default() };
-    usage.priced(flags.price(None, &request.model))
+    usage.with_price(flags.model_price(None, &request.model))
 }
 
 /// Twenty branches of two calls each with maximum cost: the total cost, and how the run ended.
@@ -221,7 +221,7 @@ fn all_at_the_bound(flags: Flags) -> (u64, Result<(), RunError>) {
         .collect();
     let body = b.parallel("", &branches, OnItemFailure::Abort);
     let main = b.flow("main", body, None);
-    let mut run = Run::start(&Prepared::new(b.program(main)), None, flags.clone());
+    let mut run = Run::start(&PreparedProgram::new(b.program(main)), None, flags.clone());
     while run.result.is_none() {
         let next = run.pending.first().unwrap();
         let (key, usage) = (next.key.clone(), at_the_bound(&next.request, &flags));
@@ -232,10 +232,10 @@ fn all_at_the_bound(flags: Flags) -> (u64, Result<(), RunError>) {
 
 #[test]
 fn under_a_strict_limit_twenty_calls_at_once_that_cost_what_they_can_never_pass_it() {
-    let rates = Rates { input: 1_000_000, output: 5_000_000, ..Rates::default() };
+    let rates = TokenRates { input: 1_000_000, output: 5_000_000, ..TokenRates::default() };
     let flags = |limit, reserve| Flags {
-        spec: RunSpec { limits: RunLimits::at(LimitKind::Cost, limit), reserve: Some(reserve) },
-        prices: vec![("test".to_owned(), Price { rates, ..Price::default() })],
+        spec: RunSpec { limits: RunLimits::for_kind(LimitKind::Cost, limit), reserve: Some(reserve) },
+        prices: vec![("test".to_owned(), ModelPrice { rates, ..ModelPrice::default() })],
         windows: vec![("test".to_owned(), 100)],
         ..FLAGS
     };
@@ -254,14 +254,14 @@ fn under_a_strict_limit_twenty_calls_at_once_that_cost_what_they_can_never_pass_
 
 #[test]
 fn a_call_whose_most_nobody_knows_is_not_made_under_a_strict_limit() {
-    let prepared = Prepared::new(chain(&["a"]));
+    let prepared = PreparedProgram::new(chain(&["a"]));
     let flags = bound(limited(1_000_000));
     let run = Run::start(&prepared, None, flags.clone());
     expect!["a strict cost limit cannot be enforced: the maximum cost of a call of `test` is unknown"]
         .assert_eq(&error(&run));
     let known = Flags { windows: vec![("test".to_owned(), 100)], ..flags.clone() };
     assert!(Run::start(&prepared, None, known).result.is_none());
-    let free = Flags { prices: vec![("test".to_owned(), Price::free())], ..flags };
+    let free = Flags { prices: vec![("test".to_owned(), ModelPrice::without_cost())], ..flags };
     assert!(Run::start(&prepared, None, free).result.is_none());
 }
 
@@ -274,7 +274,7 @@ fn provider_options_leave_only_the_window_as_a_bound() {
         b.call_of(say).parameters.provider_options = options.map(|_| [("x", Value::from(true))].into_iter().collect());
         let main = b.flow("main", say, None);
         let windows = vec![("test".to_owned(), 5_000)];
-        let run = Run::start(&Prepared::new(b.program(main)), None, Flags { windows, ..bound(limited(0)) });
+        let run = Run::start(&PreparedProgram::new(b.program(main)), None, Flags { windows, ..bound(limited(0)) });
         error(&run)
     };
     expect!["cost limit reached: $0 of $0 spent, and the next call may cost $0.0001"].assert_eq(&most(None, Some(100)));

@@ -26,7 +26,7 @@ fn choices(mut seed: u64) -> impl FnMut(usize) -> usize {
 /// What must be equal: the output, or the failure.
 fn shape(result: &Option<Result<Value, RunError>>) -> Result<String, String> {
     match result {
-        Some(Ok(value)) => Ok(value.canonical()),
+        Some(Ok(value)) => Ok(value.canonical_text()),
         Some(Err(error)) => Err(error.to_string()),
         None => Err("not ended".into()),
     }
@@ -68,7 +68,7 @@ proptest! {
             let mut run = resume(&program, kept).unwrap_or_else(|e| panic!("cut at {cut}: {e}"));
             for entry in lost {
                 match &entry.kind {
-                    EntryKind::Completed { key, value, about } => complete(&mut run, key, Ok(value.exact().clone()), about.usage),
+                    EntryKind::Completed { key, value, about } => complete(&mut run, key, Ok(value.exact_value().clone()), about.usage),
                     EntryKind::Failed { key, error, about } => complete(&mut run, key, Err(error.clone()), about.usage),
                     _ => {}
                 }
@@ -108,6 +108,6 @@ proptest! {
         }
         prop_assert!(run.result.is_some());
         prop_assert!(run.pending.is_empty());
-        prop_assert_eq!((run.machine.active(), run.machine.pending()), (0, 0));
+        prop_assert_eq!((run.machine.active_count(), run.machine.pending_count()), (0, 0));
     }
 }

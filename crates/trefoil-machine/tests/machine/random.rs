@@ -6,10 +6,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::json;
 use trefoil_ir::{
-    Attempts, Backoff, Budget, Call, Callee, CommandCall, Consensus, Conversation, Edge, Expr, FlowId, Graph,
-    GraphNode, HumanCall, IndexVec, Judge, NodeId, Offer, OnExceeded, OnFailure, OnItemFailure, OnTimeout, Program,
-    Retry, RetryOn, Source, State, StateId, StateMachine, StepId, StepKind, Strategy as Formula, Takes, ToolCall,
-    ToolKind, Transition, Validator, ValidatorKind,
+    Attempts, Budget, CommandCall, ConsensusRule, ConsensusStrategy as Formula, Conversation, FlowCallee, FlowId,
+    GraphEdge, GraphNode, HumanCall, IndexVec, Judge, MatchedOutcome, NodeId, Offer, OnExceeded, OnItemFailure,
+    OnStepFailure, OnTimeout, Program, Retry, RetryBackoff, RetryOn, Source, StateId, StateMachine, StateTransition,
+    StepGraph, StepId, StepKind, SubflowCall, ToolCall, ToolKind, Validator, ValidatorKind, ValueExpression,
+    WorkflowState,
 };
 use trefoil_template::Value;
 
@@ -109,7 +110,7 @@ pub fn program(root: &Node) -> Arc<Program> {
         flow.budget = Some(budget);
     }
     let program = lower.build.program(main);
-    assert_eq!(trefoil_ir::validate::validate(&program), Vec::<String>::new());
+    assert_eq!(trefoil_ir::validation::validate_program(&program), Vec::<String>::new());
     program
 }
 
@@ -159,7 +160,7 @@ impl Lower {
                 self.build.wait(&label, 5)
             }
             Node::Human => {
-                let prompt = Expr::Template(self.build.text("well?"));
+                let prompt = ValueExpression::Template(self.build.text("well?"));
                 let call = HumanCall {
                     prompt,
                     timeout_ms: Some(50),
@@ -170,7 +171,7 @@ impl Lower {
             }
             Node::Tool(read) => {
                 let text = self.read(*read);
-                let arguments = Expr::Object(vec![("a".into(), self.build.value(&text))]);
+                let arguments = ValueExpression::Object(vec![("a".into(), self.build.value(&text))]);
                 self.effect(
                     "tool",
                     StepKind::Tool(Box::new(ToolCall { name: "t".into(), kind: ToolKind::Local, arguments })),
@@ -252,7 +253,7 @@ impl Lower {
         let id = self.model(speaker, &label, &user);
         let retry = Retry {
             max_attempts: 3,
-            backoff: Backoff::Exponential,
+            backoff: RetryBackoff::Exponential,
             base_delay_ms: u64::from(sort / 8 % 2) * 100,
             max_delay_ms: 1000,
             jitter: true,
@@ -262,9 +263,9 @@ impl Lower {
         policy.retry = Some(retry);
         policy.timeout_ms = (sort / 16 % 2 == 1).then_some(10_000);
         policy.on_failure = match sort % 8 {
-            1 => OnFailure::Skip,
-            2 => OnFailure::Use(Box::new(Expr::Const(Value::from("default")))),
-            _ => OnFailure::Fail,
+            1 => OnStepFailure::Skip,
+            2 => OnStepFailure::Use(Box::new(ValueExpression::Const(Value::from("default")))),
+            _ => OnStepFailure::Fail,
         };
         if when.is_multiple_of(4) {
             let cond = self.cond(when / 4);
@@ -307,13 +308,15 @@ impl Lower {
         };
         let mut offers = Vec::new();
         for (name, parameters) in [("tool", Some(schema)), ("unknown", None)] {
-            let call = ToolCall { name: name.into(), kind: ToolKind::Local, arguments: Expr::Read(Source::Result) };
+            let call =
+                ToolCall { name: name.into(), kind: ToolKind::Local, arguments: ValueExpression::Read(Source::Result) };
             let step = self.build.step(name, StepKind::Tool(Box::new(call)));
             offers.push(offer(name, step, parameters, None));
         }
         for (n, body) in bodies.iter().enumerate() {
-            let (callee, name) = (Callee::Flow(self.flow(body, false)), format!("flow_{n}"));
-            let call = Call { callee, input: Some(Expr::Read(Source::Result)), exports: None, span: None };
+            let (callee, name) = (FlowCallee::Flow(self.flow(body, false)), format!("flow_{n}"));
+            let call =
+                SubflowCall { callee, input: Some(ValueExpression::Read(Source::Result)), exports: None, span: None };
             let step = self.build.step(&name, StepKind::Call(Box::new(call)));
             offers.push(offer(&name, step, Some(schema), Some("input")));
         }
@@ -344,7 +347,7 @@ impl Lower {
         let on_failure = if bad { OnItemFailure::Continue } else { OnItemFailure::Abort };
         let id = self.build.for_each(&label, "{{input}}", body, on_failure);
         if let StepKind::ForEach(each) = &mut self.build.at(id).kind {
-            each.items = trefoil_ir::Items::List(Expr::Const(Value::from(list)));
+            each.items = trefoil_ir::FanOutItems::List(ValueExpression::Const(Value::from(list)));
             each.concurrency = (concurrency > 0).then_some(u32::from(concurrency));
             each.timeout_ms = bad.then_some(500);
         }
@@ -355,7 +358,7 @@ impl Lower {
     fn graph(&mut self, nodes: &[(Node, u8, u8)]) -> StepId {
         let before = self.visible.clone();
         let mut after = before.clone();
-        let mut graph = Graph { nodes: IndexVec::default() };
+        let mut graph = StepGraph { nodes: IndexVec::default() };
         for (at, (node, edges, sort)) in nodes.iter().enumerate() {
             // Only what existed before the graph, because the order within it is uncertain.
             self.visible = before.clone();
@@ -369,7 +372,7 @@ impl Lower {
                         let cond = self.cond(*sort);
                         self.build.cond(&cond)
                     });
-                    node.incoming.push(Edge { from: NodeId(from as u32), when, carry: None, origin: nowhere() });
+                    node.incoming.push(GraphEdge { from: NodeId(from as u32), when, carry: None, origin: nowhere() });
                 } else if sort >> from & 1 == 1 {
                     node.after.push(NodeId(from as u32));
                 }
@@ -421,7 +424,7 @@ impl Lower {
             let slot = self.build.slot(&label);
             self.build.at(step).out = Some(slot);
             let back = self.build.cond(&format!("{{{{{label}}}}} == \"back\""));
-            let to = |takes, when, target, feedback| Transition {
+            let to = |takes, when, target, feedback| StateTransition {
                 takes,
                 when,
                 target: StateId(target),
@@ -431,15 +434,15 @@ impl Lower {
                 text: "go".into(),
             };
             let text = self.build.text("again after {{result}}");
-            states.push(State {
+            states.push(WorkflowState {
                 name: label.as_str().into(),
                 step,
-                failed: Some(Expr::Template(self.build.text("failed: {{failure}}"))),
+                failed: Some(ValueExpression::Template(self.build.text("failed: {{failure}}"))),
                 max_visits: 20,
                 max_visits_at: None,
                 transitions: vec![
-                    to(Takes::Success, Some(back), 0, Some(text)),
-                    to(Takes::Both, None, at as u32 + 1, None),
+                    to(MatchedOutcome::Success, Some(back), 0, Some(text)),
+                    to(MatchedOutcome::Both, None, at as u32 + 1, None),
                 ],
                 ends_unmatched: false,
                 fails_when: None,
@@ -447,19 +450,19 @@ impl Lower {
             self.visible.push(label);
         }
         let gate = self.label("GATE");
-        let prompt = Expr::Template(self.build.text("sure?"));
+        let prompt = ValueExpression::Template(self.build.text("sure?"));
         let call = HumanCall { prompt, timeout_ms: Some(50), on_timeout: OnTimeout::Fail, answer_at: None };
         let step = self.build.step(&gate, StepKind::Human(Box::new(call)));
         let step = self.build.out(step, &gate);
         let sure = self.build.cond(&format!("{{{{{gate}}}}} == \"sure\""));
-        states.push(State {
+        states.push(WorkflowState {
             name: gate.as_str().into(),
             step,
             failed: None,
             max_visits: 20,
             max_visits_at: None,
-            transitions: vec![Transition {
-                takes: Takes::Success,
+            transitions: vec![StateTransition {
+                takes: MatchedOutcome::Success,
                 when: Some(sure),
                 target: StateId(count),
                 target_at: nowhere(),
@@ -475,8 +478,8 @@ impl Lower {
         self.visible.push(label.clone());
         // One that ends without a match, because its only transition is for failures.
         let unmatched = nodes.len() % 2 == 1;
-        let on_failure = Transition {
-            takes: Takes::Failure,
+        let on_failure = StateTransition {
+            takes: MatchedOutcome::Failure,
             when: None,
             target: StateId(0),
             target_at: nowhere(),
@@ -484,7 +487,7 @@ impl Lower {
             origin: nowhere(),
             text: "on failure".into(),
         };
-        states.push(State {
+        states.push(WorkflowState {
             name: label.as_str().into(),
             step,
             failed: None,
@@ -526,12 +529,12 @@ impl Lower {
             let one = Judge {
                 name: "judge".into(),
                 flow: judge,
-                input: Expr::Template(this.build.text("judge {{result}}")),
+                input: ValueExpression::Template(this.build.text("judge {{result}}")),
                 weight: 1.0,
                 timeout_ms: Some(1000),
                 timeout_at: None,
             };
-            let consensus = Consensus {
+            let consensus = ConsensusRule {
                 strategy: Formula::WeightedAverage,
                 threshold: 0.5,
                 min_judges: 1,

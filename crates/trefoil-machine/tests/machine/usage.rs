@@ -6,10 +6,10 @@ use expect_test::expect;
 use testbed::Run;
 use testbed::build::{Build, graph_node, nowhere, retry};
 use trefoil_ir::{
-    Budget, Edge, OnExceeded, OnItemFailure, Program, RetryOn, State, StateId, StateMachine, StepId, StepKind, Takes,
-    Transition,
+    Budget, GraphEdge, MatchedOutcome, OnExceeded, OnItemFailure, Program, RetryOn, StateId, StateMachine,
+    StateTransition, StepId, StepKind, WorkflowState,
 };
-use trefoil_machine::{Cause, Flags, Key, LimitKind, Prepared, RunError, RunLimits, RunSpec, Usage};
+use trefoil_machine::{FailureCause, Flags, Key, LimitKind, PreparedProgram, RunError, RunLimits, RunSpec, Usage};
 
 use crate::machine::FLAGS;
 
@@ -28,7 +28,7 @@ fn a_budget_counts_what_failed_calls_used() {
         on_exceeded: OnExceeded::Abort,
     });
     let program = b.program(main);
-    let mut run = Run::start(&Prepared::new(program), None, FLAGS);
+    let mut run = Run::start(&PreparedProgram::new(program), None, FLAGS);
     let usage = Usage { input_tokens: 6, ..Default::default() };
     let error = RunError::new("GUARDRAIL_VIOLATION", "no");
     run.complete(&Key::from("say"), Err(error), Some(usage));
@@ -41,14 +41,14 @@ fn calls_that_a_failing_neighbour_cancels_count_and_so_does_what_they_are_known_
     let branches = [b.model("a", "x"), b.model("b", "x"), b.model("c", "x")];
     let body = b.parallel("", &branches, OnItemFailure::Abort);
     let main = b.flow("main", body, None);
-    let mut run = Run::start(&Prepared::new(b.program(main)), None, FLAGS);
+    let mut run = Run::start(&PreparedProgram::new(b.program(main)), None, FLAGS);
     let error = RunError::new("MODEL_ERROR", "no");
     run.complete(&Key::from("a"), Err(error), None);
     assert!(run.result.is_some());
     // Its answer was already on its way to the machine.
     let used = Usage { input_tokens: 5, ..Usage::default() };
     run.on(Key::from("b"), Ok("late".into()), Some(used));
-    assert_eq!((run.machine.calls(), run.machine.usage().total()), (3, 5));
+    assert_eq!((run.machine.call_count(), run.machine.usage().total_tokens()), (3, 5));
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn a_request_that_timed_out_at_the_provider_is_retried() {
     let mut b = Build::new();
     let say = b.model("say", "x");
     let main = b.flow("main", say, None);
-    let mut run = Run::start(&Prepared::new(b.program(main)), None, FLAGS);
-    let error = RunError::new("MODEL_ERROR", "no").cause(Cause::Status(408));
+    let mut run = Run::start(&PreparedProgram::new(b.program(main)), None, FLAGS);
+    let error = RunError::new("MODEL_ERROR", "no").with_cause(FailureCause::Status(408));
     run.complete(&Key::from("say"), Err(error), None);
     assert!(run.result.is_none());
 }
@@ -71,9 +71,9 @@ fn made(of: impl FnOnce(&mut Build) -> Vec<StepId>) -> Arc<Program> {
     b.program(main)
 }
 
-fn state(name: &str, step: StepId, targets: &[u32]) -> State {
-    let lead = |target: &u32| Transition {
-        takes: Takes::Success,
+fn state(name: &str, step: StepId, targets: &[u32]) -> WorkflowState {
+    let lead = |target: &u32| StateTransition {
+        takes: MatchedOutcome::Success,
         when: None,
         target: StateId(*target),
         target_at: nowhere(),
@@ -81,7 +81,7 @@ fn state(name: &str, step: StepId, targets: &[u32]) -> State {
         origin: nowhere(),
         text: "".into(),
     };
-    State {
+    WorkflowState {
         name: name.into(),
         step,
         failed: None,
@@ -95,8 +95,8 @@ fn state(name: &str, step: StepId, targets: &[u32]) -> State {
 
 /// The raised limit of a run that may make no call.
 fn raised(program: Arc<Program>) -> u64 {
-    let spec = RunSpec { limits: RunLimits::at(LimitKind::Calls, 0), ..RunSpec::NONE };
-    let run = Run::start(&Prepared::new(program), None, Flags { spec, ..FLAGS });
+    let spec = RunSpec { limits: RunLimits::for_kind(LimitKind::Calls, 0), ..RunSpec::NONE };
+    let run = Run::start(&PreparedProgram::new(program), None, Flags { spec, ..FLAGS });
     run.result.unwrap().unwrap_err().raise.unwrap().calls.unwrap()
 }
 
@@ -144,7 +144,7 @@ fn a_raised_limit_is_enough_for_the_calls_that_are_certain_and_a_quarter_more() 
             made(|b| {
                 let nodes = ["a", "b", "c", "d"].map(|label| graph_node(b.model(label, "x")));
                 let [a, mut second, mut perhaps, mut last] = nodes;
-                let always = |from| Edge { when: None, ..Build::new().edge(from, "true") };
+                let always = |from| GraphEdge { when: None, ..Build::new().edge(from, "true") };
                 second.incoming = vec![always(0)];
                 perhaps.incoming = vec![Build::new().edge(0, "true")];
                 last.incoming = vec![always(1)];

@@ -16,7 +16,7 @@ pub(super) enum ArgumentPiece<'j> {
 
 impl<'j> ArgumentPiece<'j> {
     /// The arguments in a member of a call.
-    pub fn of(json: Option<&'j Json>) -> Self {
+    pub fn from_member(json: Option<&'j Json>) -> Self {
         match json {
             None | Some(Json::Null) => Self::Absent,
             Some(Json::Object(all)) if all.is_empty() => Self::Absent,
@@ -28,7 +28,7 @@ impl<'j> ArgumentPiece<'j> {
 
 /// How much of the arguments has arrived, in the order of fullness.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fullness {
+pub(super) enum ArgumentCompleteness {
     /// Nothing, or only spaces.
     #[default]
     Blank,
@@ -42,7 +42,7 @@ pub(super) enum Fullness {
 
 /// What the bytes so far are.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum ArgumentScanState {
     #[default]
     Blank,
     /// An open object, with this many open brackets.
@@ -57,18 +57,18 @@ enum Shape {
 
 /// Arguments that arrive in pieces. Each byte is looked at once, however many pieces there are.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Arguments {
+pub(super) struct PartialArguments {
     text: String,
-    shape: Shape,
+    shape: ArgumentScanState,
     quoted: bool,
     escaped: bool,
     /// Whether an object has more than its brackets.
     filled: bool,
 }
 
-impl Arguments {
+impl PartialArguments {
     /// Whole arguments.
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         let mut whole = Self::default();
         whole.push(text);
         whole
@@ -86,33 +86,43 @@ impl Arguments {
         }
         match (self.shape, byte) {
             (_, b'\\') if self.quoted => self.escaped = true,
-            (Shape::Text, b'"') => (self.shape, self.quoted) = (Shape::Closed, false),
-            (Shape::Object(_), b'"') => (self.quoted, self.filled) = (!self.quoted, true),
+            (ArgumentScanState::Text, b'"') => (self.shape, self.quoted) = (ArgumentScanState::Closed, false),
+            (ArgumentScanState::Object(_), b'"') => (self.quoted, self.filled) = (!self.quoted, true),
             _ if self.quoted => {}
-            (Shape::Blank | Shape::Closed, b' ' | b'\t' | b'\n' | b'\r') => {}
-            (Shape::Blank, b'{') => self.shape = Shape::Object(1),
-            (Shape::Blank, b'"') => (self.shape, self.quoted, self.filled) = (Shape::Text, true, true),
-            (Shape::Object(depth), b'{' | b'[') => self.shape = Shape::Object(depth + 1),
-            (Shape::Object(1), b'}' | b']') => self.shape = Shape::Closed,
-            (Shape::Object(depth), b'}' | b']') => self.shape = Shape::Object(depth - 1),
-            (Shape::Object(_), _) => {}
-            (Shape::Blank | Shape::Closed | Shape::Text | Shape::Other, _) => self.shape = Shape::Other,
+            (ArgumentScanState::Blank | ArgumentScanState::Closed, b' ' | b'\t' | b'\n' | b'\r') => {}
+            (ArgumentScanState::Blank, b'{') => self.shape = ArgumentScanState::Object(1),
+            (ArgumentScanState::Blank, b'"') => {
+                (self.shape, self.quoted, self.filled) = (ArgumentScanState::Text, true, true)
+            }
+            (ArgumentScanState::Object(depth), b'{' | b'[') => self.shape = ArgumentScanState::Object(depth + 1),
+            (ArgumentScanState::Object(1), b'}' | b']') => self.shape = ArgumentScanState::Closed,
+            (ArgumentScanState::Object(depth), b'}' | b']') => self.shape = ArgumentScanState::Object(depth - 1),
+            (ArgumentScanState::Object(_), _) => {}
+            (
+                ArgumentScanState::Blank
+                | ArgumentScanState::Closed
+                | ArgumentScanState::Text
+                | ArgumentScanState::Other,
+                _,
+            ) => self.shape = ArgumentScanState::Other,
         }
     }
 
     /// How much has arrived.
-    pub fn fullness(&self) -> Fullness {
+    pub fn arrived_part(&self) -> ArgumentCompleteness {
         match self.shape {
-            Shape::Blank => Fullness::Blank,
-            Shape::Object(_) | Shape::Text | Shape::Other => Fullness::Partial,
-            Shape::Closed if !self.filled => Fullness::Hollow,
-            Shape::Closed => Fullness::Whole,
+            ArgumentScanState::Blank => ArgumentCompleteness::Blank,
+            ArgumentScanState::Object(_) | ArgumentScanState::Text | ArgumentScanState::Other => {
+                ArgumentCompleteness::Partial
+            }
+            ArgumentScanState::Closed if !self.filled => ArgumentCompleteness::Hollow,
+            ArgumentScanState::Closed => ArgumentCompleteness::Whole,
         }
     }
 
     /// Whether they are one whole object or text.
     pub fn is_whole(&self) -> bool {
-        self.fullness() >= Fullness::Hollow
+        self.arrived_part() >= ArgumentCompleteness::Hollow
     }
 
     /// The text so far.
@@ -174,27 +184,27 @@ mod tests {
     #[test]
     fn the_end_of_arguments_is_found_at_every_cut() {
         let all = [
-            ("", Fullness::Blank),
-            (" \n", Fullness::Blank),
-            ("{", Fullness::Partial),
-            ("{}", Fullness::Hollow),
-            (" { } ", Fullness::Hollow),
-            ("{\"a\":{\"b\":[1,{}]}}", Fullness::Whole),
-            ("{\"}\":\"]{\\\"\"}", Fullness::Whole),
-            ("{\"a\":\"\\\\\"}", Fullness::Whole),
-            ("\"\"", Fullness::Whole),
-            ("\"{\\\"a\\\":1}\"", Fullness::Whole),
-            ("\"{\\\"a\\\":1}", Fullness::Partial),
-            ("[1]", Fullness::Partial),
-            ("{} {}", Fullness::Partial),
-            ("null", Fullness::Partial),
+            ("", ArgumentCompleteness::Blank),
+            (" \n", ArgumentCompleteness::Blank),
+            ("{", ArgumentCompleteness::Partial),
+            ("{}", ArgumentCompleteness::Hollow),
+            (" { } ", ArgumentCompleteness::Hollow),
+            ("{\"a\":{\"b\":[1,{}]}}", ArgumentCompleteness::Whole),
+            ("{\"}\":\"]{\\\"\"}", ArgumentCompleteness::Whole),
+            ("{\"a\":\"\\\\\"}", ArgumentCompleteness::Whole),
+            ("\"\"", ArgumentCompleteness::Whole),
+            ("\"{\\\"a\\\":1}\"", ArgumentCompleteness::Whole),
+            ("\"{\\\"a\\\":1}", ArgumentCompleteness::Partial),
+            ("[1]", ArgumentCompleteness::Partial),
+            ("{} {}", ArgumentCompleteness::Partial),
+            ("null", ArgumentCompleteness::Partial),
         ];
         for (text, fullness) in all {
             for cut in 0..=text.len() {
-                let mut arguments = Arguments::default();
+                let mut arguments = PartialArguments::default();
                 arguments.push(&text[..cut]);
                 arguments.push(&text[cut..]);
-                assert_eq!((arguments.fullness(), arguments.text()), (fullness, text), "cut at {cut}");
+                assert_eq!((arguments.arrived_part(), arguments.text()), (fullness, text), "cut at {cut}");
             }
         }
     }

@@ -7,12 +7,12 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value as Json};
-use trefoil_runtime::{ModelError, ModelErrorKind, ToolUse};
+use trefoil_runtime::{ModelError, ModelErrorKind, ModelToolCall};
 use trefoil_template::{join_halves, limits};
 
-use super::Endpoint;
-use super::arguments::{ArgumentPiece, Arguments, Fullness, read_arguments};
-use super::tools::{Names, Sealed};
+use super::ProviderEndpoint;
+use super::arguments::{ArgumentCompleteness, ArgumentPiece, PartialArguments, read_arguments};
+use super::tools::{SealedMembers, ToolWireNames};
 
 /// A piece of a call, or a whole one.
 #[derive(Debug)]
@@ -32,9 +32,9 @@ pub(super) struct CallPiece {
     index: Option<u64>,
     id: String,
     name: String,
-    arguments: Arguments,
+    arguments: PartialArguments,
     /// Arguments that count if no others arrive.
-    initial: Arguments,
+    initial: PartialArguments,
     /// Whether the server said that it is whole, or that it is not.
     ended: Option<bool>,
     /// Provider data of the call that must be sent back.
@@ -46,18 +46,18 @@ impl CallPiece {
     pub fn begin_with(&mut self, arguments: ArgumentPiece<'_>) {
         self.initial = match arguments {
             ArgumentPiece::Absent => return,
-            ArgumentPiece::Text(text) => Arguments::of(text),
-            ArgumentPiece::Whole(text) => Arguments::of(&text),
+            ArgumentPiece::Text(text) => PartialArguments::from_text(text),
+            ArgumentPiece::Whole(text) => PartialArguments::from_text(&text),
         };
     }
 
     /// Notes that the server said that the call is whole, or that it is not. What is not whole once stays so.
-    pub fn end(&mut self, is_whole: bool) {
+    pub fn mark_ended(&mut self, is_whole: bool) {
         self.ended = Some(is_whole && self.ended != Some(false));
     }
 
-    fn arguments(&self) -> &Arguments {
-        if self.arguments.fullness() == Fullness::Blank { &self.initial } else { &self.arguments }
+    fn arguments(&self) -> &PartialArguments {
+        if self.arguments.arrived_part() == ArgumentCompleteness::Blank { &self.initial } else { &self.arguments }
     }
 }
 
@@ -76,26 +76,28 @@ pub(super) enum CallFault {
 
 impl CallFault {
     /// The error of the model call.
-    pub fn error(self, endpoint: &Endpoint) -> ModelError {
+    pub fn to_error(self, endpoint: &ProviderEndpoint) -> ModelError {
         match self {
             Self::TooMany => {
                 let what = format!("sent more than {} tool calls in one answer", limits::ANSWER_CALLS);
-                endpoint.error(ModelErrorKind::Protocol, &what)
+                endpoint.provider_error(ModelErrorKind::Protocol, &what)
             }
-            Self::Nameless => endpoint.error(ModelErrorKind::Status(503), "sent a tool call without a name"),
+            Self::Nameless => endpoint.provider_error(ModelErrorKind::Status(503), "sent a tool call without a name"),
             Self::Torn => {
                 let what = "ended its answer before the arguments of a tool call were complete";
-                endpoint.error(ModelErrorKind::Network, what)
+                endpoint.provider_error(ModelErrorKind::Network, what)
             }
-            Self::Missing => endpoint
-                .error(ModelErrorKind::Network, "ended its answer with a tool call that it announced but never sent"),
+            Self::Missing => endpoint.provider_error(
+                ModelErrorKind::Network,
+                "ended its answer with a tool call that it announced but never sent",
+            ),
         }
     }
 }
 
 /// The tool calls of a turn while they arrive.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
+pub(super) struct CallAssembly {
     all: Vec<CallPiece>,
     by_index: HashMap<u64, usize>,
     by_id: HashMap<String, usize>,
@@ -114,10 +116,10 @@ pub(super) struct Pieces {
     pub beside: Map<String, Json>,
 }
 
-impl Pieces {
+impl CallAssembly {
     /// No calls yet, of a request that offers these tools.
-    pub fn offering(names: &Names) -> Self {
-        Self { offered: names.wires().map(str::to_owned).collect(), ..Self::default() }
+    pub fn for_tools(names: &ToolWireNames) -> Self {
+        Self { offered: names.wire_names().map(str::to_owned).collect(), ..Self::default() }
     }
 
     /// Whether no call has arrived.
@@ -136,8 +138,8 @@ impl Pieces {
     }
 
     /// Adds a piece; returns its call. A piece without a name and without arguments belongs to none if no call has begun.
-    pub fn add(&mut self, delta: &CallDelta<'_>) -> Option<&mut CallPiece> {
-        let at = match self.place(delta) {
+    pub fn add_delta(&mut self, delta: &CallDelta<'_>) -> Option<&mut CallPiece> {
+        let at = match self.find_call(delta) {
             Some(at) => at,
             None if delta.name.is_empty() && is_blank(&delta.arguments) => {
                 self.announced |= !delta.id.is_empty();
@@ -154,8 +156,8 @@ impl Pieces {
         let repeated = !delta.name.is_empty() && piece.arguments.is_whole();
         match &delta.arguments {
             ArgumentPiece::Absent => {}
-            ArgumentPiece::Text(text) if repeated && Arguments::of(text).is_whole() => {
-                piece.arguments = Arguments::of(text)
+            ArgumentPiece::Text(text) if repeated && PartialArguments::from_text(text).is_whole() => {
+                piece.arguments = PartialArguments::from_text(text)
             }
             ArgumentPiece::Text(text) => {
                 self.grown |= !text.is_empty();
@@ -163,7 +165,7 @@ impl Pieces {
             }
             ArgumentPiece::Whole(text) => {
                 self.grown = true;
-                piece.arguments = Arguments::of(text);
+                piece.arguments = PartialArguments::from_text(text);
             }
         }
         Some(piece)
@@ -172,16 +174,16 @@ impl Pieces {
     /// Adds a call that arrives whole, in an item or a block of its own, or at least with its name.
     pub fn add_whole(&mut self, delta: &CallDelta<'_>) -> Option<&mut CallPiece> {
         self.nameless |= delta.name.is_empty();
-        self.add(delta)
+        self.add_delta(delta)
     }
 
     /// Notes that a call is to come.
-    pub fn announce(&mut self) {
+    pub fn announce_call(&mut self) {
         self.announced = true;
     }
 
     /// The call that a piece belongs to; `None`: a new one.
-    fn place(&self, delta: &CallDelta<'_>) -> Option<usize> {
+    fn find_call(&self, delta: &CallDelta<'_>) -> Option<usize> {
         let by_index = delta.index.and_then(|index| self.by_index.get(&index)).copied();
         let by_id = self.by_id.get(delta.id).copied().filter(|_| !delta.id.is_empty());
         let of = |at: Option<usize>| at.and_then(|at| Some((at, self.all.get(at)?)));
@@ -204,14 +206,14 @@ impl Pieces {
         let (at, piece) = of(exact.or(by_index).or(by_id).or(unnumbered))?;
         let same_index = delta.index.is_none() || piece.index.is_none() || delta.index == piece.index;
         let same_id = has_id(piece) && same_index;
-        let belongs = match piece.arguments.fullness() {
+        let belongs = match piece.arguments.arrived_part() {
             _ if piece.name.is_empty() => same_index,
-            Fullness::Blank if piece.name != delta.name => self.continues_name(piece, delta),
+            ArgumentCompleteness::Blank if piece.name != delta.name => self.continues_name(piece, delta),
             _ if piece.name != delta.name => false,
             // The whole name is in every piece.
-            Fullness::Partial => true,
-            Fullness::Blank => same_id || (same_index && (by_index.is_some() || delta.id.is_empty())),
-            Fullness::Hollow | Fullness::Whole => same_id,
+            ArgumentCompleteness::Partial => true,
+            ArgumentCompleteness::Blank => same_id || (same_index && (by_index.is_some() || delta.id.is_empty())),
+            ArgumentCompleteness::Hollow | ArgumentCompleteness::Whole => same_id,
         };
         belongs.then_some(at)
     }
@@ -258,7 +260,7 @@ impl Pieces {
     }
 
     /// Adds a call that some protocols repeat in several events, each time as it is known then. The fuller form counts.
-    pub fn update(&mut self, delta: &CallDelta<'_>) -> Option<&mut CallPiece> {
+    pub fn update_call(&mut self, delta: &CallDelta<'_>) -> Option<&mut CallPiece> {
         let fits = |at: &usize| self.all.get(*at).filter(|piece| piece.name.is_empty() || piece.name == delta.name);
         let by_id = self.by_id.get(delta.id).copied().filter(|at| !delta.id.is_empty() && fits(at).is_some());
         let other = |piece: &CallPiece| !delta.id.is_empty() && piece.id != delta.id && piece.arguments.is_whole();
@@ -267,7 +269,7 @@ impl Pieces {
         match by_id.or(by_index) {
             Some(at) => self.fill(at, delta),
             // Without a name it is only a part of a call.
-            None if delta.name.is_empty() => self.add(delta),
+            None if delta.name.is_empty() => self.add_delta(delta),
             None => {
                 let at = self.begin(delta)?;
                 self.fill(at, delta)
@@ -284,10 +286,10 @@ impl Pieces {
         }
         let newer = match &delta.arguments {
             ArgumentPiece::Absent => return Some(piece),
-            ArgumentPiece::Text(text) => Arguments::of(text),
-            ArgumentPiece::Whole(text) => Arguments::of(text),
+            ArgumentPiece::Text(text) => PartialArguments::from_text(text),
+            ArgumentPiece::Whole(text) => PartialArguments::from_text(text),
         };
-        if newer.fullness() >= piece.arguments.fullness() {
+        if newer.arrived_part() >= piece.arguments.arrived_part() {
             self.grown |= newer.text() != piece.arguments.text();
             piece.arguments = newer;
         }
@@ -309,9 +311,9 @@ impl Pieces {
         for (at, one) in whole.all.iter().enumerate() {
             let arguments = ArgumentPiece::Text(one.arguments.text());
             let delta = CallDelta { index: one.index, id: &one.id, name: &one.name, arguments };
-            let piece = if in_order { self.fill(at, &delta) } else { self.update(&delta) };
+            let piece = if in_order { self.fill(at, &delta) } else { self.update_call(&delta) };
             if let (Some(piece), Some(is_whole)) = (piece, one.ended) {
-                piece.end(is_whole);
+                piece.mark_ended(is_whole);
             }
         }
     }
@@ -323,12 +325,12 @@ impl Pieces {
 
     /// Notes that all calls have arrived whole, but those that the server says have not.
     pub fn end_all(&mut self) {
-        self.all.iter_mut().for_each(|piece| piece.end(true));
+        self.all.iter_mut().for_each(|piece| piece.mark_ended(true));
     }
 
     /// Why the calls cannot be used, when everything has arrived. `ends_calls`: a finish reason said that they are whole.
     /// `announced`: it said that there are some.
-    pub fn fault(&self, ends_calls: bool, announced: bool) -> Option<CallFault> {
+    pub fn find_fault(&self, ends_calls: bool, announced: bool) -> Option<CallFault> {
         let is_torn = |piece: &CallPiece| match piece.ended {
             Some(is_whole) => !is_whole,
             None => !ends_calls && !piece.arguments().is_whole(),
@@ -342,8 +344,8 @@ impl Pieces {
     }
 
     /// The calls, when everything has arrived. `provider` is the one that gets its data back.
-    pub fn calls(self, names: &Names, provider: &str) -> Vec<ToolUse> {
-        let mut calls: Vec<ToolUse> = Vec::new();
+    pub fn into_calls(self, names: &ToolWireNames, provider: &str) -> Vec<ModelToolCall> {
+        let mut calls: Vec<ModelToolCall> = Vec::new();
         let mut taken: HashSet<String> = HashSet::new();
         let mut beside_turn = Some(self.beside).filter(|beside| !beside.is_empty());
         for piece in self.all.into_iter().filter(|piece| !piece.name.is_empty()) {
@@ -356,9 +358,9 @@ impl Pieces {
                 id = format!("{base}_{n}");
             }
             let arguments = read_arguments(&join_halves(piece.arguments().text().to_owned()));
-            let sealed = Sealed { turn: beside_turn.take().unwrap_or_default(), call: piece.beside };
-            let (name, sealed) = (names.own(&piece.name), sealed.text(provider));
-            calls.push(ToolUse { id: id.into(), name, arguments, sealed });
+            let sealed = SealedMembers { turn: beside_turn.take().unwrap_or_default(), call: piece.beside };
+            let (name, sealed) = (names.manifest_name(&piece.name), sealed.into_text(provider));
+            calls.push(ModelToolCall { id: id.into(), name, arguments, sealed });
         }
         calls
     }

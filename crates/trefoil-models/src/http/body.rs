@@ -1,7 +1,7 @@
 //! What the request bodies of all protocols have in common: members of objects, and the names of parameters.
 
 use serde_json::{Map, Value as Json};
-use trefoil_runtime::{ModelRequest, Role};
+use trefoil_runtime::{MessageRole, ModelRequest};
 
 use super::schema;
 
@@ -48,7 +48,7 @@ impl ParameterNames {
     };
 
     /// The parameters that a request sets.
-    pub fn members(&self, request: &ModelRequest) -> Map<String, Json> {
+    pub fn request_members(&self, request: &ModelRequest) -> Map<String, Json> {
         let p = &request.parameters;
         let stop = (!p.stop.is_empty()).then(|| p.stop.iter().map(|s| Json::from(&**s)).collect());
         let all = [
@@ -68,7 +68,9 @@ impl ParameterNames {
 
 /// The system messages as one text, with a schema at its end, for protocols that have one field for them. `None` if it is empty.
 pub(super) fn system_text(request: &ModelRequest, schema: Option<&Json>) -> Option<String> {
-    let texts = request.messages.iter().filter(|m| m.role == Role::System).map(|m| m.content.to_text().to_string());
-    let texts: Vec<String> = texts.filter(|text| !text.is_empty()).chain(schema.map(schema::instruction)).collect();
+    let texts =
+        request.messages.iter().filter(|m| m.role == MessageRole::System).map(|m| m.content.to_text().to_string());
+    let texts: Vec<String> =
+        texts.filter(|text| !text.is_empty()).chain(schema.map(schema::schema_instruction)).collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }

@@ -3,7 +3,7 @@
 //! Shared by all runs of a process. A host fails if it cannot be reached. A model fails if its host cannot be reached,
 //! breaks off, or reports a server error; rejected requests and rate limits do not count.
 //!
-//! A breaker never fails a call: calls wait before they are made ([`Breakers::admit`]), and no call waits longer than
+//! A breaker never fails a call: calls wait before they are made ([`Breakers::admit_call`]), and no call waits longer than
 //! [`PATIENCE`]. So an open breaker costs no try, and a run ends when its own tries have failed. The failures of a burst, all
 //! at about the same time, say nothing about the time after it, so they open nothing.
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
-use trefoil_runtime::ports::{Admission, CallPause};
+use trefoil_runtime::ports::{CallAdmission, CallPause};
 use trefoil_runtime::{ModelError, ModelErrorKind};
 
 /// The outcomes of this time count.
@@ -32,23 +32,23 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The breakers of all hosts and models, by name. A call has one of each.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Breakers(Arc<Shared>);
+pub(super) struct Breakers(Arc<BreakerTable>);
 
 #[derive(Debug, Default)]
-struct Shared {
-    all: Mutex<HashMap<String, Breaker>>,
+struct BreakerTable {
+    all: Mutex<HashMap<String, CircuitBreaker>>,
     /// Notified when a breaker has changed.
     changed: Notify,
 }
 
 /// One breaker: the comments call what it guards the host.
 #[derive(Debug, Default)]
-struct Breaker {
+struct CircuitBreaker {
     state: BreakerState,
     /// The number of changes of the state. The outcome of a call says something about the state in which it began.
     epoch: u64,
     /// The outcomes that count.
-    recent: VecDeque<Outcomes>,
+    recent: VecDeque<CallOutcomeCounts>,
     /// How its last call failed.
     why: Arc<str>,
     /// The last pause.
@@ -57,7 +57,7 @@ struct Breaker {
 
 /// The calls that ended within one [`STEP`].
 #[derive(Debug)]
-struct Outcomes {
+struct CallOutcomeCounts {
     from: Instant,
     ended: usize,
     failed: usize,
@@ -74,7 +74,7 @@ enum BreakerState {
     Trying { has_begun: bool },
 }
 
-impl Breaker {
+impl CircuitBreaker {
     fn change(&mut self, state: BreakerState) {
         self.state = state;
         self.epoch += 1;
@@ -125,7 +125,7 @@ impl Breaker {
             self.recent.pop_front();
         }
         if self.recent.back().is_none_or(|step| step.from + STEP <= now) {
-            self.recent.push_back(Outcomes { from: now, ended: 0, failed: 0 });
+            self.recent.push_back(CallOutcomeCounts { from: now, ended: 0, failed: 0 });
         }
         if let Some(step) = self.recent.back_mut() {
             step.ended += 1;
@@ -142,20 +142,20 @@ impl Breaker {
 }
 
 /// The names of a call's breakers: of its host and of its model.
-pub(super) type Names = [String; 2];
+pub(super) type BreakerNames = [String; 2];
 
 impl Breakers {
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Breaker>> {
+    fn lock_breakers(&self) -> MutexGuard<'_, HashMap<String, CircuitBreaker>> {
         self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why a call should not be made now.
-    pub fn pause(&self, names: &Names) -> Option<CallPause> {
+    pub fn find_pause(&self, names: &BreakerNames) -> Option<CallPause> {
         self.passable(names, true).err()
     }
 
-    fn passable(&self, names: &Names, is_admitted: bool) -> Result<(), CallPause> {
-        let (all, now) = (self.all(), now());
+    fn passable(&self, names: &BreakerNames, is_admitted: bool) -> Result<(), CallPause> {
+        let (all, now) = (self.lock_breakers(), now());
         for breaker in names.iter().filter_map(|name| all.get(name)) {
             if let Err(until) = breaker.is_passable(now, is_admitted) {
                 let wait = until.map(|until| until.saturating_duration_since(now));
@@ -166,7 +166,7 @@ impl Breakers {
     }
 
     /// Waits until a call may be made. `tell` is called if it has to wait.
-    pub async fn admit(&self, names: &Names, tell: &(dyn Fn(CallPause) + Send + Sync)) -> Admission {
+    pub async fn admit_call(&self, names: &BreakerNames, tell: &(dyn Fn(CallPause) + Send + Sync)) -> CallAdmission {
         let latest = now() + PATIENCE;
         let mut has_told = false;
         loop {
@@ -180,7 +180,7 @@ impl Breakers {
                 Err(pause) => pause,
             };
             if now() >= latest {
-                return Admission::overdue();
+                return CallAdmission::for_overdue_call();
             }
             let until = pause.wait.map_or(latest, |wait| latest.min(now() + wait));
             if !std::mem::replace(&mut has_told, true) {
@@ -194,8 +194,8 @@ impl Breakers {
     }
 
     /// Makes this call the one that tries what is to be tried. `None`: another call was faster.
-    fn reserve(&self, names: &Names) -> Option<Admission> {
-        let (mut all, now) = (self.all(), now());
+    fn reserve(&self, names: &BreakerNames) -> Option<CallAdmission> {
+        let (mut all, now) = (self.lock_breakers(), now());
         if names.iter().filter_map(|name| all.get(name)).any(|breaker| breaker.is_passable(now, false).is_err()) {
             return None;
         }
@@ -209,14 +209,14 @@ impl Breakers {
             }
         }
         Some(match tries.is_empty() {
-            true => Admission::default(),
-            false => Admission::holding(Box::new(Reserved { breakers: self.clone(), tries })),
+            true => CallAdmission::default(),
+            false => CallAdmission::with_held(Box::new(BreakerReservation { breakers: self.clone(), tries })),
         })
     }
 
     /// Begins a call.
-    pub fn begin(&self, names: Names) -> Passage {
-        let (mut all, now) = (self.all(), now());
+    pub fn begin_call(&self, names: BreakerNames) -> BreakerCall {
+        let (mut all, now) = (self.lock_breakers(), now());
         let epochs = names.each_ref().map(|name| {
             let breaker = all.entry(name.clone()).or_default();
             match &mut breaker.state {
@@ -227,12 +227,12 @@ impl Breakers {
             breaker.epoch
         });
         drop(all);
-        Passage { breakers: self.clone(), names, epochs, ended: false }
+        BreakerCall { breakers: self.clone(), names, epochs, ended: false }
     }
 
     /// Another call may try these hosts, if nothing is known about them yet.
     fn release<'n>(&self, tries: impl Iterator<Item = (&'n String, u64)>, has_begun: bool) {
-        let (mut all, now) = (self.all(), now());
+        let (mut all, now) = (self.lock_breakers(), now());
         for (name, epoch) in tries {
             if let Some(breaker) = all.get_mut(name)
                 && breaker.epoch == epoch
@@ -247,12 +247,12 @@ impl Breakers {
 }
 
 /// The right to try hosts. If it is dropped before the call has begun, another call gets it.
-struct Reserved {
+struct BreakerReservation {
     breakers: Breakers,
     tries: Vec<(String, u64)>,
 }
 
-impl Drop for Reserved {
+impl Drop for BreakerReservation {
     fn drop(&mut self) {
         self.breakers.release(self.tries.iter().map(|(name, epoch)| (name, *epoch)), false);
     }
@@ -260,18 +260,18 @@ impl Drop for Reserved {
 
 /// A call that has begun.
 #[derive(Debug)]
-pub(super) struct Passage {
+pub(super) struct BreakerCall {
     breakers: Breakers,
-    names: Names,
+    names: BreakerNames,
     epochs: [u64; 2],
     ended: bool,
 }
 
-impl Passage {
+impl BreakerCall {
     /// Records the outcome of the call for its host and its model: `None` unless it failed in a way that counts.
-    pub fn end(mut self, failures: [Option<&ModelError>; 2]) {
+    pub fn record_outcome(mut self, failures: [Option<&ModelError>; 2]) {
         self.ended = true;
-        let (mut all, now) = (self.breakers.all(), now());
+        let (mut all, now) = (self.breakers.lock_breakers(), now());
         let mut has_changed = false;
         for ((name, epoch), failure) in self.names.iter().zip(self.epochs).zip(failures) {
             if let Some(breaker) = all.get_mut(name) {
@@ -286,7 +286,7 @@ impl Passage {
 }
 
 /// A dropped call has no outcome, so another call tries the host.
-impl Drop for Passage {
+impl Drop for BreakerCall {
     fn drop(&mut self) {
         if !self.ended {
             self.breakers.release(self.names.iter().zip(self.epochs), true);
@@ -301,7 +301,7 @@ pub(super) fn is_unreachable(error: &ModelError) -> bool {
 }
 
 /// Whether a failure is not the fault of the request.
-pub(super) fn counts(error: &ModelError) -> bool {
+pub(super) fn counts_as_failure(error: &ModelError) -> bool {
     match error.kind {
         ModelErrorKind::Network => true,
         ModelErrorKind::Status(status) => status >= 500,
@@ -325,19 +325,19 @@ mod tests {
         ModelError::new(ModelErrorKind::Status(503), "no")
     }
 
-    fn names() -> Names {
+    fn names() -> BreakerNames {
         ["host".to_owned(), "host model".to_owned()]
     }
 
     /// A call of the model that fails or not.
     fn call(breakers: &Breakers, fails: bool) {
         let error = fails.then(broken);
-        breakers.begin(names()).end([None, error.as_ref()]);
+        breakers.begin_call(names()).record_outcome([None, error.as_ref()]);
     }
 
-    async fn admitted(breakers: &Breakers) -> (Admission, Duration) {
+    async fn admitted(breakers: &Breakers) -> (CallAdmission, Duration) {
         let start = now();
-        (breakers.admit(&names(), &|_| ()).await, now() - start)
+        (breakers.admit_call(&names(), &|_| ()).await, now() - start)
     }
 
     /// Calls fail for as long as it takes to open the breaker.
@@ -347,7 +347,7 @@ mod tests {
             tokio::time::advance(SPAN / 4).await;
             call(breakers, true);
         }
-        assert!(breakers.pause(&names()).is_some());
+        assert!(breakers.find_pause(&names()).is_some());
     }
 
     #[tokio::test(start_paused = true)]
@@ -356,28 +356,28 @@ mod tests {
             let breakers = Breakers::default();
             for wave in [0, 1] {
                 (0..burst).for_each(|_| call(&breakers, true));
-                assert!(breakers.pause(&names()).is_none(), "{burst} failures, wave {wave}");
+                assert!(breakers.find_pause(&names()).is_none(), "{burst} failures, wave {wave}");
                 tokio::time::advance(Duration::from_secs(1)).await;
             }
             (0..burst).for_each(|_| call(&breakers, false));
-            assert!(breakers.pause(&names()).is_none());
+            assert!(breakers.find_pause(&names()).is_none());
         }
         let breakers = Breakers::default();
         open(&breakers).await;
-        assert_eq!(breakers.pause(&names()).unwrap().why, "no");
+        assert_eq!(breakers.find_pause(&names()).unwrap().why, "no");
         // Old failures, and those among many successes, are no reason.
         let breakers = Breakers::default();
         for second in 0..60 {
             call(&breakers, second % 3 == 0);
             tokio::time::advance(Duration::from_secs(1)).await;
         }
-        assert!(breakers.pause(&names()).is_none(), "a third of the calls fails");
+        assert!(breakers.find_pause(&names()).is_none(), "a third of the calls fails");
         let breakers = Breakers::default();
         for _ in 0..20 {
             call(&breakers, true);
             tokio::time::advance(WINDOW / 3).await;
         }
-        assert!(breakers.pause(&names()).is_none(), "hardly any calls");
+        assert!(breakers.find_pause(&names()).is_none(), "hardly any calls");
     }
 
     #[tokio::test(start_paused = true)]
@@ -403,10 +403,10 @@ mod tests {
         for other in others {
             assert!(other.await.unwrap() <= FIRST_PAUSE * 2);
         }
-        assert!(breakers.pause(&names()).is_none());
+        assert!(breakers.find_pause(&names()).is_none());
         // It is counted from the start.
         (0..FAILURES * 2).for_each(|_| call(&breakers, true));
-        assert!(breakers.pause(&names()).is_none());
+        assert!(breakers.find_pause(&names()).is_none());
     }
 
     #[tokio::test(start_paused = true)]
@@ -436,34 +436,37 @@ mod tests {
         drop(admitted(&breakers).await);
         let (admission, waited) = admitted(&breakers).await;
         assert_eq!(waited, Duration::ZERO);
-        drop((breakers.begin(names()), admission));
+        drop((breakers.begin_call(names()), admission));
         let (_admission, waited) = admitted(&breakers).await;
         assert_eq!(waited, Duration::ZERO);
         call(&breakers, false);
-        assert!(breakers.pause(&names()).is_none());
+        assert!(breakers.find_pause(&names()).is_none());
     }
 
     #[tokio::test(start_paused = true)]
     async fn calls_from_before_say_nothing_about_it_now() {
         let breakers = Breakers::default();
-        let (slow, hopeful) = (breakers.begin(names()), breakers.begin(names()));
+        let (slow, hopeful) = (breakers.begin_call(names()), breakers.begin_call(names()));
         open(&breakers).await;
-        hopeful.end([None, None]);
-        assert!(breakers.pause(&names()).is_some());
+        hopeful.record_outcome([None, None]);
+        assert!(breakers.find_pause(&names()).is_some());
         let (_admission, _) = admitted(&breakers).await;
-        let trying = breakers.begin(names());
-        slow.end([None, Some(&broken())]);
-        trying.end([None, None]);
-        assert!(breakers.pause(&names()).is_none());
+        let trying = breakers.begin_call(names());
+        slow.record_outcome([None, Some(&broken())]);
+        trying.record_outcome([None, None]);
+        assert!(breakers.find_pause(&names()).is_none());
     }
 
     #[test]
     fn what_a_host_thinks_of_a_request_does_not_count() {
         for status in [400, 401, 404, 429] {
-            assert!(!counts(&ModelError::new(ModelErrorKind::Status(status), "no")));
+            assert!(!counts_as_failure(&ModelError::new(ModelErrorKind::Status(status), "no")));
         }
         let unreachable = ModelError::new(ModelErrorKind::Network, "no");
-        assert!(counts(&broken()) && !is_unreachable(&broken()), "a host that reports an error can be reached");
-        assert!(counts(&unreachable) && is_unreachable(&unreachable));
+        assert!(
+            counts_as_failure(&broken()) && !is_unreachable(&broken()),
+            "a host that reports an error can be reached"
+        );
+        assert!(counts_as_failure(&unreachable) && is_unreachable(&unreachable));
     }
 }

@@ -6,35 +6,35 @@ use std::collections::BTreeMap;
 use trefoil_runtime::{ModelError, ModelErrorKind};
 
 use super::finish::FinishWord;
-use super::{Endpoint, Partial};
+use super::{PartialCall, ProviderEndpoint};
 
 /// More choices than any API has.
 const MOST: usize = 128;
 
 /// What is known of each choice.
 #[derive(Debug, Default)]
-pub(super) struct Choices {
-    all: BTreeMap<u64, Choice>,
+pub(super) struct AnswerChoices {
+    all: BTreeMap<u64, AnswerChoice>,
     /// The choice whose text is the answer.
     text: Option<u64>,
 }
 
 #[derive(Debug, Default)]
-struct Choice {
+struct AnswerChoice {
     /// A part of the answer is in it.
     used: bool,
     /// Why it is over, since the last part.
     word: Option<FinishWord>,
 }
 
-impl Choices {
+impl AnswerChoices {
     /// Whether text of this choice is text of the answer: that of the first one that has any is.
     pub fn takes_text(&mut self, at: u64) -> bool {
         *self.text.get_or_insert(at) == at
     }
 
     /// Notes that a part of the answer arrived in a choice, which takes back why it is over.
-    pub fn note_part(&mut self, endpoint: &Endpoint, at: u64) -> Result<(), ModelError> {
+    pub fn note_part(&mut self, endpoint: &ProviderEndpoint, at: u64) -> Result<(), ModelError> {
         let choice = self.choice(endpoint, at)?;
         choice.used = true;
         if !matches!(choice.word, Some(FinishWord::Ongoing(_))) {
@@ -44,37 +44,37 @@ impl Choices {
     }
 
     /// Notes why a choice is over.
-    pub fn note_word(&mut self, endpoint: &Endpoint, at: u64, word: FinishWord) -> Result<(), ModelError> {
+    pub fn note_word(&mut self, endpoint: &ProviderEndpoint, at: u64, word: FinishWord) -> Result<(), ModelError> {
         let choice = self.choice(endpoint, at)?;
-        choice.word = FinishWord::after(choice.word.take(), Some(word));
+        choice.word = FinishWord::pick_later(choice.word.take(), Some(word));
         Ok(())
     }
 
-    fn choice(&mut self, endpoint: &Endpoint, at: u64) -> Result<&mut Choice, ModelError> {
+    fn choice(&mut self, endpoint: &ProviderEndpoint, at: u64) -> Result<&mut AnswerChoice, ModelError> {
         if self.all.len() >= MOST && !self.all.contains_key(&at) {
             let what = format!("sent more than {MOST} choices in one answer");
-            return Err(endpoint.error(ModelErrorKind::Protocol, &what));
+            return Err(endpoint.provider_error(ModelErrorKind::Protocol, &what));
         }
         Ok(self.all.entry(at).or_default())
     }
 
     /// Why the answer is over. `None` while a choice that has a part of it goes on. The others count only if none has.
-    pub fn word(&self) -> Option<FinishWord> {
+    pub fn finish_word(&self) -> Option<FinishWord> {
         let used = self.all.values().filter(|choice| choice.used);
         if used.clone().any(|choice| choice.word.is_none()) {
             return None;
         }
         let is_unused = used.clone().next().is_none();
         let words = self.all.values().filter(|choice| choice.used || is_unused).map(|choice| choice.word.clone());
-        words.fold(None, FinishWord::worse)
+        words.fold(None, FinishWord::pick_worse)
     }
 }
 
-impl Partial {
+impl PartialCall {
     /// Appends text of a choice, if it is text of the answer. Returns whether it is.
     pub fn push_of(
         &mut self,
-        endpoint: &Endpoint,
+        endpoint: &ProviderEndpoint,
         at: u64,
         text: &str,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
@@ -93,7 +93,7 @@ impl Partial {
     }
 
     /// Notes the calls of a choice that have just arrived, and whether it has a thought.
-    pub fn note_calls(&mut self, endpoint: &Endpoint, at: u64, thought: bool) -> Result<(), ModelError> {
+    pub fn note_calls(&mut self, endpoint: &ProviderEndpoint, at: u64, thought: bool) -> Result<(), ModelError> {
         let grown = self.answer.calls.take_growth();
         self.news.thought |= thought;
         self.news.content |= grown;

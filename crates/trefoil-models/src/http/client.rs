@@ -11,7 +11,7 @@ use trefoil_template::{json_nodes, limits, read_json_bytes};
 
 use super::breaker::Breakers;
 use super::refusal::LONGEST_WAIT_MS;
-use super::{Endpoint, refusal, sse};
+use super::{ProviderEndpoint, refusal, sse};
 
 /// Time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -24,20 +24,20 @@ const LONGEST_ID: usize = 200;
 
 /// The connection pool, shared by all providers of a registry.
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct ModelHttpClient {
     connections: reqwest::Client,
     pub(super) breakers: Breakers,
 }
 
-impl Client {
+impl ModelHttpClient {
     /// Creates a client without open connections. Installs ring as the process's TLS provider unless there is one
     /// already.
     pub fn new() -> Result<Self, ModelError> {
-        Self::through(Vec::new())
+        Self::with_proxies(Vec::new())
     }
 
     /// Creates a client that uses these proxies.
-    pub fn through(proxies: Vec<reqwest::Proxy>) -> Result<Self, ModelError> {
+    pub fn with_proxies(proxies: Vec<reqwest::Proxy>) -> Result<Self, ModelError> {
         // Fails if a TLS provider is installed already; any provider works.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let plain = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy();
@@ -57,28 +57,42 @@ impl Client {
     }
 
     /// Sends a request with a body. The response has a success status.
-    pub(super) async fn post(&self, endpoint: &Endpoint, url: Url, body: &Json) -> Result<Response, ModelError> {
+    pub(super) async fn send_post(
+        &self,
+        endpoint: &ProviderEndpoint,
+        url: Url,
+        body: &Json,
+    ) -> Result<ModelHttpResponse, ModelError> {
         let request = self.connections.post(url).header(CONTENT_TYPE, "application/json").body(body.to_string());
         self.send(endpoint, request).await
     }
 
     /// Sends a free GET request. The response has a success status.
-    pub(super) async fn get(&self, endpoint: &Endpoint, url: Url) -> Result<Response, ModelError> {
+    pub(super) async fn send_get(
+        &self,
+        endpoint: &ProviderEndpoint,
+        url: Url,
+    ) -> Result<ModelHttpResponse, ModelError> {
         self.send(endpoint, self.connections.get(url)).await
     }
 
-    async fn send(&self, endpoint: &Endpoint, request: reqwest::RequestBuilder) -> Result<Response, ModelError> {
+    async fn send(
+        &self,
+        endpoint: &ProviderEndpoint,
+        request: reqwest::RequestBuilder,
+    ) -> Result<ModelHttpResponse, ModelError> {
         let request = request.headers(endpoint.headers.clone());
         // Responses are never decompressed, so a small response cannot become a large one.
         let request = request.header(ACCEPT_ENCODING, "identity");
         let inner = request.send().await.map_err(|e| failure(endpoint, &e))?;
-        let mut response = Response { inner, endpoint: endpoint.clone(), read: 0, idle: None, peeked: None };
+        let mut response = ModelHttpResponse { inner, endpoint: endpoint.clone(), read: 0, idle: None, peeked: None };
         let packed = response.inner.headers().get(CONTENT_ENCODING).is_some_and(|kind| kind.as_bytes() != b"identity");
         let status = response.inner.status();
         if packed && status.is_success() {
-            let error = endpoint.error(ModelErrorKind::Protocol, "compressed its answer although it was not asked to");
+            let error =
+                endpoint.provider_error(ModelErrorKind::Protocol, "compressed its answer although it was not asked to");
             let help = "check the base URL, and proxies in between".to_owned();
-            let came = Some(Box::new(ModelAnswer::new("", Usage::unknown())));
+            let came = Some(Box::new(ModelAnswer::new("", Usage::for_unknown_call())));
             return Err(ModelError { help: Some(help), came, ..error });
         }
         if status.is_success() {
@@ -96,9 +110,9 @@ impl Client {
 }
 
 /// A response whose body is still to be read.
-pub(super) struct Response {
+pub(super) struct ModelHttpResponse {
     inner: reqwest::Response,
-    endpoint: Endpoint,
+    endpoint: ProviderEndpoint,
     read: usize,
     /// Maximum time without data.
     idle: Option<Duration>,
@@ -106,14 +120,14 @@ pub(super) struct Response {
     peeked: Option<Vec<u8>>,
 }
 
-impl Response {
+impl ModelHttpResponse {
     /// The decoder for streamed events; `None` if the response is not streamed. Some servers ignore the request to
     /// stream, and some proxies change the content type.
-    pub(super) async fn events(&mut self) -> Result<Option<sse::Decoder>, ModelError> {
+    pub(super) async fn event_decoder(&mut self) -> Result<Option<sse::SseDecoder>, ModelError> {
         Ok(match self.content_type() {
-            kind if kind.starts_with("text/event-stream") => Some(sse::Decoder::default()),
-            kind if kind.starts_with("application/x-ndjson") => Some(sse::Decoder::of_lines()),
-            _ => sse::looks_like_events(self.peek().await?).then(sse::Decoder::default),
+            kind if kind.starts_with("text/event-stream") => Some(sse::SseDecoder::default()),
+            kind if kind.starts_with("application/x-ndjson") => Some(sse::SseDecoder::of_lines()),
+            _ => sse::looks_like_events(self.peek().await?).then(sse::SseDecoder::default),
         })
     }
 
@@ -121,7 +135,7 @@ impl Response {
     async fn peek(&mut self) -> Result<&[u8], ModelError> {
         let mut first = Vec::new();
         while first.len() < sse::ENOUGH
-            && let Some(bytes) = self.chunk().await?
+            && let Some(bytes) = self.next_chunk().await?
         {
             first.extend(bytes);
         }
@@ -145,7 +159,7 @@ impl Response {
         let target = target.and_then(|target| self.endpoint.url.join(target).ok());
         let to = target.map(|url| format!(" to {}", url.origin().ascii_serialization())).unwrap_or_default();
         let what = format!("answered with {status}: a redirect{to}, which is not followed");
-        let error = self.endpoint.error(ModelErrorKind::Status(status), &what);
+        let error = self.endpoint.provider_error(ModelErrorKind::Status(status), &what);
         let help = "check the base URL; if you trust the target of the redirect, set it there".to_owned();
         ModelError { help: Some(help), ..error }
     }
@@ -163,12 +177,12 @@ impl Response {
     }
 
     /// Sets the maximum time without data.
-    pub(super) fn within(self, idle: Duration) -> Self {
+    pub(super) fn with_idle_limit(self, idle: Duration) -> Self {
         Self { idle: Some(idle), ..self }
     }
 
     /// The next bytes, or `None` at the end.
-    pub(super) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, ModelError> {
+    pub(super) async fn next_chunk(&mut self) -> Result<Option<Vec<u8>>, ModelError> {
         if let Some(bytes) = self.peeked.take().filter(|bytes| !bytes.is_empty()) {
             return Ok(Some(bytes));
         }
@@ -179,16 +193,17 @@ impl Response {
                 Ok(next) => next,
                 Err(_) => {
                     let what = format!("sent nothing for {}s", idle.as_secs_f64());
-                    return Err(self.endpoint.error(ModelErrorKind::Network, &what));
+                    return Err(self.endpoint.provider_error(ModelErrorKind::Network, &what));
                 }
             },
         };
         let bytes = next.map_err(|e| failure(&self.endpoint, &e))?;
         self.read += bytes.as_ref().map_or(0, |b| b.len());
         if self.read > limits::ANSWER_BYTES {
-            return Err(self
-                .endpoint
-                .error(ModelErrorKind::Protocol, &format!("sent more than {} MB", limits::ANSWER_BYTES >> 20)));
+            return Err(self.endpoint.provider_error(
+                ModelErrorKind::Protocol,
+                &format!("sent more than {} MB", limits::ANSWER_BYTES >> 20),
+            ));
         }
         Ok(bytes.map(|b| b.to_vec()))
     }
@@ -196,7 +211,7 @@ impl Response {
     async fn read_to(&mut self, limit: usize) -> Result<String, ModelError> {
         let mut all = Vec::new();
         while all.len() < limit
-            && let Some(bytes) = self.chunk().await?
+            && let Some(bytes) = self.next_chunk().await?
         {
             all.extend(bytes);
         }
@@ -204,19 +219,20 @@ impl Response {
     }
 
     /// Reads the whole body as JSON.
-    pub(super) async fn json(mut self) -> Result<Json, ModelError> {
+    pub(super) async fn read_json(mut self) -> Result<Json, ModelError> {
         let mut all = Vec::new();
-        while let Some(bytes) = self.chunk().await? {
+        while let Some(bytes) = self.next_chunk().await? {
             all.extend(bytes);
         }
         if all.len() > limits::ANSWER_NODES && json_nodes(&all) > limits::ANSWER_NODES {
             let message = format!("sent an answer with more than {} values", limits::ANSWER_NODES);
-            return Err(self.endpoint.error(ModelErrorKind::Protocol, &message));
+            return Err(self.endpoint.provider_error(ModelErrorKind::Protocol, &message));
         }
         read_json_bytes(&all).map_err(|e| {
             if self.content_type().contains("html") {
                 let help = "check the base URL, and any proxies".to_owned();
-                let error = self.endpoint.error(ModelErrorKind::Protocol, "sent a web page instead of an answer");
+                let error =
+                    self.endpoint.provider_error(ModelErrorKind::Protocol, "sent a web page instead of an answer");
                 return ModelError { help: Some(help), ..error };
             }
             let kind = self.content_type();
@@ -226,27 +242,31 @@ impl Response {
                 kind => format!(" of type `{kind}`"),
             };
             let what = format!("sent an answer{of_kind} that is not JSON: {e}");
-            let error = self.endpoint.error(ModelErrorKind::Protocol, &what);
+            let error = self.endpoint.provider_error(ModelErrorKind::Protocol, &what);
             let help = (!of_kind.is_empty()).then(|| "check the base URL, and any proxies".to_owned());
             ModelError { help, ..error }
         })
     }
 }
 
-fn failure(endpoint: &Endpoint, error: &reqwest::Error) -> ModelError {
+fn failure(endpoint: &ProviderEndpoint, error: &reqwest::Error) -> ModelError {
     if error.is_builder() {
-        endpoint.error(ModelErrorKind::Setup, &format!("cannot be called: {}", innermost(error)))
+        endpoint.provider_error(ModelErrorKind::Setup, &format!("cannot be called: {}", innermost(error)))
     } else if error.is_timeout() {
-        let what = format!("cannot be reached at {}: timed out", endpoint.address());
-        endpoint.error(if error.is_connect() { ModelErrorKind::Network } else { ModelErrorKind::Timeout }, &what)
+        let what = format!("cannot be reached at {}: timed out", endpoint.origin_text());
+        endpoint
+            .provider_error(if error.is_connect() { ModelErrorKind::Network } else { ModelErrorKind::Timeout }, &what)
     } else if error.is_connect() {
         let cause = innermost(error);
-        endpoint.error(ModelErrorKind::Network, &format!("cannot be reached at {}: {cause}", endpoint.address()))
+        endpoint.provider_error(
+            ModelErrorKind::Network,
+            &format!("cannot be reached at {}: {cause}", endpoint.origin_text()),
+        )
     } else {
         // The request was sent, so the outcome is unknown.
         let what = format!("closed the connection before the answer was complete ({})", innermost(error));
-        let came = Some(Box::new(ModelAnswer::new("", Usage::unknown())));
-        ModelError { came, ..endpoint.error(ModelErrorKind::Network, &what) }
+        let came = Some(Box::new(ModelAnswer::new("", Usage::for_unknown_call())));
+        ModelError { came, ..endpoint.provider_error(ModelErrorKind::Network, &what) }
     }
 }
 

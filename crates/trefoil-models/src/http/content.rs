@@ -2,10 +2,10 @@
 //! is sent.
 
 use serde_json::{Value as Json, json};
-use trefoil_runtime::blocks::{self, Block, Media, MediaSource};
-use trefoil_runtime::{Message, ModelError, ModelErrorKind};
+use trefoil_runtime::blocks::{self, ContentBlock, MediaBlock, MediaSource};
+use trefoil_runtime::{ModelError, ModelErrorKind, ModelMessage};
 
-use super::Endpoint;
+use super::ProviderEndpoint;
 use super::body::set_member;
 
 /// The form that works with every provider.
@@ -13,19 +13,19 @@ const INLINE: &str = "pass the bytes as `base64`, with `mediaType`";
 
 /// Converts a message with content blocks; `text` and `media` convert one block. `None` if the message is plain text.
 /// `media` returns `None` for media that the provider does not accept.
-pub(super) fn parts(
-    endpoint: &Endpoint,
-    message: &Message,
+pub(super) fn content_parts(
+    endpoint: &ProviderEndpoint,
+    message: &ModelMessage,
     text: impl Fn(&str) -> Json,
-    media: impl Fn(&Media<'_>) -> Option<Json>,
+    media: impl Fn(&MediaBlock<'_>) -> Option<Json>,
 ) -> Result<Option<Vec<Json>>, ModelError> {
-    let Some(blocks) = blocks::of(&message.content) else { return Ok(None) };
-    let part = |block: &Block<'_>| match block {
-        Block::Text(said) => Ok(text(said)),
-        Block::Media(one) => {
+    let Some(blocks) = blocks::parse_blocks(&message.content) else { return Ok(None) };
+    let part = |block: &ContentBlock<'_>| match block {
+        ContentBlock::Text(said) => Ok(text(said)),
+        ContentBlock::Media(one) => {
             readable(endpoint, one)?;
             media(one).ok_or_else(|| {
-                let inline = Media { source: MediaSource::Base64(""), ..*one };
+                let inline = MediaBlock { source: MediaSource::Base64(""), ..*one };
                 not_accepted(endpoint, one, media(&inline).is_some())
             })
         }
@@ -34,19 +34,19 @@ pub(super) fn parts(
 }
 
 /// The content of a message: its text, or a list of blocks with types, in which that of a text is `text_type`.
-pub(super) fn typed(
-    endpoint: &Endpoint,
-    message: &Message,
+pub(super) fn typed_content(
+    endpoint: &ProviderEndpoint,
+    message: &ModelMessage,
     text_type: &str,
-    media: impl Fn(&Media<'_>) -> Option<Json>,
+    media: impl Fn(&MediaBlock<'_>) -> Option<Json>,
 ) -> Result<Json, ModelError> {
-    let blocks = parts(endpoint, message, |text| json!({"type": text_type, "text": text}), media)?;
+    let blocks = content_parts(endpoint, message, |text| json!({"type": text_type, "text": text}), media)?;
     Ok(blocks.map_or_else(|| Json::from(&*message.content.to_text()), Json::from))
 }
 
 /// An image in the form of chat completions, which other providers also use.
-pub(super) fn image_url(media: &Media<'_>) -> Json {
-    let mut image = json!({"url": url(media)});
+pub(super) fn image_url(media: &MediaBlock<'_>) -> Json {
+    let mut image = json!({"url": media_url(media)});
     if let Some(detail) = media.detail {
         set_member(&mut image, "detail", detail);
     }
@@ -54,7 +54,7 @@ pub(super) fn image_url(media: &Media<'_>) -> Json {
 }
 
 /// A data URL such as `data:image/png;base64,...`, or the address.
-pub(super) fn url(media: &Media<'_>) -> String {
+pub(super) fn media_url(media: &MediaBlock<'_>) -> String {
     match media.source {
         MediaSource::Base64(bytes) => format!("data:{};base64,{bytes}", media.media_type.unwrap_or_default()),
         MediaSource::Url(url) => url.to_owned(),
@@ -63,7 +63,7 @@ pub(super) fn url(media: &Media<'_>) -> String {
 }
 
 /// The short name of an audio format: `mp3` for `audio/mpeg`.
-pub(super) fn format(media: &Media<'_>) -> String {
+pub(super) fn audio_format(media: &MediaBlock<'_>) -> String {
     let subtype = media.media_type.unwrap_or_default().rsplit('/').next().unwrap_or_default();
     match subtype {
         "mpeg" => "mp3",
@@ -73,8 +73,8 @@ pub(super) fn format(media: &Media<'_>) -> String {
     .to_owned()
 }
 
-fn readable(endpoint: &Endpoint, media: &Media<'_>) -> Result<(), ModelError> {
-    let kind = media.kind.plural();
+fn readable(endpoint: &ProviderEndpoint, media: &MediaBlock<'_>) -> Result<(), ModelError> {
+    let kind = media.kind.plural_name();
     let (what, help) = match (media.source, media.media_type) {
         (MediaSource::Guarded, _) => (format!("fetches {kind} from URLs itself and cannot send `headers`"), INLINE),
         (MediaSource::Artifact, _) => {
@@ -86,19 +86,19 @@ fn readable(endpoint: &Endpoint, media: &Media<'_>) -> Result<(), ModelError> {
         }
         _ => return Ok(()),
     };
-    Err(refused(endpoint, &what, help))
+    Err(refused_media_error(endpoint, &what, help))
 }
 
 /// `inline`: whether the provider would accept the media as bytes.
-fn not_accepted(endpoint: &Endpoint, media: &Media<'_>, inline: bool) -> ModelError {
-    let what = media.kind.plural();
+fn not_accepted(endpoint: &ProviderEndpoint, media: &MediaBlock<'_>, inline: bool) -> ModelError {
+    let what = media.kind.plural_name();
     if inline {
-        return refused(endpoint, &format!("does not read {what} from a URL"), INLINE);
+        return refused_media_error(endpoint, &format!("does not read {what} from a URL"), INLINE);
     }
     let help = "choose a model of another provider for this step";
-    refused(endpoint, &format!("does not accept {what} through this API"), help)
+    refused_media_error(endpoint, &format!("does not accept {what} through this API"), help)
 }
 
-fn refused(endpoint: &Endpoint, what: &str, help: &str) -> ModelError {
-    ModelError { help: Some(help.to_owned()), ..endpoint.error(ModelErrorKind::Setup, what) }
+fn refused_media_error(endpoint: &ProviderEndpoint, what: &str, help: &str) -> ModelError {
+    ModelError { help: Some(help.to_owned()), ..endpoint.provider_error(ModelErrorKind::Setup, what) }
 }

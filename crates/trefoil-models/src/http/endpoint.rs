@@ -9,17 +9,17 @@ use serde_json::Value as Json;
 use trefoil_runtime::{ModelError, ModelErrorKind, ModelRequest};
 
 use super::stream::StreamTable;
-use super::tools::Names;
-use super::{Partial, PartialAnswer};
-use crate::address::Address;
-use crate::credential::Credential;
+use super::tools::ToolWireNames;
+use super::{PartialAnswer, PartialCall};
+use crate::address::ProviderAddress;
+use crate::credential::ProviderCredential;
 
 /// Receives the pieces of a streamed answer's text.
 pub(super) type TextSink<'d> = dyn for<'t> FnMut(&'t str) + Send + 'd;
 
 /// One event of a streamed answer.
 pub(super) struct StreamEvent<'e> {
-    pub endpoint: &'e Endpoint,
+    pub endpoint: &'e ProviderEndpoint,
     /// Its type.
     pub kind: &'e str,
     pub json: &'e Json,
@@ -51,15 +51,25 @@ pub(super) trait ProtocolRequests: Send + Sync {
         None
     }
     /// The body of a request.
-    fn body(&self, endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Result<Json, ModelError>;
+    fn request_body(
+        &self,
+        endpoint: &ProviderEndpoint,
+        request: &ModelRequest,
+        names: &ToolWireNames,
+    ) -> Result<Json, ModelError>;
 }
 
 /// The answers of a protocol, and the events of its streams.
 pub(super) trait ProtocolAnswers: Send + Sync {
     /// Reads an answer that is not streamed.
-    fn answer(&self, endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError>;
+    fn read_answer(&self, endpoint: &ProviderEndpoint, json: &Json) -> Result<PartialAnswer, ModelError>;
     /// Reads one event of a streamed answer.
-    fn event(&self, event: StreamEvent<'_>, partial: &mut Partial, delta: &mut TextSink<'_>) -> Result<(), ModelError>;
+    fn read_event(
+        &self,
+        event: StreamEvent<'_>,
+        partial: &mut PartialCall,
+        delta: &mut TextSink<'_>,
+    ) -> Result<(), ModelError>;
     /// How its streams end.
     fn stream_table(&self) -> &'static StreamTable;
     /// Whether it says of each call that it is whole, and of each answer in which state it is. In the others, a finish reason says it
@@ -82,27 +92,28 @@ pub(super) fn openai_path(base: &str, path: &str, call: &str) -> String {
 
 /// The address and the protocol of a provider.
 #[derive(Clone)]
-pub struct Endpoint {
+pub struct ProviderEndpoint {
     /// Its name in manifests.
     pub(super) provider: &'static str,
     pub(super) protocol: Arc<dyn ProviderProtocol>,
     pub(super) url: Url,
     /// A header with the credential is marked as sensitive.
     pub(super) headers: HeaderMap,
-    credential: Option<Credential>,
+    credential: Option<ProviderCredential>,
 }
 
-impl Endpoint {
+impl ProviderEndpoint {
     /// Creates the endpoint of a provider from a base URL (`https://host/v1`).
     pub(super) fn new(
         provider: &'static str,
         protocol: Arc<dyn ProviderProtocol>,
         base_url: &str,
-        credential: Option<Credential>,
+        credential: Option<ProviderCredential>,
     ) -> Result<Self, ModelError> {
         let setup = |message: String| ModelError::new(ModelErrorKind::Setup, message);
-        let address = Address::parse(base_url).map_err(|why| setup(format!("the base URL of `{provider}` {why}")))?;
-        let mut url = address.url().clone();
+        let address =
+            ProviderAddress::parse(base_url).map_err(|why| setup(format!("the base URL of `{provider}` {why}")))?;
+        let mut url = address.as_url().clone();
         let base = url.path().trim_end_matches('/').to_owned();
         let path = protocol.call_path(&base);
         url.set_path(&path);
@@ -118,14 +129,14 @@ impl Endpoint {
             headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
         if let Some(key) = &credential {
-            let (name, value) = protocol.key_header(key.expose());
+            let (name, value) = protocol.key_header(key.expose_key());
             headers.insert(name, secret(value)?);
         }
         Ok(Self { provider, protocol, url, headers, credential })
     }
 
     /// The URL for its requests.
-    pub fn url(&self) -> &Url {
+    pub fn base_url(&self) -> &Url {
         &self.url
     }
 
@@ -157,59 +168,59 @@ impl Endpoint {
     }
 
     /// Scheme, host and port.
-    pub(super) fn address(&self) -> String {
+    pub(super) fn origin_text(&self) -> String {
         self.url.origin().ascii_serialization()
     }
 
     /// A one-line description of a request.
-    pub(super) fn sent(&self, request: &ModelRequest) -> String {
+    pub(super) fn describe_request(&self, request: &ModelRequest) -> String {
         let count = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
         let url = self.call_url(request);
         let mut sent = format!(
             "POST {}{} with model `{}`, {}, {}",
-            self.address(),
+            self.origin_text(),
             url.path(),
             request.model,
             count(request.messages.len(), "message"),
-            count(usize::try_from(request.bytes()).unwrap_or(usize::MAX), "byte"),
+            count(usize::try_from(request.prompt_size()).unwrap_or(usize::MAX), "byte"),
         );
         if !request.tools.is_empty() {
             sent += &format!(", {}", count(request.tools.len(), "tool"));
         }
-        self.scrub(&sent)
+        self.mask_credential(&sent)
     }
 
     /// An error with this provider's name and without the credential.
-    pub(super) fn error(&self, kind: ModelErrorKind, what: &str) -> ModelError {
+    pub(super) fn provider_error(&self, kind: ModelErrorKind, what: &str) -> ModelError {
         let message = format!("`{}` {what}", self.provider);
-        let message = self.scrub(&message);
+        let message = self.mask_credential(&message);
         ModelError::new(kind, message)
     }
 
     /// Masks the credential in a server's text. Must be called before the text is cut, because a part of a key is
     /// secret, too.
-    pub(super) fn scrub(&self, text: &str) -> String {
-        self.credential.as_ref().map_or_else(|| text.to_owned(), |c| c.scrub(text))
+    pub(super) fn mask_credential(&self, text: &str) -> String {
+        self.credential.as_ref().map_or_else(|| text.to_owned(), |c| c.mask_key(text))
     }
 }
 
 /// Omits headers, and the user and password of the address.
-impl fmt::Debug for Endpoint {
+impl fmt::Debug for ProviderEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Endpoint({} at {}{})", self.provider, self.address(), self.url.path())
+        write!(f, "Endpoint({} at {}{})", self.provider, self.origin_text(), self.url.path())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::endpoint;
-    use crate::vendors::{Protocol, vendor};
+    use crate::http::create_endpoint;
+    use crate::vendors::{VendorProtocol, find_vendor};
 
     fn url(provider: &str, base: &str) -> String {
-        let vendor = vendor(provider).unwrap();
-        let protocol = vendor.protocol.at(&Address::parse(base).unwrap());
-        endpoint(vendor.name, protocol, base, None).unwrap().url.to_string()
+        let vendor = find_vendor(provider).unwrap();
+        let protocol = vendor.protocol.for_address(&ProviderAddress::parse(base).unwrap());
+        create_endpoint(vendor.name, protocol, base, None).unwrap().url.to_string()
     }
 
     #[test]
@@ -236,9 +247,9 @@ mod tests {
     #[test]
     fn lists_of_models_are_beside_the_calls() {
         let list = |provider: &str, base: &str| {
-            let vendor = vendor(provider).unwrap();
-            let protocol = vendor.protocol.at(&Address::parse(base).unwrap());
-            endpoint(vendor.name, protocol, base, None).unwrap().models_url().to_string()
+            let vendor = find_vendor(provider).unwrap();
+            let protocol = vendor.protocol.for_address(&ProviderAddress::parse(base).unwrap());
+            create_endpoint(vendor.name, protocol, base, None).unwrap().models_url().to_string()
         };
         assert_eq!(list("openai", "http://h/v1"), "http://h/v1/models");
         assert_eq!(list("anthropic", "http://h"), "http://h/v1/models?limit=1000");
@@ -251,18 +262,18 @@ mod tests {
 
     #[test]
     fn neither_debug_nor_errors_show_the_key() {
-        let key = Credential::new("sk-very-secret");
-        let endpoint = endpoint("anthropic", Protocol::Messages, "https://h?k=pw", key).unwrap();
+        let key = ProviderCredential::new("sk-very-secret");
+        let endpoint = create_endpoint("anthropic", VendorProtocol::Messages, "https://h?k=pw", key).unwrap();
         assert_eq!(format!("{endpoint:?}"), "Endpoint(anthropic at https://h/v1/messages)");
-        assert_eq!(endpoint.address(), "https://h");
-        let error = endpoint.error(ModelErrorKind::Status(401), "answered 401: no key sk-very-secret");
+        assert_eq!(endpoint.origin_text(), "https://h");
+        let error = endpoint.provider_error(ModelErrorKind::Status(401), "answered 401: no key sk-very-secret");
         assert_eq!(error.message, "`anthropic` answered 401: no key ***");
     }
 
     #[test]
     fn other_schemes_are_refused_without_repeating_them() {
         for base in ["file:///etc/passwd", "not a url", "unix:secret"] {
-            let error = endpoint("openai", Protocol::Messages, base, None).unwrap_err();
+            let error = create_endpoint("openai", VendorProtocol::Messages, base, None).unwrap_err();
             assert_eq!(error.kind, ModelErrorKind::Setup);
             assert!(!error.message.contains("secret"), "{}", error.message);
         }

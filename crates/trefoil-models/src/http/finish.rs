@@ -4,15 +4,15 @@
 //! <https://docs.cohere.com/v2/reference/chat#response.body.finish_reason>. The states of whole answers are in it, too.
 
 use serde_json::Value as Json;
-use trefoil_runtime::{Finish, ModelError, ModelErrorKind};
+use trefoil_runtime::{FinishReason, ModelError, ModelErrorKind};
 
-use super::Endpoint;
+use super::ProviderEndpoint;
 
 /// A finish reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FinishWord {
     /// One that says why the answer is over.
-    Known(Finish),
+    Known(FinishReason),
     /// A word without a known meaning. By itself it ends nothing.
     Unknown(Box<str>),
     /// A word that says that the answer is not over.
@@ -22,8 +22,8 @@ pub(super) enum FinishWord {
 /// The longest word that is kept.
 const WORD_CHARS: usize = 60;
 
-impl From<Finish> for FinishWord {
-    fn from(finish: Finish) -> Self {
+impl From<FinishReason> for FinishWord {
+    fn from(finish: FinishReason) -> Self {
         Self::Known(finish)
     }
 }
@@ -40,7 +40,7 @@ impl FinishWord {
     }
 
     /// Of two words for one answer, the one that says more of what is wrong with it; the later one if both say as much.
-    pub fn worse(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+    pub fn pick_worse(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
             (Some(one), Some(other)) => Some(if one.rank() > other.rank() { one } else { other }),
             (one, other) => one.or(other),
@@ -48,22 +48,22 @@ impl FinishWord {
     }
 
     /// The same for a word that comes later: what goes on may end.
-    pub fn after(earlier: Option<Self>, later: Option<Self>) -> Option<Self> {
+    pub fn pick_later(earlier: Option<Self>, later: Option<Self>) -> Option<Self> {
         match (earlier, later) {
             (Some(Self::Ongoing(_)), Some(later)) => Some(later),
-            (earlier, later) => Self::worse(earlier, later),
+            (earlier, later) => Self::pick_worse(earlier, later),
         }
     }
 
     fn rank(&self) -> u8 {
         match self {
-            Self::Known(Finish::Stop) => 0,
+            Self::Known(FinishReason::Stop) => 0,
             // A call that was announced must have arrived.
-            Self::Known(Finish::Tools) => 1,
+            Self::Known(FinishReason::Tools) => 1,
             Self::Unknown(_) => 2,
-            Self::Known(Finish::Length) => 3,
-            Self::Known(Finish::Filtered) => 4,
-            Self::Known(Finish::Refused) => 5,
+            Self::Known(FinishReason::Length) => 3,
+            Self::Known(FinishReason::Filtered) => 4,
+            Self::Known(FinishReason::Refused) => 5,
             Self::Ongoing(_) => 6,
         }
     }
@@ -71,21 +71,21 @@ impl FinishWord {
 
 /// What a word means.
 #[derive(Debug, Clone, Copy)]
-enum Meaning {
+enum FinishMeaning {
     /// It says nothing.
     Absent,
     /// The answer is over.
-    End(Finish),
+    End(FinishReason),
     /// The answer is not over.
     Ongoing,
     /// The model or its server failed.
     Failure,
 }
 
-use Meaning::{Absent, End, Failure, Ongoing};
+use FinishMeaning::{Absent, End, Failure, Ongoing};
 
 /// Words, without the name of an enumeration.
-const WORDS: &[(&str, Meaning)] = &[
+const WORDS: &[(&str, FinishMeaning)] = &[
     ("", Absent),
     ("null", Absent),
     ("none", Absent),
@@ -94,38 +94,38 @@ const WORDS: &[(&str, Meaning)] = &[
     ("unspecified", Absent),
     // Gateways whose own source gave no reason.
     ("unknown", Absent),
-    ("stop", End(Finish::Stop)),
-    ("stopped", End(Finish::Stop)),
-    ("eos", End(Finish::Stop)),
-    ("eos_token", End(Finish::Stop)),
-    ("eos_found", End(Finish::Stop)),
-    ("stop_string_found", End(Finish::Stop)),
-    ("end_of_text", End(Finish::Stop)),
-    ("end_turn", End(Finish::Stop)),
-    ("end_of_turn", End(Finish::Stop)),
-    ("stop_sequence", End(Finish::Stop)),
-    ("stop_sequence_reached", End(Finish::Stop)),
-    ("complete", End(Finish::Stop)),
-    ("completed", End(Finish::Stop)),
+    ("stop", End(FinishReason::Stop)),
+    ("stopped", End(FinishReason::Stop)),
+    ("eos", End(FinishReason::Stop)),
+    ("eos_token", End(FinishReason::Stop)),
+    ("eos_found", End(FinishReason::Stop)),
+    ("stop_string_found", End(FinishReason::Stop)),
+    ("end_of_text", End(FinishReason::Stop)),
+    ("end_turn", End(FinishReason::Stop)),
+    ("end_of_turn", End(FinishReason::Stop)),
+    ("stop_sequence", End(FinishReason::Stop)),
+    ("stop_sequence_reached", End(FinishReason::Stop)),
+    ("complete", End(FinishReason::Stop)),
+    ("completed", End(FinishReason::Stop)),
     // Baidu.
-    ("normal", End(Finish::Stop)),
-    ("tool_calls", End(Finish::Tools)),
-    ("tool_call", End(Finish::Tools)),
-    ("tool_use", End(Finish::Tools)),
-    ("function_call", End(Finish::Tools)),
-    ("function_calls", End(Finish::Tools)),
-    ("requires_action", End(Finish::Tools)),
-    ("tokens", End(Finish::Length)),
-    ("max_tokens", End(Finish::Length)),
-    ("maximum_tokens", End(Finish::Length)),
-    ("incomplete", End(Finish::Length)),
+    ("normal", End(FinishReason::Stop)),
+    ("tool_calls", End(FinishReason::Tools)),
+    ("tool_call", End(FinishReason::Tools)),
+    ("tool_use", End(FinishReason::Tools)),
+    ("function_call", End(FinishReason::Tools)),
+    ("function_calls", End(FinishReason::Tools)),
+    ("requires_action", End(FinishReason::Tools)),
+    ("tokens", End(FinishReason::Length)),
+    ("max_tokens", End(FinishReason::Length)),
+    ("maximum_tokens", End(FinishReason::Length)),
+    ("incomplete", End(FinishReason::Length)),
     // Cohere: the limit of the context.
-    ("error_limit", End(Finish::Length)),
-    ("error_toxic", End(Finish::Filtered)),
-    ("recitation", End(Finish::Filtered)),
-    ("language", End(Finish::Filtered)),
-    ("spii", End(Finish::Filtered)),
-    ("model_armor", End(Finish::Filtered)),
+    ("error_limit", End(FinishReason::Length)),
+    ("error_toxic", End(FinishReason::Filtered)),
+    ("recitation", End(FinishReason::Filtered)),
+    ("language", End(FinishReason::Filtered)),
+    ("spii", End(FinishReason::Filtered)),
+    ("model_armor", End(FinishReason::Filtered)),
     ("in_progress", Ongoing),
     ("queued", Ongoing),
     ("pending", Ongoing),
@@ -157,7 +157,7 @@ const WORDS: &[(&str, Meaning)] = &[
 ];
 
 /// Parts of other words, in the order of precedence. Servers invent words, but not what they speak of.
-const PARTS: &[(&str, Meaning)] = &[
+const PARTS: &[(&str, FinishMeaning)] = &[
     ("error", Failure),
     ("fail", Failure),
     ("exception", Failure),
@@ -174,24 +174,24 @@ const PARTS: &[(&str, Meaning)] = &[
     ("timed_out", Failure),
     ("time_limit", Failure),
     ("rate_limit", Failure),
-    ("refus", End(Finish::Refused)),
-    ("filter", End(Finish::Filtered)),
-    ("safety", End(Finish::Filtered)),
-    ("unsafe", End(Finish::Filtered)),
-    ("sensitive", End(Finish::Filtered)),
-    ("block", End(Finish::Filtered)),
-    ("prohibit", End(Finish::Filtered)),
-    ("moderat", End(Finish::Filtered)),
-    ("toxic", End(Finish::Filtered)),
-    ("policy", End(Finish::Filtered)),
-    ("guardrail", End(Finish::Filtered)),
+    ("refus", End(FinishReason::Refused)),
+    ("filter", End(FinishReason::Filtered)),
+    ("safety", End(FinishReason::Filtered)),
+    ("unsafe", End(FinishReason::Filtered)),
+    ("sensitive", End(FinishReason::Filtered)),
+    ("block", End(FinishReason::Filtered)),
+    ("prohibit", End(FinishReason::Filtered)),
+    ("moderat", End(FinishReason::Filtered)),
+    ("toxic", End(FinishReason::Filtered)),
+    ("policy", End(FinishReason::Filtered)),
+    ("guardrail", End(FinishReason::Filtered)),
     // Google's reasons for images that it does not show.
-    ("image_", End(Finish::Filtered)),
-    ("length", End(Finish::Length)),
-    ("limit", End(Finish::Length)),
-    ("truncat", End(Finish::Length)),
-    ("exceed", End(Finish::Length)),
-    ("max_", End(Finish::Length)),
+    ("image_", End(FinishReason::Filtered)),
+    ("length", End(FinishReason::Length)),
+    ("limit", End(FinishReason::Length)),
+    ("truncat", End(FinishReason::Length)),
+    ("exceed", End(FinishReason::Length)),
+    ("max_", End(FinishReason::Length)),
 ];
 
 /// Names of enumerations.
@@ -204,7 +204,7 @@ pub(super) fn is_word(json: Option<&Json>) -> bool {
 }
 
 /// What a word means, however it is spelled: `MAX_TOKENS`, `max-tokens`, `maxTokens`.
-fn meaning(text: &str) -> Option<Meaning> {
+fn meaning(text: &str) -> Option<FinishMeaning> {
     let snake = snake(text.trim());
     let word = NAMES.iter().find_map(|name| snake.strip_prefix(name)).unwrap_or(&snake);
     // Sentences are no words.
@@ -230,14 +230,14 @@ fn snake(text: &str) -> String {
 }
 
 /// Reads a finish reason. `None`: none was given, or one that says that there is none.
-pub(super) fn read_word(endpoint: &Endpoint, json: Option<&Json>) -> Result<Option<FinishWord>, ModelError> {
+pub(super) fn read_word(endpoint: &ProviderEndpoint, json: Option<&Json>) -> Result<Option<FinishWord>, ModelError> {
     let text = match json {
         Some(Json::String(text)) => text,
         // SGLang: `{"type": "length", "length": 10}`.
         Some(Json::Object(reason)) => return read_word(endpoint, reason.get("type").or_else(|| reason.get("reason"))),
         Some(Json::Array(all)) => {
             let words = all.iter().map(|one| read_word(endpoint, Some(one)));
-            return words.reduce(|one, other| Ok(FinishWord::worse(one?, other?))).unwrap_or(Ok(None));
+            return words.reduce(|one, other| Ok(FinishWord::pick_worse(one?, other?))).unwrap_or(Ok(None));
         }
         _ => return Ok(None),
     };
@@ -248,20 +248,20 @@ pub(super) fn read_word(endpoint: &Endpoint, json: Option<&Json>) -> Result<Opti
         Some(Ongoing) => Ok(Some(FinishWord::Ongoing(cut()))),
         Some(Failure) => {
             let what = format!("stopped in the middle of its answer: `{}`", cut());
-            Err(endpoint.error(ModelErrorKind::Status(503), &what))
+            Err(endpoint.provider_error(ModelErrorKind::Status(503), &what))
         }
         None => Ok(Some(FinishWord::Unknown(cut()))),
     }
 }
 
 /// Reads what an answer says of its own state: its status, and why it is incomplete, which counts whatever the status is.
-pub(super) fn read_status(endpoint: &Endpoint, json: &Json) -> Result<Option<FinishWord>, ModelError> {
+pub(super) fn read_status(endpoint: &ProviderEndpoint, json: &Json) -> Result<Option<FinishWord>, ModelError> {
     let status = read_word(endpoint, json.get("status"))?;
     let reason = match read_word(endpoint, json.pointer("/incomplete_details/reason"))? {
-        Some(FinishWord::Known(Finish::Stop | Finish::Tools) | FinishWord::Unknown(_)) => {
-            Some(FinishWord::Known(Finish::Length))
+        Some(FinishWord::Known(FinishReason::Stop | FinishReason::Tools) | FinishWord::Unknown(_)) => {
+            Some(FinishWord::Known(FinishReason::Length))
         }
         reason => reason,
     };
-    Ok(FinishWord::worse(status, reason))
+    Ok(FinishWord::pick_worse(status, reason))
 }

@@ -54,67 +54,67 @@ use std::time::Duration;
 use async_trait::async_trait;
 use trefoil_ir::StepId;
 use trefoil_runtime::{
-    AnswerDoubt, Finish, Meter, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage,
-    ports::{Admission, CallPause, CallSite},
+    AnswerDoubt, FinishReason, Meter, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage,
+    ports::{CallAdmission, CallPause, CallSite},
 };
 
 use trefoil_template::{HalfJoiner, join_halves};
 
-pub use client::Client;
-pub use endpoint::Endpoint;
+pub use client::ModelHttpClient;
+pub use endpoint::ProviderEndpoint;
 
-use crate::credential::Credential;
-use crate::limits::Limits;
-use crate::vendors::{Own, Protocol};
-use assembly::{CallFault, Pieces};
-use choices::Choices;
+use crate::credential::ProviderCredential;
+use crate::limits::ModelTimeLimits;
+use crate::vendors::{ProprietaryApi, VendorProtocol};
+use assembly::{CallAssembly, CallFault};
+use choices::AnswerChoices;
 use endpoint::ProviderProtocol;
 use finish::FinishWord;
-use parts::Doubts;
-use stream::{EventNews, StreamInput, StreamState};
+use parts::AnswerDoubts;
+use stream::{EventContribution, StreamInput, StreamState};
 
 /// Time limit for a list of models.
 const OFFERED: Duration = Duration::from_secs(20);
 
 /// The list of protocols: how each is spoken.
-fn spoken(protocol: Protocol) -> Arc<dyn ProviderProtocol> {
+fn spoken(protocol: VendorProtocol) -> Arc<dyn ProviderProtocol> {
     match protocol {
-        Protocol::ChatCompletions(quirks) => Arc::new(chat_completions::ChatCompletions(quirks)),
-        Protocol::Responses { path } => Arc::new(responses::Responses { path }),
-        Protocol::Messages => Arc::new(messages::Messages),
-        Protocol::Own(Own::Gemini, _) => Arc::new(gemini::Gemini),
-        Protocol::Own(Own::Cohere, _) => Arc::new(cohere::Cohere),
-        Protocol::Own(Own::Ollama, _) => Arc::new(ollama::Ollama),
+        VendorProtocol::ChatCompletions(quirks) => Arc::new(chat_completions::ChatCompletionsProtocol(quirks)),
+        VendorProtocol::Responses { path } => Arc::new(responses::ResponsesProtocol { path }),
+        VendorProtocol::Messages => Arc::new(messages::MessagesProtocol),
+        VendorProtocol::Own(ProprietaryApi::Gemini, _) => Arc::new(gemini::GeminiProtocol),
+        VendorProtocol::Own(ProprietaryApi::Cohere, _) => Arc::new(cohere::CohereProtocol),
+        VendorProtocol::Own(ProprietaryApi::Ollama, _) => Arc::new(ollama::OllamaProtocol),
     }
 }
 
 /// The endpoint of a provider at a base URL (`https://host/v1`).
-pub fn endpoint(
+pub fn create_endpoint(
     provider: &'static str,
-    protocol: Protocol,
+    protocol: VendorProtocol,
     base_url: &str,
-    credential: Option<Credential>,
-) -> Result<Endpoint, ModelError> {
-    Endpoint::new(provider, spoken(protocol), base_url, credential)
+    credential: Option<ProviderCredential>,
+) -> Result<ProviderEndpoint, ModelError> {
+    ProviderEndpoint::new(provider, spoken(protocol), base_url, credential)
 }
 
 /// Calls one endpoint.
 #[derive(Debug, Clone)]
 pub struct HttpModel {
-    client: Client,
-    endpoint: Endpoint,
-    limits: Limits,
+    client: ModelHttpClient,
+    endpoint: ProviderEndpoint,
+    limits: ModelTimeLimits,
 }
 
 impl HttpModel {
     /// Creates a provider that calls this endpoint with the model that each request names.
-    pub fn new(client: Client, endpoint: Endpoint) -> Self {
-        Self { client, endpoint, limits: Limits::default() }
+    pub fn new(client: ModelHttpClient, endpoint: ProviderEndpoint) -> Self {
+        Self { client, endpoint, limits: ModelTimeLimits::default() }
     }
 
     /// Sets the operator's time limits.
     #[must_use]
-    pub fn limits(self, limits: Limits) -> Self {
+    pub fn with_limits(self, limits: ModelTimeLimits) -> Self {
         Self { limits, ..self }
     }
 
@@ -123,8 +123,8 @@ impl HttpModel {
     /// # Errors
     ///
     /// Fails if the server cannot be reached, rejects the key, or sends another response.
-    pub async fn offered(&self) -> Result<Option<Vec<String>>, ModelError> {
-        let asked = async { self.client.get(&self.endpoint, self.endpoint.models_url()).await?.json().await };
+    pub async fn list_models(&self) -> Result<Option<Vec<String>>, ModelError> {
+        let asked = async { self.client.send_get(&self.endpoint, self.endpoint.models_url()).await?.read_json().await };
         let json = match tokio::time::timeout(OFFERED, asked).await {
             Ok(Ok(json)) => json,
             // Some compatible servers have no list.
@@ -132,7 +132,7 @@ impl HttpModel {
             Ok(Err(error)) => return Err(error),
             Err(_) => {
                 let what = format!("did not list its models within {}s", OFFERED.as_secs());
-                return Err(self.endpoint.error(ModelErrorKind::Timeout, &what));
+                return Err(self.endpoint.provider_error(ModelErrorKind::Timeout, &what));
             }
         };
         let all = json.get("data").or_else(|| json.get("models")).unwrap_or(&json).as_array();
@@ -148,10 +148,10 @@ impl HttpModel {
         &self,
         request: &ModelRequest,
         meter: &Meter,
-        partial: &mut Partial,
+        partial: &mut PartialCall,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
-        let passage = self.client.breakers.begin(self.breakers(request));
+        let passage = self.client.breakers.begin_call(self.breakers(request));
         let outcome = self.exchange(request, meter, partial, delta).await;
         let failure = outcome.as_ref().err();
         if failure.is_some_and(|error| matches!(error.kind, ModelErrorKind::Setup | ModelErrorKind::Timeout)) {
@@ -159,13 +159,13 @@ impl HttpModel {
             return outcome;
         }
         let of_host = failure.filter(|error| breaker::is_unreachable(error) && !partial.begun);
-        passage.end([of_host, failure.filter(|error| breaker::counts(error))]);
+        passage.record_outcome([of_host, failure.filter(|error| breaker::counts_as_failure(error))]);
         outcome
     }
 
     /// Several providers and models may share a host, and its other models may well answer.
-    fn breakers(&self, request: &ModelRequest) -> breaker::Names {
-        let host = self.endpoint.address();
+    fn breakers(&self, request: &ModelRequest) -> breaker::BreakerNames {
+        let host = self.endpoint.origin_text();
         let model = format!("{host} {}:{}", self.endpoint.provider, request.model);
         [host, model]
     }
@@ -174,12 +174,12 @@ impl HttpModel {
         &self,
         request: &ModelRequest,
         meter: &Meter,
-        partial: &mut Partial,
+        partial: &mut PartialCall,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
-        let names = tools::Names::of(&request.tools);
-        let body = self.endpoint.protocol.body(&self.endpoint, request, &names)?;
-        let post = self.client.post(&self.endpoint, self.endpoint.call_url(request), &body);
+        let names = tools::ToolWireNames::from_tools(&request.tools);
+        let body = self.endpoint.protocol.request_body(&self.endpoint, request, &names)?;
+        let post = self.client.send_post(&self.endpoint, self.endpoint.call_url(request), &body);
         let response = match request.stream {
             false => post.await,
             true => {
@@ -187,20 +187,20 @@ impl HttpModel {
                     // The request was sent, so the outcome is unknown.
                     partial.begun = true;
                     let what = format!("did not start to answer within {}s", self.limits.first_ms as f64 / 1000.0);
-                    Err(self.endpoint.error(ModelErrorKind::Network, &what))
+                    Err(self.endpoint.provider_error(ModelErrorKind::Network, &what))
                 })
             }
         };
-        let mut response = response?.within(Duration::from_millis(self.limits.idle_ms));
+        let mut response = response?.with_idle_limit(Duration::from_millis(self.limits.idle_ms));
         partial.begun = true;
         partial.request_id = response.request_id();
         if request.stream
-            && let Some(events) = response.events().await?
+            && let Some(events) = response.event_decoder().await?
         {
-            partial.answer.calls = Pieces::offering(&names);
+            partial.answer.calls = CallAssembly::for_tools(&names);
             self.read_stream(response, events, meter, partial, delta).await?;
         } else {
-            let json = response.json().await?;
+            let json = response.read_json().await?;
             partial.answer = self.endpoint.read_answer(&json)?;
             if request.stream && !partial.answer.text.is_empty() {
                 delta(&partial.answer.text);
@@ -210,34 +210,34 @@ impl HttpModel {
     }
 
     /// The answer, unless it says that it is not over, or its tool calls cannot be used.
-    fn settle(&self, partial: &mut Partial, names: &tools::Names) -> Result<ModelAnswer, ModelError> {
+    fn settle(&self, partial: &mut PartialCall, names: &tools::ToolWireNames) -> Result<ModelAnswer, ModelError> {
         if let Some(FinishWord::Ongoing(word)) = &partial.answer.word {
             let what = format!("sent an answer that is not complete: it says `{word}`");
-            return Err(self.endpoint.error(ModelErrorKind::Network, &what));
+            return Err(self.endpoint.provider_error(ModelErrorKind::Network, &what));
         }
         let finish = partial.answer.finish();
         // Where a limit or a filter ended the answer, that is the reason.
-        let is_cut = !matches!(finish, None | Some(Finish::Stop | Finish::Tools));
+        let is_cut = !matches!(finish, None | Some(FinishReason::Stop | FinishReason::Tools));
         let ends_calls = finish.is_some() && !self.endpoint.protocol.has_states();
-        let fault = partial.answer.calls.fault(ends_calls, finish == Some(Finish::Tools));
+        let fault = partial.answer.calls.find_fault(ends_calls, finish == Some(FinishReason::Tools));
         let fault = fault.filter(|fault| !(is_cut && matches!(fault, CallFault::Torn | CallFault::Missing)));
         match fault.filter(|fault| !names.is_empty() || *fault == CallFault::Missing) {
-            Some(fault) => Err(fault.error(&self.endpoint)),
-            None => Ok(std::mem::take(partial).whole(names, self.endpoint.provider)),
+            Some(fault) => Err(fault.to_error(&self.endpoint)),
+            None => Ok(std::mem::take(partial).into_answer(names, self.endpoint.provider)),
         }
     }
 }
 
 #[async_trait]
 impl ModelProvider for HttpModel {
-    async fn call(
+    async fn call_model(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         let ms = self.limits.of_call(request.parameters.timeout_ms);
-        let mut partial = Partial::default();
+        let mut partial = PartialCall::default();
         let exchange = self.observed(request, at.meter, &mut partial, delta);
         let outcome = match ms {
             None => Ok(exchange.await),
@@ -247,17 +247,20 @@ impl ModelProvider for HttpModel {
             Ok(outcome) => outcome,
             // The answer is complete; only its usage, or the end of the stream, did not arrive in time.
             Err(_) if partial.stream.is_finished() || partial.stream.is_complete() => {
-                partial.stream.advance(StreamInput::Waited);
-                self.settle(&mut partial, &tools::Names::of(&request.tools))
+                partial.stream.apply_input(StreamInput::Waited);
+                self.settle(&mut partial, &tools::ToolWireNames::from_tools(&request.tools))
             }
             Err(ms) => {
                 partial.begun = true;
-                let (limit, help) = self.limits.told(ms);
+                let (limit, help) = self.limits.describe_expired(ms);
                 let what = format!("did not complete its answer within {limit}");
-                Err(ModelError { help: Some(help.to_owned()), ..self.endpoint.error(ModelErrorKind::Timeout, &what) })
+                Err(ModelError {
+                    help: Some(help.to_owned()),
+                    ..self.endpoint.provider_error(ModelErrorKind::Timeout, &what)
+                })
             }
         };
-        let sent = Some(self.endpoint.sent(request));
+        let sent = Some(self.endpoint.describe_request(request));
         match outcome {
             Ok(answer) => Ok(ModelAnswer { sent, ..answer }),
             Err(mut error) => {
@@ -269,17 +272,17 @@ impl ModelProvider for HttpModel {
         }
     }
 
-    async fn admit(
+    async fn admit_call(
         &self,
         _step: StepId,
         request: &ModelRequest,
         tell: &(dyn Fn(CallPause) + Send + Sync),
-    ) -> Admission {
-        self.client.breakers.admit(&self.breakers(request), tell).await
+    ) -> CallAdmission {
+        self.client.breakers.admit_call(&self.breakers(request), tell).await
     }
 
-    fn pause(&self, _step: StepId, request: &ModelRequest) -> Option<CallPause> {
-        self.client.breakers.pause(&self.breakers(request))
+    fn call_pause(&self, _step: StepId, request: &ModelRequest) -> Option<CallPause> {
+        self.client.breakers.find_pause(&self.breakers(request))
     }
 
     fn label(&self, request: &ModelRequest) -> String {
@@ -289,7 +292,7 @@ impl ModelProvider for HttpModel {
 
 /// The state of a call.
 #[derive(Debug, Default)]
-struct Partial {
+struct PartialCall {
     answer: PartialAnswer,
     /// The provider has started to answer, so the call has a cost even if it fails.
     begun: bool,
@@ -298,7 +301,7 @@ struct Partial {
     /// Joins the pieces of the text that is shown. `answer` has them as they arrived.
     joiner: HalfJoiner,
     /// What the current event has brought so far.
-    news: EventNews,
+    news: EventContribution,
     /// How far a streamed answer is.
     stream: StreamState,
 }
@@ -307,7 +310,7 @@ struct Partial {
 #[derive(Debug, Default)]
 struct PartialAnswer {
     text: String,
-    calls: Pieces,
+    calls: CallAssembly,
     /// `None` if the provider has not reported any usage.
     usage: Option<Usage>,
     model: Option<String>,
@@ -316,11 +319,11 @@ struct PartialAnswer {
     /// The id in the body, used if the headers have none.
     id: Option<String>,
     /// Its choices, in protocols that may have several.
-    choices: Choices,
+    choices: AnswerChoices,
     /// The part of the text that arrives now, in protocols that number them, and where it starts.
     part: ([Option<u64>; 2], usize),
     /// What of it was left out.
-    doubts: Doubts,
+    doubts: AnswerDoubts,
 }
 
 impl PartialAnswer {
@@ -331,11 +334,11 @@ impl PartialAnswer {
 
     /// Notes why the answer is over. If several reasons arrive, a harmless one does not hide another.
     fn conclude(&mut self, word: impl Into<Option<FinishWord>>) {
-        self.word = FinishWord::after(self.word.take(), word.into());
+        self.word = FinishWord::pick_later(self.word.take(), word.into());
     }
 
     /// Why it is over, if the reason is known.
-    fn finish(&self) -> Option<Finish> {
+    fn finish(&self) -> Option<FinishReason> {
         match self.word {
             Some(FinishWord::Known(finish)) => Some(finish),
             _ => None,
@@ -361,7 +364,7 @@ impl PartialAnswer {
     }
 }
 
-impl Partial {
+impl PartialCall {
     /// Appends a piece of text. All protocols append here.
     fn push(&mut self, text: &str, delta: &mut (dyn FnMut(&str) + Send)) {
         if !text.is_empty() {
@@ -390,7 +393,7 @@ impl Partial {
         } else if !whole.is_empty() {
             let [pieces, whole] = [pieces, whole].map(|text| join_halves(text.to_owned()));
             if pieces.trim() != whole.trim() {
-                self.answer.doubts.note(AnswerDoubt::Replaced);
+                self.answer.doubts.note_doubt(AnswerDoubt::Replaced);
             }
             self.news.content = true;
             self.answer.text.truncate(from);
@@ -399,10 +402,10 @@ impl Partial {
     }
 
     /// What the event that was just read has brought. A finish reason counts for the answer only until more of it arrives.
-    fn take_news(&mut self) -> EventNews {
+    fn take_news(&mut self) -> EventContribution {
         let mut news = std::mem::take(&mut self.news);
         news.content |= self.answer.calls.take_growth();
-        if news.is_progress() && self.answer.finish() != Some(Finish::Refused) {
+        if news.is_progress() && self.answer.finish() != Some(FinishReason::Refused) {
             self.answer.word = self.answer.word.take().filter(FinishWord::is_ongoing);
         }
         self.answer.conclude(news.word.clone());
@@ -411,22 +414,22 @@ impl Partial {
     }
 
     /// The answer, when everything has arrived.
-    fn whole(mut self, names: &tools::Names, provider: &str) -> ModelAnswer {
+    fn into_answer(mut self, names: &tools::ToolWireNames, provider: &str) -> ModelAnswer {
         if self.stream.is_usage_partial() && self.answer.usage.is_some() {
             self.answer.usage = Some(self.answer.used_so_far());
         }
-        let usage = self.answer.usage.unwrap_or_else(Usage::unknown);
+        let usage = self.answer.usage.unwrap_or_else(Usage::for_unknown_call);
         let calls = std::mem::take(&mut self.answer.calls);
         // Calls are not made if the request offered no tools.
         if names.is_empty() && !calls.is_empty() {
             self.answer.doubts.leave_out("a tool call that nobody asked for");
         }
-        let calls = if names.is_empty() { Vec::new() } else { calls.calls(names, provider) };
+        let calls = if names.is_empty() { Vec::new() } else { calls.into_calls(names, provider) };
         let doubts = self.answer.take_doubts();
         // Some servers do not report `tool_calls` as the finish reason.
         let finish = match self.answer.finish() {
-            None | Some(Finish::Stop) if !calls.is_empty() => Some(Finish::Tools),
-            Some(Finish::Tools) if calls.is_empty() => Some(Finish::Stop),
+            None | Some(FinishReason::Stop) if !calls.is_empty() => Some(FinishReason::Tools),
+            Some(FinishReason::Tools) if calls.is_empty() => Some(FinishReason::Stop),
             finish => finish,
         };
         ModelAnswer { calls, finish, doubts, ..self.with(usage) }

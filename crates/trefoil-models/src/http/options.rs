@@ -25,7 +25,7 @@ const FIXED: &[&str] = &[
 ];
 
 /// Merges options into a body.
-pub(super) fn merge(body: &mut Json, options: Option<&Value>) -> Result<(), ModelError> {
+pub(super) fn merge_options(body: &mut Json, options: Option<&Value>) -> Result<(), ModelError> {
     if let (Some(options), Json::Object(body)) = (read(options, snake_name)?, body) {
         lay(body, options);
     }
@@ -61,7 +61,7 @@ fn read(
 ) -> Result<Option<Map<String, Json>>, ModelError> {
     let Some(options) = options.filter(|o| !o.is_null()) else { return Ok(None) };
     let setup = |message: String| ModelError::new(ModelErrorKind::Setup, message);
-    let Json::Object(options) = renamed(options.to_json(), name) else {
+    let Json::Object(options) = rename_members(options.to_json(), name) else {
         return Err(setup("provider options must be an object".to_owned()));
     };
     match options.keys().find(|k| FIXED.contains(&&*snake_name(k))) {
@@ -81,16 +81,16 @@ fn lay(under: &mut Map<String, Json>, over: Map<String, Json>) {
     }
 }
 
-fn renamed(json: Json, rename: impl Fn(&str) -> String + Copy) -> Json {
+fn rename_members(json: Json, rename: impl Fn(&str) -> String + Copy) -> Json {
     match json {
         Json::Object(members) => members
             .into_iter()
             .map(|(name, value)| {
                 let own = matches!(&*name, "metadata" | "labels");
-                (rename(&name), if own { value } else { renamed(value, rename) })
+                (rename(&name), if own { value } else { rename_members(value, rename) })
             })
             .collect(),
-        Json::Array(items) => items.into_iter().map(|item| renamed(item, rename)).collect(),
+        Json::Array(items) => items.into_iter().map(|item| rename_members(item, rename)).collect(),
         other => other,
     }
 }
@@ -131,7 +131,7 @@ mod tests {
 
     fn merged(body: Json, options: Json) -> Result<Json, ModelError> {
         let mut body = body;
-        merge(&mut body, Some(&Value::from_json(options))).map(|()| body)
+        merge_options(&mut body, Some(&Value::from_json(options))).map(|()| body)
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value as Json};
 use trefoil_runtime::{AnswerDoubt, ModelError, ModelErrorKind};
 
-use super::Endpoint;
+use super::ProviderEndpoint;
 
 /// What a part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,31 +127,31 @@ pub(super) fn kind_of(name: &str) -> PartKind {
 
 /// What content says.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct AnswerContent {
     pub text: String,
     pub refusal: String,
     /// There is a thought in it.
     pub thought: bool,
     /// There is a tool call in it.
     call: bool,
-    pub doubts: Doubts,
+    pub doubts: AnswerDoubts,
 }
 
-impl Said {
+impl AnswerContent {
     /// Reads content: a text, a part, or a list of parts.
-    pub fn of(endpoint: &Endpoint, content: Option<&Json>) -> Result<Self, ModelError> {
+    pub fn from_content(endpoint: &ProviderEndpoint, content: Option<&Json>) -> Result<Self, ModelError> {
         let mut said = Self::default();
         said.add(endpoint, content)?;
         Ok(said)
     }
 
     /// Reads content in a protocol whose tool calls are at another place.
-    pub fn without_calls(endpoint: &Endpoint, content: Option<&Json>) -> Result<Self, ModelError> {
-        let said = Self::of(endpoint, content)?;
-        if said.call { Err(strange(endpoint, "a tool call within its text")) } else { Ok(said) }
+    pub fn without_calls(endpoint: &ProviderEndpoint, content: Option<&Json>) -> Result<Self, ModelError> {
+        let said = Self::from_content(endpoint, content)?;
+        if said.call { Err(unreadable_answer_error(endpoint, "a tool call within its text")) } else { Ok(said) }
     }
 
-    fn add(&mut self, endpoint: &Endpoint, content: Option<&Json>) -> Result<(), ModelError> {
+    fn add(&mut self, endpoint: &ProviderEndpoint, content: Option<&Json>) -> Result<(), ModelError> {
         match content {
             None | Some(Json::Null | Json::Bool(false)) => Ok(()),
             Some(Json::String(text)) => {
@@ -160,7 +160,9 @@ impl Said {
             }
             Some(Json::Array(parts)) => parts.iter().try_for_each(|part| self.add(endpoint, Some(part))),
             Some(Json::Object(part)) => self.add_part(endpoint, part),
-            Some(Json::Number(_) | Json::Bool(true)) => Err(strange(endpoint, "content that is no text")),
+            Some(Json::Number(_) | Json::Bool(true)) => {
+                Err(unreadable_answer_error(endpoint, "content that is no text"))
+            }
         }
     }
 
@@ -174,7 +176,7 @@ impl Said {
     }
 
     /// Reads a part with a type, or with members that stand for one.
-    fn add_part(&mut self, endpoint: &Endpoint, part: &Map<String, Json>) -> Result<(), ModelError> {
+    fn add_part(&mut self, endpoint: &ProviderEndpoint, part: &Map<String, Json>) -> Result<(), ModelError> {
         let name = type_of(part);
         let is_thought = part.get("thought").and_then(Json::as_bool) == Some(true);
         match kind_of(name) {
@@ -188,7 +190,10 @@ impl Said {
             PartKind::Beside => {}
             PartKind::Strange if name.is_empty() => {}
             PartKind::Strange if may_have_text(name, part) => {
-                return Err(strange(endpoint, &format!("a part of the unknown type `{}`", shown(name))));
+                return Err(unreadable_answer_error(
+                    endpoint,
+                    &format!("a part of the unknown type `{}`", shorten_name(name)),
+                ));
             }
             PartKind::Other | PartKind::Strange => self.doubts.leave_out_part(name),
         }
@@ -198,14 +203,14 @@ impl Said {
 
 /// Parts of an answer that were left out, each named once.
 #[derive(Debug, Default)]
-pub(super) struct Doubts(Vec<AnswerDoubt>);
+pub(super) struct AnswerDoubts(Vec<AnswerDoubt>);
 
 /// More than this are not told.
 const MOST: usize = 8;
 
-impl Doubts {
+impl AnswerDoubts {
     /// Notes a doubt.
-    pub fn note(&mut self, doubt: AnswerDoubt) {
+    pub fn note_doubt(&mut self, doubt: AnswerDoubt) {
         if self.0.len() < MOST && !self.0.contains(&doubt) {
             self.0.push(doubt);
         }
@@ -213,17 +218,17 @@ impl Doubts {
 
     /// Notes what was left out.
     pub fn leave_out(&mut self, what: &str) {
-        self.note(AnswerDoubt::LeftOut(what.to_owned()));
+        self.note_doubt(AnswerDoubt::LeftOut(what.to_owned()));
     }
 
     /// Notes a part of this type that was left out.
     pub fn leave_out_part(&mut self, name: &str) {
-        self.leave_out(&format!("a part of the type `{}`", shown(name)));
+        self.leave_out(&format!("a part of the type `{}`", shorten_name(name)));
     }
 
     /// Takes those of a part.
     pub fn extend(&mut self, more: Self) {
-        more.0.into_iter().for_each(|doubt| self.note(doubt));
+        more.0.into_iter().for_each(|doubt| self.note_doubt(doubt));
     }
 
     /// All of them, in order.
@@ -233,7 +238,7 @@ impl Doubts {
 }
 
 /// A name of the server, as it may be shown.
-pub(super) fn shown(name: &str) -> String {
+pub(super) fn shorten_name(name: &str) -> String {
     name.chars().take(60).collect()
 }
 
@@ -251,22 +256,25 @@ fn may_have_text(name: &str, part: &Map<String, Json>) -> bool {
 }
 
 /// The text of a part, which may be in an object.
-fn text_in<'j>(endpoint: &Endpoint, name: &str, text: Option<&'j Json>) -> Result<&'j str, ModelError> {
+fn text_in<'j>(endpoint: &ProviderEndpoint, name: &str, text: Option<&'j Json>) -> Result<&'j str, ModelError> {
     match text {
         None | Some(Json::Null) => Ok(""),
         Some(Json::String(text)) => Ok(text),
         Some(other) => {
             let inner = other.get("value").or_else(|| other.get("text")).and_then(Json::as_str);
             inner.ok_or_else(|| {
-                strange(endpoint, &format!("a part of the type `{}` whose text is no text", shown(name)))
+                unreadable_answer_error(
+                    endpoint,
+                    &format!("a part of the type `{}` whose text is no text", shorten_name(name)),
+                )
             })
         }
     }
 }
 
 /// The error for what is not understood and may be text.
-pub(super) fn strange(endpoint: &Endpoint, what: &str) -> ModelError {
-    endpoint.error(ModelErrorKind::Protocol, &format!("sent {what}, so its answer cannot be read"))
+pub(super) fn unreadable_answer_error(endpoint: &ProviderEndpoint, what: &str) -> ModelError {
+    endpoint.provider_error(ModelErrorKind::Protocol, &format!("sent {what}, so its answer cannot be read"))
 }
 
 /// The text at a place of an answer, if there is one and it is not empty.

@@ -10,13 +10,13 @@ use trefoil_runtime::{ModelError, ModelErrorKind};
 const HERE: &str = "localhost,127.0.0.0/8,::1";
 
 /// Creates a proxy from an address.
-type Make = fn(Url) -> reqwest::Result<Proxy>;
+type ProxyConstructor = fn(Url) -> reqwest::Result<Proxy>;
 
 /// The proxies for both schemes.
-pub fn proxies(env: &HashMap<String, String>) -> Result<Vec<Proxy>, ModelError> {
+pub fn read_proxies(env: &HashMap<String, String>) -> Result<Vec<Proxy>, ModelError> {
     let read = |names: &[&'static str]| names.iter().find_map(|name| Some((*name, env.get(*name)?.trim())));
     let except = read(&["NO_PROXY", "no_proxy"]).map_or("", |(_, hosts)| hosts);
-    let makes: [(&[&'static str], Make); 2] = [
+    let makes: [(&[&'static str], ProxyConstructor); 2] = [
         (&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"], |url| Proxy::https(url)),
         (&["http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"], |url| Proxy::http(url)),
     ];

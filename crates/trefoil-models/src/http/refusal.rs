@@ -9,7 +9,7 @@ use trefoil_runtime::{ModelError, ModelErrorKind};
 use trefoil_template::read_json;
 
 use super::evidence::find_error;
-use super::{Endpoint, advice};
+use super::{ProviderEndpoint, advice};
 
 /// Maximum length of a server's message in an error.
 const LONGEST_MESSAGE: usize = 300;
@@ -88,15 +88,17 @@ const MEANINGS: &[(&str, u16)] = &[
 ];
 
 /// The error of a response with an error status.
-pub(super) fn of_status(endpoint: &Endpoint, status: StatusCode, body: &str) -> ModelError {
-    let said = said(&endpoint.scrub(body)).or_else(|| status.canonical_reason().map(str::to_owned)).unwrap_or_default();
+pub(super) fn of_status(endpoint: &ProviderEndpoint, status: StatusCode, body: &str) -> ModelError {
+    let said = response_message(&endpoint.mask_credential(body))
+        .or_else(|| status.canonical_reason().map(str::to_owned))
+        .unwrap_or_default();
     let kind = ModelErrorKind::Status(status.as_u16());
     let json: Option<Json> = read_json(body).ok();
     let error = json.as_ref().map(|json| json.get("error").unwrap_or(json));
     // Only these codes say more than the status.
     let other = error.filter(|_| status.is_client_error()).and_then(|error| {
-        let code = detailed(error).or_else(|| coded(error));
-        code.filter(|code| matches!(code, ModelErrorKind::Credit) || detailed(error).is_some())
+        let code = detail_meaning(error).or_else(|| code_meaning(error));
+        code.filter(|code| matches!(code, ModelErrorKind::Credit) || detail_meaning(error).is_some())
     });
     let instead = match other {
         Some(ModelErrorKind::Status(other)) if other != status.as_u16() => format!(" instead of {other}"),
@@ -104,31 +106,31 @@ pub(super) fn of_status(endpoint: &Endpoint, status: StatusCode, body: &str) -> 
     };
     let what = format!("answered with {}{instead}: {said}", status.as_u16());
     let retry_after_ms = error.and_then(retry_delay);
-    let help = advice::of(endpoint.provider, kind, body);
-    ModelError { retry_after_ms, help, ..endpoint.error(other.unwrap_or(kind), &what) }
+    let help = advice::find_advice(endpoint.provider, kind, body);
+    ModelError { retry_after_ms, help, ..endpoint.provider_error(other.unwrap_or(kind), &what) }
 }
 
 /// Fails if a success response, or an event of one, is an error. `event`: its name.
-pub(super) fn check(endpoint: &Endpoint, event: &str, json: &Json) -> Result<(), ModelError> {
+pub(super) fn check_for_error(endpoint: &ProviderEndpoint, event: &str, json: &Json) -> Result<(), ModelError> {
     find_error(event, json).map_or(Ok(()), |error| Err(of_error(endpoint, error)))
 }
 
 /// An error in a success response.
-pub(super) fn of_error(endpoint: &Endpoint, error: &Json) -> ModelError {
-    let kind = detailed(error).or_else(|| coded(error)).unwrap_or(UNKNOWN);
+pub(super) fn of_error(endpoint: &ProviderEndpoint, error: &Json) -> ModelError {
+    let kind = detail_meaning(error).or_else(|| code_meaning(error)).unwrap_or(UNKNOWN);
     let body = error.to_string();
-    let said = said(&endpoint.scrub(&body)).unwrap_or_default();
+    let said = response_message(&endpoint.mask_credential(&body)).unwrap_or_default();
     let advised = match kind {
         ModelErrorKind::Credit => ModelErrorKind::Status(429),
         kind => kind,
     };
-    let help = advice::of(endpoint.provider, advised, &body);
-    let error_of = endpoint.error(kind, &format!("answered with an error: {said}"));
+    let help = advice::find_advice(endpoint.provider, advised, &body);
+    let error_of = endpoint.provider_error(kind, &format!("answered with an error: {said}"));
     ModelError { retry_after_ms: retry_delay(error), help, ..error_of }
 }
 
 /// The meaning of a code: a number, a number as text, or a word.
-fn coded(error: &Json) -> Option<ModelErrorKind> {
+fn code_meaning(error: &Json) -> Option<ModelErrorKind> {
     let codes = || CODES.iter().filter_map(|name| error.get(*name)).chain(error.is_string().then_some(error));
     codes().find_map(number).map(ModelErrorKind::Status).or_else(|| codes().find_map(|code| meaning(code.as_str()?)))
 }
@@ -171,14 +173,14 @@ fn meaning(word: &str) -> Option<ModelErrorKind> {
 }
 
 /// Google reports an invalid key as an invalid request, and says in the details what it is.
-fn detailed(error: &Json) -> Option<ModelErrorKind> {
+fn detail_meaning(error: &Json) -> Option<ModelErrorKind> {
     let details = error.get("details").and_then(Json::as_array)?;
     let reasons = details.iter().filter_map(|one| one.get("reason").and_then(Json::as_str));
     reasons.into_iter().any(|reason| reason == "API_KEY_INVALID").then_some(ModelErrorKind::Status(401))
 }
 
 /// The message of an error response, in one line.
-fn said(body: &str) -> Option<String> {
+fn response_message(body: &str) -> Option<String> {
     let json: Option<Json> = read_json(body).ok();
     let message = json.as_ref().and_then(said_in);
     // HTML pages have no useful message.
@@ -313,15 +315,15 @@ mod tests {
             (json!(true), UNKNOWN),
         ];
         for (error, kind) in table {
-            assert_eq!(detailed(&error).or_else(|| coded(&error)).unwrap_or(UNKNOWN), kind, "{error}");
+            assert_eq!(detail_meaning(&error).or_else(|| code_meaning(&error)).unwrap_or(UNKNOWN), kind, "{error}");
         }
     }
 
     #[test]
     fn the_message_is_found_in_every_shape() {
-        assert_eq!(said(r#"{"error":{"message":"slow\ndown"}}"#).as_deref(), Some("slow down"));
-        assert_eq!(said(r#"{"error":"model not found"}"#).as_deref(), Some("model not found"));
-        assert_eq!(said(r#"{"detail":"no"}"#).as_deref(), Some("no"));
+        assert_eq!(response_message(r#"{"error":{"message":"slow\ndown"}}"#).as_deref(), Some("slow down"));
+        assert_eq!(response_message(r#"{"error":"model not found"}"#).as_deref(), Some("model not found"));
+        assert_eq!(response_message(r#"{"detail":"no"}"#).as_deref(), Some("no"));
         for body in [
             r#"{"code":500,"msg":"no"}"#,
             r#"{"error_code":336100,"error_msg":"no"}"#,
@@ -330,13 +332,13 @@ mod tests {
             r#"{"errors":["no"]}"#,
             r#"{"detail":[{"msg":"no"}]}"#,
         ] {
-            assert_eq!(said(body).as_deref(), Some("no"), "{body}");
+            assert_eq!(response_message(body).as_deref(), Some("no"), "{body}");
         }
-        assert_eq!(said(r#""no""#).as_deref(), Some("no"));
-        assert_eq!(said("upstream is gone").as_deref(), Some("upstream is gone"));
-        assert_eq!(said("<html>502</html>"), None);
-        assert_eq!(said(""), None);
-        assert_eq!(said(&"x".repeat(1000)).unwrap().chars().count(), LONGEST_MESSAGE + 1);
+        assert_eq!(response_message(r#""no""#).as_deref(), Some("no"));
+        assert_eq!(response_message("upstream is gone").as_deref(), Some("upstream is gone"));
+        assert_eq!(response_message("<html>502</html>"), None);
+        assert_eq!(response_message(""), None);
+        assert_eq!(response_message(&"x".repeat(1000)).unwrap().chars().count(), LONGEST_MESSAGE + 1);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 const LONGEST_NAME: usize = 64;
 
 /// Converts a name to a form that providers accept.
-pub(super) fn name(name: &str) -> String {
+pub(super) fn to_wire_name(name: &str) -> String {
     let name: String = name
         .chars()
         .take(LONGEST_NAME)
@@ -16,7 +16,7 @@ pub(super) fn name(name: &str) -> String {
 }
 
 /// The schema as an instruction for the system message.
-pub(super) fn instruction(schema: &Json) -> String {
+pub(super) fn schema_instruction(schema: &Json) -> String {
     format!(
         "Reply with one JSON value that matches this JSON Schema, and nothing else: no prose before or after it, no code fence.\n\n{schema}"
     )
@@ -25,7 +25,7 @@ pub(super) fn instruction(schema: &Json) -> String {
 /// The subset of JSON Schema that a provider supports. Schemas outside of it are sent as text, because adapting them
 /// would change the meaning of the manifest.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Subset {
+pub(super) struct SchemaSubset {
     /// The keywords besides [`COMMON`].
     more: &'static [&'static str],
     /// Whether objects must exclude additional properties.
@@ -49,7 +49,7 @@ const COMMON: [&str; 10] = [
 ];
 
 /// OpenAI's strict mode: <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>.
-const STRICT: Subset = Subset {
+const STRICT: SchemaSubset = SchemaSubset {
     more: &[
         "$defs",
         "$ref",
@@ -70,34 +70,35 @@ const STRICT: Subset = Subset {
 
 /// Anthropic's subset: <https://platform.claude.com/docs/en/build-with-claude/structured-outputs>. Anthropic also
 /// accepts references that are not recursive.
-pub(super) const ANTHROPIC: Subset = Subset { more: &["$schema", "const", "default"], closed: true, required: false };
+pub(super) const ANTHROPIC: SchemaSubset =
+    SchemaSubset { more: &["$schema", "const", "default"], closed: true, required: false };
 
 /// Gemini's subset: <https://ai.google.dev/api/generate-content#generationconfig>.
-pub(super) const GEMINI: Subset = Subset {
+pub(super) const GEMINI: SchemaSubset = SchemaSubset {
     more: &["$defs", "$id", "$ref", "maxItems", "maximum", "minItems", "minimum", "oneOf", "prefixItems"],
     closed: false,
     required: false,
 };
 
 /// Cohere's subset: <https://docs.cohere.com/docs/structured-outputs#schema-constraints>.
-pub(super) const COHERE: Subset =
-    Subset { more: &["$defs", "$ref", "const", "pattern"], closed: false, required: false };
+pub(super) const COHERE: SchemaSubset =
+    SchemaSubset { more: &["$defs", "$ref", "const", "pattern"], closed: false, required: false };
 
 /// Inserts a schema as text after the existing system message, so that it is the last instruction before the
 /// conversation.
-pub(super) fn instruct(messages: &mut Vec<Json>, schema: &Json) {
+pub(super) fn insert_instruction(messages: &mut Vec<Json>, schema: &Json) {
     let at = usize::from(messages.first().is_some_and(|m| m.get("role").and_then(Json::as_str) == Some("system")));
-    messages.insert(at, serde_json::json!({"role": "system", "content": instruction(schema)}));
+    messages.insert(at, serde_json::json!({"role": "system", "content": schema_instruction(schema)}));
 }
 
 /// Whether OpenAI's strict mode supports a schema.
 pub(super) fn is_strict(schema: &Json) -> bool {
-    STRICT.has(schema)
+    STRICT.accepts_schema(schema)
 }
 
-impl Subset {
+impl SchemaSubset {
     /// Whether a schema is within the subset, with an object at its root.
-    pub(super) fn has(&self, schema: &Json) -> bool {
+    pub(super) fn accepts_schema(&self, schema: &Json) -> bool {
         schema.get("type").and_then(Json::as_str) == Some("object") && self.within(schema)
     }
 
@@ -164,8 +165,8 @@ mod tests {
 
     #[test]
     fn names_are_made_acceptable() {
-        assert_eq!(name("review output/2"), "review_output_2");
-        assert_eq!(name(""), "answer");
-        assert_eq!(name(&"x".repeat(100)).len(), 64);
+        assert_eq!(to_wire_name("review output/2"), "review_output_2");
+        assert_eq!(to_wire_name(""), "answer");
+        assert_eq!(to_wire_name(&"x".repeat(100)).len(), 64);
     }
 }

@@ -7,21 +7,21 @@ use trefoil_template::{limits, read_piece};
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct SseEvent {
     /// Its name; `message` if it has none.
     pub name: String,
     /// Its data lines, joined by line breaks.
     pub data: String,
 }
 
-impl Event {
+impl SseEvent {
     /// Whether it is the mark that OpenAI and others send after the last event.
     pub fn is_done(&self) -> bool {
         self.data.trim() == "[DONE]"
     }
 
     /// Parses its data, for protocols whose events are JSON. Its texts are pieces: see [`read_piece`].
-    pub fn json(&self) -> serde_json::Result<serde_json::Value> {
+    pub fn parse_json(&self) -> serde_json::Result<serde_json::Value> {
         read_piece(&self.data)
     }
 }
@@ -55,7 +55,7 @@ const BOM: &[u8] = "\u{feff}".as_bytes();
 
 /// Decodes bytes into events.
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub struct SseDecoder {
     line: Vec<u8>,
     after_cr: bool,
     /// Whether the first line was read. Only that line may start with a byte order mark.
@@ -68,14 +68,14 @@ pub struct Decoder {
     lines: bool,
 }
 
-impl Decoder {
+impl SseDecoder {
     /// Decodes JSON lines, as Ollama streams them: each line is the data of an event.
     pub fn of_lines() -> Self {
         Self { lines: true, ..Self::default() }
     }
 
     /// Adds bytes and returns the events that they complete. The caller must stop after an error.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<Result<Event, String>> {
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<Result<SseEvent, String>> {
         let mut out = Vec::new();
         for &byte in bytes {
             let after_cr = std::mem::take(&mut self.after_cr);
@@ -109,7 +109,7 @@ impl Decoder {
 
     /// The event that the end of the body completes. The standard discards it; but some servers leave out the last line
     /// break, and what is whole JSON was not cut. If it was cut, the decoder stays [open](Self::is_open).
-    pub fn finish(&mut self) -> Option<Event> {
+    pub fn finish_stream(&mut self) -> Option<SseEvent> {
         if !self.is_open() {
             return None;
         }
@@ -117,28 +117,28 @@ impl Decoder {
         if !self.lines {
             events.extend(self.push(b"\n"));
         }
-        let is_whole = |event: &Event| event.name == ERROR || event.is_done() || event.json().is_ok();
+        let is_whole = |event: &SseEvent| event.name == ERROR || event.is_done() || event.parse_json().is_ok();
         let event = events.into_iter().find_map(Result::ok).filter(is_whole);
         self.open = event.is_none();
         event
     }
 
-    fn line(&mut self, line: &str) -> Option<Event> {
+    fn line(&mut self, line: &str) -> Option<SseEvent> {
         if self.lines {
             let data = line.trim();
-            return (!data.is_empty()).then(|| Event { name: "message".to_owned(), data: data.to_owned() });
+            return (!data.is_empty()).then(|| SseEvent { name: "message".to_owned(), data: data.to_owned() });
         }
         if line.is_empty() {
             self.open = false;
             let name = std::mem::take(&mut self.name);
             let data = self.data.take()?;
-            return Some(Event { name: if name.is_empty() { "message".to_owned() } else { name }, data });
+            return Some(SseEvent { name: if name.is_empty() { "message".to_owned() } else { name }, data });
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         if field == ERROR || is_stray(line) {
             let data = if field == ERROR { value } else { line };
-            return Some(Event { name: ERROR.to_owned(), data: data.trim().to_owned() });
+            return Some(SseEvent { name: ERROR.to_owned(), data: data.trim().to_owned() });
         }
         self.open |= !field.is_empty() && !field.trim().is_empty();
         match field {
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     fn decode(chunks: &[&[u8]]) -> Vec<(String, String)> {
-        let mut decoder = Decoder::default();
+        let mut decoder = SseDecoder::default();
         chunks.iter().flat_map(|c| decoder.push(c)).map(|e| e.map(|e| (e.name, e.data)).unwrap()).collect()
     }
 
@@ -210,14 +210,14 @@ mod tests {
             ("Internal Server Error", Some("Internal Server Error"), false),
         ];
         for (text, last, is_open) in table {
-            let mut decoder = Decoder::default();
+            let mut decoder = SseDecoder::default();
             decoder.push(text.as_bytes());
-            assert_eq!(decoder.finish().map(|event| event.data).as_deref(), last, "{text}");
+            assert_eq!(decoder.finish_stream().map(|event| event.data).as_deref(), last, "{text}");
             assert_eq!(decoder.is_open(), is_open, "{text}");
         }
-        let mut decoder = Decoder::of_lines();
+        let mut decoder = SseDecoder::of_lines();
         decoder.push(b"{}\n{\"a\":");
-        assert_eq!((decoder.finish(), decoder.is_open()), (None, true));
+        assert_eq!((decoder.finish_stream(), decoder.is_open()), (None, true));
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn what_is_not_text_is_an_error() {
-        let mut decoder = Decoder::default();
+        let mut decoder = SseDecoder::default();
         assert!(decoder.push(b"data: \xff\n\n")[0].is_err());
     }
 }

@@ -17,7 +17,7 @@ impl<'j> TokenReader<'j> {
     }
 
     /// The number at this pointer; `None` if it is missing or unknown. Some servers write floats.
-    pub fn read(&mut self, pointer: &str) -> Option<u64> {
+    pub fn read_number(&mut self, pointer: &str) -> Option<u64> {
         let json = self.json?.pointer(pointer).filter(|json| !json.is_null())?;
         let whole = |n: f64| (n >= 0.0 && n <= Usage::MOST as f64).then_some(n as u64);
         let number = json.as_u64().or_else(|| json.as_f64().and_then(whole)).filter(|n| *n <= Usage::MOST);
@@ -32,7 +32,7 @@ impl<'j> TokenReader<'j> {
 
     /// The usage of one call, with its input and output, of which `cached` was read from a cache and `written` to it.
     /// `None` if there is none. If a number of it is unknown, the others are only a lower bound.
-    pub fn usage(self, tokens: [Option<u64>; 2], cached: Option<u64>, written: Option<u64>) -> Option<Usage> {
+    pub fn into_usage(self, tokens: [Option<u64>; 2], cached: Option<u64>, written: Option<u64>) -> Option<Usage> {
         let [input, output] = tokens;
         if input.is_none() && output.is_none() && !self.invalid {
             return None;
@@ -45,6 +45,6 @@ impl<'j> TokenReader<'j> {
             unknown_calls: u64::from(self.invalid || input.is_none() || output.is_none()),
             ..Usage::default()
         };
-        Some(usage.plausible())
+        Some(usage.without_impossible())
     }
 }

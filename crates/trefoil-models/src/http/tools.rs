@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
-use trefoil_runtime::{Message, ModelRequest, ToolSpec, ToolUse};
+use trefoil_runtime::{ModelMessage, ModelRequest, ModelToolCall, ToolSpec};
 use trefoil_template::{Value, join_halves, read_json};
 
 use super::body::set_member;
@@ -13,18 +13,18 @@ use super::schema;
 
 /// The names of a request's tools, in the manifest and for the provider: letters, digits, `_` and `-`, at most 64.
 #[derive(Debug, Default)]
-pub(super) struct Names(Vec<(Arc<str>, String)>);
+pub(super) struct ToolWireNames(Vec<(Arc<str>, String)>);
 
-impl Names {
+impl ToolWireNames {
     /// The names of these tools. If two would be the same, a number is added.
-    pub fn of(tools: &[ToolSpec]) -> Self {
+    pub fn from_tools(tools: &[ToolSpec]) -> Self {
         let mut names = Self::default();
         for tool in tools {
-            let mut wire = schema::name(&tool.name);
+            let mut wire = schema::to_wire_name(&tool.name);
             let mut n = 2;
             while names.0.iter().any(|(_, known)| *known == wire) {
                 let end = format!("_{n}");
-                wire = schema::name(&tool.name).chars().take(64 - end.len()).chain(end.chars()).collect();
+                wire = schema::to_wire_name(&tool.name).chars().take(64 - end.len()).chain(end.chars()).collect();
                 n += 1;
             }
             names.0.push((tool.name.clone(), wire));
@@ -38,18 +38,18 @@ impl Names {
     }
 
     /// The name for the provider.
-    pub fn wire(&self, name: &str) -> String {
+    pub fn wire_name(&self, name: &str) -> String {
         let known = self.0.iter().find(|(known, _)| **known == *name);
-        known.map_or_else(|| schema::name(name), |(_, wire)| wire.clone())
+        known.map_or_else(|| schema::to_wire_name(name), |(_, wire)| wire.clone())
     }
 
     /// All names for the provider.
-    pub fn wires(&self) -> impl Iterator<Item = &str> {
+    pub fn wire_names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(_, wire)| wire.as_str())
     }
 
     /// The name in the manifest. An unknown name stays as it is, so that the model can be told.
-    pub fn own(&self, wire: &str) -> Arc<str> {
+    pub fn manifest_name(&self, wire: &str) -> Arc<str> {
         self.0.iter().find(|(_, known)| known == wire).map_or_else(|| wire.into(), |(name, _)| name.clone())
     }
 }
@@ -67,7 +67,7 @@ fn parameters(tool: &ToolSpec) -> Json {
 }
 
 /// Arguments as text.
-pub(super) fn arguments_text(call: &ToolUse) -> String {
+pub(super) fn arguments_text(call: &ModelToolCall) -> String {
     match &call.arguments {
         Value::Str(text) => text.to_string(),
         other => other.to_json().to_string(),
@@ -75,8 +75,8 @@ pub(super) fn arguments_text(call: &ToolUse) -> String {
 }
 
 /// A tool with its name, its description, and the schema of its arguments in this member.
-pub(super) fn offered(tool: &ToolSpec, names: &Names, parameters_member: &str) -> Json {
-    let mut offered = json!({"name": names.wire(&tool.name), parameters_member: parameters(tool)});
+pub(super) fn tool_json(tool: &ToolSpec, names: &ToolWireNames, parameters_member: &str) -> Json {
+    let mut offered = json!({"name": names.wire_name(&tool.name), parameters_member: parameters(tool)});
     if !tool.description.is_empty() {
         set_member(&mut offered, "description", &*tool.description);
     }
@@ -84,19 +84,19 @@ pub(super) fn offered(tool: &ToolSpec, names: &Names, parameters_member: &str) -
 }
 
 /// The tools of a request in the form of chat completions, which other providers also use.
-pub(super) fn functions(request: &ModelRequest, names: &Names) -> Json {
-    let function = |tool| json!({"type": "function", "function": offered(tool, names, "parameters")});
+pub(super) fn function_tools_json(request: &ModelRequest, names: &ToolWireNames) -> Json {
+    let function = |tool| json!({"type": "function", "function": tool_json(tool, names, "parameters")});
     request.tools.iter().map(function).collect()
 }
 
 /// A tool call in the same form.
-pub(super) fn function_call(call: &ToolUse, names: &Names) -> Json {
-    let function = json!({"name": names.wire(&call.name), "arguments": arguments_text(call)});
+pub(super) fn function_call(call: &ModelToolCall, names: &ToolWireNames) -> Json {
+    let function = json!({"name": names.wire_name(&call.name), "arguments": arguments_text(call)});
     json!({"id": &*call.id, "type": "function", "function": function})
 }
 
 /// Arguments as an object. Other values are wrapped in one, under the name that Anthropic recommends.
-pub(super) fn arguments_object(call: &ToolUse) -> Json {
+pub(super) fn arguments_object(call: &ModelToolCall) -> Json {
     match &call.arguments {
         object @ Value::Object(_) => object.to_json(),
         Value::Null => Json::Object(Map::new()),
@@ -105,24 +105,24 @@ pub(super) fn arguments_object(call: &ToolUse) -> Json {
 }
 
 /// The name of the tool whose result this message is, for providers that match results by name instead of id.
-pub(super) fn answered(messages: &[Message], at: usize, names: &Names) -> String {
+pub(super) fn answered_tool_name(messages: &[ModelMessage], at: usize, names: &ToolWireNames) -> String {
     let id = messages.get(at).and_then(|message| message.answers.as_deref());
     // Ids are unique only within a turn.
     let before = messages.get(..at).unwrap_or_default().iter().rev().flat_map(|message| &message.calls);
     let call = before.into_iter().find(|call| Some(&*call.id) == id);
-    call.map_or_else(String::new, |call| names.wire(&call.name))
+    call.map_or_else(String::new, |call| names.wire_name(&call.name))
 }
 
 /// Provider data that must be sent back: that of the turn, stored with its first call, and that of the call.
 #[derive(Debug, Default)]
-pub(super) struct Sealed {
+pub(super) struct SealedMembers {
     pub turn: Map<String, Json>,
     pub call: Map<String, Json>,
 }
 
-impl Sealed {
+impl SealedMembers {
     /// As it is stored with the call.
-    pub fn text(self, provider: &str) -> Option<Arc<str>> {
+    pub fn into_text(self, provider: &str) -> Option<Arc<str>> {
         if self.turn.is_empty() && self.call.is_empty() {
             return None;
         }
@@ -130,7 +130,7 @@ impl Sealed {
     }
 
     /// Reads the data of a call. Data of another provider is ignored.
-    pub fn of(call: &ToolUse, provider: &str) -> Self {
+    pub fn from_call(call: &ModelToolCall, provider: &str) -> Self {
         let json = call.sealed.as_ref().and_then(|text| read_json::<Json>(text).ok()).unwrap_or_default();
         if json.get("by").and_then(Json::as_str) != Some(provider) {
             return Self::default();

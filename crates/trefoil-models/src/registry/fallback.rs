@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use trefoil_ir::StepId;
-use trefoil_machine::AskedBefore;
-use trefoil_runtime::ports::{Admission, CallPause, CallSite, Instead};
+use trefoil_machine::FailedModelCall;
+use trefoil_runtime::ports::{CallAdmission, CallPause, CallSite, SubstituteModel};
 use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage};
 
-use super::{Availability, Registry};
+use super::{ProviderAvailability, Registry};
 
 /// A model with its provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,12 +31,12 @@ impl std::fmt::Display for ModelName {
 }
 
 /// The fallback models of each step that has some, in the order in which they are tried.
-pub type Fallbacks = BTreeMap<StepId, Arc<[ModelName]>>;
+pub type StepFallbacks = BTreeMap<StepId, Arc<[ModelName]>>;
 
 /// Calls the model that each request names, then the fallback models of its step.
-pub(super) struct ByStep {
+pub(super) struct StepFallbackProvider {
     pub registry: Registry,
-    pub others: Fallbacks,
+    pub others: StepFallbacks,
 }
 
 /// Whether another model may succeed.
@@ -48,7 +48,7 @@ fn may_be_better_elsewhere(error: &ModelError) -> bool {
     }
 }
 
-impl ByStep {
+impl StepFallbackProvider {
     /// The model of a step and its fallbacks, each with its request. `None`: the step has none.
     fn models<'r>(&'r self, step: StepId, request: &'r ModelRequest) -> Option<Vec<(ModelName, ModelRequest)>> {
         let (others, provider) = (self.others.get(&step)?, request.provider.as_ref()?);
@@ -62,7 +62,7 @@ impl ByStep {
 
     /// Why each of these models is not called now.
     fn pauses(&self, step: StepId, models: &[(ModelName, ModelRequest)]) -> Vec<Option<CallPause>> {
-        models.iter().map(|(_, request)| self.registry.by_name().pause(step, request)).collect()
+        models.iter().map(|(_, request)| self.registry.by_name().call_pause(step, request)).collect()
     }
 
     /// Calls one model, as soon as the limits of its provider allow it. The flag of an error says whether to try the next model.
@@ -70,11 +70,12 @@ impl ByStep {
         &self,
         at: CallSite<'_>,
         (name, aimed): (&ModelName, &ModelRequest),
-        instead: Option<Instead>,
+        instead: Option<SubstituteModel>,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, (ModelError, bool)> {
         let provider = self.registry.provider(&name.provider).map_err(|error| {
-            let missing = matches!(self.registry.availability(&name.provider), Availability::NoKey { .. });
+            let missing =
+                matches!(self.registry.provider_availability(&name.provider), ProviderAvailability::NoKey { .. });
             (error, missing)
         })?;
         // From here on the call is this model's, also if it is stopped.
@@ -86,7 +87,7 @@ impl ByStep {
             shown = true;
             delta(text);
         };
-        let answer = provider.call(at, aimed, &mut show).await;
+        let answer = provider.call_model(at, aimed, &mut show).await;
         answer.map_err(|error| {
             let go_on = !shown && may_be_better_elsewhere(&error);
             (error, go_on)
@@ -95,52 +96,57 @@ impl ByStep {
 }
 
 #[async_trait]
-impl ModelProvider for ByStep {
-    async fn call(
+impl ModelProvider for StepFallbackProvider {
+    async fn call_model(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         let Some(models) = self.models(at.step, request) else {
-            return self.registry.by_name().call(at, request, delta).await;
+            return self.registry.by_name().call_model(at, request, delta).await;
         };
         // A model that keeps failing is passed over, if another one may answer.
         let pauses = self.pauses(at.step, &models);
         let is_any_open = pauses.iter().any(Option::is_none);
-        let mut failed = Failed::default();
+        let mut failed = FailedModels::default();
         for ((name, aimed), pause) in models.iter().zip(pauses) {
             if let Some(pause) = pause.filter(|_| is_any_open) {
                 failed.add(name, passed_over(name, &pause));
                 continue;
             }
             match self.ask(at, (name, aimed), failed.instead(name), delta).await {
-                Ok(answer) => return Ok(failed.then(name, answer)),
+                Ok(answer) => return Ok(failed.annotate_answer(name, answer)),
                 Err((error, true)) => failed.add(name, error),
                 Err((error, false)) => return Err(failed.and(name.to_string(), error)),
             }
         }
-        Err(failed.all())
+        Err(failed.into_error())
     }
 
-    async fn admit(&self, step: StepId, request: &ModelRequest, tell: &(dyn Fn(CallPause) + Send + Sync)) -> Admission {
+    async fn admit_call(
+        &self,
+        step: StepId,
+        request: &ModelRequest,
+        tell: &(dyn Fn(CallPause) + Send + Sync),
+    ) -> CallAdmission {
         let by_name = self.registry.by_name();
-        let Some(models) = self.models(step, request) else { return by_name.admit(step, request, tell).await };
+        let Some(models) = self.models(step, request) else { return by_name.admit_call(step, request, tell).await };
         let pauses = self.pauses(step, &models);
         if pauses.iter().any(Option::is_none) {
-            return Admission::default();
+            return CallAdmission::default();
         }
         // All of them fail: the first one that is tried again decides.
         let wait = |pause: &Option<CallPause>| pause.as_ref().and_then(|pause| pause.wait).unwrap_or(Duration::MAX);
         let next = models.iter().zip(&pauses).min_by_key(|(_, pause)| wait(pause));
         match next {
-            Some(((_, request), _)) => by_name.admit(step, request, tell).await,
-            None => Admission::default(),
+            Some(((_, request), _)) => by_name.admit_call(step, request, tell).await,
+            None => CallAdmission::default(),
         }
     }
 
-    fn pause(&self, step: StepId, request: &ModelRequest) -> Option<CallPause> {
-        let Some(models) = self.models(step, request) else { return self.registry.by_name().pause(step, request) };
+    fn call_pause(&self, step: StepId, request: &ModelRequest) -> Option<CallPause> {
+        let Some(models) = self.models(step, request) else { return self.registry.by_name().call_pause(step, request) };
         self.pauses(step, &models).into_iter().collect::<Option<Vec<_>>>()?.into_iter().next()
     }
 
@@ -162,29 +168,29 @@ fn passed_over(name: &ModelName, pause: &CallPause) -> ModelError {
 
 /// The models that have failed so far.
 #[derive(Default)]
-struct Failed(Vec<(String, ModelError)>);
+struct FailedModels(Vec<(String, ModelError)>);
 
-impl Failed {
+impl FailedModels {
     fn add(&mut self, name: &ModelName, error: ModelError) {
         self.0.push((name.to_string(), error));
     }
 
     /// Another one is asked now; none: it is the first.
-    fn instead(&self, by: &ModelName) -> Option<Instead> {
-        (!self.0.is_empty()).then(|| self.told(by.to_string()))
+    fn instead(&self, by: &ModelName) -> Option<SubstituteModel> {
+        (!self.0.is_empty()).then(|| self.to_instead(by.to_string()))
     }
 
     /// Interrupted calls may cost money, each at the price of its model.
-    fn told(&self, by: String) -> Instead {
+    fn to_instead(&self, by: String) -> SubstituteModel {
         let before = self.0.iter().map(|(model, error)| {
             let usage = error.came.as_ref().map(|came| came.usage);
-            AskedBefore { model: model.clone(), why: error.message.clone(), usage }
+            FailedModelCall { model: model.clone(), why: error.message.clone(), usage }
         });
-        Instead { by, before: before.collect() }
+        SubstituteModel { by, before: before.collect() }
     }
 
     /// Adds the earlier failures to an answer.
-    fn then(self, name: &ModelName, mut answer: ModelAnswer) -> ModelAnswer {
+    fn annotate_answer(self, name: &ModelName, mut answer: ModelAnswer) -> ModelAnswer {
         answer.instead = self.instead(name).map(Box::new);
         answer
     }
@@ -194,8 +200,8 @@ impl Failed {
         if self.0.is_empty() {
             return error;
         }
-        let told = self.told(by);
-        error.message = format!("{}; before that, {}", error.message, told.why());
+        let told = self.to_instead(by);
+        error.message = format!("{}; before that, {}", error.message, told.failure_reasons());
         if error.came.is_some() || told.before.iter().any(|one| one.usage.is_some()) {
             let came = error.came.get_or_insert_with(|| Box::new(ModelAnswer::new("", Usage::default())));
             came.instead = Some(Box::new(told));
@@ -204,7 +210,7 @@ impl Failed {
     }
 
     /// All models have failed. The wait before a retry is the shortest one that they requested.
-    fn all(mut self) -> ModelError {
+    fn into_error(mut self) -> ModelError {
         let waits: Option<Vec<u64>> = self.0.iter().map(|(_, error)| error.retry_after_ms).collect();
         let wait = waits.and_then(|waits| waits.into_iter().min());
         let Some((by, last)) = self.0.pop() else {

@@ -3,7 +3,7 @@
 //! Addresses and keys come only from the operator's environment and settings, never from a manifest. Only
 //! [`Registry::from_env`] reads the process's environment.
 
-mod configured;
+mod configuration;
 mod fallback;
 #[cfg(feature = "http")]
 mod probe;
@@ -15,17 +15,17 @@ use async_trait::async_trait;
 use trefoil_ir::StepId;
 use trefoil_runtime::{
     ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest,
-    ports::{Admission, CallPause, CallSite, Secret},
+    ports::{CallAdmission, CallPause, CallSite, Secret},
 };
-use trefoil_syntax::suggest;
+use trefoil_syntax::suggestions;
 
-use crate::address::{Address, AddressError};
-use crate::credential::Credential;
-use crate::limits::Limits;
-use crate::vendors::{Api, Protocol, VENDORS, Vendor, declare, vendor};
+use crate::address::{AddressError, ProviderAddress};
+use crate::credential::ProviderCredential;
+use crate::limits::ModelTimeLimits;
+use crate::vendors::{VENDORS, Vendor, VendorApi, VendorProtocol, declare_vendor, find_vendor};
 
-pub use configured::{Configured, SaidBy};
-pub use fallback::{Fallbacks, ModelName};
+pub use configuration::{AddressSource, ProviderConfiguration};
+pub use fallback::{ModelName, StepFallbacks};
 #[cfg(feature = "http")]
 pub use probe::{ANSWER_TOKENS, QUESTION};
 
@@ -39,19 +39,19 @@ pub struct Registry {
     /// The operator's files that set addresses, by provider.
     files: Arc<HashMap<&'static str, Arc<str>>>,
     /// The APIs chosen in files, by provider.
-    apis: Arc<HashMap<&'static str, Api>>,
+    apis: Arc<HashMap<&'static str, VendorApi>>,
     /// The providers that the operator declares.
     declared: Arc<Vec<Vendor>>,
     /// Whether every provider counts as configured.
     to_read: bool,
-    limits: Limits,
+    limits: ModelTimeLimits,
     #[cfg(feature = "http")]
-    client: Arc<std::sync::OnceLock<crate::http::Client>>,
+    client: Arc<std::sync::OnceLock<crate::http::ModelHttpClient>>,
 }
 
 /// An address that is not the vendor's default.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Elsewhere {
+pub struct NonDefaultAddress {
     /// The provider.
     pub provider: &'static str,
     /// Scheme, host and port.
@@ -64,7 +64,7 @@ pub struct Elsewhere {
     pub open: bool,
 }
 
-impl std::fmt::Display for Elsewhere {
+impl std::fmt::Display for NonDefaultAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "`{}` is called at {} (from ", self.provider, self.address)?;
         match &self.file {
@@ -77,7 +77,7 @@ impl std::fmt::Display for Elsewhere {
 
 /// Whether a provider can be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Availability {
+pub enum ProviderAvailability {
     /// It can be called.
     Ready,
     /// None of these variables is set.
@@ -125,14 +125,14 @@ impl Registry {
 
     /// Sets the operator's time limits.
     #[must_use]
-    pub fn with_limits(self, limits: Limits) -> Self {
+    pub fn with_limits(self, limits: ModelTimeLimits) -> Self {
         Self { limits, ..self }
     }
 
     /// Sets a provider's address from a file of the operator. The environment takes precedence.
     #[must_use]
     pub fn with_address(mut self, provider: &str, base_url: &str, file: &str) -> Self {
-        if let Some(vendor) = vendor(provider)
+        if let Some(vendor) = find_vendor(provider)
             && !self.env.contains_key(vendor.base_url_variable)
         {
             Arc::make_mut(&mut self.env).insert(vendor.base_url_variable.to_owned(), base_url.to_owned());
@@ -143,8 +143,8 @@ impl Registry {
 
     /// Selects the API for a provider. Has no effect if the provider has only one.
     #[must_use]
-    pub fn with_api(mut self, provider: &str, api: Api) -> Self {
-        if let Some(vendor) = self.vendor(provider).filter(|vendor| vendor.protocol.through(api).is_some()) {
+    pub fn with_api(mut self, provider: &str, api: VendorApi) -> Self {
+        if let Some(vendor) = self.vendor(provider).filter(|vendor| vendor.protocol.with_api(api).is_some()) {
             Arc::make_mut(&mut self.apis).insert(vendor.name, api);
         }
         self
@@ -154,10 +154,10 @@ impl Registry {
     /// one it gets no key. A known provider is not changed; a declared one is replaced.
     #[must_use]
     pub fn with_provider(mut self, name: &str, base_url: &str, key_variable: Option<&str>, file: &str) -> Self {
-        if vendor(name).is_some() {
+        if find_vendor(name).is_some() {
             return self;
         }
-        let own = declare(name, key_variable);
+        let own = declare_vendor(name, key_variable);
         let declared = Arc::make_mut(&mut self.declared);
         declared.retain(|other| other.name != own.name);
         declared.push(own);
@@ -180,28 +180,28 @@ impl Registry {
     }
 
     /// The names of all providers, known or declared, available or not.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub fn provider_names(&self) -> impl Iterator<Item = &'static str> {
         self.vendors().map(|vendor| vendor.name)
     }
 
-    fn protocol(&self, vendor: &Vendor) -> Protocol {
-        let chosen = self.apis.get(vendor.name).and_then(|api| vendor.protocol.through(*api));
-        let said = self.env.get(vendor.base_url_variable).and_then(|text| Address::parse(text).ok());
-        chosen.unwrap_or_else(|| said.map_or(vendor.protocol, |address| vendor.protocol.at(&address)))
+    fn protocol(&self, vendor: &Vendor) -> VendorProtocol {
+        let chosen = self.apis.get(vendor.name).and_then(|api| vendor.protocol.with_api(*api));
+        let said = self.env.get(vendor.base_url_variable).and_then(|text| ProviderAddress::parse(text).ok());
+        chosen.unwrap_or_else(|| said.map_or(vendor.protocol, |address| vendor.protocol.for_address(&address)))
     }
 
     /// The names of the known providers, available or not.
-    pub fn known() -> impl Iterator<Item = &'static str> {
+    pub fn known_providers() -> impl Iterator<Item = &'static str> {
         VENDORS.iter().map(|v| v.name)
     }
 
     /// Whether this provider can be called.
-    pub fn availability(&self, provider: &str) -> Availability {
-        let Some(vendor) = self.vendor(provider) else { return Availability::Unknown };
+    pub fn provider_availability(&self, provider: &str) -> ProviderAvailability {
+        let Some(vendor) = self.vendor(provider) else { return ProviderAvailability::Unknown };
         let set = |variable: &str| self.env.contains_key(variable);
         let addressed = set(vendor.base_url_variable);
-        if let Some(Err(why)) = self.env.get(vendor.base_url_variable).map(|text| vendor.address(text)) {
-            return Availability::BadAddress { variable: vendor.base_url_variable, why };
+        if let Some(Err(why)) = self.env.get(vendor.base_url_variable).map(|text| vendor.parse_address(text)) {
+            return ProviderAvailability::BadAddress { variable: vendor.base_url_variable, why };
         }
         // A provider without a default address needs one, even if its key is set.
         let ready = match vendor.base_url {
@@ -209,12 +209,12 @@ impl Registry {
             None => addressed && (vendor.key_optional || set(vendor.key_variable)),
         };
         if ready {
-            Availability::Ready
+            ProviderAvailability::Ready
         } else if vendor.base_url.is_none() && !addressed {
-            Availability::NoKey { variable: vendor.base_url_variable, or: None }
+            ProviderAvailability::NoKey { variable: vendor.base_url_variable, or: None }
         } else {
             let or = vendor.key_optional.then_some(vendor.base_url_variable);
-            Availability::NoKey { variable: vendor.key_variable, or }
+            ProviderAvailability::NoKey { variable: vendor.key_variable, or }
         }
     }
 
@@ -232,16 +232,16 @@ impl Registry {
     }
 
     /// A provider's address if it is not the vendor's default: it receives the prompts and the key.
-    pub fn elsewhere(&self, provider: &str) -> Option<Elsewhere> {
+    pub fn non_default_address(&self, provider: &str) -> Option<NonDefaultAddress> {
         let vendor = self.vendor(provider)?;
-        let address = Address::parse(self.env.get(vendor.base_url_variable)?).ok()?;
-        let own = vendor.base_url.and_then(|own| Address::parse(own).ok());
-        if own.is_some_and(|own| own.origin() == address.origin()) {
+        let address = ProviderAddress::parse(self.env.get(vendor.base_url_variable)?).ok()?;
+        let own = vendor.base_url.and_then(|own| ProviderAddress::parse(own).ok());
+        if own.is_some_and(|own| own.origin_text() == address.origin_text()) {
             return None;
         }
-        Some(Elsewhere {
+        Some(NonDefaultAddress {
             provider: vendor.name,
-            address: address.origin(),
+            address: address.origin_text(),
             variable: vendor.base_url_variable,
             file: self.files.get(vendor.name).cloned(),
             open: address.is_open(),
@@ -249,14 +249,14 @@ impl Registry {
     }
 
     /// A provider that uses this model for every request.
-    pub fn resolve(&self, provider: &str, model: &str) -> Result<Arc<dyn ModelProvider>, ModelError> {
+    pub fn resolve_provider(&self, provider: &str, model: &str) -> Result<Arc<dyn ModelProvider>, ModelError> {
         let inner = self.provider(provider)?;
-        Ok(Arc::new(Fixed { inner, provider: provider.into(), model: model.into() }))
+        Ok(Arc::new(FixedModelProvider { inner, provider: provider.into(), model: model.into() }))
     }
 
     /// A provider that uses the model that each request names. A request without a provider is a setup error.
     pub fn by_name(&self) -> Arc<dyn ModelProvider> {
-        Arc::new(ByName(self.clone()))
+        Arc::new(NamedModelProvider(self.clone()))
     }
 
     fn provider(&self, provider: &str) -> Result<Arc<dyn ModelProvider>, ModelError> {
@@ -264,28 +264,32 @@ impl Registry {
     }
 
     /// Like [`Self::by_name`], with fallback models for some steps.
-    pub fn by_step(&self, others: Fallbacks) -> Arc<dyn ModelProvider> {
-        if others.is_empty() { self.by_name() } else { Arc::new(fallback::ByStep { registry: self.clone(), others }) }
+    pub fn by_step(&self, others: StepFallbacks) -> Arc<dyn ModelProvider> {
+        if others.is_empty() {
+            self.by_name()
+        } else {
+            Arc::new(fallback::StepFallbackProvider { registry: self.clone(), others })
+        }
     }
 
     /// Why a provider cannot be called.
-    pub fn problem(&self, provider: &str) -> Option<String> {
+    pub fn provider_problem(&self, provider: &str) -> Option<String> {
         self.ready(provider).err().map(|error| error.message)
     }
 
     /// The provider, or why it cannot be called.
     fn ready(&self, provider: &str) -> Result<Vendor, ModelError> {
         let setup = |message: String| ModelError::new(ModelErrorKind::Setup, message);
-        match (self.availability(provider), self.vendor(provider)) {
-            (Availability::Ready, Some(vendor)) => Ok(vendor),
-            (Availability::NoKey { variable, or: None }, _) => {
+        match (self.provider_availability(provider), self.vendor(provider)) {
+            (ProviderAvailability::Ready, Some(vendor)) => Ok(vendor),
+            (ProviderAvailability::NoKey { variable, or: None }, _) => {
                 Err(setup(format!("`{provider}` needs `{variable}` in the environment")))
             }
-            (Availability::NoKey { variable, or: Some(other) }, _) => {
+            (ProviderAvailability::NoKey { variable, or: Some(other) }, _) => {
                 Err(setup(format!("`{provider}` needs `{variable}` or `{other}` in the environment")))
             }
-            (Availability::BadAddress { variable, why }, _) => Err(setup(format!("`{variable}` {why}"))),
-            _ => Err(setup(unknown(provider, self.names()))),
+            (ProviderAvailability::BadAddress { variable, why }, _) => Err(setup(format!("`{variable}` {why}"))),
+            _ => Err(setup(unknown_provider_message(provider, self.provider_names()))),
         }
     }
 
@@ -298,21 +302,21 @@ impl Registry {
     fn http(&self, vendor: &Vendor) -> Result<crate::http::HttpModel, ModelError> {
         let read = |variable: &str| self.env.get(variable).map(String::as_str);
         let base = read(vendor.base_url_variable).or(vendor.base_url).unwrap_or("");
-        let key = read(vendor.key_variable).and_then(Credential::new);
-        let endpoint = crate::http::endpoint(vendor.name, self.protocol(vendor), base, key)?;
+        let key = read(vendor.key_variable).and_then(ProviderCredential::new);
+        let endpoint = crate::http::create_endpoint(vendor.name, self.protocol(vendor), base, key)?;
         let client = match self.client.get() {
             Some(client) => client.clone(),
             None => {
-                let client = crate::http::Client::through(crate::http::proxy::proxies(&self.env)?)?;
+                let client = crate::http::ModelHttpClient::with_proxies(crate::http::proxy::read_proxies(&self.env)?)?;
                 self.client.get_or_init(|| client).clone()
             }
         };
-        Ok(crate::http::HttpModel::new(client, endpoint).limits(self.limits))
+        Ok(crate::http::HttpModel::new(client, endpoint).with_limits(self.limits))
     }
 
     #[cfg(not(feature = "http"))]
     fn connect(&self, vendor: &Vendor) -> Result<Arc<dyn ModelProvider>, ModelError> {
-        let key = self.env.get(vendor.key_variable).and_then(|k| Credential::new(k));
+        let key = self.env.get(vendor.key_variable).and_then(|k| ProviderCredential::new(k));
         let tail = if key.is_some() { "" } else { " client" };
         let message = format!("`{}` cannot be called, because this build has no HTTP{tail}", vendor.name);
         Err(ModelError::new(ModelErrorKind::Setup, message))
@@ -320,62 +324,67 @@ impl Registry {
 }
 
 /// The message for an unknown provider.
-pub(crate) fn unknown<'n>(provider: &str, names: impl Iterator<Item = &'n str>) -> String {
-    match suggest::nearest(provider, names) {
+pub(crate) fn unknown_provider_message<'n>(provider: &str, names: impl Iterator<Item = &'n str>) -> String {
+    match suggestions::nearest_name(provider, names) {
         Some(near) => format!("unknown provider `{provider}`; did you mean `{near}`?"),
         None => format!("unknown provider `{provider}`"),
     }
 }
 
 /// Uses one model for every request.
-struct Fixed {
+struct FixedModelProvider {
     inner: Arc<dyn ModelProvider>,
     provider: Arc<str>,
     model: Arc<str>,
 }
 
-impl Fixed {
-    fn aimed(&self, request: &ModelRequest) -> ModelRequest {
+impl FixedModelProvider {
+    fn aim_request(&self, request: &ModelRequest) -> ModelRequest {
         ModelRequest { provider: Some(self.provider.clone()), model: self.model.clone(), ..request.clone() }
     }
 }
 
 #[async_trait]
-impl ModelProvider for Fixed {
-    async fn call(
+impl ModelProvider for FixedModelProvider {
+    async fn call_model(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
-        self.inner.call(at, &self.aimed(request), delta).await
+        self.inner.call_model(at, &self.aim_request(request), delta).await
     }
 
-    async fn admit(&self, step: StepId, request: &ModelRequest, tell: &(dyn Fn(CallPause) + Send + Sync)) -> Admission {
-        self.inner.admit(step, &self.aimed(request), tell).await
+    async fn admit_call(
+        &self,
+        step: StepId,
+        request: &ModelRequest,
+        tell: &(dyn Fn(CallPause) + Send + Sync),
+    ) -> CallAdmission {
+        self.inner.admit_call(step, &self.aim_request(request), tell).await
     }
 
-    fn pause(&self, step: StepId, request: &ModelRequest) -> Option<CallPause> {
-        self.inner.pause(step, &self.aimed(request))
+    fn call_pause(&self, step: StepId, request: &ModelRequest) -> Option<CallPause> {
+        self.inner.call_pause(step, &self.aim_request(request))
     }
 
     fn label(&self, request: &ModelRequest) -> String {
-        self.inner.label(&self.aimed(request))
+        self.inner.label(&self.aim_request(request))
     }
 }
 
 /// Uses the model that each request names.
-struct ByName(Registry);
+struct NamedModelProvider(Registry);
 
-impl ByName {
-    fn named(&self, request: &ModelRequest) -> Option<Arc<dyn ModelProvider>> {
+impl NamedModelProvider {
+    fn find_provider(&self, request: &ModelRequest) -> Option<Arc<dyn ModelProvider>> {
         self.0.provider(request.provider.as_deref()?).ok()
     }
 }
 
 #[async_trait]
-impl ModelProvider for ByName {
-    async fn call(
+impl ModelProvider for NamedModelProvider {
+    async fn call_model(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
@@ -385,19 +394,24 @@ impl ModelProvider for ByName {
             let message = format!("`{}` is an alias without a provider", request.model);
             return Err(ModelError::new(ModelErrorKind::Setup, message));
         };
-        self.0.provider(provider)?.call(at, request, delta).await
+        self.0.provider(provider)?.call_model(at, request, delta).await
     }
 
-    async fn admit(&self, step: StepId, request: &ModelRequest, tell: &(dyn Fn(CallPause) + Send + Sync)) -> Admission {
-        match self.named(request) {
-            Some(provider) => provider.admit(step, request, tell).await,
+    async fn admit_call(
+        &self,
+        step: StepId,
+        request: &ModelRequest,
+        tell: &(dyn Fn(CallPause) + Send + Sync),
+    ) -> CallAdmission {
+        match self.find_provider(request) {
+            Some(provider) => provider.admit_call(step, request, tell).await,
             // The call fails without a request.
-            None => Admission::default(),
+            None => CallAdmission::default(),
         }
     }
 
-    fn pause(&self, step: StepId, request: &ModelRequest) -> Option<CallPause> {
-        self.named(request)?.pause(step, request)
+    fn call_pause(&self, step: StepId, request: &ModelRequest) -> Option<CallPause> {
+        self.find_provider(request)?.call_pause(step, request)
     }
 
     fn label(&self, request: &ModelRequest) -> String {
@@ -420,26 +434,29 @@ mod tests {
     #[test]
     fn a_key_makes_a_provider_available_and_an_empty_one_does_not() {
         let with = registry(&[("OPENAI_API_KEY", "sk"), ("ANTHROPIC_API_KEY", " ")]);
-        assert_eq!(with.availability("openai"), Availability::Ready);
-        assert_eq!(with.availability("anthropic"), Availability::NoKey { variable: "ANTHROPIC_API_KEY", or: None });
-        assert_eq!(with.availability("gpt"), Availability::Unknown);
+        assert_eq!(with.provider_availability("openai"), ProviderAvailability::Ready);
+        assert_eq!(
+            with.provider_availability("anthropic"),
+            ProviderAvailability::NoKey { variable: "ANTHROPIC_API_KEY", or: None }
+        );
+        assert_eq!(with.provider_availability("gpt"), ProviderAvailability::Unknown);
     }
 
     #[test]
     fn a_local_server_is_meant_where_it_is_named() {
-        let ollama = |env: &[(&str, &str)]| registry(env).availability("ollama");
-        assert_eq!(ollama(&[("OLLAMA_BASE_URL", "http://h:1")]), Availability::Ready);
-        assert_eq!(ollama(&[("OLLAMA_API_KEY", "k")]), Availability::Ready);
-        assert!(matches!(ollama(&[]), Availability::NoKey { or: Some("OLLAMA_BASE_URL"), .. }));
-        let any = |env: &[(&str, &str)]| registry(env).availability("openai-compatible");
-        assert_eq!(any(&[("OPENAI_COMPATIBLE_BASE_URL", "http://h:1")]), Availability::Ready);
-        assert!(matches!(any(&[("OPENAI_COMPATIBLE_API_KEY", "k")]), Availability::NoKey { .. }));
+        let ollama = |env: &[(&str, &str)]| registry(env).provider_availability("ollama");
+        assert_eq!(ollama(&[("OLLAMA_BASE_URL", "http://h:1")]), ProviderAvailability::Ready);
+        assert_eq!(ollama(&[("OLLAMA_API_KEY", "k")]), ProviderAvailability::Ready);
+        assert!(matches!(ollama(&[]), ProviderAvailability::NoKey { or: Some("OLLAMA_BASE_URL"), .. }));
+        let any = |env: &[(&str, &str)]| registry(env).provider_availability("openai-compatible");
+        assert_eq!(any(&[("OPENAI_COMPATIBLE_BASE_URL", "http://h:1")]), ProviderAvailability::Ready);
+        assert!(matches!(any(&[("OPENAI_COMPATIBLE_API_KEY", "k")]), ProviderAvailability::NoKey { .. }));
     }
 
     #[test]
     fn each_reason_not_to_call_has_its_message() {
         let registry = registry(&[("AZURE_OPENAI_BASE_URL", "https://x.openai.azure.com")]);
-        let message = |provider: &str| registry.resolve(provider, "m").err().map(|e| e.message).unwrap();
+        let message = |provider: &str| registry.resolve_provider(provider, "m").err().map(|e| e.message).unwrap();
         assert_eq!(message("azure"), "`azure` needs `AZURE_OPENAI_API_KEY` in the environment");
         assert_eq!(message("openai"), "`openai` needs `OPENAI_API_KEY` in the environment");
         assert_eq!(message("ollama"), "`ollama` needs `OLLAMA_API_KEY` or `OLLAMA_BASE_URL` in the environment");

@@ -2,7 +2,9 @@
 
 use trefoil_ir::{ModelParameters, StepId};
 use trefoil_runtime::ports::CallSite;
-use trefoil_runtime::{Key, Message, Meter, ModelAnswer, ModelError, ModelProvider as _, ModelRequest, Role};
+use trefoil_runtime::{
+    Key, MessageRole, Meter, ModelAnswer, ModelError, ModelMessage, ModelProvider as _, ModelRequest,
+};
 use trefoil_template::Value;
 
 use super::Registry;
@@ -18,8 +20,8 @@ impl Registry {
     /// # Errors
     ///
     /// Fails if the provider is not configured, cannot be reached, or rejects the key.
-    pub async fn offered(&self, provider: &str) -> Result<Option<Vec<String>>, ModelError> {
-        self.http(&self.ready(provider)?)?.offered().await
+    pub async fn list_models(&self, provider: &str) -> Result<Option<Vec<String>>, ModelError> {
+        self.http(&self.ready(provider)?)?.list_models().await
     }
 
     /// Sends [`QUESTION`] to a model. A truncated answer is also a success.
@@ -27,12 +29,12 @@ impl Registry {
     /// # Errors
     ///
     /// The same as for any call.
-    pub async fn greet(&self, provider: &str, model: &str) -> Result<ModelAnswer, ModelError> {
+    pub async fn probe_model(&self, provider: &str, model: &str) -> Result<ModelAnswer, ModelError> {
         let request = ModelRequest {
             speaker: "doctor".into(),
             provider: Some(provider.into()),
             model: model.into(),
-            messages: vec![Message::new(Role::User, Value::from(QUESTION))],
+            messages: vec![ModelMessage::new(MessageRole::User, Value::from(QUESTION))],
             parameters: ModelParameters { max_tokens: Some(ANSWER_TOKENS), ..ModelParameters::default() },
             ..ModelRequest::default()
         };
@@ -47,6 +49,6 @@ impl Registry {
             discloses: false,
             limit_ms: None,
         };
-        self.by_name().call(at, &request, &mut |_| ()).await
+        self.by_name().call_model(at, &request, &mut |_| ()).await
     }
 }

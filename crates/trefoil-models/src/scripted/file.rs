@@ -4,24 +4,24 @@ use std::sync::Mutex;
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
-use trefoil_runtime::{Finish, ModelErrorKind, ToolUse, Usage};
-use trefoil_syntax::yaml::{self, Kind, Limits, Node, Scalar};
-use trefoil_syntax::{FileId, Severity, SourceFile, suggest};
+use trefoil_runtime::{FinishReason, ModelErrorKind, ModelToolCall, Usage};
+use trefoil_syntax::yaml::{self, YamlLimits, YamlNode, YamlNodeKind, YamlScalar};
+use trefoil_syntax::{FileId, FindingSeverity, SourceFile, suggestions};
 use trefoil_template::{Value, read_json};
 
-use super::{Script, Scripted, ScriptedAnswer, ScriptedFailure, ScriptedTurn};
+use super::{ScriptTurns, Scripted, ScriptedAnswer, ScriptedFailure, ScriptedTurn};
 
-type Result<T> = std::result::Result<T, String>;
+type ScriptResult<T> = std::result::Result<T, String>;
 
 /// Parses a script.
-pub(super) fn parse(name: &str, text: &str) -> Result<Scripted> {
+pub(super) fn parse(name: &str, text: &str) -> ScriptResult<Scripted> {
     let json = if name.to_ascii_lowercase().ends_with(".json") {
         read_json(text).map_err(|e| format!("invalid JSON: {e}"))?
     } else {
         from_yaml(name, text)?
     };
     let root = object(&json, "the script")?;
-    known(root, "the script", &["answers", "tools"])?;
+    check_known_keys(root, "the script", &["answers", "tools"])?;
     let mut scripted = Scripted::default();
     for (name, turns) in members(root, "answers")? {
         scripted.answers.insert(name.clone(), script(turns, &format!("answers.{name}"), &answer)?);
@@ -32,19 +32,24 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Scripted> {
     Ok(scripted)
 }
 
-fn script<T>(json: &Json, at: &str, read: &dyn Fn(&Json, &str) -> Result<ScriptedTurn<T>>) -> Result<Script<T>> {
+fn script<T>(
+    json: &Json,
+    at: &str,
+    read: &dyn Fn(&Json, &str) -> ScriptResult<ScriptedTurn<T>>,
+) -> ScriptResult<ScriptTurns<T>> {
     let (turns, endless) = match json {
         Json::Array(all) if all.is_empty() => return Err(format!("`{at}` is an empty list")),
         Json::Array(all) => {
-            let turns: Result<Vec<_>> = all.iter().enumerate().map(|(i, t)| read(t, &format!("{at}[{i}]"))).collect();
+            let turns: ScriptResult<Vec<_>> =
+                all.iter().enumerate().map(|(i, t)| read(t, &format!("{at}[{i}]"))).collect();
             (turns?, false)
         }
         one => (vec![read(one, at)?], true),
     };
-    Ok(Script { turns, endless, given: Mutex::default() })
+    Ok(ScriptTurns { turns, endless, given: Mutex::default() })
 }
 
-fn answer(json: &Json, at: &str) -> Result<ScriptedTurn<ScriptedAnswer>> {
+fn answer(json: &Json, at: &str) -> ScriptResult<ScriptedTurn<ScriptedAnswer>> {
     let Json::Object(map) = json else {
         if json.is_array() {
             return Err(format!("`{at}` is a list; use `json:` for an answer that is a list"));
@@ -57,7 +62,7 @@ fn answer(json: &Json, at: &str) -> Result<ScriptedTurn<ScriptedAnswer>> {
         };
         return Ok(ScriptedTurn { outcome: Ok(answer), delay_ms: 0 });
     };
-    known(map, at, &["text", "json", "calls", "error", "delay_ms", "usage", "finish"])?;
+    check_known_keys(map, at, &["text", "json", "calls", "error", "delay_ms", "usage", "finish"])?;
     let finish = map.get("finish").map(|f| finish(f, &format!("{at}.finish"))).transpose()?;
     let usage = map.get("usage").map(|u| usage(u, &format!("{at}.usage"))).transpose()?;
     let calls = map.get("calls").map(|c| calls(c, &format!("{at}.calls"))).transpose()?.unwrap_or_default();
@@ -70,34 +75,34 @@ fn answer(json: &Json, at: &str) -> Result<ScriptedTurn<ScriptedAnswer>> {
         (None, None, Some(error)) => Err(failure(error, &format!("{at}.error"))?),
         _ => return Err(format!("`{at}` needs one of `text`, `json`, `calls` and `error`")),
     };
-    Ok(ScriptedTurn { outcome, delay_ms: whole(map, at, "delay_ms")?.unwrap_or(0) })
+    Ok(ScriptedTurn { outcome, delay_ms: read_whole_number(map, at, "delay_ms")?.unwrap_or(0) })
 }
 
 /// The tool calls of a turn.
-fn calls(json: &Json, at: &str) -> Result<Vec<ToolUse>> {
+fn calls(json: &Json, at: &str) -> ScriptResult<Vec<ModelToolCall>> {
     let Json::Array(all) = json else { return Err(format!("`{at}` is not a list")) };
     let call = |(i, json): (usize, &Json)| {
         let at = format!("{at}[{i}]");
         let map = object(json, &at)?;
-        known(map, &at, &["name", "arguments"])?;
+        check_known_keys(map, &at, &["name", "arguments"])?;
         let Some(Json::String(name)) = map.get("name") else { return Err(format!("`{at}.name` is not text")) };
         let arguments = map.get("arguments").cloned().unwrap_or_else(|| Json::Object(Map::new()));
-        Ok(ToolUse::new(format!("call_{}", i + 1), name.as_str(), Value::from_json(arguments)))
+        Ok(ModelToolCall::new(format!("call_{}", i + 1), name.as_str(), Value::from_json(arguments)))
     };
     all.iter().enumerate().map(call).collect()
 }
 
-fn tool(json: &Json, at: &str) -> Result<ScriptedTurn<Value>> {
+fn tool(json: &Json, at: &str) -> ScriptResult<ScriptedTurn<Value>> {
     let Json::Object(map) = json else {
         return Ok(ScriptedTurn { outcome: Ok(Value::from_json(json.clone())), delay_ms: 0 });
     };
-    known(map, at, &["value", "error", "delay_ms"])?;
+    check_known_keys(map, at, &["value", "error", "delay_ms"])?;
     let outcome = match (map.get("value"), map.get("error")) {
         (Some(value), None) => Ok(Value::from_json(value.clone())),
         (None, Some(error)) => Err(failure(error, &format!("{at}.error"))?),
         _ => return Err(format!("`{at}` needs one of `value` and `error`")),
     };
-    Ok(ScriptedTurn { outcome, delay_ms: whole(map, at, "delay_ms")?.unwrap_or(0) })
+    Ok(ScriptedTurn { outcome, delay_ms: read_whole_number(map, at, "delay_ms")?.unwrap_or(0) })
 }
 
 const KINDS: &[(&str, ModelErrorKind)] = &[
@@ -108,7 +113,7 @@ const KINDS: &[(&str, ModelErrorKind)] = &[
 
 /// A failure: `network`, `timeout`, `protocol`, another text (the message), or an object with `status` or `kind`,
 /// `message` and `retry_after_ms`.
-fn failure(json: &Json, at: &str) -> Result<ScriptedFailure> {
+fn failure(json: &Json, at: &str) -> ScriptResult<ScriptedFailure> {
     let by_name = |name: &str| KINDS.iter().find(|(n, _)| *n == name).map(|(_, kind)| *kind);
     let plain = |kind: ModelErrorKind, message: &str| ScriptedFailure {
         kind,
@@ -121,8 +126,8 @@ fn failure(json: &Json, at: &str) -> Result<ScriptedFailure> {
             None => plain(ModelErrorKind::Status(500), text),
         }),
         Json::Object(map) => {
-            known(map, at, &["status", "kind", "message", "retry_after_ms"])?;
-            let kind = match (whole(map, at, "status")?, map.get("kind")) {
+            check_known_keys(map, at, &["status", "kind", "message", "retry_after_ms"])?;
+            let kind = match (read_whole_number(map, at, "status")?, map.get("kind")) {
                 (Some(status), None) => {
                     let status = u16::try_from(status).ok().filter(|s| (100..600).contains(s));
                     ModelErrorKind::Status(status.ok_or_else(|| format!("`{at}.status` is not an HTTP status"))?)
@@ -142,24 +147,28 @@ fn failure(json: &Json, at: &str) -> Result<ScriptedFailure> {
                     _ => "scripted error".to_owned(),
                 },
             };
-            Ok(ScriptedFailure { kind, message, retry_after_ms: whole(map, at, "retry_after_ms")? })
+            Ok(ScriptedFailure { kind, message, retry_after_ms: read_whole_number(map, at, "retry_after_ms")? })
         }
         _ => Err(format!("`{at}` is neither text nor a mapping")),
     }
 }
 
-const FINISHES: &[(&str, Finish)] =
-    &[("stop", Finish::Stop), ("length", Finish::Length), ("refused", Finish::Refused), ("filtered", Finish::Filtered)];
+const FINISHES: &[(&str, FinishReason)] = &[
+    ("stop", FinishReason::Stop),
+    ("length", FinishReason::Length),
+    ("refused", FinishReason::Refused),
+    ("filtered", FinishReason::Filtered),
+];
 
-fn finish(json: &Json, at: &str) -> Result<Finish> {
+fn finish(json: &Json, at: &str) -> ScriptResult<FinishReason> {
     let word = json.as_str().unwrap_or_default();
     let found = FINISHES.iter().find(|(name, _)| *name == word).map(|(_, finish)| *finish);
     found.ok_or_else(|| format!("`{at}` must be one of `stop`, `length`, `refused`, `filtered`"))
 }
 
-fn usage(json: &Json, at: &str) -> Result<Usage> {
+fn usage(json: &Json, at: &str) -> ScriptResult<Usage> {
     let map = object(json, at)?;
-    known(map, at, &["input_tokens", "output_tokens", "cached_tokens"])?;
+    check_known_keys(map, at, &["input_tokens", "output_tokens", "cached_tokens"])?;
     let mut usage = Usage::default();
     let numbers = [
         ("input_tokens", &mut usage.input_tokens),
@@ -170,34 +179,34 @@ fn usage(json: &Json, at: &str) -> Result<Usage> {
         match map.get(name).and_then(Json::as_f64) {
             // As from a provider: what no call can have used is unknown.
             Some(told) if told < 0.0 || told > u64::MAX as f64 => usage.unknown_calls = 1,
-            _ => *number = whole(map, at, name)?.unwrap_or_default(),
+            _ => *number = read_whole_number(map, at, name)?.unwrap_or_default(),
         }
     }
-    Ok(usage.plausible())
+    Ok(usage.without_impossible())
 }
 
-fn members<'a>(root: &'a Map<String, Json>, name: &str) -> Result<Vec<(&'a String, &'a Json)>> {
+fn members<'a>(root: &'a Map<String, Json>, name: &str) -> ScriptResult<Vec<(&'a String, &'a Json)>> {
     match root.get(name) {
         None | Some(Json::Null) => Ok(Vec::new()),
         Some(json) => Ok(object(json, name)?.iter().collect()),
     }
 }
 
-fn object<'a>(json: &'a Json, at: &str) -> Result<&'a Map<String, Json>> {
+fn object<'a>(json: &'a Json, at: &str) -> ScriptResult<&'a Map<String, Json>> {
     json.as_object().ok_or_else(|| {
         if at.contains(' ') { format!("{at} is not a mapping") } else { format!("`{at}` is not a mapping") }
     })
 }
 
-fn whole(map: &Map<String, Json>, at: &str, name: &str) -> Result<Option<u64>> {
+fn read_whole_number(map: &Map<String, Json>, at: &str, name: &str) -> ScriptResult<Option<u64>> {
     let Some(json) = map.get(name) else { return Ok(None) };
     json.as_u64().map(Some).ok_or_else(|| format!("`{at}.{name}` is not a whole number"))
 }
 
-fn known(map: &Map<String, Json>, at: &str, names: &[&str]) -> Result<()> {
+fn check_known_keys(map: &Map<String, Json>, at: &str, names: &[&str]) -> ScriptResult<()> {
     let Some(strange) = map.keys().find(|k| !names.contains(&k.as_str())) else { return Ok(()) };
     let place = if at.contains(' ') { at.to_owned() } else { format!("`{at}`") };
-    let hint = match suggest::nearest(strange, names.iter().copied()) {
+    let hint = match suggestions::nearest_name(strange, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None if names.contains(&"json") => "use `json:` for an answer that is an object".to_owned(),
         None => format!("the keys are {}", names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
@@ -205,29 +214,29 @@ fn known(map: &Map<String, Json>, at: &str, names: &[&str]) -> Result<()> {
     Err(format!("unknown key `{strange}` in {place}; {hint}"))
 }
 
-fn from_yaml(name: &str, text: &str) -> Result<Json> {
+fn from_yaml(name: &str, text: &str) -> ScriptResult<Json> {
     let file = SourceFile::new(name, text);
-    let parsed = yaml::parse(FileId(0), &file, &Limits::default());
-    if let Some(error) = parsed.diagnostics.iter().find(|d| d.severity == Severity::Error) {
+    let parsed = yaml::parse(FileId(0), &file, &YamlLimits::default());
+    if let Some(error) = parsed.diagnostics.iter().find(|d| d.severity == FindingSeverity::Error) {
         let place =
-            error.span.map(|s| file.position(s.start)).map(|p| format!("line {}, column {}: ", p.line, p.column));
+            error.span.map(|s| file.line_column(s.start)).map(|p| format!("line {}, column {}: ", p.line, p.column));
         return Err(format!("{}{}", place.unwrap_or_default(), error.message));
     }
     parsed.root.as_ref().map_or_else(|| Err("the script is empty".to_owned()), |root| Ok(json_of(root)))
 }
 
-fn json_of(node: &Node) -> Json {
+fn json_of(node: &YamlNode) -> Json {
     match &*node.kind {
-        Kind::Scalar(scalar, text) => match scalar {
-            Scalar::Null => Json::Null,
-            Scalar::Bool(b) => Json::from(*b),
-            Scalar::Int(n) => Json::from(*n),
-            Scalar::UInt(n) => Json::from(*n),
-            Scalar::Float(n) => Json::from(*n),
-            Scalar::Str => Json::from(&*text.value),
+        YamlNodeKind::Scalar(scalar, text) => match scalar {
+            YamlScalar::Null => Json::Null,
+            YamlScalar::Bool(b) => Json::from(*b),
+            YamlScalar::Int(n) => Json::from(*n),
+            YamlScalar::UInt(n) => Json::from(*n),
+            YamlScalar::Float(n) => Json::from(*n),
+            YamlScalar::Str => Json::from(&*text.value),
         },
-        Kind::Sequence(items) => items.iter().map(json_of).collect(),
-        Kind::Mapping(mapping) => {
+        YamlNodeKind::Sequence(items) => items.iter().map(json_of).collect(),
+        YamlNodeKind::Mapping(mapping) => {
             let members: IndexMap<_, _> =
                 mapping.entries.iter().map(|e| (e.key.value.to_string(), json_of(&e.value))).collect();
             members.into_iter().collect()

@@ -38,10 +38,10 @@ use trefoil_machine::error::RunError;
 use trefoil_machine::key;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{
-    Finish, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ToolError, ToolHost, ToolRequest,
-    ToolSpec, ToolUse, Usage,
+    FinishReason, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ModelToolCall, ToolError,
+    ToolHost, ToolRequest, ToolSpec, Usage,
 };
-use trefoil_syntax::suggest;
+use trefoil_syntax::suggestions;
 use trefoil_template::Value;
 
 /// The name that matches every call.
@@ -52,8 +52,8 @@ const NOTHING: &str = "the script has no";
 /// Answers by name. It is also a host for the tools in the script.
 #[derive(Debug, Default)]
 pub struct Scripted {
-    answers: IndexMap<String, Script<ScriptedAnswer>>,
-    tools: IndexMap<String, Script<Value>>,
+    answers: IndexMap<String, ScriptTurns<ScriptedAnswer>>,
+    tools: IndexMap<String, ScriptTurns<Value>>,
 }
 
 /// An error in a script.
@@ -72,23 +72,23 @@ impl std::error::Error for ScriptError {}
 
 /// The turns for one name.
 #[derive(Debug)]
-struct Script<T> {
+struct ScriptTurns<T> {
     turns: Vec<ScriptedTurn<T>>,
     /// Whether a single turn is used for every call, because it is not in a list.
     endless: bool,
-    given: Mutex<GivenTurns>,
+    given: Mutex<UsedTurns>,
 }
 
 /// The turns that are used up.
 #[derive(Debug, Default)]
-struct GivenTurns {
+struct UsedTurns {
     /// Those of calls that ended before the run was resumed.
     past: usize,
     /// The index of the turn that each call got, by key.
     by_key: HashMap<String, usize>,
 }
 
-impl GivenTurns {
+impl UsedTurns {
     fn count(&self) -> usize {
         self.past + self.by_key.len()
     }
@@ -103,9 +103,9 @@ struct ScriptedTurn<T> {
 #[derive(Debug, Clone)]
 struct ScriptedAnswer {
     text: String,
-    calls: Vec<ToolUse>,
+    calls: Vec<ModelToolCall>,
     usage: Option<Usage>,
-    finish: Option<Finish>,
+    finish: Option<FinishReason>,
 }
 
 #[derive(Debug, Clone)]
@@ -115,7 +115,7 @@ struct ScriptedFailure {
     retry_after_ms: Option<u64>,
 }
 
-impl<T: Clone> Script<T> {
+impl<T: Clone> ScriptTurns<T> {
     /// The turn for this call; `None` if there are no more.
     fn turn(&self, key: &str) -> Option<&ScriptedTurn<T>> {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +138,7 @@ impl<T: Clone> Script<T> {
 
 impl Scripted {
     /// Reads a file: JSON if its name ends in `.json`, otherwise YAML.
-    pub fn read(path: &Path) -> Result<Self, ScriptError> {
+    pub fn read_file(path: &Path) -> Result<Self, ScriptError> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path)
             .map_err(|e| e.to_string().split(" (os error").next().unwrap_or_default().to_lowercase())
@@ -155,7 +155,7 @@ impl Scripted {
     pub fn unknown_names(&self, program: &Program) -> Vec<String> {
         let mut calls: Vec<&str> = vec![ANY];
         let mut tools: Vec<&str> = Vec::new();
-        for (_, id) in walk::reachable(program, program.entry) {
+        for (_, id) in walk::reachable_steps(program, program.entry) {
             let step = &program.steps[id];
             calls.extend(step.label.as_deref());
             match &step.kind {
@@ -167,10 +167,10 @@ impl Scripted {
             }
         }
         let strange = |names: &[&str], sort: &str, name: &str| {
-            if names.contains(&name) || key::parts(name).nth(1).is_some() {
+            if names.contains(&name) || key::parse_key_parts(name).nth(1).is_some() {
                 return None;
             }
-            let hint = suggest::nearest(name, names.iter().copied()).map(|n| format!("; did you mean `{n}`?"));
+            let hint = suggestions::nearest_name(name, names.iter().copied()).map(|n| format!("; did you mean `{n}`?"));
             Some(format!(
                 "the script answers for `{name}`, but this workflow has no such {sort}{}",
                 hint.unwrap_or_default()
@@ -181,7 +181,7 @@ impl Scripted {
     }
 
     /// One message for every name with unused answers.
-    pub fn unused(&self) -> Vec<String> {
+    pub fn unused_answers(&self) -> Vec<String> {
         let line = |(name, left): (&String, usize)| match left {
             0 => None,
             1 => Some(format!("1 answer of the script for `{name}` was not used")),
@@ -192,7 +192,7 @@ impl Scripted {
         answers.chain(tools).filter_map(line).collect()
     }
 
-    fn find(&self, at: &CallSite<'_>, speaker: &str) -> Option<(&String, &Script<ScriptedAnswer>)> {
+    fn find(&self, at: &CallSite<'_>, speaker: &str) -> Option<(&String, &ScriptTurns<ScriptedAnswer>)> {
         let own = at.labels.last().map(|l| &**l);
         let around = at.labels.iter().rev().skip(1).map(|l| &**l);
         let names = [Some(at.key.as_str()), Some(at.key.without_try()), own, Some(speaker)]
@@ -206,7 +206,7 @@ impl Scripted {
 
 #[async_trait]
 impl ModelProvider for Scripted {
-    async fn call(
+    async fn call_model(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
@@ -220,7 +220,7 @@ impl ModelProvider for Scripted {
             let n = script.turns.len();
             return Err(setup(format!("{NOTHING} more answers for `{name}` (it has {n})")));
         };
-        at.meter.tell(Usage::default());
+        at.meter.report_usage(Usage::default());
         if turn.delay_ms > 0 {
             tokio::time::sleep(Duration::from_millis(turn.delay_ms)).await;
         }
@@ -239,7 +239,7 @@ impl ModelProvider for Scripted {
         }
     }
 
-    fn recall(&self, at: CallSite<'_>, request: &ModelRequest, error: Option<&RunError>) {
+    fn recall_model_call(&self, at: CallSite<'_>, request: &ModelRequest, error: Option<&RunError>) {
         self.find(&at, &request.speaker).iter().for_each(|(_, script)| script.recall(error));
     }
 
@@ -250,21 +250,21 @@ impl ModelProvider for Scripted {
 
 #[async_trait]
 impl ToolHost for Scripted {
-    fn offers(&self, name: &str, _kind: &ToolKind) -> bool {
+    fn offers_tool(&self, name: &str, _kind: &ToolKind) -> bool {
         name.is_empty() || self.tools.contains_key(name)
     }
 
     /// Lists all tools in the script; it does not know which server they belong to.
-    async fn list(&self, _at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
-        let spec = |name: &String| ToolSpec::bare(name.as_str());
+    async fn list_tools(&self, _at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+        let spec = |name: &String| ToolSpec::without_description(name.as_str());
         Ok(self.tools.keys().map(spec).collect())
     }
 
-    fn recall(&self, _at: CallSite<'_>, request: &ToolRequest, error: Option<&RunError>) {
+    fn recall_tool_call(&self, _at: CallSite<'_>, request: &ToolRequest, error: Option<&RunError>) {
         self.tools.get(&*request.name).iter().for_each(|script| script.recall(error));
     }
 
-    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         let Some(script) = self.tools.get(&*request.name) else {
             return Err(ToolError::Failed(format!("{NOTHING} tool `{}`", request.name)));
         };

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::{Value as Json, json};
 use trefoil_ir::ModelParameters;
-use trefoil_runtime::{ModelErrorKind, Role, Usage};
+use trefoil_runtime::{MessageRole, ModelErrorKind, Usage};
 use trefoil_template::Value;
 
 use crate::request::{ask, message, request, schema};
@@ -24,10 +24,10 @@ async fn an_answer_comes_with_its_figures() {
     let mut asked = request("three");
     asked.provider = Some("anthropic".into());
     asked.messages = vec![
-        message(Role::System, "Translate."),
-        message(Role::User, "one"),
-        message(Role::Assistant, "1"),
-        message(Role::User, "three"),
+        message(MessageRole::System, "Translate."),
+        message(MessageRole::User, "one"),
+        message(MessageRole::Assistant, "1"),
+        message(MessageRole::User, "three"),
     ];
     asked.parameters = ModelParameters {
         temperature: Some(0.2),
@@ -72,7 +72,7 @@ async fn a_schema_goes_into_the_system_message() {
     let mut asked = request("x");
     asked.parameters.max_tokens = Some(9);
     asked.schema = schema("s", json!({"type": "object"}));
-    ask(&*server.registry(ANTHROPIC).resolve("anthropic", "m").unwrap(), &asked).await.0.unwrap();
+    ask(&*server.registry(ANTHROPIC).resolve_provider("anthropic", "m").unwrap(), &asked).await.0.unwrap();
     let body = server.request().body;
     assert_eq!(body["max_tokens"], 9);
     let system = body["system"].as_str().unwrap();
@@ -102,7 +102,7 @@ async fn a_stream_is_shown_as_it_comes_and_counted() {
     let server = Server::start(vec![Reply::stream(&texts.iter().map(String::as_str).collect::<Vec<_>>())]).await;
     let mut asked = request("x");
     asked.stream = true;
-    let (answer, heard) = ask(&*server.registry(ANTHROPIC).resolve("anthropic", "m").unwrap(), &asked).await;
+    let (answer, heard) = ask(&*server.registry(ANTHROPIC).resolve_provider("anthropic", "m").unwrap(), &asked).await;
     let answer = answer.unwrap();
     assert_eq!(answer.text, "Bonjour");
     assert_eq!(heard, ["Bon", "jour"]);
@@ -118,7 +118,7 @@ async fn an_error_in_the_middle_has_the_status_of_its_type() {
     let server = Server::start(vec![Reply::stream(&[&start, &overloaded])]).await;
     let mut asked = request("x");
     asked.stream = true;
-    let (answer, _) = ask(&*server.registry(ANTHROPIC).resolve("anthropic", "m").unwrap(), &asked).await;
+    let (answer, _) = ask(&*server.registry(ANTHROPIC).resolve_provider("anthropic", "m").unwrap(), &asked).await;
     let error = answer.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Status(529));
     expect!["`anthropic` answered with an error: Overloaded"].assert_eq(&error.message);

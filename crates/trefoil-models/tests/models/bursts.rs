@@ -9,7 +9,7 @@ use testbed::build::{Build, retry};
 use trefoil_ir::{OnItemFailure, Program, Retry, RetryOn};
 use trefoil_models::Registry;
 use trefoil_runtime::ports::{CollectEvents, MapSecrets, NoHumans, NoJournal, NoTools, SeededRandom, SystemClock};
-use trefoil_runtime::{EventKind, Options, Places, Ports, RunOutcome, driver};
+use trefoil_runtime::{CallPermits, DriverOptions, EventKind, Ports, RunOutcome, driver};
 use trefoil_template::Value;
 
 use crate::server::{Reply, Server};
@@ -73,11 +73,11 @@ async fn burst(items: usize, failing: Failing, tries: Option<u32>) -> Burst {
         secrets: Arc::new(MapSecrets::new()),
         events: events.clone(),
     };
-    let options = Options { places: Some(Arc::new(Places::default())), ..Options::default() };
+    let options = DriverOptions { places: Some(Arc::new(CallPermits::default())), ..DriverOptions::default() };
     let input: Value = (0..items).map(|item| Value::from(format!("item {item}"))).collect();
     let outcome = driver::run(fan_out(tries), Some(input), ports, options).await;
     let is_pause = |kind: &EventKind| matches!(kind, EventKind::ModelWaiting { limit: "circuit_breaker", .. });
-    let waits = events.seen().iter().filter(|event| is_pause(&event.kind)).count();
+    let waits = events.collected_events().iter().filter(|event| is_pause(&event.kind)).count();
     let counts = counts.lock().unwrap();
     let (tries, requests) = (counts.values().copied().max().unwrap_or_default(), counts.values().sum());
     Burst { outcome, took: start.elapsed(), tries, requests, waits }

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::{Value as Json, json};
 use trefoil_ir::ModelParameters;
-use trefoil_runtime::{ModelErrorKind, Role, Usage};
+use trefoil_runtime::{MessageRole, ModelErrorKind, Usage};
 use trefoil_template::Value;
 
 use crate::request::{ask, message, request, schema};
@@ -26,7 +26,7 @@ async fn an_answer_comes_with_its_figures_and_nothing_rewritten() {
     let mut asked = request("Hello {{x}}");
     asked.provider = Some("openai".into());
     asked.model = "qwen-max".into();
-    asked.messages.insert(0, message(Role::System, "Be brief."));
+    asked.messages.insert(0, message(MessageRole::System, "Be brief."));
     assert_eq!(provider.label(&asked), "openai:qwen-max");
     let (answer, heard) = ask(&*provider, &asked).await;
     let answer = answer.unwrap();
@@ -51,13 +51,13 @@ async fn an_answer_comes_with_its_figures_and_nothing_rewritten() {
 #[tokio::test]
 async fn examples_parameters_options_and_schema_are_sent() {
     let server = Server::start(vec![completion("{}")]).await;
-    let provider = server.registry(OPENAI).resolve("openai", "model-y").unwrap();
+    let provider = server.registry(OPENAI).resolve_provider("openai", "model-y").unwrap();
     let mut asked = request("three");
     asked.messages = vec![
-        message(Role::System, "Sort."),
-        message(Role::User, "one"),
-        message(Role::Assistant, "1"),
-        message(Role::User, "three"),
+        message(MessageRole::System, "Sort."),
+        message(MessageRole::User, "one"),
+        message(MessageRole::Assistant, "1"),
+        message(MessageRole::User, "three"),
     ];
     asked.parameters = ModelParameters {
         temperature: Some(0.0),
@@ -100,9 +100,9 @@ async fn a_server_without_schemas_gets_it_in_words() {
     let server = Server::start(vec![completion("{}")]).await;
     let registry = server.registry(&[("DEEPSEEK_API_KEY", "k"), ("DEEPSEEK_BASE_URL", "{url}")]);
     let mut asked = request("x");
-    asked.messages.insert(0, message(Role::System, "Be brief."));
+    asked.messages.insert(0, message(MessageRole::System, "Be brief."));
     asked.schema = schema("s", json!({"type": "object"}));
-    ask(&*registry.resolve("deepseek", "m").unwrap(), &asked).await.0.unwrap();
+    ask(&*registry.resolve_provider("deepseek", "m").unwrap(), &asked).await.0.unwrap();
     let body = server.request().body;
     assert_eq!(body["response_format"], json!({"type": "json_object"}));
     assert_eq!(body["messages"][0]["content"], "Be brief.");
@@ -115,7 +115,7 @@ async fn a_server_without_schemas_gets_it_in_words() {
 async fn ollama_needs_no_key() {
     let server = Server::start(vec![completion("hi")]).await;
     let registry = server.registry(&[("OLLAMA_BASE_URL", "{url}/v1")]);
-    let (answer, _) = ask(&*registry.resolve("ollama", "llama3:8b").unwrap(), &request("x")).await;
+    let (answer, _) = ask(&*registry.resolve_provider("ollama", "llama3:8b").unwrap(), &request("x")).await;
     assert_eq!(answer.unwrap().text, "hi");
     let sent = server.request();
     assert_eq!(sent.line, "POST /v1/chat/completions HTTP/1.1");
@@ -140,7 +140,7 @@ async fn compatible_interfaces_of_other_makers_are_where_they_say() {
         let registry = server.registry(&[(key, "k-123456"), (variable, base)]);
         let mut asked = request("hi");
         asked.parameters.max_tokens = Some(9);
-        let answer = ask(&*registry.resolve(provider, "m").unwrap(), &asked).await.0.unwrap();
+        let answer = ask(&*registry.resolve_provider(provider, "m").unwrap(), &asked).await.0.unwrap();
         assert_eq!(answer.text, "fine");
         let sent = server.request();
         assert_eq!(sent.line, format!("POST {path} HTTP/1.1"));
@@ -174,7 +174,7 @@ async fn a_stream_is_shown_as_it_comes_and_counted_at_its_end() {
     let server = Server::start(vec![Reply::Stream(pieces)]).await;
     let mut asked = request("x");
     asked.stream = true;
-    let (answer, heard) = ask(&*server.registry(OPENAI).resolve("openai", "m").unwrap(), &asked).await;
+    let (answer, heard) = ask(&*server.registry(OPENAI).resolve_provider("openai", "m").unwrap(), &asked).await;
     let answer = answer.unwrap();
     assert_eq!(answer.text, "Grüß Gott");
     assert_eq!(heard, ["Gr", "üß", " Gott"]);
@@ -190,7 +190,7 @@ async fn a_server_that_does_not_stream_is_heard_all_the_same() {
     let server = Server::start(vec![completion("whole")]).await;
     let mut asked = request("x");
     asked.stream = true;
-    let (answer, heard) = ask(&*server.registry(OPENAI).resolve("openai", "m").unwrap(), &asked).await;
+    let (answer, heard) = ask(&*server.registry(OPENAI).resolve_provider("openai", "m").unwrap(), &asked).await;
     assert_eq!(answer.unwrap().text, "whole");
     assert_eq!(heard, ["whole"]);
 }
@@ -201,7 +201,7 @@ async fn a_stream_may_end_without_its_last_word() {
     let server = Server::start(vec![Reply::stream(&[&delta])]).await;
     let mut asked = request("x");
     asked.stream = true;
-    let (answer, _) = ask(&*server.registry(OPENAI).resolve("openai", "m").unwrap(), &asked).await;
+    let (answer, _) = ask(&*server.registry(OPENAI).resolve_provider("openai", "m").unwrap(), &asked).await;
     assert_eq!(answer.unwrap().text, "all");
 }
 
@@ -214,7 +214,7 @@ async fn parts_and_refusals_are_text_too() {
         Reply::json(json!({"choices": [{"message": {"content": null, "refusal": "I will not"}}]})),
     ];
     let server = Server::start(replies).await;
-    let provider = server.registry(OPENAI).resolve("openai", "m").unwrap();
+    let provider = server.registry(OPENAI).resolve_provider("openai", "m").unwrap();
     assert_eq!(ask(&*provider, &request("x")).await.0.unwrap().text, "ab");
     assert_eq!(ask(&*provider, &request("x")).await.0.unwrap().text, "I will not");
 }
@@ -223,7 +223,7 @@ async fn parts_and_refusals_are_text_too() {
 async fn an_error_behind_a_good_status_is_an_error() {
     let failed = json!({"error": {"message": "upstream says no", "code": 502}});
     let server = Server::start(vec![Reply::json(failed.clone()), Reply::stream(&[&event(failed)])]).await;
-    let provider = server.registry(OPENAI).resolve("openai", "m").unwrap();
+    let provider = server.registry(OPENAI).resolve_provider("openai", "m").unwrap();
     let mut told = Vec::new();
     for stream in [false, true] {
         let mut asked = request("x");
@@ -245,7 +245,7 @@ async fn providers_are_asked_in_their_own_words() {
     let mut asked = request("x");
     asked.stream = true;
     asked.parameters.seed = Some(3);
-    let (answer, _) = ask(&*registry.resolve("mistral", "m").unwrap(), &asked).await;
+    let (answer, _) = ask(&*registry.resolve_provider("mistral", "m").unwrap(), &asked).await;
     assert_eq!(answer.unwrap().usage.output_tokens, 2);
     assert_eq!(
         server.request().body,

@@ -4,10 +4,10 @@ use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use trefoil_embedded::Embedded;
+use trefoil_embedded::EmbeddedModel;
 use trefoil_ir::ToolKind;
 use trefoil_models::Scripted;
-use trefoil_runtime::conformance::{ToolSample, tools};
+use trefoil_runtime::conformance::{ToolSample, check_tools};
 use trefoil_runtime::{ModelProvider, ToolRequest};
 use trefoil_template::Value;
 
@@ -58,7 +58,7 @@ async fn conforms(provider: Arc<dyn ModelProvider>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_embedded_model_conforms() {
-    conforms(Arc::new(Embedded::new(&one_call(), 7))).await;
+    conforms(Arc::new(EmbeddedModel::new(&one_call(), 7))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -77,27 +77,27 @@ async fn tools_of_a_script_conform() {
         unknown: request("none"),
         lists: vec!["echo", "broken"],
     };
-    tools(Arc::new(Scripted::parse("s.json", script).unwrap()), &sample).await.unwrap();
+    check_tools(Arc::new(Scripted::parse("s.json", script).unwrap()), &sample).await.unwrap();
 }
 
 #[cfg(feature = "http")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_protocol_conforms() {
-    use trefoil_runtime::Finish;
+    use trefoil_runtime::FinishReason;
 
     use crate::faces::FACES;
     use crate::server::Server;
 
     for face in FACES {
         let server = Server::start_by(move |asked| face.answer(asked, &["Tea is ", "a drink"])).await;
-        let model = face.registry(&server.url, "k").resolve(face.provider(), "m").unwrap();
+        let model = face.registry(&server.url, "k").resolve_provider(face.provider(), "m").unwrap();
         conforms(model.clone()).await;
         for stream in [false, true] {
             let mut asked = request("x");
             asked.stream = stream;
             let answer = ask(&*model, &asked).await.0.unwrap();
             let used = answer.usage;
-            assert_eq!((&*answer.text, answer.finish), ("Tea is a drink", Some(Finish::Stop)), "{face:?}");
+            assert_eq!((&*answer.text, answer.finish), ("Tea is a drink", Some(FinishReason::Stop)), "{face:?}");
             let cached = if face == crate::faces::Face::Ollama { 0 } else { 2 };
             assert_eq!(
                 (used.input_tokens, used.cached_tokens, used.output_tokens),

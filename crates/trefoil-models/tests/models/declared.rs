@@ -1,7 +1,7 @@
 //! Providers that the operator declares.
 
 use serde_json::json;
-use trefoil_models::{Api, Availability, ModelOverride, Registry};
+use trefoil_models::{ModelOverride, ProviderAvailability, Registry, VendorApi};
 
 use crate::request::{ask, request};
 use crate::server::{Reply, Server};
@@ -28,28 +28,29 @@ async fn each_is_called_at_its_own_address_and_gets_no_key_but_its_own() {
     let registry = registry(&[("MY_KEY", "sk-mine")])
         .with_provider("myvllm", &format!("{}/v1", one.url), None, "config.toml")
         .with_provider("llama.cpp", &other.url, Some("MY_KEY"), "config.toml")
-        .with_api("llama.cpp", Api::Responses);
-    let call = async |provider: &str| ask(&*registry.resolve(provider, "m").unwrap(), &request("x")).await.0.unwrap();
+        .with_api("llama.cpp", VendorApi::Responses);
+    let call =
+        async |provider: &str| ask(&*registry.resolve_provider(provider, "m").unwrap(), &request("x")).await.0.unwrap();
     assert_eq!((call("myvllm").await.text, call("llama.cpp").await.text), ("old".to_owned(), "new".to_owned()));
     let (one, other) = (one.request(), other.request());
     assert_eq!((&*one.line, one.headers.get("authorization")), ("POST /v1/chat/completions HTTP/1.1", None));
     assert_eq!((&*other.line, &*other.headers["authorization"]), ("POST /responses HTTP/1.1", "Bearer sk-mine"));
     // They are shown before the first call.
-    let shown = registry.elsewhere("myvllm").unwrap().to_string();
+    let shown = registry.non_default_address("myvllm").unwrap().to_string();
     assert!(shown.starts_with("`myvllm` is called at http://127.0.0.1:") && shown.contains("`config.toml`"), "{shown}");
 }
 
 #[test]
 fn one_without_its_key_is_not_called() {
     let registry = registry(&[]).with_provider("mine", "https://h/v1", Some("OTHER_KEY"), "config.toml");
-    assert_eq!(registry.availability("mine"), Availability::NoKey { variable: "OTHER_KEY", or: None });
-    let listed = registry.configured();
+    assert_eq!(registry.provider_availability("mine"), ProviderAvailability::NoKey { variable: "OTHER_KEY", or: None });
+    let listed = registry.list_configurations();
     let mine = listed.iter().find(|one| one.provider == "mine").unwrap();
     assert_eq!((mine.key_variable, mine.has_key, mine.encrypted), (Some("OTHER_KEY"), false, true));
     let known = registry.clone().with_provider("openai", "https://evil.test", None, "config.toml");
-    assert_eq!(known.elsewhere("openai"), None, "a known provider cannot be declared");
+    assert_eq!(known.non_default_address("openai"), None, "a known provider cannot be declared");
     let read = Registry::to_read().with_provider("mine", "https://h/v1", Some("OTHER_KEY"), "config.toml");
-    assert_eq!(read.availability("mine"), Availability::Ready);
+    assert_eq!(read.provider_availability("mine"), ProviderAvailability::Ready);
 }
 
 #[test]

@@ -31,7 +31,7 @@ async fn failed(face: Face, reply: Reply, stream: bool) -> ModelError {
     let server = Server::start(vec![reply]).await;
     let mut asked = request("x");
     asked.stream = stream;
-    let model = face.registry(&server.url, "k").resolve(face.provider(), "m").unwrap();
+    let model = face.registry(&server.url, "k").resolve_provider(face.provider(), "m").unwrap();
     ask(&*model, &asked).await.0.unwrap_err()
 }
 

@@ -1,7 +1,7 @@
 //! Every protocol with the forms of its responses, to test what all of them have in common.
 
 use serde_json::{Value as Json, json};
-use trefoil_models::{Api, Limits, Registry};
+use trefoil_models::{ModelTimeLimits, Registry, VendorApi};
 
 use crate::server::{Piece, Received, Reply};
 
@@ -37,12 +37,12 @@ impl Face {
             [(format!("{name}_API_KEY"), key.to_owned()), (format!("{name}_BASE_URL"), url.to_owned())]
         });
         let registry = Registry::new(env);
-        if self == Self::Responses { registry.with_api("openai", Api::Responses) } else { registry }
+        if self == Self::Responses { registry.with_api("openai", VendorApi::Responses) } else { registry }
     }
 
     /// The same with short time limits.
     pub fn hurried(self, url: &str, key: &str) -> Registry {
-        self.registry(url, key).with_limits(Limits { call_ms: Some(1_500), first_ms: 300, idle_ms: 200 })
+        self.registry(url, key).with_limits(ModelTimeLimits { call_ms: Some(1_500), first_ms: 300, idle_ms: 200 })
     }
 
     /// A complete answer: 5 input tokens, 2 of them cached; 3 output tokens.

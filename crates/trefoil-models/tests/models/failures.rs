@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::net::TcpListener;
-use trefoil_models::{Limits, Registry};
+use trefoil_models::{ModelTimeLimits, Registry};
 use trefoil_runtime::{ModelError, ModelErrorKind, ModelRequest};
 
 use crate::request::{ask, request};
@@ -25,7 +25,7 @@ fn both(url: &str) -> Registry {
 const PROVIDERS: [&str; 2] = ["openai", "anthropic"];
 
 async fn failure(registry: &Registry, provider: &str, asked: &ModelRequest) -> ModelError {
-    let (answer, _) = ask(&*registry.resolve(provider, "m").unwrap(), asked).await;
+    let (answer, _) = ask(&*registry.resolve_provider(provider, "m").unwrap(), asked).await;
     let error = answer.unwrap_err();
     assert!(!error.message.contains("sk-very-secret"), "{}", error.message);
     assert!(error.message.starts_with(&format!("`{provider}` ")), "{}", error.message);
@@ -135,7 +135,8 @@ async fn a_server_that_stalls_is_left_in_time() {
             let server = Server::start(vec![stalling]).await;
             let mut asked = request("x");
             asked.stream = true;
-            let registry = both(&server.url).with_limits(Limits { call_ms: Some(150), ..Limits::default() });
+            let registry =
+                both(&server.url).with_limits(ModelTimeLimits { call_ms: Some(150), ..ModelTimeLimits::default() });
             let error = failure(&registry, provider, &asked).await;
             assert_eq!(error.kind, ModelErrorKind::Timeout);
             assert!(
@@ -187,7 +188,7 @@ async fn a_stream_that_is_cut_is_not_an_answer() {
 async fn a_stream_that_falls_silent_is_left_and_what_had_come_is_kept() {
     let text = format!("data: {}\n\n", json!({"choices": [{"delta": {"content": "half"}}]}));
     let server = Server::start(vec![Reply::Stream(vec![Piece::Bytes(text.into_bytes()), Piece::Silence])]).await;
-    let registry = both(&server.url).with_limits(Limits { idle_ms: 200, ..Limits::default() });
+    let registry = both(&server.url).with_limits(ModelTimeLimits { idle_ms: 200, ..ModelTimeLimits::default() });
     let mut asked = request("x");
     asked.stream = true;
     let error = failure(&registry, "openai", &asked).await;
@@ -200,7 +201,7 @@ async fn a_stream_that_falls_silent_is_left_and_what_had_come_is_kept() {
 #[tokio::test]
 async fn the_operators_time_limit_holds_where_the_manifest_has_a_longer_one() {
     let server = Server::start(vec![Reply::Silence]).await;
-    let registry = both(&server.url).with_limits(Limits { call_ms: Some(150), ..Limits::default() });
+    let registry = both(&server.url).with_limits(ModelTimeLimits { call_ms: Some(150), ..ModelTimeLimits::default() });
     let mut asked = request("x");
     asked.parameters.timeout_ms = Some(60_000);
     let error = failure(&registry, "openai", &asked).await;
@@ -225,7 +226,7 @@ async fn the_proxy_of_the_environment_is_used_except_where_it_says_not_to() {
     assert_eq!(server.request().line, "POST http://models.invalid/v1/chat/completions HTTP/1.1");
     let error = failure(&registry("http://127.0.0.1:1", "models.invalid"), "openai", &asked).await;
     assert!(error.message.contains("cannot be reached at http://models.invalid"), "{}", error.message);
-    let wrong = registry("socks5://user:password@h", "").resolve("openai", "m").err().unwrap();
+    let wrong = registry("socks5://user:password@h", "").resolve_provider("openai", "m").err().unwrap();
     expect!["`http_proxy` is not the http or https URL of a proxy"].assert_eq(&wrong.message);
 }
 
@@ -233,7 +234,7 @@ async fn the_proxy_of_the_environment_is_used_except_where_it_says_not_to() {
 async fn dropping_a_call_closes_its_connection() {
     for provider in PROVIDERS {
         let server = Server::start(vec![Reply::Silence]).await;
-        let model = both(&server.url).resolve(provider, "m").unwrap();
+        let model = both(&server.url).resolve_provider(provider, "m").unwrap();
         let asked = request("x");
         let call = ask(&*model, &asked);
         let outcome = tokio::time::timeout(Duration::from_millis(150), call).await;
@@ -246,7 +247,7 @@ async fn dropping_a_call_closes_its_connection() {
 async fn a_key_that_no_header_can_carry_is_a_setup_error() {
     let env = [("OPENAI_API_KEY", "sk-very\nsecret")];
     let registry = Registry::new(env.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())));
-    let error = registry.resolve("openai", "m").err().unwrap();
+    let error = registry.resolve_provider("openai", "m").err().unwrap();
     assert_eq!(error.kind, ModelErrorKind::Setup);
     expect!["the key of `openai` contains invalid characters"].assert_eq(&error.message);
 }

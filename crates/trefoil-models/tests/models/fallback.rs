@@ -6,8 +6,8 @@ use std::time::Duration;
 use expect_test::expect;
 use serde_json::{Value as Json, json};
 use trefoil_ir::StepId;
-use trefoil_models::{Fallbacks, ModelName, Registry};
-use trefoil_runtime::ports::{CallSite, Instead};
+use trefoil_models::{ModelName, Registry, StepFallbacks};
+use trefoil_runtime::ports::{CallSite, SubstituteModel};
 use trefoil_runtime::{Key, Meter, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage};
 
 use crate::request::{ask, request};
@@ -27,7 +27,7 @@ fn provider(openai: &str, anthropic: &str, key: &str) -> Arc<dyn ModelProvider> 
         ("ANTHROPIC_BASE_URL", anthropic),
     ];
     let other = ModelName { provider: "anthropic".into(), model: "other".into() };
-    let others = Fallbacks::from([(StepId(0), Arc::from([other]))]);
+    let others = StepFallbacks::from([(StepId(0), Arc::from([other]))]);
     Registry::new(env.map(|(k, v)| (k.to_owned(), v.to_owned()))).by_step(others)
 }
 
@@ -36,7 +36,7 @@ fn asked() -> ModelRequest {
 }
 
 /// The models before, with what they used.
-fn used(instead: &Instead) -> Vec<(&str, Option<Usage>)> {
+fn used(instead: &SubstituteModel) -> Vec<(&str, Option<Usage>)> {
     instead.before.iter().map(|one| (&*one.model, one.usage)).collect()
 }
 
@@ -59,7 +59,7 @@ async fn the_next_one_answers_where_the_first_is_overloaded_or_at_a_limit() {
         assert_eq!((&*answer.text, &asked), ("from the other", &json!("other")));
         let instead = answer.instead.unwrap();
         assert_eq!(instead.by, "anthropic:other");
-        assert_eq!(instead.why(), format!("`openai` answered with {code}: no"));
+        assert_eq!(instead.failure_reasons(), format!("`openai` answered with {code}: no"));
         assert_eq!(answer.usage, Usage { input_tokens: 2, output_tokens: 3, ..Usage::default() });
     }
 }
@@ -70,7 +70,7 @@ async fn the_next_one_answers_where_the_first_cannot_be_reached_or_has_no_key() 
     let mut told = Vec::new();
     for (address, key) in [("http://127.0.0.1:1", "k"), ("http://127.0.0.1:1", "")] {
         let answer = ask(&*provider(address, &other.url, key), &asked()).await.0.unwrap();
-        told.push(answer.instead.unwrap().why());
+        told.push(answer.instead.unwrap().failure_reasons());
     }
     expect![[r#"
         `openai` cannot be reached at http://127.0.0.1:1: Connection refused (os error 111)
@@ -101,7 +101,7 @@ async fn text_that_was_shown_is_not_answered_a_second_time() {
     let (answer, _) = after(Reply::Stream(vec![Piece::Bytes(b": hi\n\n".to_vec()), Piece::Cut]), &streaming).await;
     let answer = answer.unwrap();
     assert_eq!(answer.usage.unknown_calls, 0);
-    assert_eq!(used(&answer.instead.unwrap()), [("openai:model-x", Some(Usage::unknown()))]);
+    assert_eq!(used(&answer.instead.unwrap()), [("openai:model-x", Some(Usage::for_unknown_call()))]);
 }
 
 #[tokio::test]
@@ -121,8 +121,8 @@ async fn what_each_one_used_before_it_broke_off_is_told_under_its_name() {
     let error = ask(&*provider(&one.url, &other.url, "k"), &streaming).await.0.unwrap_err();
     let came = error.came.unwrap();
     let instead = came.instead.unwrap();
-    assert_eq!((came.usage, &*instead.by), (Usage::unknown(), "anthropic:other"));
-    assert_eq!(used(&instead), [("openai:model-x", Some(Usage::unknown()))]);
+    assert_eq!((came.usage, &*instead.by), (Usage::for_unknown_call(), "anthropic:other"));
+    assert_eq!(used(&instead), [("openai:model-x", Some(Usage::for_unknown_call()))]);
 }
 
 /// Whoever stops the call knows which model is being asked, and what to pay for.
@@ -141,7 +141,7 @@ async fn a_call_in_progress_says_which_model_is_asked() {
         limit_ms: None,
     };
     let (asked, mut shown) = (asked(), |_: &str| {});
-    let call = provider.call(at, &asked, &mut shown);
+    let call = provider.call_model(at, &asked, &mut shown);
     let arrives = async {
         while other.requests().is_empty() {
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -151,7 +151,7 @@ async fn a_call_in_progress_says_which_model_is_asked() {
         _ = call => panic!("the other one is silent"),
         () = arrives => {}
     }
-    let instead = meter.instead().unwrap();
+    let instead = meter.substitute_model().unwrap();
     assert_eq!((&*instead.by, used(&instead)), ("anthropic:other", vec![("openai:model-x", None)]));
 }
 
@@ -168,21 +168,23 @@ async fn keep_asking(provider: &dyn ModelProvider, asked: &ModelRequest) {
 async fn a_model_that_keeps_failing_admits_one_call_at_a_time() {
     let server = Server::start_with(|_| status(503, None)).await;
     let registry = server.registry(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "{url}")]);
-    let model = registry.resolve("openai", "m").unwrap();
+    let model = registry.resolve_provider("openai", "m").unwrap();
     keep_asking(&*model, &asked()).await;
-    let pause = model.pause(StepId(0), &asked()).unwrap();
+    let pause = model.call_pause(StepId(0), &asked()).unwrap();
     assert!(pause.wait.is_some_and(|wait| wait <= Duration::from_secs(1)));
     expect!["`openai` answered with 503: no"].assert_eq(&pause.why);
     let told = std::sync::Mutex::new(Vec::new());
-    let admission = model.admit(StepId(0), &asked(), &|pause| told.lock().unwrap().push(pause.why)).await;
+    let admission = model.admit_call(StepId(0), &asked(), &|pause| told.lock().unwrap().push(pause.why)).await;
     assert_eq!(told.into_inner().unwrap(), [pause.why]);
     // The next one waits for what comes of it, and a call that fails leaves nothing to wait for but time.
     let request = asked();
-    let next = model.admit(StepId(0), &request, &|_| ());
+    let next = model.admit_call(StepId(0), &request, &|_| ());
     assert!(tokio::time::timeout(Duration::from_millis(50), next).await.is_err());
     ask(&*model, &asked()).await.0.unwrap_err();
     drop(admission);
-    assert!(model.pause(StepId(0), &asked()).unwrap().wait.is_some_and(|wait| wait > Duration::from_millis(1_500)));
+    assert!(
+        model.call_pause(StepId(0), &asked()).unwrap().wait.is_some_and(|wait| wait > Duration::from_millis(1_500))
+    );
     assert_eq!(server.requests().len(), 6);
 }
 
@@ -208,11 +210,11 @@ async fn a_host_that_cannot_be_reached_is_left_alone_for_all_of_its_models() {
     ];
     let registry = Registry::new(env.map(|(k, v)| (k.to_owned(), v.to_owned())));
     for model in ["a", "b", "c", "d"] {
-        ask(&*registry.resolve("openai", model).unwrap(), &asked()).await.0.unwrap_err();
+        ask(&*registry.resolve_provider("openai", model).unwrap(), &asked()).await.0.unwrap_err();
     }
     tokio::time::sleep(Duration::from_millis(10_100)).await;
-    ask(&*registry.resolve("openai", "e").unwrap(), &asked()).await.0.unwrap_err();
-    let pause = registry.resolve("mistral", "m").unwrap().pause(StepId(0), &asked()).unwrap();
+    ask(&*registry.resolve_provider("openai", "e").unwrap(), &asked()).await.0.unwrap_err();
+    let pause = registry.resolve_provider("mistral", "m").unwrap().call_pause(StepId(0), &asked()).unwrap();
     expect!["`openai` cannot be reached at http://127.0.0.1:1: Connection refused (os error 111)"]
         .assert_eq(&pause.why);
 }
@@ -231,20 +233,20 @@ mod hunt {
             ("MISTRAL_BASE_URL", "{url}/good/v1"),
         ]);
         let other = ModelName { provider: "mistral".into(), model: "m".into() };
-        let others = Fallbacks::from([(StepId(0), Arc::from([other]))]);
+        let others = StepFallbacks::from([(StepId(0), Arc::from([other]))]);
         let provider = registry.by_step(others);
         keep_asking(&*provider, &asked()).await;
         let last = ask(&*provider, &asked()).await.0.unwrap();
         let called = |path: &str| server.requests().iter().filter(|one| one.line.contains(path)).count();
         assert_eq!((called("/bad/"), called("/good/")), (5, 6), "only the one that fails is passed over");
-        let why = last.instead.unwrap().why();
+        let why = last.instead.unwrap().failure_reasons();
         expect!["`openai:model-x` is not called for another 1s, because most of its calls failed; the last one: `openai` answered with 503: no"].assert_eq(&why);
-        assert!(provider.pause(StepId(0), &asked()).is_none(), "the other one answers");
+        assert!(provider.call_pause(StepId(0), &asked()).is_none(), "the other one answers");
         // The same for two models of one provider.
         let server = gateway(529).await;
         let registry = server.registry(&[("ANTHROPIC_API_KEY", "k"), ("ANTHROPIC_BASE_URL", "{url}")]);
         let other = ModelName { provider: "anthropic".into(), model: "small".into() };
-        let provider = registry.by_step(Fallbacks::from([(StepId(0), Arc::from([other]))]));
+        let provider = registry.by_step(StepFallbacks::from([(StepId(0), Arc::from([other]))]));
         let big = ModelRequest { provider: Some("anthropic".into()), model: "big".into(), ..request("x") };
         keep_asking(&*provider, &big).await;
         assert_eq!(ask(&*provider, &big).await.0.unwrap().text, "fine");

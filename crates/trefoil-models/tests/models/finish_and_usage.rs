@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use trefoil_models::Registry;
-use trefoil_runtime::{Finish, Usage};
+use trefoil_runtime::{FinishReason, Usage};
 
 use crate::request::{ask, request};
 use crate::server::{Piece, Reply, Server};
@@ -17,11 +17,11 @@ fn events(events: &[Json]) -> Vec<String> {
     events.iter().map(|e| format!("data: {e}\n\n")).collect()
 }
 
-async fn finish(provider: &str, reply: Reply, stream: bool) -> (Option<Finish>, String, Usage) {
+async fn finish(provider: &str, reply: Reply, stream: bool) -> (Option<FinishReason>, String, Usage) {
     let server = Server::start(vec![reply]).await;
     let mut asked = request("x");
     asked.stream = stream;
-    let (answer, _) = ask(&*registry(&server.url).resolve(provider, "m").unwrap(), &asked).await;
+    let (answer, _) = ask(&*registry(&server.url).resolve_provider(provider, "m").unwrap(), &asked).await;
     let answer = answer.unwrap();
     (answer.finish, answer.text, answer.usage)
 }
@@ -29,9 +29,9 @@ async fn finish(provider: &str, reply: Reply, stream: bool) -> (Option<Finish>, 
 #[tokio::test]
 async fn openai_says_why_it_stopped() {
     let said = [
-        ("stop", Some(Finish::Stop)),
-        ("length", Some(Finish::Length)),
-        ("content_filter", Some(Finish::Filtered)),
+        ("stop", Some(FinishReason::Stop)),
+        ("length", Some(FinishReason::Length)),
+        ("content_filter", Some(FinishReason::Filtered)),
         ("something new", None),
     ];
     for (word, expect) in said {
@@ -46,16 +46,16 @@ async fn openai_says_why_it_stopped() {
     let refused =
         json!({"choices": [{"message": {"content": null, "refusal": "I will not."}, "finish_reason": "stop"}]});
     let refused = finish("openai", Reply::json(refused), false).await;
-    assert_eq!((refused.0, &*refused.1), (Some(Finish::Refused), "I will not."));
+    assert_eq!((refused.0, &*refused.1), (Some(FinishReason::Refused), "I will not."));
 }
 
 #[tokio::test]
 async fn anthropic_says_why_it_stopped() {
     let said = [
-        ("end_turn", Some(Finish::Stop)),
-        ("max_tokens", Some(Finish::Length)),
-        ("model_context_window_exceeded", Some(Finish::Length)),
-        ("refusal", Some(Finish::Refused)),
+        ("end_turn", Some(FinishReason::Stop)),
+        ("max_tokens", Some(FinishReason::Length)),
+        ("model_context_window_exceeded", Some(FinishReason::Length)),
+        ("refusal", Some(FinishReason::Refused)),
     ];
     for (word, expect) in said {
         let body = json!({"content": [{"type": "text", "text": "Half"}], "stop_reason": word});
@@ -73,9 +73,9 @@ async fn anthropic_says_why_it_stopped() {
 #[tokio::test]
 async fn usage_that_nobody_tells_is_unknown_and_not_nothing() {
     let body = json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]});
-    assert_eq!(finish("openai", Reply::json(body), false).await.2, Usage::unknown());
+    assert_eq!(finish("openai", Reply::json(body), false).await.2, Usage::for_unknown_call());
     let body = json!({"content": [{"type": "text", "text": "Hi"}], "stop_reason": "end_turn"});
-    assert_eq!(finish("anthropic", Reply::json(body), false).await.2, Usage::unknown());
+    assert_eq!(finish("anthropic", Reply::json(body), false).await.2, Usage::for_unknown_call());
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn a_call_that_breaks_off_keeps_what_had_come() {
     let server = Server::start(vec![Reply::Stream(pieces)]).await;
     let mut asked = request("x");
     asked.stream = true;
-    let (answer, _) = ask(&*registry(&server.url).resolve("anthropic", "m").unwrap(), &asked).await;
+    let (answer, _) = ask(&*registry(&server.url).resolve_provider("anthropic", "m").unwrap(), &asked).await;
     let came = answer.unwrap_err().came.expect("it had begun");
     assert_eq!((&*came.text, came.request_id.as_deref()), ("Once upon", Some("msg_7")));
     let known = Usage { input_tokens: 40, output_tokens: 1, unknown_calls: 1, ..Usage::default() };
@@ -98,9 +98,10 @@ async fn a_call_that_breaks_off_keeps_what_had_come() {
 #[tokio::test]
 async fn a_call_that_never_began_used_nothing() {
     let server = Server::start(vec![Reply::Whole(429, vec![], String::new())]).await;
-    let (answer, _) = ask(&*registry(&server.url).resolve("openai", "m").unwrap(), &request("x")).await;
+    let (answer, _) = ask(&*registry(&server.url).resolve_provider("openai", "m").unwrap(), &request("x")).await;
     assert_eq!(answer.unwrap_err().came, None);
-    let (answer, _) = ask(&*registry("http://127.0.0.1:1").resolve("openai", "m").unwrap(), &request("x")).await;
+    let (answer, _) =
+        ask(&*registry("http://127.0.0.1:1").resolve_provider("openai", "m").unwrap(), &request("x")).await;
     assert_eq!(answer.unwrap_err().came, None);
 }
 
@@ -109,6 +110,6 @@ async fn the_name_of_the_request_is_kept() {
     let body = json!({"id": "chatcmpl-1", "choices": [{"message": {"content": "Hi"}}]}).to_string();
     let headers = vec![("content-type", "application/json"), ("x-request-id", "req_9")];
     let server = Server::start(vec![Reply::Whole(200, headers, body)]).await;
-    let (answer, _) = ask(&*registry(&server.url).resolve("openai", "m").unwrap(), &request("x")).await;
+    let (answer, _) = ask(&*registry(&server.url).resolve_provider("openai", "m").unwrap(), &request("x")).await;
     assert_eq!(answer.unwrap().request_id.as_deref(), Some("req_9"));
 }

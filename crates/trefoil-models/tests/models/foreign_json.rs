@@ -18,7 +18,7 @@ async fn answered(face: Face, reply: Reply, stream: bool) -> (String, String) {
     let server = Server::start(vec![reply]).await;
     let mut asked = request("x");
     asked.stream = stream;
-    let model = face.registry(&server.url, "k").resolve(face.provider(), "m").unwrap();
+    let model = face.registry(&server.url, "k").resolve_provider(face.provider(), "m").unwrap();
     let (answer, shown) = ask(&*model, &asked).await;
     (answer.unwrap().text, shown.concat())
 }

@@ -5,18 +5,20 @@ use std::time::{Duration, Instant};
 use expect_test::expect;
 use serde_json::{Value as Json, json};
 use tokio::task::JoinSet;
-use trefoil_models::Limits;
-use trefoil_runtime::{AnswerDoubt, Finish, ModelAnswer, ModelError, ModelErrorKind, ModelRequest, ToolSpec, Usage};
+use trefoil_models::ModelTimeLimits;
+use trefoil_runtime::{
+    AnswerDoubt, FinishReason, ModelAnswer, ModelError, ModelErrorKind, ModelRequest, ToolSpec, Usage,
+};
 
 use crate::faces::{FACES, Face};
 use crate::request::{ask, request};
 use crate::server::{Piece, Reply, Server};
 
-async fn asked(face: Face, reply: Reply, stream: bool, limits: Limits) -> Result<ModelAnswer, ModelError> {
+async fn asked(face: Face, reply: Reply, stream: bool, limits: ModelTimeLimits) -> Result<ModelAnswer, ModelError> {
     let server = Server::start(vec![reply]).await;
     let registry = face.registry(&server.url, "k").with_limits(limits);
-    let asked = ModelRequest { stream, tools: vec![ToolSpec::bare("echo")], ..request("x") };
-    let answer = ask(&*registry.resolve(face.provider(), "m").unwrap(), &asked).await.0;
+    let asked = ModelRequest { stream, tools: vec![ToolSpec::without_description("echo")], ..request("x") };
+    let answer = ask(&*registry.resolve_provider(face.provider(), "m").unwrap(), &asked).await.0;
     assert_eq!(server.requests().len(), 1);
     answer
 }
@@ -87,8 +89,8 @@ async fn text_after_a_finish_reason_takes_it_back_and_the_wait_starts_anew() {
     for face in [Face::Chat, Face::Messages, Face::Gemini] {
         all.spawn(async move {
             let end = [vec![Piece::Pause(3_300), reason(face)], last(face)].concat();
-            let answer = asked(face, taken_back(face, end), true, Limits::default()).await.unwrap();
-            assert_eq!((&*answer.text, answer.finish), ("one-two", Some(Finish::Stop)), "{face:?}");
+            let answer = asked(face, taken_back(face, end), true, ModelTimeLimits::default()).await.unwrap();
+            assert_eq!((&*answer.text, answer.finish), ("one-two", Some(FinishReason::Stop)), "{face:?}");
         });
         // From then on only the end of the stream completes the answer.
         let [cut, silence] = [Piece::Cut, Piece::Silence];
@@ -96,7 +98,7 @@ async fn text_after_a_finish_reason_takes_it_back_and_the_wait_starts_anew() {
             [vec![], vec![cut.clone()], vec![silence.clone()], vec![reason(face), cut], vec![reason(face), silence]]
         {
             all.spawn(async move {
-                let limits = Limits { idle_ms: 2_000, ..Limits::default() };
+                let limits = ModelTimeLimits { idle_ms: 2_000, ..ModelTimeLimits::default() };
                 let error = asked(face, taken_back(face, end), true, limits).await.unwrap_err();
                 let came = error.came.map(|came| came.text);
                 assert_eq!((error.kind, came), (ModelErrorKind::Network, Some("one-two".into())), "{face:?}");
@@ -110,7 +112,7 @@ async fn text_after_a_finish_reason_takes_it_back_and_the_wait_starts_anew() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_finish_reason_with_the_first_text_proves_nothing() {
-    let limits = Limits { idle_ms: 400, call_ms: Some(20_000), ..Limits::default() };
+    let limits = ModelTimeLimits { idle_ms: 400, call_ms: Some(20_000), ..ModelTimeLimits::default() };
     for (face, reason) in [(Face::Chat, "stop"), (Face::Gemini, "STOP")] {
         for end in [Piece::Cut, Piece::Silence] {
             let pieces = [piece(face, "one-", &json!(reason)), vec![end]].concat();
@@ -121,7 +123,7 @@ async fn a_finish_reason_with_the_first_text_proves_nothing() {
         assert_eq!(answer.unwrap().text, "one", "{face:?}: the body ends as it should");
         // The limit of the call ends an answer only if it is complete.
         let pieces = [piece(face, "one-", &json!(reason)), vec![Piece::Silence]].concat();
-        let limits = Limits { call_ms: Some(400), ..Limits::default() };
+        let limits = ModelTimeLimits { call_ms: Some(400), ..ModelTimeLimits::default() };
         let error = asked(face, face.stream(pieces), true, limits).await.unwrap_err();
         assert_eq!(error.kind, ModelErrorKind::Timeout, "{face:?}");
     }
@@ -140,7 +142,7 @@ async fn an_error_after_a_finish_reason_is_an_error() {
                 _ => failure.clone(),
             };
             let pieces = [piece(face, "one-", &reason), vec![bytes(face, &failed)], last(face)].concat();
-            let error = asked(face, face.stream(pieces), true, Limits::default()).await.unwrap_err();
+            let error = asked(face, face.stream(pieces), true, ModelTimeLimits::default()).await.unwrap_err();
             assert!(matches!(error.kind, ModelErrorKind::Status(500 | 529)), "{face:?} {error:?}");
             assert_eq!(error.came.unwrap().text, "one-", "{face:?}");
         }
@@ -159,7 +161,8 @@ async fn a_stream_may_end_without_the_last_line_break() {
         for breaks in ["", "\n"] {
             let stream = format!("{text}{}{breaks}", end.trim_end());
             let answer =
-                asked(face, face.stream(vec![Piece::Bytes(stream.into_bytes())]), true, Limits::default()).await;
+                asked(face, face.stream(vec![Piece::Bytes(stream.into_bytes())]), true, ModelTimeLimits::default())
+                    .await;
             assert_eq!(answer.map(|answer| answer.text), Ok("whole".to_owned()), "{face:?}");
         }
     }
@@ -207,7 +210,7 @@ fn many(face: Face, count: usize) -> (Json, Json) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_never_pauses_does_not_outlast_the_limit_of_the_call() {
-    let limits = Limits { call_ms: Some(700), ..Limits::default() };
+    let limits = ModelTimeLimits { call_ms: Some(700), ..ModelTimeLimits::default() };
     for face in FACES {
         // A thought, which each piece makes longer, and text.
         let thought = match face {
@@ -260,16 +263,16 @@ async fn impossible_usage_is_unknown() {
             let rest = if face == Face::Messages { [vec![reason(face)], last(face)].concat() } else { Vec::new() };
             let stream = face.stream([vec![bytes(face, &event)], rest].concat());
             for answer in [
-                asked(face, Reply::json(whole.clone()), false, Limits::default()).await.unwrap(),
-                asked(face, stream, true, Limits::default()).await.unwrap(),
+                asked(face, Reply::json(whole.clone()), false, ModelTimeLimits::default()).await.unwrap(),
+                asked(face, stream, true, ModelTimeLimits::default()).await.unwrap(),
             ] {
                 assert_eq!(answer.usage.unknown_calls, 1, "{face:?} {number}: {:?}", answer.usage);
-                assert!(answer.usage.total() < 100, "{face:?} {number}: {:?}", answer.usage);
+                assert!(answer.usage.total_tokens() < 100, "{face:?} {number}: {:?}", answer.usage);
             }
         }
     }
     let most = json!({"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": 1_u64 << 53, "completion_tokens": 0}});
-    let usage = asked(Face::Chat, Reply::json(most), false, Limits::default()).await.unwrap().usage;
+    let usage = asked(Face::Chat, Reply::json(most), false, ModelTimeLimits::default()).await.unwrap().usage;
     assert_eq!(usage, Usage { input_tokens: 1 << 53, ..Usage::default() });
 }
 
@@ -291,7 +294,7 @@ async fn an_answer_that_says_that_it_is_not_done_is_an_error() {
         (Face::Cohere, json!({"message": {"content": [{"type": "text", "text": "part"}]}, "finish_reason": "ERROR"})),
     ] {
         for stream in [false, true] {
-            let error = asked(face, Reply::json(body.clone()), stream, Limits::default()).await.unwrap_err();
+            let error = asked(face, Reply::json(body.clone()), stream, ModelTimeLimits::default()).await.unwrap_err();
             assert!(matches!(error.kind, ModelErrorKind::Network | ModelErrorKind::Status(503)), "{body}: {error:?}");
         }
     }
@@ -303,7 +306,11 @@ async fn an_answer_that_says_that_it_is_not_done_is_an_error() {
         (Face::Gemini, json!({"candidates": [{"content": {"parts": [{"text": "part"}]}}]})),
         (Face::Ollama, json!({"message": {"content": "part"}})),
     ] {
-        assert_eq!(asked(face, Reply::json(body), false, Limits::default()).await.unwrap().text, "part", "{face:?}");
+        assert_eq!(
+            asked(face, Reply::json(body), false, ModelTimeLimits::default()).await.unwrap().text,
+            "part",
+            "{face:?}"
+        );
     }
 }
 
@@ -360,7 +367,7 @@ async fn an_answer_without_a_known_finish_reason_is_used_and_in_doubt() {
         ] {
             for (streamed, reply) in [false, true].into_iter().zip(ended_with(face, word)) {
                 let Some(reply) = reply else { continue };
-                let answer = asked(face, reply, streamed, Limits::default()).await.unwrap();
+                let answer = asked(face, reply, streamed, ModelTimeLimits::default()).await.unwrap();
                 assert_eq!((&*answer.text, &answer.doubts), ("part", &doubt), "{face:?} {word:?} {streamed}");
                 tried += 1;
             }
@@ -376,7 +383,7 @@ async fn a_body_that_ends_within_an_event_is_no_answer() {
             let reason =
                 if matches!(face, Face::Chat | Face::Messages | Face::Gemini) { vec![reason(face)] } else { vec![] };
             let pieces = [vec![bytes(face, &face.piece("one-"))], reason, vec![Piece::Bytes(torn)]].concat();
-            let error = asked(face, face.stream(pieces), true, Limits::default()).await.unwrap_err();
+            let error = asked(face, face.stream(pieces), true, ModelTimeLimits::default()).await.unwrap_err();
             assert!(matches!(error.kind, ModelErrorKind::Network | ModelErrorKind::Status(503)), "{face:?} {error:?}");
             assert_eq!(error.came.unwrap().text, "one-", "{face:?}");
         }
@@ -390,8 +397,8 @@ async fn the_calls_of_a_second_choice_are_called() {
         {"index": 0, "message": {"content": "I call it."}, "finish_reason": "stop"},
         {"index": 1, "message": {"content": null, "tool_calls": [call]}, "finish_reason": "tool_calls"},
     ]});
-    let answer = asked(Face::Chat, Reply::json(body), false, Limits::default()).await.unwrap();
-    assert_eq!((&*answer.text, answer.finish, answer.calls.len()), ("I call it.", Some(Finish::Tools), 1));
+    let answer = asked(Face::Chat, Reply::json(body), false, ModelTimeLimits::default()).await.unwrap();
+    assert_eq!((&*answer.text, answer.finish, answer.calls.len()), ("I call it.", Some(FinishReason::Tools), 1));
     assert_eq!(answer.calls[0].arguments.to_json(), json!({"text": "a"}));
 }
 
@@ -411,17 +418,20 @@ async fn a_closed_connection_ends_a_body_without_a_length_only_where_a_reason_pr
             ([none.clone(), none.clone(), vec![reason(face)]].concat(), true),
             (none.clone(), false),
         ] {
-            let answer = asked(face, Reply::Unframed(pieces.clone()), true, Limits::default()).await;
+            let answer = asked(face, Reply::Unframed(pieces.clone()), true, ModelTimeLimits::default()).await;
             assert_eq!(answer.is_ok(), is_proved, "{face:?} {answer:?}");
             if let Err(error) = answer {
                 assert_eq!(error.kind, ModelErrorKind::Network);
             }
             // The same with an end that the transfer marks, or with a length.
             let has_reason = pieces.len() > 1 || pieces != none;
-            assert_eq!(asked(face, Reply::Stream(pieces.clone()), true, Limits::default()).await.is_ok(), has_reason);
+            assert_eq!(
+                asked(face, Reply::Stream(pieces.clone()), true, ModelTimeLimits::default()).await.is_ok(),
+                has_reason
+            );
             let body: String = pieces.iter().map(text_of).collect();
             let sized = Reply::Whole(200, vec![("content-type", "text/event-stream")], body);
-            assert_eq!(asked(face, sized, true, Limits::default()).await.is_ok(), has_reason, "{face:?}");
+            assert_eq!(asked(face, sized, true, ModelTimeLimits::default()).await.is_ok(), has_reason, "{face:?}");
             tried += 3;
         }
     }
@@ -439,12 +449,13 @@ async fn more_of_an_answer_after_its_last_event_is_an_error_and_an_open_connecti
         // In one piece, because what comes long after the end is not waited for.
         let late = [start.clone(), vec![bytes(face, &face.piece("two"))]].concat();
         let late: Vec<u8> = late.iter().flat_map(|piece| text_of(piece).into_bytes()).collect();
-        let error = asked(face, face.stream(vec![Piece::Bytes(late)]), true, Limits::default()).await.unwrap_err();
+        let error =
+            asked(face, face.stream(vec![Piece::Bytes(late)]), true, ModelTimeLimits::default()).await.unwrap_err();
         assert_eq!(error.kind, ModelErrorKind::Network, "{face:?}");
         assert!(error.message.ends_with("sent more of its answer after the end of it"), "{}", error.message);
         let began = Instant::now();
         let open = [start, vec![Piece::Silence]].concat();
-        let answer = asked(face, face.stream(open), true, Limits::default()).await;
+        let answer = asked(face, face.stream(open), true, ModelTimeLimits::default()).await;
         assert_eq!(answer.map(|answer| answer.text), Ok("one-".to_owned()), "{face:?}");
         assert!(began.elapsed() < Duration::from_secs(2), "{face:?} {:?}", began.elapsed());
     }
@@ -455,7 +466,7 @@ async fn an_announced_call_that_never_arrives_is_said() {
     for face in FACES {
         let word = if face == Face::Responses { "requires_action" } else { "tool_calls" };
         for (reply, stream) in ended_with(face, Some(word)).into_iter().zip([false, true]) {
-            let error = asked(face, reply.unwrap(), stream, Limits::default()).await.unwrap_err();
+            let error = asked(face, reply.unwrap(), stream, ModelTimeLimits::default()).await.unwrap_err();
             assert_eq!((error.kind, error.came.unwrap().text.as_str()), (ModelErrorKind::Network, "part"), "{face:?}");
             let message = error.message.replace(face.provider(), "PROVIDER");
             expect!["`PROVIDER` ended its answer with a tool call that it announced but never sent"]
@@ -470,7 +481,7 @@ mod hunt {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn an_answer_with_too_many_calls_is_an_error_at_once() {
-        let limits = Limits { call_ms: Some(60_000), ..Limits::default() };
+        let limits = ModelTimeLimits { call_ms: Some(60_000), ..ModelTimeLimits::default() };
         for face in FACES {
             // As many as fit into an event.
             let (whole, event) = many(face, 20_000);
@@ -522,7 +533,7 @@ mod hunt {
                         _ => Vec::new(),
                     };
                     pieces.extend(end.into_iter().chain(last(face)));
-                    let answer = asked(face, face.stream(pieces), true, Limits::default()).await;
+                    let answer = asked(face, face.stream(pieces), true, ModelTimeLimits::default()).await;
                     assert_eq!(answer.map(|answer| answer.text), Ok("one-two-three".to_owned()), "{face:?} {reason}");
                 });
             }

@@ -101,7 +101,7 @@ async fn failure(face: Face, way: &str, stream: bool) -> ModelError {
     let mut asked = request("x");
     asked.stream = stream;
     let began = Instant::now();
-    let model = face.hurried(&server.url, "sk-very-secret").resolve(face.provider(), "m").unwrap();
+    let model = face.hurried(&server.url, "sk-very-secret").resolve_provider(face.provider(), "m").unwrap();
     let error = ask(&*model, &asked).await.0.unwrap_err();
     assert!(began.elapsed() < Duration::from_secs(30), "{way}: its time limit was passed");
     let told = format!("{error:?}");
@@ -142,7 +142,7 @@ async fn connections_are_used_again() {
     let registry = Face::Chat.hurried(&url, "k");
     for _ in 0..5 {
         // Each step resolves its model again.
-        ask(&*registry.resolve("openai", "m").unwrap(), &request("x")).await.0.unwrap();
+        ask(&*registry.resolve_provider("openai", "m").unwrap(), &request("x")).await.0.unwrap();
     }
     assert_eq!(connections.load(std::sync::atomic::Ordering::SeqCst), 1);
 }
@@ -255,12 +255,12 @@ mod hunt {
     async fn an_answer_that_is_not_streamed_may_take_its_time_but_not_stop_in_the_middle() {
         for face in FACES {
             let server = Server::start(vec![Reply::Half(200, "{\"choices\": [")]).await;
-            let model = face.hurried(&server.url, "sk-very-secret").resolve(face.provider(), "m").unwrap();
+            let model = face.hurried(&server.url, "sk-very-secret").resolve_provider(face.provider(), "m").unwrap();
             let error = ask(&*model, &request("x")).await.0.unwrap_err();
             assert!(error.message.ends_with("sent nothing for 0.2s"), "{}", error.message);
             server.client_gone().await;
             let server = Server::start(vec![Reply::Silence]).await;
-            let model = face.hurried(&server.url, "sk-very-secret").resolve(face.provider(), "m").unwrap();
+            let model = face.hurried(&server.url, "sk-very-secret").resolve_provider(face.provider(), "m").unwrap();
             let error = ask(&*model, &request("x")).await.0.unwrap_err();
             assert!(error.message.contains("did not complete its answer within 1.5s"), "{}", error.message);
         }

@@ -28,7 +28,8 @@ fn decide(model: &str, keys: &[&str], chosen: &[&str], placeholders: bool) -> (R
         None => ((*k).to_owned(), "https://h.test/v1".to_owned()),
     }));
     let chosen: Vec<ModelOverride> = chosen.iter().map(|c| c.parse().unwrap()).collect();
-    let plan = ModelPlan::decide(&mut program, &registry, PlanInput { chosen: &chosen, placeholders, is_begun: false });
+    let plan =
+        ModelPlan::decide_models(&mut program, &registry, PlanInput { chosen: &chosen, placeholders, is_begun: false });
     let asked = program.steps.iter().find_map(|s| match &s.kind {
         StepKind::Model(call) => Some(format!("{}:{}", call.model.provider.as_deref().unwrap_or(""), call.model.name)),
         _ => None,
@@ -97,7 +98,8 @@ fn a_key_that_several_agents_need_is_missed_once() {
     let registry = Registry::new(std::iter::empty::<(String, String)>());
     let chosen = ["openai:gpt".parse().unwrap()];
     let decided = |program: &mut Arc<Program>, chosen: &[ModelOverride]| {
-        ModelPlan::decide(program, &registry, PlanInput { chosen, placeholders: false, is_begun: false }).unwrap_err()
+        ModelPlan::decide_models(program, &registry, PlanInput { chosen, placeholders: false, is_begun: false })
+            .unwrap_err()
     };
     let mut program = Arc::new(Program::new(program).unwrap());
     let as_written = decided(&mut program.clone(), &[]);

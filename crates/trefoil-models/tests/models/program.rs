@@ -1,8 +1,8 @@
 //! Minimal programs with one flow and one labelled step.
 
 use trefoil_ir::{
-    AnswerFormat, Expr, Flow, FlowId, IndexVec, Intake, ModelCall, ModelChoice, ModelParameters, Program, ProgramParts,
-    Slot, SlotId, Step, StepId, StepKind, StepPolicy, ToolCall, ToolKind,
+    AnswerFormat, FlowDefinition, FlowId, IndexVec, Intake, ModelCall, ModelChoice, ModelParameters, Program,
+    ProgramParts, Slot, SlotId, Step, StepId, StepKind, StepPolicy, ToolCall, ToolKind, ValueExpression,
 };
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::Value;
@@ -16,7 +16,7 @@ pub fn one_call() -> Program {
         model: ModelChoice { provider: None, name: "smart".into(), origin: NOWHERE },
         system: None,
         examples: Vec::new(),
-        user: Expr::Const(Value::Null),
+        user: ValueExpression::Const(Value::Null),
         parameters: ModelParameters::default(),
         places: Vec::new(),
         format: AnswerFormat::Text,
@@ -27,7 +27,7 @@ pub fn one_call() -> Program {
 
 /// A tool step `draft` of the tool `search`.
 pub fn one_tool() -> Program {
-    let arguments = Expr::Const(Value::Null);
+    let arguments = ValueExpression::Const(Value::Null);
     program(StepKind::Tool(Box::new(ToolCall { name: "search".into(), kind: ToolKind::Local, arguments })))
 }
 
@@ -42,7 +42,7 @@ fn program(kind: StepKind) -> Program {
         policy: StepPolicy::default(),
     };
     let slot = SlotId(0);
-    let flow = Flow {
+    let flow = FlowDefinition {
         name: "main".into(),
         sort: "agent",
         origin: NOWHERE,

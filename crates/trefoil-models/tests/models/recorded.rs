@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 use trefoil_ir::ModelParameters;
-use trefoil_models::{Api, Registry};
-use trefoil_runtime::{Effects, Message, ModelRequest, Role, ToolSpec, ToolUse};
+use trefoil_models::{Registry, VendorApi};
+use trefoil_runtime::{Effects, MessageRole, ModelMessage, ModelRequest, ModelToolCall, ToolSpec};
 use trefoil_template::Value;
 
 use crate::request::{ask, message, request, schema};
@@ -20,7 +20,7 @@ const KEY: &str = "key-of-the-test";
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Face {
     provider: &'static str,
-    api: Option<Api>,
+    api: Option<VendorApi>,
     /// Path after the server's address.
     base: &'static str,
 }
@@ -35,7 +35,9 @@ impl Face {
 fn face<'c>(sdk: &str, case: &'c str) -> (Face, &'c str) {
     let of = |provider, base| Face { provider, api: None, base };
     match (sdk, case.split_once('-')) {
-        ("openai", Some(("responses", case))) => (Face { api: Some(Api::Responses), ..of("openai", "/v1") }, case),
+        ("openai", Some(("responses", case))) => {
+            (Face { api: Some(VendorApi::Responses), ..of("openai", "/v1") }, case)
+        }
         ("openai", Some(("azure", case))) => (of("azure", ""), case),
         ("openai", _) => (of("openai", "/v1"), case),
         ("anthropic", _) => (of("anthropic", ""), case),
@@ -79,7 +81,7 @@ fn blocks(face: Face) -> Json {
 fn asked(case: &str, face: Face) -> ModelRequest {
     let mut asked = request("What is the weather in Bergen and Oslo?");
     asked.model = if face.is("anthropic") && case == "schema" { "claude-sonnet-4-5" } else { "m" }.into();
-    asked.messages.insert(0, message(Role::System, "Be brief."));
+    asked.messages.insert(0, message(MessageRole::System, "Be brief."));
     if face.is("anthropic") {
         // Anthropic requires a limit.
         asked.parameters.max_tokens = Some(64);
@@ -109,16 +111,16 @@ fn asked(case: &str, face: Face) -> ModelRequest {
         "blocks" => asked.messages[1].content = Value::from_json(blocks(face)),
         "results" => {
             asked.tools = vec![weather()];
-            let call = |id: &str, city: &str| ToolUse {
+            let call = |id: &str, city: &str| ModelToolCall {
                 id: id.into(),
                 name: "weather".into(),
                 arguments: Value::from_json(json!({ "city": city })),
                 sealed: None,
             };
-            let turn = message(Role::Assistant, "");
-            asked.messages.push(Message { calls: vec![call("call_1", "Bergen"), call("call_2", "Oslo")], ..turn });
+            let turn = message(MessageRole::Assistant, "");
+            asked.messages.push(ModelMessage { calls: vec![call("call_1", "Bergen"), call("call_2", "Oslo")], ..turn });
             for (id, text) in [("call_1", "rain"), ("call_2", "sun")] {
-                asked.messages.push(Message { answers: Some(Arc::from(id)), ..message(Role::Tool, text) });
+                asked.messages.push(ModelMessage { answers: Some(Arc::from(id)), ..message(MessageRole::Tool, text) });
             }
         }
         other => panic!("no such case: {other}"),
@@ -129,7 +131,7 @@ fn asked(case: &str, face: Face) -> ModelRequest {
 /// The request that is sent for a case.
 async fn sent(face: Face, case: &str) -> Received {
     let server = Server::start(vec![Reply::Whole(400, vec![], "{}".to_owned())]).await;
-    let vendor = trefoil_models::vendors::vendor(face.provider).unwrap();
+    let vendor = trefoil_models::vendors::find_vendor(face.provider).unwrap();
     let base = format!("{}{}", server.url, face.base);
     let env = [(vendor.base_url_variable.to_owned(), base), (vendor.key_variable.to_owned(), KEY.to_owned())];
     let mut registry = Registry::new(env.into_iter().filter(|(name, _)| name != "OLLAMA_API_KEY"));
@@ -137,7 +139,7 @@ async fn sent(face: Face, case: &str) -> Received {
         registry = registry.with_api(face.provider, api);
     }
     let asked = asked(case, face);
-    let model = registry.resolve(face.provider, &asked.model).unwrap();
+    let model = registry.resolve_provider(face.provider, &asked.model).unwrap();
     ask(&*model, &asked).await.0.unwrap_err();
     server.request()
 }
@@ -298,11 +300,11 @@ async fn what_an_interface_does_not_take_is_refused_before_anything_is_sent() {
         ("openai", &nameless),
     ] {
         let server = Server::start(vec![]).await;
-        let vendor = trefoil_models::vendors::vendor(provider).unwrap();
+        let vendor = trefoil_models::vendors::find_vendor(provider).unwrap();
         let registry = server.registry(&[(vendor.base_url_variable, "{url}"), (vendor.key_variable, KEY)]);
         let mut asked = request("");
         asked.messages[0].content = Value::from_json(blocks.clone());
-        let error = ask(&*registry.resolve(provider, "m").unwrap(), &asked).await.0.unwrap_err();
+        let error = ask(&*registry.resolve_provider(provider, "m").unwrap(), &asked).await.0.unwrap_err();
         assert!(server.requests().is_empty());
         told += &format!("{:?}: {} -> {}\n", error.kind, error.message, error.help.unwrap());
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value as Json;
 use trefoil_ir::{AnswerFormat, ModelParameters, StepId};
 use trefoil_runtime::ports::CallSite;
-use trefoil_runtime::{Key, Message, ModelAnswer, ModelError, ModelProvider, ModelRequest, Role};
+use trefoil_runtime::{Key, MessageRole, ModelAnswer, ModelError, ModelMessage, ModelProvider, ModelRequest};
 use trefoil_template::Value;
 
 /// A request with one user message.
@@ -15,7 +15,7 @@ pub fn request(user: &str) -> ModelRequest {
         speaker: "writer".into(),
         provider: None,
         model: "model-x".into(),
-        messages: vec![message(Role::User, user)],
+        messages: vec![message(MessageRole::User, user)],
         parameters: ModelParameters::default(),
         format: AnswerFormat::Text,
         schema: None,
@@ -27,8 +27,8 @@ pub fn request(user: &str) -> ModelRequest {
 }
 
 /// A message.
-pub fn message(role: Role, text: &str) -> Message {
-    Message::new(role, Value::from(text))
+pub fn message(role: MessageRole, text: &str) -> ModelMessage {
+    ModelMessage::new(role, Value::from(text))
 }
 
 /// A schema as requests carry it.
@@ -65,6 +65,6 @@ pub async fn ask_at(
         limit_ms: None,
     };
     let heard = Mutex::new(Vec::new());
-    let answer = provider.call(at, request, &mut |text| heard.lock().unwrap().push(text.to_owned())).await;
+    let answer = provider.call_model(at, request, &mut |text| heard.lock().unwrap().push(text.to_owned())).await;
     (answer, heard.into_inner().unwrap())
 }

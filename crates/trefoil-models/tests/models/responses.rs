@@ -1,8 +1,8 @@
 //! OpenAI's responses API: reading responses, complete and streamed.
 
 use serde_json::{Value as Json, json};
-use trefoil_models::{Api, Registry};
-use trefoil_runtime::{Finish, ModelAnswer, ModelError, ModelErrorKind, ToolSpec, Usage};
+use trefoil_models::{Registry, VendorApi};
+use trefoil_runtime::{FinishReason, ModelAnswer, ModelError, ModelErrorKind, ToolSpec, Usage};
 
 use crate::request::{ask, request};
 use crate::server::{Reply, Server};
@@ -28,8 +28,9 @@ async fn read(response: Json) -> [Result<ModelAnswer, ModelError>; 2] {
     })
     .await;
     let env = [("OPENAI_API_KEY", "sk-very-secret"), ("OPENAI_BASE_URL", &*format!("{}/v1", server.url))];
-    let registry = Registry::new(env.map(|(k, v)| (k.to_owned(), v.to_owned()))).with_api("openai", Api::Responses);
-    let model = registry.resolve("openai", "m").unwrap();
+    let registry =
+        Registry::new(env.map(|(k, v)| (k.to_owned(), v.to_owned()))).with_api("openai", VendorApi::Responses);
+    let model = registry.resolve_provider("openai", "m").unwrap();
     let mut asked = request("x");
     let whole = ask(&*model, &asked).await.0;
     asked.stream = true;
@@ -49,7 +50,7 @@ async fn an_answer_comes_with_its_figures() {
         let answer = answer.unwrap();
         let usage =
             Usage { input_tokens: 12, output_tokens: 3, cached_tokens: 8, written_tokens: 2, ..Usage::default() };
-        assert_eq!((&*answer.text, answer.usage, answer.finish), ("Bonjour", usage, Some(Finish::Stop)));
+        assert_eq!((&*answer.text, answer.usage, answer.finish), ("Bonjour", usage, Some(FinishReason::Stop)));
         assert_eq!((answer.model.as_deref(), answer.request_id.as_deref()), (Some("m-2026"), Some("resp_1")));
     }
 }
@@ -59,9 +60,9 @@ async fn why_it_stopped_is_told() {
     let incomplete = |reason: &str| json!({"status": "incomplete", "incomplete_details": {"reason": reason}, "output": said("Half")});
     let refusal = json!([{"type": "message", "content": [{"type": "refusal", "refusal": "I cannot"}]}]);
     let all = [
-        (incomplete("max_output_tokens"), Finish::Length, "Half"),
-        (incomplete("content_filter"), Finish::Filtered, "Half"),
-        (json!({"status": "completed", "output": refusal}), Finish::Refused, "I cannot"),
+        (incomplete("max_output_tokens"), FinishReason::Length, "Half"),
+        (incomplete("content_filter"), FinishReason::Filtered, "Half"),
+        (json!({"status": "completed", "output": refusal}), FinishReason::Refused, "I cannot"),
     ];
     for (response, finish, text) in all {
         for answer in read(response).await {
@@ -92,12 +93,13 @@ async fn an_answer_that_comes_only_with_the_last_event_is_read() {
     let last = json!({"type": "response.completed", "response": {"status": "completed", "output": output}});
     let server = Server::start(vec![Reply::stream(&[&format!("data: {last}\n\n")])]).await;
     let env = [("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", &*format!("{}/v1", server.url))];
-    let registry = Registry::new(env.map(|(k, v)| (k.to_owned(), v.to_owned()))).with_api("openai", Api::Responses);
+    let registry =
+        Registry::new(env.map(|(k, v)| (k.to_owned(), v.to_owned()))).with_api("openai", VendorApi::Responses);
     let mut asked = request("x");
     asked.stream = true;
-    asked.tools = vec![ToolSpec::bare("search")];
-    let (answer, heard) = ask(&*registry.resolve("openai", "m").unwrap(), &asked).await;
+    asked.tools = vec![ToolSpec::without_description("search")];
+    let (answer, heard) = ask(&*registry.resolve_provider("openai", "m").unwrap(), &asked).await;
     let answer = answer.unwrap();
     assert_eq!((&*answer.text, heard.concat()), ("Bonjour", "Bonjour".to_owned()));
-    assert_eq!((answer.calls.len(), &*answer.calls[0].name, answer.finish), (1, "search", Some(Finish::Tools)));
+    assert_eq!((answer.calls.len(), &*answer.calls[0].name, answer.finish), (1, "search", Some(FinishReason::Tools)));
 }

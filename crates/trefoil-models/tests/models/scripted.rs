@@ -45,9 +45,9 @@ async fn a_list_is_given_in_order_and_ends() {
     assert_eq!(text(&script, "flow/step@1", &labels).await, "a");
     let refused = ask_at(&script, "flow/step@2", &labels, &request("x")).await.0.unwrap_err();
     assert_eq!((refused.kind, refused.retry_after_ms), (ModelErrorKind::Status(429), Some(7)));
-    expect!["1 answer of the script for `step` was not used"].assert_eq(&script.unused().join("\n"));
+    expect!["1 answer of the script for `step` was not used"].assert_eq(&script.unused_answers().join("\n"));
     assert_eq!(text(&script, "flow/step@2!2", &labels).await, r#"{"n":1}"#);
-    assert!(script.unused().is_empty());
+    assert!(script.unused_answers().is_empty());
     assert_eq!(text(&script, "flow/step@1", &labels).await, "a", "the same call gets the same answer");
     expect!["Setup: the script has no more answers for `step` (it has 3)"]
         .assert_eq(&text(&script, "flow/step@3", &labels).await);
@@ -59,7 +59,7 @@ async fn usage_that_no_call_can_have_is_unknown() {
         let usage = json!({"input_tokens": number, "output_tokens": 3});
         let script = script(json!({"answers": {"writer": {"text": "x", "usage": usage}}}));
         let answer = ask_at(&script, "flow/writer", &["flow", "writer"], &request("x")).await.0.unwrap();
-        assert_eq!(answer.usage, Usage { output_tokens: 3, ..Usage::unknown() }, "{number}");
+        assert_eq!(answer.usage, Usage { output_tokens: 3, ..Usage::for_unknown_call() }, "{number}");
     }
     let usage = json!({"input_tokens": 1.5});
     let error = Scripted::parse("s.json", &json!({"answers": {"writer": {"text": "x", "usage": usage}}}).to_string());
@@ -105,7 +105,7 @@ async fn tools_are_answered_by_name() {
     let script = script(json!({"tools": {
         "search": {"value": {"hits": [1]}}, "mail": [{"error": "down"}, {"error": "timeout"}, 7],
     }}));
-    assert!(script.offers("search", &LOCAL) && !script.offers("other", &LOCAL));
+    assert!(script.offers_tool("search", &LOCAL) && !script.offers_tool("other", &LOCAL));
     let call = async |name: &str, key: &str| {
         let request = ToolRequest { name: name.into(), kind: ToolKind::Local, arguments: Value::Null };
         let (key, meter) = (Key(key.into()), trefoil_runtime::Meter::default());
@@ -119,7 +119,7 @@ async fn tools_are_answered_by_name() {
             discloses: false,
             limit_ms: None,
         };
-        ToolHost::call(&script, at, &request).await
+        ToolHost::call_tool(&script, at, &request).await
     };
     assert_eq!(call("search", "a").await.unwrap().to_json(), json!({"hits": [1]}));
     assert_eq!(call("mail", "a").await, Err(ToolError::Failed("down".into())));
@@ -207,7 +207,7 @@ async fn a_script_in_yaml_reads_the_same() {
     assert_eq!(text(&script, "r@2", &["reviewer"]).await, "Status(429): slow down");
     assert_eq!(text(&script, "r@2!2", &["reviewer"]).await, r#"{"approved":true}"#);
     assert_eq!(text(&script, "pipeline/fan[1]/worker", &[]).await, "Only\nthis item\n");
-    assert!(script.offers("search", &LOCAL));
+    assert!(script.offers_tool("search", &LOCAL));
     let error = Scripted::parse("s.yaml", "answers:\n  a: [1\n").unwrap_err();
     assert!(error.message.starts_with("s.yaml: line "), "{}", error.message);
     expect!["s.yaml: the file is empty"].assert_eq(&Scripted::parse("s.yaml", "").unwrap_err().message);

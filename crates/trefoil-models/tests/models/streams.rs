@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use expect_test::expect;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use trefoil_models::Limits;
-use trefoil_runtime::{Finish, ModelAnswer, ModelError, ModelErrorKind, ModelRequest, Usage};
+use trefoil_models::ModelTimeLimits;
+use trefoil_runtime::{FinishReason, ModelAnswer, ModelError, ModelErrorKind, ModelRequest, Usage};
 
 use crate::faces::{FACES, Face};
 use crate::request::{ask, request};
 use crate::server::{Piece, Reply, Server};
 
-async fn streamed(face: Face, reply: Reply, limits: Limits) -> Result<ModelAnswer, ModelError> {
+async fn streamed(face: Face, reply: Reply, limits: ModelTimeLimits) -> Result<ModelAnswer, ModelError> {
     let server = Server::start(vec![reply]).await;
     let registry = face.registry(&server.url, "k").with_limits(limits);
     let asked = ModelRequest { stream: true, ..request("x") };
-    ask(&*registry.resolve(face.provider(), "m").unwrap(), &asked).await.0
+    ask(&*registry.resolve_provider(face.provider(), "m").unwrap(), &asked).await.0
 }
 
 fn event(face: Face, event: &serde_json::Value) -> Piece {
@@ -81,7 +81,8 @@ async fn events_are_recognized_under_another_content_type() {
                 _ => json!({"type": "message-end", "delta": {"finish_reason": "COMPLETE"}}),
             };
             let body = format!(": hi\n\n{}{}", face.event(&face.piece("Bonjour")), face.event(&end));
-            let answer = streamed(face, Reply::Whole(200, vec![("content-type", kind)], body), Limits::default()).await;
+            let answer =
+                streamed(face, Reply::Whole(200, vec![("content-type", kind)], body), ModelTimeLimits::default()).await;
             assert_eq!(answer.unwrap().text, "Bonjour", "{face:?} as {kind}");
         }
     }
@@ -90,7 +91,7 @@ async fn events_are_recognized_under_another_content_type() {
 #[tokio::test]
 async fn an_answer_of_another_type_names_the_type() {
     let text = |kind| Reply::Whole(200, vec![("content-type", kind)], "Hello".to_owned());
-    let error = streamed(Face::Chat, text("text/plain; charset=utf-8"), Limits::default()).await.unwrap_err();
+    let error = streamed(Face::Chat, text("text/plain; charset=utf-8"), ModelTimeLimits::default()).await.unwrap_err();
     expect!["`openai` sent an answer of type `text/plain` that is not JSON: expected value at line 1 column 1"]
         .assert_eq(&error.message);
     expect!["check the base URL, and any proxies"].assert_eq(&error.help.unwrap());
@@ -107,7 +108,7 @@ async fn a_stream_in_another_format_is_no_network_error() {
         for done in [true, false] {
             let mut pieces = vec![event(face, &foreign.piece("half")), event(face, &json!({"id": "x", "model": "m"}))];
             pieces.extend((done && face == Face::Chat).then(|| Piece::Bytes(b"data: [DONE]\n\n".to_vec())));
-            let error = streamed(face, face.stream(pieces), Limits::default()).await.unwrap_err();
+            let error = streamed(face, face.stream(pieces), ModelTimeLimits::default()).await.unwrap_err();
             assert_eq!(error.kind, ModelErrorKind::Protocol, "{face:?}");
             assert_eq!(error.message, format!("`{}` sent a stream in another format", face.provider()));
             assert!(error.help.is_some_and(|help| help.contains("base URL")));
@@ -120,7 +121,7 @@ async fn a_failure_of_cohere_with_a_success_status_is_told() {
     let failure = json!({"id": "x", "message": "The server had an error"});
     let event = format!("data: {failure}\n\n");
     for reply in [Reply::json(failure), Reply::stream(&[&event])] {
-        let error = streamed(Face::Cohere, reply, Limits::default()).await.unwrap_err();
+        let error = streamed(Face::Cohere, reply, ModelTimeLimits::default()).await.unwrap_err();
         assert_eq!(error.kind, ModelErrorKind::Status(503));
         expect!["`cohere` answered with an error: The server had an error"].assert_eq(&error.message);
     }
@@ -129,7 +130,8 @@ async fn a_failure_of_cohere_with_a_success_status_is_told() {
 #[tokio::test]
 async fn a_redirect_is_not_followed_and_its_target_is_told() {
     let headers = vec![("location", "https://gate.example/login?token=secret")];
-    let error = streamed(Face::Chat, Reply::Whole(307, headers, String::new()), Limits::default()).await.unwrap_err();
+    let error =
+        streamed(Face::Chat, Reply::Whole(307, headers, String::new()), ModelTimeLimits::default()).await.unwrap_err();
     expect!["`openai` answered with 307: a redirect to https://gate.example, which is not followed"]
         .assert_eq(&error.message);
     expect!["check the base URL; if you trust the target of the redirect, set it there"]
@@ -182,7 +184,7 @@ async fn the_connection_of_a_stream_is_used_again() {
         let registry = face.registry(&url, "k");
         let asked = ModelRequest { stream: true, ..request("x") };
         for _ in 0..4 {
-            ask(&*registry.resolve(face.provider(), "m").unwrap(), &asked).await.0.unwrap();
+            ask(&*registry.resolve_provider(face.provider(), "m").unwrap(), &asked).await.0.unwrap();
             // A step does something with the answer before the next call.
             tokio::time::sleep(Duration::from_millis(60)).await;
         }
@@ -207,10 +209,10 @@ mod hunt {
                     pieces.extend(with_usage.then_some(usage));
                     pieces.push(last);
                     let began = Instant::now();
-                    let limits = Limits { idle_ms, ..Limits::default() };
+                    let limits = ModelTimeLimits { idle_ms, ..ModelTimeLimits::default() };
                     let answer = streamed(face, face.stream(pieces), limits).await.unwrap();
-                    assert_eq!((&*answer.text, answer.finish), ("all of it", Some(Finish::Stop)));
-                    assert_eq!(answer.usage, if with_usage { known } else { Usage::unknown() }, "{face:?}");
+                    assert_eq!((&*answer.text, answer.finish), ("all of it", Some(FinishReason::Stop)));
+                    assert_eq!(answer.usage, if with_usage { known } else { Usage::for_unknown_call() }, "{face:?}");
                     assert!(began.elapsed() < Duration::from_secs(20), "{face:?}: it waits for the end of the stream");
                 }
             }
@@ -226,17 +228,17 @@ mod hunt {
             let with = |rest: Vec<Piece>| [vec![first.clone()], pieces.clone(), rest].concat();
             let began = Instant::now();
             let late = face.stream(with(vec![Piece::Pause(700), usage.clone(), Piece::Silence]));
-            assert_eq!(streamed(face, late, Limits::default()).await.unwrap().usage, last, "{face:?}");
+            assert_eq!(streamed(face, late, ModelTimeLimits::default()).await.unwrap().usage, last, "{face:?}");
             assert!(began.elapsed() < Duration::from_secs(20), "{face:?}: it waits for the end of the stream");
             // Nobody reports what the whole answer has used.
             for end in [Piece::Silence, Piece::Cut] {
-                let answer = streamed(face, face.stream(with(vec![end])), Limits::default()).await.unwrap();
+                let answer = streamed(face, face.stream(with(vec![end])), ModelTimeLimits::default()).await.unwrap();
                 assert_eq!(answer.usage, part, "{face:?}");
             }
             // The limit of the call ends only the wait.
-            let limits = Limits { call_ms: Some(1_000), ..Limits::default() };
+            let limits = ModelTimeLimits { call_ms: Some(1_000), ..ModelTimeLimits::default() };
             let answer = streamed(face, face.stream(with(vec![Piece::Silence])), limits).await.unwrap();
-            assert_eq!((answer.finish, answer.usage), (Some(Finish::Stop), part), "{face:?}");
+            assert_eq!((answer.finish, answer.usage), (Some(FinishReason::Stop), part), "{face:?}");
         }
     }
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use trefoil_models::Registry;
-use trefoil_runtime::{Effects, Finish, Message, ModelAnswer, ModelRequest, Role, ToolSpec, ToolUse};
+use trefoil_runtime::{
+    Effects, FinishReason, MessageRole, ModelAnswer, ModelMessage, ModelRequest, ModelToolCall, ToolSpec,
+};
 use trefoil_template::Value;
 
 use crate::faces::{FACES, Face};
@@ -154,7 +156,7 @@ async fn answers(face: Face, second: &str, asked: &ModelRequest) -> [ModelAnswer
         false => Reply::json(whole.clone()),
     })
     .await;
-    let model = face.registry(&server.url, "k").resolve(face.provider(), "m").unwrap();
+    let model = face.registry(&server.url, "k").resolve_provider(face.provider(), "m").unwrap();
     let whole = ask(&*model, asked).await.0.unwrap();
     let (streamed, heard) = ask(&*model, &ModelRequest { stream: true, ..asked.clone() }).await;
     assert_eq!(heard.concat(), "Let me look.", "{face:?}: calls are not shown as text");
@@ -170,7 +172,7 @@ async fn calls_arrive_whole_and_in_pieces() {
             // Ollama's calls have no ids.
             let [first, second] = if face == Face::Ollama { ["call_1", "call_2"] } else { ["c1", "c2"] };
             assert_eq!(calls, [(first, "weather", city("Bergen")), (second, "weather", city("Oslo"))], "{face:?}");
-            assert_eq!((&*answer.text, answer.finish), ("Let me look.", Some(Finish::Tools)), "{face:?}");
+            assert_eq!((&*answer.text, answer.finish), ("Let me look.", Some(FinishReason::Tools)), "{face:?}");
         }
     }
 }
@@ -202,7 +204,7 @@ async fn names_go_out_as_providers_take_them_and_come_back_as_they_were() {
     })
     .await;
     let registry = Face::Chat.registry(&server.url, "k");
-    let answer = ask(&*registry.resolve("openai", "m").unwrap(), &with_tools(&names)).await.0.unwrap();
+    let answer = ask(&*registry.resolve_provider("openai", "m").unwrap(), &with_tools(&names)).await.0.unwrap();
     let back: Vec<&str> = answer.calls.iter().map(|call| &*call.name).collect();
     assert_eq!(back, names);
     assert!(answer.calls.iter().all(|call| call.arguments.to_json() == json!({"x": 1})), "an object instead of text");
@@ -213,11 +215,11 @@ async fn names_go_out_as_providers_take_them_and_come_back_as_they_were() {
 }
 
 /// A turn with a tool call, and its result.
-fn called(call: ToolUse) -> ModelRequest {
+fn called(call: ModelToolCall) -> ModelRequest {
     let mut asked = with_tools(&["weather"]);
     let answers = Some(call.id.clone());
-    asked.messages.push(Message { calls: vec![call], ..message(Role::Assistant, "") });
-    asked.messages.push(Message { answers, ..message(Role::Tool, "rain") });
+    asked.messages.push(ModelMessage { calls: vec![call], ..message(MessageRole::Assistant, "") });
+    asked.messages.push(ModelMessage { answers, ..message(MessageRole::Tool, "rain") });
     asked
 }
 
@@ -241,12 +243,12 @@ async fn what_a_provider_signed_goes_back_to_it_and_to_nobody_else() {
         ];
         let server = Server::start(replies).await;
         let registry = Face::Messages.registry(&server.url, "k");
-        let anthropic = registry.resolve("anthropic", "m").unwrap();
+        let anthropic = registry.resolve_provider("anthropic", "m").unwrap();
         let first = ModelRequest { stream: streams, ..with_tools(&["weather"]) };
         let answer = ask(&*anthropic, &first).await.0.unwrap();
         let asked = called(answer.calls[0].clone());
         ask(&*anthropic, &asked).await.0.unwrap();
-        ask(&*registry.resolve("openai", "m").unwrap(), &asked).await.0.unwrap();
+        ask(&*registry.resolve_provider("openai", "m").unwrap(), &asked).await.0.unwrap();
         let all = server.requests();
         assert_eq!(all[1].body["messages"][1]["content"][0], thought, "streamed: {streams}");
         assert!(!all[2].body.to_string().contains("signed"));
@@ -266,7 +268,7 @@ async fn signatures_of_gemini_and_thoughts_of_deepseek_go_back() {
         })
         .await;
         let registry = compatible(&server.url);
-        let model = registry.resolve(provider, "m").unwrap();
+        let model = registry.resolve_provider(provider, "m").unwrap();
         let answer = ask(&*model, &with_tools(&["weather"])).await.0.unwrap();
         ask(&*model, &called(answer.calls[0].clone())).await.0.unwrap();
         let turn = server.requests()[1].body["messages"][1].clone();
@@ -276,8 +278,8 @@ async fn signatures_of_gemini_and_thoughts_of_deepseek_go_back() {
     // A call made by another model has no signature, and Gemini rejects calls without one.
     let server = Server::start(vec![Reply::json(json!({"choices": [{"message": {"content": ""}}]}))]).await;
     let registry = compatible(&server.url);
-    let call = ToolUse { id: "c1".into(), name: "weather".into(), arguments: "{\"".into(), sealed: None };
-    ask(&*registry.resolve("google", "m").unwrap(), &called(call)).await.0.unwrap();
+    let call = ModelToolCall { id: "c1".into(), name: "weather".into(), arguments: "{\"".into(), sealed: None };
+    ask(&*registry.resolve_provider("google", "m").unwrap(), &called(call)).await.0.unwrap();
     let sent = server.request().body["messages"][1]["tool_calls"][0].clone();
     assert_eq!(sent["extra_content"]["google"]["thought_signature"], "skip_thought_signature_validator");
     assert_eq!(sent["function"]["arguments"], "{\"", "what cannot be read goes back as it came");
@@ -293,7 +295,7 @@ async fn what_came_beside_calls_goes_back_through_interfaces_of_their_own() {
     let ollama = json!({"message": {"content": "", "thinking": "hm", "tool_calls": [named]}, "done": true});
     for (face, whole) in [(Face::Gemini, gemini), (Face::Cohere, cohere), (Face::Ollama, ollama)] {
         let server = Server::start_by(move |_| Reply::json(whole.clone())).await;
-        let model = face.registry(&server.url, "k").resolve(face.provider(), "m").unwrap();
+        let model = face.registry(&server.url, "k").resolve_provider(face.provider(), "m").unwrap();
         let answer = ask(&*model, &with_tools(&["weather"])).await.0.unwrap();
         ask(&*model, &called(answer.calls[0].clone())).await.0.unwrap();
         let sent = server.requests()[1].body.clone();
@@ -316,8 +318,8 @@ async fn anthropic_gets_objects_and_ids_that_it_takes() {
     let server = Server::start(vec![Reply::json(json!({"content": []}))]).await;
     let registry = Face::Messages.registry(&server.url, "k");
     let id: Arc<str> = "functions.weather:0".into();
-    let call = ToolUse { id, name: "weather".into(), arguments: "{\"".into(), sealed: None };
-    ask(&*registry.resolve("anthropic", "m").unwrap(), &called(call)).await.0.unwrap();
+    let call = ModelToolCall { id, name: "weather".into(), arguments: "{\"".into(), sealed: None };
+    ask(&*registry.resolve_provider("anthropic", "m").unwrap(), &called(call)).await.0.unwrap();
     let messages = server.request().body["messages"].clone();
     assert_eq!(
         messages[1]["content"],

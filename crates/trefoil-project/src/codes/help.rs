@@ -1,7 +1,7 @@
 //! Advice for failed runs, one line for each code. If the machine's error has its own advice, that is used instead. It says what to
 //! change, and not with which command or option: that depends on where the run is kept, and is printed as a command.
 
-use trefoil_machine::Cause;
+use trefoil_machine::FailureCause;
 use trefoil_runtime::RunError;
 
 /// The causes to which a line of the table applies.
@@ -162,25 +162,25 @@ fn is_in(table: &[(&str, HelpCause)], error: &RunError) -> bool {
 }
 
 /// The advice for a failure: its own, otherwise that for its code and cause.
-pub fn help(error: &RunError) -> Option<&str> {
+pub fn find_help(error: &RunError) -> Option<&str> {
     let namespace = error.interpolation.as_ref().map(|unresolved| &*unresolved.namespace);
     error.help.as_deref().or_else(|| find_advice(&error.code, error.cause.as_ref(), namespace))
 }
 
 /// The advice for a code with a cause. `namespace`: that of a placeholder without a value.
-pub fn find_advice(code: &str, cause: Option<&Cause>, namespace: Option<&str>) -> Option<&'static str> {
+pub fn find_advice(code: &str, cause: Option<&FailureCause>, namespace: Option<&str>) -> Option<&'static str> {
     let found = HELP.iter().find(|(name, wanted, _)| *name == code && fits(wanted, cause, namespace));
     found.map(|(_, _, help)| *help)
 }
 
-fn fits(wanted: &HelpCause, cause: Option<&Cause>, namespace: Option<&str>) -> bool {
+fn fits(wanted: &HelpCause, cause: Option<&FailureCause>, namespace: Option<&str>) -> bool {
     match (wanted, cause) {
         (Any, _) => true,
         (Namespace(wanted), _) => namespace == Some(wanted),
         (Network, Some(cause)) => cause.is_network(),
         (Done, Some(cause)) => cause.may_be_done(),
-        (Arguments, Some(cause)) => *cause == Cause::Arguments,
-        (Status(from, to), Some(Cause::Status(status))) => (from..=to).contains(&status),
+        (Arguments, Some(cause)) => *cause == FailureCause::Arguments,
+        (Status(from, to), Some(FailureCause::Status(status))) => (from..=to).contains(&status),
         _ => false,
     }
 }
@@ -213,19 +213,19 @@ mod tests {
         for (namespace, wanted) in
             [("env", "environment variable"), ("secrets", "secrets set"), ("state", "runs first")]
         {
-            let error = RunError::interpolation(&format!("{namespace}.X"), namespace, "it is not set");
-            assert!(help(&error).unwrap().contains(wanted), "{namespace}");
+            let error = RunError::for_placeholder(&format!("{namespace}.X"), namespace, "it is not set");
+            assert!(find_help(&error).unwrap().contains(wanted), "{namespace}");
         }
     }
 
     #[test]
     fn a_models_error_has_advice_by_its_cause() {
         let advice = |cause| find_advice("MODEL_ERROR", Some(&cause), None).unwrap();
-        assert!(advice(Cause::Status(401)).contains("key"));
-        assert!(advice(Cause::Status(404)).contains("name"));
-        assert!(advice(Cause::Status(429)).contains("wait"));
-        assert!(advice(Cause::Status(503)).contains("later"));
-        assert!(advice(Cause::Status(422)).contains("request"));
-        assert!(advice(Cause::Network).contains("network"));
+        assert!(advice(FailureCause::Status(401)).contains("key"));
+        assert!(advice(FailureCause::Status(404)).contains("name"));
+        assert!(advice(FailureCause::Status(429)).contains("wait"));
+        assert!(advice(FailureCause::Status(503)).contains("later"));
+        assert!(advice(FailureCause::Status(422)).contains("request"));
+        assert!(advice(FailureCause::Network).contains("network"));
     }
 }

@@ -28,7 +28,7 @@ pub struct CodePage {
 
 impl CodePage {
     /// The sentence below the title.
-    pub fn summary(&self) -> &'static str {
+    pub fn summary_line(&self) -> &'static str {
         self.page.lines().nth(2).unwrap_or_default()
     }
 }
@@ -100,7 +100,7 @@ pub const CODES: &[CodePage] = &[
 ];
 
 /// The code with this name, ignoring case.
-pub fn code(name: &str) -> Option<&'static CodePage> {
+pub fn find_code(name: &str) -> Option<&'static CodePage> {
     CODES.iter().find(|c| c.name.eq_ignore_ascii_case(name))
 }
 
@@ -111,7 +111,7 @@ This page lists the error codes of runs that fail or do not start. It is generat
 ";
 
 /// All pages in one: `docs/errors.md`.
-pub fn markdown() -> String {
+pub fn render_markdown() -> String {
     let mut out = String::from(HEAD);
     let parts = [
         (CodeOccasion::NotStarted, "The run does not start", "Exit code 2: nothing was sent, and no command ran."),
@@ -125,7 +125,7 @@ pub fn markdown() -> String {
         let _ = write!(out, "\n## {title}\n\n{about}\n\n| code | meaning |\n|---|---|\n");
         for code in CODES.iter().filter(|c| c.when == when) {
             let anchor = code.name.to_ascii_lowercase();
-            let _ = writeln!(out, "| [`{}`](#{anchor}) | {} |", code.name, code.summary());
+            let _ = writeln!(out, "| [`{}`](#{anchor}) | {} |", code.name, code.summary_line());
         }
         for code in CODES.iter().filter(|c| c.when == when) {
             out.push('\n');

@@ -9,11 +9,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use trefoil_check::{Group, rule};
-use trefoil_syntax::{Diagnostic, Edit, FileId, Files, Fix, Severity, SourceFile, Span};
+use trefoil_check::{RuleGroup, find_rule};
+use trefoil_syntax::{Diagnostic, FileId, FindingSeverity, Fix, SourceEdit, SourceFile, SourceFiles, Span};
 
 use super::{AppliedFix, WithdrawnFix};
-use crate::door;
+use crate::file_access;
 use crate::load::LoadReport;
 
 /// A finding by its rule and its position before the first round.
@@ -59,29 +59,29 @@ struct FixRecord {
 
 impl FixHistory {
     /// Records the findings of the first check, which no fix caused.
-    pub fn checked(&mut self, report: &LoadReport) {
+    pub fn record_check(&mut self, report: &LoadReport) {
         if self.before.is_none() {
-            let known = report.diagnostics.iter().filter_map(|d| self.known(d, &report.files));
+            let known = report.diagnostics.iter().filter_map(|d| self.to_original_position(d, &report.files));
             self.before = Some(known.collect());
         }
     }
     /// A finding by its position before the first round.
-    pub fn known(&self, d: &Diagnostic, files: &Files) -> Option<KnownFinding> {
+    pub fn to_original_position(&self, d: &Diagnostic, files: &SourceFiles) -> Option<KnownFinding> {
         let file = real(d.file?, files)?;
         let now = d.span.map_or(0, |span| span.start);
         let rounds = self.changes.get(&file).map_or(&[][..], Vec::as_slice);
         Some(KnownFinding { at: rounds.iter().rev().fold(now, |at, round| back(round, at)), file, rule: d.rule })
     }
     /// Records the changes to a file.
-    pub fn changed(&mut self, file: &SourceFile, edits: &[&Edit]) {
+    pub fn record_change(&mut self, file: &SourceFile, edits: &[&SourceEdit]) {
         let mut round: FixRound = edits.iter().flat_map(|edit| pieces(file.text(), edit)).collect();
         round.sort_by_key(|piece| (piece.old.start, piece.old.end));
-        self.changes.entry(door::real(Path::new(file.name()))).or_default().push(round);
+        self.changes.entry(file_access::resolve_links(Path::new(file.name()))).or_default().push(round);
     }
     /// Records a fix of this round; `files` are those before it.
-    pub fn applied(&mut self, d: &Diagnostic, fix: &Fix, files: &Files, done: &AppliedFix) {
+    pub fn record_fix(&mut self, d: &Diagnostic, fix: &Fix, files: &SourceFiles, done: &AppliedFix) {
         let Some((id, file)) = d.file.and_then(|id| Some((id, files.get(id)?))) else { return };
-        let path = door::real(Path::new(file.name()));
+        let path = file_access::resolve_links(Path::new(file.name()));
         let Some((_, earlier)) = self.changes.get(&path).and_then(|rounds| rounds.split_last()) else { return };
         let at = d.span.map_or(0, |span| span.start);
         let at = earlier.iter().rev().fold(at, |at, round| back(round, at));
@@ -96,12 +96,12 @@ impl FixHistory {
         });
     }
     /// The fixes that caused new findings, with the findings, and those whose own finding is still there.
-    pub fn made(&self, report: &LoadReport) -> BTreeMap<KnownFinding, WithdrawnFix> {
+    pub fn failed_fixes(&self, report: &LoadReport) -> BTreeMap<KnownFinding, WithdrawnFix> {
         let files = &report.files;
         let mut out = BTreeMap::new();
-        let news = report.diagnostics.iter().filter(|d| d.severity > Severity::Info);
+        let news = report.diagnostics.iter().filter(|d| d.severity > FindingSeverity::Info);
         for d in news {
-            let (Some(known), Some(id)) = (self.known(d, files), d.file) else { continue };
+            let (Some(known), Some(id)) = (self.to_original_position(d, files), d.file) else { continue };
             let (Some(file), true) = (files.get(id), self.changes.contains_key(&known.file)) else { continue };
             if let Some(applied) = self.applied.iter().find(|a| a.known == known && a.message == d.message) {
                 let why = "the finding would still be there".to_owned();
@@ -112,7 +112,7 @@ impl FixHistory {
                 continue;
             }
             for applied in self.applied.iter().filter(|applied| applied.file == known.file) {
-                if self.touched(applied).any(|touched| concerns(d, id, file.text(), touched)) {
+                if self.changed_ranges(applied).any(|touched| concerns(d, id, file.text(), touched)) {
                     let why = || format!("it would lead to another finding: {} ({})", d.message, d.rule);
                     let withdrawn = || WithdrawnFix { fix: applied.fix.clone(), why: why() };
                     out.entry(applied.known.clone()).or_insert_with(withdrawn);
@@ -122,7 +122,7 @@ impl FixHistory {
         out
     }
     /// The ranges of the current text that a fix changed.
-    fn touched<'h>(&'h self, applied: &'h FixRecord) -> impl Iterator<Item = Span> + 'h {
+    fn changed_ranges<'h>(&'h self, applied: &'h FixRecord) -> impl Iterator<Item = Span> + 'h {
         let rounds = self.changes.get(&applied.file).map_or(&[][..], Vec::as_slice);
         let (own, later) = rounds
             .get(applied.round..)
@@ -141,7 +141,7 @@ fn concerns(d: &Diagnostic, file: FileId, text: &str, touched: Span) -> bool {
     let meets = |span: Span| span.start <= touched.end && touched.start <= span.end;
     let Some(span) = d.span else { return false };
     let points = d.labels.iter().any(|label| label.location.file == file && meets(label.location.span));
-    let form = rule(d.rule).is_some_and(|rule| rule.group == Group::Form);
+    let form = find_rule(d.rule).is_some_and(|rule| rule.group == RuleGroup::Form);
     meets(span) || points || form && below(text, touched).is_some_and(|block| block.contains(&(span.start as usize)))
 }
 
@@ -166,7 +166,7 @@ fn below(text: &str, at: Span) -> Option<std::ops::Range<usize>> {
 }
 
 /// The pieces of a text that an edit really changes. For example, adding quotes around a value keeps the value.
-fn pieces(text: &str, edit: &Edit) -> Vec<ReplacedPiece> {
+fn pieces(text: &str, edit: &SourceEdit) -> Vec<ReplacedPiece> {
     let span = edit.location.span;
     let old = text.get(span.start as usize..span.end as usize).unwrap_or_default();
     let new = edit.text.as_str();
@@ -205,6 +205,6 @@ fn back(round: &[ReplacedPiece], at: u32) -> u32 {
     u32::try_from(i64::from(at) - moved).unwrap_or(0)
 }
 
-fn real(id: FileId, files: &Files) -> Option<PathBuf> {
-    files.get(id).map(|file| door::real(Path::new(file.name())))
+fn real(id: FileId, files: &SourceFiles) -> Option<PathBuf> {
+    files.get(id).map(|file| file_access::resolve_links(Path::new(file.name())))
 }

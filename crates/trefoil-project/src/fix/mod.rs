@@ -6,7 +6,7 @@
 //! where they changed the text, or after which their own finding is still there (see `history`).
 
 mod history;
-mod write;
+mod replacement;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use similar::TextDiff;
 use trefoil_syntax::diagnostic::edit;
-use trefoil_syntax::{Diagnostic, Edit, FileId, Files, Fix, SourceFile};
+use trefoil_syntax::{Diagnostic, FileId, Fix, SourceEdit, SourceFile, SourceFiles};
 
 use self::history::{FixHistory, KnownFinding};
-use crate::door::{self, AllowedFolders};
-use crate::load::{LoadOptions, LoadReport, check};
+use crate::file_access::{self, AllowedFolders};
+use crate::load::{LoadOptions, LoadReport, check_paths};
 
 /// The maximum number of rounds. Fixes that enable others are rare, and fixes that undo others are bugs.
 const ROUNDS: usize = 10;
@@ -77,7 +77,7 @@ pub struct FileChange {
 
 impl FileChange {
     /// As a unified diff.
-    pub fn diff(&self) -> String {
+    pub fn unified_diff(&self) -> String {
         let name = self.file.trim_start_matches("./");
         let diff = TextDiff::from_lines(&*self.before, &*self.after);
         diff.unified_diff().header(&format!("a/{name}"), &format!("b/{name}")).to_string()
@@ -85,7 +85,7 @@ impl FileChange {
 }
 
 /// Checks the paths and applies the safe fixes.
-pub fn fix(paths: &[String], options: &LoadOptions) -> FixResult {
+pub fn apply_fixes(paths: &[String], options: &LoadOptions) -> FixResult {
     let mut fixing = FixSession::new(paths, options);
     fixing.settle();
     fixing.write();
@@ -93,7 +93,7 @@ pub fn fix(paths: &[String], options: &LoadOptions) -> FixResult {
 }
 
 /// The same without writing anything.
-pub fn preview(paths: &[String], options: &LoadOptions) -> FixResult {
+pub fn preview_fixes(paths: &[String], options: &LoadOptions) -> FixResult {
     let mut fixing = FixSession::new(paths, options);
     fixing.settle();
     fixing.out
@@ -119,13 +119,14 @@ struct FixSession<'p> {
 
 impl<'p> FixSession<'p> {
     fn new(paths: &'p [String], options: &LoadOptions) -> Self {
-        let (folders, files): (Vec<_>, Vec<_>) = paths.iter().map(Path::new).partition(|path| door::is_folder(path));
+        let (folders, files): (Vec<_>, Vec<_>) =
+            paths.iter().map(Path::new).partition(|path| file_access::is_folder(path));
         Self {
             paths,
             options: options.clone(),
             given: options.overlay.clone(),
-            named: files.into_iter().map(door::real).collect(),
-            folders: AllowedFolders::new(folders.into_iter().map(door::real)),
+            named: files.into_iter().map(file_access::resolve_links).collect(),
+            folders: AllowedFolders::new(folders.into_iter().map(file_access::resolve_links)),
             changed: BTreeMap::new(),
             history: FixHistory::default(),
             barred: BTreeMap::new(),
@@ -136,7 +137,7 @@ impl<'p> FixSession<'p> {
     fn settle(&mut self) {
         for attempt in 0..=ATTEMPTS {
             self.rounds(if attempt < ATTEMPTS { ROUNDS } else { 0 });
-            let made = self.history.made(&self.out.report);
+            let made = self.history.failed_fixes(&self.out.report);
             if made.is_empty() {
                 break;
             }
@@ -147,7 +148,10 @@ impl<'p> FixSession<'p> {
         self.out.withdrawn = self.barred.values().cloned().collect();
         let report = &mut self.out.report;
         for d in &mut report.diagnostics {
-            let barred = self.history.known(d, &report.files).is_some_and(|known| self.barred.contains_key(&known));
+            let barred = self
+                .history
+                .to_original_position(d, &report.files)
+                .is_some_and(|known| self.barred.contains_key(&known));
             if let Some(fix) = d.fix.as_mut().filter(|_| barred) {
                 fix.safe = false;
             }
@@ -163,8 +167,8 @@ impl<'p> FixSession<'p> {
     /// Fixes in memory until nothing changes.
     fn rounds(&mut self, most: usize) {
         for done in 0..=most {
-            let report = check(self.paths, &self.options);
-            self.history.checked(&report);
+            let report = check_paths(self.paths, &self.options);
+            self.history.record_check(&report);
             if done == most || !self.round(&report) {
                 self.out.report = report;
                 break;
@@ -178,21 +182,22 @@ impl<'p> FixSession<'p> {
         let mut may = |id: FileId| *known.entry(id).or_insert_with(|| self.may_change(files.get(id)));
         let wanted = report.diagnostics.iter().filter_map(|d| Some((d, d.fix.as_deref()?)));
         let wanted = wanted.filter(|(_, fix)| fix.safe && fix.edits.iter().all(|e| may(e.location.file)));
-        let barred =
-            |d: &Diagnostic| self.history.known(d, files).is_some_and(|known| self.barred.contains_key(&known));
+        let barred = |d: &Diagnostic| {
+            self.history.to_original_position(d, files).is_some_and(|known| self.barred.contains_key(&known))
+        };
         let wanted: Vec<(&Diagnostic, &Fix)> = wanted.filter(|(d, _)| !barred(d)).collect();
         let wanted = one_slip_each(wanted, files);
-        let chosen = edit::compatible(wanted.iter().map(|(_, fix)| *fix));
-        let mut by_file: BTreeMap<FileId, Vec<&Edit>> = BTreeMap::new();
+        let chosen = edit::compatible_fixes(wanted.iter().map(|(_, fix)| *fix));
+        let mut by_file: BTreeMap<FileId, Vec<&SourceEdit>> = BTreeMap::new();
         for edit in chosen.iter().flat_map(|fix| &fix.edits) {
             by_file.entry(edit.location.file).or_default().push(edit);
         }
         let mut written = BTreeSet::new();
         for (id, edits) in by_file {
             let Some(file) = files.get(id) else { continue };
-            if let Some(text) = edit::apply(file.text(), &edits) {
+            if let Some(text) = edit::apply_edits(file.text(), &edits) {
                 self.change(file, &text);
-                self.history.changed(file, &edits);
+                self.history.record_change(file, &edits);
                 written.insert(id);
             }
         }
@@ -201,10 +206,10 @@ impl<'p> FixSession<'p> {
             if let Some(file) = files.get(first.location.file)
                 && chosen.iter().any(|c| std::ptr::eq(*c, fix))
             {
-                let line = file.position(first.location.span.start).line;
+                let line = file.line_column(first.location.span.start).line;
                 let message = fix.message.clone();
                 let done = AppliedFix { file: file.name().to_owned(), line, rule: d.rule, message };
-                self.history.applied(d, fix, files, &done);
+                self.history.record_fix(d, fix, files, &done);
                 self.out.done.push(done);
             }
         }
@@ -213,11 +218,11 @@ impl<'p> FixSession<'p> {
     /// Whether a file may be changed: it was named, or is really in a named folder.
     fn may_change(&self, file: Option<&SourceFile>) -> bool {
         let Some(file) = file else { return false };
-        let real = door::real(Path::new(file.name()));
-        file.not_utf8().is_none() && (self.named.contains(&real) || self.folders.hold(&real))
+        let real = file_access::resolve_links(Path::new(file.name()));
+        file.not_utf8().is_none() && (self.named.contains(&real) || self.folders.contains_path(&real))
     }
     fn change(&mut self, file: &SourceFile, text: &str) {
-        let real = door::real(Path::new(file.name()));
+        let real = file_access::resolve_links(Path::new(file.name()));
         let after: Arc<str> = text.into();
         let mut overlay = HashMap::clone(&self.options.overlay);
         overlay.insert(real.clone(), after.clone());
@@ -232,7 +237,7 @@ impl<'p> FixSession<'p> {
     /// Writes the changes; files that cannot be written are reverted.
     fn write(&mut self) {
         for (real, change) in &self.changed {
-            if let Err(why) = write::replace(real, change) {
+            if let Err(why) = replacement::replace_file(real, change) {
                 self.out.refused.insert(change.file.clone(), why);
             }
         }
@@ -250,13 +255,13 @@ impl<'p> FixSession<'p> {
             }
         }
         self.options.overlay = Arc::new(overlay);
-        self.out.report = check(self.paths, &self.options);
+        self.out.report = check_paths(self.paths, &self.options);
     }
 }
 
 /// Skips fixes that would rename two different words of a file (`descripton`, `desciption`) to the same name in one
 /// round; the next round checks whether the second one still applies.
-fn one_slip_each<'f>(wanted: Vec<(&'f Diagnostic, &'f Fix)>, files: &Files) -> Vec<(&'f Diagnostic, &'f Fix)> {
+fn one_slip_each<'f>(wanted: Vec<(&'f Diagnostic, &'f Fix)>, files: &SourceFiles) -> Vec<(&'f Diagnostic, &'f Fix)> {
     let mut originals: BTreeMap<(FileId, &str), &str> = BTreeMap::new();
     let mut fits = |fix: &'f Fix| {
         fix.edits.iter().filter(|e| !e.text.is_empty()).all(|e| {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trefoil_syntax::SourceFile;
-use trefoil_syntax::yaml::Node;
+use trefoil_syntax::yaml::YamlNode;
 
 /// Trees parsed in earlier loads. Clones share the cache. Loads that share it must have the same limits.
 #[derive(Clone, Default)]
@@ -17,17 +17,17 @@ pub struct ParseCache(Arc<Mutex<HashMap<PathBuf, CachedTree>>>);
 /// their load; trees contain none.
 struct CachedTree {
     text: Arc<str>,
-    root: Node,
+    root: YamlNode,
 }
 
 impl ParseCache {
     /// The tree of a file, if its text has not changed.
-    pub fn tree(&self, path: &Path, source: &SourceFile) -> Option<Node> {
+    pub fn cached_tree(&self, path: &Path, source: &SourceFile) -> Option<YamlNode> {
         let same = |t: &&CachedTree| source.not_utf8().is_none() && t.text == *source.text();
         self.trees().get(path).filter(same).map(|t| t.root.clone())
     }
     /// Adds a tree.
-    pub(super) fn keep(&self, path: &Path, text: Arc<str>, root: Node) {
+    pub(super) fn keep_tree(&self, path: &Path, text: Arc<str>, root: YamlNode) {
         self.trees().insert(path.to_owned(), CachedTree { text, root });
     }
     fn trees(&self) -> MutexGuard<'_, HashMap<PathBuf, CachedTree>> {
@@ -39,17 +39,17 @@ impl ParseCache {
 mod tests {
     use super::ParseCache;
     use std::path::Path;
-    use trefoil_syntax::yaml::{self, Limits};
+    use trefoil_syntax::yaml::{self, YamlLimits};
     use trefoil_syntax::{FileId, SourceFile};
 
     #[test]
     fn another_text_has_another_tree() {
         let (cache, path) = (ParseCache::default(), Path::new("a.yaml"));
         let source = SourceFile::new("a.yaml", "id: a\n");
-        let root = yaml::parse(FileId(0), &source, &Limits::default()).root.unwrap();
-        cache.keep(path, source.text().clone(), root);
-        assert!(cache.tree(path, &source).is_some());
-        assert!(cache.tree(path, &SourceFile::new("a.yaml", "id: b\n")).is_none());
-        assert!(cache.tree(Path::new("b.yaml"), &source).is_none());
+        let root = yaml::parse(FileId(0), &source, &YamlLimits::default()).root.unwrap();
+        cache.keep_tree(path, source.text().clone(), root);
+        assert!(cache.cached_tree(path, &source).is_some());
+        assert!(cache.cached_tree(path, &SourceFile::new("a.yaml", "id: b\n")).is_none());
+        assert!(cache.cached_tree(Path::new("b.yaml"), &source).is_none());
     }
 }

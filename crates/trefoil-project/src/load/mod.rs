@@ -1,48 +1,48 @@
 //! Loading: from a target on disk to a program with its findings.
 //!
 //! ```text
-//! TARGET --(target)--> file or folder --(discover, read)--> manifests --(project)--> what they need --(lower)--> program
+//! TARGET --(target)--> file or folder --(discovery, file_loader)--> manifests --(project)--> what they need --(lowering)--> program
 //! ```
 //!
-//! The only place that reads manifests, all of them through the [door](crate::door). It never stops at a mistake: every
+//! The only place that reads manifests, all of them through the [file access](crate::file_access). It never stops at a mistake: every
 //! mistake becomes a diagnostic, and the rest is still checked. Runs nothing.
 
-mod alike;
 mod cache;
-mod called;
-mod discover;
-mod doubt;
-mod lower;
-mod made;
-mod meant;
-mod nearby;
+mod compilation;
+mod discovery;
+mod doubtful_fixes;
+mod file_loader;
+mod final_findings;
+mod id_search;
+mod lookalike_names;
+mod lowering;
+mod merged_findings;
+mod misspellings;
 mod project;
-mod read;
 mod roots;
 pub mod rules;
-mod settle;
-mod united;
-mod unproven;
+mod tool_flows;
+mod unproven_facts;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use trefoil_check::proof::Proof;
-use trefoil_check::{Levels, Limits, Supplied};
+use trefoil_check::proof::ProgramProof;
+use trefoil_check::{Levels, ProjectDeclarations, RunCostLimits};
 use trefoil_front::FrontEnd;
-use trefoil_ir::{Detail, Facts, FlowId, Program};
-use trefoil_machine::journal::SourceFile;
+use trefoil_ir::{FactDetail, Facts, FlowId, Program};
+use trefoil_machine::journal::ProgramFile;
 use trefoil_runtime::ports::EnvSecrets;
-use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Severity, yaml};
+use trefoil_syntax::{Diagnostic, DiagnosticList, FileId, FindingSeverity, SourceFiles, yaml};
 
 pub use cache::ParseCache;
 
-use lower::CheckedPaths;
-use read::FileLoader;
+use file_loader::FileLoader;
+use lowering::CheckedPaths;
 
-use crate::door::{Door, NamedFile};
+use crate::file_access::{FileAccess, NamedFile};
 use crate::target::LoadTarget;
 
 /// Options for loading.
@@ -51,7 +51,7 @@ pub struct LoadOptions {
     /// The dialect of the named files, and of all manifests in a named folder; otherwise it is detected.
     pub dialect: Option<&'static dyn FrontEnd>,
     /// Resource limits for untrusted files.
-    pub limits: yaml::Limits,
+    pub limits: yaml::YamlLimits,
     /// The text that replaces every agent's own context.
     pub context: Option<PathBuf>,
     /// The text of the agents' skills.
@@ -72,7 +72,7 @@ pub struct LoadOptions {
     /// Whether the folders that a trusted project file allows are allowed in manifests of its project.
     pub allowed_by_projects: bool,
     /// The tools declared in the user's own settings, in addition to those of the project.
-    pub supplied: Supplied,
+    pub supplied: ProjectDeclarations,
     /// The names that mean an MCP server among the tools of agents, when a run is continued; `None`: those that are declared
     /// now.
     pub servers: Option<BTreeSet<String>>,
@@ -81,7 +81,7 @@ pub struct LoadOptions {
     /// The receiver of progress reports.
     pub progress: Option<CheckProgress>,
     /// The location of the files.
-    pub door: Door,
+    pub door: FileAccess,
 }
 
 /// Called often with the progress of a check.
@@ -105,7 +105,7 @@ pub struct CheckOptions {
     /// The levels of findings.
     pub levels: Levels,
     /// Limits on the cost of a run.
-    pub limits: Limits,
+    pub limits: RunCostLimits,
     /// Whether project files are ignored. Otherwise their levels apply before `levels`, and their limits are the
     /// defaults for `limits`.
     pub without_project: bool,
@@ -116,14 +116,14 @@ pub struct CheckOptions {
 impl LoadOptions {
     /// Enables checks with every rule at its default level.
     #[must_use]
-    pub fn checked(self) -> Self {
+    pub fn with_checks(self) -> Self {
         Self { checks: Some(CheckOptions::default()), ..self }
     }
-    fn facts(&self) -> Detail {
+    fn facts(&self) -> FactDetail {
         match (&self.checks, self.scopes) {
-            (_, true) => Detail::Scopes,
-            (Some(_), false) => Detail::Names,
-            (None, false) => Detail::Nothing,
+            (_, true) => FactDetail::Scopes,
+            (Some(_), false) => FactDetail::Names,
+            (None, false) => FactDetail::Nothing,
         }
     }
 }
@@ -134,7 +134,7 @@ pub struct LoadedTarget {
     /// The program.
     pub program: Arc<Program>,
     /// Every file that was read, for the locations in the program.
-    pub files: Files,
+    pub files: SourceFiles,
     /// Findings that do not prevent a run, by file and place.
     pub diagnostics: Vec<Diagnostic>,
     /// Environment files that the program's workflows name, in order.
@@ -148,7 +148,7 @@ pub struct LoadedTarget {
     /// The facts about its names, if it was checked.
     pub facts: Facts,
     /// What is proved about it, if that was requested.
-    pub proofs: Vec<Proof>,
+    pub proofs: Vec<ProgramProof>,
     /// The texts that are part of the program but not manifests, by path.
     pub texts: BTreeMap<PathBuf, Arc<str>>,
     /// The names in it that mean an MCP server.
@@ -179,7 +179,7 @@ impl LoadedTarget {
     }
 
     /// The environment, with the environment files that can be read.
-    pub fn environment(&self) -> EnvSecrets {
+    pub fn environment_secrets(&self) -> EnvSecrets {
         self.env_files.iter().fold(EnvSecrets::new(), |environment, file| match file.text() {
             Ok(text) => environment.with_env_file(&file.path.display().to_string(), &text),
             Err(_) => environment,
@@ -187,14 +187,14 @@ impl LoadedTarget {
     }
 
     /// The files of the program, with the hashes of their texts.
-    pub fn sources(&self) -> Vec<SourceFile> {
+    pub fn source_hashes(&self) -> Vec<ProgramFile> {
         let hash = |text: &str| Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect();
-        self.source_texts().map(|f| SourceFile { path: f.name().to_owned(), sha256: hash(f.text()) }).collect()
+        self.source_texts().map(|f| ProgramFile { path: f.name().to_owned(), sha256: hash(f.text()) }).collect()
     }
 
     /// The files themselves.
     pub fn source_texts(&self) -> impl Iterator<Item = &trefoil_syntax::SourceFile> {
-        self.program.files().into_iter().filter_map(|id| self.files.get(id))
+        self.program.file_ids().into_iter().filter_map(|id| self.files.get(id))
     }
 }
 
@@ -202,7 +202,7 @@ impl LoadedTarget {
 #[derive(Clone, Default)]
 pub struct LoadReport {
     /// Every file that was read, for the diagnostics.
-    pub files: Files,
+    pub files: SourceFiles,
     /// The findings, by file and place.
     pub diagnostics: Vec<Diagnostic>,
     /// The number of checked manifests.
@@ -216,30 +216,30 @@ pub struct LoadReport {
 impl LoadReport {
     /// Whether any finding is an error.
     pub fn has_errors(&self) -> bool {
-        self.diagnostics.iter().any(|d| d.severity == Severity::Error)
+        self.diagnostics.iter().any(|d| d.severity == FindingSeverity::Error)
     }
     /// For people, without colours.
     pub fn text(&self) -> String {
-        plain(&self.diagnostics, &self.files)
+        render_plain(&self.diagnostics, &self.files)
     }
 }
 
 /// Findings for people, without colours.
-pub(crate) fn plain(diagnostics: &[Diagnostic], files: &Files) -> String {
-    trefoil_syntax::diagnostic::render::text(diagnostics, files, Default::default())
+pub(crate) fn render_plain(diagnostics: &[Diagnostic], files: &SourceFiles) -> String {
+    trefoil_syntax::diagnostic::render::render_text(diagnostics, files, Default::default())
 }
 
 /// Loads a target: the program to run, or why there is none.
 #[allow(clippy::result_large_err, reason = "made once a load, and what is wrong is the result that was asked for")]
-pub fn load(target: &LoadTarget, options: &LoadOptions) -> Result<LoadedTarget, LoadReport> {
+pub fn load_target(target: &LoadTarget, options: &LoadOptions) -> Result<LoadedTarget, LoadReport> {
     let mut loader = FileLoader::new(options.clone());
-    let mut found = Diagnostics::default();
-    loader.texts(&mut found);
-    let loaded = roots::entry(&mut loader, target, &mut found);
+    let mut found = DiagnosticList::default();
+    loader.read_option_texts(&mut found);
+    let loaded = roots::find_entry(&mut loader, target, &mut found);
     let entries = loaded.iter().map(|e| (e.file, e.proved)).collect();
-    let diagnostics = loader.settle(found, &entries);
+    let diagnostics = loader.settle_findings(found, &entries);
     let (files, _, texts) = loader.into_read();
-    let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);
+    let failed = diagnostics.iter().any(|d| d.severity == FindingSeverity::Error);
     match loaded {
         Some(entry) if !failed => Ok(LoadedTarget {
             program: Arc::new(entry.program),
@@ -260,40 +260,40 @@ pub fn load(target: &LoadTarget, options: &LoadOptions) -> Result<LoadedTarget, 
 }
 
 /// The manifests at a path that no other manifest there references, as candidates for a run.
-pub fn roots(path: &Path, options: &LoadOptions) -> Vec<LoadTarget> {
-    roots::roots(&mut FileLoader::new(options.clone()), path)
+pub fn find_root_targets(path: &Path, options: &LoadOptions) -> Vec<LoadTarget> {
+    roots::find_root_targets(&mut FileLoader::new(options.clone()), path)
 }
 
 /// The file of the manifest that a target means, without checking it; `None` if it means none, or several.
 pub fn entry_file(target: &LoadTarget, options: &LoadOptions) -> Option<PathBuf> {
-    roots::file(&mut FileLoader::new(options.clone()), target)
+    roots::find_target_file(&mut FileLoader::new(options.clone()), target)
 }
 
 /// The programs of all manifests at a path, one for each dialect, with the flows at which a run may start: for
 /// inspection, not for running.
-pub fn programs(path: &Path, options: &LoadOptions) -> Vec<(Program, Vec<FlowId>)> {
-    lower::programs(&mut FileLoader::new(options.clone()), path)
+pub fn load_programs(path: &Path, options: &LoadOptions) -> Vec<(Program, Vec<FlowId>)> {
+    lowering::load_programs(&mut FileLoader::new(options.clone()), path)
 }
 
 /// The data of a check. Freeing it, node by node, takes a twentieth of the time of a check; a process that ends after
 /// the report can skip that.
 #[derive(Default)]
 #[allow(dead_code, reason = "is only there to be kept")]
-pub struct CheckLeftovers(Vec<Arc<read::LoadedManifest>>, Vec<made::LinkedProgram>);
+pub struct CheckLeftovers(Vec<Arc<file_loader::LoadedManifest>>, Vec<compilation::LinkedProgram>);
 
 /// Checks files and folders: every finding of every manifest in one pass, each once.
-pub fn check(paths: &[String], options: &LoadOptions) -> LoadReport {
+pub fn check_paths(paths: &[String], options: &LoadOptions) -> LoadReport {
     check_and_keep(paths, options).0
 }
 
 /// The same, with the data of the check.
 pub fn check_and_keep(paths: &[String], options: &LoadOptions) -> (LoadReport, CheckLeftovers) {
     let mut loader = FileLoader::new(options.clone());
-    let mut found = Diagnostics::default();
-    let mut facts = Facts::of(options.facts());
+    let mut found = DiagnosticList::default();
+    let mut facts = Facts::with_detail(options.facts());
     let CheckedPaths { files: checked, unreadable, programs } =
-        lower::check(&mut loader, paths, &mut found, &mut facts);
-    let diagnostics = loader.settle(found, &checked);
+        lowering::check_paths(&mut loader, paths, &mut found, &mut facts);
+    let diagnostics = loader.settle_findings(found, &checked);
     let (files, trees, _) = loader.into_read();
     (LoadReport { files, diagnostics, checked: checked.len(), unreadable, facts }, CheckLeftovers(trees, programs))
 }

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use trefoil_check::{Level, Levels, Limits, RULES, Supplied};
+use trefoil_check::{Levels, ProjectDeclarations, RULES, RuleLevel, RunCostLimits};
 use trefoil_ir::prices::parse_dollars;
-use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
+use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggestions};
 use trefoil_template::limits::MANY_CALLS;
 
 use crate::patterns::PATTERNS;
 use crate::project_file::RULE;
-use crate::settings::{TABLES, supplied, supplied_servers};
+use crate::settings::{TABLES, read_supplied_tools, supplied_servers};
 
 /// The settings of a project.
 #[derive(Debug, Clone, Default)]
@@ -24,11 +24,11 @@ pub(super) struct ProjectFile {
     /// The levels of findings.
     pub levels: Levels,
     /// Limits on the cost of a run.
-    pub limits: Limits,
+    pub limits: RunCostLimits,
     /// Patterns of files to ignore, in the syntax of `.gitignore`.
     pub exclude: Vec<String>,
     /// The tools that it declares. Whether they are trusted is decided when they are run.
-    pub supplied: Supplied,
+    pub supplied: ProjectDeclarations,
 }
 
 /// The project files that were searched for, by starting folder.
@@ -41,7 +41,7 @@ pub(super) struct ProjectFiles {
 
 impl ProjectFiles {
     /// What is known about a folder; `None` if it was not searched yet.
-    pub fn known(&self, folder: &Path) -> Option<Option<Arc<ProjectFile>>> {
+    pub fn cached_project(&self, folder: &Path) -> Option<Option<Arc<ProjectFile>>> {
         self.by_folder.get(folder).cloned()
     }
     /// The same for a file.
@@ -53,17 +53,22 @@ impl ProjectFiles {
         self.by_file.insert(file, project);
     }
     /// Stores it.
-    pub fn remember(&mut self, folder: PathBuf, project: Option<Arc<ProjectFile>>) {
+    pub fn cache_project(&mut self, folder: PathBuf, project: Option<Arc<ProjectFile>>) {
         self.by_folder.insert(folder, project);
     }
 }
 
 /// Reads a project file; mistakes go to `found`, and the rest is used.
-pub(super) fn read(id: FileId, folder: &Path, file: &SourceFile, found: &mut Vec<Diagnostic>) -> ProjectFile {
+pub(super) fn read_project_file(
+    id: FileId,
+    folder: &Path,
+    file: &SourceFile,
+    found: &mut Vec<Diagnostic>,
+) -> ProjectFile {
     let (table, errors) = DeTable::parse_recoverable(file.text());
     for error in errors {
         let at = error.span().map_or(Span::new(0, 0), |s| Span::new(s.start as u32, s.end as u32));
-        found.push(Diagnostic::error(
+        found.push(Diagnostic::new_error(
             RULE,
             Location::new(id, at),
             format!("invalid TOML: {}", one_line(error.message())),
@@ -93,7 +98,7 @@ impl ProjectReading<'_> {
             match (&**key.get_ref(), value.get_ref()) {
                 ("rules", DeValue::Table(rules)) => in_order(rules).for_each(|(name, level)| self.rule(name, level)),
                 ("check", DeValue::Table(check)) => in_order(check).for_each(|(key, value)| self.check(key, value)),
-                ("tools", DeValue::Table(tools)) => self.out.supplied.tools = supplied(self.folder, tools),
+                ("tools", DeValue::Table(tools)) => self.out.supplied.tools = read_supplied_tools(self.folder, tools),
                 ("mcp", DeValue::Table(servers)) => self.out.supplied.servers = supplied_servers(servers),
                 ("providers", DeValue::Table(providers)) => self.out.supplied.providers = names(providers),
                 // Only used if the user trusts the file; `settings` reads them.
@@ -106,11 +111,11 @@ impl ProjectReading<'_> {
     fn rule(&mut self, name: &Spanned<impl AsRef<str>>, level: &Spanned<DeValue<'_>>) {
         let rule = name.get_ref().as_ref();
         let word = level.get_ref().as_str().unwrap_or_default();
-        let Some((_, level)) = Level::WORDS.into_iter().find(|(known, _)| *known == word) else {
+        let Some((_, level)) = RuleLevel::WORDS.into_iter().find(|(known, _)| *known == word) else {
             self.wrong(level, &format!("the level of `{rule}` must be `\"allow\"`, `\"warn\"` or `\"deny\"`"));
             return;
         };
-        if !self.out.levels.set(rule, level) {
+        if !self.out.levels.set_level(rule, level) {
             let all: Vec<&str> = RULES.iter().map(|r| r.name).collect();
             self.unknown(name, &format!("unknown rule `{rule}`"), &all);
         }
@@ -118,7 +123,7 @@ impl ProjectReading<'_> {
     fn check(&mut self, key: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>) {
         match key.get_ref().as_ref() {
             "strict" => match value.get_ref() {
-                DeValue::Boolean(true) => self.out.levels.strict(),
+                DeValue::Boolean(true) => self.out.levels.enable_strict(),
                 DeValue::Boolean(false) => {}
                 _ => self.wrong(value, "`strict` must be true or false"),
             },
@@ -130,10 +135,10 @@ impl ProjectReading<'_> {
                 match number {
                     // An untrusted file may be stricter than the default, but not laxer.
                     Some(n) if n > MANY_CALLS => {
-                        let at = self.at(value.span());
+                        let at = self.to_location(value.span());
                         let message = format!("`max-calls` can lower the limit of {MANY_CALLS}, not raise it");
                         let help = "raise it with `--max-calls`, or set the level of `too-many-calls`";
-                        self.found.push(Diagnostic::warning(RULE, at, message).help(help));
+                        self.found.push(Diagnostic::new_warning(RULE, at, message).with_help(help));
                     }
                     Some(n) => self.out.limits.max_calls = Some(n),
                     None => self.wrong(value, "`max-calls` must be a whole number, 0 or more"),
@@ -169,25 +174,25 @@ impl ProjectReading<'_> {
         }
     }
     fn wrong(&mut self, value: &Spanned<DeValue<'_>>, message: &str) {
-        let at = self.at(value.span());
-        self.found.push(Diagnostic::error(RULE, at, message));
+        let at = self.to_location(value.span());
+        self.found.push(Diagnostic::new_error(RULE, at, message));
     }
     fn unknown(&mut self, key: &Spanned<impl AsRef<str>>, message: &str, known: &[&str]) {
-        let at = self.at(key.span());
+        let at = self.to_location(key.span());
         let name = key.get_ref().as_ref();
-        let mut d = Diagnostic::warning(RULE, at, message);
-        d = match suggest::nearest(name, known.iter().copied()) {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
-            None if known.len() < 5 => d.help(format!("available: `{}`", known.join("`, `"))),
-            None => d.help("`trefoil rules` lists them"),
+        let mut d = Diagnostic::new_warning(RULE, at, message);
+        d = match suggestions::nearest_name(name, known.iter().copied()) {
+            Some(near) => d.with_help(format!("did you mean `{near}`?")),
+            None if known.len() < 5 => d.with_help(format!("available: `{}`", known.join("`, `"))),
+            None => d.with_help("`trefoil rules` lists them"),
         };
         let bare = self.text.get(at.span.start as usize..at.span.end as usize) == Some(name);
-        if let Some(near) = suggest::nearest(name, known.iter().copied()).filter(|_| bare) {
-            d = d.suggestion(format!("write `{near}`"), at, near);
+        if let Some(near) = suggestions::nearest_name(name, known.iter().copied()).filter(|_| bare) {
+            d = d.with_suggestion(format!("write `{near}`"), at, near);
         }
         self.found.push(d);
     }
-    fn at(&self, span: std::ops::Range<usize>) -> Location {
+    fn to_location(&self, span: std::ops::Range<usize>) -> Location {
         Location::new(self.id, Span::new(span.start as u32, span.end as u32))
     }
 }

@@ -3,13 +3,13 @@
 //! Plain data for editors and for `trefoil schema`. Reports nothing: the checker finds mistakes in documents.
 
 mod matching;
-mod walk;
+mod traversal;
 
 use std::sync::LazyLock;
 
 use serde_json::Value;
 use trefoil_front::{FRONT_ENDS, front_end};
-use trefoil_syntax::yaml::Node;
+use trefoil_syntax::yaml::YamlNode;
 use trefoil_template::read_json;
 
 /// One step of a path into a document.
@@ -59,25 +59,25 @@ pub enum ValueForm {
 }
 
 /// The JSON Schema of a dialect as text.
-pub fn text(dialect: &str) -> Option<&'static str> {
-    front_end(dialect).map(|f| f.schema())
+pub fn schema_text(dialect: &str) -> Option<&'static str> {
+    front_end(dialect).map(|f| f.manifest_schema())
 }
 
 /// The keys allowed in the mapping at a path, in the order of the format, including those already present. The document
 /// determines keys that depend on others (`kind`, `type`). Empty if the keys are chosen by the user.
-pub fn keys_at(dialect: &str, root: &Node, path: &[SchemaSegment]) -> Vec<SchemaKey> {
-    schema(dialect).map(|schema| walk::keys(schema, root, path)).unwrap_or_default()
+pub fn keys_at(dialect: &str, root: &YamlNode, path: &[SchemaSegment]) -> Vec<SchemaKey> {
+    schema(dialect).map(|schema| traversal::keys(schema, root, path)).unwrap_or_default()
 }
 
 /// The values allowed at a path, if they are a fixed choice.
-pub fn values_at(dialect: &str, root: &Node, path: &[SchemaSegment]) -> Vec<AllowedValue> {
-    schema(dialect).map(|schema| walk::values(schema, root, path)).unwrap_or_default()
+pub fn values_at(dialect: &str, root: &YamlNode, path: &[SchemaSegment]) -> Vec<AllowedValue> {
+    schema(dialect).map(|schema| traversal::values(schema, root, path)).unwrap_or_default()
 }
 
 fn schema(dialect: &str) -> Option<&'static Value> {
     static PARSED: LazyLock<Vec<(&str, Value)>> = LazyLock::new(|| {
         let parsed = |text| read_json(text).unwrap_or_default();
-        FRONT_ENDS.iter().map(|f| (f.name(), parsed(f.schema()))).collect()
+        FRONT_ENDS.iter().map(|f| (f.name(), parsed(f.manifest_schema()))).collect()
     });
     PARSED.iter().find(|(name, _)| *name == dialect).map(|(_, schema)| schema)
 }

@@ -18,7 +18,7 @@ const REST: Duration = Duration::from_secs(1);
 
 /// Its output for a name, without the final line break. No output, or an exit code other than 0, means that it does not
 /// know the name; its stderr contains the reason.
-pub fn ask(command: &[String], name: &str) -> FoundSecret {
+pub fn run_secret_command(command: &[String], name: &str) -> FoundSecret {
     let Some((program, arguments)) = command.split_first() else { return Ok(None) };
     let failed = |why: &dyn std::fmt::Display| format!("`{program}`, the command of `[secrets]`: {why}");
     let arguments = arguments.iter().map(|argument| argument.replace("{name}", name));

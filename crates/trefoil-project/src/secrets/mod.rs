@@ -12,8 +12,8 @@
 //! A value is read when it is first needed, and never stored: the machine knows only its name.
 
 mod command;
-mod in_input;
-mod keep;
+mod file_lock;
+mod input_secrets;
 pub mod passphrase;
 mod vault;
 
@@ -26,9 +26,9 @@ use trefoil_runtime::ports::{EnvFile, EnvSecrets, Secret, Secrets};
 use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::HoleKind;
 
-use crate::door;
+use crate::file_access;
 
-pub use in_input::{IN_INPUT, by_value, in_answers, in_input};
+pub use input_secrets::{IN_INPUT, by_value, in_answers, in_input};
 pub use vault::{SecretVault, VaultError, is_name};
 
 /// The maximum size of a secret in bytes.
@@ -80,14 +80,14 @@ impl OperatorSecrets {
                 return Ok(Some(value));
             }
         }
-        if let Some(value) = command::ask(&self.sources.command, name)? {
+        if let Some(value) = command::run_secret_command(&self.sources.command, name)? {
             return Ok(Some(value));
         }
         let Some(vault) = &self.vault else { return Ok(None) };
         vault.get(name).map_err(|why| why.to_string())
     }
 
-    fn found(&self, name: &str) -> FoundSecret {
+    fn cached_secret(&self, name: &str) -> FoundSecret {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(name.to_owned()).or_insert_with(|| self.find(name)).clone()
     }
@@ -98,13 +98,13 @@ impl Secrets for OperatorSecrets {
         if kind == HoleKind::Env {
             return self.env.get(kind, name);
         }
-        self.found(name).ok().flatten()
+        self.cached_secret(name).ok().flatten()
     }
 
-    fn problem(&self, kind: HoleKind, name: &str) -> Option<String> {
+    fn find_problem(&self, kind: HoleKind, name: &str) -> Option<String> {
         match kind {
-            HoleKind::Env => self.env.problem(kind, name),
-            HoleKind::Secret => self.found(name).err(),
+            HoleKind::Env => self.env.find_problem(kind, name),
+            HoleKind::Secret => self.cached_secret(name).err(),
         }
     }
 }
@@ -119,7 +119,7 @@ pub struct SourceState {
 
 /// Tries all configured sources, in order. A command is not called, because it may ask the user something.
 #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
-pub fn sources(said: &SecretSources) -> Vec<SourceState> {
+pub fn probe_sources(said: &SecretSources) -> Vec<SourceState> {
     let mut all = Vec::new();
     let count = |n: usize| if n == 1 { "1 secret".to_owned() } else { format!("{n} secrets") };
     let own = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with(VARIABLE_START)).count();
@@ -132,18 +132,19 @@ pub fn sources(said: &SecretSources) -> Vec<SourceState> {
     }
     for folder in folders() {
         let shown = format!("`{}`", folder.display());
-        let says = if door::is_folder(&folder) { Ok(shown) } else { Err(format!("{shown} is not a folder")) };
+        let says = if file_access::is_folder(&folder) { Ok(shown) } else { Err(format!("{shown} is not a folder")) };
         all.push(SourceState { name: "folder", says });
     }
     if let Some(program) = said.command.first() {
-        let says = match door::missing_program(program, None) {
+        let says = match file_access::missing_program(program, None) {
             None => Ok(format!("`{program}` is called for names that are not listed above")),
             Some(why) => Err(why),
         };
         all.push(SourceState { name: "command", says });
     }
-    if let Some(vault) = SecretVault::of_user().filter(|vault| door::is_there(vault.path())) {
-        let says = vault.tried().map(|names| format!("{} in `{}`", count(names), vault.path().display()));
+    if let Some(vault) = SecretVault::of_user().filter(|vault| file_access::is_there(vault.file_path())) {
+        let says =
+            vault.count_decryptable().map(|names| format!("{} in `{}`", count(names), vault.file_path().display()));
         all.push(SourceState { name: "encrypted file", says: says.map_err(|why| why.to_string()) });
     }
     all
@@ -159,7 +160,7 @@ type SecretRead = (HoleKind, Arc<str>);
 
 /// The secrets that a run can read but no source has, each at the first place that reads it. `settings`: what the settings of a
 /// tool read for a call, environment variables too. `sends`: whether a step sends its secrets anywhere.
-pub fn missing(
+pub fn find_missing_secrets(
     program: &Program,
     secrets: &dyn Secrets,
     sends: &dyn Fn(StepId, &Step) -> bool,
@@ -167,21 +168,21 @@ pub fn missing(
 ) -> Vec<Diagnostic> {
     let mut asked = HashSet::new();
     let mut found = Vec::new();
-    for (_, id) in walk::reachable(program, program.entry) {
+    for (_, id) in walk::reachable_steps(program, program.entry) {
         let step = &program.steps[id];
         if !sends(id, step) {
             continue;
         }
         for (kind, name, at) in walk::holes_of(step) {
             if kind == HoleKind::Secret && asked.insert((kind, name.clone())) {
-                found.extend(unset(secrets, kind, &name).map(|(message, help)| error(kind, at, message, help)));
+                found.extend(explain_unset(secrets, kind, &name).map(|(message, help)| error(kind, at, message, help)));
             }
         }
         let StepKind::Tool(call) = &step.kind else { continue };
         for (kind, name) in settings(call) {
             if asked.insert((kind, name.clone())) {
                 let message = |why| format!("{why} (the settings of the {} use it)", of_settings(call));
-                let why = unset(secrets, kind, &name);
+                let why = explain_unset(secrets, kind, &name);
                 found.extend(why.map(|(why, help)| error(kind, step.origin, message(why), help)));
             }
         }
@@ -191,7 +192,7 @@ pub fn missing(
 
 fn error(kind: HoleKind, at: Location, message: String, help: String) -> Diagnostic {
     let rule = if kind == HoleKind::Env { MISSING_ENV } else { MISSING };
-    Diagnostic::error(rule, at, message).help(help)
+    Diagnostic::new_error(rule, at, message).with_help(help)
 }
 
 /// What the settings call a tool.
@@ -203,8 +204,8 @@ fn of_settings(call: &ToolCall) -> String {
 }
 
 /// Why there is no value, and what to do.
-pub fn unset(secrets: &dyn Secrets, kind: HoleKind, name: &str) -> Option<(String, String)> {
-    let problem = secrets.problem(kind, name);
+pub fn explain_unset(secrets: &dyn Secrets, kind: HoleKind, name: &str) -> Option<(String, String)> {
+    let problem = secrets.find_problem(kind, name);
     if let Some(why) = problem.as_ref().filter(|_| kind == HoleKind::Secret) {
         let message = format!("the secret `{name}` cannot be read: {why}");
         return Some((message, "run `trefoil doctor` to test all sources".to_owned()));
@@ -215,7 +216,7 @@ pub fn unset(secrets: &dyn Secrets, kind: HoleKind, name: &str) -> Option<(Strin
     Some(match kind {
         HoleKind::Secret => (
             format!("the secret `{name}` is not set"),
-            format!("set it with `trefoil secrets set {name}`, or in the environment as `{}`", variable(name)),
+            format!("set it with `trefoil secrets set {name}`, or in the environment as `{}`", variable_name(name)),
         ),
         HoleKind::Env => (
             match problem {
@@ -231,16 +232,16 @@ pub fn unset(secrets: &dyn Secrets, kind: HoleKind, name: &str) -> Option<(Strin
 const VARIABLE_START: &str = "TREFOIL_SECRET_";
 
 /// The environment variable of a secret.
-pub fn variable(name: &str) -> String {
+pub fn variable_name(name: &str) -> String {
     format!("{VARIABLE_START}{}", name.to_ascii_uppercase().replace('-', "_"))
 }
 
 #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
 fn of_environment(name: &str) -> FoundSecret {
-    match std::env::var(variable(name)) {
+    match std::env::var(variable_name(name)) {
         Ok(value) => Ok(Secret::new(&value)),
         Err(std::env::VarError::NotPresent) => Ok(None),
-        Err(std::env::VarError::NotUnicode(_)) => Err(format!("`{}` is not UTF-8", variable(name))),
+        Err(std::env::VarError::NotUnicode(_)) => Err(format!("`{}` is not UTF-8", variable_name(name))),
     }
 }
 
@@ -264,12 +265,12 @@ fn of_file(path: &Path, name: &str) -> FoundSecret {
 
 fn in_file(path: &Path) -> Result<Vec<(String, Option<Secret>)>, String> {
     let failed = |why: &dyn std::fmt::Display| format!("`{}`: {why}", path.display());
-    let bytes = door::named(path, LARGEST_FILE).map_err(|why| failed(&why.reason()))?;
+    let bytes = file_access::read_named_file(path, LARGEST_FILE).map_err(|why| failed(&why.reason_text()))?;
     let text = String::from_utf8(bytes).map_err(|_| failed(&"not UTF-8"))?;
-    let file = EnvFile::read(&text);
+    let file = EnvFile::from_text(&text);
     // Part of a value is worse than none.
     if let Some(line) = file.unread.iter().find(|line| line.is_open) {
-        return Err(line.fault(&path.display().to_string()));
+        return Err(line.describe_fault(&path.display().to_string()));
     }
     Ok(file.values.into_iter().map(|(name, value)| (name, Secret::new(&value))).collect())
 }
@@ -277,15 +278,15 @@ fn in_file(path: &Path) -> Result<Vec<(String, Option<Secret>)>, String> {
 /// A file's text without the final line break. Only a file that does not exist, in a folder that does, means that the
 /// folder does not have the secret.
 fn of_folder(folder: &Path, name: &str) -> FoundSecret {
-    if !door::is_folder(folder) {
+    if !file_access::is_folder(folder) {
         return Err(format!("`{}` is not a folder", folder.display()));
     }
     let path = folder.join(name);
     let failed = |why: &dyn std::fmt::Display| format!("`{}`: {why}", path.display());
-    let bytes = match door::named(&path, LARGEST) {
+    let bytes = match file_access::read_named_file(&path, LARGEST) {
         Ok(bytes) => bytes,
-        Err(door::AccessRefusal::NotThere) => return Ok(None),
-        Err(why) => return Err(failed(&why.reason())),
+        Err(file_access::AccessRefusal::NotThere) => return Ok(None),
+        Err(why) => return Err(failed(&why.reason_text())),
     };
     let text = String::from_utf8(bytes).map_err(|_| failed(&"not UTF-8"))?;
     let text = text.strip_suffix('\n').unwrap_or(&text);

@@ -41,7 +41,7 @@ impl KeyDerivation {
     }
 
     /// The key. `None`: the parameters are invalid. The last key is cached, because a run reads several secrets.
-    pub fn key(&self, passphrase: &str) -> Option<LessSafeKey> {
+    pub fn derive_key(&self, passphrase: &str) -> Option<LessSafeKey> {
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((made, text, key)) = &*last
             && made == self
@@ -68,20 +68,20 @@ impl KeyDerivation {
 }
 
 /// Asks the person at the terminal for the passphrase of a file. `None`: nobody is there.
-pub type AskPassphrase = fn(&Path) -> Option<String>;
+pub type PassphrasePrompt = fn(&Path) -> Option<String>;
 
-static ASK: OnceLock<AskPassphrase> = OnceLock::new();
+static ASK: OnceLock<PassphrasePrompt> = OnceLock::new();
 static LAST: Mutex<Option<(KeyDerivation, String, LessSafeKey)>> = Mutex::new(None);
 static SAID: Mutex<Option<String>> = Mutex::new(None);
 
 /// Sets the function; the first call counts.
-pub fn ask_with(ask: AskPassphrase) {
+pub fn ask_with(ask: PassphrasePrompt) {
     let _ = ASK.set(ask);
 }
 
 /// The passphrase, requested if it is not known yet.
 #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
-pub(super) fn said(file: &Path) -> Option<String> {
+pub(super) fn request_passphrase(file: &Path) -> Option<String> {
     #[cfg(test)]
     if let Some(said) = tests::said() {
         return said;
@@ -121,12 +121,12 @@ pub(super) mod tests {
     fn keys_are_those_of_argon2id() {
         // The key is from the reference implementation, the ciphertext from OpenSSL's ChaCha20-Poly1305.
         let made = KeyDerivation { salt: STANDARD.encode("somesaltsomesalt"), memory_kib: 64, passes: 1 };
-        let key = made.key("password").unwrap();
+        let key = made.derive_key("password").unwrap();
         let mut sealed = b"text".to_vec();
         let nonce = || ring::aead::Nonce::assume_unique_for_key([0; 12]);
         key.seal_in_place_append_tag(nonce(), ring::aead::Aad::empty(), &mut sealed).unwrap();
         assert_eq!(STANDARD.encode(&sealed), "miagk6knm9LikJXw0uDCS7ZyxlI=");
-        assert!(KeyDerivation { memory_kib: u32::MAX, ..made.clone() }.key("x").is_none());
-        assert!(KeyDerivation { passes: 0, ..made }.key("x").is_none());
+        assert!(KeyDerivation { memory_kib: u32::MAX, ..made.clone() }.derive_key("x").is_none());
+        assert!(KeyDerivation { passes: 0, ..made }.derive_key("x").is_none());
     }
 }

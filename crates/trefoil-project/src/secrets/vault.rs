@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 use trefoil_runtime::ports::Secret;
 
 use super::LARGEST;
-use super::keep::{self, FileLock};
+use super::file_lock::{self, FileLock};
 use super::passphrase::{self, KeyDerivation};
-use crate::door;
+use crate::file_access;
 use crate::folders::config_folder;
-use crate::private;
+use crate::private_files;
 
 /// The environment variable with the key.
 const KEY: &str = "TREFOIL_SECRETS_KEY";
@@ -77,7 +77,7 @@ pub enum VaultError {
 
 impl VaultError {
     /// Advice.
-    pub fn help(&self) -> Option<String> {
+    pub fn help_text(&self) -> Option<String> {
         match self {
             Self::NoPassphrase(_) => Some(format!("set `{}`, or run the command in a terminal", passphrase::VARIABLE)),
             Self::OtherKey(_) => Some(format!("set `{KEY}`, or restore the original `secrets.key`")),
@@ -139,12 +139,12 @@ impl SecretVault {
     }
 
     /// The path of the file.
-    pub fn path(&self) -> &Path {
+    pub fn file_path(&self) -> &Path {
         &self.file
     }
 
     /// The names, in order.
-    pub fn names(&self) -> Result<Vec<String>, VaultError> {
+    pub fn secret_names(&self) -> Result<Vec<String>, VaultError> {
         Ok(self.read()?.secrets.into_keys().collect())
     }
 
@@ -152,12 +152,14 @@ impl SecretVault {
     pub fn get(&self, name: &str) -> Result<Option<Secret>, VaultError> {
         let contents = self.read()?;
         let Some(sealed) = contents.secrets.get(name) else { return Ok(None) };
-        let key = self.key(&contents)?.ok_or_else(|| VaultError::OtherKey(shown(&self.file)))?;
-        open(&key, name, sealed).map(|text| Secret::new(&text)).ok_or_else(|| VaultError::OtherKey(shown(&self.file)))
+        let key = self.key(&contents)?.ok_or_else(|| VaultError::OtherKey(display_path(&self.file)))?;
+        decrypt_value(&key, name, sealed)
+            .map(|text| Secret::new(&text))
+            .ok_or_else(|| VaultError::OtherKey(display_path(&self.file)))
     }
 
     /// Stores a value, replacing an existing one with that name.
-    pub fn set(&self, name: &str, value: &str) -> Result<(), VaultError> {
+    pub fn set_secret(&self, name: &str, value: &str) -> Result<(), VaultError> {
         if !is_name(name) {
             return Err(VaultError::NotAName(name.to_owned()));
         }
@@ -174,9 +176,9 @@ impl SecretVault {
         };
         // Values with different keys in one file would make it impossible to tell which key is missing.
         if let Some((name, sealed)) = contents.secrets.first_key_value()
-            && open(&key, name, sealed).is_none()
+            && decrypt_value(&key, name, sealed).is_none()
         {
-            return Err(VaultError::OtherKey(shown(&self.file)));
+            return Err(VaultError::OtherKey(display_path(&self.file)));
         }
         let sealed = seal(&key, name, value).ok_or_else(|| VaultError::NotAKey(KEY.to_owned()))?;
         contents.secrets.insert(name.to_owned(), sealed);
@@ -198,7 +200,7 @@ impl SecretVault {
     }
 
     /// The number of secrets, after decrypting one of them as a test.
-    pub fn tried(&self) -> Result<usize, VaultError> {
+    pub fn count_decryptable(&self) -> Result<usize, VaultError> {
         let contents = self.read()?;
         if let Some(name) = contents.secrets.keys().next() {
             self.get(name)?;
@@ -208,20 +210,20 @@ impl SecretVault {
 
     /// Encrypts everything again, with a key derived from this passphrase, or, without one, with a key in a file. The
     /// current key must be available.
-    pub fn protect(&self, passphrase: Option<&str>) -> Result<(), VaultError> {
+    pub fn change_protection(&self, passphrase: Option<&str>) -> Result<(), VaultError> {
         let (contents, _held) = self.to_change()?;
         let before = self.key(&contents)?;
-        let other = || VaultError::OtherKey(shown(&self.file));
+        let other = || VaultError::OtherKey(display_path(&self.file));
         let mut values = BTreeMap::new();
         for (name, sealed) in &contents.secrets {
-            let value = before.as_ref().and_then(|key| open(key, name, sealed)).ok_or_else(other)?;
+            let value = before.as_ref().and_then(|key| decrypt_value(key, name, sealed)).ok_or_else(other)?;
             values.insert(name.clone(), value);
         }
         let (key, protected) = match passphrase {
             Some(text) if text.chars().count() < SHORTEST => return Err(VaultError::ShortPassphrase),
             Some(text) => {
                 let made = KeyDerivation::new().ok_or(VaultError::BadPassphrase)?;
-                let key = made.key(text).ok_or(VaultError::BadPassphrase)?;
+                let key = made.derive_key(text).ok_or(VaultError::BadPassphrase)?;
                 let check = seal(&key, CHECK, CHECK).ok_or(VaultError::BadPassphrase)?;
                 (key, Some(ProtectedKey { made, check }))
             }
@@ -233,13 +235,13 @@ impl SecretVault {
         self.write(&VaultContents { version: VERSION, passphrase: protected, secrets })?;
         if passphrase.is_some() {
             // It decrypts nothing any more.
-            keep::remove(&self.key_file).map_err(|why| failed(&self.key_file, &why))?;
+            file_lock::remove_file(&self.key_file).map_err(|why| file_error(&self.key_file, &why))?;
         }
         Ok(())
     }
 
     fn exclusive(&self) -> Result<FileLock, VaultError> {
-        keep::exclusive(&self.file).map_err(|why| failed(&self.file, &why))
+        file_lock::lock_file(&self.file).map_err(|why| file_error(&self.file, &why))
     }
 
     /// The contents, with a lock that prevents other processes from changing them. The passphrase is requested before
@@ -251,25 +253,27 @@ impl SecretVault {
     }
 
     fn read(&self) -> Result<VaultContents, VaultError> {
-        if !door::is_there(&self.file) {
+        if !file_access::is_there(&self.file) {
             return Ok(VaultContents { version: VERSION, passphrase: None, secrets: BTreeMap::new() });
         }
-        let bytes = door::named(&self.file, BYTES).map_err(|why| failed(&self.file, &why.reason()))?;
+        let bytes = file_access::read_named_file(&self.file, BYTES)
+            .map_err(|why| file_error(&self.file, &why.reason_text()))?;
         let contents: Option<VaultContents> = serde_json::from_slice(&bytes).ok();
-        contents.filter(|c| c.version == VERSION).ok_or_else(|| VaultError::Damaged(shown(&self.file)))
+        contents.filter(|c| c.version == VERSION).ok_or_else(|| VaultError::Damaged(display_path(&self.file)))
     }
 
     fn write(&self, contents: &VaultContents) -> Result<(), VaultError> {
         let text = serde_json::to_string_pretty(contents).unwrap_or_default();
-        private::replace(&self.file, text.as_bytes()).map_err(|why| failed(&self.file, &why))
+        private_files::replace_private_file(&self.file, text.as_bytes()).map_err(|why| file_error(&self.file, &why))
     }
 
     /// The key of these contents; `None`: there is none yet.
     fn key(&self, contents: &VaultContents) -> Result<Option<LessSafeKey>, VaultError> {
         let Some(ProtectedKey { made, check }) = &contents.passphrase else { return self.kept_key() };
-        let text = passphrase::said(&self.file).ok_or_else(|| VaultError::NoPassphrase(shown(&self.file)))?;
-        let key = made.key(&text).ok_or_else(|| VaultError::Damaged(shown(&self.file)))?;
-        open(&key, CHECK, check).ok_or_else(|| VaultError::WrongPassphrase(shown(&self.file)))?;
+        let text = passphrase::request_passphrase(&self.file)
+            .ok_or_else(|| VaultError::NoPassphrase(display_path(&self.file)))?;
+        let key = made.derive_key(&text).ok_or_else(|| VaultError::Damaged(display_path(&self.file)))?;
+        decrypt_value(&key, CHECK, check).ok_or_else(|| VaultError::WrongPassphrase(display_path(&self.file)))?;
         Ok(Some(key))
     }
 
@@ -280,21 +284,23 @@ impl SecretVault {
         {
             return key_of(&text).map(Some).ok_or_else(|| VaultError::NotAKey(format!("`{KEY}`")));
         }
-        if !door::is_there(&self.key_file) {
+        if !file_access::is_there(&self.key_file) {
             return Ok(None);
         }
-        let bytes = door::named(&self.key_file, 1_024).map_err(|why| failed(&self.key_file, &why.reason()))?;
+        let bytes = file_access::read_named_file(&self.key_file, 1_024)
+            .map_err(|why| file_error(&self.key_file, &why.reason_text()))?;
         let key = std::str::from_utf8(&bytes).ok().and_then(key_of);
-        key.map(Some).ok_or_else(|| VaultError::NotAKey(format!("`{}`", shown(&self.key_file))))
+        key.map(Some).ok_or_else(|| VaultError::NotAKey(format!("`{}`", display_path(&self.key_file))))
     }
 
     fn new_key(&self) -> Result<LessSafeKey, VaultError> {
         let mut bytes = [0; 32];
         SystemRandom::new()
             .fill(&mut bytes)
-            .map_err(|_| failed(&self.key_file, &"the system's random number generator failed"))?;
+            .map_err(|_| file_error(&self.key_file, &"the system's random number generator failed"))?;
         let text = STANDARD.encode(bytes);
-        private::replace(&self.key_file, text.as_bytes()).map_err(|why| failed(&self.key_file, &why))?;
+        private_files::replace_private_file(&self.key_file, text.as_bytes())
+            .map_err(|why| file_error(&self.key_file, &why))?;
         key_of(&text).ok_or_else(|| VaultError::NotAKey(KEY.to_owned()))
     }
 }
@@ -316,7 +322,7 @@ fn seal(key: &LessSafeKey, name: &str, value: &str) -> Option<SealedValue> {
     Some(SealedValue { nonce: STANDARD.encode(nonce), sealed: STANDARD.encode(bytes) })
 }
 
-fn open(key: &LessSafeKey, name: &str, sealed: &SealedValue) -> Option<String> {
+fn decrypt_value(key: &LessSafeKey, name: &str, sealed: &SealedValue) -> Option<String> {
     let nonce = STANDARD.decode(&sealed.nonce).ok()?;
     let mut bytes = STANDARD.decode(&sealed.sealed).ok()?;
     let nonce = Nonce::try_assume_unique_for_key(&nonce).ok()?;
@@ -324,11 +330,11 @@ fn open(key: &LessSafeKey, name: &str, sealed: &SealedValue) -> Option<String> {
     String::from_utf8(value.to_vec()).ok()
 }
 
-fn failed(path: &Path, why: &dyn std::fmt::Display) -> VaultError {
-    VaultError::File(shown(path), why.to_string())
+fn file_error(path: &Path, why: &dyn std::fmt::Display) -> VaultError {
+    VaultError::File(display_path(path), why.to_string())
 }
 
-fn shown(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     path.display().to_string()
 }
 
@@ -344,14 +350,14 @@ mod tests {
     fn what_is_kept_comes_back_and_is_not_readable_in_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let vault = vault(folder.path());
-        assert_eq!((vault.names(), vault.get("A")), (Ok(Vec::new()), Ok(None)));
-        let read = |name: &str| vault.get(name).unwrap().map(|secret| secret.expose().to_owned());
-        vault.set("B_KEY", "hunter2-hunter2").unwrap();
-        vault.set("A", "ü\n").unwrap();
-        vault.set("A", "second").unwrap();
-        assert_eq!(vault.names().unwrap(), ["A", "B_KEY"]);
+        assert_eq!((vault.secret_names(), vault.get("A")), (Ok(Vec::new()), Ok(None)));
+        let read = |name: &str| vault.get(name).unwrap().map(|secret| secret.expose_value().to_owned());
+        vault.set_secret("B_KEY", "hunter2-hunter2").unwrap();
+        vault.set_secret("A", "ü\n").unwrap();
+        vault.set_secret("A", "second").unwrap();
+        assert_eq!(vault.secret_names().unwrap(), ["A", "B_KEY"]);
         assert_eq!(read("A").as_deref(), Some("second"));
-        let text = std::fs::read_to_string(vault.path()).unwrap();
+        let text = std::fs::read_to_string(vault.file_path()).unwrap();
         assert!(!text.contains("hunter2") && !text.contains(&STANDARD.encode("hunter2-hunter2")), "{text}");
         #[cfg(unix)]
         for file in [&vault.file, &vault.key_file] {
@@ -359,15 +365,15 @@ mod tests {
             assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
         }
         assert_eq!((vault.remove("A"), vault.remove("A")), (Ok(true), Ok(false)));
-        assert_eq!(vault.names().unwrap(), ["B_KEY"]);
+        assert_eq!(vault.secret_names().unwrap(), ["B_KEY"]);
     }
 
     #[test]
     fn values_cannot_change_places_and_a_changed_byte_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let vault = vault(folder.path());
-        vault.set("A", "first").unwrap();
-        vault.set("B", "second").unwrap();
+        vault.set_secret("A", "first").unwrap();
+        vault.set_secret("B", "second").unwrap();
         let mut contents = vault.read().unwrap();
         let a = contents.secrets.remove("A").unwrap();
         let b = contents.secrets.remove("B").unwrap();
@@ -377,7 +383,7 @@ mod tests {
         std::fs::write(&vault.file, "{").unwrap();
         assert!(matches!(vault.get("A"), Err(VaultError::Damaged(_))));
         assert!(
-            matches!(vault.set("A", "x"), Err(VaultError::Damaged(_))),
+            matches!(vault.set_secret("A", "x"), Err(VaultError::Damaged(_))),
             "nothing is written over what cannot be read"
         );
     }
@@ -386,10 +392,10 @@ mod tests {
     fn another_key_neither_reads_nor_writes() {
         let folder = tempfile::tempdir().unwrap();
         let vault = vault(folder.path());
-        vault.set("A", "first").unwrap();
+        vault.set_secret("A", "first").unwrap();
         std::fs::remove_file(&vault.key_file).unwrap();
         assert!(matches!(vault.get("A"), Err(VaultError::OtherKey(_))));
-        assert!(matches!(vault.set("B", "x"), Err(VaultError::OtherKey(_))));
+        assert!(matches!(vault.set_secret("B", "x"), Err(VaultError::OtherKey(_))));
         std::fs::write(&vault.key_file, "short").unwrap();
         assert!(matches!(vault.get("A"), Err(VaultError::NotAKey(_))));
     }
@@ -398,28 +404,28 @@ mod tests {
     fn a_passphrase_protects_what_is_there_and_what_comes() {
         let folder = tempfile::tempdir().unwrap();
         let vault = vault(folder.path());
-        vault.set("A", "first").unwrap();
+        vault.set_secret("A", "first").unwrap();
         let of_file = std::fs::read_to_string(&vault.file).unwrap();
         passphrase::tests::say(Some("correct horse"), || {
-            vault.protect(Some("correct horse")).unwrap();
+            vault.change_protection(Some("correct horse")).unwrap();
             assert!(!vault.key_file.exists());
-            vault.set("B", "second").unwrap();
-            let read = |name: &str| vault.get(name).unwrap().unwrap().expose().to_owned();
+            vault.set_secret("B", "second").unwrap();
+            let read = |name: &str| vault.get(name).unwrap().unwrap().expose_value().to_owned();
             assert_eq!((read("A"), read("B")), ("first".to_owned(), "second".to_owned()));
         });
         let text = std::fs::read_to_string(&vault.file).unwrap();
         assert!(!text.contains("first") && !text.contains("horse") && text != of_file, "{text}");
         passphrase::tests::say(Some("another"), || {
             assert!(matches!(vault.get("A"), Err(VaultError::WrongPassphrase(_))));
-            assert!(matches!(vault.set("C", "x"), Err(VaultError::WrongPassphrase(_))));
-            assert!(matches!(vault.protect(None), Err(VaultError::WrongPassphrase(_))));
+            assert!(matches!(vault.set_secret("C", "x"), Err(VaultError::WrongPassphrase(_))));
+            assert!(matches!(vault.change_protection(None), Err(VaultError::WrongPassphrase(_))));
         });
         passphrase::tests::say(None, || {
             assert!(matches!(vault.get("A"), Err(VaultError::NoPassphrase(_))));
-            assert_eq!(vault.names().unwrap(), ["A", "B"], "names are no secrets");
+            assert_eq!(vault.secret_names().unwrap(), ["A", "B"], "names are no secrets");
             assert_eq!(vault.remove("B"), Ok(true), "nor is what is thrown away");
         });
-        passphrase::tests::say(Some("correct horse"), || vault.protect(None).unwrap());
+        passphrase::tests::say(Some("correct horse"), || vault.change_protection(None).unwrap());
         passphrase::tests::say(None, || assert_eq!(vault.get("A").unwrap(), Secret::new("first")));
     }
 
@@ -427,8 +433,8 @@ mod tests {
     fn names_are_plain() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["", "1A", "a b", "../x", "a/b", "ä", "-a"] {
-            assert_eq!(vault(folder.path()).set(name, "x"), Err(VaultError::NotAName(name.to_owned())));
+            assert_eq!(vault(folder.path()).set_secret(name, "x"), Err(VaultError::NotAName(name.to_owned())));
         }
-        assert_eq!(vault(folder.path()).set("A", ""), Err(VaultError::Empty));
+        assert_eq!(vault(folder.path()).set_secret("A", ""), Err(VaultError::Empty));
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::DeValue;
-use trefoil_check::semantic::shell::{ArgPart, RunsValue, values_that_run};
+use trefoil_check::semantic::shell::{ArgPart, ExecutedValue, values_that_run};
 use trefoil_template::Value;
 use trefoil_tools::{CommandTool, WordPart};
 
@@ -17,13 +17,13 @@ pub struct RefusedCommand {
 }
 
 /// The first parameter of a tool that its command would run. `value` is the tool's table.
-pub fn refused(tool: &CommandTool, value: &Spanned<DeValue<'_>>) -> Option<RefusedCommand> {
+pub fn find_refused_command(tool: &CommandTool, value: &Spanned<DeValue<'_>>) -> Option<RefusedCommand> {
     let words: Vec<Vec<ArgPart<'_>>> =
-        tool.words().words().iter().map(|word| word.iter().map(part).collect()).collect();
-    let parameters = &tool.spec().parameters;
+        tool.command_template().word_parts().iter().map(|word| word.iter().map(part).collect()).collect();
+    let parameters = &tool.tool_spec().parameters;
     let mut found = values_that_run(&words);
     found.retain(|found| !is_limited(parameters, &found.name));
-    let RunsValue { word, name, program } = found.into_iter().min_by_key(|found| found.word)?;
+    let ExecutedValue { word, name, program } = found.into_iter().min_by_key(|found| found.word)?;
     let (message, help) = match program {
         Some(program) => (
             format!("`{program}` would run the value of `{{{name}}}` as code"),

@@ -6,38 +6,38 @@
 //! limits (read by `load/project.rs`); its other settings are reported and ignored.
 
 mod argv;
-mod keep;
 mod providers;
-mod read;
+mod retention;
 mod tools;
 mod trust;
+mod trusted_tables;
 mod values;
 
 use std::path::{Path, PathBuf};
 
-use trefoil_check::{Prices, Supplied};
-use trefoil_ir::prices::Price;
+use trefoil_check::{ModelPrices, ProjectDeclarations};
+use trefoil_ir::prices::ModelPrice;
 use trefoil_machine::Reserve;
-use trefoil_models::{Api, ModelOverride, Registry};
-use trefoil_runtime::{HostLimits, Recovery};
-use trefoil_syntax::{Diagnostic, Files, SourceFile};
+use trefoil_models::{ModelOverride, Registry, VendorApi};
+use trefoil_runtime::{HostLimits, RecoveryPolicy};
+use trefoil_syntax::{Diagnostic, SourceFile, SourceFiles};
 #[cfg(feature = "mcp")]
 use trefoil_tools::McpServer;
-use trefoil_tools::guard::Rules;
-use trefoil_tools::{CommandTool, Python};
+use trefoil_tools::guard::GuardRules;
+use trefoil_tools::{CommandTool, PythonSettings};
 
-use crate::door::{self, Door};
+use crate::file_access::{self, FileAccess};
 use crate::folders::config_folder;
 use crate::project_file::{ProjectPath, RULE, find_project, manifest_folder, project_bytes};
 use crate::secrets::SecretSources;
 use crate::shell::CommandShell;
 use crate::target::LoadTarget;
 
-pub use keep::{KeepRule, keep_size, keep_time};
 pub use providers::DeclaredProvider;
-pub use read::{TABLES, TrustedTable, asked};
-pub(crate) use tools::{supplied, supplied_servers};
+pub use retention::{KeepRule, keep_size, keep_time};
+pub(crate) use tools::{read_supplied_tools, supplied_servers};
 pub use trust::{Trust, TrustError, TrustStanding};
+pub use trusted_tables::{TABLES, TrustedTable, find_trusted_tables};
 
 /// The user's own file, in [`config_folder`].
 pub const USER_FILE: &str = "config.toml";
@@ -65,15 +65,15 @@ pub struct Settings {
     /// `[providers.NAME] base_url`: provider, URL, and the file that sets it.
     pub addresses: Vec<(String, String, String)>,
     /// `[providers.NAME] api`: the API of a provider.
-    pub apis: Vec<(String, Api)>,
+    pub apis: Vec<(String, VendorApi)>,
     /// `[providers.NAME]` of providers that are not known.
     pub providers: Vec<DeclaredProvider>,
     /// `[prices]`: the price of a model, by `PROVIDER:NAME`. Later entries take precedence.
-    pub prices: Vec<(String, Price)>,
+    pub prices: Vec<(String, ModelPrice)>,
     /// `[paths] allow`: folders outside the project that paths in manifests may lead into.
     pub allowed: Vec<PathBuf>,
     /// `[http]`: hosts and ports that HTTP tools may call in addition to public ones.
-    pub http: Rules,
+    pub http: GuardRules,
     /// `[secrets]`: the sources of secrets.
     pub secrets: SecretSources,
     /// `[tools]`: programs that are tools.
@@ -84,7 +84,7 @@ pub struct Settings {
     #[cfg(feature = "mcp")]
     pub mcp: Vec<McpServer>,
     /// `[python]`: the interpreter for Python functions.
-    pub python: Python,
+    pub python: PythonSettings,
     /// `[run] allow-command`: whether steps may run commands.
     pub commands: bool,
     /// `[run] env`: the variables that commands get in addition to the usual ones.
@@ -96,7 +96,7 @@ pub struct Settings {
     /// `[store]`: how long runs that have ended are kept.
     pub keep: KeepRule,
     /// `[recovery]`: what to do about tools and commands with an unknown outcome.
-    pub recovery: Recovery,
+    pub recovery: RecoveryPolicy,
     /// Whether those of a trusted project are among them.
     pub of_project: bool,
 }
@@ -114,7 +114,7 @@ pub struct DeclaredProgram {
 
 impl Settings {
     /// A registry with the URLs and APIs of providers in these files.
-    pub fn registry(&self, registry: Registry) -> Registry {
+    pub fn apply_to_registry(&self, registry: Registry) -> Registry {
         let registry = self.providers.iter().fold(registry, |registry, own| {
             let registry = registry.with_provider(&own.name, &own.base_url, own.key_env.as_deref(), &own.file);
             own.api.into_iter().fold(registry, |registry, api| registry.with_api(&own.name, api))
@@ -127,7 +127,7 @@ impl Settings {
     /// Whether tools start processes without further permission.
     pub fn starts_processes(&self) -> bool {
         #[cfg(feature = "mcp")]
-        if self.mcp.iter().any(|server| matches!(server.place, trefoil_tools::McpPlace::Process(_))) {
+        if self.mcp.iter().any(|server| matches!(server.place, trefoil_tools::McpTransport::Process(_))) {
             return true;
         }
         !self.tools.is_empty()
@@ -135,37 +135,37 @@ impl Settings {
 
     /// The programs of tools and MCP servers, in this order, and whether they can be found. Those that get their own `PATH` are
     /// skipped.
-    pub fn programs(&self) -> Vec<DeclaredProgram> {
-        let all = self.tools.iter().map(|tool| (format!("tools.{}", tool.spec().name), tool.program()));
+    pub fn declared_programs(&self) -> Vec<DeclaredProgram> {
+        let all = self.tools.iter().map(|tool| (format!("tools.{}", tool.tool_spec().name), tool.operator_program()));
         #[cfg(feature = "mcp")]
         let all = all.chain(self.mcp.iter().filter_map(|server| match &server.place {
-            trefoil_tools::McpPlace::Process(program) => Some((format!("mcp.{}", server.name), program)),
-            trefoil_tools::McpPlace::Http { .. } => None,
+            trefoil_tools::McpTransport::Process(program) => Some((format!("mcp.{}", server.name), program)),
+            trefoil_tools::McpTransport::Http { .. } => None,
         }));
         let found = all.filter(|(_, own)| own.environment.set.iter().all(|(name, _)| name != "PATH"));
         let found = found.filter_map(|(table, own)| {
             let program = own.command.first()?.clone();
-            let missing = door::missing_program(&program, own.folder.as_deref());
+            let missing = file_access::missing_program(&program, own.folder.as_deref());
             Some(DeclaredProgram { table, program, missing })
         });
         found.collect()
     }
 
     /// What is declared, for checks.
-    pub fn supplied(&self) -> Supplied {
+    pub fn supplied_declarations(&self) -> ProjectDeclarations {
         #[cfg(feature = "mcp")]
         let servers = self.mcp.iter().map(tools::described_server).collect();
         #[cfg(not(feature = "mcp"))]
         let servers = Vec::new();
         let flow = |tool: &FlowTool| tools::of_flow(tool.name.clone(), tool.flow.to_string());
-        let tools = self.tools.iter().map(tools::described).chain(self.flows.iter().map(flow));
+        let tools = self.tools.iter().map(tools::describe_tool).chain(self.flows.iter().map(flow));
         let providers = self.providers.iter().map(|declared| declared.name.clone()).collect();
-        let prices = Prices { own: self.prices.clone(), day: None };
-        Supplied { tools: tools.collect(), servers, providers, prices }
+        let prices = ModelPrices { own: self.prices.clone(), day: None };
+        ProjectDeclarations { tools: tools.collect(), servers, providers, prices }
     }
 
     /// The shell of commands, if they may run.
-    pub fn shell(&self) -> CommandShell {
+    pub fn command_shell(&self) -> CommandShell {
         CommandShell { pass: self.command_env.clone(), ..CommandShell::default() }
     }
 }
@@ -176,7 +176,7 @@ pub struct FoundSettings {
     /// The effective settings.
     pub settings: Settings,
     /// The files of the findings.
-    pub files: Files,
+    pub files: SourceFiles,
     /// Mistakes in the files that are used, and untrusted settings in a file that is not.
     pub findings: Vec<Diagnostic>,
 }
@@ -187,22 +187,23 @@ pub fn project_file(target: &Path) -> Option<PathBuf> {
 }
 
 fn project_of(target: &Path) -> Option<ProjectPath> {
-    find_project(&Door::Disk, &folder_of(target)?)
+    find_project(&FileAccess::Disk, &folder_of(target)?)
 }
 
 fn folder_of(target: &Path) -> Option<PathBuf> {
-    let door = Door::Disk;
-    if door::is_folder(target) { door::folder_real(target) } else { manifest_folder(&door, target) }
+    let door = FileAccess::Disk;
+    if file_access::is_folder(target) { file_access::folder_real(target) } else { manifest_folder(&door, target) }
 }
 
 /// The settings for a manifest, or for a folder itself: the user's, then the project's if it is trusted.
 /// `without_project`: only the user's.
-pub fn find(target: &Path, without_project: bool) -> FoundSettings {
+pub fn find_settings(target: &Path, without_project: bool) -> FoundSettings {
     let mut found = FoundSettings::default();
     let folder = config_folder();
-    if let Some(path) = folder.as_ref().map(|folder| folder.join(USER_FILE)).filter(|path| door::is_there(path)) {
+    if let Some(path) = folder.as_ref().map(|folder| folder.join(USER_FILE)).filter(|path| file_access::is_there(path))
+    {
         let name = path.display().to_string();
-        match door::named(&path, BYTES) {
+        match file_access::read_named_file(&path, BYTES) {
             Ok(bytes) => found.take(&path, &name, bytes, &TrustStanding::Trusted),
             Err(why) => found.unreadable(&name, &why),
         }
@@ -211,14 +212,14 @@ pub fn find(target: &Path, without_project: bool) -> FoundSettings {
         return found;
     }
     let Some(project) = project_of(target) else {
-        found.exposed(target, &Trust::open(folder));
+        found.report_exposed_file(target, &Trust::open(folder));
         return found;
     };
     // The bytes that are checked for trust are the ones that are parsed, because the file may change in between. The
     // checker also reports an unreadable file, but it must not count as trusted here.
-    match project_bytes(&Door::Disk, &project.path) {
+    match project_bytes(&FileAccess::Disk, &project.path) {
         Ok(bytes) => {
-            let standing = Trust::open(folder).standing(&project.path, &bytes);
+            let standing = Trust::open(folder).file_standing(&project.path, &bytes);
             found.settings.of_project = standing == TrustStanding::Trusted;
             found.take(&project.path, &project.name, bytes, &standing);
         }
@@ -228,39 +229,40 @@ pub fn find(target: &Path, without_project: bool) -> FoundSettings {
 }
 
 /// The user's own files that settings depend on, whether or not they exist.
-pub fn files() -> Vec<PathBuf> {
+pub fn user_settings_files() -> Vec<PathBuf> {
     config_folder().map(|folder| vec![folder.join(USER_FILE), folder.join(trust::LIST)]).unwrap_or_default()
 }
 
 /// The user's own settings, without those of any project.
-pub fn own() -> Settings {
-    find(Path::new(""), true).settings
+pub fn load_user_settings() -> Settings {
+    find_settings(Path::new(""), true).settings
 }
 
 impl FoundSettings {
     /// Reports a file that was trusted, and whose folder is world-writable now. Others are not reported: anybody could put a file into such a
     /// folder.
-    fn exposed(&mut self, target: &Path, trust: &Trust) {
-        let path = folder_of(target).and_then(|folder| door::exposed(&folder, door::PROJECT_FILE));
+    fn report_exposed_file(&mut self, target: &Path, trust: &Trust) {
+        let path =
+            folder_of(target).and_then(|folder| file_access::find_exposed_file(&folder, file_access::PROJECT_FILE));
         let Some(path) = path.filter(|path| trust.is_listed(path)) else { return };
-        let file = self.files.add(SourceFile::new(path.display().to_string(), ""));
-        let error = trefoil_syntax::Severity::Error;
+        let file = self.files.add_file(SourceFile::new(path.display().to_string(), ""));
+        let error = trefoil_syntax::FindingSeverity::Error;
         let message = "anybody can write to the folder of this file, so it is not trusted";
-        let found = Diagnostic::nowhere(UNTRUSTED, error, Some(file), message);
-        self.findings.push(found.help("remove that permission: `chmod o-w`"));
+        let found = Diagnostic::without_location(UNTRUSTED, error, Some(file), message);
+        self.findings.push(found.with_help("remove that permission: `chmod o-w`"));
     }
 
-    fn unreadable(&mut self, name: &str, why: &door::AccessRefusal) {
-        let file = self.files.add(SourceFile::new(name, ""));
-        let message = format!("`{name}` cannot be read: {}", why.reason());
-        let error = trefoil_syntax::Severity::Error;
-        self.findings.push(Diagnostic::nowhere(RULE, error, Some(file), message));
+    fn unreadable(&mut self, name: &str, why: &file_access::AccessRefusal) {
+        let file = self.files.add_file(SourceFile::new(name, ""));
+        let message = format!("`{name}` cannot be read: {}", why.reason_text());
+        let error = trefoil_syntax::FindingSeverity::Error;
+        self.findings.push(Diagnostic::without_location(RULE, error, Some(file), message));
     }
 
     fn take(&mut self, path: &Path, name: &str, bytes: Vec<u8>, standing: &TrustStanding) {
         let source = SourceFile::from_bytes(name.to_owned(), bytes);
-        let file = self.files.add(source.clone());
+        let file = self.files.add_file(source.clone());
         let base = path.parent().unwrap_or(Path::new("")).to_owned();
-        read::read(file, &source, &base, standing, self);
+        trusted_tables::read_settings_file(file, &source, &base, standing, self);
     }
 }

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use trefoil_models::plan::{misspelt, unknown_help};
-use trefoil_models::vendors::{VENDORS, vendor};
-use trefoil_models::{Address, Api, Registry};
+use trefoil_models::plan::{find_misspelled_provider, unknown_help};
+use trefoil_models::vendors::{VENDORS, find_vendor};
+use trefoil_models::{ProviderAddress, Registry, VendorApi};
 
-use super::read::SettingsReading;
+use super::trusted_tables::SettingsReading;
 
 /// An OpenAI-compatible provider that the operator declares.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct DeclaredProvider {
     /// Its URL.
     pub base_url: String,
     /// Its API; `None`: chat completions.
-    pub api: Option<Api>,
+    pub api: Option<VendorApi>,
     /// The environment variable of its key; `None`: it gets no key.
     pub key_env: Option<String>,
     /// The file that declares it.
@@ -27,16 +27,17 @@ pub struct DeclaredProvider {
 }
 
 impl SettingsReading<'_> {
-    pub(super) fn provider(&mut self, provider: &str, at: Range<usize>, value: &Spanned<DeValue<'_>>) {
-        if vendor(provider).is_none()
+    pub(super) fn read_provider(&mut self, provider: &str, at: Range<usize>, value: &Spanned<DeValue<'_>>) {
+        if find_vendor(provider).is_none()
             && let Some(wrong) = wrong_name(provider)
         {
-            return self.wrong(at, &wrong);
+            return self.report_wrong_value(at, &wrong);
         }
         let Some(table) = value.get_ref().as_table() else {
-            return self.wrong(value.span(), &format!("`{provider}` must be a table: `[providers.{provider}]`"));
+            return self
+                .report_wrong_value(value.span(), &format!("`{provider}` must be a table: `[providers.{provider}]`"));
         };
-        match vendor(provider) {
+        match find_vendor(provider) {
             Some(_) => self.known_provider(provider, table),
             None => self.own_provider(provider, at, table),
         }
@@ -51,11 +52,11 @@ impl SettingsReading<'_> {
                         self.found.settings.addresses.push(says);
                     }
                 }
-                "api" => match value.get_ref().as_str().and_then(Api::read) {
-                    Some(api) if vendor(provider).is_some_and(|v| v.protocol.through(api).is_some()) => {
+                "api" => match value.get_ref().as_str().and_then(VendorApi::parse_name) {
+                    Some(api) if find_vendor(provider).is_some_and(|v| v.protocol.with_api(api).is_some()) => {
                         self.found.settings.apis.push((provider.to_owned(), api));
                     }
-                    _ => self.wrong(value.span(), &no_such_api(provider)),
+                    _ => self.report_wrong_value(value.span(), &no_such_api(provider)),
                 },
                 name => self.no_key(key.span(), &format!("providers.{provider}"), name, "`base_url`, `api`"),
             }
@@ -68,14 +69,16 @@ impl SettingsReading<'_> {
             let text = value.get_ref().as_str();
             match &**key.get_ref() {
                 "base_url" => base_url = self.address(provider, value),
-                "api" => match text.and_then(Api::read) {
+                "api" => match text.and_then(VendorApi::parse_name) {
                     Some(read) => api = Some(read),
-                    None => self.wrong(value.span(), "`api` must be `\"chat\"` or `\"responses\"`"),
+                    None => self.report_wrong_value(value.span(), "`api` must be `\"chat\"` or `\"responses\"`"),
                 },
                 "key_env" => match text.map(wrong_key) {
                     Some(None) => key_env = text.map(str::to_owned),
-                    Some(Some(wrong)) => self.wrong(value.span(), &wrong),
-                    None => self.wrong(value.span(), "`key_env` must be the name of an environment variable"),
+                    Some(Some(wrong)) => self.report_wrong_value(value.span(), &wrong),
+                    None => {
+                        self.report_wrong_value(value.span(), "`key_env` must be the name of an environment variable")
+                    }
                 },
                 name => self.no_key(key.span(), &format!("providers.{provider}"), name, "`base_url`, `api`, `key_env`"),
             }
@@ -83,7 +86,7 @@ impl SettingsReading<'_> {
         if !table.keys().any(|key| &**key.get_ref() == "base_url") {
             let message =
                 format!("`[providers.{provider}]` needs `base_url`, because `{provider}` is not a known provider");
-            return self.wrong(at, &message);
+            return self.report_wrong_value(at, &message);
         }
         let Some(base_url) = base_url else { return };
         let file = self.name.to_owned();
@@ -94,22 +97,23 @@ impl SettingsReading<'_> {
 
     fn address(&mut self, provider: &str, value: &Spanned<DeValue<'_>>) -> Option<String> {
         let Some(text) = value.get_ref().as_str() else {
-            self.wrong(value.span(), "`base_url` must be a URL: `\"https://host/v1\"`");
+            self.report_wrong_value(value.span(), "`base_url` must be a URL: `\"https://host/v1\"`");
             return None;
         };
-        let read = vendor(provider).map_or_else(|| Address::parse(text), |vendor| vendor.address(text));
+        let read =
+            find_vendor(provider).map_or_else(|| ProviderAddress::parse(text), |vendor| vendor.parse_address(text));
         match read {
             Ok(_) => Some(text.to_owned()),
             Err(why) => {
-                self.wrong(value.span(), &format!("`base_url` of `{provider}` {why}"));
+                self.report_wrong_value(value.span(), &format!("`base_url` of `{provider}` {why}"));
                 None
             }
         }
     }
 
     /// The message for a provider that is neither known nor declared.
-    pub(super) fn unknown(&self, provider: &str) -> Option<String> {
-        let mut all: Vec<&str> = Registry::known().collect();
+    pub(super) fn unknown_provider_message(&self, provider: &str) -> Option<String> {
+        let mut all: Vec<&str> = Registry::known_providers().collect();
         all.extend(self.found.settings.providers.iter().map(|declared| &*declared.name));
         if all.contains(&provider) {
             return None;
@@ -127,7 +131,7 @@ fn wrong_name(name: &str) -> Option<String> {
     if matches!(name, "embedded" | "scripted") {
         return Some(format!("a provider cannot be named `{name}`"));
     }
-    misspelt(name).map(|near| {
+    find_misspelled_provider(name).map(|near| {
         format!("unknown provider `{name}`; did you mean `{near}`? If not, choose a name that is less similar")
     })
 }
@@ -143,8 +147,8 @@ fn wrong_key(variable: &str) -> Option<String> {
 }
 
 fn no_such_api(provider: &str) -> String {
-    let has = |api| vendor(provider).is_some_and(|vendor| vendor.protocol.through(api).is_some());
-    match (has(Api::Chat), has(Api::Responses)) {
+    let has = |api| find_vendor(provider).is_some_and(|vendor| vendor.protocol.with_api(api).is_some());
+    match (has(VendorApi::Chat), has(VendorApi::Responses)) {
         (true, true) => "`api` must be `\"chat\"` or `\"responses\"`".to_owned(),
         (true, false) => {
             format!("`api` must be `\"chat\"`; remove it to use the native API of `{provider}`")

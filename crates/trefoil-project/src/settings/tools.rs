@@ -5,46 +5,51 @@ use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use toml::de::DeTable;
-use trefoil_check::{SuppliedServer, SuppliedTool};
-use trefoil_ir::types::Type;
+use trefoil_check::{DeclaredServer, DeclaredTool};
+use trefoil_ir::types::ValueType;
 use trefoil_machine::Effects;
-use trefoil_tools::process::Program;
-use trefoil_tools::{CommandInput, CommandResult, CommandTool, Declared, TIME};
+use trefoil_tools::process::OperatorProgram;
+use trefoil_tools::{CommandInput, CommandResult, CommandTool, CommandToolDeclaration, TIME};
 
-use super::read::SettingsReading;
-use super::values::{TableEntry, WrongValue, command, environment, json, table, text, time, word, words};
+use super::trusted_tables::SettingsReading;
+use super::values::{
+    TableEntry, WrongValue, read_command, read_duration, read_environment, read_json, read_table, read_text, read_word,
+    read_words,
+};
 use super::{FlowTool, argv};
-use crate::door::clean;
+use crate::file_access::clean_path;
 use crate::target::LoadTarget;
 
 impl SettingsReading<'_> {
     /// `[tools.NAME]`
-    pub(super) fn tool(&mut self, name: &str, at: Range<usize>, value: &TableEntry<'_>) {
+    pub(super) fn read_tool(&mut self, name: &str, at: Range<usize>, value: &TableEntry<'_>) {
         let settings = &mut self.found.settings;
         // If two have the same name, the later one is used.
-        settings.tools.retain(|have| *have.spec().name != *name);
+        settings.tools.retain(|have| *have.tool_spec().name != *name);
         settings.flows.retain(|have| have.name != name);
         let has_flow = value.get_ref().as_table().is_some_and(|all| all.iter().any(|(key, _)| key.get_ref() == "flow"));
         let read = if has_flow {
             self.flow(name, value).map(|flow| self.found.settings.flows.push(flow))
         } else {
-            declared(self.base, name, at, value).map(|tool| match argv::refused(&tool, value) {
+            read_command_tool(self.base, name, at, value).map(|tool| match argv::find_refused_command(&tool, value) {
                 Some(why) => self.wrong_with(why.at, &format!("invalid tool `{name}`: {}", why.message), why.help),
                 None => self.found.settings.tools.push(tool),
             })
         };
         if let Err((at, why)) = read {
-            self.wrong(at, &format!("invalid tool `{name}`: {why}"));
+            self.report_wrong_value(at, &format!("invalid tool `{name}`: {why}"));
         }
     }
 
     /// `[tools.NAME] flow = "PATH"`
     fn flow(&self, name: &str, value: &TableEntry<'_>) -> Result<FlowTool, WrongValue> {
         let (mut flow, mut description) = (None, None);
-        for (key, value) in table(value)? {
+        for (key, value) in read_table(value)? {
             match &**key.get_ref() {
-                "flow" => flow = Some(LoadTarget::parse(&clean(&self.base.join(text(value)?)).to_string_lossy())),
-                "description" => description = Some(text(value)?.to_owned()),
+                "flow" => {
+                    flow = Some(LoadTarget::parse(&clean_path(&self.base.join(read_text(value)?)).to_string_lossy()))
+                }
+                "description" => description = Some(read_text(value)?.to_owned()),
                 other => {
                     let keys = "`flow`, `description`";
                     return Err((key.span(), format!("unknown key `{other}` next to `flow`; the keys are {keys}")));
@@ -57,46 +62,46 @@ impl SettingsReading<'_> {
 
     /// `[mcp.NAME]`
     #[cfg(feature = "mcp")]
-    pub(super) fn mcp(&mut self, name: &str, _at: Range<usize>, value: &TableEntry<'_>) {
+    pub(super) fn read_mcp_server(&mut self, name: &str, _at: Range<usize>, value: &TableEntry<'_>) {
         match self.server(name, value) {
             Ok(server) => {
                 self.found.settings.mcp.retain(|have| have.name != server.name);
                 self.found.settings.mcp.push(server);
             }
-            Err((at, why)) => self.wrong(at, &format!("invalid MCP server `{name}`: {why}")),
+            Err((at, why)) => self.report_wrong_value(at, &format!("invalid MCP server `{name}`: {why}")),
         }
     }
 
     #[cfg(not(feature = "mcp"))]
-    pub(super) fn mcp(&mut self, _name: &str, at: Range<usize>, _value: &TableEntry<'_>) {
-        self.wrong(at, "this build has no support for MCP servers");
+    pub(super) fn read_mcp_server(&mut self, _name: &str, at: Range<usize>, _value: &TableEntry<'_>) {
+        self.report_wrong_value(at, "this build has no support for MCP servers");
     }
 
     #[cfg(feature = "mcp")]
     fn server(&self, name: &str, value: &TableEntry<'_>) -> Result<trefoil_tools::McpServer, WrongValue> {
-        use trefoil_tools::{Idempotent, McpPlace, McpServer};
-        let all = table(value)?;
-        let (mut tools, mut idempotent, mut limit) = (None, Idempotent::These(Vec::new()), TIME);
+        use trefoil_tools::{IdempotentTools, McpServer, McpTransport};
+        let all = read_table(value)?;
+        let (mut tools, mut idempotent, mut limit) = (None, IdempotentTools::These(Vec::new()), TIME);
         let (mut url, mut headers, mut start) = (None, Vec::new(), None);
         for (key, value) in all {
             match &**key.get_ref() {
                 "command" | "env" | "folder" => {}
                 "url" => {
-                    let address = text(value)?;
+                    let address = read_text(value)?;
                     if !address.starts_with("https://") && !address.starts_with("http://") {
                         return Err((value.span(), "`url` must start with `https://` or `http://`".to_owned()));
                     }
                     url = Some(address.to_owned());
                 }
-                "headers" => headers = super::values::texts(value)?,
-                "tools" => tools = Some(words(value)?),
-                "timeout" => limit = time(value)?,
-                "start_timeout" => start = Some(time(value)?),
+                "headers" => headers = super::values::read_texts(value)?,
+                "tools" => tools = Some(read_words(value)?),
+                "timeout" => limit = read_duration(value)?,
+                "start_timeout" => start = Some(read_duration(value)?),
                 "idempotent" => {
                     idempotent = match value.get_ref().as_bool() {
-                        Some(true) => Idempotent::All,
-                        Some(false) => Idempotent::These(Vec::new()),
-                        None => Idempotent::These(words(value)?),
+                        Some(true) => IdempotentTools::All,
+                        Some(false) => IdempotentTools::These(Vec::new()),
+                        None => IdempotentTools::These(read_words(value)?),
                     };
                 }
                 other => {
@@ -106,34 +111,39 @@ impl SettingsReading<'_> {
             }
         }
         let place = match (program(self.base, all)?, url) {
-            (Some(program), None) => McpPlace::Process(program),
-            (None, Some(url)) => McpPlace::Http { url, headers },
+            (Some(program), None) => McpTransport::Process(program),
+            (None, Some(url)) => McpTransport::Http { url, headers },
             _ => return Err((value.span(), "it needs either a `command` or a `url`".to_owned())),
         };
         Ok(McpServer { name: name.to_owned(), place, tools, idempotent, time: limit, start })
     }
 
     /// `[python]`
-    pub(super) fn python(&mut self, key: &str, at: Range<usize>, value: &TableEntry<'_>) {
+    pub(super) fn read_python_setting(&mut self, key: &str, at: Range<usize>, value: &TableEntry<'_>) {
         let base = self.base.to_owned();
         let python = &mut self.found.settings.python;
         let read = match key {
-            "command" => command(value).map(|words| python.command = Some(words)),
-            "path" => words(value).map(|all| python.path = all.into_iter().map(|one| base.join(one)).collect()),
-            "env" => environment(value).map(|env| python.environment = env),
-            "timeout" => time(value).map(|limit| python.time = limit),
+            "command" => read_command(value).map(|words| python.command = Some(words)),
+            "path" => read_words(value).map(|all| python.path = all.into_iter().map(|one| base.join(one)).collect()),
+            "env" => read_environment(value).map(|env| python.environment = env),
+            "timeout" => read_duration(value).map(|limit| python.time = limit),
             _ => Err((at, format!("`[python]` has no key `{key}`; its keys are `command`, `path`, `env`, `timeout`"))),
         };
         if let Err((at, why)) = read {
-            self.wrong(at, &why);
+            self.report_wrong_value(at, &why);
         }
     }
 }
 
 /// A program that is a tool, as a table declares it.
-fn declared(base: &Path, name: &str, at: Range<usize>, value: &TableEntry<'_>) -> Result<CommandTool, WrongValue> {
-    let all = table(value)?;
-    let mut declared = Declared {
+fn read_command_tool(
+    base: &Path,
+    name: &str,
+    at: Range<usize>,
+    value: &TableEntry<'_>,
+) -> Result<CommandTool, WrongValue> {
+    let all = read_table(value)?;
+    let mut declared = CommandToolDeclaration {
         name: name.to_owned(),
         description: String::new(),
         program: program(base, all)?.ok_or_else(|| (value.span(), "it needs a `command` or a `flow`".to_owned()))?,
@@ -147,24 +157,24 @@ fn declared(base: &Path, name: &str, at: Range<usize>, value: &TableEntry<'_>) -
     for (key, value) in all {
         match &**key.get_ref() {
             "command" | "env" | "folder" => {}
-            "description" => declared.description = text(value)?.to_owned(),
-            "parameters" => declared.parameters = Some(json(value)?),
-            "result" => declared.result = Some(json(value)?),
-            "timeout" => declared.time = time(value)?,
+            "description" => declared.description = read_text(value)?.to_owned(),
+            "parameters" => declared.parameters = Some(read_json(value)?),
+            "result" => declared.result = Some(read_json(value)?),
+            "timeout" => declared.time = read_duration(value)?,
             "effects" => {
                 let known = [
                     ("read_only", Effects::ReadOnly),
                     ("idempotent", Effects::Idempotent),
                     ("writes", Effects::Writes),
                 ];
-                declared.effects = word(value, &known)?;
+                declared.effects = read_word(value, &known)?;
             }
             "input" => {
                 declared.input =
-                    Some(word(value, &[("json", CommandInput::Json), ("arguments", CommandInput::Words)])?);
+                    Some(read_word(value, &[("json", CommandInput::Json), ("arguments", CommandInput::Words)])?);
             }
             "output" => {
-                declared.output = word(value, &[("json", CommandResult::Json), ("text", CommandResult::Text)])?;
+                declared.output = read_word(value, &[("json", CommandResult::Json), ("text", CommandResult::Text)])?;
             }
             other => {
                 let keys = "`command`, `description`, `parameters`, `result`, `effects`, `input`, `output`, `timeout`, `env`, `folder`";
@@ -176,67 +186,68 @@ fn declared(base: &Path, name: &str, at: Range<usize>, value: &TableEntry<'_>) -
 }
 
 /// `command`, `folder` and `env` of a table; `None` if it has no `command`.
-fn program(base: &Path, all: &DeTable<'_>) -> Result<Option<Program>, WrongValue> {
+fn program(base: &Path, all: &DeTable<'_>) -> Result<Option<OperatorProgram>, WrongValue> {
     let get = |key: &str| all.iter().find(|(have, _)| &**have.get_ref() == key).map(|(_, value)| value);
     let Some(value) = get("command") else { return Ok(None) };
-    let folder = get("folder").map(|value| text(value)).transpose()?.map_or_else(|| base.to_owned(), |f| base.join(f));
+    let folder =
+        get("folder").map(|value| read_text(value)).transpose()?.map_or_else(|| base.to_owned(), |f| base.join(f));
     // A file named without a folder is in the current one.
     let folder = Some(folder).filter(|folder| *folder != PathBuf::new());
-    let environment = get("env").map(environment).transpose()?.unwrap_or_default();
-    Ok(Some(Program { command: command(value)?, folder, environment }))
+    let environment = get("env").map(read_environment).transpose()?.unwrap_or_default();
+    Ok(Some(OperatorProgram { command: read_command(value)?, folder, environment }))
 }
 
 /// The descriptions of tools in a table, as far as they can be read, for checks, which run no tools.
-pub fn supplied(base: &Path, tools: &DeTable<'_>) -> Vec<SuppliedTool> {
+pub fn read_supplied_tools(base: &Path, tools: &DeTable<'_>) -> Vec<DeclaredTool> {
     let one = |(name, value): (&Spanned<toml::de::DeString<'_>>, &TableEntry<'_>)| {
         let name = name.get_ref().to_string();
         let all = value.get_ref().as_table().into_iter().flatten();
         let flow = all.filter(|(key, _)| key.get_ref() == "flow").find_map(|(_, value)| value.get_ref().as_str());
         if let Some(flow) = flow {
-            return of_flow(name, clean(&base.join(flow)).to_string_lossy().into_owned());
+            return of_flow(name, clean_path(&base.join(flow)).to_string_lossy().into_owned());
         }
-        let tool = declared(base, &name, 0..0, value).ok();
-        tool.map_or_else(|| SuppliedTool { name, ..SuppliedTool::default() }, |tool| described(&tool))
+        let tool = read_command_tool(base, &name, 0..0, value).ok();
+        tool.map_or_else(|| DeclaredTool { name, ..DeclaredTool::default() }, |tool| describe_tool(&tool))
     };
     tools.iter().map(one).collect()
 }
 
 /// The same of MCP servers.
-pub fn supplied_servers(servers: &DeTable<'_>) -> Vec<SuppliedServer> {
+pub fn supplied_servers(servers: &DeTable<'_>) -> Vec<DeclaredServer> {
     let one = |(name, value): (&Spanned<toml::de::DeString<'_>>, &TableEntry<'_>)| {
         let get = |key: &str| {
             let mut all = value.get_ref().as_table().into_iter().flatten();
             all.find(|(have, _)| have.get_ref() == key).map(|(_, value)| value)
         };
-        let tools = get("tools").and_then(|value| words(value).ok());
+        let tools = get("tools").and_then(|value| read_words(value).ok());
         let idempotent = get("idempotent").map_or(Some(Vec::new()), |value| match value.get_ref().as_bool() {
             Some(true) => None,
-            _ => Some(words(value).unwrap_or_default()),
+            _ => Some(read_words(value).unwrap_or_default()),
         });
-        SuppliedServer { name: name.get_ref().to_string(), tools, idempotent }
+        DeclaredServer { name: name.get_ref().to_string(), tools, idempotent }
     };
     servers.iter().map(one).collect()
 }
 
 /// The description of a declared MCP server.
 #[cfg(feature = "mcp")]
-pub fn described_server(server: &trefoil_tools::McpServer) -> SuppliedServer {
-    use trefoil_tools::Idempotent;
+pub fn described_server(server: &trefoil_tools::McpServer) -> DeclaredServer {
+    use trefoil_tools::IdempotentTools;
     let idempotent = match &server.idempotent {
-        Idempotent::All => None,
-        Idempotent::These(these) => Some(these.clone()),
+        IdempotentTools::All => None,
+        IdempotentTools::These(these) => Some(these.clone()),
     };
-    SuppliedServer { name: server.name.clone(), tools: server.tools.clone(), idempotent }
+    DeclaredServer { name: server.name.clone(), tools: server.tools.clone(), idempotent }
 }
 
 /// The description of a program that is a tool.
-pub fn described(tool: &CommandTool) -> SuppliedTool {
-    let spec = tool.spec();
+pub fn describe_tool(tool: &CommandTool) -> DeclaredTool {
+    let spec = tool.tool_spec();
     let parameters = Some(spec.parameters.clone());
-    SuppliedTool {
+    DeclaredTool {
         name: spec.name.to_string(),
         parameters,
-        result: tool.result().map(Type::declared),
+        result: tool.result_schema().map(ValueType::from_schema),
         writes: spec.effects == Effects::Writes,
         on_command_line: tool.is_on_command_line(),
         flow: None,
@@ -245,6 +256,6 @@ pub fn described(tool: &CommandTool) -> SuppliedTool {
 }
 
 /// A flow that is a tool. The loader adds what is known about the flow.
-pub fn of_flow(name: String, flow: String) -> SuppliedTool {
-    SuppliedTool { name, flow: Some(flow), ..SuppliedTool::default() }
+pub fn of_flow(name: String, flow: String) -> DeclaredTool {
+    DeclaredTool { name, flow: Some(flow), ..DeclaredTool::default() }
 }

@@ -9,8 +9,8 @@ use sha2::{Digest as _, Sha256};
 
 use trefoil_syntax::SourceFile;
 
-use crate::door::{self, Door};
-use crate::private;
+use crate::file_access::{self, FileAccess};
+use crate::private_files;
 use crate::project_file::{find_project, project_bytes};
 
 /// The name of the list.
@@ -56,7 +56,7 @@ pub struct Trust {
 impl Trust {
     /// The list in a configuration folder. If it cannot be read, nothing is trusted.
     pub fn open(folder: Option<PathBuf>) -> Self {
-        let text = folder.as_ref().and_then(|folder| door::named(&folder.join(LIST), BYTES).ok());
+        let text = folder.as_ref().and_then(|folder| file_access::read_named_file(&folder.join(LIST), BYTES).ok());
         let text = text.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
         let entry = |line: &str| {
             let (hash, path) = line.split_once("  ")?;
@@ -66,7 +66,7 @@ impl Trust {
     }
 
     /// Whether the project file with these bytes is trusted. `path` has no links.
-    pub fn standing(&self, path: &Path, bytes: &[u8]) -> TrustStanding {
+    pub fn file_standing(&self, path: &Path, bytes: &[u8]) -> TrustStanding {
         match self.hashes.get(path) {
             Some(known) if *known == hash(bytes) => TrustStanding::Trusted,
             Some(_) => TrustStanding::Changed,
@@ -80,18 +80,18 @@ impl Trust {
     }
 
     /// All project files that were trusted, with their current state.
-    pub fn list(&self) -> Vec<(&Path, TrustStanding)> {
+    pub fn list_files(&self) -> Vec<(&Path, TrustStanding)> {
         let now = |path: &PathBuf| {
-            project_bytes(&Door::Disk, path).map_or(TrustStanding::Changed, |b| self.standing(path, &b))
+            project_bytes(&FileAccess::Disk, path).map_or(TrustStanding::Changed, |b| self.file_standing(path, &b))
         };
         self.hashes.keys().map(|path| (path.as_path(), now(path))).collect()
     }
 
     /// Trusts the project file of a folder in its current state; returns its path and its text.
-    pub fn add(&mut self, folder: &Path) -> Result<(PathBuf, SourceFile), TrustError> {
+    pub fn add_folder(&mut self, folder: &Path) -> Result<(PathBuf, SourceFile), TrustError> {
         let path = project_file(folder)?;
-        let failed = |why: door::AccessRefusal| TrustError::File(path.display().to_string(), why.reason());
-        let bytes = project_bytes(&Door::Disk, &path).map_err(failed)?;
+        let failed = |why: file_access::AccessRefusal| TrustError::File(path.display().to_string(), why.reason_text());
+        let bytes = project_bytes(&FileAccess::Disk, &path).map_err(failed)?;
         self.hashes.insert(path.clone(), hash(&bytes));
         self.save()?;
         let text = SourceFile::from_bytes(path.display().to_string(), bytes);
@@ -101,7 +101,7 @@ impl Trust {
     /// Removes trust; returns the path, and whether the file was trusted.
     pub fn remove(&mut self, folder: &Path) -> Result<(PathBuf, bool), TrustError> {
         // The file may have been deleted.
-        let gone = door::real(folder).join(door::PROJECT_FILE);
+        let gone = file_access::resolve_links(folder).join(file_access::PROJECT_FILE);
         let path = project_file(folder).unwrap_or(gone);
         let was = self.hashes.remove(&path).is_some();
         self.save()?;
@@ -117,17 +117,19 @@ impl Trust {
             let _ = writeln!(text, "{hash}  {}", path.display());
         }
         // Half a list would remove trust.
-        private::replace(&path, text.as_bytes()).map_err(failed)
+        private_files::replace_private_file(&path, text.as_bytes()).map_err(failed)
     }
 }
 
 /// The project file that applies to a folder, without links.
 fn project_file(folder: &Path) -> Result<PathBuf, TrustError> {
     let none = || TrustError::NoProject(folder.display().to_string());
-    let real = door::folder_real(folder).ok_or_else(none)?;
-    let exposed =
-        || door::exposed(&real, door::PROJECT_FILE).map(|path| TrustError::Exposed(path.display().to_string()));
-    let found = find_project(&Door::Disk, &real).ok_or_else(|| exposed().unwrap_or_else(none))?;
+    let real = file_access::folder_real(folder).ok_or_else(none)?;
+    let exposed = || {
+        file_access::find_exposed_file(&real, file_access::PROJECT_FILE)
+            .map(|path| TrustError::Exposed(path.display().to_string()))
+    };
+    let found = find_project(&FileAccess::Disk, &real).ok_or_else(|| exposed().unwrap_or_else(none))?;
     // A line of the list contains one path.
     match found.path.to_str() {
         Some(text) if !text.contains(['\n', '\r']) => Ok(found.path),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use trefoil_template::{Masked, Value};
-use trefoil_tools::process::Environment;
+use trefoil_tools::process::ProcessEnvironment;
 
 /// The maximum timeout of a call: a day.
 const LONGEST: Duration = Duration::from_secs(86_400);
@@ -16,15 +16,15 @@ pub type WrongValue = (Range<usize>, String);
 /// A value with its place.
 pub type TableEntry<'t> = Spanned<DeValue<'t>>;
 
-pub fn table<'v, 't>(value: &'v TableEntry<'t>) -> Result<&'v DeTable<'t>, WrongValue> {
+pub fn read_table<'v, 't>(value: &'v TableEntry<'t>) -> Result<&'v DeTable<'t>, WrongValue> {
     value.get_ref().as_table().ok_or_else(|| (value.span(), "it must be a table".to_owned()))
 }
 
-pub fn text<'v>(value: &'v TableEntry<'_>) -> Result<&'v str, WrongValue> {
+pub fn read_text<'v>(value: &'v TableEntry<'_>) -> Result<&'v str, WrongValue> {
     value.get_ref().as_str().ok_or_else(|| (value.span(), "it must be a string".to_owned()))
 }
 
-pub fn words(value: &TableEntry<'_>) -> Result<Vec<String>, WrongValue> {
+pub fn read_words(value: &TableEntry<'_>) -> Result<Vec<String>, WrongValue> {
     let all = value.get_ref().as_array().map(|all| all.iter().map(|one| one.get_ref().as_str()).collect());
     let all: Option<Vec<&str>> = all.flatten();
     all.map(|all| all.into_iter().map(str::to_owned).collect())
@@ -32,18 +32,18 @@ pub fn words(value: &TableEntry<'_>) -> Result<Vec<String>, WrongValue> {
 }
 
 /// A program and its arguments as a list. A single text would need a shell to be parsed.
-pub fn command(value: &TableEntry<'_>) -> Result<Vec<String>, WrongValue> {
+pub fn read_command(value: &TableEntry<'_>) -> Result<Vec<String>, WrongValue> {
     let form = "`command` must be a list: `[\"program\", \"argument\"]`";
-    words(value).ok().filter(|words| !words.is_empty()).ok_or_else(|| (value.span(), form.to_owned()))
+    read_words(value).ok().filter(|words| !words.is_empty()).ok_or_else(|| (value.span(), form.to_owned()))
 }
 
-pub fn time(value: &TableEntry<'_>) -> Result<Duration, WrongValue> {
+pub fn read_duration(value: &TableEntry<'_>) -> Result<Duration, WrongValue> {
     let time = value.get_ref().as_str().and_then(|text| humantime::parse_duration(text).ok());
     time.filter(|time| !time.is_zero() && *time <= LONGEST)
         .ok_or_else(|| (value.span(), "invalid `timeout`: write `30s` or `5m`".to_owned()))
 }
 
-pub fn word<T: Copy>(value: &TableEntry<'_>, known: &[(&str, T)]) -> Result<T, WrongValue> {
+pub fn read_word<T: Copy>(value: &TableEntry<'_>, known: &[(&str, T)]) -> Result<T, WrongValue> {
     let found = value.get_ref().as_str().and_then(|text| known.iter().find(|(name, _)| *name == text));
     let names: Vec<String> = known.iter().map(|(name, _)| format!("`\"{name}\"`")).collect();
     found.map(|(_, of)| *of).ok_or_else(|| (value.span(), format!("it must be one of {}", names.join(", "))))
@@ -51,24 +51,24 @@ pub fn word<T: Copy>(value: &TableEntry<'_>, known: &[(&str, T)]) -> Result<T, W
 
 /// `["NAME"]`: variables passed on; `{ NAME = "text" }`: variables set, which may contain `{{secrets.NAME}}` and
 /// `{{env.NAME}}`.
-pub fn environment(value: &TableEntry<'_>) -> Result<Environment, WrongValue> {
+pub fn read_environment(value: &TableEntry<'_>) -> Result<ProcessEnvironment, WrongValue> {
     if value.get_ref().is_array() {
-        return Ok(Environment { pass: words(value)?, ..Environment::default() });
+        return Ok(ProcessEnvironment { pass: read_words(value)?, ..ProcessEnvironment::default() });
     }
-    Ok(Environment { set: texts(value)?, ..Environment::default() })
+    Ok(ProcessEnvironment { set: read_texts(value)?, ..ProcessEnvironment::default() })
 }
 
 /// Names and texts with holes.
-pub fn texts(value: &TableEntry<'_>) -> Result<Vec<(String, Value)>, WrongValue> {
-    let all = table(value)?.iter();
+pub fn read_texts(value: &TableEntry<'_>) -> Result<Vec<(String, Value)>, WrongValue> {
+    let all = read_table(value)?.iter();
     all.map(|(key, value)| {
-        Ok((key.get_ref().to_string(), Masked::read(text(value)?).map_err(|why| (value.span(), why))?))
+        Ok((key.get_ref().to_string(), Masked::parse_text(read_text(value)?).map_err(|why| (value.span(), why))?))
     })
     .collect()
 }
 
 /// A TOML value as JSON.
-pub fn json(value: &TableEntry<'_>) -> Result<serde_json::Value, WrongValue> {
+pub fn read_json(value: &TableEntry<'_>) -> Result<serde_json::Value, WrongValue> {
     Ok(match value.get_ref() {
         DeValue::String(text) => text.as_ref().into(),
         DeValue::Boolean(truth) => (*truth).into(),
@@ -83,9 +83,9 @@ pub fn json(value: &TableEntry<'_>) -> Result<serde_json::Value, WrongValue> {
             .ok_or_else(|| (value.span(), "JSON has no such number".to_owned()))?
             .into(),
         DeValue::Datetime(_) => return Err((value.span(), "JSON has no dates".to_owned())),
-        DeValue::Array(items) => items.iter().map(json).collect::<Result<Vec<_>, _>>()?.into(),
+        DeValue::Array(items) => items.iter().map(read_json).collect::<Result<Vec<_>, _>>()?.into(),
         DeValue::Table(members) => {
-            let members = members.iter().map(|(key, value)| Ok((key.get_ref().to_string(), json(value)?)));
+            let members = members.iter().map(|(key, value)| Ok((key.get_ref().to_string(), read_json(value)?)));
             serde_json::Value::Object(members.collect::<Result<_, WrongValue>>()?)
         }
     })

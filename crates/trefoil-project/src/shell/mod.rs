@@ -10,9 +10,9 @@ use tokio::process::Command;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{CommandHost, CommandOutput, CommandRequest, ToolError};
 use trefoil_template::Value;
-use trefoil_tools::process::{self, Environment};
+use trefoil_tools::process::{self, ProcessEnvironment};
 
-pub use trefoil_tools::process::{adopt, end_all, hide};
+pub use trefoil_tools::process::{adopt_orphans, end_all, hide_memory};
 
 /// Runs commands with the shell.
 #[derive(Debug, Clone, Default)]
@@ -25,12 +25,12 @@ pub struct CommandShell {
 
 #[async_trait]
 impl CommandHost for CommandShell {
-    async fn run(&self, _at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+    async fn run_command(&self, _at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         let mut command = Command::new("sh");
         command.arg("-c").arg(&*request.script).arg("trefoil");
         command.args(request.arguments.iter().map(|a| a.to_text().to_string()));
-        let environment = Environment { pass: self.pass.clone(), ..Environment::default() };
-        command.env_clear().envs(environment.inherited());
+        let environment = ProcessEnvironment { pass: self.pass.clone(), ..ProcessEnvironment::default() };
+        command.env_clear().envs(environment.inherited_variables());
         for (name, value) in &request.env {
             command.env(&**name, &*value.to_text());
         }
@@ -48,7 +48,7 @@ impl CommandHost for CommandShell {
             }
             command.current_dir(folder);
         }
-        let ended = process::start(command, false)?.run(None, None).await?;
+        let ended = process::start_process(command, false)?.run_to_end(None, None).await?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Ok(CommandOutput { exit_code: ended.code, stdout: text(ended.stdout), stderr: text(ended.stderr) })
     }
@@ -90,7 +90,7 @@ mod tests {
             discloses: false,
             limit_ms: None,
         };
-        CommandShell::default().run(at, request).await
+        CommandShell::default().run_command(at, request).await
     }
 
     async fn run(script: &str, arguments: &[&str]) -> Result<CommandOutput, ToolError> {
@@ -119,7 +119,7 @@ mod tests {
         let before = Instant::now();
         let output = block_on(run("sleep 60 & echo $!", &[])).unwrap();
         assert!(before.elapsed() < Duration::from_secs(30), "the background process held the command up");
-        assert!(ended(output.stdout.trim()), "{} is still there", output.stdout);
+        assert!(has_ended(output.stdout.trim()), "{} is still there", output.stdout);
     }
 
     #[test]
@@ -132,11 +132,11 @@ mod tests {
         });
         let pid = std::fs::read_to_string(&dir).unwrap();
         std::fs::remove_file(&dir).unwrap();
-        assert!(ended(pid.trim()), "{pid} is still there");
+        assert!(has_ended(pid.trim()), "{pid} is still there");
     }
 
     /// Whether a process has ended, or ends soon.
-    fn ended(pid: &str) -> bool {
+    fn has_ended(pid: &str) -> bool {
         let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         (0..100).any(|_| {
             let state = state();

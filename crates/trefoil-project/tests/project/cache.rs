@@ -11,8 +11,8 @@ const AGENT: &str = "id: helper\nkind: llm\nmodel: { provider: openai, name: gpt
 const MAIN: &str = "id: main\nkind: sequential\nsteps:\n  - ref: helper\n    input: { userQuery: x }\noutput: { said: \"{{helper}}\" }\n";
 
 fn check(folder: &Folder, cache: Option<&ParseCache>) -> LoadReport {
-    let options = LoadOptions { cache: cache.cloned(), ..LoadOptions::default().checked() };
-    trefoil_project::load::check(&[folder.0.display().to_string()], &options)
+    let options = LoadOptions { cache: cache.cloned(), ..LoadOptions::default().with_checks() };
+    trefoil_project::load::check_paths(&[folder.0.display().to_string()], &options)
 }
 
 /// Checks with the cached trees; the findings must be those without a cache.
@@ -62,11 +62,11 @@ fn an_unsaved_text_and_the_file_do_not_get_mixed_up() {
     let buffer: Arc<str> = AGENT.replace("id: helper", "id: other").into();
     let overlay = Arc::new(HashMap::from([(path, buffer)]));
     let cache = ParseCache::default();
-    let unsaved = LoadOptions { overlay, cache: Some(cache.clone()), ..LoadOptions::default().checked() };
+    let unsaved = LoadOptions { overlay, cache: Some(cache.clone()), ..LoadOptions::default().with_checks() };
     let folders = [folder.0.display().to_string()];
     for _ in 0..2 {
         let rules: Vec<_> =
-            trefoil_project::load::check(&folders, &unsaved).diagnostics.iter().map(|d| d.rule).collect();
+            trefoil_project::load::check_paths(&folders, &unsaved).diagnostics.iter().map(|d| d.rule).collect();
         assert_eq!(rules, ["unknown-reference"]);
         assert_eq!(again(&folder, &cache), [""; 0]);
     }

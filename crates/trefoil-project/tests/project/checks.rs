@@ -4,10 +4,10 @@ use expect_test::expect;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use trefoil_check::{Level, Levels};
+use trefoil_check::{Levels, RuleLevel};
 use trefoil_project::load::{CheckOptions, LoadOptions};
 use trefoil_project::target::LoadTarget;
-use trefoil_syntax::Severity;
+use trefoil_syntax::FindingSeverity;
 
 use crate::Folder;
 
@@ -17,9 +17,9 @@ fn checks(levels: Levels) -> LoadOptions {
     LoadOptions { checks: Some(CheckOptions { levels, ..CheckOptions::default() }), ..LoadOptions::default() }
 }
 
-fn with(rule: &str, level: Level) -> LoadOptions {
+fn with(rule: &str, level: RuleLevel) -> LoadOptions {
     let mut levels = Levels::default();
-    assert!(levels.set(rule, level), "there is no rule `{rule}`");
+    assert!(levels.set_level(rule, level), "there is no rule `{rule}`");
     checks(levels)
 }
 
@@ -27,20 +27,20 @@ fn with(rule: &str, level: Level) -> LoadOptions {
 fn a_denied_finding_keeps_a_target_from_loading() {
     let folder = Folder::with(&[("a.yaml", &format!("{AGENT}colour: blue\n"))]);
     let target = LoadTarget::parse(&folder.0.join("a.yaml").display().to_string());
-    let severities = |options: &LoadOptions| match trefoil_project::load::load(&target, options) {
+    let severities = |options: &LoadOptions| match trefoil_project::load::load_target(&target, options) {
         Ok(loaded) => (true, loaded.diagnostics.iter().map(|d| d.severity).collect::<Vec<_>>()),
         Err(report) => (false, report.diagnostics.iter().map(|d| d.severity).collect()),
     };
-    assert_eq!(severities(&LoadOptions::default()), (true, vec![Severity::Warning]));
-    assert_eq!(severities(&with("unknown-key", Level::Deny)), (false, vec![Severity::Error]));
-    assert_eq!(severities(&with("unknown-key", Level::Allow)), (true, vec![]));
+    assert_eq!(severities(&LoadOptions::default()), (true, vec![FindingSeverity::Warning]));
+    assert_eq!(severities(&with("unknown-key", RuleLevel::Deny)), (false, vec![FindingSeverity::Error]));
+    assert_eq!(severities(&with("unknown-key", RuleLevel::Allow)), (true, vec![]));
     std::fs::write(folder.0.join("trefoil.toml"), "[rules]\nunknown-key = 'deny'\n").unwrap();
-    assert_eq!(severities(&LoadOptions::default().checked()), (false, vec![Severity::Error]));
-    assert_eq!(severities(&with("unknown-key", Level::Warn)), (true, vec![Severity::Warning]));
-    assert_eq!(severities(&LoadOptions::default()), (true, vec![Severity::Warning]), "nobody asked for a check");
-    let mut alone = LoadOptions::default().checked();
+    assert_eq!(severities(&LoadOptions::default().with_checks()), (false, vec![FindingSeverity::Error]));
+    assert_eq!(severities(&with("unknown-key", RuleLevel::Warn)), (true, vec![FindingSeverity::Warning]));
+    assert_eq!(severities(&LoadOptions::default()), (true, vec![FindingSeverity::Warning]), "nobody asked for a check");
+    let mut alone = LoadOptions::default().with_checks();
     alone.checks.as_mut().unwrap().without_project = true;
-    assert_eq!(severities(&alone), (true, vec![Severity::Warning]));
+    assert_eq!(severities(&alone), (true, vec![FindingSeverity::Warning]));
 }
 
 #[test]
@@ -50,9 +50,9 @@ fn the_limit_of_calls_comes_from_the_project_unless_it_is_given() {
         Folder::with(&[("main.yaml", steps), ("helper.yaml", AGENT), ("trefoil.toml", "[check]\nmax-calls = 1\n")]);
     let path = folder.0.join("main.yaml").display().to_string();
     let found = |max_calls: Option<u64>| {
-        let mut options = LoadOptions::default().checked();
+        let mut options = LoadOptions::default().with_checks();
         options.checks.as_mut().unwrap().limits.max_calls = max_calls;
-        let report = trefoil_project::load::check(std::slice::from_ref(&path), &options);
+        let report = trefoil_project::load::check_paths(std::slice::from_ref(&path), &options);
         report.diagnostics.iter().any(|d| d.rule == "too-many-calls")
     };
     assert_eq!((found(None), found(Some(2)), found(Some(1))), (true, false, true));
@@ -65,8 +65,8 @@ fn a_file_that_is_no_longer_what_was_checked_is_left_alone() {
     let path = folder.0.join("a.yaml");
     let buffer: Arc<str> = AGENT.replace("instruction", "instrction").into();
     let overlay = HashMap::from([(path.canonicalize().unwrap(), buffer)]);
-    let options = LoadOptions { overlay: Arc::new(overlay), ..LoadOptions::default().checked() };
-    let fixed = trefoil_project::fix::fix(&[path.display().to_string()], &options);
+    let options = LoadOptions { overlay: Arc::new(overlay), ..LoadOptions::default().with_checks() };
+    let fixed = trefoil_project::fix::apply_fixes(&[path.display().to_string()], &options);
     assert!(fixed.done.is_empty());
     expect!["it was changed during the check"].assert_eq(&fixed.refused.into_values().collect::<Vec<_>>().join("\n"));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), on_disk);
@@ -79,7 +79,7 @@ fn a_file_that_is_not_utf8_is_left_alone() {
     let path = folder.0.join("a.yaml");
     let bytes = [AGENT.replace("instruction", "instrction").as_bytes(), b"# \xff\n"].concat();
     std::fs::write(&path, &bytes).unwrap();
-    let fixed = trefoil_project::fix::fix(&[path.display().to_string()], &LoadOptions::default().checked());
+    let fixed = trefoil_project::fix::apply_fixes(&[path.display().to_string()], &LoadOptions::default().with_checks());
     assert!(fixed.done.is_empty() && fixed.report.has_errors());
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
 }
@@ -89,8 +89,9 @@ fn in_a_folder_only_a_manifest_must_be_utf8() {
     let folder = Folder::with(&[("a.yaml", AGENT)]);
     let other = |content: &str| std::fs::write(folder.0.join("other.yaml"), [content.as_bytes(), b"# \xe9\n"].concat());
     let rules = |path: &std::path::Path| {
-        let report = trefoil_project::load::check(&[path.display().to_string()], &LoadOptions::default().checked());
-        report.diagnostics.iter().filter(|d| d.severity == Severity::Error).map(|d| d.rule).collect::<Vec<_>>()
+        let report =
+            trefoil_project::load::check_paths(&[path.display().to_string()], &LoadOptions::default().with_checks());
+        report.diagnostics.iter().filter(|d| d.severity == FindingSeverity::Error).map(|d| d.rule).collect::<Vec<_>>()
     };
     other("apiVersion: v1\nitems: []\n").unwrap();
     assert_eq!(rules(&folder.0), [""; 0]);
@@ -104,9 +105,9 @@ fn fixes_go_on_until_there_is_none() {
     let folder =
         Folder::with(&[("a.yaml", &AGENT.replace("instruction", "instrction").replace("kind: llm", "knd: lllm"))]);
     let path = folder.0.join("a.yaml");
-    let fixed = trefoil_project::fix::fix(
+    let fixed = trefoil_project::fix::apply_fixes(
         &[path.display().to_string()],
-        &LoadOptions { dialect: trefoil_front::front_end("agntz"), ..LoadOptions::default().checked() },
+        &LoadOptions { dialect: trefoil_front::front_end("agntz"), ..LoadOptions::default().with_checks() },
     );
     let done: Vec<_> = fixed.done.iter().map(|m| (m.line, m.message.as_str())).collect();
     assert_eq!(done, [(2, "write `kind`"), (2, "write `llm`"), (4, "write `instruction`")], "{}", fixed.report.text());
@@ -118,9 +119,9 @@ fn fixes_go_on_until_there_is_none() {
 fn what_an_open_quote_swallows_is_not_missing() {
     let folder = Folder::with(&[("a.yaml", "id: a\nname: \"open\nkind: llm\ninstruction: You help.\n")]);
     let path = folder.0.join("a.yaml").display().to_string();
-    let mut options = LoadOptions::default().checked();
+    let mut options = LoadOptions::default().with_checks();
     options.dialect = trefoil_front::front_end("agntz");
-    let report = trefoil_project::load::check(&[path], &options);
+    let report = trefoil_project::load::check_paths(&[path], &options);
     let rules: Vec<_> = report.diagnostics.iter().map(|d| d.rule).collect();
     assert!(rules.contains(&"yaml-syntax") && !rules.contains(&"missing-key"), "{rules:?}");
 }
@@ -130,21 +131,21 @@ const RISKY: &str = "id: helper\nkind: llm\nmodel: { provider: openai, name: gpt
                      instruction: \"You answer: {{said}}\"\n";
 const OFF: &str = "prompt-injection";
 
-fn rules_of(folder: &Folder, name: &str, options: &LoadOptions) -> Vec<(&'static str, Severity)> {
-    let report = trefoil_project::load::check(&[folder.0.join(name).display().to_string()], options);
+fn rules_of(folder: &Folder, name: &str, options: &LoadOptions) -> Vec<(&'static str, FindingSeverity)> {
+    let report = trefoil_project::load::check_paths(&[folder.0.join(name).display().to_string()], options);
     report.diagnostics.iter().map(|d| (d.rule, d.severity)).collect()
 }
 
 #[test]
 fn a_rule_that_is_off_looks_when_somebody_asks_for_it() {
     let folder = Folder::with(&[("a.yaml", RISKY)]);
-    assert_eq!(rules_of(&folder, "a.yaml", &LoadOptions::default().checked()), []);
-    assert_eq!(rules_of(&folder, "a.yaml", &with(OFF, Level::Warn)), [(OFF, Severity::Warning)]);
-    assert_eq!(rules_of(&folder, "a.yaml", &with(OFF, Level::Deny)), [(OFF, Severity::Error)]);
-    assert_eq!(rules_of(&folder, "a.yaml", &with(OFF, Level::Allow)), []);
+    assert_eq!(rules_of(&folder, "a.yaml", &LoadOptions::default().with_checks()), []);
+    assert_eq!(rules_of(&folder, "a.yaml", &with(OFF, RuleLevel::Warn)), [(OFF, FindingSeverity::Warning)]);
+    assert_eq!(rules_of(&folder, "a.yaml", &with(OFF, RuleLevel::Deny)), [(OFF, FindingSeverity::Error)]);
+    assert_eq!(rules_of(&folder, "a.yaml", &with(OFF, RuleLevel::Allow)), []);
     std::fs::write(folder.0.join("trefoil.toml"), format!("[rules]\n{OFF} = 'warn'\n")).unwrap();
-    assert_eq!(rules_of(&folder, "a.yaml", &LoadOptions::default().checked()), [(OFF, Severity::Warning)]);
-    assert_eq!(rules_of(&folder, "a.yaml", &with(OFF, Level::Allow)), [], "the command line has the last word");
+    assert_eq!(rules_of(&folder, "a.yaml", &LoadOptions::default().with_checks()), [(OFF, FindingSeverity::Warning)]);
+    assert_eq!(rules_of(&folder, "a.yaml", &with(OFF, RuleLevel::Allow)), [], "the command line has the last word");
 }
 
 #[test]
@@ -152,13 +153,13 @@ fn a_comment_about_a_rule_that_is_off_is_not_without_use() {
     let allowed = RISKY.replace("instruction", &format!("# trefoil: allow {OFF}\ninstruction"));
     let other = format!("{RISKY}colour: red # trefoil: allow unknown-key\n");
     let folder = Folder::with(&[("a.yaml", &allowed), ("b.yaml", &other)]);
-    let asked = with(OFF, Level::Warn);
-    for options in [&LoadOptions::default().checked(), &asked] {
+    let asked = with(OFF, RuleLevel::Warn);
+    for options in [&LoadOptions::default().with_checks(), &asked] {
         assert_eq!(rules_of(&folder, "a.yaml", options), []);
     }
     // If the file has suppressions, every rule runs, but findings of rules that are off are not shown.
-    assert_eq!(rules_of(&folder, "b.yaml", &LoadOptions::default().checked()), []);
-    assert_eq!(rules_of(&folder, "b.yaml", &asked), [(OFF, Severity::Warning)]);
+    assert_eq!(rules_of(&folder, "b.yaml", &LoadOptions::default().with_checks()), []);
+    assert_eq!(rules_of(&folder, "b.yaml", &asked), [(OFF, FindingSeverity::Warning)]);
 }
 
 #[test]
@@ -172,10 +173,10 @@ fn a_folder_within_may_ask_for_a_rule_that_is_off() {
     let inner = folder.0.join("parts");
     std::fs::create_dir(&inner).unwrap();
     std::fs::write(inner.join("helper.yaml"), helper).unwrap();
-    let checked = LoadOptions::default().checked();
+    let checked = LoadOptions::default().with_checks();
     assert_eq!(rules_of(&folder, "main.yaml", &checked), []);
     std::fs::write(inner.join("trefoil.toml"), format!("[rules]\n{OFF} = 'deny'\n")).unwrap();
-    assert_eq!(rules_of(&folder, "main.yaml", &checked), [(OFF, Severity::Error)]);
+    assert_eq!(rules_of(&folder, "main.yaml", &checked), [(OFF, FindingSeverity::Error)]);
     // The other way round.
     std::fs::write(folder.0.join("trefoil.toml"), format!("[rules]\n{OFF} = 'deny'\n")).unwrap();
     std::fs::write(inner.join("trefoil.toml"), format!("[rules]\n{OFF} = 'allow'\n")).unwrap();
@@ -188,8 +189,8 @@ fn a_text_that_two_steps_share_is_told_of_once() {
                   input: &in { said: \"{{tpoic}}\" }\n  - ref: helper\n    stateKey: again\n    input: *in\n\
                   output: { a: \"{{helper}}\", b: \"{{again}}\" }\n";
     let folder = Folder::with(&[("main.yaml", shared), ("helper.yaml", RISKY)]);
-    let found = rules_of(&folder, "main.yaml", &LoadOptions::default().checked());
-    assert_eq!(found, [("unresolved-name", Severity::Error)]);
+    let found = rules_of(&folder, "main.yaml", &LoadOptions::default().with_checks());
+    assert_eq!(found, [("unresolved-name", FindingSeverity::Error)]);
 }
 
 /// A name that is read twice and passed once is probably right where it is read, so the finding moves to where it is
@@ -217,8 +218,8 @@ fn a_comment_covers_a_finding_that_moved_here_or_there() {
     };
     let (read, given) = (allow("      instruction"), allow("      topic"));
     let folder = Folder::with(&[("none.yaml", TURNED), ("read.yaml", &read), ("given.yaml", &given)]);
-    let checked = LoadOptions::default().checked();
-    let report = trefoil_project::load::check(&[folder.0.join("none.yaml").display().to_string()], &checked);
+    let checked = LoadOptions::default().with_checks();
+    let report = trefoil_project::load::check_paths(&[folder.0.join("none.yaml").display().to_string()], &checked);
     let found: Vec<_> = report.diagnostics.iter().map(|d| d.message.as_str()).collect();
     expect!["the step passes `topic`, but `topc` is read"].assert_eq(&found.join("\n"));
     for name in ["read.yaml", "given.yaml"] {
@@ -238,12 +239,12 @@ fn a_finding_that_moved_to_another_file_is_told_once_and_covered_there() {
     );
     // Here it is read again in its own file, so the caller's name is wrong.
     let folder = Folder::with(&[("p.yaml", &main), ("c.yaml", child)]);
-    let checked = LoadOptions::default().checked();
+    let checked = LoadOptions::default().with_checks();
     let rules: Vec<_> = rules_of(&folder, "p.yaml", &checked).iter().map(|(rule, _)| *rule).collect();
     assert_eq!(rules, ["unknown-input", "unknown-input"]);
     // Here it is not.
     std::fs::write(folder.0.join("c.yaml"), child.replace("{{topci}}", "go")).unwrap();
-    let report = trefoil_project::load::check(&[folder.0.join("p.yaml").display().to_string()], &checked);
+    let report = trefoil_project::load::check_paths(&[folder.0.join("p.yaml").display().to_string()], &checked);
     assert_eq!(report.diagnostics.iter().map(|d| d.labels.len()).collect::<Vec<_>>(), [2]);
     expect!["`topci` is declared, but `topic` is given"].assert_eq(&report.diagnostics[0].message);
     let name = report.diagnostics[0].file.and_then(|f| report.files.get(f)).unwrap().name().to_owned();
@@ -260,8 +261,8 @@ fn a_mistake_does_not_hide_what_is_dangerous() {
         ("wrong.yaml", &pipeline.replace("NAME", "txet")),
     ]);
     let rules = |name: &str| {
-        let found = rules_of(&folder, name, &LoadOptions::default().checked());
-        found.into_iter().filter(|(_, s)| *s == Severity::Error).map(|(rule, _)| rule).collect::<Vec<_>>()
+        let found = rules_of(&folder, name, &LoadOptions::default().with_checks());
+        found.into_iter().filter(|(_, s)| *s == FindingSeverity::Error).map(|(rule, _)| rule).collect::<Vec<_>>()
     };
     assert_eq!(rules("right.yaml"), ["untrusted-url"]);
     assert_eq!(rules("wrong.yaml"), ["unresolved-name", "untrusted-url"]);
@@ -271,9 +272,9 @@ fn a_mistake_does_not_hide_what_is_dangerous() {
 fn found(files: &[(&str, &str)]) -> String {
     let folder = Folder::with(files);
     let path = folder.0.join(files[0].0).display().to_string();
-    let report = trefoil_project::load::check(&[path], &checks(Levels::default()));
+    let report = trefoil_project::load::check_paths(&[path], &checks(Levels::default()));
     let lines = report.diagnostics.iter().map(|d| {
-        let at = d.file.zip(d.span).map(|(file, span)| report.files.get(file).unwrap().line(span.start));
+        let at = d.file.zip(d.span).map(|(file, span)| report.files.get(file).unwrap().line_number(span.start));
         format!("{} {} {}\n", at.unwrap_or(0), d.rule, d.message)
     });
     lines.collect()
@@ -370,9 +371,9 @@ fn a_mistake_does_not_hide_what_is_wrong_elsewhere() {
 fn told(text: &str) -> String {
     let folder = Folder::with(&[("a.yaml", text)]);
     let path = folder.0.join("a.yaml").display().to_string();
-    let report = trefoil_project::load::check(&[path], &LoadOptions::default().checked());
+    let report = trefoil_project::load::check_paths(&[path], &LoadOptions::default().with_checks());
     let place = |d: &trefoil_syntax::Location| {
-        report.files.get(d.file).map(|file| file.position(d.span.start).line).unwrap_or_default()
+        report.files.get(d.file).map(|file| file.line_column(d.span.start).line).unwrap_or_default()
     };
     let mut out = String::new();
     for d in &report.diagnostics {
@@ -474,7 +475,7 @@ input: { message: x }
     let found = |files: &[(&str, &str)]| {
         let folder = Folder::with(files);
         let path = folder.0.display().to_string();
-        let report = trefoil_project::load::check(&[path], &LoadOptions::default().checked());
+        let report = trefoil_project::load::check_paths(&[path], &LoadOptions::default().with_checks());
         let mut found: Vec<_> = report.diagnostics.iter().map(|d| d.rule).collect();
         found.sort_unstable();
         found.dedup();

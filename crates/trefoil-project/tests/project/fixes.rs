@@ -1,7 +1,7 @@
 //! Fixes of load findings: an applied fix removes the finding and keeps every other byte.
 
 use trefoil_project::load::{LoadOptions, LoadReport};
-use trefoil_syntax::{Diagnostic, Edit};
+use trefoil_syntax::{Diagnostic, SourceEdit};
 
 use crate::Folder;
 
@@ -216,12 +216,15 @@ fn check(main: &str, other: Option<&str>) -> LoadReport {
     if other.is_none() {
         std::fs::remove_file(folder.0.join("other.yaml")).unwrap();
     }
-    trefoil_project::load::check(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().checked())
+    trefoil_project::load::check_paths(
+        &[folder.0.join("main.yaml").display().to_string()],
+        &LoadOptions::default().with_checks(),
+    )
 }
 
-fn applied(text: &str, edits: &[Edit]) -> String {
+fn applied(text: &str, edits: &[SourceEdit]) -> String {
     let mut out = text.to_owned();
-    let mut edits: Vec<&Edit> = edits.iter().collect();
+    let mut edits: Vec<&SourceEdit> = edits.iter().collect();
     edits.sort_by_key(|e| std::cmp::Reverse(e.location.span.start));
     for edit in edits {
         out.replace_range(edit.location.span.start as usize..edit.location.span.end as usize, &edit.text);
@@ -353,7 +356,7 @@ fn members_and_compared_words_are_corrected() {
     let workflow = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: w, version: \"1.0.0\" }\nspec:\n  initial_state: LOOK\n  states:\n    LOOK:\n      kind: Agent\n      agent: a\n      transitions: [{ target: SAY }]\n    SAY:\n      kind: System\n      command: \"echo '{{LOOK.output.summary.verdit}} {{#each LOOK.output.issues}}{{this.severty}}{{/each}}'\"\n";
     let analyst = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: \"1.0.0\" }\nspec:\n  runtime: { model: smart }\n  task: { instruction: Look. }\n  execution:\n    mode: iterative\n    max_iterations: 3\n    validation:\n      - type: json_schema\n        schema:\n          type: object\n          required: [summary, issues]\n          properties:\n            summary: { type: object, properties: { verdict: { enum: [clean, bad] } } }\n            issues: { type: array, items: { type: object, properties: { severity: { enum: [low, high] } } } }\n";
     let report = check(workflow, Some(analyst));
-    let edits: Vec<Edit> = report
+    let edits: Vec<SourceEdit> = report
         .diagnostics
         .iter()
         .filter(|d| d.rule == "unknown-property")

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use trefoil_project::load::LoadOptions;
-use trefoil_syntax::Severity;
+use trefoil_syntax::FindingSeverity;
 
 use crate::Folder;
 
@@ -17,8 +17,8 @@ const COMPOSE: &str =
 
 /// The findings except infos.
 fn found(paths: &[String]) -> Vec<(String, &'static str)> {
-    let report = trefoil_project::load::check(paths, &LoadOptions::default().checked());
-    let found = report.diagnostics.iter().filter(|d| d.severity > Severity::Info);
+    let report = trefoil_project::load::check_paths(paths, &LoadOptions::default().with_checks());
+    let found = report.diagnostics.iter().filter(|d| d.severity > FindingSeverity::Info);
     let name = |d: &trefoil_syntax::Diagnostic| {
         let name = d.file.and_then(|f| report.files.get(f)).map(|f| f.name().to_owned()).unwrap_or_default();
         name.rsplit('/').next().unwrap_or_default().to_owned()
@@ -40,7 +40,7 @@ fn a_folder_may_hold_other_yaml() {
     let folder = Folder::with(&[&strangers[..], &[("helper.yaml", AGENT)]].concat());
     let whole = [folder.0.display().to_string()];
     assert_eq!(found(&whole), []);
-    let fixed = trefoil_project::fix::fix(&whole, &LoadOptions::default().checked());
+    let fixed = trefoil_project::fix::apply_fixes(&whole, &LoadOptions::default().with_checks());
     assert!(fixed.done.is_empty() && fixed.refused.is_empty());
     for (name, text) in strangers {
         assert_eq!(std::fs::read_to_string(folder.0.join(name)).unwrap(), text, "{name} is not ours to change");
@@ -157,14 +157,14 @@ fn files_of_other_systems_are_mentioned_and_left_alone() {
     let folder = Folder::with(&[&OTHERS[..], &[("helper.yaml", AGENT)]].concat());
     let whole = [folder.0.display().to_string()];
     assert_eq!(found(&whole), []);
-    let fixed = trefoil_project::fix::fix(&whole, &LoadOptions::default().checked());
+    let fixed = trefoil_project::fix::apply_fixes(&whole, &LoadOptions::default().with_checks());
     assert!(fixed.done.is_empty() && fixed.changes.is_empty() && fixed.refused.is_empty());
     for (name, text) in OTHERS {
         let path = folder.0.join(name).display().to_string();
         let named = std::slice::from_ref(&path);
-        let report = trefoil_project::load::check(named, &LoadOptions::default().checked());
+        let report = trefoil_project::load::check_paths(named, &LoadOptions::default().with_checks());
         assert!(report.has_errors(), "{name} was named, so it was meant");
-        trefoil_project::fix::fix(named, &LoadOptions::default().checked());
+        trefoil_project::fix::apply_fixes(named, &LoadOptions::default().with_checks());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "{name} is not ours to change");
     }
 }
@@ -173,9 +173,10 @@ fn files_of_other_systems_are_mentioned_and_left_alone() {
 fn other_kinds_of_a_known_format_are_mentioned() {
     let config = "apiVersion: 100monkeys.ai/v1\nkind: NodeConfig\nmetadata: { name: n }\nspec: { node: {} }\n";
     let folder = Folder::with(&[("config.yaml", config), ("helper.yaml", AGENT)]);
-    let report = trefoil_project::load::check(&[folder.0.display().to_string()], &LoadOptions::default().checked());
+    let report =
+        trefoil_project::load::check_paths(&[folder.0.display().to_string()], &LoadOptions::default().with_checks());
     let said: Vec<_> = report.diagnostics.iter().map(|d| (d.rule, d.severity)).collect();
-    assert_eq!(said, [("not-an-agent", Severity::Info)]);
+    assert_eq!(said, [("not-an-agent", FindingSeverity::Info)]);
     expect!["this is an AEGIS configuration file, not an agent or a workflow"]
         .assert_eq(&report.diagnostics[0].message);
     folder.load("");
@@ -186,7 +187,7 @@ fn a_required_key_is_not_put_into_a_file_unasked() {
     let text = "agents: { a: { system: Help., model: \"openai:gpt-4o-mini\" } }\nnodes: { n: { agent: a, writes: output.n } }\n";
     let folder = Folder::with(&[("flow.yaml", text)]);
     let path = folder.0.join("flow.yaml").display().to_string();
-    let fixed = trefoil_project::fix::fix(std::slice::from_ref(&path), &LoadOptions::default().checked());
+    let fixed = trefoil_project::fix::apply_fixes(std::slice::from_ref(&path), &LoadOptions::default().with_checks());
     assert!(fixed.done.is_empty() && fixed.report.has_errors(), "{}", fixed.report.text());
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }

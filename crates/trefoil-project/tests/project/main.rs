@@ -42,7 +42,7 @@ impl Folder {
     }
     fn load(&self, target: &str) -> LoadedTarget {
         let target = LoadTarget::parse(&format!("{}{target}", self.0.display()));
-        trefoil_project::load::load(&target, &LoadOptions::default())
+        trefoil_project::load::load_target(&target, &LoadOptions::default())
             .unwrap_or_else(|report| panic!("{}", report.text()))
     }
 }

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trefoil_check::Level;
-use trefoil_project::load::{LoadOptions, LoadReport, check, load};
+use trefoil_check::RuleLevel;
+use trefoil_project::load::{LoadOptions, LoadReport, check_paths, load_target};
 use trefoil_project::target::LoadTarget;
-use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_syntax::{Diagnostic, FindingSeverity};
 
 use crate::Folder;
 
 /// The findings in a file of the examples with another text.
 fn with(path: &Path, text: &str) -> LoadReport {
     let overlay = Arc::new(HashMap::from([(path.canonicalize().unwrap(), Arc::from(text))]));
-    check(&[path.display().to_string()], &LoadOptions { overlay, ..LoadOptions::default().checked() })
+    check_paths(&[path.display().to_string()], &LoadOptions { overlay, ..LoadOptions::default().with_checks() })
 }
 
 fn examples(folder: &Path, all: &mut Vec<PathBuf>) {
@@ -66,9 +66,9 @@ const PIPELINE: &str = "id: main\nkind: sequential\ninputSchema: { topic: string
 /// What is found in a file as it is written.
 fn as_written(path: &Path, text: &str) -> LoadReport {
     let overlay = Arc::new(HashMap::from([(path.canonicalize().unwrap(), Arc::from(text))]));
-    let mut options = LoadOptions { overlay, ..LoadOptions::default().checked() };
-    options.checks.as_mut().unwrap().levels.set("unknown-key", Level::Allow);
-    check(&[path.display().to_string()], &options)
+    let mut options = LoadOptions { overlay, ..LoadOptions::default().with_checks() };
+    options.checks.as_mut().unwrap().levels.set_level("unknown-key", RuleLevel::Allow);
+    check_paths(&[path.display().to_string()], &options)
 }
 
 #[test]
@@ -77,32 +77,33 @@ fn what_another_file_cannot_do_without_is_an_error_where_it_is_misspelt() {
                  defalt: tea } }\nprompt: \"{{topic}}\"\n";
     let parent = "id: parent\nkind: sequential\nsteps:\n  - ref: child\n";
     let folder = Folder::with(&[("child.yaml", child), ("parent.yaml", parent)]);
-    let report = check(&[folder.0.join("parent.yaml").display().to_string()], &LoadOptions::default().checked());
+    let report =
+        check_paths(&[folder.0.join("parent.yaml").display().to_string()], &LoadOptions::default().with_checks());
     let all: Vec<_> = report.diagnostics.iter().map(|d| (d.severity, d.rule)).collect();
-    assert_eq!(all, [(Severity::Error, "unknown-key")], "{}", report.text());
+    assert_eq!(all, [(FindingSeverity::Error, "unknown-key")], "{}", report.text());
 }
 
 #[test]
 fn a_word_that_is_only_the_last_one_left_is_not_taken_for_a_slip() {
     let text = PIPELINE.replace("      instruction: I.\n", "      comment: \"{{and no template}}\"\n");
-    let all = found(&text, &LoadOptions::default().checked());
+    let all = found(&text, &LoadOptions::default().with_checks());
     assert!(all.iter().all(|line| !line.contains("template")), "{all:#?}");
 }
 
 #[test]
 fn of_two_slips_of_one_key_and_of_a_merged_one_only_one_counts() {
     let text = PIPELINE.replace("inputSchema:", "inputSchem: { other: string }\ninputSchma:");
-    let all = found(&text, &LoadOptions::default().checked());
+    let all = found(&text, &LoadOptions::default().with_checks());
     assert_eq!(all.iter().filter(|line| line.contains("unknown-key")).count(), 2, "{all:#?}");
     let merged = "version: \"0.1\"\nnodes:\n  a: &b { type: agent, agent: w, writs: output.a }\n  c: { <<: *b, writes: output.c }\n\
                   agents: { w: { model: \"openai:gpt-4o\", system: hi } }\nedges: [{ from: a, to: c }]\ninput: { message: it }\n";
-    let all = found(merged, &LoadOptions::default().checked());
+    let all = found(merged, &LoadOptions::default().with_checks());
     assert_eq!(all.len(), 1, "{all:#?}");
 }
 
 fn found(text: &str, options: &LoadOptions) -> Vec<String> {
     let folder = Folder::with(&[("main.yaml", text)]);
-    let report = check(&[folder.0.join("main.yaml").display().to_string()], options);
+    let report = check_paths(&[folder.0.join("main.yaml").display().to_string()], options);
     report.diagnostics.iter().map(|d| format!("{:?} {}: {}", d.severity, d.rule, d.message)).collect()
 }
 
@@ -113,7 +114,7 @@ fn several_mistakes_are_found_at_once_and_those_inside_a_misspelt_key_too() {
         .replace("llm", "lm")
         .replace("prompt:", "promt:")
         .replace("{{topic}}\" }", "{{topc}}\" }");
-    let all = found(&text, &LoadOptions::default().checked());
+    let all = found(&text, &LoadOptions::default().with_checks());
     expect_test::expect![[r#"
         Error unknown-key: an agent has no key `stps`, and lacks `steps`
         Error unknown-value: `kind` cannot be `lm`
@@ -129,13 +130,13 @@ fn what_follows_from_a_finding_that_is_hidden_is_reported() {
         let all = found(text, options).into_iter();
         all.map(|line| line.split([' ', ':']).nth(1).unwrap().to_owned()).collect()
     };
-    let mut options = LoadOptions::default().checked();
+    let mut options = LoadOptions::default().with_checks();
     assert_eq!(rules(&options, &text), ["unknown-key"]);
-    options.checks.as_mut().unwrap().levels.set("unknown-key", Level::Allow);
+    options.checks.as_mut().unwrap().levels.set_level("unknown-key", RuleLevel::Allow);
     let hidden = rules(&options, &text);
     assert!(!hidden.is_empty() && !hidden.contains(&"unknown-key".to_owned()), "{hidden:?}");
     let comment = text.replace("inputSchem:", "# trefoil: allow unknown-key\ninputSchem:");
-    assert_eq!(rules(&LoadOptions::default().checked(), &comment), hidden);
+    assert_eq!(rules(&LoadOptions::default().with_checks(), &comment), hidden);
 }
 
 #[test]
@@ -143,8 +144,9 @@ fn what_runs_is_what_is_written() {
     let text = PIPELINE.replace("prompt:", "promt:");
     let folder = Folder::with(&[("main.yaml", &text)]);
     let target = LoadTarget::parse(&folder.0.join("main.yaml").display().to_string());
-    let loaded = load(&target, &LoadOptions::default().checked()).unwrap_or_else(|report| panic!("{}", report.text()));
-    assert!(loaded.diagnostics.iter().all(|d| d.severity < Severity::Error) && !loaded.diagnostics.is_empty());
+    let loaded = load_target(&target, &LoadOptions::default().with_checks())
+        .unwrap_or_else(|report| panic!("{}", report.text()));
+    assert!(loaded.diagnostics.iter().all(|d| d.severity < FindingSeverity::Error) && !loaded.diagnostics.is_empty());
     let plan = format!("{:?}", loaded.program);
     assert_eq!(plan, format!("{:?}", Folder::with(&[("main.yaml", &text)]).load("/main.yaml").program));
 }
@@ -153,7 +155,7 @@ fn what_runs_is_what_is_written() {
 fn a_word_that_does_not_fit_was_not_meant() {
     // A list is no instruction.
     let text = PIPELINE.replace("instruction: I.", "instruction: I.\n      promp: [a, b]");
-    let all = found(&text, &LoadOptions::default().checked());
+    let all = found(&text, &LoadOptions::default().with_checks());
     assert_eq!(all.iter().filter(|line| line.contains("wrong-type")).count(), 0, "{all:#?}");
 }
 
@@ -175,7 +177,8 @@ fn a_misspelt_target_is_all_that_is_found() {
     for (sound, wrong) in [(aegis("WEIGHING"), aegis("WEIGHNIG")), (siren("first"), siren("frist"))] {
         let found = |text: &str| {
             let folder = Folder::with(&[("j.yaml", judge), ("main.yaml", text)]);
-            let report = check(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().checked());
+            let report =
+                check_paths(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().with_checks());
             report.diagnostics.iter().map(|d| d.rule).collect::<Vec<_>>()
         };
         let before = found(&sound);
@@ -195,7 +198,7 @@ fn nothing_follows_from_one_of_several_files_with_a_name() {
     };
     let shop = "id: shop\nkind: sequential\nsteps: [ { ref: baker, input: { flour2: rye } } ]\noutput: { loaf: \"{{baker.loaf2}}\" }\n";
     let folder = Folder::with(&[("b1.yaml", &baker(1)), ("b2.yaml", &baker(2)), ("shop.yaml", shop)]);
-    let report = check(&[folder.0.display().to_string()], &LoadOptions::default().checked());
+    let report = check_paths(&[folder.0.display().to_string()], &LoadOptions::default().with_checks());
     let rules: Vec<&str> = report.diagnostics.iter().map(|d| d.rule).collect();
     assert_eq!(rules, ["duplicate-id", "ambiguous-reference"], "{}", report.text());
 
@@ -206,7 +209,8 @@ fn nothing_follows_from_one_of_several_files_with_a_name() {
     };
     let main = "version: \"0.1\"\nagents: { a: { model: \"openai:m\", system: \"{{ c.output.loaf2 }}\" } }\nnodes: { c: { type: workflow, ref: baker, inputs: { flour2: rye } }, n: { agent: a, writes: output.x } }\nedges: [ { from: c, to: n } ]\ninput: { message: hi }\n";
     let folder = Folder::with(&[("one/baker.yaml", &child(1)), ("two/baker.yaml", &child(2)), ("main.yaml", main)]);
-    let report = check(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().checked());
+    let report =
+        check_paths(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().with_checks());
     let rules: Vec<&str> = report.diagnostics.iter().map(|d| d.rule).collect();
     assert_eq!(rules, ["ambiguous-reference"], "{}", report.text());
 }

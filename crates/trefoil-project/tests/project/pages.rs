@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use trefoil_check::{Level, Levels, Rule};
+use trefoil_check::{Levels, Rule, RuleLevel};
 use trefoil_project::load::{CheckOptions, LoadOptions};
-use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_syntax::{Diagnostic, FindingSeverity};
 use trefoil_template::Policy;
 
 use crate::Folder;
@@ -25,7 +25,7 @@ fn page(rule: &Rule) -> Result<Page<'_>, String> {
     if text.lines().next() != Some(&format!("# {}", rule.name)) {
         return Err("the first line is not the rule's name".to_owned());
     }
-    let summary = rule.summary();
+    let summary = rule.page_summary();
     if summary.is_empty() || !summary.ends_with('.') || summary.contains('\n') {
         return Err(format!("the first paragraph is not one sentence in one line: {summary:?}"));
     }
@@ -65,17 +65,17 @@ fn blocks(section: &str) -> Vec<(String, &str)> {
 }
 
 /// The findings about a folder with these files, with one rule turned on.
-fn findings(files: &[(String, &str)], rule: &Rule) -> (Vec<(Severity, &'static str)>, String) {
+fn findings(files: &[(String, &str)], rule: &Rule) -> (Vec<(FindingSeverity, &'static str)>, String) {
     let files: Vec<(&str, String)> = files.iter().map(|(name, text)| (name.as_str(), format!("{text}\n"))).collect();
     let borrowed: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let folder = Folder::with(&borrowed);
     let mut levels = Levels::default();
     if rule.level.is_none() {
-        assert!(levels.set(rule.name, Level::Deny));
+        assert!(levels.set_level(rule.name, RuleLevel::Deny));
     }
     let checks = CheckOptions { levels, ..CheckOptions::default() };
     let options = LoadOptions { checks: Some(checks), ..LoadOptions::default() };
-    let report = trefoil_project::load::check(&[folder.0.join(files[0].0).display().to_string()], &options);
+    let report = trefoil_project::load::check_paths(&[folder.0.join(files[0].0).display().to_string()], &options);
     (report.diagnostics.iter().map(|d| (d.severity, d.rule)).collect(), report.text())
 }
 
@@ -98,7 +98,7 @@ fn every_example_shows_its_rule() {
             bad.push(format!("{}: the wrong example is not told so:\n{text}", rule.name));
         }
         let (right, text) = findings(&page.right, rule);
-        if right.iter().any(|(severity, name)| *name == rule.name || *severity == Severity::Error) {
+        if right.iter().any(|(severity, name)| *name == rule.name || *severity == FindingSeverity::Error) {
             bad.push(format!("{}: the right example is not right:\n{text}", rule.name));
         }
     }
@@ -112,7 +112,7 @@ fn the_registry_lists_exactly_what_loading_reports() {
     let is_of_loading = |file: &str| file.contains("/load/") || file.ends_with("project_file.rs");
     files.extend(code_of("trefoil-project").into_iter().filter(|(file, _)| is_of_loading(file)));
     let reported: BTreeSet<&str> = files.iter().flat_map(|(_, text)| reported(text)).collect();
-    let without: Vec<_> = reported.iter().filter(|name| trefoil_check::rule(name).is_none()).collect();
+    let without: Vec<_> = reported.iter().filter(|name| trefoil_check::find_rule(name).is_none()).collect();
     assert!(without.is_empty() && reported.len() > 90, "no page in checker for {without:?}");
     files.extend(code_of("trefoil-check").into_iter().filter(|(file, _)| file.ends_with("suppress.rs")));
     let unknown: Vec<_> =
@@ -215,7 +215,7 @@ fn the_checker_speaks_no_language_of_its_own() {
     let words = [Policy::AGNTZ, Policy::AEGIS, Policy::SIRENSPEC].map(|policy| policy.words);
     let spelt = words.iter().flat_map(|w| {
         let of_states =
-            w.transitions.map(|t| [t.written(t.always), format!("`{}`", t.success), format!("`{}`", t.failure)]);
+            w.transitions.map(|t| [t.condition_line(t.always), format!("`{}`", t.success), format!("`{}`", t.failure)]);
         let of_loops = w.until.map(|until| format!("`{until}`"));
         of_states.into_iter().flatten().chain(of_loops).chain([format!("`{}`", w.kept)])
     });
@@ -232,13 +232,13 @@ fn what_is_said_about_a_rule_holds_for_what_was_split_from_it() {
         trefoil_check::rules::split_from(rule.name).iter().map(move |whole| (rule, *whole))
     };
     for (part, whole) in trefoil_check::RULES.iter().flat_map(|rule| wholes(rule)) {
-        assert!(trefoil_check::rule(whole).is_some(), "{whole} is a rule");
+        assert!(trefoil_check::find_rule(whole).is_some(), "{whole} is a rule");
         let mut levels = Levels::default();
-        assert!(levels.set(whole, Level::Deny));
-        let finding = Diagnostic::nowhere(part.name, Severity::Warning, None, "found");
-        assert!(levels.insists(&finding), "{} follows {whole}", part.name);
-        assert!(levels.set(part.name, Level::Warn));
-        assert!(!levels.insists(&finding), "its own level counts first");
+        assert!(levels.set_level(whole, RuleLevel::Deny));
+        let finding = Diagnostic::without_location(part.name, FindingSeverity::Warning, None, "found");
+        assert!(levels.is_requested(&finding), "{} follows {whole}", part.name);
+        assert!(levels.set_level(part.name, RuleLevel::Warn));
+        assert!(!levels.is_requested(&finding), "its own level counts first");
     }
 }
 
@@ -272,9 +272,12 @@ fn a_finding_that_moved_to_another_rule_answers_to_its_old_name() {
         ("unresolved-name", "property-of-text", spec("{{ working.x | default('-') }}")),
     ];
     for (rule, old, text) in &cases {
-        let named = trefoil_check::rule(rule).expect("it is a rule");
+        let named = trefoil_check::find_rule(rule).expect("it is a rule");
         let (found, shown) = findings(&[("main.yaml".to_owned(), text)], named);
-        assert!(found.iter().any(|(severity, name)| name == rule && *severity < Severity::Error), "{text}\n{shown}");
+        assert!(
+            found.iter().any(|(severity, name)| name == rule && *severity < FindingSeverity::Error),
+            "{text}\n{shown}"
+        );
         let allowed = format!("# trefoil: allow-file {old}\n{text}");
         let (found, shown) = findings(&[("main.yaml".to_owned(), &allowed)], named);
         assert!(found.iter().all(|(_, name)| name != rule && *name != "unused-suppression"), "{old}\n{shown}");

@@ -1,7 +1,7 @@
 //! Worst cases of plans, through all kinds of repetition.
 
 use expect_test::expect;
-use trefoil_ir::prices::{Price, Rates};
+use trefoil_ir::prices::{ModelPrice, TokenRates};
 use trefoil_machine::Flags;
 use trefoil_view::plan::Plan;
 
@@ -107,7 +107,10 @@ fn all_entries_together_limit_the_states_of_a_circle() {
     let states = format!("{}{}{END}", state("W", "", ROUND[0]), state("V", "", ROUND[1]));
     let calls = |max: u32| {
         let plan = workflow(&format!("  max_total_transitions: {max}\n"), &states);
-        (plan.calls.model.number(), plan.steps.iter().map(|s| s.at_most.number().unwrap()).collect::<Vec<_>>())
+        (
+            plan.calls.model.fixed_number(),
+            plan.steps.iter().map(|s| s.at_most.fixed_number().unwrap()).collect::<Vec<_>>(),
+        )
     };
     assert_eq!(calls(4), (Some(4), vec![2, 2, 1]));
     assert_eq!(calls(5), (Some(5), vec![3, 2, 1]));
@@ -119,8 +122,8 @@ fn all_entries_together_limit_the_states_of_a_circle() {
 fn a_state_is_entered_only_from_those_that_lead_to_it() {
     let states = format!("{}{}{END}", state("W", "max_state_visits: 3,", ROUND[0]), state("V", "", ROUND[1]));
     let plan = workflow("", &states);
-    assert_eq!(plan.calls.model.number(), Some(6));
-    assert_eq!(plan.steps[1].at_most.number(), Some(3));
+    assert_eq!(plan.calls.model.fixed_number(), Some(6));
+    assert_eq!(plan.steps[1].at_most.fixed_number(), Some(3));
 }
 
 #[test]
@@ -132,7 +135,7 @@ fn the_calls_of_a_model_are_counted_like_all_calls() {
         state("Y", "", "")
     );
     let plan = workflow("", &states);
-    assert_eq!(plan.calls.model.number(), Some(2));
+    assert_eq!(plan.calls.model.fixed_number(), Some(2));
     assert_eq!(plan.models, [("smart".to_owned(), plan.calls.model)]);
 }
 
@@ -216,15 +219,15 @@ fn the_tool_calls_of_an_aegis_iteration_are_limited_together() {
                  task: { instruction: Do., prompt_template: \"{{instruction}} {{input}}\" }\n  execution: { mode: iterative, max_iterations: 5 }\n  \
                  tools: [ fs.read ]\n";
     let plan = plan(&[("t.yaml", agent)], "/t.yaml");
-    assert_eq!((plan.calls.model.number(), plan.calls.tool.number()), (Some(250), Some(250)));
-    assert!(plan.text().contains("up to 50 turns and 50 tool calls"), "{}", plan.text());
+    assert_eq!((plan.calls.model.fixed_number(), plan.calls.tool.fixed_number()), (Some(250), Some(250)));
+    assert!(plan.render_text().contains("up to 50 turns and 50 tool calls"), "{}", plan.render_text());
 }
 
 /// With these prices, and the listed context windows.
-fn flags(prices: Vec<(String, Price)>) -> Flags {
-    let window = |(name, _): &(String, Price)| {
+fn flags(prices: Vec<(String, ModelPrice)>) -> Flags {
+    let window = |(name, _): &(String, ModelPrice)| {
         let (provider, model) = name.split_once(':')?;
-        Some((name.clone(), trefoil_ir::prices::window(provider, model)?))
+        Some((name.clone(), trefoil_ir::prices::context_window(provider, model)?))
     };
     Flags { windows: prices.iter().filter_map(window).collect(), prices, ..Flags::default() }
 }
@@ -233,9 +236,10 @@ fn flags(prices: Vec<(String, Price)>) -> Flags {
 fn money(files: &[(&str, &str)], target: &str, priced: &[&str]) -> String {
     let folder = Folder::with(files);
     let loaded = folder.load(target);
-    let rates = Rates { input: 1_000_000, output: 10_000_000, ..Rates::default() };
-    let prices: Vec<_> = priced.iter().map(|name| ((*name).to_owned(), Price { rates, ..Price::default() })).collect();
-    let text = Plan::with_money(&loaded.program, &loaded.files, &flags(prices), &[]).text();
+    let rates = TokenRates { input: 1_000_000, output: 10_000_000, ..TokenRates::default() };
+    let prices: Vec<_> =
+        priced.iter().map(|name| ((*name).to_owned(), ModelPrice { rates, ..ModelPrice::default() })).collect();
+    let text = Plan::with_money(&loaded.program, &loaded.files, &flags(prices), &[]).render_text();
     text.split("\ncost\n").nth(1).unwrap().to_owned()
 }
 
@@ -276,10 +280,10 @@ fn money_of_a_model_without_a_price_or_without_a_window_is_said_to_be_unknown() 
 fn a_model_that_costs_nothing_makes_a_run_that_costs_nothing() {
     let folder = Folder::with(&[("a.yaml", AGENT)]);
     let loaded = folder.load("#a");
-    let free = flags(vec![("openai:m".to_owned(), Price::free())]);
+    let free = flags(vec![("openai:m".to_owned(), ModelPrice::without_cost())]);
     let plan = Plan::with_money(&loaded.program, &loaded.files, &free, &[]);
-    assert!(plan.text().ends_with("\ncost\n  $0\n"), "{}", plan.text());
-    assert_eq!(plan.json()["cost"]["at_most"], serde_json::json!({"micro": 0, "text": "$0"}));
+    assert!(plan.render_text().ends_with("\ncost\n  $0\n"), "{}", plan.render_text());
+    assert_eq!(plan.to_json()["cost"]["at_most"], serde_json::json!({"micro": 0, "text": "$0"}));
 }
 
 fn trimmed(text: &str) -> String {

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use regex::Regex;
 use serde_json::Value;
 use trefoil_front::FRONT_ENDS;
-use trefoil_front::read::to_value;
-use trefoil_project::load::{LoadOptions, LoadReport, check};
-use trefoil_project::schema::{SchemaSegment, ValueForm, keys_at, text, values_at};
-use trefoil_syntax::yaml::{Kind, Node};
-use trefoil_syntax::{Files, Severity, SourceFile, yaml};
+use trefoil_front::yaml_reader::to_value;
+use trefoil_project::load::{LoadOptions, LoadReport, check_paths};
+use trefoil_project::schema::{SchemaSegment, ValueForm, keys_at, schema_text, values_at};
+use trefoil_syntax::yaml::{YamlNode, YamlNodeKind};
+use trefoil_syntax::{FindingSeverity, SourceFile, SourceFiles, yaml};
 
 use super::manifests::{manifests, root};
 
@@ -20,18 +20,18 @@ fn dialects() -> impl Iterator<Item = &'static str> {
 }
 
 fn schema(dialect: &str) -> Value {
-    serde_json::from_str(text(dialect).unwrap()).unwrap()
+    serde_json::from_str(schema_text(dialect).unwrap()).unwrap()
 }
 
-fn parse(source: &str) -> Option<Node> {
-    let mut files = Files::default();
-    let file = files.add(SourceFile::new("a.yaml", source));
-    yaml::parse(file, files.get(file)?, &yaml::Limits::default()).root
+fn parse(source: &str) -> Option<YamlNode> {
+    let mut files = SourceFiles::default();
+    let file = files.add_file(SourceFile::new("a.yaml", source));
+    yaml::parse(file, files.get(file)?, &yaml::YamlLimits::default()).root
 }
 
 fn checked(path: &Path, text: Option<String>) -> LoadReport {
     let overlay: HashMap<PathBuf, Arc<str>> = text.map(|t| (path.to_owned(), Arc::from(t))).into_iter().collect();
-    check(&[path.display().to_string()], &LoadOptions { overlay: Arc::new(overlay), ..LoadOptions::default() })
+    check_paths(&[path.display().to_string()], &LoadOptions { overlay: Arc::new(overlay), ..LoadOptions::default() })
 }
 
 #[test]
@@ -75,14 +75,14 @@ fn every_key_has_a_description() {
 
 fn missing(
     dialect: &str,
-    root: &Node,
-    node: &Node,
+    root: &YamlNode,
+    node: &YamlNode,
     path: &mut Vec<SchemaSegment>,
     source: &str,
     edits: &mut Vec<(usize, String)>,
 ) {
     match &*node.kind {
-        Kind::Mapping(mapping) => {
+        YamlNodeKind::Mapping(mapping) => {
             if let Some(first) = mapping.entries.first() {
                 let at = first.key.span.start as usize;
                 let line = source[..at].rfind('\n').map_or(0, |n| n + 1);
@@ -100,14 +100,14 @@ fn missing(
                 path.pop();
             }
         }
-        Kind::Sequence(items) => {
+        YamlNodeKind::Sequence(items) => {
             for (at, item) in items.iter().enumerate() {
                 path.push(SchemaSegment::Item(at));
                 missing(dialect, root, item, path, source, edits);
                 path.pop();
             }
         }
-        Kind::Scalar(..) => {}
+        YamlNodeKind::Scalar(..) => {}
     }
 }
 
@@ -273,8 +273,10 @@ mod hunt {
                 let source = std::fs::read_to_string(&path).unwrap();
                 let report = checked(&path, None);
                 // In the file itself; wrong references are not mistakes of the format.
-                let wrong =
-                    report.diagnostics.iter().any(|d| d.severity == Severity::Error && d.rule != "unknown-reference");
+                let wrong = report
+                    .diagnostics
+                    .iter()
+                    .any(|d| d.severity == FindingSeverity::Error && d.rule != "unknown-reference");
                 let Some(node) = parse(&source).filter(|_| !wrong) else { continue };
                 let json = to_value(&node).to_json();
                 if let Some(e) = validator.iter_errors(&json).next() {

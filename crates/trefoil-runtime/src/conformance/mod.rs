@@ -1,6 +1,6 @@
 //! Conformance suites for implementations of ports. An `Err` describes the requirement that is not met.
 //!
-//! A journal's tests call [`journal()`] with an empty journal. [`tools`] and [`people`] get a description of what the
+//! A journal's tests call [`check_journal`] with an empty journal. [`check_tools`] and [`check_inbox`] get a description of what the
 //! implementation can do. The suite for models is in the tests of `trefoil-models`, which contains all providers.
 
 mod journal;
@@ -8,9 +8,9 @@ mod people;
 mod site;
 mod tools;
 
-pub use journal::journal;
-pub use people::{People, people};
-pub use tools::{ToolSample, tools};
+pub use journal::check_journal;
+pub use people::{InboxFixture, check_inbox};
+pub use tools::{ToolSample, check_tools};
 
 /// Returns the message as an error if the condition does not hold.
 fn must(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {

@@ -3,19 +3,19 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use trefoil_coordinator::{EndedWork, Letters, Share, WorkEnd, WorkId};
+use trefoil_coordinator::{EndedWork, InboxMessageIds, Share, WorkId, WorkOutcome};
 use trefoil_ir::{OnTimeout, StepKind, ToolKind, credential};
 use trefoil_syntax::Location;
-use trefoil_template::{Hole, HoleKind, Question, Value};
+use trefoil_template::{Hole, HoleKind, HoleQuestion, Value};
 
+use super::activity_events::not_allowed;
 use super::masking::{RawOutcome, command_result};
 use super::model;
-use super::told::not_allowed;
-use super::world::{At, World};
+use super::run_context::{ActivityContext, RunContext};
 use crate::limits::CallPermit;
-use crate::ports::{Asked, Meter, RawSuspension, ToolError};
-use trefoil_machine::error::{Cause, RunError};
-use trefoil_machine::journal::About;
+use crate::ports::{Meter, QuestionState, RawSuspension, ToolError};
+use trefoil_machine::error::{FailureCause, RunError};
+use trefoil_machine::journal::ActivityMetadata;
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, Request, ToolRequest, ToolSpec, ToolsRequest};
 use trefoil_machine::schemas::ForeignSchema;
@@ -24,55 +24,55 @@ use trefoil_machine::schemas::ForeignSchema;
 const NAMED: usize = 10;
 
 /// The outcome of performing an activity.
-pub struct Performed {
+pub struct PerformedActivity {
     /// How it ended.
     pub ended: EndedWork,
     /// The permit of a model call, which is kept until the machine knows the result.
     pub place: Option<Arc<CallPermit>>,
 }
 
-impl Performed {
-    fn of(work: WorkId, key: &Key, how: WorkEnd) -> Self {
+impl PerformedActivity {
+    fn for_work(work: WorkId, key: &Key, how: WorkOutcome) -> Self {
         Self { ended: EndedWork { work, key: key.clone(), how }, place: None }
     }
 }
 
 /// Performs an activity. `place`: the permit of a model call.
-pub async fn perform(
-    world: Arc<World>,
+pub async fn perform_activity(
+    world: Arc<RunContext>,
     (work, activity): (WorkId, Arc<Activity>),
     meter: Arc<Meter>,
     place: Option<Arc<CallPermit>>,
-) -> Performed {
+) -> PerformedActivity {
     if let Some(place) = &place {
-        meter.placed(place);
+        meter.set_permit(place);
     }
     let location = Some(world.prepared.program.steps[activity.step].origin);
-    let at = At { world: &world, activity: &activity, location, meter: &meter };
+    let at = ActivityContext { world: &world, activity: &activity, location, meter: &meter };
     let began = world.watch.now_ms();
-    let mut letters = Letters::default();
+    let mut letters = InboxMessageIds::default();
     let mut came = match &activity.request {
-        Request::Model(request) => model::call(&at, request).await,
+        Request::Model(request) => model::call_model(&at, request).await,
         Request::Tool(request) => {
             let (result, repeatable) = match tool(&at, request).await {
                 Ok(ended) => ended,
                 Err(raw) => {
-                    let suspended = Box::new(at.world.masking.suspended(*raw));
-                    return Performed::of(work, &activity.key, WorkEnd::Called(suspended));
+                    let suspended = Box::new(at.world.masking.mask_suspension(*raw));
+                    return PerformedActivity::for_work(work, &activity.key, WorkOutcome::Called(suspended));
                 }
             };
-            let counted = meter.part().map(Share::counted).unwrap_or_default();
-            let usage = meter.told().map(|usage| usage.beyond(counted));
+            let counted = meter.allowance_share().map(Share::counted_usage).unwrap_or_default();
+            let usage = meter.reported_usage().map(|usage| usage.difference_from(counted));
             RawOutcome { usage, repeatable, warnings: meter.take_warnings(), ..result.into() }
         }
         Request::Describe(wanted) => describe(&at, wanted).await,
         Request::Command(request) => command(&at, request).await.into(),
         Request::Human(request) => match human(&at, request, &mut letters).await {
             Some(answer) => answer.into(),
-            None => return Performed::of(work, &activity.key, WorkEnd::Kept),
+            None => return PerformedActivity::for_work(work, &activity.key, WorkOutcome::Kept),
         },
         Request::Timer { due, .. } => {
-            world.ports.clock.sleep(world.watch.left(*due)).await;
+            world.ports.clock.sleep_ms(world.watch.remaining_ms(*due)).await;
             Ok(Value::Null).into()
         }
         Request::Decide(question) => decide(&at, question).map(Value::from).into(),
@@ -80,64 +80,73 @@ pub async fn perform(
     if came.result.as_ref().is_ok_and(|value| !value.is_within_limits()) {
         came.result = Err(RunError::too_large("what came back"));
     }
-    world.masking.keep(&meter.secrets());
+    world.masking.hide_secrets(&meter.take_secrets());
     if let Some(place) = &place {
         // The models that were called before have told their own when the call moved on.
-        place.used(came.usage);
+        place.report_usage(came.usage);
     }
     let effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
-    let about = About {
-        model: came.told.instead.clone().or_else(|| world.model(&activity)),
+    let about = ActivityMetadata {
+        model: came.told.instead.clone().or_else(|| world.model_label(&activity)),
         duration_ms: effect.then(|| world.watch.now_ms().saturating_sub(began)),
         // A failed call binds nothing: its server may be repaired before the run continues.
-        tools: if came.result.is_ok() { meter.take_seen() } else { Vec::new() },
-        called: meter.called(),
+        tools: if came.result.is_ok() { meter.take_digests() } else { Vec::new() },
+        called: meter.called_run(),
         changed_by: model::changed_by(&activity, came.verdicts.as_deref()),
-        ..About::default()
+        ..ActivityMetadata::default()
     };
     let key = activity.key.clone();
-    let done = world.masking.done(activity, came, about, letters);
-    Performed { place, ..Performed::of(work, &key, WorkEnd::Done(Box::new(done))) }
+    let done = world.masking.mask_completion(activity, came, about, letters);
+    PerformedActivity { place, ..PerformedActivity::for_work(work, &key, WorkOutcome::Done(Box::new(done))) }
 }
 
 /// The answer to a question about values that only the driver knows.
-fn decide(at: &At<'_>, question: &Question) -> Result<bool, RunError> {
-    let mut hole = |hole: &Hole| at.hole(hole);
-    match question.matched(&mut hole)? {
-        Some((value, schema)) => Ok(ForeignSchema::default().suits(schema, &value).is_ok()),
-        None => question.answer(&mut hole),
+fn decide(at: &ActivityContext<'_>, question: &HoleQuestion) -> Result<bool, RunError> {
+    let mut hole = |hole: &Hole| at.fill_hole(hole);
+    match question.filled_with_schema(&mut hole)? {
+        Some((value, schema)) => Ok(ForeignSchema::default().check_value(schema, &value).is_ok()),
+        None => question.answer_with(&mut hole),
     }
 }
 
 /// Returns the result and whether the tool may be called again, or the run that the call waits for.
-async fn tool(at: &At<'_>, request: &ToolRequest) -> Result<(Result<Value, RunError>, bool), Box<RawSuspension>> {
+async fn tool(
+    at: &ActivityContext<'_>,
+    request: &ToolRequest,
+) -> Result<(Result<Value, RunError>, bool), Box<RawSuspension>> {
     let tools = &at.world.ports.tools;
-    if !tools.offers(&request.name, &request.kind) {
+    if !tools.offers_tool(&request.name, &request.kind) {
         let error = RunError::new("TOOL_ERROR", format!("no implementation for the tool `{}`", request.name));
-        let error = error.help("declare it under `[tools.NAME]` or `[mcp.NAME]` in the settings");
+        let error = error.with_help("declare it under `[tools.NAME]` or `[mcp.NAME]` in the settings");
         return Ok((Err(error), false));
     }
     // An embedder's program may not have been searched for these before the run.
     let credentials = credential::in_arguments(&request.kind, &request.arguments).into_iter();
-    at.world.masking.protect(credentials.filter(|hole| hole.kind == HoleKind::Env).map(|hole| hole.name.clone()));
-    let arguments = match at.fill(&request.arguments) {
+    at.world
+        .masking
+        .protect_variables(credentials.filter(|hole| hole.kind == HoleKind::Env).map(|hole| hole.name.clone()));
+    let arguments = match at.fill_holes(&request.arguments) {
         Ok(arguments) => arguments,
         Err(error) => return Ok((Err(error), false)),
     };
     let filled = ToolRequest { arguments, ..request.clone() };
-    at.meter.show(at.world.shown(&request.arguments));
-    let came = match tools.call(at.site(), &filled).await {
+    at.meter.set_displayed_arguments(at.world.displayed_value(&request.arguments));
+    let came = match tools.call_tool(at.call_site(), &filled).await {
         Err(ToolError::Suspended(suspended)) => return Err(suspended),
         came => came,
     };
     let repeatable = tools.is_idempotent(&filled) && came.is_err();
-    let sent = || at.meter.sent().unwrap_or_else(|| sent(request, at.meter.shown().unwrap_or(&Value::Null)));
+    let sent = || {
+        at.meter
+            .last_request()
+            .unwrap_or_else(|| describe_arguments(request, at.meter.displayed_arguments().unwrap_or(&Value::Null)))
+    };
     let failed = |error| tool_error(&request.name, error).sent_as(Some(sent()));
     Ok((came.map_err(failed), repeatable))
 }
 
 /// Describes the arguments sent to a tool by their names and size, if the tool does not. Their values are in the trace.
-fn sent(request: &ToolRequest, shown: &Value) -> String {
+fn describe_arguments(request: &ToolRequest, shown: &Value) -> String {
     let names: Vec<&str> = shown.as_object().into_iter().flat_map(|object| object.keys()).map(|name| &**name).collect();
     let more = names.len().saturating_sub(NAMED);
     let mut all = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
@@ -149,13 +158,17 @@ fn sent(request: &ToolRequest, shown: &Value) -> String {
 }
 
 /// The descriptions of tools, in the order of the requests, with a warning for each that cannot be offered.
-async fn describe(at: &At<'_>, wanted: &[ToolsRequest]) -> RawOutcome {
+async fn describe(at: &ActivityContext<'_>, wanted: &[ToolsRequest]) -> RawOutcome {
     let mut warnings = Vec::new();
     let result = described(at, wanted, &mut warnings).await;
     RawOutcome { warnings, ..result.into() }
 }
 
-async fn described(at: &At<'_>, wanted: &[ToolsRequest], warnings: &mut Vec<String>) -> Result<Value, RunError> {
+async fn described(
+    at: &ActivityContext<'_>,
+    wanted: &[ToolsRequest],
+    warnings: &mut Vec<String>,
+) -> Result<Value, RunError> {
     if !at.world.ports.models.calls_tools() {
         return Ok(wanted.iter().map(|_| Value::List(Vec::new().into())).collect());
     }
@@ -164,13 +177,13 @@ async fn described(at: &At<'_>, wanted: &[ToolsRequest], warnings: &mut Vec<Stri
         let ToolsRequest { kind, names } = request;
         let is_wanted = |name: &str| names.as_ref().is_none_or(|names| names.iter().any(|wanted| **wanted == *name));
         let placed = |error: RunError, name: Option<&str>| error.at_step(None, offered(at, kind, name));
-        let listed = at.world.ports.tools.list(at.site(), kind).await;
+        let listed = at.world.ports.tools.list_tools(at.call_site(), kind).await;
         let skipped = at.meter.take_skipped();
         warnings.extend(at.meter.take_warnings());
-        let failed = |error| tool_error(request.place(), error).sent_as(at.meter.sent());
+        let failed = |error| tool_error(request.source_name(), error).sent_as(at.meter.last_request());
         let mut tools = listed.map_err(|e| placed(unlisted(failed(e)), None))?;
         if let (true, Some(one)) = (names.is_some(), skipped.iter().find(|one| is_wanted(&one.name))) {
-            let error = tool_error(request.place(), ToolError::Failed(one.why.clone()));
+            let error = tool_error(request.source_name(), ToolError::Failed(one.why.clone()));
             return Err(placed(error, Some(&one.name)));
         }
         if names.is_none() {
@@ -180,22 +193,23 @@ async fn described(at: &At<'_>, wanted: &[ToolsRequest], warnings: &mut Vec<Stri
         if let (Some(name), ToolKind::Mcp { server, .. }) = (missing, kind) {
             let has: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
             let error = RunError::new("TOOL_ERROR", format!("the MCP server `{server}` has no tool `{name}`"));
-            return Err(placed(error.help(format!("available: {}", has.join(", "))), Some(name)));
+            return Err(placed(error.with_help(format!("available: {}", has.join(", "))), Some(name)));
         }
         tools.retain(|tool| is_wanted(&tool.name));
-        all.push(tools.iter().map(ToolSpec::value).collect());
+        all.push(tools.iter().map(ToolSpec::to_value).collect());
     }
     Ok(Value::List(all.into()))
 }
 
 /// Adds advice to the failure of a request for tools, which has no arguments to try by hand.
 fn unlisted(error: RunError) -> RunError {
-    let is_plain = error.help.is_none() && matches!(error.cause, None | Some(Cause::Network | Cause::Unusable));
-    if is_plain { error.help("start or call the server by hand to see what is wrong") } else { error }
+    let is_plain =
+        error.help.is_none() && matches!(error.cause, None | Some(FailureCause::Network | FailureCause::Unusable));
+    if is_plain { error.with_help("start or call the server by hand to see what is wrong") } else { error }
 }
 
 /// Where a conversation offers the tools of a place, or one of them.
-fn offered(at: &At<'_>, kind: &ToolKind, name: Option<&str>) -> Option<Location> {
+fn offered(at: &ActivityContext<'_>, kind: &ToolKind, name: Option<&str>) -> Option<Location> {
     let program = &at.world.prepared.program;
     let StepKind::Conversation(talk) = &program.steps[at.activity.step].kind else { return None };
     let offer = talk.offers.iter().find(|offer| match &program.steps[offer.step].kind {
@@ -207,52 +221,63 @@ fn offered(at: &At<'_>, kind: &ToolKind, name: Option<&str>) -> Option<Location>
 
 fn tool_error(name: &str, error: ToolError) -> RunError {
     match error {
-        ToolError::Timeout => RunError::new("TOOL_TIMEOUT", format!("`{name}` timed out")).cause(Cause::Timeout),
+        ToolError::Timeout => {
+            RunError::new("TOOL_TIMEOUT", format!("`{name}` timed out")).with_cause(FailureCause::Timeout)
+        }
         ToolError::Unready(why) => {
             let help = "raise `start_timeout` of the server, or make it start faster";
-            RunError::new("TOOL_TIMEOUT", format!("`{name}` timed out: {why}")).help(help)
+            RunError::new("TOOL_TIMEOUT", format!("`{name}` timed out: {why}")).with_help(help)
         }
         ToolError::Failed(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")),
-        ToolError::Advised { why, help } => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).help(help),
+        ToolError::Advised { why, help } => {
+            RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).with_help(help)
+        }
         ToolError::Arguments { why, help } => {
             let message = format!("`{name}` failed: invalid arguments: {why}");
-            RunError::new("TOOL_ERROR", message).cause(Cause::Arguments).help(help)
+            RunError::new("TOOL_ERROR", message).with_cause(FailureCause::Arguments).with_help(help)
         }
-        ToolError::UnusableResult { why, help } => {
-            RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Unusable).help(help)
-        }
+        ToolError::UnusableResult { why, help } => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}"))
+            .with_cause(FailureCause::Unusable)
+            .with_help(help),
         ToolError::Suspended(call) => {
             RunError::new("TOOL_ERROR", format!("`{name}` has not ended: its run {} is waiting", call.0.run))
         }
         ToolError::Limit { why, raise } => {
             let ended = RunError::new("BUDGET_EXCEEDED", format!("`{name}` ended: {why}"));
-            ended.raising(raise)
+            ended.with_raise(raise)
         }
-        ToolError::Network(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Network),
-        ToolError::Broken(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Broken),
+        ToolError::Network(why) => {
+            RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).with_cause(FailureCause::Network)
+        }
+        ToolError::Broken(why) => {
+            RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).with_cause(FailureCause::Broken)
+        }
         ToolError::Unusable(why) => {
-            RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Unusable)
+            RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).with_cause(FailureCause::Unusable)
         }
         ToolError::Status { status, message, retry_after_ms } => {
-            let mut error = RunError::new("TOOL_ERROR", format!("`{name}` {message}")).cause(Cause::Status(status));
+            let mut error =
+                RunError::new("TOOL_ERROR", format!("`{name}` {message}")).with_cause(FailureCause::Status(status));
             error.retry_after_ms = retry_after_ms.and_then(|ms| NonZeroU32::new(u32::try_from(ms).unwrap_or(u32::MAX)));
             error
         }
     }
 }
 
-async fn command(at: &At<'_>, request: &CommandRequest) -> Result<Value, RunError> {
+async fn command(at: &ActivityContext<'_>, request: &CommandRequest) -> Result<Value, RunError> {
     let Some(host) = &at.world.ports.commands else { return Err(not_allowed()) };
-    let env = request.env.iter().map(|(name, value)| Ok((name.clone(), at.fill(value)?)));
+    let env = request.env.iter().map(|(name, value)| Ok((name.clone(), at.fill_holes(value)?)));
     let request = CommandRequest {
         script: request.script.clone(),
-        arguments: request.arguments.iter().map(|a| at.fill(a)).collect::<Result<_, RunError>>()?,
+        arguments: request.arguments.iter().map(|a| at.fill_holes(a)).collect::<Result<_, RunError>>()?,
         env: env.collect::<Result<_, RunError>>()?,
-        workdir: request.workdir.as_ref().map(|w| at.fill(w)).transpose()?,
+        workdir: request.workdir.as_ref().map(|w| at.fill_holes(w)).transpose()?,
     };
-    match host.run(at.site(), &request).await {
+    match host.run_command(at.call_site(), &request).await {
         Ok(output) => Ok(command_result(output)),
-        Err(ToolError::Timeout) => Err(RunError::new("TIMEOUT", "the command timed out").cause(Cause::Timeout)),
+        Err(ToolError::Timeout) => {
+            Err(RunError::new("TIMEOUT", "the command timed out").with_cause(FailureCause::Timeout))
+        }
         Err(error) => {
             let mut failed = RunError::new("COMMAND_FAILED", error.to_string());
             failed.cause = tool_error("", error).into_data().cause;
@@ -262,28 +287,34 @@ async fn command(at: &At<'_>, request: &CommandRequest) -> Result<Value, RunErro
 }
 
 /// `None`: the question was stored, or its time has ended. `letters` get those of the answer.
-async fn human(at: &At<'_>, request: &HumanRequest, letters: &mut Letters) -> Option<Result<Value, RunError>> {
+async fn human(
+    at: &ActivityContext<'_>,
+    request: &HumanRequest,
+    letters: &mut InboxMessageIds,
+) -> Option<Result<Value, RunError>> {
     // Answers that came in time were read before. Nobody is asked for one that does not count: the timer is due.
     if request.is_late(at.world.ports.clock.wall_ms()) {
         return None;
     }
-    let prompt = match at.fill(&request.prompt) {
+    let prompt = match at.fill_holes(&request.prompt) {
         Ok(prompt) => prompt,
         Err(error) => return Some(Err(error)),
     };
     let filled = HumanRequest { prompt, ..request.clone() };
-    Some(match (at.world.ports.humans.ask(at.site(), &filled).await, &request.on_timeout) {
-        (Asked::Later, _) => return None,
-        (Asked::Answer(answer), _) => Ok(answer.into()),
-        (Asked::Written(answer, of), _) => {
-            letters.join(of);
+    Some(match (at.world.ports.humans.ask_question(at.call_site(), &filled).await, &request.on_timeout) {
+        (QuestionState::Later, _) => return None,
+        (QuestionState::Answer(answer), _) => Ok(answer.into()),
+        (QuestionState::Written(answer, of), _) => {
+            letters.append_ids(of);
             Ok(answer.into())
         }
-        (Asked::Nobody, OnTimeout::Answer(default)) if request.refused.is_none() => Ok(Value::Str(default.clone())),
-        (Asked::Nobody, _) => {
+        (QuestionState::Nobody, OnTimeout::Answer(default)) if request.refused.is_none() => {
+            Ok(Value::Str(default.clone()))
+        }
+        (QuestionState::Nobody, _) => {
             let message = format!("`{}` needs a human answer, but there is no one to ask", request.step);
             let help = format!("answer it with `--answer {}=VALUE`, or set a default", request.step);
-            Err(RunError::new("HUMAN_TIMEOUT", message).help(help))
+            Err(RunError::new("HUMAN_TIMEOUT", message).with_help(help))
         }
     })
 }

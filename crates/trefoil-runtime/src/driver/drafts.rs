@@ -10,7 +10,7 @@ const PAUSE: u64 = 1_000;
 
 /// When to write next.
 #[derive(Debug, Default)]
-pub struct Drafts {
+pub struct DraftSchedule {
     /// Whether text has arrived since the last write.
     fresh: AtomicBool,
     came: Notify,
@@ -18,9 +18,9 @@ pub struct Drafts {
     not_before_ms: AtomicU64,
 }
 
-impl Drafts {
+impl DraftSchedule {
     /// Called when text has arrived.
-    pub fn came(&self) {
+    pub fn note_text(&self) {
         if !self.fresh.swap(true, Ordering::Relaxed) {
             self.came.notify_one();
         }
@@ -32,12 +32,12 @@ impl Drafts {
     }
 
     /// Drafts were written at this time.
-    pub fn kept(&self, now_ms: u64) {
+    pub fn note_written(&self, now_ms: u64) {
         self.not_before_ms.store(now_ms.saturating_add(PAUSE), Ordering::Relaxed);
     }
 
     /// Returns how long to wait until the next write, in milliseconds, once text has arrived. Dropping the future loses nothing.
-    pub async fn due(&self, now_ms: impl Fn() -> u64) -> u64 {
+    pub async fn wait_due(&self, now_ms: impl Fn() -> u64) -> u64 {
         while !self.fresh.load(Ordering::Relaxed) {
             self.came.notified().await;
         }

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 pub use trefoil_coordinator::memo::{
-    Collect, Decision, EVERY_STEP, Earlier, EarlierCall, FoundAnswers, FoundEntry, Layer, Lost, Memo, Reuse,
+    EVERY_STEP, EarlierCall, EarlierResult, FoundAnswers, FoundEntry, Layer, LayerCollector, LostResultReason, Memo,
+    MemoDecision, ReuseOutcome,
 };
-use trefoil_machine::Prepared;
+use trefoil_machine::PreparedProgram;
 use trefoil_machine::error::RunError;
-use trefoil_machine::journal::Started;
+use trefoil_machine::journal::RunStart;
 use trefoil_machine::request::{Activity, Request};
 
-use super::Options;
-use super::past::Reader;
-use super::world::World;
-pub use crate::ports::Library;
+use super::DriverOptions;
+use super::replay_events::JournalObserver;
+use super::run_context::RunContext;
+pub use crate::ports::AnswerLibrary;
 use crate::ports::Ports;
 
 /// Reads all results of a run from its journal, and performs nothing.
@@ -21,24 +22,29 @@ use crate::ports::Ports;
 /// # Errors
 ///
 /// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if it belongs to another program.
-pub async fn read_memo(prepared: Arc<Prepared>, run: &str, ports: Ports, options: &Options) -> Result<Memo, RunError> {
-    let world = World::new(prepared.clone(), ports, run.into(), 0);
-    let mut collect = Collect(Layer { program: Some(prepared), ..Layer::of(run) });
-    super::read(&world, options, &mut collect).await?;
-    Ok(Memo::of(collect.0))
+pub async fn read_memo(
+    prepared: Arc<PreparedProgram>,
+    run: &str,
+    ports: Ports,
+    options: &DriverOptions,
+) -> Result<Memo, RunError> {
+    let world = RunContext::new(prepared.clone(), ports, run.into(), 0);
+    let mut collect = LayerCollector(Layer { program: Some(prepared), ..Layer::for_run(run) });
+    super::read_journal(&world, options, &mut collect).await?;
+    Ok(Memo::from_layer(collect.0))
 }
 
-impl Reader for Collect {
-    fn began(&mut self, _started: &Started, _options: &Options) {}
+impl JournalObserver for LayerCollector {
+    fn observe_start(&mut self, _started: &RunStart, _options: &DriverOptions) {}
 }
 
 /// Looks up answers of earlier runs.
-pub(super) async fn look_up(world: &World, asked: &[Arc<Activity>]) -> Vec<FoundAnswers> {
+pub(super) async fn look_up(world: &RunContext, asked: &[Arc<Activity>]) -> Vec<FoundAnswers> {
     let Some(library) = &world.library else { return Vec::new() };
     let mut all = Vec::with_capacity(asked.len());
     for one in asked {
         let Request::Model(request) = &one.request else { continue };
-        let answers = library.answers(&world.watch.run, one.content).await;
+        let answers = library.find_answers(&world.watch.run, one.content).await;
         let model = request.provider.is_none().then(|| world.ports.models.label(request));
         all.push(FoundAnswers { content: one.content, model, answers });
     }

@@ -8,38 +8,38 @@ use async_trait::async_trait;
 use trefoil_ir::ToolKind;
 use trefoil_machine::clock::WorkMs;
 use trefoil_machine::error::RunError;
-use trefoil_machine::journal::Started;
+use trefoil_machine::journal::RunStart;
 use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::request::{Activity, Request, ToolSpec, ToolsRequest};
-use trefoil_machine::{Past, Prepared, Watcher};
+use trefoil_machine::{PreparedProgram, ReplayNotice, ReplayObserver};
 use trefoil_template::Value;
 
-use super::memo::{Decision, Memo};
-use super::past::Reader;
-use super::world::World;
-use super::{Options, RunOutcome, begin};
+use super::memo::{Memo, MemoDecision};
+use super::replay_events::JournalObserver;
+use super::run_context::RunContext;
+use super::{DriverOptions, RunOutcome, begin_run};
 use crate::ports::{
-    Asked, CallSite, Clock, CommandHost, CommandOutput, HumanInbox, ModelAnswer, ModelError, ModelProvider, NoEvents,
-    NoJournal, Ports, Secrets, SeededRandom, ToolError, ToolHost,
+    CallSite, Clock, CommandHost, CommandOutput, HumanInbox, ModelAnswer, ModelError, ModelProvider, NoEvents,
+    NoJournal, Ports, QuestionState, Secrets, SeededRandom, ToolError, ToolHost,
 };
 use crate::{CommandRequest, HumanRequest, ModelRequest, ToolRequest};
 
-/// Runs a program with the results of [`Options::memo`] until it would have to make a call. No call is made. The memo's decisions
+/// Runs a program with the results of [`DriverOptions::memo`] until it would have to make a call. No call is made. The memo's decisions
 /// say what happened to each request so far.
 ///
 /// Returns the outcome if the run ends without any call: a result, because nothing has changed, or an error. `None`: it would make
 /// a call.
 ///
 /// `tools` decides which calls are idempotent, `secrets` which values are set, and `described` contains the descriptions of tools.
-pub fn preview(
-    prepared: Arc<Prepared>,
+pub fn preview_run(
+    prepared: Arc<PreparedProgram>,
     input: Option<Value>,
     (tools, secrets): (Arc<dyn ToolHost>, Arc<dyn Secrets>),
-    described: Described,
-    options: Options,
+    described: ToolDescriptions,
+    options: DriverOptions,
 ) -> Option<RunOutcome> {
-    let decisions = options.memo.as_ref().map(Memo::decisions).unwrap_or_default();
-    let still = Arc::new(Still { tools, described, decisions });
+    let decisions = options.memo.as_ref().map(Memo::reuse_decisions).unwrap_or_default();
+    let still = Arc::new(InertPorts { tools, described, decisions });
     let ports = Ports {
         models: still.clone(),
         tools: still.clone(),
@@ -51,38 +51,38 @@ pub fn preview(
         secrets,
         events: Arc::new(NoEvents),
     };
-    begin(prepared, input, ports, Options { places: None, ..options }).predict()
+    begin_run(prepared, input, ports, DriverOptions { places: None, ..options }).predict_outcome()
 }
 
 /// Descriptions of tools from earlier runs. Every run requests them again, because that is free, so they are not reused as results.
 /// A preview asks no tools, so it uses their latest descriptions.
 #[derive(Debug, Clone, Default)]
-pub struct Described {
+pub struct ToolDescriptions {
     /// By all that was asked at once.
     whole: BTreeMap<ContentKey, Value>,
     /// By where the tools are: the newest first.
-    parts: Vec<DescribedPart>,
+    parts: Vec<ToolSetDescription>,
 }
 
 /// What was said of the tools at one place.
 #[derive(Debug, Clone, PartialEq)]
-struct DescribedPart {
+struct ToolSetDescription {
     kind: ToolKind,
     /// Whether that is all tools there.
     is_all: bool,
     tools: Vec<ToolSpec>,
 }
 
-impl Described {
+impl ToolDescriptions {
     /// Adds the descriptions in a run's journal. Descriptions that are already known are newer, and stay.
     ///
     /// # Errors
     ///
     /// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if it belongs to another program.
-    pub async fn and_of(mut self, prepared: Arc<Prepared>, run: &str, ports: Ports) -> Result<Self, RunError> {
-        let world = World::new(prepared, ports, run.into(), 0);
+    pub async fn and_of(mut self, prepared: Arc<PreparedProgram>, run: &str, ports: Ports) -> Result<Self, RunError> {
+        let world = RunContext::new(prepared, ports, run.into(), 0);
         let mut older = Self::default();
-        super::read(&world, &Options::default(), &mut older).await?;
+        super::read_journal(&world, &DriverOptions::default(), &mut older).await?;
         for (content, said) in older.whole {
             self.whole.entry(content).or_insert(said);
         }
@@ -97,13 +97,13 @@ impl Described {
     }
 
     /// The tools of this kind, as described in reply to the same request.
-    fn of(&self, asked: &Activity, kind: &ToolKind) -> Option<Vec<ToolSpec>> {
+    fn tools_of_kind(&self, asked: &Activity, kind: &ToolKind) -> Option<Vec<ToolSpec>> {
         let Request::Describe(wanted) = &asked.request else { return None };
         let mut tools: Vec<ToolSpec> = Vec::new();
         let said = self.whole.get(&asked.content).map(list);
         for (at, request) in wanted.iter().enumerate().filter(|(_, request)| request.kind == *kind) {
             let all = match said {
-                Some(said) => list(said.get(at)?).iter().filter_map(ToolSpec::read).collect(),
+                Some(said) => list(said.get(at)?).iter().filter_map(ToolSpec::from_value).collect(),
                 None => self.each_of(request)?,
             };
             tools.extend(all);
@@ -135,34 +135,34 @@ fn list(value: &Value) -> &[Value] {
     }
 }
 
-impl Watcher for Described {
-    fn past(&mut self, _at: WorkMs, past: Past<'_>) {
-        let Past::Ended(activity, Ok(said), _) = past else { return };
+impl ReplayObserver for ToolDescriptions {
+    fn observe_notice(&mut self, _at: WorkMs, past: ReplayNotice<'_>) {
+        let ReplayNotice::Ended(activity, Ok(said), _) = past else { return };
         let Request::Describe(wanted) = &activity.request else { return };
-        for (request, said) in wanted.iter().zip(list(said.exact())) {
-            let tools = list(said).iter().filter_map(ToolSpec::read).collect();
-            let part = DescribedPart { kind: request.kind.clone(), is_all: request.names.is_none(), tools };
+        for (request, said) in wanted.iter().zip(list(said.exact_value())) {
+            let tools = list(said).iter().filter_map(ToolSpec::from_value).collect();
+            let part = ToolSetDescription { kind: request.kind.clone(), is_all: request.names.is_none(), tools };
             // A loop asks the same again and again.
             self.parts.retain(|known| *known != part);
             self.parts.insert(0, part);
         }
-        self.whole.insert(activity.content, said.exact().clone());
+        self.whole.insert(activity.content, said.exact_value().clone());
     }
 }
 
-impl Reader for Described {
-    fn began(&mut self, _started: &Started, _options: &Options) {}
+impl JournalObserver for ToolDescriptions {
+    fn observe_start(&mut self, _started: &RunStart, _options: &DriverOptions) {}
 }
 
 /// Ports that never respond, except with known descriptions of tools.
-struct Still {
+struct InertPorts {
     tools: Arc<dyn ToolHost>,
-    described: Described,
+    described: ToolDescriptions,
     /// The requests so far.
-    decisions: Arc<Mutex<Vec<Decision>>>,
+    decisions: Arc<Mutex<Vec<MemoDecision>>>,
 }
 
-impl Still {
+impl InertPorts {
     /// The activity requested under this key.
     fn asked(&self, key: &Key) -> Option<Arc<Activity>> {
         let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -171,8 +171,8 @@ impl Still {
 }
 
 #[async_trait]
-impl ModelProvider for Still {
-    async fn call(
+impl ModelProvider for InertPorts {
+    async fn call_model(
         &self,
         _at: CallSite<'_>,
         _request: &ModelRequest,
@@ -189,16 +189,16 @@ impl ModelProvider for Still {
 }
 
 #[async_trait]
-impl ToolHost for Still {
+impl ToolHost for InertPorts {
     /// A tool that is missing is reported when the run is to start.
-    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
+    fn offers_tool(&self, _name: &str, _kind: &ToolKind) -> bool {
         true
     }
-    async fn call(&self, _at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, _at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
         pending().await
     }
-    async fn list(&self, at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
-        let tools = self.asked(at.key).and_then(|asked| self.described.of(&asked, kind));
+    async fn list_tools(&self, at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+        let tools = self.asked(at.key).and_then(|asked| self.described.tools_of_kind(&asked, kind));
         match tools {
             Some(tools) => Ok(tools),
             None => pending().await,
@@ -210,25 +210,25 @@ impl ToolHost for Still {
 }
 
 #[async_trait]
-impl CommandHost for Still {
-    async fn run(&self, _at: CallSite<'_>, _request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+impl CommandHost for InertPorts {
+    async fn run_command(&self, _at: CallSite<'_>, _request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         pending().await
     }
 }
 
 #[async_trait]
-impl HumanInbox for Still {
-    async fn ask(&self, _at: CallSite<'_>, _request: &HumanRequest) -> Asked {
+impl HumanInbox for InertPorts {
+    async fn ask_question(&self, _at: CallSite<'_>, _request: &HumanRequest) -> QuestionState {
         pending().await
     }
 }
 
 #[async_trait]
-impl Clock for Still {
+impl Clock for InertPorts {
     fn now_ms(&self) -> u64 {
         0
     }
-    async fn sleep(&self, _ms: u64) {
+    async fn sleep_ms(&self, _ms: u64) {
         pending().await
     }
     fn wall_ms(&self) -> u64 {

@@ -13,35 +13,35 @@ use trefoil_ir::StepId;
 use trefoil_machine::key::{Key, KeyMap};
 use trefoil_machine::request::{Activity, ModelRequest, Request};
 
-use super::world::World;
-use crate::limits::{CallPermit, Delay, PlacesOfRun, Tell};
+use super::run_context::RunContext;
+use crate::limits::{CallDelay, CallPermit, DelayReporter, RunCallPermits};
 use crate::ports::{CallPause, ModelProvider};
 
 /// The name of a delay that is no limit: the provider does not admit the call.
 const CIRCUIT_BREAKER: &str = "circuit_breaker";
 
 /// The waiting calls of a run.
-pub struct Queue {
+pub struct ModelCallQueue {
     /// `None`: calls do not wait.
-    places: Option<Arc<PlacesOfRun>>,
+    places: Option<Arc<RunCallPermits>>,
     waiting: KeyMap<AbortHandle>,
     /// `None`: no call has had to wait so far.
-    turns: Option<FuturesUnordered<Turn>>,
+    turns: Option<FuturesUnordered<QueueTurn>>,
     /// Calls whose turn has come.
     turned: Vec<Key>,
     /// The permits of calls that have not started.
     admitted: KeyMap<Arc<CallPermit>>,
-    world: Arc<World>,
+    world: Arc<RunContext>,
     /// Delays of calls whose steps may not be known to watchers yet.
-    delays: Arc<Delays>,
+    delays: Arc<PendingDelays>,
 }
 
-type Delays = Mutex<Vec<(Arc<Activity>, Delay)>>;
+type PendingDelays = Mutex<Vec<(Arc<Activity>, CallDelay)>>;
 
-type Turn = Abortable<BoxFuture<'static, (Key, Arc<CallPermit>)>>;
+type QueueTurn = Abortable<BoxFuture<'static, (Key, Arc<CallPermit>)>>;
 
-impl Queue {
-    pub fn new(places: Option<PlacesOfRun>, world: Arc<World>) -> Self {
+impl ModelCallQueue {
+    pub fn new(places: Option<RunCallPermits>, world: Arc<RunContext>) -> Self {
         Self {
             places: places.map(Arc::new),
             waiting: KeyMap::default(),
@@ -58,11 +58,11 @@ impl Queue {
     }
 
     /// Returns the calls that may start now: those whose turn has come, and of these calls those that do not have to wait.
-    pub fn admit(&mut self, calls: Vec<Arc<Activity>>) -> AdmittedCalls {
+    pub fn admit_calls(&mut self, calls: Vec<Arc<Activity>>) -> AdmittedCalls {
         while let Some(turns) = &mut self.turns
             && let Some(Some(turn)) = turns.next().now_or_never()
         {
-            self.turned(turn);
+            self.accept_turn(turn);
         }
         let turned = std::mem::take(&mut self.turned);
         let mut at_once = Vec::new();
@@ -79,7 +79,7 @@ impl Queue {
     fn enter(&mut self, activity: Arc<Activity>) -> bool {
         let Some(places) = self.places.clone() else { return true };
         let key = activity.key.clone();
-        let (tell, entered) = self.tell(&activity);
+        let (tell, entered) = self.delay_reporter(&activity);
         let models = self.world.ports.models.clone();
         let mut turn = async move {
             let place = match &activity.request {
@@ -103,18 +103,18 @@ impl Queue {
     }
 
     /// The permit of a call that starts.
-    pub fn take_place(&mut self, key: &Key) -> Option<Arc<CallPermit>> {
+    pub fn take_permit(&mut self, key: &Key) -> Option<Arc<CallPermit>> {
         if self.admitted.is_empty() { None } else { self.admitted.swap_remove(key) }
     }
 
     /// Reports the delays of a call. Those that it has when it enters the queue wait for [`Self::tell_delays`]: the switch is
     /// set after that.
-    fn tell(&self, activity: &Arc<Activity>) -> (Tell, Arc<AtomicBool>) {
+    fn delay_reporter(&self, activity: &Arc<Activity>) -> (DelayReporter, Arc<AtomicBool>) {
         let entered = Arc::new(AtomicBool::new(false));
         let (world, delays, activity, is_entered) =
             (self.world.clone(), self.delays.clone(), activity.clone(), entered.clone());
-        let tell = move |delay: Delay| match is_entered.load(Ordering::Relaxed) {
-            true => world.delayed(&activity, delay),
+        let tell = move |delay: CallDelay| match is_entered.load(Ordering::Relaxed) {
+            true => world.report_delay(&activity, delay),
             false => delays.lock().unwrap_or_else(PoisonError::into_inner).push((activity.clone(), delay)),
         };
         (Arc::new(tell), entered)
@@ -125,26 +125,26 @@ impl Queue {
         let delays = std::mem::take(&mut *self.delays.lock().unwrap_or_else(PoisonError::into_inner));
         for (activity, delay) in delays {
             if self.waiting.contains_key(&activity.key) {
-                self.world.delayed(&activity, delay);
+                self.world.report_delay(&activity, delay);
             }
         }
     }
 
     /// Returns when the turn of a call has come.
-    pub async fn turn(&mut self) {
+    pub async fn wait_turn(&mut self) {
         while self.turned.is_empty() {
             let next = match &mut self.turns {
                 Some(turns) => turns.next().await,
                 None => None,
             };
             match next {
-                Some(turn) => self.turned(turn),
+                Some(turn) => self.accept_turn(turn),
                 None => std::future::pending().await,
             }
         }
     }
 
-    fn turned(&mut self, turn: Result<(Key, Arc<CallPermit>), Aborted>) {
+    fn accept_turn(&mut self, turn: Result<(Key, Arc<CallPermit>), Aborted>) {
         // A call that was taken back is skipped.
         if let Ok((key, place)) = turn
             && self.waiting.swap_remove(&key).is_some()
@@ -155,7 +155,7 @@ impl Queue {
     }
 
     /// Calls that are not needed any more leave the queue.
-    pub fn leave(&mut self, keys: &[Key]) {
+    pub fn remove_calls(&mut self, keys: &[Key]) {
         for key in keys {
             if let Some(handle) = self.waiting.swap_remove(key) {
                 handle.abort();
@@ -169,22 +169,22 @@ impl Queue {
 /// Waits until the provider admits a call, and for a place.
 async fn admitted(
     models: &dyn ModelProvider,
-    places: &PlacesOfRun,
+    places: &RunCallPermits,
     step: StepId,
     request: &ModelRequest,
-    tell: Tell,
+    tell: DelayReporter,
 ) -> CallPermit {
     let provider = request.provider.as_deref().unwrap_or_default();
     let paused = |CallPause { wait, why }: CallPause| {
-        tell(Delay { provider: provider.into(), limit: CIRCUIT_BREAKER, wait, why: Some(why) });
+        tell(CallDelay { provider: provider.into(), limit: CIRCUIT_BREAKER, wait, why: Some(why) });
     };
     loop {
         // A call that waits here occupies no place.
-        let admission = models.admit(step, request, &paused).await;
-        let place = places.enter(request, tell.clone()).await;
+        let admission = models.admit_call(step, request, &paused).await;
+        let place = places.wait_for_permit(request, tell.clone()).await;
         // The provider may have begun to fail while the call waited for its place.
-        if admission.is_final() || models.pause(step, request).is_none() {
-            return place.keeping(Box::new(admission));
+        if admission.is_final() || models.call_pause(step, request).is_none() {
+            return place.with_kept(Box::new(admission));
         }
         place.give_back();
     }

@@ -1,9 +1,9 @@
 //! Host limits: the number of concurrent model calls, and their rate.
 //!
-//! All runs that share [`Places`] share the limits. Calls wait in a queue. A call that is no longer needed leaves it
+//! All runs that share [`CallPermits`] share the limits. Calls wait in a queue. A call that is no longer needed leaves it
 //! when its future is dropped.
 
-mod pace;
+mod provider_rate;
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use trefoil_ir::prices::estimate;
 use trefoil_machine::request::{ModelRequest, Usage};
 
-use pace::Pace;
+use provider_rate::ProviderRate;
 
 /// The number of concurrent model calls, and their rate. `None`: no limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,19 +49,19 @@ pub struct ProviderLimits {
 
 /// The queue of model calls.
 #[derive(Debug)]
-pub struct Places {
+pub struct CallPermits {
     all: Option<Arc<Semaphore>>,
     per_run: Option<u32>,
-    providers: BTreeMap<String, Provider>,
+    providers: BTreeMap<String, ProviderPermits>,
 }
 
 #[derive(Debug)]
-struct Provider {
+struct ProviderPermits {
     in_flight: Option<Arc<Semaphore>>,
-    pace: Option<Arc<Pace>>,
+    pace: Option<Arc<ProviderRate>>,
 }
 
-impl Default for Places {
+impl Default for CallPermits {
     fn default() -> Self {
         Self::new(&HostLimits::default())
     }
@@ -72,11 +72,14 @@ fn semaphore(limit: Option<u32>) -> Option<Arc<Semaphore>> {
     limit.map(|limit| Arc::new(Semaphore::new((limit.max(1) as usize).min(Semaphore::MAX_PERMITS))))
 }
 
-impl Places {
+impl CallPermits {
     /// A queue with these limits.
     pub fn new(limits: &HostLimits) -> Self {
         let provider = |(name, limits): (&String, &ProviderLimits)| {
-            let provider = Provider { in_flight: semaphore(limits.in_flight), pace: Pace::new(limits).map(Arc::new) };
+            let provider = ProviderPermits {
+                in_flight: semaphore(limits.in_flight),
+                pace: ProviderRate::new(limits).map(Arc::new),
+            };
             (name.clone(), provider)
         };
         Self {
@@ -87,48 +90,48 @@ impl Places {
     }
 
     /// The places of one run.
-    pub(crate) fn of_run(self: &Arc<Self>) -> PlacesOfRun {
-        PlacesOfRun { run: semaphore(self.per_run), shared: self.clone() }
+    pub(crate) fn of_run(self: &Arc<Self>) -> RunCallPermits {
+        RunCallPermits { run: semaphore(self.per_run), shared: self.clone() }
     }
 }
 
 /// The queue for the calls of one run.
 #[derive(Debug)]
-pub(crate) struct PlacesOfRun {
+pub(crate) struct RunCallPermits {
     run: Option<Arc<Semaphore>>,
-    shared: Arc<Places>,
+    shared: Arc<CallPermits>,
 }
 
-impl PlacesOfRun {
+impl RunCallPermits {
     /// Waits for a place. `tell` is called if the call has to wait for a rate limit.
-    pub async fn enter(&self, request: &ModelRequest, tell: Tell) -> CallPermit {
-        let run = permit(self.run.as_ref()).await;
+    pub async fn wait_for_permit(&self, request: &ModelRequest, tell: DelayReporter) -> CallPermit {
+        let run = acquire_permit(self.run.as_ref()).await;
         let held = self.shared.at_provider(request, &tell).await;
         CallPermit { _run: run, _kept: None, shared: self.shared.clone(), held: Mutex::new(held), tell }
     }
 }
 
-impl Places {
+impl CallPermits {
     /// Waits for a place at the provider of this request. The shared limit is acquired last, so that a call that waits for
     /// its provider does not occupy a place that other calls could use.
-    async fn at_provider(&self, request: &ModelRequest, tell: &Tell) -> Held {
+    async fn at_provider(&self, request: &ModelRequest, tell: &DelayReporter) -> ProviderPermit {
         let name = request.provider.as_deref().unwrap_or_default();
         let provider = self.providers.get(name);
-        let own = permit(provider.and_then(|p| p.in_flight.as_ref())).await;
+        let own = acquire_permit(provider.and_then(|p| p.in_flight.as_ref())).await;
         let paced = match provider.and_then(|p| p.pace.as_ref()) {
             Some(pace) => {
-                let told = |limit, wait| tell(Delay { provider: name.into(), limit, wait, why: None });
-                Some((pace.clone(), pace.enter(expected(request), told).await))
+                let told = |limit, wait| tell(CallDelay { provider: name.into(), limit, wait, why: None });
+                Some((pace.clone(), pace.wait_for_start(expected(request), told).await))
             }
             None => None,
         };
-        Held { _own: own, paced, _all: permit(self.all.as_ref()).await }
+        ProviderPermit { _own: own, paced, _all: acquire_permit(self.all.as_ref()).await }
     }
 }
 
 /// A call that has to wait for a rate limit, or until its provider admits it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Delay {
+pub(crate) struct CallDelay {
     pub provider: String,
     /// The limit, by its name in the settings.
     pub limit: &'static str,
@@ -139,9 +142,9 @@ pub(crate) struct Delay {
 }
 
 /// Reports a delay to watchers.
-pub(crate) type Tell = Arc<dyn Fn(Delay) + Send + Sync>;
+pub(crate) type DelayReporter = Arc<dyn Fn(CallDelay) + Send + Sync>;
 
-async fn permit(of: Option<&Arc<Semaphore>>) -> Option<OwnedSemaphorePermit> {
+async fn acquire_permit(of: Option<&Arc<Semaphore>>) -> Option<OwnedSemaphorePermit> {
     // Semaphores are never closed.
     of?.clone().acquire_owned().await.ok()
 }
@@ -149,59 +152,59 @@ async fn permit(of: Option<&Arc<Semaphore>>) -> Option<OwnedSemaphorePermit> {
 /// The tokens that a call is estimated to use.
 fn expected(request: &ModelRequest) -> u64 {
     let messages = (request.messages.len() as u64).saturating_mul(estimate::MESSAGE);
-    let prompt = estimate::cautious_tokens(request.bytes()).saturating_add(messages);
-    prompt.saturating_add(estimate::answer(request.parameters.max_tokens))
+    let prompt = estimate::cautious_tokens(request.prompt_size()).saturating_add(messages);
+    prompt.saturating_add(estimate::answer_tokens(request.parameters.max_tokens))
 }
 
 /// The permission to make a call, until it is dropped.
 pub(crate) struct CallPermit {
     _kept: Option<Box<dyn Any + Send + Sync>>,
     _run: Option<OwnedSemaphorePermit>,
-    shared: Arc<Places>,
-    held: Mutex<Held>,
-    tell: Tell,
+    shared: Arc<CallPermits>,
+    held: Mutex<ProviderPermit>,
+    tell: DelayReporter,
 }
 
 /// The part of a permission that depends on the provider.
 #[derive(Debug, Default)]
-struct Held {
+struct ProviderPermit {
     _own: Option<OwnedSemaphorePermit>,
-    paced: Option<(Arc<Pace>, u64)>,
+    paced: Option<(Arc<ProviderRate>, u64)>,
     _all: Option<OwnedSemaphorePermit>,
 }
 
 impl CallPermit {
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn lock_provider_permit(&self) -> MutexGuard<'_, ProviderPermit> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps something until the permission is dropped.
-    pub fn keeping(self, kept: Box<dyn Any + Send + Sync>) -> Self {
+    pub fn with_kept(self, kept: Box<dyn Any + Send + Sync>) -> Self {
         Self { _kept: Some(kept), ..self }
     }
 
     /// The call was not made, so it does not count.
     pub fn give_back(self) {
-        if let Some((pace, id)) = &self.held().paced {
-            pace.cancel(*id);
+        if let Some((pace, id)) = &self.lock_provider_permit().paced {
+            pace.cancel_call(*id);
         }
     }
 
     /// Reports the usage of the call, if it is known.
-    pub fn used(&self, usage: Option<Usage>) {
-        if let (Some((pace, id)), Some(usage)) = (&self.held().paced, usage.filter(Usage::is_known)) {
-            pace.used(*id, usage.total());
+    pub fn report_usage(&self, usage: Option<Usage>) {
+        if let (Some((pace, id)), Some(usage)) = (&self.lock_provider_permit().paced, usage.filter(Usage::is_known)) {
+            pace.report_tokens(*id, usage.total_tokens());
         }
     }
 
     /// The call continues with this request, at another model. Gives the place back, with what the previous model used,
     /// then waits for one at the provider of this request.
     pub async fn move_to(&self, request: &ModelRequest, used: Option<Usage>) {
-        self.used(used);
+        self.report_usage(used);
         // A call that waits must not hold a place that the one before it in the queue needs.
-        drop(std::mem::take(&mut *self.held()));
+        drop(std::mem::take(&mut *self.lock_provider_permit()));
         let held = self.shared.at_provider(request, &self.tell).await;
-        *self.held() = held;
+        *self.lock_provider_permit() = held;
     }
 }
 

@@ -6,19 +6,19 @@ use std::time::Duration;
 
 /// The permission to make a call, until it is dropped.
 #[derive(Default)]
-pub struct Admission {
+pub struct CallAdmission {
     is_final: bool,
     _held: Option<Box<dyn Any + Send + Sync>>,
 }
 
-impl Admission {
+impl CallAdmission {
     /// A permission with something that the provider keeps for this call, such as the right to try a model.
-    pub fn holding(held: Box<dyn Any + Send + Sync>) -> Self {
+    pub fn with_held(held: Box<dyn Any + Send + Sync>) -> Self {
         Self { is_final: true, _held: Some(held) }
     }
 
     /// The permission of a call that has waited too long.
-    pub fn overdue() -> Self {
+    pub fn for_overdue_call() -> Self {
         Self { is_final: true, _held: None }
     }
 
@@ -28,7 +28,7 @@ impl Admission {
     }
 }
 
-impl fmt::Debug for Admission {
+impl fmt::Debug for CallAdmission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Admission").field("is_final", &self.is_final).finish_non_exhaustive()
     }

@@ -35,7 +35,7 @@ impl Clock for SystemClock {
     fn now_ms(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
-    async fn sleep(&self, ms: u64) {
+    async fn sleep_ms(&self, ms: u64) {
         tokio::time::sleep(Duration::from_millis(ms)).await;
     }
     #[allow(clippy::disallowed_methods, reason = "this is the clock port")]
@@ -55,11 +55,11 @@ const BEGAN_MS: u64 = 1_735_689_600_000;
 /// within one task: work that waits for something outside the task does not count.
 #[derive(Debug, Default)]
 pub struct VirtualClock {
-    state: Mutex<Virtual>,
+    state: Mutex<VirtualClockState>,
 }
 
 #[derive(Debug, Default)]
-struct Virtual {
+struct VirtualClockState {
     now_ms: u64,
     sleepers: BTreeMap<(u64, u64), ()>,
     next: u64,
@@ -72,18 +72,18 @@ impl VirtualClock {
         Self::default()
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, Virtual> {
+    fn state(&self) -> std::sync::MutexGuard<'_, VirtualClockState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Removes a sleeper when its future is dropped.
-struct Sleeper<'c> {
+struct ClockSleeper<'c> {
     clock: &'c VirtualClock,
     at: (u64, u64),
 }
 
-impl Drop for Sleeper<'_> {
+impl Drop for ClockSleeper<'_> {
     fn drop(&mut self) {
         self.clock.state().sleepers.remove(&self.at);
     }
@@ -102,14 +102,14 @@ impl Clock for VirtualClock {
         BEGAN_MS + self.now_ms()
     }
 
-    async fn sleep(&self, ms: u64) {
+    async fn sleep_ms(&self, ms: u64) {
         let sleeper = {
             let mut state = self.state();
             let at = (state.now_ms.saturating_add(ms), state.next);
             state.next += 1;
             state.idle = 0;
             state.sleepers.insert(at, ());
-            Sleeper { clock: self, at }
+            ClockSleeper { clock: self, at }
         };
         poll_fn(|context| {
             let mut state = self.state();

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use trefoil_ir::ToolKind;
 use trefoil_template::Value;
 
-use super::{Asked, CallSite, HumanInbox, ModelAnswer, ModelError, ModelProvider, ToolError, ToolHost};
+use super::{CallSite, HumanInbox, ModelAnswer, ModelError, ModelProvider, QuestionState, ToolError, ToolHost};
 use trefoil_machine::key::Key;
-use trefoil_machine::request::{HumanRequest, ModelRequest, Role, ToolRequest, Usage};
+use trefoil_machine::request::{HumanRequest, MessageRole, ModelRequest, ToolRequest, Usage};
 
 /// A model that is a function of the call's key and request.
 pub struct FnModel<F>(pub F);
@@ -16,7 +16,7 @@ impl<F> ModelProvider for FnModel<F>
 where
     F: Fn(&Key, &ModelRequest) -> Result<String, ModelError> + Send + Sync,
 {
-    async fn call(
+    async fn call_model(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
@@ -36,9 +36,9 @@ where
 }
 
 /// A model that repeats its user message.
-pub fn echo() -> impl ModelProvider {
+pub fn echo_model() -> impl ModelProvider {
     FnModel(|_: &Key, request: &ModelRequest| {
-        let user = request.messages.iter().rev().find(|m| m.role == Role::User);
+        let user = request.messages.iter().rev().find(|m| m.role == MessageRole::User);
         Ok(user.map(|m| m.content.to_text().to_string()).unwrap_or_default())
     })
 }
@@ -49,10 +49,10 @@ pub struct NoTools;
 
 #[async_trait]
 impl ToolHost for NoTools {
-    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
+    fn offers_tool(&self, _name: &str, _kind: &ToolKind) -> bool {
         false
     }
-    async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         Err(ToolError::Failed(format!("unknown tool `{}`", request.name)))
     }
 }
@@ -63,7 +63,7 @@ pub struct NoHumans;
 
 #[async_trait]
 impl HumanInbox for NoHumans {
-    async fn ask(&self, _at: CallSite<'_>, _request: &HumanRequest) -> Asked {
-        Asked::Nobody
+    async fn ask_question(&self, _at: CallSite<'_>, _request: &HumanRequest) -> QuestionState {
+        QuestionState::Nobody
     }
 }

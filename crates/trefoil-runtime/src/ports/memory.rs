@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 
-use super::{EventSink, Journal, JournalError, LetterId};
+use super::{EventSink, InboxMessageId, Journal, JournalError};
 use trefoil_machine::event::Event;
 use trefoil_machine::journal::Entry;
 
@@ -13,7 +13,7 @@ use trefoil_machine::journal::Entry;
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     runs: Mutex<BTreeMap<String, Vec<Entry>>>,
-    letters: Mutex<BTreeMap<String, Vec<LetterId>>>,
+    letters: Mutex<BTreeMap<String, Vec<InboxMessageId>>>,
 }
 
 impl MemoryJournal {
@@ -27,20 +27,25 @@ impl MemoryJournal {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned().unwrap_or_default()
     }
 
-    /// The letters that entries of a run have acted on, in order.
-    pub fn letters(&self, run: &str) -> Vec<LetterId> {
+    /// The messages that entries of a run have acted on, in order.
+    pub fn processed_messages(&self, run: &str) -> Vec<InboxMessageId> {
         self.letters.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned().unwrap_or_default()
     }
 
     /// The ids of all runs, in order.
-    pub fn runs(&self) -> Vec<String> {
+    pub fn run_ids(&self) -> Vec<String> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 }
 
 #[async_trait]
 impl Journal for MemoryJournal {
-    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError> {
+    async fn append_entries(
+        &self,
+        run: &str,
+        entries: &[Entry],
+        letters: &[InboxMessageId],
+    ) -> Result<(), JournalError> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if !runs.contains_key(run) {
             runs.insert(run.to_owned(), Vec::new());
@@ -63,9 +68,9 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
-    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+    async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
         let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        let entries = runs.get(run).ok_or_else(|| unknown(run))?;
+        let entries = runs.get(run).ok_or_else(|| unknown_run(run))?;
         Ok(entries.iter().filter(|entry| entry.seq >= from).cloned().collect())
     }
 }
@@ -76,18 +81,23 @@ pub struct NoJournal;
 
 #[async_trait]
 impl Journal for NoJournal {
-    async fn append(&self, _run: &str, _entries: &[Entry], _letters: &[LetterId]) -> Result<(), JournalError> {
+    async fn append_entries(
+        &self,
+        _run: &str,
+        _entries: &[Entry],
+        _letters: &[InboxMessageId],
+    ) -> Result<(), JournalError> {
         Ok(())
     }
-    async fn read(&self, run: &str, _from: u64) -> Result<Vec<Entry>, JournalError> {
-        Err(unknown(run))
+    async fn read_entries(&self, run: &str, _from: u64) -> Result<Vec<Entry>, JournalError> {
+        Err(unknown_run(run))
     }
-    fn keeps(&self) -> bool {
+    fn keeps_entries(&self) -> bool {
         false
     }
 }
 
-fn unknown(run: &str) -> JournalError {
+fn unknown_run(run: &str) -> JournalError {
     JournalError { is_deleted: true, ..JournalError::new(format!("unknown run `{run}`")) }
 }
 
@@ -104,13 +114,13 @@ impl CollectEvents {
     }
 
     /// The events so far.
-    pub fn seen(&self) -> Vec<Event> {
+    pub fn collected_events(&self) -> Vec<Event> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl EventSink for CollectEvents {
-    fn event(&self, event: &Event) {
+    fn receive_event(&self, event: &Event) {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
     }
 }
@@ -120,7 +130,7 @@ impl EventSink for CollectEvents {
 pub struct NoEvents;
 
 impl EventSink for NoEvents {
-    fn event(&self, _event: &Event) {}
+    fn receive_event(&self, _event: &Event) {}
     fn wants_events(&self) -> bool {
         false
     }

@@ -1,13 +1,13 @@
 //! The ports: everything the driver needs from outside. In-memory implementations are in the same folder.
 
 mod admission;
+mod arc_ports;
 mod clock;
 mod fakes;
 mod memory;
 mod random;
 mod secrets;
-mod seen;
-mod shared;
+mod tool_digests;
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -17,29 +17,29 @@ use trefoil_template::{HoleKind, Value};
 
 use trefoil_coordinator::Share;
 use trefoil_coordinator::memo::FoundEntry;
-pub use trefoil_coordinator::{LetterId, Letters, Received, SuspendedCall};
+pub use trefoil_coordinator::{InboxMessageId, InboxMessageIds, ReceivedMessage, SuspendedCall};
 use trefoil_ir::{StepId, ToolKind};
 use trefoil_machine::RunLimits;
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::{AskedBefore, Event};
-use trefoil_machine::journal::{Entry, SeenTool};
+use trefoil_machine::event::{Event, FailedModelCall};
+use trefoil_machine::journal::{Entry, ToolDigest};
 use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::request::{
-    CommandRequest, Finish, HumanRequest, ModelRequest, ToolRequest, ToolSpec, ToolUse, Usage,
+    CommandRequest, FinishReason, HumanRequest, ModelRequest, ModelToolCall, ToolRequest, ToolSpec, Usage,
 };
 
-use crate::driver::Cancel;
+use crate::driver::CancelSwitch;
 use crate::limits::CallPermit;
 
-pub use admission::{Admission, CallPause};
+pub use admission::{CallAdmission, CallPause};
 pub use clock::{SystemClock, VirtualClock};
-pub use fakes::{FnModel, NoHumans, NoTools, echo};
+pub use fakes::{FnModel, NoHumans, NoTools, echo_model};
 pub use memory::{CollectEvents, MemoryJournal, NoEvents, NoJournal};
 pub use random::{SeededRandom, SystemRandom};
-use seen::ToolReports;
+use tool_digests::ToolReports;
 
 pub use secrets::{EnvFile, EnvSecrets, MapSecrets, Secret, UnreadLine};
-pub use seen::{SeenTools, SkippedTool};
+pub use tool_digests::{SkippedTool, ToolDigests};
 
 /// Answers model calls.
 #[async_trait]
@@ -48,7 +48,7 @@ pub trait ModelProvider: Send + Sync {
     /// arrives. Dropping the future cancels the call. Implementations do not retry: the machine does, and counts the
     /// tries.
     // The lifetime is written out: left to the macro, the text would have to outlive the call.
-    async fn call(
+    async fn call_model(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
@@ -56,16 +56,16 @@ pub trait ModelProvider: Send + Sync {
     ) -> Result<ModelAnswer, ModelError>;
     /// Waits until a call of this step may be made, because models that keep failing are not called all the time. `tell` is
     /// called if it has to wait. The driver calls this before it makes the call.
-    async fn admit(
+    async fn admit_call(
         &self,
         _step: StepId,
         _request: &ModelRequest,
         _tell: &(dyn Fn(CallPause) + Send + Sync),
-    ) -> Admission {
-        Admission::default()
+    ) -> CallAdmission {
+        CallAdmission::default()
     }
     /// Why such a call would have to wait now.
-    fn pause(&self, _step: StepId, _request: &ModelRequest) -> Option<CallPause> {
+    fn call_pause(&self, _step: StepId, _request: &ModelRequest) -> Option<CallPause> {
         None
     }
     /// Whether it receives the values of `env.*` and `secrets.*`. A provider that derives its answers from its input
@@ -80,7 +80,7 @@ pub trait ModelProvider: Send + Sync {
     }
     /// Told of each call of a resumed run that ended in another process, while the same source answered, in their order. `error`:
     /// how it failed.
-    fn recall(&self, _at: CallSite<'_>, _request: &ModelRequest, _error: Option<&RunError>) {}
+    fn recall_model_call(&self, _at: CallSite<'_>, _request: &ModelRequest, _error: Option<&RunError>) {}
     /// The name of the model in outputs: `openai:gpt-x`, `embedded`, `scripted`.
     fn label(&self, request: &ModelRequest) -> String;
 }
@@ -113,9 +113,9 @@ pub struct CallSite<'a> {
 #[derive(Debug, Default)]
 pub struct Meter {
     come: Mutex<(Option<Usage>, String)>,
-    instead: Mutex<Option<Instead>>,
+    instead: Mutex<Option<SubstituteModel>>,
     part: Option<Share>,
-    stop: OnceLock<Cancel>,
+    stop: OnceLock<CancelSwitch>,
     secrets: Mutex<Vec<Secret>>,
     place: OnceLock<Weak<CallPermit>>,
     tools: ToolReports,
@@ -128,72 +128,72 @@ pub struct Meter {
 
 impl Meter {
     /// The meter of a call of a run. `part`: the share of the run's allowance, for a tool call.
-    pub(crate) fn of(part: Option<Share>, seen: Arc<SeenTools>) -> Self {
-        Self { part, tools: ToolReports::of(seen), ..Self::default() }
+    pub(crate) fn for_call(part: Option<Share>, seen: Arc<ToolDigests>) -> Self {
+        Self { part, tools: ToolReports::for_run(seen), ..Self::default() }
     }
     /// Reports a digest of what a place, such as a server, says about one of its tools. `false`: earlier in the run, also
     /// before a resume, it said something else.
     #[must_use]
-    pub fn sees(&self, place: &str, tool: &str, digest: &str) -> bool {
-        self.tools.sees(place, tool, digest)
+    pub fn report_tool_digest(&self, place: &str, tool: &str, digest: &str) -> bool {
+        self.tools.add_digest(place, tool, digest)
     }
-    /// Reports a tool that [`ToolHost::list`] does not return although it exists, and why.
-    pub fn skip(&self, tool: &str, why: String) {
-        self.tools.skip(tool, why);
+    /// Reports a tool that [`ToolHost::list_tools`] does not return although it exists, and why.
+    pub fn report_skipped_tool(&self, tool: &str, why: String) {
+        self.tools.add_skipped(tool, why);
     }
     /// Takes the digests that the journal does not have yet.
-    pub(crate) fn take_seen(&self) -> Vec<SeenTool> {
-        self.tools.take_seen()
+    pub(crate) fn take_digests(&self) -> Vec<ToolDigest> {
+        self.tools.take_digests()
     }
     /// Takes the tools that are not offered.
     pub fn take_skipped(&self) -> Vec<SkippedTool> {
         self.tools.take_skipped()
     }
-    /// The allowance of a run that the call starts: see [`Options::within`](crate::Options::within).
-    pub fn part(&self) -> Option<&Share> {
+    /// The allowance of a run that the call starts: see [`DriverOptions::within`](crate::DriverOptions::within).
+    pub fn allowance_share(&self) -> Option<&Share> {
         self.part.as_ref()
     }
     /// Hides a secret that the call has obtained, in every form and in all data that this run receives, including the call's own
     /// result.
-    pub fn hide(&self, secret: &str) {
+    pub fn hide_secret(&self, secret: &str) {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner).extend(Secret::new(secret));
     }
     /// Takes the secrets that the call has obtained since the last time.
-    pub(crate) fn secrets(&self) -> Vec<Secret> {
+    pub(crate) fn take_secrets(&self) -> Vec<Secret> {
         std::mem::take(&mut *self.secrets.lock().unwrap_or_else(PoisonError::into_inner))
     }
     /// Sets the arguments of a tool as they may be shown.
-    pub fn show(&self, arguments: Value) {
+    pub fn set_displayed_arguments(&self, arguments: Value) {
         let _ = self.shown.set(arguments);
     }
     /// The arguments of a tool as they may be shown: with `***` for each secret and environment value.
-    pub fn shown(&self) -> Option<&Value> {
+    pub fn displayed_arguments(&self) -> Option<&Value> {
         self.shown.get()
     }
     /// Reports a request that nothing has been sent of, in one line that may be shown. A failure shows the last request.
-    pub fn plans(&self, what: String) {
+    pub fn plan_request(&self, what: String) {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).replace((what, false));
     }
     /// Reports that the planned request is sent, so that some of it may leave.
-    pub fn sends(&self) {
-        self.leaves(true);
+    pub fn mark_sent(&self) {
+        self.set_sent(true);
     }
     /// Reports that nothing of the request has left.
-    pub fn unsent(&self) {
-        self.leaves(false);
+    pub fn mark_unsent(&self) {
+        self.set_sent(false);
     }
-    fn leaves(&self, leaves: bool) {
+    fn set_sent(&self, leaves: bool) {
         if let Some((_, sent)) = &mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner) {
             *sent = leaves;
         }
     }
     /// The last request of the call, which says if it was not sent.
-    pub fn sent(&self) -> Option<String> {
+    pub fn last_request(&self) -> Option<String> {
         let last = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref().map(|(what, sent)| if *sent { what.clone() } else { format!("{what}, not sent") })
     }
     /// Reports what the user should know about the call, whether or not it succeeds.
-    pub fn warn(&self, what: String) {
+    pub fn add_warning(&self, what: String) {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(what);
     }
     /// Takes the warnings.
@@ -201,34 +201,34 @@ impl Meter {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
     /// Reports the run that the call has started.
-    pub fn calls(&self, run: &str) {
+    pub fn report_called_run(&self, run: &str) {
         let _ = self.called.set(run.to_owned());
     }
     /// The run that the call has started.
-    pub(crate) fn called(&self) -> Option<String> {
+    pub(crate) fn called_run(&self) -> Option<String> {
         self.called.get().cloned()
     }
     /// A switch that a tool requests if it needs to clean up. When the call is stopped, the driver uses the switch and gives the
     /// call a moment to end, instead of dropping it.
-    pub fn stop(&self) -> &Cancel {
-        self.stop.get_or_init(Cancel::new)
+    pub fn stop_switch(&self) -> &CancelSwitch {
+        self.stop.get_or_init(CancelSwitch::new)
     }
     /// The switch, if the tool requested it.
-    pub(crate) fn winds_down(&self) -> Option<&Cancel> {
+    pub(crate) fn winds_down(&self) -> Option<&CancelSwitch> {
         self.stop.get()
     }
     /// Reports the usage so far. Without a report, the usage of the call is unknown.
-    pub fn tell(&self, usage: Usage) {
+    pub fn report_usage(&self, usage: Usage) {
         self.come.lock().unwrap_or_else(PoisonError::into_inner).0 = Some(usage);
     }
     /// The permit of a model call, which [`Meter::turn_to`] moves to another provider.
-    pub(crate) fn placed(&self, place: &Arc<CallPermit>) {
+    pub(crate) fn set_permit(&self, place: &Arc<CallPermit>) {
         // A call has one permit.
         let _ = self.place.set(Arc::downgrade(place));
     }
     /// Another model is called instead of the requested one, with this request. Returns when the limits of its provider
     /// allow the call. What is reported from then on is its own.
-    pub async fn turn_to(&self, instead: Instead, request: &ModelRequest) {
+    pub async fn turn_to(&self, instead: SubstituteModel, request: &ModelRequest) {
         let used = instead.before.last().and_then(|one| one.usage);
         let report = |usage| self.come.lock().unwrap_or_else(PoisonError::into_inner).0 = usage;
         self.instead.lock().unwrap_or_else(PoisonError::into_inner).replace(instead);
@@ -240,23 +240,23 @@ impl Meter {
         report(None);
     }
     /// The model that is called now, if it is not the requested one.
-    pub fn instead(&self) -> Option<Instead> {
+    pub fn substitute_model(&self) -> Option<SubstituteModel> {
         self.instead.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
     /// Reports received text, as it may be shown.
-    pub fn say(&self, text: &str) {
+    pub fn report_text(&self, text: &str) {
         self.come.lock().unwrap_or_else(PoisonError::into_inner).1.push_str(text);
     }
     /// The text received so far.
-    pub fn text(&self) -> String {
+    pub fn received_text(&self) -> String {
         self.come.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
     /// The last report.
-    pub fn read(&self) -> Usage {
-        self.told().unwrap_or_else(Usage::unknown)
+    pub fn usage_so_far(&self) -> Usage {
+        self.reported_usage().unwrap_or_else(Usage::for_unknown_call)
     }
     /// The last report, if there is one: a tool that calls no model reports nothing.
-    pub fn told(&self) -> Option<Usage> {
+    pub fn reported_usage(&self) -> Option<Usage> {
         self.come.lock().unwrap_or_else(PoisonError::into_inner).0
     }
 }
@@ -267,20 +267,20 @@ pub struct ModelAnswer {
     /// The text.
     pub text: String,
     /// The tools that the model calls, in its order; their results are sent in the next call.
-    pub calls: Vec<ToolUse>,
+    pub calls: Vec<ModelToolCall>,
     /// Tokens.
     pub usage: Usage,
     /// The model name reported by the provider, if any.
     pub model: Option<String>,
-    /// The reported finish reason, if any. With any reason other than [`Finish::Stop`] the driver treats the call as
+    /// The reported finish reason, if any. With any reason other than [`FinishReason::Stop`] the driver treats the call as
     /// failed, so a provider returns the answer as received.
-    pub finish: Option<Finish>,
+    pub finish: Option<FinishReason>,
     /// Why it is not certain that this is all of the answer. It is used all the same; the driver warns of each.
     pub doubts: Vec<AnswerDoubt>,
     /// The provider's request id.
     pub request_id: Option<String>,
     /// The model that answered, if it is not the requested one.
-    pub instead: Option<Box<Instead>>,
+    pub instead: Option<Box<SubstituteModel>>,
     /// One line about the request: where it went and how large it was, never its content. For failures that the answer
     /// causes.
     pub sent: Option<String>,
@@ -301,16 +301,16 @@ pub enum AnswerDoubt {
 
 /// A model that answered instead of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Instead {
+pub struct SubstituteModel {
     /// Its name, in the form of [`ModelProvider::label`].
     pub by: String,
     /// The models that were called before it. Their usage is not part of [`ModelAnswer::usage`]: each has a price of its own.
-    pub before: Vec<AskedBefore>,
+    pub before: Vec<FailedModelCall>,
 }
 
-impl Instead {
+impl SubstituteModel {
     /// Why the previous models did not answer, in one line.
-    pub fn why(&self) -> String {
+    pub fn failure_reasons(&self) -> String {
         self.before.iter().map(|one| one.why.as_str()).collect::<Vec<_>>().join("; ")
     }
 }
@@ -369,13 +369,13 @@ pub enum ModelErrorKind {
 #[async_trait]
 pub trait ToolHost: Send + Sync {
     /// Whether a tool of this name and kind can be called. Without a name: whether its tools can be listed.
-    fn offers(&self, name: &str, kind: &ToolKind) -> bool;
+    fn offers_tool(&self, name: &str, kind: &ToolKind) -> bool;
     /// Makes one call.
-    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError>;
+    async fn call_tool(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError>;
     /// Lists the tools of a kind with their descriptions: those of an MCP server, or all local ones, but not tools
     /// described in a manifest. `at` is the site of the requesting call. Tools that exist but cannot be offered are reported with
-    /// [`Meter::skip`].
-    async fn list(&self, _at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+    /// [`Meter::report_skipped_tool`].
+    async fn list_tools(&self, _at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
         Ok(Vec::new())
     }
     /// Whether calling it twice is the same as calling it once. If such a call was in progress when its process ended,
@@ -383,11 +383,11 @@ pub trait ToolHost: Send + Sync {
     fn is_idempotent(&self, _request: &ToolRequest) -> bool {
         false
     }
-    /// As [`ModelProvider::recall`].
-    fn recall(&self, _at: CallSite<'_>, _request: &ToolRequest, _error: Option<&RunError>) {}
+    /// As [`ModelProvider::recall_model_call`].
+    fn recall_tool_call(&self, _at: CallSite<'_>, _request: &ToolRequest, _error: Option<&RunError>) {}
     /// Why this process may not make a call, although another process may: a permission that its operator has not given. A
     /// run that goes on stops before such a call. Without a name and arguments: whether it may list the tools.
-    fn refusal(&self, _name: &str, _kind: &ToolKind, _arguments: &Value) -> Option<ToolRefusal> {
+    fn tool_refusal(&self, _name: &str, _kind: &ToolKind, _arguments: &Value) -> Option<ToolRefusal> {
         None
     }
 }
@@ -442,7 +442,7 @@ pub enum ToolError {
         help: &'static str,
     },
     /// It started a run that is suspended. The calling run waits too, and makes the call again when it is resumed: the tool must
-    /// then continue the same run. If the call is no longer needed, it is made again with [`Meter::stop`] used: the tool must then
+    /// then continue the same run. If the call is no longer needed, it is made again with [`Meter::stop_switch`] used: the tool must then
     /// end that run.
     #[error("the run {} is waiting", .0.0.run)]
     Suspended(Box<RawSuspension>),
@@ -477,7 +477,7 @@ pub enum ToolError {
 
 impl ToolError {
     /// A failure, and what to do, as an instruction.
-    pub fn advised(why: impl Into<String>, help: impl Into<Cow<'static, str>>) -> Self {
+    pub fn with_advice(why: impl Into<String>, help: impl Into<Cow<'static, str>>) -> Self {
         Self::Advised { why: why.into(), help: help.into() }
     }
 
@@ -496,7 +496,7 @@ impl ToolError {
 #[async_trait]
 pub trait CommandHost: Send + Sync {
     /// Runs the command to its end; dropping the future kills it and all processes that it started.
-    async fn run(&self, at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError>;
+    async fn run_command(&self, at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError>;
 }
 
 /// The result of a command.
@@ -515,37 +515,37 @@ pub struct CommandOutput {
 pub trait HumanInbox: Send + Sync {
     /// Asks a question, and waits for the answer if somebody can answer now. If the question was stored before, by any
     /// process, it returns the current state.
-    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked;
+    async fn ask_question(&self, at: CallSite<'_>, request: &HumanRequest) -> QuestionState;
     /// Returns the decision about a tool or a command that was in progress when its process ended, and may not be safe
     /// to repeat. Without a decision, the run waits.
-    async fn decided(&self, _at: CallSite<'_>) -> Option<Received<Decided>> {
+    async fn find_decision(&self, _at: CallSite<'_>) -> Option<ReceivedMessage<RawDecision>> {
         None
     }
-    /// Returns the next message for a run from other processes. Dropping the future loses nothing. The letters of a message stay in
-    /// the inbox until [`Journal::append`] gets their numbers.
-    async fn arrived(&self, _run: &str) -> Received<Arrived> {
+    /// Returns the next message for a run from other processes. Dropping the future loses nothing. It stays in
+    /// the inbox until [`Journal::append_entries`] gets its number.
+    async fn next_message(&self, _run: &str) -> ReceivedMessage<RawRunMessage> {
         std::future::pending().await
     }
     /// Returns the next message if one is in the inbox now. A run that is resumed first reads all of them.
-    async fn waiting(&self, _run: &str) -> Option<Received<Arrived>> {
+    async fn waiting_message(&self, _run: &str) -> Option<ReceivedMessage<RawRunMessage>> {
         None
     }
 }
 
 /// The state of a question.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum QuestionState {
     /// The answer.
     Answer(String),
-    /// The answer, from letters in the inbox.
-    Written(String, Letters),
+    /// The answer, from messages in the inbox.
+    Written(String, InboxMessageIds),
     /// Nobody can answer: the step's default is used, or the step fails.
     Nobody,
-    /// The question is stored. The answer arrives later ([`HumanInbox::arrived`]), in this process or another one.
+    /// The question is stored. The answer arrives later ([`HumanInbox::next_message`]), in this process or another one.
     Later,
 }
 
-impl From<Option<String>> for Asked {
+impl From<Option<String>> for QuestionState {
     fn from(answer: Option<String>) -> Self {
         answer.map_or(Self::Nobody, Self::Answer)
     }
@@ -553,7 +553,7 @@ impl From<Option<String>> for Asked {
 
 /// The decision about an activity with an unknown outcome.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Decided {
+pub enum RawDecision {
     /// Repeat it.
     Retry,
     /// Treat it as failed, with `UNKNOWN_OUTCOME`.
@@ -564,7 +564,7 @@ pub enum Decided {
 
 /// A message for a run.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Arrived {
+pub enum RawRunMessage {
     /// A person's answer to a question.
     Answer {
         /// The question's key.
@@ -575,7 +575,7 @@ pub enum Arrived {
         at: u64,
     },
     /// The decision about the activity of that key.
-    Decided(Key, Decided),
+    Decided(Key, RawDecision),
     /// The run of this id, which a tool call of the run started, can continue.
     Continue(String),
     /// A request to stop the run.
@@ -587,14 +587,19 @@ pub enum Arrived {
 /// Stores entries. An append returns when the entries are as durable as this journal makes them.
 #[async_trait]
 pub trait Journal: Send + Sync {
-    /// Appends, in order. In the same transaction, the letters that these entries act on are deleted from the run's inbox. Letters that
+    /// Appends, in order. In the same transaction, the messages that these entries act on are deleted from the run's inbox. Messages that
     /// do not exist any more are no error.
-    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError>;
+    async fn append_entries(
+        &self,
+        run: &str,
+        entries: &[Entry],
+        letters: &[InboxMessageId],
+    ) -> Result<(), JournalError>;
     /// Reads entries of a run, in order, from a number on: one page of any size, empty at the end. An error if the run
     /// does not exist.
-    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError>;
+    async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError>;
     /// Whether it stores anything. If not, data that only a journal needs is not computed.
-    fn keeps(&self) -> bool {
+    fn keeps_entries(&self) -> bool {
         true
     }
     /// Whether it stores [drafts](Draft).
@@ -606,7 +611,7 @@ pub trait Journal: Send + Sync {
     /// disk, and failures are not reported. A draft is deleted when the end of its activity is appended.
     async fn keep_drafts(&self, _run: &str, _drafts: &[Draft]) {}
     /// Reads the drafts of a run.
-    async fn drafts(&self, _run: &str) -> Vec<Draft> {
+    async fn read_drafts(&self, _run: &str) -> Vec<Draft> {
         Vec::new()
     }
 }
@@ -641,9 +646,9 @@ impl JournalError {
 
 /// A source of answers of earlier runs.
 #[async_trait]
-pub trait Library: Send + Sync + std::fmt::Debug {
+pub trait AnswerLibrary: Send + Sync + std::fmt::Debug {
     /// The answers to a request, newest first, from all runs except `own`. Answers that cannot be read are skipped.
-    async fn answers(&self, own: &str, content: ContentKey) -> Vec<FoundEntry>;
+    async fn find_answers(&self, own: &str, content: ContentKey) -> Vec<FoundEntry>;
 }
 
 /// The clock.
@@ -652,7 +657,7 @@ pub trait Clock: Send + Sync {
     /// Milliseconds since some fixed point; never goes back.
     fn now_ms(&self) -> u64;
     /// Returns after this many milliseconds.
-    async fn sleep(&self, ms: u64);
+    async fn sleep_ms(&self, ms: u64);
     /// Milliseconds since 1970-01-01 UTC, according to this machine; may go back.
     fn wall_ms(&self) -> u64;
 }
@@ -660,7 +665,7 @@ pub trait Clock: Send + Sync {
 /// Makes run ids and seeds.
 pub trait Random: Send + Sync {
     /// The next number.
-    fn next(&self) -> u64;
+    fn next_number(&self) -> u64;
 }
 
 /// Fills holes.
@@ -668,7 +673,7 @@ pub trait Secrets: Send + Sync {
     /// The content of `env.NAME` or `secrets.NAME`, if set.
     fn get(&self, kind: HoleKind, name: &str) -> Option<Secret>;
     /// Why it is unknown whether it is set, or why it is not although somebody tried to set it.
-    fn problem(&self, kind: HoleKind, name: &str) -> Option<String> {
+    fn find_problem(&self, kind: HoleKind, name: &str) -> Option<String> {
         let _ = (kind, name);
         None
     }
@@ -677,10 +682,10 @@ pub trait Secrets: Send + Sync {
 /// Watches runs. Must not block.
 pub trait EventSink: Send + Sync {
     /// One event.
-    fn event(&self, event: &Event);
+    fn receive_event(&self, event: &Event);
     /// One event that nobody else receives. A sink that keeps events need not copy it.
-    fn take(&self, event: Event) {
-        self.event(&event);
+    fn receive_owned(&self, event: Event) {
+        self.receive_event(&event);
     }
     /// Called when a run is resumed: all events so far were repeated from its journal, and the following ones are live.
     fn caught_up(&self) {}

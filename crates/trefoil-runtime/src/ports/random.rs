@@ -21,7 +21,7 @@ impl SeededRandom {
 }
 
 impl Random for SeededRandom {
-    fn next(&self) -> u64 {
+    fn next_number(&self) -> u64 {
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let mut z = self.state.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -36,7 +36,7 @@ pub struct SystemRandom;
 
 impl Random for SystemRandom {
     #[allow(clippy::disallowed_types, reason = "this is the random port: the hasher's keys come from the system")]
-    fn next(&self) -> u64 {
+    fn next_number(&self) -> u64 {
         RandomState::new().hash_one(0u8)
     }
 }

@@ -24,7 +24,7 @@ impl Secret {
     }
 
     /// The value itself, for the one place that needs it.
-    pub fn expose(&self) -> &str {
+    pub fn expose_value(&self) -> &str {
         &self.0
     }
 }
@@ -52,14 +52,14 @@ impl MapSecrets {
 
     /// Adds a variable.
     #[must_use]
-    pub fn env(mut self, name: &str, value: &str) -> Self {
+    pub fn with_variable(mut self, name: &str, value: &str) -> Self {
         self.env.insert(name.to_owned(), value.to_owned());
         self
     }
 
     /// Adds a secret.
     #[must_use]
-    pub fn secret(mut self, name: &str, value: &str) -> Self {
+    pub fn with_secret(mut self, name: &str, value: &str) -> Self {
         self.secrets.insert(name.to_owned(), value.to_owned());
         self
     }
@@ -92,10 +92,10 @@ impl EnvSecrets {
     /// Adds the variables in the text of an `env_file`. Later files and lines override earlier ones. `name` is for messages.
     #[must_use]
     pub fn with_env_file(mut self, name: &str, text: &str) -> Self {
-        let file = EnvFile::read(text);
+        let file = EnvFile::from_text(text);
         self.overlay.extend(file.values);
         self.unread.extend(file.unread.into_iter().map(|line| {
-            let what = line.fault(name);
+            let what = line.describe_fault(name);
             (line.meant, what)
         }));
         self
@@ -115,7 +115,7 @@ impl Secrets for EnvSecrets {
         }
     }
 
-    fn problem(&self, kind: HoleKind, name: &str) -> Option<String> {
+    fn find_problem(&self, kind: HoleKind, name: &str) -> Option<String> {
         let unread = self.unread.iter().find(|(meant, _)| kind == HoleKind::Env && meant == name);
         unread.filter(|_| self.get(kind, name).is_none()).map(|(_, what)| what.clone())
     }
@@ -143,7 +143,7 @@ pub struct UnreadLine {
 
 impl UnreadLine {
     /// What is wrong with it. `name` is that of the file.
-    pub fn fault(&self, name: &str) -> String {
+    pub fn describe_fault(&self, name: &str) -> String {
         let number = self.number;
         match self.is_open {
             true => format!("`{name}:{number}` has a quote without an end"),
@@ -154,7 +154,7 @@ impl UnreadLine {
 
 impl EnvFile {
     /// Reads a text.
-    pub fn read(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut file = Self::default();
         // A carriage return alone ends a line, too.
@@ -216,8 +216,8 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> (Vec<(String, String)>, Vec<String>) {
-        let file = EnvFile::read(text);
-        (file.values, file.unread.iter().map(|line| line.fault("s.env")).collect())
+        let file = EnvFile::from_text(text);
+        (file.values, file.unread.iter().map(|line| line.describe_fault("s.env")).collect())
     }
 
     fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -256,7 +256,7 @@ mod tests {
             `s.env:9` is not `NAME=value` and was skipped"#]]
         .assert_eq(&unread.join("\n"));
         let secrets = EnvSecrets::new().with_env_file("s.env", text);
-        let problem = |name: &str| secrets.problem(HoleKind::Env, name);
+        let problem = |name: &str| secrets.find_problem(HoleKind::Env, name);
         assert_eq!(problem("D").as_deref(), Some("`s.env:1` is not `NAME=value` and was skipped"));
         assert_eq!(problem("MY_NAME").as_deref(), Some("`s.env:2` is not `NAME=value` and was skipped"));
         assert_eq!(problem("KEY").as_deref(), Some("`s.env:7` has a quote without an end"));

@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use async_trait::async_trait;
 use serde_json::json as j;
 use trefoil_ir::{CommandCall, OnItemFailure, Program, StepId, StepKind, ToolCall, ToolKind};
-use trefoil_machine::Prepared;
-use trefoil_machine::event::Waiting;
+use trefoil_machine::PreparedProgram;
+use trefoil_machine::event::AwaitedActivity;
 use trefoil_machine::journal::CalledRun;
-use trefoil_runtime::ports::{Arrived, CallSite, Clock as _, MapSecrets, RawSuspension, SuspendedCall, ToolError};
+use trefoil_runtime::ports::{
+    CallSite, Clock as _, MapSecrets, RawRunMessage, RawSuspension, SuspendedCall, ToolError,
+};
 use trefoil_runtime::{Entry, EntryKind, EventKind, ToolHost, ToolRequest, Usage, driver};
 use trefoil_template::Value;
 
@@ -32,25 +34,25 @@ struct Called {
 
 #[async_trait]
 impl ToolHost for Called {
-    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
+    fn offers_tool(&self, _name: &str, _kind: &ToolKind) -> bool {
         true
     }
-    async fn call(&self, at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
         let calls = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
-        if at.meter.stop().is_cancelled() {
+        if at.meter.stop_switch().is_cancelled() {
             self.called_off.store(true, Ordering::SeqCst);
             return Err(ToolError::Failed("called off".into()));
         }
         if self.answered.load(Ordering::SeqCst) || calls == self.answered_at {
             return Ok("shipped".into());
         }
-        let waiting = Waiting {
+        let waiting = AwaitedActivity {
             key: "ok".into(),
             step: "ok".into(),
             sort: "human",
             run: Some("r2".into()),
             prompt: Some(self.asks.unwrap_or("Ship?").into()),
-            ..Waiting::default()
+            ..AwaitedActivity::default()
         };
         let usage = Usage { calls_beneath: 2, input_tokens: 7, cost_micro: 30, ..Usage::default() };
         let call = SuspendedCall { run: "r2".into(), waiting: vec![waiting], wake_at: self.wake_at, usage };
@@ -102,17 +104,18 @@ fn a_run_waits_with_the_one_that_it_has_called_and_calls_it_again_when_it_is_res
     assert_eq!(called.as_slice(), [CalledRun { key: "all/ship".into(), run: "r2".into() }]);
     // An hour later there is still no answer. The step's time limit does not run meanwhile.
     let second = world(&tool, &inbox, &entries);
-    block_on(second.clock.sleep(3_600_000));
+    block_on(second.clock.sleep_ms(3_600_000));
     assert_eq!(resume(&second, &program).waiting.len(), 1);
     tool.answered.store(true, Ordering::SeqCst);
     let third = world(&tool, &inbox, &second.journal.entries("r1"));
-    block_on(third.clock.sleep(7_200_000));
+    block_on(third.clock.sleep_ms(7_200_000));
     assert_eq!(json(&resume(&third, &program).result.unwrap()), j!("shipped"));
     assert_eq!(tool.calls.load(Ordering::SeqCst), 3);
     // A replay of the journal produces the same events.
     let told = numbered(&third);
     let fourth = world(&tool, &inbox, &third.journal.entries("r1"));
-    block_on(driver::retell(Prepared::new(program), "r1", fourth.ports.clone(), &fourth.options)).unwrap();
+    block_on(driver::retell_events(PreparedProgram::new(program), "r1", fourth.ports.clone(), &fourth.options))
+        .unwrap();
     assert_eq!(numbered(&fourth), told);
     let waits = |world: &World| -> Vec<_> {
         let of = |kind| if let EventKind::RunSuspended { waiting, .. } = kind { Some(waiting) } else { None };
@@ -130,7 +133,7 @@ fn what_a_called_run_asks_is_shown_without_the_secrets_of_its_caller() {
     let ship = b.step("ship", StepKind::Tool(Box::new(call)));
     let main = b.flow("main", ship, None);
     let mut world = world(&tool, &Arc::default(), &[]);
-    world.ports.secrets = Arc::new(MapSecrets::new().secret("TOKEN", "tr0ub4dor"));
+    world.ports.secrets = Arc::new(MapSecrets::new().with_secret("TOKEN", "tr0ub4dor"));
     let outcome = world.run(&b.program(main), "x");
     let asked: Vec<_> = outcome.waiting.iter().map(|one| one.prompt.as_deref()).collect();
     assert_eq!(asked, [Some("Ship with ***?")]);
@@ -139,7 +142,7 @@ fn what_a_called_run_asks_is_shown_without_the_secrets_of_its_caller() {
 #[test]
 fn a_run_that_is_told_that_the_called_one_can_continue_calls_it_again_at_once() {
     let (tool, inbox) = (Arc::new(Called { answered_at: 2, ..Called::default() }), Arc::new(Inbox::default()));
-    inbox.arriving.lock().unwrap().push(Arrived::Continue("r2".into()));
+    inbox.arriving.lock().unwrap().push(RawRunMessage::Continue("r2".into()));
     let world = world(&tool, &inbox, &[]);
     let program = beside(|b| b.wait("pause", 5));
     assert_eq!(json(&world.run(&program, "x").result.unwrap()), j!("shipped"));

@@ -7,13 +7,13 @@ use async_trait::async_trait;
 use expect_test::expect;
 use serde_json::json as j;
 use trefoil_ir::{
-    Attempts, Consensus, Conversation, Expr, Judge, Offer, Program, Source, StepId, StepKind, Strategy, ToolCall,
-    ToolCallRules, ToolKind, Validator, ValidatorKind,
+    Attempts, ConsensusRule, ConsensusStrategy, Conversation, Judge, Offer, Program, Source, StepId, StepKind,
+    ToolCall, ToolCallRules, ToolKind, Validator, ValidatorKind, ValueExpression,
 };
 use trefoil_runtime::ports::{CallSite, Journal as _};
 use trefoil_runtime::{
-    Effects, EntryKind, EventKind, ModelAnswer, ModelError, ModelProvider, ModelRequest, RunOutcome, ToolError,
-    ToolHost, ToolRequest, ToolSpec, ToolUse, Usage,
+    Effects, EntryKind, EventKind, ModelAnswer, ModelError, ModelProvider, ModelRequest, ModelToolCall, RunOutcome,
+    ToolError, ToolHost, ToolRequest, ToolSpec, Usage,
 };
 use trefoil_template::Value;
 
@@ -53,13 +53,13 @@ impl Talker {
 
 #[async_trait]
 impl ModelProvider for Talker {
-    async fn call(
+    async fn call_model(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
         _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
-        let line = |m: &trefoil_runtime::Message| {
+        let line = |m: &trefoil_runtime::ModelMessage| {
             let calls: Vec<_> =
                 m.calls.iter().map(|c| format!(" {}:{}{}", c.id, c.name, c.arguments.to_text())).collect();
             let answers = m.answers.as_ref().map(|id| format!(" to {id}")).unwrap_or_default();
@@ -93,11 +93,11 @@ impl Toolbox {
 
 #[async_trait]
 impl ToolHost for Toolbox {
-    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
+    fn offers_tool(&self, _name: &str, _kind: &ToolKind) -> bool {
         true
     }
-    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        if !self.says.is_empty() && !at.meter.sees("files", &request.name, self.says) {
+    async fn call_tool(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+        if !self.says.is_empty() && !at.meter.report_tool_digest("files", &request.name, self.says) {
             return Err(ToolError::Failed("it has changed".to_owned()));
         }
         *self.called.lock().unwrap().entry(at.key.to_string()).or_default() += 1;
@@ -110,8 +110,8 @@ impl ToolHost for Toolbox {
             name => Ok([(name, request.arguments.clone())].into_iter().collect()),
         }
     }
-    async fn list(&self, at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
-        self.skips.iter().for_each(|(name, why)| at.meter.skip(name, (*why).to_owned()));
+    async fn list_tools(&self, at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+        self.skips.iter().for_each(|(name, why)| at.meter.report_skipped_tool(name, (*why).to_owned()));
         Ok(self.listed.clone())
     }
     fn is_idempotent(&self, _request: &ToolRequest) -> bool {
@@ -124,12 +124,13 @@ fn says(text: &str) -> Result<ModelAnswer, ModelError> {
 }
 
 fn calls(text: &str, calls: &[(&str, &str, serde_json::Value)]) -> Result<ModelAnswer, ModelError> {
-    let one =
-        |(id, name, args): &(&str, &str, serde_json::Value)| ToolUse::new(*id, *name, Value::from_json(args.clone()));
+    let one = |(id, name, args): &(&str, &str, serde_json::Value)| {
+        ModelToolCall::new(*id, *name, Value::from_json(args.clone()))
+    };
     Ok(ModelAnswer { calls: calls.iter().map(one).collect(), ..says(text)? })
 }
 
-fn tool(b: &mut Build, name: &str, kind: ToolKind, arguments: Expr) -> Offer {
+fn tool(b: &mut Build, name: &str, kind: ToolKind, arguments: ValueExpression) -> Offer {
     let call = ToolCall { name: name.into(), kind, arguments };
     let step = b.step(name, StepKind::Tool(Box::new(call)));
     offer(name, step)
@@ -149,7 +150,7 @@ fn offer(name: &str, step: StepId) -> Offer {
 }
 
 fn local(b: &mut Build, name: &str) -> Offer {
-    let mut offer = tool(b, name, ToolKind::Local, Expr::Read(Source::Result));
+    let mut offer = tool(b, name, ToolKind::Local, ValueExpression::Read(Source::Result));
     offer.parameters = Some(b.schema(j!({"type": "object", "properties": {"n": {"type": "integer"}}})));
     offer
 }
@@ -198,7 +199,7 @@ fn what_came_of_the_calls_is_told_in_the_order_of_the_model() {
     let world = talker.world(&tools);
     let outcome = world.run(&program, "x");
     assert_eq!(json(&outcome.result.unwrap()), j!("done"));
-    assert_eq!((outcome.calls, outcome.usage.total()), (2, 4));
+    assert_eq!((outcome.calls, outcome.usage.total_tokens()), (2, 4));
     assert_eq!(talker.keys(), ["agent@1", "agent@2"]);
     expect![[r#"
         User: x
@@ -229,7 +230,7 @@ fn a_turn_is_stored_in_as_many_bytes_however_long_the_conversation_is() {
     let of_turn = |turn: u32| {
         let mine = |entry: &&trefoil_runtime::Entry| match &entry.kind {
             EntryKind::Scheduled { key, .. } | EntryKind::Completed { key, .. } => {
-                key.parts().any(|part| part == trefoil_machine::key::KeyPart::Pass(turn))
+                key.iter_parts().any(|part| part == trefoil_machine::key::KeyPart::Pass(turn))
             }
             _ => false,
         };
@@ -345,7 +346,7 @@ fn more_calls_in_a_turn_than_the_limit_are_not_made() {
 
 /// Resumes a run from the first entries of another one.
 fn cut(world: &World, entries: &[trefoil_runtime::Entry], program: &Arc<Program>) -> RunOutcome {
-    block_on(world.journal.append("r1", entries, &[])).unwrap();
+    block_on(world.journal.append_entries("r1", entries, &[])).unwrap();
     resume(world, program)
 }
 
@@ -435,10 +436,10 @@ fn tools_describe_themselves_and_pinned_parameters_are_hidden() {
     };
     let tools = Toolbox { listed: vec![spec("read"), spec("write.all")], ..Toolbox::default() };
     let mut b = Build::new();
-    let files = || ToolKind::mcp("files");
-    let given = || Expr::Read(Source::Result);
-    let pinned = Expr::Object(vec![("path".into(), Expr::Const("/tmp".into()))]);
-    let mut read = tool(&mut b, "read", files(), Expr::Merge(vec![given(), pinned]));
+    let files = || ToolKind::for_mcp_server("files");
+    let given = || ValueExpression::Read(Source::Result);
+    let pinned = ValueExpression::Object(vec![("path".into(), ValueExpression::Const("/tmp".into()))]);
+    let mut read = tool(&mut b, "read", files(), ValueExpression::Merge(vec![given(), pinned]));
     (read.name, read.pinned) = ("mcp__files__get".into(), vec!["path".into()]);
     let mut all = tool(&mut b, "", files(), given());
     (all.name, all.all) = ("mcp__files__".into(), true);
@@ -482,9 +483,9 @@ fn tools_describe_themselves_and_pinned_parameters_are_hidden() {
 /// An agent that offers one tool of a server with a pinned parameter.
 fn pinning(name: &str, value: Value) -> Arc<Program> {
     let mut b = Build::new();
-    let pinned = Expr::Object(vec![(name.into(), Expr::Const(value))]);
-    let arguments = Expr::Merge(vec![Expr::Read(Source::Result), pinned]);
-    let mut read = tool(&mut b, "read", ToolKind::mcp("files"), arguments);
+    let pinned = ValueExpression::Object(vec![(name.into(), ValueExpression::Const(value))]);
+    let arguments = ValueExpression::Merge(vec![ValueExpression::Read(Source::Result), pinned]);
+    let mut read = tool(&mut b, "read", ToolKind::for_mcp_server("files"), arguments);
     read.pinned = vec![name.into()];
     talk(&mut b, vec![read], 10)
 }
@@ -492,7 +493,7 @@ fn pinning(name: &str, value: Value) -> Arc<Program> {
 #[test]
 fn a_pin_that_cannot_be_used_fails_before_the_model_is_asked() {
     let parameters = j!({"type": "object", "properties": {"path": {}, "text": {}}, "required": ["path"]});
-    let listed = vec![ToolSpec { parameters: Value::from_json(parameters), ..ToolSpec::bare("read") }];
+    let listed = vec![ToolSpec { parameters: Value::from_json(parameters), ..ToolSpec::without_description("read") }];
     let tools = Toolbox { listed, ..Toolbox::default() };
     let failed = |program: &Arc<Program>| {
         let talker = two_turns(&["read"]);
@@ -513,10 +514,10 @@ fn a_pin_that_cannot_be_used_fails_before_the_model_is_asked() {
 fn a_pin_of_an_address_without_a_value_fails_before_the_model_is_asked() {
     let program = |address: &str| {
         let mut b = Build::new();
-        let pinned = Expr::Object(vec![("city".into(), Expr::Const(Value::Null))]);
-        let params = Expr::Merge(vec![Expr::Read(Source::Result), pinned]);
-        let address = Expr::Template(b.text(address));
-        let arguments = Expr::Object(vec![("url".into(), address), ("params".into(), params)]);
+        let pinned = ValueExpression::Object(vec![("city".into(), ValueExpression::Const(Value::Null))]);
+        let params = ValueExpression::Merge(vec![ValueExpression::Read(Source::Result), pinned]);
+        let address = ValueExpression::Template(b.text(address));
+        let arguments = ValueExpression::Object(vec![("url".into(), address), ("params".into(), params)]);
         let mut weather = tool(&mut b, "weather", ToolKind::Http, arguments);
         weather.parameters = Some(b.schema(j!({"type": "object"})));
         talk(&mut b, vec![weather], 10)
@@ -535,8 +536,8 @@ fn a_pin_of_an_address_without_a_value_fails_before_the_model_is_asked() {
 fn a_resumed_run_knows_what_its_tools_said_of_themselves() {
     let mut b = Build::new();
     let mut call = |label: &str| {
-        let arguments = Expr::Object(Vec::new());
-        let call = ToolCall { name: "read".into(), kind: ToolKind::mcp("files"), arguments };
+        let arguments = ValueExpression::Object(Vec::new());
+        let call = ToolCall { name: "read".into(), kind: ToolKind::for_mcp_server("files"), arguments };
         b.step(label, StepKind::Tool(Box::new(call)))
     };
     let steps = [call("first"), call("second")];
@@ -568,10 +569,10 @@ fn a_resumed_run_knows_what_its_tools_said_of_themselves() {
 #[test]
 fn a_tool_that_cannot_be_offered_is_no_matter_unless_it_is_named() {
     let skips = vec![("wipe", "`files` describes its tool `wipe` incorrectly")];
-    let tools = Toolbox { listed: vec![ToolSpec::bare("read")], skips, ..Toolbox::default() };
+    let tools = Toolbox { listed: vec![ToolSpec::without_description("read")], skips, ..Toolbox::default() };
     let offering = |name: &str, all| {
         let mut b = Build::new();
-        let offer = tool(&mut b, name, ToolKind::mcp("files"), Expr::Read(Source::Result));
+        let offer = tool(&mut b, name, ToolKind::for_mcp_server("files"), ValueExpression::Read(Source::Result));
         talk(&mut b, vec![Offer { all, ..offer }], 10)
     };
     for (name, all) in [("", true), ("read", false)] {
@@ -588,9 +589,9 @@ fn a_tool_that_cannot_be_offered_is_no_matter_unless_it_is_named() {
 
 #[test]
 fn a_call_of_a_whole_server_is_shown_by_the_name_that_the_model_used() {
-    let tools = Toolbox { listed: vec![ToolSpec::bare("read")], ..Toolbox::default() };
+    let tools = Toolbox { listed: vec![ToolSpec::without_description("read")], ..Toolbox::default() };
     let mut b = Build::new();
-    let mut all = tool(&mut b, "", ToolKind::mcp("files"), Expr::Read(Source::Result));
+    let mut all = tool(&mut b, "", ToolKind::for_mcp_server("files"), ValueExpression::Read(Source::Result));
     (all.name, all.all) = ("mcp__files__".into(), true);
     b.at(all.step).label = Some("mcp__files".into());
     let program = talk(&mut b, vec![all], 10);
@@ -609,9 +610,9 @@ fn an_agent_is_a_tool() {
     let mut b = Build::new();
     let say = b.model("", "{{input}}");
     let helper = b.flow("helper", say, None);
-    let call = trefoil_ir::Call {
-        callee: trefoil_ir::Callee::Flow(helper),
-        input: Some(Expr::Read(Source::Result)),
+    let call = trefoil_ir::SubflowCall {
+        callee: trefoil_ir::FlowCallee::Flow(helper),
+        input: Some(ValueExpression::Read(Source::Result)),
         exports: None,
         span: None,
     };
@@ -638,13 +639,13 @@ fn gate(b: &mut Build) -> StepId {
     let judges = vec![Judge {
         name: "judge".into(),
         flow: judge,
-        input: Expr::AsText(Box::new(Expr::Read(Source::Result))),
+        input: ValueExpression::AsText(Box::new(ValueExpression::Read(Source::Result))),
         weight: 1.0,
         timeout_ms: None,
         timeout_at: None,
     }];
-    let consensus = Consensus {
-        strategy: Strategy::WeightedAverage,
+    let consensus = ConsensusRule {
+        strategy: ConsensusStrategy::WeightedAverage,
         threshold: 0.7,
         min_judges: 1,
         n: None,
@@ -685,7 +686,7 @@ fn a_call_that_a_judge_rejects_is_not_made_and_the_model_is_told_why() {
         let gate = gate(&mut b);
         guarded(&mut b, offers, 10, Some(gate))
     };
-    assert_eq!(trefoil_ir::validate::validate(&program()), [] as [String; 0]);
+    assert_eq!(trefoil_ir::validation::validate_program(&program()), [] as [String; 0]);
     let tools = Toolbox::default();
     let world = talker.world(&tools);
     let outcome = world.run(&program(), "x");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::json as j;
-use trefoil_machine::Prepared;
+use trefoil_machine::PreparedProgram;
 use trefoil_runtime::ports::{Clock, Journal as _, MemoryJournal, VirtualClock};
 use trefoil_runtime::{Entry, EntryKind, EventKind, driver};
 
@@ -35,9 +35,9 @@ fn what_could_not_be_written_is_not_told() {
         let again = World::echo();
         let entries = journal.0.entries("r1");
         if !entries.is_empty() {
-            block_on(again.journal.append("r1", &entries, &[])).unwrap();
-            let prepared = Prepared::new(program.clone());
-            block_on(driver::retell(prepared, "r1", again.ports.clone(), &again.options)).unwrap();
+            block_on(again.journal.append_entries("r1", &entries, &[])).unwrap();
+            let prepared = PreparedProgram::new(program.clone());
+            block_on(driver::retell_events(prepared, "r1", again.ports.clone(), &again.options)).unwrap();
         }
         assert_eq!(told, numbered(&again), "room for {room} entries");
     }
@@ -55,7 +55,7 @@ fn an_answer_that_could_not_be_written_is_kept() {
     let full = Arc::new(Full(MemoryJournal::new(), 2));
     cut.ports.journal = full.clone();
     assert_eq!(cut.run(&program, "tea").result.unwrap_err().code, "JOURNAL_ERROR");
-    assert!(full.0.letters("r1").is_empty());
+    assert!(full.0.processed_messages("r1").is_empty());
     let whole = world(&inbox, &[]);
     assert_eq!(json(&whole.run(&program, "tea").result.unwrap()), j!("yes"));
     assert_eq!(inbox.taken(&whole), ["first"]);
@@ -69,8 +69,8 @@ impl Clock for SetBack {
     fn now_ms(&self) -> u64 {
         self.0.now_ms()
     }
-    async fn sleep(&self, ms: u64) {
-        self.0.sleep(ms).await;
+    async fn sleep_ms(&self, ms: u64) {
+        self.0.sleep_ms(ms).await;
     }
     fn wall_ms(&self) -> u64 {
         self.0.wall_ms() - self.1
@@ -103,7 +103,7 @@ fn a_clock_that_was_set_back_does_not_lengthen_a_time_limit() {
 
 /// Each event, with the time for which the run has been worked on.
 fn timed(world: &World) -> Vec<(u64, &'static str)> {
-    world.events.seen().iter().map(|event| (event.at_ms, event.kind.name())).collect()
+    world.events.collected_events().iter().map(|event| (event.at_ms, event.kind.name())).collect()
 }
 
 #[test]
@@ -121,15 +121,15 @@ fn the_times_of_events_stand_still_while_no_process_has_the_run() {
     // Killed during the first wait, or suspended before the answer: the next process starts an hour later.
     for (cut, worked) in [(2, 5_000), (waits + 1, 105_000)] {
         let second = world(&inbox, &entries[..cut]);
-        block_on(second.clock.sleep(entries[cut - 1].at_ms + 3_600_000));
+        block_on(second.clock.sleep_ms(entries[cut - 1].at_ms + 3_600_000));
         let outcome = resume(&second, &program);
         assert_eq!((outcome.result.is_ok(), outcome.duration_ms), (true, worked));
         let told = timed(&second);
         assert!(told.is_sorted_by_key(|(at, _)| *at), "{told:?}");
         assert_eq!(told.last(), Some(&(worked, "run_finished")));
         let third = world(&inbox, &second.journal.entries("r1"));
-        let prepared = Prepared::new(program.clone());
-        block_on(driver::retell(prepared, "r1", third.ports.clone(), &third.options)).unwrap();
+        let prepared = PreparedProgram::new(program.clone());
+        block_on(driver::retell_events(prepared, "r1", third.ports.clone(), &third.options)).unwrap();
         assert_eq!(timed(&third), told);
     }
 }

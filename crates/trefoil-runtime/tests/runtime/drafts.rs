@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use testbed::Build;
-use trefoil_ir::{Expr, Program, StepKind, ToolCall, ToolKind};
+use trefoil_ir::{Program, StepKind, ToolCall, ToolKind, ValueExpression};
 use trefoil_runtime::ports::{
-    CallSite, Draft, Journal, JournalError, LetterId, MapSecrets, MemoryJournal, VirtualClock,
+    CallSite, Draft, InboxMessageId, Journal, JournalError, MapSecrets, MemoryJournal, VirtualClock,
 };
 use trefoil_runtime::{
     Clock as _, Entry, EntryKind, EventKind, ModelAnswer, ModelError, ModelProvider, ModelRequest, Usage, driver,
@@ -23,7 +23,7 @@ struct Speaker {
 
 #[async_trait]
 impl ModelProvider for Speaker {
-    async fn call(
+    async fn call_model(
         &self,
         _at: CallSite<'_>,
         _request: &ModelRequest,
@@ -31,7 +31,7 @@ impl ModelProvider for Speaker {
     ) -> Result<ModelAnswer, ModelError> {
         for piece in &self.pieces {
             delta(piece);
-            self.clock.sleep(10).await;
+            self.clock.sleep_ms(10).await;
         }
         if !self.ends {
             std::future::pending::<()>().await;
@@ -52,11 +52,16 @@ struct Keeping {
 
 #[async_trait]
 impl Journal for Keeping {
-    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError> {
-        self.journal.append(run, entries, letters).await
+    async fn append_entries(
+        &self,
+        run: &str,
+        entries: &[Entry],
+        letters: &[InboxMessageId],
+    ) -> Result<(), JournalError> {
+        self.journal.append_entries(run, entries, letters).await
     }
-    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
-        self.journal.read(run, from).await
+    async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+        self.journal.read_entries(run, from).await
     }
     fn keeps_drafts(&self) -> bool {
         true
@@ -65,7 +70,7 @@ impl Journal for Keeping {
         let now = self.clock.now_ms();
         self.kept.lock().unwrap().extend(drafts.iter().map(|draft| (now, draft.clone())));
     }
-    async fn drafts(&self, _run: &str) -> Vec<Draft> {
+    async fn read_drafts(&self, _run: &str) -> Vec<Draft> {
         self.kept.lock().unwrap().last().map(|(_, draft)| draft.clone()).into_iter().collect()
     }
 }
@@ -83,7 +88,7 @@ fn world(pieces: Vec<&'static str>, ends: bool) -> (World, Arc<Keeping>) {
 /// A model call, then a call of a missing tool with a secret.
 fn program() -> Arc<Program> {
     let mut b = Build::new();
-    let arguments = Expr::Object(vec![("key".into(), b.value("{{secrets.KEY}}"))]);
+    let arguments = ValueExpression::Object(vec![("key".into(), b.value("{{secrets.KEY}}"))]);
     let call = ToolCall { name: "none".into(), kind: ToolKind::Local, arguments };
     let tool = b.step("tool", StepKind::Tool(Box::new(call)));
     let say = b.model("say", "x");
@@ -105,12 +110,12 @@ fn however_many_pieces_come_a_draft_is_written_once_a_second() {
 #[test]
 fn a_draft_has_no_secrets_and_is_in_the_journal_once_its_call_is_given_up() {
     let (mut world, keeping) = world(vec!["it is open", " ses", "ame", ", and more"], false);
-    world.ports.secrets = Arc::new(MapSecrets::new().secret("KEY", "open sesame"));
+    world.ports.secrets = Arc::new(MapSecrets::new().with_secret("KEY", "open sesame"));
     let stop = world.options.cancel.clone();
     let run = driver::run(program(), Some("x".into()), world.ports.clone(), world.options.clone());
     let interrupt = async {
-        world.clock.sleep(30_000).await;
-        stop.interrupt();
+        world.clock.sleep_ms(30_000).await;
+        stop.interrupt_runs();
     };
     let (outcome, ()) = block_on(futures::future::join(run, interrupt));
     assert_eq!(outcome.result.unwrap_err().code, "INTERRUPTED");
@@ -120,12 +125,12 @@ fn a_draft_has_no_secrets_and_is_in_the_journal_once_its_call_is_given_up() {
     let again = World::echo();
     let ports =
         trefoil_runtime::Ports { journal: keeping.clone(), events: again.events.clone(), ..world.ports.clone() };
-    let options = driver::Options { cancel: trefoil_runtime::Cancel::new(), ..world.options.clone() };
+    let options = driver::DriverOptions { cancel: trefoil_runtime::CancelSwitch::new(), ..world.options.clone() };
     let stop = options.cancel.clone();
-    let run = driver::resume(program(), "r1", ports, options);
+    let run = driver::resume_run(program(), "r1", ports, options);
     let interrupt = async {
-        world.clock.sleep(5_000).await;
-        stop.interrupt();
+        world.clock.sleep_ms(5_000).await;
+        stop.interrupt_runs();
     };
     let _ = block_on(futures::future::join(run, interrupt));
     let partial = keeping.journal.entries("r1").into_iter().find_map(|entry| match entry.kind {

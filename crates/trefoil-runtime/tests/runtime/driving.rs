@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use serde_json::json as j;
-use trefoil_ir::{Expr, Guard, HumanCall, OnItemFailure, OnTimeout, PiiAction, PiiEntity, StepKind};
-use trefoil_machine::guard::Ruling;
+use trefoil_ir::{Guard, HumanCall, OnItemFailure, OnTimeout, PiiAction, PiiEntity, StepKind, ValueExpression};
+use trefoil_machine::guard::VerdictRuling;
 use trefoil_runtime::ports::{
-    Asked, CallSite, CollectEvents, HumanInbox, Journal, JournalError, LetterId, MemoryJournal, ModelProvider,
+    CallSite, CollectEvents, HumanInbox, InboxMessageId, Journal, JournalError, MemoryJournal, ModelProvider,
+    QuestionState,
 };
 use trefoil_runtime::{
-    Cancel, Clock, Entry, EntryKind, Event, EventKind, EventSink, HumanRequest, ModelAnswer, ModelError, ModelRequest,
-    Usage, driver,
+    CancelSwitch, Clock, Entry, EntryKind, Event, EventKind, EventSink, HumanRequest, ModelAnswer, ModelError,
+    ModelRequest, Usage, driver,
 };
 use trefoil_template::Value;
 
@@ -33,7 +34,7 @@ impl Drop for Count {
 
 #[async_trait]
 impl ModelProvider for Silent {
-    async fn call(
+    async fn call_model(
         &self,
         _at: CallSite<'_>,
         _request: &ModelRequest,
@@ -49,11 +50,11 @@ impl ModelProvider for Silent {
 }
 
 /// Cancels a run when it sees an event.
-struct CancelOn(Cancel, fn(&EventKind) -> bool);
+struct CancelOn(CancelSwitch, fn(&EventKind) -> bool);
 impl EventSink for CancelOn {
-    fn event(&self, event: &Event) {
+    fn receive_event(&self, event: &Event) {
         if (self.1)(&event.kind) {
-            self.0.cancel();
+            self.0.cancel_runs();
         }
     }
 }
@@ -90,11 +91,11 @@ fn cancelling_stops_what_is_under_way_and_says_so() {
 }
 
 /// Holds a run whenever a model call starts.
-struct HoldOnCalls(Cancel);
+struct HoldOnCalls(CancelSwitch);
 impl EventSink for HoldOnCalls {
-    fn event(&self, event: &Event) {
+    fn receive_event(&self, event: &Event) {
         if matches!(event.kind, EventKind::ModelStarted { .. }) {
-            self.0.hold();
+            self.0.hold_runs();
         }
     }
 }
@@ -121,7 +122,7 @@ fn a_run_that_is_held_ends_its_work_and_starts_nothing_until_it_is_released() {
                 tokio::task::yield_now().await;
             }
             assert_eq!((scheduled(), completed()), (done, done));
-            if done == 1 { cancel.release() } else { cancel.cancel() }
+            if done == 1 { cancel.release_runs() } else { cancel.cancel_runs() }
         }
         run.await
     });
@@ -130,11 +131,11 @@ fn a_run_that_is_held_ends_its_work_and_starts_nothing_until_it_is_released() {
 }
 
 /// Drains a run whenever a model call starts.
-struct DrainOnCalls(Cancel);
+struct DrainOnCalls(CancelSwitch);
 impl EventSink for DrainOnCalls {
-    fn event(&self, event: &Event) {
+    fn receive_event(&self, event: &Event) {
         if matches!(event.kind, EventKind::ModelStarted { .. }) {
-            self.0.drain();
+            self.0.drain_runs();
         }
     }
 }
@@ -185,7 +186,7 @@ fn events_are_numbered_without_gaps_and_begin_and_end_with_the_run() {
     let main = b.flow("main", say, None);
     let world = World::echo();
     world.run(&b.program(main), "x").result.unwrap();
-    let events = world.events.seen();
+    let events = world.events.collected_events();
     let numbers: Vec<u64> = events.iter().map(|e| e.seq).collect();
     // Text that arrives is not in the journal, and has the number of the event before it.
     assert_eq!(numbers, [0, 1, 2, 2, 3, 4, 5]);
@@ -210,8 +211,8 @@ struct Says(Option<&'static str>, u64, Arc<dyn Clock>);
 
 #[async_trait]
 impl HumanInbox for Says {
-    async fn ask(&self, _at: CallSite<'_>, _request: &HumanRequest) -> Asked {
-        self.2.sleep(self.1).await;
+    async fn ask_question(&self, _at: CallSite<'_>, _request: &HumanRequest) -> QuestionState {
+        self.2.sleep_ms(self.1).await;
         self.0.map(str::to_owned).into()
     }
 }
@@ -220,7 +221,7 @@ impl HumanInbox for Says {
 fn people_answer_or_the_default_does_or_the_step_fails() {
     let run = |says: Option<&'static str>, after: u64, on_timeout: OnTimeout| {
         let mut b = Build::new();
-        let prompt = Expr::Template(b.text("ok with {{input}}?"));
+        let prompt = ValueExpression::Template(b.text("ok with {{input}}?"));
         let ask = b.step(
             "approve",
             StepKind::Human(Box::new(HumanCall { prompt, timeout_ms: Some(1_000), on_timeout, answer_at: None })),
@@ -287,7 +288,7 @@ fn guardrails_stand_before_the_call_and_before_the_journal() {
     assert!(!serde_json::to_string(&world.journal.entries("r1")).unwrap().contains("c@d.org"));
     let (result, _, world) = run(pii(PiiAction::Flag), "x", " to c@d.org");
     assert_eq!(result, Ok(j!("x to c@d.org")));
-    let flagged = |e: &EventKind| matches!(e, EventKind::Verdict(v) if v.ruling == Ruling::Flagged);
+    let flagged = |e: &EventKind| matches!(e, EventKind::Verdict(v) if v.ruling == VerdictRuling::Flagged);
     assert!(world.kinds().iter().any(flagged));
     let cap = Guard::TokenCap { max_tokens: 2, warn: false };
     expect!["token cap exceeded: 4 tokens used, limit is 2"].assert_eq(&run(cap, "one two", "").0.unwrap_err());
@@ -297,8 +298,8 @@ fn guardrails_stand_before_the_call_and_before_the_journal() {
 struct Curious(Arc<CollectEvents>);
 
 impl EventSink for Curious {
-    fn event(&self, event: &Event) {
-        self.0.event(event);
+    fn receive_event(&self, event: &Event) {
+        self.0.receive_event(event);
     }
     fn wants_provenance(&self) -> bool {
         true
@@ -326,7 +327,7 @@ fn every_check_of_a_call_is_told_and_a_system_prompt_is_looked_at_where_data_is(
             let pii =
                 Guard::Pii { entities: vec![PiiEntity::Email], action: PiiAction::Redact, replacement: "[X]".into() };
             call.guards = vec![pii, Guard::Injection, Guard::TokenCap { max_tokens: 100, warn: true }];
-            call.system = Some(Expr::Template(system));
+            call.system = Some(ValueExpression::Template(system));
         }
         let main = b.flow("main", say, None);
         let mut world = World::model(|_, user| Ok(format!("{user} Write to a@b.org.")));
@@ -393,8 +394,8 @@ fn a_resumed_run_does_not_pay_twice_and_remembers_what_it_spent() {
             counted.fetch_add(1, Ordering::SeqCst);
             Ok(user.to_owned())
         });
-        block_on(world.journal.append("r1", &entries[..cut], &[])).unwrap();
-        let again = block_on(driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone()));
+        block_on(world.journal.append_entries("r1", &entries[..cut], &[])).unwrap();
+        let again = block_on(driver::resume_run(program.clone(), "r1", world.ports.clone(), world.options.clone()));
         assert_eq!(again.result, first.result, "cut at {cut}");
         // The usage of a call that was in progress at the cut is unknown.
         let cut_off = matches!(&entries[cut - 1].kind, EntryKind::Scheduled { .. });
@@ -436,9 +437,9 @@ fn a_journal_of_something_else_is_refused_by_name() {
             started.program.semantics = semantics;
             entries.pop();
         }
-        block_on(world.journal.append("r1", &entries, &[])).unwrap();
-        let outcome = block_on(driver::resume(program, "r1", world.ports.clone(), world.options.clone()));
-        (outcome.result, world.events.seen())
+        block_on(world.journal.append_entries("r1", &entries, &[])).unwrap();
+        let outcome = block_on(driver::resume_run(program, "r1", world.ports.clone(), world.options.clone()));
+        (outcome.result, world.events.collected_events())
     };
     assert_eq!(json(&resume(program("x", "say"), None).0.unwrap()), j!("x"));
     let other = resume(program("y", "say"), None).0.unwrap_err();
@@ -470,15 +471,15 @@ fn a_resumed_run_goes_on_in_time() {
     whole.run(&program, "x");
     let entries = whole.journal.entries("r1");
     let world = World::echo();
-    block_on(world.journal.append("r1", &entries[..3], &[])).unwrap();
-    let outcome = block_on(driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone()));
+    block_on(world.journal.append_entries("r1", &entries[..3], &[])).unwrap();
+    let outcome = block_on(driver::resume_run(program.clone(), "r1", world.ports.clone(), world.options.clone()));
     assert_eq!(outcome.duration_ms, 1_500);
     // After an outage during a wait, the run waits only for the remaining time, and not at all if the time is over.
     for (outage, ends, worked) in [(1_200, 1_500, 1_300), (90_000, 90_000, 1_000)] {
         let world = World::echo();
-        block_on(world.ports.clock.sleep(outage));
-        block_on(world.journal.append("r1", &entries[..4], &[])).unwrap();
-        let resumed = driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone());
+        block_on(world.ports.clock.sleep_ms(outage));
+        block_on(world.journal.append_entries("r1", &entries[..4], &[])).unwrap();
+        let resumed = driver::resume_run(program.clone(), "r1", world.ports.clone(), world.options.clone());
         let times = (block_on(resumed).duration_ms, world.clock.now_ms());
         assert_eq!(times, (worked, ends), "an outage of {outage} ms");
     }
@@ -489,7 +490,7 @@ struct Reports(Usage);
 
 #[async_trait]
 impl ModelProvider for Reports {
-    async fn call(
+    async fn call_model(
         &self,
         _: CallSite<'_>,
         _: &ModelRequest,
@@ -543,11 +544,9 @@ fn a_failing_call_is_an_entry_with_what_it_used() {
     let world = World::echo();
     let outcome = world.run(&b.program(main), "x");
     assert_eq!(outcome.usage, Usage { input_tokens: 2, output_tokens: 2, unpriced_calls: 1, ..Usage::default() });
-    let failed = world
-        .journal
-        .entries("r1")
-        .into_iter()
-        .any(|e| matches!(&e.kind, EntryKind::Failed { about, .. } if about.usage.is_some_and(|u| u.total() == 4)));
+    let failed = world.journal.entries("r1").into_iter().any(
+        |e| matches!(&e.kind, EntryKind::Failed { about, .. } if about.usage.is_some_and(|u| u.total_tokens() == 4)),
+    );
     assert!(failed);
 }
 
@@ -571,19 +570,24 @@ fn ten_runs_at_the_same_time_do_not_get_in_each_others_way() {
 
 #[test]
 fn the_journal_in_memory_is_a_journal() {
-    assert_eq!(block_on(trefoil_runtime::conformance::journal(&MemoryJournal::new())), Ok(()));
+    assert_eq!(block_on(trefoil_runtime::conformance::check_journal(&MemoryJournal::new())), Ok(()));
     // The suite rejects a wrong journal.
-    assert!(block_on(trefoil_runtime::conformance::journal(&Forgetful)).is_err());
+    assert!(block_on(trefoil_runtime::conformance::check_journal(&Forgetful)).is_err());
 }
 
 struct Forgetful;
 
 #[async_trait]
 impl Journal for Forgetful {
-    async fn append(&self, _run: &str, _entries: &[Entry], _letters: &[LetterId]) -> Result<(), JournalError> {
+    async fn append_entries(
+        &self,
+        _run: &str,
+        _entries: &[Entry],
+        _letters: &[InboxMessageId],
+    ) -> Result<(), JournalError> {
         Ok(())
     }
-    async fn read(&self, _run: &str, _from: u64) -> Result<Vec<Entry>, JournalError> {
+    async fn read_entries(&self, _run: &str, _from: u64) -> Result<Vec<Entry>, JournalError> {
         Ok(Vec::new())
     }
 }
@@ -607,7 +611,7 @@ fn a_long_stretch_without_anything_to_wait_for_can_be_cancelled() {
     let kinds: Vec<EntryKind> = world.journal.entries("r1").into_iter().map(|e| e.kind).collect();
     assert!(matches!(kinds[1..], [EntryKind::CancelRequested {}, EntryKind::Finished { error: Some(_), .. }]));
     // The journal of such a run can be replayed.
-    let again = block_on(driver::resume(program, "r1", world.ports.clone(), driver::Options::default()));
+    let again = block_on(driver::resume_run(program, "r1", world.ports.clone(), driver::DriverOptions::default()));
     assert_eq!(again.result.unwrap_err().code, "CANCELLED");
 }
 
@@ -619,12 +623,17 @@ struct Slow {
 
 #[async_trait]
 impl Journal for Slow {
-    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError> {
-        self.clock.sleep(7).await;
-        self.journal.append(run, entries, letters).await
+    async fn append_entries(
+        &self,
+        run: &str,
+        entries: &[Entry],
+        letters: &[InboxMessageId],
+    ) -> Result<(), JournalError> {
+        self.clock.sleep_ms(7).await;
+        self.journal.append_entries(run, entries, letters).await
     }
-    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
-        self.journal.read(run, from).await
+    async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+        self.journal.read_entries(run, from).await
     }
 }
 
@@ -640,13 +649,13 @@ fn events_have_the_times_of_their_entries_however_long_it_takes_to_store_them() 
     world.ports.journal = Arc::new(Slow { journal: world.journal.clone(), clock: world.clock.clone() });
     world.run(&program, "x").result.unwrap();
     let again = World::echo();
-    block_on(again.journal.append("r1", &world.journal.entries("r1"), &[])).unwrap();
-    let prepared = trefoil_machine::Prepared::new(program);
-    block_on(driver::retell(prepared, "r1", again.ports.clone(), &again.options)).unwrap();
+    block_on(again.journal.append_entries("r1", &world.journal.entries("r1"), &[])).unwrap();
+    let prepared = trefoil_machine::PreparedProgram::new(program);
+    block_on(driver::retell_events(prepared, "r1", again.ports.clone(), &again.options)).unwrap();
     let times = |world: &World| -> Vec<(String, u64)> {
         // Text that arrives is in no entry.
         let of_step = |event: &Event| event.key.is_some() && !matches!(event.kind, EventKind::TextDelta { .. });
-        let seen = world.events.seen().into_iter().filter(of_step);
+        let seen = world.events.collected_events().into_iter().filter(of_step);
         seen.map(|event| (format!("{:?}", event.kind).chars().take(12).collect(), event.at_ms)).collect()
     };
     let live = times(&world);

@@ -1,7 +1,7 @@
 //! Graphs: which nodes run, and when.
 
 use serde_json::json as j;
-use trefoil_ir::{Budget, Edge, GraphNode, NodeId, OnExceeded, Source};
+use trefoil_ir::{Budget, GraphEdge, GraphNode, NodeId, OnExceeded, Source};
 use trefoil_runtime::EventKind;
 
 use crate::world::{World, json, status};
@@ -114,12 +114,12 @@ fn edges_carry_values_only_when_they_are_taken() {
     let (from_a, from_b) = (b.slot("from_a"), b.slot("from_b"));
     for (from, when, slot) in [(0, "", from_a), (1, "{{input}} == \"both\"", from_b)] {
         let edge = b.edge(from, when);
-        nodes[2].incoming.push(Edge { carry: Some((slot, Source::Result)), ..edge });
+        nodes[2].incoming.push(GraphEdge { carry: Some((slot, Source::Result)), ..edge });
     }
     let step = b.compute("join", "{{from_a}}");
     let mut text = b.text("{{x}}{{y}}");
     text.sources = vec![Source::Slot(from_a), Source::Slot(from_b)];
-    b.at(step).kind = trefoil_ir::StepKind::Compute(trefoil_ir::Expr::Template(text));
+    b.at(step).kind = trefoil_ir::StepKind::Compute(trefoil_ir::ValueExpression::Template(text));
     nodes[2].step = step;
     let graph = b.graph("", nodes);
     let main = b.flow("main", graph, Some("{{join}}"));

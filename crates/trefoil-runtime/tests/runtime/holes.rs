@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::json as j;
-use trefoil_ir::{CommandCall, Expr, StepKind, ToolCall, ToolKind};
+use trefoil_ir::{CommandCall, StepKind, ToolCall, ToolKind, ValueExpression};
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::ports::{CommandHost, CommandOutput, MapSecrets, ToolError, ToolHost};
 use trefoil_runtime::{CommandRequest, ToolRequest, driver};
@@ -20,10 +20,10 @@ struct Echo;
 
 #[async_trait]
 impl ToolHost for Echo {
-    fn offers(&self, name: &str, _kind: &ToolKind) -> bool {
+    fn offers_tool(&self, name: &str, _kind: &ToolKind) -> bool {
         name == "echo"
     }
-    async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         match request.arguments.get("fail") {
             Some(Value::Str(why)) => Err(ToolError::Failed(why.to_string())),
             _ => Ok(request.arguments.clone()),
@@ -32,7 +32,7 @@ impl ToolHost for Echo {
 }
 
 fn tool(b: &mut Build, argument: &str, text: &str) -> trefoil_ir::StepId {
-    let arguments = Expr::Object(vec![(argument.into(), b.value(text))]);
+    let arguments = ValueExpression::Object(vec![(argument.into(), b.value(text))]);
     let id =
         b.step("call", StepKind::Tool(Box::new(ToolCall { name: "echo".into(), kind: ToolKind::Local, arguments })));
     b.out(id, "call")
@@ -40,7 +40,7 @@ fn tool(b: &mut Build, argument: &str, text: &str) -> trefoil_ir::StepId {
 
 fn everything(world: &World) -> String {
     let entries = serde_json::to_string(&world.journal.entries("r1")).unwrap();
-    let events = serde_json::to_string(&world.events.seen()).unwrap();
+    let events = serde_json::to_string(&world.events.collected_events()).unwrap();
     entries + &events
 }
 
@@ -53,7 +53,7 @@ fn the_effect_gets_the_value_and_nobody_else_does() {
         assert_eq!(user, "key open sesame");
         Ok("fine".into())
     });
-    world.ports.secrets = Arc::new(MapSecrets::new().env("KEY", "open sesame"));
+    world.ports.secrets = Arc::new(MapSecrets::new().with_variable("KEY", "open sesame"));
     world.run(&b.program(main), "x").result.unwrap();
     let shown = world.kinds().into_iter().find_map(|e| match e {
         EventKind::ModelStarted { messages, .. } => messages.last().map(|m| m.content.clone()),
@@ -71,7 +71,7 @@ fn a_secret_is_masked_by_value_in_what_comes_back() {
         let main = b.flow("main", call, None);
         let mut world = World::echo();
         world.ports.tools = Arc::new(Echo);
-        world.ports.secrets = Arc::new(MapSecrets::new().secret("TOKEN", "tr0ub4dor"));
+        world.ports.secrets = Arc::new(MapSecrets::new().with_secret("TOKEN", "tr0ub4dor"));
         let outcome = world.run(&b.program(main), "x");
         match outcome.result {
             Ok(value) => assert_eq!((good, json(&value)), (true, j!({"token": "***"}))),
@@ -90,12 +90,12 @@ fn a_condition_on_the_environment_journals_only_its_boolean() {
         let main = b.flow("main", gate, None);
         let mut world = World::echo();
         if let Some(value) = value {
-            world.ports.secrets = Arc::new(MapSecrets::new().env("FLAG", value));
+            world.ports.secrets = Arc::new(MapSecrets::new().with_variable("FLAG", value));
         }
         let program = b.program(main);
         let result = json(&world.run(&program, "x").result.unwrap());
         let decided = world.journal.entries("r1").into_iter().find_map(|e| match e.kind {
-            EntryKind::Completed { value, .. } => Some(json(value.exact())),
+            EntryKind::Completed { value, .. } => Some(json(value.exact_value())),
             _ => None,
         });
         (result, decided)
@@ -135,7 +135,7 @@ fn an_unset_variable_fails_its_step_before_the_call_at_its_place() {
     let say = b.model("say", "Region {{ env.REGION }}, mode {{ env.MODE }}.");
     let spans = match &mut b.at(say).kind {
         StepKind::Model(call) => match &mut call.user {
-            Expr::Template(text) => {
+            ValueExpression::Template(text) => {
                 text.spans = text.template.references().iter().map(|r| Span::new(r.span.start, r.span.end)).collect();
                 text.spans.clone()
             }
@@ -145,7 +145,7 @@ fn an_unset_variable_fails_its_step_before_the_call_at_its_place() {
     };
     let main = b.flow("main", say, None);
     let mut world = World::model(|key, _| panic!("{key} was called"));
-    world.ports.secrets = Arc::new(MapSecrets::new().env("REGION", "north"));
+    world.ports.secrets = Arc::new(MapSecrets::new().with_variable("REGION", "north"));
     let outcome = world.run(&b.program(main), "x");
     let error = outcome.result.unwrap_err();
     assert_eq!((error.code.as_str(), outcome.calls), ("INTERPOLATION_ERROR", 0));
@@ -164,12 +164,12 @@ fn an_unset_variable_fails_a_value_that_nobody_sends_anywhere() {
         let mut b = Build { policy, ..Build::new() };
         let alone = b.value("{{ env.NAME }}");
         let within = b.value("<{{ env.NAME }}>");
-        let both = Expr::Object(vec![("alone".into(), alone), ("within".into(), within)]);
+        let both = ValueExpression::Object(vec![("alone".into(), alone), ("within".into(), within)]);
         let inputs = b.step("inputs", StepKind::Compute(both));
         let main = b.flow("main", inputs, None);
         let mut world = World::echo();
         if set {
-            world.ports.secrets = Arc::new(MapSecrets::new().env("NAME", "ada"));
+            world.ports.secrets = Arc::new(MapSecrets::new().with_variable("NAME", "ada"));
         }
         let outcome = world.run(&b.program(main), "x").result;
         let shown = world.kinds().into_iter().find_map(|e| match e {
@@ -192,10 +192,10 @@ struct Slow;
 
 #[async_trait]
 impl ToolHost for Slow {
-    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
+    fn offers_tool(&self, _name: &str, _kind: &ToolKind) -> bool {
         true
     }
-    async fn call(&self, _at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, _at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
         std::future::pending().await
     }
 }
@@ -216,7 +216,7 @@ struct Shell;
 
 #[async_trait]
 impl CommandHost for Shell {
-    async fn run(&self, _at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+    async fn run_command(&self, _at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         let arguments: Vec<String> = request.arguments.iter().map(|a| a.to_text().to_string()).collect();
         Ok(CommandOutput { exit_code: 3, stdout: arguments.join(","), stderr: "oh".into() })
     }
@@ -231,10 +231,10 @@ fn commands_run_only_where_they_are_allowed_and_a_failing_one_is_a_result() {
     let main = b.flow("main", run, None);
     let program = b.program(main);
     let mut world = World::echo();
-    world.ports.secrets = Arc::new(MapSecrets::new().env("KEY", "v"));
+    world.ports.secrets = Arc::new(MapSecrets::new().with_variable("KEY", "v"));
     assert_eq!(world.run(&program, "x").result.unwrap_err().code, "REFUSED");
     let mut world = World::echo();
-    world.ports.secrets = Arc::new(MapSecrets::new().env("KEY", "v"));
+    world.ports.secrets = Arc::new(MapSecrets::new().with_variable("KEY", "v"));
     world.ports.commands = Some(Arc::new(Shell));
     let result = json(&world.run(&program, "x; rm -rf /").result.unwrap());
     assert_eq!(result, j!({"status": "failed", "exit_code": 3, "stdout": "x; rm -rf /,v", "stderr": "oh"}));
@@ -249,7 +249,7 @@ fn a_question_is_shown_as_written_without_the_values_it_compares() {
         let body = b.sequence("", &[first, asks]);
         let main = b.flow("main", body, None);
         let mut world = World::echo();
-        world.ports.secrets = Arc::new(MapSecrets::new().env("REGION", "oslo-north"));
+        world.ports.secrets = Arc::new(MapSecrets::new().with_variable("REGION", "oslo-north"));
         world.run(&b.program(main), "oslo-north").result.unwrap();
         let detail = world.kinds().into_iter().find_map(|e| match e {
             EventKind::EffectStarted { effect: "decide", detail } => Some(json(&detail)),
@@ -275,7 +275,7 @@ fn a_secret_enters_no_prompt() {
     let say = b.model("say", "key {{secrets.KEY}}");
     let main = b.flow("main", say, None);
     let mut world = World::model(|_, user| panic!("asked {user}"));
-    world.ports.secrets = Arc::new(MapSecrets::new().secret("KEY", "open sesame"));
+    world.ports.secrets = Arc::new(MapSecrets::new().with_secret("KEY", "open sesame"));
     let error = world.run(&b.program(main), "x").result.unwrap_err();
     assert_eq!(error.code, "SECRET_IN_PROMPT");
 }
@@ -290,7 +290,7 @@ fn what_another_process_used_is_masked_after_a_resume() {
     let with_key = |answer: &'static str| {
         let mut world = World::model(move |_, _| Ok(answer.to_owned()));
         world.ports.tools = Arc::new(Echo);
-        world.ports.secrets = Arc::new(MapSecrets::new().secret("KEY", "sesame-42"));
+        world.ports.secrets = Arc::new(MapSecrets::new().with_secret("KEY", "sesame-42"));
         world
     };
     let first = with_key("one");
@@ -299,9 +299,9 @@ fn what_another_process_used_is_masked_after_a_resume() {
     let cut = entries.iter().position(|e| matches!(e.kind, EntryKind::Completed { .. })).unwrap() + 1;
     // The key was used before the cut, and only an answer after the cut contains it.
     let second = with_key("it was sesame-42");
-    block_on(second.ports.journal.append("r1", &entries[..cut], &[])).unwrap();
-    let resumed = driver::resume(program, "r1", second.ports.clone(), second.options.clone());
+    block_on(second.ports.journal.append_entries("r1", &entries[..cut], &[])).unwrap();
+    let resumed = driver::resume_run(program, "r1", second.ports.clone(), second.options.clone());
     block_on(resumed).result.unwrap();
-    let events = serde_json::to_string(&second.events.seen()).unwrap();
+    let events = serde_json::to_string(&second.events.collected_events()).unwrap();
     assert!(!events.contains("sesame-42"), "{events}");
 }

@@ -1,12 +1,13 @@
 //! Incomplete answers fail their call. The received text is kept.
 
 use async_trait::async_trait;
-use trefoil_ir::prices::{Price, Rates};
+use trefoil_ir::prices::{ModelPrice, TokenRates};
 use trefoil_ir::{Guard, PiiAction, PiiEntity, StepKind};
-use trefoil_machine::AskedBefore;
-use trefoil_runtime::ports::{CallSite, Instead};
+use trefoil_machine::FailedModelCall;
+use trefoil_runtime::ports::{CallSite, SubstituteModel};
 use trefoil_runtime::{
-    AnswerDoubt, Cancel, EventKind, Finish, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage,
+    AnswerDoubt, CancelSwitch, EventKind, FinishReason, ModelAnswer, ModelError, ModelErrorKind, ModelProvider,
+    ModelRequest, Usage,
 };
 use trefoil_syntax::{Location, Span};
 
@@ -18,7 +19,7 @@ struct Doubtful(AnswerDoubt);
 
 #[async_trait]
 impl ModelProvider for Doubtful {
-    async fn call(
+    async fn call_model(
         &self,
         _at: CallSite<'_>,
         _request: &ModelRequest,
@@ -62,11 +63,11 @@ fn an_answer_that_may_be_incomplete_is_used_with_a_warning() {
 }
 
 /// A model that returns half an answer.
-struct Half(Finish);
+struct Half(FinishReason);
 
 #[async_trait]
 impl ModelProvider for Half {
-    async fn call(
+    async fn call_model(
         &self,
         _at: CallSite<'_>,
         _request: &ModelRequest,
@@ -84,9 +85,9 @@ impl ModelProvider for Half {
 #[test]
 fn each_reason_has_its_code_and_the_text_and_the_usage_are_kept() {
     let codes = [
-        (Finish::Length, "ANSWER_TRUNCATED"),
-        (Finish::Refused, "ANSWER_REFUSED"),
-        (Finish::Filtered, "ANSWER_FILTERED"),
+        (FinishReason::Length, "ANSWER_TRUNCATED"),
+        (FinishReason::Refused, "ANSWER_REFUSED"),
+        (FinishReason::Filtered, "ANSWER_FILTERED"),
     ];
     for (finish, code) in codes {
         let mut b = Build::new();
@@ -96,10 +97,10 @@ fn each_reason_has_its_code_and_the_text_and_the_usage_are_kept() {
         let outcome = world.run(&b.program(main), "x");
         let error = outcome.result.unwrap_err();
         assert_eq!((&*error.code, error.sent.as_deref()), (code, Some("POST somewhere")));
-        assert_eq!((outcome.usage.total(), outcome.usage.is_known()), (13, true), "a failed call was paid for");
+        assert_eq!((outcome.usage.total_tokens(), outcome.usage.is_known()), (13, true), "a failed call was paid for");
         let kept = world.kinds().into_iter().find_map(|kind| match kind {
             EventKind::EffectFailed { partial, usage, told, .. } => {
-                Some((partial, usage.map(|u| u.total()), told.finish))
+                Some((partial, usage.map(|u| u.total_tokens()), told.finish))
             }
             _ => None,
         });
@@ -112,7 +113,7 @@ struct Second(bool);
 
 #[async_trait]
 impl ModelProvider for Second {
-    async fn call(
+    async fn call_model(
         &self,
         _at: CallSite<'_>,
         _request: &ModelRequest,
@@ -120,8 +121,8 @@ impl ModelProvider for Second {
     ) -> Result<ModelAnswer, ModelError> {
         let tokens = |input_tokens| Usage { input_tokens, ..Usage::default() };
         let (model, why) = ("test".to_owned(), "`test` broke off".to_owned());
-        let before = vec![AskedBefore { model, why, usage: Some(tokens(100)) }];
-        let instead = Instead { by: "other:x".to_owned(), before };
+        let before = vec![FailedModelCall { model, why, usage: Some(tokens(100)) }];
+        let instead = SubstituteModel { by: "other:x".to_owned(), before };
         let answer = ModelAnswer { instead: Some(Box::new(instead)), ..ModelAnswer::new("Said", tokens(10)) };
         match self.0 {
             false => Ok(answer),
@@ -144,8 +145,8 @@ fn what_each_model_of_a_call_used_has_its_own_price() {
         let main = b.flow("main", say, None);
         let mut world = World::new(Second(breaks));
         // Micro-dollars per token.
-        let rates = |input: u64| Rates { input: input * 1_000_000, ..Rates::default() };
-        let price = |input| Price { rates: rates(input), ..Price::default() };
+        let rates = |input: u64| TokenRates { input: input * 1_000_000, ..TokenRates::default() };
+        let price = |input| ModelPrice { rates: rates(input), ..ModelPrice::default() };
         world.options.prices = vec![("test".to_owned(), price(1)), ("other:x".to_owned(), price(20))];
         world.options.fallbacks = vec![("test".to_owned(), vec!["other:x".to_owned()])];
         let outcome = world.run(&b.program(main), "x");
@@ -166,24 +167,24 @@ fn what_each_model_of_a_call_used_has_its_own_price() {
 }
 
 /// Its first model has broken off, and the second never answers: the run is cancelled.
-struct Hanging(Cancel);
+struct Hanging(CancelSwitch);
 
 #[async_trait]
 impl ModelProvider for Hanging {
-    async fn call(
+    async fn call_model(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
         _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         let tokens = |input_tokens| Usage { input_tokens, ..Usage::default() };
-        at.meter.tell(tokens(100));
+        at.meter.report_usage(tokens(100));
         let before =
-            vec![AskedBefore { model: "test".to_owned(), why: "broke off".to_owned(), usage: Some(tokens(100)) }];
-        at.meter.turn_to(Instead { by: "other:x".to_owned(), before }, request).await;
-        assert_eq!(at.meter.told(), None, "what the first one used is not what the second one uses");
-        at.meter.tell(tokens(10));
-        self.0.cancel();
+            vec![FailedModelCall { model: "test".to_owned(), why: "broke off".to_owned(), usage: Some(tokens(100)) }];
+        at.meter.turn_to(SubstituteModel { by: "other:x".to_owned(), before }, request).await;
+        assert_eq!(at.meter.reported_usage(), None, "what the first one used is not what the second one uses");
+        at.meter.report_usage(tokens(10));
+        self.0.cancel_runs();
         std::future::pending().await
     }
     fn label(&self, _request: &ModelRequest) -> String {
@@ -196,10 +197,12 @@ fn a_call_that_is_stopped_is_priced_as_the_models_that_were_called() {
     let mut b = Build::new();
     let say = b.model("writer", "x");
     let main = b.flow("main", say, None);
-    let cancel = Cancel::new();
+    let cancel = CancelSwitch::new();
     let mut world = World::new(Hanging(cancel.clone()));
-    let price =
-        |input: u64| Price { rates: Rates { input: input * 1_000_000, ..Rates::default() }, ..Price::default() };
+    let price = |input: u64| ModelPrice {
+        rates: TokenRates { input: input * 1_000_000, ..TokenRates::default() },
+        ..ModelPrice::default()
+    };
     world.options.cancel = cancel;
     world.options.prices = vec![("test".to_owned(), price(1)), ("other:x".to_owned(), price(20))];
     world.options.fallbacks = vec![("test".to_owned(), vec!["other:x".to_owned()])];
@@ -227,7 +230,7 @@ fn an_answer_that_a_guardrail_refuses_is_kept_without_what_the_guardrails_hide()
     let world = World::model(|_, _| Ok("Write to ann@example.org about it".to_owned()));
     let error = world.run(&b.program(main), "x").result.unwrap_err();
     let shown = "Write to [REDACTED] about it";
-    assert_eq!((&*error.code, error.answer()), ("GUARDRAIL_VIOLATION", Some(shown)));
+    assert_eq!((&*error.code, error.answer_excerpt()), ("GUARDRAIL_VIOLATION", Some(shown)));
     let kept = world.kinds().into_iter().find_map(|kind| match kind {
         EventKind::EffectFailed { partial, .. } => partial,
         _ => None,
@@ -244,6 +247,6 @@ fn an_answer_that_is_cut_off_is_told_at_its_limit_and_with_its_beginning() {
         call.places = vec![("max_tokens", at)];
     }
     let main = b.flow("main", say, None);
-    let error = World::new(Half(Finish::Length)).run(&b.program(main), "x").result.unwrap_err();
-    assert_eq!((error.answer(), error.location), (Some("Half of it"), Some(at)));
+    let error = World::new(Half(FinishReason::Length)).run(&b.program(main), "x").result.unwrap_err();
+    assert_eq!((error.answer_excerpt(), error.location), (Some("Half of it"), Some(at)));
 }

@@ -2,15 +2,15 @@
 
 use expect_test::expect;
 use serde_json::json as j;
-use trefoil_ir::{InputField, Intake, SlotId};
+use trefoil_ir::{FlowInputField, Intake, SlotId};
 use trefoil_runtime::RunError;
 use trefoil_template::Value;
 
 use crate::world::{World, block_on, json};
 use testbed::build::{Build, intake, nowhere};
 
-fn field(name: &str, schema: serde_json::Value, default: Option<Value>, nullable: bool) -> InputField {
-    InputField {
+fn field(name: &str, schema: serde_json::Value, default: Option<Value>, nullable: bool) -> FlowInputField {
+    FlowInputField {
         usual: None,
         name: name.into(),
         schema: Value::from_json(schema),

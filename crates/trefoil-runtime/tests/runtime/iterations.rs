@@ -2,7 +2,10 @@
 
 use expect_test::expect;
 use serde_json::json as j;
-use trefoil_ir::{Attempts, Consensus, Expr, FlowId, Judge, Source, StepKind, Strategy, Validator, ValidatorKind};
+use trefoil_ir::{
+    Attempts, ConsensusRule, ConsensusStrategy, FlowId, Judge, Source, StepKind, Validator, ValidatorKind,
+    ValueExpression,
+};
 use trefoil_runtime::{EventKind, RunOutcome};
 
 use crate::world::{World, json, status};
@@ -12,17 +15,17 @@ fn validator(kind: ValidatorKind, min_score: f64) -> Validator {
     Validator { kind, min_score, min_confidence: 0.0, origin: nowhere(), name: "semantic".into() }
 }
 
-fn judges(flow: FlowId, count: usize, strategy: Strategy, min_judges: u32) -> ValidatorKind {
+fn judges(flow: FlowId, count: usize, strategy: ConsensusStrategy, min_judges: u32) -> ValidatorKind {
     let judge = |n: usize| Judge {
         name: format!("judge{n}").into(),
         flow,
-        input: Expr::Read(Source::Result),
+        input: ValueExpression::Read(Source::Result),
         weight: 1.0,
         timeout_ms: Some(1_000),
         timeout_at: None,
     };
     let consensus =
-        Consensus { strategy, threshold: 0.7, min_judges, n: None, agreement_factor: 0.7, confidence_factor: 0.3 };
+        ConsensusRule { strategy, threshold: 0.7, min_judges, n: None, agreement_factor: 0.7, confidence_factor: 0.3 };
     ValidatorKind::Judges { judges: (1..=count).map(judge).collect(), consensus }
 }
 
@@ -109,7 +112,8 @@ fn the_judges_reasoning_becomes_the_previous_error() {
             _ => user.to_owned(),
         })
     };
-    let (outcome, _) = run(|_, judge| vec![validator(judges(judge, 1, Strategy::WeightedAverage, 1), 0.7)], answer);
+    let (outcome, _) =
+        run(|_, judge| vec![validator(judges(judge, 1, ConsensusStrategy::WeightedAverage, 1), 0.7)], answer);
     let expected = "2: `semantic` did not pass: score 0.2 is below 0.7: too thin";
     assert_eq!(json(&outcome.result.unwrap()), j!(expected));
     assert_eq!(outcome.calls, 4);
@@ -125,7 +129,8 @@ fn judges_vote_and_too_few_verdicts_fail_the_iteration() {
             _ => user.to_owned(),
         })
     };
-    let (outcome, reasons) = run(|_, judge| vec![validator(judges(judge, 3, Strategy::Majority, 2), 0.7)], answer);
+    let (outcome, reasons) =
+        run(|_, judge| vec![validator(judges(judge, 3, ConsensusStrategy::Majority, 2), 0.7)], answer);
     assert!(outcome.result.is_ok());
     expect!["`semantic` did not pass: only 1 of 2 required verdicts arrived; `judge1`, `judge2`: the answer is not a verdict"].assert_eq(&reasons.join("\n"));
 }
@@ -140,7 +145,7 @@ fn a_judge_that_is_alone_is_taken_at_its_word() {
         })
     };
     let make = |_: &mut Build, judge| {
-        let judges = judges(judge, 1, Strategy::WeightedAverage, 1);
+        let judges = judges(judge, 1, ConsensusStrategy::WeightedAverage, 1);
         vec![Validator { min_confidence: 0.6, ..validator(judges, 0.7) }]
     };
     let (outcome, reasons) = run(make, answer);

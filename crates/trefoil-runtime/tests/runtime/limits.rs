@@ -1,7 +1,7 @@
 //! Growing values: without limits they would end the process instead of the run.
 
 use expect_test::expect;
-use trefoil_ir::{Expr, StepKind};
+use trefoil_ir::{StepKind, ValueExpression};
 use trefoil_template::{Value, limits};
 
 use crate::world::World;
@@ -11,7 +11,7 @@ use testbed::Build;
 fn grow(keys: &[&str], passes: u32) -> Result<Value, String> {
     let mut b = Build::new();
     let members = keys.iter().map(|key| ((*key).into(), b.value("{{grown}}"))).collect();
-    let body = b.step("grown", StepKind::Compute(Expr::Object(members)));
+    let body = b.step("grown", StepKind::Compute(ValueExpression::Object(members)));
     let body = b.out(body, "grown");
     let repeat = b.repeat("", body, "{{n}} == 1", passes);
     let main = b.flow("main", repeat, None);

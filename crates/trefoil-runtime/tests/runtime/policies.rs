@@ -3,7 +3,8 @@
 use expect_test::expect;
 use serde_json::json as j;
 use trefoil_ir::{
-    AnswerFormat, Backoff, Budget, Expr, GraphNode, OnExceeded, OnFailure, OnItemFailure, RetryOn, Source, StepKind,
+    AnswerFormat, Budget, GraphNode, OnExceeded, OnItemFailure, OnStepFailure, RetryBackoff, RetryOn, Source, StepKind,
+    ValueExpression,
 };
 use trefoil_runtime::{EventKind, ModelError, ModelErrorKind, RunOutcome};
 use trefoil_syntax::{Location, Span};
@@ -65,7 +66,7 @@ fn jitter_is_the_same_in_every_replay() {
         let mut b = Build::new();
         let say = b.model("say", "x");
         let policy =
-            trefoil_ir::Retry { jitter: true, backoff: Backoff::Exponential, ..retry(3, &[RetryOn::Status(429)]) };
+            trefoil_ir::Retry { jitter: true, backoff: RetryBackoff::Exponential, ..retry(3, &[RetryOn::Status(429)]) };
         b.at(say).policy.retry = Some(policy);
         let main = b.flow("main", say, None);
         let mut world = World::model(|_, _| Err(status(429)));
@@ -107,7 +108,7 @@ fn each_try_has_the_whole_time_limit() {
 fn skip_leaves_the_slot_unset_and_goes_on() {
     let mut b = Build::new();
     let say = b.model("say", "x");
-    b.at(say).policy.on_failure = OnFailure::Skip;
+    b.at(say).policy.on_failure = OnStepFailure::Skip;
     let next = b.compute("next", "[{{say}}]");
     let body = b.sequence("", &[say, next]);
     let main = b.flow("main", body, None);
@@ -119,8 +120,8 @@ fn skip_leaves_the_slot_unset_and_goes_on() {
 fn a_default_is_shaped_and_stored_like_a_result() {
     let mut b = Build::new();
     let say = b.model("say", "x");
-    b.at(say).policy.on_failure = OnFailure::Use(Box::new(Expr::Read(Source::Failure)));
-    b.at(say).shape = Some(Expr::Object(vec![("output".into(), Expr::Read(Source::Result))]));
+    b.at(say).policy.on_failure = OnStepFailure::Use(Box::new(ValueExpression::Read(Source::Failure)));
+    b.at(say).shape = Some(ValueExpression::Object(vec![("output".into(), ValueExpression::Read(Source::Result))]));
     let main = b.flow("main", say, Some("{{say.output}}"));
     let outcome = World::model(|_, _| Err(status(500))).run(&b.program(main), "x");
     assert_eq!(json(&outcome.result.unwrap()), j!("status 500"));
@@ -164,7 +165,7 @@ fn a_budget_counts_retries_and_the_calls_of_called_flows() {
     b.at(say).policy.retry = Some(retry(3, &[RetryOn::Status(429)]));
     let callee = b.flow("callee", say, None);
     let call = b.call("call", callee, "{{input}}");
-    b.at(call).policy.on_failure = OnFailure::Skip;
+    b.at(call).policy.on_failure = OnStepFailure::Skip;
     let main = b.flow("main", call, None);
     b.flow_mut(main).budget = Some(budget(None, Some(2), None));
     let error = World::model(|_, _| Err(status(429))).run(&b.program(main), "x").result.unwrap_err();
@@ -194,7 +195,7 @@ fn spending_is_known_by_the_slots_that_steps_fill() {
     let (slot_a, slot_b) = (b.slot("a"), b.slot("b"));
     let mut text = b.text("{{x.total_tokens}} {{y.total_tokens}} {{z.total_tokens}}");
     text.sources = vec![Source::Spent(vec![slot_a]), Source::Spent(vec![slot_a, slot_b]), Source::Spent(vec![])];
-    let last = b.step("", StepKind::Compute(Expr::Template(text)));
+    let last = b.step("", StepKind::Compute(ValueExpression::Template(text)));
     let body = b.sequence("", &[steps[0], steps[1], last]);
     let main = b.flow("main", body, None);
     assert_eq!(json(&World::echo().run(&b.program(main), "x").result.unwrap()), j!("4 6 6"));
@@ -209,7 +210,7 @@ fn a_guardrails_refusal_is_no_ones_to_make_good_unless_it_is_tried_again() {
             call.guards = vec![trefoil_ir::Guard::Injection];
         }
         b.at(say).policy.retry = Some(retry(2, on));
-        b.at(say).policy.on_failure = OnFailure::Use(Box::new(Expr::Const("default".into())));
+        b.at(say).policy.on_failure = OnStepFailure::Use(Box::new(ValueExpression::Const("default".into())));
         let main = b.flow("main", say, None);
         let outcome = World::model(|_, _| Ok("you are now mine".into())).run(&b.program(main), input);
         (outcome.result.map(|v| json(&v)).map_err(|e| e.into_data().code), outcome.calls)

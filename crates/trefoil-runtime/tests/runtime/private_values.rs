@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use base64::Engine as _;
 use serde_json::json as j;
-use trefoil_ir::{Call, Callee, Expr, Program, StepId, StepKind, ToolCall, ToolKind};
-use trefoil_machine::Prepared;
+use trefoil_ir::{FlowCallee, Program, StepId, StepKind, SubflowCall, ToolCall, ToolKind, ValueExpression};
+use trefoil_machine::PreparedProgram;
 use trefoil_runtime::ports::{CallSite, Journal, MapSecrets, MemoryJournal, ToolError, ToolHost};
 use trefoil_runtime::{Entry, EventKind, ToolRequest, driver};
 use trefoil_template::Value;
@@ -36,7 +36,7 @@ fn shapes(form: &str) -> Vec<Value> {
         [(format!("name {form}"), Value::from(1))]
             .into_iter()
             .map(|(k, v)| (k.into(), v))
-            .collect::<trefoil_template::Object>()
+            .collect::<trefoil_template::ValueObject>()
             .into(),
         Value::from_json(nested.clone()),
         nested.to_string().as_str().into(),
@@ -48,10 +48,10 @@ struct Says(Value);
 
 #[async_trait]
 impl ToolHost for Says {
-    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
+    fn offers_tool(&self, _name: &str, _kind: &ToolKind) -> bool {
         true
     }
-    async fn call(&self, _at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, _at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
         match self.0.get("error") {
             Some(why) => Err(ToolError::Failed(why.to_text().to_string())),
             None => Ok(self.0.clone()),
@@ -59,17 +59,17 @@ impl ToolHost for Says {
     }
 }
 
-fn object(b: &mut Build, members: &[(&str, &str)]) -> Expr {
-    Expr::Object(members.iter().map(|(name, text)| ((*name).into(), b.value(text))).collect())
+fn object(b: &mut Build, members: &[(&str, &str)]) -> ValueExpression {
+    ValueExpression::Object(members.iter().map(|(name, text)| ((*name).into(), b.value(text))).collect())
 }
 
-fn tool(b: &mut Build, kind: ToolKind, arguments: Expr) -> StepId {
+fn tool(b: &mut Build, kind: ToolKind, arguments: ValueExpression) -> StepId {
     let id = b.step("call", StepKind::Tool(Box::new(ToolCall { name: "say".into(), kind, arguments })));
     b.out(id, "call")
 }
 
 /// A call with the variable as an argument, a model that repeats what it gets, and both in the output.
-fn repeats(kind: ToolKind, arguments: impl FnOnce(&mut Build) -> Expr) -> Arc<Program> {
+fn repeats(kind: ToolKind, arguments: impl FnOnce(&mut Build) -> ValueExpression) -> Arc<Program> {
     let mut b = Build::new();
     let arguments = arguments(&mut b);
     let call = tool(&mut b, kind, arguments);
@@ -84,7 +84,7 @@ fn world(value: Value, name: Option<&str>) -> World {
     let mut world = World::echo();
     world.ports.tools = Arc::new(Says(value));
     if let Some(name) = name {
-        world.ports.secrets = Arc::new(MapSecrets::new().env(name, VALUE));
+        world.ports.secrets = Arc::new(MapSecrets::new().with_variable(name, VALUE));
     }
     world
 }
@@ -93,13 +93,13 @@ fn world(value: Value, name: Option<&str>) -> World {
 fn elsewhere(entries: &[Entry], value: Value) -> World {
     let mut world = world(value, None);
     let journal = Arc::new(MemoryJournal::new());
-    block_on(journal.append("r1", entries, &[])).unwrap();
+    block_on(journal.append_entries("r1", entries, &[])).unwrap();
     (world.ports.journal, world.journal) = (journal.clone(), journal);
     world
 }
 
 fn events(world: &World) -> String {
-    serde_json::to_string(&world.events.seen()).unwrap()
+    serde_json::to_string(&world.events.collected_events()).unwrap()
 }
 
 fn entries(world: &World) -> String {
@@ -122,22 +122,27 @@ fn configuration_that_comes_back_is_data_and_no_view_shows_it_live_or_later() {
             let result = outcome.result.clone().unwrap();
             // The model got the tool's value unchanged, and so does whoever takes the result.
             assert!(result.to_text().contains(&*value.to_text()), "{result:?}");
-            assert!(!outcome.shown().unwrap().to_text().contains(&form));
+            assert!(!outcome.visible_output().unwrap().to_text().contains(&form));
             let (shown, stored) = (events(&live), entries(&live));
             assert!(!shown.contains(&in_json(&form)) && shown.contains("***"), "{form}: {shown}");
             assert!(stored.contains("$private"), "{stored}");
             // Later, in a process without the variable.
             let all = live.journal.entries("r1");
             let later = elsewhere(&all, value.clone());
-            block_on(driver::retell(Prepared::new(program.clone()), "r1", later.ports.clone(), &later.options))
-                .unwrap();
+            block_on(driver::retell_events(
+                PreparedProgram::new(program.clone()),
+                "r1",
+                later.ports.clone(),
+                &later.options,
+            ))
+            .unwrap();
             assert!(!events(&later).contains(&in_json(&form)), "{form}: {}", events(&later));
-            let ended = block_on(driver::resume(program.clone(), "r1", later.ports.clone(), later.options.clone()));
+            let ended = block_on(driver::resume_run(program.clone(), "r1", later.ports.clone(), later.options.clone()));
             assert_eq!((ended.result.unwrap(), ended.hidden), (result.clone(), outcome.hidden.clone()));
             // Killed after the tool's answer, and resumed there.
             let done = all.iter().position(|entry| serde_json::to_string(entry).unwrap().contains("$private")).unwrap();
             let cut = elsewhere(&all[..=done], value.clone());
-            let resumed = block_on(driver::resume(program.clone(), "r1", cut.ports.clone(), cut.options.clone()));
+            let resumed = block_on(driver::resume_run(program.clone(), "r1", cut.ports.clone(), cut.options.clone()));
             assert_eq!(resumed.result.unwrap(), result);
             assert!(!events(&cut).contains(&in_json(&form)), "{form}: {}", events(&cut));
             tried += 1;
@@ -150,26 +155,26 @@ fn configuration_that_comes_back_is_data_and_no_view_shows_it_live_or_later() {
 fn a_number_that_comes_back_is_shown_as_stars() {
     let program = repeats(ToolKind::Local, |b| object(b, &[("q", "{{env.PLACE}}")]));
     let mut live = world(Value::from_json(j!({ "id": 8_837_261_534u64 })), None);
-    live.ports.secrets = Arc::new(MapSecrets::new().env("PLACE", "8837261534"));
+    live.ports.secrets = Arc::new(MapSecrets::new().with_variable("PLACE", "8837261534"));
     let outcome = live.run(&program, "x");
     assert!(outcome.result.unwrap().to_text().contains("8837261534"));
     assert!(!events(&live).contains("8837261534"), "{}", events(&live));
     let later = elsewhere(&live.journal.entries("r1"), Value::Null);
-    block_on(driver::retell(Prepared::new(program), "r1", later.ports.clone(), &later.options)).unwrap();
+    block_on(driver::retell_events(PreparedProgram::new(program), "r1", later.ports.clone(), &later.options)).unwrap();
     assert!(!events(&later).contains("8837261534"), "{}", events(&later));
 }
 
-type Position = (&'static str, ToolKind, fn(&mut Build) -> Expr);
+type Position = (&'static str, ToolKind, fn(&mut Build) -> ValueExpression);
 
 /// Each with the variable that it uses.
 fn positions() -> Vec<Position> {
-    fn header(b: &mut Build, name: &str) -> Expr {
+    fn header(b: &mut Build, name: &str) -> ValueExpression {
         let headers = object(b, &[(name, "Bearer {{env.PLACE}}")]);
-        Expr::Object(vec![("url".into(), b.value("https://h/")), ("headers".into(), headers)])
+        ValueExpression::Object(vec![("url".into(), b.value("https://h/")), ("headers".into(), headers)])
     }
-    fn body(b: &mut Build, name: &str) -> Expr {
+    fn body(b: &mut Build, name: &str) -> ValueExpression {
         let body = object(b, &[(name, "{{env.PLACE}}")]);
-        Expr::Object(vec![("url".into(), b.value("https://h/")), ("body".into(), body)])
+        ValueExpression::Object(vec![("url".into(), b.value("https://h/")), ("body".into(), body)])
     }
     vec![
         ("SERVICE_TOKEN", ToolKind::Local, |b| object(b, &[("q", "{{env.SERVICE_TOKEN}}")])),
@@ -186,7 +191,7 @@ fn positions() -> Vec<Position> {
         ("PLACE", ToolKind::Http, |b| body(b, "clientSecret")),
         ("PLACE", ToolKind::Http, |b| {
             let auth = object(b, &[("type", "oauth2_client_credentials"), ("client_secret", "{{env.PLACE}}")]);
-            Expr::Object(vec![("auth".into(), auth)])
+            ValueExpression::Object(vec![("auth".into(), auth)])
         }),
     ]
 }
@@ -206,7 +211,7 @@ fn ways(name: &str) -> Vec<(&'static str, Arc<Program>)> {
         let say = b.model("say", "x");
         let mut inner = b.flow("inner0", say, Some(&text));
         for n in 1..=depth {
-            let call = Call { callee: Callee::Flow(inner), input: None, exports: None, span: None };
+            let call = SubflowCall { callee: FlowCallee::Flow(inner), input: None, exports: None, span: None };
             let step = b.step(&format!("inner{n}"), StepKind::Call(Box::new(call)));
             let step = b.out(step, &format!("inner{n}"));
             let output = outer.filter(|_| n == depth).map(|text| text.replace("LAST", &format!("inner{n}")));
@@ -215,7 +220,10 @@ fn ways(name: &str) -> Vec<(&'static str, Arc<Program>)> {
         b.program(inner)
     };
     let computed = |b: &mut Build| {
-        let value = Expr::Object(vec![("r".into(), b.value(&hole)), ("all".into(), Expr::List(vec![b.value(&text)]))]);
+        let value = ValueExpression::Object(vec![
+            ("r".into(), b.value(&hole)),
+            ("all".into(), ValueExpression::List(vec![b.value(&text)])),
+        ]);
         b.step("made", StepKind::Compute(value))
     };
     let mut b = Build::new();
@@ -238,17 +246,21 @@ fn a_variable_in_the_result_is_there_as_it_is_and_no_view_shows_it() {
     for value in [VALUE, "eu"] {
         for (way, program) in ways("PLACE") {
             let mut live = World::echo();
-            live.ports.secrets = Arc::new(MapSecrets::new().env("PLACE", value));
+            live.ports.secrets = Arc::new(MapSecrets::new().with_variable("PLACE", value));
             let outcome = live.run(&program, "x");
             let result = outcome.result.clone().unwrap();
             assert!(result.to_text().contains(value) && !result.to_text().contains("***"), "{way}: {result:?}");
-            assert!(!outcome.shown().unwrap().to_text().contains(value), "{way}: {:?}", outcome.shown());
+            assert!(
+                !outcome.visible_output().unwrap().to_text().contains(value),
+                "{way}: {:?}",
+                outcome.visible_output()
+            );
             let ended = live.kinds().into_iter().filter(|kind| matches!(kind, EventKind::RunFinished { .. }));
             let ended = serde_json::to_string(&ended.collect::<Vec<_>>()).unwrap();
             assert!(ended.contains("***") && !ended.contains(value), "{way}: {ended}");
             // Whoever takes it later, without the variable, gets the same.
             let later = elsewhere(&live.journal.entries("r1"), Value::Null);
-            let again = block_on(driver::resume(program, "r1", later.ports.clone(), later.options.clone()));
+            let again = block_on(driver::resume_run(program, "r1", later.ports.clone(), later.options.clone()));
             assert_eq!((json(&again.result.unwrap()), again.hidden), (json(&result), outcome.hidden), "{way}");
             let ended = later.kinds().into_iter().filter(|kind| matches!(kind, EventKind::RunFinished { .. }));
             let ended = serde_json::to_string(&ended.collect::<Vec<_>>()).unwrap();
@@ -263,7 +275,7 @@ fn a_variable_in_the_result_is_there_as_it_is_and_no_view_shows_it() {
 fn a_credential_in_the_result_fails_the_run_if_nobody_has_checked_the_program() {
     for (way, program) in ways("SERVICE_TOKEN") {
         let mut world = World::echo();
-        world.ports.secrets = Arc::new(MapSecrets::new().env("SERVICE_TOKEN", VALUE));
+        world.ports.secrets = Arc::new(MapSecrets::new().with_variable("SERVICE_TOKEN", VALUE));
         let error = world.run(&program, "x").result.unwrap_err();
         assert_eq!(error.code, "SECRET_IN_RESULT", "{way}");
         assert!(!entries(&world).contains("quartz"), "{way}");
@@ -274,7 +286,7 @@ fn a_credential_in_the_result_fails_the_run_if_nobody_has_checked_the_program() 
 fn short_values_are_named_once_at_the_start() {
     let program = repeats(ToolKind::Local, |b| object(b, &[("q", "{{env.PLACE}} {{env.MODE}} {{env.UNSET}}")]));
     let mut live = world("in eu, fast".into(), None);
-    live.ports.secrets = Arc::new(MapSecrets::new().env("PLACE", "eu").env("MODE", "fast"));
+    live.ports.secrets = Arc::new(MapSecrets::new().with_variable("PLACE", "eu").with_variable("MODE", "fast"));
     live.run(&program, "x");
     let warnings = |world: &World| {
         let kinds = world.kinds().into_iter();
@@ -287,7 +299,7 @@ fn short_values_are_named_once_at_the_start() {
     assert!(events(&live).contains("in eu, fast"));
     let all = live.journal.entries("r1");
     let cut = elsewhere(&all[..all.len() - 2], Value::Null);
-    block_on(driver::resume(program, "r1", cut.ports.clone(), cut.options.clone()));
+    block_on(driver::resume_run(program, "r1", cut.ports.clone(), cut.options.clone()));
     assert_eq!(warnings(&cut), said);
 }
 
@@ -319,7 +331,7 @@ mod hunt {
                         all.iter().position(|entry| serde_json::to_string(entry).unwrap().contains("\"replaced\""));
                     for cut in done.into_iter().map(|done| done + 1).chain([all.len()]) {
                         let later = elsewhere(&all[..cut], value.clone());
-                        block_on(driver::resume(program.clone(), "r1", later.ports.clone(), later.options.clone()));
+                        block_on(driver::resume_run(program.clone(), "r1", later.ports.clone(), later.options.clone()));
                         assert_eq!(events(&later).contains(&format!("`env.{name}`")), warned, "{}", events(&later));
                     }
                     tried += 1;

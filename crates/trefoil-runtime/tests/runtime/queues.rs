@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use testbed::build::Build;
 use trefoil_ir::{OnItemFailure, Program};
-use trefoil_machine::event::AskedBefore;
-use trefoil_runtime::ports::{CallSite, Clock as _, Instead, ModelAnswer, VirtualClock};
+use trefoil_machine::event::FailedModelCall;
+use trefoil_runtime::ports::{CallSite, Clock as _, ModelAnswer, SubstituteModel, VirtualClock};
 use trefoil_runtime::{
-    EventKind, HostLimits, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Places, ProviderLimits, Usage,
+    CallPermits, EventKind, HostLimits, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ProviderLimits, Usage,
     driver,
 };
 
@@ -32,7 +32,7 @@ impl Drop for Under<'_> {
 
 #[async_trait]
 impl ModelProvider for Slow {
-    async fn call(
+    async fn call_model(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
@@ -45,7 +45,7 @@ impl ModelProvider for Slow {
             asked.2 = asked.2.max(asked.1);
         }
         let _under = Under(self);
-        self.clock.sleep(300).await;
+        self.clock.sleep_ms(300).await;
         match request.messages.iter().any(|m| m.content.to_text().contains("fail")) {
             true => Err(ModelError::new(ModelErrorKind::Protocol, "as asked")),
             false => Ok(ModelAnswer::new("x", Usage { output_tokens: 1, ..Usage::default() })),
@@ -75,7 +75,7 @@ fn world(limits: &HostLimits) -> (World, Slow) {
     let slow = Slow::default();
     let mut world = World::new(slow.clone());
     world.ports.clock = slow.clock.clone();
-    world.options.places = Some(Arc::new(Places::new(limits)));
+    world.options.places = Some(Arc::new(CallPermits::new(limits)));
     (world, slow)
 }
 
@@ -131,7 +131,7 @@ fn a_call_whose_turn_has_not_come_was_not_made_when_the_process_is_gone() {
     let (world, slow) = world(&at_once(1));
     let program = fan(&["a", "b", "c"], "x", None);
     cut_off(&world, &slow, &program, 2);
-    let ended = block_on(driver::resume(program, "r1", world.ports.clone(), world.options.clone()));
+    let ended = block_on(driver::resume_run(program, "r1", world.ports.clone(), world.options.clone()));
     assert!(ended.result.is_ok(), "{ended:?}");
     assert_eq!(slow.asked.lock().unwrap().0, ["a", "b", "c", "b"]);
     assert_eq!((ended.calls, ended.usage.unknown_calls), (4, 1), "only the one that had begun is unknown");
@@ -147,7 +147,7 @@ fn a_call_whose_turn_has_not_come_was_not_made_when_the_run_is_interrupted() {
             while slow.asked.lock().unwrap().0.len() < 2 {
                 tokio::task::yield_now().await;
             }
-            world.options.cancel.interrupt();
+            world.options.cancel.interrupt_runs();
         };
         tokio::join!(run, stop).0
     });
@@ -160,9 +160,9 @@ fn a_call_that_waited_for_its_turn_has_all_of_its_time_after_an_outage() {
     let (mut world, slow) = world(&at_once(1));
     let program = fan(&["a", "b", "c"], "x", Some(500));
     cut_off(&world, &slow, &program, 1);
-    block_on(slow.clock.sleep(10_000));
+    block_on(slow.clock.sleep_ms(10_000));
     world.options.places = None;
-    let ended = block_on(driver::resume(program, "r1", world.ports.clone(), world.options.clone()));
+    let ended = block_on(driver::resume_run(program, "r1", world.ports.clone(), world.options.clone()));
     assert!(ended.result.is_ok(), "{ended:?}");
 }
 
@@ -172,7 +172,7 @@ fn runs_share_the_limits_and_each_has_its_own() {
     let (world, slow) = world(&limits);
     let program = fan(&["a", "b", "c", "d"], "x", None);
     let run = |id: &str| {
-        let options = driver::Options { run: Some(id.to_owned()), ..world.options.clone() };
+        let options = driver::DriverOptions { run: Some(id.to_owned()), ..world.options.clone() };
         driver::run(program.clone(), None, world.ports.clone(), options)
     };
     let (one, two) = block_on(async { tokio::join!(run("one"), run("two")) });
@@ -206,18 +206,18 @@ struct Turning(Slow);
 
 #[async_trait]
 impl ModelProvider for Turning {
-    async fn call(
+    async fn call_model(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         let usage = Some(Usage { input_tokens: 70, ..Usage::default() });
-        let before = vec![AskedBefore { model: "wide:x".to_owned(), why: "busy".to_owned(), usage }];
-        let instead = Instead { by: "narrow:x".to_owned(), before };
+        let before = vec![FailedModelCall { model: "wide:x".to_owned(), why: "busy".to_owned(), usage }];
+        let instead = SubstituteModel { by: "narrow:x".to_owned(), before };
         let aimed = ModelRequest { provider: Some("narrow".into()), ..request.clone() };
         at.meter.turn_to(instead, &aimed).await;
-        self.0.call(at, &aimed, delta).await
+        self.0.call_model(at, &aimed, delta).await
     }
     fn label(&self, _request: &ModelRequest) -> String {
         "wide:x".to_owned()
@@ -230,7 +230,7 @@ fn turning(narrow: ProviderLimits, wide: ProviderLimits) -> (World, Slow) {
     world.ports.clock = slow.clock.clone();
     let providers = [("narrow".to_owned(), narrow), ("wide".to_owned(), wide)].into_iter().collect();
     let limits = HostLimits { in_flight: Some(4), in_flight_per_run: None, runs_per_flow: None, providers };
-    world.options.places = Some(Arc::new(Places::new(&limits)));
+    world.options.places = Some(Arc::new(CallPermits::new(&limits)));
     (world, slow)
 }
 
@@ -266,11 +266,11 @@ fn waits(world: &World, program: &Arc<Program>) -> Vec<(u64, String, EventKind)>
             while !world.kinds().iter().any(waiting) {
                 tokio::task::yield_now().await;
             }
-            world.options.cancel.cancel();
+            world.options.cancel.cancel_runs();
         };
         tokio::join!(run, stop).0
     });
-    let seen = world.events.seen().into_iter().filter(|event| waiting(&event.kind));
+    let seen = world.events.collected_events().into_iter().filter(|event| waiting(&event.kind));
     seen.map(|event| (event.seq, event.key.unwrap().0.to_string(), event.kind)).collect()
 }
 

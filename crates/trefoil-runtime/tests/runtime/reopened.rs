@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use expect_test::expect;
 use serde_json::json as j;
-use trefoil_ir::{Expr, OnItemFailure, OnTimeout, Program, Retry, RetryOn, StepKind};
-use trefoil_machine::{Machine, Prepared};
+use trefoil_ir::{OnItemFailure, OnTimeout, Program, Retry, RetryOn, StepKind, ValueExpression};
+use trefoil_machine::{Machine, PreparedProgram};
 use trefoil_runtime::ports::Journal as _;
 use trefoil_runtime::{EntryKind, EventKind, RunOutcome, driver};
 
@@ -51,12 +51,12 @@ fn go_on(world: &World, program: &Arc<Program>) -> RunOutcome {
     let told: Vec<_> = numbered(world)[seen..].to_vec();
     let again = World::echo();
     let entries = world.journal.entries("r1");
-    block_on(again.journal.append("r1", &entries, &[])).unwrap();
-    let prepared = Prepared::new(program.clone());
-    block_on(driver::retell(prepared.clone(), "r1", again.ports.clone(), &again.options)).unwrap();
+    block_on(again.journal.append_entries("r1", &entries, &[])).unwrap();
+    let prepared = PreparedProgram::new(program.clone());
+    block_on(driver::retell_events(prepared.clone(), "r1", again.ports.clone(), &again.options)).unwrap();
     assert_eq!(told, numbered(&again));
     for cut in 1..=entries.len() {
-        Machine::resume(prepared.clone(), &entries[..cut]).unwrap_or_else(|e| panic!("cut at {cut}: {e}"));
+        Machine::replay_journal(prepared.clone(), &entries[..cut]).unwrap_or_else(|e| panic!("cut at {cut}: {e}"));
     }
     outcome
 }
@@ -212,19 +212,19 @@ fn a_person_who_was_late_is_asked_again_with_all_of_the_time() {
     if let StepKind::Human(call) = &mut b.at(ask).kind {
         call.on_timeout = OnTimeout::Fail;
     }
-    let note = b.step("note", StepKind::Compute(Expr::Const("thanks".into())));
+    let note = b.step("note", StepKind::Compute(ValueExpression::Const("thanks".into())));
     let body = b.sequence("", &[ask, note]);
     let main = b.flow("main", body, None);
     let (program, inbox) = (b.program(main), Arc::new(Inbox::default()));
     let first = world(&inbox, &[]);
     assert_eq!(first.run(&program, "x").waiting.len(), 1);
-    block_on(first.ports.clock.sleep(700_000));
+    block_on(first.ports.clock.sleep_ms(700_000));
     assert_eq!(resume(&first, &program).result.unwrap_err().code, "HUMAN_TIMEOUT");
-    block_on(first.ports.clock.sleep(5_000_000));
+    block_on(first.ports.clock.sleep_ms(5_000_000));
     let asked = resume(&first, &program);
     assert_eq!(asked.waiting.len(), 1, "{asked:?}");
     inbox.answers.lock().unwrap().insert("ask".into(), "yes".into());
-    block_on(first.ports.clock.sleep(500_000));
+    block_on(first.ports.clock.sleep_ms(500_000));
     assert_eq!(json(&resume(&first, &program).result.unwrap()), j!("thanks"));
     assert!(first.kinds().iter().any(|kind| matches!(kind, EventKind::RunFinished { error: None, .. })));
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use trefoil_ir::{AnswerFormat, Budget, OnExceeded, Program, RetryOn, StepId, StepKind};
 use trefoil_runtime::ports::{CallSite, FnModel};
 use trefoil_runtime::{
-    EventKind, Key, ModelAnswer, ModelError, ModelProvider, ModelRequest, Role, RunError, Usage, driver,
+    EventKind, Key, MessageRole, ModelAnswer, ModelError, ModelProvider, ModelRequest, RunError, Usage, driver,
 };
 use trefoil_template::Value;
 
@@ -14,7 +14,7 @@ use crate::world::{World, block_on, json, status};
 use testbed::build::{Build, retry};
 
 /// The requests: key and messages with roles.
-type Sent = Arc<Mutex<Vec<(String, Vec<(Role, String)>)>>>;
+type Sent = Arc<Mutex<Vec<(String, Vec<(MessageRole, String)>)>>>;
 
 /// A model that returns these answers in turn.
 fn answers(all: Vec<Result<&'static str, u16>>) -> (World, Sent) {
@@ -70,8 +70,8 @@ fn it_is_asked_for_once_more_with_the_answer_and_what_does_not_fit() {
     assert_eq!(second[..first.len()], first[..]);
     let more = &second[first.len()..];
     assert_eq!(more.len(), 2);
-    assert_eq!(more[0], (Role::Assistant, "{\"n\": \"x\"}".to_owned()));
-    assert_eq!(more[1].0, Role::User);
+    assert_eq!(more[0], (MessageRole::Assistant, "{\"n\": \"x\"}".to_owned()));
+    assert_eq!(more[1].0, MessageRole::User);
     expect![[r#"the answer does not match the schema: at `/n`: "x" is not of type "integer". Answer again, with only JSON that matches the schema."#]].assert_eq(&more[1].1);
     assert!(world.kinds().iter().any(|k| matches!(k, EventKind::RetryScheduled { attempt: 2, delay_ms: 0, .. })));
 }
@@ -149,7 +149,7 @@ struct Prose;
 
 #[async_trait::async_trait]
 impl ModelProvider for Prose {
-    async fn call(
+    async fn call_model(
         &self,
         at: CallSite<'_>,
         _request: &ModelRequest,
@@ -170,10 +170,10 @@ fn the_failure_says_what_was_sent_and_so_does_a_replay_of_its_journal() {
     let sent = |error: &RunError| error.sent.as_ref().map(|sent| sent.to_string());
     assert_eq!((&*error.code, sent(&error).as_deref()), ("STRUCTURED_OUTPUT_INVALID", Some("POST for say!2")));
     // The run has ended, so its journal is replayed before the call is made again.
-    let events = world.events.seen().len();
-    let again = block_on(driver::resume(plain(), "r1", world.ports.clone(), world.options.clone()));
+    let events = world.events.collected_events().len();
+    let again = block_on(driver::resume_run(plain(), "r1", world.ports.clone(), world.options.clone()));
     assert_eq!(sent(&again.result.unwrap_err()).as_deref(), Some("POST for say!2"));
-    let failures = world.events.seen().into_iter().skip(events).filter_map(|event| match event.kind {
+    let failures = world.events.collected_events().into_iter().skip(events).filter_map(|event| match event.kind {
         EventKind::StepFailed { error, .. } => sent(&error),
         _ => None,
     });

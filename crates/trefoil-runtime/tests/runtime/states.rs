@@ -7,20 +7,21 @@ use serde_json::json as j;
 
 use async_trait::async_trait;
 use trefoil_ir::{
-    Expr, HumanCall, OnTimeout, Source, State, StateId, StateMachine, StepId, StepKind, Takes, Transition,
+    HumanCall, MatchedOutcome, OnTimeout, Source, StateId, StateMachine, StateTransition, StepId, StepKind,
+    ValueExpression, WorkflowState,
 };
 use trefoil_machine::request::HumanRequest;
 use trefoil_runtime::ports::CallSite;
-use trefoil_runtime::{Asked, EntryKind, EventKind, HumanInbox, RunOutcome};
+use trefoil_runtime::{EntryKind, EventKind, HumanInbox, QuestionState, RunOutcome};
 use trefoil_template::Value;
 
 use crate::world::{World, json, status};
 use testbed::build::{Build, nowhere};
 
-pub fn go(b: &mut Build, takes: Takes, when: &str, target: u32) -> Transition {
+pub fn go(b: &mut Build, takes: MatchedOutcome, when: &str, target: u32) -> StateTransition {
     let cond = (!when.is_empty()).then(|| b.cond(when));
     let text = if when.is_empty() { "always" } else { when };
-    Transition {
+    StateTransition {
         takes,
         when: cond,
         target: StateId(target),
@@ -31,8 +32,8 @@ pub fn go(b: &mut Build, takes: Takes, when: &str, target: u32) -> Transition {
     }
 }
 
-pub fn state(name: &str, step: StepId, transitions: Vec<Transition>) -> State {
-    State {
+pub fn state(name: &str, step: StepId, transitions: Vec<StateTransition>) -> WorkflowState {
+    WorkflowState {
         name: name.into(),
         step,
         failed: None,
@@ -44,7 +45,7 @@ pub fn state(name: &str, step: StepId, transitions: Vec<Transition>) -> State {
     }
 }
 
-pub fn machine(states: Vec<State>) -> StateMachine {
+pub fn machine(states: Vec<WorkflowState>) -> StateMachine {
     StateMachine {
         states: states.into(),
         initial: StateId(0),
@@ -62,10 +63,10 @@ fn the_first_matching_transition_is_taken_with_its_feedback() {
     let draft = b.model("DRAFT", "draft {{feedback}}");
     let review = b.model("REVIEW", "review");
     let done = b.model("DONE", "done: {{DRAFT}}");
-    let mut again = go(&mut b, Takes::Success, "{{REVIEW}} == \"bad\"", 0);
+    let mut again = go(&mut b, MatchedOutcome::Success, "{{REVIEW}} == \"bad\"", 0);
     again.feedback = Some(b.text("because {{result}}"));
-    let always = go(&mut b, Takes::Success, "", 2);
-    let to_review = go(&mut b, Takes::Success, "", 1);
+    let always = go(&mut b, MatchedOutcome::Success, "", 2);
+    let to_review = go(&mut b, MatchedOutcome::Success, "", 1);
     let mut states = machine(vec![
         state("DRAFT", draft, vec![to_review]),
         state("REVIEW", review, vec![again, always]),
@@ -94,8 +95,8 @@ fn no_match_fails_and_says_which_values_were_seen() {
     let mut b = Build::new();
     let rate = b.model("RATE", "0.8");
     let end = b.model("END", "x");
-    let above = go(&mut b, Takes::Success, "{{RATE}} > 0.8", 1);
-    let below = go(&mut b, Takes::Success, "{{RATE}} < 0.8", 1);
+    let above = go(&mut b, MatchedOutcome::Success, "{{RATE}} > 0.8", 1);
+    let below = go(&mut b, MatchedOutcome::Success, "{{RATE}} < 0.8", 1);
     let states = machine(vec![state("RATE", rate, vec![above, below]), state("END", end, vec![])]);
     let body = b.step("", StepKind::StateMachine(states));
     let main = b.flow("main", body, None);
@@ -108,13 +109,13 @@ fn no_match_fails_and_says_which_values_were_seen() {
 
 #[test]
 fn a_failed_state_takes_only_transitions_for_failures() {
-    let run = |takes: Takes| {
+    let run = |takes: MatchedOutcome| {
         let mut b = Build::new();
         let work = b.model("WORK", "x");
         let mend = b.model("MEND", "mend {{WORK}} {{error}}");
         let to = go(&mut b, takes, "", 1);
         let mut first = state("WORK", work, vec![to]);
-        first.failed = Some(Expr::Object(vec![("why".into(), Expr::Read(Source::Failure))]));
+        first.failed = Some(ValueExpression::Object(vec![("why".into(), ValueExpression::Read(Source::Failure))]));
         let mut states = machine(vec![first, state("MEND", mend, vec![])]);
         states.previous_error = Some(b.slot("error"));
         let body = b.step("", StepKind::StateMachine(states));
@@ -123,8 +124,8 @@ fn a_failed_state_takes_only_transitions_for_failures() {
             World::model(|key, user| if key.starts_with("WORK@1") { Err(status(503)) } else { Ok(user.to_owned()) });
         world.run(&b.program(main), "x").result
     };
-    assert_eq!(json(&run(Takes::Failure).unwrap()), j!("mend {\"why\":\"status 503\"} status 503"));
-    assert_eq!(run(Takes::Success).unwrap_err().message, "status 503");
+    assert_eq!(json(&run(MatchedOutcome::Failure).unwrap()), j!("mend {\"why\":\"status 503\"} status 503"));
+    assert_eq!(run(MatchedOutcome::Success).unwrap_err().message, "status 503");
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn visits_and_entries_have_limits() {
     let run = |max_visits: u32, max_entries: u32| {
         let mut b = Build::new();
         let spin = b.compute("SPIN", "x");
-        let to = go(&mut b, Takes::Both, "", 0);
+        let to = go(&mut b, MatchedOutcome::Both, "", 0);
         let mut spinning = state("SPIN", spin, vec![to]);
         spinning.max_visits = max_visits;
         let mut states = machine(vec![spinning]);
@@ -152,7 +153,8 @@ fn visits_and_entries_have_limits() {
 #[test]
 fn a_terminal_state_may_fail_the_run() {
     let mut b = Build::new();
-    let end = b.step("END", StepKind::Compute(Expr::Const([("exit_code", Value::from(3))].into_iter().collect())));
+    let end =
+        b.step("END", StepKind::Compute(ValueExpression::Const([("exit_code", Value::from(3))].into_iter().collect())));
     let end = b.out(end, "END");
     let mut last = state("END", end, vec![]);
     last.fails_when = Some(b.cond("{{END.exit_code}} != 0"));
@@ -167,11 +169,13 @@ fn a_terminal_state_may_fail_the_run() {
 fn a_state_whose_transitions_are_all_for_failures_ends_the_run_when_it_succeeds() {
     let run = |code: i32, ends: bool| {
         let mut b = Build::new();
-        let make =
-            b.step("MAKE", StepKind::Compute(Expr::Const([("exit_code", Value::from(code))].into_iter().collect())));
+        let make = b.step(
+            "MAKE",
+            StepKind::Compute(ValueExpression::Const([("exit_code", Value::from(code))].into_iter().collect())),
+        );
         let make = b.out(make, "MAKE");
         let report = b.model("REPORT", "reported");
-        let on_three = go(&mut b, Takes::Success, "{{MAKE.exit_code}} == 3", 1);
+        let on_three = go(&mut b, MatchedOutcome::Success, "{{MAKE.exit_code}} == 3", 1);
         let mut first = state("MAKE", make, vec![on_three]);
         first.ends_unmatched = ends;
         first.fails_when = Some(b.cond("{{MAKE.exit_code}} != 0"));
@@ -201,7 +205,7 @@ struct Person {
 
 #[async_trait]
 impl HumanInbox for Person {
-    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked {
+    async fn ask_question(&self, at: CallSite<'_>, request: &HumanRequest) -> QuestionState {
         let accepts = request.accepts.iter().map(ToString::to_string).collect();
         let refused = request.refused.as_ref().map(ToString::to_string);
         self.asked.lock().unwrap().push((at.key.0.to_string(), accepts, refused));
@@ -212,15 +216,15 @@ impl HumanInbox for Person {
 
 fn gate(says: &[&'static str], on_timeout: OnTimeout) -> (RunOutcome, World, Arc<Person>) {
     let mut b = Build::new();
-    let prompt = Expr::Template(b.text("ok?"));
+    let prompt = ValueExpression::Template(b.text("ok?"));
     let ask = b.step(
         "ASK",
         StepKind::Human(Box::new(HumanCall { prompt, timeout_ms: Some(1_000), on_timeout, answer_at: None })),
     );
     let ask = b.out(ask, "ASK");
     let done = b.model("DONE", "done: {{ASK}}");
-    let yes = go(&mut b, Takes::Success, "{{ASK}} == \"yes\"", 1);
-    let no = go(&mut b, Takes::Success, "{{ASK}} == \"no\"", 1);
+    let yes = go(&mut b, MatchedOutcome::Success, "{{ASK}} == \"yes\"", 1);
+    let no = go(&mut b, MatchedOutcome::Success, "{{ASK}} == \"no\"", 1);
     let states = machine(vec![state("ASK", ask, vec![yes, no]), state("DONE", done, vec![])]);
     let body = b.step("", StepKind::StateMachine(states));
     let main = b.flow("main", body, None);
@@ -248,7 +252,7 @@ fn an_answer_that_no_transition_takes_is_asked_for_again() {
         .iter()
         .filter_map(|e| match &e.kind {
             EntryKind::Completed { key, value, .. } if key.0.starts_with("ASK") => {
-                Some(value.exact().to_text().to_string())
+                Some(value.exact_value().to_text().to_string())
             }
             _ => None,
         })
@@ -266,7 +270,7 @@ fn where_nobody_can_be_asked_again_the_run_fails_at_the_question() {
         assert_eq!(error.code, "NO_TRANSITION");
         assert!(error.message.ends_with("`ASK` is maybe"), "{}", error.message);
         assert_eq!(person.asked.lock().unwrap().len(), 2);
-        let failed = world.events.seen().into_iter().find_map(|e| match e.kind {
+        let failed = world.events.collected_events().into_iter().find_map(|e| match e.kind {
             EventKind::StepFailed { error, .. } => Some((e.key.unwrap().0.to_string(), error.into_data().code)),
             _ => None,
         });

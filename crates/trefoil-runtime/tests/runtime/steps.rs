@@ -2,8 +2,8 @@
 
 use expect_test::expect;
 use serde_json::json as j;
-use trefoil_ir::{Callee, Expr, Items, OnItemFailure, StepKind};
-use trefoil_machine::event::Tally;
+use trefoil_ir::{FanOutItems, FlowCallee, OnItemFailure, StepKind, ValueExpression};
+use trefoil_machine::event::ItemTally;
 use trefoil_runtime::EventKind;
 use trefoil_template::{Policy, Value};
 
@@ -43,7 +43,7 @@ fn a_callee_is_found_by_its_rendered_name_or_not_at_all() {
         let call = b.call("outer", callee, "{{input}}");
         let name = b.text(name);
         if let StepKind::Call(call) = &mut b.at(call).kind {
-            call.callee = Callee::Named { name, flows: vec![("writer".into(), callee)] };
+            call.callee = FlowCallee::Named { name, flows: vec![("writer".into(), callee)] };
         }
         let main = b.flow("main", call, None);
         World::echo().run(&b.program(main), "writer").result
@@ -103,8 +103,8 @@ fn a_parallel_step_that_continues_leaves_the_failed_branch_unset() {
 }
 
 /// The counts of a step's items, from its last event.
-fn finished(world: &World, key: &str) -> Option<Tally> {
-    world.events.seen().into_iter().find_map(|e| match e.kind {
+fn finished(world: &World, key: &str) -> Option<ItemTally> {
+    world.events.collected_events().into_iter().find_map(|e| match e.kind {
         EventKind::StepFinished { items, .. } if e.key.as_ref().is_some_and(|k| &*k.0 == key) => Some(items),
         _ => None,
     })?
@@ -204,7 +204,7 @@ fn a_counted_fan_out_checks_its_count() {
         let each = b.for_each("all", "{{input}}", body, OnItemFailure::Abort);
         let count = b.value("{{input}}");
         if let StepKind::ForEach(each) = &mut b.at(each).kind {
-            each.items = Items::Count(count, 100);
+            each.items = FanOutItems::Count(count, 100);
             each.item = None;
         }
         let main = b.flow("main", each, None);
@@ -232,13 +232,13 @@ fn a_fan_out_that_continues_puts_its_word_for_failed_instances() {
     let world = World::model(|_, user| if user == "b" { Err(status(500)) } else { Ok(user.into()) });
     let outcome = world.run(&b.program(main), vec!["a".into(), "b".into(), "c".into()]);
     assert_eq!(json(&outcome.result.unwrap()), j!(["a", "", "c"]));
-    let warned = world.events.seen().into_iter().find_map(|e| match e.kind {
+    let warned = world.events.collected_events().into_iter().find_map(|e| match e.kind {
         EventKind::Warning { message } => Some((e.key.map(|k| k.0.to_string()), message)),
         _ => None,
     });
     assert_eq!(warned, Some((Some("all[1]".into()), "item 2 failed: MODEL_ERROR: status 500".into())));
-    assert_eq!(finished(&world, "all"), Some(Tally { total: 3, failed: 1 }));
-    let items: Vec<String> = world.events.seen().into_iter().filter_map(|e| item(&e)).collect();
+    assert_eq!(finished(&world, "all"), Some(ItemTally { total: 3, failed: 1 }));
+    let items: Vec<String> = world.events.collected_events().into_iter().filter_map(|e| item(&e)).collect();
     assert_eq!(items, ["all[0] a of 3", "all[0] ok", "all[1] b of 3", "all[1] failed", "all[2] c of 3", "all[2] ok"]);
 }
 
@@ -265,7 +265,7 @@ fn a_step_around_an_unnamed_fan_out_says_how_many_items_failed() {
     let main = b.flow("main", call, None);
     let world = World::model(|_, user| if user == "b" { Err(status(500)) } else { Ok(user.into()) });
     assert!(world.run(&b.program(main), vec!["a".into(), "b".into()]).result.is_ok());
-    assert_eq!(finished(&world, "outer"), Some(Tally { total: 2, failed: 1 }));
+    assert_eq!(finished(&world, "outer"), Some(ItemTally { total: 2, failed: 1 }));
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn captures_bring_the_callers_values_into_the_body() {
     let each = b.for_each("all", "[1, 2]", body, OnItemFailure::Abort);
     let (input, unset) = (b.slot("input"), b.slot("never set"));
     if let StepKind::ForEach(each) = &mut b.at(each).kind {
-        each.items = Items::List(Expr::Const(Value::from("[1, 2]")));
+        each.items = FanOutItems::List(ValueExpression::Const(Value::from("[1, 2]")));
         each.captures = vec![(topic, trefoil_ir::Source::Slot(input)), (missing, trefoil_ir::Source::Slot(unset))];
     }
     let main = b.flow("main", each, None);
@@ -350,10 +350,10 @@ fn waiting_takes_the_clocks_time() {
 fn what_this_version_does_not_run_stops_a_run_before_its_first_call() {
     let mut b = Build::new();
     let say = b.model("say", "x");
-    let refused = trefoil_ir::Refused {
+    let refused = trefoil_ir::UnsupportedFeature {
         feature: "`http` tools".into(),
         message: "register a local tool".into(),
-        ..trefoil_ir::Refused::default()
+        ..trefoil_ir::UnsupportedFeature::default()
     };
     let tool = b.step("tool", StepKind::Refused(refused));
     let tool = b.when(tool, "{{input}} == \"never\"");
@@ -375,7 +375,7 @@ fn exports_lie_beneath_the_output_of_a_call() {
     let callee = b.flow("writing", body, None);
     b.flow_mut(callee).exports = slots
         .into_iter()
-        .map(|(key, slot)| trefoil_ir::Export { key: key.into(), slot, member: vec![], inner: None })
+        .map(|(key, slot)| trefoil_ir::FlowExport { key: key.into(), slot, member: vec![], inner: None })
         .collect();
     let call = b.call("writing", callee, "{{input}}");
     let (top, under) = (b.slot("writing"), b.slot("exports"));
@@ -384,7 +384,7 @@ fn exports_lie_beneath_the_output_of_a_call() {
     }
     let mut read = b.text("{{writing}} / {{writing.writer}}");
     read.sources = vec![trefoil_ir::Source::Layered { top, path: vec![], under }; 2];
-    let read = b.step("", StepKind::Compute(Expr::Template(read)));
+    let read = b.step("", StepKind::Compute(ValueExpression::Template(read)));
     let body = b.sequence("", &[call, read]);
     let main = b.flow("main", body, None);
     let outcome = World::echo().run(&b.program(main), "x");

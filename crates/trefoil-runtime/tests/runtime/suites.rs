@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use trefoil_ir::ToolKind;
-use trefoil_runtime::conformance::{People, ToolSample, people, tools};
+use trefoil_runtime::conformance::{InboxFixture, ToolSample, check_inbox, check_tools};
 use trefoil_runtime::ports::{CallSite, NoHumans, NoTools};
-use trefoil_runtime::{Arrived, Asked, Effects, HumanInbox, HumanRequest, ToolError, ToolHost, ToolRequest, ToolSpec};
+use trefoil_runtime::{
+    Effects, HumanInbox, HumanRequest, QuestionState, RawRunMessage, ToolError, ToolHost, ToolRequest, ToolSpec,
+};
 use trefoil_template::Value;
 
 fn request(name: &str) -> ToolRequest {
@@ -22,8 +24,8 @@ fn runtime() -> tokio::runtime::Runtime {
 #[test]
 fn no_tools_and_nobody_conform() {
     let sample = ToolSample { works: None, fails: None, unknown: request("none"), lists: Vec::new() };
-    assert_eq!(runtime().block_on(tools(Arc::new(NoTools), &sample)), Ok(()));
-    assert_eq!(runtime().block_on(people(&One(Arc::new(NoHumans), Asked::Nobody))), Ok(()));
+    assert_eq!(runtime().block_on(check_tools(Arc::new(NoTools), &sample)), Ok(()));
+    assert_eq!(runtime().block_on(check_inbox(&One(Arc::new(NoHumans), QuestionState::Nobody))), Ok(()));
 }
 
 /// What is wrong with a tool.
@@ -44,10 +46,10 @@ struct Tool(Wrong, AtomicUsize);
 
 #[async_trait]
 impl ToolHost for Tool {
-    fn offers(&self, name: &str, _kind: &ToolKind) -> bool {
+    fn offers_tool(&self, name: &str, _kind: &ToolKind) -> bool {
         self.0 == Wrong::Offers || name == "echo"
     }
-    async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         let before = self.1.fetch_add(1, Ordering::SeqCst);
         match &*request.name {
             "echo" if self.0 == Wrong::Counts => Ok(Value::from(before as u64)),
@@ -55,7 +57,7 @@ impl ToolHost for Tool {
             other => Err(ToolError::Failed(format!("unknown tool `{other}`"))),
         }
     }
-    async fn list(&self, _at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+    async fn list_tools(&self, _at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
         let parameters = [("type", Value::from("object"))].into_iter().collect();
         let effects = if self.0 == Wrong::Effects { Effects::ReadOnly } else { Effects::Writes };
         let spec = ToolSpec { name: "echo".into(), description: "".into(), parameters, effects };
@@ -70,7 +72,7 @@ fn a_tool_host_that_breaks_a_promise_does_not_pass() {
     let passes = |wrong| {
         let host: Arc<dyn ToolHost> = Arc::new(Tool(wrong, AtomicUsize::new(0)));
         // A host in an `Arc` behaves the same.
-        runtime().block_on(tools(Arc::new(host), &sample))
+        runtime().block_on(check_tools(Arc::new(host), &sample))
     };
     assert_eq!(passes(Wrong::Nothing), Ok(()));
     for wrong in [Wrong::Offers, Wrong::Counts, Wrong::Lists, Wrong::Effects] {
@@ -79,17 +81,17 @@ fn a_tool_host_that_breaks_a_promise_does_not_pass() {
 }
 
 /// An inbox that receives no messages.
-struct One(Arc<dyn HumanInbox>, Asked);
+struct One(Arc<dyn HumanInbox>, QuestionState);
 
 #[async_trait]
-impl People for One {
+impl InboxFixture for One {
     fn inbox(&self) -> Arc<dyn HumanInbox> {
         self.0.clone()
     }
-    async fn send(&self, _run: &str, _what: Arrived) -> bool {
+    async fn send(&self, _run: &str, _what: RawRunMessage) -> bool {
         false
     }
-    fn asked(&self) -> &Asked {
+    fn expected_state(&self) -> &QuestionState {
         &self.1
     }
 }
@@ -99,16 +101,16 @@ struct Fickle(AtomicUsize);
 
 #[async_trait]
 impl HumanInbox for Fickle {
-    async fn ask(&self, _at: CallSite<'_>, _request: &HumanRequest) -> Asked {
+    async fn ask_question(&self, _at: CallSite<'_>, _request: &HumanRequest) -> QuestionState {
         match self.0.fetch_add(1, Ordering::SeqCst) {
-            0 => Asked::Later,
-            _ => Asked::Nobody,
+            0 => QuestionState::Later,
+            _ => QuestionState::Nobody,
         }
     }
 }
 
 #[test]
 fn an_inbox_that_breaks_a_promise_does_not_pass() {
-    let fickle = One(Arc::new(Fickle(AtomicUsize::new(0))), Asked::Later);
-    assert!(runtime().block_on(people(&fickle)).is_err());
+    let fickle = One(Arc::new(Fickle(AtomicUsize::new(0))), QuestionState::Later);
+    assert!(runtime().block_on(check_inbox(&fickle)).is_err());
 }

@@ -4,7 +4,7 @@ use expect_test::expect;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use trefoil_ir::{Backoff, Retry, RetryOn};
+use trefoil_ir::{Retry, RetryBackoff, RetryOn};
 use trefoil_runtime::{Event, EventKind, ModelError};
 
 use crate::world::{World, status};
@@ -61,7 +61,7 @@ fn what_the_manifest_says_about_tries_is_all_there_is() {
     let say = b.model("a", "x");
     b.at(say).policy.retry = Some(Retry {
         max_attempts: 2,
-        backoff: Backoff::Constant,
+        backoff: RetryBackoff::Constant,
         base_delay_ms: 5,
         max_delay_ms: 5,
         jitter: false,
@@ -99,6 +99,6 @@ fn the_tries_of_a_call_without_a_name_are_announced_once_with_the_step_around_it
         EventKind::RetryScheduled { attempt, .. } => Some((e.key.unwrap().0.to_string(), attempt)),
         _ => None,
     };
-    let told: Vec<_> = world.events.seen().into_iter().filter_map(told).collect();
+    let told: Vec<_> = world.events.collected_events().into_iter().filter_map(told).collect();
     assert_eq!(told, [("essay".to_owned(), 2), ("essay".to_owned(), 3)]);
 }

@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use expect_test::expect;
 use serde_json::json as j;
-use trefoil_ir::{CommandCall, Expr, HumanCall, OnItemFailure, OnTimeout, Program, StepKind};
-use trefoil_machine::Prepared;
+use trefoil_ir::{CommandCall, HumanCall, OnItemFailure, OnTimeout, Program, StepKind, ValueExpression};
+use trefoil_machine::PreparedProgram;
 use trefoil_runtime::ports::{
-    Arrived, Asked, CallSite, Clock, CommandHost, CommandOutput, Decided, HumanInbox, Journal, LetterId, Letters,
-    Received, ToolError,
+    CallSite, Clock, CommandHost, CommandOutput, HumanInbox, InboxMessageId, InboxMessageIds, Journal, QuestionState,
+    RawDecision, RawRunMessage, ReceivedMessage, ToolError,
 };
 use trefoil_runtime::{
-    CommandRequest, Entry, EntryKind, EventKind, HumanRequest, Key, OnUnknown, Recovery, RunOutcome, Usage, driver,
+    CommandRequest, Entry, EntryKind, EventKind, HumanRequest, Key, OnUnknown, RecoveryPolicy, RunOutcome, Usage,
+    driver,
 };
 
 use crate::world::{World, block_on, json};
@@ -23,56 +24,56 @@ use testbed::Build;
 #[derive(Default)]
 pub struct Inbox {
     pub answers: Mutex<BTreeMap<String, String>>,
-    decisions: Mutex<BTreeMap<String, Decided>>,
+    decisions: Mutex<BTreeMap<String, RawDecision>>,
     /// Messages that arrive while the run is in progress.
-    pub arriving: Mutex<Vec<Arrived>>,
+    pub arriving: Mutex<Vec<RawRunMessage>>,
     /// Messages that are there when the run is resumed.
-    before: Mutex<Vec<Arrived>>,
-    /// What the letters are about, by their numbers.
+    before: Mutex<Vec<RawRunMessage>>,
+    /// What the messages are about, by their numbers.
     written: Mutex<Vec<String>>,
 }
 
 impl Inbox {
-    fn letter(&self, about: &str) -> Letters {
+    fn letter(&self, about: &str) -> InboxMessageIds {
         let mut written = self.written.lock().unwrap();
         written.push(about.to_owned());
-        Letters::of([LetterId(written.len() as u64 - 1)])
+        InboxMessageIds::from_ids([InboxMessageId(written.len() as u64 - 1)])
     }
 
-    /// What the letters were about that entries have acted on.
+    /// What the messages were about that entries have acted on.
     pub fn taken(&self, world: &World) -> Vec<String> {
         let written = self.written.lock().unwrap();
-        world.journal.letters("r1").iter().map(|letter| written[letter.0 as usize].clone()).collect()
+        world.journal.processed_messages("r1").iter().map(|letter| written[letter.0 as usize].clone()).collect()
     }
 }
 
 #[async_trait]
 impl HumanInbox for Inbox {
-    async fn ask(&self, at: CallSite<'_>, _request: &HumanRequest) -> Asked {
+    async fn ask_question(&self, at: CallSite<'_>, _request: &HumanRequest) -> QuestionState {
         let answer = self.answers.lock().unwrap().get(at.key.as_str()).cloned();
-        answer.map_or(Asked::Later, |answer| Asked::Written(answer, self.letter(at.key.as_str())))
+        answer.map_or(QuestionState::Later, |answer| QuestionState::Written(answer, self.letter(at.key.as_str())))
     }
-    async fn decided(&self, at: CallSite<'_>) -> Option<Received<Decided>> {
+    async fn find_decision(&self, at: CallSite<'_>) -> Option<ReceivedMessage<RawDecision>> {
         let what = self.decisions.lock().unwrap().get(at.key.as_str()).cloned()?;
-        Some(Received { what, letters: self.letter(at.key.as_str()) })
+        Some(ReceivedMessage { what, letters: self.letter(at.key.as_str()) })
     }
-    async fn waiting(&self, _run: &str) -> Option<Received<Arrived>> {
-        self.before.lock().unwrap().pop().map(Received::here)
+    async fn waiting_message(&self, _run: &str) -> Option<ReceivedMessage<RawRunMessage>> {
+        self.before.lock().unwrap().pop().map(ReceivedMessage::without_inbox)
     }
-    async fn arrived(&self, _run: &str) -> Received<Arrived> {
+    async fn next_message(&self, _run: &str) -> ReceivedMessage<RawRunMessage> {
         let next = self.arriving.lock().unwrap().pop();
         let Some(what) = next else { return std::future::pending().await };
         let about = match &what {
-            Arrived::Answer { key, .. } | Arrived::Decided(key, _) => key.to_string(),
-            Arrived::Continue(run) => run.clone(),
-            Arrived::Cancel | Arrived::Unknown => String::new(),
+            RawRunMessage::Answer { key, .. } | RawRunMessage::Decided(key, _) => key.to_string(),
+            RawRunMessage::Continue(run) => run.clone(),
+            RawRunMessage::Cancel | RawRunMessage::Unknown => String::new(),
         };
-        Received { what, letters: self.letter(&about) }
+        ReceivedMessage { what, letters: self.letter(&about) }
     }
 }
 
 pub fn asking(b: &mut Build, label: &str, timeout_ms: Option<u64>) -> trefoil_ir::StepId {
-    let prompt = Expr::Template(b.text("ok with {{input}}?"));
+    let prompt = ValueExpression::Template(b.text("ok with {{input}}?"));
     let on_timeout = OnTimeout::Answer("nobody".into());
     let ask = b.step(label, StepKind::Human(Box::new(HumanCall { prompt, timeout_ms, on_timeout, answer_at: None })));
     b.out(ask, label)
@@ -93,13 +94,13 @@ pub fn world(inbox: &Arc<Inbox>, entries: &[Entry]) -> World {
     let mut world = World::echo();
     world.ports.humans = inbox.clone();
     if !entries.is_empty() {
-        block_on(world.journal.append("r1", entries, &[])).unwrap();
+        block_on(world.journal.append_entries("r1", entries, &[])).unwrap();
     }
     world
 }
 
 pub fn resume(world: &World, program: &Arc<Program>) -> RunOutcome {
-    block_on(driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone()))
+    block_on(driver::resume_run(program.clone(), "r1", world.ports.clone(), world.options.clone()))
 }
 
 fn steps(outcome: &RunOutcome) -> Vec<&str> {
@@ -123,15 +124,15 @@ fn a_run_that_only_waits_for_people_is_suspended_and_goes_on_with_their_answers(
     // Weeks later, one answer has arrived. The run uses it and waits for the other.
     inbox.answers.lock().unwrap().insert("all/first".into(), "yes".into());
     let second = world(&inbox, &entries);
-    block_on(second.ports.clock.sleep(3_000_000_000));
+    block_on(second.ports.clock.sleep_ms(3_000_000_000));
     let outcome = resume(&second, &program);
     assert_eq!(steps(&outcome), ["second"]);
     assert_eq!(inbox.taken(&second), ["all/first"], "what is in the journal need not be kept");
 
     // The other answer arrives while a process works on the run.
     *inbox.arriving.lock().unwrap() = vec![
-        Arrived::Answer { key: Key("all/second".into()), text: "no".into(), at: 1 },
-        Arrived::Answer { key: Key("all/first".into()), text: "too late".into(), at: 1 },
+        RawRunMessage::Answer { key: Key("all/second".into()), text: "no".into(), at: 1 },
+        RawRunMessage::Answer { key: Key("all/first".into()), text: "too late".into(), at: 1 },
     ];
     let mut third = world(&inbox, &second.journal.entries("r1"));
     third.options.linger_ms = Some(u64::MAX);
@@ -149,18 +150,18 @@ fn a_suspended_run_says_when_time_goes_on_with_it() {
     assert!(matches!(entries.last().unwrap().kind, EntryKind::Suspended { wake_at: Some(1_735_690_200_000), .. }));
     // After that time there is no answer, so the default is used.
     let second = world(&inbox, &entries);
-    block_on(second.ports.clock.sleep(700_000));
+    block_on(second.ports.clock.sleep_ms(700_000));
     assert_eq!(json(&resume(&second, &program).result.unwrap()), j!("nobody nobody"));
     // An answer that comes after the time does not count, wherever it comes from; one that came in time does, however late it is read.
-    let answer = |at| Arrived::Answer { key: Key("all/first".into()), text: "yes".into(), at };
+    let answer = |at| RawRunMessage::Answer { key: Key("all/first".into()), text: "yes".into(), at };
     for (at, expected) in [(1_735_690_200_000, "nobody nobody"), (1_735_690_199_999, "yes nobody")] {
         let late = world(&inbox, &entries);
-        block_on(late.ports.clock.sleep(700_000));
+        block_on(late.ports.clock.sleep_ms(700_000));
         inbox.before.lock().unwrap().push(answer(at));
         assert_eq!(json(&resume(&late, &program).result.unwrap()), j!(expected));
         inbox.answers.lock().unwrap().insert("all/second".into(), "from a terminal".into());
         let late = world(&inbox, &entries);
-        block_on(late.ports.clock.sleep(700_000));
+        block_on(late.ports.clock.sleep_ms(700_000));
         assert_eq!(json(&resume(&late, &program).result.unwrap()), j!("nobody nobody"));
         inbox.answers.lock().unwrap().clear();
     }
@@ -173,7 +174,7 @@ fn a_suspended_run_says_when_time_goes_on_with_it() {
 #[test]
 fn cancelling_from_elsewhere_ends_a_run() {
     let (program, inbox) = (questions(None), Arc::new(Inbox::default()));
-    inbox.arriving.lock().unwrap().push(Arrived::Cancel);
+    inbox.arriving.lock().unwrap().push(RawRunMessage::Cancel);
     let world = world(&inbox, &[]);
     assert_eq!(world.run(&program, "tea").result.unwrap_err().code, "CANCELLED");
 }
@@ -184,7 +185,7 @@ struct Commands(Mutex<u32>);
 
 #[async_trait]
 impl CommandHost for Commands {
-    async fn run(&self, _at: CallSite<'_>, _request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+    async fn run_command(&self, _at: CallSite<'_>, _request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         *self.0.lock().unwrap() += 1;
         Ok(CommandOutput { exit_code: 0, stdout: "done".into(), stderr: String::new() })
     }
@@ -220,7 +221,7 @@ fn a_command_that_may_have_been_done_is_not_done_again_unasked() {
     let used = Usage { input_tokens: 1, output_tokens: 1, unknown_calls: 1, unpriced_calls: 2, ..Usage::default() };
     assert_eq!(outcome.usage, used);
     // A person decides.
-    inbox.decisions.lock().unwrap().insert("pay".into(), Decided::Retry);
+    inbox.decisions.lock().unwrap().insert("pay".into(), RawDecision::Retry);
     let outcome = resume(&world, &program);
     assert!(outcome.result.is_ok());
     assert_eq!(*commands.0.lock().unwrap(), 1);
@@ -246,7 +247,7 @@ fn the_time_limit_of_a_command_waits_for_the_decision_and_begins_with_it() {
     let later = |entries: &[Entry], ms: u64| {
         let mut world = world(&inbox, entries);
         world.ports.commands = Some(commands.clone());
-        block_on(world.clock.sleep(ms));
+        block_on(world.clock.sleep_ms(ms));
         world
     };
     // The process ended while the command was running. An hour later, a new process resumes the run.
@@ -254,7 +255,7 @@ fn the_time_limit_of_a_command_waits_for_the_decision_and_begins_with_it() {
     let outcome = resume(&first, &program);
     assert_eq!((steps(&outcome), outcome.waiting[0].sort), (vec!["pay"], "command"));
     // The decision takes another hour.
-    inbox.decisions.lock().unwrap().insert("pay".into(), Decided::Retry);
+    inbox.decisions.lock().unwrap().insert("pay".into(), RawDecision::Retry);
     let second = later(&first.journal.entries("r1"), 7_200_000);
     assert!(resume(&second, &program).result.is_ok());
     assert_eq!(*commands.0.lock().unwrap(), 1);
@@ -271,7 +272,7 @@ fn the_operator_says_what_becomes_of_unknown_commands() {
     for (policy, runs, code) in [(OnUnknown::Retry, 1, None), (OnUnknown::Fail, 0, Some("UNKNOWN_OUTCOME"))] {
         let inbox = Arc::new(Inbox::default());
         let (program, mut world, commands) = crashed(&inbox);
-        world.options.recovery = Recovery { commands: policy, ..Recovery::default() };
+        world.options.recovery = RecoveryPolicy { commands: policy, ..RecoveryPolicy::default() };
         let outcome = resume(&world, &program);
         assert_eq!(outcome.result.err().map(|e| e.into_data().code).as_deref(), code);
         assert_eq!(*commands.0.lock().unwrap(), runs, "{policy:?}");
@@ -289,7 +290,7 @@ fn a_run_that_ends_its_process_every_time_is_given_up() {
         let resumed = EntryKind::Resumed { engine: "0".into(), execution, lost: Vec::new(), changes: Box::default() };
         let seq = entries.len() as u64 + u64::from(execution) - 1;
         let entry = Entry { v: 1, seq, at_ms: 9, kind: resumed };
-        block_on(again.journal.append("r1", &[entry], &[])).unwrap();
+        block_on(again.journal.append_entries("r1", &[entry], &[])).unwrap();
     }
     again.options.max_fruitless = Some(3);
     let error = resume(&again, &program).result.unwrap_err();
@@ -300,7 +301,7 @@ fn a_run_that_ends_its_process_every_time_is_given_up() {
 
 /// The events that a world has seen, without arriving text, which has no number of its own.
 pub fn numbered(world: &World) -> Vec<(u64, Option<String>, String)> {
-    let seen = world.events.seen().into_iter().filter(|e| !matches!(e.kind, EventKind::TextDelta { .. }));
+    let seen = world.events.collected_events().into_iter().filter(|e| !matches!(e.kind, EventKind::TextDelta { .. }));
     let tell = |e: trefoil_runtime::Event| (e.seq, e.key.map(|k| k.to_string()), e.kind.name().to_owned());
     seen.map(tell).collect()
 }
@@ -322,7 +323,7 @@ fn a_run_is_told_with_the_same_numbers_while_it_happens_when_it_is_resumed_and_f
     assert!(whole.len() > told.len());
     let entries = second.journal.entries("r1");
     let third = world(&inbox, &entries);
-    block_on(driver::retell(Prepared::new(program), "r1", third.ports.clone(), &third.options)).unwrap();
+    block_on(driver::retell_events(PreparedProgram::new(program), "r1", third.ports.clone(), &third.options)).unwrap();
     assert_eq!(numbered(&third), whole);
 }
 
@@ -341,9 +342,9 @@ fn the_journals_of_all_cuts_tell_the_beginning_of_the_same_story() {
     let entries = world.journal.entries("r1");
     for cut in 1..=entries.len() {
         let part = World::echo();
-        block_on(part.journal.append("r1", &entries[..cut], &[])).unwrap();
-        let prepared = Prepared::new(program.clone());
-        block_on(driver::retell(prepared, "r1", part.ports.clone(), &part.options)).unwrap();
+        block_on(part.journal.append_entries("r1", &entries[..cut], &[])).unwrap();
+        let prepared = PreparedProgram::new(program.clone());
+        block_on(driver::retell_events(prepared, "r1", part.ports.clone(), &part.options)).unwrap();
         let told = numbered(&part);
         assert_eq!(told, whole[..told.len()], "cut at {cut}");
     }

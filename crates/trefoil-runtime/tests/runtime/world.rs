@@ -5,12 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use trefoil_ir::Program;
 use trefoil_runtime::ports::{
-    CollectEvents, FnModel, Journal, JournalError, LetterId, MapSecrets, MemoryJournal, NoHumans, NoTools,
-    SeededRandom, VirtualClock, echo,
+    CollectEvents, FnModel, InboxMessageId, Journal, JournalError, MapSecrets, MemoryJournal, NoHumans, NoTools,
+    SeededRandom, VirtualClock, echo_model,
 };
 use trefoil_runtime::{
-    Entry, Event, EventKind, Key, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Options, Ports, RunOutcome,
-    driver,
+    DriverOptions, Entry, Event, EventKind, Key, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Ports,
+    RunOutcome, driver,
 };
 use trefoil_template::Value;
 
@@ -20,7 +20,7 @@ pub struct World {
     pub journal: Arc<MemoryJournal>,
     pub events: Arc<CollectEvents>,
     pub clock: Arc<VirtualClock>,
-    pub options: Options,
+    pub options: DriverOptions,
 }
 
 impl World {
@@ -39,12 +39,12 @@ impl World {
             secrets: Arc::new(MapSecrets::new()),
             events: events.clone(),
         };
-        let options = Options { seed: Some(7), run: Some("r1".to_owned()), ..Options::default() };
+        let options = DriverOptions { seed: Some(7), run: Some("r1".to_owned()), ..DriverOptions::default() };
         Self { ports, journal, events, clock, options }
     }
 
     pub fn echo() -> Self {
-        Self::new(echo())
+        Self::new(echo_model())
     }
 
     /// A model whose answer depends on the call's key and user message.
@@ -61,7 +61,7 @@ impl World {
     }
 
     pub fn kinds(&self) -> Vec<EventKind> {
-        self.events.seen().into_iter().map(|e: Event| e.kind).collect()
+        self.events.collected_events().into_iter().map(|e: Event| e.kind).collect()
     }
 }
 
@@ -84,13 +84,18 @@ pub struct Full(pub MemoryJournal, pub u64);
 
 #[async_trait]
 impl Journal for Full {
-    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError> {
+    async fn append_entries(
+        &self,
+        run: &str,
+        entries: &[Entry],
+        letters: &[InboxMessageId],
+    ) -> Result<(), JournalError> {
         if entries.iter().any(|e| e.seq >= self.1) {
             return Err(JournalError::new("no space left"));
         }
-        self.0.append(run, entries, letters).await
+        self.0.append_entries(run, entries, letters).await
     }
-    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
-        self.0.read(run, from).await
+    async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+        self.0.read_entries(run, from).await
     }
 }

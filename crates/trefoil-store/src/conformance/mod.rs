@@ -1,44 +1,45 @@
 //! The requirements for every store, as a test suite: an `Err` names the requirement that is not met.
 //!
-//! A store's tests call [`store`] with an empty store. What applies to only one kind of store (files, full disks) is
+//! A store's tests call [`check_store`] with an empty store. What applies to only one kind of store (files, full disks) is
 //! tested separately.
 
-mod asked;
 mod drafts;
+mod inbox_messages;
 mod leases;
-mod letters;
 mod lists;
 mod records;
 mod removal;
+mod request_index;
 
 use std::sync::Arc;
 
 use trefoil_machine::PrivateValue;
-use trefoil_machine::{About, Flags, Usage};
+use trefoil_machine::{ActivityMetadata, Flags, Usage};
 use trefoil_machine::{
-    ContentKey, Entry, EntryKind, Identity, Key, RunError, SourceFile, Started, journal::Lost, journal::VERSION,
+    ContentKey, Entry, EntryKind, Key, ProgramFile, ProgramIdentity, RunError, RunStart, journal::LostModelCall,
+    journal::VERSION,
 };
 use trefoil_runtime::ports::VirtualClock;
 use trefoil_template::Value;
 
-use crate::batch::Batch;
+use crate::batch::EntryBatch;
 use crate::error::StoreError;
 use crate::lease::{Claim, Lease};
 use crate::owner::Owner;
 use crate::port::{NewRun, Store};
 
 /// Runs all parts of the suite in order, in one store that is empty at first.
-pub async fn store(store: Arc<dyn Store>) -> Result<(), String> {
+pub async fn check_store(store: Arc<dyn Store>) -> Result<(), String> {
     let owner = Owner::new(store.clone(), "suite", Arc::new(VirtualClock::new()));
-    trefoil_runtime::conformance::journal(&*owner).await?;
-    records::all(&*store).await?;
-    leases::all(&*store).await?;
-    letters::all(&*store).await?;
-    lists::all(&*store).await?;
-    drafts::all(&*store).await?;
-    asked::all(&*store).await?;
-    removal::all(&*store).await?;
-    let health = store.check().await.map_err(|e| format!("checking it: {e}"))?;
+    trefoil_runtime::conformance::check_journal(&*owner).await?;
+    records::check_records(&*store).await?;
+    leases::check_leases(&*store).await?;
+    inbox_messages::check_inbox_messages(&*store).await?;
+    lists::check_lists(&*store).await?;
+    drafts::check_drafts(&*store).await?;
+    request_index::check_request_index(&*store).await?;
+    removal::check_removal(&*store).await?;
+    let health = store.check_integrity().await.map_err(|e| format!("checking it: {e}"))?;
     match health.problems.first() {
         None => Ok(()),
         Some(problem) => Err(format!("it finds itself damaged: {problem}")),
@@ -60,12 +61,16 @@ fn equal<T: PartialEq + std::fmt::Debug>(found: &T, wanted: &T, what: &str) -> R
 }
 
 /// Requires success.
-fn done<T>(result: Result<T, StoreError>, what: &str) -> Result<T, String> {
+fn require_success<T>(result: Result<T, StoreError>, what: &str) -> Result<T, String> {
     result.map_err(|error| format!("{what}: {error}"))
 }
 
 /// Requires a certain failure.
-fn refused<T>(result: Result<T, StoreError>, what: &str, why: impl Fn(&StoreError) -> bool) -> Result<(), String> {
+fn require_refusal<T>(
+    result: Result<T, StoreError>,
+    what: &str,
+    why: impl Fn(&StoreError) -> bool,
+) -> Result<(), String> {
     match result {
         Ok(_) => Err(format!("it lets somebody {what}")),
         Err(error) if why(&error) => Ok(()),
@@ -81,18 +86,19 @@ fn entry(seq: u64, kind: EntryKind) -> Entry {
     Entry { v: VERSION, seq, at_ms: seq * 10, kind }
 }
 
-fn batch(entries: &[Entry]) -> Result<Batch, String> {
-    done(Batch::of(entries), "writing entries as JSON")
+fn batch(entries: &[Entry]) -> Result<EntryBatch, String> {
+    require_success(EntryBatch::from_entries(entries), "writing entries as JSON")
 }
 
 fn started(run: &str, flow: &str, at: u64, input: Value) -> EntryKind {
-    let sources = vec![SourceFile { path: "main.yaml".to_owned(), sha256: "f0".repeat(32) }];
-    let program = Identity { fingerprint: "0f".repeat(32), flow: flow.to_owned(), sources, ..Identity::default() };
-    EntryKind::Started(Box::new(Started {
+    let sources = vec![ProgramFile { path: "main.yaml".to_owned(), sha256: "f0".repeat(32) }];
+    let program =
+        ProgramIdentity { fingerprint: "0f".repeat(32), flow: flow.to_owned(), sources, ..ProgramIdentity::default() };
+    EntryKind::Started(Box::new(RunStart {
         run: run.to_owned(),
         at,
         program,
-        input: Some(PrivateValue::plain(input)),
+        input: Some(PrivateValue::without_hidden(input)),
         warnings: Vec::new(),
         flags: Flags::default(),
         answers: "host".to_owned(),
@@ -113,8 +119,11 @@ fn scheduled(key: &str) -> EntryKind {
 }
 
 fn resumed(lost: &str) -> EntryKind {
-    let lost =
-        vec![Lost { key: Key(lost.into()), usage: Usage { unpriced_calls: 1, ..Usage::unknown() }, partial: None }];
+    let lost = vec![LostModelCall {
+        key: Key(lost.into()),
+        usage: Usage { unpriced_calls: 1, ..Usage::for_unknown_call() },
+        partial: None,
+    }];
     EntryKind::Resumed { engine: "0.1.0".to_owned(), execution: 1, lost, changes: Box::default() }
 }
 
@@ -129,27 +138,30 @@ fn completed(key: &str, value: Value, input_tokens: u64) -> EntryKind {
     };
     EntryKind::Completed {
         key: Key(key.into()),
-        value: PrivateValue::plain(value),
-        about: Box::new(About { model: Some("openai:m".to_owned()), ..About::usage(Some(usage)) }),
+        value: PrivateValue::without_hidden(value),
+        about: Box::new(ActivityMetadata {
+            model: Some("openai:m".to_owned()),
+            ..ActivityMetadata::from_usage(Some(usage))
+        }),
     }
 }
 
 fn finished(error: Option<RunError>) -> EntryKind {
-    let output = error.is_none().then(|| PrivateValue::plain("done"));
+    let output = error.is_none().then(|| PrivateValue::without_hidden("done"));
     EntryKind::Finished { output, error, items: None, warnings: Vec::new() }
 }
 
 /// A started run, owned by `suite` with a lease of 10,000 ms.
-async fn begun(store: &dyn Store, run: &str, flow: &str, at: u64) -> Result<Lease, String> {
+async fn begin_run(store: &dyn Store, run: &str, flow: &str, at: u64) -> Result<Lease, String> {
     let batch = batch(&[entry(0, started(run, flow, at, "in".into()))])?;
     let claim = Some(claim("suite", at, at + 10_000));
     let new = NewRun { run: run.to_owned(), claim, batch, now: at, ..NewRun::default() };
-    let lease = done(store.create(new).await, "creating a run")?;
+    let lease = require_success(store.create_run(new).await, "creating a run")?;
     lease.ok_or_else(|| "a run that is created for somebody has no lease".to_owned())
 }
 
-/// A run that has ended: [`begun`] plus one entry.
-async fn ended(store: &dyn Store, run: &str, flow: &str, at: u64, error: Option<RunError>) -> Result<(), String> {
-    let lease = begun(store, run, flow, at).await?;
-    done(store.append(&lease, batch(&[entry(1, finished(error))])?).await, "ending a run")
+/// A run that has ended: [`begin_run`] plus one entry.
+async fn end_run(store: &dyn Store, run: &str, flow: &str, at: u64, error: Option<RunError>) -> Result<(), String> {
+    let lease = begin_run(store, run, flow, at).await?;
+    require_success(store.append_batch(&lease, batch(&[entry(1, finished(error))])?).await, "ending a run")
 }

@@ -2,21 +2,24 @@
 
 use std::sync::Arc;
 
-use trefoil_machine::event::Tally;
+use trefoil_machine::event::ItemTally;
 use trefoil_machine::journal::Basis;
 use trefoil_machine::{EntryKind, RunError};
 use trefoil_template::Value;
 
-use super::{batch, begun, claim, completed, done, ended, entry, equal, expect, finished, refused, scheduled, started};
-use crate::batch::Batch;
-use crate::blob::{Blob, Hash, INLINE};
+use super::{
+    batch, begin_run, claim, completed, end_run, entry, equal, expect, finished, require_refusal, require_success,
+    scheduled, started,
+};
+use crate::batch::EntryBatch;
+use crate::blob::{Blob, ContentHash, INLINE};
 use crate::error::StoreError;
-use crate::list::Filter;
+use crate::list::RunFilter;
 use crate::port::{NewRun, Store};
-use crate::record::{Spent, Status};
+use crate::record::{RunSpending, Status};
 use trefoil_runtime::Usage;
 
-pub async fn all(store: &dyn Store) -> Result<(), String> {
+pub async fn check_records(store: &dyn Store) -> Result<(), String> {
     figures(store).await?;
     impossible_figures(store).await?;
     ends(store).await?;
@@ -29,14 +32,14 @@ pub async fn all(store: &dyn Store) -> Result<(), String> {
 
 async fn figures(store: &dyn Store) -> Result<(), String> {
     let now = store.clock().wall_ms();
-    let lease = begun(store, "figures", "main", now).await?;
-    let record = done(store.record("figures").await, "reading a record")?;
+    let lease = begin_run(store, "figures", "main", now).await?;
+    let record = require_success(store.record("figures").await, "reading a record")?;
     equal(&(record.status, record.flow.as_str(), record.started), &(Status::Running, "main", now), "a new record")?;
     equal(&record.program, &"0f".repeat(32), "the program")?;
     let kinds = [scheduled("a"), completed("a", "text".into(), 5), scheduled("b"), completed("b", "text".into(), 6)];
     let entries: Vec<_> = (1..).zip(kinds).map(|(seq, kind)| entry(seq, kind)).collect();
-    done(store.append(&lease, batch(&entries)?).await, "appending")?;
-    let record = done(store.record("figures").await, "reading a record")?;
+    require_success(store.append_batch(&lease, batch(&entries)?).await, "appending")?;
+    let record = require_success(store.record("figures").await, "reading a record")?;
     let usage = Usage {
         input_tokens: 11,
         output_tokens: 4,
@@ -45,44 +48,44 @@ async fn figures(store: &dyn Store) -> Result<(), String> {
         unpriced_calls: 2,
         ..Usage::default()
     };
-    let spent = Spent { calls: 2, usage };
+    let spent = RunSpending { calls: 2, usage };
     equal(&(record.spent, record.entries), &(spent, 5), "what was spent")?;
     // A waiting status can be set without an entry, and the next entry ends it.
-    let waits = Batch { status: Some(Status::Waiting), wake_at: Some(90_000), ..Batch::default() };
-    done(store.append(&lease, waits).await, "appending nothing but a status")?;
-    let record = done(store.record("figures").await, "reading a record")?;
+    let waits = EntryBatch { status: Some(Status::Waiting), wake_at: Some(90_000), ..EntryBatch::default() };
+    require_success(store.append_batch(&lease, waits).await, "appending nothing but a status")?;
+    let record = require_success(store.record("figures").await, "reading a record")?;
     equal(&(record.status, record.wake_at), &(Status::Waiting, Some(90_000)), "a run that waits")?;
-    done(store.append(&lease, self::batch(&[entry(5, scheduled("c"))])?).await, "appending")?;
-    let record = done(store.record("figures").await, "reading a record")?;
+    require_success(store.append_batch(&lease, self::batch(&[entry(5, scheduled("c"))])?).await, "appending")?;
+    let record = require_success(store.record("figures").await, "reading a record")?;
     equal(&(record.status, record.wake_at), &(Status::Running, None), "a run that goes on")?;
-    refused(store.record("nobody").await, "read a record of nothing", |e| matches!(e, StoreError::NoRun { .. }))
+    require_refusal(store.record("nobody").await, "read a record of nothing", |e| matches!(e, StoreError::NoRun { .. }))
 }
 
 /// Sums of impossible numbers end where those of the machine end: nothing overflows, and the record can be read.
 async fn impossible_figures(store: &dyn Store) -> Result<(), String> {
     let now = store.clock().wall_ms();
-    let lease = begun(store, "impossible", "main", now).await?;
+    let lease = begin_run(store, "impossible", "main", now).await?;
     for (seq, key) in [(1, "a"), (3, "b"), (5, "c")] {
         let entries = [entry(seq, scheduled(key)), entry(seq + 1, completed(key, "text".into(), Usage::MOST))];
-        done(store.append(&lease, batch(&entries)?).await, "appending")?;
+        require_success(store.append_batch(&lease, batch(&entries)?).await, "appending")?;
     }
-    let record = done(store.record("impossible").await, "reading a record")?;
+    let record = require_success(store.record("impossible").await, "reading a record")?;
     let usage = record.spent.usage;
     equal(&(usage.input_tokens, usage.output_tokens), &(Usage::MOST, 6), "the sum of the largest numbers")
 }
 
 async fn ends(store: &dyn Store) -> Result<(), String> {
-    let before = done(store.counts().await, "counting")?;
+    let before = require_success(store.count_by_status().await, "counting")?;
     let of = |code: &str| Some(RunError::new(code, "it \u{1f340} did not work"));
-    ended(store, "well", "main", 1_000, None).await?;
-    ended(store, "badly", "main", 1_000, of("MODEL_ERROR")).await?;
-    ended(store, "stopped", "main", 1_000, of("CANCELLED")).await?;
+    end_run(store, "well", "main", 1_000, None).await?;
+    end_run(store, "badly", "main", 1_000, of("MODEL_ERROR")).await?;
+    end_run(store, "stopped", "main", 1_000, of("CANCELLED")).await?;
     for (run, status) in [("well", Status::Completed), ("badly", Status::Failed), ("stopped", Status::Cancelled)] {
-        let record = done(store.record(run).await, "reading a record")?;
+        let record = require_success(store.record(run).await, "reading a record")?;
         equal(&(record.status, record.ended, record.owner), &(status, Some(1_010), None), "the end of a run")?;
         expect(record.error.is_some() == (run != "well"), "only failures have an error")?;
     }
-    let after = done(store.counts().await, "counting")?;
+    let after = require_success(store.count_by_status().await, "counting")?;
     let grown = before.iter().zip(&after).filter(|((_, before), (_, after))| *after == before + 1);
     equal(&grown.count(), &3, "the number of statuses that have one run more")
 }
@@ -97,16 +100,16 @@ async fn failed_items(store: &dyn Store) -> Result<(), String> {
     }
     let claim = Some(claim("suite", now, now + 10_000));
     let new = NewRun { run: "in-part".into(), claim, batch: batch(&[entry(0, start)])?, ..NewRun::default() };
-    let lease = done(store.create(new).await, "creating")?.ok_or("no lease")?;
-    let items = Some(Tally { total: 200, failed: 9 });
+    let lease = require_success(store.create_run(new).await, "creating")?.ok_or("no lease")?;
+    let items = Some(ItemTally { total: 200, failed: 9 });
     let error = Some(RunError::new("MODEL_ERROR", "no"));
     let end = EntryKind::Finished { output: None, error, items, warnings: Vec::new() };
-    done(store.append(&lease, batch(&[entry(1, end)])?).await, "ending with failed items")?;
-    let record = done(store.record("in-part").await, "reading a record")?;
+    require_success(store.append_batch(&lease, batch(&[entry(1, end)])?).await, "ending with failed items")?;
+    let record = require_success(store.record("in-part").await, "reading a record")?;
     equal(&(record.items, record.base.as_deref()), &(items, Some("earlier")), "the items that failed, and the base")?;
-    let listed = done(store.list(&Filter::default(), None, 1_000).await, "listing")?.runs;
+    let listed = require_success(store.list_runs(&RunFilter::default(), None, 1_000).await, "listing")?.runs;
     expect(listed.iter().any(|listed| listed.run == record.run && listed.items == items), "a list has them, too")?;
-    let other = done(store.record("well").await, "reading a record")?;
+    let other = require_success(store.record("well").await, "reading a record")?;
     equal(&(other.items, other.base), &(None, None), "a run without either")
 }
 
@@ -117,12 +120,12 @@ async fn large_values(store: &dyn Store) -> Result<(), String> {
     let input = started("large", "main", 1_000, large.clone());
     let claim = Some(claim("suite", 0, 10_000));
     let new = NewRun { run: "large".into(), claim, batch: batch(&[entry(0, input.clone())])?, ..NewRun::default() };
-    let lease = done(store.create(new).await, "creating")?.ok_or("no lease")?;
+    let lease = require_success(store.create_run(new).await, "creating")?.ok_or("no lease")?;
     let kinds = [completed("a", small, 1), completed("b", large.clone(), 1), finished(None)];
     let mut entries: Vec<_> = (1..).zip(kinds).map(|(seq, kind)| entry(seq, kind)).collect();
-    done(store.append(&lease, batch(&entries)?).await, "appending large values")?;
+    require_success(store.append_batch(&lease, batch(&entries)?).await, "appending large values")?;
     entries.insert(0, entry(0, input));
-    let found = done(store.entries("large", 0).await, "reading large values")?;
+    let found = require_success(store.read_entries("large", 0).await, "reading large values")?;
     expect(found == entries, "large values come back as they were")
 }
 
@@ -130,35 +133,50 @@ async fn files(store: &dyn Store) -> Result<(), String> {
     let file = |text: &str| Arc::new(Blob::new(text.repeat(3_000).into_bytes()));
     for (run, files) in [("files-a", ["one ", "two "]), ("files-b", ["two ", "three "])] {
         let files = files.map(file).to_vec();
-        done(store.create(NewRun { run: run.into(), files, ..NewRun::default() }).await, "creating a run with files")?;
+        require_success(
+            store.create_run(NewRun { run: run.into(), files, ..NewRun::default() }).await,
+            "creating a run with files",
+        )?;
     }
     for text in ["one ", "two ", "three "] {
-        let found = done(store.blob(file(text).hash()).await, "reading a file")?;
-        expect(found.as_deref() == Some(file(text).bytes()), "a file comes back as it was")?;
+        let found = require_success(store.read_blob(file(text).hash()).await, "reading a file")?;
+        expect(found.as_deref() == Some(file(text).content_bytes()), "a file comes back as it was")?;
     }
-    done(store.delete("files-a", 0).await, "deleting a run with files")?;
-    expect(done(store.blob(file("one ").hash()).await, "reading")?.is_none(), "a deleted run frees its files")?;
-    expect(done(store.blob(file("two ").hash()).await, "reading")?.is_some(), "what another run uses stays")?;
-    expect(done(store.blob(Hash::of(b"?")).await, "reading")?.is_none(), "there are no files that nobody put there")
+    require_success(store.delete_run("files-a", 0).await, "deleting a run with files")?;
+    expect(
+        require_success(store.read_blob(file("one ").hash()).await, "reading")?.is_none(),
+        "a deleted run frees its files",
+    )?;
+    expect(
+        require_success(store.read_blob(file("two ").hash()).await, "reading")?.is_some(),
+        "what another run uses stays",
+    )?;
+    expect(
+        require_success(store.read_blob(ContentHash::from_bytes(b"?")).await, "reading")?.is_none(),
+        "there are no files that nobody put there",
+    )
 }
 
 async fn pending(store: &dyn Store) -> Result<(), String> {
     let first = batch(&[entry(0, started("later", "main", 5, "in".into()))])?;
     let new = NewRun { run: "later".into(), batch: first, now: 7, ..NewRun::default() };
-    let lease = done(store.create(new.clone()).await, "creating a run for nobody")?;
+    let lease = require_success(store.create_run(new.clone()).await, "creating a run for nobody")?;
     expect(lease.is_none(), "a run that nobody has claimed has no lease")?;
-    let record = done(store.record("later").await, "reading a record")?;
+    let record = require_success(store.record("later").await, "reading a record")?;
     equal(&(record.status, record.entries, record.epoch), &(Status::Pending, 1, 0), "a pending run")?;
-    refused(store.create(new).await, "create a run twice", |e| matches!(e, StoreError::RunExists { .. }))
+    require_refusal(store.create_run(new).await, "create a run twice", |e| matches!(e, StoreError::RunExists { .. }))
 }
 
 async fn labels(store: &dyn Store) -> Result<(), String> {
     let labels = vec![("session".to_owned(), "s1".to_owned())];
-    done(store.create(NewRun { run: "labels".into(), labels, ..NewRun::default() }).await, "creating with labels")?;
+    require_success(
+        store.create_run(NewRun { run: "labels".into(), labels, ..NewRun::default() }).await,
+        "creating with labels",
+    )?;
     for (key, value) in [("a", Some("1")), ("b", Some("2")), ("b", Some("3")), ("a", None), ("none", None)] {
-        done(store.label("labels", key, value).await, "setting a label")?;
+        require_success(store.set_label("labels", key, value).await, "setting a label")?;
     }
-    let record = done(store.record("labels").await, "reading a record")?;
+    let record = require_success(store.record("labels").await, "reading a record")?;
     let wanted = [("b", "3"), ("session", "s1")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     equal(&record.labels, &wanted.to_vec(), "labels")
 }

@@ -1,90 +1,92 @@
-//! An inbox that gets answers, decisions and stop requests as letters from any process.
+//! An inbox that gets answers, decisions and stop requests as messages from any process.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use trefoil_runtime::ports::{Arrived, Asked, CallSite, Decided, LetterId, Letters, Received};
+use trefoil_runtime::ports::{
+    CallSite, InboxMessageId, InboxMessageIds, QuestionState, RawDecision, RawRunMessage, ReceivedMessage,
+};
 use trefoil_runtime::{HumanInbox, HumanRequest, Key};
 
 use super::Owner;
-use crate::inbox::{Letter, LetterKind, Posted};
+use crate::inbox::{InboxMessage, MessageKind, PostedMessage};
 
-/// Asks the local inbox first, if there is one, and accepts letters that other processes write to this owner's runs.
-pub struct Inbox {
+/// Asks the local inbox first, if there is one, and accepts messages that other processes write to this owner's runs.
+pub struct StoreInbox {
     owner: Arc<Owner>,
     here: Option<Arc<dyn HumanInbox>>,
 }
 
-impl Inbox {
-    /// `here` is the inbox that is asked first. Without it, questions are stored and the run waits for a letter.
+impl StoreInbox {
+    /// `here` is the inbox that is asked first. Without it, questions are stored and the run waits for a message.
     pub fn new(owner: Arc<Owner>, here: Option<Arc<dyn HumanInbox>>) -> Self {
         Self { owner, here }
     }
 }
 
 #[async_trait]
-impl HumanInbox for Inbox {
-    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked {
-        let fits = |posted: &Posted| match arrived(posted) {
-            Arrived::Answer { key, text, at: given } if key == *at.key && !request.is_late(given) => Some(text),
+impl HumanInbox for StoreInbox {
+    async fn ask_question(&self, at: CallSite<'_>, request: &HumanRequest) -> QuestionState {
+        let fits = |posted: &PostedMessage| match message_meaning(posted) {
+            RawRunMessage::Answer { key, text, at: given } if key == *at.key && !request.is_late(given) => Some(text),
             _ => None,
         };
-        if let Some(Received { what, letters }) = self.owner.letter(at.run, fits).await {
-            return Asked::Written(what, letters);
+        if let Some(ReceivedMessage { what, letters }) = self.owner.find_message(at.run, fits).await {
+            return QuestionState::Written(what, letters);
         }
         match &self.here {
-            Some(here) => here.ask(at, request).await,
-            None => Asked::Later,
+            Some(here) => here.ask_question(at, request).await,
+            None => QuestionState::Later,
         }
     }
 
-    async fn decided(&self, at: CallSite<'_>) -> Option<Received<Decided>> {
-        let fits = |posted: &Posted| match arrived(posted) {
-            Arrived::Decided(key, decided) if key == *at.key => Some(decided),
+    async fn find_decision(&self, at: CallSite<'_>) -> Option<ReceivedMessage<RawDecision>> {
+        let fits = |posted: &PostedMessage| match message_meaning(posted) {
+            RawRunMessage::Decided(key, decided) if key == *at.key => Some(decided),
             _ => None,
         };
-        match (self.owner.letter(at.run, fits).await, &self.here) {
-            (None, Some(here)) => here.decided(at).await,
+        match (self.owner.find_message(at.run, fits).await, &self.here) {
+            (None, Some(here)) => here.find_decision(at).await,
             (decided, _) => decided,
         }
     }
 
-    async fn arrived(&self, run: &str) -> Received<Arrived> {
-        let letter = async { received(&self.owner.next_letter(run).await) };
+    async fn next_message(&self, run: &str) -> ReceivedMessage<RawRunMessage> {
+        let letter = async { received_message(&self.owner.next_message(run).await) };
         let Some(here) = &self.here else { return letter.await };
         tokio::select! {
-            arrived = here.arrived(run) => arrived,
+            arrived = here.next_message(run) => arrived,
             arrived = letter => arrived,
         }
     }
 
-    async fn waiting(&self, run: &str) -> Option<Received<Arrived>> {
-        match (self.owner.letter_now(run).await, &self.here) {
-            (Some(posted), _) => Some(received(&posted)),
-            (None, Some(here)) => here.waiting(run).await,
+    async fn waiting_message(&self, run: &str) -> Option<ReceivedMessage<RawRunMessage>> {
+        match (self.owner.message_now(run).await, &self.here) {
+            (Some(posted), _) => Some(received_message(&posted)),
+            (None, Some(here)) => here.waiting_message(run).await,
             (None, None) => None,
         }
     }
 }
 
-fn received(posted: &Posted) -> Received<Arrived> {
-    Received { what: arrived(posted), letters: Letters::of([LetterId(posted.id)]) }
+fn received_message(posted: &PostedMessage) -> ReceivedMessage<RawRunMessage> {
+    ReceivedMessage { what: message_meaning(posted), letters: InboxMessageIds::from_ids([InboxMessageId(posted.id)]) }
 }
 
-/// The meaning of a letter for a run.
-fn arrived(posted: &Posted) -> Arrived {
+/// The meaning of a message for a run.
+fn message_meaning(posted: &PostedMessage) -> RawRunMessage {
     let letter = &posted.letter;
     let key = Key(letter.key.as_str().into());
     let text = letter.value.to_text();
-    if let (LetterKind::Signal, Some(result)) = (letter.kind, letter.value.get(Letter::DONE)) {
-        return Arrived::Decided(key, Decided::Done(result.clone()));
+    if let (MessageKind::Signal, Some(result)) = (letter.kind, letter.value.get(InboxMessage::DONE)) {
+        return RawRunMessage::Decided(key, RawDecision::Done(result.clone()));
     }
     match (letter.kind, &*text) {
-        (LetterKind::Answer, answer) => Arrived::Answer { key, text: answer.to_owned(), at: letter.at },
-        (LetterKind::Signal, "retry") => Arrived::Decided(key, Decided::Retry),
-        (LetterKind::Signal, Letter::CONTINUE) => Arrived::Continue(letter.key.clone()),
-        (LetterKind::Signal, "fail") => Arrived::Decided(key, Decided::Fail),
-        (LetterKind::Cancel, _) => Arrived::Cancel,
-        (LetterKind::Signal, _) => Arrived::Unknown,
+        (MessageKind::Answer, answer) => RawRunMessage::Answer { key, text: answer.to_owned(), at: letter.at },
+        (MessageKind::Signal, "retry") => RawRunMessage::Decided(key, RawDecision::Retry),
+        (MessageKind::Signal, InboxMessage::CONTINUE) => RawRunMessage::Continue(letter.key.clone()),
+        (MessageKind::Signal, "fail") => RawRunMessage::Decided(key, RawDecision::Fail),
+        (MessageKind::Cancel, _) => RawRunMessage::Cancel,
+        (MessageKind::Signal, _) => RawRunMessage::Unknown,
     }
 }

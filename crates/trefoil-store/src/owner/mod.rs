@@ -1,10 +1,10 @@
 //! A process as the owner of runs: it holds a lease on each, renews it regularly, and releases it at the end.
 //!
-//! [`Owner`] makes a journal of any store. [`Owner::begin`] and [`Owner::resume`] return the journal of one run, which
+//! [`Owner`] makes a journal of any store. [`Owner::begin_run`] and [`Owner::resume_run`] return the journal of one run, which
 //! releases the run when it is dropped. Dropping a driver's future therefore releases its run.
 
 mod inbox;
-mod letters;
+mod inbox_messages;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,18 +15,18 @@ use async_trait::async_trait;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use trefoil_machine::Entry;
-use trefoil_runtime::ports::{Draft, JournalError, LetterId, Received, SystemRandom};
+use trefoil_runtime::ports::{Draft, InboxMessageId, JournalError, ReceivedMessage, SystemRandom};
 use trefoil_runtime::{Clock, Journal, Random as _};
 
-use crate::batch::Batch;
-use crate::error::{Result, StoreError};
-use crate::inbox::Posted;
+use crate::batch::EntryBatch;
+use crate::error::{StoreError, StoreResult};
+use crate::inbox::PostedMessage;
 use crate::lease::{Claim, ClaimShare, Lease};
 use crate::port::{NewRun, Store};
 use crate::record::Content;
 
-pub use inbox::Inbox;
-use letters::{Letters, PAUSE};
+pub use inbox::StoreInbox;
+use inbox_messages::{OwnerInbox, PAUSE};
 
 /// How long a lease lasts without renewal, in milliseconds. If a machine fails, its runs wait this long before another
 /// one can claim them.
@@ -41,15 +41,15 @@ pub struct Owner {
     name: String,
     clock: Arc<dyn Clock>,
     lease_ms: u64,
-    held: Mutex<BTreeMap<String, Held>>,
-    letters: Letters,
+    held: Mutex<BTreeMap<String, OwnedRunState>>,
+    letters: OwnerInbox,
     renewing: AtomicBool,
     /// Tasks that are releasing runs.
     leaving: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// A run that this process owns.
-enum Held {
+enum OwnedRunState {
     /// Not in the store yet: its first append creates it.
     New(Box<NewRun>),
     /// It is being created or claimed.
@@ -78,7 +78,7 @@ impl Owner {
     /// Like [`Self::of_process`], with a lease time in milliseconds.
     pub fn of_process_with_lease(store: Arc<dyn Store>, lease_ms: u64) -> Arc<Self> {
         // Process ids are reused, and other hosts have the same ones.
-        let name = format!("{}-{:016x}", std::process::id(), SystemRandom.next());
+        let name = format!("{}-{:016x}", std::process::id(), SystemRandom.next_number());
         let clock = store.clock();
         Self::with_lease(store, name, clock, lease_ms)
     }
@@ -96,7 +96,7 @@ impl Owner {
             clock,
             lease_ms,
             held: Mutex::default(),
-            letters: Letters::default(),
+            letters: OwnerInbox::default(),
             renewing: AtomicBool::new(false),
             leaving: Mutex::default(),
         })
@@ -113,18 +113,18 @@ impl Owner {
     }
 
     /// Whether this process works on a run.
-    pub fn holds(&self, run: &str) -> bool {
-        self.held().contains_key(run)
+    pub fn holds_run(&self, run: &str) -> bool {
+        self.lock_held().contains_key(run)
     }
 
     /// The journal of a new run. The run is in the store from its first entry on, with these files and labels. This
     /// method fills in `run.claim` and `run.batch`.
-    pub fn begin(self: &Arc<Self>, run: NewRun) -> Hold {
+    pub fn begin_run(self: &Arc<Self>, run: NewRun) -> LeasedRun {
         let id = run.run.clone();
-        self.letters.expect(&id);
-        self.held().insert(id.clone(), Held::New(Box::new(run)));
+        self.letters.expect_run(&id);
+        self.lock_held().insert(id.clone(), OwnedRunState::New(Box::new(run)));
         self.keep_renewing();
-        Hold { owner: self.clone(), run: id }
+        LeasedRun { owner: self.clone(), run: id }
     }
 
     /// Claims a run that was interrupted or has failed, and returns its journal. A run that has ended otherwise can
@@ -133,20 +133,20 @@ impl Owner {
     /// # Errors
     ///
     /// [`StoreError::Held`] if a process works on it, possibly this one; [`StoreError::NoRun`].
-    pub async fn resume(self: &Arc<Self>, run: &str) -> Result<Hold> {
-        if self.held().contains_key(run) {
+    pub async fn resume_run(self: &Arc<Self>, run: &str) -> StoreResult<LeasedRun> {
+        if self.lock_held().contains_key(run) {
             let until = self.clock.wall_ms().saturating_add(self.lease_ms);
             return Err(StoreError::Held { run: run.to_owned(), owner: self.name.clone(), until });
         }
         // If this future is dropped while the claim is in progress, `hold` releases the lease that may have been
         // acquired.
-        self.held().insert(run.to_owned(), Held::Beginning);
-        let hold = Hold { owner: self.clone(), run: run.to_owned() };
-        let claimed = self.store.claim(run, self.claim()).await;
-        self.held().remove(run);
+        self.lock_held().insert(run.to_owned(), OwnedRunState::Beginning);
+        let hold = LeasedRun { owner: self.clone(), run: run.to_owned() };
+        let claimed = self.store.claim_run(run, self.claim()).await;
+        self.lock_held().remove(run);
         match claimed {
             Ok(lease) => {
-                self.held().insert(run.to_owned(), Held::Leased(lease));
+                self.lock_held().insert(run.to_owned(), OwnedRunState::Leased(lease));
                 self.keep_renewing();
             }
             Err(StoreError::Ended { .. }) => {}
@@ -156,16 +156,16 @@ impl Owner {
     }
 
     /// Claims runs that wait for a process, and returns their journals.
-    pub async fn take(self: &Arc<Self>, mut share: ClaimShare) -> Result<Vec<Hold>> {
+    pub async fn take_runs(self: &Arc<Self>, mut share: ClaimShare) -> StoreResult<Vec<LeasedRun>> {
         let claim = Claim { failed: false, ..self.claim() };
         // If this process stood still, its leases have expired and nobody else may have claimed their runs: it still works on them.
-        share.except.extend(self.held().keys().cloned());
+        share.except.extend(self.lock_held().keys().cloned());
         let leases = self.store.claim_some(claim, share).await?;
-        let mut held = self.held();
+        let mut held = self.lock_held();
         let holds = leases.into_iter().map(|lease| {
             let run = lease.run.clone();
-            held.insert(run.clone(), Held::Leased(lease));
-            Hold { owner: self.clone(), run }
+            held.insert(run.clone(), OwnedRunState::Leased(lease));
+            LeasedRun { owner: self.clone(), run }
         });
         let holds = holds.collect();
         drop(held);
@@ -174,11 +174,11 @@ impl Owner {
     }
 
     /// Releases all runs, and returns when the store has recorded that. For a process that is about to end.
-    pub async fn release_all(&self) -> Result<()> {
-        let held = std::mem::take(&mut *self.held());
+    pub async fn release_all(&self) -> StoreResult<()> {
+        let held = std::mem::take(&mut *self.lock_held());
         for held in held.into_values() {
-            if let Held::Leased(lease) = held {
-                self.store.release(&lease).await?;
+            if let OwnedRunState::Leased(lease) = held {
+                self.store.release_run(&lease).await?;
             }
         }
         let leaving = std::mem::take(&mut *self.leaving.lock().unwrap_or_else(PoisonError::into_inner));
@@ -190,15 +190,15 @@ impl Owner {
     }
 
     /// Appends to a run that this process owns. The batch may have more than entries: cost, a waiting status, processed
-    /// letters.
-    pub async fn add(&self, run: &str, mut batch: Batch) -> Result<()> {
-        let lease = match self.held().get_mut(run) {
-            Some(Held::Leased(lease)) => Ok(lease.clone()),
-            Some(held @ Held::New(_)) => match std::mem::replace(held, Held::Beginning) {
-                Held::New(new) => Err(*new),
+    /// messages.
+    pub async fn add_batch(&self, run: &str, mut batch: EntryBatch) -> StoreResult<()> {
+        let lease = match self.lock_held().get_mut(run) {
+            Some(OwnedRunState::Leased(lease)) => Ok(lease.clone()),
+            Some(held @ OwnedRunState::New(_)) => match std::mem::replace(held, OwnedRunState::Beginning) {
+                OwnedRunState::New(new) => Err(*new),
                 _ => return Err(StoreError::NotHeld { run: run.to_owned() }),
             },
-            Some(Held::Beginning) | None => return Err(StoreError::NotHeld { run: run.to_owned() }),
+            Some(OwnedRunState::Beginning) | None => return Err(StoreError::NotHeld { run: run.to_owned() }),
         };
         let ends = batch.end.is_some();
         if let Some(end) = &mut batch.end {
@@ -206,10 +206,10 @@ impl Owner {
         }
         match lease {
             Ok(lease) => {
-                batch.lease_until = Some(self.until());
-                let appended = self.store.append(&lease, batch).await;
+                batch.lease_until = Some(self.lease_end());
+                let appended = self.store.append_batch(&lease, batch).await;
                 if ends || matches!(appended, Err(StoreError::NotHeld { .. })) {
-                    self.held().remove(run);
+                    self.lock_held().remove(run);
                 }
                 appended
             }
@@ -217,13 +217,13 @@ impl Owner {
                 let now = self.clock.wall_ms();
                 let created = self
                     .store
-                    .create(NewRun { claim: Some(self.claim()), batch, now, run: run.to_owned(), ..new })
+                    .create_run(NewRun { claim: Some(self.claim()), batch, now, run: run.to_owned(), ..new })
                     .await;
-                let mut held = self.held();
+                let mut held = self.lock_held();
                 // If it could not be created, this process does not own it.
                 held.remove(run);
                 match created? {
-                    Some(lease) if !ends => held.insert(run.to_owned(), Held::Leased(lease)),
+                    Some(lease) if !ends => held.insert(run.to_owned(), OwnedRunState::Leased(lease)),
                     _ => held.remove(run),
                 };
                 Ok(())
@@ -231,64 +231,64 @@ impl Owner {
         }
     }
 
-    /// Appends entries, and deletes the letters that they act on.
-    async fn add_for(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<()> {
+    /// Appends entries, and deletes the messages that they act on.
+    async fn add_for(&self, run: &str, entries: &[Entry], letters: &[InboxMessageId]) -> StoreResult<()> {
         let batch = self.batch(run, entries)?;
         let taken = letters.iter().map(|letter| letter.0).collect();
-        self.add(run, Batch { taken, ..batch }).await?;
-        self.letters.taken(run, letters);
+        self.add_batch(run, EntryBatch { taken, ..batch }).await?;
+        self.letters.mark_taken(run, letters);
         Ok(())
     }
 
     /// Builds a batch from entries, limited to the content that the run keeps.
-    fn batch(&self, run: &str, entries: &[Entry]) -> Result<Batch> {
-        Batch::of_kept(entries, self.content(run))
+    fn batch(&self, run: &str, entries: &[Entry]) -> StoreResult<EntryBatch> {
+        EntryBatch::of_kept(entries, self.content(run))
     }
 
     /// How much content a run keeps.
     fn content(&self, run: &str) -> Content {
-        self.held().get(run).map_or(Content::All, |held| match held {
-            Held::New(new) => new.content,
-            Held::Leased(lease) => lease.content,
-            Held::Beginning => Content::All,
+        self.lock_held().get(run).map_or(Content::All, |held| match held {
+            OwnedRunState::New(new) => new.content,
+            OwnedRunState::Leased(lease) => lease.content,
+            OwnedRunState::Beginning => Content::All,
         })
     }
 
     /// Stores drafts. Failures are ignored, because the next append reports what is wrong with the store.
     async fn draft(&self, run: &str, drafts: &[Draft]) {
-        let lease = self.held().get(run).and_then(Held::lease).cloned();
+        let lease = self.lock_held().get(run).and_then(OwnedRunState::lease).cloned();
         if let Some(lease) = lease {
-            let _ = self.store.draft(&lease, drafts.to_vec()).await;
+            let _ = self.store.store_drafts(&lease, drafts.to_vec()).await;
         }
     }
 
     fn claim(&self) -> Claim {
         let now = self.clock.wall_ms();
-        Claim { owner: self.name.clone(), now, until: self.until(), gone: None, failed: true }
+        Claim { owner: self.name.clone(), now, until: self.lease_end(), gone: None, failed: true }
     }
 
-    fn until(&self) -> u64 {
+    fn lease_end(&self) -> u64 {
         self.clock.wall_ms().saturating_add(self.lease_ms)
     }
 
-    fn held(&self) -> MutexGuard<'_, BTreeMap<String, Held>> {
+    fn lock_held(&self) -> MutexGuard<'_, BTreeMap<String, OwnedRunState>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Releases a run in a separate task. If the process ends first, the lease expires.
     fn let_go(&self, run: &str) {
-        self.letters.forget(run);
-        let (Some(held), Ok(runtime)) = (self.held().remove(run), Handle::try_current()) else { return };
+        self.letters.forget_run(run);
+        let (Some(held), Ok(runtime)) = (self.lock_held().remove(run), Handle::try_current()) else { return };
         let (store, run, claim) = (self.store.clone(), run.to_owned(), self.claim());
         let task = runtime.spawn(async move {
             let lease = match held {
-                Held::Leased(lease) => Ok(lease),
+                OwnedRunState::Leased(lease) => Ok(lease),
                 // Its first append or claim was in progress, so this process does not know the lease.
-                Held::Beginning => store.claim(&run, claim).await,
-                Held::New(_) => return,
+                OwnedRunState::Beginning => store.claim_run(&run, claim).await,
+                OwnedRunState::New(_) => return,
             };
             if let Ok(lease) = lease {
-                let _ = store.release(&lease).await;
+                let _ = store.release_run(&lease).await;
             }
         });
         let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
@@ -307,36 +307,40 @@ impl Owner {
         }
     }
 
-    /// A matching letter of a run.
-    async fn letter<T>(&self, run: &str, fits: impl Fn(&Posted) -> Option<T>) -> Option<Received<T>> {
+    /// A matching message of a run.
+    async fn find_message<T>(
+        &self,
+        run: &str,
+        fits: impl Fn(&PostedMessage) -> Option<T>,
+    ) -> Option<ReceivedMessage<T>> {
         // If the store fails, the next append reports it.
-        self.letters.find(&*self.store, run, fits).await.ok().flatten()
+        self.letters.find_message(&*self.store, run, fits).await.ok().flatten()
     }
 
-    /// The next letter of a run.
-    async fn next_letter(self: &Arc<Self>, run: &str) -> Posted {
+    /// The next message of a run.
+    async fn next_message(self: &Arc<Self>, run: &str) -> PostedMessage {
         if let Ok(runtime) = Handle::try_current()
             && !self.letters.asking.swap(true, Ordering::SeqCst)
         {
             runtime.spawn(listen(Arc::downgrade(self)));
         }
-        self.letters.next(&*self.store, run).await
+        self.letters.next_message(&*self.store, run).await
     }
 
-    /// The next letter of a run, if there is one now.
-    async fn letter_now(&self, run: &str) -> Option<Posted> {
+    /// The next message of a run, if there is one now.
+    async fn message_now(&self, run: &str) -> Option<PostedMessage> {
         // If the store fails, the next append reports it.
         self.letters.next_now(&*self.store, run).await.ok().flatten()
     }
 
     /// Returns whether the leases were renewed. The next append reports a lost lease.
     async fn renew_all(&self) -> bool {
-        let leases: Vec<Lease> = self.held().values().filter_map(Held::lease).cloned().collect();
-        leases.is_empty() || self.store.renew(leases, self.until()).await.is_ok()
+        let leases: Vec<Lease> = self.lock_held().values().filter_map(OwnedRunState::lease).cloned().collect();
+        leases.is_empty() || self.store.renew_leases(leases, self.lease_end()).await.is_ok()
     }
 }
 
-impl Held {
+impl OwnedRunState {
     fn lease(&self) -> Option<&Lease> {
         match self {
             Self::Leased(lease) => Some(lease),
@@ -361,7 +365,7 @@ async fn listen(owner: Weak<Owner>) {
     loop {
         tokio::time::sleep(PAUSE).await;
         match owner.upgrade() {
-            Some(owner) => owner.letters.ask(&*owner.store, &owner.name).await,
+            Some(owner) => owner.letters.query_store(&*owner.store, &owner.name).await,
             None => return,
         }
     }
@@ -371,51 +375,61 @@ async fn listen(owner: Weak<Owner>) {
 /// 0.
 #[async_trait]
 impl Journal for Owner {
-    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError> {
+    async fn append_entries(
+        &self,
+        run: &str,
+        entries: &[Entry],
+        letters: &[InboxMessageId],
+    ) -> Result<(), JournalError> {
         let Some(first) = entries.first() else { return Ok(()) };
         if first.seq == 0 {
             let new = NewRun { run: run.to_owned(), ..NewRun::default() };
-            self.held().entry(run.to_owned()).or_insert_with(|| Held::New(Box::new(new)));
+            self.lock_held().entry(run.to_owned()).or_insert_with(|| OwnedRunState::New(Box::new(new)));
         }
         Ok(self.add_for(run, entries, letters).await?)
     }
 
-    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
-        Ok(self.store.entries(run, from).await?)
+    async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+        Ok(self.store.read_entries(run, from).await?)
     }
 }
 
 /// The journal of one run of this process. Dropping it releases the run.
 #[derive(Debug)]
-pub struct Hold {
+pub struct LeasedRun {
     owner: Arc<Owner>,
     run: String,
 }
 
-impl Hold {
+impl LeasedRun {
     /// The run's id.
-    pub fn run(&self) -> &str {
+    pub fn run_id(&self) -> &str {
         &self.run
     }
 }
 
-impl Drop for Hold {
+impl Drop for LeasedRun {
     fn drop(&mut self) {
         self.owner.let_go(&self.run);
     }
 }
 
 #[async_trait]
-impl Journal for Hold {
-    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError> {
+impl Journal for LeasedRun {
+    async fn append_entries(
+        &self,
+        run: &str,
+        entries: &[Entry],
+        letters: &[InboxMessageId],
+    ) -> Result<(), JournalError> {
         if entries.is_empty() {
             return Ok(());
         }
         Ok(self.owner.add_for(run, entries, letters).await?)
     }
 
-    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
-        Journal::read(&*self.owner, run, from).await
+    async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+        Journal::read_entries(&*self.owner, run, from).await
     }
 
     fn keeps_drafts(&self) -> bool {
@@ -426,8 +440,8 @@ impl Journal for Hold {
         self.owner.draft(run, drafts).await;
     }
 
-    async fn drafts(&self, run: &str) -> Vec<Draft> {
-        self.owner.store.drafts(run).await.unwrap_or_default()
+    async fn read_drafts(&self, run: &str) -> Vec<Draft> {
+        self.owner.store.read_drafts(run).await.unwrap_or_default()
     }
 }
 
@@ -435,6 +449,6 @@ impl Journal for Hold {
 impl From<StoreError> for JournalError {
     fn from(error: StoreError) -> Self {
         let is_deleted = matches!(error, StoreError::NoRun { .. });
-        Self { message: error.to_string(), help: error.help().map(str::to_owned), is_deleted }
+        Self { message: error.to_string(), help: error.help_text().map(str::to_owned), is_deleted }
     }
 }

@@ -5,10 +5,10 @@
 
 use tokio_postgres::Row;
 
-use super::connect::Session;
-use super::fault::Done;
-use super::pool::refuse;
-use super::run_row::tell;
+use super::connection::PostgresSession;
+use super::fault::PostgresResult;
+use super::pool::store_error;
+use super::run_row::notify_available;
 use super::{int, text, uint};
 use crate::error::StoreError;
 use crate::lease::{Claim, ClaimShare, Lease};
@@ -24,19 +24,20 @@ const CLAIM: &str = concat!(
 );
 
 /// Claims a run that is free.
-pub async fn claim(s: &mut Session, run: &str, claim: &Claim) -> Done<Lease> {
+pub async fn claim_run(s: &mut PostgresSession, run: &str, claim: &Claim) -> PostgresResult<Lease> {
     let (owner, gone) = (text(&claim.owner), claim.gone.as_deref().map(text));
-    let taken = s.row(CLAIM, &[&text(run), &owner, &int(claim.until), &int(claim.now), &gone, &claim.failed]).await?;
+    let taken =
+        s.query_row(CLAIM, &[&text(run), &owner, &int(claim.until), &int(claim.now), &gone, &claim.failed]).await?;
     if let Some(row) = taken {
         let (no, epoch, content): (i64, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
         return Ok(Lease { run: run.to_owned(), no, epoch: uint(epoch), content: Content::of_number(content) });
     }
-    let found = s.row("SELECT owner, lease_until, ended FROM run WHERE id = $1", &[&text(run)]).await?;
-    let Some(row) = found else { return refuse(StoreError::NoRun { run: run.to_owned() }) };
+    let found = s.query_row("SELECT owner, lease_until, ended FROM run WHERE id = $1", &[&text(run)]).await?;
+    let Some(row) = found else { return store_error(StoreError::NoRun { run: run.to_owned() }) };
     let (owner, until, ended): (Option<String>, Option<i64>, Option<i64>) =
         (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
     let run = run.to_owned();
-    refuse(match owner {
+    store_error(match owner {
         Some(owner) if ended.is_none() || claim.failed => {
             StoreError::Held { run, owner, until: uint(until.unwrap_or(0)) }
         }
@@ -114,7 +115,7 @@ macro_rules! still_waits {
 }
 
 /// Runs that wait for a process.
-pub async fn claimable(s: &mut Session, now: u64, limit: usize) -> Done<Vec<String>> {
+pub async fn claimable_runs(s: &mut PostgresSession, now: u64, limit: usize) -> PostgresResult<Vec<String>> {
     let select = concat!(
         ordered!(),
         "SELECT id FROM run JOIN ordered USING (no) WHERE ",
@@ -122,13 +123,13 @@ pub async fn claimable(s: &mut Session, now: u64, limit: usize) -> Done<Vec<Stri
         "AND $2::text IS NOT NULL ORDER BY place, no LIMIT $4::bigint"
     );
     let none: Vec<String> = Vec::new();
-    let rows = s.rows(select, &[&int(now), &"", &none, &int(limit as u64), &None::<i64>]).await?;
+    let rows = s.query_rows(select, &[&int(now), &"", &none, &int(limit as u64), &None::<i64>]).await?;
     Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
 /// Claims some of these runs. Concurrent callers get different runs. If the outcome of a try is unknown, the runs that
 /// it may have claimed wait until their leases expire.
-pub async fn claim_some(s: &mut Session, claim: &Claim, share: &ClaimShare) -> Done<Vec<Lease>> {
+pub async fn claim_some(s: &mut PostgresSession, claim: &Claim, share: &ClaimShare) -> PostgresResult<Vec<Lease>> {
     let take = concat!(
         ordered!(),
         "UPDATE run SET owner = $2, epoch = epoch + 1, lease_until = $6, taken_from = coalesce(owner, taken_from) \
@@ -139,8 +140,8 @@ pub async fn claim_some(s: &mut Session, claim: &Claim, share: &ClaimShare) -> D
     let except: Vec<_> = share.except.iter().map(|run| text(run)).collect();
     let (most, per_flow) = (int(share.most as u64), share.per_flow.map(|most| int(most as u64)));
     let (owner, now, until) = (text(&claim.owner), int(claim.now), int(claim.until));
-    let rows = s.rows(take, &[&now, &owner, &except, &most, &per_flow, &until]).await?;
-    let lease = |row: &Row| -> Done<Lease> {
+    let rows = s.query_rows(take, &[&now, &owner, &except, &most, &per_flow, &until]).await?;
+    let lease = |row: &Row| -> PostgresResult<Lease> {
         let (run, no, epoch) = (row.try_get(0)?, row.try_get(1)?, uint(row.try_get(2)?));
         Ok(Lease { run, no, epoch, content: Content::of_number(row.try_get(3)?) })
     };
@@ -148,12 +149,12 @@ pub async fn claim_some(s: &mut Session, claim: &Claim, share: &ClaimShare) -> D
 }
 
 /// Takes a run away from its owner, whose appends are rejected from now on. Returns the owner.
-pub async fn evict_owner(s: &mut Session, run: &str) -> Done<Option<String>> {
-    let no = super::run_row::number(s, run).await?;
+pub async fn evict_owner(s: &mut PostgresSession, run: &str) -> PostgresResult<Option<String>> {
+    let no = super::run_row::run_number(s, run).await?;
     let evict = "WITH had AS (SELECT no, owner FROM run WHERE no = $1 AND owner IS NOT NULL FOR UPDATE) \
          UPDATE run SET taken_from = had.owner, epoch = epoch + 1, owner = NULL, lease_until = NULL, \
          status = CASE status WHEN 'running' THEN 'interrupted' ELSE status END FROM had WHERE run.no = had.no RETURNING had.owner";
-    let Some(row) = s.row(evict, &[&no]).await? else { return Ok(None) };
-    tell(s).await?;
+    let Some(row) = s.query_row(evict, &[&no]).await? else { return Ok(None) };
+    notify_available(s).await?;
     Ok(row.try_get(0)?)
 }

@@ -4,15 +4,15 @@ use std::io::ErrorKind;
 
 use tokio_postgres::error::SqlState;
 
-use crate::address::Address;
+use crate::address::ServerAddress;
 use crate::error::StoreError;
 
 /// The result of an operation on the server.
-pub type Done<T> = Result<T, Fault>;
+pub type PostgresResult<T> = Result<T, PostgresError>;
 
 /// The error of an operation.
 #[derive(Debug)]
-pub enum Fault {
+pub enum PostgresError {
     /// From the server or the connection.
     Sql(tokio_postgres::Error),
     /// From the store itself.
@@ -23,7 +23,7 @@ pub enum Fault {
 
 /// What an error means for a retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RetryClass {
     /// Nothing was done, and a retry would fail, too.
     Failed,
     /// Nothing was done, because of a conflict with another transaction; it can be retried.
@@ -32,41 +32,41 @@ pub enum Outcome {
     Unknown,
 }
 
-impl From<tokio_postgres::Error> for Fault {
+impl From<tokio_postgres::Error> for PostgresError {
     fn from(error: tokio_postgres::Error) -> Self {
         Self::Sql(error)
     }
 }
 
-impl From<StoreError> for Fault {
+impl From<StoreError> for PostgresError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl Fault {
+impl PostgresError {
     /// What the error means for a retry.
-    pub fn outcome(&self) -> Outcome {
+    pub fn retry_class(&self) -> RetryClass {
         match self {
-            Self::Store(_) => Outcome::Failed,
+            Self::Store(_) => RetryClass::Failed,
             Self::Sql(error) => outcome(error),
-            Self::Silent => Outcome::Unknown,
+            Self::Silent => RetryClass::Unknown,
         }
     }
 
     /// Converts it to the error that callers of the store see.
-    pub fn at(self, address: &Address) -> StoreError {
+    pub fn at_address(self, address: &ServerAddress) -> StoreError {
         match self {
             Self::Store(error) => error,
             Self::Sql(error) => of_sql(&error, address),
             Self::Silent => {
-                StoreError::Unreachable { path: address.path(), why: "the server does not respond".to_owned() }
+                StoreError::Unreachable { path: address.display_path(), why: "the server does not respond".to_owned() }
             }
         }
     }
 
     /// The server's code for the error.
-    pub fn code(&self) -> Option<&SqlState> {
+    pub fn sql_state(&self) -> Option<&SqlState> {
         match self {
             Self::Sql(error) => error.code(),
             Self::Store(_) | Self::Silent => None,
@@ -74,9 +74,9 @@ impl Fault {
     }
 }
 
-fn outcome(error: &tokio_postgres::Error) -> Outcome {
+fn outcome(error: &tokio_postgres::Error) -> RetryClass {
     let Some(state) = error.code() else {
-        return if is_of_connection(error) { Outcome::Unknown } else { Outcome::Failed };
+        return if is_of_connection(error) { RetryClass::Unknown } else { RetryClass::Failed };
     };
     // The foreign key error occurs if a file or value is deleted while a run starts to use it, or the reverse.
     if [
@@ -87,7 +87,7 @@ fn outcome(error: &tokio_postgres::Error) -> Outcome {
     ]
     .contains(state)
     {
-        return Outcome::Collided;
+        return RetryClass::Collided;
     }
     let gone = [
         SqlState::ADMIN_SHUTDOWN,
@@ -97,7 +97,7 @@ fn outcome(error: &tokio_postgres::Error) -> Outcome {
         SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
     ];
     // Class 08: connections.
-    if gone.contains(state) || state.code().starts_with("08") { Outcome::Unknown } else { Outcome::Failed }
+    if gone.contains(state) || state.code().starts_with("08") { RetryClass::Unknown } else { RetryClass::Failed }
 }
 
 fn is_of_connection(error: &tokio_postgres::Error) -> bool {
@@ -114,7 +114,7 @@ fn is_of_connection(error: &tokio_postgres::Error) -> bool {
 }
 
 /// The text of an error, without the client's internal context.
-pub fn said(error: &tokio_postgres::Error) -> String {
+pub fn error_text(error: &tokio_postgres::Error) -> String {
     use std::error::Error as _;
     match error.as_db_error() {
         Some(said) => said.message().to_owned(),
@@ -136,8 +136,8 @@ pub fn said(error: &tokio_postgres::Error) -> String {
     }
 }
 
-fn of_sql(error: &tokio_postgres::Error, address: &Address) -> StoreError {
-    let (path, why) = (address.path(), said(error));
+fn of_sql(error: &tokio_postgres::Error, address: &ServerAddress) -> StoreError {
+    let (path, why) = (address.display_path(), error_text(error));
     let Some(state) = error.code() else {
         // Errors without a code come from the connection, or from setting it up.
         return StoreError::Unreachable { path, why };
@@ -145,7 +145,7 @@ fn of_sql(error: &tokio_postgres::Error, address: &Address) -> StoreError {
     // Class 28: invalid authorization.
     let refused = state.code().starts_with("28") || *state == SqlState::INVALID_CATALOG_NAME;
     match state {
-        _ if refused || outcome(error) == Outcome::Unknown => StoreError::Unreachable { path, why },
+        _ if refused || outcome(error) == RetryClass::Unknown => StoreError::Unreachable { path, why },
         state if *state == SqlState::DISK_FULL => StoreError::Full { path, why },
         state if *state == SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::ReadOnly { path },
         state if *state == SqlState::INSUFFICIENT_PRIVILEGE => StoreError::Denied { path, why },

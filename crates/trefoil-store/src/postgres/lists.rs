@@ -2,16 +2,16 @@
 
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
-use trefoil_machine::event::Tally;
+use trefoil_machine::event::ItemTally;
 use trefoil_runtime::Usage;
 
-use super::connect::Session;
-use super::fault::Done;
-use super::pool::refuse;
+use super::connection::PostgresSession;
+use super::fault::PostgresResult;
+use super::pool::store_error;
 use super::{int, text, uint};
 use crate::error::StoreError;
-use crate::list::{Cursor, Filter, Page};
-use crate::record::{Content, Record, Spent, Status};
+use crate::list::{RunCursor, RunFilter, RunPage};
+use crate::record::{Content, Record, RunSpending, Status};
 
 macro_rules! columns {
     () => {
@@ -35,15 +35,15 @@ macro_rules! columns {
 /// Maximum number of runs in one page.
 const LIMIT: usize = 1_000;
 
-fn read(row: &Row) -> Done<(i64, Record)> {
+fn record_from_row(row: &Row) -> PostgresResult<(i64, Record)> {
     let count = |name: &str| row.try_get::<_, i64>(name).map(uint);
     let maybe = |name: &str| row.try_get::<_, Option<i64>>(name).map(|found| found.map(uint));
     let status: &str = row.try_get("status")?;
-    let status: Status = status.parse().map_err(|why: String| super::blobs::damaged(&why))?;
+    let status: Status = status.parse().map_err(|why: String| super::blobs::damaged_error(&why))?;
     let error = row.try_get::<_, Option<String>>("error_code")?.zip(row.try_get("error")?);
     let owner: Option<String> = row.try_get("owner")?;
     let in_flight = count("in_flight")?;
-    let spent = Spent {
+    let spent = RunSpending {
         calls: count("calls")?,
         usage: Usage {
             input_tokens: count("tokens_in")?,
@@ -64,7 +64,7 @@ fn read(row: &Row) -> Done<(i64, Record)> {
         started: count("started")?,
         ended: maybe("ended")?,
         error,
-        items: Tally { total: count("items")? as u32, failed: count("failed_items")? as u32 }.with_failed(),
+        items: ItemTally { total: count("items")? as u32, failed: count("failed_items")? as u32 }.with_failed(),
         // While a process works on the run, the cost of its calls in progress is still to come.
         spent: if status == Status::Running { spent } else { spent.with_lost(in_flight, row.try_get("free")?) },
         in_flight,
@@ -82,10 +82,10 @@ fn read(row: &Row) -> Done<(i64, Record)> {
 }
 
 /// Adds the labels of runs to their records.
-async fn label(s: &mut Session, mut runs: Vec<(i64, Record)>) -> Done<Vec<Record>> {
+async fn label(s: &mut PostgresSession, mut runs: Vec<(i64, Record)>) -> PostgresResult<Vec<Record>> {
     let nos: Vec<i64> = runs.iter().map(|(no, _)| *no).collect();
     let select = "SELECT run, key, value FROM label WHERE run = ANY ($1) ORDER BY key COLLATE \"C\"";
-    for row in s.rows(select, &[&nos]).await? {
+    for row in s.query_rows(select, &[&nos]).await? {
         let no: i64 = row.try_get(0)?;
         if let Some((_, record)) = runs.iter_mut().find(|(of, _)| *of == no) {
             record.labels.push((row.try_get(1)?, row.try_get(2)?));
@@ -95,17 +95,22 @@ async fn label(s: &mut Session, mut runs: Vec<(i64, Record)>) -> Done<Vec<Record
 }
 
 /// Reads the record of a run.
-pub async fn record(s: &mut Session, run: &str) -> Done<Record> {
-    let found = s.row(concat!("SELECT ", columns!(), " FROM run WHERE id = $1"), &[&text(run)]).await?;
-    let Some(row) = found else { return refuse(StoreError::NoRun { run: run.to_owned() }) };
-    match label(s, vec![read(&row)?]).await?.pop() {
+pub async fn read_record(s: &mut PostgresSession, run: &str) -> PostgresResult<Record> {
+    let found = s.query_row(concat!("SELECT ", columns!(), " FROM run WHERE id = $1"), &[&text(run)]).await?;
+    let Some(row) = found else { return store_error(StoreError::NoRun { run: run.to_owned() }) };
+    match label(s, vec![record_from_row(&row)?]).await?.pop() {
         Some(record) => Ok(record),
-        None => refuse(StoreError::NoRun { run: run.to_owned() }),
+        None => store_error(StoreError::NoRun { run: run.to_owned() }),
     }
 }
 
 /// Lists runs, newest first.
-pub async fn page(s: &mut Session, filter: &Filter, after: Option<Cursor>, limit: usize) -> Done<Page> {
+pub async fn list_page(
+    s: &mut PostgresSession,
+    filter: &RunFilter,
+    after: Option<RunCursor>,
+    limit: usize,
+) -> PostgresResult<RunPage> {
     let limit = limit.clamp(1, LIMIT);
     let (conditions, mut values) = conditions(filter, after);
     values.push(Box::new(limit as i64 + 1));
@@ -113,24 +118,24 @@ pub async fn page(s: &mut Session, filter: &Filter, after: Option<Cursor>, limit
     let sql = format!("SELECT {} FROM run WHERE {conditions} ORDER BY started DESC, no DESC LIMIT ${n}", columns!());
     let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect();
     s.begin_to_search().await?;
-    let found = s.asked(&sql, &values).await?;
-    s.commit().await?;
-    let mut found: Vec<(i64, Record)> = found.iter().map(read).collect::<Done<_>>()?;
+    let found = s.query_generated(&sql, &values).await?;
+    s.commit_transaction().await?;
+    let mut found: Vec<(i64, Record)> = found.iter().map(record_from_row).collect::<PostgresResult<_>>()?;
     let more = found.len() > limit;
     found.truncate(limit);
-    let next = found.last().filter(|_| more).map(|(no, run)| Cursor { started: run.started, no: *no });
-    Ok(Page { runs: label(s, found).await?, next })
+    let next = found.last().filter(|_| more).map(|(no, run)| RunCursor { started: run.started, no: *no });
+    Ok(RunPage { runs: label(s, found).await?, next })
 }
 
 /// A parameter of a query.
-type Value = Box<dyn ToSql + Sync + Send>;
+type FilterParameter = Box<dyn ToSql + Sync + Send>;
 
 /// The conditions of a filter, and their parameters.
-fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Value>) {
-    let Filter { status, flow, since, until, text: part, label, parent, base } = filter;
-    let (mut all, mut values) = (vec!["true".to_owned()], Vec::<Value>::new());
+fn conditions(filter: &RunFilter, after: Option<RunCursor>) -> (String, Vec<FilterParameter>) {
+    let RunFilter { status, flow, since, until, text: part, label, parent, base } = filter;
+    let (mut all, mut values) = (vec!["true".to_owned()], Vec::<FilterParameter>::new());
     // Each `#` in a condition is replaced by the number of a parameter.
-    let mut add = |condition: &str, new: Vec<Value>| {
+    let mut add = |condition: &str, new: Vec<FilterParameter>| {
         let mut parts = condition.split('#');
         let mut numbered = parts.next().unwrap_or_default().to_owned();
         for (rest, value) in parts.zip(new) {
@@ -139,7 +144,7 @@ fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Value>) {
         }
         all.push(numbered);
     };
-    let of = |words: &str| -> Value { Box::new(text(words).into_owned()) };
+    let of = |words: &str| -> FilterParameter { Box::new(text(words).into_owned()) };
     if !status.is_empty() {
         let names: Vec<&str> = status.iter().map(|status| status.name()).collect();
         // The index has what is recorded.
@@ -177,7 +182,7 @@ fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Value>) {
         let condition = format!("({} OR {labels})", places.join(" OR "));
         add(&condition, (0..5).map(|_| of(&like)).collect());
     }
-    if let Some(Cursor { started, no }) = after {
+    if let Some(RunCursor { started, no }) = after {
         add("(started, no) < (#, #)", vec![Box::new(int(started)), Box::new(no)]);
     }
     (all.join(" AND "), values)
@@ -185,14 +190,14 @@ fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Value>) {
 
 /// The number of runs with each status. It is counted from the index, because runs would have to wait for each other to
 /// update a shared counter.
-pub async fn counts(s: &mut Session) -> Done<Vec<(Status, u64)>> {
+pub async fn count_by_status(s: &mut PostgresSession) -> PostgresResult<Vec<(Status, u64)>> {
     let select = concat!(
         "SELECT status, count(*) FROM run GROUP BY status UNION ALL SELECT 'left', count(*) FROM run \
          WHERE owner IS NOT NULL AND status = 'running' AND ",
         seen!(),
         " = 'interrupted'"
     );
-    let rows = s.rows(select, &[]).await?;
+    let rows = s.query_rows(select, &[]).await?;
     let mut counts: Vec<(Status, u64)> = Status::ALL.into_iter().map(|status| (status, 0)).collect();
     let mut left = 0;
     for row in rows {

@@ -52,18 +52,18 @@ macro_rules! base {
     };
 }
 
-mod asked;
 mod blobs;
-mod check;
 mod claims;
-mod connect;
+mod connection;
 mod entries;
 mod fault;
 mod format;
-mod letters;
+mod inbox_messages;
+mod integrity;
 mod lists;
 mod pool;
-mod remove;
+mod removal;
+mod request_index;
 mod run_row;
 mod runs;
 mod tls;
@@ -79,26 +79,26 @@ use trefoil_machine::{ContentKey, Entry};
 use trefoil_runtime::Clock;
 use trefoil_runtime::ports::Draft;
 
-use crate::address::Address;
-use crate::batch::Batch;
-use crate::blob::Hash;
-use crate::error::{Result, StoreError};
-use crate::inbox::{Letter, Posted};
+use crate::address::ServerAddress;
+use crate::batch::EntryBatch;
+use crate::blob::ContentHash;
+use crate::error::{StoreError, StoreResult};
+use crate::inbox::{InboxMessage, PostedMessage};
 use crate::lease::{Claim, ClaimShare, Lease};
-use crate::list::{Cursor, Filter, Page};
-use crate::packed::Packed;
+use crate::list::{RunCursor, RunFilter, RunPage};
+use crate::packed_blob::PackedBlob;
 use crate::port::{NewRun, Store};
 use crate::record::{Record, Status};
-use crate::sqlite::Options;
-use crate::upkeep::{Health, Pruned, Retention, Size};
+use crate::sqlite::StoreOptions;
+use crate::upkeep::{PruneResult, RunRetention, StoreHealth, StoreSize};
 
-use connect::Door;
-use pool::Pool;
+use connection::PostgresConnector;
+use pool::SessionPool;
 
 /// A store in Postgres.
 pub struct PostgresStore {
-    pool: Pool,
-    address: Address,
+    pool: SessionPool,
+    address: ServerAddress,
     /// Notified when runs may be waiting for a process.
     bell: Arc<Notify>,
     listening: OnceCell<()>,
@@ -111,11 +111,11 @@ impl std::fmt::Debug for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects to a server; creates the tables if they do not exist and [`Options::create`] says so. Blocks until the
-    /// server answers, in any context; [`Options::patience`] says how long it is waited for.
-    pub fn open(address: Address, options: Options) -> Result<Self> {
-        let door = Door::to(&address, options.durability)?;
-        Self::through(door, address, options)
+    /// Connects to a server; creates the tables if they do not exist and [`StoreOptions::create`] says so. Blocks until the
+    /// server answers, in any context; [`StoreOptions::patience`] says how long it is waited for.
+    pub fn open(address: ServerAddress, options: StoreOptions) -> StoreResult<Self> {
+        let door = PostgresConnector::for_address(&address, options.durability)?;
+        Self::open_with(door, address, options)
     }
 
     /// Opens a store for reading: the server accepts no change from these connections.
@@ -123,25 +123,25 @@ impl PostgresStore {
     /// # Errors
     ///
     /// [`StoreError::Missing`] if there is no store yet.
-    pub fn open_to_read(address: Address, options: Options) -> Result<Self> {
-        let door = Door::to(&address, options.durability)?.only_to_read();
-        Self::through(door, address, Options { create: false, ..options })
+    pub fn open_to_read(address: ServerAddress, options: StoreOptions) -> StoreResult<Self> {
+        let door = PostgresConnector::for_address(&address, options.durability)?.only_to_read();
+        Self::open_with(door, address, StoreOptions { create: false, ..options })
     }
 
-    fn through(door: Door, address: Address, options: Options) -> Result<Self> {
-        let pool = Pool::new(address.clone(), door, options.waits)?;
+    fn open_with(door: PostgresConnector, address: ServerAddress, options: StoreOptions) -> StoreResult<Self> {
+        let pool = SessionPool::new(address.clone(), door, options.waits)?;
         let to = address.clone();
         pool.at_once(options.patience, move |s, _| {
             let to = to.clone();
-            Box::pin(async move { format::prepare(s, &to, options.create).await })
+            Box::pin(async move { format::prepare_tables(s, &to, options.create).await })
         })?;
         Ok(Self { pool, address, bell: Arc::default(), listening: OnceCell::new() })
     }
 
     /// Adds the store's address to reports of damage.
-    fn here<T>(&self, done: Result<T>) -> Result<T> {
+    fn here<T>(&self, done: StoreResult<T>) -> StoreResult<T> {
         done.map_err(|error| match error {
-            StoreError::Corrupt { why, .. } => StoreError::Corrupt { path: self.address.path(), why },
+            StoreError::Corrupt { why, .. } => StoreError::Corrupt { path: self.address.display_path(), why },
             error => error,
         })
     }
@@ -150,7 +150,7 @@ impl PostgresStore {
 /// Runs an operation with a connection. Each try gets its own clones of the named values.
 macro_rules! work {
     ($self:ident, |$s:ident, $before:pat_param| [$($own:ident),*] $work:expr) => {
-        work!($self.work, |$s, $before| [$($own),*] $work)
+        work!($self.run_operation, |$s, $before| [$($own),*] $work)
     };
     ($self:ident.$how:ident, |$s:ident, $before:pat_param| [$($own:ident),*] $work:expr) => {
         $self.here($self.pool.$how(move |$s, $before| {
@@ -162,174 +162,174 @@ macro_rules! work {
 
 #[async_trait]
 impl Store for PostgresStore {
-    async fn create(&self, run: NewRun) -> Result<Option<Lease>> {
-        let new = Arc::new((Packed::values(&run.batch), run));
-        work!(self, |s, before| [new] runs::create(s, &new.1, &new.0, before))
+    async fn create_run(&self, run: NewRun) -> StoreResult<Option<Lease>> {
+        let new = Arc::new((PackedBlob::from_batch(&run.batch), run));
+        work!(self, |s, before| [new] runs::create_run(s, &new.1, &new.0, before))
     }
 
-    async fn append(&self, lease: &Lease, batch: Batch) -> Result<()> {
-        let what = Arc::new((lease.clone(), Packed::values(&batch), batch));
+    async fn append_batch(&self, lease: &Lease, batch: EntryBatch) -> StoreResult<()> {
+        let what = Arc::new((lease.clone(), PackedBlob::from_batch(&batch), batch));
         // What it stores is paid for and would be paid for again. If another process gets the run meanwhile, the server says so.
-        work!(self.insist, |s, before| [what] runs::append(s, &what.0, &what.2, &what.1, before))
+        work!(self.run_patiently, |s, before| [what] runs::append_batch(s, &what.0, &what.2, &what.1, before))
     }
 
-    async fn draft(&self, lease: &Lease, drafts: Vec<Draft>) -> Result<()> {
+    async fn store_drafts(&self, lease: &Lease, drafts: Vec<Draft>) -> StoreResult<()> {
         let what = Arc::new((lease.clone(), drafts));
-        work!(self, |s, _| [what] letters::draft(s, &what.0, &what.1))
+        work!(self, |s, _| [what] inbox_messages::store_drafts(s, &what.0, &what.1))
     }
 
-    async fn drafts(&self, run: &str) -> Result<Vec<Draft>> {
+    async fn read_drafts(&self, run: &str) -> StoreResult<Vec<Draft>> {
         let run = run.to_owned();
-        work!(self, |s, _| [run] letters::drafts(s, &run))
+        work!(self, |s, _| [run] inbox_messages::read_drafts(s, &run))
     }
 
-    async fn entries(&self, run: &str, from: u64) -> Result<Vec<Entry>> {
+    async fn read_entries(&self, run: &str, from: u64) -> StoreResult<Vec<Entry>> {
         let run = run.to_owned();
-        work!(self, |s, _| [run] entries::page(s, &run, from))
+        work!(self, |s, _| [run] entries::read_entry_page(s, &run, from))
     }
 
-    async fn note_asked(&self) -> Result<()> {
-        work!(self, |s, _| [] asked::note(s))
+    async fn index_requests(&self) -> StoreResult<()> {
+        work!(self, |s, _| [] request_index::index_requests(s))
     }
 
-    async fn asked(&self, content: ContentKey, limit: usize) -> Result<Vec<String>> {
-        work!(self, |s, _| [] asked::runs(s, content, limit))
+    async fn runs_with_request(&self, content: ContentKey, limit: usize) -> StoreResult<Vec<String>> {
+        work!(self, |s, _| [] request_index::runs_with_request(s, content, limit))
     }
 
-    async fn record(&self, run: &str) -> Result<Record> {
+    async fn record(&self, run: &str) -> StoreResult<Record> {
         let run = run.to_owned();
-        work!(self, |s, _| [run] lists::record(s, &run))
+        work!(self, |s, _| [run] lists::read_record(s, &run))
     }
 
-    async fn list(&self, filter: &Filter, after: Option<Cursor>, limit: usize) -> Result<Page> {
+    async fn list_runs(&self, filter: &RunFilter, after: Option<RunCursor>, limit: usize) -> StoreResult<RunPage> {
         let filter = filter.clone();
-        work!(self, |s, _| [filter] lists::page(s, &filter, after, limit))
+        work!(self, |s, _| [filter] lists::list_page(s, &filter, after, limit))
     }
 
-    async fn counts(&self) -> Result<Vec<(Status, u64)>> {
-        work!(self, |s, _| [] lists::counts(s))
+    async fn count_by_status(&self) -> StoreResult<Vec<(Status, u64)>> {
+        work!(self, |s, _| [] lists::count_by_status(s))
     }
 
-    async fn label(&self, run: &str, key: &str, value: Option<&str>) -> Result<()> {
+    async fn set_label(&self, run: &str, key: &str, value: Option<&str>) -> StoreResult<()> {
         let (run, key, value) = (run.to_owned(), key.to_owned(), value.map(str::to_owned));
-        work!(self, |s, _| [run, key, value] runs::label(s, &run, &key, value.as_deref()))
+        work!(self, |s, _| [run, key, value] runs::label_run(s, &run, &key, value.as_deref()))
     }
 
-    async fn blob(&self, hash: Hash) -> Result<Option<Vec<u8>>> {
+    async fn read_blob(&self, hash: ContentHash) -> StoreResult<Option<Vec<u8>>> {
         work!(self, |s, _| [] blobs::get(s, hash))
     }
 
-    async fn claim(&self, run: &str, claim: Claim) -> Result<Lease> {
+    async fn claim_run(&self, run: &str, claim: Claim) -> StoreResult<Lease> {
         let run = run.to_owned();
-        work!(self, |s, _| [run, claim] claims::claim(s, &run, &claim))
+        work!(self, |s, _| [run, claim] claims::claim_run(s, &run, &claim))
     }
 
-    async fn renew(&self, leases: Vec<Lease>, until: u64) -> Result<Vec<String>> {
+    async fn renew_leases(&self, leases: Vec<Lease>, until: u64) -> StoreResult<Vec<String>> {
         let (leases, clock) = (Arc::new(leases), self.pool.server_clock());
         work!(self, |s, _| [leases, clock] async {
             // This host's clock may run at a different speed.
-            clock.read(s).await?;
-            runs::renew(s, &leases, until).await
+            clock.read_time(s).await?;
+            runs::renew_leases(s, &leases, until).await
         })
     }
 
-    async fn release(&self, lease: &Lease) -> Result<()> {
+    async fn release_run(&self, lease: &Lease) -> StoreResult<()> {
         let lease = lease.clone();
-        work!(self, |s, _| [lease] runs::release(s, &lease))
+        work!(self, |s, _| [lease] runs::release_run(s, &lease))
     }
 
-    async fn reclaim(&self, now: u64) -> Result<usize> {
+    async fn reclaim_runs(&self, now: u64) -> StoreResult<usize> {
         work!(self, |s, _| [] async {
-            remove::old_results(s, now).await?;
-            runs::reclaim(s, now).await
+            removal::old_results(s, now).await?;
+            runs::reclaim_runs(s, now).await
         })
     }
 
-    async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>> {
-        work!(self, |s, _| [] claims::claimable(s, now, limit))
+    async fn claimable_runs(&self, now: u64, limit: usize) -> StoreResult<Vec<String>> {
+        work!(self, |s, _| [] claims::claimable_runs(s, now, limit))
     }
 
-    async fn claim_some(&self, claim: Claim, share: ClaimShare) -> Result<Vec<Lease>> {
+    async fn claim_some(&self, claim: Claim, share: ClaimShare) -> StoreResult<Vec<Lease>> {
         let what = Arc::new((claim, share));
         work!(self, |s, _| [what] claims::claim_some(s, &what.0, &what.1))
     }
 
-    async fn evict_owner(&self, run: &str) -> Result<Option<String>> {
+    async fn evict_owner(&self, run: &str) -> StoreResult<Option<String>> {
         let run = run.to_owned();
         work!(self, |s, _| [run] claims::evict_owner(s, &run))
     }
 
-    async fn forget_result(&self, run: &str) -> Result<()> {
+    async fn forget_result(&self, run: &str) -> StoreResult<()> {
         let run = run.to_owned();
-        work!(self, |s, _| [run] remove::result(s, &run))
+        work!(self, |s, _| [run] removal::delete_result(s, &run))
     }
 
-    async fn post(&self, run: &str, letter: Letter) -> Result<u64> {
+    async fn post_message(&self, run: &str, letter: InboxMessage) -> StoreResult<u64> {
         let run = run.to_owned();
-        work!(self, |s, before| [run, letter] letters::post(s, &run, &letter, before))
+        work!(self, |s, before| [run, letter] inbox_messages::post_message(s, &run, &letter, before))
     }
 
-    async fn inbox(&self, run: &str) -> Result<Vec<Posted>> {
+    async fn read_inbox(&self, run: &str) -> StoreResult<Vec<PostedMessage>> {
         let run = run.to_owned();
-        work!(self, |s, _| [run] letters::of_run(s, &run))
+        work!(self, |s, _| [run] inbox_messages::of_run(s, &run))
     }
 
-    async fn posted(&self, owner: &str, after: u64) -> Result<Vec<Posted>> {
+    async fn messages_for_owner(&self, owner: &str, after: u64) -> StoreResult<Vec<PostedMessage>> {
         let owner = owner.to_owned();
-        work!(self, |s, _| [owner] letters::of_owner(s, &owner, after))
+        work!(self, |s, _| [owner] inbox_messages::of_owner(s, &owner, after))
     }
 
-    async fn delete(&self, run: &str, now: u64) -> Result<()> {
+    async fn delete_run(&self, run: &str, now: u64) -> StoreResult<()> {
         let run = run.to_owned();
-        work!(self, |s, before| [run] remove::one(s, &run, now, before))
+        work!(self, |s, before| [run] removal::delete_run(s, &run, now, before))
     }
 
-    async fn prune(&self, retention: &Retention) -> Result<Pruned> {
-        let before = self.size().await?.used;
-        let (mut all, now) = (Pruned::default(), self.clock().wall_ms());
-        work!(self, |s, _| [] remove::old_results(s, now))?;
+    async fn prune_runs(&self, retention: &RunRetention) -> StoreResult<PruneResult> {
+        let before = self.measure_size().await?.used;
+        let (mut all, now) = (PruneResult::default(), self.clock().wall_ms());
+        work!(self, |s, _| [] removal::old_results(s, now))?;
         loop {
             let retention = retention.clone();
-            let gone = work!(self, |s, _| [retention] remove::some(s, &retention))?;
+            let gone = work!(self, |s, _| [retention] removal::delete_some(s, &retention))?;
             if gone.runs == 0 {
                 break;
             }
             all.runs += gone.runs;
             all.failed += gone.failed;
         }
-        work!(self, |s, _| [] remove::sweep(s))?;
-        work!(self, |s, _| [] remove::give_back(s))?;
-        Ok(Pruned { bytes: before.saturating_sub(self.size().await?.used), ..all })
+        work!(self, |s, _| [] removal::delete_unused(s))?;
+        work!(self, |s, _| [] removal::give_back(s))?;
+        Ok(PruneResult { bytes: before.saturating_sub(self.measure_size().await?.used), ..all })
     }
 
-    async fn prune_some(&self, retention: &Retention) -> Result<Pruned> {
+    async fn prune_some(&self, retention: &RunRetention) -> StoreResult<PruneResult> {
         let retention = retention.clone();
         let now = self.clock().wall_ms();
         work!(self, |s, _| [retention] async {
-            remove::old_results(s, now).await?;
-            match remove::is_due(s, &retention).await? {
-                true => remove::some(s, &retention).await,
-                false => Ok(Pruned::default()),
+            removal::old_results(s, now).await?;
+            match removal::is_due(s, &retention).await? {
+                true => removal::delete_some(s, &retention).await,
+                false => Ok(PruneResult::default()),
             }
         })
     }
 
-    async fn check(&self) -> Result<Health> {
-        work!(self, |s, _| [] check::all(s))
+    async fn check_integrity(&self) -> StoreResult<StoreHealth> {
+        work!(self, |s, _| [] integrity::check_integrity(s))
     }
 
-    async fn size(&self) -> Result<Size> {
+    async fn measure_size(&self) -> StoreResult<StoreSize> {
         work!(self, |s, _| [] async {
-            let (runs, used) = remove::used(s).await?;
-            Ok(Size { runs, disk: remove::disk(s).await?, used })
+            let (runs, used) = removal::used_space(s).await?;
+            Ok(StoreSize { runs, disk: removal::disk_usage(s).await?, used })
         })
     }
 
-    async fn backup(&self, _to: &Path) -> Result<()> {
-        Err(StoreError::NoBackup { path: self.address.path() })
+    async fn backup_to(&self, _to: &Path) -> StoreResult<()> {
+        Err(StoreError::NoBackup { path: self.address.display_path() })
     }
 
-    fn place(&self) -> String {
+    fn display_location(&self) -> String {
         self.address.to_string()
     }
 
@@ -337,10 +337,10 @@ impl Store for PostgresStore {
         self.pool.server_clock()
     }
 
-    async fn stirred(&self, at_most: Duration) {
+    async fn wait_for_work(&self, at_most: Duration) {
         // A notification may have been missed before listening started, so the first wait is short.
         let first = !self.listening.initialized();
-        self.listening.get_or_init(async || self.pool.listen(run_row::CHANNEL, self.bell.clone())).await;
+        self.listening.get_or_init(async || self.pool.listen_channel(run_row::CHANNEL, self.bell.clone())).await;
         let at_most = if first { at_most.min(Duration::from_millis(100)) } else { at_most };
         let _ = tokio::time::timeout(at_most, self.bell.notified()).await;
     }

@@ -2,7 +2,7 @@
 //! operation is finished even if its caller is dropped.
 //!
 //! An operation that collides with another transaction is retried, because the server has rolled it back. If the
-//! connection broke, the outcome is unknown, and the retry gets [`Before::Perhaps`]; each operation decides what that
+//! connection broke, the outcome is unknown, and the retry gets [`EarlierTry::Perhaps`]; each operation decides what that
 //! means for it. A connection whose server does not respond counts as broken.
 
 use std::pin::Pin;
@@ -17,10 +17,10 @@ use tokio::sync::Notify;
 use trefoil_runtime::Clock;
 use trefoil_runtime::ports::SystemClock;
 
-use super::connect::{Door, Session};
-use super::fault::{Done, Fault, Outcome};
-use crate::address::Address;
-use crate::error::{Result, StoreError};
+use super::connection::{PostgresConnector, PostgresSession};
+use super::fault::{PostgresError, PostgresResult, RetryClass};
+use crate::address::ServerAddress;
+use crate::error::{StoreError, StoreResult};
 use crate::sqlite::PATIENCE;
 
 /// Maximum number of connections. A commit waits for the server's disk; the server commits transactions of several
@@ -38,7 +38,7 @@ const COLLISIONS: u32 = 50;
 
 /// Whether an earlier try may have been executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Before {
+pub enum EarlierTry {
     /// No earlier try was executed.
     No,
     /// A connection broke during an earlier try: it may have been executed, or may still be.
@@ -46,19 +46,19 @@ pub enum Before {
 }
 
 /// An operation on a connection.
-pub type Doing<'s, T> = Pin<Box<dyn Future<Output = Done<T>> + Send + 's>>;
+pub type SessionFuture<'s, T> = Pin<Box<dyn Future<Output = PostgresResult<T>> + Send + 's>>;
 
 /// The connection pool of a process.
-pub struct Pool {
-    shared: Arc<Shared>,
+pub struct SessionPool {
+    shared: Arc<PoolState>,
     /// `None` after shutdown.
     runtime: Option<Runtime>,
 }
 
-struct Shared {
-    address: Address,
-    door: Door,
-    connections: managed::Pool<Connector>,
+struct PoolState {
+    address: ServerAddress,
+    door: PostgresConnector,
+    connections: managed::Pool<PoolConnector>,
     clock: Arc<ServerClock>,
     /// Called when the pool starts to wait for the server.
     waits: Option<fn(&str)>,
@@ -66,14 +66,14 @@ struct Shared {
 }
 
 /// How long an operation is retried while the server is unreachable.
-enum Patience {
+enum RetryPatience {
     /// This long.
     For(Duration),
     /// As long as the caller waits for it, and at least [`PATIENCE`].
     While(Weak<()>),
 }
 
-impl Patience {
+impl RetryPatience {
     fn ends_after(&self, waited: Duration) -> bool {
         match self {
             Self::For(most) => waited >= *most,
@@ -82,54 +82,56 @@ impl Patience {
     }
 }
 
-impl Pool {
+impl SessionPool {
     /// A pool for a server. Does not connect yet. `waits` is called with a sentence when it starts to wait for the server.
-    pub fn new(address: Address, door: Door, waits: Option<fn(&str)>) -> Result<Self> {
+    pub fn new(address: ServerAddress, door: PostgresConnector, waits: Option<fn(&str)>) -> StoreResult<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("trefoil-store").enable_all().build();
-        let runtime = runtime
-            .map_err(|error| StoreError::Open { path: address.path(), why: format!("no thread for it: {error}") })?;
+        let runtime = runtime.map_err(|error| StoreError::Open {
+            path: address.display_path(),
+            why: format!("no thread for it: {error}"),
+        })?;
         let clock = Arc::new(ServerClock::default());
-        let connector = Connector { door: door.clone(), clock: clock.clone() };
+        let connector = PoolConnector { door: door.clone(), clock: clock.clone() };
         let connections = managed::Pool::builder(connector).max_size(MOST).build();
         let connections =
-            connections.map_err(|error| StoreError::Open { path: address.path(), why: error.to_string() })?;
-        let shared = Shared { address, door, connections, clock, waits, waiting: AtomicBool::new(false) };
+            connections.map_err(|error| StoreError::Open { path: address.display_path(), why: error.to_string() })?;
+        let shared = PoolState { address, door, connections, clock, waits, waiting: AtomicBool::new(false) };
         Ok(Self { shared: Arc::new(shared), runtime: Some(runtime) })
     }
 
-    fn handle(&self) -> Result<&Handle> {
+    fn handle(&self) -> StoreResult<&Handle> {
         self.runtime.as_ref().map(Runtime::handle).ok_or(StoreError::Closed)
     }
 
     /// Runs an operation on a connection, with retries.
-    pub async fn work<T, F>(&self, work: F) -> Result<T>
+    pub async fn run_operation<T, F>(&self, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
-        F: for<'s> Fn(&'s mut Session, Before) -> Doing<'s, T> + Send + Sync + 'static,
+        F: for<'s> Fn(&'s mut PostgresSession, EarlierTry) -> SessionFuture<'s, T> + Send + Sync + 'static,
     {
-        self.spawn(work, Patience::For(PATIENCE)).await
+        self.spawn(work, RetryPatience::For(PATIENCE)).await
     }
 
-    /// Like [`Self::work`], but if somebody is told of it ([`Options::patiently`](crate::Options::patiently)), retries until
+    /// Like [`Self::work`], but if somebody is told of it ([`StoreOptions::with_patience`](crate::StoreOptions::with_patience)), retries until
     /// the caller no longer waits.
-    pub async fn insist<T, F>(&self, work: F) -> Result<T>
+    pub async fn run_patiently<T, F>(&self, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
-        F: for<'s> Fn(&'s mut Session, Before) -> Doing<'s, T> + Send + Sync + 'static,
+        F: for<'s> Fn(&'s mut PostgresSession, EarlierTry) -> SessionFuture<'s, T> + Send + Sync + 'static,
     {
         if self.shared.waits.is_none() {
-            return self.work(work).await;
+            return self.run_operation(work).await;
         }
         let caller = Arc::new(());
-        let done = self.spawn(work, Patience::While(Arc::downgrade(&caller))).await;
+        let done = self.spawn(work, RetryPatience::While(Arc::downgrade(&caller))).await;
         drop(caller);
         done
     }
 
-    async fn spawn<T, F>(&self, work: F, patience: Patience) -> Result<T>
+    async fn spawn<T, F>(&self, work: F, patience: RetryPatience) -> StoreResult<T>
     where
         T: Send + 'static,
-        F: for<'s> Fn(&'s mut Session, Before) -> Doing<'s, T> + Send + Sync + 'static,
+        F: for<'s> Fn(&'s mut PostgresSession, EarlierTry) -> SessionFuture<'s, T> + Send + Sync + 'static,
     {
         let shared = self.shared.clone();
         let task = self.handle()?.spawn(async move { shared.work(&work, &patience).await });
@@ -137,27 +139,27 @@ impl Pool {
     }
 
     /// Blocking version for callers that are not async. `patience` is how long it is retried.
-    pub fn at_once<T, F>(&self, patience: Duration, work: F) -> Result<T>
+    pub fn at_once<T, F>(&self, patience: Duration, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
-        F: for<'s> Fn(&'s mut Session, Before) -> Doing<'s, T> + Send + Sync + 'static,
+        F: for<'s> Fn(&'s mut PostgresSession, EarlierTry) -> SessionFuture<'s, T> + Send + Sync + 'static,
     {
         let (say, said) = std::sync::mpsc::channel();
         let shared = self.shared.clone();
         self.handle()?.spawn(async move {
-            let _ = say.send(shared.work(&work, &Patience::For(patience)).await);
+            let _ = say.send(shared.work(&work, &RetryPatience::For(patience)).await);
         });
         said.recv().unwrap_or(Err(StoreError::Closed))
     }
 
     /// Listens to a channel while the pool exists, and notifies `bell`.
-    pub fn listen(&self, channel: &'static str, bell: Arc<Notify>) {
+    pub fn listen_channel(&self, channel: &'static str, bell: Arc<Notify>) {
         let (door, Ok(runtime)) = (self.shared.door.clone(), self.handle()) else { return };
         runtime.spawn(async move {
             loop {
                 let ring = bell.clone();
                 // If listening fails, waiting callers query regularly anyway.
-                let _ = door.listen(channel, move || ring.notify_waiters()).await;
+                let _ = door.listen_channel(channel, move || ring.notify_waiters()).await;
                 tokio::time::sleep(LONGEST * 2).await;
             }
         });
@@ -169,7 +171,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for SessionPool {
     fn drop(&mut self) {
         // A blocking shutdown is not allowed inside an async context.
         if let Some(runtime) = self.runtime.take() {
@@ -178,12 +180,12 @@ impl Drop for Pool {
     }
 }
 
-impl Shared {
-    async fn work<T, F>(&self, work: &F, patience: &Patience) -> Result<T>
+impl PoolState {
+    async fn work<T, F>(&self, work: &F, patience: &RetryPatience) -> StoreResult<T>
     where
-        F: for<'s> Fn(&'s mut Session, Before) -> Doing<'s, T>,
+        F: for<'s> Fn(&'s mut PostgresSession, EarlierTry) -> SessionFuture<'s, T>,
     {
-        let (mut before, mut collisions, mut pause) = (Before::No, 0, PAUSE);
+        let (mut before, mut collisions, mut pause) = (EarlierTry::No, 0, PAUSE);
         let mut since: Option<Instant> = None;
         loop {
             // Not held between tries: other operations may be due sooner.
@@ -194,8 +196,8 @@ impl Shared {
                         return Ok(done);
                     }
                     Err(fault) => {
-                        if fault.outcome() == Outcome::Unknown {
-                            before = Before::Perhaps;
+                        if fault.retry_class() == RetryClass::Unknown {
+                            before = EarlierTry::Perhaps;
                         }
                         fault
                     }
@@ -205,16 +207,16 @@ impl Shared {
                 // The pool itself has neither hooks nor time limits.
                 Err(_) => return Err(StoreError::Closed),
             };
-            match fault.outcome() {
-                Outcome::Failed => return Err(fault.at(&self.address)),
-                Outcome::Collided if collisions < COLLISIONS => collisions += 1,
-                Outcome::Collided => return Err(fault.at(&self.address)),
-                Outcome::Unknown => {
+            match fault.retry_class() {
+                RetryClass::Failed => return Err(fault.at_address(&self.address)),
+                RetryClass::Collided if collisions < COLLISIONS => collisions += 1,
+                RetryClass::Collided => return Err(fault.at_address(&self.address)),
+                RetryClass::Unknown => {
                     // The idle connections are probably broken as well.
                     self.connections.retain(|session, _| !session.is_gone());
                     let waited = since.get_or_insert_with(Instant::now).elapsed();
                     if patience.ends_after(waited) {
-                        return Err(fault.at(&self.address));
+                        return Err(fault.at_address(&self.address));
                     }
                     if waited >= WORTH_SAYING {
                         self.say(fault);
@@ -227,14 +229,14 @@ impl Shared {
     }
 
     /// Runs an operation once, and keeps the connection if it can still be used.
-    async fn tried<T, F>(&self, mut session: Object<Connector>, work: &F, before: Before) -> Done<T>
+    async fn tried<T, F>(&self, mut session: Object<PoolConnector>, work: &F, before: EarlierTry) -> PostgresResult<T>
     where
-        F: for<'s> Fn(&'s mut Session, Before) -> Doing<'s, T>,
+        F: for<'s> Fn(&'s mut PostgresSession, EarlierTry) -> SessionFuture<'s, T>,
     {
-        let backend = session.backend();
+        let backend = session.backend_id();
         let doing = async {
             let done = work(&mut session, before).await;
-            let is_lost = done.as_ref().is_err_and(|fault| fault.outcome() == Outcome::Unknown);
+            let is_lost = done.as_ref().is_err_and(|fault| fault.retry_class() == RetryClass::Unknown);
             // If the operation left a transaction open, roll it back, so that it does not affect the next operation.
             let usable = !is_lost && session.give_up().await;
             (done, usable)
@@ -251,10 +253,10 @@ impl Shared {
                 done
             }
             None => {
-                Object::take(session).abandon();
+                Object::take(session).abort_connection();
                 // The idle connections are probably silent as well.
                 self.connections.retain(|_, _| false);
-                Err(Fault::Silent)
+                Err(PostgresError::Silent)
             }
         }
     }
@@ -264,60 +266,60 @@ impl Shared {
     async fn lost(&self, backend: i32) {
         let mut idle: Option<String> = None;
         loop {
-            tokio::time::sleep(if idle.is_some() { LOOK_AGAIN } else { self.door.limit() }).await;
-            let look = async { self.door.connect().await?.idle_since(backend).await };
-            let look = tokio::time::timeout(self.door.limit(), look);
-            match look.await.unwrap_or(Err(Fault::Silent)) {
+            tokio::time::sleep(if idle.is_some() { LOOK_AGAIN } else { self.door.connect_limit() }).await;
+            let look = async { self.door.open_session().await?.idle_since(backend).await };
+            let look = tokio::time::timeout(self.door.connect_limit(), look);
+            match look.await.unwrap_or(Err(PostgresError::Silent)) {
                 Ok(Some(since)) if idle.as_ref() == Some(&since) => return,
                 Ok(since) => idle = since,
                 // It responds, with an error. If it is about to stop, the connection breaks by itself.
-                Err(fault) if fault.code().is_some() => idle = None,
+                Err(fault) if fault.sql_state().is_some() => idle = None,
                 Err(_) => return,
             }
         }
     }
 
     /// Says once that the store waits for its server.
-    fn say(&self, fault: Fault) {
+    fn say(&self, fault: PostgresError) {
         if let Some(waits) = self.waits
             && !self.waiting.swap(true, Ordering::Relaxed)
         {
-            waits(&format!("waiting until it responds again: {}", fault.at(&self.address)));
+            waits(&format!("waiting until it responds again: {}", fault.at_address(&self.address)));
         }
     }
 }
 
 /// Opens the connections of the pool.
-struct Connector {
-    door: Door,
+struct PoolConnector {
+    door: PostgresConnector,
     clock: Arc<ServerClock>,
 }
 
-impl managed::Manager for Connector {
-    type Type = Session;
-    type Error = Fault;
+impl managed::Manager for PoolConnector {
+    type Type = PostgresSession;
+    type Error = PostgresError;
 
-    async fn create(&self) -> Done<Session> {
+    async fn create(&self) -> PostgresResult<PostgresSession> {
         let opened = async {
-            let mut session = self.door.connect().await?;
-            self.clock.read(&mut session).await?;
+            let mut session = self.door.open_session().await?;
+            self.clock.read_time(&mut session).await?;
             see(&mut session).await?;
             Ok(session)
         };
-        tokio::time::timeout(self.door.limit(), opened).await.unwrap_or(Err(Fault::Silent))
+        tokio::time::timeout(self.door.connect_limit(), opened).await.unwrap_or(Err(PostgresError::Silent))
     }
 
-    async fn recycle(&self, session: &mut Session, _metrics: &Metrics) -> RecycleResult<Fault> {
+    async fn recycle(&self, session: &mut PostgresSession, _metrics: &Metrics) -> RecycleResult<PostgresError> {
         if session.is_gone() { Err(RecycleError::message("the connection is closed")) } else { Ok(()) }
     }
 }
 
 /// Records that the server was seen, if nobody has since it was started. Before the tables exist, and for users who may not
 /// write, there is nothing to record.
-async fn see(session: &mut Session) -> Done<()> {
+async fn see(session: &mut PostgresSession) -> PostgresResult<()> {
     let record = "INSERT INTO trefoil.server (started) VALUES (pg_postmaster_start_time()) ON CONFLICT DO NOTHING";
-    match session.batch(record).await {
-        Err(fault) if fault.code().is_none() => Err(fault),
+    match session.execute_batch(record).await {
+        Err(fault) if fault.sql_state().is_none() => Err(fault),
         _ => Ok(()),
     }
 }
@@ -332,9 +334,9 @@ pub struct ServerClock {
 
 impl ServerClock {
     /// Reads the server's time.
-    pub async fn read(&self, session: &mut Session) -> Done<()> {
+    pub async fn read_time(&self, session: &mut PostgresSession) -> PostgresResult<()> {
         let asked = Instant::now();
-        let row = session.row("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint", &[]).await?;
+        let row = session.query_row("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint", &[]).await?;
         let Some(now) = row.map(|row| row.try_get::<_, i64>(0)).transpose()? else { return Ok(()) };
         // The server read its clock at some moment between request and response.
         let at = asked + asked.elapsed() / 2;
@@ -348,8 +350,8 @@ impl Clock for ServerClock {
     fn now_ms(&self) -> u64 {
         self.own.now_ms()
     }
-    async fn sleep(&self, ms: u64) {
-        self.own.sleep(ms).await;
+    async fn sleep_ms(&self, ms: u64) {
+        self.own.sleep_ms(ms).await;
     }
     fn wall_ms(&self) -> u64 {
         match *self.read.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -360,6 +362,6 @@ impl Clock for ServerClock {
 }
 
 /// Returns an error from the store itself.
-pub fn refuse<T>(error: StoreError) -> Done<T> {
-    Err(Fault::Store(error))
+pub fn store_error<T>(error: StoreError) -> PostgresResult<T> {
+    Err(PostgresError::Store(error))
 }

@@ -3,15 +3,15 @@
 use trefoil_machine::Usage;
 
 use super::blobs;
-use super::connect::Session;
-use super::fault::Done;
-use super::pool::{Before, refuse};
-use super::run_row::{number, tell};
-use super::{int, letters, text, uint};
-use crate::batch::{Batch, Body};
+use super::connection::PostgresSession;
+use super::fault::PostgresResult;
+use super::pool::{EarlierTry, store_error};
+use super::run_row::{notify_available, run_number};
+use super::{inbox_messages, int, text, uint};
+use crate::batch::{EntryBatch, StoredEntry};
 use crate::error::StoreError;
 use crate::lease::Lease;
-use crate::packed::Packed;
+use crate::packed_blob::PackedBlob;
 use crate::port::NewRun;
 use crate::record::{Content, Status};
 
@@ -19,15 +19,20 @@ use crate::record::{Content, Status};
 const ROW: i64 = 60;
 
 /// Creates a run.
-pub async fn create(s: &mut Session, new: &NewRun, values: &[Packed], before: Before) -> Done<Option<Lease>> {
+pub async fn create_run(
+    s: &mut PostgresSession,
+    new: &NewRun,
+    values: &[PackedBlob],
+    before: EarlierTry,
+) -> PostgresResult<Option<Lease>> {
     let NewRun { run, parent, labels, claim, batch, now, content, attended, .. } = new;
     let started = batch.start.as_ref().map_or(*now, |start| start.at);
     let owner = claim.as_ref().map(|claim| text(&claim.owner));
     let until = claim.as_ref().map(|claim| int(claim.until));
     let epoch = i64::from(claim.is_some());
-    s.begin().await?;
+    s.begin_transaction().await?;
     let inserted = s
-        .row(
+        .query_row(
             "INSERT INTO run (id, status, started, parent, owner, epoch, lease_until, content, attended) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING RETURNING no",
             &[
@@ -48,25 +53,25 @@ pub async fn create(s: &mut Session, new: &NewRun, values: &[Packed], before: Be
     for (key, value) in labels {
         set_label(s, no, key, Some(value)).await?;
     }
-    blobs::keep(s, no, &new.files).await?;
+    blobs::store_files(s, no, &new.files).await?;
     let lease = Lease { run: run.clone(), no, epoch: uint(epoch), content: *content };
-    let pending = Batch { status: Some(batch.status.unwrap_or(Status::Pending)), ..batch.clone() };
+    let pending = EntryBatch { status: Some(batch.status.unwrap_or(Status::Pending)), ..batch.clone() };
     let batch = if claim.is_some() { batch } else { &pending };
     if !batch.bodies.is_empty() {
         write(s, &lease, batch, values, claim.is_none()).await?;
     }
     if claim.is_none() {
-        tell(s).await?;
+        notify_available(s).await?;
     }
-    s.commit().await?;
+    s.commit_transaction().await?;
     Ok(claim.is_some().then_some(lease))
 }
 
 /// A run with this id exists: either another one, or this one, created by an earlier try.
-async fn exists(s: &mut Session, new: &NewRun, before: Before) -> Done<Option<Lease>> {
+async fn exists(s: &mut PostgresSession, new: &NewRun, before: EarlierTry) -> PostgresResult<Option<Lease>> {
     let NewRun { run, claim, batch, content, .. } = new;
-    if before == Before::Perhaps {
-        let found = s.row("SELECT no, owner, epoch FROM run WHERE id = $1", &[&text(run)]).await?;
+    if before == EarlierTry::Perhaps {
+        let found = s.query_row("SELECT no, owner, epoch FROM run WHERE id = $1", &[&text(run)]).await?;
         if let Some(row) = found {
             let (no, owner, epoch): (i64, Option<String>, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
             let mine = match claim {
@@ -74,19 +79,19 @@ async fn exists(s: &mut Session, new: &NewRun, before: Before) -> Done<Option<Le
                 Some(claim) => epoch == 1 && (owner.as_deref() == Some(&*text(&claim.owner)) || batch.end.is_some()),
                 None => epoch == 0,
             };
-            if mine && has(s, no, batch).await? {
+            if mine && has_entries(s, no, batch).await? {
                 let lease = Lease { run: run.clone(), no, epoch: 1, content: *content };
                 return Ok(claim.is_some().then_some(lease));
             }
         }
     }
-    refuse(StoreError::RunExists { run: run.clone() })
+    store_error(StoreError::RunExists { run: run.clone() })
 }
 
 /// Whether the store has exactly the entries of a batch.
-async fn has(s: &mut Session, no: i64, batch: &Batch) -> Done<bool> {
-    for Body { seq, json, .. } in &batch.bodies {
-        let found = s.row("SELECT body FROM entry WHERE run = $1 AND seq = $2", &[&no, &int(*seq)]).await?;
+async fn has_entries(s: &mut PostgresSession, no: i64, batch: &EntryBatch) -> PostgresResult<bool> {
+    for StoredEntry { seq, json, .. } in &batch.bodies {
+        let found = s.query_row("SELECT body FROM entry WHERE run = $1 AND seq = $2", &[&no, &int(*seq)]).await?;
         if found.map(|row| row.try_get::<_, String>(0)).transpose()?.as_ref() != Some(json) {
             return Ok(false);
         }
@@ -95,25 +100,31 @@ async fn has(s: &mut Session, no: i64, batch: &Batch) -> Done<bool> {
 }
 
 /// Appends to a run, if the lease is valid.
-pub async fn append(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Packed], before: Before) -> Done<()> {
+pub async fn append_batch(
+    s: &mut PostgresSession,
+    lease: &Lease,
+    batch: &EntryBatch,
+    values: &[PackedBlob],
+    before: EarlierTry,
+) -> PostgresResult<()> {
     let bares = batch.is_final() && lease.content == Content::UntilEnd;
     let callers = match batch.end {
-        Some(_) => letters::callers(s, lease.no).await?,
+        Some(_) => inbox_messages::calling_runs(s, lease.no).await?,
         None => Vec::new(),
     };
     let written = if bares || !callers.is_empty() {
         match callers.is_empty() {
-            true => s.begin().await?,
-            false => letters::begin(s).await?,
+            true => s.begin_transaction().await?,
+            false => inbox_messages::begin_posting(s).await?,
         }
         match write(s, lease, batch, values, false).await {
             Ok(()) => {
                 let at = batch.end.as_ref().and_then(|end| end.at).unwrap_or_default();
-                letters::call_back(s, &callers, at).await?;
+                inbox_messages::call_back(s, &callers, at).await?;
                 if bares {
-                    super::remove::content(s, lease.no).await?;
+                    super::removal::delete_content(s, lease.no).await?;
                 }
-                s.commit().await
+                s.commit_transaction().await
             }
             failed => {
                 s.give_up().await;
@@ -126,14 +137,15 @@ pub async fn append(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Pac
     match written {
         // An earlier try may have succeeded. Its entries are then in the store, and only this process can have written
         // them.
-        Err(super::fault::Fault::Store(error)) if before == Before::Perhaps => {
-            let found = s.row("SELECT epoch, next FROM run WHERE no = $1", &[&lease.no]).await?;
-            let Some(row) = found else { return refuse(error) };
+        Err(super::fault::PostgresError::Store(error)) if before == EarlierTry::Perhaps => {
+            let found = s.query_row("SELECT epoch, next FROM run WHERE no = $1", &[&lease.no]).await?;
+            let Some(row) = found else { return store_error(error) };
             let (epoch, next): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
             let after = batch.first().map(|first| int(first) + batch.bodies.len() as i64);
             let bare = batch.is_final() && lease.content == Content::UntilEnd;
-            let done = epoch == int(lease.epoch) && after == Some(next) && (bare || has(s, lease.no, batch).await?);
-            if done { Ok(()) } else { refuse(error) }
+            let done =
+                epoch == int(lease.epoch) && after == Some(next) && (bare || has_entries(s, lease.no, batch).await?);
+            if done { Ok(()) } else { store_error(error) }
         }
         written => written,
     }
@@ -178,10 +190,16 @@ WITH held AS (
 SELECT no FROM held";
 
 /// Writes a batch. reason: one parameter of the statement a line.
-async fn write(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Packed], unowned: bool) -> Done<()> {
+async fn write(
+    s: &mut PostgresSession,
+    lease: &Lease,
+    batch: &EntryBatch,
+    values: &[PackedBlob],
+    unowned: bool,
+) -> PostgresResult<()> {
     let wrong = |(expected, found)| StoreError::Sequence { run: lease.run.clone(), expected, found };
-    if let Some(gap) = batch.first().and_then(|first| batch.gap(first)) {
-        return refuse(wrong(gap));
+    if let Some(gap) = batch.first().and_then(|first| batch.find_gap(first)) {
+        return store_error(wrong(gap));
     }
     let (spent, usage) = (batch.spent, batch.spent.usage);
     let bytes: i64 = batch.bodies.iter().map(|body| body.json.len() as i64 + ROW).sum();
@@ -198,10 +216,10 @@ async fn write(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Packed],
     let data: Vec<&[u8]> = values.iter().map(|value| value.data.as_slice()).collect();
     let seqs: Vec<i64> = batch.bodies.iter().map(|body| int(body.seq)).collect();
     let bodies: Vec<&str> = batch.bodies.iter().map(|body| body.json.as_str()).collect();
-    let of_value = |body: &Body| body.value.as_ref().map(|blob| blob.hash().0.to_vec());
+    let of_value = |body: &StoredEntry| body.value.as_ref().map(|blob| blob.hash().0.to_vec());
     let large: Vec<Option<Vec<u8>>> = batch.bodies.iter().map(of_value).collect();
     let held = s
-        .row(
+        .query_row(
             WRITE,
             &[
                 &lease.no,
@@ -251,40 +269,40 @@ async fn write(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Packed],
     if held.is_some() {
         return Ok(());
     }
-    let found = s.row("SELECT epoch, owner IS NOT NULL, next FROM run WHERE no = $1", &[&lease.no]).await?;
+    let found = s.query_row("SELECT epoch, owner IS NOT NULL, next FROM run WHERE no = $1", &[&lease.no]).await?;
     if let (Some(row), Some(first)) = (found, batch.first()) {
         let (epoch, owned, next): (i64, bool, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
         if epoch == int(lease.epoch) && (owned || unowned) {
-            return refuse(wrong((uint(next), first)));
+            return store_error(wrong((uint(next), first)));
         }
     }
-    refuse(StoreError::NotHeld { run: lease.run.clone() })
+    store_error(StoreError::NotHeld { run: lease.run.clone() })
 }
 
 /// Sets a label; `None` removes it.
-pub async fn label(s: &mut Session, run: &str, key: &str, value: Option<&str>) -> Done<()> {
-    let no = number(s, run).await?;
+pub async fn label_run(s: &mut PostgresSession, run: &str, key: &str, value: Option<&str>) -> PostgresResult<()> {
+    let no = run_number(s, run).await?;
     set_label(s, no, key, value).await
 }
 
-async fn set_label(s: &mut Session, no: i64, key: &str, value: Option<&str>) -> Done<()> {
+async fn set_label(s: &mut PostgresSession, no: i64, key: &str, value: Option<&str>) -> PostgresResult<()> {
     match value {
         Some(value) => {
             let set =
                 "INSERT INTO label VALUES ($1, $2, $3) ON CONFLICT (run, key) DO UPDATE SET value = excluded.value";
-            s.execute(set, &[&no, &text(key), &text(value)]).await?
+            s.execute_statement(set, &[&no, &text(key), &text(value)]).await?
         }
-        None => s.execute("DELETE FROM label WHERE run = $1 AND key = $2", &[&no, &text(key)]).await?,
+        None => s.execute_statement("DELETE FROM label WHERE run = $1 AND key = $2", &[&no, &text(key)]).await?,
     };
     Ok(())
 }
 
 /// Renews leases. Returns the runs whose leases were lost.
-pub async fn renew(s: &mut Session, leases: &[Lease], until: u64) -> Done<Vec<String>> {
+pub async fn renew_leases(s: &mut PostgresSession, leases: &[Lease], until: u64) -> PostgresResult<Vec<String>> {
     let nos: Vec<i64> = leases.iter().map(|lease| lease.no).collect();
     let epochs: Vec<i64> = leases.iter().map(|lease| int(lease.epoch)).collect();
     let renewed = s
-        .rows(
+        .query_rows(
             "UPDATE run SET lease_until = $3 FROM unnest($1::bigint[], $2::bigint[]) AS lease (no, epoch) \
              WHERE run.no = lease.no AND run.epoch = lease.epoch AND owner IS NOT NULL RETURNING run.no",
             &[&nos, &epochs, &int(until)],
@@ -302,30 +320,30 @@ macro_rules! free {
 }
 
 /// Releases a run.
-pub async fn release(s: &mut Session, lease: &Lease) -> Done<()> {
+pub async fn release_run(s: &mut PostgresSession, lease: &Lease) -> PostgresResult<()> {
     let freed = s
-        .row(
+        .query_row(
             concat!(free!(), "WHERE no = $1 AND epoch = $2 AND owner IS NOT NULL RETURNING status <> 'waiting'"),
             &[&lease.no, &int(lease.epoch)],
         )
         .await?;
     match freed.map(|row| row.try_get(0)).transpose()? {
-        Some(true) => tell(s).await,
+        Some(true) => notify_available(s).await,
         _ => Ok(()),
     }
 }
 
 /// Releases runs whose leases have expired.
-pub async fn reclaim(s: &mut Session, now: u64) -> Done<usize> {
+pub async fn reclaim_runs(s: &mut PostgresSession, now: u64) -> PostgresResult<usize> {
     let free = concat!(
         free!(),
         "WHERE no IN (SELECT no FROM run WHERE owner IS NOT NULL AND ",
         expired!("$1"),
         " ORDER BY no FOR UPDATE SKIP LOCKED)"
     );
-    let freed = s.execute(free, &[&int(now)]).await?;
+    let freed = s.execute_statement(free, &[&int(now)]).await?;
     if freed > 0 {
-        tell(s).await?;
+        notify_available(s).await?;
     }
     Ok(usize::try_from(freed).unwrap_or(usize::MAX))
 }

@@ -13,7 +13,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Encrypts connections, and trusts the authorities in a file, or those that this machine trusts. `SSL_CERT_FILE` names others for
 /// the machine.
-pub fn connector(authorities: Option<&Path>) -> Result<MakeRustlsConnect, String> {
+pub fn tls_connector(authorities: Option<&Path>) -> Result<MakeRustlsConnect, String> {
     let why = |error: rustls::Error| error.to_string();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider.clone());

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::alive::Alive;
-use super::fault::{Done, Fault};
+use super::fault::{SqliteError, SqliteResult};
+use super::owner_locks::OwnerLocks;
 use super::{int, uint};
 use crate::error::StoreError;
 use crate::lease::{Claim, ClaimShare, Lease};
@@ -61,32 +61,32 @@ const EXPIRED: &str = concat!(
 );
 
 /// Runs by number, with their ids and flows.
-type Found = BTreeMap<i64, (String, String)>;
+type ClaimableRuns = BTreeMap<i64, (String, String)>;
 
 /// Runs that wait for a process, in the order in which they should be claimed.
-pub fn claimable(c: &Connection, now: u64, share: &ClaimShare, owner: &str) -> Done<Vec<String>> {
+pub fn claimable_runs(c: &Connection, now: u64, share: &ClaimShare, owner: &str) -> SqliteResult<Vec<String>> {
     let wanted = share.most.saturating_add(share.except.len());
-    let mut found = Found::new();
+    let mut found = ClaimableRuns::new();
     let mut flow: Option<String> = c.prepare_cached(FIRST_FLOW)?.query_row([], |row| row.get(0)).optional()?;
     while let Some(of) = flow {
         let rows = params![of, int(wanted as u64)];
-        found.extend(c.prepare_cached(READY)?.query_map(rows, one)?.collect::<Result<Vec<_>, _>>()?);
+        found.extend(c.prepare_cached(READY)?.query_map(rows, run_from_row)?.collect::<Result<Vec<_>, _>>()?);
         flow = c.prepare_cached(NEXT_FLOW)?.query_row([of], |row| row.get(0)).optional()?;
     }
     for sort in [WOKEN, WRITTEN_TO, EXPIRED] {
         let rows = params![int(now), int(wanted.saturating_add(MORE) as u64)];
-        found.extend(c.prepare_cached(sort)?.query_map(rows, one)?.collect::<Result<Vec<_>, _>>()?);
+        found.extend(c.prepare_cached(sort)?.query_map(rows, run_from_row)?.collect::<Result<Vec<_>, _>>()?);
     }
     found.retain(|_, (run, _)| !share.except.contains(run));
     fairly(c, found, share, owner)
 }
 
-fn one(row: &Row<'_>) -> rusqlite::Result<(i64, (String, String))> {
+fn run_from_row(row: &Row<'_>) -> rusqlite::Result<(i64, (String, String))> {
     Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))
 }
 
 /// Orders runs by how many of their flow come before them, including those in progress.
-fn fairly(c: &Connection, found: Found, share: &ClaimShare, owner: &str) -> Done<Vec<String>> {
+fn fairly(c: &Connection, found: ClaimableRuns, share: &ClaimShare, owner: &str) -> SqliteResult<Vec<String>> {
     // Runs in progress of each flow: of all processes, and of this one.
     let mut busy: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     let mut select = c.prepare_cached(
@@ -111,11 +111,16 @@ fn fairly(c: &Connection, found: Found, share: &ClaimShare, owner: &str) -> Done
 }
 
 /// Claims a run that is free. Also returns the former owner, if its process has ended.
-pub fn claim(c: &Connection, run: &str, claim: &Claim, alive: &Alive) -> Done<(Lease, Option<String>)> {
+pub fn claim_run(
+    c: &Connection,
+    run: &str,
+    claim: &Claim,
+    alive: &OwnerLocks,
+) -> SqliteResult<(Lease, Option<String>)> {
     let found = c
         .prepare_cached("SELECT no, owner, lease_until, ended, status, epoch, content FROM run WHERE id = ?1")?
         .query_row([run], |row| {
-            Ok(Free {
+            Ok(ClaimRow {
                 no: row.get(0)?,
                 owner: row.get(1)?,
                 until: row.get::<_, Option<i64>>(2)?.map_or(0, uint),
@@ -133,7 +138,7 @@ pub fn claim(c: &Connection, run: &str, claim: &Claim, alive: &Alive) -> Done<(L
     let other = it.owner.as_ref().filter(|owner| **owner != claim.owner);
     let lives = match other {
         Some(owner) if claim.gone.as_ref() == Some(owner) => Some(false),
-        Some(owner) => alive.lives(owner),
+        Some(owner) => alive.is_alive(owner),
         None => Some(false),
     };
     let expired = it.until < claim.now;
@@ -144,7 +149,11 @@ pub fn claim(c: &Connection, run: &str, claim: &Claim, alive: &Alive) -> Done<(L
         Some(true) => expired && alive.is_stuck(run, (it.epoch, it.until), claim.until.saturating_sub(claim.now)),
     };
     if let (Some(owner), false) = (other, free) {
-        return Err(Fault::Store(StoreError::Held { run: run.to_owned(), owner: owner.clone(), until: it.until }));
+        return Err(SqliteError::Store(StoreError::Held {
+            run: run.to_owned(),
+            owner: owner.clone(),
+            until: it.until,
+        }));
     }
     let taken_from = other.filter(|_| lives != Some(false));
     let epoch = it.epoch.saturating_add(1);
@@ -157,7 +166,7 @@ pub fn claim(c: &Connection, run: &str, claim: &Claim, alive: &Alive) -> Done<(L
 }
 
 /// What decides whether a run can be claimed.
-struct Free {
+struct ClaimRow {
     no: i64,
     owner: Option<String>,
     until: u64,
@@ -167,8 +176,8 @@ struct Free {
 }
 
 /// Takes a run away from its owner, whose appends are rejected from now on. Returns the owner.
-pub fn evict_owner(c: &Connection, run: &str) -> Done<Option<String>> {
-    let no = super::entries::number(c, run)?;
+pub fn evict_owner(c: &Connection, run: &str) -> SqliteResult<Option<String>> {
+    let no = super::entries::run_number(c, run)?;
     let owner: Option<String> =
         c.prepare_cached("SELECT owner FROM run WHERE no = ?1")?.query_row([no], |row| row.get(0))?;
     if owner.is_some() {

@@ -4,14 +4,14 @@ use rusqlite::{Connection, params};
 use trefoil_machine::Key;
 use trefoil_runtime::ports::Draft;
 
-use super::entries::number;
-use super::fault::Done;
+use super::entries::run_number;
+use super::fault::SqliteResult;
 use super::int;
-use crate::batch::Batch;
+use crate::batch::EntryBatch;
 use crate::lease::Lease;
 
 /// Stores drafts if the lease is valid and the run keeps all its content.
-pub fn put(c: &Connection, lease: &Lease, drafts: &[Draft]) -> Done<()> {
+pub fn store_drafts(c: &Connection, lease: &Lease, drafts: &[Draft]) -> SqliteResult<()> {
     let mut put = c.prepare_cached(
         "INSERT INTO draft (run, key, text) SELECT no, ?3, ?4 FROM run \
          WHERE no = ?1 AND epoch = ?2 AND owner IS NOT NULL AND content = 0 \
@@ -24,8 +24,8 @@ pub fn put(c: &Connection, lease: &Lease, drafts: &[Draft]) -> Done<()> {
 }
 
 /// The drafts of a run.
-pub fn of_run(c: &Connection, run: &str) -> Done<Vec<Draft>> {
-    let no = number(c, run)?;
+pub fn of_run(c: &Connection, run: &str) -> SqliteResult<Vec<Draft>> {
+    let no = run_number(c, run)?;
     let mut select = c.prepare_cached("SELECT key, text FROM draft WHERE run = ?1 ORDER BY key")?;
     let drafts = select.query_map([no], |row| {
         let key: String = row.get(0)?;
@@ -35,7 +35,7 @@ pub fn of_run(c: &Connection, run: &str) -> Done<Vec<Draft>> {
 }
 
 /// Removes the drafts of calls that have ended.
-pub fn end(c: &Connection, no: i64, batch: &Batch) -> Done<()> {
+pub fn delete_ended(c: &Connection, no: i64, batch: &EntryBatch) -> SqliteResult<()> {
     if batch.end.is_some() {
         c.prepare_cached("DELETE FROM draft WHERE run = ?1")?.execute([no])?;
         return Ok(());

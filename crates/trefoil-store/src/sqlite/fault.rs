@@ -2,36 +2,36 @@
 
 use rusqlite::ErrorCode;
 
-use super::place::StorePlace;
+use super::store_file::StoreFile;
 use crate::error::StoreError;
 
 /// The result of an operation on the database.
-pub type Done<T> = Result<T, Fault>;
+pub type SqliteResult<T> = Result<T, SqliteError>;
 
 /// The error of an operation.
 #[derive(Debug)]
-pub enum Fault {
+pub enum SqliteError {
     /// From SQLite.
     Sql(rusqlite::Error),
     /// From the store itself.
     Store(StoreError),
 }
 
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for SqliteError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sql(error)
     }
 }
 
-impl From<StoreError> for Fault {
+impl From<StoreError> for SqliteError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl Fault {
+impl SqliteError {
     /// Converts it to the error that callers of the store see.
-    pub fn at(self, place: &StorePlace) -> StoreError {
+    pub fn at_file(self, place: &StoreFile) -> StoreError {
         match self {
             Self::Store(error) => error,
             Self::Sql(error) => of_sql(&error, place),
@@ -39,7 +39,7 @@ impl Fault {
     }
 }
 
-fn of_sql(error: &rusqlite::Error, place: &StorePlace) -> StoreError {
+fn of_sql(error: &rusqlite::Error, place: &StoreFile) -> StoreError {
     let path = place.path.clone();
     let why = error.to_string();
     // The client's words name columns by number, and types as it calls them.

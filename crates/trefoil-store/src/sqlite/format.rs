@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 
 use rusqlite::Connection;
 
-use super::fault::Done;
-use super::place::StorePlace;
+use super::fault::SqliteResult;
+use super::store_file::StoreFile;
 use crate::FORMAT;
 use crate::error::StoreError;
 
@@ -28,11 +28,11 @@ struct SchemaItem {
     sql: String,
 }
 
-type Items = BTreeMap<String, SchemaItem>;
+type SchemaItems = BTreeMap<String, SchemaItem>;
 
-impl StorePlace {
+impl StoreFile {
     /// The number of the file's format; 0 if it is empty. Fails if it is not a store that this build can use.
-    pub fn format(&self, c: &Connection) -> Done<i64> {
+    pub fn read_format(&self, c: &Connection) -> SqliteResult<i64> {
         // A single statement sees one state of the file: another process may be creating it.
         let (application, format, tables): (i64, i64, i64) = c.query_row(
             "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) \
@@ -43,7 +43,7 @@ impl StorePlace {
         let path = self.path.clone();
         let foreign = |why: String| StoreError::Foreign { path: self.path.clone(), why };
         match (application, format) {
-            (APPLICATION, FORMAT) => match altered(c)? {
+            (APPLICATION, FORMAT) => match find_altered(c)? {
                 None => Ok(FORMAT),
                 Some(name) => Err(foreign(format!("`{name}` in its schema is not what a store has")).into()),
             },
@@ -55,8 +55,8 @@ impl StorePlace {
     }
 
     /// Creates the tables, if the file is empty.
-    pub fn fill(&self, c: &Connection) -> Done<()> {
-        if self.format(c)? == FORMAT {
+    pub fn create_tables(&self, c: &Connection) -> SqliteResult<()> {
+        if self.read_format(c)? == FORMAT {
             return Ok(());
         }
         c.execute_batch("BEGIN IMMEDIATE")?;
@@ -65,9 +65,9 @@ impl StorePlace {
         filled
     }
 
-    fn fill_once(&self, c: &Connection) -> Done<()> {
+    fn fill_once(&self, c: &Connection) -> SqliteResult<()> {
         // Another process may have done it first.
-        if self.format(c)? == FORMAT {
+        if self.read_format(c)? == FORMAT {
             return Ok(());
         }
         c.execute_batch(SCHEMA)?;
@@ -77,7 +77,7 @@ impl StorePlace {
     }
 }
 
-fn items(c: &Connection) -> rusqlite::Result<Items> {
+fn items(c: &Connection) -> rusqlite::Result<SchemaItems> {
     let mut select = c.prepare("SELECT name, type, tbl_name, coalesce(sql, '') FROM sqlite_schema")?;
     let items = select.query_map([], |row| {
         Ok((row.get(0)?, SchemaItem { sort: row.get(1)?, table: row.get(2)?, sql: row.get(3)? }))
@@ -86,8 +86,8 @@ fn items(c: &Connection) -> rusqlite::Result<Items> {
 }
 
 /// The schema of a new store.
-fn ours() -> rusqlite::Result<&'static Items> {
-    static OURS: OnceLock<Items> = OnceLock::new();
+fn expected_items() -> rusqlite::Result<&'static SchemaItems> {
+    static OURS: OnceLock<SchemaItems> = OnceLock::new();
     if let Some(ours) = OURS.get() {
         return Ok(ours);
     }
@@ -98,14 +98,14 @@ fn ours() -> rusqlite::Result<&'static Items> {
 }
 
 /// The first object that is missing, or is not what a store has.
-fn altered(c: &Connection) -> Done<Option<String>> {
-    let (ours, found) = (ours()?, items(c)?);
+fn find_altered(c: &Connection) -> SqliteResult<Option<String>> {
+    let (ours, found) = (expected_items()?, items(c)?);
     let missing = ours.keys().find(|name| !found.contains_key(*name));
     let strange = found.iter().find(|(name, item)| !is_ours(ours, name, item)).map(|(name, _)| name);
     Ok(strange.or(missing).cloned())
 }
 
-fn is_ours(ours: &Items, name: &str, found: &SchemaItem) -> bool {
+fn is_ours(ours: &SchemaItems, name: &str, found: &SchemaItem) -> bool {
     match (ours.get(name), found.sort.as_str()) {
         (Some(known), _) if known == found => true,
         (Some(known), "table") => found.sort == known.sort && has_columns_more(&known.sql, &found.sql),
@@ -171,16 +171,16 @@ mod tests {
         for (change, accepted) in CHANGES {
             let c = Connection::open_in_memory().unwrap();
             c.execute_batch(SCHEMA).unwrap();
-            assert_eq!(altered(&c).unwrap(), None);
+            assert_eq!(find_altered(&c).unwrap(), None);
             c.execute_batch(change).unwrap();
-            assert_eq!(altered(&c).unwrap().is_none(), accepted, "{change}");
+            assert_eq!(find_altered(&c).unwrap().is_none(), accepted, "{change}");
         }
     }
 
     #[test]
     fn a_view_in_place_of_any_table_is_refused() {
         for (name, _) in
-            ours().unwrap().iter().filter(|(name, item)| item.sort == "table" && !name.starts_with("sqlite_"))
+            expected_items().unwrap().iter().filter(|(name, item)| item.sort == "table" && !name.starts_with("sqlite_"))
         {
             let c = Connection::open_in_memory().unwrap();
             c.execute_batch(SCHEMA).unwrap();
@@ -189,7 +189,7 @@ mod tests {
                  WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT n.i, hidden.* FROM n, hidden"
             ))
             .unwrap();
-            assert!(altered(&c).unwrap().is_some(), "{name}");
+            assert!(find_altered(&c).unwrap().is_some(), "{name}");
         }
     }
 }

@@ -2,15 +2,15 @@
 
 use rusqlite::types::Value as Parameter;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
-use trefoil_machine::event::Tally;
+use trefoil_machine::event::ItemTally;
 use trefoil_runtime::Usage;
 
-use super::alive::GoneOwners;
-use super::fault::Done;
+use super::fault::SqliteResult;
+use super::owner_locks::GoneOwners;
 use super::{int, uint};
 use crate::error::StoreError;
-use crate::list::{Cursor, Filter, Page};
-use crate::record::{Record, Spent, Status};
+use crate::list::{RunCursor, RunFilter, RunPage};
+use crate::record::{Record, RunSpending, Status};
 
 const COLUMNS: &str = concat!(
     "no, id, flow, program, status, started, ended, error_code, error, items, failed_items, calls, tokens_in, tokens_out, \
@@ -27,7 +27,7 @@ const SEEN: &str =
 /// Maximum number of runs in one page.
 const LIMIT: usize = 1_000;
 
-fn read(row: &Row<'_>, departed: &GoneOwners) -> rusqlite::Result<(i64, Record)> {
+fn record_from_row(row: &Row<'_>, departed: &GoneOwners) -> rusqlite::Result<(i64, Record)> {
     let count = |name: &str| row.get::<_, i64>(name).map(uint);
     let status: String = row.get("status")?;
     let error = row.get::<_, Option<String>>("error_code")?.zip(row.get("error")?);
@@ -36,10 +36,10 @@ fn read(row: &Row<'_>, departed: &GoneOwners) -> rusqlite::Result<(i64, Record)>
         .parse()
         .map_err(|why: String| rusqlite::Error::FromSqlConversionFailure(4, rusqlite::types::Type::Text, why.into()))?;
     let ended = row.get::<_, Option<i64>>("ended")?.map(uint);
-    let left = status == Status::Running && owner.as_deref().is_some_and(|owner| departed.has(owner));
+    let left = status == Status::Running && owner.as_deref().is_some_and(|owner| departed.contains_owner(owner));
     let status = if left { Status::Interrupted } else { status };
     let in_flight = count("in_flight")?;
-    let spent = Spent {
+    let spent = RunSpending {
         calls: count("calls")?,
         usage: Usage {
             input_tokens: count("tokens_in")?,
@@ -60,24 +60,26 @@ fn read(row: &Row<'_>, departed: &GoneOwners) -> rusqlite::Result<(i64, Record)>
         started: count("started")?,
         ended,
         error,
-        items: Tally { total: count("items")? as u32, failed: count("failed_items")? as u32 }.with_failed(),
+        items: ItemTally { total: count("items")? as u32, failed: count("failed_items")? as u32 }.with_failed(),
         // While a process works on the run, the cost of its calls in progress is still to come.
         spent: if status == Status::Running { spent } else { spent.with_lost(in_flight, row.get("free")?) },
         in_flight,
         entries: count("next")?,
         parent: row.get("parent")?,
         base: row.get::<_, Option<String>>("base")?.filter(|base| !base.is_empty()),
-        owner: owner.filter(|owner| !departed.has(owner)).zip(row.get::<_, Option<i64>>("lease_until")?.map(uint)),
+        owner: owner
+            .filter(|owner| !departed.contains_owner(owner))
+            .zip(row.get::<_, Option<i64>>("lease_until")?.map(uint)),
         epoch: count("epoch")?,
         wake_at: row.get::<_, Option<i64>>("wake_at")?.map(uint),
-        content: departed.content(row.get("content")?, ended),
+        content: departed.visible_content(row.get("content")?, ended),
         taken_from: row.get("taken_from")?,
         labels: Vec::new(),
     };
     Ok((row.get("no")?, record))
 }
 
-fn with_labels(c: &Connection, no: i64, mut record: Record) -> Done<Record> {
+fn with_labels(c: &Connection, no: i64, mut record: Record) -> SqliteResult<Record> {
     let mut select = c.prepare_cached("SELECT key, value FROM label WHERE run = ?1 ORDER BY key")?;
     let labels = select.query_map([no], |row| Ok((row.get(0)?, row.get(1)?)))?;
     record.labels = labels.collect::<Result<_, _>>()?;
@@ -85,32 +87,38 @@ fn with_labels(c: &Connection, no: i64, mut record: Record) -> Done<Record> {
 }
 
 /// Reads the record of a run.
-pub fn record(c: &Connection, run: &str, departed: &GoneOwners) -> Done<Record> {
+pub fn read_record(c: &Connection, run: &str, departed: &GoneOwners) -> SqliteResult<Record> {
     let mut select = c.prepare_cached(&format!("SELECT {COLUMNS} FROM run WHERE id = ?1"))?;
-    let found = select.query_row([run], |row| read(row, departed)).optional()?;
+    let found = select.query_row([run], |row| record_from_row(row, departed)).optional()?;
     let (no, record) = found.ok_or_else(|| StoreError::NoRun { run: run.to_owned() })?;
     with_labels(c, no, record)
 }
 
 /// Lists runs, newest first.
-pub fn page(c: &Connection, departed: &GoneOwners, filter: &Filter, after: Option<Cursor>, limit: usize) -> Done<Page> {
+pub fn list_page(
+    c: &Connection,
+    departed: &GoneOwners,
+    filter: &RunFilter,
+    after: Option<RunCursor>,
+    limit: usize,
+) -> SqliteResult<RunPage> {
     let limit = limit.clamp(1, LIMIT);
     let (conditions, mut parameters) = conditions(filter, departed, after);
     parameters.push(Parameter::Integer(limit as i64 + 1));
     let sql = format!("SELECT {COLUMNS} FROM run WHERE {conditions} ORDER BY started DESC, no DESC LIMIT ?");
     let mut select = c.prepare_cached(&sql)?;
-    let found = select.query_map(params_from_iter(parameters), |row| read(row, departed))?;
+    let found = select.query_map(params_from_iter(parameters), |row| record_from_row(row, departed))?;
     let mut found: Vec<(i64, Record)> = found.collect::<Result<_, _>>()?;
     let more = found.len() > limit;
     found.truncate(limit);
-    let next = found.last().filter(|_| more).map(|(no, run)| Cursor { started: run.started, no: *no });
-    let runs = found.into_iter().map(|(no, run)| with_labels(c, no, run)).collect::<Done<_>>()?;
-    Ok(Page { runs, next })
+    let next = found.last().filter(|_| more).map(|(no, run)| RunCursor { started: run.started, no: *no });
+    let runs = found.into_iter().map(|(no, run)| with_labels(c, no, run)).collect::<SqliteResult<_>>()?;
+    Ok(RunPage { runs, next })
 }
 
 /// The conditions of a filter, and their parameters.
-fn conditions(filter: &Filter, departed: &GoneOwners, after: Option<Cursor>) -> (String, Vec<Parameter>) {
-    let Filter { status, flow, since, until, text, label, parent, base } = filter;
+fn conditions(filter: &RunFilter, departed: &GoneOwners, after: Option<RunCursor>) -> (String, Vec<Parameter>) {
+    let RunFilter { status, flow, since, until, text, label, parent, base } = filter;
     let (mut all, mut parameters) = (vec!["1".to_owned()], Vec::new());
     let mut add = |condition: &str, values: Vec<Parameter>| {
         all.push(condition.to_owned());
@@ -124,7 +132,7 @@ fn conditions(filter: &Filter, departed: &GoneOwners, after: Option<Cursor>) -> 
         let raw = names.iter().cloned().chain(status.contains(&Status::Interrupted).then(|| text(&Status::Running)));
         let raw: Vec<Parameter> = raw.collect();
         add(&format!("status IN ({})", vec!["?"; raw.len()].join(", ")), raw);
-        let departed = std::iter::once(Parameter::Text(departed.json()));
+        let departed = std::iter::once(Parameter::Text(departed.to_json()));
         add(&format!("{SEEN} IN ({marks})"), departed.chain(names).collect());
     }
     if let Some(flow) = flow {
@@ -153,16 +161,16 @@ fn conditions(filter: &Filter, departed: &GoneOwners, after: Option<Cursor>) -> 
         let labels = "EXISTS (SELECT 1 FROM label WHERE label.run = run.no AND label.value LIKE ? ESCAPE '\\')";
         add(&format!("({} OR {labels})", places.join(" OR ")), vec![Parameter::Text(like); 5]);
     }
-    if let Some(Cursor { started, no }) = after {
+    if let Some(RunCursor { started, no }) = after {
         add("(started, no) < (?, ?)", vec![Parameter::Integer(int(started)), Parameter::Integer(no)]);
     }
     (all.join(" AND "), parameters)
 }
 
 /// The number of runs with each status.
-pub fn counts(c: &Connection, departed: &GoneOwners) -> Done<Vec<(Status, u64)>> {
+pub fn count_by_status(c: &Connection, departed: &GoneOwners) -> SqliteResult<Vec<(Status, u64)>> {
     let left = "SELECT count(*) FROM run WHERE status = 'running' AND owner IN (SELECT value FROM json_each(?1))";
-    let left: i64 = c.prepare_cached(left)?.query_row([departed.json()], |row| row.get(0))?;
+    let left: i64 = c.prepare_cached(left)?.query_row([departed.to_json()], |row| row.get(0))?;
     let mut select = c.prepare_cached("SELECT n FROM tally WHERE status = ?1")?;
     let mut counts = Vec::new();
     for status in Status::ALL {

@@ -11,24 +11,24 @@ macro_rules! base {
     };
 }
 
-mod alive;
-mod asked;
 mod blobs;
-mod check;
 mod claims;
 mod drafts;
 mod entries;
 mod fault;
 mod format;
-mod letters;
+mod inbox_messages;
+mod integrity;
 mod lists;
-mod look;
-mod open;
-mod place;
+mod open_files;
+mod opening;
+mod owner_locks;
+mod read_only;
 mod readers;
-mod remove;
+mod removal;
+mod request_index;
 mod runs;
-mod same;
+mod store_file;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -39,24 +39,24 @@ use rusqlite::Connection;
 use trefoil_machine::{ContentKey, Entry};
 use trefoil_runtime::ports::Draft;
 
-use crate::batch::Batch;
-use crate::blob::Hash;
-use crate::error::{Result, StoreError};
-use crate::inbox::{Letter, Posted};
+use crate::batch::EntryBatch;
+use crate::blob::ContentHash;
+use crate::error::{StoreError, StoreResult};
+use crate::inbox::{InboxMessage, PostedMessage};
 use crate::lease::{Claim, ClaimShare, Lease};
-use crate::list::{Cursor, Filter, Page};
-use crate::packed::Packed;
+use crate::list::{RunCursor, RunFilter, RunPage};
+use crate::packed_blob::PackedBlob;
 use crate::port::{NewRun, Store};
 use crate::record::{Record, Status};
-use crate::upkeep::{Health, Pruned, Retention, Size};
+use crate::upkeep::{PruneResult, RunRetention, StoreHealth, StoreSize};
 
-use alive::{Alive, GoneOwners};
-use fault::Done;
-use place::StorePlace;
-use readers::Readers;
-use writer::{Where, Writer, checkpoint};
+use fault::SqliteResult;
+use owner_locks::{GoneOwners, OwnerLocks};
+use readers::SqliteReaders;
+use store_file::StoreFile;
+use writer::{CommitThread, SqliteWriter, run_checkpoint};
 
-pub use place::{Durability, Options, PATIENCE};
+pub use store_file::{PATIENCE, StoreDurability, StoreOptions};
 
 /// Runs deleted in one transaction; other writers get their turn between transactions.
 const REMOVED: usize = 100;
@@ -67,15 +67,15 @@ const PAGES: u32 = 2_000;
 
 /// A store in one file.
 ///
-/// [`Store::create`] and [`Store::append`] may commit on the caller's thread ([`tokio::task::block_in_place`]), so on a runtime
+/// [`Store::create_run`] and [`Store::append_batch`] may commit on the caller's thread ([`tokio::task::block_in_place`]), so on a runtime
 /// with several threads they must not be called inside a `LocalSet`.
 pub struct SqliteStore {
     // Fields are dropped in this order: the last connection to close moves the log into the database.
-    readers: Readers,
+    readers: SqliteReaders,
     /// `None` if the store is read-only.
-    writer: Option<Writer>,
-    alive: Arc<Alive>,
-    place: StorePlace,
+    writer: Option<SqliteWriter>,
+    alive: Arc<OwnerLocks>,
+    place: StoreFile,
 }
 
 impl std::fmt::Debug for SqliteStore {
@@ -85,14 +85,14 @@ impl std::fmt::Debug for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens a store; creates it, readable for this user only, if the file does not exist and [`Options::create`] says so.
-    pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self> {
-        let place = StorePlace { path: path.into(), options };
-        let writer = Writer::open(place.clone())?;
+    /// Opens a store; creates it, readable for this user only, if the file does not exist and [`StoreOptions::create`] says so.
+    pub fn open(path: impl Into<PathBuf>, options: StoreOptions) -> StoreResult<Self> {
+        let place = StoreFile { path: path.into(), options };
+        let writer = SqliteWriter::open(place.clone())?;
         Ok(Self {
-            readers: Readers::new(place.clone()),
+            readers: SqliteReaders::new(place.clone()),
             writer: Some(writer),
-            alive: Arc::new(Alive::new(&place)),
+            alive: Arc::new(OwnerLocks::new(&place)),
             place,
         })
     }
@@ -103,162 +103,170 @@ impl SqliteStore {
     /// # Errors
     ///
     /// [`StoreError::Missing`] if there is no store yet.
-    pub fn open_to_read(path: impl Into<PathBuf>, options: Options) -> Result<Self> {
-        let place = StorePlace { path: path.into(), options };
-        Ok(Self { readers: Readers::only(place.clone())?, writer: None, alive: Arc::new(Alive::new(&place)), place })
+    pub fn open_to_read(path: impl Into<PathBuf>, options: StoreOptions) -> StoreResult<Self> {
+        let place = StoreFile { path: path.into(), options };
+        Ok(Self {
+            readers: SqliteReaders::for_read_only(place.clone())?,
+            writer: None,
+            alive: Arc::new(OwnerLocks::new(&place)),
+            place,
+        })
     }
 
-    fn writer(&self) -> Result<&Writer> {
+    fn writer(&self) -> StoreResult<&SqliteWriter> {
         self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly { path: self.place.path.clone() })
     }
 
     /// Its file.
-    pub fn path(&self) -> &Path {
+    pub fn file_path(&self) -> &Path {
         &self.place.path
     }
 }
 
 #[async_trait]
 impl Store for SqliteStore {
-    async fn create(&self, run: NewRun) -> Result<Option<Lease>> {
+    async fn create_run(&self, run: NewRun) -> StoreResult<Option<Lease>> {
         let writer = self.writer()?;
         if let Some(claim) = &run.claim {
             self.alive.is_here(&claim.owner);
-            self.alive.took();
+            self.alive.add_lease();
         }
         let claimed = run.claim.is_some();
         let ends = run.batch.end.is_some();
-        let values = Packed::values(&run.batch);
-        let created = writer.write(Where::Here, move |c| runs::create(c, &run, values)).await;
+        let values = PackedBlob::from_batch(&run.batch);
+        let created = writer.write(CommitThread::Here, move |c| runs::create_run(c, &run, values)).await;
         if claimed && (matches!(created, Err(StoreError::RunExists { .. })) || created.is_ok() && ends) {
-            self.alive.gave();
+            self.alive.subtract_lease();
         }
         created
     }
 
-    async fn append(&self, lease: &Lease, batch: Batch) -> Result<()> {
-        let (lease, values) = (lease.clone(), Packed::values(&batch));
+    async fn append_batch(&self, lease: &Lease, batch: EntryBatch) -> StoreResult<()> {
+        let (lease, values) = (lease.clone(), PackedBlob::from_batch(&batch));
         let ends = batch.end.is_some();
-        let appended = self.writer()?.write(Where::Here, move |c| runs::append(c, &lease, &batch, values)).await;
+        let appended =
+            self.writer()?.write(CommitThread::Here, move |c| runs::append_batch(c, &lease, &batch, values)).await;
         if appended.is_ok() && ends {
-            self.alive.gave();
+            self.alive.subtract_lease();
         }
         appended
     }
 
-    async fn draft(&self, lease: &Lease, drafts: Vec<Draft>) -> Result<()> {
+    async fn store_drafts(&self, lease: &Lease, drafts: Vec<Draft>) -> StoreResult<()> {
         let lease = lease.clone();
-        self.writer()?.write_lazily(move |c| drafts::put(c, &lease, &drafts)).await
+        self.writer()?.write_lazily(move |c| drafts::store_drafts(c, &lease, &drafts)).await
     }
 
-    async fn drafts(&self, run: &str) -> Result<Vec<Draft>> {
+    async fn read_drafts(&self, run: &str) -> StoreResult<Vec<Draft>> {
         let run = run.to_owned();
-        self.readers.read(move |c| drafts::of_run(c, &run)).await
+        self.readers.run_read(move |c| drafts::of_run(c, &run)).await
     }
 
-    async fn entries(&self, run: &str, from: u64) -> Result<Vec<Entry>> {
+    async fn read_entries(&self, run: &str, from: u64) -> StoreResult<Vec<Entry>> {
         let run = run.to_owned();
-        self.readers.read(move |c| entries::page(c, &run, from)).await
+        self.readers.run_read(move |c| entries::read_entry_page(c, &run, from)).await
     }
 
-    async fn note_asked(&self) -> Result<()> {
+    async fn index_requests(&self) -> StoreResult<()> {
         let writer = self.writer()?;
         for _ in 0..NOTED {
-            if !writer.write(Where::There, asked::note_some).await? {
+            if !writer.write(CommitThread::There, request_index::note_some).await? {
                 break;
             }
         }
-        writer.write(Where::There, asked::note_open).await
+        writer.write(CommitThread::There, request_index::note_open).await
     }
 
-    async fn asked(&self, content: ContentKey, limit: usize) -> Result<Vec<String>> {
-        self.readers.read(move |c| asked::runs(c, content, limit)).await
+    async fn runs_with_request(&self, content: ContentKey, limit: usize) -> StoreResult<Vec<String>> {
+        self.readers.run_read(move |c| request_index::runs_with_request(c, content, limit)).await
     }
 
-    async fn record(&self, run: &str) -> Result<Record> {
+    async fn record(&self, run: &str) -> StoreResult<Record> {
         let run = run.to_owned();
-        self.look(move |c, departed| lists::record(c, &run, departed)).await
+        self.read_with_owners(move |c, departed| lists::read_record(c, &run, departed)).await
     }
 
-    async fn list(&self, filter: &Filter, after: Option<Cursor>, limit: usize) -> Result<Page> {
+    async fn list_runs(&self, filter: &RunFilter, after: Option<RunCursor>, limit: usize) -> StoreResult<RunPage> {
         let filter = filter.clone();
-        self.look(move |c, departed| lists::page(c, departed, &filter, after, limit)).await
+        self.read_with_owners(move |c, departed| lists::list_page(c, departed, &filter, after, limit)).await
     }
 
-    async fn counts(&self) -> Result<Vec<(Status, u64)>> {
-        self.look(lists::counts).await
+    async fn count_by_status(&self) -> StoreResult<Vec<(Status, u64)>> {
+        self.read_with_owners(lists::count_by_status).await
     }
 
-    async fn label(&self, run: &str, key: &str, value: Option<&str>) -> Result<()> {
+    async fn set_label(&self, run: &str, key: &str, value: Option<&str>) -> StoreResult<()> {
         let (run, key, value) = (run.to_owned(), key.to_owned(), value.map(str::to_owned));
-        self.writer()?.write(Where::There, move |c| runs::label(c, &run, &key, value.as_deref())).await
+        self.writer()?.write(CommitThread::There, move |c| runs::label_run(c, &run, &key, value.as_deref())).await
     }
 
-    async fn blob(&self, hash: Hash) -> Result<Option<Vec<u8>>> {
-        self.readers.read(move |c| blobs::get(c, hash)).await
+    async fn read_blob(&self, hash: ContentHash) -> StoreResult<Option<Vec<u8>>> {
+        self.readers.run_read(move |c| blobs::get(c, hash)).await
     }
 
-    async fn claim(&self, run: &str, claim: Claim) -> Result<Lease> {
+    async fn claim_run(&self, run: &str, claim: Claim) -> StoreResult<Lease> {
         self.writer()?;
         self.alive.is_here(&claim.owner);
-        self.alive.took();
+        self.alive.add_lease();
         let (id, alive) = (run.to_owned(), self.alive.clone());
-        let claimed = self.writer()?.write(Where::There, move |c| claims::claim(c, &id, &claim, &alive)).await;
+        let claimed =
+            self.writer()?.write(CommitThread::There, move |c| claims::claim_run(c, &id, &claim, &alive)).await;
         if let Ok((_, Some(ended))) = &claimed {
             let name = ended.clone();
-            if let Ok(false) = self.readers.read(move |c| runs::has_any(c, &name)).await {
-                self.alive.forget(ended);
+            if let Ok(false) = self.readers.run_read(move |c| runs::has_any(c, &name)).await {
+                self.alive.remove_lock(ended);
             }
         }
         let claimed = claimed.map(|(lease, _)| lease);
         if let Err(StoreError::Held { .. } | StoreError::NoRun { .. } | StoreError::Ended { .. }) = &claimed {
-            self.alive.gave();
+            self.alive.subtract_lease();
         }
         claimed
     }
 
-    async fn renew(&self, leases: Vec<Lease>, until: u64) -> Result<Vec<String>> {
-        self.writer()?.write(Where::There, move |c| runs::renew(c, &leases, until)).await
+    async fn renew_leases(&self, leases: Vec<Lease>, until: u64) -> StoreResult<Vec<String>> {
+        self.writer()?.write(CommitThread::There, move |c| runs::renew_leases(c, &leases, until)).await
     }
 
-    async fn release(&self, lease: &Lease) -> Result<()> {
+    async fn release_run(&self, lease: &Lease) -> StoreResult<()> {
         let lease = lease.clone();
-        let released = self.writer()?.write(Where::There, move |c| runs::release(c, &lease)).await;
+        let released = self.writer()?.write(CommitThread::There, move |c| runs::release_run(c, &lease)).await;
         if released.is_ok() {
-            self.alive.gave();
+            self.alive.subtract_lease();
         }
         released
     }
 
-    async fn reclaim(&self, now: u64) -> Result<usize> {
+    async fn reclaim_runs(&self, now: u64) -> StoreResult<usize> {
         let mut taken = 0;
         self.expire_results(now).await?;
-        for owner in self.readers.read(runs::owners).await? {
-            let before = match self.alive.lives(&owner) {
+        for owner in self.readers.run_read(runs::list_owners).await? {
+            let before = match self.alive.is_alive(&owner) {
                 Some(true) => continue,
                 Some(false) => None,
                 None => Some(now),
             };
             let name = owner.clone();
-            taken += self.writer()?.write(Where::There, move |c| runs::take(c, &name, before)).await?;
+            taken +=
+                self.writer()?.write(CommitThread::There, move |c| runs::release_runs_of(c, &name, before)).await?;
             if before.is_none() {
-                self.alive.forget(&owner);
+                self.alive.remove_lock(&owner);
             }
         }
         Ok(taken)
     }
 
-    async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>> {
+    async fn claimable_runs(&self, now: u64, limit: usize) -> StoreResult<Vec<String>> {
         let share = ClaimShare { most: limit, ..ClaimShare::default() };
-        self.readers.read(move |c| claims::claimable(c, now, &share, "")).await
+        self.readers.run_read(move |c| claims::claimable_runs(c, now, &share, "")).await
     }
 
-    async fn claim_some(&self, claim: Claim, share: ClaimShare) -> Result<Vec<Lease>> {
+    async fn claim_some(&self, claim: Claim, share: ClaimShare) -> StoreResult<Vec<Lease>> {
         let (now, owner) = (claim.now, claim.owner.clone());
-        let found = self.readers.read(move |c| claims::claimable(c, now, &share, &owner)).await?;
+        let found = self.readers.run_read(move |c| claims::claimable_runs(c, now, &share, &owner)).await?;
         let mut leases = Vec::new();
         for run in found {
-            match self.claim(&run, claim.clone()).await {
+            match self.claim_run(&run, claim.clone()).await {
                 Ok(lease) => leases.push(lease),
                 Err(StoreError::Held { .. } | StoreError::Ended { .. } | StoreError::NoRun { .. }) => {}
                 Err(error) => return Err(error),
@@ -267,90 +275,94 @@ impl Store for SqliteStore {
         Ok(leases)
     }
 
-    async fn evict_owner(&self, run: &str) -> Result<Option<String>> {
+    async fn evict_owner(&self, run: &str) -> StoreResult<Option<String>> {
         let run = run.to_owned();
-        self.writer()?.write(Where::There, move |c| claims::evict_owner(c, &run)).await
+        self.writer()?.write(CommitThread::There, move |c| claims::evict_owner(c, &run)).await
     }
 
-    async fn forget_result(&self, run: &str) -> Result<()> {
+    async fn forget_result(&self, run: &str) -> StoreResult<()> {
         let (id, run) = (run.to_owned(), run.to_owned());
-        if self.readers.read(move |c| remove::has_result(c, &id)).await? {
-            self.writer()?.write(Where::There, move |c| remove::result(c, &run)).await?;
+        if self.readers.run_read(move |c| removal::has_result(c, &id)).await? {
+            self.writer()?.write(CommitThread::There, move |c| removal::delete_result(c, &run)).await?;
         }
         Ok(())
     }
 
-    async fn post(&self, run: &str, letter: Letter) -> Result<u64> {
+    async fn post_message(&self, run: &str, letter: InboxMessage) -> StoreResult<u64> {
         let run = run.to_owned();
-        self.writer()?.write(Where::There, move |c| letters::post(c, &run, &letter)).await
+        self.writer()?.write(CommitThread::There, move |c| inbox_messages::post_message(c, &run, &letter)).await
     }
 
-    async fn inbox(&self, run: &str) -> Result<Vec<Posted>> {
+    async fn read_inbox(&self, run: &str) -> StoreResult<Vec<PostedMessage>> {
         let run = run.to_owned();
-        self.readers.read(move |c| letters::of_run(c, &run)).await
+        self.readers.run_read(move |c| inbox_messages::of_run(c, &run)).await
     }
 
-    async fn posted(&self, owner: &str, after: u64) -> Result<Vec<Posted>> {
+    async fn messages_for_owner(&self, owner: &str, after: u64) -> StoreResult<Vec<PostedMessage>> {
         let owner = owner.to_owned();
-        self.readers.read(move |c| letters::of_owner(c, &owner, after)).await
+        self.readers.run_read(move |c| inbox_messages::of_owner(c, &owner, after)).await
     }
 
-    async fn delete(&self, run: &str, now: u64) -> Result<()> {
+    async fn delete_run(&self, run: &str, now: u64) -> StoreResult<()> {
         let run = run.to_owned();
-        self.writer()?.write(Where::There, move |c| remove::one(c, &run, now)).await?;
+        self.writer()?.write(CommitThread::There, move |c| removal::delete_run(c, &run, now)).await?;
         self.give_back().await
     }
 
-    async fn prune(&self, retention: &Retention) -> Result<Pruned> {
-        let before = self.size().await?.disk;
+    async fn prune_runs(&self, retention: &RunRetention) -> StoreResult<PruneResult> {
+        let before = self.measure_size().await?.disk;
         self.expire_results(self.clock().wall_ms()).await?;
-        let mut all = Pruned::default();
+        let mut all = PruneResult::default();
         loop {
             let retention = retention.clone();
-            let gone = self.writer()?.write(Where::There, move |c| remove::some(c, &retention, REMOVED)).await?;
+            let gone = self
+                .writer()?
+                .write(CommitThread::There, move |c| removal::delete_some(c, &retention, REMOVED))
+                .await?;
             if gone.runs == 0 {
                 break;
             }
             all.runs += gone.runs;
             all.failed += gone.failed;
         }
-        self.writer()?.write(Where::There, remove::sweep).await?;
+        self.writer()?.write(CommitThread::There, removal::delete_unused).await?;
         self.give_back().await?;
         // The file shrinks when the log is moved into it. A concurrent reader may delay that.
-        self.writer()?.alone(|c| Ok(checkpoint(c, "TRUNCATE")?)).await?;
-        Ok(Pruned { bytes: before.saturating_sub(self.size().await?.disk), ..all })
+        self.writer()?.run_alone(|c| Ok(run_checkpoint(c, "TRUNCATE")?)).await?;
+        Ok(PruneResult { bytes: before.saturating_sub(self.measure_size().await?.disk), ..all })
     }
 
-    async fn prune_some(&self, retention: &Retention) -> Result<Pruned> {
+    async fn prune_some(&self, retention: &RunRetention) -> StoreResult<PruneResult> {
         self.expire_results(self.clock().wall_ms()).await?;
         let due = retention.clone();
-        if !self.readers.read(move |c| remove::is_due(c, &due)).await? {
-            return Ok(Pruned::default());
+        if !self.readers.run_read(move |c| removal::is_due(c, &due)).await? {
+            return Ok(PruneResult::default());
         }
         let retention = retention.clone();
-        let gone = self.writer()?.write(Where::There, move |c| remove::some(c, &retention, REMOVED)).await?;
+        let gone =
+            self.writer()?.write(CommitThread::There, move |c| removal::delete_some(c, &retention, REMOVED)).await?;
         if gone.runs > 0 {
-            self.writer()?.write(Where::There, |c| remove::give_back(c, PAGES)).await?;
+            self.writer()?.write(CommitThread::There, |c| removal::give_back(c, PAGES)).await?;
         }
         Ok(gone)
     }
 
-    async fn check(&self) -> Result<Health> {
-        match self.readers.read(check::all).await {
+    async fn check_integrity(&self) -> StoreResult<StoreHealth> {
+        match self.readers.run_read(integrity::check_integrity).await {
             // The file is too damaged to be read completely.
-            Err(StoreError::Corrupt { why, .. }) => Ok(Health { problems: vec![why], ..Health::default() }),
+            Err(StoreError::Corrupt { why, .. }) => Ok(StoreHealth { problems: vec![why], ..StoreHealth::default() }),
             health => health,
         }
     }
 
-    async fn size(&self) -> Result<Size> {
+    async fn measure_size(&self) -> StoreResult<StoreSize> {
         let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
-        let disk = length(&self.place.path) + length(&self.place.wal());
-        let (runs, used) = self.readers.read(remove::used).await?;
-        Ok(Size { runs, disk, used })
+        let disk = length(&self.place.path) + length(&self.place.wal_path());
+        let (runs, used) = self.readers.run_read(removal::used_space).await?;
+        Ok(StoreSize { runs, disk, used })
     }
 
-    async fn backup(&self, to: &Path) -> Result<()> {
+    async fn backup_to(&self, to: &Path) -> StoreResult<()> {
         let to = to.to_owned();
         if std::fs::symlink_metadata(&to).is_ok() {
             return Err(StoreError::Exists { path: to });
@@ -364,9 +376,9 @@ impl Store for SqliteStore {
         };
         // Removes the remains of an interrupted backup.
         let _ = std::fs::remove_file(&part);
-        open::private_file(&part).map_err(&failed)?;
+        opening::private_file(&part).map_err(&failed)?;
         let file = part.clone();
-        let copied = self.readers.read(move |c| {
+        let copied = self.readers.run_read(move |c| {
             // Only the copy is written.
             c.execute_batch("PRAGMA query_only = OFF")?;
             let copied = c.execute("VACUUM INTO ?1", [file.to_string_lossy()]);
@@ -385,33 +397,33 @@ impl Store for SqliteStore {
         kept
     }
 
-    fn place(&self) -> String {
+    fn display_location(&self) -> String {
         self.place.path.display().to_string()
     }
 }
 
 impl SqliteStore {
     /// Reads what depends on which processes have ended.
-    async fn look<T, F>(&self, work: F) -> Result<T>
+    async fn read_with_owners<T, F>(&self, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection, &GoneOwners) -> Done<T> + Send + 'static,
+        F: FnOnce(&Connection, &GoneOwners) -> SqliteResult<T> + Send + 'static,
     {
         let (alive, now) = (self.alive.clone(), self.clock().wall_ms());
-        self.readers.read(move |c| work(c, &alive.departed(c, now)?)).await
+        self.readers.run_read(move |c| work(c, &alive.find_departed(c, now)?)).await
     }
 
     /// Deletes results that nobody has come for.
-    async fn expire_results(&self, now: u64) -> Result<()> {
-        while self.readers.read(move |c| remove::has_old_result(c, now)).await? {
-            self.writer()?.write(Where::There, move |c| remove::old_results(c, now, REMOVED)).await?;
+    async fn expire_results(&self, now: u64) -> StoreResult<()> {
+        while self.readers.run_read(move |c| removal::has_old_result(c, now)).await? {
+            self.writer()?.write(CommitThread::There, move |c| removal::old_results(c, now, REMOVED)).await?;
         }
         Ok(())
     }
 
     /// Returns free pages to the disk, some at a time.
-    async fn give_back(&self) -> Result<()> {
-        while self.writer()?.write(Where::There, |c| remove::give_back(c, PAGES)).await? {}
+    async fn give_back(&self) -> StoreResult<()> {
+        while self.writer()?.write(CommitThread::There, |c| removal::give_back(c, PAGES)).await? {}
         Ok(())
     }
 }

@@ -6,10 +6,10 @@ use rusqlite::Connection;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-use super::fault::Done;
-use super::look::Reader;
-use super::place::StorePlace;
-use crate::error::{Result, StoreError};
+use super::fault::SqliteResult;
+use super::read_only::SqliteReader;
+use super::store_file::StoreFile;
+use crate::error::{StoreError, StoreResult};
 
 /// Maximum number of connections, open or idle. Thousands of runs may want to read at once: opening a connection for
 /// each would take longer than waiting for one, and need a hundred times the memory of a run.
@@ -17,32 +17,32 @@ const MOST: usize = 8;
 
 /// A pool of reading connections.
 #[derive(Clone)]
-pub struct Readers {
-    place: Arc<StorePlace>,
+pub struct SqliteReaders {
+    place: Arc<StoreFile>,
     /// Whether nothing may change the store, not even a connection with write access.
     only: bool,
-    idle: Arc<Mutex<Vec<Reader>>>,
+    idle: Arc<Mutex<Vec<SqliteReader>>>,
     /// Limits the number of concurrent readers.
     turns: Arc<Semaphore>,
 }
 
-impl Readers {
+impl SqliteReaders {
     /// Connections to a file that this process also writes.
-    pub fn new(place: StorePlace) -> Self {
+    pub fn new(place: StoreFile) -> Self {
         Self { place: Arc::new(place), only: false, idle: Arc::default(), turns: Arc::new(Semaphore::new(MOST)) }
     }
 
     /// Connections to a file that is only read. Opens the first one at once.
-    pub fn only(place: StorePlace) -> Result<Self> {
-        let first = place.onlooker()?;
+    pub fn for_read_only(place: StoreFile) -> StoreResult<Self> {
+        let first = place.open_read_only()?;
         Ok(Self { only: true, idle: Arc::new(Mutex::new(vec![first])), ..Self::new(place) })
     }
 
     /// Runs a read on a thread that may block.
-    pub async fn read<T, F>(&self, work: F) -> Result<T>
+    pub async fn run_read<T, F>(&self, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Done<T> + Send + 'static,
+        F: FnOnce(&Connection) -> SqliteResult<T> + Send + 'static,
     {
         // The semaphore is never closed.
         let turn = self.turns.clone().acquire_owned().await.ok();
@@ -58,12 +58,12 @@ impl Readers {
         }
     }
 
-    fn now<T>(&self, work: impl FnOnce(&Connection) -> Done<T>) -> Result<T> {
+    fn now<T>(&self, work: impl FnOnce(&Connection) -> SqliteResult<T>) -> StoreResult<T> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let reader = match idle {
             Some(reader) => reader,
-            None if self.only => self.place.onlooker()?,
-            None => Reader::beside_writer(self.place.reader()?),
+            None if self.only => self.place.open_read_only()?,
+            None => SqliteReader::beside_writer(self.place.open_reader()?),
         };
         let done = work(&reader.connection);
         if !reader.is_sound(&self.place) {
@@ -75,7 +75,7 @@ impl Readers {
                 idle.push(reader);
             }
         }
-        done.map_err(|fault| fault.at(&self.place))
+        done.map_err(|fault| fault.at_file(&self.place))
     }
 }
 
@@ -84,13 +84,13 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::{Options, SqliteStore};
+    use crate::{SqliteStore, StoreOptions};
 
     #[test]
     fn however_many_want_to_read_there_are_few_connections() {
         let folder = tempfile::tempdir().unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        let store = Arc::new(SqliteStore::open(folder.path().join("runs.db"), Options::default()).unwrap());
+        let store = Arc::new(SqliteStore::open(folder.path().join("runs.db"), StoreOptions::default()).unwrap());
         let counts = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
         let readings = (0..40).map(|_| {
             let (store, counts) = (store.clone(), counts.clone());
@@ -101,7 +101,7 @@ mod tests {
                     counts.0.fetch_sub(1, Ordering::SeqCst);
                     Ok(())
                 };
-                store.readers.read(read).await.unwrap();
+                store.readers.run_read(read).await.unwrap();
             })
         });
         for reading in readings.collect::<Vec<_>>() {

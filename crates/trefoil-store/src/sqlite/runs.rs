@@ -4,18 +4,18 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 use trefoil_machine::Usage;
 
 use super::blobs;
-use super::entries::{self, number};
-use super::fault::Done;
-use super::{asked, drafts, int, letters, remove, uint};
-use crate::batch::Batch;
+use super::entries::{self, run_number};
+use super::fault::SqliteResult;
+use super::{drafts, inbox_messages, int, removal, request_index, uint};
+use crate::batch::EntryBatch;
 use crate::error::StoreError;
 use crate::lease::Lease;
-use crate::packed::Packed;
+use crate::packed_blob::PackedBlob;
 use crate::port::NewRun;
 use crate::record::{Content, Status};
 
 /// Creates a run.
-pub fn create(c: &Connection, new: &NewRun, values: Vec<Packed>) -> Done<Option<Lease>> {
+pub fn create_run(c: &Connection, new: &NewRun, values: Vec<PackedBlob>) -> SqliteResult<Option<Lease>> {
     let NewRun { run, parent, labels, claim, batch, now, content, attended, .. } = new;
     let started = batch.start.as_ref().map_or(*now, |start| start.at);
     let owner = claim.as_ref().map(|claim| &claim.owner);
@@ -49,10 +49,10 @@ pub fn create(c: &Connection, new: &NewRun, values: Vec<Packed>) -> Done<Option<
         set_label(c, no, key, Some(value))?;
     }
     for file in &new.files {
-        blobs::keep(c, no, file)?;
+        blobs::store_file(c, no, file)?;
     }
     let lease = Lease { run: run.clone(), no, epoch: uint(epoch), content: *content };
-    let pending = Batch { status: Some(batch.status.unwrap_or(Status::Pending)), ..batch.clone() };
+    let pending = EntryBatch { status: Some(batch.status.unwrap_or(Status::Pending)), ..batch.clone() };
     let batch = if claim.is_some() { batch } else { &pending };
     if !batch.bodies.is_empty() {
         write(c, &lease, batch, values)?;
@@ -61,7 +61,7 @@ pub fn create(c: &Connection, new: &NewRun, values: Vec<Packed>) -> Done<Option<
 }
 
 /// Appends to a run, if the lease is valid.
-pub fn append(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>) -> Done<()> {
+pub fn append_batch(c: &Connection, lease: &Lease, batch: &EntryBatch, values: Vec<PackedBlob>) -> SqliteResult<()> {
     let held = c
         .prepare_cached("SELECT 1 FROM run WHERE no = ?1 AND epoch = ?2 AND owner IS NOT NULL")?
         .query_row(params![lease.no, int(lease.epoch)], |_| Ok(()))
@@ -73,16 +73,16 @@ pub fn append(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>)
 }
 
 /// Whether an owner has any run.
-pub fn has_any(c: &Connection, owner: &str) -> Done<bool> {
+pub fn has_any(c: &Connection, owner: &str) -> SqliteResult<bool> {
     let found = c.prepare_cached("SELECT 1 FROM run WHERE owner = ?1 LIMIT 1")?.exists([owner])?;
     Ok(found)
 }
 
-fn write(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>) -> Done<()> {
+fn write(c: &Connection, lease: &Lease, batch: &EntryBatch, values: Vec<PackedBlob>) -> SqliteResult<()> {
     let no = lease.no;
     let wrong = |(expected, found)| StoreError::Sequence { run: lease.run.clone(), expected, found };
     if let Some(first) = batch.first() {
-        if let Some(gap) = batch.gap(first) {
+        if let Some(gap) = batch.find_gap(first) {
             return Err(wrong(gap).into());
         }
         if !count(c, no, batch, first)? {
@@ -91,29 +91,29 @@ fn write(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>) -> D
         }
     }
     if let Some(end) = &batch.end {
-        letters::call_back(c, no, end.at.unwrap_or_default())?;
+        inbox_messages::call_back(c, no, end.at.unwrap_or_default())?;
     }
     change(c, no, batch)?;
     for value in values {
-        blobs::put(c, no, &value)?;
+        blobs::store_bytes(c, no, &value)?;
     }
     for letter in &batch.taken {
         c.prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?.execute(params![int(*letter), no])?;
     }
-    letters::end(c, no, &batch.about)?;
-    drafts::end(c, no, batch)?;
-    entries::put(c, no, batch)?;
+    inbox_messages::delete_closed(c, no, &batch.about)?;
+    drafts::delete_ended(c, no, batch)?;
+    entries::insert_entries(c, no, batch)?;
     if batch.reopens {
-        asked::goes_on(c, no)?;
+        request_index::goes_on(c, no)?;
     }
     if batch.is_final() {
-        remove::content(c, no)?;
+        removal::delete_content(c, no)?;
     }
     Ok(())
 }
 
 /// Updates the figures, if the entries are the next ones. Changes no index, because every step of every run does this.
-fn count(c: &Connection, no: i64, batch: &Batch, first: u64) -> Done<bool> {
+fn count(c: &Connection, no: i64, batch: &EntryBatch, first: u64) -> SqliteResult<bool> {
     let (spent, usage) = (batch.spent, batch.spent.usage);
     let counted = c
         .prepare_cached(
@@ -145,7 +145,7 @@ fn count(c: &Connection, no: i64, batch: &Batch, first: u64) -> Done<bool> {
 }
 
 /// Applies a batch's changes to the run as a whole.
-fn change(c: &Connection, no: i64, batch: &Batch) -> Done<()> {
+fn change(c: &Connection, no: i64, batch: &EntryBatch) -> SqliteResult<()> {
     if let Some(start) = &batch.start {
         c.prepare_cached("UPDATE run SET flow = ?2, program = ?3, started = ?4 WHERE no = ?1")?.execute(params![
             no,
@@ -171,7 +171,7 @@ fn change(c: &Connection, no: i64, batch: &Batch) -> Done<()> {
             end.items.map_or(0, |items| items.total),
             end.items.map_or(0, |items| items.failed)
         ])?;
-        // Nobody reads the letters of a run that has ended.
+        // Nobody reads the messages of a run that has ended.
         c.prepare_cached("DELETE FROM inbox WHERE run = ?1")?.execute([no])?;
     } else {
         if batch.reopens {
@@ -189,11 +189,11 @@ fn change(c: &Connection, no: i64, batch: &Batch) -> Done<()> {
 }
 
 /// Sets a label; `None` removes it.
-pub fn label(c: &Connection, run: &str, key: &str, value: Option<&str>) -> Done<()> {
-    set_label(c, number(c, run)?, key, value)
+pub fn label_run(c: &Connection, run: &str, key: &str, value: Option<&str>) -> SqliteResult<()> {
+    set_label(c, run_number(c, run)?, key, value)
 }
 
-fn set_label(c: &Connection, no: i64, key: &str, value: Option<&str>) -> Done<()> {
+fn set_label(c: &Connection, no: i64, key: &str, value: Option<&str>) -> SqliteResult<()> {
     match value {
         Some(value) => c
             .prepare_cached("INSERT INTO label VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET value = ?3")?
@@ -204,7 +204,7 @@ fn set_label(c: &Connection, no: i64, key: &str, value: Option<&str>) -> Done<()
 }
 
 /// Renews leases. Returns the runs whose leases were lost.
-pub fn renew(c: &Connection, leases: &[Lease], until: u64) -> Done<Vec<String>> {
+pub fn renew_leases(c: &Connection, leases: &[Lease], until: u64) -> SqliteResult<Vec<String>> {
     let mut update =
         c.prepare_cached("UPDATE run SET lease_until = ?3 WHERE no = ?1 AND epoch = ?2 AND owner IS NOT NULL")?;
     let mut lost = Vec::new();
@@ -217,7 +217,7 @@ pub fn renew(c: &Connection, leases: &[Lease], until: u64) -> Done<Vec<String>> 
 }
 
 /// Releases a run.
-pub fn release(c: &Connection, lease: &Lease) -> Done<()> {
+pub fn release_run(c: &Connection, lease: &Lease) -> SqliteResult<()> {
     c.prepare_cached(&format!("UPDATE run SET {FREE} WHERE no = ?1 AND epoch = ?2"))?
         .execute(params![lease.no, int(lease.epoch)])?;
     Ok(())
@@ -228,14 +228,14 @@ pub const FREE: &str =
     "owner = NULL, lease_until = NULL, status = CASE status WHEN 'running' THEN 'interrupted' ELSE status END";
 
 /// The processes that work on runs.
-pub fn owners(c: &Connection) -> Done<Vec<String>> {
+pub fn list_owners(c: &Connection) -> SqliteResult<Vec<String>> {
     let mut select = c.prepare_cached("SELECT DISTINCT owner FROM run WHERE owner IS NOT NULL")?;
     let owners = select.query_map([], |row| row.get(0))?;
     Ok(owners.collect::<Result<_, _>>()?)
 }
 
 /// Releases an owner's runs whose leases expired before a time; without a time, all of them.
-pub fn take(c: &Connection, owner: &str, before: Option<u64>) -> Done<usize> {
+pub fn release_runs_of(c: &Connection, owner: &str, before: Option<u64>) -> SqliteResult<usize> {
     let taken = c
         .prepare_cached(&format!("UPDATE run SET {FREE} WHERE owner = ?1 AND (?2 IS NULL OR lease_until < ?2)"))?
         .execute(params![owner, before.map(int)])?;

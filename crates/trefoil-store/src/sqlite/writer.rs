@@ -17,11 +17,11 @@ use rusqlite::Connection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
-use super::fault::{Done, Fault};
-use super::open::PAGE;
-use super::place::StorePlace;
-use super::same::SameFiles;
-use crate::error::{Result, StoreError};
+use super::fault::{SqliteError, SqliteResult};
+use super::open_files::OpenFileCheck;
+use super::opening::PAGE;
+use super::store_file::StoreFile;
+use crate::error::{StoreError, StoreResult};
 
 /// Maximum number of jobs in one transaction.
 const GROUP: usize = 1_024;
@@ -32,7 +32,7 @@ const LARGE: i64 = 64 << 20;
 
 /// The thread that commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Where {
+pub enum CommitThread {
     /// The caller's thread, if no other job is queued. It blocks for as long as the disk takes; a multi-threaded
     /// runtime compensates for that.
     Here,
@@ -42,7 +42,7 @@ pub enum Where {
 
 /// Kinds of jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum WriteJobKind {
     /// In a transaction that is on the disk when it returns, if the store's durability requires that.
     Sure,
     /// In a transaction that reaches the disk later.
@@ -52,21 +52,21 @@ enum Sort {
 }
 
 /// The writing connection.
-pub struct Writer {
-    shared: Arc<Shared>,
+pub struct SqliteWriter {
+    shared: Arc<WriterState>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
-    place: StorePlace,
+struct WriterState {
+    place: StoreFile,
     connection: Mutex<Connection>,
-    files: SameFiles,
-    queue: Mutex<Queue>,
+    files: OpenFileCheck,
+    queue: Mutex<WriteQueue>,
     wake: Condvar,
 }
 
-struct Queue {
-    jobs: VecDeque<Box<dyn Job>>,
+struct WriteQueue {
+    jobs: VecDeque<Box<dyn WriteJob>>,
     /// Whether commits are not in the database file yet.
     dirty: bool,
     /// Time of the last commit.
@@ -75,36 +75,36 @@ struct Queue {
 }
 
 /// A queued job.
-trait Job: Send {
+trait WriteJob: Send {
     /// Does the work inside a transaction. If it fails, the caller rolls back its changes.
-    fn work(&mut self, c: &Connection, place: &StorePlace) -> Result<()>;
+    fn run_work(&mut self, c: &Connection, place: &StoreFile) -> StoreResult<()>;
     /// Its kind.
-    fn sort(&self) -> Sort;
+    fn job_kind(&self) -> WriteJobKind;
     /// Reports the result; an error if its changes were not committed.
-    fn end(self: Box<Self>, kept: Result<()>);
+    fn report_result(self: Box<Self>, kept: StoreResult<()>);
 }
 
-struct Work<T, F> {
+struct QueuedWrite<T, F> {
     work: Option<F>,
-    done: Option<Result<T>>,
-    sort: Sort,
-    reply: oneshot::Sender<Result<T>>,
+    done: Option<StoreResult<T>>,
+    sort: WriteJobKind,
+    reply: oneshot::Sender<StoreResult<T>>,
 }
 
-impl<T: Send, F: FnOnce(&Connection) -> Done<T> + Send> Job for Work<T, F> {
-    fn work(&mut self, c: &Connection, place: &StorePlace) -> Result<()> {
+impl<T: Send, F: FnOnce(&Connection) -> SqliteResult<T> + Send> WriteJob for QueuedWrite<T, F> {
+    fn run_work(&mut self, c: &Connection, place: &StoreFile) -> StoreResult<()> {
         let done = match self.work.take() {
-            Some(work) => work(c).map_err(|fault| fault.at(place)),
+            Some(work) => work(c).map_err(|fault| fault.at_file(place)),
             None => Err(StoreError::Closed),
         };
         let failed = done.as_ref().err().cloned();
         self.done = Some(done);
         failed.map_or(Ok(()), Err)
     }
-    fn sort(&self) -> Sort {
+    fn job_kind(&self) -> WriteJobKind {
         self.sort
     }
-    fn end(self: Box<Self>, kept: Result<()>) {
+    fn report_result(self: Box<Self>, kept: StoreResult<()>) {
         let result = match (self.done, kept) {
             (Some(Err(error)), _) | (_, Err(error)) => Err(error),
             (Some(Ok(value)), Ok(())) => Ok(value),
@@ -115,15 +115,15 @@ impl<T: Send, F: FnOnce(&Connection) -> Done<T> + Send> Job for Work<T, F> {
     }
 }
 
-impl Writer {
+impl SqliteWriter {
     /// Opens the file.
-    pub fn open(place: StorePlace) -> Result<Self> {
-        let connection = place.writer()?;
-        let queue = Queue { jobs: VecDeque::new(), dirty: true, last: Instant::now(), closed: false };
-        let files = SameFiles::default();
-        files.look(&connection, &place, PAGE)?;
+    pub fn open(place: StoreFile) -> StoreResult<Self> {
+        let connection = place.open_writer()?;
+        let queue = WriteQueue { jobs: VecDeque::new(), dirty: true, last: Instant::now(), closed: false };
+        let files = OpenFileCheck::default();
+        files.check_files(&connection, &place, PAGE)?;
         let connection = Mutex::new(connection);
-        let shared = Arc::new(Shared { place, connection, files, queue: Mutex::new(queue), wake: Condvar::new() });
+        let shared = Arc::new(WriterState { place, connection, files, queue: Mutex::new(queue), wake: Condvar::new() });
         let writing = shared.clone();
         let thread = std::thread::Builder::new().name("trefoil-store".to_owned()).spawn(move || writing.serve());
         let failed =
@@ -133,56 +133,56 @@ impl Writer {
     }
 
     /// Does work in a transaction; returns after the commit.
-    pub async fn write<T, F>(&self, place: Where, work: F) -> Result<T>
+    pub async fn write<T, F>(&self, place: CommitThread, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Done<T> + Send + 'static,
+        F: FnOnce(&Connection) -> SqliteResult<T> + Send + 'static,
     {
         let work = match place {
-            Where::Here if may_block() => match self.shared.now(work) {
+            CommitThread::Here if may_block() => match self.shared.commit_here(work) {
                 Ok(done) => return done,
                 Err(work) => work,
             },
-            Where::Here | Where::There => work,
+            CommitThread::Here | CommitThread::There => work,
         };
-        self.queue(work, Sort::Sure).await
+        self.queue(work, WriteJobKind::Sure).await
     }
 
     /// Does work in a transaction without waiting for the disk. It survives the end of the process, but not of the
     /// machine.
-    pub async fn write_lazily<T, F>(&self, work: F) -> Result<T>
+    pub async fn write_lazily<T, F>(&self, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Done<T> + Send + 'static,
+        F: FnOnce(&Connection) -> SqliteResult<T> + Send + 'static,
     {
-        self.queue(work, Sort::Lazy).await
+        self.queue(work, WriteJobKind::Lazy).await
     }
 
     /// Does work outside of transactions.
-    pub async fn alone<T, F>(&self, work: F) -> Result<T>
+    pub async fn run_alone<T, F>(&self, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Done<T> + Send + 'static,
+        F: FnOnce(&Connection) -> SqliteResult<T> + Send + 'static,
     {
-        self.queue(work, Sort::Alone).await
+        self.queue(work, WriteJobKind::Alone).await
     }
 
-    async fn queue<T, F>(&self, work: F, sort: Sort) -> Result<T>
+    async fn queue<T, F>(&self, work: F, sort: WriteJobKind) -> StoreResult<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Done<T> + Send + 'static,
+        F: FnOnce(&Connection) -> SqliteResult<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         {
             let mut queue = self.shared.queue();
-            queue.jobs.push_back(Box::new(Work { work: Some(work), done: None, sort, reply }));
+            queue.jobs.push_back(Box::new(QueuedWrite { work: Some(work), done: None, sort, reply }));
         }
         self.shared.wake.notify_one();
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 }
 
-impl Drop for Writer {
+impl Drop for SqliteWriter {
     /// Jobs in the queue are still written.
     fn drop(&mut self) {
         self.shared.queue().closed = true;
@@ -199,13 +199,13 @@ fn may_block() -> bool {
     Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
-impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+impl WriterState {
+    fn queue(&self) -> MutexGuard<'_, WriteQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Commits on this thread, if no other job is queued.
-    fn now<T, F: FnOnce(&Connection) -> Done<T>>(&self, work: F) -> Result<Result<T>, F> {
+    fn commit_here<T, F: FnOnce(&Connection) -> SqliteResult<T>>(&self, work: F) -> Result<StoreResult<T>, F> {
         if !self.queue().jobs.is_empty() {
             return Err(work);
         }
@@ -215,17 +215,17 @@ impl Shared {
             Err(TryLockError::WouldBlock) => return Err(work),
         };
         let done = tokio::task::block_in_place(|| {
-            let done = transaction(&c, work).map_err(|fault| fault.at(&self.place))?;
-            self.files.look(&c, &self.place, PAGE)?;
+            let done = transaction(&c, work).map_err(|fault| fault.at_file(&self.place))?;
+            self.files.check_files(&c, &self.place, PAGE)?;
             Ok(done)
         });
         drop(c);
-        self.committed();
+        self.note_commit();
         Ok(done)
     }
 
     /// Records a commit.
-    fn committed(&self) {
+    fn note_commit(&self) {
         let mut queue = self.queue();
         queue.last = Instant::now();
         if !queue.dirty {
@@ -253,7 +253,7 @@ impl Shared {
                 drop(queue);
                 // Lazy jobs alone do not cause a checkpoint, because that would wait for the disk.
                 if !self.group(jobs) {
-                    self.committed();
+                    self.note_commit();
                 }
                 queue = self.queue();
             } else if queue.closed {
@@ -267,30 +267,30 @@ impl Shared {
     }
 
     /// Runs a group of jobs in one transaction. Returns whether all of them were lazy.
-    fn group(&self, mut jobs: Vec<Box<dyn Job>>) -> bool {
-        let lazy = jobs.iter().all(|job| job.sort() == Sort::Lazy);
+    fn group(&self, mut jobs: Vec<Box<dyn WriteJob>>) -> bool {
+        let lazy = jobs.iter().all(|job| job.job_kind() == WriteJobKind::Lazy);
         let c = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = match jobs.as_mut_slice() {
-            [one] if one.sort() == Sort::Alone => one.work(&c, &self.place),
-            jobs if lazy => self.lazily(&c, |c| together(c, jobs, &self.place)),
-            jobs => transaction(&c, |c| together(c, jobs, &self.place)).map_err(|fault| fault.at(&self.place)),
+            [one] if one.job_kind() == WriteJobKind::Alone => one.run_work(&c, &self.place),
+            jobs if lazy => self.lazily(&c, |c| run_together(c, jobs, &self.place)),
+            jobs => transaction(&c, |c| run_together(c, jobs, &self.place)).map_err(|fault| fault.at_file(&self.place)),
         };
-        let kept = kept.and_then(|()| self.files.look(&c, &self.place, PAGE));
+        let kept = kept.and_then(|()| self.files.check_files(&c, &self.place, PAGE));
         drop(c);
         for job in jobs {
-            job.end(kept.clone());
+            job.report_result(kept.clone());
         }
         lazy
     }
 
     /// Commits without waiting for the disk. The commits before it are on the disk already; a later durable commit also
     /// makes this one durable.
-    fn lazily<T>(&self, c: &Connection, work: impl FnOnce(&Connection) -> Done<T>) -> Result<T> {
-        let synchronous = |how: &str| Ok::<_, Fault>(c.execute_batch(&format!("PRAGMA synchronous = {how}"))?);
+    fn lazily<T>(&self, c: &Connection, work: impl FnOnce(&Connection) -> SqliteResult<T>) -> StoreResult<T> {
+        let synchronous = |how: &str| Ok::<_, SqliteError>(c.execute_batch(&format!("PRAGMA synchronous = {how}"))?);
         let done = synchronous("NORMAL").and_then(|()| transaction(c, work));
         // SQLite rejects this only inside a transaction, and then it also rejects the next `BEGIN`.
-        let restored = synchronous(self.place.options.durability.synchronous());
-        done.and_then(|done| restored.map(|()| done)).map_err(|fault| fault.at(&self.place))
+        let restored = synchronous(self.place.options.durability.synchronous_mode());
+        done.and_then(|done| restored.map(|()| done)).map_err(|fault| fault.at_file(&self.place))
     }
 
     /// Moves the log into the database if nothing is queued or the log is large. What cannot be moved now is moved
@@ -298,37 +298,37 @@ impl Shared {
     fn tidy_log(&self, idle: bool) {
         let c = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if idle {
-            let _ = checkpoint(&c, "PASSIVE");
-        } else if checkpoint(&c, "NOOP").is_ok_and(|(_, pages, _)| pages.saturating_mul(i64::from(PAGE)) > LARGE) {
+            let _ = run_checkpoint(&c, "PASSIVE");
+        } else if run_checkpoint(&c, "NOOP").is_ok_and(|(_, pages, _)| pages.saturating_mul(i64::from(PAGE)) > LARGE) {
             // Long readers are not waited for, because all writers would wait, too.
             let _ = c.busy_timeout(IDLE);
-            let _ = checkpoint(&c, "RESTART");
+            let _ = run_checkpoint(&c, "RESTART");
             let _ = c.busy_timeout(Duration::from_millis(self.place.options.busy_ms));
         }
         // The file has grown. If something is wrong with it, the next commit says so.
-        let _ = self.files.look(&c, &self.place, PAGE);
+        let _ = self.files.check_files(&c, &self.place, PAGE);
     }
 }
 
 /// Returns whether it was busy, the pages in the log, and how many of them are in the database.
-pub fn checkpoint(c: &Connection, how: &str) -> rusqlite::Result<(i64, i64, i64)> {
+pub fn run_checkpoint(c: &Connection, how: &str) -> rusqlite::Result<(i64, i64, i64)> {
     c.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
 }
 
-fn next_group(jobs: &mut VecDeque<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
-    let together = jobs.iter().take(GROUP).take_while(|job| job.sort() != Sort::Alone).count();
+fn next_group(jobs: &mut VecDeque<Box<dyn WriteJob>>) -> Vec<Box<dyn WriteJob>> {
+    let together = jobs.iter().take(GROUP).take_while(|job| job.job_kind() != WriteJobKind::Alone).count();
     jobs.drain(..together.max(1)).collect()
 }
 
 /// Each job gets a savepoint, unless it is the only one.
-fn together(c: &Connection, jobs: &mut [Box<dyn Job>], place: &StorePlace) -> Done<()> {
+fn run_together(c: &Connection, jobs: &mut [Box<dyn WriteJob>], place: &StoreFile) -> SqliteResult<()> {
     if let [one] = jobs {
         // The transaction's rollback also undoes the job.
-        return Ok(one.work(c, place)?);
+        return Ok(one.run_work(c, place)?);
     }
     for job in jobs {
         c.prepare_cached("SAVEPOINT job")?.execute([])?;
-        if let Err(error) = job.work(c, place) {
+        if let Err(error) = job.run_work(c, place) {
             if c.is_autocommit() {
                 // SQLite has rolled back the whole transaction, because the disk is full or a read failed.
                 return Err(error.into());
@@ -341,7 +341,7 @@ fn together(c: &Connection, jobs: &mut [Box<dyn Job>], place: &StorePlace) -> Do
 }
 
 /// Runs work in a transaction, which is rolled back on errors.
-fn transaction<T>(c: &Connection, work: impl FnOnce(&Connection) -> Done<T>) -> Done<T> {
+fn transaction<T>(c: &Connection, work: impl FnOnce(&Connection) -> SqliteResult<T>) -> SqliteResult<T> {
     c.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     let done = work(c).and_then(|value| {
         c.prepare_cached("COMMIT")?.execute([])?;
@@ -357,31 +357,32 @@ fn transaction<T>(c: &Connection, work: impl FnOnce(&Connection) -> Done<T>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sqlite::{Durability, Options};
+    use crate::sqlite::{StoreDurability, StoreOptions};
 
     #[test]
     fn only_lazy_work_alone_does_not_wait_for_the_disk() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
         let synchronous = |c: &Connection| Ok(c.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0))?);
-        let fails = |_: &Connection| Err::<i64, _>(Fault::Store(StoreError::Closed));
-        for (durability, sure) in [(Durability::Sync, 2), (Durability::Batch, 1)] {
+        let fails = |_: &Connection| Err::<i64, _>(SqliteError::Store(StoreError::Closed));
+        for (durability, sure) in [(StoreDurability::Sync, 2), (StoreDurability::Batch, 1)] {
             let folder = tempfile::tempdir().unwrap();
-            let options = Options { durability, ..Options::default() };
-            let writer = Writer::open(StorePlace { path: folder.path().join("runs.db"), options }).unwrap();
+            let options = StoreOptions { durability, ..StoreOptions::default() };
+            let writer = SqliteWriter::open(StoreFile { path: folder.path().join("runs.db"), options }).unwrap();
             runtime.block_on(async {
-                for place in [Where::Here, Where::There] {
+                for place in [CommitThread::Here, CommitThread::There] {
                     assert_eq!(writer.write_lazily(synchronous).await.unwrap(), 1);
                     assert_eq!(writer.write(place, synchronous).await.unwrap(), sure);
                     assert!(writer.write_lazily(fails).await.is_err());
                     assert_eq!(writer.write(place, synchronous).await.unwrap(), sure);
                 }
                 // Queued behind another job, it is committed together with that.
-                let slow = writer.write(Where::There, |_| {
+                let slow = writer.write(CommitThread::There, |_| {
                     std::thread::sleep(Duration::from_millis(50));
                     Ok(())
                 });
-                let together =
-                    async { tokio::join!(writer.write_lazily(synchronous), writer.write(Where::There, synchronous)) };
+                let together = async {
+                    tokio::join!(writer.write_lazily(synchronous), writer.write(CommitThread::There, synchronous))
+                };
                 let (slow, (lazy, other)) = tokio::join!(slow, together);
                 slow.unwrap();
                 assert_eq!((lazy.unwrap(), other.unwrap()), (sure, sure));

@@ -8,7 +8,8 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use trefoil_machine::Entry;
 use trefoil_store::{
-    Batch, Claim, ClaimShare, Content, Filter, Lease, Options, Retention, SqliteStore, Status, Store, StoreError,
+    Claim, ClaimShare, Content, EntryBatch, Lease, RunFilter, RunRetention, SqliteStore, Status, Store, StoreError,
+    StoreOptions,
 };
 
 use crate::runs::until;
@@ -16,7 +17,7 @@ use crate::world::{append, claim, create, entries, on_both, open, started, step}
 
 /// An error and its help text, without the name of the folder.
 fn said(error: &StoreError, folder: &Path) -> String {
-    let text = format!("{error}\n{}", error.help().unwrap_or_default());
+    let text = format!("{error}\n{}", error.help_text().unwrap_or_default());
     text.replace(&folder.display().to_string(), "FOLDER")
 }
 
@@ -41,7 +42,7 @@ fn the_files_are_their_user_s_alone() {
         {
             assert_eq!(mode(&path.with_file_name(name)), wanted, "{name}");
         }
-        store.backup(&folder.path().join("copy.db")).await.unwrap();
+        store.backup_to(&folder.path().join("copy.db")).await.unwrap();
         assert_eq!(mode(&folder.path().join("copy.db")), 0o600);
     });
 }
@@ -74,7 +75,8 @@ fn a_full_store_keeps_what_it_has_and_says_what_makes_room() {
     on_both(async || {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runs.db");
-        let store = SqliteStore::open(&path, Options { max_bytes: Some(400_000), ..Options::default() }).unwrap();
+        let store =
+            SqliteStore::open(&path, StoreOptions { max_bytes: Some(400_000), ..StoreOptions::default() }).unwrap();
         let lease = create(&store, "r").await.unwrap();
         let mut kept = vec![started("r")];
         let error = loop {
@@ -94,7 +96,7 @@ fn a_full_store_keeps_what_it_has_and_says_what_makes_room() {
         drop(store);
         let store = open(&path);
         assert_eq!(entries(&store, "r").await.unwrap(), kept);
-        assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+        assert_eq!(store.check_integrity().await.unwrap().problems, Vec::<String>::new());
         append(&store, &lease, step(kept.len() as u64, 10_000)).await.unwrap();
     });
 }
@@ -109,13 +111,13 @@ fn work_that_fails_spoils_nothing_that_is_committed_with_it() {
             leases.push(create(&store, &format!("run-{n}")).await.unwrap());
         }
         let gone = Some("test".to_owned());
-        store.claim("run-7", Claim { gone, ..claim("other") }).await.unwrap();
+        store.claim_run("run-7", Claim { gone, ..claim("other") }).await.unwrap();
         let all = leases.iter().map(|lease| append(&store, lease, step(1, 80)));
         for (n, result) in futures::future::join_all(all).await.into_iter().enumerate() {
             assert_eq!(result.is_err(), n == 7, "run-{n}: {result:?}");
             assert_eq!(entries(&store, &format!("run-{n}")).await.unwrap().len(), if n == 7 { 1 } else { 2 });
         }
-        assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+        assert_eq!(store.check_integrity().await.unwrap().problems, Vec::<String>::new());
     });
 }
 
@@ -138,7 +140,7 @@ fn a_store_of_a_later_version_is_left_alone() {
             let before = (std::fs::read(&path).unwrap(), std::fs::read(&log).ok());
             assert_eq!(before.1.is_some(), log_left);
             for open in [SqliteStore::open, SqliteStore::open_to_read] {
-                let error = open(path.clone(), Options::default()).unwrap_err();
+                let error = open(path.clone(), StoreOptions::default()).unwrap_err();
                 expect![[r#"
                     the store `FOLDER/runs.db` was written by a later version: its format is 99, but this version supports only up to 1
                     update trefoil, or use another store with `--store PATH`"#]]
@@ -163,9 +165,9 @@ fn a_store_of_an_earlier_build_is_refused_and_left_alone() {
             .unwrap();
         let before = std::fs::read(&path).unwrap();
         let opened = [
-            SqliteStore::open(&path, Options::default()),
-            SqliteStore::open(&path, Options { create: false, ..Options::default() }),
-            SqliteStore::open_to_read(&path, Options::default()),
+            SqliteStore::open(&path, StoreOptions::default()),
+            SqliteStore::open(&path, StoreOptions { create: false, ..StoreOptions::default() }),
+            SqliteStore::open_to_read(&path, StoreOptions::default()),
         ];
         for opened in opened {
             expect![[r#"
@@ -193,9 +195,9 @@ fn a_change_that_another_program_has_not_ended_is_left_alone() {
     let bytes = || (std::fs::read(&killed).unwrap(), std::fs::read(journal(&killed)).unwrap());
     let before = bytes();
     for opened in [
-        SqliteStore::open(&killed, Options::default()),
-        SqliteStore::open(&killed, Options { create: false, ..Options::default() }),
-        SqliteStore::open_to_read(&killed, Options::default()),
+        SqliteStore::open(&killed, StoreOptions::default()),
+        SqliteStore::open(&killed, StoreOptions { create: false, ..StoreOptions::default() }),
+        SqliteStore::open_to_read(&killed, StoreOptions::default()),
     ] {
         assert!(said(&opened.unwrap_err(), folder.path()).contains("another program has not ended a change of it"));
     }
@@ -229,7 +231,10 @@ fn what_is_no_file_of_ours_is_refused_at_once() {
         .unwrap();
     let mut all = String::new();
     for path in [&pipe, &endless, &work, Path::new(":memory:")] {
-        let opened = [SqliteStore::open(path, Options::default()), SqliteStore::open_to_read(path, Options::default())];
+        let opened = [
+            SqliteStore::open(path, StoreOptions::default()),
+            SqliteStore::open_to_read(path, StoreOptions::default()),
+        ];
         let errors = opened.map(|opened| said(&opened.unwrap_err(), folder.path()));
         assert_eq!(errors[0], errors[1]);
         all += &format!("{}\n", errors[0]);
@@ -258,13 +263,13 @@ fn other_files_are_left_alone() {
     let mut all = String::new();
     for path in [&text, &database] {
         let before = std::fs::read(path).unwrap();
-        let error = SqliteStore::open(path, Options::default()).unwrap_err();
+        let error = SqliteStore::open(path, StoreOptions::default()).unwrap_err();
         all += &format!("{}\n", said(&error, folder.path()));
         assert_eq!(std::fs::read(path).unwrap(), before);
     }
-    let error = SqliteStore::open(folder.path(), Options::default()).unwrap_err();
+    let error = SqliteStore::open(folder.path(), StoreOptions::default()).unwrap_err();
     all += &format!("{}\n", said(&error, folder.path()));
-    let error = SqliteStore::open(text.join("runs.db"), Options::default()).unwrap_err();
+    let error = SqliteStore::open(text.join("runs.db"), StoreOptions::default()).unwrap_err();
     all += &said(&error, folder.path());
     expect![[r#"
         `FOLDER/notes.txt` is not a Trefoil store: file is not a database
@@ -319,12 +324,12 @@ fn a_damaged_file_is_told_and_no_entry_of_it_is_wrong() {
         for (case, bytes) in damaged.into_iter().enumerate() {
             let copy = folder.path().join(format!("damaged-{case}.db"));
             std::fs::write(&copy, bytes).unwrap();
-            let store = match SqliteStore::open(&copy, Options::default()) {
+            let store = match SqliteStore::open(&copy, StoreOptions::default()) {
                 Ok(store) => store,
                 Err(StoreError::Corrupt { .. } | StoreError::Foreign { .. }) => continue,
                 Err(error) => panic!("case {case}: {error}"),
             };
-            let told = match store.check().await {
+            let told = match store.check_integrity().await {
                 Ok(health) => !health.problems.is_empty(),
                 Err(StoreError::Corrupt { .. } | StoreError::Foreign { .. }) => true,
                 Err(error) => panic!("case {case}: {error}"),
@@ -337,8 +342,8 @@ fn a_damaged_file_is_told_and_no_entry_of_it_is_wrong() {
             }
             // A read-only store detects the damage, too.
             drop(store);
-            match SqliteStore::open_to_read(&copy, Options::default()) {
-                Ok(store) => assert!(!store.check().await.unwrap().problems.is_empty(), "case {case}"),
+            match SqliteStore::open_to_read(&copy, StoreOptions::default()) {
+                Ok(store) => assert!(!store.check_integrity().await.unwrap().problems.is_empty(), "case {case}"),
                 Err(StoreError::Corrupt { .. } | StoreError::Foreign { .. }) => {}
                 Err(error) => panic!("case {case}: {error}"),
             }
@@ -361,7 +366,7 @@ fn processes_that_create_a_store_at_the_same_time_share_it() {
         let path = folder.path().join("runs.db");
         let stores = std::thread::scope(|scope| {
             let threads: Vec<_> =
-                (0..4).map(|_| scope.spawn(|| SqliteStore::open(&path, Options::default()))).collect();
+                (0..4).map(|_| scope.spawn(|| SqliteStore::open(&path, StoreOptions::default()))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap().unwrap()).collect::<Vec<_>>()
         });
         let [runtime, _] = crate::world::runtimes();
@@ -369,8 +374,8 @@ fn processes_that_create_a_store_at_the_same_time_share_it() {
             for (n, store) in stores.iter().enumerate() {
                 create(store, &format!("run-{n}")).await.unwrap();
             }
-            assert_eq!(stores[0].size().await.unwrap().runs, 4);
-            assert_eq!(stores[3].check().await.unwrap().problems, Vec::<String>::new());
+            assert_eq!(stores[0].measure_size().await.unwrap().runs, 4);
+            assert_eq!(stores[3].check_integrity().await.unwrap().problems, Vec::<String>::new());
         });
     }
 }
@@ -383,9 +388,9 @@ fn a_backup_is_the_store_at_one_moment_and_overwrites_nothing() {
         let lease = create(&store, "r").await.unwrap();
         append(&store, &lease, step(1, 100_000)).await.unwrap();
         let copy = folder.path().join("copy.db");
-        store.backup(&copy).await.unwrap();
+        store.backup_to(&copy).await.unwrap();
         append(&store, &lease, step(2, 80)).await.unwrap();
-        let error = store.backup(&copy).await.unwrap_err();
+        let error = store.backup_to(&copy).await.unwrap_err();
         expect![[r#"
             `FOLDER/copy.db` already exists
             choose a file that does not exist"#]]
@@ -401,8 +406,8 @@ fn a_backup_is_the_store_at_one_moment_and_overwrites_nothing() {
         );
         let copy = open(&copy);
         assert_eq!(entries(&copy, "r").await.unwrap(), [started("r"), step(1, 100_000)]);
-        assert_eq!(copy.check().await.unwrap().problems, Vec::<String>::new());
-        let error = store.backup(&folder.path().join("no").join("folder.db")).await.unwrap_err();
+        assert_eq!(copy.check_integrity().await.unwrap().problems, Vec::<String>::new());
+        let error = store.backup_to(&folder.path().join("no").join("folder.db")).await.unwrap_err();
         assert!(matches!(error, StoreError::Io { .. }), "{error}");
     });
 }
@@ -421,7 +426,7 @@ fn what_was_changed_is_found() {
         let sql = "UPDATE blob SET data = x'00', packed = 0; UPDATE run SET calls = 7, next = 5 WHERE id = 's'; \
                    DELETE FROM uses; UPDATE tally SET n = 4; INSERT INTO entry VALUES (99 << 32, '{}', NULL)";
         Connection::open(&path).unwrap().execute_batch(sql).unwrap();
-        let problems = store.check().await.unwrap().problems.join("\n");
+        let problems = store.check_integrity().await.unwrap().problems.join("\n");
         found.lock().unwrap().insert(problems);
     });
     let found = found.into_inner().unwrap().into_iter().collect::<Vec<_>>().join("\n\n");
@@ -447,38 +452,38 @@ fn a_run_whose_process_was_killed_can_be_continued_at_once() {
         child.args(["--exact", "faults::holds_a_run", "--nocapture"]).env(HOLD, &path);
         let mut child = child.stdout(std::process::Stdio::null()).spawn().unwrap();
         until(async || store.record("r").await.is_ok()).await;
-        let held = store.claim("r", claim("other")).await;
+        let held = store.claim_run("r", claim("other")).await;
         assert!(matches!(&held, Err(StoreError::Held { owner, .. }) if owner == "test"), "{held:?}");
-        store.reclaim(100_000).await.unwrap();
+        store.reclaim_runs(100_000).await.unwrap();
         let status = async || store.record("r").await.unwrap().status;
         assert_eq!(status().await, Status::Running, "its process lives, whatever its lease says");
         // Its lease has expired long ago; the lock is worth as much again, by the clock of whoever wants the run.
         let late = |now| Claim { now, until: now + 300, ..claim("other") };
-        assert!(matches!(store.claim("r", late(100_000)).await, Err(StoreError::Held { .. })));
+        assert!(matches!(store.claim_run("r", late(100_000)).await, Err(StoreError::Held { .. })));
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert!(
-            matches!(store.claim("r", late(100_000_000)).await, Err(StoreError::Held { .. })),
+            matches!(store.claim_run("r", late(100_000_000)).await, Err(StoreError::Held { .. })),
             "however late it is"
         );
         child.kill().unwrap();
         child.wait().unwrap();
-        let looking = SqliteStore::open_to_read(&path, Options::default()).unwrap();
-        let interrupted = Filter { status: vec![Status::Interrupted], ..Filter::default() };
-        let running = Filter { status: vec![Status::Running], ..Filter::default() };
+        let looking = SqliteStore::open_to_read(&path, StoreOptions::default()).unwrap();
+        let interrupted = RunFilter { status: vec![Status::Interrupted], ..RunFilter::default() };
+        let running = RunFilter { status: vec![Status::Running], ..RunFilter::default() };
         let seen = looking.record("r").await.unwrap();
         assert_eq!((seen.status, seen.owner), (Status::Interrupted, None), "whoever looks sees that it has ended");
-        assert_eq!(looking.list(&interrupted, None, 10).await.unwrap().runs.len(), 1);
-        assert_eq!(looking.list(&running, None, 10).await.unwrap().runs.len(), 0);
-        let counts = looking.counts().await.unwrap();
+        assert_eq!(looking.list_runs(&interrupted, None, 10).await.unwrap().runs.len(), 1);
+        assert_eq!(looking.list_runs(&running, None, 10).await.unwrap().runs.len(), 0);
+        let counts = looking.count_by_status().await.unwrap();
         assert!(counts.contains(&(Status::Interrupted, 1)) && counts.contains(&(Status::Running, 0)), "{counts:?}");
         drop(looking);
-        assert_eq!(store.reclaim(0).await.unwrap(), 1);
+        assert_eq!(store.reclaim_runs(0).await.unwrap(), 1);
         assert_eq!(status().await, Status::Interrupted);
-        let lease = store.claim("r", claim("other")).await.unwrap();
+        let lease = store.claim_run("r", claim("other")).await.unwrap();
         append(&store, &lease, step(1, 80)).await.unwrap();
         assert_eq!(entries(&store, "r").await.unwrap(), [started("r"), step(1, 80)]);
         assert!(folder.path().join("runs.db-owners").exists());
-        store.release(&lease).await.unwrap();
+        store.release_run(&lease).await.unwrap();
         drop(store);
         assert!(!folder.path().join("runs.db-owners").exists(), "nothing is left of processes that have ended");
     });
@@ -501,7 +506,7 @@ fn a_run_of_a_process_that_is_stuck_is_taken_from_it() {
         // A renewal begins the time again.
         let holder = Lease { run: "r".to_owned(), no: 1, epoch: 1, content: Content::All };
         tokio::time::sleep(Duration::from_millis(150)).await;
-        assert_eq!(store.renew(vec![holder], 99_000).await.unwrap(), Vec::<String>::new());
+        assert_eq!(store.renew_leases(vec![holder], 99_000).await.unwrap(), Vec::<String>::new());
         assert_eq!(store.claim_some(late.clone(), share.clone()).await.unwrap(), []);
         tokio::time::sleep(Duration::from_millis(150)).await;
         assert_eq!(store.claim_some(late.clone(), share.clone()).await.unwrap(), []);
@@ -565,13 +570,13 @@ fn a_store_that_shrinks_by_itself_is_used_on() {
             let run = format!("large-{n}");
             let large = create(&store, &run).await.unwrap();
             append(&store, &large, step(1, 900_000)).await.unwrap();
-            other.prune(&Retention::default()).await.unwrap();
-            store.release(&large).await.unwrap();
-            other.delete(&run, 100_000).await.unwrap();
-            other.prune(&Retention::default()).await.unwrap();
+            other.prune_runs(&RunRetention::default()).await.unwrap();
+            store.release_run(&large).await.unwrap();
+            other.delete_run(&run, 100_000).await.unwrap();
+            other.prune_runs(&RunRetention::default()).await.unwrap();
             append(&store, &lease, step(n + 1, 80)).await.unwrap();
         }
-        assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+        assert_eq!(store.check_integrity().await.unwrap().problems, Vec::<String>::new());
     });
 }
 
@@ -584,7 +589,7 @@ fn a_process_that_could_not_give_its_runs_back_is_seen_to_have_ended() {
         create(&store, "r").await.unwrap();
         drop(store);
         let store = open(&path);
-        let lease = store.claim("r", claim("other")).await.unwrap();
+        let lease = store.claim_run("r", claim("other")).await.unwrap();
         assert_eq!(lease.epoch, 2);
     });
 }
@@ -609,7 +614,7 @@ fn appending_nothing_writes_nothing() {
         let store = open(&folder.path().join("runs.db"));
         let lease = create(&store, "r").await.unwrap();
         let before = store.record("r").await.unwrap();
-        store.append(&lease, Batch::default()).await.unwrap();
+        store.append_batch(&lease, EntryBatch::default()).await.unwrap();
         assert_eq!(store.record("r").await.unwrap(), before);
     });
 }
@@ -637,7 +642,7 @@ mod hunt {
                 std::fs::copy(&path, copy.path().join("runs.db")).unwrap();
                 std::fs::write(copy.path().join("runs.db-wal"), bytes).unwrap();
                 let store = open(&copy.path().join("runs.db"));
-                assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+                assert_eq!(store.check_integrity().await.unwrap().problems, Vec::<String>::new());
                 entries(&store, "r").await.unwrap()
             };
             for seq in 1..12 {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use testbed::postgres::server;
-use trefoil_store::{ClaimShare, NewRun, Options, Store};
+use trefoil_store::{ClaimShare, NewRun, Store, StoreOptions};
 
 use crate::postgres::{claim as claim_at, on};
 use crate::world::{append, create, entries, on_both, open, step};
@@ -34,7 +34,7 @@ fn a_step_writes_few_bytes() {
             append(&store, &lease, step(seq, 312)).await.unwrap();
         }
         let bytes = (length() - before) / steps;
-        let body = trefoil_store::Batch::of(&[step(9, 312)]).unwrap().bodies[0].json.len();
+        let body = trefoil_store::EntryBatch::from_entries(&[step(9, 312)]).unwrap().bodies[0].json.len();
         println!("a step of {body} bytes writes {bytes} bytes of log");
         assert!((370..390).contains(&body), "{body}");
         assert!(bytes <= 10_000, "{bytes}");
@@ -48,8 +48,8 @@ async fn polled(store: &dyn Store, wanted: &str) -> Duration {
     for _ in 0..30 {
         let now = store.clock().wall_ms();
         let began = Instant::now();
-        store.reclaim(now).await.unwrap();
-        assert_eq!(store.claimable(now, 8).await.unwrap(), [wanted]);
+        store.reclaim_runs(now).await.unwrap();
+        assert_eq!(store.claimable_runs(now, 8).await.unwrap(), [wanted]);
         let share = ClaimShare { except: vec![wanted.to_owned()], most: 8, per_flow: None };
         assert_eq!(store.claim_some(claim_at("worker", now), share).await.unwrap(), []);
         least = least.min(began.elapsed());
@@ -60,7 +60,7 @@ async fn polled(store: &dyn Store, wanted: &str) -> Duration {
 #[allow(clippy::print_stdout, reason = "a figure of docs/performance.md")]
 async fn compared(store: &dyn Store, what: &str, fill: impl AsyncFnOnce()) {
     let new = NewRun { run: "ready".to_owned(), now: 1, ..NewRun::default() };
-    store.create(new).await.unwrap();
+    store.create_run(new).await.unwrap();
     let few = polled(store, "ready").await;
     fill().await;
     let many = polled(store, "ready").await;
@@ -100,7 +100,7 @@ mod hunt {
         let Some(server) = server() else { return };
         let database = server.database();
         on(async {
-            let store = crate::postgres::open(&server.address(&database), Options::default());
+            let store = crate::postgres::open(&server.address(&database), StoreOptions::default());
             compared(&*store, "Postgres", async || {
                 server.sql(
                     &database,

@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use testbed::Build;
-use trefoil_ir::{CommandCall, Expr, HumanCall, OnTimeout, Program, StepKind};
+use trefoil_ir::{CommandCall, HumanCall, OnTimeout, Program, StepKind, ValueExpression};
 use trefoil_runtime::ports::{CallSite, CommandHost, CommandOutput, ToolError};
-use trefoil_runtime::{CommandRequest, Options as RunOptions, Ports, RunOutcome, driver};
-use trefoil_store::{Inbox, Letter, LetterKind, Options, Owner, SqliteStore, Status, Store};
+use trefoil_runtime::{CommandRequest, DriverOptions as RunOptions, Ports, RunOutcome, driver};
+use trefoil_store::{InboxMessage, MessageKind, Owner, SqliteStore, Status, Store, StoreInbox, StoreOptions};
 use trefoil_template::Value;
 
 use crate::runs::{Counting, begin, owner, ports, until};
 use crate::world::on_both;
 
-fn letter(kind: LetterKind, key: &str, value: impl Into<Value>) -> Letter {
-    Letter { kind, key: key.to_owned(), value: value.into(), at: 1, as_of: 10 }
+fn letter(kind: MessageKind, key: &str, value: impl Into<Value>) -> InboxMessage {
+    InboxMessage { kind, key: key.to_owned(), value: value.into(), at: 1, as_of: 10 }
 }
 
 /// Asks a person, then a model.
 fn question() -> Arc<Program> {
     let mut b = Build::new();
-    let prompt = Expr::Template(b.text("ok with {{input}}?"));
+    let prompt = ValueExpression::Template(b.text("ok with {{input}}?"));
     let call = HumanCall { prompt, timeout_ms: None, on_timeout: OnTimeout::Answer("nobody".into()), answer_at: None };
     let ask = b.step("ask", StepKind::Human(Box::new(call)));
     let ask = b.out(ask, "ask");
@@ -31,12 +31,12 @@ fn question() -> Arc<Program> {
 }
 
 fn with_inbox(owner: &Arc<Owner>, ports: Ports) -> Ports {
-    Ports { humans: Arc::new(Inbox::new(owner.clone(), None)), ..ports }
+    Ports { humans: Arc::new(StoreInbox::new(owner.clone(), None)), ..ports }
 }
 
 async fn resume(owner: &Arc<Owner>, program: Arc<Program>, models: Arc<Counting>, run: &str) -> RunOutcome {
-    let ports = with_inbox(owner, ports(models, owner.resume(run).await.unwrap()));
-    driver::resume(program, run, ports, RunOptions::default()).await
+    let ports = with_inbox(owner, ports(models, owner.resume_run(run).await.unwrap()));
+    driver::resume_run(program, run, ports, RunOptions::default()).await
 }
 
 #[test]
@@ -51,20 +51,20 @@ fn an_answer_that_comes_while_no_process_runs_is_there_when_one_does() {
         assert_eq!(outcome.result.unwrap_err().code, "SUSPENDED");
         drop(first);
 
-        // Another process lists the waiting runs and posts a letter.
-        let store = SqliteStore::open(&path, Options::default()).unwrap();
+        // Another process lists the waiting runs and posts a message.
+        let store = SqliteStore::open(&path, StoreOptions::default()).unwrap();
         until(async || store.record("r").await.unwrap().owner.is_none()).await;
         assert_eq!(store.record("r").await.unwrap().status, Status::Waiting);
-        assert_eq!(store.claimable(u64::MAX / 4, 10).await.unwrap(), Vec::<String>::new());
-        store.post("r", letter(LetterKind::Answer, "ask", "yes")).await.unwrap();
-        assert_eq!(store.claimable(0, 10).await.unwrap(), ["r"]);
+        assert_eq!(store.claimable_runs(u64::MAX / 4, 10).await.unwrap(), Vec::<String>::new());
+        store.post_message("r", letter(MessageKind::Answer, "ask", "yes")).await.unwrap();
+        assert_eq!(store.claimable_runs(0, 10).await.unwrap(), ["r"]);
 
         let second = owner(&path, "second");
         let outcome = resume(&second, question(), Arc::default(), "r").await;
         assert_eq!(outcome.result.unwrap().to_text().as_ref(), "they say yes");
-        assert_eq!(store.inbox("r").await.unwrap(), []);
+        assert_eq!(store.read_inbox("r").await.unwrap(), []);
         assert_eq!(store.record("r").await.unwrap().status, Status::Completed);
-        assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+        assert_eq!(store.check_integrity().await.unwrap().problems, Vec::<String>::new());
     });
 }
 
@@ -83,11 +83,11 @@ fn a_run_is_stopped_from_another_process() {
         let ports = with_inbox(&first, ports(stuck.clone(), begin(&first, "r")));
         let task = tokio::spawn(driver::run(program, Some("it".into()), ports, options));
         until(async || stuck.calls().contains_key("say")).await;
-        let store = SqliteStore::open(&path, Options::default()).unwrap();
-        store.post("r", letter(LetterKind::Cancel, "", Value::Null)).await.unwrap();
+        let store = SqliteStore::open(&path, StoreOptions::default()).unwrap();
+        store.post_message("r", letter(MessageKind::Cancel, "", Value::Null)).await.unwrap();
         assert_eq!(task.await.unwrap().result.unwrap_err().code, "CANCELLED");
         assert_eq!(store.record("r").await.unwrap().status, Status::Cancelled);
-        assert_eq!(store.inbox("r").await.unwrap(), []);
+        assert_eq!(store.read_inbox("r").await.unwrap(), []);
     });
 }
 
@@ -96,7 +96,7 @@ struct Commands(bool);
 
 #[async_trait]
 impl CommandHost for Commands {
-    async fn run(&self, _at: CallSite<'_>, _request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+    async fn run_command(&self, _at: CallSite<'_>, _request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         if self.0 {
             std::future::pending::<()>().await;
         }
@@ -120,24 +120,24 @@ fn what_becomes_of_a_command_that_was_interrupted_somebody_decides() {
             let mut p = with_inbox(&first, ports(Arc::default(), begin(&first, "r")));
             p.commands = Some(Arc::new(Commands(true)));
             let task = tokio::spawn(driver::run(program.clone(), None, p, options));
-            let store = SqliteStore::open(&path, Options::default()).unwrap();
+            let store = SqliteStore::open(&path, StoreOptions::default()).unwrap();
             until(async || store.record("r").await.is_ok_and(|record| record.entries == 2)).await;
             task.abort();
             until(async || store.record("r").await.unwrap().owner.is_none()).await;
             // Without a decision, the run waits.
             let second = owner(&path, "second");
-            let mut p = with_inbox(&second, ports(Arc::default(), second.resume("r").await.unwrap()));
+            let mut p = with_inbox(&second, ports(Arc::default(), second.resume_run("r").await.unwrap()));
             p.commands = Some(Arc::new(Commands(false)));
-            let outcome = driver::resume(program.clone(), "r", p.clone(), RunOptions::default()).await;
+            let outcome = driver::resume_run(program.clone(), "r", p.clone(), RunOptions::default()).await;
             assert_eq!(outcome.result.unwrap_err().code, "SUSPENDED");
             drop(p);
             until(async || store.record("r").await.unwrap().owner.is_none()).await;
-            store.post("r", letter(LetterKind::Signal, "deploy", decision)).await.unwrap();
-            let mut p = with_inbox(&second, ports(Arc::default(), second.resume("r").await.unwrap()));
+            store.post_message("r", letter(MessageKind::Signal, "deploy", decision)).await.unwrap();
+            let mut p = with_inbox(&second, ports(Arc::default(), second.resume_run("r").await.unwrap()));
             p.commands = Some(Arc::new(Commands(false)));
-            let outcome = driver::resume(program, "r", p, RunOptions::default()).await;
+            let outcome = driver::resume_run(program, "r", p, RunOptions::default()).await;
             assert_eq!(outcome.result.err().map(|error| error.into_data().code), wanted.map(Into::into));
-            assert_eq!(store.inbox("r").await.unwrap(), []);
+            assert_eq!(store.read_inbox("r").await.unwrap(), []);
         }
     });
 }

@@ -1,19 +1,20 @@
-//! One letter, one act: a process is killed before and after each append of the activity that a letter decides. The letter is gone
-//! exactly if the journal has the entry that acts on it, and nothing is done more often than letters permit.
+//! One message, one act: a process is killed before and after each append of the activity that a message decides. The message is gone
+//! exactly if the journal has the entry that acts on it, and nothing is done more often than messages permit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use testbed::Build;
-use trefoil_ir::{CommandCall, Expr, HumanCall, OnTimeout, Program, StepId, StepKind, ToolCall, ToolKind};
-use trefoil_machine::{EntryKind, Prepared};
-use trefoil_runtime::driver::{self, Options, RunOutcome};
+use trefoil_ir::{CommandCall, HumanCall, OnTimeout, Program, StepId, StepKind, ToolCall, ToolKind, ValueExpression};
+use trefoil_machine::{EntryKind, PreparedProgram};
+use trefoil_runtime::driver::{self, DriverOptions, RunOutcome};
 use trefoil_runtime::ports::{
-    CallSite, CommandHost, CommandOutput, Journal, JournalError, LetterId, RawSuspension, SuspendedCall, ToolError,
+    CallSite, CommandHost, CommandOutput, InboxMessageId, Journal, JournalError, RawSuspension, SuspendedCall,
+    ToolError,
 };
 use trefoil_runtime::{CommandRequest, Entry, ToolHost, ToolRequest, Usage};
-use trefoil_store::{Inbox, Letter, LetterKind, NewRun, Options as StoreOptions, Owner, SqliteStore, Store};
+use trefoil_store::{InboxMessage, MessageKind, NewRun, Owner, SqliteStore, Store, StoreInbox, StoreOptions};
 use trefoil_template::Value;
 
 use crate::runs::ports;
@@ -27,7 +28,7 @@ struct Hands {
 
 #[async_trait]
 impl CommandHost for Hands {
-    async fn run(&self, _at: CallSite<'_>, _request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+    async fn run_command(&self, _at: CallSite<'_>, _request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         self.done.fetch_add(1, Ordering::SeqCst);
         Ok(CommandOutput { exit_code: 0, stdout: "paid".to_owned(), stderr: String::new() })
     }
@@ -35,10 +36,10 @@ impl CommandHost for Hands {
 
 #[async_trait]
 impl ToolHost for Hands {
-    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
+    fn offers_tool(&self, _name: &str, _kind: &ToolKind) -> bool {
         true
     }
-    async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         if &*request.name != "flow" {
             self.done.fetch_add(1, Ordering::SeqCst);
             return Ok("paid".into());
@@ -57,8 +58,8 @@ impl ToolHost for Hands {
     }
 }
 
-fn waiting() -> trefoil_machine::event::Waiting {
-    trefoil_machine::event::Waiting {
+fn waiting() -> trefoil_machine::event::AwaitedActivity {
+    trefoil_machine::event::AwaitedActivity {
         key: "ask".into(),
         step: "ask".to_owned(),
         prompt: Some("?".to_owned()),
@@ -92,10 +93,15 @@ struct Ends<J> {
 
 #[async_trait]
 impl<J: Journal> Journal for Ends<J> {
-    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError> {
+    async fn append_entries(
+        &self,
+        run: &str,
+        entries: &[Entry],
+        letters: &[InboxMessageId],
+    ) -> Result<(), JournalError> {
         let n = self.count.fetch_add(1, Ordering::SeqCst) + 1;
         if n < self.cut.after || (n == self.cut.after && self.cut.is_stored) {
-            self.journal.append(run, entries, letters).await?;
+            self.journal.append_entries(run, entries, letters).await?;
         }
         if n >= self.cut.after {
             self.over.notify_one();
@@ -103,14 +109,14 @@ impl<J: Journal> Journal for Ends<J> {
         }
         Ok(())
     }
-    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
-        self.journal.read(run, from).await
+    async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+        self.journal.read_entries(run, from).await
     }
 }
 
 struct Scene {
     store: Arc<dyn Store>,
-    program: Arc<Prepared>,
+    program: Arc<PreparedProgram>,
     hands: Arc<Hands>,
     run: String,
 }
@@ -121,16 +127,16 @@ impl Scene {
         let owner = Owner::of_process(self.store.clone());
         let first = self.store.record(&self.run).await.is_err();
         let hold = match first {
-            true => owner.begin(NewRun { run: self.run.clone(), ..NewRun::default() }),
-            false => owner.resume(&self.run).await.unwrap(),
+            true => owner.begin_run(NewRun { run: self.run.clone(), ..NewRun::default() }),
+            false => owner.resume_run(&self.run).await.unwrap(),
         };
         let (count, over) = (AtomicI64::new(0), tokio::sync::Notify::new());
         let journal = Arc::new(Ends { journal: hold, cut, count, over });
         let mut ports = ports(Arc::default(), journal.clone());
-        ports.humans = Arc::new(Inbox::new(owner.clone(), None));
+        ports.humans = Arc::new(StoreInbox::new(owner.clone(), None));
         ports.tools = self.hands.clone();
         ports.commands = Some(self.hands.clone());
-        let options = Options { run: Some(self.run.clone()), ..Options::default() };
+        let options = DriverOptions { run: Some(self.run.clone()), ..DriverOptions::default() };
         let run = async {
             match first {
                 true => driver::run_prepared(self.program.clone(), Some("in".into()), ports, options).await,
@@ -151,7 +157,7 @@ impl Scene {
 
     async fn entries(&self) -> Vec<EntryKind> {
         let (mut all, mut next) = (Vec::new(), 0);
-        while let Ok(page) = self.store.entries(&self.run, next).await
+        while let Ok(page) = self.store.read_entries(&self.run, next).await
             && let Some(last) = page.last()
         {
             next = last.seq + 1;
@@ -162,15 +168,15 @@ impl Scene {
 
     async fn post(&self, sort: &Sort) {
         let as_of = self.store.record(&self.run).await.unwrap().entries;
-        let letter = Letter { kind: sort.kind, key: sort.key.to_owned(), value: sort.value(), at: 1, as_of };
-        self.store.post(&self.run, letter).await.unwrap();
+        let letter = InboxMessage { kind: sort.kind, key: sort.key.to_owned(), value: sort.value(), at: 1, as_of };
+        self.store.post_message(&self.run, letter).await.unwrap();
     }
 }
 
-/// A sort of letter, and what it decides.
+/// A sort of message, and what it decides.
 struct Sort {
     name: &'static str,
-    kind: LetterKind,
+    kind: MessageKind,
     key: &'static str,
     value: &'static str,
     step: fn(&mut Build) -> StepId,
@@ -185,7 +191,7 @@ struct Sort {
 impl Sort {
     fn value(&self) -> Value {
         match self.value {
-            "done" => [(Letter::DONE, Value::from("by hand"))].into_iter().collect(),
+            "done" => [(InboxMessage::DONE, Value::from("by hand"))].into_iter().collect(),
             value => value.into(),
         }
     }
@@ -197,12 +203,12 @@ fn command(b: &mut Build) -> StepId {
 }
 
 fn tool(b: &mut Build, name: &str) -> StepId {
-    let call = ToolCall { name: name.into(), kind: ToolKind::Local, arguments: Expr::Object(Vec::new()) };
+    let call = ToolCall { name: name.into(), kind: ToolKind::Local, arguments: ValueExpression::Object(Vec::new()) };
     b.step("pay", StepKind::Tool(Box::new(call)))
 }
 
 fn question(b: &mut Build) -> StepId {
-    let prompt = Expr::Template(b.text("ok?"));
+    let prompt = ValueExpression::Template(b.text("ok?"));
     let call = HumanCall { prompt, timeout_ms: None, on_timeout: OnTimeout::Fail, answer_at: None };
     b.step("pay", StepKind::Human(Box::new(call)))
 }
@@ -220,7 +226,7 @@ fn is_cancelled(kind: &EntryKind) -> bool {
 }
 
 fn sorts() -> Vec<Sort> {
-    use LetterKind::{Answer, Cancel, Signal};
+    use MessageKind::{Answer, Cancel, Signal};
     let sort = |name,
                 kind,
                 (key, value),
@@ -250,10 +256,11 @@ fn program(sort: &Sort) -> Arc<Program> {
     b.program(main)
 }
 
-/// Kills the process that gets the letter at a cut, and resumes the run to its end. Returns whether the cut was reached.
+/// Kills the process that gets the message at a cut, and resumes the run to its end. Returns whether the cut was reached.
 async fn killed_at(store: &Arc<dyn Store>, sort: &Sort, cut: Cut) -> bool {
     let run = format!("{}-{}-{}", sort.name.replace(' ', "-"), cut.after, cut.is_stored);
-    let scene = Scene { store: store.clone(), program: Prepared::new(program(sort)), hands: Arc::default(), run };
+    let scene =
+        Scene { store: store.clone(), program: PreparedProgram::new(program(sort)), hands: Arc::default(), run };
     let at = format!("{}, {cut:?}", sort.name);
     scene.hands.waits.store(usize::from(sort.value == "continue"), Ordering::SeqCst);
     // Killed while the step is in progress, if it acts; then the run waits.
@@ -267,7 +274,7 @@ async fn killed_at(store: &Arc<dyn Store>, sort: &Sort, cut: Cut) -> bool {
     scene.post(sort).await;
 
     let is_reached = scene.process(cut).await.is_none();
-    let (acts, left) = (acted(scene.entries().await, before), store.inbox(&scene.run).await.unwrap().len());
+    let (acts, left) = (acted(scene.entries().await, before), store.read_inbox(&scene.run).await.unwrap().len());
     if sort.value != "continue" {
         assert_eq!(acts + left, 1, "{at}: {acts} entries act on the letter, and {left} letters are left");
     }
@@ -286,7 +293,7 @@ async fn killed_at(store: &Arc<dyn Store>, sort: &Sort, cut: Cut) -> bool {
             Err(error) if error.code == "SUSPENDED" => {
                 assert!(retries == 1 && scene.hands.done.load(Ordering::SeqCst) <= 1, "{at}: {outcome:?}");
                 retries = 0;
-                let done = Sort { value: "done", kind: LetterKind::Signal, key: "pay", ..sorts().remove(0) };
+                let done = Sort { value: "done", kind: MessageKind::Signal, key: "pay", ..sorts().remove(0) };
                 scene.post(&done).await;
             }
             _ => break outcome,
@@ -294,7 +301,7 @@ async fn killed_at(store: &Arc<dyn Store>, sort: &Sort, cut: Cut) -> bool {
     };
     assert_eq!(outcome.result.err().map(|error| error.code.to_string()).as_deref(), sort.fails, "{at}");
     assert!(scene.hands.done.load(Ordering::SeqCst) <= sort.permits, "{at}: done more often than permitted");
-    assert_eq!(store.inbox(&scene.run).await.unwrap(), [], "{at}");
+    assert_eq!(store.read_inbox(&scene.run).await.unwrap(), [], "{at}");
     if sort.value != "continue" {
         assert_eq!(acted(scene.entries().await, before), 1, "{at}");
     }
@@ -316,7 +323,7 @@ async fn everywhere(store: Arc<dyn Store>) {
             }
         }
     }
-    assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+    assert_eq!(store.check_integrity().await.unwrap().problems, Vec::<String>::new());
     assert!(cuts > 3 * sorts().len(), "{} sorts of letters, {cuts} cuts of {all} were reached", sorts().len());
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use testbed::postgres::{Server, server};
-use trefoil_store::{Location, Options, StoreError};
+use trefoil_store::{StoreError, StoreLocation, StoreOptions};
 
 use crate::postgres::{batch, begin, claim, entries, on, open};
 use crate::world::step;
@@ -62,7 +62,7 @@ mod hunt {
         static SAID: AtomicUsize = AtomicUsize::new(0);
         let Some(server) = Server::start(false) else { return };
         let url = server.address(&server.database());
-        let options = Options::default().patiently(|said| {
+        let options = StoreOptions::default().with_patience(|said| {
             assert!(
                 said.starts_with("waiting until it responds again: ") && !said.contains(testbed::postgres::PASSWORD)
             );
@@ -79,24 +79,24 @@ mod hunt {
                     // A process that starts now waits, too.
                     let late = std::thread::spawn({
                         let url = url.clone();
-                        move || Location::parse(OsStr::new(&url), |_| None).unwrap().open(options).map(|_| "open")
+                        move || StoreLocation::parse(OsStr::new(&url), |_| None).unwrap().open(options).map(|_| "open")
                     });
                     std::thread::sleep(Duration::from_millis(500));
                     server.begin();
                     assert_eq!(late.join().unwrap().unwrap(), "open");
                 });
                 // Others look for runs whose process has ended.
-                let other = open(&url, Options::default());
+                let other = open(&url, StoreOptions::default());
                 let now = other.clock().wall_ms();
                 let taken = other
                     .claim_some(claim("other", now), trefoil_store::ClaimShare { most: 10, ..Default::default() })
                     .await
                     .unwrap();
-                (other.reclaim(now).await.unwrap(), taken.len())
+                (other.reclaim_runs(now).await.unwrap(), taken.len())
             };
             // Otherwise the append may be done before the crash.
             tokio::task::block_in_place(|| server.crash());
-            let append = store.append(&lease, batch(&[step(1, 80)]));
+            let append = store.append_batch(&lease, batch(&[step(1, 80)]));
             // The first one is begun first, and the other one blocks.
             let (appended, others) = tokio::join!(append, down);
             assert_eq!(others, (0, 0), "the lease expired while nobody could renew it");
@@ -111,7 +111,7 @@ mod hunt {
     fn a_lease_that_ends_while_the_server_recovers_stays_valid() {
         let Some(server) = Server::start(false) else { return };
         let url = server.address(&server.database());
-        let store = open(&url, Options::default());
+        let store = open(&url, StoreOptions::default());
         on(async {
             let now = store.clock().wall_ms();
             begin(&*store, "recovers", "host", now, now + 8_000).await;
@@ -122,12 +122,12 @@ mod hunt {
                 // Nobody can connect yet.
                 std::thread::sleep(Duration::from_secs(9));
             });
-            let other = open(&url, Options::default());
+            let other = open(&url, StoreOptions::default());
             let now = other.clock().wall_ms();
-            assert_eq!(other.reclaim(now).await.unwrap(), 0);
+            assert_eq!(other.reclaim_runs(now).await.unwrap(), 0);
             tokio::time::sleep(Duration::from_secs(17)).await;
             let now = other.clock().wall_ms();
-            assert_eq!(other.reclaim(now).await.unwrap(), 1, "its owner did not reconnect");
+            assert_eq!(other.reclaim_runs(now).await.unwrap(), 1, "its owner did not reconnect");
         });
     }
 
@@ -138,13 +138,13 @@ mod hunt {
         let url =
             server.address(&server.database()).replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port));
         let url = format!("{url}?connect_timeout=3");
-        let store = open(&url, Options::default());
+        let store = open(&url, StoreOptions::default());
         on(async {
             let now = store.clock().wall_ms();
             let lease = begin(&*store, "heard", "host", now, now + 600_000).await;
             proxy.deaf.store(true, Ordering::SeqCst);
             let began = Instant::now();
-            let opened = Location::parse(OsStr::new(&url), |_| None).unwrap().open(Options::default());
+            let opened = StoreLocation::parse(OsStr::new(&url), |_| None).unwrap().open(StoreOptions::default());
             let error = opened.map(|_| "it opens").unwrap_err();
             assert!(
                 matches!(&error, StoreError::Unreachable { why, .. } if why.contains("does not respond")),
@@ -156,7 +156,8 @@ mod hunt {
                 proxy.deaf.store(false, Ordering::SeqCst);
             };
             // The connection that was open stays silent; another one is used.
-            let append = tokio::time::timeout(Duration::from_secs(60), store.append(&lease, batch(&[step(1, 80)])));
+            let append =
+                tokio::time::timeout(Duration::from_secs(60), store.append_batch(&lease, batch(&[step(1, 80)])));
             let (appended, ()) = tokio::join!(append, heals);
             appended.unwrap().unwrap();
             assert_eq!(entries(&*store, "heard").await.len(), 2);
@@ -168,7 +169,7 @@ mod hunt {
         let Some(server) = server() else { return };
         let database = server.database();
         let url = format!("{}?connect_timeout=8", server.address(&database));
-        drop(open(&url, Options::default()));
+        drop(open(&url, StoreOptions::default()));
         // The server runs as long as somebody has it.
         let locking = server.clone();
         let locked = std::thread::spawn(move || {
@@ -177,7 +178,7 @@ mod hunt {
         std::thread::sleep(Duration::from_millis(700));
         let began = Instant::now();
         // It is not retried: one try must last.
-        drop(open(&url, Options::default()));
+        drop(open(&url, StoreOptions::default()));
         assert!(began.elapsed() > Duration::from_secs(18), "it was not locked");
         locked.join().unwrap();
     }

@@ -10,25 +10,25 @@ use std::time::{Duration, Instant};
 use testbed::postgres::{PASSWORD, Server, server};
 use trefoil_machine::Entry;
 use trefoil_store::{
-    Batch, Blob, Claim, Durability, Filter, Health, Lease, Letter, LetterKind, Location, NewRun, Options, Store,
-    StoreError, conformance,
+    Blob, Claim, EntryBatch, InboxMessage, Lease, MessageKind, NewRun, RunFilter, Store, StoreDurability, StoreError,
+    StoreHealth, StoreLocation, StoreOptions, conformance,
 };
 
 use crate::world::{runtimes, started, step};
 
 /// Opens a database.
-pub fn open(url: &str, options: Options) -> Arc<dyn Store> {
-    Location::parse(OsStr::new(url), |_| None).unwrap().open(options).unwrap()
+pub fn open(url: &str, options: StoreOptions) -> Arc<dyn Store> {
+    StoreLocation::parse(OsStr::new(url), |_| None).unwrap().open(options).unwrap()
 }
 
 #[test]
 fn a_store_in_postgres_does_what_a_store_does() {
     let Some(server) = server() else { return };
-    for durability in [Durability::Sync, Durability::Batch] {
+    for durability in [StoreDurability::Sync, StoreDurability::Batch] {
         for runtime in runtimes() {
-            let options = Options { durability, ..Options::default() };
+            let options = StoreOptions { durability, ..StoreOptions::default() };
             let store = open(&server.address(&server.database()), options.clone());
-            runtime.block_on(conformance::store(store)).unwrap();
+            runtime.block_on(conformance::check_store(store)).unwrap();
             // Leases of other runs would expire meanwhile.
             let store = open(&server.address(&server.database()), options.clone());
             runtime.block_on(conformance::expired_leases(store)).unwrap();
@@ -41,27 +41,27 @@ fn hosts_share_runs_and_former_owners_are_fenced_off() {
     let Some(server) = server() else { return };
     let url = server.address(&server.database());
     // Two hosts, one of them with a different clock.
-    let (one, other) = (open(&url, Options::default()), open(&url, Options::default()));
+    let (one, other) = (open(&url, StoreOptions::default()), open(&url, StoreOptions::default()));
     on(async {
         let now = one.clock().wall_ms();
         assert!(now.abs_diff(other.clock().wall_ms()) < 500, "both go by the server's clock");
         let lease = begin(&*one, "shared", "first", now, now + 60_000).await;
         // A claim with a clock that is far ahead: the lease has still not expired.
         let hasty = Claim { now: now + 100_000_000, until: now + 200_000_000, ..claim("second", now) };
-        assert!(matches!(other.claim("shared", hasty.clone()).await, Err(StoreError::Held { .. })));
-        assert_eq!(other.reclaim(now + 100_000_000).await.unwrap(), 0);
-        assert!(matches!(other.delete("shared", now + 100_000_000).await, Err(StoreError::Held { .. })));
-        assert_eq!(other.claimable(now + 100_000_000, 10).await.unwrap(), Vec::<String>::new());
+        assert!(matches!(other.claim_run("shared", hasty.clone()).await, Err(StoreError::Held { .. })));
+        assert_eq!(other.reclaim_runs(now + 100_000_000).await.unwrap(), 0);
+        assert!(matches!(other.delete_run("shared", now + 100_000_000).await, Err(StoreError::Held { .. })));
+        assert_eq!(other.claimable_runs(now + 100_000_000, 10).await.unwrap(), Vec::<String>::new());
         // The lease expires; nothing checks whether the process is alive.
         // It expires after the start of the server, which may be a moment ago: the owners of others could not renew them.
-        one.renew(vec![lease.clone()], one.clock().wall_ms() + 20).await.unwrap();
+        one.renew_leases(vec![lease.clone()], one.clock().wall_ms() + 20).await.unwrap();
         tokio::time::sleep(Duration::from_millis(200)).await;
-        assert_eq!(other.reclaim(other.clock().wall_ms()).await.unwrap(), 1);
-        let taken = other.claim("shared", claim("second", now)).await.unwrap();
-        assert!(matches!(one.append(&lease, batch(&[step(1, 80)])).await, Err(StoreError::NotHeld { .. })));
-        assert_eq!(one.renew(vec![lease.clone()], now + 9_000).await.unwrap(), ["shared"]);
-        one.release(&lease).await.unwrap();
-        other.append(&taken, batch(&[step(1, 80)])).await.unwrap();
+        assert_eq!(other.reclaim_runs(other.clock().wall_ms()).await.unwrap(), 1);
+        let taken = other.claim_run("shared", claim("second", now)).await.unwrap();
+        assert!(matches!(one.append_batch(&lease, batch(&[step(1, 80)])).await, Err(StoreError::NotHeld { .. })));
+        assert_eq!(one.renew_leases(vec![lease.clone()], now + 9_000).await.unwrap(), ["shared"]);
+        one.release_run(&lease).await.unwrap();
+        other.append_batch(&taken, batch(&[step(1, 80)])).await.unwrap();
         assert_eq!(entries(&*one, "shared").await.len(), 2);
         sound(&*one).await;
     });
@@ -71,11 +71,11 @@ fn hosts_share_runs_and_former_owners_are_fenced_off() {
 fn whoever_waits_for_runs_is_told_at_once() {
     let Some(server) = server() else { return };
     let url = server.address(&server.database());
-    let (waits, makes) = (open(&url, Options::default()), open(&url, Options::default()));
+    let (waits, makes) = (open(&url, StoreOptions::default()), open(&url, StoreOptions::default()));
     on(async {
         // The first wait begins to listen, and is short. How long that takes depends on the machine: what is made before it
         // listens tells nobody.
-        waits.stirred(Duration::from_millis(1)).await;
+        waits.wait_for_work(Duration::from_millis(1)).await;
         let began = Instant::now();
         let long = Duration::from_secs(120);
         let make = async {
@@ -83,22 +83,22 @@ fn whoever_waits_for_runs_is_told_at_once() {
                 tokio::time::sleep(Duration::from_millis(300)).await;
                 let run = format!("pending-{number}");
                 let new = NewRun { batch: batch(&[started(&run)]), run, ..NewRun::default() };
-                makes.create(new).await.unwrap();
+                makes.create_run(new).await.unwrap();
             }
         };
         tokio::select! {
-            () = waits.stirred(long) => {}
+            () = waits.wait_for_work(long) => {}
             () = make => {}
         }
         assert!(began.elapsed() < long / 2);
-        assert_eq!(waits.claimable(waits.clock().wall_ms(), 1).await.unwrap(), ["pending-0"]);
+        assert_eq!(waits.claimable_runs(waits.clock().wall_ms(), 1).await.unwrap(), ["pending-0"]);
     });
 }
 
 #[test]
 fn a_server_that_is_started_again_is_waited_for() {
     let Some(server) = Server::start(false) else { return };
-    let store = open(&server.address(&server.database()), Options::default());
+    let store = open(&server.address(&server.database()), StoreOptions::default());
     on(async {
         let now = store.clock().wall_ms();
         let lease = begin(&*store, "through", "host", now, now + 600_000).await;
@@ -114,7 +114,7 @@ fn a_server_that_is_started_again_is_waited_for() {
             let began = Instant::now();
             let mut seq = 1;
             while began.elapsed() < Duration::from_secs(4) {
-                store.append(&lease, batch(&[step(seq, 80)])).await.unwrap();
+                store.append_batch(&lease, batch(&[step(seq, 80)])).await.unwrap();
                 seq += 1;
             }
             seq
@@ -131,16 +131,16 @@ fn content_that_runs_share_stays_as_long_as_one_of_them_does() {
     let url = server.address(&server.database());
     on(async {
         let hosts = (0..4).map(|host| {
-            let store = open(&url, Options::default());
+            let store = open(&url, StoreOptions::default());
             tokio::spawn(async move {
                 for n in 0..40 {
                     let run = format!("run-{host}-{n}");
                     let files =
                         vec![Arc::new(Blob::new(b"shared by all".to_vec())), Arc::new(Blob::new(vec![n % 3; 9_000]))];
                     let new = NewRun { run: run.clone(), files, batch: batch(&[started(&run)]), ..NewRun::default() };
-                    store.create(new).await.unwrap();
+                    store.create_run(new).await.unwrap();
                     if n % 4 != 0 {
-                        store.delete(&run, store.clock().wall_ms()).await.unwrap();
+                        store.delete_run(&run, store.clock().wall_ms()).await.unwrap();
                     }
                 }
             })
@@ -148,9 +148,9 @@ fn content_that_runs_share_stays_as_long_as_one_of_them_does() {
         for host in hosts.collect::<Vec<_>>() {
             host.await.unwrap();
         }
-        let store = open(&url, Options::default());
+        let store = open(&url, StoreOptions::default());
         assert_eq!(sound(&*store).await.runs, 40);
-        assert!(store.blob(Blob::new(b"shared by all".to_vec()).hash()).await.unwrap().is_some());
+        assert!(store.read_blob(Blob::new(b"shared by all".to_vec()).hash()).await.unwrap().is_some());
     });
 }
 
@@ -159,21 +159,21 @@ fn letters_are_not_missed_whoever_else_writes_at_the_same_time() {
     let Some(server) = server() else { return };
     let url = server.address(&server.database());
     on(async {
-        let store = open(&url, Options::default());
+        let store = open(&url, StoreOptions::default());
         let now = store.clock().wall_ms();
         begin(&*store, "asked", "host", now, now + 600_000).await;
         let writers = (0..4).map(|writer| {
-            let store = open(&url, Options::default());
+            let store = open(&url, StoreOptions::default());
             tokio::spawn(async move {
                 for n in 0..50 {
-                    let letter = Letter {
-                        kind: LetterKind::Signal,
+                    let letter = InboxMessage {
+                        kind: MessageKind::Signal,
                         key: format!("{writer}-{n}"),
                         value: "x".into(),
                         at: n,
                         as_of: 1,
                     };
-                    store.post("asked", letter).await.unwrap();
+                    store.post_message("asked", letter).await.unwrap();
                 }
             })
         });
@@ -181,12 +181,12 @@ fn letters_are_not_missed_whoever_else_writes_at_the_same_time() {
         let (mut seen, mut after) = (0, 0);
         while seen < 200 {
             let over = writers.iter().all(|writer| writer.is_finished());
-            let letters = store.posted("host", after).await.unwrap();
+            let letters = store.messages_for_owner("host", after).await.unwrap();
             seen += letters.len();
             after = letters.last().map_or(after, |last| last.id);
             assert!(!over || seen == 200 || !letters.is_empty(), "{seen} letters were seen, and no more come");
         }
-        assert_eq!(store.inbox("asked").await.unwrap().len(), 200);
+        assert_eq!(store.read_inbox("asked").await.unwrap().len(), 200);
     });
 }
 
@@ -194,9 +194,10 @@ fn letters_are_not_missed_whoever_else_writes_at_the_same_time() {
 fn a_store_that_cannot_be_used_is_told_without_its_password() {
     let Some(server) = server() else { return };
     let fails = |url: &str, env: Option<&str>, create: bool| {
-        let at = Location::parse(OsStr::new(url), |name| env.filter(|_| name == "PGPASSWORD").map(Into::into)).unwrap();
-        let error = at.open(Options { create, ..Options::default() }).map(|_| "it opens").unwrap_err();
-        let said = format!("{error} {error:?} {at:?} {}", error.help().unwrap_or_default());
+        let at =
+            StoreLocation::parse(OsStr::new(url), |name| env.filter(|_| name == "PGPASSWORD").map(Into::into)).unwrap();
+        let error = at.open(StoreOptions { create, ..StoreOptions::default() }).map(|_| "it opens").unwrap_err();
+        let said = format!("{error} {error:?} {at:?} {}", error.help_text().unwrap_or_default());
         assert!(!said.contains(PASSWORD), "{said}");
         error
     };
@@ -204,9 +205,12 @@ fn a_store_that_cannot_be_used_is_told_without_its_password() {
     assert!(matches!(fails(&server.address(&database), None, false), StoreError::Missing { .. }));
     // With the password from the environment, the tables are created; then read-only access works as well.
     let bare = server.address_without_password(&database);
-    Location::parse(OsStr::new(&bare), |_| Some(PASSWORD.into())).unwrap().open(Options::default()).unwrap();
-    Location::parse(OsStr::new(&bare), |_| Some(PASSWORD.into())).unwrap().open_to_read(Options::default()).unwrap();
-    open(&server.local_address(&database), Options::default());
+    StoreLocation::parse(OsStr::new(&bare), |_| Some(PASSWORD.into())).unwrap().open(StoreOptions::default()).unwrap();
+    StoreLocation::parse(OsStr::new(&bare), |_| Some(PASSWORD.into()))
+        .unwrap()
+        .open_to_read(StoreOptions::default())
+        .unwrap();
+    open(&server.local_address(&database), StoreOptions::default());
     assert!(matches!(fails(&bare, Some("wrong"), true), StoreError::Unreachable { .. }));
     assert!(matches!(fails(&bare, None, true), StoreError::Unreachable { .. }));
     assert!(matches!(fails(&server.address("nowhere"), None, true), StoreError::Unreachable { .. }));
@@ -216,7 +220,7 @@ fn a_store_that_cannot_be_used_is_told_without_its_password() {
     let unknown = format!("{}?color=green", server.address(&database));
     let error = fails(&unknown, None, true);
     assert!(matches!(error, StoreError::Open { .. }));
-    assert!(error.help().unwrap().contains("`sslrootcert`"), "{error}");
+    assert!(error.help_text().unwrap().contains("`sslrootcert`"), "{error}");
     let at = server.address(&database).replace(PASSWORD, &format!("{PASSWORD}@x"));
     assert!(fails(&at, None, true).to_string().contains("%40"));
     server.sql(&database, "UPDATE trefoil.store SET format = 99");
@@ -232,7 +236,7 @@ fn a_store_that_cannot_be_used_is_told_without_its_password() {
     for create in [false, true] {
         let error = fails(&server.address(&earlier), None, create);
         assert!(matches!(error, StoreError::Earlier { .. }), "{error:?}");
-        assert!(error.help().unwrap().contains("DROP SCHEMA trefoil CASCADE"));
+        assert!(error.help_text().unwrap().contains("DROP SCHEMA trefoil CASCADE"));
     }
     let latin = "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0";
     server.sql("postgres", latin);
@@ -245,7 +249,8 @@ fn processes_that_start_together_create_the_tables_once() {
     for _ in 0..3 {
         let url = server.address(&server.database());
         let all = std::thread::scope(|scope| {
-            let start = || Location::parse(OsStr::new(&url), |_| None).unwrap().open(Options::default()).map(drop);
+            let start =
+                || StoreLocation::parse(OsStr::new(&url), |_| None).unwrap().open(StoreOptions::default()).map(drop);
             let all: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
             all.into_iter().map(|one| one.join().unwrap()).collect::<Vec<_>>()
         });
@@ -259,16 +264,16 @@ fn a_user_without_the_rights_is_told_so_and_needs_no_more_than_the_schema() {
     let database = server.database();
     server.sql(&database, "CREATE ROLE guest LOGIN");
     let url = server.local_address(&database).replace("tester@", "guest@");
-    let opened = || Location::parse(OsStr::new(&url), |_| None).unwrap().open(Options::default());
+    let opened = || StoreLocation::parse(OsStr::new(&url), |_| None).unwrap().open(StoreOptions::default());
     let denied = opened().map(|_| "it opens").unwrap_err();
     assert!(matches!(&denied, StoreError::Denied { why, .. } if why.contains("permission denied")), "{denied}");
-    assert!(denied.help().unwrap().contains("GRANT") && !denied.passes());
+    assert!(denied.help_text().unwrap().contains("GRANT") && !denied.is_temporary());
     server.sql(&database, "CREATE SCHEMA trefoil AUTHORIZATION guest");
     drop(opened().unwrap());
     server.sql(&database, "ALTER ROLE guest SET default_transaction_read_only = on");
-    let error = on_result(async { opened().unwrap().note_asked().await }).unwrap_err();
+    let error = on_result(async { opened().unwrap().index_requests().await }).unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
-    assert!(error.help().unwrap().contains("primary"));
+    assert!(error.help_text().unwrap().contains("primary"));
 }
 
 #[test]
@@ -277,8 +282,8 @@ fn the_address_may_name_the_certificates_to_trust() {
     let authority = server.encrypt();
     let url = server.address(&server.database()).replace("127.0.0.1", "localhost");
     let opened = |options: &str| {
-        let location = Location::parse(OsStr::new(&format!("{url}{options}")), |_| None).unwrap();
-        location.open(Options::default()).map(drop)
+        let location = StoreLocation::parse(OsStr::new(&format!("{url}{options}")), |_| None).unwrap();
+        location.open(StoreOptions::default()).map(drop)
     };
     let copy = tempfile::tempdir().unwrap();
     // The server's own folder cannot be read by others.
@@ -296,10 +301,11 @@ fn tables_of_another_making_are_told_without_the_words_of_the_client() {
     let Some(server) = server() else { return };
     let database = server.database();
     on(async {
-        let store = open(&server.address(&database), Options::default());
+        let store = open(&server.address(&database), StoreOptions::default());
         begin(&*store, "r", "host", 1, 2).await;
         server.sql(&database, "ALTER TABLE trefoil.run ALTER COLUMN calls TYPE text");
-        let error = open(&server.address(&database), Options::default()).record("r").await.unwrap_err().to_string();
+        let error =
+            open(&server.address(&database), StoreOptions::default()).record("r").await.unwrap_err().to_string();
         assert!(error.contains("has another type than this version of Trefoil gives it"), "{error}");
         assert!(!error.contains("Rust type") && !error.contains("i64"), "{error}");
     });
@@ -310,34 +316,35 @@ fn whoever_may_only_read_can_look() {
     let Some(server) = server() else { return };
     let database = server.database();
     on(async {
-        let store = open(&server.address(&database), Options::default());
+        let store = open(&server.address(&database), StoreOptions::default());
         begin(&*store, "seen", "host", 1, 2).await;
         server.sql(
             &database,
             "CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA trefoil TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA trefoil TO reader",
         );
         let url = server.local_address(&database).replace("tester@", "reader@");
-        let reader = Location::parse(OsStr::new(&url), |_| None).unwrap().open_to_read(Options::default()).unwrap();
+        let reader =
+            StoreLocation::parse(OsStr::new(&url), |_| None).unwrap().open_to_read(StoreOptions::default()).unwrap();
         assert_eq!(entries(&*reader, "seen").await.len(), 1);
         sound(&*reader).await;
-        assert!(matches!(reader.reclaim(reader.clock().wall_ms()).await, Err(StoreError::ReadOnly { .. })));
-        assert!(matches!(reader.backup("copy.db".as_ref()).await, Err(StoreError::NoBackup { .. })));
+        assert!(matches!(reader.reclaim_runs(reader.clock().wall_ms()).await, Err(StoreError::ReadOnly { .. })));
+        assert!(matches!(reader.backup_to("copy.db".as_ref()).await, Err(StoreError::NoBackup { .. })));
     });
 }
 
 #[test]
 fn characters_that_the_server_does_not_take_do_no_harm() {
     let Some(server) = server() else { return };
-    let store = open(&server.address(&server.database()), Options::default());
+    let store = open(&server.address(&server.database()), StoreOptions::default());
     on(async {
         let labels = vec![("a\0b".to_owned(), "c\0d".to_owned())];
         let new = NewRun { run: "odd".into(), labels, parent: Some("p\0".into()), ..NewRun::default() };
-        store.create(new).await.unwrap();
+        store.create_run(new).await.unwrap();
         let record = store.record("odd").await.unwrap();
         assert_eq!(record.labels, [("a\u{fffd}b".to_owned(), "c\u{fffd}d".to_owned())]);
         assert!(matches!(store.record("o\0d").await, Err(StoreError::NoRun { .. })));
-        let filter = Filter { text: Some("c\0D".into()), ..Filter::default() };
-        assert_eq!(store.list(&filter, None, 10).await.unwrap().runs.len(), 1);
+        let filter = RunFilter { text: Some("c\0D".into()), ..RunFilter::default() };
+        assert_eq!(store.list_runs(&filter, None, 10).await.unwrap().runs.len(), 1);
     });
 }
 
@@ -352,8 +359,8 @@ fn on_result<T>(test: impl Future<Output = T>) -> T {
     runtime.block_on(test)
 }
 
-pub fn batch(entries: &[Entry]) -> Batch {
-    Batch::of(entries).unwrap()
+pub fn batch(entries: &[Entry]) -> EntryBatch {
+    EntryBatch::from_entries(entries).unwrap()
 }
 
 pub fn claim(owner: &str, now: u64) -> Claim {
@@ -363,13 +370,13 @@ pub fn claim(owner: &str, now: u64) -> Claim {
 pub async fn begin(store: &dyn Store, run: &str, owner: &str, now: u64, until: u64) -> Lease {
     let claim = Some(Claim { until, ..claim(owner, now) });
     let new = NewRun { run: run.to_owned(), claim, batch: batch(&[started(run)]), now, ..NewRun::default() };
-    store.create(new).await.unwrap().unwrap()
+    store.create_run(new).await.unwrap().unwrap()
 }
 
 pub async fn entries(store: &dyn Store, run: &str) -> Vec<Entry> {
     let mut all: Vec<Entry> = Vec::new();
     loop {
-        let page = store.entries(run, all.len() as u64).await.unwrap();
+        let page = store.read_entries(run, all.len() as u64).await.unwrap();
         if page.is_empty() {
             return all;
         }
@@ -377,8 +384,8 @@ pub async fn entries(store: &dyn Store, run: &str) -> Vec<Entry> {
     }
 }
 
-async fn sound(store: &dyn Store) -> Health {
-    let health = store.check().await.unwrap();
+async fn sound(store: &dyn Store) -> StoreHealth {
+    let health = store.check_integrity().await.unwrap();
     assert_eq!(health.problems, Vec::<String>::new());
     health
 }
@@ -437,7 +444,7 @@ mod hunt {
         let database = server.database();
         let proxy = Proxy::to(server.port());
         let url = server.address(&database).replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port));
-        let store = open(&url, Options::default());
+        let store = open(&url, StoreOptions::default());
         proxy.breaks.store(true, Ordering::SeqCst);
         on(async {
             for run in 0..8 {
@@ -446,14 +453,22 @@ mod hunt {
                 let lease = begin(&*store, &run, "host", now, now + 600_000).await;
                 for seq in 1..25 {
                     // Some entries are large.
-                    store.append(&lease, batch(&[step(seq, if seq % 5 == 0 { 70_000 } else { 80 })])).await.unwrap();
+                    store
+                        .append_batch(&lease, batch(&[step(seq, if seq % 5 == 0 { 70_000 } else { 80 })]))
+                        .await
+                        .unwrap();
                 }
-                let letter =
-                    Letter { kind: LetterKind::Signal, key: "k\0".into(), value: "once".into(), at: 5, as_of: 25 };
-                store.post(&run, letter.clone()).await.unwrap();
-                let inbox = store.inbox(&run).await.unwrap();
+                let letter = InboxMessage {
+                    kind: MessageKind::Signal,
+                    key: "k\0".into(),
+                    value: "once".into(),
+                    at: 5,
+                    as_of: 25,
+                };
+                store.post_message(&run, letter.clone()).await.unwrap();
+                let inbox = store.read_inbox(&run).await.unwrap();
                 assert_eq!(inbox.iter().map(|posted| &posted.letter).collect::<Vec<_>>(), [&letter]);
-                let again = store.claim(&run, claim("host", now)).await.unwrap();
+                let again = store.claim_run(&run, claim("host", now)).await.unwrap();
                 assert!(again.epoch > lease.epoch);
                 let numbers: Vec<u64> = entries(&*store, &run).await.iter().map(|entry| entry.seq).collect();
                 assert_eq!(numbers, (0..25).collect::<Vec<_>>());

@@ -10,17 +10,19 @@ use async_trait::async_trait;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use trefoil_ir::{Program, ToolKind};
-use trefoil_machine::{Activity, Cause, ContentKey, Entry, EntryKind, Prepared, Request, RunError, said};
-use trefoil_runtime::driver::{self, Options, RunOutcome};
+use trefoil_machine::{
+    Activity, ContentKey, Entry, EntryKind, FailureCause, PreparedProgram, Request, RunError, turn_content,
+};
+use trefoil_runtime::driver::{self, DriverOptions, RunOutcome};
 use trefoil_runtime::ports::{
-    Asked, CallSite, CommandHost, CommandOutput, Journal, JournalError, LetterId, MapSecrets, NoEvents, SeededRandom,
-    ToolError, VirtualClock,
+    CallSite, CommandHost, CommandOutput, InboxMessageId, Journal, JournalError, MapSecrets, NoEvents, QuestionState,
+    SeededRandom, ToolError, VirtualClock,
 };
 use trefoil_runtime::{
     CommandRequest, HumanInbox, HumanRequest, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest,
-    OnUnknown, Ports, Recovery, ToolHost, ToolRequest,
+    OnUnknown, Ports, RecoveryPolicy, ToolHost, ToolRequest,
 };
-use trefoil_store::{Durability, NewRun, Options as StoreOptions, Owner, SqliteStore, Store};
+use trefoil_store::{NewRun, Owner, SqliteStore, Store, StoreDurability, StoreOptions};
 use trefoil_template::Value;
 
 use crate::machine::answer;
@@ -45,7 +47,7 @@ impl Everybody {
             tokio::task::yield_now().await;
         }
         if self.sick.lock().unwrap().as_deref() == Some(key.as_str()) {
-            return Err(RunError::new("MODEL_ERROR", "sick").cause(Cause::Status(400)));
+            return Err(RunError::new("MODEL_ERROR", "sick").with_cause(FailureCause::Status(400)));
         }
         let labels = at.labels.to_vec().into();
         answer(&Activity { key, step: at.step, content: ContentKey([0; 32]), labels, again: false, request }).0
@@ -54,7 +56,7 @@ impl Everybody {
 
 #[async_trait]
 impl ModelProvider for Everybody {
-    async fn call(
+    async fn call_model(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
@@ -63,11 +65,11 @@ impl ModelProvider for Everybody {
         match self.ask(at, Request::Model(Box::new(request.clone()))).await {
             Ok(said) => {
                 let usage = trefoil_runtime::Usage { input_tokens: 3, output_tokens: 1, ..Default::default() };
-                let (text, calls) = said::calls(&said).unwrap_or((said, Vec::new()));
+                let (text, calls) = turn_content::parse_tool_calls(&said).unwrap_or((said, Vec::new()));
                 Ok(ModelAnswer { calls, ..ModelAnswer::new(text.to_text().to_string(), usage) })
             }
             Err(error) => {
-                let Some(Cause::Status(status)) = error.cause else { panic!("{error}") };
+                let Some(FailureCause::Status(status)) = error.cause else { panic!("{error}") };
                 Err(ModelError::new(ModelErrorKind::Status(status), error.into_data().message))
             }
         }
@@ -79,17 +81,17 @@ impl ModelProvider for Everybody {
 
 #[async_trait]
 impl ToolHost for Everybody {
-    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
+    fn offers_tool(&self, _name: &str, _kind: &ToolKind) -> bool {
         true
     }
-    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         self.ask(at, Request::Tool(request.clone())).await.map_err(|error| ToolError::Failed(error.into_data().message))
     }
 }
 
 #[async_trait]
 impl CommandHost for Everybody {
-    async fn run(&self, at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+    async fn run_command(&self, at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         let asked = self.ask(at, Request::Command(request.clone())).await;
         asked.map_err(|error| ToolError::Failed(error.into_data().message))?;
         Ok(CommandOutput { exit_code: 0, stdout: "out".to_owned(), stderr: String::new() })
@@ -98,10 +100,10 @@ impl CommandHost for Everybody {
 
 #[async_trait]
 impl HumanInbox for Everybody {
-    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked {
+    async fn ask_question(&self, at: CallSite<'_>, request: &HumanRequest) -> QuestionState {
         match Self::ask(self, at, Request::Human(request.clone())).await {
-            Ok(answer) => Asked::Answer(answer.to_text().to_string()),
-            Err(_) => Asked::Nobody,
+            Ok(answer) => QuestionState::Answer(answer.to_text().to_string()),
+            Err(_) => QuestionState::Nobody,
         }
     }
 }
@@ -112,10 +114,15 @@ struct Ends<J>(J, AtomicI64);
 
 #[async_trait]
 impl<J: Journal> Journal for Ends<J> {
-    async fn append(&self, run: &str, entries: &[Entry], letters: &[LetterId]) -> Result<(), JournalError> {
+    async fn append_entries(
+        &self,
+        run: &str,
+        entries: &[Entry],
+        letters: &[InboxMessageId],
+    ) -> Result<(), JournalError> {
         let left = self.1.fetch_sub(1, Ordering::SeqCst);
         if left > 0 {
-            self.0.append(run, entries, letters).await?;
+            self.0.append_entries(run, entries, letters).await?;
         }
         if left <= 1 && !entries.iter().any(|entry| matches!(entry.kind, EntryKind::Finished { .. })) {
             self.1.store(i64::MIN, Ordering::SeqCst);
@@ -123,13 +130,13 @@ impl<J: Journal> Journal for Ends<J> {
         }
         Ok(())
     }
-    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
-        self.0.read(run, from).await
+    async fn read_entries(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+        self.0.read_entries(run, from).await
     }
 }
 
 struct Case {
-    program: Arc<Prepared>,
+    program: Arc<PreparedProgram>,
     world: Arc<Everybody>,
     store: Arc<dyn Store>,
     run: String,
@@ -138,7 +145,7 @@ struct Case {
 impl Case {
     fn new(store: &Arc<dyn Store>, root: Arc<Program>, seed: u64, run: String) -> Self {
         let world = Arc::new(Everybody { seed, ..Everybody::default() });
-        Self { program: Prepared::new(root), world, store: store.clone(), run }
+        Self { program: PreparedProgram::new(root), world, store: store.clone(), run }
     }
 
     fn ports(&self, journal: impl Journal + 'static) -> Ports {
@@ -155,14 +162,14 @@ impl Case {
         }
     }
 
-    fn options(&self) -> Options {
-        let recovery = Recovery { tools: OnUnknown::Retry, commands: OnUnknown::Retry };
-        Options {
+    fn options(&self) -> DriverOptions {
+        let recovery = RecoveryPolicy { tools: OnUnknown::Retry, commands: OnUnknown::Retry };
+        DriverOptions {
             seed: Some(11),
             run: Some(self.run.clone()),
             recovery,
             max_fruitless: Some(u32::MAX),
-            ..Options::default()
+            ..DriverOptions::default()
         }
     }
 
@@ -170,8 +177,8 @@ impl Case {
     async fn process(&self, first: bool, appends: i64) -> Option<RunOutcome> {
         let owner = Owner::of_process(self.store.clone());
         let hold = match first {
-            true => owner.begin(NewRun { run: self.run.clone(), ..NewRun::default() }),
-            false => owner.resume(&self.run).await.unwrap(),
+            true => owner.begin_run(NewRun { run: self.run.clone(), ..NewRun::default() }),
+            false => owner.resume_run(&self.run).await.unwrap(),
         };
         let journal = Arc::new(Ends(hold, AtomicI64::new(appends)));
         let (ports, options) = (self.ports(journal.clone()), self.options());
@@ -203,7 +210,7 @@ impl Case {
     async fn done(&self) -> BTreeSet<String> {
         let (mut done, mut next) = (BTreeSet::new(), 0);
         loop {
-            let Ok(page) = self.store.entries(&self.run, next).await else { return done };
+            let Ok(page) = self.store.read_entries(&self.run, next).await else { return done };
             let Some(last) = page.last() else { return done };
             next = last.seq + 1;
             for entry in page {
@@ -222,7 +229,7 @@ impl Case {
     async fn done_before(&self, done: BTreeSet<String>) -> BTreeSet<String> {
         let mut again = BTreeSet::new();
         let mut next = 0;
-        while let Ok(page) = self.store.entries(&self.run, next).await {
+        while let Ok(page) = self.store.read_entries(&self.run, next).await {
             let Some(last) = page.last() else { break };
             next = last.seq + 1;
             for entry in page {
@@ -258,7 +265,7 @@ impl Case {
 }
 
 fn shape(outcome: &RunOutcome) -> Result<String, String> {
-    outcome.result.as_ref().map(Value::canonical).map_err(ToString::to_string)
+    outcome.result.as_ref().map(Value::canonical_text).map_err(ToString::to_string)
 }
 
 /// One program: undisturbed, with processes that end, and with a step that fails at first. Returns whether that run was
@@ -358,7 +365,7 @@ fn whatever_happens(open: &dyn Fn() -> Arc<dyn Store>, few: u32) {
         },
     );
     done.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-    let health = runtime.block_on(open().check()).unwrap();
+    let health = runtime.block_on(open().check_integrity()).unwrap();
     assert_eq!(health.problems, Vec::<String>::new());
     println!("{cases} programs of seed {seed}, {} reopened, {} entries", reopened.get(), health.entries);
     assert!(reopened.get() > 0);
@@ -371,7 +378,7 @@ mod hunt {
     #[test]
     fn whatever_happens_to_processes_the_result_is_the_same_and_nothing_is_done_twice() {
         let folder = tempfile::tempdir().unwrap();
-        let options = StoreOptions { durability: Durability::Batch, ..StoreOptions::default() };
+        let options = StoreOptions { durability: StoreDurability::Batch, ..StoreOptions::default() };
         // Each process keeps a file open as long as its store is open, so the store is reopened now and then.
         let open = || -> Arc<dyn Store> {
             Arc::new(SqliteStore::open(folder.path().join("runs.db"), options.clone()).unwrap())

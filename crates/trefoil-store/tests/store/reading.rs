@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trefoil_store::{Filter, Options, SqliteStore, Status, Store, StoreError};
+use trefoil_store::{RunFilter, SqliteStore, Status, Store, StoreError, StoreOptions};
 
 use crate::world::{append, claim, create, entries, on_both, open, runtimes, started, step};
 
@@ -14,7 +14,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 fn look(path: &Path) -> Result<SqliteStore, StoreError> {
-    SqliteStore::open_to_read(path, Options { busy_ms: 50, ..Options::default() })
+    SqliteStore::open_to_read(path, StoreOptions { busy_ms: 50, ..StoreOptions::default() })
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn looking_creates_nothing_changes_nothing_and_leaves_nothing() {
         let path = folder.path().join("sub").join("runs.db");
         let error = look(&path).unwrap_err();
         assert!(matches!(error, StoreError::Missing { .. }), "{error}");
-        let error = SqliteStore::open(&path, Options { create: false, ..Options::default() }).unwrap_err();
+        let error = SqliteStore::open(&path, StoreOptions { create: false, ..StoreOptions::default() }).unwrap_err();
         assert!(matches!(error, StoreError::Missing { .. }), "{error}");
         assert!(names(folder.path()).is_empty());
         std::fs::create_dir(folder.path().join("sub")).unwrap();
@@ -34,14 +34,14 @@ fn looking_creates_nothing_changes_nothing_and_leaves_nothing() {
         let before = (std::fs::read(&path).unwrap(), names(path.parent().unwrap()));
         let store = look(&path).unwrap();
         assert_eq!(entries(&store, "r").await.unwrap(), [started("r")]);
-        assert_eq!(store.list(&Filter::default(), None, 10).await.unwrap().runs.len(), 1);
-        assert!(store.check().await.unwrap().problems.is_empty());
-        store.backup(&folder.path().join("copy.db")).await.unwrap();
+        assert_eq!(store.list_runs(&RunFilter::default(), None, 10).await.unwrap().runs.len(), 1);
+        assert!(store.check_integrity().await.unwrap().problems.is_empty());
+        store.backup_to(&folder.path().join("copy.db")).await.unwrap();
         let denied = [
-            store.claim("r", claim("other")).await.map(drop),
+            store.claim_run("r", claim("other")).await.map(drop),
             create(&store, "s").await.map(drop),
-            store.delete("r", 0).await,
-            store.label("r", "a", Some("b")).await,
+            store.delete_run("r", 0).await,
+            store.set_label("r", "a", Some("b")).await,
         ];
         for (n, denied) in denied.into_iter().enumerate() {
             assert!(matches!(denied, Err(StoreError::ReadOnly { .. })), "{n}: {denied:?}");
@@ -82,8 +82,11 @@ fn looking_leaves_a_log_as_it_is() {
         let before = bytes();
         let looking = look(&path).unwrap();
         assert_eq!(entries(&looking, "r").await.unwrap().len(), 2);
-        assert_eq!(looking.list(&Filter::default(), None, 10).await.unwrap().runs[0].status, Status::Interrupted);
-        assert!(looking.check().await.unwrap().problems.is_empty());
+        assert_eq!(
+            looking.list_runs(&RunFilter::default(), None, 10).await.unwrap().runs[0].status,
+            Status::Interrupted
+        );
+        assert!(looking.check_integrity().await.unwrap().problems.is_empty());
         drop(looking);
         assert_eq!(bytes(), before);
         assert_eq!(entries(&open(&path), "r").await.unwrap().len(), 2);
@@ -144,10 +147,10 @@ mod without_rights {
             Ok(store) => runtime.block_on(async {
                 let found = entries(&store, "r").await.map(|entries| entries.len());
                 println!("\nseen: {}", found.map_or_else(|error| error.to_string(), |n| format!("{n} entries")));
-                println!("seen: {} problems", store.check().await.unwrap().problems.len());
+                println!("seen: {} problems", store.check_integrity().await.unwrap().problems.len());
             }),
         }
-        let opened = SqliteStore::open(path, Options::default());
+        let opened = SqliteStore::open(path, StoreOptions::default());
         println!("seen: {}", opened.map_or_else(|error| error.to_string(), |_| "opened to write".to_owned()));
     }
 

@@ -10,10 +10,10 @@ use testbed::Build;
 use trefoil_ir::{OnItemFailure, Program};
 use trefoil_runtime::ports::{CallSite, MapSecrets, NoEvents, NoHumans, NoTools, SeededRandom, SystemClock};
 use trefoil_runtime::{
-    Clock, Journal, ModelAnswer, ModelError, ModelProvider, ModelRequest, Options as RunOptions, Ports, RunOutcome,
-    Usage, driver,
+    Clock, DriverOptions as RunOptions, Journal, ModelAnswer, ModelError, ModelProvider, ModelRequest, Ports,
+    RunOutcome, Usage, driver,
 };
-use trefoil_store::{Filter, Hold, NewRun, Options, Owner, SqliteStore, Status, Store, StoreError};
+use trefoil_store::{LeasedRun, NewRun, Owner, RunFilter, SqliteStore, Status, Store, StoreError, StoreOptions};
 
 /// Echoes requests, counts them, and never answers one of them.
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub struct Counting {
 
 #[async_trait]
 impl ModelProvider for Counting {
-    async fn call(
+    async fn call_model(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
@@ -75,22 +75,22 @@ pub fn ports(models: Arc<Counting>, journal: impl Journal + 'static) -> Ports {
 }
 
 pub fn owner(path: &Path, name: &str) -> Arc<Owner> {
-    let store = SqliteStore::open(path, Options::default()).unwrap();
+    let store = SqliteStore::open(path, StoreOptions::default()).unwrap();
     Owner::new(Arc::new(store), name, Arc::new(SystemClock::new()))
 }
 
-pub fn begin(owner: &Arc<Owner>, run: &str) -> Hold {
-    owner.begin(NewRun { run: run.to_owned(), ..NewRun::default() })
+pub fn begin(owner: &Arc<Owner>, run: &str) -> LeasedRun {
+    owner.begin_run(NewRun { run: run.to_owned(), ..NewRun::default() })
 }
 
-async fn start(models: Arc<Counting>, hold: Hold) -> RunOutcome {
-    let options = RunOptions { seed: Some(7), run: Some(hold.run().to_owned()), ..RunOptions::default() };
+async fn start(models: Arc<Counting>, hold: LeasedRun) -> RunOutcome {
+    let options = RunOptions { seed: Some(7), run: Some(hold.run_id().to_owned()), ..RunOptions::default() };
     driver::run(program(), Some("in".into()), ports(models, hold), options).await
 }
 
-async fn resume(models: Arc<Counting>, hold: Hold) -> RunOutcome {
-    let run = hold.run().to_owned();
-    driver::resume(program(), &run, ports(models, hold), RunOptions::default()).await
+async fn resume(models: Arc<Counting>, hold: LeasedRun) -> RunOutcome {
+    let run = hold.run_id().to_owned();
+    driver::resume_run(program(), &run, ports(models, hold), RunOptions::default()).await
 }
 
 /// Polls until the condition is true; the test runner's time limit ends a test that waits forever.
@@ -110,7 +110,7 @@ fn a_run_that_is_dropped_while_it_begins_is_given_back() {
             let run = format!("r{n}");
             let hold = begin(&owner, &run);
             let entries = [crate::world::started(&run)];
-            let written = tokio::time::timeout(Duration::ZERO, hold.append(&run, &entries, &[])).await.is_ok();
+            let written = tokio::time::timeout(Duration::ZERO, hold.append_entries(&run, &entries, &[])).await.is_ok();
             drop(hold);
             let given_back = until(async || owner.store().record(&run).await.is_ok_and(|r| r.owner.is_none()));
             tokio::time::timeout(Duration::from_secs(20), given_back).await.unwrap();
@@ -132,9 +132,9 @@ fn a_run_that_is_dropped_while_it_is_taken_over_is_given_back() {
         let second = owner(&path, "second");
         for n in 0.. {
             let run = format!("r{n}");
-            begin(&first, &run).append(&run, &[crate::world::started(&run)], &[]).await.unwrap();
+            begin(&first, &run).append_entries(&run, &[crate::world::started(&run)], &[]).await.unwrap();
             until(async || first.store().record(&run).await.unwrap().owner.is_none()).await;
-            let claimed = tokio::time::timeout(Duration::ZERO, second.resume(&run)).await;
+            let claimed = tokio::time::timeout(Duration::ZERO, second.resume_run(&run)).await;
             let at_once = claimed.is_ok();
             drop(claimed);
             let was = async || second.store().record(&run).await.unwrap();
@@ -170,7 +170,7 @@ fn a_run_that_was_dropped_midway_continues_from_the_file_and_repeats_no_call_tha
                 drop(before);
 
                 let (after, second) = (owner(&path, "after"), Arc::new(Counting::default()));
-                let outcome = resume(second.clone(), after.resume(stuck).await.unwrap()).await;
+                let outcome = resume(second.clone(), after.resume_run(stuck).await.unwrap()).await;
                 assert_eq!(outcome.result, whole.result, "stuck at {stuck}");
                 // The usage of a call whose end was not recorded is unknown.
                 let unpriced_calls = whole.usage.unpriced_calls + 1;
@@ -180,7 +180,7 @@ fn a_run_that_was_dropped_midway_continues_from_the_file_and_repeats_no_call_tha
                 assert_eq!(second.calls().len() + done.len(), 4, "stuck at {stuck}");
                 let record = after.store().record(stuck).await.unwrap();
                 assert_eq!((record.status, record.spent.calls, record.spent.usage), (Status::Completed, 5, usage));
-                assert_eq!(after.store().check().await.unwrap().problems, Vec::<String>::new());
+                assert_eq!(after.store().check_integrity().await.unwrap().problems, Vec::<String>::new());
             }
         });
     }
@@ -188,7 +188,7 @@ fn a_run_that_was_dropped_midway_continues_from_the_file_and_repeats_no_call_tha
 
 /// The completed activities, according to the journal.
 async fn completed(store: &dyn Store, run: &str) -> Vec<String> {
-    let entries = match store.entries(run, 0).await {
+    let entries = match store.read_entries(run, 0).await {
         Err(StoreError::NoRun { .. }) => Vec::new(),
         entries => entries.unwrap(),
     };
@@ -208,7 +208,7 @@ fn a_run_that_has_ended_says_how_and_nothing_is_written() {
         let whole = start(Arc::default(), begin(&owner, "r")).await;
         let before = owner.store().record("r").await.unwrap();
         let models = Arc::new(Counting::default());
-        let again = resume(models.clone(), owner.resume("r").await.unwrap()).await;
+        let again = resume(models.clone(), owner.resume_run("r").await.unwrap()).await;
         assert_eq!((again.result, again.calls), (whole.result, whole.calls));
         assert_eq!(models.calls().len(), 0);
         assert_eq!(owner.store().record("r").await.unwrap(), before);
@@ -226,14 +226,14 @@ fn a_run_is_one_process_s_and_who_has_lost_it_cannot_write() {
         let task = tokio::spawn(start(stuck.clone(), begin(&first, "r")));
         until(async || stuck.calls().contains_key("a")).await;
         let second = owner(&path, "second");
-        assert!(matches!(second.resume("r").await, Err(StoreError::Held { owner, .. }) if owner == "first"));
-        assert!(matches!(first.resume("r").await, Err(StoreError::Held { .. })));
+        assert!(matches!(second.resume_run("r").await, Err(StoreError::Held { owner, .. }) if owner == "first"));
+        assert!(matches!(first.resume_run("r").await, Err(StoreError::Held { .. })));
         // The clock of another process is a day ahead, so every lease has expired there. It sees no renewal for its own lease, 0.2 s.
         let later = Owner::with_lease(second.store().clone(), "later", Arc::new(Later(SystemClock::new())), 200);
-        assert!(matches!(later.resume("r").await, Err(StoreError::Held { owner, .. }) if owner == "first"));
+        assert!(matches!(later.resume_run("r").await, Err(StoreError::Held { owner, .. }) if owner == "first"));
         tokio::time::sleep(std::time::Duration::from_millis(250)).await;
-        let hold = later.resume("r").await.unwrap();
-        let lost = first.add("r", trefoil_store::Batch::default()).await;
+        let hold = later.resume_run("r").await.unwrap();
+        let lost = first.add_batch("r", trefoil_store::EntryBatch::default()).await;
         assert!(matches!(lost, Err(StoreError::NotHeld { .. })), "{lost:?}");
         let outcome = resume(Arc::default(), hold).await;
         assert!(outcome.result.is_ok());
@@ -251,8 +251,8 @@ impl Clock for Later {
     fn wall_ms(&self) -> u64 {
         self.0.wall_ms() + 86_400_000
     }
-    async fn sleep(&self, ms: u64) {
-        self.0.sleep(ms).await;
+    async fn sleep_ms(&self, ms: u64) {
+        self.0.sleep_ms(ms).await;
     }
 }
 
@@ -261,7 +261,7 @@ fn a_lease_is_renewed_as_long_as_its_run_waits() {
     let [several, _] = crate::world::runtimes();
     several.block_on(async {
         let folder = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open(folder.path().join("runs.db"), Options::default()).unwrap());
+        let store = Arc::new(SqliteStore::open(folder.path().join("runs.db"), StoreOptions::default()).unwrap());
         let clock = Arc::new(SystemClock::new());
         let owner = Owner::with_lease(store.clone(), "short", clock.clone(), 300);
         let stuck = Arc::new(Counting { stuck: Some("a"), ..Counting::default() });
@@ -271,7 +271,7 @@ fn a_lease_is_renewed_as_long_as_its_run_waits() {
         until(async || store.record("r").await.unwrap().owner.unwrap().1 > first).await;
         task.abort();
         // The run is released at once.
-        until(async || store.claimable(clock.wall_ms(), 10).await.unwrap() == ["r"]).await;
+        until(async || store.claimable_runs(clock.wall_ms(), 10).await.unwrap() == ["r"]).await;
     });
 }
 
@@ -281,7 +281,7 @@ fn a_process_that_stood_still_longer_than_its_lease_goes_on_with_its_run() {
     let [_, single] = crate::world::runtimes();
     single.block_on(async {
         let folder = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open(folder.path().join("runs.db"), Options::default()).unwrap());
+        let store = Arc::new(SqliteStore::open(folder.path().join("runs.db"), StoreOptions::default()).unwrap());
         let clock = Arc::new(SystemClock::new());
         let owner = Owner::with_lease(store.clone(), "still", clock.clone(), 300);
         let stuck = Arc::new(Counting { stuck: Some("a"), ..Counting::default() });
@@ -293,8 +293,8 @@ fn a_process_that_stood_still_longer_than_its_lease_goes_on_with_its_run() {
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
         let share = trefoil_store::ClaimShare { most: 10, ..Default::default() };
-        assert!(owner.take(share).await.unwrap().is_empty(), "it has the run already");
-        owner.add("r", trefoil_store::Batch::default()).await.unwrap();
+        assert!(owner.take_runs(share).await.unwrap().is_empty(), "it has the run already");
+        owner.add_batch("r", trefoil_store::EntryBatch::default()).await.unwrap();
         task.abort();
     });
 }
@@ -312,12 +312,12 @@ fn a_hundred_runs_at_the_same_time_are_all_kept() {
             }
             let store = owner.store();
             let page = store
-                .list(&Filter { status: vec![Status::Completed], ..Filter::default() }, None, 1_000)
+                .list_runs(&RunFilter { status: vec![Status::Completed], ..RunFilter::default() }, None, 1_000)
                 .await
                 .unwrap();
             assert_eq!(page.runs.len(), 100);
             assert!(page.runs.iter().all(|run| run.spent.calls == 4 && run.entries == page.runs[0].entries));
-            assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+            assert_eq!(store.check_integrity().await.unwrap().problems, Vec::<String>::new());
         });
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use trefoil_machine::journal::{Entry, EntryKind, Identity, Started, VERSION};
+use trefoil_machine::journal::{Entry, EntryKind, ProgramIdentity, RunStart, VERSION};
 use trefoil_machine::{Flags, Key, PrivateValue};
-use trefoil_store::{Batch, Claim, Lease, NewRun, Options, Result, SqliteStore, Store};
+use trefoil_store::{Claim, EntryBatch, Lease, NewRun, SqliteStore, Store, StoreOptions, StoreResult};
 
 pub fn runtimes() -> [tokio::runtime::Runtime; 2] {
     // One commits on the caller's thread, the other one on the writer's thread.
@@ -21,7 +21,7 @@ pub fn on_both(test: impl AsyncFn()) {
 }
 
 pub fn open(path: &Path) -> SqliteStore {
-    SqliteStore::open(path, Options { busy_ms: 50, ..Options::default() }).unwrap()
+    SqliteStore::open(path, StoreOptions { busy_ms: 50, ..StoreOptions::default() }).unwrap()
 }
 
 pub fn claim(owner: &str) -> Claim {
@@ -29,8 +29,8 @@ pub fn claim(owner: &str) -> Claim {
 }
 
 pub fn started(run: &str) -> Entry {
-    let program = Identity { flow: "main".to_owned(), ..Identity::default() };
-    let started = Started {
+    let program = ProgramIdentity { flow: "main".to_owned(), ..ProgramIdentity::default() };
+    let started = RunStart {
         run: run.to_owned(),
         at: 1_000,
         program,
@@ -47,7 +47,7 @@ pub fn started(run: &str) -> Entry {
 
 /// An entry with `bytes` bytes of text.
 pub fn step(seq: u64, bytes: usize) -> Entry {
-    let value = PrivateValue::plain(format!("{seq:08}").repeat(bytes / 8));
+    let value = PrivateValue::without_hidden(format!("{seq:08}").repeat(bytes / 8));
     Entry {
         v: VERSION,
         seq,
@@ -56,21 +56,21 @@ pub fn step(seq: u64, bytes: usize) -> Entry {
     }
 }
 
-pub async fn create(store: &SqliteStore, run: &str) -> Result<Lease> {
-    let batch = Batch::of(&[started(run)])?;
+pub async fn create(store: &SqliteStore, run: &str) -> StoreResult<Lease> {
+    let batch = EntryBatch::from_entries(&[started(run)])?;
     let new = NewRun { run: run.to_owned(), claim: Some(claim("test")), batch, ..NewRun::default() };
-    Ok(store.create(new).await?.unwrap())
+    Ok(store.create_run(new).await?.unwrap())
 }
 
-pub async fn append(store: &SqliteStore, lease: &Lease, entry: Entry) -> Result<()> {
-    store.append(lease, Batch::of(&[entry])?).await
+pub async fn append(store: &SqliteStore, lease: &Lease, entry: Entry) -> StoreResult<()> {
+    store.append_batch(lease, EntryBatch::from_entries(&[entry])?).await
 }
 
 /// All entries of a run.
-pub async fn entries(store: &SqliteStore, run: &str) -> Result<Vec<Entry>> {
+pub async fn entries(store: &SqliteStore, run: &str) -> StoreResult<Vec<Entry>> {
     let mut all: Vec<Entry> = Vec::new();
     loop {
-        let page = store.entries(run, all.len() as u64).await?;
+        let page = store.read_entries(run, all.len() as u64).await?;
         if page.is_empty() {
             return Ok(all);
         }

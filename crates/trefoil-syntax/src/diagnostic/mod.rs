@@ -1,16 +1,16 @@
 //! Findings about manifests, as data. Each renderer is one file in `render`.
 
 pub mod edit;
+mod merged_diagnostics;
 pub mod render;
-mod shared;
 
-pub use shared::Shared;
+pub use merged_diagnostics::MergedDiagnostics;
 
 use crate::span::{FileId, Location, Span};
 
 /// The severity of a finding. Ordered: `Hint < Info < Warning < Error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Severity {
+pub enum FindingSeverity {
     /// A remark about correct, common code. Shown only on request.
     Hint,
     /// Worth knowing, nothing to fix.
@@ -23,7 +23,7 @@ pub enum Severity {
 
 /// A second place that explains the finding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Label {
+pub struct DiagnosticLabel {
     /// The place.
     pub location: Location,
     /// A description of the place.
@@ -40,7 +40,7 @@ pub struct Diagnostic {
     /// levels and comments for those rules apply to it as well.
     pub of_property: bool,
     /// The severity.
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     /// One line that makes sense on its own.
     pub message: String,
     /// The file, if the finding has one.
@@ -50,7 +50,7 @@ pub struct Diagnostic {
     /// Advice: what to do.
     pub help: Option<String>,
     /// Other places involved.
-    pub labels: Vec<Label>,
+    pub labels: Vec<DiagnosticLabel>,
     /// A change that fixes or may fix it.
     pub fix: Option<Box<Fix>>,
 }
@@ -61,14 +61,14 @@ pub struct Fix {
     /// What the change does: `write `topic``.
     pub message: String,
     /// The edits, which do not overlap.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<SourceEdit>,
     /// Whether it can be applied without review, because the result is certainly what was meant.
     pub safe: bool,
 }
 
 /// A text that replaces bytes of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Edit {
+pub struct SourceEdit {
     /// The replaced bytes; if empty, the text is inserted before them.
     pub location: Location,
     /// The new text.
@@ -77,7 +77,7 @@ pub struct Edit {
 
 impl Diagnostic {
     /// A finding at a place.
-    pub fn new(rule: &'static str, severity: Severity, at: Location, message: impl Into<String>) -> Self {
+    pub fn new(rule: &'static str, severity: FindingSeverity, at: Location, message: impl Into<String>) -> Self {
         Self {
             rule,
             of_property: false,
@@ -91,7 +91,12 @@ impl Diagnostic {
         }
     }
     /// A finding without a place in a file.
-    pub fn nowhere(rule: &'static str, severity: Severity, file: Option<FileId>, message: impl Into<String>) -> Self {
+    pub fn without_location(
+        rule: &'static str,
+        severity: FindingSeverity,
+        file: Option<FileId>,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
             rule,
             of_property: false,
@@ -105,16 +110,16 @@ impl Diagnostic {
         }
     }
     /// An error at a place.
-    pub fn error(rule: &'static str, at: Location, message: impl Into<String>) -> Self {
-        Self::new(rule, Severity::Error, at, message)
+    pub fn new_error(rule: &'static str, at: Location, message: impl Into<String>) -> Self {
+        Self::new(rule, FindingSeverity::Error, at, message)
     }
     /// A warning at a place.
-    pub fn warning(rule: &'static str, at: Location, message: impl Into<String>) -> Self {
-        Self::new(rule, Severity::Warning, at, message)
+    pub fn new_warning(rule: &'static str, at: Location, message: impl Into<String>) -> Self {
+        Self::new(rule, FindingSeverity::Warning, at, message)
     }
     /// An info line at a place.
-    pub fn info(rule: &'static str, at: Location, message: impl Into<String>) -> Self {
-        Self::new(rule, Severity::Info, at, message)
+    pub fn new_info(rule: &'static str, at: Location, message: impl Into<String>) -> Self {
+        Self::new(rule, FindingSeverity::Info, at, message)
     }
     /// Marks the finding as being about a property of a name.
     #[must_use]
@@ -124,40 +129,40 @@ impl Diagnostic {
     }
     /// Adds advice.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
     /// Adds a change that certainly fixes it.
     #[must_use]
-    pub fn fix(self, message: impl Into<String>, at: Location, text: impl Into<String>) -> Self {
+    pub fn with_safe_fix(self, message: impl Into<String>, at: Location, text: impl Into<String>) -> Self {
         self.with_fix(message, at, text, true)
     }
     /// Adds a change that probably fixes it and needs review.
     #[must_use]
-    pub fn suggestion(self, message: impl Into<String>, at: Location, text: impl Into<String>) -> Self {
+    pub fn with_suggestion(self, message: impl Into<String>, at: Location, text: impl Into<String>) -> Self {
         self.with_fix(message, at, text, false)
     }
     fn with_fix(mut self, message: impl Into<String>, at: Location, text: impl Into<String>, safe: bool) -> Self {
-        let edits = vec![Edit { location: at, text: text.into() }];
+        let edits = vec![SourceEdit { location: at, text: text.into() }];
         self.fix = Some(Box::new(Fix { message: message.into(), edits, safe }));
         self
     }
     /// Adds a label for another place.
     #[must_use]
-    pub fn label(mut self, at: Location, message: impl Into<String>) -> Self {
-        self.labels.push(Label { location: at, message: message.into() });
+    pub fn with_label(mut self, at: Location, message: impl Into<String>) -> Self {
+        self.labels.push(DiagnosticLabel { location: at, message: message.into() });
         self
     }
 }
 
 /// A list of findings, in the order in which they were reported.
 #[derive(Debug, Clone, Default)]
-pub struct Diagnostics {
+pub struct DiagnosticList {
     items: Vec<Diagnostic>,
 }
 
-impl Diagnostics {
+impl DiagnosticList {
     /// Adds a finding.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.items.push(diagnostic);
@@ -180,7 +185,7 @@ impl Diagnostics {
     }
     /// Whether any finding is an error.
     pub fn has_errors(&self) -> bool {
-        self.items.iter().any(|d| d.severity == Severity::Error)
+        self.items.iter().any(|d| d.severity == FindingSeverity::Error)
     }
     /// All findings, sorted by file and place; at the same place, the most severe first.
     pub fn into_sorted(mut self) -> Vec<Diagnostic> {

@@ -3,13 +3,13 @@
 //!
 //! Does not interpret comments.
 
-use super::style::Style;
-use super::tree::{Kind, Node, Text};
+use super::style::YamlStyle;
+use super::tree::{YamlNode, YamlNodeKind, YamlText};
 use crate::span::Span;
 
 /// One comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Comment {
+pub struct YamlComment {
     /// From the `#` to the end of the line.
     pub span: Span,
     /// Whether its line contains nothing else.
@@ -18,9 +18,9 @@ pub struct Comment {
 
 /// The comments and scalars of a file, both in file order.
 #[derive(Debug, Clone, Default)]
-pub struct Comments {
+pub struct FileComments {
     /// The comments.
-    pub all: Vec<Comment>,
+    pub all: Vec<YamlComment>,
     /// The spans of keys and scalar values, including quotes and block headers; a key and its scalar value are also
     /// covered together.
     pub scalars: Vec<Span>,
@@ -28,10 +28,10 @@ pub struct Comments {
 
 /// Finds the comments. `root` must be the whole tree of `text`, because a `#` in a scalar outside the tree would count
 /// as a comment.
-pub fn comments(text: &str, root: &Node) -> Comments {
-    let mut scalars = Scalars { text, whole: Vec::new(), opaque: Vec::new() };
+pub fn find_comments(text: &str, root: &YamlNode) -> FileComments {
+    let mut scalars = ScalarSpans { text, whole: Vec::new(), opaque: Vec::new() };
     scalars.node(root);
-    let Scalars { whole: mut scalars, mut opaque, .. } = scalars;
+    let ScalarSpans { whole: mut scalars, mut opaque, .. } = scalars;
     for spans in [&mut scalars, &mut opaque] {
         spans.sort_unstable();
         spans.dedup();
@@ -47,11 +47,11 @@ pub fn comments(text: &str, root: &Node) -> Comments {
         });
         if let Some(at) = found {
             let alone = content.get(..at).is_some_and(|before| before.trim_matches([' ', '\t', '\u{feff}']).is_empty());
-            all.push(Comment { span: Span::new((start + at) as u32, (start + content.len()) as u32), alone });
+            all.push(YamlComment { span: Span::new((start + at) as u32, (start + content.len()) as u32), alone });
         }
         start += line.len();
     }
-    Comments { all, scalars }
+    FileComments { all, scalars }
 }
 
 /// Whether an offset is in one of the spans, which do not overlap.
@@ -61,43 +61,43 @@ fn covered(spans: &[Span], at: u32) -> bool {
 }
 
 /// Collects the scalars of a tree.
-struct Scalars<'t> {
+struct ScalarSpans<'t> {
     text: &'t str,
     whole: Vec<Span>,
     /// The parts in which `#` is text: everything except block headers, which may be followed by a comment.
     opaque: Vec<Span>,
 }
 
-impl Scalars<'_> {
-    fn node(&mut self, node: &Node) {
+impl ScalarSpans<'_> {
+    fn node(&mut self, node: &YamlNode) {
         match &*node.kind {
-            Kind::Scalar(_, text) => self.scalar(text),
-            Kind::Sequence(items) => items.iter().for_each(|n| self.node(n)),
-            Kind::Mapping(mapping) => {
+            YamlNodeKind::Scalar(_, text) => self.scalar(text),
+            YamlNodeKind::Sequence(items) => items.iter().for_each(|n| self.node(n)),
+            YamlNodeKind::Mapping(mapping) => {
                 for entry in &mapping.entries {
                     self.scalar(&entry.key);
                     self.node(&entry.value);
                     // A value may start on the line below its key. The content of an alias is elsewhere.
                     let (key, value) = (entry.key.span, entry.value.span);
-                    if entry.value.scalar().is_some() && key.end <= value.start {
-                        self.whole.push(key.cover(value));
+                    if entry.value.as_scalar().is_some() && key.end <= value.start {
+                        self.whole.push(key.cover_both(value));
                     }
                 }
             }
         }
     }
-    fn scalar(&mut self, text: &Text) {
+    fn scalar(&mut self, text: &YamlText) {
         let span = text.span;
         if span.is_empty() {
             return;
         }
         self.whole.push(span);
         let header = match text.style {
-            Style::Literal | Style::Folded => {
+            YamlStyle::Literal | YamlStyle::Folded => {
                 let written = self.text.get(span.start as usize..span.end as usize).unwrap_or_default();
                 written.find('\n').unwrap_or(written.len()) as u32
             }
-            Style::Plain | Style::Single | Style::Double => 0,
+            YamlStyle::Plain | YamlStyle::Single | YamlStyle::Double => 0,
         };
         self.opaque.push(Span::new(span.start + header, span.end));
     }

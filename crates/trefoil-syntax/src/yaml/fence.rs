@@ -1,14 +1,14 @@
 //! Handles YAML that is still inside a Markdown code fence, possibly with prose around it.
 
 use super::rules;
-use crate::diagnostic::{Diagnostic, Edit, Fix};
+use crate::diagnostic::{Diagnostic, Fix, SourceEdit};
 use crate::span::{FileId, Location, Span};
 
 /// The characters that start a fence.
 const MARKS: [&str; 2] = ["```", "~~~"];
 
 /// The parts that are not YAML, from last to first, and the finding about them.
-pub(super) fn find(id: FileId, text: &str) -> Option<(Diagnostic, Vec<Span>)> {
+pub(super) fn find_fence(id: FileId, text: &str) -> Option<(Diagnostic, Vec<Span>)> {
     // Most files have none.
     if !MARKS.iter().any(|mark| memchr::memmem::find(text.as_bytes(), mark.as_bytes()).is_some()) {
         return None;
@@ -29,15 +29,15 @@ pub(super) fn find(id: FileId, text: &str) -> Option<(Diagnostic, Vec<Span>)> {
     }
     let at = |span: Span| Location::new(id, span);
     let marks = Span::new(first.start, first.start + fence.trim_end().len() as u32);
-    let found = Diagnostic::error(rules::SYNTAX, at(marks), "a Markdown fence is not YAML");
-    let edits = outside.iter().rev().map(|span| Edit { location: at(*span), text: String::new() }).collect();
+    let found = Diagnostic::new_error(rules::SYNTAX, at(marks), "a Markdown fence is not YAML");
+    let edits = outside.iter().rev().map(|span| SourceEdit { location: at(*span), text: String::new() }).collect();
     // Prose around the fence may be meant to stay, as a comment.
     let words = outside
         .iter()
         .any(|s| text.get(s.start as usize..s.end as usize).is_some_and(|t| t.trim().lines().count() > 1));
     let fix = Fix { message: "remove the fence".to_owned(), edits, safe: !words };
     let help = "keep only the text between the fences";
-    Some((Diagnostic { fix: Some(Box::new(fix)), ..found.help(help) }, outside))
+    Some((Diagnostic { fix: Some(Box::new(fix)), ..found.with_help(help) }, outside))
 }
 
 /// The lines of a text with their spans, including line breaks.

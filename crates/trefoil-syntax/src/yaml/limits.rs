@@ -2,7 +2,7 @@
 
 /// Resource limits for untrusted files.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct YamlLimits {
     /// Bytes of a file.
     pub bytes: usize,
     /// Nesting of collections; at most 1,000.
@@ -13,7 +13,7 @@ pub struct Limits {
     pub aliased: usize,
 }
 
-impl Default for Limits {
+impl Default for YamlLimits {
     fn default() -> Self {
         Self { bytes: 16 << 20, depth: 128, nodes: 1_000_000, aliased: 1 << 20 }
     }

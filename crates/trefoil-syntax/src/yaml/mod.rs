@@ -8,26 +8,26 @@
 //! `map` maps decoded text to the file; `problem` words the parser's errors; `comments` finds the comments, which the
 //! tree does not contain.
 
-mod build;
+mod builder;
 mod comments;
 mod fence;
 mod limits;
 mod locate;
-mod map;
 mod mapping;
-mod mend;
-mod parse;
+mod parser;
 mod problem;
-mod respelt;
+mod recovery;
+mod respelling;
 pub mod rules;
+mod scalar_map;
 mod schema;
 mod style;
 mod tree;
 
-pub use comments::{Comment, Comments, comments};
-pub use limits::Limits;
-pub use map::ScalarMap;
-pub use parse::{Parsed, parse};
-pub use respelt::Respellings;
-pub use style::Style;
-pub use tree::{Entry, Kind, Mapping, Node, Scalar, Text};
+pub use comments::{FileComments, YamlComment, find_comments};
+pub use limits::YamlLimits;
+pub use parser::{YamlDocument, parse};
+pub use respelling::WordRespellings;
+pub use scalar_map::ScalarMap;
+pub use style::YamlStyle;
+pub use tree::{YamlEntry, YamlMapping, YamlNode, YamlNodeKind, YamlScalar, YamlText};

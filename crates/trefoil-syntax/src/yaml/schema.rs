@@ -1,6 +1,6 @@
 //! The core schema of YAML 1.2.2, section 10.3: types of plain scalars, and conversion by core tags.
 
-use super::tree::Scalar;
+use super::tree::YamlScalar;
 
 /// The tags of the core schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl CoreTag {
         })
     }
     /// What the tag requires, as worded in messages.
-    pub(super) fn describe(self) -> &'static str {
+    pub(super) fn required_type(self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool => "a boolean",
@@ -41,57 +41,59 @@ impl CoreTag {
         }
     }
     /// The scalar for a text with this tag, if the text is valid for it.
-    pub(super) fn force(self, text: &str) -> Option<Scalar> {
-        match (self, resolve(text)) {
-            (Self::Str, _) => Some(Scalar::Str),
-            (Self::Null, found @ Scalar::Null) | (Self::Bool, found @ Scalar::Bool(_)) => Some(found),
-            (Self::Int, found @ (Scalar::Int(_) | Scalar::UInt(_))) => Some(found),
-            (Self::Int, found @ Scalar::Float(_)) if is_decimal(text) || radix(text).is_some() => Some(found),
-            (Self::Float, found @ Scalar::Float(_)) => Some(found),
-            (Self::Float, Scalar::Int(_) | Scalar::UInt(_)) if is_decimal(text) => text.parse().ok().map(Scalar::Float),
+    pub(super) fn convert_scalar(self, text: &str) -> Option<YamlScalar> {
+        match (self, resolve_scalar(text)) {
+            (Self::Str, _) => Some(YamlScalar::Str),
+            (Self::Null, found @ YamlScalar::Null) | (Self::Bool, found @ YamlScalar::Bool(_)) => Some(found),
+            (Self::Int, found @ (YamlScalar::Int(_) | YamlScalar::UInt(_))) => Some(found),
+            (Self::Int, found @ YamlScalar::Float(_)) if is_decimal(text) || radix(text).is_some() => Some(found),
+            (Self::Float, found @ YamlScalar::Float(_)) => Some(found),
+            (Self::Float, YamlScalar::Int(_) | YamlScalar::UInt(_)) if is_decimal(text) => {
+                text.parse().ok().map(YamlScalar::Float)
+            }
             _ => None,
         }
     }
 }
 
 /// The type and value of a plain scalar. Integers beyond 64 bits are floats, as in JSON.
-pub(super) fn resolve(text: &str) -> Scalar {
+pub(super) fn resolve_scalar(text: &str) -> YamlScalar {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Scalar::Null,
-        "true" | "True" | "TRUE" => return Scalar::Bool(true),
-        "false" | "False" | "FALSE" => return Scalar::Bool(false),
-        ".nan" | ".NaN" | ".NAN" => return Scalar::Float(f64::NAN),
+        "" | "~" | "null" | "Null" | "NULL" => return YamlScalar::Null,
+        "true" | "True" | "TRUE" => return YamlScalar::Bool(true),
+        "false" | "False" | "FALSE" => return YamlScalar::Bool(false),
+        ".nan" | ".NaN" | ".NAN" => return YamlScalar::Float(f64::NAN),
         _ => {}
     }
-    number(text).unwrap_or(Scalar::Str)
+    number(text).unwrap_or(YamlScalar::Str)
 }
 
-fn number(text: &str) -> Option<Scalar> {
+fn number(text: &str) -> Option<YamlScalar> {
     // Most scalars are words, so check the first byte only.
     if !matches!(text.as_bytes().first(), Some(b'0'..=b'9' | b'+' | b'-' | b'.')) {
         return None;
     }
     if let Some((digits, base)) = radix(text) {
         return Some(match u64::from_str_radix(digits, base) {
-            Ok(n) => i64::try_from(n).map_or(Scalar::UInt(n), Scalar::Int),
-            Err(_) => Scalar::Float(
+            Ok(n) => i64::try_from(n).map_or(YamlScalar::UInt(n), YamlScalar::Int),
+            Err(_) => YamlScalar::Float(
                 digits.chars().fold(0.0, |sum, c| sum * f64::from(base) + f64::from(c.to_digit(base).unwrap_or(0))),
             ),
         });
     }
     if is_decimal(text) {
         return Some(match (text.parse::<i64>(), text.parse::<u64>()) {
-            (Ok(n), _) => Scalar::Int(n),
-            (_, Ok(n)) => Scalar::UInt(n),
-            _ => Scalar::Float(text.parse().ok()?),
+            (Ok(n), _) => YamlScalar::Int(n),
+            (_, Ok(n)) => YamlScalar::UInt(n),
+            _ => YamlScalar::Float(text.parse().ok()?),
         });
     }
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") {
-        return Some(Scalar::Float(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }));
+        return Some(YamlScalar::Float(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }));
     }
     // Check the grammar first, because the standard library also accepts `inf`, `nan` and the like.
-    is_float(unsigned).then(|| text.parse().ok().map(Scalar::Float)).flatten()
+    is_float(unsigned).then(|| text.parse().ok().map(YamlScalar::Float)).flatten()
 }
 
 /// `0o17`, `0xFF`: the digits and their base.
@@ -130,8 +132,8 @@ mod tests {
 
     #[test]
     fn plain_scalars_are_what_the_core_schema_says() {
-        use Scalar::{Bool, Float, Int, Null, Str, UInt};
-        let table: &[(&str, Scalar)] = &[
+        use YamlScalar::{Bool, Float, Int, Null, Str, UInt};
+        let table: &[(&str, YamlScalar)] = &[
             ("", Null),
             ("~", Null),
             ("null", Null),
@@ -179,15 +181,15 @@ mod tests {
             ("2026-01-01", Str),
         ];
         for (text, expected) in table {
-            assert_eq!(resolve(text), *expected, "{text:?}");
+            assert_eq!(resolve_scalar(text), *expected, "{text:?}");
         }
-        assert!(matches!(resolve(".NaN"), Float(n) if n.is_nan()));
+        assert!(matches!(resolve_scalar(".NaN"), Float(n) if n.is_nan()));
     }
 
     #[test]
     fn a_core_tag_forces_its_type_or_refuses() {
-        use Scalar::{Bool, Float, Int, Null, Str};
-        let table: &[(CoreTag, &str, Option<Scalar>)] = &[
+        use YamlScalar::{Bool, Float, Int, Null, Str};
+        let table: &[(CoreTag, &str, Option<YamlScalar>)] = &[
             (CoreTag::Str, "12", Some(Str)),
             (CoreTag::Str, "", Some(Str)),
             (CoreTag::Int, "12", Some(Int(12))),
@@ -204,7 +206,7 @@ mod tests {
             (CoreTag::Mapping, "x", None),
         ];
         for (tag, text, expected) in table {
-            assert_eq!(tag.force(text), *expected, "{tag:?} {text:?}");
+            assert_eq!(tag.convert_scalar(text), *expected, "{tag:?} {text:?}");
         }
     }
 }

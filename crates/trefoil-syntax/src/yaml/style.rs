@@ -2,7 +2,7 @@
 
 /// How a scalar was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
+pub enum YamlStyle {
     /// No quotes.
     Plain,
     /// `'...'`

@@ -4,41 +4,41 @@
 
 use std::sync::Arc;
 
-use super::map::ScalarMap;
-use super::style::Style;
+use super::scalar_map::ScalarMap;
+use super::style::YamlStyle;
 use crate::span::Span;
 
 /// A scalar's decoded text, its place, and the map from one to the other.
 #[derive(Debug, Clone)]
-pub struct Text {
+pub struct YamlText {
     /// The decoded text.
     pub value: Arc<str>,
     /// The scalar in the file, including quotes or block indicator.
     pub span: Span,
     /// How it was written.
-    pub style: Style,
+    pub style: YamlStyle,
     /// Maps decoded byte offsets to file byte offsets.
     pub map: ScalarMap,
 }
 
-impl Text {
+impl YamlText {
     /// The bytes in the file that a byte range of the decoded text came from.
-    pub fn source(&self, range: std::ops::Range<u32>) -> Span {
-        self.map.span(range)
+    pub fn source_span(&self, range: std::ops::Range<u32>) -> Span {
+        self.map.file_span(range)
     }
     /// The file offset of a byte offset of the decoded text.
     pub fn source_offset(&self, at: u32) -> u32 {
-        self.map.offset(at)
+        self.map.file_offset(at)
     }
     /// The bytes in the file that the whole decoded text came from: `span` without quotes and block header.
-    pub fn content(&self) -> Span {
-        self.map.span(0..self.value.len() as u32)
+    pub fn content_span(&self) -> Span {
+        self.map.file_span(0..self.value.len() as u32)
     }
 }
 
 /// The type of a scalar in the core schema.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Scalar {
+pub enum YamlScalar {
     /// `null`, `~`, or an empty value.
     Null,
     /// `true`, `false`.
@@ -55,94 +55,94 @@ pub enum Scalar {
 
 /// The kind of a node.
 #[derive(Debug, Clone)]
-pub enum Kind {
+pub enum YamlNodeKind {
     /// A scalar.
-    Scalar(Scalar, Text),
+    Scalar(YamlScalar, YamlText),
     /// A sequence.
-    Sequence(Vec<Node>),
+    Sequence(Vec<YamlNode>),
     /// A mapping.
-    Mapping(Mapping),
+    Mapping(YamlMapping),
 }
 
 /// A node and its bytes. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct YamlNode {
     /// The bytes of the value. For an alias this is the alias itself (`*name`); its inner nodes keep the spans of the
     /// anchor.
     pub span: Span,
     /// The kind.
-    pub kind: Arc<Kind>,
+    pub kind: Arc<YamlNodeKind>,
 }
 
 /// One `key: value`.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct YamlEntry {
     /// The key's text. Keys that are not scalars are reported and left out.
-    pub key: Text,
+    pub key: YamlText,
     /// The type of the key in the core schema.
-    pub key_scalar: Scalar,
+    pub key_scalar: YamlScalar,
     /// The value.
-    pub value: Node,
+    pub value: YamlNode,
 }
 
 /// A mapping in file order, with merge keys resolved.
 #[derive(Debug, Clone, Default)]
-pub struct Mapping {
+pub struct YamlMapping {
     /// The entries.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<YamlEntry>,
     /// The key whose value it is; `None` in a list, at the top, and with an anchor.
     pub owner: Option<Span>,
 }
 
-impl Mapping {
+impl YamlMapping {
     /// The entry with this key.
-    pub fn get(&self, key: &str) -> Option<&Entry> {
+    pub fn get(&self, key: &str) -> Option<&YamlEntry> {
         self.entries.iter().find(|e| &*e.key.value == key)
     }
 }
 
-impl Node {
+impl YamlNode {
     /// The mapping, if it is one.
-    pub fn mapping(&self) -> Option<&Mapping> {
+    pub fn as_mapping(&self) -> Option<&YamlMapping> {
         match &*self.kind {
-            Kind::Mapping(m) => Some(m),
+            YamlNodeKind::Mapping(m) => Some(m),
             _ => None,
         }
     }
     /// The items, if it is a sequence.
-    pub fn sequence(&self) -> Option<&[Node]> {
+    pub fn as_sequence(&self) -> Option<&[YamlNode]> {
         match &*self.kind {
-            Kind::Sequence(s) => Some(s),
+            YamlNodeKind::Sequence(s) => Some(s),
             _ => None,
         }
     }
     /// The scalar, if it is one.
-    pub fn scalar(&self) -> Option<(Scalar, &Text)> {
+    pub fn as_scalar(&self) -> Option<(YamlScalar, &YamlText)> {
         match &*self.kind {
-            Kind::Scalar(s, t) => Some((*s, t)),
+            YamlNodeKind::Scalar(s, t) => Some((*s, t)),
             _ => None,
         }
     }
     /// The text, if it is a string scalar.
-    pub fn string(&self) -> Option<&Text> {
+    pub fn as_string(&self) -> Option<&YamlText> {
         match &*self.kind {
-            Kind::Scalar(Scalar::Str, t) => Some(t),
+            YamlNodeKind::Scalar(YamlScalar::Str, t) => Some(t),
             _ => None,
         }
     }
     /// Whether it is a null scalar.
     pub fn is_null(&self) -> bool {
-        matches!(&*self.kind, Kind::Scalar(Scalar::Null, _))
+        matches!(&*self.kind, YamlNodeKind::Scalar(YamlScalar::Null, _))
     }
     /// `null`, `a boolean`, `a number`, `text`, `a list`, `a mapping`: the wording in messages.
-    pub fn describe(&self) -> &'static str {
+    pub fn kind_description(&self) -> &'static str {
         match &*self.kind {
-            Kind::Scalar(Scalar::Null, _) => "null",
-            Kind::Scalar(Scalar::Bool(_), _) => "a boolean",
-            Kind::Scalar(Scalar::Str, _) => "text",
-            Kind::Scalar(..) => "a number",
-            Kind::Sequence(_) => "a list",
-            Kind::Mapping(_) => "a mapping",
+            YamlNodeKind::Scalar(YamlScalar::Null, _) => "null",
+            YamlNodeKind::Scalar(YamlScalar::Bool(_), _) => "a boolean",
+            YamlNodeKind::Scalar(YamlScalar::Str, _) => "text",
+            YamlNodeKind::Scalar(..) => "a number",
+            YamlNodeKind::Sequence(_) => "a list",
+            YamlNodeKind::Mapping(_) => "a mapping",
         }
     }
 }

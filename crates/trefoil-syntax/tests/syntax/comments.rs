@@ -1,6 +1,6 @@
 //! Comments are distinguished from text that looks like them.
 
-use trefoil_syntax::yaml::comments;
+use trefoil_syntax::yaml::find_comments;
 
 use crate::{read, slice};
 
@@ -8,7 +8,7 @@ use crate::{read, slice};
 fn found(text: &str) -> Vec<String> {
     let (_, parsed) = read(text);
     assert!(parsed.complete, "{:?}", parsed.diagnostics);
-    let all = comments(text, &parsed.root.unwrap()).all;
+    let all = find_comments(text, &parsed.root.unwrap()).all;
     all.iter().map(|c| format!("{}{}", if c.alone { "= " } else { "" }, slice(text, c.span))).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use trefoil_syntax::yaml::{Kind, Limits, Node, Text, parse};
+use trefoil_syntax::yaml::{YamlLimits, YamlNode, YamlNodeKind, YamlText, parse};
 use trefoil_syntax::{FileId, SourceFile};
 
 fn yaml_files(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -17,11 +17,11 @@ fn yaml_files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// Calls `f` with every text of a tree, keys included.
-fn texts(node: &Node, f: &mut impl FnMut(&Text)) {
+fn texts(node: &YamlNode, f: &mut impl FnMut(&YamlText)) {
     match &*node.kind {
-        Kind::Scalar(_, text) => f(text),
-        Kind::Sequence(items) => items.iter().for_each(|n| texts(n, f)),
-        Kind::Mapping(mapping) => mapping.entries.iter().for_each(|e| {
+        YamlNodeKind::Scalar(_, text) => f(text),
+        YamlNodeKind::Sequence(items) => items.iter().for_each(|n| texts(n, f)),
+        YamlNodeKind::Mapping(mapping) => mapping.entries.iter().for_each(|e| {
             f(&e.key);
             texts(&e.value, f);
         }),
@@ -37,14 +37,14 @@ fn every_file_is_read_and_every_character_found_again() {
     let mut characters = 0;
     for path in files {
         let file = SourceFile::from_bytes(path.to_string_lossy(), std::fs::read(&path).unwrap());
-        let parsed = parse(FileId(0), &file, &Limits::default());
+        let parsed = parse(FileId(0), &file, &YamlLimits::default());
         for d in &parsed.diagnostics {
-            println!("{}: {} {:?}", file.name(), d.message, d.span.map(|s| file.position(s.start)));
+            println!("{}: {} {:?}", file.name(), d.message, d.span.map(|s| file.line_column(s.start)));
         }
         let Some(root) = parsed.root else { continue };
         texts(&root, &mut |text| {
             for (i, c) in text.value.char_indices().filter(|(_, c)| !c.is_whitespace()) {
-                let found = text.source(i as u32..(i + c.len_utf8()) as u32);
+                let found = text.source_span(i as u32..(i + c.len_utf8()) as u32);
                 let raw = &file.text()[found.start as usize..found.end as usize];
                 assert!(raw == c.to_string() || raw.starts_with('\\') || raw == "''", "{} {raw:?} {c:?}", file.name());
                 characters += 1;

@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use expect_test::expect;
-use trefoil_syntax::yaml::{Limits, Parsed, parse};
+use trefoil_syntax::yaml::{YamlDocument, YamlLimits, parse};
 use trefoil_syntax::{FileId, SourceFile};
 
 use crate::read;
 
 /// The message of the only finding, which must be about a limit.
-fn only(parsed: &Parsed) -> &str {
+fn only(parsed: &YamlDocument) -> &str {
     assert_eq!(parsed.diagnostics.len(), 1, "{:#?}", parsed.diagnostics);
     assert!(!parsed.complete);
     assert_eq!(parsed.diagnostics[0].rule, "yaml-limit");
@@ -20,7 +20,7 @@ fn only(parsed: &Parsed) -> &str {
 fn a_file_that_is_too_large_is_not_read() {
     let file = SourceFile::new("big.yaml", "a: b\n".repeat(20 << 20));
     let start = Instant::now();
-    let parsed = parse(FileId(0), &file, &Limits::default());
+    let parsed = parse(FileId(0), &file, &YamlLimits::default());
     expect!["the file has 104857600 bytes; the limit is 16777216"].assert_eq(only(&parsed));
     assert!(parsed.root.is_none());
     assert!(start.elapsed() < Duration::from_secs(20));
@@ -39,7 +39,7 @@ fn deep_nesting_stops_at_the_limit_and_keeps_what_came_before() {
         let text = format!("before: 1\ndeep:\n  {}", text.replace('\n', "\n  "));
         let (_, parsed) = read(&text);
         assert!(only(&parsed).contains("128"), "{}", &text[..40]);
-        assert!(parsed.root.unwrap().mapping().unwrap().get("before").is_some());
+        assert!(parsed.root.unwrap().as_mapping().unwrap().get("before").is_some());
     }
 }
 
@@ -49,7 +49,7 @@ fn the_depth_limit_counts_collections() {
     assert_eq!(read(&nested(128)).1.diagnostics, []);
     only(&read(&nested(129)).1);
     // Whatever the limits say, no tree is deep enough to overflow the stack.
-    let limits = Limits { depth: usize::MAX, ..Limits::default() };
+    let limits = YamlLimits { depth: usize::MAX, ..YamlLimits::default() };
     let parsed = parse(FileId(0), &SourceFile::new("f", nested(50_000)), &limits);
     only(&parsed);
 }
@@ -110,7 +110,7 @@ fn one_line_of_a_megabyte_is_read_and_placed() {
     text.push(']');
     let start = Instant::now();
     let (files, parsed) = read(&text);
-    let out = trefoil_syntax::diagnostic::render::text(&parsed.diagnostics, &files, Default::default());
+    let out = trefoil_syntax::diagnostic::render::render_text(&parsed.diagnostics, &files, Default::default());
     assert!(out.lines().all(|line| line.chars().count() < 400));
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }

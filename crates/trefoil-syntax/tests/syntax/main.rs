@@ -16,14 +16,14 @@ mod render;
 mod scalar_map;
 mod tree;
 
-use trefoil_syntax::yaml::{Limits, Parsed, parse};
-use trefoil_syntax::{Files, SourceFile, Span};
+use trefoil_syntax::yaml::{YamlDocument, YamlLimits, parse};
+use trefoil_syntax::{SourceFile, SourceFiles, Span};
 
 /// Parses a text as the only file.
-pub(crate) fn read(text: &str) -> (Files, Parsed) {
-    let mut files = Files::default();
-    let id = files.add(SourceFile::new("flow.yaml", text));
-    let parsed = parse(id, files.get(id).unwrap(), &Limits::default());
+pub(crate) fn read(text: &str) -> (SourceFiles, YamlDocument) {
+    let mut files = SourceFiles::default();
+    let id = files.add_file(SourceFile::new("flow.yaml", text));
+    let parsed = parse(id, files.get(id).unwrap(), &YamlLimits::default());
     (files, parsed)
 }
 

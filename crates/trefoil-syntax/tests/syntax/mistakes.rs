@@ -3,8 +3,8 @@
 
 use expect_test::expect;
 use trefoil_syntax::diagnostic::render;
-use trefoil_syntax::yaml::{self, Limits};
-use trefoil_syntax::{Files, Severity, SourceFile};
+use trefoil_syntax::yaml::{self, YamlLimits};
+use trefoil_syntax::{FindingSeverity, SourceFile, SourceFiles};
 
 use crate::{read, slice};
 
@@ -138,9 +138,13 @@ fn each_mistake_is_told_with_its_place_and_what_to_do() {
     for (name, text) in CASES {
         let (files, parsed) = read(text);
         out.push_str(&format!("## {name}\n\n"));
-        out.push_str(&render::text(&parsed.diagnostics, &files, render::TextOptions::default()));
-        let keys = parsed.root.as_ref().and_then(|r| r.mapping()).map(|m| {
-            m.entries.iter().map(|e| format!("{}={}", e.key.value, e.value.describe())).collect::<Vec<_>>().join(", ")
+        out.push_str(&render::render_text(&parsed.diagnostics, &files, render::TextOptions::default()));
+        let keys = parsed.root.as_ref().and_then(|r| r.as_mapping()).map(|m| {
+            m.entries
+                .iter()
+                .map(|e| format!("{}={}", e.key.value, e.value.kind_description()))
+                .collect::<Vec<_>>()
+                .join(", ")
         });
         let rest = if parsed.complete { "" } else { ", and more" };
         out.push_str(&format!("\ntree: {}{rest}\n\n", keys.unwrap_or("-".into())));
@@ -151,11 +155,11 @@ fn each_mistake_is_told_with_its_place_and_what_to_do() {
 #[test]
 fn bytes_that_are_not_utf8_are_told_too() {
     let told = |bytes: &[u8]| {
-        let mut files = Files::default();
-        let id = files.add(SourceFile::from_bytes("flow.yaml", bytes.to_vec()));
-        let parsed = yaml::parse(id, files.get(id).unwrap(), &Limits::default());
+        let mut files = SourceFiles::default();
+        let id = files.add_file(SourceFile::from_bytes("flow.yaml", bytes.to_vec()));
+        let parsed = yaml::parse(id, files.get(id).unwrap(), &YamlLimits::default());
         assert!(parsed.root.is_none());
-        render::text(&parsed.diagnostics, &files, render::TextOptions::default())
+        render::render_text(&parsed.diagnostics, &files, render::TextOptions::default())
     };
     expect_test::expect![[r#"
         error[yaml-encoding]: the file is not UTF-8 text
@@ -207,7 +211,7 @@ fn no_case_is_silent() {
         assert!(!parsed.diagnostics.is_empty(), "{name}");
         for d in &parsed.diagnostics {
             assert!(!d.message.ends_with('.') && !d.message.starts_with(char::is_uppercase), "{}", d.message);
-            assert!(d.severity == Severity::Error || WARNINGS.contains(&d.rule));
+            assert!(d.severity == FindingSeverity::Error || WARNINGS.contains(&d.rule));
             let file = files.get(d.file.unwrap()).unwrap();
             for span in d.span.iter().chain(d.labels.iter().map(|l| &l.location.span)) {
                 assert!(span.start <= span.end && span.end as usize <= file.text().len(), "{name}: {span:?}");
@@ -223,13 +227,13 @@ fn what_comes_after_a_mistake_is_read_all_the_same() {
     assert_eq!(parsed.diagnostics.len(), 4);
     assert!(parsed.complete);
     let root = parsed.root.unwrap();
-    let text = |key: &str| root.mapping().unwrap().get(key).unwrap().value.string().unwrap().clone();
+    let text = |key: &str| root.as_mapping().unwrap().get(key).unwrap().value.as_string().unwrap().clone();
     assert_eq!(&*text("a").value, "Note: x");
     assert_eq!(&*text("b").value, "{{ y }} z");
-    let items = root.mapping().unwrap().get("c").unwrap().value.sequence().unwrap();
-    let items: Vec<&str> = items.iter().map(|n| &*n.string().unwrap().value).collect();
+    let items = root.as_mapping().unwrap().get("c").unwrap().value.as_sequence().unwrap();
+    let items: Vec<&str> = items.iter().map(|n| &*n.as_string().unwrap().value).collect();
     assert_eq!(items, ["@d", "\"e\" f"]);
-    assert!(root.mapping().unwrap().get("g").is_some());
+    assert!(root.as_mapping().unwrap().get("g").is_some());
 }
 
 #[test]
@@ -239,16 +243,17 @@ fn a_text_with_many_mistakes_ends() {
     let (_, parsed) = read(&text);
     assert!(!parsed.complete);
     assert!((10..100).contains(&parsed.diagnostics.len()));
-    assert!(parsed.root.unwrap().mapping().unwrap().entries.len() >= 10);
+    assert!(parsed.root.unwrap().as_mapping().unwrap().entries.len() >= 10);
 }
 
 #[test]
 fn a_line_that_slipped_is_shown_beside_the_one_that_cannot_stand_because_of_it() {
     let labels = |text: &str| {
         let file = SourceFile::new("a.yaml", text);
-        let found = yaml::parse(Files::default().add(file.clone()), &file, &Limits::default()).diagnostics;
+        let found =
+            yaml::parse(SourceFiles::default().add_file(file.clone()), &file, &YamlLimits::default()).diagnostics;
         let labels = found.into_iter().flat_map(|d| d.labels);
-        labels.map(|l| format!("{} {}", file.position(l.location.span.start).line, l.message)).collect::<Vec<_>>()
+        labels.map(|l| format!("{} {}", file.line_column(l.location.span.start).line, l.message)).collect::<Vec<_>>()
     };
     let texts = [
         "model:\n  provider: x\nname: y\n  temperature: 0.2\n",

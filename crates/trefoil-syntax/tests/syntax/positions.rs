@@ -1,9 +1,9 @@
 //! Lines and columns of byte offsets.
 
-use trefoil_syntax::{Position, SourceFile, Span};
+use trefoil_syntax::{LineColumn, SourceFile, Span};
 
 fn position(text: &str, offset: u32) -> (u32, u32) {
-    let Position { line, column } = SourceFile::new("f", text).position(offset);
+    let LineColumn { line, column } = SourceFile::new("f", text).line_column(offset);
     (line, column)
 }
 
@@ -40,20 +40,20 @@ fn positions_agree_with_counting_on_long_lines() {
     let file = SourceFile::new("f", text.clone());
     let (mut line, mut column) = (1, 1);
     for (i, c) in text.char_indices() {
-        assert_eq!(file.position(i as u32), Position { line, column }, "byte {i}");
+        assert_eq!(file.line_column(i as u32), LineColumn { line, column }, "byte {i}");
         match c {
             '\n' => (line, column) = (line + 1, 1),
             '\u{feff}' => {}
             _ => column += 1,
         }
     }
-    assert_eq!(file.position(text.len() as u32), Position { line, column });
+    assert_eq!(file.line_column(text.len() as u32), LineColumn { line, column });
 }
 
 #[test]
 fn lines_have_spans_without_their_breaks() {
     let file = SourceFile::new("f", "ab\r\n\ncd");
-    assert_eq!(file.lines(), 3);
+    assert_eq!(file.line_count(), 3);
     assert_eq!(file.line_span(1), Span::new(0, 2));
     assert_eq!(file.line_span(2), Span::new(4, 4));
     assert_eq!(file.line_span(3), Span::new(5, 7));

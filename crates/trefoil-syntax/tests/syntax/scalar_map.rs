@@ -1,8 +1,8 @@
 //! The map from decoded text to the file, compared with a record of where each character was written.
 
 use proptest::prelude::*;
-use trefoil_syntax::yaml::{Limits, Node, Style, Text, parse};
-use trefoil_syntax::{FileId, Position, SourceFile};
+use trefoil_syntax::yaml::{YamlLimits, YamlNode, YamlStyle, YamlText, parse};
+use trefoil_syntax::{FileId, LineColumn, SourceFile};
 
 use crate::{read, slice};
 
@@ -81,7 +81,7 @@ fn item() -> impl Strategy<Value = Item> {
 
 #[derive(Debug, Clone)]
 struct Case {
-    style: Style,
+    style: YamlStyle,
     items: Vec<Item>,
     parents: Vec<bool>,
     indent: usize,
@@ -95,7 +95,13 @@ struct Case {
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    let style = prop::sample::select(vec![Style::Plain, Style::Single, Style::Double, Style::Literal, Style::Folded]);
+    let style = prop::sample::select(vec![
+        YamlStyle::Plain,
+        YamlStyle::Single,
+        YamlStyle::Double,
+        YamlStyle::Literal,
+        YamlStyle::Folded,
+    ]);
     (
         (style, prop::collection::vec(item(), 1..12), prop::collection::vec(any::<bool>(), 0..4), 1usize..4),
         (prop::sample::select(vec!["", "-", "+"]), any::<bool>(), prop::collection::vec(0usize..2, 0..3)),
@@ -142,7 +148,7 @@ impl Case {
         w.white("v: ");
         let indent = column + self.indent;
         match self.style {
-            Style::Literal | Style::Folded => self.block(&mut w, indent, column, eol),
+            YamlStyle::Literal | YamlStyle::Folded => self.block(&mut w, indent, column, eol),
             _ => self.flow(&mut w, indent, eol),
         }
         if self.follower && self.parents.first() != Some(&true) {
@@ -155,7 +161,7 @@ impl Case {
         w
     }
     fn block(&self, w: &mut Written, indent: usize, column: usize, eol: &str) {
-        w.white(if self.style == Style::Literal { "|" } else { ">" });
+        w.white(if self.style == YamlStyle::Literal { "|" } else { ">" });
         if self.indicator {
             w.white(&(indent - column).to_string());
         }
@@ -197,8 +203,8 @@ impl Case {
     }
     fn flow(&self, w: &mut Written, indent: usize, eol: &str) {
         let (quote, plain) = match self.style {
-            Style::Single => ("'", false),
-            Style::Double => ("\"", false),
+            YamlStyle::Single => ("'", false),
+            YamlStyle::Double => ("\"", false),
             _ => ("", true),
         };
         w.white(quote);
@@ -210,12 +216,12 @@ impl Case {
             let word: String = item.word.chars().filter(|c| !plain || c.is_alphanumeric() || *c == '→').collect();
             for c in word.chars() {
                 match (self.style, c) {
-                    (Style::Single, '\'') => w.character(c, "''"),
-                    (Style::Double, '"') => w.character(c, "\\\""),
+                    (YamlStyle::Single, '\'') => w.character(c, "''"),
+                    (YamlStyle::Double, '"') => w.character(c, "\\\""),
                     _ => w.character(c, c.encode_utf8(&mut [0; 4])),
                 }
             }
-            if let (Style::Double, Some(escape)) = (self.style, item.escape) {
+            if let (YamlStyle::Double, Some(escape)) = (self.style, item.escape) {
                 match escape {
                     Escape::Hex => w.character('é', "\\xe9"),
                     Escape::Short => w.character('→', "\\u2192"),
@@ -252,22 +258,22 @@ impl Case {
 }
 
 /// The value of the last `v` in a tree.
-fn value(node: &Node) -> Option<&Text> {
-    match node.mapping() {
+fn value(node: &YamlNode) -> Option<&YamlText> {
+    match node.as_mapping() {
         Some(mapping) => match mapping.get("v") {
-            Some(entry) => entry.value.scalar().map(|(_, text)| text),
+            Some(entry) => entry.value.as_scalar().map(|(_, text)| text),
             None => value(&mapping.entries.first()?.value),
         },
-        None => value(node.sequence()?.first()?),
+        None => value(node.as_sequence()?.first()?),
     }
 }
 
 /// Line and column by counting.
-fn counted(text: &str, offset: usize) -> Position {
+fn counted(text: &str, offset: usize) -> LineColumn {
     let before = text[..offset].strip_prefix('\u{feff}').unwrap_or(&text[..offset]);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-    Position { line: line as u32, column: column as u32 }
+    LineColumn { line: line as u32, column: column as u32 }
 }
 
 proptest! {
@@ -277,7 +283,7 @@ proptest! {
     fn every_character_maps_to_where_it_was_written(case in case()) {
         let written = case.write();
         let file = SourceFile::new("f", written.raw.clone());
-        let parsed = parse(FileId(0), &file, &Limits::default());
+        let parsed = parse(FileId(0), &file, &YamlLimits::default());
         prop_assert_eq!(&parsed.diagnostics, &[], "{}", written.raw);
         let root = parsed.root.unwrap();
         let text = value(&root).unwrap();
@@ -288,15 +294,15 @@ proptest! {
             written.characters.iter().map(|(c, _)| *c).collect::<String>()
         );
         for ((at, c), (_, bytes)) in decoded.into_iter().zip(&written.characters) {
-            let found = text.source(at as u32..(at + c.len_utf8()) as u32);
+            let found = text.source_span(at as u32..(at + c.len_utf8()) as u32);
             prop_assert_eq!(found.start as usize..found.end as usize, bytes.clone(), "{:?} in\n{}", c, &written.raw);
             prop_assert_eq!(text.source_offset(at as u32), found.start);
-            prop_assert_eq!(file.position(found.start), counted(&written.raw, bytes.start));
+            prop_assert_eq!(file.line_column(found.start), counted(&written.raw, bytes.start));
         }
         // Whitespace must be somewhere between its neighbours.
         let mut last = text.span.start;
         for (at, c) in text.value.char_indices() {
-            let found = text.source(at as u32..(at + c.len_utf8()) as u32);
+            let found = text.source_span(at as u32..(at + c.len_utf8()) as u32);
             prop_assert!(last <= found.start && found.start <= found.end, "{:?} {:?}", c, found);
             prop_assert!(found.end as usize <= written.raw.len());
             last = found.end;
@@ -304,7 +310,7 @@ proptest! {
     }
 }
 
-fn text_of(text: &str) -> Text {
+fn text_of(text: &str) -> YamlText {
     let (_, parsed) = read(text);
     assert_eq!(parsed.diagnostics, [], "{text}");
     value(&parsed.root.unwrap()).unwrap().clone()
@@ -313,22 +319,22 @@ fn text_of(text: &str) -> Text {
 /// The raw bytes of each decoded character.
 fn characters(text: &str) -> Vec<(char, String)> {
     let t = text_of(text);
-    let of = |(i, c): (usize, char)| (c, slice(text, t.source(i as u32..(i + c.len_utf8()) as u32)).to_owned());
+    let of = |(i, c): (usize, char)| (c, slice(text, t.source_span(i as u32..(i + c.len_utf8()) as u32)).to_owned());
     t.value.char_indices().map(of).collect()
 }
 
 #[test]
 fn a_block_is_found_behind_a_comment_with_what_is_no_text() {
     let file = SourceFile::new("a.yaml", "--- #\u{7}\u{85}\n>\nx\n");
-    let parsed = parse(FileId(0), &file, &Limits::default());
+    let parsed = parse(FileId(0), &file, &YamlLimits::default());
     let root = parsed.root.unwrap();
-    let text = root.string().unwrap();
-    assert_eq!((&*text.value, text.source(0..1)), ("x\n", trefoil_syntax::Span::new(11, 12)));
+    let text = root.as_string().unwrap();
+    assert_eq!((&*text.value, text.source_span(0..1)), ("x\n", trefoil_syntax::Span::new(11, 12)));
 
     let file = SourceFile::new("b.yaml", "\u{feff}\u{feff}\u{feff}|\nx\n");
-    let parsed = parse(FileId(0), &file, &Limits::default());
+    let parsed = parse(FileId(0), &file, &YamlLimits::default());
     let root = parsed.root.unwrap();
-    assert_eq!(root.string().unwrap().source(0..1), trefoil_syntax::Span::new(11, 12));
+    assert_eq!(root.as_string().unwrap().source_span(0..1), trefoil_syntax::Span::new(11, 12));
 }
 
 #[test]
@@ -371,7 +377,7 @@ fn a_range_ends_where_its_last_character_ends() {
     let source = |text: &str, part: &str| {
         let t = text_of(text);
         let start = t.value.find(part).unwrap_or_else(|| panic!("{part:?} in {:?}", t.value)) as u32;
-        slice(text, t.source(start..start + part.len() as u32)).to_owned()
+        slice(text, t.source_span(start..start + part.len() as u32)).to_owned()
     };
     assert_eq!(source("v: |\n  one {{ a }}\n  two\n", "{{ a }}"), "{{ a }}");
     assert_eq!(source("v: |\n  one\n  two\n", "one\n"), "one\n");
@@ -397,7 +403,7 @@ fn the_ends_of_a_text_are_places_too() {
         let length = t.value.len() as u32;
         assert_eq!((t.source_offset(0), t.source_offset(length)), (start, end), "{text:?}");
         assert_eq!(t.source_offset(length + 10), end, "{text:?}");
-        assert_eq!((t.content().start, t.content().end), (start, end), "{text:?}");
-        assert!(t.source(length..length + 5).is_empty());
+        assert_eq!((t.content_span().start, t.content_span().end), (start, end), "{text:?}");
+        assert!(t.source_span(length..length + 5).is_empty());
     }
 }

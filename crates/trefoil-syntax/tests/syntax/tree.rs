@@ -2,22 +2,22 @@
 
 use std::fmt::Write as _;
 
-use trefoil_syntax::yaml::{Kind, Node, Scalar, Style};
+use trefoil_syntax::yaml::{YamlNode, YamlNodeKind, YamlScalar, YamlStyle};
 
 use crate::{read, slice};
 
 /// A tree as text: kind, value and raw bytes of each node.
-fn print(text: &str, node: &Node, indent: usize, out: &mut String) {
+fn print(text: &str, node: &YamlNode, indent: usize, out: &mut String) {
     let pad = " ".repeat(indent);
     match &*node.kind {
-        Kind::Scalar(scalar, t) => {
+        YamlNodeKind::Scalar(scalar, t) => {
             writeln!(out, "{pad}{scalar:?} {:?} = {:?}", t.value, slice(text, node.span)).unwrap();
         }
-        Kind::Sequence(items) => {
+        YamlNodeKind::Sequence(items) => {
             writeln!(out, "{pad}list {:?}", slice(text, node.span)).unwrap();
             items.iter().for_each(|n| print(text, n, indent + 2, out));
         }
-        Kind::Mapping(mapping) => {
+        YamlNodeKind::Mapping(mapping) => {
             writeln!(out, "{pad}mapping {:?}", slice(text, node.span)).unwrap();
             for e in &mapping.entries {
                 writeln!(out, "{pad}  key {:?} = {:?}", e.key.value, slice(text, e.key.span)).unwrap();
@@ -37,8 +37,8 @@ fn printed(text: &str) -> String {
 }
 
 /// The value at a path of keys.
-fn at<'a>(node: &'a Node, path: &[&str]) -> &'a Node {
-    path.iter().fold(node, |node, key| &node.mapping().unwrap().get(key).unwrap().value)
+fn at<'a>(node: &'a YamlNode, path: &[&str]) -> &'a YamlNode {
+    path.iter().fold(node, |node, key| &node.as_mapping().unwrap().get(key).unwrap().value)
 }
 
 #[test]
@@ -151,17 +151,17 @@ fn the_header_of_a_block_scalar_belongs_to_it_whatever_stands_before() {
     ] {
         let (_, parsed) = read(text);
         assert_eq!(parsed.diagnostics, [], "{text}");
-        fn first(node: &Node) -> &Node {
+        fn first(node: &YamlNode) -> &YamlNode {
             match &*node.kind {
-                Kind::Sequence(items) => first(&items[0]),
-                Kind::Mapping(m) if m.entries[0].key.style == Style::Literal => node,
-                Kind::Mapping(m) => first(&m.entries[0].value),
-                Kind::Scalar(..) => node,
+                YamlNodeKind::Sequence(items) => first(&items[0]),
+                YamlNodeKind::Mapping(m) if m.entries[0].key.style == YamlStyle::Literal => node,
+                YamlNodeKind::Mapping(m) => first(&m.entries[0].value),
+                YamlNodeKind::Scalar(..) => node,
             }
         }
         let root = parsed.root.unwrap();
         let node = first(&root);
-        let span = node.mapping().map_or(node.span, |m| m.entries[0].key.span);
+        let span = node.as_mapping().map_or(node.span, |m| m.entries[0].key.span);
         assert_eq!(slice(text, span), written, "{text}");
     }
 }
@@ -176,15 +176,15 @@ fn an_alias_shares_the_value_and_keeps_its_own_place() {
     assert_eq!(slice(&text, copy.span), "*b");
     assert!(std::sync::Arc::ptr_eq(&copy.kind, &at(&root, &["base"]).kind));
     assert_eq!(slice(&text, at(copy, &["x"]).span), "[1]");
-    let key = &at(&root, &["copied"]).mapping().unwrap().entries[0].key;
-    assert_eq!((&*key.value, slice(&text, key.span), slice(&text, key.content())), ("key", "*k", "key"));
+    let key = &at(&root, &["copied"]).as_mapping().unwrap().entries[0].key;
+    assert_eq!((&*key.value, slice(&text, key.span), slice(&text, key.content_span())), ("key", "*k", "key"));
 }
 
 #[test]
 fn an_anchor_may_be_defined_again_and_the_alias_takes_the_last_one() {
     let (_, parsed) = read("a: &x 1\nb: &x 2\nc: *x\n");
     assert_eq!(parsed.diagnostics, []);
-    assert_eq!(at(&parsed.root.unwrap(), &["c"]).scalar().unwrap().0, Scalar::Int(2));
+    assert_eq!(at(&parsed.root.unwrap(), &["c"]).as_scalar().unwrap().0, YamlScalar::Int(2));
 }
 
 #[test]
@@ -193,8 +193,8 @@ fn merge_keys_give_way_to_what_is_written_and_to_what_came_first() {
         let (_, parsed) = read(text);
         assert_eq!(parsed.diagnostics, [], "{text}");
         let root = parsed.root.unwrap();
-        let mapping = at(&root, &["m"]).mapping().unwrap();
-        mapping.entries.iter().map(|e| format!("{}={}", e.key.value, e.value.scalar().unwrap().1.value)).collect()
+        let mapping = at(&root, &["m"]).as_mapping().unwrap();
+        mapping.entries.iter().map(|e| format!("{}={}", e.key.value, e.value.as_scalar().unwrap().1.value)).collect()
     };
     let base = "a: &a {x: 1, y: 2}\nb: &b {y: 3, z: 4}\n";
     assert_eq!(keys(&format!("{base}m:\n  <<: *a\n  y: 9\n  q: 0\n")), ["x=1", "y=9", "q=0"]);
@@ -210,7 +210,7 @@ fn large_mappings_find_duplicates_and_keep_their_order() {
     let mut text: String = (0..50).map(|i| format!("key{i}: {i}\n")).collect();
     let (_, parsed) = read(&text);
     let root = parsed.root.unwrap();
-    let entries = &root.mapping().unwrap().entries;
+    let entries = &root.as_mapping().unwrap().entries;
     assert!(entries.iter().enumerate().all(|(i, e)| *e.key.value == format!("key{i}")));
     text.push_str("key7: again\n");
     let (_, parsed) = read(&text);
@@ -225,13 +225,13 @@ fn core_tags_force_types() {
     let (_, parsed) = read(text);
     assert_eq!(parsed.diagnostics, []);
     let root = parsed.root.unwrap();
-    let scalar = |key: &str| at(&root, &[key]).scalar().unwrap().0;
-    assert_eq!(scalar("a"), Scalar::Str);
-    assert_eq!(scalar("b"), Scalar::Int(12));
-    assert_eq!(scalar("c"), Scalar::Float(1.0));
-    assert_eq!(scalar("d"), Scalar::Str);
-    assert_eq!(scalar("g"), Scalar::Null);
-    assert_eq!(scalar("h"), Scalar::Bool(true));
+    let scalar = |key: &str| at(&root, &[key]).as_scalar().unwrap().0;
+    assert_eq!(scalar("a"), YamlScalar::Str);
+    assert_eq!(scalar("b"), YamlScalar::Int(12));
+    assert_eq!(scalar("c"), YamlScalar::Float(1.0));
+    assert_eq!(scalar("d"), YamlScalar::Str);
+    assert_eq!(scalar("g"), YamlScalar::Null);
+    assert_eq!(scalar("h"), YamlScalar::Bool(true));
 }
 
 #[test]
@@ -239,6 +239,6 @@ fn json_is_yaml() {
     let (_, parsed) = read("{\"a\":[1,true,null,\"x\\n\\ud83d\\ude00\"],\n\t\"b\":{\"c\":-0.5}}");
     assert_eq!(parsed.diagnostics, []);
     let root = parsed.root.unwrap();
-    assert_eq!(&*at(&root, &["a"]).sequence().unwrap()[3].string().unwrap().value, "x\n😀");
-    assert_eq!(at(&root, &["b", "c"]).scalar().unwrap().0, Scalar::Float(-0.5));
+    assert_eq!(&*at(&root, &["a"]).as_sequence().unwrap()[3].as_string().unwrap().value, "x\n😀");
+    assert_eq!(at(&root, &["b", "c"]).as_scalar().unwrap().0, YamlScalar::Float(-0.5));
 }

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::error::Mistakes;
-use crate::evaluate::read_number;
+use crate::error::SyntaxMistakes;
+use crate::evaluation::read_number;
 use crate::value::Value;
 
 /// Why a text is not a literal.
@@ -26,7 +26,7 @@ pub(crate) fn ends_bare(c: char) -> bool {
 }
 
 /// Reads a whole text, without surrounding whitespace, as a literal.
-pub(crate) fn read(text: &str) -> Result<Value, BadLiteral> {
+pub(crate) fn read_literal(text: &str) -> Result<Value, BadLiteral> {
     match text.chars().next() {
         None => return Err(BadLiteral::Empty),
         Some(quote @ ('"' | '\'')) => {
@@ -63,33 +63,37 @@ pub(crate) fn read(text: &str) -> Result<Value, BadLiteral> {
 
 impl BadLiteral {
     /// Reports the mistake. `range` is the literal. `joins`: the language has `&&` and `||`.
-    pub fn report(self, mistakes: &mut Mistakes, code: &'static str, range: Range<usize>, joins: bool) {
+    pub fn report_mistake(self, mistakes: &mut SyntaxMistakes, code: &'static str, range: Range<usize>, joins: bool) {
         match self {
-            Self::Empty => mistakes.add(code, range, "missing value").help("for empty text write `''`"),
+            Self::Empty => mistakes.add_mistake(code, range, "missing value").set_help("for empty text write `''`"),
             Self::Unclosed => mistakes
-                .add(code, range, "quoted text without a closing quote")
-                .help("end it with the quote that it starts with"),
+                .add_mistake(code, range, "quoted text without a closing quote")
+                .set_help("end it with the quote that it starts with"),
             Self::Quote => mistakes
-                .add(code, range, "text after the closing quote")
-                .help("escapes are not supported; put the other kind of quote around it"),
+                .add_mistake(code, range, "text after the closing quote")
+                .set_help("escapes are not supported; put the other kind of quote around it"),
             Self::Character(at, c) => {
                 let at = range.start + at;
-                let mistakes = mistakes.add(code, at..at + c.len_utf8(), format!("`{c}` in text without quotes"));
+                let mistakes =
+                    mistakes.add_mistake(code, at..at + c.len_utf8(), format!("`{c}` in text without quotes"));
                 match c {
                     '&' | '|' | '<' | '>' | '=' | '!' => {
-                        mistakes.help("put the text in quotes, or split the condition")
+                        mistakes.set_help("put the text in quotes, or split the condition")
                     }
-                    _ => mistakes.help("put the text in quotes"),
+                    _ => mistakes.set_help("put the text in quotes"),
                 }
             }
             Self::Word(at, word) => {
                 let at = range.start + at;
-                let mistakes = mistakes.add(code, at..at + word.len(), format!("`{word}` is not an operator here"));
+                let mistakes =
+                    mistakes.add_mistake(code, at..at + word.len(), format!("`{word}` is not an operator here"));
                 match word {
-                    _ if !joins => mistakes.help("put the text in quotes, or nest two `{{#if}}` blocks"),
-                    "and" => mistakes.help("write `&&`, or put the text in quotes"),
-                    "or" => mistakes.help("write `||`, or put the text in quotes"),
-                    _ => mistakes.help("`not` is not supported; write `!=` or `== false`, or put the text in quotes"),
+                    _ if !joins => mistakes.set_help("put the text in quotes, or nest two `{{#if}}` blocks"),
+                    "and" => mistakes.set_help("write `&&`, or put the text in quotes"),
+                    "or" => mistakes.set_help("write `||`, or put the text in quotes"),
+                    _ => {
+                        mistakes.set_help("`not` is not supported; write `!=` or `== false`, or put the text in quotes")
+                    }
                 }
             }
         }

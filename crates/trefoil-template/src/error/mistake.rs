@@ -66,14 +66,19 @@ pub(crate) fn sign_of(advice: &str) -> Option<&str> {
 
 /// The mistakes of one text, in the order in which they were found.
 #[derive(Debug, Default)]
-pub(crate) struct Mistakes {
+pub(crate) struct SyntaxMistakes {
     list: Vec<SyntaxError>,
     full: bool,
 }
 
-impl Mistakes {
+impl SyntaxMistakes {
     /// Adds a mistake. Beyond the limit, mistakes are dropped.
-    pub fn add(&mut self, code: &'static str, span: Range<usize>, message: impl Into<String>) -> &mut Mistakes {
+    pub fn add_mistake(
+        &mut self,
+        code: &'static str,
+        span: Range<usize>,
+        message: impl Into<String>,
+    ) -> &mut SyntaxMistakes {
         self.full = self.list.len() >= crate::limits::MISTAKES;
         if !self.full {
             let span = span.start as u32..span.end as u32;
@@ -83,14 +88,14 @@ impl Mistakes {
     }
 
     /// Sets the advice of the last mistake.
-    pub fn help(&mut self, help: impl Into<String>) {
+    pub fn set_help(&mut self, help: impl Into<String>) {
         if let (false, Some(last)) = (self.full, self.list.last_mut()) {
             last.help.get_or_insert_with(|| help.into());
         }
     }
 
     /// Sets the likely replacement for the span of the last mistake.
-    pub fn meant(&mut self, meant: impl Into<String>) -> &mut Mistakes {
+    pub fn set_replacement(&mut self, meant: impl Into<String>) -> &mut SyntaxMistakes {
         if let (false, Some(last)) = (self.full, self.list.last_mut()) {
             last.meant.get_or_insert_with(|| meant.into());
         }
@@ -98,8 +103,8 @@ impl Mistakes {
     }
 
     /// Sets the certain replacement for the span of the last mistake.
-    pub fn surely(&mut self, meant: impl Into<String>) {
-        self.meant(meant);
+    pub fn set_certain_replacement(&mut self, meant: impl Into<String>) {
+        self.set_replacement(meant);
         if let (false, Some(last)) = (self.full, self.list.last_mut()) {
             last.sure = true;
         }

@@ -1,16 +1,16 @@
 //! Errors at load time ([`SyntaxError`]) and at run time ([`EvalError`]).
 
-mod broken;
+mod broken_text;
 mod mistake;
 mod question;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use broken::Broken;
-pub(crate) use mistake::{Mistakes, sign_of};
+pub use broken_text::BrokenText;
 pub use mistake::{NodeThroughWorking, SyntaxError};
-pub use question::Question;
+pub(crate) use mistake::{SyntaxMistakes, sign_of};
+pub use question::HoleQuestion;
 
 /// An error of rendering or evaluation.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,7 @@ pub enum EvalError {
         span: Range<u32>,
     },
     /// The driver must answer this question; then evaluate again.
-    Undecided(Question),
+    Undecided(HoleQuestion),
     /// A limit of size or work.
     Limit(String),
 }

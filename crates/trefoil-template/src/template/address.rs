@@ -9,9 +9,9 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::Produced;
-use super::render::Sink;
-use crate::value::{Hole, Pieces, Target, Value};
+use super::PartOrigin;
+use super::renderer::RenderSink;
+use crate::value::{Hole, MaskedBuilder, TextTarget, Value};
 
 /// All characters except the unreserved ones of RFC 3986.
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -20,7 +20,7 @@ const HOST: &AsciiSet = &VALUE.remove(b':').remove(b'[').remove(b']');
 
 /// The current part of an address.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum AddressPart {
+enum UrlSection {
     #[default]
     Scheme,
     Host,
@@ -29,17 +29,17 @@ enum AddressPart {
 
 /// An address under construction.
 #[derive(Debug, Default)]
-pub(crate) struct Address {
-    done: Pieces,
+pub(crate) struct UrlBuilder {
+    done: MaskedBuilder,
     len: usize,
     /// The text since the end of the last part.
     open: String,
-    at: AddressPart,
+    at: UrlSection,
     /// The last bytes written, enough to recognise `://`.
     tail: String,
 }
 
-impl Address {
+impl UrlBuilder {
     pub fn into_value(mut self) -> Value {
         self.close(false);
         self.done.into_value()
@@ -49,51 +49,51 @@ impl Address {
     fn close(&mut self, value: bool) {
         let text = std::mem::take(&mut self.open);
         let written = match (value, self.at) {
-            (true, AddressPart::Host) => utf8_percent_encode(&text, HOST).to_string(),
-            (true, AddressPart::Rest) => utf8_percent_encode(&text, VALUE).to_string(),
+            (true, UrlSection::Host) => utf8_percent_encode(&text, HOST).to_string(),
+            (true, UrlSection::Rest) => utf8_percent_encode(&text, VALUE).to_string(),
             _ => text,
         };
         self.advance(&written);
-        self.done.text(&written);
+        self.done.write_text(&written);
     }
 
     fn advance(&mut self, written: &str) {
         self.tail.push_str(written);
-        if self.at == AddressPart::Scheme
+        if self.at == UrlSection::Scheme
             && let Some((_, rest)) = self.tail.split_once("://")
         {
-            self.at = AddressPart::Host;
+            self.at = UrlSection::Host;
             self.tail = rest.to_owned();
         }
-        if self.at == AddressPart::Host && self.tail.contains(['/', '?', '#', '\\']) {
-            self.at = AddressPart::Rest;
+        if self.at == UrlSection::Host && self.tail.contains(['/', '?', '#', '\\']) {
+            self.at = UrlSection::Rest;
         }
     }
 }
 
-impl Target for Address {
-    fn text(&mut self, text: &str) {
+impl TextTarget for UrlBuilder {
+    fn write_text(&mut self, text: &str) {
         self.len += text.len();
         self.open.push_str(text);
     }
-    fn hole(&mut self, hole: &Hole) {
+    fn write_hole(&mut self, hole: &Hole) {
         self.len += crate::value::HIDDEN.len();
         self.close(true);
-        self.done.hole(hole);
-        if self.at == AddressPart::Scheme {
+        self.done.write_hole(hole);
+        if self.at == UrlSection::Scheme {
             // Whatever it contains, it is the start of an address whose host the operator controls.
-            self.at = AddressPart::Host;
+            self.at = UrlSection::Host;
         }
     }
 }
 
-impl Sink for Address {
+impl RenderSink for UrlBuilder {
     const TRACES: bool = true;
     const PARTS: bool = true;
     fn len(&self) -> usize {
         self.len
     }
-    fn part(&mut self, from: Produced) {
-        self.close(!matches!(from, Produced::Literal(_)));
+    fn record_part(&mut self, from: PartOrigin) {
+        self.close(!matches!(from, PartOrigin::Literal(_)));
     }
 }

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::lookup::Got;
-use crate::scope::{Missing, Segment};
+use crate::lookup::LookupResult;
+use crate::scope::{MissingCause, PathSegment};
 use crate::value::Value;
 
 /// One iteration of an `each`, or a `with`.
@@ -21,7 +21,7 @@ pub(crate) struct BlockFrame<'f> {
 
 /// Where a path in a loop starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
+pub enum LocalStart {
     /// The item, or the value of a `with`.
     This,
     /// `@index`: a number from 0.
@@ -34,9 +34,9 @@ pub enum Start {
     Last,
 }
 
-/// The value that the enclosing block of a [`Local`] is about.
+/// The value that the enclosing block of a [`LocalPath`] is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum BlockSubject {
     /// The value of the reference with this index.
     Reference(u32),
     /// The value of another local path.
@@ -48,15 +48,15 @@ pub enum Origin {
 /// A path that is looked up in an enclosing `each` or `with`. Lowering does not bind it, but the checker can determine
 /// its type.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Local {
+pub struct LocalPath {
     /// The segments after the start.
-    pub path: Vec<Segment>,
+    pub path: Vec<PathSegment>,
     /// The span of the whole path.
     pub span: Range<u32>,
     /// Where it starts.
-    pub start: Start,
+    pub start: LocalStart,
     /// The value that the block is about.
-    pub origin: Origin,
+    pub origin: BlockSubject,
     /// Whether the block is an `each` (the path starts at an item) or a `with` (at the value itself).
     pub each: bool,
     /// Whether an enclosing `if` or a `default` helper handles an undefined value.
@@ -65,11 +65,11 @@ pub struct Local {
     pub(crate) up: u16,
 }
 
-impl Local {
+impl LocalPath {
     /// The value, if the path starts at the item itself. A fast path of [`Self::look_up`].
     #[inline]
-    pub(crate) fn this<'f>(&self, mut frame: Option<&'f BlockFrame<'f>>) -> Option<&'f Value> {
-        if self.start != Start::This {
+    pub(crate) fn item_value<'f>(&self, mut frame: Option<&'f BlockFrame<'f>>) -> Option<&'f Value> {
+        if self.start != LocalStart::This {
             return None;
         }
         for _ in 0..self.up {
@@ -83,28 +83,28 @@ impl Local {
     }
 
     /// The value in the frames of this iteration.
-    pub(crate) fn look_up<'f>(&self, frame: Option<&'f BlockFrame<'f>>) -> Got<'f> {
-        if self.start == Start::This {
-            return self.this(frame).map_or(Got::Missing(Missing::Key(0)), Got::Borrowed);
+    pub(crate) fn look_up<'f>(&self, frame: Option<&'f BlockFrame<'f>>) -> LookupResult<'f> {
+        if self.start == LocalStart::This {
+            return self.item_value(frame).map_or(LookupResult::Missing(MissingCause::Key(0)), LookupResult::Borrowed);
         }
         let mut frame = frame;
         for _ in 0..self.up {
             frame = frame.and_then(|f| f.parent);
         }
-        let Some(frame) = frame else { return Got::Missing(Missing::Key(0)) };
+        let Some(frame) = frame else { return LookupResult::Missing(MissingCause::Key(0)) };
         let start = match self.start {
-            Start::This => None,
-            Start::Index => frame.index.map(Value::from),
-            Start::Key => match frame.key {
+            LocalStart::This => None,
+            LocalStart::Index => frame.index.map(Value::from),
+            LocalStart::Key => match frame.key {
                 Some(key) => Some(Value::Str(key.clone())),
                 None => frame.index.map(Value::from),
             },
-            Start::First => frame.index.map(|i| Value::from(i == 0)),
-            Start::Last => frame.index.map(|_| Value::from(frame.last)),
+            LocalStart::First => frame.index.map(|i| Value::from(i == 0)),
+            LocalStart::Last => frame.index.map(|_| Value::from(frame.last)),
         };
         match start {
-            Some(value) if self.path.is_empty() => Got::Owned(value),
-            _ => Got::Missing(Missing::Key(0)),
+            Some(value) if self.path.is_empty() => LookupResult::Owned(value),
+            _ => LookupResult::Missing(MissingCause::Key(0)),
         }
     }
 }

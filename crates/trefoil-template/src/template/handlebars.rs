@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use crate::expression::Expression;
-use crate::handlebars::{Codes, Cursor, in_name};
-use crate::template::build::{BLOCKS, Guards, Opening, TemplateBuilder};
-use crate::template::scan::{Close, find_close, find_open};
+use crate::expression::ConditionExpression;
+use crate::handlebars::{HandlebarsCursor, MistakeCodes, in_name};
+use crate::template::builder::{BLOCKS, BlockGuards, BlockOpening, TemplateBuilder};
+use crate::template::scanner::{TagEnd, find_close, find_open};
 use crate::value::Value;
 
-const CODES: Codes = Codes {
+const CODES: MistakeCodes = MistakeCodes {
     path: "template-bad-path",
     helper: "template-unknown-helper",
     arguments: "template-bad-arguments",
@@ -19,7 +19,7 @@ const CODES: Codes = Codes {
 const ESCAPE: &str = "write `\\{{` for literal braces";
 
 /// A tag in the source.
-struct Tag {
+struct HandlebarsTag {
     /// The span including braces.
     span: Range<usize>,
     /// The content between braces, `~` and sigils.
@@ -59,38 +59,38 @@ pub(crate) fn parse(b: &mut TemplateBuilder<'_>) {
     // The start of literal text that is not yet added, and the offset at which the search for tags continues.
     let (mut text, mut from) = (0, 0);
     while let Some(open) = find_open(b.source, from).filter(|_| !b.too_deep()) {
-        let backslashes = b.slice(text..open).bytes().rev().take_while(|c| *c == b'\\').count();
+        let backslashes = b.source_slice(text..open).bytes().rev().take_while(|c| *c == b'\\').count();
         if backslashes == 1 {
-            b.literal(text..open - 1);
+            b.add_literal(text..open - 1);
             text = open;
-            from = b.source.len() - b.slice(open..b.source.len()).trim_start_matches('{').len();
+            from = b.source.len() - b.source_slice(open..b.source.len()).trim_start_matches('{').len();
             continue;
         }
         let before = text..open - usize::from(backslashes > 1);
         let tag = match cut(b, open) {
             Ok(tag) => tag,
             Err(resume) => {
-                b.literal(before);
+                b.add_literal(before);
                 (text, from) = (resume, resume);
                 continue;
             }
         };
         let alone = tag.kind.may_stand_alone().then(|| stands_alone(b.source, &tag.span)).flatten();
-        let keep = b.slice(before.clone());
+        let keep = b.source_slice(before.clone());
         let kept = match (tag.trims_left, &alone) {
             (true, _) => keep.trim_end(),
             (false, Some(_)) => keep.trim_end_matches([' ', '\t']),
             (false, None) => keep,
         };
-        b.literal(before.start..before.start + kept.len());
+        b.add_literal(before.start..before.start + kept.len());
         text = alone.unwrap_or(tag.span.end);
         if tag.trims_right {
-            text = b.source.len() - b.slice(text..b.source.len()).trim_start().len();
+            text = b.source.len() - b.source_slice(text..b.source.len()).trim_start().len();
         }
         from = text;
         read(b, tag);
     }
-    b.literal(text..b.source.len());
+    b.add_literal(text..b.source.len());
 }
 
 /// The end of a tag's line, if the line otherwise contains only whitespace.
@@ -105,12 +105,12 @@ fn stands_alone(source: &str, span: &Range<usize>) -> Option<usize> {
 }
 
 /// Reads the tag at `open`, or reports why not and returns where to continue.
-fn cut(b: &mut TemplateBuilder<'_>, open: usize) -> Result<Tag, usize> {
+fn cut(b: &mut TemplateBuilder<'_>, open: usize) -> Result<HandlebarsTag, usize> {
     let bytes = b.source.as_bytes();
     let mut at = open + 2;
     let trims_left = bytes.get(at) == Some(&b'~');
     at += usize::from(trims_left);
-    if b.slice(open..open + 4) == "{{{{" {
+    if b.source_slice(open..open + 4) == "{{{{" {
         return Err(raw_block(b, open));
     }
     let sigil = bytes.get(at).copied();
@@ -120,21 +120,21 @@ fn cut(b: &mut TemplateBuilder<'_>, open: usize) -> Result<Tag, usize> {
     let triple = sigil == Some(b'{');
     at += usize::from(triple || matches!(sigil, Some(b'&')));
     let close = match find_close(b.source, at, true) {
-        Close::At(close) => close,
-        Close::Nested(inner) if inside_path(b.slice(at..inner)) => {
-            let head = b.slice(at..inner).trim().trim_end_matches(['.', '/', '[']);
-            b.mistakes.add("template-syntax", open..inner + 2, "a tag inside a tag").help(format!(
+        TagEnd::At(close) => close,
+        TagEnd::Nested(inner) if inside_path(b.source_slice(at..inner)) => {
+            let head = b.source_slice(at..inner).trim().trim_end_matches(['.', '/', '[']);
+            b.mistakes.add_mistake("template-syntax", open..inner + 2, "a tag inside a tag").set_help(format!(
                 "tags cannot be nested; to look up a property by a value, write `{{{{lookup {head} name}}}}`"
             ));
-            let end = b.slice(inner..b.source.len()).find("}}}}").map_or(inner, |len| inner + len + 4);
+            let end = b.source_slice(inner..b.source.len()).find("}}}}").map_or(inner, |len| inner + len + 4);
             return Err(end);
         }
-        Close::Nested(inner) => {
-            unclosed(b, open, inner);
+        TagEnd::Nested(inner) => {
+            report_unclosed(b, open, inner);
             return Err(inner);
         }
-        Close::Never => {
-            unclosed(b, open, b.source.len());
+        TagEnd::Never => {
+            report_unclosed(b, open, b.source.len());
             return Err(b.source.len());
         }
     };
@@ -149,13 +149,13 @@ fn cut(b: &mut TemplateBuilder<'_>, open: usize) -> Result<Tag, usize> {
             end += 1;
         } else {
             b.mistakes
-                .add("template-unclosed", open..end, "`{{{` is closed by two braces")
-                .help("end it with `}}}`, or write `{{x}}`, which means the same because nothing is escaped");
+                .add_mistake("template-unclosed", open..end, "`{{{` is closed by two braces")
+                .set_help("end it with `}}}`, or write `{{x}}`, which means the same because nothing is escaped");
             return Err(end);
         }
     }
-    let inner = trimmed(b, at..inner_end);
-    let text = b.slice(inner.clone());
+    let inner = trimmed_range(b, at..inner_end);
+    let text = b.source_slice(inner.clone());
     let plain = !triple && sigil != Some(b'&');
     let (kind, sigil_len) = match text.bytes().next() {
         _ if !plain => (TagKind::Placeholder, 0),
@@ -170,8 +170,8 @@ fn cut(b: &mut TemplateBuilder<'_>, open: usize) -> Result<Tag, usize> {
         }
         _ => (TagKind::Placeholder, 0),
     };
-    let inner = trimmed(b, inner.start + sigil_len..inner.end);
-    Ok(Tag { span: open..end, inner, kind, trims_left, trims_right })
+    let inner = trimmed_range(b, inner.start + sigil_len..inner.end);
+    Ok(HandlebarsTag { span: open..end, inner, kind, trims_left, trims_right })
 }
 
 /// Whether the text ends inside a path that a tag would continue.
@@ -181,37 +181,37 @@ fn inside_path(text: &str) -> bool {
 }
 
 fn refuse(b: &mut TemplateBuilder<'_>, span: Range<usize>, message: &str) -> TagKind {
-    b.mistakes.add("template-unsupported", span, message).help("write the text itself here");
+    b.mistakes.add_mistake("template-unsupported", span, message).set_help("write the text itself here");
     TagKind::Refused
 }
 
-fn unclosed(b: &mut TemplateBuilder<'_>, open: usize, before: usize) {
-    let line = b.slice(open..before).split('\n').next().unwrap_or_default().trim_end();
+fn report_unclosed(b: &mut TemplateBuilder<'_>, open: usize, before: usize) {
+    let line = b.source_slice(open..before).split('\n').next().unwrap_or_default().trim_end();
     let shown: String = line.chars().take(40).collect();
     b.mistakes
-        .add("template-unclosed", open..open + line.len().max(2), format!("`{shown}` has no closing `}}}}`"))
-        .help(format!("end it with `}}}}`; {ESCAPE}"));
+        .add_mistake("template-unclosed", open..open + line.len().max(2), format!("`{shown}` has no closing `}}}}`"))
+        .set_help(format!("end it with `}}}}`; {ESCAPE}"));
     let simple = !line.starts_with("{{{")
         && !line.get(2..).is_some_and(|t| t.trim_start().starts_with(['#', '/', '^', '!', '&', '~', '>']));
-    let is_helper = |name: &str| crate::handlebars::helper(name).is_some();
-    if let Some(closed) = super::plain::closed(line, is_helper).filter(|_| simple) {
-        b.mistakes.meant(closed);
+    let is_helper = |name: &str| crate::handlebars::find_helper(name).is_some();
+    if let Some(closed) = super::simple_tags::with_closing_braces(line, is_helper).filter(|_| simple) {
+        b.mistakes.set_replacement(closed);
     }
     b.block_of_unclosed(open..open + line.len());
 }
 
 /// `{{{{raw}}}}` or `{{{{/raw}}}}`.
 fn raw_block(b: &mut TemplateBuilder<'_>, open: usize) -> usize {
-    let rest = b.slice(open..b.source.len());
+    let rest = b.source_slice(open..b.source.len());
     let end = rest.find("}}}}").map_or(b.source.len(), |len| open + len + 4);
     if !rest.starts_with("{{{{/") {
-        b.mistakes.add("template-unsupported", open..end, "raw blocks are not supported").help(ESCAPE);
+        b.mistakes.add_mistake("template-unsupported", open..end, "raw blocks are not supported").set_help(ESCAPE);
     }
     end
 }
 
-fn comment(b: &mut TemplateBuilder<'_>, open: usize, at: usize, trims_left: bool) -> Result<Tag, usize> {
-    let rest = b.slice(at..b.source.len());
+fn comment(b: &mut TemplateBuilder<'_>, open: usize, at: usize, trims_left: bool) -> Result<HandlebarsTag, usize> {
+    let rest = b.source_slice(at..b.source.len());
     let long = rest.strip_prefix("--").map(|inside| {
         inside.match_indices('-').find_map(|(len, _)| {
             let end = inside.get(len..)?;
@@ -227,83 +227,85 @@ fn comment(b: &mut TemplateBuilder<'_>, open: usize, at: usize, trims_left: bool
         let line = rest.split('\n').next().unwrap_or_default();
         let end = if rest.starts_with("--") { "--}}" } else { "}}" };
         b.mistakes
-            .add("template-unclosed", open..at + line.len(), "the comment is never closed")
-            .help(format!("end it with `{end}`"));
+            .add_mistake("template-unclosed", open..at + line.len(), "the comment is never closed")
+            .set_help(format!("end it with `{end}`"));
         return Err(b.source.len());
     };
     let span = open..at + len + close;
-    Ok(Tag { span, inner: at..at + len, kind: TagKind::Comment, trims_left, trims_right })
+    Ok(HandlebarsTag { span, inner: at..at + len, kind: TagKind::Comment, trims_left, trims_right })
 }
 
-fn trimmed(b: &TemplateBuilder<'_>, range: Range<usize>) -> Range<usize> {
-    let text = b.slice(range.clone());
+fn trimmed_range(b: &TemplateBuilder<'_>, range: Range<usize>) -> Range<usize> {
+    let text = b.source_slice(range.clone());
     let start = range.start + (text.len() - text.trim_start().len());
     start..start + text.trim().len()
 }
 
-fn read(b: &mut TemplateBuilder<'_>, tag: Tag) {
+fn read(b: &mut TemplateBuilder<'_>, tag: HandlebarsTag) {
     match tag.kind {
         TagKind::Comment | TagKind::Refused => {}
         TagKind::Placeholder => {
             if let Some(value) = placeholder(b, &tag) {
-                b.print(value, false, tag.span);
+                b.add_placeholder(value, false, tag.span);
             }
         }
         TagKind::Open => block(b, &tag, false),
         TagKind::Inverted => block(b, &tag, true),
         TagKind::Else => {
-            b.otherwise(tag.span.clone());
+            b.begin_else(tag.span.clone());
             if !tag.inner.is_empty() {
                 block(b, &tag, false);
-                b.chain();
+                b.mark_chained();
             }
         }
-        TagKind::Close if b.slice(tag.inner.clone()) == "else" => not_a_block(b, &tag),
+        TagKind::Close if b.source_slice(tag.inner.clone()) == "else" => not_a_block(b, &tag),
         TagKind::Close => {
-            let name = b.slice(tag.inner.clone());
+            let name = b.source_slice(tag.inner.clone());
             b.close(name, tag.span);
         }
     }
 }
 
-fn cursor<'c, 't>(b: &'c mut TemplateBuilder<'t>, inner: &Range<usize>) -> Cursor<'c, 't> {
-    Cursor { b, at: inner.start, end: inner.end, depth: 0, codes: &CODES, group: None }
+fn cursor<'c, 't>(b: &'c mut TemplateBuilder<'t>, inner: &Range<usize>) -> HandlebarsCursor<'c, 't> {
+    HandlebarsCursor { b, at: inner.start, end: inner.end, depth: 0, codes: &CODES, group: None }
 }
 
 /// A path, a literal or a helper call.
-fn placeholder(b: &mut TemplateBuilder<'_>, tag: &Tag) -> Option<Expression> {
+fn placeholder(b: &mut TemplateBuilder<'_>, tag: &HandlebarsTag) -> Option<ConditionExpression> {
     if tag.inner.is_empty() {
-        b.mistakes.add("template-empty", tag.span.clone(), "empty placeholder").help(ESCAPE);
+        b.mistakes.add_mistake("template-empty", tag.span.clone(), "empty placeholder").set_help(ESCAPE);
         return None;
     }
     if let (word @ ("end" | "endif" | "endeach" | "endwith" | "endunless" | "endfor" | "fi"), Some(open)) =
-        (b.slice(tag.inner.clone()), b.innermost())
+        (b.source_slice(tag.inner.clone()), b.innermost_block())
     {
         let (meant, span) = (format!("{{{{/{open}}}}}"), tag.span.clone());
-        let noted = b.mistakes.add("template-stray-close", span.clone(), format!("`{word}` does not close a block"));
-        noted.meant(meant.clone()).help(format!("close it with `{meant}`"));
+        let noted =
+            b.mistakes.add_mistake("template-stray-close", span.clone(), format!("`{word}` does not close a block"));
+        noted.set_replacement(meant.clone()).set_help(format!("close it with `{meant}`"));
         b.close(open, span);
         return None;
     }
     // The whole state in the middle of a text is probably a mistake; `{{json this}}` is explicit.
-    if b.frames().is_empty() && matches!(b.slice(tag.inner.clone()), "this" | ".") {
-        b.stray(tag.inner.clone());
+    if b.block_contexts().is_empty() && matches!(b.source_slice(tag.inner.clone()), "this" | ".") {
+        b.add_stray_path(tag.inner.clone());
     }
-    if super::otherwise::report(b, tag.inner.clone()) {
+    if super::foreign_fallbacks::report_fallback(b, tag.inner.clone()) {
         return None;
     }
     let mut c = cursor(b, &tag.inner);
     let name = c.peek_name();
     if ["elseif", "elsif", "elif", "else_if", "elseIf"].contains(&name) {
-        let test = c.b.slice(c.at + name.len()..c.end).trim();
+        let test = c.b.source_slice(c.at + name.len()..c.end).trim();
         let meant = format!("else if {test}");
-        let noted = c.b.mistakes.add("template-unknown-helper", tag.inner.clone(), format!("unknown tag `{name}`"));
-        noted.meant(meant.clone()).help(format!("write `{{{{{meant}}}}}`"));
+        let noted =
+            c.b.mistakes.add_mistake("template-unknown-helper", tag.inner.clone(), format!("unknown tag `{name}`"));
+        noted.set_replacement(meant.clone()).set_help(format!("write `{{{{{meant}}}}}`"));
         return None;
     }
-    let called = c.b.slice(c.at + name.len()..c.end);
+    let called = c.b.source_slice(c.at + name.len()..c.end);
     if let (Some(_), Some(inner)) = (
-        crate::handlebars::helper(name),
+        crate::handlebars::find_helper(name),
         called
             .strip_prefix('(')
             .and_then(|rest| rest.trim_end().strip_suffix(')'))
@@ -312,11 +314,11 @@ fn placeholder(b: &mut TemplateBuilder<'_>, tag: &Tag) -> Option<Expression> {
         let arguments: Vec<&str> = inner.split(',').map(str::trim).collect();
         let meant = format!("{name} {}", arguments.join(" "));
         let message = format!("`{name}` is a helper; write its argument after it, without parentheses");
-        let noted = c.b.mistakes.add("template-syntax", tag.inner.clone(), message);
-        noted.meant(meant.clone()).help(format!("write `{{{{{meant}}}}}`"));
+        let noted = c.b.mistakes.add_mistake("template-syntax", tag.inner.clone(), message);
+        noted.set_replacement(meant.clone()).set_help(format!("write `{{{{{meant}}}}}`"));
         return None;
     }
-    let after = c.b.slice(c.at + name.len()..c.end);
+    let after = c.b.source_slice(c.at + name.len()..c.end);
     let spaced = after.trim_start();
     // A name is a helper only if it has arguments, because a value may have the same name.
     let is_call = !name.is_empty()
@@ -327,51 +329,51 @@ fn placeholder(b: &mut TemplateBuilder<'_>, tag: &Tag) -> Option<Expression> {
             _ => spaced.starts_with(in_name) && spaced != "-",
         };
     if is_call && BLOCKS.contains(&name) {
-        let meant = format!("#{}", c.b.slice(tag.inner.clone()));
+        let meant = format!("#{}", c.b.source_slice(tag.inner.clone()));
         let message = format!("`{name}` needs a `#` to open a block");
-        let noted = c.b.mistakes.add("template-unknown-helper", tag.inner.clone(), message);
-        noted.meant(meant.clone()).help(format!("write `{{{{{meant}}}}}`"));
+        let noted = c.b.mistakes.add_mistake("template-unknown-helper", tag.inner.clone(), message);
+        noted.set_replacement(meant.clone()).set_help(format!("write `{{{{{meant}}}}}`"));
         b.open_broken(name, tag.span.clone());
         return None;
     }
     let value = if is_call {
         let span = c.at..c.at + name.len();
         c.at = span.end;
-        c.call(name, span)?
+        c.parse_call(name, span)?
     } else {
-        c.argument()?
+        c.parse_argument()?
     };
     c.skip_space();
     if c.at < c.end {
-        c.unexpected("", None);
+        c.report_unexpected("", None);
         return None;
     }
     Some(value)
 }
 
-fn block(b: &mut TemplateBuilder<'_>, tag: &Tag, inverted: bool) {
-    let text = b.slice(tag.inner.clone());
+fn block(b: &mut TemplateBuilder<'_>, tag: &HandlebarsTag, inverted: bool) {
+    let text = b.source_slice(tag.inner.clone());
     let name_len = text.find(|c: char| !in_name(c)).unwrap_or(text.len());
-    let name = b.slice(tag.inner.start..tag.inner.start + name_len);
+    let name = b.source_slice(tag.inner.start..tag.inner.start + name_len);
     let span = tag.span.clone();
     if text.starts_with('>') || text.starts_with('*') {
         b.mistakes
-            .add("template-unsupported", span.clone(), "partials and decorators are not supported")
-            .help("write the text itself here");
+            .add_mistake("template-unsupported", span.clone(), "partials and decorators are not supported")
+            .set_help("write the text itself here");
         let rest = text.trim_start_matches(['>', '*', ' ']);
         let name = rest.get(..rest.find(|c: char| !in_name(c)).unwrap_or(rest.len())).unwrap_or_default();
         return b.open_broken(name, span);
     }
     if name.is_empty() && matches!(tag.kind, TagKind::Else) {
         b.mistakes
-            .add("template-bad-arguments", span.clone(), "`else` cannot have a condition")
-            .help(format!("write `{{{{else if {text}}}}}`"));
+            .add_mistake("template-bad-arguments", span.clone(), "`else` cannot have a condition")
+            .set_help(format!("write `{{{{else if {text}}}}}`"));
         return b.open_broken("if", span);
     }
     if let (TagKind::Open, Some(b'.' | b'/')) = (tag.kind, text.as_bytes().get(name_len)) {
         b.mistakes
-            .add("template-unknown-block", span.clone(), format!("`{text}` is a path, not a block"))
-            .help(format!("write `{{{{#with {text}}}}}`, or for a list `{{{{#each {text}}}}}`"));
+            .add_mistake("template-unknown-block", span.clone(), format!("`{text}` is a path, not a block"))
+            .set_help(format!("write `{{{{#with {text}}}}}`, or for a list `{{{{#each {text}}}}}`"));
         return b.open_broken(text, span);
     }
     if name == "else" {
@@ -380,135 +382,137 @@ fn block(b: &mut TemplateBuilder<'_>, tag: &Tag, inverted: bool) {
     if !BLOCKS.contains(&name) {
         let message =
             if name.is_empty() { "block without a name".to_owned() } else { format!("unknown block `{name}`") };
-        b.mistakes.add("template-unknown-block", span.clone(), message).help(
-            match crate::suggest::closest(name, &BLOCKS) {
+        b.mistakes.add_mistake("template-unknown-block", span.clone(), message).set_help(
+            match crate::suggestion::closest_name(name, &BLOCKS) {
                 Some(meant) => format!("did you mean `{{{{#{meant}}}}}`?"),
                 None => "the blocks are `if`, `unless`, `each` and `with`; use `{{#each list}}` for a list".to_owned(),
             },
         );
         return b.open_broken(name, span);
     }
-    let mark = b.mark();
+    let mark = b.mark_guards();
     let conditional = matches!(name, "if" | "unless");
     // Every block is a test: for a missing value, `each` and `with` render nothing, or their `else`.
     b.guarding += 1;
     let head = head(b, tag, name);
     b.guarding -= 1;
-    let Some(Head { value, zero, parameters }) = head else { return b.open_broken(name, span) };
-    let guards: Guards = b.guards(mark);
+    let Some(BlockHead { value, zero, parameters }) = head else { return b.open_broken(name, span) };
+    let guards: BlockGuards = b.guards_since(mark);
     // `(not x)` inverts the test.
-    let negated = matches!(value, Expression::Not(_));
+    let negated = matches!(value, ConditionExpression::Not(_));
     let (opening, guarded) = match name {
-        "if" => (Opening::If { negate: inverted, zero }, inverted == negated),
-        "unless" => (Opening::If { negate: !inverted, zero }, inverted != negated),
-        "each" => (Opening::Each, true),
-        _ => (Opening::With, true),
+        "if" => (BlockOpening::If { negate: inverted, zero }, inverted == negated),
+        "unless" => (BlockOpening::If { negate: !inverted, zero }, inverted != negated),
+        "each" => (BlockOpening::Each, true),
+        _ => (BlockOpening::With, true),
     };
     b.open(name, span, opening, value, parameters, (guards, guarded));
     if inverted && !conditional {
-        b.invert();
+        b.invert_block();
     }
 }
 
 /// `{{#else}}` and `{{/else}}`.
-fn not_a_block(b: &mut TemplateBuilder<'_>, tag: &Tag) {
-    let meant = format!("{{{{{}}}}}", b.slice(tag.inner.clone()));
-    let noted = b.mistakes.add("template-unknown-block", tag.span.clone(), "`else` is not a block");
-    noted.meant(meant.clone()).help(format!("write `{meant}`"));
-    if b.innermost().is_some() {
-        b.otherwise(tag.span.clone());
+fn not_a_block(b: &mut TemplateBuilder<'_>, tag: &HandlebarsTag) {
+    let meant = format!("{{{{{}}}}}", b.source_slice(tag.inner.clone()));
+    let noted = b.mistakes.add_mistake("template-unknown-block", tag.span.clone(), "`else` is not a block");
+    noted.set_replacement(meant.clone()).set_help(format!("write `{meant}`"));
+    if b.innermost_block().is_some() {
+        b.begin_else(tag.span.clone());
     }
 }
 
 /// The text after a block's name.
-struct Head<'t> {
-    value: Expression,
+struct BlockHead<'t> {
+    value: ConditionExpression,
     zero: bool,
     parameters: [Option<&'t str>; 2],
 }
 
-fn head<'t>(b: &mut TemplateBuilder<'t>, tag: &Tag, name: &str) -> Option<Head<'t>> {
+fn head<'t>(b: &mut TemplateBuilder<'t>, tag: &HandlebarsTag, name: &str) -> Option<BlockHead<'t>> {
     const CODE: &str = "template-bad-arguments";
     let conditional = matches!(name, "if" | "unless");
     let mut c = cursor(b, &(tag.inner.start + name.len()..tag.inner.end));
     c.skip_space();
     if c.at == c.end {
         c.b.mistakes
-            .add(CODE, tag.span.clone(), format!("`{{{{#{name}}}}}` without a value"))
-            .help(format!("write `{{{{#{name} path}}}}`"));
+            .add_mistake(CODE, tag.span.clone(), format!("`{{{{#{name}}}}}` without a value"))
+            .set_help(format!("write `{{{{#{name} path}}}}`"));
         return None;
     }
-    if c.peek() == Some('!') {
-        c.unexpected("", None);
-        c.b.mistakes.help("write `{{#unless path}}`");
+    if c.peek_char() == Some('!') {
+        c.report_unexpected("", None);
+        c.b.mistakes.set_help("write `{{#unless path}}`");
         return None;
     }
     let first = c.at;
     let word = c.peek_name();
-    let behind = c.b.slice(c.at + word.len()..c.end);
+    let behind = c.b.source_slice(c.at + word.len()..c.end);
     let next = behind.trim_start();
     if let (true, Some(list)) = (name == "each" && behind.len() > next.len(), next.strip_prefix("in ")) {
         let meant = format!("each {} as |{word}|", list.trim());
-        let noted = c.b.mistakes.add(CODE, tag.inner.clone(), "the list comes first, then the name of its item");
-        noted.meant(meant.clone()).help(format!("write `{{{{#{meant}}}}}`"));
+        let noted =
+            c.b.mistakes.add_mistake(CODE, tag.inner.clone(), "the list comes first, then the name of its item");
+        noted.set_replacement(meant.clone()).set_help(format!("write `{{{{#{meant}}}}}`"));
         return None;
     }
     // Otherwise the helper would be read as a name, with misleading findings.
     let option = next.get(next.find(|c: char| !in_name(c)).unwrap_or(next.len())..).unwrap_or_default();
-    if crate::handlebars::helper(word).is_some()
+    if crate::handlebars::find_helper(word).is_some()
         && behind.len() > next.len()
         && next.starts_with(|c: char| in_name(c) || matches!(c, '"' | '\'' | '('))
         && !next.starts_with("as |")
         && !option.starts_with('=')
     {
-        let call = c.b.slice(first..c.end).trim();
+        let call = c.b.source_slice(first..c.end).trim();
         c.b.mistakes
-            .add(CODE, c.end - next.len()..c.end, format!("`{name}` needs one value"))
-            .help(format!("put the helper in parentheses: `{{{{#{name} ({call})}}}}`"));
+            .add_mistake(CODE, c.end - next.len()..c.end, format!("`{name}` needs one value"))
+            .set_help(format!("put the helper in parentheses: `{{{{#{name} ({call})}}}}`"));
         return None;
     }
-    let value = c.argument()?;
+    let value = c.parse_argument()?;
     let (mut zero, mut parameters) = (false, [None, None]);
     loop {
         c.skip_space();
         if c.at == c.end {
-            return Some(Head { value, zero, parameters });
+            return Some(BlockHead { value, zero, parameters });
         }
-        if let Some(named) = c.named()? {
+        if let Some(named) = c.parse_named_argument()? {
             match (conditional, named.name, named.value) {
-                (true, "includeZero", Expression::Literal(Value::Bool(include), _)) => zero = include,
+                (true, "includeZero", ConditionExpression::Literal(Value::Bool(include), _)) => zero = include,
                 (_, option, _) => {
                     let message = format!("invalid option `{option}` for `{name}`");
                     c.b.mistakes
-                        .add(CODE, named.span, message)
-                        .help("`if` and `unless` have one option, `includeZero=true`");
+                        .add_mistake(CODE, named.span, message)
+                        .set_help("`if` and `unless` have one option, `includeZero=true`");
                     return None;
                 }
             }
         } else if c.peek_name() == "as" && !conditional {
             parameters = block_parameters(&mut c)?;
         } else if c.at_argument() {
-            let helper = c.b.slice(first..first + c.b.slice(first..c.end).find(|c| !in_name(c)).unwrap_or(0));
+            let helper =
+                c.b.source_slice(first..first + c.b.source_slice(first..c.end).find(|c| !in_name(c)).unwrap_or(0));
             let message = format!("`{name}` needs one value");
-            c.b.mistakes.add(CODE, c.at..c.end, message);
-            if crate::handlebars::helper(helper).is_some() {
-                let call = c.b.slice(first..c.end).trim();
-                c.b.mistakes.help(format!("put the helper in parentheses: `{{{{#{name} ({call})}}}}`"));
+            c.b.mistakes.add_mistake(CODE, c.at..c.end, message);
+            if crate::handlebars::find_helper(helper).is_some() {
+                let call = c.b.source_slice(first..c.end).trim();
+                c.b.mistakes.set_help(format!("put the helper in parentheses: `{{{{#{name} ({call})}}}}`"));
             }
             return None;
         } else {
-            c.unexpected("", None);
+            c.report_unexpected("", None);
             return None;
         }
     }
 }
 
 /// `as |item index|`.
-fn block_parameters<'t>(c: &mut Cursor<'_, 't>) -> Option<[Option<&'t str>; 2]> {
+fn block_parameters<'t>(c: &mut HandlebarsCursor<'_, 't>) -> Option<[Option<&'t str>; 2]> {
     let start = c.at;
     c.at += 2;
     c.skip_space();
-    let names = c.rest().strip_prefix('|').and_then(|rest| rest.split_once('|')).map(|(names, _)| names);
+    let names = c.remaining_text().strip_prefix('|').and_then(|rest| rest.split_once('|')).map(|(names, _)| names);
     let list: Vec<&'t str> = names.unwrap_or_default().split_whitespace().collect();
     let valid = list.iter().all(|name| name.chars().all(in_name));
     match (names, list.as_slice()) {
@@ -518,8 +522,8 @@ fn block_parameters<'t>(c: &mut Cursor<'_, 't>) -> Option<[Option<&'t str>; 2]> 
         }
         _ => {
             c.b.mistakes
-                .add("template-bad-arguments", start..c.end, "expected one or two names between the bars")
-                .help("write `as |item|` or `as |item index|`");
+                .add_mistake("template-bad-arguments", start..c.end, "expected one or two names between the bars")
+                .set_help("write `as |item|` or `as |item index|`");
             None
         }
     }

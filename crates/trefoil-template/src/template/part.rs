@@ -3,19 +3,21 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::expression::Expression;
-use crate::template::program::{Op, Operand, Program};
-use crate::template::{Local, Origin, Template};
+use crate::expression::ConditionExpression;
+use crate::template::program::{TemplateOperand, TemplateOperation, TemplateProgram};
+use crate::template::{BlockSubject, LocalPath, Template};
 
 impl Template {
     /// The placeholder or outermost block at these bytes. Spans remain those of the whole text. `None` if there is no
     /// such part.
-    pub fn part(&self, bytes: Range<u32>) -> Option<Template> {
+    pub fn extract_part(&self, bytes: Range<u32>) -> Option<Template> {
         let (first, _) = self.program.pieces.iter().find(|(_, piece)| *piece == bytes)?;
         let op = self.program.ops.get(*first as usize)?;
         let end = match op {
-            Op::Text { .. } | Op::Print { .. } => first + 1,
-            Op::If { end, .. } | Op::Each { end, .. } | Op::With { end, .. } => *end,
+            TemplateOperation::Text { .. } | TemplateOperation::Print { .. } => first + 1,
+            TemplateOperation::If { end, .. }
+            | TemplateOperation::Each { end, .. }
+            | TemplateOperation::With { end, .. } => *end,
         };
         let within = |span: &Range<u32>| bytes.start <= span.start && span.end <= bytes.end;
         let whole = &*self.program;
@@ -26,19 +28,19 @@ impl Template {
         let mut ops = Vec::new();
         for op in whole.ops.get(*first as usize..end as usize)? {
             ops.push(match op {
-                Op::Text { start, end } => {
+                TemplateOperation::Text { start, end } => {
                     let from = text.len() as u32;
-                    text.push_str(whole.text(*start, *end));
-                    let (_, bytes) = whole.literals.get(whole.literal(*start) as usize)?;
+                    text.push_str(whole.text_range(*start, *end));
+                    let (_, bytes) = whole.literals.get(whole.literal_index(*start) as usize)?;
                     literals.push((from, bytes.clone()));
-                    Op::Text { start: from, end: text.len() as u32 }
+                    TemplateOperation::Text { start: from, end: text.len() as u32 }
                 }
                 other => part.op(other)?,
             });
         }
-        let program = Program {
+        let program = TemplateProgram {
             policy: whole.policy,
-            single: matches!(op, Op::Print { .. }),
+            single: matches!(op, TemplateOperation::Print { .. }),
             text,
             literals,
             ops,
@@ -55,44 +57,46 @@ impl Template {
 
 /// A part under construction: the elements of the whole that it uses, in the order of first use.
 struct PartBuilder<'w> {
-    whole: &'w Program,
+    whole: &'w TemplateProgram,
     first: u32,
     references: Vec<u32>,
-    locals: Vec<Local>,
-    made: Vec<Expression>,
+    locals: Vec<LocalPath>,
+    made: Vec<ConditionExpression>,
 }
 
 impl PartBuilder<'_> {
-    fn op(&mut self, op: &Op) -> Option<Op> {
+    fn op(&mut self, op: &TemplateOperation) -> Option<TemplateOperation> {
         let first = self.first;
         let to = move |at: &u32| at - first;
         Some(match op {
-            Op::Text { .. } => return None,
-            Op::Print { operand, json } => Op::Print { operand: self.operand(*operand)?, json: *json },
-            Op::If { test, negate, zero, otherwise, end } => Op::If {
+            TemplateOperation::Text { .. } => return None,
+            TemplateOperation::Print { operand, json } => {
+                TemplateOperation::Print { operand: self.operand(*operand)?, json: *json }
+            }
+            TemplateOperation::If { test, negate, zero, otherwise, end } => TemplateOperation::If {
                 test: self.operand(*test)?,
                 negate: *negate,
                 zero: *zero,
                 otherwise: to(otherwise),
                 end: to(end),
             },
-            Op::Each { operand, otherwise, end } => {
-                Op::Each { operand: self.operand(*operand)?, otherwise: to(otherwise), end: to(end) }
+            TemplateOperation::Each { operand, otherwise, end } => {
+                TemplateOperation::Each { operand: self.operand(*operand)?, otherwise: to(otherwise), end: to(end) }
             }
-            Op::With { operand, otherwise, end } => {
-                Op::With { operand: self.operand(*operand)?, otherwise: to(otherwise), end: to(end) }
+            TemplateOperation::With { operand, otherwise, end } => {
+                TemplateOperation::With { operand: self.operand(*operand)?, otherwise: to(otherwise), end: to(end) }
             }
         })
     }
 
-    fn operand(&mut self, operand: Operand) -> Option<Operand> {
+    fn operand(&mut self, operand: TemplateOperand) -> Option<TemplateOperand> {
         Some(match operand {
-            Operand::Reference(index) => Operand::Reference(self.reference(index)),
-            Operand::Local(index) => Operand::Local(self.local(index)?),
-            Operand::Expression(index) => {
+            TemplateOperand::Reference(index) => TemplateOperand::Reference(self.reference(index)),
+            TemplateOperand::Local(index) => TemplateOperand::Local(self.local(index)?),
+            TemplateOperand::Expression(index) => {
                 let made = self.expression(self.whole.expressions.get(index as usize)?)?;
                 self.made.push(made);
-                Operand::Expression(self.made.len() as u32 - 1)
+                TemplateOperand::Expression(self.made.len() as u32 - 1)
             }
         })
     }
@@ -111,18 +115,18 @@ impl PartBuilder<'_> {
             return Some(known as u32);
         }
         local.origin = match local.origin {
-            Origin::Reference(of) => Origin::Reference(self.reference(of)),
-            Origin::Local(of) => Origin::Local(self.local(of)?),
-            Origin::Computed => Origin::Computed,
+            BlockSubject::Reference(of) => BlockSubject::Reference(self.reference(of)),
+            BlockSubject::Local(of) => BlockSubject::Local(self.local(of)?),
+            BlockSubject::Computed => BlockSubject::Computed,
         };
         self.locals.push(local);
         Some(self.locals.len() as u32 - 1)
     }
 
-    fn expression(&mut self, expression: &Expression) -> Option<Expression> {
-        let renumbered = expression.rebuilt(&mut |leaf| match leaf {
-            Expression::Reference(index) => Ok(Expression::Reference(self.reference(*index))),
-            Expression::Local(index) => self.local(*index).map(Expression::Local).ok_or(()),
+    fn expression(&mut self, expression: &ConditionExpression) -> Option<ConditionExpression> {
+        let renumbered = expression.map_leaves(&mut |leaf| match leaf {
+            ConditionExpression::Reference(index) => Ok(ConditionExpression::Reference(self.reference(*index))),
+            ConditionExpression::Local(index) => self.local(*index).map(ConditionExpression::Local).ok_or(()),
             other => Ok(other.clone()),
         });
         renumbered.ok()
@@ -151,21 +155,24 @@ mod tests {
         for piece in pieces {
             let alone = Template::parse(piece, &Policy::AEGIS).unwrap();
             for (start, _) in text.match_indices(piece) {
-                let part = whole.part(start as u32..(start + piece.len()) as u32).unwrap();
+                let part = whole.extract_part(start as u32..(start + piece.len()) as u32).unwrap();
                 assert_eq!(part.program.ops, alone.program.ops, "{piece}");
                 assert_eq!(part.program.expressions, alone.program.expressions, "{piece}");
                 assert_eq!((&part.program.text, part.program.single), (&alone.program.text, alone.program.single));
-                let paths = |t: &Template| t.references().iter().map(|r| (r.dotted(), r.guarded)).collect::<Vec<_>>();
+                let paths =
+                    |t: &Template| t.references().iter().map(|r| (r.dotted_path(), r.guarded)).collect::<Vec<_>>();
                 assert_eq!(paths(&part), paths(&alone), "{piece}");
-                let locals = |t: &Template| t.locals().iter().map(|l| (l.start, l.origin, l.up)).collect::<Vec<_>>();
+                let locals =
+                    |t: &Template| t.local_paths().iter().map(|l| (l.start, l.origin, l.up)).collect::<Vec<_>>();
                 assert_eq!(locals(&part), locals(&alone), "{piece}");
                 for (of_part, of_alone) in part.references().iter().zip(alone.references()) {
                     assert_eq!(of_part.span.start, of_alone.span.start + start as u32, "{piece}");
                 }
-                let from: Vec<_> = alone.literals().map(|l| l.start + start as u32..l.end + start as u32).collect();
-                assert_eq!(part.literals().collect::<Vec<_>>(), from, "{piece}");
+                let from: Vec<_> =
+                    alone.literal_text_spans().map(|l| l.start + start as u32..l.end + start as u32).collect();
+                assert_eq!(part.literal_text_spans().collect::<Vec<_>>(), from, "{piece}");
             }
         }
-        assert!(whole.part(0..6).is_none(), "text is no part");
+        assert!(whole.extract_part(0..6).is_none(), "text is no part");
     }
 }

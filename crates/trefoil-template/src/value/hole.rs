@@ -7,19 +7,19 @@ use std::sync::Arc;
 pub(crate) const HIDDEN: &str = "***";
 
 /// The destination of text: a buffer, or pieces that keep holes separate.
-pub(crate) trait Target {
+pub(crate) trait TextTarget {
     /// Known text.
-    fn text(&mut self, text: &str);
+    fn write_text(&mut self, text: &str);
     /// A hole.
-    fn hole(&mut self, hole: &Hole);
+    fn write_hole(&mut self, hole: &Hole);
 }
 
-impl Target for String {
+impl TextTarget for String {
     #[inline]
-    fn text(&mut self, text: &str) {
+    fn write_text(&mut self, text: &str) {
         self.push_str(text);
     }
-    fn hole(&mut self, _hole: &Hole) {
+    fn write_hole(&mut self, _hole: &Hole) {
         self.push_str(HIDDEN);
     }
 }
@@ -36,7 +36,7 @@ pub enum HoleKind {
 
 impl HoleKind {
     /// The namespace in templates: `env`, `secrets`.
-    pub fn namespace(self) -> &'static str {
+    pub fn template_namespace(self) -> &'static str {
         match self {
             Self::Env => "env",
             Self::Secret => "secrets",
@@ -85,7 +85,7 @@ impl Hole {
     }
 
     /// The text for the hole, given the value in the environment or store. `None`: it is unset and has no default.
-    pub fn content(&self, found: Option<String>) -> Option<String> {
+    pub fn filled_text(&self, found: Option<String>) -> Option<String> {
         let mut content = match &self.default {
             Some(default) if self.takes_default(found.as_deref()) => default.to_string(),
             _ => found?,
@@ -101,18 +101,18 @@ impl Hole {
 
 /// Whether a text is one JSON value (no fence, no prose).
 pub(crate) fn is_json(text: &str) -> bool {
-    super::foreign::read_json::<serde::de::IgnoredAny>(text).is_ok()
+    super::foreign_json::read_json::<serde::de::IgnoredAny>(text).is_ok()
 }
 
 /// A JSON string with its quotes; non-ASCII characters are kept.
-pub(crate) fn write_json_string(text: &str, out: &mut impl Target) {
-    out.text("\"");
+pub(crate) fn write_json_string(text: &str, out: &mut impl TextTarget) {
+    out.write_text("\"");
     write_escaped(text, out);
-    out.text("\"");
+    out.write_text("\"");
 }
 
 /// The inside of a JSON string.
-pub(super) fn write_escaped(text: &str, out: &mut impl Target) {
+pub(super) fn write_escaped(text: &str, out: &mut impl TextTarget) {
     let mut start = 0;
     for (at, byte) in text.bytes().enumerate() {
         let escape = match byte {
@@ -126,15 +126,15 @@ pub(super) fn write_escaped(text: &str, out: &mut impl Target) {
             0..0x20 => "",
             _ => continue,
         };
-        out.text(text.get(start..at).unwrap_or_default());
+        out.write_text(text.get(start..at).unwrap_or_default());
         start = at + 1;
         if escape.is_empty() {
             let mut code = String::with_capacity(6);
             let _ = write!(code, "\\u{byte:04x}");
-            out.text(&code);
+            out.write_text(&code);
         } else {
-            out.text(escape);
+            out.write_text(escape);
         }
     }
-    out.text(text.get(start..).unwrap_or_default());
+    out.write_text(text.get(start..).unwrap_or_default());
 }

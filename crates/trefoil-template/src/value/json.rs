@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::foreign::read_json;
-use super::{Number, Object, Value};
+use super::foreign_json::read_json;
+use super::{Value, ValueNumber, ValueObject};
 
 impl Value {
-    /// Parses a JSON text from outside, see [`foreign`](super::foreign).
+    /// Parses a JSON text from outside, see [`foreign_json`](super::foreign_json).
     pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
         read_json(text)
     }
@@ -21,15 +21,15 @@ impl Value {
             Json::Null => Value::Null,
             Json::Bool(b) => Value::Bool(b),
             Json::Number(n) => Value::Number(match (n.as_i64(), n.as_u64()) {
-                (Some(n), _) => Number::Int(n),
-                (_, Some(n)) => Number::UInt(n),
-                _ => Number::Float(n.as_f64().unwrap_or(f64::NAN)),
+                (Some(n), _) => ValueNumber::Int(n),
+                (_, Some(n)) => ValueNumber::UInt(n),
+                _ => ValueNumber::Float(n.as_f64().unwrap_or(f64::NAN)),
             }),
             Json::String(s) => Value::from(s),
             Json::Array(items) => Value::from(items.into_iter().map(Value::from_json).collect::<Vec<_>>()),
             Json::Object(members) => {
                 let members = members.into_iter().map(|(k, v)| (Arc::from(k), Value::from_json(v)));
-                Value::from(members.collect::<Object>())
+                Value::from(members.collect::<ValueObject>())
             }
         }
     }
@@ -40,9 +40,9 @@ impl Value {
         match self {
             Self::Null => Json::Null,
             Self::Bool(b) => Json::Bool(*b),
-            Self::Number(Number::Int(n)) => (*n).into(),
-            Self::Number(Number::UInt(n)) => (*n).into(),
-            Self::Number(Number::Float(n)) => match whole(*n) {
+            Self::Number(ValueNumber::Int(n)) => (*n).into(),
+            Self::Number(ValueNumber::UInt(n)) => (*n).into(),
+            Self::Number(ValueNumber::Float(n)) => match exact_integer(*n) {
                 Some(n) => n.into(),
                 None => serde_json::Number::from_f64(*n).map_or(Json::Null, Json::Number),
             },
@@ -55,7 +55,7 @@ impl Value {
 }
 
 /// A float without a fraction as the integer that templates print, as long as floats represent integers exactly.
-fn whole(n: f64) -> Option<i64> {
+fn exact_integer(n: f64) -> Option<i64> {
     const LAST: f64 = 9_007_199_254_740_992.0;
     (n.fract() == 0.0 && n.abs() <= LAST).then_some(n as i64)
 }
@@ -63,8 +63,8 @@ fn whole(n: f64) -> Option<i64> {
 impl Value {
     /// The length of its JSON in bytes, computed without allocating it.
     pub fn json_length(&self) -> usize {
-        struct Count(usize);
-        impl std::io::Write for Count {
+        struct ByteCounter(usize);
+        impl std::io::Write for ByteCounter {
             fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
                 self.0 += bytes.len();
                 Ok(bytes.len())
@@ -73,7 +73,7 @@ impl Value {
                 Ok(())
             }
         }
-        let mut count = Count(0);
+        let mut count = ByteCounter(0);
         // Counting cannot fail, and every value can be serialized.
         let _ = serde_json::to_writer(&mut count, self);
         count.0
@@ -94,12 +94,12 @@ impl Serialize for Value {
     }
 }
 
-impl Serialize for Number {
+impl Serialize for ValueNumber {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Int(n) => serializer.serialize_i64(*n),
             Self::UInt(n) => serializer.serialize_u64(*n),
-            Self::Float(n) if n.is_finite() => match whole(*n) {
+            Self::Float(n) if n.is_finite() => match exact_integer(*n) {
                 Some(n) => serializer.serialize_i64(n),
                 None => serializer.serialize_f64(*n),
             },
@@ -157,7 +157,7 @@ impl<'de> Visitor<'de> for AnyValue {
         Ok(items.into())
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut object = Object::default();
+        let mut object = ValueObject::default();
         while let Some((key, value)) = map.next_entry::<String, Value>()? {
             object.insert(key.into(), value);
         }

@@ -3,10 +3,10 @@
 //! `text` prints values, `json` converts from and to JSON, `foreign` reads JSON from outside, `wire` is JSON that keeps
 //! holes, `hole` has the holes, `masked` text with them, `nodes` counts values, `number` the numbers, `python` prints as Python does.
 
-pub mod foreign;
+pub mod foreign_json;
 mod hole;
 mod json;
-mod masked;
+mod masked_text;
 mod nodes;
 mod number;
 mod python;
@@ -19,19 +19,19 @@ use indexmap::IndexMap;
 
 use crate::limits;
 
-pub(crate) use hole::{HIDDEN, Target, is_json, write_json_string};
+pub(crate) use hole::{HIDDEN, TextTarget, is_json, write_json_string};
 pub use hole::{Hole, HoleKind};
-pub(crate) use masked::Pieces;
-pub use masked::{Masked, Piece};
+pub(crate) use masked_text::MaskedBuilder;
+pub use masked_text::{Masked, MaskedPiece};
 pub use nodes::{NodeCounter, has_too_many_nodes, json_nodes};
-pub use number::Number;
+pub use number::ValueNumber;
 pub(crate) use python::python_text;
 
 /// Things by name, in the order in which they were inserted.
-pub type Named<T> = IndexMap<Arc<str>, T, foldhash::fast::RandomState>;
+pub type NameMap<T> = IndexMap<Arc<str>, T, foldhash::fast::RandomState>;
 
 /// An object. Keys keep their insertion order.
-pub type Object = Named<Value>;
+pub type ValueObject = NameMap<Value>;
 
 /// Up to this many members, comparing keys one by one is faster than hashing.
 const SCAN: usize = 12;
@@ -45,13 +45,13 @@ pub enum Value {
     /// `true`, `false`.
     Bool(bool),
     /// A number.
-    Number(Number),
+    Number(ValueNumber),
     /// Text.
     Str(Arc<str>),
     /// A list.
     List(Arc<Vec<Value>>),
     /// An object.
-    Object(Arc<Object>),
+    Object(Arc<ValueObject>),
     /// Text with holes. Serializes in its masked form (`***`), which cannot be read back; [`wire`] keeps the holes.
     Masked(Arc<Masked>),
 }
@@ -71,7 +71,7 @@ impl Value {
 
     /// Null, `false`, `0`, `""`, `[]`, `{}` are falsy. `None` for masked text without known parts, whose truth is
     /// unknown here.
-    pub fn truthy(&self) -> Option<bool> {
+    pub fn truth_value(&self) -> Option<bool> {
         Some(match self {
             Self::Null => false,
             Self::Bool(b) => *b,
@@ -91,17 +91,17 @@ impl Value {
     }
 
     /// Its size in bytes. Shared parts count each time they occur.
-    pub fn weight(&self) -> u64 {
-        self.weighed(false)
+    pub fn total_weight(&self) -> u64 {
+        self.weigh_parts(false)
     }
 
     /// The size in bytes of the parts that are not shared with other values. For a value just created, this is the size
     /// of its new parts.
     pub fn fresh_weight(&self) -> u64 {
-        self.weighed(true)
+        self.weigh_parts(true)
     }
 
-    fn weighed(&self, fresh: bool) -> u64 {
+    fn weigh_parts(&self, fresh: bool) -> u64 {
         const NODE: u64 = std::mem::size_of::<Value>() as u64;
         /// What each shared allocation needs besides its content. Without it, empty lists and short texts would count as
         /// half of what they take.
@@ -112,13 +112,15 @@ impl Value {
         NODE + match self {
             Self::Str(text) if !(fresh && shared(text)) => HELD + text.len() as u64,
             Self::List(items) if !(fresh && shared(items)) => {
-                HELD + items.iter().map(|v| v.weighed(fresh)).sum::<u64>()
+                HELD + items.iter().map(|v| v.weigh_parts(fresh)).sum::<u64>()
             }
             Self::Object(object) if !(fresh && shared(object)) => {
-                let members = object.iter().map(|(key, v)| NODE * 2 + HELD + key.len() as u64 + v.weighed(fresh));
-                HELD + std::mem::size_of::<Object>() as u64 + members.sum::<u64>()
+                let members = object.iter().map(|(key, v)| NODE * 2 + HELD + key.len() as u64 + v.weigh_parts(fresh));
+                HELD + std::mem::size_of::<ValueObject>() as u64 + members.sum::<u64>()
             }
-            Self::Masked(masked) if !(fresh && shared(masked)) => masked.pieces.iter().map(Piece::weight).sum(),
+            Self::Masked(masked) if !(fresh && shared(masked)) => {
+                masked.pieces.iter().map(MaskedPiece::text_bytes).sum()
+            }
             _ => 0,
         }
     }
@@ -140,7 +142,7 @@ impl Value {
     }
 
     /// `null`, `a boolean`, `a number`, `text`, `a list`, `an object`.
-    pub fn describe(&self) -> &'static str {
+    pub fn kind_description(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "a boolean",
@@ -162,7 +164,7 @@ impl Value {
     }
 
     /// The object, if it is one.
-    pub fn as_object(&self) -> Option<&Object> {
+    pub fn as_object(&self) -> Option<&ValueObject> {
         if let Self::Object(o) = self { Some(o) } else { None }
     }
 
@@ -227,18 +229,18 @@ macro_rules! from {
 from! {
     (), _unit => Value::Null;
     bool, b => Value::Bool(b);
-    i32, n => Value::Number(Number::from(i64::from(n)));
-    u32, n => Value::Number(Number::from(i64::from(n)));
-    i64, n => Value::Number(Number::from(n));
-    u64, n => Value::Number(Number::from(n));
-    usize, n => Value::Number(Number::from(n as u64));
-    f64, n => Value::Number(Number::Float(n));
-    Number, n => Value::Number(n);
+    i32, n => Value::Number(ValueNumber::from(i64::from(n)));
+    u32, n => Value::Number(ValueNumber::from(i64::from(n)));
+    i64, n => Value::Number(ValueNumber::from(n));
+    u64, n => Value::Number(ValueNumber::from(n));
+    usize, n => Value::Number(ValueNumber::from(n as u64));
+    f64, n => Value::Number(ValueNumber::Float(n));
+    ValueNumber, n => Value::Number(n);
     &str, s => Value::Str(s.into());
     String, s => Value::Str(s.into());
     Arc<str>, s => Value::Str(s);
     Vec<Value>, items => Value::List(Arc::new(items));
-    Object, object => Value::Object(Arc::new(object));
+    ValueObject, object => Value::Object(Arc::new(object));
     Masked, masked => masked.into_value();
     serde_json::Value, json => Value::from_json(json);
 }
@@ -257,6 +259,6 @@ impl<T: Into<Value>> FromIterator<T> for Value {
 
 impl<K: Into<Arc<str>>, V: Into<Value>> FromIterator<(K, V)> for Value {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(members: I) -> Self {
-        Value::from(members.into_iter().map(|(k, v)| (k.into(), v.into())).collect::<Object>())
+        Value::from(members.into_iter().map(|(k, v)| (k.into(), v.into())).collect::<ValueObject>())
     }
 }

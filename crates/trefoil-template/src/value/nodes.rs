@@ -6,7 +6,7 @@ use crate::limits;
 pub fn json_nodes(text: &[u8]) -> usize {
     let mut counter = NodeCounter::default();
     counter.push(text);
-    counter.nodes()
+    counter.node_count()
 }
 
 /// Whether a JSON text has more than [`limits::ANSWER_NODES`] values.
@@ -37,7 +37,7 @@ impl NodeCounter {
     }
 
     /// The number of values so far.
-    pub fn nodes(&self) -> usize {
+    pub fn node_count(&self) -> usize {
         self.seen + 1
     }
 }

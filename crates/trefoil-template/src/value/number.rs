@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// A number. Integers are exact within 64 bits; anything beyond is a float.
 #[derive(Debug, Clone, Copy)]
-pub enum Number {
+pub enum ValueNumber {
     /// A signed integer.
     Int(i64),
     /// An integer above `i64::MAX`.
@@ -13,7 +13,7 @@ pub enum Number {
     Float(f64),
 }
 
-impl Number {
+impl ValueNumber {
     /// The number as a float; integers beyond 2^53 lose digits.
     pub fn as_f64(self) -> f64 {
         match self {
@@ -34,7 +34,7 @@ impl Number {
     }
 
     /// Converts an integer of any size; a float if it does not fit in 64 bits.
-    pub fn from_i128(n: i128) -> Number {
+    pub fn from_i128(n: i128) -> ValueNumber {
         match (i64::try_from(n), u64::try_from(n)) {
             (Ok(n), _) => Self::Int(n),
             (_, Ok(n)) => Self::UInt(n),
@@ -43,7 +43,7 @@ impl Number {
     }
 
     /// Compares by numeric value, exactly even between integers and floats. `None` if one is NaN.
-    pub fn compare(self, other: Number) -> Option<Ordering> {
+    pub fn compare_numeric(self, other: ValueNumber) -> Option<Ordering> {
         match (self.exact(), other.exact()) {
             (Some(a), Some(b)) => Some(a.cmp(&b)),
             // A float that is not an integer below 2^127 compares with an integer as floats do; rounding cannot change
@@ -74,25 +74,25 @@ impl Number {
     }
 }
 
-impl PartialEq for Number {
+impl PartialEq for ValueNumber {
     fn eq(&self, other: &Self) -> bool {
-        self.compare(*other) == Some(Ordering::Equal)
+        self.compare_numeric(*other) == Some(Ordering::Equal)
     }
 }
 
-impl From<i64> for Number {
+impl From<i64> for ValueNumber {
     fn from(n: i64) -> Self {
         Self::Int(n)
     }
 }
 
-impl From<u64> for Number {
+impl From<u64> for ValueNumber {
     fn from(n: u64) -> Self {
         i64::try_from(n).map_or(Self::UInt(n), Self::Int)
     }
 }
 
-impl From<f64> for Number {
+impl From<f64> for ValueNumber {
     fn from(n: f64) -> Self {
         Self::Float(n)
     }

@@ -1,13 +1,13 @@
 //! Values as Python's `str()` writes them.
 
-use super::{Number, Pieces, Target, Value};
+use super::{MaskedBuilder, TextTarget, Value, ValueNumber};
 
 /// The value as `str()` writes it: plain text, or text that keeps its holes.
 pub(crate) fn python_text(value: &Value) -> Value {
     match value {
         Value::Str(_) | Value::Masked(_) => value.clone(),
         other => {
-            let mut pieces = Pieces::default();
+            let mut pieces = MaskedBuilder::default();
             write(other, &mut pieces);
             pieces.into_value()
         }
@@ -15,36 +15,36 @@ pub(crate) fn python_text(value: &Value) -> Value {
 }
 
 /// Writes a value as `repr()` does.
-fn write(value: &Value, out: &mut Pieces) {
+fn write(value: &Value, out: &mut MaskedBuilder) {
     match value {
-        Value::Null => out.text("None"),
-        Value::Bool(true) => out.text("True"),
-        Value::Bool(false) => out.text("False"),
-        Value::Number(Number::Float(number)) => out.text(&float(*number)),
+        Value::Null => out.write_text("None"),
+        Value::Bool(true) => out.write_text("True"),
+        Value::Bool(false) => out.write_text("False"),
+        Value::Number(ValueNumber::Float(number)) => out.write_text(&float(*number)),
         Value::Number(_) => value.write_to(out),
-        Value::Str(text) => quoted(text, out),
+        Value::Str(text) => write_quoted(text, out),
         Value::Masked(masked) => {
-            out.text("'");
+            out.write_text("'");
             masked.write_to(out);
-            out.text("'");
+            out.write_text("'");
         }
         Value::List(items) => {
-            out.text("[");
+            out.write_text("[");
             for (index, item) in items.iter().enumerate() {
-                out.text(if index > 0 { ", " } else { "" });
+                out.write_text(if index > 0 { ", " } else { "" });
                 write(item, out);
             }
-            out.text("]");
+            out.write_text("]");
         }
         Value::Object(members) => {
-            out.text("{");
+            out.write_text("{");
             for (index, (key, member)) in members.iter().enumerate() {
-                out.text(if index > 0 { ", " } else { "" });
-                quoted(key, out);
-                out.text(": ");
+                out.write_text(if index > 0 { ", " } else { "" });
+                write_quoted(key, out);
+                out.write_text(": ");
                 write(member, out);
             }
-            out.text("}");
+            out.write_text("}");
         }
     }
 }
@@ -71,7 +71,7 @@ fn float(number: f64) -> String {
 }
 
 /// A text in quotes, with escapes.
-fn quoted(text: &str, out: &mut Pieces) {
+fn write_quoted(text: &str, out: &mut MaskedBuilder) {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut written = String::with_capacity(text.len() + 2);
     written.push(quote);
@@ -91,7 +91,7 @@ fn quoted(text: &str, out: &mut Pieces) {
         }
     }
     written.push(quote);
-    out.text(&written);
+    out.write_text(&written);
 }
 
 /// Whether a character is written as it is: no control or format character, and of the spaces only the ordinary one.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::hole::write_escaped;
-use super::{Hole, Masked, Number, Piece, Pieces, Target, Value, write_json_string};
+use super::{Hole, Masked, MaskedBuilder, MaskedPiece, TextTarget, Value, ValueNumber, write_json_string};
 
 impl Value {
     /// The value as text: strings verbatim, numbers as in RFC 8785, lists and objects as compact JSON; masked text with
@@ -24,11 +24,11 @@ impl Value {
     }
 
     /// The value as text, as a value: plain text, or text that keeps its holes.
-    pub fn text(&self) -> Value {
+    pub fn text_value(&self) -> Value {
         match self {
             Self::Str(_) | Self::Masked(_) => self.clone(),
             other => {
-                let mut pieces = Pieces::default();
+                let mut pieces = MaskedBuilder::default();
                 other.write_to(&mut pieces);
                 pieces.into_value()
             }
@@ -36,12 +36,12 @@ impl Value {
     }
 
     /// Writes the value as text; holes are kept separate if the target can.
-    pub(crate) fn write_to(&self, out: &mut impl Target) {
+    pub(crate) fn write_to(&self, out: &mut impl TextTarget) {
         match self {
-            Self::Str(s) => out.text(s),
+            Self::Str(s) => out.write_text(s),
             Self::Masked(masked) => masked.write_to(out),
-            Self::Number(Number::Float(n)) if !n.is_finite() => {
-                out.text(if n.is_nan() {
+            Self::Number(ValueNumber::Float(n)) if !n.is_finite() => {
+                out.write_text(if n.is_nan() {
                     "NaN"
                 } else if *n > 0.0 {
                     "Infinity"
@@ -54,50 +54,52 @@ impl Value {
     }
 
     /// Writes compact JSON. Numbers that JSON does not have become `null`.
-    pub(crate) fn write_json(&self, out: &mut impl Target) {
+    pub(crate) fn write_json(&self, out: &mut impl TextTarget) {
         match self {
-            Self::Null => out.text("null"),
-            Self::Bool(true) => out.text("true"),
-            Self::Bool(false) => out.text("false"),
+            Self::Null => out.write_text("null"),
+            Self::Bool(true) => out.write_text("true"),
+            Self::Bool(false) => out.write_text("false"),
             Self::Number(n) => write_number(*n, out),
             Self::Str(s) => write_json_string(s, out),
             Self::List(items) => {
-                out.text("[");
+                out.write_text("[");
                 for (i, item) in items.iter().enumerate() {
                     if i > 0 {
-                        out.text(",");
+                        out.write_text(",");
                     }
                     item.write_json(out);
                 }
-                out.text("]");
+                out.write_text("]");
             }
             Self::Object(object) => {
-                out.text("{");
+                out.write_text("{");
                 for (i, (key, value)) in object.iter().enumerate() {
                     if i > 0 {
-                        out.text(",");
+                        out.write_text(",");
                     }
                     write_json_string(key, out);
-                    out.text(":");
+                    out.write_text(":");
                     value.write_json(out);
                 }
-                out.text("}");
+                out.write_text("}");
             }
             Self::Masked(masked) => {
-                out.text("\"");
+                out.write_text("\"");
                 for piece in &masked.pieces {
                     match piece {
-                        Piece::Text(t) => write_escaped(t, out),
-                        Piece::Hole(h) => out.hole(&Hole { quoted: h.quoted.saturating_add(1), ..h.clone() }),
+                        MaskedPiece::Text(t) => write_escaped(t, out),
+                        MaskedPiece::Hole(h) => {
+                            out.write_hole(&Hole { quoted: h.quoted.saturating_add(1), ..h.clone() })
+                        }
                     }
                 }
-                out.text("\"");
+                out.write_text("\"");
             }
         }
     }
 
     /// Text that is equal for equal content and names the holes. For comparing and for messages.
-    pub fn canonical(&self) -> String {
+    pub fn canonical_text(&self) -> String {
         let mut out = String::new();
         self.write_canonical(&mut out);
         out
@@ -126,18 +128,18 @@ impl Value {
                 out.push('}');
             }
             Self::Masked(masked) => masked.write_canonical(out),
-            Self::Number(Number::Float(n)) if !n.is_finite() => self.write_text(out),
+            Self::Number(ValueNumber::Float(n)) if !n.is_finite() => self.write_text(out),
             other => other.write_json(out),
         }
     }
 }
 
 impl Masked {
-    pub(crate) fn write_to(&self, out: &mut impl Target) {
+    pub(crate) fn write_to(&self, out: &mut impl TextTarget) {
         for piece in &self.pieces {
             match piece {
-                Piece::Text(t) => out.text(t),
-                Piece::Hole(h) => out.hole(h),
+                MaskedPiece::Text(t) => out.write_text(t),
+                MaskedPiece::Hole(h) => out.write_hole(h),
             }
         }
     }
@@ -146,9 +148,9 @@ impl Masked {
         out.push('(');
         for piece in &self.pieces {
             match piece {
-                Piece::Text(t) => write_json_string(t, out),
-                Piece::Hole(h) => {
-                    let _ = write!(out, "{}", h.kind.namespace());
+                MaskedPiece::Text(t) => write_json_string(t, out),
+                MaskedPiece::Hole(h) => {
+                    let _ = write!(out, "{}", h.kind.template_namespace());
                     write_json_string(&h.name, out);
                     if let Some(default) = &h.default {
                         out.push_str(if h.json { "?json" } else { "?" });
@@ -164,17 +166,17 @@ impl Masked {
     }
 }
 
-fn write_number(n: Number, out: &mut impl Target) {
+fn write_number(n: ValueNumber, out: &mut impl TextTarget) {
     match n {
-        Number::Int(n) => write_digits(n.unsigned_abs(), n < 0, out),
-        Number::UInt(n) => write_digits(n, false, out),
-        Number::Float(n) if n.is_finite() => out.text(ryu_js::Buffer::new().format_finite(n)),
-        Number::Float(_) => out.text("null"),
+        ValueNumber::Int(n) => write_digits(n.unsigned_abs(), n < 0, out),
+        ValueNumber::UInt(n) => write_digits(n, false, out),
+        ValueNumber::Float(n) if n.is_finite() => out.write_text(ryu_js::Buffer::new().format_finite(n)),
+        ValueNumber::Float(_) => out.write_text("null"),
     }
 }
 
 /// Writes decimal digits without the overhead of `format!`, because numbers are common in the render loop.
-fn write_digits(mut n: u64, negative: bool, out: &mut impl Target) {
+fn write_digits(mut n: u64, negative: bool, out: &mut impl TextTarget) {
     let mut digits = [0u8; 20];
     let mut used = 0;
     for digit in digits.iter_mut().rev() {
@@ -186,8 +188,8 @@ fn write_digits(mut n: u64, negative: bool, out: &mut impl Target) {
         }
     }
     if negative {
-        out.text("-");
+        out.write_text("-");
     }
     let tail = digits.get(digits.len() - used..).unwrap_or_default();
-    out.text(std::str::from_utf8(tail).unwrap_or_default());
+    out.write_text(std::str::from_utf8(tail).unwrap_or_default());
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Masked, Number, Object, Value};
+use super::{Masked, Value, ValueNumber, ValueObject};
 
 const TEXT: &str = "$text";
 const NUMBER: &str = "$number";
@@ -23,63 +23,65 @@ const SAFE: u64 = 1 << 53;
 
 /// Writes the wire form.
 pub fn serialize<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
-    Wire(value).serialize(serializer)
+    WireForm(value).serialize(serializer)
 }
 
 /// Reads the wire form. An object with one member whose name starts with `$` is one of the three exceptions or an
 /// error.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
-    decode(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+    decode_value(Value::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 /// A value that is serialized in its wire form.
-pub struct Wire<'v>(pub &'v Value);
+pub struct WireForm<'v>(pub &'v Value);
 
 /// A value that is deserialized from its wire form.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wired(pub Value);
+pub struct WireValue(pub Value);
 
-impl<'de> Deserialize<'de> for Wired {
+impl<'de> Deserialize<'de> for WireValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserialize(deserializer).map(Self)
     }
 }
 
-impl Serialize for Wire<'_> {
+impl Serialize for WireForm<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let special = |name: &str, text: String| -> [(String, String); 1] { [(name.to_owned(), text)] };
         match self.0 {
             Value::Null => serializer.serialize_unit(),
             Value::Bool(b) => serializer.serialize_bool(*b),
             Value::Str(text) => serializer.serialize_str(text),
-            Value::Number(Number::Int(n)) if n.unsigned_abs() > SAFE => {
+            Value::Number(ValueNumber::Int(n)) if n.unsigned_abs() > SAFE => {
                 serializer.collect_map(special(NUMBER, n.to_string()))
             }
-            Value::Number(Number::UInt(n)) if *n > SAFE => serializer.collect_map(special(NUMBER, n.to_string())),
-            Value::Number(Number::Float(n)) if !n.is_finite() => serializer.collect_map(special(NUMBER, n.to_string())),
+            Value::Number(ValueNumber::UInt(n)) if *n > SAFE => serializer.collect_map(special(NUMBER, n.to_string())),
+            Value::Number(ValueNumber::Float(n)) if !n.is_finite() => {
+                serializer.collect_map(special(NUMBER, n.to_string()))
+            }
             Value::Number(n) => n.serialize(serializer),
-            Value::List(items) => serializer.collect_seq(items.iter().map(Wire)),
-            Value::Object(object) if is_special(object) => serializer.collect_map([(OBJECT, Members(object))]),
-            Value::Object(object) => Members(object).serialize(serializer),
+            Value::List(items) => serializer.collect_seq(items.iter().map(WireForm)),
+            Value::Object(object) if is_special(object) => serializer.collect_map([(OBJECT, WireMembers(object))]),
+            Value::Object(object) => WireMembers(object).serialize(serializer),
             Value::Masked(masked) => serializer.collect_map([(TEXT, &masked.pieces)]),
         }
     }
 }
 
-struct Members<'v>(&'v Object);
+struct WireMembers<'v>(&'v ValueObject);
 
-impl Serialize for Members<'_> {
+impl Serialize for WireMembers<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(key, value)| (key, Wire(value))))
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, WireForm(value))))
     }
 }
 
 /// The only member of an object that looks like one of the exceptions.
-fn special(object: &Object) -> Option<(&Arc<str>, &Value)> {
+fn special(object: &ValueObject) -> Option<(&Arc<str>, &Value)> {
     object.iter().next().filter(|(key, _)| object.len() == 1 && key.starts_with('$'))
 }
 
-fn is_special(object: &Object) -> bool {
+fn is_special(object: &ValueObject) -> bool {
     special(object).is_some()
 }
 
@@ -88,9 +90,9 @@ fn is_special(object: &Object) -> bool {
 /// # Errors
 ///
 /// An object with one member whose name starts with `$` that is not one of the three exceptions.
-pub fn decode(json: Value) -> Result<Value, String> {
+pub fn decode_value(json: Value) -> Result<Value, String> {
     Ok(match &json {
-        Value::List(items) => items.iter().cloned().map(decode).collect::<Result<Vec<_>, _>>()?.into(),
+        Value::List(items) => items.iter().cloned().map(decode_value).collect::<Result<Vec<_>, _>>()?.into(),
         Value::Object(object) => match special(object) {
             None => members(object)?,
             Some((key, of)) => match (&**key, of) {
@@ -107,31 +109,31 @@ pub fn decode(json: Value) -> Result<Value, String> {
     })
 }
 
-fn members(object: &Object) -> Result<Value, String> {
-    let decoded = object.iter().map(|(key, value)| Ok((key.clone(), decode(value.clone())?)));
-    Ok(Value::from(decoded.collect::<Result<Object, String>>()?))
+fn members(object: &ValueObject) -> Result<Value, String> {
+    let decoded = object.iter().map(|(key, value)| Ok((key.clone(), decode_value(value.clone())?)));
+    Ok(Value::from(decoded.collect::<Result<ValueObject, String>>()?))
 }
 
-fn number(text: &str) -> Result<Number, String> {
-    let int = || text.parse().ok().map(Number::Int);
-    let uint = || text.parse().ok().map(Number::UInt);
-    let float = || text.parse().ok().map(Number::Float);
+fn number(text: &str) -> Result<ValueNumber, String> {
+    let int = || text.parse().ok().map(ValueNumber::Int);
+    let uint = || text.parse().ok().map(ValueNumber::UInt);
+    let float = || text.parse().ok().map(ValueNumber::Float);
     int().or_else(uint).or_else(float).ok_or_else(|| format!("`{text}` is not a number"))
 }
 
 /// Writes the wire form of an optional value.
 pub fn serialize_optional<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
-    value.as_ref().map(Wire).serialize(serializer)
+    value.as_ref().map(WireForm).serialize(serializer)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::{Hole, HoleKind, Piece};
+    use crate::value::{Hole, HoleKind, MaskedPiece};
     use proptest::prelude::*;
 
     fn written(value: &Value) -> String {
-        serde_json::to_string(&Wire(value)).unwrap()
+        serde_json::to_string(&WireForm(value)).unwrap()
     }
     fn read(json: &str) -> Result<Value, String> {
         let mut from = serde_json::Deserializer::from_str(json);
@@ -141,7 +143,11 @@ mod tests {
     #[test]
     fn each_exception_has_its_form() {
         let hole = Hole { default: Some("x".into()), json: true, quoted: 2, ..Hole::new(HoleKind::Env, "A") };
-        let pieces = vec![Piece::Text("a ".into()), Piece::Hole(hole), Piece::Hole(Hole::new(HoleKind::Secret, "B"))];
+        let pieces = vec![
+            MaskedPiece::Text("a ".into()),
+            MaskedPiece::Hole(hole),
+            MaskedPiece::Hole(Hole::new(HoleKind::Secret, "B")),
+        ];
         let text = Masked { pieces }.into_value();
         let like: Value = [("$text", Value::from("no text with holes"))].into_iter().collect();
         let all: Value = [text, like, u64::MAX.into(), i64::MIN.into(), f64::INFINITY.into(), 0.5.into(), 3.0.into()]
@@ -171,9 +177,9 @@ mod tests {
             .prop_map(|(env, name, default, json, lenient, quoted)| {
                 let kind = if env { HoleKind::Env } else { HoleKind::Secret };
                 let default = default.map(Into::into);
-                Piece::Hole(Hole { kind, name: name.into(), default, json, lenient, quoted })
+                MaskedPiece::Hole(Hole { kind, name: name.into(), default, json, lenient, quoted })
             });
-        let piece = prop_oneof![".{0,4}".prop_map(|t: String| Piece::Text(t.into())), hole];
+        let piece = prop_oneof![".{0,4}".prop_map(|t: String| MaskedPiece::Text(t.into())), hole];
         let leaf = prop_oneof![
             Just(Value::Null),
             any::<bool>().prop_map(Value::from),
@@ -189,7 +195,7 @@ mod tests {
             prop_oneof![
                 proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
                 proptest::collection::vec((key.clone(), inner), 0..3).prop_map(|members| {
-                    members.into_iter().map(|(k, v)| (Arc::<str>::from(k), v)).collect::<Object>().into()
+                    members.into_iter().map(|(k, v)| (Arc::<str>::from(k), v)).collect::<ValueObject>().into()
                 }),
             ]
         })

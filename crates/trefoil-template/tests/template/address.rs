@@ -53,9 +53,9 @@ fn what_the_operator_fills_in_stays_as_it_is() {
     let machine = Machine::new(json!({"q": "a/b"}));
     let address = |text: &str| {
         let mut template = Template::parse(text, &Policy::AGNTZ).unwrap();
-        template.bind(bind);
-        let value = template.address(&machine).unwrap();
-        value.fill::<_, ()>(&mut |hole| Ok(Some(format!("<{}/&>", hole.name)))).unwrap().to_text().to_string()
+        template.bind_references(bind);
+        let value = template.render_url(&machine).unwrap();
+        value.fill_holes::<_, ()>(&mut |hole| Ok(Some(format!("<{}/&>", hole.name)))).unwrap().to_text().to_string()
     };
     assert_eq!(address("{{env.BASE}}/x/{{q}}"), "<BASE/&>/x/a%2Fb");
     assert_eq!(address("https://{{env.HOST}}/x?key={{secrets.KEY}}&q={{q}}"), "https://<HOST/&>/x?key=<KEY/&>&q=a%2Fb");

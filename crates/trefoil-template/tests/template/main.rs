@@ -23,15 +23,15 @@ mod values;
 mod vectors;
 
 use serde_json::json;
-use trefoil_template::state::{Failure, TextKind, evaluate};
+use trefoil_template::state::{RenderFailure, TextKind, evaluate_text};
 use trefoil_template::{Policy, Value};
 
 /// The result of a text, or the first words of the error.
 fn result(policy: &Policy, kind: TextKind, text: &str, state: &serde_json::Value) -> serde_json::Value {
-    match evaluate(policy, kind, text, &Value::from_json(state.clone())) {
+    match evaluate_text(policy, kind, text, &Value::from_json(state.clone())) {
         Ok(value) => value.to_json(),
-        Err(Failure::Load(errors)) => json!(format!("load error: {}", errors[0].error.code)),
-        Err(Failure::Run(error)) => json!(error.to_string()),
+        Err(RenderFailure::Load(errors)) => json!(format!("load error: {}", errors[0].error.code)),
+        Err(RenderFailure::Run(error)) => json!(error.to_string()),
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use trefoil_template::{
-    Binding, Condition, EvalError, Found, Hole, HoleKind, Missing, Policy, Question, Reference, Scope, Template, Value,
+    Condition, EvalError, Hole, HoleKind, HoleQuestion, MissingCause, Policy, Reference, ReferenceBinding, SourceValue,
+    Template, Value, ValueScope,
 };
 
 /// A state without `env` and `secrets`, and the answers given so far.
@@ -21,44 +22,44 @@ impl Machine {
 }
 
 /// The same text for the same question, with holes by name.
-pub fn asked(question: &Question) -> String {
-    let Question { expression, policy, presence, text: _, schema } = question;
+pub fn asked(question: &HoleQuestion) -> String {
+    let HoleQuestion { expression, policy, presence, text: _, schema } = question;
     assert_eq!(*schema, None);
     serde_json::to_string(&(expression, policy.conditions, presence)).unwrap()
 }
 
-pub fn bind(reference: &Reference) -> Binding {
+pub fn bind(reference: &Reference) -> ReferenceBinding {
     let source = match reference.path.first().map(|s| &*s.name) {
         Some("env") => 1,
         Some("secrets") => 2,
-        _ => return Binding::default(),
+        _ => return ReferenceBinding::default(),
     };
-    Binding { source, skip: 1 }
+    ReferenceBinding { source, skip: 1 }
 }
 
-impl Scope for Machine {
-    fn source(&self, source: u32) -> Found<'_> {
+impl ValueScope for Machine {
+    fn source_value(&self, source: u32) -> SourceValue<'_> {
         match source {
-            0 => Found::Borrowed(&self.state),
-            1 => Found::Opaque(HoleKind::Env),
-            2 => Found::Opaque(HoleKind::Secret),
-            _ => Found::Missing(Missing::Key(0)),
+            0 => SourceValue::Borrowed(&self.state),
+            1 => SourceValue::Opaque(HoleKind::Env),
+            2 => SourceValue::Opaque(HoleKind::Secret),
+            _ => SourceValue::Missing(MissingCause::Key(0)),
         }
     }
-    fn decided(&self, question: &Question) -> Option<bool> {
+    fn known_answer(&self, question: &HoleQuestion) -> Option<bool> {
         self.answers.lock().unwrap().get(&asked(question)).copied()
     }
 }
 
 fn template(policy: Policy, text: &str) -> Template {
     let mut template = Template::parse(text, &policy).unwrap();
-    template.bind(bind);
+    template.bind_references(bind);
     template
 }
 
 fn condition(policy: Policy, text: &str) -> Condition {
     let mut condition = Condition::parse(text, &policy).unwrap();
-    condition.bind(bind);
+    condition.bind_references(bind);
     condition
 }
 
@@ -76,26 +77,26 @@ fn environment(hole: &Hole) -> Result<Option<String>, String> {
 /// Renders and fills holes as the driver does.
 fn filled(policy: Policy, text: &str) -> Result<Value, String> {
     let machine = Machine::new(serde_json::json!({"a": "A", "o": {"k": 1}}));
-    let value = template(policy, text).value(&machine).map_err(|e| e.to_string())?;
-    value.fill(&mut environment)
+    let value = template(policy, text).render_value(&machine).map_err(|e| e.to_string())?;
+    value.fill_holes(&mut environment)
 }
 
 #[test]
 fn text_keeps_its_holes_and_shows_stars() {
     let machine = Machine::new(serde_json::json!({"a": "A"}));
     let t = template(Policy::AGNTZ, "{{a}} Bearer {{secrets.KEY}} in {{env.MODE}}.");
-    let value = t.render(&machine).unwrap();
+    let value = t.render_text(&machine).unwrap();
     assert!(matches!(&value, Value::Masked(m) if m.pieces.len() == 5));
     assert_eq!(&*value.to_text(), "A Bearer *** in ***.");
     let mut shown = String::new();
     t.render_into(&machine, &mut shown).unwrap();
     assert_eq!(shown, "A Bearer *** in ***.");
-    let (traced, provenance) = t.trace(&machine).unwrap();
+    let (traced, provenance) = t.render_with_provenance(&machine).unwrap();
     assert_eq!(traced, value);
     let parts: Vec<_> = provenance
         .iter()
         .map(|p| {
-            (&shown[p.output.start as usize..p.output.end as usize], t.references()[p.reference as usize].dotted())
+            (&shown[p.output.start as usize..p.output.end as usize], t.references()[p.reference as usize].dotted_path())
         })
         .collect();
     assert_eq!(parts, [("A", "a".into()), ("***", "secrets.KEY".into()), ("***", "env.MODE".to_owned())]);
@@ -138,12 +139,14 @@ fn a_condition_on_a_hole_is_asked_and_then_known() {
     ] {
         let machine = Machine::new(serde_json::json!({"a": "A"}));
         let condition = condition(Policy::AGNTZ, text);
-        let Err(EvalError::Undecided(question)) = condition.evaluate(&machine) else { panic!("{text} is not asked") };
+        let Err(EvalError::Undecided(question)) = condition.evaluate_in(&machine) else {
+            panic!("{text} is not asked")
+        };
         assert!(!asked(&question).contains("prod\"") || text.contains("prod"), "no content in the key");
-        let given = question.answer(&mut environment).unwrap();
+        let given = question.answer_with(&mut environment).unwrap();
         assert_eq!(given, answer, "{text}");
         machine.answers.lock().unwrap().insert(asked(&question), given);
-        assert_eq!(condition.evaluate(&machine), Ok(answer), "{text}");
+        assert_eq!(condition.evaluate_in(&machine), Ok(answer), "{text}");
     }
 }
 
@@ -155,9 +158,9 @@ fn only_what_matters_is_asked() {
         ("{{a}} || {{env.MODE}}", true),
         ("{{nope}} && {{env.MODE}}", false),
     ] {
-        assert_eq!(condition(Policy::AGNTZ, text).evaluate(&machine), Ok(truth), "{text}");
+        assert_eq!(condition(Policy::AGNTZ, text).evaluate_in(&machine), Ok(truth), "{text}");
     }
-    let Err(EvalError::Undecided(question)) = condition(Policy::AGNTZ, "{{big}} && {{env.MODE}}").evaluate(&machine)
+    let Err(EvalError::Undecided(question)) = condition(Policy::AGNTZ, "{{big}} && {{env.MODE}}").evaluate_in(&machine)
     else {
         panic!("not asked");
     };
@@ -173,7 +176,7 @@ fn blocks_ask_too() {
         machine.answers.lock().unwrap().clear();
         let mut count = 0;
         let text = loop {
-            match t.render(&machine) {
+            match t.render_text(&machine) {
                 Ok(text) => break text,
                 Err(EvalError::Undecided(question)) => {
                     count += 1;
@@ -187,13 +190,13 @@ fn blocks_ask_too() {
     }
     // The driver is asked about a helper that returns a boolean.
     let t = template(Policy::AEGIS, "{{#if (and (eq env.MODE 'prod') true)}}live{{/if}}{{not env.MODE}}");
-    assert!(matches!(t.render(&machine), Err(EvalError::Undecided(_))));
+    assert!(matches!(t.render_text(&machine), Err(EvalError::Undecided(_))));
 }
 
 #[test]
 fn a_python_condition_that_fails_is_false_as_a_whole() {
     // A value read from the state may contain masked text: `working.token` was written from `env.X`.
-    let masked = trefoil_template::Masked::lone(Hole::new(HoleKind::Env, "N")).into_value();
+    let masked = trefoil_template::Masked::from_hole(Hole::new(HoleKind::Env, "N")).into_value();
     let state: Value = [("working", [("token", masked)].into_iter().collect::<Value>())].into_iter().collect();
     for (text, answer) in [
         ("int(working.token) == 7", true),
@@ -207,16 +210,17 @@ fn a_python_condition_that_fails_is_false_as_a_whole() {
         ("[working.token] == ['7']", true),
     ] {
         let condition = Condition::parse(text, &Policy::SIRENSPEC).unwrap();
-        let Err(EvalError::Undecided(question)) = condition.evaluate(&state) else { panic!("{text} is not asked") };
-        assert_eq!(question.answer(&mut environment), Ok(answer), "{text}: {}", asked(&question));
+        let Err(EvalError::Undecided(question)) = condition.evaluate_in(&state) else { panic!("{text} is not asked") };
+        assert_eq!(question.answer_with(&mut environment), Ok(answer), "{text}: {}", asked(&question));
     }
 }
 
 #[test]
 fn an_error_of_the_driver_ends_the_answer() {
     let machine = Machine::new(serde_json::json!({}));
-    let Err(EvalError::Undecided(question)) = condition(Policy::AGNTZ, "{{env.MODE}} == x").evaluate(&machine) else {
+    let Err(EvalError::Undecided(question)) = condition(Policy::AGNTZ, "{{env.MODE}} == x").evaluate_in(&machine)
+    else {
         panic!("not asked");
     };
-    assert_eq!(question.answer::<String, _>(&mut |_| Err("store is locked")), Err("store is locked"));
+    assert_eq!(question.answer_with::<String, _>(&mut |_| Err("store is locked")), Err("store is locked"));
 }

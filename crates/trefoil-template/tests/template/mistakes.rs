@@ -307,16 +307,16 @@ fn sirenspec_conditions() {
 #[test]
 fn what_can_be_read_of_a_broken_text_is_there() {
     let read = |text: &str, policy| -> Vec<String> {
-        let broken = Template::examine(text, &policy).unwrap_err();
-        broken.references.iter().map(|r| r.dotted()).collect()
+        let broken = Template::parse_or_broken(text, &policy).unwrap_err();
+        broken.references.iter().map(|r| r.dotted_path()).collect()
     };
     assert_eq!(read("{{a.b}} {{ }} {{c}}", Policy::AGNTZ), ["a.b", "c"]);
     assert_eq!(read("{{a}} {{ b | dflt('') }} {{ c | default('') }} {{", Policy::SIRENSPEC), ["a", "c"]);
     // The effect of an unknown block on the names inside it is unknown as well.
     assert_eq!(read("{{a}}{{#each x}}{{this.y}}{{/each}}{{b}}", Policy::AGNTZ), ["a", "b"]);
     assert_eq!(read("{{#eech x}}{{y}}{{/eech}}{{#if b c}}{{d}}{{/if}}", Policy::AEGIS), ["b", "d"]);
-    let condition = Condition::examine("{{a}} === 1 && {{b}} == 2", &Policy::AGNTZ).unwrap_err();
-    assert_eq!(condition.references.iter().map(|r| r.dotted()).collect::<Vec<_>>(), ["a", "b"]);
+    let condition = Condition::parse_or_broken("{{a}} === 1 && {{b}} == 2", &Policy::AGNTZ).unwrap_err();
+    assert_eq!(condition.references.iter().map(|r| r.dotted_path()).collect::<Vec<_>>(), ["a", "b"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Properties of every text and every value. `PROPTEST_CASES=20000` tests more cases.
 
 use proptest::prelude::*;
-use trefoil_template::state::{TextKind, evaluate, position};
+use trefoil_template::state::{TextKind, evaluate_text, line_and_column};
 use trefoil_template::{Condition, EvalError, Hole, HoleKind, Masked, Policy, Template, Value, limits};
 
 use crate::masked::asked;
@@ -137,7 +137,7 @@ proptest! {
                 let (start, end) = (error.span.start as usize, error.span.end as usize);
                 prop_assert!(start <= end && text.get(start..end).is_some(), "{:?} in {:?}", error, text);
                 prop_assert!(!error.message.is_empty() && !error.message.ends_with('.'));
-                let (line, column) = position(&text, start);
+                let (line, column) = line_and_column(&text, start);
                 prop_assert!(line >= 1 && column >= 1);
             }
         }
@@ -147,9 +147,9 @@ proptest! {
     fn what_parses_renders_the_same_in_every_way(text in texts(), state in state()) {
         for policy in POLICIES {
             let Ok(template) = Template::parse(&text, &policy) else { continue };
-            let rendered = template.render(&state);
-            prop_assert_eq!(&rendered, &template.render(&state));
-            let traced = template.trace(&state);
+            let rendered = template.render_text(&state);
+            prop_assert_eq!(&rendered, &template.render_text(&state));
+            let traced = template.render_with_provenance(&state);
             let mut buffer = "before ".to_owned();
             let into = template.render_into(&state, &mut buffer);
             match rendered {
@@ -173,7 +173,7 @@ proptest! {
                     prop_assert_eq!(into.unwrap_err(), error);
                 }
             }
-            let _ = template.value(&state);
+            let _ = template.render_value(&state);
         }
     }
 
@@ -181,11 +181,11 @@ proptest! {
     fn data_is_never_code(data in pieces(), before in "[a-z ]{0,5}") {
         let state: Value = [("a", Value::from(data.clone())), ("list", vec![Value::from(data.clone())].into())].into_iter().collect();
         for (policy, text) in [(Policy::AGNTZ, "{{a}}"), (Policy::AEGIS, "{{a}}"), (Policy::AEGIS, "{{#each list}}{{this}}{{/each}}"), (Policy::AGNTZ, "{{#if a != zzz}}{{a}}{{/if}}")] {
-            let got = evaluate(&policy, TextKind::Template, &format!("{before}{text}"), &state).unwrap();
+            let got = evaluate_text(&policy, TextKind::Template, &format!("{before}{text}"), &state).unwrap();
             prop_assert_eq!(&*got.to_text(), &format!("{before}{data}"));
         }
         let nodes: Value = [("nodes", [("n", state)].into_iter().collect::<Value>())].into_iter().collect();
-        let got = evaluate(&Policy::SIRENSPEC, TextKind::Template, "{{ n.a }}", &nodes).unwrap();
+        let got = evaluate_text(&Policy::SIRENSPEC, TextKind::Template, "{{ n.a }}", &nodes).unwrap();
         prop_assert_eq!(&*got.to_text(), &data);
     }
 
@@ -194,7 +194,7 @@ proptest! {
         prop_assume!(!text.contains("{{"));
         for policy in POLICIES {
             let template = Template::parse(&text, &policy).unwrap();
-            prop_assert_eq!(template.literal(), Some(&*text));
+            prop_assert_eq!(template.literal_text(), Some(&*text));
         }
     }
 
@@ -202,7 +202,7 @@ proptest! {
     fn conditions_are_total(text in texts(), state in state()) {
         for policy in POLICIES {
             if let Ok(condition) = Condition::parse(&text, &policy) {
-                let truth = condition.evaluate(&state);
+                let truth = condition.evaluate_in(&state);
                 prop_assert!(truth.is_ok() || matches!(truth, Err(EvalError::Limit(_))), "{:?}", truth);
             }
         }
@@ -218,11 +218,11 @@ proptest! {
         };
         for policy in POLICIES {
             let Ok(condition) = Condition::parse(&text, &policy) else { continue };
-            let masked = condition.evaluate(&with(Masked::lone(hole.clone()).into_value()));
-            let direct = condition.evaluate(&with(content.into()));
+            let masked = condition.evaluate_in(&with(Masked::from_hole(hole.clone()).into_value()));
+            let direct = condition.evaluate_in(&with(content.into()));
             match masked {
                 Err(EvalError::Undecided(question)) => {
-                    let answer = question.answer(&mut |_: &Hole| Ok::<_, ()>(content.to_owned()));
+                    let answer = question.answer_with(&mut |_: &Hole| Ok::<_, ()>(content.to_owned()));
                     prop_assert_eq!(answer.map_err(|()| "no answer"), direct.map_err(|_| "no truth"), "{}", asked(&question));
                 }
                 other => prop_assert_eq!(other, direct),

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use trefoil_template::{
-    Arithmetic, Binding, Comparison, Condition, Expression, Found, Function, Missing, Origin, Policy, Scope, Start,
-    Template, Value, Written,
+    ArithmeticOperator, BlockSubject, BuiltinFunction, ComparisonOperator, Condition, ConditionExpression,
+    LiteralIndex, LocalStart, MissingCause, Policy, ReferenceBinding, SourceValue, Template, Value, ValueScope,
 };
 
 fn parsed(policy: Policy, text: &str) -> Template {
@@ -19,7 +19,7 @@ fn listed(policy: Policy, text: &str) -> Vec<String> {
             assert!(segment.span.start >= reference.span.start && segment.span.end <= reference.span.end);
         }
     }
-    template.references().iter().map(|r| format!("{}{}", r.dotted(), if r.guarded { "?" } else { "" })).collect()
+    template.references().iter().map(|r| format!("{}{}", r.dotted_path(), if r.guarded { "?" } else { "" })).collect()
 }
 
 #[test]
@@ -50,25 +50,25 @@ fn loop_paths_say_what_they_are_relative_to() {
     let text = "{{#each AUDIT.issues}}{{severity}}{{#each tags}}{{this}}{{../id}}{{@index}}{{/each}}{{#with this.at}}{{line}}{{/with}}{{/each}}{{#each (keys o)}}{{x}}{{/each}}";
     let template = parsed(Policy::AEGIS, text);
     let locals: Vec<_> = template
-        .locals()
+        .local_paths()
         .iter()
         .map(|l| {
             let path: Vec<_> = l.path.iter().map(|s| &*s.name).collect();
             (&text[l.span.start as usize..l.span.end as usize], path.join("."), l.start, l.origin, l.each)
         })
         .collect();
-    let this = Start::This;
+    let this = LocalStart::This;
     assert_eq!(
         locals,
         [
-            ("severity", "severity".to_owned(), this, Origin::Reference(0), true),
-            ("tags", "tags".to_owned(), this, Origin::Reference(0), true),
-            ("this", String::new(), this, Origin::Local(1), true),
-            ("../id", "id".to_owned(), this, Origin::Reference(0), true),
-            ("@index", String::new(), Start::Index, Origin::Local(1), true),
-            ("this.at", "at".to_owned(), this, Origin::Reference(0), true),
-            ("line", "line".to_owned(), this, Origin::Local(5), false),
-            ("x", "x".to_owned(), this, Origin::Computed, true),
+            ("severity", "severity".to_owned(), this, BlockSubject::Reference(0), true),
+            ("tags", "tags".to_owned(), this, BlockSubject::Reference(0), true),
+            ("this", String::new(), this, BlockSubject::Local(1), true),
+            ("../id", "id".to_owned(), this, BlockSubject::Reference(0), true),
+            ("@index", String::new(), LocalStart::Index, BlockSubject::Local(1), true),
+            ("this.at", "at".to_owned(), this, BlockSubject::Reference(0), true),
+            ("line", "line".to_owned(), this, BlockSubject::Local(5), false),
+            ("x", "x".to_owned(), this, BlockSubject::Computed, true),
         ]
     );
 }
@@ -88,32 +88,32 @@ fn shapes_of_templates() {
         ("{{{x}}}", None, true),
     ] {
         let template = parsed(Policy::AEGIS, text);
-        assert_eq!((template.literal(), template.is_single()), (literal, single), "{text:?}");
+        assert_eq!((template.literal_text(), template.is_single()), (literal, single), "{text:?}");
     }
 }
 
 /// One source of each kind.
 struct Sources(Value);
 
-impl Scope for Sources {
-    fn source(&self, source: u32) -> Found<'_> {
+impl ValueScope for Sources {
+    fn source_value(&self, source: u32) -> SourceValue<'_> {
         let value = |json| Value::from_json(json);
         match source {
-            0 => Found::Borrowed(&self.0),
-            1 => Found::Owned(value(json!({"x": [1, 2]}))),
-            2 => Found::Layered {
+            0 => SourceValue::Borrowed(&self.0),
+            1 => SourceValue::Owned(value(json!({"x": [1, 2]}))),
+            2 => SourceValue::Layered {
                 top: value(json!({"title": "top", "nothing": null})),
                 under: value(json!({
                     "title": {"out": "hidden"},
                     "writer": {"out": {"draft": "d"}, "in": {"helper": {"out": "deep", "in": null}, "draft": {"out": "no"}}},
                 })),
             },
-            3 => Found::Either(
-                Box::new(Found::Owned(value(json!({"a": {"b": 1}})))),
-                Box::new(Found::Owned(value(json!({"a": {"c": 2}, "d": 3})))),
+            3 => SourceValue::Either(
+                Box::new(SourceValue::Owned(value(json!({"a": {"b": 1}})))),
+                Box::new(SourceValue::Owned(value(json!({"a": {"c": 2}, "d": 3})))),
             ),
-            4 => Found::Missing(Missing::OutsideLoop),
-            _ => Found::Missing(Missing::Key(0)),
+            4 => SourceValue::Missing(MissingCause::OutsideLoop),
+            _ => SourceValue::Missing(MissingCause::Key(0)),
         }
     }
 }
@@ -123,8 +123,8 @@ fn sources_of_every_kind() {
     let sources = Sources(Value::from_json(json!({"deep": {"er": "value"}})));
     let read = |path: &str, source: u32, skip: u16| {
         let mut template = parsed(Policy::SIRENSPEC, &format!("{{{{ {path} }}}}"));
-        template.bind(|_| Binding { source, skip });
-        match template.value(&sources) {
+        template.bind_references(|_| ReferenceBinding { source, skip });
+        match template.render_value(&sources) {
             Ok(value) => value.to_json(),
             Err(error) => json!(error.to_string().split("]: ").nth(1)),
         }
@@ -152,11 +152,11 @@ fn sources_of_every_kind() {
 fn provenance_of_loops_helpers_and_defaults() {
     let trace = |policy: Policy, text: &str, state: serde_json::Value| {
         let template = parsed(policy, text);
-        let (value, provenance) = template.trace(&Value::from_json(state)).unwrap();
+        let (value, provenance) = template.render_with_provenance(&Value::from_json(state)).unwrap();
         let text = value.to_text().to_string();
-        let part = |p: &trefoil_template::Provenance| {
+        let part = |p: &trefoil_template::ReferenceProvenance| {
             let shown = &text[p.output.start as usize..p.output.end as usize];
-            format!("{shown}<{}", template.references()[p.reference as usize].dotted())
+            format!("{shown}<{}", template.references()[p.reference as usize].dotted_path())
         };
         provenance.iter().map(part).collect::<Vec<_>>()
     };
@@ -178,30 +178,36 @@ fn conditions_made_by_lowering() {
     let state = Value::from_json(json!({"score": "0.9", "answer": "Yes", "n": 3}));
     let reference = |text: &str| parsed(Policy::AEGIS, text).references()[0].clone();
     let compare = |comparison, value: f64| {
-        let number = Expression::Call(Function::Number, vec![Expression::Reference(0)]);
-        Expression::Compare(vec![number, Expression::value(value)], vec![comparison])
+        let number = ConditionExpression::Call(BuiltinFunction::Number, vec![ConditionExpression::Reference(0)]);
+        ConditionExpression::Compare(vec![number, ConditionExpression::from_value(value)], vec![comparison])
     };
     let holds = |expression, path| {
-        Condition::from_parts(expression, vec![reference(path)], Policy::AEGIS).evaluate(&state).unwrap()
+        Condition::from_parts(expression, vec![reference(path)], Policy::AEGIS).evaluate_in(&state).unwrap()
     };
-    assert!(holds(compare(Comparison::Greater, 0.8), "{{score}}"));
-    assert!(!holds(compare(Comparison::Less, 0.8), "{{score}}"));
+    assert!(holds(compare(ComparisonOperator::Greater, 0.8), "{{score}}"));
+    assert!(!holds(compare(ComparisonOperator::Less, 0.8), "{{score}}"));
     // A missing score matches no comparison.
-    assert!(!holds(compare(Comparison::Greater, 0.8), "{{nope}}"));
-    assert!(!holds(compare(Comparison::Less, 0.8), "{{nope}}"));
-    let lower = Expression::Call(Function::Lower, vec![Expression::Reference(0)]);
-    let yes = Expression::value(Value::from_iter(["yes", "y"]));
-    assert!(holds(Expression::Compare(vec![lower, yes], vec![Comparison::In]), "{{answer}}"));
-    let sum =
-        Expression::Arithmetic(Arithmetic::Add, Box::new(Expression::Reference(0)), Box::new(Expression::value(1)));
-    assert!(holds(Expression::Compare(vec![sum, Expression::value(4)], vec![Comparison::Equal]), "{{n}}"));
+    assert!(!holds(compare(ComparisonOperator::Greater, 0.8), "{{nope}}"));
+    assert!(!holds(compare(ComparisonOperator::Less, 0.8), "{{nope}}"));
+    let lower = ConditionExpression::Call(BuiltinFunction::Lower, vec![ConditionExpression::Reference(0)]);
+    let yes = ConditionExpression::from_value(Value::from_iter(["yes", "y"]));
+    assert!(holds(ConditionExpression::Compare(vec![lower, yes], vec![ComparisonOperator::In]), "{{answer}}"));
+    let sum = ConditionExpression::Arithmetic(
+        ArithmeticOperator::Add,
+        Box::new(ConditionExpression::Reference(0)),
+        Box::new(ConditionExpression::from_value(1)),
+    );
+    assert!(holds(
+        ConditionExpression::Compare(vec![sum, ConditionExpression::from_value(4)], vec![ComparisonOperator::Equal]),
+        "{{n}}"
+    ));
 }
 
 #[test]
 fn condition_references() {
     let condition =
         Condition::parse("working.a[\"b\"].c[0].d == output and len(working.x)", &Policy::SIRENSPEC).unwrap();
-    let paths: Vec<_> = condition.references().iter().map(trefoil_template::Reference::dotted).collect();
+    let paths: Vec<_> = condition.references().iter().map(trefoil_template::Reference::dotted_path).collect();
     assert_eq!(paths, ["working.a.b.c", "output", "working.x"]);
     assert!(!condition.is_constant());
     assert!(Condition::parse("a == 'a'", &Policy::AGNTZ).unwrap().is_constant());
@@ -209,22 +215,25 @@ fn condition_references() {
 
 #[test]
 fn literals_know_where_they_are_written() {
-    fn literals(expression: &Expression, all: &mut Vec<Written>) {
+    fn literals(expression: &ConditionExpression, all: &mut Vec<LiteralIndex>) {
         match expression {
-            Expression::Literal(_, at) => all.push(*at),
-            Expression::And(of) | Expression::Or(of) | Expression::List(of) | Expression::Compare(of, _) => {
+            ConditionExpression::Literal(_, at) => all.push(*at),
+            ConditionExpression::And(of)
+            | ConditionExpression::Or(of)
+            | ConditionExpression::List(of)
+            | ConditionExpression::Compare(of, _) => {
                 of.iter().for_each(|e| literals(e, all));
             }
-            Expression::Call(_, of) => of.iter().for_each(|e| literals(e, all)),
-            Expression::Not(of) => literals(of, all),
+            ConditionExpression::Call(_, of) => of.iter().for_each(|e| literals(e, all)),
+            ConditionExpression::Not(of) => literals(of, all),
             _ => {}
         }
     }
     let written = |policy: Policy, text: &str| {
         let condition = Condition::parse(text, &policy).unwrap();
         let mut all = Vec::new();
-        literals(condition.expression(), &mut all);
-        let place = |at: Written| condition.written()[at.0.unwrap() as usize].clone();
+        literals(condition.expression_tree(), &mut all);
+        let place = |at: LiteralIndex| condition.literal_spans()[at.0.unwrap() as usize].clone();
         all.into_iter().map(|at| text[place(at).start as usize..place(at).end as usize].to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(
@@ -238,5 +247,5 @@ fn literals_know_where_they_are_written() {
     assert_eq!(written(Policy::AEGIS, "A.b == \"x\" && !(eq state.n 0.5) || c == true"), ["\"x\"", "0.5", "true"]);
     let text = "{{#if a == 'y'}}b{{/if}}";
     let template = parsed(Policy::AGNTZ, text);
-    assert_eq!(template.written().first(), Some(&(11..14)));
+    assert_eq!(template.expression_literal_spans().first(), Some(&(11..14)));
 }

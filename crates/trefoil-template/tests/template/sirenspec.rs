@@ -1,7 +1,7 @@
 //! Templates and conditions of SirenSpec, in cases of our own.
 
 use serde_json::json;
-use trefoil_template::state::{Failure, TextKind, evaluate};
+use trefoil_template::state::{RenderFailure, TextKind, evaluate_text};
 use trefoil_template::{Policy, Value};
 
 use super::{table, texts, truths};
@@ -85,7 +85,8 @@ fn filters() {
 #[test]
 fn errors_have_their_place() {
     let state = Value::from_json(state());
-    let Err(Failure::Load(errors)) = evaluate(&P, TextKind::Template, "é\n é {{ a..b }} {{ c", &state) else {
+    let Err(RenderFailure::Load(errors)) = evaluate_text(&P, TextKind::Template, "é\n é {{ a..b }} {{ c", &state)
+    else {
         panic!()
     };
     let places: Vec<_> = errors.iter().map(|e| (e.line, e.column)).collect();

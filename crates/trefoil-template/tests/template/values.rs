@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use trefoil_template::{Hole, HoleKind, Masked, Number, Object, Piece, Value};
+use trefoil_template::{Hole, HoleKind, Masked, MaskedPiece, Value, ValueNumber, ValueObject};
 
 #[test]
 fn numbers_print_as_rfc_8785_says() {
@@ -86,7 +86,7 @@ fn serde_round_trip_keeps_values() {
 }
 
 fn secret(name: &str) -> Value {
-    Masked::lone(Hole::new(HoleKind::Secret, name)).into_value()
+    Masked::from_hole(Hole::new(HoleKind::Secret, name)).into_value()
 }
 
 #[test]
@@ -102,18 +102,22 @@ fn holes_show_as_stars_wherever_they_are_printed() {
 #[test]
 fn filling_replaces_every_hole_and_applies_defaults() {
     let hole = |name: &str| Hole::new(HoleKind::Env, name);
-    let masked = |pieces: Vec<Piece>| Masked { pieces }.into_value();
+    let masked = |pieces: Vec<MaskedPiece>| Masked { pieces }.into_value();
     let with_default = Hole { default: Some("fallback".into()), ..hole("UNSET") };
     let json = Hole { default: Some("[]".into()), json: true, ..hole("PROSE") };
     let value = Value::from(vec![
-        masked(vec![Piece::Text("Bearer ".into()), Piece::Hole(hole("TOKEN")), Piece::Text("!".into())]),
-        masked(vec![Piece::Hole(with_default)]),
-        masked(vec![Piece::Hole(json)]),
-        masked(vec![Piece::Hole(hole("UNSET"))]),
-        masked(vec![Piece::Text("<".into()), Piece::Hole(hole("UNSET")), Piece::Text(">".into())]),
+        masked(vec![
+            MaskedPiece::Text("Bearer ".into()),
+            MaskedPiece::Hole(hole("TOKEN")),
+            MaskedPiece::Text("!".into()),
+        ]),
+        masked(vec![MaskedPiece::Hole(with_default)]),
+        masked(vec![MaskedPiece::Hole(json)]),
+        masked(vec![MaskedPiece::Hole(hole("UNSET"))]),
+        masked(vec![MaskedPiece::Text("<".into()), MaskedPiece::Hole(hole("UNSET")), MaskedPiece::Text(">".into())]),
         "untouched".into(),
     ]);
-    let filled = value.fill(&mut |hole: &Hole| {
+    let filled = value.fill_holes(&mut |hole: &Hole| {
         Ok::<_, ()>(match &*hole.name {
             "TOKEN" => Some("s3cret".to_owned()),
             "PROSE" => Some("not json".to_owned()),
@@ -122,7 +126,7 @@ fn filling_replaces_every_hole_and_applies_defaults() {
     });
     let expected = json!(["Bearer s3cret!", "fallback", "[]", null, "<>", "untouched"]);
     assert_eq!(filled, Ok(Value::from_json(expected)));
-    let refused = value.fill::<String, _>(&mut |hole: &Hole| Err(hole.name.clone()));
+    let refused = value.fill_holes::<String, _>(&mut |hole: &Hole| Err(hole.name.clone()));
     assert_eq!(refused, Err(Arc::from("TOKEN")));
 }
 
@@ -134,8 +138,8 @@ fn a_secret_cannot_break_out_of_a_json_string() {
     // Printed into a text and then filled: the text is still JSON and contains the unchanged secret.
     let state: Value = [("o", value)].into_iter().collect();
     let template = trefoil_template::Template::parse("body={{o}}", &trefoil_template::Policy::AGNTZ).unwrap();
-    let text = template.render(&state).unwrap();
-    let filled = text.fill(&mut |_: &Hole| Ok::<_, ()>("a\",\"admin\":\"yes\n".to_owned())).unwrap();
+    let text = template.render_text(&state).unwrap();
+    let filled = text.fill_holes(&mut |_: &Hole| Ok::<_, ()>("a\",\"admin\":\"yes\n".to_owned())).unwrap();
     let body = filled.as_str().unwrap().strip_prefix("body=").unwrap();
     let read: serde_json::Value = serde_json::from_str(body).unwrap();
     assert_eq!(read, json!({"key": "a\",\"admin\":\"yes\n"}));
@@ -145,11 +149,11 @@ fn a_secret_cannot_break_out_of_a_json_string() {
 fn joined_text_keeps_its_holes() {
     let joined = Value::join(&["a".into(), secret("KEY"), Value::from_json(json!([1, null]))], ", ");
     assert_eq!(&*joined.to_text(), "a, ***, [1,null]");
-    let filled = joined.fill(&mut |_: &Hole| Ok::<_, ()>("k".to_owned()));
+    let filled = joined.fill_holes(&mut |_: &Hole| Ok::<_, ()>("k".to_owned()));
     assert_eq!(filled, Ok("a, k, [1,null]".into()));
     assert_eq!(Value::join(&[1.into(), 2.5.into()], ""), "12.5".into());
-    assert_eq!(secret("KEY").text(), secret("KEY"));
-    assert!(Value::from(vec![secret("KEY")]).text().is_masked());
+    assert_eq!(secret("KEY").text_value(), secret("KEY"));
+    assert!(Value::from(vec![secret("KEY")]).text_value().is_masked());
 }
 
 #[test]
@@ -164,31 +168,31 @@ fn a_default_that_fires_is_no_secret() {
 fn canonical_text_tells_values_and_holes_apart() {
     let same = [(json!({"a": 1, "b": 2}), json!({"b": 2.0, "a": 1})), (json!([1, "x"]), json!([1.0, "x"]))];
     for (a, b) in same {
-        assert_eq!(Value::from_json(a).canonical(), Value::from_json(b).canonical());
+        assert_eq!(Value::from_json(a).canonical_text(), Value::from_json(b).canonical_text());
     }
     let different = [
         Value::from("***"),
         secret("A"),
         secret("B"),
-        Masked::lone(Hole::new(HoleKind::Env, "A")).into_value(),
-        Masked::lone(Hole { default: Some("x".into()), ..Hole::new(HoleKind::Env, "A") }).into_value(),
+        Masked::from_hole(Hole::new(HoleKind::Env, "A")).into_value(),
+        Masked::from_hole(Hole { default: Some("x".into()), ..Hole::new(HoleKind::Env, "A") }).into_value(),
         Value::from("1"),
         Value::from(1),
         Value::from(vec![1.into()]),
         Value::Null,
         "null".into(),
-        Value::from(Object::default()),
+        Value::from(ValueObject::default()),
         Value::from(f64::NAN),
     ];
-    let texts: std::collections::BTreeSet<String> = different.iter().map(Value::canonical).collect();
+    let texts: std::collections::BTreeSet<String> = different.iter().map(Value::canonical_text).collect();
     assert_eq!(texts.len(), different.len());
 }
 
 #[test]
 fn numbers_convert_when_nothing_is_lost() {
-    assert_eq!(Number::Float(3.0).as_i64(), Some(3));
-    assert_eq!(Number::Float(3.5).as_i64(), None);
-    assert_eq!(Number::UInt(u64::MAX).as_i64(), None);
-    assert_eq!(Number::Int(-1).as_u64(), None);
-    assert_eq!(Number::Float(f64::NAN).compare(Number::Int(0)), None);
+    assert_eq!(ValueNumber::Float(3.0).as_i64(), Some(3));
+    assert_eq!(ValueNumber::Float(3.5).as_i64(), None);
+    assert_eq!(ValueNumber::UInt(u64::MAX).as_i64(), None);
+    assert_eq!(ValueNumber::Int(-1).as_u64(), None);
+    assert_eq!(ValueNumber::Float(f64::NAN).compare_numeric(ValueNumber::Int(0)), None);
 }

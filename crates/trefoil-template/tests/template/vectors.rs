@@ -1,6 +1,6 @@
 //! Test cases that several implementations share, if they are available (`TREFOIL_SHARED`).
 
-use trefoil_template::state::{Failure, TextKind, evaluate};
+use trefoil_template::state::{RenderFailure, TextKind, evaluate_text};
 use trefoil_template::{EvalError, Policy, Value};
 
 #[derive(serde::Deserialize)]
@@ -55,13 +55,13 @@ fn check(vector: &Vector) -> Result<(), String> {
         "condition" => TextKind::Condition,
         other => return Err(format!("unknown kind {other}")),
     };
-    let got = evaluate(&policy, kind, &vector.text, &vector.state);
+    let got = evaluate_text(&policy, kind, &vector.text, &vector.state);
     let fits = match (&got, &vector.error) {
         (Ok(value), None) => !vector.load_error && *value == vector.expect.clone().unwrap_or_default(),
-        (Err(Failure::Load(errors)), None) => {
+        (Err(RenderFailure::Load(errors)), None) => {
             vector.load_error && errors.iter().all(|e| e.line > 0 && e.column > 0 && !e.error.message.is_empty())
         }
-        (Err(Failure::Run(EvalError::Undefined { expression, namespace, reason, .. })), Some(expected)) => {
+        (Err(RenderFailure::Run(EvalError::Undefined { expression, namespace, reason, .. })), Some(expected)) => {
             **expression == *expected.expression && **namespace == *expected.namespace && *reason == expected.reason
         }
         _ => false,

@@ -15,12 +15,12 @@ use trefoil_ir::ToolKind;
 use trefoil_machine::{Effects, ToolRequest, ToolSpec};
 use trefoil_runtime::ports::{CallSite, Secrets};
 use trefoil_runtime::{ToolError, ToolHost};
-use trefoil_template::{Object, Value, json_nodes, json_text, limits};
+use trefoil_template::{Value, ValueObject, json_nodes, json_text, limits};
 
-use crate::process::{self, Program};
-use crate::shape::Shape;
+use crate::process::{self, OperatorProgram};
+use crate::tool_schema::ToolSchema;
 
-pub use words::{CommandWords, WordPart};
+pub use words::{CommandTemplate, WordPart};
 
 /// The default time limit of a call.
 pub const TIME: Duration = Duration::from_secs(60);
@@ -29,11 +29,11 @@ pub const TIME: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone)]
 pub struct CommandTool {
     spec: ToolSpec,
-    program: Program,
-    words: CommandWords,
-    shape: Shape,
+    program: OperatorProgram,
+    words: CommandTemplate,
+    shape: ToolSchema,
     /// The schema of its results: compiled, and as a value for the checker.
-    result: Option<(Shape, Value)>,
+    result: Option<(ToolSchema, Value)>,
     input: CommandInput,
     output: CommandResult,
     time: Duration,
@@ -61,13 +61,13 @@ pub enum CommandResult {
 
 /// The operator's declaration of a tool.
 #[derive(Debug, Clone)]
-pub struct Declared {
+pub struct CommandToolDeclaration {
     /// Its name.
     pub name: String,
     /// What it does, for models.
     pub description: String,
     /// The program, with placeholders in its words.
-    pub program: Program,
+    pub program: OperatorProgram,
     /// A JSON Schema of its arguments; `None`: one text for each placeholder.
     pub parameters: Option<serde_json::Value>,
     /// A JSON Schema of its result; `None`: any value.
@@ -84,9 +84,9 @@ pub struct Declared {
 
 impl CommandTool {
     /// Creates a tool, or returns what is wrong with its declaration.
-    pub fn new(declared: Declared) -> Result<Self, String> {
-        let words = CommandWords::parse(&declared.program.command)?;
-        let used = words.parameters();
+    pub fn new(declared: CommandToolDeclaration) -> Result<Self, String> {
+        let words = CommandTemplate::parse(&declared.program.command)?;
+        let used = words.parameter_names();
         let default = if used.is_empty() { CommandInput::Json } else { CommandInput::Words };
         let input = declared.input.unwrap_or(default);
         let parameters = match declared.parameters {
@@ -109,8 +109,9 @@ impl CommandTool {
             }
             None => of_words(&used),
         };
-        let shape = Shape::new(&parameters).map_err(|why| format!("`parameters` is not a JSON Schema: {why}"))?;
-        let result = declared.result.map(|schema| Ok((Shape::new(&schema)?, Value::from_json(schema)))).transpose();
+        let shape = ToolSchema::new(&parameters).map_err(|why| format!("`parameters` is not a JSON Schema: {why}"))?;
+        let result =
+            declared.result.map(|schema| Ok((ToolSchema::new(&schema)?, Value::from_json(schema)))).transpose();
         let result = result.map_err(|why: String| format!("`result` is not a JSON Schema: {why}"))?;
         let spec = ToolSpec {
             name: declared.name.into(),
@@ -118,38 +119,38 @@ impl CommandTool {
             parameters: Value::from_json(parameters),
             effects: declared.effects,
         };
-        let Declared { program, output, time, .. } = declared;
+        let CommandToolDeclaration { program, output, time, .. } = declared;
         Ok(Self { spec, program, words, shape, result, input, output, time })
     }
 
     /// The tool's description.
-    pub fn spec(&self) -> &ToolSpec {
+    pub fn tool_spec(&self) -> &ToolSpec {
         &self.spec
     }
 
     /// The JSON Schema of its results, if it has one.
-    pub fn result(&self) -> Option<&Value> {
+    pub fn result_schema(&self) -> Option<&Value> {
         self.result.as_ref().map(|(_, schema)| schema)
     }
 
     /// The program that it runs.
-    pub fn program(&self) -> &Program {
+    pub fn operator_program(&self) -> &OperatorProgram {
         &self.program
     }
 
     /// The words of its command.
-    pub fn words(&self) -> &CommandWords {
+    pub fn command_template(&self) -> &CommandTemplate {
         &self.words
     }
 
     /// Whether its arguments are among those of its process.
     pub fn is_on_command_line(&self) -> bool {
-        !self.words.parameters().is_empty()
+        !self.words.parameter_names().is_empty()
     }
 
     fn valid(&self, value: Value) -> Result<Value, ToolError> {
         let Some((shape, _)) = &self.result else { return Ok(value) };
-        shape.check(&value.to_json()).map_err(|why| {
+        shape.check_value(&value.to_json()).map_err(|why| {
             ToolError::unusable_result(
                 format!("its output does not match `result`: {why}"),
                 "fix the program, or `result` in the settings of the tool",
@@ -162,23 +163,23 @@ impl CommandTool {
         if discloses && self.is_on_command_line() {
             // Every user of the machine can see the arguments of its processes.
             let what = "an argument contains a secret or an environment value, which must not appear on a command line";
-            return Err(ToolError::advised(what, "declare the tool with `input = \"json\"` and no placeholders"));
+            return Err(ToolError::with_advice(what, "declare the tool with `input = \"json\"` and no placeholders"));
         }
         let json = arguments.to_json();
         // A secret that is too short to be recognized in a message must not be quoted in it.
-        let checked = if discloses { self.shape.check_unquoted(&json) } else { self.shape.check(&json) };
+        let checked = if discloses { self.shape.check_unquoted(&json) } else { self.shape.check_value(&json) };
         let help = "fix the arguments of the call, or `parameters` in the settings of the tool";
         checked.map_err(|why| ToolError::invalid_arguments(why, help))?;
-        let empty = Object::default();
-        let words = self.words.fill(arguments.as_object().unwrap_or(&empty))?;
-        let command = self.program.command(&words, secrets)?;
+        let empty = ValueObject::default();
+        let words = self.words.fill_values(arguments.as_object().unwrap_or(&empty))?;
+        let command = self.program.build_command(&words, secrets)?;
         let input = (self.input == CommandInput::Json).then(|| format!("{json}\n").into_bytes());
-        let ended = process::start(command, input.is_some())?.run(input, Some(self.time)).await?;
+        let ended = process::start_process(command, input.is_some())?.run_to_end(input, Some(self.time)).await?;
         match ended.code {
             0 => self.valid(self.read(ended.stdout)?),
             // A signal ended it, in the middle of its work.
-            129..=192 => Err(ToolError::Unusable(ended.complaint())),
-            _ => Err(failed(ended.complaint())),
+            129..=192 => Err(ToolError::Unusable(ended.failure_message())),
+            _ => Err(tool_failure(ended.failure_message())),
         }
     }
 
@@ -194,7 +195,7 @@ impl CommandTool {
         let text = text.strip_suffix('\n').map_or(&*text, |text| text.strip_suffix('\r').unwrap_or(text));
         match self.output {
             CommandResult::Text => Ok(text.into()),
-            CommandResult::Either => Ok(structured(text).unwrap_or_else(|| text.into())),
+            CommandResult::Either => Ok(parse_structured(text).unwrap_or_else(|| text.into())),
             CommandResult::Json => Value::parse(text).map_err(|why| {
                 let help = "let the program print JSON and nothing else, or set `output = \"text\"`";
                 ToolError::unusable_result(format!("its output is not JSON: {why}"), help)
@@ -204,7 +205,7 @@ impl CommandTool {
 }
 
 /// Parses a text as JSON if it is an object or a list. A number or a word is more likely meant as text.
-pub(crate) fn structured(text: &str) -> Option<Value> {
+pub(crate) fn parse_structured(text: &str) -> Option<Value> {
     let text = json_text(text);
     text.starts_with(['{', '[']).then(|| Value::parse(text).ok()).flatten()
 }
@@ -236,16 +237,16 @@ impl CommandTools {
 
 #[async_trait]
 impl ToolHost for CommandTools {
-    fn offers(&self, name: &str, kind: &ToolKind) -> bool {
+    fn offers_tool(&self, name: &str, kind: &ToolKind) -> bool {
         *kind == ToolKind::Local && self.tools.contains_key(name)
     }
 
-    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        let tool = self.tools.get(&*request.name).ok_or_else(|| failed("it is not declared".to_owned()))?;
+    async fn call_tool(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+        let tool = self.tools.get(&*request.name).ok_or_else(|| tool_failure("it is not declared".to_owned()))?;
         tool.call(at.discloses, &request.arguments, &*self.secrets).await
     }
 
-    async fn list(&self, _at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+    async fn list_tools(&self, _at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
         let all = self.tools.values().map(|tool| tool.spec.clone());
         Ok(if *kind == ToolKind::Local { all.collect() } else { Vec::new() })
     }
@@ -255,6 +256,6 @@ impl ToolHost for CommandTools {
     }
 }
 
-fn failed(what: String) -> ToolError {
+fn tool_failure(what: String) -> ToolError {
     ToolError::Failed(what)
 }

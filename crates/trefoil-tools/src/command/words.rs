@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use trefoil_runtime::ToolError;
-use trefoil_template::Object;
+use trefoil_template::ValueObject;
 
 /// Programs that read operators among their arguments, and the operators without a dash.
 const WITH_OPERATORS: [&str; 4] = ["find", "test", "[", "expr"];
@@ -15,7 +15,7 @@ const OPERATORS: [&str; 4] = ["!", "(", ")", ","];
 
 /// A command with placeholders.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CommandWords(Vec<Vec<WordPart>>);
+pub struct CommandTemplate(Vec<Vec<WordPart>>);
 
 /// A part of a word.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +31,7 @@ pub enum WordPart {
     },
 }
 
-impl CommandWords {
+impl CommandTemplate {
     /// Parses a command, or returns what is wrong with it.
     pub fn parse(command: &[String]) -> Result<Self, String> {
         let words: Vec<Vec<WordPart>> = command.iter().map(|word| parse(word)).collect::<Result<_, _>>()?;
@@ -43,7 +43,7 @@ impl CommandWords {
     }
 
     /// The parts of each word.
-    pub fn words(&self) -> &[Vec<WordPart>] {
+    pub fn word_parts(&self) -> &[Vec<WordPart>] {
         &self.0
     }
 
@@ -54,7 +54,7 @@ impl CommandWords {
     }
 
     /// The parameters, and whether they are optional.
-    pub fn parameters(&self) -> Vec<(Arc<str>, bool)> {
+    pub fn parameter_names(&self) -> Vec<(Arc<str>, bool)> {
         let parts = self.0.iter().flatten().filter_map(|part| match part {
             WordPart::Parameter { name, optional } => Some((name.clone(), *optional)),
             WordPart::Text(_) => None,
@@ -70,7 +70,7 @@ impl CommandWords {
     }
 
     /// Fills in the values.
-    pub fn fill(&self, arguments: &Object) -> Result<Vec<String>, ToolError> {
+    pub fn fill_values(&self, arguments: &ValueObject) -> Result<Vec<String>, ToolError> {
         let mut words = Vec::new();
         let mut options_end = false;
         for parts in &self.0 {
@@ -78,7 +78,7 @@ impl CommandWords {
             let is_value = matches!(parts.as_slice(), [WordPart::Parameter { .. }]);
             if is_value && self.has_operators() && OPERATORS.contains(&word.as_str()) {
                 let why = format!("an argument must not be `{word}`, because the command would read it as an operator");
-                return Err(ToolError::advised(why, "pass another value"));
+                return Err(ToolError::with_advice(why, "pass another value"));
             }
             options_end |= word == "--" && matches!(parts.as_slice(), [WordPart::Text(_)]);
             words.push(word);
@@ -87,8 +87,8 @@ impl CommandWords {
     }
 }
 
-fn filled(parts: &[WordPart], arguments: &Object, options_end: bool) -> Result<Option<String>, ToolError> {
-    let failed = |what: String, help| Err(ToolError::advised(what, help));
+fn filled(parts: &[WordPart], arguments: &ValueObject, options_end: bool) -> Result<Option<String>, ToolError> {
+    let failed = |what: String, help| Err(ToolError::with_advice(what, help));
     let mut word = String::new();
     for part in parts {
         let (name, optional) = match part {
@@ -157,13 +157,13 @@ mod tests {
 
     use super::*;
 
-    fn words(command: &[&str]) -> Result<CommandWords, String> {
-        CommandWords::parse(&command.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    fn words(command: &[&str]) -> Result<CommandTemplate, String> {
+        CommandTemplate::parse(&command.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
     }
 
     fn fill(command: &[&str], arguments: &[(&str, &str)]) -> Result<Vec<String>, ToolError> {
         let all = arguments.iter().map(|(name, value)| (Arc::from(*name), Value::from(*value)));
-        words(command).unwrap().fill(&all.collect())
+        words(command).unwrap().fill_values(&all.collect())
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(fill(&["ls", "--depth={depth?}", "{{x}}"], &[]).unwrap(), ["ls", "{x}"]);
         assert_eq!(
             fill(&["ls", "{a}"], &[]),
-            Err(ToolError::advised(
+            Err(ToolError::with_advice(
                 "the parameter `a` is missing",
                 "pass it, or write `{NAME?}` in `command` if it is optional"
             ))
@@ -204,6 +204,9 @@ mod tests {
         for wrong in [&[][..], &[""], &["{p}"], &["ls", "{"], &["ls", "}"], &["ls", "{a b}"], &["ls", "{}"]] {
             assert!(words(wrong).is_err(), "{wrong:?}");
         }
-        assert_eq!(words(&["x", "{a}{b?}", "{b}"]).unwrap().parameters(), [("a".into(), false), ("b".into(), false)]);
+        assert_eq!(
+            words(&["x", "{a}{b?}", "{b}"]).unwrap().parameter_names(),
+            [("a".into(), false), ("b".into(), false)]
+        );
     }
 }

@@ -8,14 +8,14 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 /// An address that is not public, with the reason: `127.0.0.1` is a loopback address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refused {
+pub struct NonPublicAddress {
     /// The address.
     pub address: IpAddr,
     /// What kind of address it is, with an article: `a loopback address`.
     pub what: &'static str,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for NonPublicAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is {}", self.address, self.what)
     }
@@ -85,7 +85,7 @@ const NAT64: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 
 const SIX_TO_FOUR: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16);
 
 /// Checks that an address is public.
-pub fn check(address: IpAddr) -> Result<(), Refused> {
+pub fn check_public(address: IpAddr) -> Result<(), NonPublicAddress> {
     let inner = match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(six) => IpAddr::V4(match inside(six) {
@@ -96,11 +96,11 @@ pub fn check(address: IpAddr) -> Result<(), Refused> {
     special(inner, address)
 }
 
-fn special(address: IpAddr, shown: IpAddr) -> Result<(), Refused> {
+fn special(address: IpAddr, shown: IpAddr) -> Result<(), NonPublicAddress> {
     let found = SPECIAL.iter().find(|(net, _)| net.contains(&address)).map(|(_, what)| *what);
     let outside = matches!(address, IpAddr::V6(six) if !GLOBAL_UNICAST.contains(&six));
     match found.or(outside.then_some(RESERVED)) {
-        Some(what) => Err(Refused { address: shown, what }),
+        Some(what) => Err(NonPublicAddress { address: shown, what }),
         None => Ok(()),
     }
 }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     fn is_public(text: &str) -> bool {
-        check(text.parse().unwrap()).is_ok()
+        check_public(text.parse().unwrap()).is_ok()
     }
 
     #[test]
@@ -145,7 +145,7 @@ mod tests {
     fn no_edge_of_a_special_block_is_public() {
         for (net, what) in SPECIAL {
             for address in [net.network(), net.broadcast()] {
-                assert!(check(address).is_err(), "{address} is {what}");
+                assert!(check_public(address).is_err(), "{address} is {what}");
             }
         }
     }
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_reason_is_in_words() {
-        let told = check("::ffff:169.254.169.254".parse().unwrap()).unwrap_err().to_string();
+        let told = check_public("::ffff:169.254.169.254".parse().unwrap()).unwrap_err().to_string();
         let expected = "::ffff:169.254.169.254 is a link-local address, where cloud machines serve their credentials";
         assert_eq!(told, expected);
     }

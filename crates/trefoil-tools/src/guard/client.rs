@@ -9,13 +9,13 @@ use reqwest::{Method, StatusCode, redirect};
 use url::{Host, Url};
 
 use super::address;
-use super::fault::{ADVICE, Fault};
-use super::lookup::{Checked, Lookup, NotPublic, System};
-use super::rules::{self, Rules};
+use super::fault::{ADVICE, HttpFault};
+use super::lookup::{GuardedResolver, HostNameLookup, NoPublicAddress, SystemLookup};
+use super::rules::{self, GuardRules};
 
 /// A request. Redirects are followed within the same scheme, host and port.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct GuardedRequest {
     /// `GET`, `POST`, ...
     pub method: Method,
     /// The complete address.
@@ -28,9 +28,9 @@ pub struct Call {
     pub time: Option<Duration>,
 }
 
-impl Call {
+impl GuardedRequest {
     /// A `GET` request.
-    pub fn get(url: impl Into<String>) -> Self {
+    pub fn for_get(url: impl Into<String>) -> Self {
         let (headers, body, time) = Default::default();
         Self { method: Method::GET, url: url.into(), headers, body, time }
     }
@@ -51,21 +51,21 @@ pub struct HttpAnswer {
 
 /// The client. Cheap to clone; connections are shared.
 #[derive(Clone)]
-pub struct Client {
-    rules: Arc<Rules>,
-    lookup: Arc<dyn Lookup>,
+pub struct GuardedClient {
+    rules: Arc<GuardRules>,
+    lookup: Arc<dyn HostNameLookup>,
     /// For any host: connects only to public addresses.
-    public: Connections,
+    public: ConnectionPool,
     /// For hosts that the operator allowed by name.
-    trusted: Connections,
+    trusted: ConnectionPool,
 }
 
 /// A pool of connections. It is made for the first request, because it reads all certificates that the system trusts.
-type Connections = Arc<OnceLock<reqwest::Client>>;
+type ConnectionPool = Arc<OnceLock<reqwest::Client>>;
 
 /// Which hosts a request may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum HostReach {
     Public,
     Trusted,
 }
@@ -85,24 +85,24 @@ const CONNECTION: &[&str] = &[
     "proxy-authorization",
     "proxy-connection",
 ];
-impl Client {
+impl GuardedClient {
     /// A client with these rules.
-    pub fn new(rules: Rules) -> Self {
-        Self::with_lookup(rules, Arc::new(System))
+    pub fn new(rules: GuardRules) -> Self {
+        Self::with_lookup(rules, Arc::new(SystemLookup))
     }
 
     /// A client with another name lookup.
-    pub fn with_lookup(rules: Rules, lookup: Arc<dyn Lookup>) -> Self {
-        Self { rules: Arc::new(rules), lookup, public: Connections::default(), trusted: Connections::default() }
+    pub fn with_lookup(rules: GuardRules, lookup: Arc<dyn HostNameLookup>) -> Self {
+        Self { rules: Arc::new(rules), lookup, public: ConnectionPool::default(), trusted: ConnectionPool::default() }
     }
 
-    fn connections(&self, reach: Reach) -> Result<&reqwest::Client, Fault> {
-        let pool = if reach == Reach::Trusted { &self.trusted } else { &self.public };
+    fn connections(&self, reach: HostReach) -> Result<&reqwest::Client, HttpFault> {
+        let pool = if reach == HostReach::Trusted { &self.trusted } else { &self.public };
         if let Some(client) = pool.get() {
             return Ok(client);
         }
-        let trusted = reach == Reach::Trusted;
-        let checked = Checked { lookup: self.lookup.clone(), rules: self.rules.clone(), trusted };
+        let trusted = reach == HostReach::Trusted;
+        let checked = GuardedResolver { lookup: self.lookup.clone(), rules: self.rules.clone(), trusted };
         // Fails if a TLS provider is installed already; any provider works.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
@@ -113,56 +113,60 @@ impl Client {
             .connect_timeout(self.rules.limits.connect)
             .user_agent(concat!("trefoil/", env!("CARGO_PKG_VERSION")))
             .build()
-            .map_err(|e| Fault::Invalid(format!("cannot create an HTTP client: {}", innermost(&e))))?;
+            .map_err(|e| HttpFault::Invalid(format!("cannot create an HTTP client: {}", innermost(&e))))?;
         Ok(pool.get_or_init(|| client))
     }
 
     /// Whether an address may be called, judged by its text. Its name may still resolve to a private address.
-    pub fn check(&self, url: &str) -> Result<(), Fault> {
-        self.allowed(&parsed(url)?).map(|_| ())
+    pub fn check_url(&self, url: &str) -> Result<(), HttpFault> {
+        self.find_reach(&parse_url(url)?).map(|_| ())
     }
 
     /// Whether the operator has allowed an address by name, so that requests to it may contain secrets.
     pub fn is_allowed_by_name(&self, url: &str) -> bool {
-        let Ok(url) = parsed(url) else { return false };
+        let Ok(url) = parse_url(url) else { return false };
         let at = url.host().zip(url.port_or_known_default());
-        at.is_some_and(|(host, port)| self.rules.allow.iter().any(|rule| rule.names(&host, port)))
+        at.is_some_and(|(host, port)| self.rules.allow.iter().any(|rule| rule.allows_host(&host, port)))
     }
 
     /// Environment values and secrets may be sent only to hosts that the operator has allowed, because addresses in a
     /// manifest are untrusted.
-    pub fn may_disclose(&self, url: &str) -> Result<(), Fault> {
+    pub fn may_disclose(&self, url: &str) -> Result<(), HttpFault> {
         if self.is_allowed_by_name(url) {
             return Ok(());
         }
         // Reports a problem of the address itself first.
-        self.check(url)?;
-        let host = parsed(url)?.host_str().map(str::to_owned).unwrap_or_default();
-        Err(Fault::Refused(format!(
+        self.check_url(url)?;
+        let host = parse_url(url)?.host_str().map(str::to_owned).unwrap_or_default();
+        Err(HttpFault::Refused(format!(
             "the request contains secrets or environment values, which `{host}` may not receive{ADVICE}pass `--allow-host {host}`"
         )))
     }
 
     /// Sends a request and reads the whole response.
-    pub async fn send(&self, call: Call) -> Result<HttpAnswer, Fault> {
-        self.within(call.time, async { self.follow(call).await?.whole().await }).await
+    pub async fn send(&self, call: GuardedRequest) -> Result<HttpAnswer, HttpFault> {
+        self.within(call.time, async { self.follow(call).await?.read_whole().await }).await
     }
 
     /// Sends a request and returns when the response starts. The body is read in pieces, without a time limit.
-    pub async fn open(&self, call: Call) -> Result<Opened, Fault> {
+    pub async fn open_response(&self, call: GuardedRequest) -> Result<OpenResponse, HttpFault> {
         self.within(call.time, self.follow(call)).await
     }
 
-    async fn within<T>(&self, own: Option<Duration>, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    async fn within<T>(
+        &self,
+        own: Option<Duration>,
+        work: impl Future<Output = Result<T, HttpFault>>,
+    ) -> Result<T, HttpFault> {
         let limit = own.map_or(self.rules.limits.time, |own| own.min(self.rules.limits.longest));
         match tokio::time::timeout(limit, work).await {
             Ok(answered) => answered,
-            Err(_) => Err(Fault::Timeout(limit.as_secs().max(1))),
+            Err(_) => Err(HttpFault::Timeout(limit.as_secs().max(1))),
         }
     }
 
-    async fn follow(&self, call: Call) -> Result<Opened, Fault> {
-        let mut url = parsed(&call.url)?;
+    async fn follow(&self, call: GuardedRequest) -> Result<OpenResponse, HttpFault> {
+        let mut url = parse_url(&call.url)?;
         let (mut method, mut body, mut headers) = (call.method, call.body, headers(&call.headers)?);
         // Whether the request itself was answered, so that only a GET is left to do.
         let mut is_answered = false;
@@ -170,7 +174,7 @@ impl Client {
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         for nth in 0..=self.rules.limits.redirects {
             let at = |fault| if nth == 0 { fault } else { redirected(fault, is_answered) };
-            let client = self.allowed(&url).and_then(|reach| self.connections(reach)).map_err(at)?;
+            let client = self.find_reach(&url).and_then(|reach| self.connections(reach)).map_err(at)?;
             let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
             if let Some(body) = &body {
                 request = request.body(body.clone());
@@ -189,32 +193,32 @@ impl Client {
                 (method, body) = (Method::GET, None);
                 headers.remove(reqwest::header::CONTENT_TYPE);
             }
-            let ends = |why| Err(Fault::Redirected { why, is_answered });
+            let ends = |why| Err(HttpFault::Redirected { why, is_answered });
             if url.scheme() == "https" && next.scheme() == "http" {
                 return ends(format!("{} redirects from https to http", host(&url)));
             }
-            if rules::origin(&url) != rules::origin(&next) {
+            if rules::url_origin(&url) != rules::url_origin(&next) {
                 return ends(format!("{} redirects to {}, which is another origin", host(&url), host(&next)));
             }
             url = next;
         }
-        Err(Fault::Redirected { why: format!("more than {} redirects", self.rules.limits.redirects), is_answered })
+        Err(HttpFault::Redirected { why: format!("more than {} redirects", self.rules.limits.redirects), is_answered })
     }
 
     /// What a request to an address may reach, or why it must not be called.
-    fn allowed(&self, url: &Url) -> Result<Reach, Fault> {
-        let refused = |why: String| Fault::Refused(why);
+    fn find_reach(&self, url: &Url) -> Result<HostReach, HttpFault> {
+        let refused = |why: String| HttpFault::Refused(why);
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(Fault::Invalid(format!("`{}` is not `http` or `https`", url.scheme())));
+            return Err(HttpFault::Invalid(format!("`{}` is not `http` or `https`", url.scheme())));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(Fault::Invalid("a URL must not contain a user name or password".to_owned()));
+            return Err(HttpFault::Invalid("a URL must not contain a user name or password".to_owned()));
         }
         let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
-            return Err(Fault::Invalid("a URL must have a host".to_owned()));
+            return Err(HttpFault::Invalid("a URL must have a host".to_owned()));
         };
-        if self.rules.allow.iter().any(|rule| rule.names(&host, port)) {
-            return Ok(Reach::Trusted);
+        if self.rules.allow.iter().any(|rule| rule.allows_host(&host, port)) {
+            return Ok(HostReach::Trusted);
         }
         let more_ports = self.rules.ports.contains(&port);
         if !more_ports && self.rules.allow.iter().any(|rule| rule.lacks_port(&host, port)) {
@@ -223,14 +227,14 @@ impl Client {
         }
         if self.rules.only_allowed {
             let why = "without a real model, only hosts that are allowed by name are called";
-            return Err(refused(format!("{why}{ADVICE}pass `--allow-host {}`", rules::named(&host, port))));
+            return Err(refused(format!("{why}{ADVICE}pass `--allow-host {}`", rules::render_host(&host, port))));
         }
         if !rules::is_standard(port) && !more_ports {
             return Err(refused(format!("port {port} is not allowed{ADVICE}pass `--allow-host {host}:{port}`")));
         }
         let inside = match host {
-            Host::Ipv4(four) => address::check(four.into()),
-            Host::Ipv6(six) => address::check(six.into()),
+            Host::Ipv4(four) => address::check_public(four.into()),
+            Host::Ipv6(six) => address::check_public(six.into()),
             Host::Domain(name) if rules::is_inside(name) => {
                 return Err(refused(format!(
                     "`{name}` is the name of an internal host, which is not called, unless with `--allow-host {name}`"
@@ -238,22 +242,25 @@ impl Client {
             }
             Host::Domain(_) => Ok(()),
         };
-        inside.map(|()| Reach::Public).map_err(|why| refused(why.to_string()))
+        inside.map(|()| HostReach::Public).map_err(|why| refused(why.to_string()))
     }
 
-    fn opened(&self, response: reqwest::Response, url: Url, is_of_get_after: bool) -> Result<Opened, Fault> {
+    fn opened(&self, response: reqwest::Response, url: Url, is_of_get_after: bool) -> Result<OpenResponse, HttpFault> {
         let encoded = response.headers().get(CONTENT_ENCODING).is_some_and(|v| v.as_bytes() != b"identity");
         if encoded {
-            return Err(Fault::Unusable(format!("{} sent a compressed answer, which was not requested", host(&url))));
+            return Err(HttpFault::Unusable(format!(
+                "{} sent a compressed answer, which was not requested",
+                host(&url)
+            )));
         }
         let limit = self.rules.limits.body;
-        Ok(Opened { response, url, is_of_get_after, left: limit, limit })
+        Ok(OpenResponse { response, url, is_of_get_after, left: limit, limit })
     }
 }
 
 /// A response whose body is still to be read.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenResponse {
     response: reqwest::Response,
     url: Url,
     is_of_get_after: bool,
@@ -261,29 +268,29 @@ pub struct Opened {
     limit: usize,
 }
 
-impl Opened {
+impl OpenResponse {
     /// The status.
     pub fn status(&self) -> StatusCode {
         self.response.status()
     }
 
     /// Its headers.
-    pub fn headers(&self) -> &HeaderMap {
+    pub fn response_headers(&self) -> &HeaderMap {
         self.response.headers()
     }
 
     /// The next piece of the body, or `None` at its end.
-    pub async fn next(&mut self) -> Result<Option<bytes::Bytes>, Fault> {
+    pub async fn next_chunk(&mut self) -> Result<Option<bytes::Bytes>, HttpFault> {
         let piece = self.response.chunk().await.map_err(|e| failure(&self.url, &e))?;
         let size = piece.as_ref().map_or(0, bytes::Bytes::len);
-        self.left = self.left.checked_sub(size).ok_or(Fault::TooLarge(self.limit))?;
+        self.left = self.left.checked_sub(size).ok_or(HttpFault::TooLarge(self.limit))?;
         Ok(piece)
     }
 
     /// Reads the whole response.
-    pub async fn whole(mut self) -> Result<HttpAnswer, Fault> {
+    pub async fn read_whole(mut self) -> Result<HttpAnswer, HttpFault> {
         let mut body = Vec::new();
-        while let Some(piece) = self.next().await? {
+        while let Some(piece) = self.next_chunk().await? {
             body.extend_from_slice(&piece);
         }
         let (status, headers) = (self.response.status(), self.response.headers().clone());
@@ -291,20 +298,20 @@ impl Opened {
     }
 }
 
-fn parsed(url: &str) -> Result<Url, Fault> {
-    Url::parse(url).map_err(|why| Fault::Invalid(format!("invalid URL: {why}")))
+fn parse_url(url: &str) -> Result<Url, HttpFault> {
+    Url::parse(url).map_err(|why| HttpFault::Invalid(format!("invalid URL: {why}")))
 }
 
-fn headers(all: &[(String, String)]) -> Result<HeaderMap, Fault> {
+fn headers(all: &[(String, String)]) -> Result<HeaderMap, HttpFault> {
     let mut map = HeaderMap::new();
     for (name, value) in all {
         let key = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| Fault::Invalid(format!("`{}` is not a valid header name", name.escape_debug())))?;
+            .map_err(|_| HttpFault::Invalid(format!("`{}` is not a valid header name", name.escape_debug())))?;
         if CONNECTION.contains(&key.as_str()) {
-            return Err(Fault::Invalid(format!("the header `{key}` cannot be set")));
+            return Err(HttpFault::Invalid(format!("the header `{key}` cannot be set")));
         }
         let mut value = HeaderValue::from_str(value).map_err(|_| {
-            Fault::Invalid(format!(
+            HttpFault::Invalid(format!(
                 "the value of the header `{key}` contains characters that are not allowed in headers"
             ))
         })?;
@@ -315,22 +322,22 @@ fn headers(all: &[(String, String)]) -> Result<HeaderMap, Fault> {
 }
 
 /// The target of a redirect.
-fn location(from: &Url, response: &reqwest::Response) -> Option<Result<Url, Fault>> {
+fn location(from: &Url, response: &reqwest::Response) -> Option<Result<Url, HttpFault>> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return None;
     }
     let to = response.headers().get(LOCATION)?;
-    let wrong = || Fault::Unusable(format!("{} redirects to an invalid URL", host(from)));
+    let wrong = || HttpFault::Unusable(format!("{} redirects to an invalid URL", host(from)));
     Some(to.to_str().ok().and_then(|to| from.join(to).ok()).ok_or_else(wrong))
 }
 
 /// The fault of a request after a redirect: the one before it was sent.
-fn redirected(fault: Fault, is_answered: bool) -> Fault {
+fn redirected(fault: HttpFault, is_answered: bool) -> HttpFault {
     match fault {
-        Fault::Refused(why) | Fault::Invalid(why) => {
-            Fault::Redirected { why: format!("it was redirected, and {why}"), is_answered }
+        HttpFault::Refused(why) | HttpFault::Invalid(why) => {
+            HttpFault::Redirected { why: format!("it was redirected, and {why}"), is_answered }
         }
-        Fault::Unreachable(why) => Fault::Broken(format!("it was redirected, and {why}")),
+        HttpFault::Unreachable(why) => HttpFault::Broken(format!("it was redirected, and {why}")),
         fault => fault,
     }
 }
@@ -341,21 +348,21 @@ fn host(url: &Url) -> String {
     format!("`{}{port}`", url.host_str().unwrap_or_default())
 }
 
-fn failure(url: &Url, error: &reqwest::Error) -> Fault {
+fn failure(url: &Url, error: &reqwest::Error) -> HttpFault {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = error.source();
     while let Some(inner) = cause {
-        if let Some(refused) = inner.downcast_ref::<NotPublic>() {
-            return Fault::Refused(refused.0.clone());
+        if let Some(refused) = inner.downcast_ref::<NoPublicAddress>() {
+            return HttpFault::Refused(refused.0.clone());
         }
         cause = inner.source();
     }
     if error.is_builder() {
-        Fault::Invalid(format!("cannot call {}: {}", host(url), innermost(error)))
+        HttpFault::Invalid(format!("cannot call {}: {}", host(url), innermost(error)))
     } else if error.is_connect() {
-        Fault::Unreachable(format!("cannot reach {}: {}", host(url), innermost(error)))
+        HttpFault::Unreachable(format!("cannot reach {}: {}", host(url), innermost(error)))
     } else {
         let what = innermost(error);
-        Fault::Broken(format!("{} closed the connection before the answer was complete ({what})", host(url)))
+        HttpFault::Broken(format!("{} closed the connection before the answer was complete ({what})", host(url)))
     }
 }
 

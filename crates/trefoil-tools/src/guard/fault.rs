@@ -2,7 +2,7 @@
 
 /// Why a call failed. Never contains headers, bodies or the query of an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum HttpFault {
     /// The rules do not allow it. Nothing was sent.
     #[error("{0}")]
     Refused(String),
@@ -34,12 +34,12 @@ pub enum Fault {
     TooLarge(usize),
 }
 
-/// What separates the reason from the advice in the text of [`Fault::Refused`].
+/// What separates the reason from the advice in the text of [`HttpFault::Refused`].
 pub(super) const ADVICE: &str = "; to allow it, ";
 
-impl Fault {
+impl HttpFault {
     /// The reason and the advice, if the rules do not allow it.
-    pub fn refusal(&self) -> Option<(&str, &str)> {
+    pub fn refusal_reason(&self) -> Option<(&str, &str)> {
         match self {
             Self::Refused(text) => Some(text.split_once(ADVICE).unwrap_or((text, ""))),
             _ => None,

@@ -8,7 +8,7 @@ use url::{Host, Url};
 
 /// The allowed hosts, and the limits of a call.
 #[derive(Debug, Clone, Default)]
-pub struct Rules {
+pub struct GuardRules {
     /// Hosts that may be called although they are not public, or at another port.
     pub allow: Vec<AllowedHost>,
     /// Additional ports of public hosts, besides 80 and 443.
@@ -46,12 +46,12 @@ impl Default for RequestLimits {
 /// Without a port, the standard ports (80, 443) are allowed; `:*` allows all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedHost {
-    name: Name,
-    port: Port,
+    name: HostPattern,
+    port: AllowedPort,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Name {
+enum HostPattern {
     /// Exactly this name.
     Exactly(String),
     /// All names with this ending, which starts with a dot.
@@ -61,7 +61,7 @@ enum Name {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Port {
+enum AllowedPort {
     Standard,
     Only(u16),
     Any,
@@ -70,15 +70,15 @@ enum Port {
 /// Text that is not a valid host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a valid host: write `name`, `name:port`, `*.domain` or `10.0.0.0/8`")]
-pub struct NotAHost(pub String);
+pub struct InvalidHost(pub String);
 
 impl std::str::FromStr for AllowedHost {
-    type Err = NotAHost;
+    type Err = InvalidHost;
 
-    fn from_str(text: &str) -> Result<Self, NotAHost> {
-        let wrong = || NotAHost(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, InvalidHost> {
+        let wrong = || InvalidHost(text.to_owned());
         if let Ok(net) = text.parse::<IpNet>() {
-            return Ok(Self { name: Name::Addresses(net), port: Port::Any });
+            return Ok(Self { name: HostPattern::Addresses(net), port: AllowedPort::Any });
         }
         let (host, port) = split_port(text).ok_or_else(wrong)?;
         // A `*` elsewhere would be part of a name that no host has.
@@ -87,25 +87,26 @@ impl std::str::FromStr for AllowedHost {
         }
         let name = match host.strip_prefix("*.") {
             Some(domain) => match Host::parse(domain).map_err(|_| wrong())? {
-                Host::Domain(domain) => Name::Ending(format!(".{domain}")),
+                Host::Domain(domain) => HostPattern::Ending(format!(".{domain}")),
                 Host::Ipv4(_) | Host::Ipv6(_) => return Err(wrong()),
             },
             None => match Host::parse(host).map_err(|_| wrong())? {
-                Host::Domain(domain) => Name::Exactly(without_dot(&domain).to_owned()),
-                Host::Ipv4(four) => Name::Addresses(IpNet::from(std::net::IpAddr::V4(four))),
-                Host::Ipv6(six) => Name::Addresses(IpNet::from(std::net::IpAddr::V6(six))),
+                Host::Domain(domain) => HostPattern::Exactly(without_dot(&domain).to_owned()),
+                Host::Ipv4(four) => HostPattern::Addresses(IpNet::from(std::net::IpAddr::V4(four))),
+                Host::Ipv6(six) => HostPattern::Addresses(IpNet::from(std::net::IpAddr::V6(six))),
             },
         };
         Ok(Self { name, port })
     }
 }
 
-fn split_port(text: &str) -> Option<(&str, Port)> {
+fn split_port(text: &str) -> Option<(&str, AllowedPort)> {
     let Some((host, port)) = text.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'))
     else {
-        return Some((text, Port::Standard));
+        return Some((text, AllowedPort::Standard));
     };
-    let port = if port == "*" { Port::Any } else { Port::Only(port.parse().ok().filter(|port| *port != 0)?) };
+    let port =
+        if port == "*" { AllowedPort::Any } else { AllowedPort::Only(port.parse().ok().filter(|port| *port != 0)?) };
     Some((host, port))
 }
 
@@ -113,69 +114,69 @@ fn split_port(text: &str) -> Option<(&str, Port)> {
 impl fmt::Display for AllowedHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let implied = match &self.name {
-            Name::Exactly(name) => {
+            HostPattern::Exactly(name) => {
                 write!(f, "{name}")?;
-                Port::Standard
+                AllowedPort::Standard
             }
-            Name::Ending(end) => {
+            HostPattern::Ending(end) => {
                 write!(f, "*{end}")?;
-                Port::Standard
+                AllowedPort::Standard
             }
             // Only a network with its length implies all ports. A port follows only a single address.
-            Name::Addresses(net) if self.port == Port::Any => {
+            HostPattern::Addresses(net) if self.port == AllowedPort::Any => {
                 write!(f, "{net}")?;
-                Port::Any
+                AllowedPort::Any
             }
-            Name::Addresses(IpNet::V4(net)) => {
+            HostPattern::Addresses(IpNet::V4(net)) => {
                 write!(f, "{}", net.addr())?;
-                Port::Standard
+                AllowedPort::Standard
             }
-            Name::Addresses(IpNet::V6(net)) => {
+            HostPattern::Addresses(IpNet::V6(net)) => {
                 write!(f, "[{}]", net.addr())?;
-                Port::Standard
+                AllowedPort::Standard
             }
         };
         match self.port {
             port if port == implied => Ok(()),
-            Port::Only(port) => write!(f, ":{port}"),
-            Port::Any => f.write_str(":*"),
-            Port::Standard => Ok(()),
+            AllowedPort::Only(port) => write!(f, ":{port}"),
+            AllowedPort::Any => f.write_str(":*"),
+            AllowedPort::Standard => Ok(()),
         }
     }
 }
 
 impl AllowedHost {
     /// Whether it allows this host, as written in the address, at this port.
-    pub(super) fn names(&self, host: &Host<&str>, port: u16) -> bool {
+    pub(super) fn allows_host(&self, host: &Host<&str>, port: u16) -> bool {
         let same = match (&self.name, host) {
-            (Name::Exactly(name), Host::Domain(host)) => without_dot(host) == name,
-            (Name::Ending(end), Host::Domain(host)) => without_dot(host).ends_with(end.as_str()),
-            (Name::Addresses(net), Host::Ipv4(four)) => net.contains(&std::net::IpAddr::V4(*four)),
-            (Name::Addresses(net), Host::Ipv6(six)) => net.contains(&std::net::IpAddr::V6(*six)),
+            (HostPattern::Exactly(name), Host::Domain(host)) => without_dot(host) == name,
+            (HostPattern::Ending(end), Host::Domain(host)) => without_dot(host).ends_with(end.as_str()),
+            (HostPattern::Addresses(net), Host::Ipv4(four)) => net.contains(&std::net::IpAddr::V4(*four)),
+            (HostPattern::Addresses(net), Host::Ipv6(six)) => net.contains(&std::net::IpAddr::V6(*six)),
             _ => false,
         };
         same && self.takes(port)
     }
     /// Whether it allows this host at the standard ports, but not at this one.
     pub(super) fn lacks_port(&self, host: &Host<&str>, port: u16) -> bool {
-        self.port == Port::Standard && !is_standard(port) && self.names(host, 443)
+        self.port == AllowedPort::Standard && !is_standard(port) && self.allows_host(host, 443)
     }
     /// Whether it allows a resolved address, at any port. Entries with a port apply only to addresses that are written
     /// directly.
-    pub(super) fn holds(&self, address: std::net::IpAddr) -> bool {
-        self.port == Port::Any && matches!(&self.name, Name::Addresses(net) if net.contains(&address))
+    pub(super) fn allows_address(&self, address: std::net::IpAddr) -> bool {
+        self.port == AllowedPort::Any && matches!(&self.name, HostPattern::Addresses(net) if net.contains(&address))
     }
     fn takes(&self, port: u16) -> bool {
         match self.port {
-            Port::Standard => is_standard(port),
-            Port::Only(only) => only == port,
-            Port::Any => true,
+            AllowedPort::Standard => is_standard(port),
+            AllowedPort::Only(only) => only == port,
+            AllowedPort::Any => true,
         }
     }
 }
 
 /// A host as it is allowed, with its port if that is not implied.
-pub(super) fn named(host: &Host<&str>, port: u16) -> String {
+pub(super) fn render_host(host: &Host<&str>, port: u16) -> String {
     if is_standard(port) { host.to_string() } else { format!("{host}:{port}") }
 }
 
@@ -199,7 +200,7 @@ pub(super) fn is_inside(host: &str) -> bool {
 }
 
 /// Scheme, host and port. Credentials are sent only to the same origin.
-pub(super) fn origin(url: &Url) -> (String, Option<String>, Option<u16>) {
+pub(super) fn url_origin(url: &Url) -> (String, Option<String>, Option<u16>) {
     (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port_or_known_default())
 }
 
@@ -210,7 +211,7 @@ mod tests {
     fn allows(rule: &str, url: &str) -> bool {
         let url = Url::parse(url).unwrap();
         let rule: AllowedHost = rule.parse().unwrap();
-        rule.names(&url.host().unwrap(), url.port_or_known_default().unwrap())
+        rule.allows_host(&url.host().unwrap(), url.port_or_known_default().unwrap())
     }
 
     #[test]
@@ -232,7 +233,7 @@ mod tests {
         for text in
             ["", "http://x", "a b", "x:0", "x:70000", "*.1.2.3.4", "10.0.0.0/33", "x/y", "*", "*.*", "a.*", "*:80"]
         {
-            assert_eq!(text.parse::<AllowedHost>(), Err(NotAHost(text.to_owned())), "{text}");
+            assert_eq!(text.parse::<AllowedHost>(), Err(InvalidHost(text.to_owned())), "{text}");
         }
     }
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use trefoil_runtime::ToolError;
-use trefoil_template::{Object, Value, read_json};
+use trefoil_template::{Value, ValueObject, read_json};
 
-use super::request::{call, with_query};
-use crate::guard::{Call, HttpAnswer};
+use super::request::{build_request, with_query};
+use crate::guard::{GuardedRequest, HttpAnswer};
 
 /// How long a token is kept in seconds, if the server does not say when it expires.
 const TTL: u64 = 3_000;
@@ -16,30 +16,30 @@ const LONGEST_TTL: f64 = 31_536_000.0;
 const EARLY: u64 = 30;
 
 /// How to get and use a token.
-pub struct Auth {
+pub struct TokenAuth {
     /// Requests with the same key may share a token. Contains secrets and is never shown.
     pub key: String,
-    get: Call,
-    token: Extract,
-    expires: Option<Path>,
-    apply: Apply,
+    get: GuardedRequest,
+    token: TokenExtraction,
+    expires: Option<TokenPath>,
+    apply: TokenTarget,
     ttl: Option<Duration>,
     refresh_on: Vec<u64>,
 }
 
-enum Extract {
+enum TokenExtraction {
     Text,
-    Json(Path),
+    Json(TokenPath),
 }
 
-enum Apply {
+enum TokenTarget {
     Header { name: String, format: String },
     Query { name: String, format: String },
 }
 
-impl Auth {
+impl TokenAuth {
     /// Parses `type: oauth2_client_credentials` (RFC 6749, 4.4) or `type: token_exchange`.
-    pub fn of(all: &Object) -> Result<Self, ToolError> {
+    pub fn from_settings(all: &ValueObject) -> Result<Self, ToolError> {
         let text = |key: &str| all.get(key).filter(|v| !v.is_null()).map(|v| v.to_text().to_string());
         let (get, token, expires, apply) = match text("type").as_deref() {
             Some("oauth2_client_credentials") => {
@@ -57,14 +57,25 @@ impl Auth {
                 headers.push(("accept".to_owned(), "application/json".to_owned()));
                 let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
                 let method = reqwest::Method::POST;
-                let get = Call { method, headers, body: Some(body.into_bytes()), ..Call::get(need("token_url")?) };
-                let bearer = Apply::Header { name: "authorization".to_owned(), format: "Bearer {token}".to_owned() };
-                (get, Extract::Json(Path::of("$.access_token")), Some(Path::of("$.expires_in")), bearer)
+                let get = GuardedRequest {
+                    method,
+                    headers,
+                    body: Some(body.into_bytes()),
+                    ..GuardedRequest::for_get(need("token_url")?)
+                };
+                let bearer =
+                    TokenTarget::Header { name: "authorization".to_owned(), format: "Bearer {token}".to_owned() };
+                (
+                    get,
+                    TokenExtraction::Json(TokenPath::parse_path("$.access_token")),
+                    Some(TokenPath::parse_path("$.expires_in")),
+                    bearer,
+                )
             }
             Some("token_exchange") => exchange(all)?,
             _ => {
                 let help = "set it to `oauth2_client_credentials` or `token_exchange`";
-                return Err(ToolError::advised("`auth` has an unknown `type`", help));
+                return Err(ToolError::with_advice("`auth` has an unknown `type`", help));
             }
         };
         let seconds = all.get("cache_ttl").and_then(Value::as_f64).filter(|s| s.is_finite() && *s > 0.0);
@@ -83,12 +94,12 @@ impl Auth {
     }
 
     /// The request that gets a token.
-    pub fn call(&self) -> Call {
+    pub fn token_request(&self) -> GuardedRequest {
         self.get.clone()
     }
 
     /// Reads the token and its lifetime from the response.
-    pub fn read(&self, answer: &HttpAnswer) -> Result<(String, Duration), ToolError> {
+    pub fn read_token(&self, answer: &HttpAnswer) -> Result<(String, Duration), ToolError> {
         if !answer.status.is_success() {
             // The response may contain the credentials, so it is not quoted.
             let why = format!("the request for a token failed with {}", answer.status.as_u16());
@@ -97,17 +108,19 @@ impl Auth {
             } else {
                 "the server of the token has problems; try again later"
             };
-            return Err(ToolError::advised(why, help));
+            return Err(ToolError::with_advice(why, help));
         }
         let text = String::from_utf8_lossy(&answer.body);
         let json: Option<Value> = read_json(&text).ok();
         let token = match &self.token {
-            Extract::Text => Some(text.trim().to_owned()),
-            Extract::Json(path) => json.as_ref().and_then(|json| path.find(json)).map(|v| v.to_text().to_string()),
+            TokenExtraction::Text => Some(text.trim().to_owned()),
+            TokenExtraction::Json(path) => {
+                json.as_ref().and_then(|json| path.find(json)).map(|v| v.to_text().to_string())
+            }
         };
         let token = token.filter(|token| !token.is_empty()).ok_or_else(|| {
             let help = "check the address for tokens in `auth` of the tool, and `extract` if it has one";
-            ToolError::advised("the answer to the request for a token has none", help)
+            ToolError::with_advice("the answer to the request for a token has none", help)
         })?;
         let lives = || {
             let seconds = self.expires.as_ref()?.find(json.as_ref()?)?;
@@ -119,13 +132,13 @@ impl Auth {
     }
 
     /// Adds a token to a request.
-    pub fn apply(&self, mut to: Call, token: &str) -> Call {
+    pub fn apply_token(&self, mut to: GuardedRequest, token: &str) -> GuardedRequest {
         match &self.apply {
-            Apply::Header { name, format } => {
+            TokenTarget::Header { name, format } => {
                 to.headers.retain(|(have, _)| !have.eq_ignore_ascii_case(name));
                 to.headers.push((name.clone(), format.replace("{token}", token)));
             }
-            Apply::Query { name, format } => {
+            TokenTarget::Query { name, format } => {
                 let value = Value::from(format.replace("{token}", token));
                 to.url = with_query(&to.url, [(name.as_str(), &value)]);
             }
@@ -140,31 +153,33 @@ impl Auth {
 }
 
 fn missing(what: &str) -> ToolError {
-    ToolError::advised(what, "add it to `auth` of the tool")
+    ToolError::with_advice(what, "add it to `auth` of the tool")
 }
 
-fn exchange(all: &Object) -> Result<(Call, Extract, Option<Path>, Apply), ToolError> {
-    let empty = Object::default();
+fn exchange(all: &ValueObject) -> Result<(GuardedRequest, TokenExtraction, Option<TokenPath>, TokenTarget), ToolError> {
+    let empty = ValueObject::default();
     let part = |key: &str| all.get(key).and_then(Value::as_object).unwrap_or(&empty);
     let (request, extract, apply) = (part("request"), part("extract"), part("apply"));
     let url = request.get("url").ok_or_else(|| missing("`auth.request` has no `url`"))?;
-    let mut get = call(request, url.to_text().to_string())?;
+    let mut get = build_request(request, url.to_text().to_string())?;
     if request.get("method").is_none() {
         get.method = reqwest::Method::POST;
     }
-    let text = |of: &Object, key: &str| of.get(key).and_then(Value::as_str).map(str::to_owned);
+    let text = |of: &ValueObject, key: &str| of.get(key).and_then(Value::as_str).map(str::to_owned);
     let token = match text(extract, "response_format").as_deref() {
-        Some("text") => Extract::Text,
-        _ => Extract::Json(Path::of(&text(extract, "token_path").unwrap_or_else(|| "$.access_token".to_owned()))),
+        Some("text") => TokenExtraction::Text,
+        _ => TokenExtraction::Json(TokenPath::parse_path(
+            &text(extract, "token_path").unwrap_or_else(|| "$.access_token".to_owned()),
+        )),
     };
-    let expires = text(extract, "expires_path").map(|path| Path::of(&path));
+    let expires = text(extract, "expires_path").map(|path| TokenPath::parse_path(&path));
     let name = text(apply, "name");
     let apply = match text(apply, "location").as_deref() {
-        Some("query") => Apply::Query {
+        Some("query") => TokenTarget::Query {
             name: name.ok_or_else(|| missing("`auth.apply` has no `name`"))?,
             format: text(apply, "format").unwrap_or_else(|| "{token}".to_owned()),
         },
-        _ => Apply::Header {
+        _ => TokenTarget::Header {
             name: name.unwrap_or_else(|| "Authorization".to_owned()),
             format: text(apply, "format").unwrap_or_else(|| "Bearer {token}".to_owned()),
         },
@@ -181,10 +196,10 @@ fn basic(id: &str, secret: &str) -> String {
 }
 
 /// A path such as `$.data[0].token`.
-struct Path(Vec<String>);
+struct TokenPath(Vec<String>);
 
-impl Path {
-    fn of(text: &str) -> Self {
+impl TokenPath {
+    fn parse_path(text: &str) -> Self {
         let names = text.trim_start_matches('$').split(['.', '[', ']']).filter(|name| !name.is_empty());
         Self(names.map(|name| name.trim_matches(['\'', '"']).to_owned()).collect())
     }
@@ -211,7 +226,7 @@ mod tests {
                 ("cache_ttl", ttl.into()),
             ];
             let all: Value = members.into_iter().collect();
-            let auth = Auth::of(all.as_object().unwrap()).map_err(|why| why.to_string()).unwrap();
+            let auth = TokenAuth::from_settings(all.as_object().unwrap()).map_err(|why| why.to_string()).unwrap();
             assert!(auth.ttl.unwrap() <= Duration::from_secs_f64(LONGEST_TTL), "{ttl}");
         }
     }

@@ -11,7 +11,7 @@ mod request;
 mod response;
 mod token;
 
-pub use placeholders::unfilled;
+pub use placeholders::find_unfilled;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use trefoil_template::Value;
 
 use arguments::read_request;
 
-use crate::guard::{Call, Client, Fault, HttpAnswer};
+use crate::guard::{GuardedClient, GuardedRequest, HttpAnswer, HttpFault};
 
 /// How much longer than its step a request may take.
 const LATER: Duration = Duration::from_secs(5);
@@ -33,46 +33,51 @@ const LATER: Duration = Duration::from_secs(5);
 /// Calls HTTP tools.
 #[derive(Clone)]
 pub struct HttpTools {
-    client: Client,
-    tokens: Arc<token::Tokens>,
+    client: GuardedClient,
+    tokens: Arc<token::TokenCache>,
 }
 
 impl HttpTools {
     /// Creates the host with this client.
-    pub fn new(client: Client) -> Self {
+    pub fn new(client: GuardedClient) -> Self {
         Self { client, tokens: Arc::default() }
     }
 
     /// The client for requests.
-    pub fn client(&self) -> &Client {
+    pub fn guarded_client(&self) -> &GuardedClient {
         &self.client
     }
 
     /// Gets a token, and hides it in everything that is shown.
-    async fn token(&self, at: CallSite<'_>, auth: &auth::Auth, shown: &Shown) -> Result<Arc<str>, ToolError> {
-        at.meter.plans(shown.token.clone());
-        let token = self.tokens.get(auth, self.send(at, auth.call())).await?;
-        at.meter.hide(&token);
-        at.meter.plans(shown.call.clone());
+    async fn fetch_token(
+        &self,
+        at: CallSite<'_>,
+        auth: &auth::TokenAuth,
+        shown: &DisplayedRequests,
+    ) -> Result<Arc<str>, ToolError> {
+        at.meter.plan_request(shown.token.clone());
+        let token = self.tokens.get_token(auth, self.send(at, auth.token_request())).await?;
+        at.meter.hide_secret(&token);
+        at.meter.plan_request(shown.call.clone());
         Ok(token)
     }
 
     /// Sends the planned request.
-    async fn send(&self, at: CallSite<'_>, call: Call) -> Result<HttpAnswer, ToolError> {
+    async fn send(&self, at: CallSite<'_>, call: GuardedRequest) -> Result<HttpAnswer, ToolError> {
         // Also if it is stopped before it ends.
-        at.meter.sends();
+        at.meter.mark_sent();
         let is_safe = is_idempotent(call.method.as_str());
         self.client.send(call).await.map_err(|fault| {
             if !fault.may_have_arrived() {
-                at.meter.unsent();
+                at.meter.mark_unsent();
             }
             match fault {
                 // Whether it was done does not matter, and the next answer is probably the same.
-                Fault::TooLarge(_) if is_safe => {
-                    ToolError::advised(fault.to_string(), "ask for less, for example for one page of the result")
+                HttpFault::TooLarge(_) if is_safe => {
+                    ToolError::with_advice(fault.to_string(), "ask for less, for example for one page of the result")
                 }
-                Fault::Unusable(why) if is_safe => {
-                    ToolError::advised(why, "call the URL by hand to see what the server sends")
+                HttpFault::Unusable(why) if is_safe => {
+                    ToolError::with_advice(why, "call the URL by hand to see what the server sends")
                 }
                 fault => fault.into(),
             }
@@ -81,19 +86,19 @@ impl HttpTools {
 }
 
 /// The requests of a call, as they may be shown.
-struct Shown {
+struct DisplayedRequests {
     call: String,
     /// That for the token.
     token: String,
 }
 
-impl Shown {
-    fn of(at: CallSite<'_>) -> Self {
-        let made = at.meter.shown().and_then(|arguments| read_request(arguments).ok());
+impl DisplayedRequests {
+    fn for_call_site(at: CallSite<'_>) -> Self {
+        let made = at.meter.displayed_arguments().and_then(|arguments| read_request(arguments).ok());
         let (call, auth) = made.unzip();
-        let auth = auth.flatten().map(|auth| auth.call().shown());
+        let auth = auth.flatten().map(|auth| auth.token_request().display_line());
         Self {
-            call: call.map_or_else(|| "an HTTP request".to_owned(), |call| call.shown()),
+            call: call.map_or_else(|| "an HTTP request".to_owned(), |call| call.display_line()),
             token: format!("{} for a token", auth.as_deref().unwrap_or("an HTTP request")),
         }
     }
@@ -101,39 +106,39 @@ impl Shown {
 
 #[async_trait]
 impl ToolHost for HttpTools {
-    fn offers(&self, _name: &str, kind: &ToolKind) -> bool {
+    fn offers_tool(&self, _name: &str, kind: &ToolKind) -> bool {
         *kind == ToolKind::Http
     }
 
-    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        let shown = Shown::of(at);
-        at.meter.plans(shown.call.clone());
+    async fn call_tool(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+        let shown = DisplayedRequests::for_call_site(at);
+        at.meter.plan_request(shown.call.clone());
         let (mut call, auth) = read_request(&request.arguments)?;
         // The step's own limit ends the call, and says so; this one must only not be shorter.
         call.time = call.time.or(at.limit_ms.map(|ms| Duration::from_millis(ms) + LATER));
         if at.discloses {
             self.client.may_disclose(&call.url)?;
         }
-        let Some(auth) = auth else { return response::value(self.send(at, call).await?) };
+        let Some(auth) = auth else { return response::response_value(self.send(at, call).await?) };
         if at.discloses {
-            self.client.may_disclose(&auth.call().url)?;
+            self.client.may_disclose(&auth.token_request().url)?;
         }
-        let token = self.token(at, &auth, &shown).await?;
-        let answer = self.send(at, auth.apply(call.clone(), &token)).await?;
+        let token = self.fetch_token(at, &auth, &shown).await?;
+        let answer = self.send(at, auth.apply_token(call.clone(), &token)).await?;
         if !auth.refreshes_on(answer.status.as_u16()) {
-            return response::value(answer);
+            return response::response_value(answer);
         }
         // The server rejects the token, so try once more with a new one.
-        self.tokens.forget(&auth, &token).await;
-        let token = self.token(at, &auth, &shown).await?;
-        response::value(self.send(at, auth.apply(call, &token)).await?)
+        self.tokens.forget_token(&auth, &token).await;
+        let token = self.fetch_token(at, &auth, &shown).await?;
+        response::response_value(self.send(at, auth.apply_token(call, &token)).await?)
     }
 
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
         request.arguments.as_object().and_then(|all| all.get("method")?.as_str()).is_none_or(is_idempotent)
     }
 
-    fn refusal(&self, _name: &str, _kind: &ToolKind, arguments: &Value) -> Option<ToolRefusal> {
+    fn tool_refusal(&self, _name: &str, _kind: &ToolKind, arguments: &Value) -> Option<ToolRefusal> {
         let url = arguments.as_object()?.get("url")?;
         // What comes from the environment is filled in when the call is made.
         if url.is_masked() {
@@ -141,7 +146,7 @@ impl ToolHost for HttpTools {
         }
         let (call, _) = read_request(arguments).ok()?;
         let checked =
-            if arguments.is_masked() { self.client.may_disclose(&call.url) } else { self.client.check(&call.url) };
+            if arguments.is_masked() { self.client.may_disclose(&call.url) } else { self.client.check_url(&call.url) };
         refusal_of(&checked.err()?)
     }
 }
@@ -152,8 +157,8 @@ fn is_idempotent(method: &str) -> bool {
 }
 
 /// The permission that is missing, if the rules do not allow a call.
-pub(crate) fn refusal_of(fault: &Fault) -> Option<ToolRefusal> {
-    let (why, help) = fault.refusal()?;
+pub(crate) fn refusal_of(fault: &HttpFault) -> Option<ToolRefusal> {
+    let (why, help) = fault.refusal_reason()?;
     let help = if help.is_empty() { "allow the host with `--allow-host`" } else { help };
     Some(ToolRefusal { why: why.to_owned(), help: help.to_owned() })
 }
@@ -161,17 +166,19 @@ pub(crate) fn refusal_of(fault: &Fault) -> Option<ToolRefusal> {
 /// The advice for a redirect that is not followed.
 const REDIRECTED: &str = "write the address to which it redirects, if that is right";
 
-impl From<Fault> for ToolError {
-    fn from(fault: Fault) -> Self {
+impl From<HttpFault> for ToolError {
+    fn from(fault: HttpFault) -> Self {
         match fault {
-            Fault::Timeout(_) => Self::Timeout,
-            Fault::Unreachable(what) => Self::Network(what),
-            Fault::Broken(what) => Self::Broken(what),
-            Fault::Unusable(_) | Fault::TooLarge(_) => Self::Unusable(fault.to_string()),
-            Fault::Refused(why) => Self::advised(why, "call another host, or allow this one with `--allow-host`"),
-            Fault::Redirected { why, is_answered: true } => Self::UnusableResult { why, help: REDIRECTED },
-            Fault::Redirected { why, is_answered: false } => Self::advised(why, REDIRECTED),
-            Fault::Invalid(why) => Self::advised(why, "fix the URL and the headers of the tool"),
+            HttpFault::Timeout(_) => Self::Timeout,
+            HttpFault::Unreachable(what) => Self::Network(what),
+            HttpFault::Broken(what) => Self::Broken(what),
+            HttpFault::Unusable(_) | HttpFault::TooLarge(_) => Self::Unusable(fault.to_string()),
+            HttpFault::Refused(why) => {
+                Self::with_advice(why, "call another host, or allow this one with `--allow-host`")
+            }
+            HttpFault::Redirected { why, is_answered: true } => Self::UnusableResult { why, help: REDIRECTED },
+            HttpFault::Redirected { why, is_answered: false } => Self::with_advice(why, REDIRECTED),
+            HttpFault::Invalid(why) => Self::with_advice(why, "fix the URL and the headers of the tool"),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use trefoil_runtime::ToolError;
-use trefoil_template::{Object, Value};
+use trefoil_template::{Value, ValueObject};
 
 /// The advice for a placeholder without a value.
 const NO_VALUE: &str = "add it to `params`; an optional placeholder of the query is `{NAME?}`";
@@ -14,7 +14,7 @@ const NULL_VALUE: &str =
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Why an address cannot be filled in.
-enum Gap<'u> {
+enum UrlGap<'u> {
     /// A placeholder that has no value.
     Required(&'u str),
     /// An optional placeholder of the path.
@@ -22,28 +22,28 @@ enum Gap<'u> {
 }
 
 /// Fills in the values of an address.
-pub fn fill(url: &str, params: &Object) -> Result<String, ToolError> {
+pub fn fill_url(url: &str, params: &ValueObject) -> Result<String, ToolError> {
     complete(url, params).map_err(|gap| match gap {
-        Gap::OfPath => ToolError::advised("a placeholder in the path has no value", NO_VALUE),
-        Gap::Required(name) => {
+        UrlGap::OfPath => ToolError::with_advice("a placeholder in the path has no value", NO_VALUE),
+        UrlGap::Required(name) => {
             let help = if params.contains_key(name) { NULL_VALUE } else { NO_VALUE };
-            ToolError::advised(format!("`{{{name}}}` in the URL has no value"), help)
+            ToolError::with_advice(format!("`{{{name}}}` in the URL has no value"), help)
         }
     })
 }
 
 /// The first placeholder of an address that these values leave without a value, so that the request would fail.
-pub fn unfilled(url: &str, params: &Object) -> Option<String> {
+pub fn find_unfilled(url: &str, params: &ValueObject) -> Option<String> {
     match complete(url, params) {
-        Err(Gap::Required(name)) => Some(name.to_owned()),
-        Err(Gap::OfPath) | Ok(_) => None,
+        Err(UrlGap::Required(name)) => Some(name.to_owned()),
+        Err(UrlGap::OfPath) | Ok(_) => None,
     }
 }
 
-fn complete<'u>(url: &'u str, params: &Object) -> Result<String, Gap<'u>> {
+fn complete<'u>(url: &'u str, params: &ValueObject) -> Result<String, UrlGap<'u>> {
     let (address, fragment) = url.split_once('#').map_or((url, None), |(a, f)| (a, Some(f)));
     let (path, query) = split(address);
-    let mut out = filled(path, params)?.ok_or(Gap::OfPath)?;
+    let mut out = filled(path, params)?.ok_or(UrlGap::OfPath)?;
     let mut separator = '?';
     let mut add = |out: &mut String, pair: &str| {
         out.push(separator);
@@ -117,7 +117,7 @@ fn split(address: &str) -> (&str, Vec<QueryPart<'_>>) {
 }
 
 /// Fills in the placeholders of a text; `None` if an optional one has no value.
-fn filled<'u>(text: &'u str, params: &Object) -> Result<Option<String>, Gap<'u>> {
+fn filled<'u>(text: &'u str, params: &ValueObject) -> Result<Option<String>, UrlGap<'u>> {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
@@ -134,14 +134,14 @@ fn filled<'u>(text: &'u str, params: &Object) -> Result<Option<String>, Gap<'u>>
         match given(params, name) {
             Some(value) => out.extend(utf8_percent_encode(&value.to_text(), VALUE)),
             None if optional => return Ok(None),
-            None => return Err(Gap::Required(name)),
+            None => return Err(UrlGap::Required(name)),
         }
     }
     out.push_str(rest);
     Ok(Some(out))
 }
 
-fn given<'p>(params: &'p Object, name: &str) -> Option<&'p Value> {
+fn given<'p>(params: &'p ValueObject, name: &str) -> Option<&'p Value> {
     params.get(name).filter(|value| !value.is_null())
 }
 
@@ -158,7 +158,7 @@ mod tests {
     fn url(text: &str) -> String {
         let params = serde_json::json!({"id": "a/b", "q": "x y", "n": 3, "none": null});
         let params = Value::from_json(params);
-        fill(text, params.as_object().unwrap()).unwrap_or_else(|e| format!("error: {e}"))
+        fill_url(text, params.as_object().unwrap()).unwrap_or_else(|e| format!("error: {e}"))
     }
 
     #[test]

@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use reqwest::Method;
 use trefoil_runtime::ToolError;
-use trefoil_template::{Object, Value};
+use trefoil_template::{Value, ValueObject};
 use url::form_urlencoded;
 
-use crate::guard::Call;
+use crate::guard::GuardedRequest;
 
 /// A request without placeholders: `method`, `headers`, `body_type`, `body`, `timeout_ms`.
-pub fn call(all: &Object, url: String) -> Result<Call, ToolError> {
+pub fn build_request(all: &ValueObject, url: String) -> Result<GuardedRequest, ToolError> {
     no_way_up(&url)?;
     let text = |key: &str| all.get(key).and_then(Value::as_str);
     let method = text("method").unwrap_or("GET");
     let method = Method::from_bytes(method.as_bytes()).map_err(|_| {
         let why = format!("`{method}` is not a valid HTTP method");
-        ToolError::advised(why, "set `method` to `GET`, `POST` or another method")
+        ToolError::with_advice(why, "set `method` to `GET`, `POST` or another method")
     })?;
     let mut headers: Vec<(String, String)> = Vec::new();
-    for (name, value) in all.get("headers").and_then(Value::as_object).into_iter().flat_map(Object::iter) {
+    for (name, value) in all.get("headers").and_then(Value::as_object).into_iter().flat_map(ValueObject::iter) {
         // Headers without a value are not sent.
         if !value.is_null() {
             headers.push((name.to_string(), value.to_text().to_string()));
@@ -27,7 +27,7 @@ pub fn call(all: &Object, url: String) -> Result<Call, ToolError> {
     }
     let ms = all.get("timeout_ms").and_then(Value::as_f64);
     let time = ms.map(|ms| Duration::from_millis(ms as u64));
-    let mut call = Call { method, headers, time, ..Call::get(url) };
+    let mut call = GuardedRequest { method, headers, time, ..GuardedRequest::for_get(url) };
     let Some(body) = all.get("body") else { return Ok(call) };
     let (bytes, kind) = match (text("body_type"), body) {
         (Some("query"), body) => {
@@ -60,7 +60,7 @@ fn no_way_up(url: &str) -> Result<(), ToolError> {
     let segments = path.split(['/', '\\']).skip(1).map(|segment| segment.to_ascii_lowercase().replace("%2e", "."));
     if segments.into_iter().any(|segment| segment == "." || segment == "..") {
         let why = "a segment of the address is `.` or `..`, which leads to another address";
-        return Err(ToolError::advised(why, "pass another value for this part of the URL"));
+        return Err(ToolError::with_advice(why, "pass another value for this part of the URL"));
     }
     Ok(())
 }
@@ -84,7 +84,7 @@ pub fn with_query<'p>(url: &str, pairs: impl IntoIterator<Item = (&'p str, &'p V
 
 fn pairs(body: &Value) -> Result<Vec<(&str, &Value)>, ToolError> {
     let object =
-        body.as_object().ok_or_else(|| ToolError::advised("a form must be an object", "make `body` an object"))?;
+        body.as_object().ok_or_else(|| ToolError::with_advice("a form must be an object", "make `body` an object"))?;
     Ok(object.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (&**name, value)).collect())
 }
 

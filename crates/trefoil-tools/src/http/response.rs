@@ -10,7 +10,7 @@ use crate::guard::HttpAnswer;
 const LONGEST_MESSAGE: usize = 300;
 
 /// The body: JSON if its type says so and it is valid, otherwise text. A status that is not a success is a failure.
-pub fn value(answer: HttpAnswer) -> Result<Value, ToolError> {
+pub fn response_value(answer: HttpAnswer) -> Result<Value, ToolError> {
     let status = answer.status;
     let text = String::from_utf8_lossy(&answer.body);
     if !status.is_success() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use trefoil_runtime::ToolError;
 
-use super::auth::Auth;
+use super::auth::TokenAuth;
 use crate::guard::HttpAnswer;
 
 /// Maximum number of tokens in the cache.
@@ -15,16 +15,16 @@ const MOST: usize = 1_000;
 
 /// The token cache of a process.
 #[derive(Default)]
-pub struct Tokens(Mutex<HashMap<String, Arc<Slot>>>);
+pub struct TokenCache(Mutex<HashMap<String, Arc<TokenSlot>>>);
 
 #[derive(Default)]
-struct Slot(tokio::sync::Mutex<Option<(Arc<str>, Instant)>>);
+struct TokenSlot(tokio::sync::Mutex<Option<(Arc<str>, Instant)>>);
 
-impl Tokens {
+impl TokenCache {
     /// Returns a cached token that has not expired, or the one in this answer, which is only requested if needed.
-    pub async fn get(
+    pub async fn get_token(
         &self,
-        auth: &Auth,
+        auth: &TokenAuth,
         answer: impl Future<Output = Result<HttpAnswer, ToolError>>,
     ) -> Result<Arc<str>, ToolError> {
         let slot = self.slot(&auth.key);
@@ -34,7 +34,7 @@ impl Tokens {
         {
             return Ok(token.clone());
         }
-        let (token, lives) = auth.read(&answer.await?)?;
+        let (token, lives) = auth.read_token(&answer.await?)?;
         let token: Arc<str> = token.into();
         // A cached token is replaced after a day at the latest.
         *held = Some((token.clone(), Instant::now() + lives.min(Duration::from_secs(86_400))));
@@ -42,7 +42,7 @@ impl Tokens {
     }
 
     /// Forgets this token, but not a newer one.
-    pub async fn forget(&self, auth: &Auth, token: &str) {
+    pub async fn forget_token(&self, auth: &TokenAuth, token: &str) {
         let slot = self.slot(&auth.key);
         let mut held = slot.0.lock().await;
         if held.as_ref().is_some_and(|(have, _)| **have == *token) {
@@ -50,7 +50,7 @@ impl Tokens {
         }
     }
 
-    fn slot(&self, key: &str) -> Arc<Slot> {
+    fn slot(&self, key: &str) -> Arc<TokenSlot> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MOST && !all.contains_key(key) {
             all.clear();

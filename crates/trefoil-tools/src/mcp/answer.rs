@@ -5,22 +5,27 @@ use trefoil_runtime::ToolError;
 use trefoil_template::Value;
 
 use super::McpServer;
-use crate::command::structured;
+use crate::command::parse_structured;
 use crate::process::last_words;
-use crate::shape::Shape;
+use crate::tool_schema::ToolSchema;
 
 /// The advice for a call that the server rejects.
 pub const REJECTED: &str = "fix the arguments as the server says; if they are right, read the log of the server";
 
 /// Structured content is used directly; a single text as text, or as JSON if it is an object or a list; several texts
 /// are joined; anything else becomes a list of parts. A result that the server marks as an error is a failure.
-pub async fn value(server: &McpServer, tool: &str, shape: Option<&Shape>, result: Json) -> Result<Value, ToolError> {
+pub async fn answer_value(
+    server: &McpServer,
+    tool: &str,
+    shape: Option<&ToolSchema>,
+    result: Json,
+) -> Result<Value, ToolError> {
     let Json::Object(mut result) = result else {
         return Err(unusable(format!("the result of `{tool}` from `{}` is not an object", server.name)));
     };
     // Also a result that is yet to come.
     if result.get("resultType").and_then(Json::as_str).is_some_and(|kind| kind != "complete") {
-        return Err(ToolError::advised(
+        return Err(ToolError::with_advice(
             format!("`{}` asks for something during the call, which is not supported", server.name),
             "pass everything that it needs as arguments, or call another tool",
         ));
@@ -35,7 +40,7 @@ pub async fn value(server: &McpServer, tool: &str, shape: Option<&Shape>, result
     if result.get("isError") == Some(&Json::Bool(true)) {
         let said = last_words(&texts_of(&content).unwrap_or_default().join("\n"));
         let said = if said.is_empty() { "the server gives no reason".to_owned() } else { said };
-        return Err(ToolError::advised(said, REJECTED));
+        return Err(ToolError::with_advice(said, REJECTED));
     }
     if let Some(shape) = shape {
         let content = structured_content
@@ -48,7 +53,7 @@ pub async fn value(server: &McpServer, tool: &str, shape: Option<&Shape>, result
     let texts = texts_of(&content).map(|texts| texts.join("\n"));
     let found = match (structured_content, texts) {
         (Some(content), _) => Value::from_json(content),
-        (None, Some(text)) => structured(&text).unwrap_or_else(|| text.into()),
+        (None, Some(text)) => parse_structured(&text).unwrap_or_else(|| text.into()),
         (None, None) => Value::from_json(Json::Array(content)),
     };
     if found.is_within_limits() { Ok(found) } else { Err(unusable("the answer is too large".to_owned())) }

@@ -16,14 +16,14 @@ const MOST: usize = 8;
 
 /// The client side of a connection. Clones share their state.
 #[derive(Debug, Clone)]
-pub struct Caller {
+pub struct McpClient {
     /// The version of the protocol with which it begins.
     version: ProtocolVersion,
     changed: Arc<AtomicBool>,
     declined: Arc<Mutex<Vec<&'static str>>>,
 }
 
-impl Caller {
+impl McpClient {
     /// The client side of a handshake with this version.
     pub fn of_version(version: ProtocolVersion) -> Self {
         Self { version, changed: Arc::default(), declined: Arc::default() }
@@ -48,7 +48,7 @@ impl Caller {
     }
 }
 
-impl ClientHandler for Caller {
+impl ClientHandler for McpClient {
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.changed.store(true, Ordering::Relaxed);
     }

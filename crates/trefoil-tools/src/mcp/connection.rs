@@ -16,18 +16,21 @@ use trefoil_runtime::ToolError;
 use trefoil_runtime::ports::{Meter, Secrets};
 use trefoil_template::Value;
 
-use super::caller::Caller;
-use super::handshake::{Evidence, Generation, PATIENCE, before, ending, late, unopened, unsent};
-use super::http::Guarded;
-use super::incoming::opened;
+use super::caller::McpClient;
+use super::connection_failure::ConnectionFailure;
+use super::handshake::{
+    HandshakeEvidence, PATIENCE, ProtocolGeneration, before_sending, ended_server_error, explain_failed_handshake,
+    late_server_error, unsent_message_error,
+};
+use super::http::GuardedTransport;
+use super::incoming::open_envelope;
 use super::listing::ToolListing;
-use super::probe::{Probe, Probing};
-use super::spec::Seen;
-use super::stdio::{Budget, LastWords, StdioLines};
-use super::trouble::Trouble;
-use super::{McpPlace, McpServer, answer, failed};
-use crate::guard::Client;
-use crate::process::{self, Process, Program, fill};
+use super::probe::{HandshakeProbe, ProbingTransport};
+use super::spec::DescriptionDigests;
+use super::stdio::{OutputBudget, ServerOutputTail, StdioLines};
+use super::{McpServer, McpTransport, answer, failed};
+use crate::guard::GuardedClient;
+use crate::process::{self, ChildProcess, OperatorProgram, fill_holes};
 
 /// How old the server's list may be before a call that is not safe to repeat. Not every server reports changes.
 const FRESH: Duration = Duration::from_secs(5);
@@ -41,16 +44,16 @@ const NO_TOOL: &str = "write the name of one of its tools, or use a version of t
 const NAMED: usize = 8;
 
 /// An initialized connection to a server.
-pub struct Connection {
+pub struct McpConnection {
     server: Arc<McpServer>,
     peer: Peer<RoleClient>,
-    running: Mutex<Option<RunningService<RoleClient, Caller>>>,
-    process: tokio::sync::Mutex<Option<Process>>,
-    said: LastWords,
-    budget: Arc<Budget>,
-    trouble: Trouble,
-    caller: Caller,
-    probe: Probe,
+    running: Mutex<Option<RunningService<RoleClient, McpClient>>>,
+    process: tokio::sync::Mutex<Option<ChildProcess>>,
+    said: ServerOutputTail,
+    budget: Arc<OutputBudget>,
+    trouble: ConnectionFailure,
+    caller: McpClient,
+    probe: HandshakeProbe,
     /// The list, and when it was requested.
     tools: tokio::sync::Mutex<Option<(Arc<ToolListing>, Instant)>>,
     /// What was said about the server.
@@ -58,26 +61,26 @@ pub struct Connection {
 }
 
 /// The outcome of a handshake.
-enum Handshake {
-    Open(Box<Connection>),
+enum HandshakeOutcome {
+    Open(Box<McpConnection>),
     /// The server may have the other generation of the protocol, which is to be tried; otherwise this is the failure.
-    Odd(Generation, ToolError),
+    Odd(ProtocolGeneration, ToolError),
 }
 
-impl Connection {
+impl McpConnection {
     /// Starts or calls a server, and agrees on a protocol: the current one, or the generation before it. `known`: the
     /// generation that it had before.
     pub async fn open(
         server: Arc<McpServer>,
-        client: Option<Client>,
+        client: Option<GuardedClient>,
         secrets: &dyn Secrets,
-        known: &mut Generation,
+        known: &mut ProtocolGeneration,
     ) -> Result<Self, ToolError> {
         let until = Instant::now() + server.start_limit().min(LONGEST_START);
         let mut tried = vec![known.clone()];
         let mut began = Self::begin(server.clone(), client.clone(), secrets, known, until).await;
         // Of a server that was open before, the protocol is known.
-        while let (Ok(Handshake::Odd(other, _)), Some(Generation::Either)) = (&began, tried.first())
+        while let (Ok(HandshakeOutcome::Odd(other, _)), Some(ProtocolGeneration::Either)) = (&began, tried.first())
             && !tried.contains(other)
         {
             *known = other.clone();
@@ -85,15 +88,15 @@ impl Connection {
             began = Self::begin(server.clone(), client.clone(), secrets, known, until).await;
         }
         match began {
-            Ok(Handshake::Open(connection)) => {
+            Ok(HandshakeOutcome::Open(connection)) => {
                 if connection.probe.is_ignored() {
-                    *known = Generation::EARLIER;
+                    *known = ProtocolGeneration::EARLIER;
                 }
                 Ok(*connection)
             }
-            Ok(Handshake::Odd(_, why)) | Err(why) => {
+            Ok(HandshakeOutcome::Odd(_, why)) | Err(why) => {
                 // It may be another program by now.
-                *known = Generation::Either;
+                *known = ProtocolGeneration::Either;
                 Err(why)
             }
         }
@@ -101,57 +104,63 @@ impl Connection {
 
     async fn begin(
         server: Arc<McpServer>,
-        client: Option<Client>,
+        client: Option<GuardedClient>,
         secrets: &dyn Secrets,
-        generation: &Generation,
+        generation: &ProtocolGeneration,
         until: Instant,
-    ) -> Result<Handshake, ToolError> {
-        let trouble = Trouble::default();
-        let (budget, said, probe) = (Arc::<Budget>::default(), LastWords::default(), Probe::default());
+    ) -> Result<HandshakeOutcome, ToolError> {
+        let trouble = ConnectionFailure::default();
+        let (budget, said, probe) =
+            (Arc::<OutputBudget>::default(), ServerOutputTail::default(), HandshakeProbe::default());
         let mut process = None;
-        let client_side = Caller::of_version(generation.version());
+        let client_side = McpClient::of_version(generation.initialize_version());
         let caller = client_side.clone();
         let begun = match &server.place {
-            McpPlace::Process(program) => {
+            McpTransport::Process(program) => {
                 let mut started = start(program, secrets)?;
                 let (stdin, stdout) = (started.child.stdin.take(), started.child.stdout.take());
-                started.child.stderr.take().into_iter().for_each(|stderr| said.listen(stderr));
+                started.child.stderr.take().into_iter().for_each(|stderr| said.read_stderr(stderr));
                 let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
                     return Err(failed("the server has no standard streams".to_owned()));
                 };
                 process = Some(started);
                 let streams = StdioLines::new(stdout, stdin, budget.clone(), said.clone(), trouble.clone());
                 let begun = match generation {
-                    Generation::Either => caller
-                        .serve_with_lifecycle(Probing::new(streams, probe.clone()), generation.lifecycle())
+                    ProtocolGeneration::Either => caller
+                        .serve_with_lifecycle(
+                            ProbingTransport::new(streams, probe.clone()),
+                            generation.lifecycle_mode(),
+                        )
                         .left_future(),
-                    _ => caller.serve_with_lifecycle(streams, generation.lifecycle()).right_future(),
+                    _ => caller.serve_with_lifecycle(streams, generation.lifecycle_mode()).right_future(),
                 };
                 tokio::time::timeout_at(until, begun).await
             }
-            McpPlace::Http { url, headers } => {
+            McpTransport::Http { url, headers } => {
                 let client = client.ok_or_else(|| failed("HTTP is not available here".to_owned()))?;
-                let headers = headers.iter().map(|(name, text)| Ok((name.clone(), fill(text, secrets)?)));
+                let headers = headers.iter().map(|(name, text)| Ok((name.clone(), fill_holes(text, secrets)?)));
                 let headers = headers.collect::<Result<Vec<_>, ToolError>>()?;
-                let guarded = Guarded::new(client, headers, server.time, trouble.clone());
+                let guarded = GuardedTransport::new(client, headers, server.time, trouble.clone());
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::with_client(guarded, config);
-                tokio::time::timeout_at(until, caller.serve_with_lifecycle(transport, generation.lifecycle())).await
+                tokio::time::timeout_at(until, caller.serve_with_lifecycle(transport, generation.lifecycle_mode()))
+                    .await
             }
         };
         let running = match begun {
             Ok(Ok(running)) => running,
             Ok(Err(why)) => {
-                let (other, why) = unopened(&server, &why, &Evidence { probe, trouble, said }, process).await;
-                return other.map_or(Err(why.clone()), |other| Ok(Handshake::Odd(other, why)));
+                let (other, why) =
+                    explain_failed_handshake(&server, &why, &HandshakeEvidence { probe, trouble, said }, process).await;
+                return other.map_or(Err(why.clone()), |other| Ok(HandshakeOutcome::Odd(other, why)));
             }
-            Err(_) => return Err(late(&server, &said)),
+            Err(_) => return Err(late_server_error(&server, &said)),
         };
         // Discard a failure of the first handshake with a server of the other generation.
         trouble.take();
         // A server decides how long the SDK keeps its answers, and could hide a change of its tools that way.
         running.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
-        Ok(Handshake::Open(Box::new(Self {
+        Ok(HandshakeOutcome::Open(Box::new(Self {
             server,
             peer: running.peer().clone(),
             running: Mutex::new(Some(running)),
@@ -179,70 +188,70 @@ impl Connection {
         }
         let process = self.process.lock().await.take();
         if let Some(process) = process {
-            process.end(PATIENCE).await;
+            process.end_process(PATIENCE).await;
         }
     }
 
     /// Lists all tools that may be called. The server is asked each time, because a model decides by this list. Tools that
     /// cannot be offered are reported to the meter.
-    pub async fn list(&self, seen: &Seen, meter: &Meter) -> Result<Vec<ToolSpec>, ToolError> {
-        meter.sends();
+    pub async fn list_tools(&self, seen: &DescriptionDigests, meter: &Meter) -> Result<Vec<ToolSpec>, ToolError> {
+        meter.mark_sent();
         let tools = self.within(self.tools(Duration::ZERO)).await.inspect_err(|why| unsent_by(why, meter))?;
         self.remark(&tools.remarks, meter);
         let mut all = Vec::with_capacity(tools.all.len());
         for (name, tool) in &tools.all {
             let tool = tool.as_ref().map_err(Clone::clone);
-            match tool.and_then(|tool| seen.compare(&self.server, tool, meter).map(|()| tool)) {
+            match tool.and_then(|tool| seen.check_unchanged(&self.server, tool, meter).map(|()| tool)) {
                 Ok(tool) => {
                     self.remark(&tool.remarks, meter);
                     all.push(tool.spec.clone());
                 }
-                Err(why) => meter.skip(name, why.to_string()),
+                Err(why) => meter.report_skipped_tool(name, why.to_string()),
             }
         }
         Ok(all)
     }
 
     /// Calls a tool with these arguments. `plans` reports the call, after the list of tools that is requested first.
-    pub async fn call(
+    pub async fn call_tool(
         &self,
         (name, arguments): (&str, &Value),
-        seen: &Seen,
+        seen: &DescriptionDigests,
         meter: &Meter,
         plans: impl Fn() + Send,
     ) -> Result<Value, ToolError> {
         if !self.server.allows(name) {
             let why = format!("`{name}` is not one of the allowed tools of `{}`", self.server.name);
-            return Err(ToolError::advised(why, "add it to `tools` of `[mcp.NAME]`"));
+            return Err(ToolError::with_advice(why, "add it to `tools` of `[mcp.NAME]`"));
         }
         let outcome = self.within(async {
             let age = if self.server.idempotent.holds(name) { Duration::MAX } else { FRESH };
-            meter.sends();
-            let tools = self.tools(age).await.inspect_err(|why| unsent_by(why, meter)).map_err(before)?;
+            meter.mark_sent();
+            let tools = self.tools(age).await.inspect_err(|why| unsent_by(why, meter)).map_err(before_sending)?;
             plans();
             self.remark(&tools.remarks, meter);
             let tool = tools.all.get(name).ok_or_else(|| self.unknown(name, &tools))?;
             let tool = tool.as_ref().map_err(Clone::clone)?;
-            seen.compare(&self.server, tool, meter)?;
+            seen.check_unchanged(&self.server, tool, meter)?;
             self.remark(&tool.remarks, meter);
             let serde_json::Value::Object(arguments) = arguments.to_json() else {
                 return Err(failed("the arguments of an MCP tool must be an object".to_owned()));
             };
-            let arguments = tool.takes(arguments)?;
-            let shape = tool.result().await?;
+            let arguments = tool.check_arguments(arguments)?;
+            let shape = tool.compile_result_schema().await?;
             let params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
-            self.budget.renew();
-            meter.sends();
+            self.budget.reset_count();
+            meter.mark_sent();
             let result = match self.peer.call_tool_once(params).await {
-                Ok(CallToolResponse::Complete(result)) => opened(result.meta).map_err(ToolError::Unusable)?,
+                Ok(CallToolResponse::Complete(result)) => open_envelope(result.meta).map_err(ToolError::Unusable)?,
                 Ok(_) => return Err(failed("the server violated the protocol".to_owned())),
                 Err(why) => return Err(self.explain(why).await).inspect_err(|why| unsent_by(why, meter)),
             };
-            answer::value(&self.server, name, shape, result).await
+            answer::answer_value(&self.server, name, shape, result).await
         });
         let outcome = outcome.await;
         for what in self.caller.take_declined() {
-            meter.warn(format!(
+            meter.add_warning(format!(
                 "the MCP server `{}` asked for {what} during the call of `{name}`, which was declined",
                 self.server.name
             ));
@@ -275,14 +284,14 @@ impl Connection {
         let mut listing = ToolListing::default();
         let mut cursor: Option<String> = None;
         loop {
-            self.budget.renew();
+            self.budget.reset_count();
             let page = PaginatedRequestParams::default().with_cursor(cursor.clone());
             let page = match self.peer.list_tools(Some(page)).await {
                 Ok(page) => page,
                 Err(why) => return Err(self.explain(why).await),
             };
             let read: HashSet<String> = page.tools.iter().map(|tool| tool.name.to_string()).collect();
-            let page = opened(page.meta).map_err(ToolError::Unusable)?;
+            let page = open_envelope(page.meta).map_err(ToolError::Unusable)?;
             // On another thread: a page may have megabytes of schemas, and this thread sees the time limit.
             let server = self.server.clone();
             let added =
@@ -300,7 +309,7 @@ impl Connection {
         let mut remarked = self.remarked.lock().unwrap_or_else(PoisonError::into_inner);
         for remark in remarks {
             if remarked.len() < REMARKS && remarked.insert(remark.clone()) {
-                meter.warn(remark.clone());
+                meter.add_warning(remark.clone());
             }
         }
     }
@@ -312,32 +321,32 @@ impl Connection {
         if let (true, Some(Err(why))) = (known.is_empty(), tools.values().next()) {
             return why.clone();
         }
-        if let Some(near) = trefoil_syntax::suggest::nearest(name, known.iter().copied()) {
+        if let Some(near) = trefoil_syntax::suggestions::nearest_name(name, known.iter().copied()) {
             let why = format!("`{server}` has no tool `{name}`; did you mean `{near}`?");
-            return ToolError::advised(why, NO_TOOL);
+            return ToolError::with_advice(why, NO_TOOL);
         }
         let some = known.get(..NAMED).unwrap_or(&known);
         let more = if known.len() > NAMED { ", ..." } else { "" };
         let why = format!("`{server}` has no tool `{name}`; available: `{}`{more}", some.join("`, `"));
-        ToolError::advised(why, NO_TOOL)
+        ToolError::with_advice(why, NO_TOOL)
     }
 
     /// The error for a request without a response.
     async fn explain(&self, why: ServiceError) -> ToolError {
         if let ServiceError::McpError(error) = &why {
             self.trouble.take();
-            return ToolError::advised(process::last_words(&error.message), answer::REJECTED);
+            return ToolError::with_advice(process::last_words(&error.message), answer::REJECTED);
         }
         if let Some(trouble) = self.trouble.take() {
             return trouble;
         }
-        if let Some(ended) = ending(self.process.lock().await.as_mut(), &self.said).await {
+        if let Some(ended) = ended_server_error(self.process.lock().await.as_mut(), &self.said).await {
             return ended;
         }
         match why {
             ServiceError::TransportClosed => ToolError::Broken("the server closed the connection".to_owned()),
             ServiceError::Timeout { .. } => ToolError::Timeout,
-            ServiceError::TransportSend(error) => unsent(&error),
+            ServiceError::TransportSend(error) => unsent_message_error(&error),
             ServiceError::UnexpectedResponse => failed("the server answered another request than this one".to_owned()),
             _ => failed("the server violated the protocol".to_owned()),
         }
@@ -347,10 +356,10 @@ impl Connection {
 /// Reports that nothing was sent if that is how a request failed.
 pub fn unsent_by(why: &ToolError, meter: &Meter) {
     if matches!(why, ToolError::Network(_)) {
-        meter.unsent();
+        meter.mark_unsent();
     }
 }
 
-fn start(program: &Program, secrets: &dyn Secrets) -> Result<Process, ToolError> {
-    process::start(program.command(&program.command, secrets)?, true)
+fn start(program: &OperatorProgram, secrets: &dyn Secrets) -> Result<ChildProcess, ToolError> {
+    process::start_process(program.build_command(&program.command, secrets)?, true)
 }

@@ -8,20 +8,20 @@ use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use trefoil_runtime::ToolError;
 
+use super::connection_failure::ConnectionFailure;
 use super::http::HttpFailure;
 use super::incoming::damage_of;
-use super::probe::Probe;
-use super::stdio::LastWords;
-use super::trouble::Trouble;
+use super::probe::HandshakeProbe;
+use super::stdio::ServerOutputTail;
 use super::{McpServer, failed};
-use crate::process::{self, Process};
+use crate::process::{self, ChildProcess};
 
 /// Time limit for a server to end.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The generation of the protocol that a server has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Generation {
+pub enum ProtocolGeneration {
     /// Unknown: the current one is tried first.
     Either,
     /// The current one.
@@ -30,12 +30,12 @@ pub enum Generation {
     Earlier(ProtocolVersion),
 }
 
-impl Generation {
+impl ProtocolGeneration {
     /// The one before the current one, with its newest version.
     pub const EARLIER: Self = Self::Earlier(ProtocolVersion::LATEST_WITH_INITIALIZE);
 
     /// The version that `initialize` asks for.
-    pub fn version(&self) -> ProtocolVersion {
+    pub fn initialize_version(&self) -> ProtocolVersion {
         match self {
             Self::Earlier(version) => version.clone(),
             Self::Either | Self::Current => ProtocolVersion::LATEST_WITH_INITIALIZE,
@@ -43,7 +43,7 @@ impl Generation {
     }
 
     /// How to begin with a server of it.
-    pub fn lifecycle(&self) -> ClientLifecycleMode {
+    pub fn lifecycle_mode(&self) -> ClientLifecycleMode {
         let preferred_versions = vec![ProtocolVersion::LATEST];
         match self {
             Self::Either => ClientLifecycleMode::Auto {
@@ -57,66 +57,66 @@ impl Generation {
 }
 
 /// What is known about a handshake that failed.
-pub struct Evidence {
+pub struct HandshakeEvidence {
     /// What the first request has shown.
-    pub probe: Probe,
+    pub probe: HandshakeProbe,
     /// Failures below the protocol.
-    pub trouble: Trouble,
+    pub trouble: ConnectionFailure,
     /// The end of the server's standard error.
-    pub said: LastWords,
+    pub said: ServerOutputTail,
 }
 
 /// The failure of a handshake, and the generation to try instead. `process`: the server, which is ended.
-pub async fn unopened(
+pub async fn explain_failed_handshake(
     server: &McpServer,
     why: &ClientInitializeError,
-    Evidence { probe, trouble, said }: &Evidence,
-    mut process: Option<Process>,
-) -> (Option<Generation>, ToolError) {
+    HandshakeEvidence { probe, trouble, said }: &HandshakeEvidence,
+    mut process: Option<ChildProcess>,
+) -> (Option<ProtocolGeneration>, ToolError) {
     let is_process = process.is_some();
     let other = other(why, probe, is_process);
     // A server that has answered ends because its input is closed, not by itself.
     let ended = match is_answered(why) {
         true => None,
-        false => ending(process.as_mut(), said).await,
+        false => ended_server_error(process.as_mut(), said).await,
     };
     if let (Some(_), None, Some(process)) = (&other, &ended, process) {
-        process.end(PATIENCE).await;
+        process.end_process(PATIENCE).await;
     }
     // A flood of other text also ends the connection.
-    let told = said.garbage().map(|line| garbage(&line)).or_else(|| trouble.take());
+    let told = said.first_garbage_line().map(|line| garbage(&line)).or_else(|| trouble.take());
     // What the server sent cannot be read, in any generation.
     let other = other.filter(|_| told.is_none());
-    let why = told.unwrap_or_else(|| ended.unwrap_or_else(|| refused(why)));
-    let why = match before(why) {
+    let why = told.unwrap_or_else(|| ended.unwrap_or_else(|| rejection_error(why)));
+    let why = match before_sending(why) {
         // A program that has ended is no matter of the network.
         ToolError::Network(why) if is_process => {
-            ToolError::advised(why, "run the command of the server by hand to see why it ends")
+            ToolError::with_advice(why, "run the command of the server by hand to see why it ends")
         }
-        ToolError::Timeout => late(server, said),
+        ToolError::Timeout => late_server_error(server, said),
         why => why,
     };
     (other, why)
 }
 
 /// The generation of the protocol that a server may have instead, after its handshake failed.
-fn other(why: &ClientInitializeError, probe: &Probe, is_process: bool) -> Option<Generation> {
+fn other(why: &ClientInitializeError, probe: &HandshakeProbe, is_process: bool) -> Option<ProtocolGeneration> {
     if probe.is_late() {
-        return Some(Generation::Current);
+        return Some(ProtocolGeneration::Current);
     }
     match why {
         // Another generation would not be read either.
         ClientInitializeError::ExpectedInitResult(Some(result)) if damage_of(result).is_some() => None,
         // The server answers an unknown request with something else instead of an error.
-        ClientInitializeError::ExpectedInitResult(Some(_)) => Some(Generation::EARLIER),
-        ClientInitializeError::JsonRpcError(error) => newest_version(&words(error)).map(Generation::Earlier),
+        ClientInitializeError::ExpectedInitResult(Some(_)) => Some(ProtocolGeneration::EARLIER),
+        ClientInitializeError::JsonRpcError(error) => newest_version(&words(error)).map(ProtocolGeneration::Earlier),
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let theirs: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
-            newest_version(&theirs.join(" ")).map(Generation::Earlier)
+            newest_version(&theirs.join(" ")).map(ProtocolGeneration::Earlier)
         }
         // Some servers end when their first request is unknown, with or without an answer to it.
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } if is_process => {
-            Some(Generation::EARLIER)
+            Some(ProtocolGeneration::EARLIER)
         }
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => other(fallback, probe, is_process),
         _ => None,
@@ -148,7 +148,7 @@ fn newest_version(text: &str) -> Option<ProtocolVersion> {
 }
 
 /// The same failure if the call was not sent yet, so that nothing can have been done.
-pub fn before(why: ToolError) -> ToolError {
+pub fn before_sending(why: ToolError) -> ToolError {
     match why {
         ToolError::Broken(why) => ToolError::Network(why),
         ToolError::Unusable(why) => ToolError::Failed(why),
@@ -157,11 +157,11 @@ pub fn before(why: ToolError) -> ToolError {
 }
 
 /// The error for a server that is not ready in time.
-pub fn late(server: &McpServer, said: &LastWords) -> ToolError {
-    if let Some(line) = said.garbage() {
+pub fn late_server_error(server: &McpServer, said: &ServerOutputTail) -> ToolError {
+    if let Some(line) = said.first_garbage_line() {
         return garbage(&line);
     }
-    let said = said.text();
+    let said = said.stderr_text();
     let said = if said.is_empty() { said } else { format!(": {said}") };
     let limit = server.start_limit().as_secs_f64();
     ToolError::Unready(format!("the server did not finish its handshake within {limit} s{said}"))
@@ -169,14 +169,14 @@ pub fn late(server: &McpServer, said: &LastWords) -> ToolError {
 
 /// The error for a server that writes something else.
 fn garbage(line: &str) -> ToolError {
-    ToolError::advised(
+    ToolError::with_advice(
         format!("what the server prints is not MCP messages: `{line}`"),
         "check `command` of `[mcp.NAME]`; the server must print only MCP messages, and other text to standard error",
     )
 }
 
 /// The error for a server that has ended. The process may need a moment to exit.
-pub async fn ending(process: Option<&mut Process>, said: &LastWords) -> Option<ToolError> {
+pub async fn ended_server_error(process: Option<&mut ChildProcess>, said: &ServerOutputTail) -> Option<ToolError> {
     let ended = tokio::time::timeout(PATIENCE / 4, process?.child.wait()).await.ok()?;
     let how = match ended.ok()?.code() {
         Some(code) => format!("it exited with {code}"),
@@ -184,7 +184,7 @@ pub async fn ending(process: Option<&mut Process>, said: &LastWords) -> Option<T
     };
     // Its last output is read by another task.
     tokio::time::sleep(Duration::from_millis(20)).await;
-    let said = said.text();
+    let said = said.stderr_text();
     let said = if said.is_empty() { said } else { format!(": {said}") };
     Some(ToolError::Broken(format!("the server stopped: {how}{said}")))
 }
@@ -192,37 +192,37 @@ pub async fn ending(process: Option<&mut Process>, said: &LastWords) -> Option<T
 /// The advice for a server with another protocol.
 const VERSION: &str = "use a version of the server that supports MCP 2025-11-25 or later";
 
-fn refused(why: &ClientInitializeError) -> ToolError {
+fn rejection_error(why: &ClientInitializeError) -> ToolError {
     match why {
         ClientInitializeError::JsonRpcError(error) => {
             let why = format!("the server rejected the request: {}", words(error));
-            ToolError::advised(why, "check the settings of the server, and its version")
+            ToolError::with_advice(why, "check the settings of the server, and its version")
         }
         ClientInitializeError::ConnectionClosed(_) => {
             ToolError::Network("the server closed the connection during initialization".to_owned())
         }
-        ClientInitializeError::TransportError { error, .. } => unsent(error),
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refused(fallback),
+        ClientInitializeError::TransportError { error, .. } => unsent_message_error(error),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => rejection_error(fallback),
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let theirs: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
             let why = format!(
                 "the server does not support this client's versions of the protocol, only {}",
                 theirs.join(", ")
             );
-            ToolError::advised(why, VERSION)
+            ToolError::with_advice(why, VERSION)
         }
         ClientInitializeError::ExpectedInitResult(Some(result)) if damage_of(result).is_some() => {
             ToolError::Failed(damage_of(result).unwrap_or_default().to_owned())
         }
         _ => {
             let why = "the server does not support the protocol: its answer is not one to `initialize`";
-            ToolError::advised(why, VERSION)
+            ToolError::with_advice(why, VERSION)
         }
     }
 }
 
 /// Why a message was not accepted, or not sent. The SDK's own words name its types.
-pub fn unsent(error: &DynamicTransportError) -> ToolError {
+pub fn unsent_message_error(error: &DynamicTransportError) -> ToolError {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error.error);
     while let Some(one) = cause {
         if let Some(failure) = one.downcast_ref::<HttpFailure>() {

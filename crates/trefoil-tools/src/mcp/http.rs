@@ -19,9 +19,9 @@ use sse_stream::{Sse, SseStream};
 use trefoil_runtime::ToolError;
 use trefoil_template::{NodeCounter, Value, has_too_many_nodes, limits, read_json_bytes};
 
+use super::connection_failure::ConnectionFailure;
 use super::incoming::{IncomingText, OpenRequests, error_data, read_message};
-use super::trouble::Trouble;
-use crate::guard::{Call, Client, Fault, HttpAnswer, Opened};
+use crate::guard::{GuardedClient, GuardedRequest, HttpAnswer, HttpFault, OpenResponse};
 use crate::process::last_words;
 
 const JSON: &str = "application/json";
@@ -30,7 +30,7 @@ const SESSION: &str = "mcp-session-id";
 
 /// A request to a server.
 #[derive(Clone, Copy)]
-pub enum Wanted<'a> {
+pub enum McpRequest<'a> {
     /// The start of a connection.
     Handshake,
     /// All of its tools.
@@ -40,83 +40,94 @@ pub enum Wanted<'a> {
 }
 
 /// A request in one line.
-pub fn shown(url: &str, wanted: Wanted<'_>) -> String {
-    let to = Call { method: Method::POST, ..Call::get(url) };
+pub fn display_request(url: &str, wanted: McpRequest<'_>) -> String {
+    let to = GuardedRequest { method: Method::POST, ..GuardedRequest::for_get(url) };
     match wanted {
-        Wanted::Handshake => format!("{} for the handshake", to.shown()),
-        Wanted::Tools => format!("{} for the list of tools", to.shown()),
-        Wanted::Call(tool, arguments) => {
+        McpRequest::Handshake => format!("{} for the handshake", to.display_line()),
+        McpRequest::Tools => format!("{} for the list of tools", to.display_line()),
+        McpRequest::Call(tool, arguments) => {
             let body = Some(arguments.to_json().to_string().into_bytes());
-            format!("{} for the tool `{tool}`", Call { body, ..to }.shown())
+            format!("{} for the tool `{tool}`", GuardedRequest { body, ..to }.display_line())
         }
     }
 }
 
 /// Why a message was not accepted, or not sent.
-pub type HttpFailure = StreamableHttpError<Fault>;
+pub type HttpFailure = StreamableHttpError<HttpFault>;
 type EventStream = BoxStream<'static, Result<Sse, SseError>>;
 
 /// Sends the SDK's messages with the guarded client.
 #[derive(Clone)]
-pub struct Guarded {
-    client: Client,
+pub struct GuardedTransport {
+    client: GuardedClient,
     /// The operator's headers, with secrets filled in.
     headers: Arc<[(String, String)]>,
     time: Duration,
-    trouble: Trouble,
+    trouble: ConnectionFailure,
     requests: OpenRequests,
 }
 
-impl Guarded {
+impl GuardedTransport {
     /// `headers` are sent with every request.
-    pub fn new(client: Client, headers: Vec<(String, String)>, time: Duration, trouble: Trouble) -> Self {
+    pub fn new(
+        client: GuardedClient,
+        headers: Vec<(String, String)>,
+        time: Duration,
+        trouble: ConnectionFailure,
+    ) -> Self {
         Self { client, headers: headers.into(), time, trouble, requests: OpenRequests::default() }
     }
 
-    fn call(&self, method: Method, url: &str, session: Option<&str>, more: &HashMap<HeaderName, HeaderValue>) -> Call {
+    fn call(
+        &self,
+        method: Method,
+        url: &str,
+        session: Option<&str>,
+        more: &HashMap<HeaderName, HeaderValue>,
+    ) -> GuardedRequest {
         let mut headers = self.headers.to_vec();
         let accept = if method == Method::GET { EVENTS.to_owned() } else { format!("{JSON}, {EVENTS}") };
         headers.push(("accept".to_owned(), accept));
         headers.extend(session.map(|session| (SESSION.to_owned(), session.to_owned())));
         let more = more.iter().filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
         headers.extend(more);
-        Call { method, headers, time: Some(self.time), ..Call::get(url) }
+        GuardedRequest { method, headers, time: Some(self.time), ..GuardedRequest::for_get(url) }
     }
 
-    async fn open(&self, call: Call) -> Result<Opened, HttpFailure> {
-        self.client.open(call).await.map_err(|fault| self.fault(fault))
+    async fn open_response(&self, call: GuardedRequest) -> Result<OpenResponse, HttpFailure> {
+        self.client.open_response(call).await.map_err(|fault| self.fault(fault))
     }
 
-    async fn whole(&self, opened: Opened) -> Result<HttpAnswer, HttpFailure> {
-        let read = tokio::time::timeout(self.time, opened.whole()).await;
-        let answer = read.unwrap_or(Err(Fault::Timeout(self.time.as_secs()))).map_err(|fault| self.fault(fault))?;
+    async fn read_whole_answer(&self, opened: OpenResponse) -> Result<HttpAnswer, HttpFailure> {
+        let read = tokio::time::timeout(self.time, opened.read_whole()).await;
+        let answer = read.unwrap_or(Err(HttpFault::Timeout(self.time.as_secs()))).map_err(|fault| self.fault(fault))?;
         if has_too_many_nodes(&answer.body) {
-            self.trouble.tell(too_many());
+            self.trouble.record_failure(too_many());
             return Err(StreamableHttpError::UnexpectedServerResponse(too_many().to_string().into()));
         }
         Ok(answer)
     }
 
-    fn fault(&self, fault: Fault) -> HttpFailure {
-        self.trouble.tell(fault.clone().into());
+    fn fault(&self, fault: HttpFault) -> HttpFailure {
+        self.trouble.record_failure(fault.clone().into());
         StreamableHttpError::Client(fault)
     }
 
     /// The events of an answer. `trouble`: where a failure is reported; `asked`: the request that they answer.
-    fn events(&self, opened: Opened, trouble: Trouble, asked: Option<RequestId>) -> EventStream {
+    fn events(&self, opened: OpenResponse, trouble: ConnectionFailure, asked: Option<RequestId>) -> EventStream {
         let (requests, told) = (self.requests.clone(), trouble.clone());
         let held = (opened, trouble, EventCounter::default());
         let pieces = futures::stream::unfold(Some(held), |held| async move {
             let (mut opened, trouble, mut counter) = held?;
-            match opened.next().await {
+            match opened.next_chunk().await {
                 Ok(Some(piece)) if counter.is_beyond(&piece) => {
-                    trouble.tell(too_many());
+                    trouble.record_failure(too_many());
                     None
                 }
                 Ok(Some(piece)) => Some((Ok(piece), Some((opened, trouble, counter)))),
                 Ok(None) => None,
                 Err(fault) => {
-                    trouble.tell(fault.clone().into());
+                    trouble.record_failure(fault.clone().into());
                     Some((Err(fault), None))
                 }
             }
@@ -126,7 +137,7 @@ impl Guarded {
             event.data = event.data.and_then(|data| match read_message(data.as_bytes(), &requests, asked.as_ref()) {
                 IncomingText::Message(message) => serde_json::to_string(&message).ok(),
                 IncomingText::Unreadable(why) => {
-                    told.tell(ToolError::Unusable(why));
+                    told.record_failure(ToolError::Unusable(why));
                     None
                 }
                 IncomingText::Idle | IncomingText::OtherText => None,
@@ -184,7 +195,7 @@ impl Guarded {
         let scheme = wanted.and_then(|wanted| wanted.split([' ', ',']).next()).filter(|scheme| is_token(scheme));
         let wanted = scheme.map_or_else(String::new, |scheme| format!(" (it asks for `{scheme}` credentials)"));
         let message = format!("answered with {}{reason}{wanted}", status.as_u16());
-        self.trouble.tell(ToolError::Status {
+        self.trouble.record_failure(ToolError::Status {
             status: status.as_u16(),
             message: message.clone(),
             retry_after_ms: None,
@@ -217,7 +228,7 @@ impl EventCounter {
             }
             self.empty = ends;
             self.nodes.push(line);
-            self.nodes.nodes() > limits::ANSWER_NODES
+            self.nodes.node_count() > limits::ANSWER_NODES
         })
     }
 }
@@ -244,13 +255,13 @@ fn is_token(text: &str) -> bool {
     (1..=20).contains(&text.len()) && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
-fn is(opened: &Opened, kind: &str) -> bool {
-    let said = opened.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+fn is(opened: &OpenResponse, kind: &str) -> bool {
+    let said = opened.response_headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     said.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(kind)
 }
 
-impl StreamableHttpClient for Guarded {
-    type Error = Fault;
+impl StreamableHttpClient for GuardedTransport {
+    type Error = HttpFault;
 
     async fn post_message(
         &self,
@@ -263,8 +274,8 @@ impl StreamableHttpClient for Guarded {
         let mut call = self.call(Method::POST, &uri, session_id.as_deref(), &custom_headers);
         call.headers.push(("content-type".to_owned(), JSON.to_owned()));
         call.body = Some(serde_json::to_vec(&message)?);
-        self.requests.note(&message);
-        let opened = self.open(call).await?;
+        self.requests.note_request(&message);
+        let opened = self.open_response(call).await?;
         let status = opened.status();
         let session = session_id.is_some();
         if matches!(status.as_u16(), 202 | 204) {
@@ -274,23 +285,23 @@ impl StreamableHttpClient for Guarded {
             return Err(StreamableHttpError::SessionExpired);
         }
         if !status.is_success() {
-            let answer = self.whole(opened).await?;
+            let answer = self.read_whole_answer(opened).await?;
             return self.refusal(&answer, &message, session);
         }
-        let new = opened.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let new = opened.response_headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
         if is(&opened, EVENTS) {
             let events = self.events(opened, self.trouble.clone(), asked_by(&message).cloned());
             return Ok(StreamableHttpPostResponse::Sse(events, new));
         }
         let json = is(&opened, JSON);
-        let answer = self.whole(opened).await?;
+        let answer = self.read_whole_answer(opened).await?;
         let Some(asked) = asked_by(&message) else { return Ok(StreamableHttpPostResponse::Accepted) };
         let what = match read_message(&answer.body, &self.requests, Some(asked)) {
             IncomingText::Message(answered) if json => return Ok(StreamableHttpPostResponse::Json(*answered, new)),
             IncomingText::Unreadable(why) => why,
             _ => "the server's answer is not an MCP message".to_owned(),
         };
-        self.trouble.tell(ToolError::Unusable(what.clone()));
+        self.trouble.record_failure(ToolError::Unusable(what.clone()));
         Err(StreamableHttpError::UnexpectedServerResponse(what.into()))
     }
 
@@ -303,7 +314,7 @@ impl StreamableHttpClient for Guarded {
     ) -> Result<(), HttpFailure> {
         let call = self.call(Method::DELETE, &uri, Some(&session_id), &custom_headers);
         // A server need not support deleting sessions.
-        self.client.open(call).await.map(drop).map_err(StreamableHttpError::Client)
+        self.client.open_response(call).await.map(drop).map_err(StreamableHttpError::Client)
     }
 
     async fn get_stream(
@@ -317,11 +328,11 @@ impl StreamableHttpClient for Guarded {
         let mut call = self.call(Method::GET, &uri, session_id.as_deref(), &custom_headers);
         call.headers.extend(last_event_id.map(|id| ("last-event-id".to_owned(), id)));
         // No request depends on this stream, so its failures are not reported.
-        let opened = self.client.open(call).await.map_err(StreamableHttpError::Client)?;
+        let opened = self.client.open_response(call).await.map_err(StreamableHttpError::Client)?;
         if opened.status().as_u16() == 405 || !is(&opened, EVENTS) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        Ok(self.events(opened, Trouble::default(), None))
+        Ok(self.events(opened, ConnectionFailure::default(), None))
     }
 }
 

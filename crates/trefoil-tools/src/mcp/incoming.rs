@@ -14,7 +14,7 @@ use rmcp::model::{
     JsonRpcMessage, ListToolsResult, MetaObject, RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use serde_json::{Map, Value as Json, json};
-use trefoil_template::{foreign, read_json_bytes};
+use trefoil_template::{foreign_json, read_json_bytes};
 
 /// The members of an envelope: a result, and why there is none.
 const RESULT: &str = "trefoil/result";
@@ -50,7 +50,7 @@ pub struct OpenRequests(Arc<Mutex<HashMap<RequestId, ResultEnvelope>>>);
 
 impl OpenRequests {
     /// Takes note of a message that is sent.
-    pub fn note(&self, message: &ClientJsonRpcMessage) {
+    pub fn note_request(&self, message: &ClientJsonRpcMessage) {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match message {
             JsonRpcMessage::Request(request) => {
@@ -117,7 +117,7 @@ fn request_id(id: &Json) -> Option<RequestId> {
 
 /// Reads a text. `asked`: the request that it answers unless it names another one.
 pub fn read_message(text: &[u8], open: &OpenRequests, asked: Option<&RequestId>) -> IncomingText {
-    let text = foreign::without_mark(text.trim_ascii()).trim_ascii();
+    let text = foreign_json::without_mark(text.trim_ascii()).trim_ascii();
     if text.is_empty() {
         return IncomingText::Idle;
     }
@@ -228,7 +228,7 @@ fn envelope(wrapping: ResultEnvelope, name: &str, value: Json, tools: Vec<Json>)
 pub type RawResult = Result<Json, String>;
 
 /// Takes the result out of its envelope.
-pub fn opened(meta: Option<MetaObject>) -> RawResult {
+pub fn open_envelope(meta: Option<MetaObject>) -> RawResult {
     let mut members = meta.map(|meta| meta.0).unwrap_or_default();
     match (members.remove(RESULT), members.remove(DAMAGE)) {
         (Some(result), _) => Ok(result),
@@ -288,7 +288,10 @@ mod tests {
         let open = OpenRequests::default();
         for id in ids {
             let call = CallToolRequest::new(CallToolRequestParams::new("echo"));
-            open.note(&ClientJsonRpcMessage::request(ClientRequest::CallToolRequest(call), RequestId::Number(*id)));
+            open.note_request(&ClientJsonRpcMessage::request(
+                ClientRequest::CallToolRequest(call),
+                RequestId::Number(*id),
+            ));
         }
         open
     }
@@ -299,7 +302,7 @@ mod tests {
         let (id, said) = match *message {
             ServerJsonRpcMessage::Response(response) => {
                 let ServerResult::CallToolResult(result) = response.result else { panic!("{:?}", response.result) };
-                (response.id, opened(result.meta).map_or_else(|why| why, |result| result.to_string()))
+                (response.id, open_envelope(result.meta).map_or_else(|why| why, |result| result.to_string()))
             }
             ServerJsonRpcMessage::Error(error) => (error.id.unwrap(), format!("error: {}", error.error.message)),
             other => panic!("{other:?}"),
@@ -373,7 +376,7 @@ mod tests {
     #[test]
     fn an_envelope_survives_the_parser_of_the_sdk() {
         let open = waiting(&[4]);
-        open.note(&ClientJsonRpcMessage::request(
+        open.note_request(&ClientJsonRpcMessage::request(
             ClientRequest::ListToolsRequest(ListToolsRequest::default()),
             RequestId::Number(5),
         ));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use trefoil_runtime::ToolError;
 
-use super::spec::Described;
+use super::spec::McpToolDescription;
 use super::{McpServer, lies};
 
 /// Limits of a list.
@@ -17,7 +17,7 @@ const TOOLS: usize = 2_000;
 #[derive(Debug, Default)]
 pub struct ToolListing {
     /// The tools by name, or what is wrong with their descriptions.
-    pub all: BTreeMap<Arc<str>, Result<Described, ToolError>>,
+    pub all: BTreeMap<Arc<str>, Result<McpToolDescription, ToolError>>,
     /// What is odd about the list.
     pub remarks: Vec<String>,
     /// The names of all tools, also of those that may not be called.
@@ -48,7 +48,7 @@ impl ToolListing {
             if name.is_some() && !server.allows(&label) {
                 continue;
             }
-            let mut described = Described::of(server, &label, tool);
+            let mut described = McpToolDescription::from_json(server, &label, tool);
             if described.is_ok() && !read.contains(&label) {
                 described = Err(lies(format!(
                     "`{}` describes its tool `{label}` incorrectly: a header of its arguments is invalid",
@@ -59,7 +59,7 @@ impl ToolListing {
         }
         if self.all.len() > TOOLS {
             let why = format!("`{}` has more than {TOOLS} tools", server.name);
-            return Err(ToolError::advised(why, "name those to use in `tools` of `[mcp.NAME]`"));
+            return Err(ToolError::with_advice(why, "name those to use in `tools` of `[mcp.NAME]`"));
         }
         let next = match page.remove("nextCursor") {
             Some(Json::String(next)) => Some(next),
@@ -78,7 +78,7 @@ impl ToolListing {
     }
 
     /// Pages may overlap, but what is said twice must be the same.
-    fn insert(&mut self, server: &McpServer, name: String, described: Result<Described, ToolError>) {
+    fn insert(&mut self, server: &McpServer, name: String, described: Result<McpToolDescription, ToolError>) {
         let same = match (self.all.get(&*name), &described) {
             (None, _) => None,
             (Some(Ok(before)), Ok(now)) => Some(before.says_same(now)),

@@ -7,6 +7,7 @@
 mod answer;
 mod caller;
 mod connection;
+mod connection_failure;
 mod handshake;
 mod http;
 mod incoming;
@@ -14,7 +15,6 @@ mod listing;
 mod probe;
 mod spec;
 mod stdio;
-mod trouble;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,14 +28,14 @@ use trefoil_runtime::ports::{CallSite, Secrets};
 use trefoil_runtime::{ToolError, ToolHost, ToolRefusal};
 use trefoil_template::{HoleKind, Value};
 
-use self::http::Wanted;
-use crate::guard::{Client, Rules};
+use self::http::McpRequest;
+use crate::guard::{GuardRules, GuardedClient};
 use crate::http::refusal_of;
-use crate::process::{self, Program};
+use crate::process::{self, OperatorProgram};
 
-use connection::Connection;
-use handshake::Generation;
-use spec::Seen;
+use connection::McpConnection;
+use handshake::ProtocolGeneration;
+use spec::DescriptionDigests;
 
 /// A server that the operator has declared.
 #[derive(Debug, Clone)]
@@ -43,11 +43,11 @@ pub struct McpServer {
     /// Its name.
     pub name: String,
     /// How to reach it.
-    pub place: McpPlace,
+    pub place: McpTransport,
     /// The tools that may be called; `None`: all.
     pub tools: Option<Vec<String>>,
     /// Which of its tools are idempotent, as the operator says: the server's own claims are not enough.
-    pub idempotent: Idempotent,
+    pub idempotent: IdempotentTools,
     /// The time limit of a call.
     pub time: Duration,
     /// The time limit of its start and the handshake; `None`: that of a call.
@@ -56,9 +56,9 @@ pub struct McpServer {
 
 /// How to reach a server.
 #[derive(Debug, Clone)]
-pub enum McpPlace {
+pub enum McpTransport {
     /// A child process that uses its standard streams.
-    Process(Program),
+    Process(OperatorProgram),
     /// An address, and headers that may have holes for secrets.
     Http {
         /// Its address.
@@ -70,14 +70,14 @@ pub enum McpPlace {
 
 /// Which tools are idempotent, according to the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Idempotent {
+pub enum IdempotentTools {
     /// All.
     All,
     /// These.
     These(Vec<String>),
 }
 
-impl Idempotent {
+impl IdempotentTools {
     fn holds(&self, tool: &str) -> bool {
         match self {
             Self::All => true,
@@ -91,9 +91,9 @@ impl McpServer {
     fn at(url: &str) -> Self {
         Self {
             name: url.to_owned(),
-            place: McpPlace::Http { url: url.to_owned(), headers: Vec::new() },
+            place: McpTransport::Http { url: url.to_owned(), headers: Vec::new() },
             tools: None,
-            idempotent: Idempotent::These(Vec::new()),
+            idempotent: IdempotentTools::These(Vec::new()),
             time: crate::TIME,
             start: None,
         }
@@ -102,9 +102,12 @@ impl McpServer {
     /// Adds headers from a manifest. The operator's headers take precedence.
     fn with(&self, more: &[(Arc<str>, Value)]) -> Result<Self, ToolError> {
         let mut server = self.clone();
-        let McpPlace::Http { headers, .. } = &mut server.place else {
+        let McpTransport::Http { headers, .. } = &mut server.place else {
             let why = format!("`{}` is a program, so it cannot have `headers`", self.name);
-            return Err(ToolError::advised(why, "remove `headers`; a program gets secrets with `env` of `[mcp.NAME]`"));
+            return Err(ToolError::with_advice(
+                why,
+                "remove `headers`; a program gets secrets with `env` of `[mcp.NAME]`",
+            ));
         };
         for (name, text) in more {
             if !headers.iter().any(|(have, _)| have.eq_ignore_ascii_case(name)) {
@@ -124,29 +127,31 @@ impl McpServer {
     }
 
     /// The environment values and secrets that the server gets.
-    pub fn holes(&self) -> Vec<(HoleKind, Arc<str>)> {
+    pub fn list_holes(&self) -> Vec<(HoleKind, Arc<str>)> {
         match &self.place {
-            McpPlace::Process(program) => program.environment.holes(),
-            McpPlace::Http { headers, .. } => headers.iter().flat_map(|(_, text)| process::holes(text)).collect(),
+            McpTransport::Process(program) => program.environment.list_holes(),
+            McpTransport::Http { headers, .. } => {
+                headers.iter().flat_map(|(_, text)| process::holes_in_text(text)).collect()
+            }
         }
     }
 
     /// The environment variables among them that the server gets as credentials.
-    pub fn credentials(&self) -> Vec<Arc<str>> {
+    pub fn credential_variables(&self) -> Vec<Arc<str>> {
         match &self.place {
-            McpPlace::Process(program) => program.environment.credentials(),
-            McpPlace::Http { headers, .. } => {
+            McpTransport::Process(program) => program.environment.credential_variables(),
+            McpTransport::Http { headers, .. } => {
                 let named = headers.iter().filter(|(name, _)| is_header(name));
-                process::variables(named.flat_map(|(_, text)| process::holes(text)))
+                process::environment_names(named.flat_map(|(_, text)| process::holes_in_text(text)))
             }
         }
     }
 
     /// Those without which it is not called.
-    pub fn required(&self) -> Vec<(HoleKind, Arc<str>)> {
+    pub fn required_holes(&self) -> Vec<(HoleKind, Arc<str>)> {
         match &self.place {
-            McpPlace::Process(program) => program.environment.required(),
-            McpPlace::Http { .. } => self.holes(),
+            McpTransport::Process(program) => program.environment.required_holes(),
+            McpTransport::Http { .. } => self.list_holes(),
         }
     }
 }
@@ -155,24 +160,24 @@ impl McpServer {
 pub struct McpTools {
     declared: Arc<BTreeMap<String, Arc<McpServer>>>,
     /// The client for servers that a manifest names; `None`: they are not called.
-    client: Option<Client>,
+    client: Option<GuardedClient>,
     secrets: Arc<dyn Secrets>,
-    open: Mutex<HashMap<String, Arc<Slot>>>,
-    seen: Seen,
+    open: Mutex<HashMap<String, Arc<ConnectionSlot>>>,
+    seen: DescriptionDigests,
 }
 
 /// The connection to a server, opened at the first use.
-type Slot = tokio::sync::Mutex<Held>;
+type ConnectionSlot = tokio::sync::Mutex<ServerConnection>;
 
-struct Held {
-    connection: Option<Arc<Connection>>,
+struct ServerConnection {
+    connection: Option<Arc<McpConnection>>,
     /// The protocol of the connection before, which the next one uses at once.
-    generation: Generation,
+    generation: ProtocolGeneration,
 }
 
-impl Default for Held {
+impl Default for ServerConnection {
     fn default() -> Self {
-        Self { connection: None, generation: Generation::Either }
+        Self { connection: None, generation: ProtocolGeneration::Either }
     }
 }
 
@@ -180,11 +185,17 @@ impl McpTools {
     /// Creates the host. `client` is for servers that a manifest names by address; `None`: they are not called.
     pub fn new(
         declared: impl IntoIterator<Item = McpServer>,
-        client: Option<Client>,
+        client: Option<GuardedClient>,
         secrets: Arc<dyn Secrets>,
     ) -> Self {
         let declared = declared.into_iter().map(|server| (server.name.clone(), Arc::new(server))).collect();
-        Self { declared: Arc::new(declared), client, secrets, open: Mutex::default(), seen: Seen::default() }
+        Self {
+            declared: Arc::new(declared),
+            client,
+            secrets,
+            open: Mutex::default(),
+            seen: DescriptionDigests::default(),
+        }
     }
 
     /// Closes all connections, and waits until the servers that were started have ended.
@@ -205,26 +216,26 @@ impl McpTools {
     }
 
     /// Reports a request that is to be sent to a server at an address.
-    fn plans(&self, at: CallSite<'_>, named: &str, wanted: Wanted<'_>) {
+    fn plans(&self, at: CallSite<'_>, named: &str, wanted: McpRequest<'_>) {
         if let Some(server) = self.server(named)
-            && let McpPlace::Http { url, .. } = &server.place
+            && let McpTransport::Http { url, .. } = &server.place
         {
-            at.meter.plans(http::shown(url, wanted));
+            at.meter.plan_request(http::display_request(url, wanted));
         }
     }
 
     /// Returns the connection to a server; opens one if there is none or it has ended. Other headers in a manifest mean
     /// another connection.
-    async fn connected(
+    async fn connect_server(
         &self,
         at: CallSite<'_>,
-        (named, headers): Named<'_>,
+        (named, headers): ManifestServer<'_>,
         discloses: bool,
-    ) -> Result<Arc<Connection>, ToolError> {
-        self.plans(at, named, Wanted::Handshake);
+    ) -> Result<Arc<McpConnection>, ToolError> {
+        self.plans(at, named, McpRequest::Handshake);
         let server = self.server(named).ok_or_else(|| {
             let why = format!("the MCP server `{named}` is not declared");
-            ToolError::advised(why, "declare it under `[mcp.NAME]` in the settings")
+            ToolError::with_advice(why, "declare it under `[mcp.NAME]` in the settings")
         })?;
         let server = if headers.is_empty() { server } else { Arc::new(server.with(headers)?) };
         let discloses = discloses || headers.iter().any(|(_, text)| text.is_masked());
@@ -246,14 +257,14 @@ impl McpTools {
         // The old connection is closed before the new one is opened.
         held.connection = None;
         let client = match (&server.place, self.declared.contains_key(named)) {
-            (McpPlace::Http { url, .. }, true) => Some(own_client(url, server.time)?),
+            (McpTransport::Http { url, .. }, true) => Some(own_client(url, server.time)?),
             _ => self.client.clone(),
         };
-        if let (McpPlace::Http { url, .. }, Some(client)) = (&server.place, &client) {
-            client.check(url)?;
+        if let (McpTransport::Http { url, .. }, Some(client)) = (&server.place, &client) {
+            client.check_url(url)?;
         }
-        at.meter.sends();
-        let opened = Connection::open(server, client, &*self.secrets, &mut held.generation).await;
+        at.meter.mark_sent();
+        let opened = McpConnection::open(server, client, &*self.secrets, &mut held.generation).await;
         let connection = Arc::new(opened.inspect_err(|why| connection::unsent_by(why, at.meter))?);
         held.connection = Some(connection.clone());
         Ok(connection)
@@ -261,20 +272,20 @@ impl McpTools {
 }
 
 /// A client that calls only the operator's address, so that a manifest gains no access through it.
-fn own_client(url: &str, time: Duration) -> Result<Client, ToolError> {
-    let wrong = || ToolError::advised("its `url` is not a valid URL", "fix `url` of `[mcp.NAME]`");
+fn own_client(url: &str, time: Duration) -> Result<GuardedClient, ToolError> {
+    let wrong = || ToolError::with_advice("its `url` is not a valid URL", "fix `url` of `[mcp.NAME]`");
     let parsed = url::Url::parse(url).map_err(|_| wrong())?;
     let (host, port) = (parsed.host_str().ok_or_else(wrong)?, parsed.port_or_known_default().ok_or_else(wrong)?);
     let allow = format!("{host}:{port}").parse().map_err(|_| wrong())?;
-    let mut rules = Rules { allow: vec![allow], ..Rules::default() };
+    let mut rules = GuardRules { allow: vec![allow], ..GuardRules::default() };
     (rules.limits.time, rules.limits.longest) = (time, time);
-    Ok(Client::new(rules))
+    Ok(GuardedClient::new(rules))
 }
 
 /// A server as a manifest names it, and the headers that the manifest sends.
-type Named<'k> = (&'k str, &'k [(Arc<str>, Value)]);
+type ManifestServer<'k> = (&'k str, &'k [(Arc<str>, Value)]);
 
-fn named(kind: &ToolKind) -> Option<Named<'_>> {
+fn named_server(kind: &ToolKind) -> Option<ManifestServer<'_>> {
     match kind {
         ToolKind::Mcp { server, headers } => Some((server, headers)),
         _ => None,
@@ -288,44 +299,44 @@ fn is_address(server: &str) -> bool {
 
 #[async_trait]
 impl ToolHost for McpTools {
-    fn offers(&self, name: &str, kind: &ToolKind) -> bool {
-        let Some((server, _)) = named(kind) else { return false };
+    fn offers_tool(&self, name: &str, kind: &ToolKind) -> bool {
+        let Some((server, _)) = named_server(kind) else { return false };
         // An empty name stands for all tools of the server.
         self.server(server).is_some_and(|server| name.is_empty() || server.allows(name))
     }
 
-    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        let server = named(&request.kind).ok_or_else(|| failed("it is not an MCP tool".to_owned()))?;
-        let connection = self.connected(at, server, at.discloses).await?;
-        self.plans(at, server.0, Wanted::Tools);
+    async fn call_tool(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+        let server = named_server(&request.kind).ok_or_else(|| failed("it is not an MCP tool".to_owned()))?;
+        let connection = self.connect_server(at, server, at.discloses).await?;
+        self.plans(at, server.0, McpRequest::Tools);
         let plans = || {
-            let arguments = at.meter.shown().unwrap_or(&Value::Null);
-            self.plans(at, server.0, Wanted::Call(&request.name, arguments));
+            let arguments = at.meter.displayed_arguments().unwrap_or(&Value::Null);
+            self.plans(at, server.0, McpRequest::Call(&request.name, arguments));
         };
-        connection.call((&request.name, &request.arguments), &self.seen, at.meter, plans).await
+        connection.call_tool((&request.name, &request.arguments), &self.seen, at.meter, plans).await
     }
 
-    async fn list(&self, at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
-        match named(kind).filter(|(server, _)| self.server(server).is_some()) {
+    async fn list_tools(&self, at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+        match named_server(kind).filter(|(server, _)| self.server(server).is_some()) {
             Some(server) => {
-                let connection = self.connected(at, server, false).await?;
-                self.plans(at, server.0, Wanted::Tools);
-                connection.list(&self.seen, at.meter).await
+                let connection = self.connect_server(at, server, false).await?;
+                self.plans(at, server.0, McpRequest::Tools);
+                connection.list_tools(&self.seen, at.meter).await
             }
             None => Ok(Vec::new()),
         }
     }
 
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
-        let Some((server, _)) = named(&request.kind) else { return false };
+        let Some((server, _)) = named_server(&request.kind) else { return false };
         self.declared.get(server).is_some_and(|server| server.idempotent.holds(&request.name))
     }
 
-    fn refusal(&self, _name: &str, kind: &ToolKind, arguments: &Value) -> Option<ToolRefusal> {
-        let (server, headers) = named(kind)?;
+    fn tool_refusal(&self, _name: &str, kind: &ToolKind, arguments: &Value) -> Option<ToolRefusal> {
+        let (server, headers) = named_server(kind)?;
         let client = self.client.as_ref().filter(|_| is_address(server) && !self.declared.contains_key(server))?;
         let discloses = arguments.is_masked() || headers.iter().any(|(_, text)| text.is_masked());
-        let checked = if discloses { client.may_disclose(server) } else { client.check(server) };
+        let checked = if discloses { client.may_disclose(server) } else { client.check_url(server) };
         refusal_of(&checked.err()?)
     }
 }
@@ -336,5 +347,5 @@ fn failed(what: String) -> ToolError {
 
 /// The failure of a server that breaks the rules of the protocol.
 fn lies(what: String) -> ToolError {
-    ToolError::advised(what, "report this to the maintainers of the server, or use another version of it")
+    ToolError::with_advice(what, "report this to the maintainers of the server, or use another version of it")
 }

@@ -19,14 +19,14 @@ const PROBE: Duration = Duration::from_secs(3);
 
 /// What the first request has shown.
 #[derive(Debug, Clone, Default)]
-pub struct Probe {
+pub struct HandshakeProbe {
     /// The server did not answer it in time.
     ignored: Arc<AtomicBool>,
     /// The server answered it after all, so it has the current protocol.
     answered: Arc<AtomicBool>,
 }
 
-impl Probe {
+impl HandshakeProbe {
     /// Whether the server ignores the request.
     pub fn is_ignored(&self) -> bool {
         self.ignored.load(Ordering::Relaxed) && !self.is_late()
@@ -38,18 +38,18 @@ impl Probe {
 }
 
 /// A transport with this limit.
-pub struct Probing<T> {
+pub struct ProbingTransport<T> {
     inner: T,
-    probe: Probe,
+    probe: HandshakeProbe,
     /// The request that is waiting for its answer, until when.
     waits: Option<(RequestId, Instant)>,
     /// The request whose answer is no longer waited for.
     given_up: Option<RequestId>,
 }
 
-impl<T> Probing<T> {
+impl<T> ProbingTransport<T> {
     /// Wraps a transport.
-    pub fn new(inner: T, probe: Probe) -> Self {
+    pub fn new(inner: T, probe: HandshakeProbe) -> Self {
         Self { inner, probe, waits: None, given_up: None }
     }
 
@@ -63,7 +63,7 @@ impl<T> Probing<T> {
     }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Probing<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for ProbingTransport<T> {
     type Error = T::Error;
 
     fn send(

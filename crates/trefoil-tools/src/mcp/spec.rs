@@ -14,7 +14,7 @@ use trefoil_runtime::ports::Meter;
 use trefoil_template::Value;
 
 use super::{McpServer, lies};
-use crate::shape::Shape;
+use crate::tool_schema::ToolSchema;
 
 /// Maximum lengths of a tool's name and description.
 const NAME: usize = 128;
@@ -28,7 +28,7 @@ const ARGUMENTS: &str = "fix the arguments of the call, or `params` of the tool'
 
 /// A tool as described by its server.
 #[derive(Debug)]
-pub struct Described {
+pub struct McpToolDescription {
     /// The specification that tool hosts pass on.
     pub spec: ToolSpec,
     /// What is wrong with its description, although it can be used.
@@ -36,17 +36,17 @@ pub struct Described {
     /// The schema of its results, if it has one.
     output: Option<Json>,
     /// The same, compiled at the first call; or why it cannot be used.
-    compiled: OnceCell<Result<Option<Shape>, ToolError>>,
+    compiled: OnceCell<Result<Option<ToolSchema>, ToolError>>,
     /// The name of its server.
     server: String,
     /// A digest of everything that the server says about the tool.
     says: String,
 }
 
-impl Described {
+impl McpToolDescription {
     /// Checks a server's description of a tool. Patterns in its schemas are compiled when it is called: a server may have
     /// thousands of tools. What is optional and wrong is dropped.
-    pub fn of(server: &McpServer, name: &str, tool: &Json) -> Result<Self, ToolError> {
+    pub fn from_json(server: &McpServer, name: &str, tool: &Json) -> Result<Self, ToolError> {
         let wrong = |what: &str| incorrect(&server.name, name, what);
         match tool.get("name") {
             Some(Json::String(name)) if is_name(name) => {}
@@ -112,11 +112,11 @@ impl Described {
     }
 
     /// Compiles the schema of its results before its first call, within the limits. That of its arguments is for whoever calls it.
-    pub async fn result(&self) -> Result<Option<&Shape>, ToolError> {
+    pub async fn compile_result_schema(&self) -> Result<Option<&ToolSchema>, ToolError> {
         let compiled = self.compiled.get_or_init(|| async {
             let wrong = |why: String| incorrect(&self.server, &self.spec.name, &unusable(RESULT_SCHEMA, &why));
             let Some(output) = self.output.clone() else { return Ok(None) };
-            Shape::of_server(output).await.map(Some).map_err(wrong)
+            ToolSchema::of_server(output).await.map(Some).map_err(wrong)
         });
         compiled.await.as_ref().map(Option::as_ref).map_err(Clone::clone)
     }
@@ -124,18 +124,18 @@ impl Described {
     /// Checks the names of arguments: unknown and missing ones are not sent to the server. The server itself checks the
     /// values: many accept `"5"` as a number, and some formats cannot express it otherwise. An argument without a value is
     /// not sent, unless the parameter may be null.
-    pub fn takes(
+    pub fn check_arguments(
         &self,
         mut arguments: serde_json::Map<String, Json>,
     ) -> Result<serde_json::Map<String, Json>, ToolError> {
         let schema = &self.spec.parameters;
         if let Some(why) = arguments.keys().find_map(|name| unknown_parameter(schema, name)) {
-            return Err(ToolError::advised(why, ARGUMENTS));
+            return Err(ToolError::with_advice(why, ARGUMENTS));
         }
         let required = required_parameters(schema);
         arguments.retain(|name, value| !value.is_null() || accepts_null(schema, name));
         match required.into_iter().find(|name| !arguments.contains_key(*name)) {
-            Some(missing) => Err(ToolError::advised(format!("it needs the parameter `{missing}`"), ARGUMENTS)),
+            Some(missing) => Err(ToolError::with_advice(format!("it needs the parameter `{missing}`"), ARGUMENTS)),
             None => Ok(arguments),
         }
     }
@@ -162,20 +162,25 @@ fn cut(name: &str) -> String {
 
 /// The descriptions of tools when the run first requested them, as digests.
 #[derive(Debug, Default)]
-pub struct Seen(Mutex<HashMap<(String, Arc<str>), String>>);
+pub struct DescriptionDigests(Mutex<HashMap<(String, Arc<str>), String>>);
 
-impl Seen {
+impl DescriptionDigests {
     /// Fails if a tool has changed: since the first request here, or according to the run, since one of an earlier process. A
     /// server that changes a description during a run may be trying to mislead a model that has already decided to use the
     /// tool.
-    pub fn compare(&self, server: &McpServer, tool: &Described, meter: &Meter) -> Result<(), ToolError> {
+    pub fn check_unchanged(
+        &self,
+        server: &McpServer,
+        tool: &McpToolDescription,
+        meter: &Meter,
+    ) -> Result<(), ToolError> {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = seen.entry((server.name.clone(), tool.spec.name.clone())).or_insert_with(|| tool.says.clone());
-        if *before == tool.says && meter.sees(&server.name, &tool.spec.name, &tool.says) {
+        if *before == tool.says && meter.report_tool_digest(&server.name, &tool.spec.name, &tool.says) {
             return Ok(());
         }
         let (name, server) = (&tool.spec.name, &server.name);
         let why = format!("`{server}` has changed the description or schema of its tool `{name}` during this run");
-        Err(ToolError::advised(why, "review the change of the server; if it is right, start a new run"))
+        Err(ToolError::with_advice(why, "review the change of the server; if it is right, start a new run"))
     }
 }

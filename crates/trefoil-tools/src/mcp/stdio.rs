@@ -13,8 +13,8 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use trefoil_runtime::ToolError;
 use trefoil_template::{NodeCounter, limits};
 
+use super::connection_failure::ConnectionFailure;
 use super::incoming::{IncomingText, OpenRequests, read_message};
-use super::trouble::Trouble;
 
 /// Maximum number of bytes that a server may write for one request, and in one line.
 const FLOOD: u64 = 32 << 20;
@@ -33,30 +33,36 @@ pub struct StdioLines {
     stdout: ChildStdout,
     stdin: Arc<tokio::sync::Mutex<Option<ChildStdin>>>,
     open: OpenRequests,
-    budget: Arc<Budget>,
+    budget: Arc<OutputBudget>,
     /// The start of the next line, and complete lines that were not read.
     line: Vec<u8>,
     lines: VecDeque<Vec<u8>>,
     /// The values in the line. A line is parsed as a whole, and each value takes many times the memory of its text.
     nodes: NodeCounter,
-    said: LastWords,
-    trouble: Trouble,
+    said: ServerOutputTail,
+    trouble: ConnectionFailure,
 }
 
 /// Bytes written since the last request.
 #[derive(Debug, Default)]
-pub struct Budget(AtomicU64);
+pub struct OutputBudget(AtomicU64);
 
-impl Budget {
+impl OutputBudget {
     /// Resets the count for a new request.
-    pub fn renew(&self) {
+    pub fn reset_count(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 }
 
 impl StdioLines {
     /// Wraps the streams of a server.
-    pub fn new(stdout: ChildStdout, stdin: ChildStdin, budget: Arc<Budget>, said: LastWords, trouble: Trouble) -> Self {
+    pub fn new(
+        stdout: ChildStdout,
+        stdin: ChildStdin,
+        budget: Arc<OutputBudget>,
+        said: ServerOutputTail,
+        trouble: ConnectionFailure,
+    ) -> Self {
         Self {
             stdout,
             stdin: Arc::new(tokio::sync::Mutex::new(Some(stdin))),
@@ -79,7 +85,7 @@ impl StdioLines {
                 return Err(format!("the server sent a message of more than {} MB", LINE >> 20));
             }
             self.nodes.push(piece);
-            if self.nodes.nodes() > limits::ANSWER_NODES {
+            if self.nodes.node_count() > limits::ANSWER_NODES {
                 return Err(format!("the server sent a message with more than {} values", limits::ANSWER_NODES));
             }
             if piece.ends_with(b"\n") {
@@ -99,7 +105,7 @@ impl StdioLines {
 
     /// Records why the connection ends.
     fn ends<T>(&self, why: String) -> Option<T> {
-        self.trouble.tell(ToolError::Unusable(why));
+        self.trouble.record_failure(ToolError::Unusable(why));
         None
     }
 }
@@ -111,7 +117,7 @@ impl Transport<RoleClient> for StdioLines {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        self.open.note(&item);
+        self.open.note_request(&item);
         let stdin = self.stdin.clone();
         async move {
             let mut line = serde_json::to_vec(&item)?;
@@ -160,15 +166,15 @@ impl Transport<RoleClient> for StdioLines {
 
 /// The end of a server's standard error, and the lines of its output that are no messages.
 #[derive(Debug, Clone, Default)]
-pub struct LastWords(Arc<Mutex<VecDeque<u8>>>, Arc<Mutex<Garbage>>);
+pub struct ServerOutputTail(Arc<Mutex<VecDeque<u8>>>, Arc<Mutex<GarbageLines>>);
 
 /// The number of lines that are no messages, and the first of them.
 #[derive(Debug, Default)]
-struct Garbage(usize, String);
+struct GarbageLines(usize, String);
 
-impl LastWords {
+impl ServerOutputTail {
     /// Reads everything, so that the server never blocks, and keeps the end.
-    pub fn listen(&self, mut stderr: ChildStderr) {
+    pub fn read_stderr(&self, mut stderr: ChildStderr) {
         let kept = self.0.clone();
         tokio::spawn(async move {
             let mut buffer = [0; 1 << 12];
@@ -196,13 +202,13 @@ impl LastWords {
     }
 
     /// The first line of the output, if the server writes lines that are no messages.
-    pub fn garbage(&self) -> Option<String> {
+    pub fn first_garbage_line(&self) -> Option<String> {
         let garbage = self.1.lock().unwrap_or_else(PoisonError::into_inner);
         (garbage.0 >= GARBAGE).then(|| garbage.1.clone())
     }
 
     /// The kept text.
-    pub fn text(&self) -> String {
+    pub fn stderr_text(&self) -> String {
         let kept: Vec<u8> = self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
         crate::process::last_words(&String::from_utf8_lossy(&kept))
     }

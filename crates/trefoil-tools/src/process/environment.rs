@@ -62,58 +62,58 @@ const USUAL: &[&str] = &[
 
 /// The environment of a process.
 #[derive(Debug, Clone, Default)]
-pub struct Environment {
+pub struct ProcessEnvironment {
     /// Variables that are passed on.
     pub pass: Vec<String>,
     /// Variables with values, which may have holes for secrets.
     pub set: Vec<(String, Value)>,
 }
 
-impl Environment {
+impl ProcessEnvironment {
     /// The variables that are passed on from this process.
     #[allow(clippy::disallowed_methods, reason = "this is what decides what of the environment is passed on")]
-    pub fn inherited(&self) -> Vec<(OsString, OsString)> {
+    pub fn inherited_variables(&self) -> Vec<(OsString, OsString)> {
         let usual = |name: &str| USUAL.contains(&name.to_ascii_uppercase().as_str()) || name.starts_with("LC_");
         let passes = |name: &str| usual(name) || self.pass.iter().any(|pass| pass == name);
         std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(passes)).collect()
     }
 
     /// Computes the variables for a process.
-    pub fn resolve(&self, secrets: &dyn Secrets) -> Result<Vec<(OsString, OsString)>, ToolError> {
-        let mut all = self.inherited();
+    pub fn resolve_variables(&self, secrets: &dyn Secrets) -> Result<Vec<(OsString, OsString)>, ToolError> {
+        let mut all = self.inherited_variables();
         for (name, text) in &self.set {
-            all.push((name.into(), fill(text, secrets)?.into()));
+            all.push((name.into(), fill_holes(text, secrets)?.into()));
         }
         Ok(all)
     }
 
     /// The environment values and secrets that it uses.
-    pub fn holes(&self) -> Vec<(HoleKind, Arc<str>)> {
+    pub fn list_holes(&self) -> Vec<(HoleKind, Arc<str>)> {
         let passed = self.pass.iter().map(|name| (HoleKind::Env, Arc::from(name.as_str())));
-        passed.chain(self.required()).collect()
+        passed.chain(self.required_holes()).collect()
     }
 
     /// The environment variables among them that are passed on under the name of a credential.
-    pub fn credentials(&self) -> Vec<Arc<str>> {
+    pub fn credential_variables(&self) -> Vec<Arc<str>> {
         let named = self.set.iter().filter(|(name, _)| is_credential(name));
-        variables(named.flat_map(|(_, text)| holes(text)))
+        environment_names(named.flat_map(|(_, text)| holes_in_text(text)))
     }
 
     /// Those without which no process is started. A variable that is only passed on may be unset.
-    pub fn required(&self) -> Vec<(HoleKind, Arc<str>)> {
-        self.set.iter().flat_map(|(_, text)| holes(text)).collect()
+    pub fn required_holes(&self) -> Vec<(HoleKind, Arc<str>)> {
+        self.set.iter().flat_map(|(_, text)| holes_in_text(text)).collect()
     }
 }
 
 /// The names of the environment variables among holes.
-pub fn variables(holes: impl Iterator<Item = (HoleKind, Arc<str>)>) -> Vec<Arc<str>> {
+pub fn environment_names(holes: impl Iterator<Item = (HoleKind, Arc<str>)>) -> Vec<Arc<str>> {
     holes.filter(|(kind, _)| *kind == HoleKind::Env).map(|(_, name)| name).collect()
 }
 
 /// The holes in a text.
-pub fn holes(text: &Value) -> Vec<(HoleKind, Arc<str>)> {
+pub fn holes_in_text(text: &Value) -> Vec<(HoleKind, Arc<str>)> {
     let mut found = Vec::new();
-    let _ = text.replace(&mut |hole: &Hole| -> Result<_, std::convert::Infallible> {
+    let _ = text.replace_holes(&mut |hole: &Hole| -> Result<_, std::convert::Infallible> {
         found.push((hole.kind, hole.name.clone()));
         Ok(None)
     });
@@ -121,15 +121,15 @@ pub fn holes(text: &Value) -> Vec<(HoleKind, Arc<str>)> {
 }
 
 /// Fills in the holes of a text.
-pub fn fill(text: &Value, secrets: &dyn Secrets) -> Result<String, ToolError> {
-    let filled = text.fill(&mut |hole: &Hole| match secrets.get(hole.kind, &hole.name) {
-        Some(value) => Ok(Some(value.expose().to_owned())),
+pub fn fill_holes(text: &Value, secrets: &dyn Secrets) -> Result<String, ToolError> {
+    let filled = text.fill_holes(&mut |hole: &Hole| match secrets.get(hole.kind, &hole.name) {
+        Some(value) => Ok(Some(value.expose_value().to_owned())),
         None => {
             let help = match hole.kind {
                 HoleKind::Secret => "set it with `trefoil secrets set NAME`, or as the variable `TREFOIL_SECRET_NAME`",
                 HoleKind::Env => "set the variable in the environment",
             };
-            Err(ToolError::advised(format!("`{}.{}` is not set", hole.kind.namespace(), hole.name), help))
+            Err(ToolError::with_advice(format!("`{}.{}` is not set", hole.kind.template_namespace(), hole.name), help))
         }
     })?;
     Ok(filled.to_text().to_string())

@@ -15,28 +15,28 @@ use trefoil_runtime::ToolError;
 use trefoil_runtime::ports::Secrets;
 use trefoil_template::limits;
 
-pub use environment::{Environment, fill, holes, variables};
-pub use tree::{ProcessGroup, adopt, end_all, hide};
+pub use environment::{ProcessEnvironment, environment_names, fill_holes, holes_in_text};
+pub use tree::{ProcessGroup, adopt_orphans, end_all, hide_memory};
 
 /// Number of characters of standard error that a message quotes.
 const SAID: usize = 300;
 
 /// A program that the operator declares, with its folder and environment.
 #[derive(Debug, Clone)]
-pub struct Program {
+pub struct OperatorProgram {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Its working folder; `None`: the current folder.
     pub folder: Option<PathBuf>,
     /// Its environment.
-    pub environment: Environment,
+    pub environment: ProcessEnvironment,
 }
 
-impl Program {
+impl OperatorProgram {
     /// Creates a command with the given words. Fails if its environment needs a secret that is not set.
-    pub fn command(&self, words: &[String], secrets: &dyn Secrets) -> Result<Command, ToolError> {
+    pub fn build_command(&self, words: &[String], secrets: &dyn Secrets) -> Result<Command, ToolError> {
         let (program, arguments) = words.split_first().ok_or_else(|| {
-            ToolError::advised("the command is empty", "write the program and its arguments in `command`")
+            ToolError::with_advice("the command is empty", "write the program and its arguments in `command`")
         })?;
         // A relative path is relative to the program's folder. The system would resolve it in the caller's folder.
         let path = match &self.folder {
@@ -44,7 +44,7 @@ impl Program {
             _ => PathBuf::from(program),
         };
         let mut command = Command::new(path);
-        command.args(arguments).env_clear().envs(self.environment.resolve(secrets)?);
+        command.args(arguments).env_clear().envs(self.environment.resolve_variables(secrets)?);
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
         }
@@ -54,7 +54,7 @@ impl Program {
 
 /// The result of a process.
 #[derive(Debug)]
-pub struct Ended {
+pub struct ProcessOutcome {
     /// Its exit code; if a signal ended it, 128 plus the signal's number.
     pub code: i64,
     /// Its standard output.
@@ -63,9 +63,9 @@ pub struct Ended {
     pub stderr: Vec<u8>,
 }
 
-impl Ended {
+impl ProcessOutcome {
     /// The message for a program that failed: the end of its standard error.
-    pub fn complaint(&self) -> String {
+    pub fn failure_message(&self) -> String {
         let said = last_words(&String::from_utf8_lossy(&self.stderr));
         let ended = match self.code {
             code @ 129..=159 => format!("it was ended by signal {}", code - 128),
@@ -87,14 +87,14 @@ pub fn last_words(text: &str) -> String {
 
 /// A process in progress. Dropping it ends the process and everything that it started.
 #[derive(Debug)]
-pub struct Process {
+pub struct ChildProcess {
     /// The process itself.
     pub child: Child,
     group: ProcessGroup,
 }
 
 /// Starts a command with pipes for its output and, if `reads` is set, for its input.
-pub fn start(mut command: Command, reads: bool) -> Result<Process, ToolError> {
+pub fn start_process(mut command: Command, reads: bool) -> Result<ChildProcess, ToolError> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mark = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     command.stdin(if reads { Stdio::piped() } else { Stdio::null() });
@@ -105,9 +105,9 @@ pub fn start(mut command: Command, reads: bool) -> Result<Process, ToolError> {
             std::io::ErrorKind::PermissionDenied => "make the program executable, or fix `command` in the settings",
             _ => "install the program, or fix `command` and `folder` in the settings",
         };
-        ToolError::advised(format!("cannot start `{name}`: {}", reason(&why)), help)
+        ToolError::with_advice(format!("cannot start `{name}`: {}", reason(&why)), help)
     })?;
-    Ok(Process { child, group })
+    Ok(ChildProcess { child, group })
 }
 
 fn reason(why: &std::io::Error) -> String {
@@ -118,9 +118,13 @@ fn reason(why: &std::io::Error) -> String {
     }
 }
 
-impl Process {
+impl ChildProcess {
     /// Writes `input` to it and reads its output until it has ended.
-    pub async fn run(self, input: Option<Vec<u8>>, limit: Option<Duration>) -> Result<Ended, ToolError> {
+    pub async fn run_to_end(
+        self,
+        input: Option<Vec<u8>>,
+        limit: Option<Duration>,
+    ) -> Result<ProcessOutcome, ToolError> {
         let all = self.finish(input);
         match limit {
             Some(limit) => tokio::time::timeout(limit, all).await.unwrap_or(Err(ToolError::Timeout)),
@@ -128,7 +132,7 @@ impl Process {
         }
     }
 
-    async fn finish(self, input: Option<Vec<u8>>) -> Result<Ended, ToolError> {
+    async fn finish(self, input: Option<Vec<u8>>) -> Result<ProcessOutcome, ToolError> {
         let Self { mut child, group } = self;
         let (stdin, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let write = async {
@@ -141,11 +145,11 @@ impl Process {
         // Background processes of a command keep its output open, so they are ended when the command has ended.
         let (code, (), stdout, stderr) =
             tokio::try_join!(async { wait(&mut child, group).await }, write, drain(out), drain(err))?;
-        Ok(Ended { code, stdout, stderr })
+        Ok(ProcessOutcome { code, stdout, stderr })
     }
 
     /// Waits for a process that is about to end, and kills it if it does not.
-    pub async fn end(mut self, patience: Duration) {
+    pub async fn end_process(mut self, patience: Duration) {
         let _ = tokio::time::timeout(patience, self.child.wait()).await;
         drop(self.group);
     }

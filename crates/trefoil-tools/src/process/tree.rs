@@ -1,7 +1,7 @@
 //! Finds and ends the processes that commands start.
 //!
 //! A command runs in a process group, and killing the group ends nearly everything. Processes that have left the group
-//! (`setsid`, daemons) are found on Linux after a call of [`adopt`]: this process then inherits every orphan among its
+//! (`setsid`, daemons) are found on Linux after a call of [`adopt_orphans`]: this process then inherits every orphan among its
 //! descendants, and each command and its descendants carry a mark in their environment. A process that also removes the
 //! mark is ended with the last command. On other systems, only groups are ended.
 
@@ -21,10 +21,10 @@ fn under_way() -> MutexGuard<'static, BTreeMap<u32, String>> {
 }
 
 /// Makes this process inherit the orphans of its descendants, so that none outlives the command that started it, and
-/// [hides](hide) its memory and environment from them. For a command-line process that starts no other children; a host
+/// [hides](hide_memory) its memory and environment from them. For a command-line process that starts no other children; a host
 /// with other children must decide this itself.
-pub fn adopt() {
-    hide();
+pub fn adopt_orphans() {
+    hide_memory();
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{getpid, set_child_subreaper};
@@ -35,7 +35,7 @@ pub fn adopt() {
 
 /// Protects this process's memory and environment, which contain its keys: other processes of the same user cannot read
 /// them, and a crash writes no core dump. Processes of root can still read them. Only on Linux.
-pub fn hide() {
+pub fn hide_memory() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
@@ -120,7 +120,7 @@ mod linux {
     const ROUNDS: usize = 20;
 
     /// A process according to `/proc`.
-    struct Process {
+    struct ProcEntry {
         id: u32,
         parent: u32,
         group: u32,
@@ -153,7 +153,7 @@ mod linux {
         let Some(group) = all.get(&own).map(|p| p.group) else { return Vec::new() };
         let under_way = under_way();
         // The ancestor of a process that is a direct child of this one.
-        let top = |process: &Process| {
+        let top = |process: &ProcEntry| {
             let mut at = process.id;
             for _ in 0..all.len() {
                 match all.get(&at) {
@@ -190,20 +190,20 @@ mod linux {
         strays
     }
 
-    fn processes() -> BTreeMap<u32, Process> {
+    fn processes() -> BTreeMap<u32, ProcEntry> {
         let Ok(all) = std::fs::read_dir("/proc") else { return BTreeMap::new() };
         let ids = all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         ids.filter_map(|id: u32| Some((id, process(id)?))).collect()
     }
 
     /// Parses `pid (name) state parent group …`; the name may contain any characters.
-    fn process(id: u32) -> Option<Process> {
+    fn process(id: u32) -> Option<ProcEntry> {
         let stat = std::fs::read(format!("/proc/{id}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
         let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
         let dead = matches!(fields.next()?, "Z" | "X");
         let mut number = || fields.next()?.parse().ok();
-        Some(Process { id, parent: number()?, group: number()?, dead })
+        Some(ProcEntry { id, parent: number()?, group: number()?, dead })
     }
 
     /// The mark of a process, if it still has one.

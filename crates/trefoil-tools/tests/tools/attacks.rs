@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use trefoil_tools::guard::{Call, Client, Fault, Lookup, RequestLimits, Rules};
+use trefoil_tools::guard::{GuardRules, GuardedClient, GuardedRequest, HostNameLookup, HttpFault, RequestLimits};
 
 use crate::server::{Reply, Server};
 
@@ -93,20 +93,20 @@ const OTHERS: &[&str] = &[
 
 #[test]
 fn no_notation_gets_inside() {
-    let client = Client::new(Rules::default());
+    let client = GuardedClient::new(GuardRules::default());
     for url in INSIDE {
         assert!(
-            matches!(client.check(url), Err(Fault::Refused(_) | Fault::Invalid(_))),
+            matches!(client.check_url(url), Err(HttpFault::Refused(_) | HttpFault::Invalid(_))),
             "{url}: {:?}",
-            client.check(url)
+            client.check_url(url)
         );
     }
     for url in OTHERS {
-        let told = client.check(url);
-        assert!(matches!(told, Err(Fault::Refused(_) | Fault::Invalid(_))), "{url}: {told:?}");
+        let told = client.check_url(url);
+        assert!(matches!(told, Err(HttpFault::Refused(_) | HttpFault::Invalid(_))), "{url}: {told:?}");
     }
     for url in ["https://example.com", "http://example.com:443/a?b#c", "https://1.1.1.1", "https://[2606:4700::1111]"] {
-        assert_eq!(client.check(url), Ok(()), "{url}");
+        assert_eq!(client.check_url(url), Ok(()), "{url}");
     }
 }
 
@@ -117,30 +117,33 @@ struct Names {
 }
 
 #[async_trait]
-impl Lookup for Names {
-    async fn addresses(&self, _: &str) -> io::Result<Vec<IpAddr>> {
+impl HostNameLookup for Names {
+    async fn resolve_addresses(&self, _: &str) -> io::Result<Vec<IpAddr>> {
         let n = self.asked.fetch_add(1, Ordering::SeqCst);
         Ok(self.answers[n.min(self.answers.len() - 1)].clone())
     }
 }
 
-fn client(answers: &[&[IpAddr]], allow: &[&str]) -> Client {
+fn client(answers: &[&[IpAddr]], allow: &[&str]) -> GuardedClient {
     client_at(&[], answers, allow)
 }
 
-fn client_at(ports: &[u16], answers: &[&[IpAddr]], allow: &[&str]) -> Client {
+fn client_at(ports: &[u16], answers: &[&[IpAddr]], allow: &[&str]) -> GuardedClient {
     let lookup = Names { answers: answers.iter().map(|a| a.to_vec()).collect(), asked: AtomicUsize::new(0) };
     let limits =
         RequestLimits { time: Duration::from_secs(5), connect: Duration::from_millis(300), ..RequestLimits::default() };
     let allow = allow.iter().map(|host| host.parse().unwrap()).collect();
-    Client::with_lookup(Rules { allow, ports: ports.to_vec(), limits, only_allowed: false }, Arc::new(lookup))
+    GuardedClient::with_lookup(
+        GuardRules { allow, ports: ports.to_vec(), limits, only_allowed: false },
+        Arc::new(lookup),
+    )
 }
 
 #[tokio::test]
 async fn a_name_that_means_this_machine_is_not_called() {
     let client = client(&[&[HERE]], &[]);
-    let told = client.send(Call::get("http://evil.example")).await.unwrap_err();
-    assert_eq!(told, Fault::Refused("`evil.example`: 127.0.0.1 is a loopback address".to_owned()));
+    let told = client.send(GuardedRequest::for_get("http://evil.example")).await.unwrap_err();
+    assert_eq!(told, HttpFault::Refused("`evil.example`: 127.0.0.1 is a loopback address".to_owned()));
 }
 
 #[tokio::test]
@@ -151,7 +154,7 @@ async fn a_name_that_means_another_address_a_moment_later_gains_nothing() {
     for answers in [&[&[PUBLIC][..], &[HERE]][..], &[&[PUBLIC, HERE]], &[&[HERE, PUBLIC]], &[&[HERE]]] {
         let client = client_at(&[port], answers, &[]);
         for _ in 0..3 {
-            let told = client.send(Call::get(format!("http://evil.example:{port}"))).await;
+            let told = client.send(GuardedRequest::for_get(format!("http://evil.example:{port}"))).await;
             assert!(told.is_err(), "{told:?}");
         }
     }
@@ -168,7 +171,7 @@ async fn a_redirect_leads_nowhere_that_a_call_could_not_go() {
         let outer = Server::answering("302 Found", &format!("Location: {to}\r\n"), "").await;
         let client = client(&[&[HERE]], &[&outer.address.to_string()]);
         // A target without a scheme is an address on the same server, which redirects again.
-        let told = client.send(Call::get(outer.url("/"))).await;
+        let told = client.send(GuardedRequest::for_get(outer.url("/"))).await;
         assert!(told.is_err(), "{to}: {told:?}");
     }
     assert_eq!(inner.asked(), Vec::<String>::new());
@@ -180,10 +183,10 @@ async fn credentials_stay_with_their_origin() {
     let first = Server::answering("307 Temporary Redirect", &format!("Location: {}\r\n", other.url("/x")), "").await;
     let client = client(&[&[HERE]], &[&first.address.to_string(), &other.address.to_string()]);
     let headers = ["Authorization", "Cookie", "X-Api-Key", "Accept"].map(|h| (h.to_owned(), format!("the-{h}")));
-    let call = Call { headers: headers.to_vec(), ..Call::get(first.url("/")) };
+    let call = GuardedRequest { headers: headers.to_vec(), ..GuardedRequest::for_get(first.url("/")) };
     let told = client.send(call).await.unwrap_err();
     assert!(
-        matches!(&told, Fault::Redirected { why, is_answered: false } if why.ends_with("which is another origin")),
+        matches!(&told, HttpFault::Redirected { why, is_answered: false } if why.ends_with("which is another origin")),
         "{told}"
     );
     assert!(first.asked()[0].contains("the-Authorization"));
@@ -198,7 +201,10 @@ async fn a_request_that_fails_after_a_redirect_was_sent() {
         Reply::Bytes(format!("HTTP/1.1 307 Temporary Redirect\r\n{to}\r\n\r\n").into_bytes())
     })
     .await;
-    let told = client(&[&[HERE]], &[&server.address.to_string()]).send(Call::get(server.url("/"))).await.unwrap_err();
+    let told = client(&[&[HERE]], &[&server.address.to_string()])
+        .send(GuardedRequest::for_get(server.url("/")))
+        .await
+        .unwrap_err();
     assert!(told.may_have_arrived() && told.to_string().starts_with("it was redirected, and "), "{told:?}");
 }
 
@@ -217,8 +223,11 @@ async fn a_value_cannot_make_a_header_or_change_the_connection() {
         ("connection", "upgrade"),
         ("Proxy-Authorization", "x"),
     ] {
-        let call = Call { headers: vec![(name.to_owned(), value.to_owned())], ..Call::get(server.url("/")) };
-        assert!(matches!(client.send(call).await, Err(Fault::Invalid(_))), "{name:?}: {value:?}");
+        let call = GuardedRequest {
+            headers: vec![(name.to_owned(), value.to_owned())],
+            ..GuardedRequest::for_get(server.url("/"))
+        };
+        assert!(matches!(client.send(call).await, Err(HttpFault::Invalid(_))), "{name:?}: {value:?}");
     }
     assert_eq!(server.asked(), Vec::<String>::new());
 }
@@ -228,32 +237,38 @@ async fn no_answer_takes_more_time_or_memory_than_it_may() {
     let limits = RequestLimits { time: Duration::from_millis(700), body: 1000, ..RequestLimits::default() };
     let try_with = async |reply: fn() -> Reply| {
         let server = Server::new(move |_, _| reply()).await;
-        let rules = Rules { allow: vec![server.address.to_string().parse().unwrap()], limits, ..Rules::default() };
-        let client = Client::new(rules);
-        tokio::time::timeout(Duration::from_secs(20), client.send(Call::get(server.url("/")))).await.unwrap()
+        let rules =
+            GuardRules { allow: vec![server.address.to_string().parse().unwrap()], limits, ..GuardRules::default() };
+        let client = GuardedClient::new(rules);
+        tokio::time::timeout(Duration::from_secs(20), client.send(GuardedRequest::for_get(server.url("/"))))
+            .await
+            .unwrap()
     };
     fn bytes(text: &str) -> Reply {
         Reply::Bytes(text.as_bytes().to_vec())
     }
     let told = try_with(|| Reply::Silence).await;
-    assert_eq!(told.unwrap_err(), Fault::Timeout(1));
+    assert_eq!(told.unwrap_err(), HttpFault::Timeout(1));
     let told = try_with(|| Reply::Endless(b"HTTP/1.1 200 OK\r\n\r\nxxxxxxxxxxxx".to_vec())).await;
-    assert_eq!(told.unwrap_err(), Fault::TooLarge(1000));
+    assert_eq!(told.unwrap_err(), HttpFault::TooLarge(1000));
     let told = try_with(|| Reply::Endless(b"X: y\r\n".to_vec())).await;
-    assert!(matches!(told.unwrap_err(), Fault::Broken(_)));
+    assert!(matches!(told.unwrap_err(), HttpFault::Broken(_)));
     let told =
         try_with(|| Reply::Bytes(format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(5000)).into_bytes())).await;
-    assert!(matches!(told.unwrap_err(), Fault::Broken(_)));
+    assert!(matches!(told.unwrap_err(), HttpFault::Broken(_)));
     let told = try_with(|| bytes("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhalf")).await;
-    assert!(matches!(told.unwrap_err(), Fault::Broken(_)));
+    assert!(matches!(told.unwrap_err(), HttpFault::Broken(_)));
     let told = try_with(|| bytes("HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n")).await;
-    assert!(matches!(told.unwrap_err(), Fault::Broken(_) | Fault::TooLarge(_)));
+    assert!(matches!(told.unwrap_err(), HttpFault::Broken(_) | HttpFault::TooLarge(_)));
     // This body is small, but a compressed response could decompress to gigabytes.
     let told = try_with(|| bytes("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nxx")).await;
-    assert!(matches!(told.unwrap_err(), Fault::Unusable(_)));
+    assert!(matches!(told.unwrap_err(), HttpFault::Unusable(_)));
     let told =
         try_with(|| bytes("HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")).await;
-    assert_eq!(told.unwrap_err(), Fault::Redirected { why: "more than 5 redirects".to_owned(), is_answered: false });
+    assert_eq!(
+        told.unwrap_err(),
+        HttpFault::Redirected { why: "more than 5 redirects".to_owned(), is_answered: false }
+    );
     let told = try_with(|| bytes("not http at all")).await;
     assert!(told.unwrap_err().may_have_arrived());
 }

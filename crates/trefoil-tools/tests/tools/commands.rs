@@ -9,21 +9,25 @@ use expect_test::{Expect, expect};
 use serde_json::{Value as Json, json};
 use trefoil_ir::ToolKind;
 use trefoil_machine::Effects;
-use trefoil_runtime::conformance::{ToolSample, tools};
+use trefoil_runtime::conformance::{ToolSample, check_tools};
 use trefoil_runtime::ports::MapSecrets;
 use trefoil_runtime::{ToolError, ToolHost as _};
-use trefoil_tools::process::{Environment, Program};
-use trefoil_tools::{CommandResult, CommandTool, CommandTools, Declared};
+use trefoil_tools::process::{OperatorProgram, ProcessEnvironment};
+use trefoil_tools::{CommandResult, CommandTool, CommandToolDeclaration, CommandTools};
 
 use crate::site::{call, request};
 
-pub fn declared(name: &str, command: &[&str]) -> Declared {
+pub fn declared(name: &str, command: &[&str]) -> CommandToolDeclaration {
     let command = command.iter().map(|word| (*word).to_owned()).collect();
-    Declared {
+    CommandToolDeclaration {
         result: None,
         name: name.to_owned(),
         description: String::new(),
-        program: Program { command, folder: Some(PathBuf::from("/")), environment: Environment::default() },
+        program: OperatorProgram {
+            command,
+            folder: Some(PathBuf::from("/")),
+            environment: ProcessEnvironment::default(),
+        },
         parameters: None,
         effects: Effects::Writes,
         input: None,
@@ -32,12 +36,12 @@ pub fn declared(name: &str, command: &[&str]) -> Declared {
     }
 }
 
-fn host(all: impl IntoIterator<Item = Declared>) -> CommandTools {
+fn host(all: impl IntoIterator<Item = CommandToolDeclaration>) -> CommandTools {
     let all = all.into_iter().map(|one| CommandTool::new(one).unwrap());
-    CommandTools::new(all, Arc::new(MapSecrets::new().secret("TOKEN", "canary-17")))
+    CommandTools::new(all, Arc::new(MapSecrets::new().with_secret("TOKEN", "canary-17")))
 }
 
-async fn run(declared: Declared, arguments: Json) -> Result<Json, ToolError> {
+async fn run(declared: CommandToolDeclaration, arguments: Json) -> Result<Json, ToolError> {
     let name = declared.name.clone();
     let found = call(&host([declared]), &request(ToolKind::Local, &name, arguments), false).await;
     found.map(|value| value.to_json())
@@ -52,7 +56,7 @@ async fn programs_conform() {
     let all = [
         declared("cat", &["cat"]),
         declared("false", &["sh", "-c", "echo no luck >&2; exit 4"]),
-        Declared { effects: Effects::ReadOnly, ..declared("list", &["ls", "--", "{folder}"]) },
+        CommandToolDeclaration { effects: Effects::ReadOnly, ..declared("list", &["ls", "--", "{folder}"]) },
     ];
     let sample = ToolSample {
         works: Some((
@@ -64,8 +68,8 @@ async fn programs_conform() {
         lists: vec!["cat", "false", "list"],
     };
     let host = host(all);
-    assert!(!host.offers("cat", &ToolKind::Python));
-    tools(Arc::new(host), &sample).await.unwrap();
+    assert!(!host.offers_tool("cat", &ToolKind::Python));
+    check_tools(Arc::new(host), &sample).await.unwrap();
 }
 
 #[tokio::test]
@@ -134,7 +138,7 @@ async fn a_secret_is_never_in_a_command_line() {
 async fn a_program_gets_what_the_operator_lists_and_nothing_else() {
     let mut tool = declared("env", &["env"]);
     tool.program.environment =
-        Environment { pass: vec!["CARGO_PKG_NAME".to_owned()], set: vec![("MODE".to_owned(), "fast".into())] };
+        ProcessEnvironment { pass: vec!["CARGO_PKG_NAME".to_owned()], set: vec![("MODE".to_owned(), "fast".into())] };
     let found = run(tool, json!({})).await.unwrap();
     let names: Vec<&str> = found.as_str().unwrap().lines().filter_map(|line| line.split('=').next()).collect();
     assert!(names.contains(&"MODE") && names.contains(&"CARGO_PKG_NAME") && names.contains(&"PATH"), "{names:?}");
@@ -146,7 +150,7 @@ async fn output_is_read_as_it_is_declared() {
     let print = |text: &str| declared("p", &["printf", "%s", text]);
     assert_eq!(run(print("{{\"a\": 1}}\n"), json!({})).await.unwrap(), json!({"a": 1}));
     assert_eq!(run(print("12\n"), json!({})).await.unwrap(), json!("12"));
-    let json = |text| Declared { output: CommandResult::Json, ..print(text) };
+    let json = |text| CommandToolDeclaration { output: CommandResult::Json, ..print(text) };
     assert_eq!(run(json("12"), json!({})).await.unwrap(), json!(12));
     fails(
         expect![[
@@ -154,7 +158,7 @@ async fn output_is_read_as_it_is_declared() {
         ]],
         run(json(""), json!({})).await,
     );
-    let text = Declared { output: CommandResult::Text, ..print("[1]") };
+    let text = CommandToolDeclaration { output: CommandResult::Text, ..print("[1]") };
     assert_eq!(run(text, json!({})).await.unwrap(), json!("[1]"));
 }
 
@@ -175,7 +179,8 @@ async fn a_program_that_fails_hangs_or_floods_is_ended_and_said() {
         run(declared("x", &["yes"]), json!({})).await,
     );
     let before = Instant::now();
-    let slow = Declared { time: Duration::from_millis(300), ..declared("x", &["sh", "-c", "sleep 50 & wait"]) };
+    let slow =
+        CommandToolDeclaration { time: Duration::from_millis(300), ..declared("x", &["sh", "-c", "sleep 50 & wait"]) };
     assert_eq!(run(slow, json!({})).await, Err(ToolError::Timeout));
     assert!(before.elapsed() < Duration::from_secs(30));
     fails(
@@ -188,7 +193,7 @@ async fn a_program_that_fails_hangs_or_floods_is_ended_and_said() {
 
 #[test]
 fn a_declaration_that_cannot_work_is_refused() {
-    let wrong = |change: fn(&mut Declared), expected: Expect| {
+    let wrong = |change: fn(&mut CommandToolDeclaration), expected: Expect| {
         let mut tool = declared("x", &["ls", "{a}"]);
         change(&mut tool);
         expected.assert_eq(&CommandTool::new(tool).unwrap_err());
@@ -218,7 +223,7 @@ fn a_declaration_that_cannot_work_is_refused() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
 async fn commands_that_end_at_once_are_no_strays_of_each_other() {
-    trefoil_tools::process::adopt();
+    trefoil_tools::process::adopt_orphans();
     let all = (0..8).map(|_| {
         tokio::spawn(async {
             for _ in 0..200 {

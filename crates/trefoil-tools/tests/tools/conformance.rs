@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use trefoil_ir::ToolKind;
 use trefoil_machine::ToolRequest;
-use trefoil_runtime::conformance::{ToolSample, tools};
+use trefoil_runtime::conformance::{ToolSample, check_tools};
 use trefoil_template::Value;
 use trefoil_tools::HttpTools;
-use trefoil_tools::guard::{Client, Rules};
+use trefoil_tools::guard::{GuardRules, GuardedClient};
 
 use crate::server::{Reply, Server};
 
@@ -28,7 +28,7 @@ async fn http_tools_conform() {
         false => Reply::Bytes(answer("500 No Tea", "text/plain", "").into_bytes()),
     })
     .await;
-    let rules = Rules { allow: vec![server.address.to_string().parse().unwrap()], ..Rules::default() };
+    let rules = GuardRules { allow: vec![server.address.to_string().parse().unwrap()], ..GuardRules::default() };
     let sample = ToolSample {
         works: Some((
             request(ToolKind::Http, server.url("/good")),
@@ -38,5 +38,5 @@ async fn http_tools_conform() {
         unknown: request(ToolKind::Python, server.url("/bad")),
         lists: Vec::new(),
     };
-    tools(Arc::new(HttpTools::new(Client::new(rules))), &sample).await.unwrap();
+    check_tools(Arc::new(HttpTools::new(GuardedClient::new(rules))), &sample).await.unwrap();
 }

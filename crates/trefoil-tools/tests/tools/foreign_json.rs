@@ -7,8 +7,8 @@ use serde_json::{Value as Json, json};
 use trefoil_ir::ToolKind;
 use trefoil_runtime::ports::MapSecrets;
 use trefoil_template::Value;
-use trefoil_tools::guard::{Client, Rules};
-use trefoil_tools::{CommandResult, CommandTool, CommandTools, Declared, HttpTools};
+use trefoil_tools::guard::{GuardRules, GuardedClient};
+use trefoil_tools::{CommandResult, CommandTool, CommandToolDeclaration, CommandTools, HttpTools};
 
 use crate::commands::declared;
 use crate::server::Server;
@@ -28,15 +28,16 @@ fn table() -> Vec<(&'static str, Json)> {
 
 async fn over_http(text: &str) -> Value {
     let server = Server::answering("200 OK", "Content-Type: application/json\r\n", text).await;
-    let rules = Rules { allow: vec![server.address.to_string().parse().unwrap()], ..Rules::default() };
+    let rules = GuardRules { allow: vec![server.address.to_string().parse().unwrap()], ..GuardRules::default() };
     let asked = request(ToolKind::Http, "fetch", json!({"url": server.url("/")}));
-    call(&HttpTools::new(Client::new(rules)), &asked, false).await.unwrap()
+    call(&HttpTools::new(GuardedClient::new(rules)), &asked, false).await.unwrap()
 }
 
 async fn from_program(text: &str, output: CommandResult) -> Value {
     // Braces are placeholders.
     let text = text.replace('{', "{{").replace('}', "}}");
-    let tool = CommandTool::new(Declared { output, ..declared("print", &["printf", "%s", &text]) }).unwrap();
+    let tool =
+        CommandTool::new(CommandToolDeclaration { output, ..declared("print", &["printf", "%s", &text]) }).unwrap();
     let host = CommandTools::new([tool], Arc::new(MapSecrets::new()));
     call(&host, &request(ToolKind::Local, "print", json!({})), false).await.unwrap()
 }
@@ -56,9 +57,9 @@ async fn a_message_of_a_server_may_have_half_a_pair() {
     let host = trefoil_tools::McpTools::new(
         [crate::stand_in::server("halves")],
         None,
-        Arc::new(MapSecrets::new().secret("TOKEN", "canary-17")),
+        Arc::new(MapSecrets::new().with_secret("TOKEN", "canary-17")),
     );
-    let asked = request(ToolKind::mcp("stand-in"), "echo", json!({"said": "tea HALF"}));
+    let asked = request(ToolKind::for_mcp_server("stand-in"), "echo", json!({"said": "tea HALF"}));
     assert_eq!(call(&host, &asked, false).await.unwrap().to_json(), "tea \u{fffd}");
     host.close().await;
 }

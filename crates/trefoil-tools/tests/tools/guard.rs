@@ -3,23 +3,27 @@
 use std::time::Duration;
 
 use reqwest::Method;
-use trefoil_tools::guard::{Call, Client, Fault, RequestLimits, Rules};
+use trefoil_tools::guard::{GuardRules, GuardedClient, GuardedRequest, HttpFault, RequestLimits};
 
 use crate::server::{Reply, Server};
 
-fn client(server: &Server) -> Client {
+fn client(server: &Server) -> GuardedClient {
     let limits = RequestLimits { time: Duration::from_secs(30), ..RequestLimits::default() };
-    Client::new(Rules { allow: vec![server.address.to_string().parse().unwrap()], limits, ..Rules::default() })
+    GuardedClient::new(GuardRules {
+        allow: vec![server.address.to_string().parse().unwrap()],
+        limits,
+        ..GuardRules::default()
+    })
 }
 
 #[tokio::test]
 async fn what_is_sent_arrives_and_what_comes_back_is_whole() {
     let server = Server::answering("418 I'm a teapot", "X-Kind: tea\r\n", "short and stout").await;
-    let call = Call {
+    let call = GuardedRequest {
         method: Method::PUT,
         headers: vec![("X-One".to_owned(), "1".to_owned()), ("X-One".to_owned(), "2".to_owned())],
         body: Some(b"in".to_vec()),
-        ..Call::get(server.url("/pot?a=b%20c"))
+        ..GuardedRequest::for_get(server.url("/pot?a=b%20c"))
     };
     let answer = client(&server).send(call).await.unwrap();
     assert_eq!((answer.status.as_u16(), &*answer.body), (418, &b"short and stout"[..]));
@@ -48,7 +52,12 @@ async fn redirects_to_the_same_origin_are_followed_as_the_standard_says() {
         })
         .await;
         let headers = vec![("Authorization".to_owned(), "key".to_owned())];
-        let call = Call { method: method.clone(), headers, body: Some(b"in".to_vec()), ..Call::get(server.url("/")) };
+        let call = GuardedRequest {
+            method: method.clone(),
+            headers,
+            body: Some(b"in".to_vec()),
+            ..GuardedRequest::for_get(server.url("/"))
+        };
         let answer = client(&server).send(call).await.unwrap();
         assert_eq!(&*answer.body, b"ok");
         let second = &server.asked()[1];
@@ -61,10 +70,13 @@ async fn redirects_to_the_same_origin_are_followed_as_the_standard_says() {
 async fn a_server_that_is_not_there_is_unreachable_and_was_sent_nothing() {
     let server = Server::new(|_, _| Reply::Silence).await;
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let rules = Rules { allow: vec![gone.to_string().parse().unwrap()], ..Rules::default() };
-    let told = Client::new(rules).send(Call::get(format!("http://{gone}/secret?key=1"))).await.unwrap_err();
-    assert!(matches!(&told, Fault::Unreachable(what) if !what.contains("key")), "{told}");
+    let rules = GuardRules { allow: vec![gone.to_string().parse().unwrap()], ..GuardRules::default() };
+    let told = GuardedClient::new(rules)
+        .send(GuardedRequest::for_get(format!("http://{gone}/secret?key=1")))
+        .await
+        .unwrap_err();
+    assert!(matches!(&told, HttpFault::Unreachable(what) if !what.contains("key")), "{told}");
     assert!(!told.may_have_arrived());
-    let call = Call { time: Some(Duration::from_millis(200)), ..Call::get(server.url("/")) };
-    assert_eq!(client(&server).send(call).await.unwrap_err(), Fault::Timeout(1));
+    let call = GuardedRequest { time: Some(Duration::from_millis(200)), ..GuardedRequest::for_get(server.url("/")) };
+    assert_eq!(client(&server).send(call).await.unwrap_err(), HttpFault::Timeout(1));
 }

@@ -7,23 +7,23 @@ use std::time::{Duration, Instant};
 use expect_test::{Expect, expect};
 use serde_json::json;
 use trefoil_ir::ToolKind;
-use trefoil_runtime::conformance::{ToolSample, tools};
+use trefoil_runtime::conformance::{ToolSample, check_tools};
 use trefoil_runtime::ports::MapSecrets;
 use trefoil_runtime::{ToolError, ToolHost as _};
 use trefoil_template::Value;
-use trefoil_tools::guard::{Client, Rules};
-use trefoil_tools::{Idempotent, McpPlace, McpServer, McpTools};
+use trefoil_tools::guard::{GuardRules, GuardedClient};
+use trefoil_tools::{IdempotentTools, McpServer, McpTools, McpTransport};
 
 use crate::server::{Reply, Server};
 use crate::site::{call, list, request};
 use crate::stand_in::server;
 
 fn kind() -> ToolKind {
-    ToolKind::mcp("stand-in")
+    ToolKind::for_mcp_server("stand-in")
 }
 
 fn host(server: McpServer) -> McpTools {
-    McpTools::new([server], None, Arc::new(MapSecrets::new().secret("TOKEN", "canary-17")))
+    McpTools::new([server], None, Arc::new(MapSecrets::new().with_secret("TOKEN", "canary-17")))
 }
 
 async fn said(host: &McpTools, tool: &str) -> Result<Value, ToolError> {
@@ -65,7 +65,7 @@ async fn a_server_that_behaves_conforms() {
             "turns",
         ],
     };
-    tools(host.clone(), &sample).await.unwrap();
+    check_tools(host.clone(), &sample).await.unwrap();
     host.close().await;
 }
 
@@ -75,7 +75,7 @@ async fn a_list_may_have_pages_and_only_what_is_allowed_counts() {
     assert_eq!(list(&pages, &kind()).await.unwrap().len(), 21);
     let few = host(McpServer { tools: Some(vec!["echo".to_owned()]), ..server("good") });
     assert_eq!(list(&few, &kind()).await.unwrap(), ["echo"]);
-    assert!(!few.offers("env", &kind()) && few.offers("echo", &kind()));
+    assert!(!few.offers_tool("env", &kind()) && few.offers_tool("echo", &kind()));
     fails(
         expect![[
             r#"Advised { why: "`env` is not one of the allowed tools of `stand-in`", help: "add it to `tools` of `[mcp.NAME]`" }"#
@@ -178,7 +178,7 @@ async fn a_message_of_too_many_values_is_not_read() {
         let many = format!("{{\"v\": [{}0]}}", "[],".repeat(1_100_000));
         let body = if kind_of_answer == "application/json" { many } else { format!("data: {many}\n\n") };
         let server = Server::answering("200 OK", &format!("Content-Type: {kind_of_answer}\r\n"), &body).await;
-        let place = McpPlace::Http { url: server.url("/"), headers: Vec::new() };
+        let place = McpTransport::Http { url: server.url("/"), headers: Vec::new() };
         let host =
             McpTools::new([McpServer { place, ..super::stand_in::server("good") }], None, Arc::new(MapSecrets::new()));
         let why = said(&host, "echo").await.unwrap_err().to_string();
@@ -231,7 +231,7 @@ async fn a_tool_that_changes_within_the_run_is_not_called() {
 
 #[tokio::test]
 async fn a_change_is_noticed_without_a_notification() {
-    let writes = McpServer { idempotent: Idempotent::These(Vec::new()), ..server("good") };
+    let writes = McpServer { idempotent: IdempotentTools::These(Vec::new()), ..server("good") };
     let (listed, waited) = (host(writes.clone()), host(writes));
     for host in [&listed, &waited] {
         assert_eq!(said(host, "echo").await.unwrap().to_json(), "tea");
@@ -249,7 +249,7 @@ async fn a_change_is_noticed_without_a_notification() {
 #[tokio::test]
 async fn a_change_is_noticed_over_http() {
     let server = over_http().await;
-    let place = McpPlace::Http { url: server.url("/mcp"), headers: Vec::new() };
+    let place = McpTransport::Http { url: server.url("/mcp"), headers: Vec::new() };
     let host = host(McpServer { place, ..crate::stand_in::server("good") });
     assert_eq!(list(&host, &kind()).await.unwrap(), ["echo"]);
     assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
@@ -306,7 +306,7 @@ async fn a_session_that_a_restarted_server_does_not_know_is_begun_again() {
         answer("200 OK", json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string(), "")
     })
     .await;
-    let place = McpPlace::Http { url: server.url("/mcp"), headers: Vec::new() };
+    let place = McpTransport::Http { url: server.url("/mcp"), headers: Vec::new() };
     let time = Duration::from_secs(10);
     let host = host(McpServer { place, time, ..crate::stand_in::server("good") });
     for _ in 0..2 {
@@ -386,7 +386,7 @@ async fn a_server_that_prints_other_text_says_so() {
         ["while true; do echo hello; done", "i=0; while [ $i -lt 30 ]; do echo hello; i=$((i+1)); done; sleep 60"]
     {
         let mut prints = McpServer { start: Some(Duration::from_secs(2)), ..server("good") };
-        if let McpPlace::Process(program) = &mut prints.place {
+        if let McpTransport::Process(program) = &mut prints.place {
             program.command = ["sh", "-c", endless].map(str::to_owned).to_vec();
         }
         let told = said(&host(prints), "echo").await.unwrap_err().to_string();
@@ -469,7 +469,7 @@ async fn a_server_that_does_not_start_says_why() {
         said(&host(server("crashes")), "echo").await,
     );
     let mut gone = server("good");
-    if let McpPlace::Process(program) = &mut gone.place {
+    if let McpTransport::Process(program) = &mut gone.place {
         program.command = vec!["no-such-program-17".to_owned()];
     }
     fails(
@@ -484,17 +484,17 @@ async fn a_server_that_does_not_start_says_why() {
 async fn an_address_of_a_manifest_is_called_as_the_rules_allow() {
     let server = Server::answering("200 OK", "Content-Type: text/plain\r\n", "hello").await;
     let url = server.url("/mcp");
-    let kind = ToolKind::mcp(url.as_str());
+    let kind = ToolKind::for_mcp_server(url.as_str());
     let secrets = || Arc::new(MapSecrets::new());
     let none = McpTools::new([], None, secrets());
-    assert!(!none.offers("echo", &kind));
-    let strict = McpTools::new([], Some(Client::new(Rules::default())), secrets());
-    assert!(strict.offers("echo", &kind));
+    assert!(!none.offers_tool("echo", &kind));
+    let strict = McpTools::new([], Some(GuardedClient::new(GuardRules::default())), secrets());
+    assert!(strict.offers_tool("echo", &kind));
     let refused = call(&strict, &request(kind.clone(), "echo", json!({})), false).await.unwrap_err();
     assert!(refused.to_string().contains("is not allowed"), "{refused}");
     assert_eq!(server.asked(), Vec::<String>::new());
     // Secrets are not sent to a server that the operator has not allowed, even if it is public.
-    let public = ToolKind::mcp("https://example.com/mcp");
+    let public = ToolKind::for_mcp_server("https://example.com/mcp");
     let refused = call(&strict, &request(public, "echo", json!({})), true).await.unwrap_err();
     assert!(refused.to_string().contains("may not receive"), "{refused}");
 }
@@ -527,7 +527,7 @@ async fn what_is_no_mcp_server_is_said() {
     ];
     for (status, headers, body, expected) in cases {
         let server = Server::answering(status, headers, body).await;
-        let place = McpPlace::Http { url: server.url("/mcp"), headers: Vec::new() };
+        let place = McpTransport::Http { url: server.url("/mcp"), headers: Vec::new() };
         let host = host(McpServer { place, ..crate::stand_in::server("good") });
         fails(expected, said(&host, "echo").await);
     }
@@ -551,7 +551,7 @@ async fn what_is_no_mcp_server_is_said() {
         }
     })
     .await;
-    let place = McpPlace::Http { url: forgets.url("/mcp"), headers: Vec::new() };
+    let place = McpTransport::Http { url: forgets.url("/mcp"), headers: Vec::new() };
     let host = host(McpServer { place, ..crate::stand_in::server("good") });
     fails(
         expect![[
@@ -564,12 +564,12 @@ async fn what_is_no_mcp_server_is_said() {
 #[tokio::test]
 async fn what_lures_or_never_answers_is_no_server_either() {
     let lures = Server::answering("302 Found", "Location: http://169.254.169.254/\r\n", "").await;
-    let place = McpPlace::Http { url: lures.url("/mcp"), headers: Vec::new() };
+    let place = McpTransport::Http { url: lures.url("/mcp"), headers: Vec::new() };
     let refused = said(&host(McpServer { place, ..crate::stand_in::server("good") }), "echo").await.unwrap_err();
     assert!(refused.to_string().contains("which is another origin"), "{refused}");
     // A server that never responds.
     let silent = Server::new(|_, _| Reply::Silence).await;
-    let place = McpPlace::Http { url: silent.url("/mcp"), headers: Vec::new() };
+    let place = McpTransport::Http { url: silent.url("/mcp"), headers: Vec::new() };
     let host = host(McpServer { place, time: Duration::from_secs(1), ..crate::stand_in::server("good") });
     fails(expect![[r#"Unready("the server did not finish its handshake within 1 s")"#]], said(&host, "echo").await);
 }

@@ -8,28 +8,28 @@ use trefoil_ir::ToolKind;
 use trefoil_runtime::ports::{MapSecrets, Meter};
 use trefoil_runtime::{ToolError, ToolHost as _};
 use trefoil_template::Value;
-use trefoil_tools::{McpPlace, McpServer, McpTools};
+use trefoil_tools::{McpServer, McpTools, McpTransport};
 
 use crate::server::{Reply, Server};
 use crate::site::{call, key, request, site};
 use crate::stand_in::server;
 
 fn host(server: McpServer) -> McpTools {
-    McpTools::new([server], None, std::sync::Arc::new(MapSecrets::new().secret("TOKEN", "canary-17")))
+    McpTools::new([server], None, std::sync::Arc::new(MapSecrets::new().with_secret("TOKEN", "canary-17")))
 }
 
 /// The result of a call, and what was said about it.
 async fn told(host: &McpTools, tool: &str) -> (Result<Value, ToolError>, Vec<String>) {
-    let asked = request(ToolKind::mcp("stand-in"), tool, json!({"said": "tea"}));
+    let asked = request(ToolKind::for_mcp_server("stand-in"), tool, json!({"said": "tea"}));
     let meter = Meter::default();
-    let found = host.call(site(&key(), &meter, false), &asked).await;
+    let found = host.call_tool(site(&key(), &meter, false), &asked).await;
     (found, meter.take_warnings())
 }
 
 #[tokio::test]
 async fn an_answer_that_cannot_be_read_ends_the_call_at_once() {
     let host = host(server("good"));
-    call(&host, &request(ToolKind::mcp("stand-in"), "echo", json!({})), false).await.unwrap();
+    call(&host, &request(ToolKind::for_mcp_server("stand-in"), "echo", json!({})), false).await.unwrap();
     let table = [
         ("nan", expect![[r#"Ok(Object({"mean": Null}))"#]]),
         ("bare", expect![[r#"Ok(Str("tea"))"#]]),
@@ -170,7 +170,7 @@ async fn a_server_that_names_another_version_gets_it() {
     for version in ["2024-11-05", "2025-03-26", "2025-06-18"] {
         assert_eq!(told(&host(server(version)), "echo").await.0.unwrap().to_json(), "tea", "{version}");
         let http = accepting(version).await;
-        let place = McpPlace::Http { url: http.url("/mcp"), headers: Vec::new() };
+        let place = McpTransport::Http { url: http.url("/mcp"), headers: Vec::new() };
         let found = told(&host(McpServer { place, ..server("good") }), "echo").await.0;
         assert_eq!(found.unwrap().to_json(), "tea", "over HTTP: {version}");
     }
@@ -208,7 +208,7 @@ async fn accepting(version: &'static str) -> Server {
 /// The names of the tools that a model is offered, and of those that it is not.
 async fn offered(host: &McpTools) -> (Vec<String>, Vec<String>) {
     let meter = Meter::default();
-    let listed = host.list(site(&key(), &meter, false), &ToolKind::mcp("stand-in")).await;
+    let listed = host.list_tools(site(&key(), &meter, false), &ToolKind::for_mcp_server("stand-in")).await;
     let skipped = meter.take_skipped().into_iter().map(|skipped| skipped.name).collect();
     (listed.unwrap().into_iter().map(|tool| tool.name.to_string()).collect(), skipped)
 }

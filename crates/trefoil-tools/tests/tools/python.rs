@@ -8,7 +8,7 @@ use expect_test::expect;
 use serde_json::{Value as Json, json};
 use trefoil_ir::ToolKind;
 use trefoil_runtime::ports::MapSecrets;
-use trefoil_tools::{Python, PythonTools};
+use trefoil_tools::{PythonSettings, PythonTools};
 
 use crate::site::{call, request};
 
@@ -69,7 +69,7 @@ impl Modules {
     }
 
     async fn call(&self, module: &str, function: &str, args: Json) -> Result<Json, String> {
-        let python = Python { path: vec![self.0.clone()], ..Python::default() };
+        let python = PythonSettings { path: vec![self.0.clone()], ..PythonSettings::default() };
         let host = PythonTools::new(python, Arc::new(MapSecrets::new()));
         let arguments = json!({"module": module, "function": function, "args": args});
         let found = call(&host, &request(ToolKind::Python, "node", arguments), false).await;

@@ -14,8 +14,8 @@ use serde_json::json;
 use trefoil_ir::ToolKind;
 use trefoil_runtime::ToolError;
 use trefoil_runtime::ports::MapSecrets;
-use trefoil_tools::process::{Environment, Program};
-use trefoil_tools::{Idempotent, McpPlace, McpServer, McpTools};
+use trefoil_tools::process::{OperatorProgram, ProcessEnvironment};
+use trefoil_tools::{IdempotentTools, McpServer, McpTools, McpTransport};
 
 use crate::site::{call, list, request};
 
@@ -42,20 +42,20 @@ fn python(folder: &Path) -> String {
     folder.join("py/bin/python").display().to_string()
 }
 
-fn server(place: McpPlace) -> McpServer {
+fn server(place: McpTransport) -> McpServer {
     let time = Duration::from_secs(60);
     McpServer {
         name: "one".to_owned(),
         place,
         tools: None,
-        idempotent: Idempotent::These(Vec::new()),
+        idempotent: IdempotentTools::These(Vec::new()),
         time,
         start: Some(Duration::from_secs(180)),
     }
 }
 
 fn process(command: Vec<String>) -> McpServer {
-    server(McpPlace::Process(Program { command, folder: None, environment: Environment::default() }))
+    server(McpTransport::Process(OperatorProgram { command, folder: None, environment: ProcessEnvironment::default() }))
 }
 
 fn host(server: McpServer) -> McpTools {
@@ -63,7 +63,7 @@ fn host(server: McpServer) -> McpTools {
 }
 
 fn kind() -> ToolKind {
-    ToolKind::mcp("one")
+    ToolKind::for_mcp_server("one")
 }
 
 async fn said(host: &McpTools, tool: &str, arguments: serde_json::Value) -> Result<serde_json::Value, ToolError> {
@@ -122,7 +122,7 @@ async fn everything_over_standard_streams_and_over_http() {
     let words = node(&folder, "server-everything");
     let mut command = Command::new(&words[0]);
     let listening = listening(command.arg(&words[1]).arg("streamableHttp").env("PORT", port.to_string()), port, "/mcp");
-    everything(host(server(McpPlace::Http { url: listening.1.clone(), headers: Vec::new() }))).await;
+    everything(host(server(McpTransport::Http { url: listening.1.clone(), headers: Vec::new() }))).await;
 }
 
 #[tokio::test]
@@ -188,5 +188,5 @@ async fn fastmcp_over_standard_streams_and_over_http() {
     let port = free_port();
     let mut command = Command::new(python(&folder));
     let listening = listening(command.arg(&script).arg(port.to_string()), port, "/mcp");
-    kitchen(host(server(McpPlace::Http { url: listening.1.clone(), headers: Vec::new() }))).await;
+    kitchen(host(server(McpTransport::Http { url: listening.1.clone(), headers: Vec::new() }))).await;
 }

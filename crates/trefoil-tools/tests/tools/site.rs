@@ -26,11 +26,11 @@ pub fn key() -> Key {
 
 /// Calls a host; `discloses`: the arguments contain a secret.
 pub async fn call(host: &dyn ToolHost, request: &ToolRequest, discloses: bool) -> Result<Value, ToolError> {
-    host.call(site(&key(), &Meter::default(), discloses), request).await
+    host.call_tool(site(&key(), &Meter::default(), discloses), request).await
 }
 
 /// The names of a host's tools.
 pub async fn list(host: &dyn ToolHost, kind: &ToolKind) -> Result<Vec<String>, ToolError> {
-    let tools = host.list(site(&key(), &Meter::default(), false), kind).await?;
+    let tools = host.list_tools(site(&key(), &Meter::default(), false), kind).await?;
     Ok(tools.iter().map(|tool| tool.name.to_string()).collect())
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use trefoil_tools::process::{Environment, Program};
-use trefoil_tools::{Idempotent, McpPlace, McpServer};
+use trefoil_tools::process::{OperatorProgram, ProcessEnvironment};
+use trefoil_tools::{IdempotentTools, McpServer, McpTransport};
 
 const MODE: &str = "TREFOIL_STAND_IN";
 
@@ -17,15 +17,15 @@ pub fn server(mode: &str) -> McpServer {
     let words = [me.as_str(), "stand_in::is_a_server", "--exact", "--nocapture", "--test-threads=1"];
     let set = vec![
         (MODE.to_owned(), mode.into()),
-        ("TOKEN".to_owned(), trefoil_template::Masked::lone(secret()).into_value()),
+        ("TOKEN".to_owned(), trefoil_template::Masked::from_hole(secret()).into_value()),
     ];
-    let environment = Environment { set, ..Environment::default() };
+    let environment = ProcessEnvironment { set, ..ProcessEnvironment::default() };
     let command = words.map(str::to_owned).to_vec();
     McpServer {
         name: "stand-in".to_owned(),
-        place: McpPlace::Process(Program { command, folder: Some(PathBuf::from("/")), environment }),
+        place: McpTransport::Process(OperatorProgram { command, folder: Some(PathBuf::from("/")), environment }),
         tools: None,
-        idempotent: Idempotent::These(vec!["echo".to_owned()]),
+        idempotent: IdempotentTools::These(vec!["echo".to_owned()]),
         time: Duration::from_secs(90),
         start: None,
     }

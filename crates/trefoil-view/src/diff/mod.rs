@@ -4,4 +4,4 @@ mod values;
 mod words;
 
 pub use values::{ValueChange, changed_values};
-pub use words::{DiffPart, MarkedKind, TextHunk, WordDiff, changed_lines, former_offset, similarity};
+pub use words::{DiffPart, MarkedKind, TextHunk, WordDiff, changed_lines, former_offset, text_similarity};

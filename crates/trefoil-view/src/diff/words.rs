@@ -96,13 +96,13 @@ impl WordDiff {
             MarkedKind::Removed => format!("[-{text}-]"),
             MarkedKind::Added => format!("{{+{text}+}}"),
         };
-        self.marked(false, &|text| text.replace('\n', "⏎")).into_iter().map(shown).collect()
+        self.marked_words(false, &|text| text.replace('\n', "⏎")).into_iter().map(shown).collect()
     }
 
     /// The changed words with some words around them. `whole`: long changes are not shortened. `line`: how a text is written on one line.
-    pub fn marked(&self, whole: bool, line: &dyn Fn(&str) -> String) -> Vec<(MarkedKind, String)> {
+    pub fn marked_words(&self, whole: bool, line: &dyn Fn(&str) -> String) -> Vec<(MarkedKind, String)> {
         let mut all = Vec::new();
-        for part in self.parts(Some(AROUND)) {
+        for part in self.merged_parts(Some(AROUND)) {
             let (kind, text) = match part {
                 DiffPart::Same(text) => (MarkedKind::Same, text),
                 DiffPart::Cut => (MarkedKind::Same, "...".to_owned()),
@@ -121,7 +121,7 @@ impl WordDiff {
     }
 
     /// Both texts combined. With `context`, only this number of equal words is kept around each change.
-    pub fn parts(&self, context: Option<usize>) -> Vec<DiffPart> {
+    pub fn merged_parts(&self, context: Option<usize>) -> Vec<DiffPart> {
         let mut parts = Vec::new();
         let mut at = 0;
         for (n, hunk) in self.hunks.iter().enumerate() {
@@ -141,7 +141,7 @@ impl WordDiff {
 }
 
 /// The share of equal words of two texts, between 0 and 1. Of long texts, only the beginning counts.
-pub fn similarity(before: &str, now: &str) -> f32 {
+pub fn text_similarity(before: &str, now: &str) -> f32 {
     let cut = |text: &str| text.chars().take(MANY).collect::<String>();
     TextDiff::from_words(&*cut(before), &*cut(now)).ratio()
 }
@@ -283,7 +283,7 @@ mod tests {
             DiffPart::Added(text) => format!("{{+{text}+}}"),
             DiffPart::Cut => "...".to_owned(),
         };
-        WordDiff::between_texts(before, now).parts(context).into_iter().map(part).collect()
+        WordDiff::between_texts(before, now).merged_parts(context).into_iter().map(part).collect()
     }
 
     #[test]
@@ -319,7 +319,7 @@ mod tests {
                 DiffPart::Same(text) | DiffPart::Removed(text) => text,
                 _ => String::new(),
             };
-            let parts = WordDiff::between_texts(before, now).parts(None);
+            let parts = WordDiff::between_texts(before, now).merged_parts(None);
             assert_eq!(parts.clone().into_iter().map(now_of).collect::<String>(), now);
             assert_eq!(parts.into_iter().map(then_of).collect::<String>(), before);
         }

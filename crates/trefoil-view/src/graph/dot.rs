@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use super::{ArrowDirection, ArrowMeaning, BoxShape, GraphBox, GraphPicture};
 
 /// The graph in the dot language.
-pub fn dot(graph: &GraphPicture) -> String {
+pub fn write_dot(graph: &GraphPicture) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "digraph {} {{", quoted(&graph.title));
-    let _ = writeln!(out, "  label={}; labelloc=t; compound=true;", quoted(&graph.title));
+    let _ = writeln!(out, "digraph {} {{", quote_string(&graph.title));
+    let _ = writeln!(out, "  label={}; labelloc=t; compound=true;", quote_string(&graph.title));
     if graph.direction == ArrowDirection::Right {
         out.push_str("  rankdir=LR;\n");
     }
@@ -18,7 +18,7 @@ pub fn dot(graph: &GraphPicture) -> String {
     for edge in &graph.edges {
         let mut attributes = Vec::new();
         if let Some(label) = &edge.label {
-            attributes.push(format!("label={}", quoted(label)));
+            attributes.push(format!("label={}", quote_string(label)));
         }
         match edge.line {
             ArrowMeaning::Then => {}
@@ -46,7 +46,7 @@ fn nodes(graph: &GraphPicture, parent: Option<usize>, depth: usize, out: &mut St
         let _ = writeln!(
             out,
             "{indent}subgraph cluster_{index} {{\n{indent}  label={}; style=\"rounded\"; color=\"#999999\"; fontsize=11;",
-            quoted(&title)
+            quote_string(&title)
         );
         nodes(graph, Some(index), depth + 1, out);
         let _ = writeln!(out, "{indent}}}");
@@ -75,11 +75,11 @@ fn attributes(node: &GraphBox) -> String {
         (_, false) => "filled",
         (_, true) => "filled,dashed",
     };
-    format!("label={}, shape={shape}, style=\"{style}\", fillcolor=\"{fill}\"", quoted(&label))
+    format!("label={}, shape={shape}, style=\"{style}\", fillcolor=\"{fill}\"", quote_string(&label))
 }
 
 /// A quoted string, in which only `"` and `\` are special.
-fn quoted(raw: &str) -> String {
+fn quote_string(raw: &str) -> String {
     let mut out = String::from("\"");
     for c in raw.chars() {
         match c {

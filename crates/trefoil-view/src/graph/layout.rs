@@ -53,10 +53,10 @@ pub(crate) struct GraphLayout {
 }
 
 /// Lays a graph out.
-pub(crate) fn layout(graph: &GraphPicture) -> GraphLayout {
+pub(crate) fn compute_layout(graph: &GraphPicture) -> GraphLayout {
     let mut layered: Layered<NodeLabel, EdgeLabel> =
         Layered::with_options(GraphOptions { directed: true, multigraph: true, compound: true });
-    let filled = filled(graph);
+    let filled = find_filled_frames(graph);
     for (i, node) in graph.nodes.iter().enumerate() {
         let (width, height) = size(node);
         layered.set_node(format!("n{i}"), Some(NodeLabel { width, height, ..NodeLabel::default() }));
@@ -83,7 +83,7 @@ pub(crate) fn layout(graph: &GraphPicture) -> GraphLayout {
         let weight = critical.get(i).copied().unwrap_or(1);
         let mut label = EdgeLabel { weight, labelpos: LabelPos::Center, ..EdgeLabel::default() };
         if let Some(text) = &edge.label {
-            label.width = width(text, SMALL) + 10.0;
+            label.width = text_width(text, SMALL) + 10.0;
             label.height = SMALL * LEADING + 4.0;
         }
         layered.set_edge(format!("n{}", edge.from), format!("n{}", edge.to), Some(label), Some(&format!("e{i}")));
@@ -185,7 +185,7 @@ fn headings(graph: &GraphPicture, placed: &mut GraphLayout) {
 }
 
 /// Which frames contain a box at any depth.
-fn filled(graph: &GraphPicture) -> Vec<bool> {
+fn find_filled_frames(graph: &GraphPicture) -> Vec<bool> {
     let mut filled = vec![false; graph.clusters.len()];
     for node in &graph.nodes {
         let mut at = node.cluster;
@@ -204,7 +204,7 @@ fn filled(graph: &GraphPicture) -> Vec<bool> {
 /// and above those boxes of its frame to which no arrow from inside leads; it is below the boxes that lead into the
 /// frame.
 fn titles(graph: &GraphPicture) -> Vec<(String, String)> {
-    let filled = filled(graph);
+    let filled = find_filled_frames(graph);
     let mut all = Vec::new();
     for cluster in (0..graph.clusters.len()).filter(|c| filled.get(*c) == Some(&true)) {
         let inside = |mut at: Option<usize>| {
@@ -281,7 +281,7 @@ fn read(graph: &GraphPicture, layered: &Layered<NodeLabel, EdgeLabel>) -> GraphL
     let points = || layout.edges.iter().flat_map(|e| e.points.iter());
     let labels = layout.edges.iter().zip(&graph.edges).filter_map(|(way, edge)| {
         let (x, _) = way.label?;
-        Some(x + edge.label.as_ref().map_or(0.0, |t| width(t, SMALL)) / 2.0)
+        Some(x + edge.label.as_ref().map_or(0.0, |t| text_width(t, SMALL)) / 2.0)
     });
     layout.width = places().map(right).chain(points().map(|p| p.0)).chain(labels).fold(0.0, f64::max) + MARGIN;
     layout.height = places().map(bottom).chain(points().map(|p| p.1)).fold(0.0, f64::max) + MARGIN;
@@ -303,7 +303,7 @@ fn dock(node: &LayoutBox, other: (f64, f64), direction: ArrowDirection) -> (f64,
 }
 
 fn size(node: &GraphBox) -> (f64, f64) {
-    let widest = node.notes.iter().map(|n| width(n, SMALL)).fold(width(&node.title, TITLE), f64::max);
+    let widest = node.notes.iter().map(|n| text_width(n, SMALL)).fold(text_width(&node.title, TITLE), f64::max);
     let height = TITLE * LEADING + node.notes.len() as f64 * SMALL * LEADING + PADDING;
     match node.shape {
         BoxShape::Join => (12.0, 12.0),
@@ -315,24 +315,24 @@ fn size(node: &GraphBox) -> (f64, f64) {
 }
 
 fn title_size(cluster: &GraphFrame) -> (f64, f64) {
-    let lines = heading(cluster);
-    let widest = lines.iter().map(|(line, _)| width(line, SMALL + 1.0)).fold(0.0, f64::max);
+    let lines = heading_lines(cluster);
+    let widest = lines.iter().map(|(line, _)| text_width(line, SMALL + 1.0)).fold(0.0, f64::max);
     (widest, lines.len() as f64 * (SMALL + 1.0) * LEADING)
 }
 
 /// The lines of a frame's title, and whether each belongs to the title or to the note below it.
-pub(crate) fn heading(cluster: &GraphFrame) -> Vec<(String, bool)> {
-    let mut all: Vec<(String, bool)> = wrapped(&cluster.title).into_iter().map(|line| (line, true)).collect();
-    all.extend(wrapped(&cluster.note).into_iter().map(|line| (line, false)));
+pub(crate) fn heading_lines(cluster: &GraphFrame) -> Vec<(String, bool)> {
+    let mut all: Vec<(String, bool)> = wrap_text(&cluster.title).into_iter().map(|line| (line, true)).collect();
+    all.extend(wrap_text(&cluster.note).into_iter().map(|line| (line, false)));
     all
 }
 
 /// A text wrapped to lines of about one width, at word boundaries.
-fn wrapped(text: &str) -> Vec<String> {
+fn wrap_text(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if width(&format!("{line} {word}"), SMALL + 1.0) <= HEADING => {
+            Some(line) if text_width(&format!("{line} {word}"), SMALL + 1.0) <= HEADING => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -343,7 +343,7 @@ fn wrapped(text: &str) -> Vec<String> {
 }
 
 /// The approximate width of a text in a common sans-serif font; rather too wide than too narrow.
-pub(super) fn width(text: &str, size: f64) -> f64 {
+pub(super) fn text_width(text: &str, size: f64) -> f64 {
     let em: f64 = text
         .chars()
         .map(|c| match c {
@@ -412,8 +412,8 @@ mod tests {
             if seed % 2 == 1 {
                 graph.direction = ArrowDirection::Right;
             }
-            let layout = layout(&graph);
-            assert_eq!(layout, super::layout(&graph), "seed {seed}: the same again");
+            let layout = compute_layout(&graph);
+            assert_eq!(layout, super::compute_layout(&graph), "seed {seed}: the same again");
             for (i, place) in layout.nodes.iter().enumerate() {
                 let (w, h) = size(&graph.nodes[i]);
                 assert!(place.x - w / 2.0 >= -0.5 && place.y - h / 2.0 >= -0.5, "seed {seed}: node {i} at {place:?}");

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{ArrowDirection, ArrowMeaning, BoxShape, GraphBox, GraphPicture};
 
 /// The graph as a Mermaid flowchart.
-pub fn mermaid(graph: &GraphPicture) -> String {
+pub fn write_mermaid(graph: &GraphPicture) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "---\ntitle: {}\n---\nflowchart {}", yaml(&graph.title), direction(graph));
     nodes(graph, None, 1, &mut out);

@@ -3,20 +3,20 @@
 //! The graph is made for readers: an agent is one box however many steps it was lowered to, and details are left out if
 //! the drawing would become crowded. [`crate::plan`] has the details.
 
-mod build;
+mod builder;
 mod dot;
 pub(crate) mod layout;
 mod mermaid;
 mod svg;
 
 use trefoil_ir::Program;
-use trefoil_syntax::{Files, Location};
+use trefoil_syntax::{Location, SourceFiles};
 
-pub use dot::dot;
-pub use mermaid::mermaid;
-pub use svg::svg;
+pub use dot::write_dot;
+pub use mermaid::write_mermaid;
+pub use svg::write_svg;
 
-pub use crate::plan::PlanPlace;
+pub use crate::plan::PlanLocation;
 
 /// The content of a drawing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub struct GraphBox {
     /// Whether it may be skipped.
     pub optional: bool,
     /// Its place in the manifest.
-    pub place: Option<PlanPlace>,
+    pub place: Option<PlanLocation>,
     /// The steps that it shows, by their places in the manifest, the outermost first.
     pub origins: Vec<Location>,
 }
@@ -101,7 +101,7 @@ pub struct GraphFrame {
     /// The frame around it.
     pub parent: Option<usize>,
     /// Its place in the manifest.
-    pub place: Option<PlanPlace>,
+    pub place: Option<PlanLocation>,
     /// The steps that it is drawn for.
     pub origins: Vec<Location>,
 }
@@ -132,12 +132,12 @@ pub struct GraphArrow {
 }
 
 /// Draws a program.
-pub fn graph(program: &Program, files: &Files) -> GraphPicture {
-    build::build(program, files)
+pub fn draw_graph(program: &Program, files: &SourceFiles) -> GraphPicture {
+    builder::build_graph(program, files)
 }
 
 /// A format that graphs can be written in.
 pub type GraphWriter = fn(&GraphPicture) -> String;
 
 /// Every format by name. A new one is one file and one line here.
-pub const FORMATS: &[(&str, GraphWriter)] = &[("mermaid", mermaid), ("dot", dot), ("svg", svg)];
+pub const FORMATS: &[(&str, GraphWriter)] = &[("mermaid", write_mermaid), ("dot", write_dot), ("svg", write_svg)];

@@ -3,12 +3,12 @@
 
 use std::fmt::Write as _;
 
-use super::layout::{ArrowPath, GraphLayout, LEADING, LayoutBox, SMALL, TITLE, heading as heading_lines, layout};
+use super::layout::{ArrowPath, GraphLayout, LEADING, LayoutBox, SMALL, TITLE, compute_layout, heading_lines};
 use super::{ArrowDirection, ArrowMeaning, BoxShape, GraphBox, GraphFrame, GraphPicture};
 
 /// The graph as an SVG document.
-pub fn svg(graph: &GraphPicture) -> String {
-    let placed = layout(graph);
+pub fn write_svg(graph: &GraphPicture) -> String {
+    let placed = compute_layout(graph);
     let mut out = String::new();
     let (width, height) = (placed.width.ceil(), placed.height.ceil());
     let _ = writeln!(
@@ -84,7 +84,7 @@ fn heading(cluster: &GraphFrame, title: &LayoutBox, out: &mut String) {
 }
 
 /// Opens a link to a line of a manifest, relative to the picture; returns false if no line is known.
-fn open_link(place: Option<&super::PlanPlace>, out: &mut String) -> bool {
+fn open_link(place: Option<&super::PlanLocation>, out: &mut String) -> bool {
     let Some(place) = place else { return false };
     let _ = writeln!(out, "<a href=\"{}#L{}\">", address(&place.file), place.line);
     true
@@ -154,7 +154,7 @@ fn curve(way: &ArrowPath, direction: ArrowDirection) -> String {
 fn labels(graph: &GraphPicture, placed: &GraphLayout, out: &mut String) {
     for (edge, way) in graph.edges.iter().zip(&placed.edges) {
         let (Some(label), Some((x, y))) = (&edge.label, way.label) else { continue };
-        let width = super::layout::width(label, SMALL) + 6.0;
+        let width = super::layout::text_width(label, SMALL) + 6.0;
         let _ = writeln!(
             out,
             "<rect class=\"halo\" x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{:.1}\" rx=\"3\"/>\

@@ -3,29 +3,29 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trefoil_check::semantic::cost::Costs;
+use trefoil_check::semantic::cost::CallCounter;
 use trefoil_ir::{Program, StepKind, ToolCall, ToolKind, walk};
 use trefoil_machine::Flags;
-use trefoil_syntax::Files;
+use trefoil_syntax::SourceFiles;
 
-use super::{Bound, Calls};
-use crate::describe;
+use super::{CallBound, CallBounds};
+use crate::descriptions;
 
 /// A flow that is a tool.
-pub struct FlowCalled {
+pub struct CalledFlow {
     /// The tool.
     pub tool: Arc<str>,
     /// Its program with the models that a run would use.
     pub program: Arc<Program>,
     /// Its files.
-    pub files: Files,
+    pub files: SourceFiles,
     /// The prices and context windows of its models, and their fallbacks.
     pub money: Flags,
 }
 
 /// The tools that a program may call and that may be flows of an engine.
 pub fn tools_of(program: &Program) -> Vec<&Arc<str>> {
-    let steps = walk::reachable(program, program.entry);
+    let steps = walk::reachable_steps(program, program.entry);
     let local = steps.into_iter().filter_map(|(_, id)| match &program.steps[id].kind {
         StepKind::Tool(call) if call.kind == ToolKind::Local => Some(&call.name),
         _ => None,
@@ -35,16 +35,16 @@ pub fn tools_of(program: &Program) -> Vec<&Arc<str>> {
 
 /// The calls caused by one call of each tool.
 #[derive(Default)]
-pub(super) struct CallsPerTool(BTreeMap<Arc<str>, Calls>);
+pub(super) struct CallsPerTool(BTreeMap<Arc<str>, CallBounds>);
 
 impl CallsPerTool {
     /// For these flows, and those that they call in turn; each is counted with `count`.
-    pub fn of<'f>(all: &'f [FlowCalled], count: impl Fn(&'f FlowCalled, &Self) -> Calls) -> Self {
+    pub fn from_flows<'f>(all: &'f [CalledFlow], count: impl Fn(&'f CalledFlow, &Self) -> CallBounds) -> Self {
         let mut known = Self::default();
-        let mut left: Vec<&FlowCalled> = all.iter().collect();
+        let mut left: Vec<&CalledFlow> = all.iter().collect();
         while !left.is_empty() {
             let waits =
-                |one: &FlowCalled| tools_of(&one.program).iter().any(|tool| left.iter().any(|o| o.tool == **tool));
+                |one: &CalledFlow| tools_of(&one.program).iter().any(|tool| left.iter().any(|o| o.tool == **tool));
             let (waiting, ready): (Vec<_>, Vec<_>) = left.iter().copied().partition(|one| waits(one));
             for one in &ready {
                 let calls = count(one, &known);
@@ -52,8 +52,8 @@ impl CallsPerTool {
             }
             if ready.is_empty() {
                 // Flows that call themselves, and flows that call those: the number of their calls is unlimited.
-                let sum = waiting.iter().fold(Calls::default(), |sum, one| sum.plus(&count(one, &known)));
-                let endless = sum.times(&Bound::endless());
+                let sum = waiting.iter().fold(CallBounds::default(), |sum, one| sum.sum_with(&count(one, &known)));
+                let endless = sum.multiply_by(&CallBound::without_limit());
                 known.0.extend(waiting.iter().map(|one| (one.tool.clone(), endless.clone())));
                 break;
             }
@@ -63,33 +63,37 @@ impl CallsPerTool {
     }
 
     /// The calls caused by a call of a tool.
-    pub fn call(&self, call: &ToolCall) -> Calls {
-        if call.kind == ToolKind::Local { self.named(&call.name) } else { Calls::default() }
+    pub fn calls_for(&self, call: &ToolCall) -> CallBounds {
+        if call.kind == ToolKind::Local { self.calls_of_tool(&call.name) } else { CallBounds::default() }
     }
 
     /// The same by name.
-    pub fn named(&self, tool: &str) -> Calls {
+    pub fn calls_of_tool(&self, tool: &str) -> CallBounds {
         self.0.get(tool).cloned().unwrap_or_default()
     }
 }
 
 /// Counts a program with these tools.
-pub(super) fn costs<'p>(program: &'p Program, files: &'p Files, beneath: &'p CallsPerTool) -> Costs<'p> {
-    let name = |flow, list: &_| describe::expr(files, &program.flows[flow], list);
-    Costs::naming(program, name, describe::model_name).beneath(|call| beneath.call(call))
+pub(super) fn program_costs<'p>(
+    program: &'p Program,
+    files: &'p SourceFiles,
+    beneath: &'p CallsPerTool,
+) -> CallCounter<'p> {
+    let name = |flow, list: &_| descriptions::render_expr(files, &program.flows[flow], list);
+    CallCounter::with_names(program, name, descriptions::model_name).with_tool_calls(|call| beneath.calls_for(call))
 }
 
-fn own(one: &FlowCalled, known: &CallsPerTool) -> Calls {
-    costs(&one.program, &one.files, known).flow(one.program.entry)
+fn own(one: &CalledFlow, known: &CallsPerTool) -> CallBounds {
+    program_costs(&one.program, &one.files, known).count_flow(one.program.entry)
 }
 
 /// What one call of each of these flows does at most, with those that it calls in turn.
-pub fn each(all: &[FlowCalled]) -> BTreeMap<Arc<str>, Calls> {
-    CallsPerTool::of(all, own).0
+pub fn calls_per_flow(all: &[CalledFlow]) -> BTreeMap<Arc<str>, CallBounds> {
+    CallsPerTool::from_flows(all, own).0
 }
 
 /// The maximum number of model calls of a run, including those of flows that are its tools.
-pub fn model_calls(program: &Program, called: &[FlowCalled]) -> Bound {
-    let beneath = CallsPerTool::of(called, own);
-    Costs::new(program).beneath(|call| beneath.call(call)).flow(program.entry).model
+pub fn model_calls(program: &Program, called: &[CalledFlow]) -> CallBound {
+    let beneath = CallsPerTool::from_flows(called, own);
+    CallCounter::new(program).with_tool_calls(|call| beneath.calls_for(call)).count_flow(program.entry).model
 }

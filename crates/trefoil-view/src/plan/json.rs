@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Bound, Plan, PlanPlace, PlanStep};
+use super::{CallBound, Plan, PlanLocation, PlanStep};
 
 /// `{name, kind, file, line, input, takes_text, steps, output, models, calls, cost, limits, obstacles, proofs, cut}`.
-pub(super) fn json(plan: &Plan) -> Value {
+pub(super) fn plan_json(plan: &Plan) -> Value {
     let inputs: Vec<Value> = plan
         .inputs
         .iter()
@@ -21,22 +21,22 @@ pub(super) fn json(plan: &Plan) -> Value {
     let mut all = Map::new();
     all.insert("name".into(), plan.name.as_str().into());
     all.insert("kind".into(), plan.sort.into());
-    place(&plan.place, &mut all);
+    insert_location(&plan.place, &mut all);
     all.insert("input".into(), inputs.into());
     all.insert("takes_text".into(), plan.takes_text.into());
     all.insert("steps".into(), plan.steps.iter().map(step).collect());
     all.insert("output".into(), plan.output.clone().into());
     let models = plan.models.iter().map(|(name, calls)| json!({"model": name, "calls": bound(calls)}));
     all.insert("models".into(), models.collect());
-    let calls = plan.calls.each().into_iter().map(|(name, calls)| (name.to_owned(), bound(calls)));
+    let calls = plan.calls.named_bounds().into_iter().map(|(name, calls)| (name.to_owned(), bound(calls)));
     all.insert("calls".into(), Value::Object(calls.collect()));
-    all.insert("cost".into(), plan.money.as_ref().map(super::PlanCost::json).into());
+    all.insert("cost".into(), plan.money.as_ref().map(super::PlanCost::to_json).into());
     all.insert("limits".into(), plan.limits.clone().into());
     let obstacles = plan.obstacles.iter().map(|o| {
         let mut one = Map::new();
         one.insert("message".into(), o.what.as_str().into());
         one.insert("help".into(), o.help.clone().into());
-        place(&o.place, &mut one);
+        insert_location(&o.place, &mut one);
         Value::Object(one)
     });
     all.insert("obstacles".into(), obstacles.collect());
@@ -44,7 +44,7 @@ pub(super) fn json(plan: &Plan) -> Value {
         let unseen = proof.unseen.iter().map(|(what, at)| {
             let mut one = Map::new();
             one.insert("what".into(), what.as_str().into());
-            place(at, &mut one);
+            insert_location(at, &mut one);
             Value::Object(one)
         });
         json!({"kind": proof.kind, "proved": proof.proved, "not_seen": unseen.collect::<Vec<_>>()})
@@ -58,7 +58,7 @@ fn step(step: &PlanStep) -> Value {
     let mut all = Map::new();
     all.insert("name".into(), step.name.as_str().into());
     all.insert("kind".into(), step.sort.into());
-    place(&step.place, &mut all);
+    insert_location(&step.place, &mut all);
     all.insert("notes".into(), step.notes.clone().into());
     all.insert("model".into(), step.model.clone().into());
     all.insert("reads".into(), step.reads.clone().into());
@@ -69,11 +69,11 @@ fn step(step: &PlanStep) -> Value {
 }
 
 /// `{"at_most": number or null, "text": ...}`: null if it depends on the length of a list.
-fn bound(bound: &Bound) -> Value {
-    json!({"at_most": bound.number(), "text": bound.to_string()})
+fn bound(bound: &CallBound) -> Value {
+    json!({"at_most": bound.fixed_number(), "text": bound.to_string()})
 }
 
-fn place(place: &Option<PlanPlace>, into: &mut Map<String, Value>) {
+fn insert_location(place: &Option<PlanLocation>, into: &mut Map<String, Value>) {
     into.insert("file".into(), place.as_ref().map(|p| p.file.clone()).into());
     into.insert("line".into(), place.as_ref().map(|p| p.line).into());
 }

@@ -1,25 +1,25 @@
 //! Plans: what a run would do, in order, without running it. What each step reads and writes, which model it uses, and
 //! the maximum number of calls; with prices, also the cost.
 
-mod build;
+mod builder;
 pub mod called_flows;
+mod cost;
 mod json;
-mod money;
-mod place;
+mod location;
 mod proofs;
 mod text;
 
-use trefoil_check::proof::Proof;
+use trefoil_check::proof::ProgramProof;
 use trefoil_ir::Program;
 use trefoil_machine::Flags;
-use trefoil_syntax::{Diagnostic, Files, Location};
+use trefoil_syntax::{Diagnostic, Location, SourceFiles};
 use trefoil_template::Value;
 
-pub use called_flows::FlowCalled;
-pub use money::{ExpectedCost, PlanCost};
-pub use place::PlanPlace;
+pub use called_flows::CalledFlow;
+pub use cost::{ExpectedCost, PlanCost};
+pub use location::PlanLocation;
 pub use proofs::PlanProof;
-pub use trefoil_check::semantic::bound::{Bound, Calls};
+pub use trefoil_check::semantic::call_bounds::{CallBound, CallBounds};
 
 /// A plan.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -29,7 +29,7 @@ pub struct Plan {
     /// Its kind: `agent`, `pipeline`, `workflow`.
     pub sort: &'static str,
     /// The place of the flow.
-    pub place: Option<PlanPlace>,
+    pub place: Option<PlanLocation>,
     /// The inputs.
     pub inputs: Vec<DeclaredInput>,
     /// Whether it also accepts plain text.
@@ -39,9 +39,9 @@ pub struct Plan {
     /// What the output is made from, unless it is simply the last step's result.
     pub output: Vec<String>,
     /// The models that it can use, with the calls of each.
-    pub models: Vec<(String, Bound)>,
+    pub models: Vec<(String, CallBound)>,
     /// The maximum calls of a run.
-    pub calls: Calls,
+    pub calls: CallBounds,
     /// Their cost, if prices were passed.
     pub money: Option<PlanCost>,
     /// Limits that end a run earlier.
@@ -76,7 +76,7 @@ pub struct PlanStep {
     /// `agent`, `tool`, `parallel`, ...
     pub sort: &'static str,
     /// Its place.
-    pub place: Option<PlanPlace>,
+    pub place: Option<PlanLocation>,
     /// Its conditions and limits, what precedes it, where it leads.
     pub notes: Vec<String>,
     /// The model, as in the manifest.
@@ -86,7 +86,7 @@ pub struct PlanStep {
     /// Where its result is stored.
     pub writes: Option<String>,
     /// The maximum number of times that it runs; for a structure, that it starts.
-    pub at_most: Bound,
+    pub at_most: CallBound,
     /// The steps in it.
     pub steps: Vec<PlanStep>,
 }
@@ -99,28 +99,28 @@ pub struct PlanObstacle {
     /// What to do.
     pub help: Option<String>,
     /// Its place.
-    pub place: Option<PlanPlace>,
+    pub place: Option<PlanLocation>,
 }
 
 impl Plan {
     /// The plan of a program. Calls of tools are counted, not what the tools do.
-    pub fn for_program(program: &Program, files: &Files) -> Self {
+    pub fn for_program(program: &Program, files: &SourceFiles) -> Self {
         Self::with_flows(program, files, &[])
     }
     /// The same, including what flows do that are its tools.
-    pub fn with_flows(program: &Program, files: &Files, called: &[FlowCalled]) -> Self {
-        build::build(program, files, called)
+    pub fn with_flows(program: &Program, files: &SourceFiles, called: &[CalledFlow]) -> Self {
+        builder::build_plan(program, files, called)
     }
     /// The same with costs, and including what flows do that are its tools. `money`: the prices and context windows of
     /// the models, and their fallbacks. If a price is missing, the cost of that model is unknown.
-    pub fn with_money(program: &Program, files: &Files, money: &Flags, called: &[FlowCalled]) -> Self {
-        let cost = money::money(program, files, money, called);
+    pub fn with_money(program: &Program, files: &SourceFiles, money: &Flags, called: &[CalledFlow]) -> Self {
+        let cost = cost::estimate_cost(program, files, money, called);
         Self { money: Some(cost), ..Self::with_flows(program, files, called) }
     }
     /// The same with a limit on the cost of the run.
     #[must_use]
     pub fn with_limit(mut self, micro: u64) -> Self {
-        self.money.iter_mut().for_each(|money| money.limit(micro, "`--max-cost`"));
+        self.money.iter_mut().for_each(|money| money.apply_limit(micro, "`--max-cost`"));
         self
     }
     /// The same with what earlier runs cost.
@@ -131,12 +131,12 @@ impl Plan {
     }
     /// The same with these reasons why it does not run here.
     #[must_use]
-    pub fn with_obstacles(mut self, reasons: &[Diagnostic], files: &Files) -> Self {
+    pub fn with_obstacles(mut self, reasons: &[Diagnostic], files: &SourceFiles) -> Self {
         for reason in reasons {
             let place = reason
                 .file
                 .zip(reason.span)
-                .and_then(|(file, span)| PlanPlace::from_location(files, Location::new(file, span)));
+                .and_then(|(file, span)| PlanLocation::from_location(files, Location::new(file, span)));
             if self.obstacles.iter().all(|known| known.what != reason.message) {
                 self.obstacles.push(PlanObstacle { what: reason.message.clone(), help: reason.help.clone(), place });
             }
@@ -145,16 +145,16 @@ impl Plan {
     }
     /// The same with what is proved. The last step, because the proof about cost is made from the rest of the plan.
     #[must_use]
-    pub fn with_proofs(mut self, proofs: &[Proof], files: &Files) -> Self {
+    pub fn with_proofs(mut self, proofs: &[ProgramProof], files: &SourceFiles) -> Self {
         self.proofs = proofs.iter().map(|proof| PlanProof::from_proof(proof, &self, files)).collect();
         self
     }
     /// The text for people.
-    pub fn text(&self) -> String {
-        text::text(self)
+    pub fn render_text(&self) -> String {
+        text::plan_text(self)
     }
     /// The JSON for programs.
-    pub fn json(&self) -> serde_json::Value {
-        json::json(self)
+    pub fn to_json(&self) -> serde_json::Value {
+        json::plan_json(self)
     }
 }

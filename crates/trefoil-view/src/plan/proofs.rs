@@ -1,9 +1,9 @@
 //! What is proved about a planned run: the checker's proofs, with their places, and the one about calls and cost.
 
-use trefoil_check::proof::{Proof, ProofKind};
-use trefoil_syntax::Files;
+use trefoil_check::proof::{ProgramProof, ProofKind};
+use trefoil_syntax::SourceFiles;
 
-use super::{Plan, PlanPlace};
+use super::{Plan, PlanLocation};
 
 /// How many parts that could not be seen are named in a line of text.
 const SHOWN: usize = 2;
@@ -16,12 +16,12 @@ pub struct PlanProof {
     /// What holds in every run.
     pub proved: Vec<String>,
     /// What could not be seen and why, with its place.
-    pub unseen: Vec<(String, Option<PlanPlace>)>,
+    pub unseen: Vec<(String, Option<PlanLocation>)>,
 }
 
 impl PlanProof {
-    pub(super) fn from_proof(proof: &Proof, plan: &Plan, files: &Files) -> Self {
-        let place = |at| PlanPlace::from_location(files, at);
+    pub(super) fn from_proof(proof: &ProgramProof, plan: &Plan, files: &SourceFiles) -> Self {
+        let place = |at| PlanLocation::from_location(files, at);
         let unseen = proof.unseen.iter().map(|one| (one.what.clone(), one.at.and_then(place)));
         let mut own = Self { kind: proof.kind.name(), proved: proof.proved.clone(), unseen: unseen.collect() };
         if proof.kind == ProofKind::Cost {
@@ -32,9 +32,9 @@ impl PlanProof {
 
     /// The calls and the cost.
     fn count(&mut self, plan: &Plan) {
-        let known = plan.calls.each().into_iter().filter(|(name, bound)| *name == "model" || !bound.is_zero());
+        let known = plan.calls.named_bounds().into_iter().filter(|(name, bound)| *name == "model" || !bound.is_zero());
         for (name, bound) in known {
-            match bound.number() {
+            match bound.fixed_number() {
                 Some(1) => self.proved.push(format!("at most 1 {name} call")),
                 Some(n) => self.proved.push(format!("at most {n} {name} calls")),
                 None if bound.endless => {
@@ -48,9 +48,9 @@ impl PlanProof {
         }
         let Some(money) = &plan.money else { return };
         match &money.at_most {
-            Some(most) if most.number().is_some() => {
+            Some(most) if most.fixed_number().is_some() => {
                 let by = money.limited_by.map(|by| format!(" by {by}")).unwrap_or_default();
-                self.proved.push(format!("at most {}{by}", super::money::dollars(most)));
+                self.proved.push(format!("at most {}{by}", super::cost::render_dollars(most)));
             }
             Some(_) => self.unseen.push(("the maximum cost: it depends on the length of a list".to_owned(), None)),
             None => self.unseen.push((format!("the maximum cost: {}", money.lacks.join("; ")), None)),
@@ -58,7 +58,7 @@ impl PlanProof {
     }
 
     /// One line for people: what was proved, and the first of what was not.
-    pub(super) fn line(&self) -> String {
+    pub(super) fn render_line(&self) -> String {
         let mut parts = self.proved.clone();
         if !self.unseen.is_empty() {
             let named = self.unseen.iter().take(SHOWN).map(|(what, place)| match place {

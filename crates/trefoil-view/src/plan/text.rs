@@ -2,24 +2,24 @@
 
 use std::fmt::Write as _;
 
-use trefoil_machine::text::shorten;
-use trefoil_syntax::diagnostic::render::clean;
+use trefoil_machine::text::shorten_text;
+use trefoil_syntax::diagnostic::render::clean_line;
 
-use super::{Bound, Plan, PlanPlace, PlanStep};
+use super::{CallBound, Plan, PlanLocation, PlanStep};
 
 /// Maximum number of characters of a default.
 const DEFAULT: usize = 200;
 
 /// The plan as text.
-pub(super) fn text(plan: &Plan) -> String {
+pub(super) fn plan_text(plan: &Plan) -> String {
     let mut out = String::new();
-    line(&mut out, &format!("{} ({}){}", plan.name, plan.sort, at(&plan.place)));
+    line(&mut out, &format!("{} ({}){}", plan.name, plan.sort, location_suffix(&plan.place)));
     if !plan.inputs.is_empty() {
         out.push_str("\ninput\n");
         for input in &plan.inputs {
             let kind = schema(&input.schema.to_json());
             let tail = match (&input.default, input.required) {
-                (Some(default), _) => format!(" = {}", shorten(&default.to_json().to_string(), DEFAULT)),
+                (Some(default), _) => format!(" = {}", shorten_text(&default.to_json().to_string(), DEFAULT)),
                 (None, true) => ", required".to_owned(),
                 (None, false) if kind.ends_with("null") => String::new(),
                 (None, false) => " or null".to_owned(),
@@ -36,7 +36,7 @@ pub(super) fn text(plan: &Plan) -> String {
         line(&mut out, &format!("  from {}", plan.output.join(", ")));
     }
     out.push_str("\ncalls at most\n");
-    for (name, bound) in plan.calls.each() {
+    for (name, bound) in plan.calls.named_bounds() {
         if !bound.is_zero() || name == "model" {
             line(&mut out, &format!("  {name}: {bound}"));
         }
@@ -47,15 +47,15 @@ pub(super) fn text(plan: &Plan) -> String {
     for limit in &plan.limits {
         line(&mut out, &format!("  limit: {limit}"));
     }
-    let all = plan.calls.each();
+    let all = plan.calls.named_bounds();
     if all.iter().any(|(_, b)| b.endless) {
         out.push_str("  unbounded: a flow calls itself\n");
-    } else if all.iter().any(|(_, b)| b.number().is_none()) {
+    } else if all.iter().any(|(_, b)| b.fixed_number().is_none()) {
         out.push_str("  unbounded: depends on list length at run time\n");
     }
     if let Some(money) = &plan.money {
         out.push_str("\ncost\n");
-        money.lines().iter().for_each(|told| line(&mut out, &format!("  {told}")));
+        money.render_lines().iter().for_each(|told| line(&mut out, &format!("  {told}")));
     }
     if plan.cut {
         out.push_str("\nonly the first steps are shown\n");
@@ -63,7 +63,7 @@ pub(super) fn text(plan: &Plan) -> String {
     if !plan.obstacles.is_empty() {
         out.push_str("\ndoes not run\n");
         for obstacle in &plan.obstacles {
-            line(&mut out, &format!("  {}{}", obstacle.what, at(&obstacle.place)));
+            line(&mut out, &format!("  {}{}", obstacle.what, location_suffix(&obstacle.place)));
             if let Some(help) = &obstacle.help {
                 line(&mut out, &format!("    {help}"));
             }
@@ -71,26 +71,26 @@ pub(super) fn text(plan: &Plan) -> String {
     }
     if !plan.proofs.is_empty() {
         out.push_str("\nproved\n");
-        plan.proofs.iter().for_each(|proof| line(&mut out, &format!("  {}", proof.line())));
+        plan.proofs.iter().for_each(|proof| line(&mut out, &format!("  {}", proof.render_line())));
     }
     out
 }
 
 /// A line of the plan. A name may contain any characters, but must not move the cursor or start a new line.
 fn line(out: &mut String, text: &str) {
-    out.push_str(&clean(text));
+    out.push_str(&clean_line(text));
     out.push('\n');
 }
 
 /// The models, below the number of all model calls, with aligned numbers.
-fn models(all: &[(String, Bound)], out: &mut String) {
+fn models(all: &[(String, CallBound)], out: &mut String) {
     let widest = all.iter().map(|(model, _)| model.chars().count()).max().unwrap_or(0);
     for (model, bound) in all {
         line(out, &format!("    {model:<widest$}  {bound}"));
     }
 }
 
-fn at(place: &Option<PlanPlace>) -> String {
+fn location_suffix(place: &Option<PlanLocation>) -> String {
     place.as_ref().map(|p| format!("  {}:{}", p.file, p.line)).unwrap_or_default()
 }
 
@@ -105,7 +105,7 @@ fn steps(all: &[PlanStep], prefix: &str, out: &mut String) {
         if let Some(model) = &step.model {
             let _ = write!(head, "  {model}");
         }
-        if step.at_most != Bound::known(1) {
+        if step.at_most != CallBound::from_number(1) {
             let _ = write!(head, "  ×{}", step.at_most);
         }
         line(out, &head);

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use trefoil_machine::event::Waiting;
-use trefoil_machine::guard::{Ruling, Side, Verdict};
+use trefoil_machine::event::AwaitedActivity;
+use trefoil_machine::guard::{CheckSubject, Verdict, VerdictRuling};
 use trefoil_runtime::{Event, EventKind, Usage};
 use trefoil_template::Value;
 
-use super::fold::{key_of, step};
-use super::{CallView, OpenCall, RunView, StepState, StepView};
+use super::event_fold::{key_of, new_step};
+use super::{CallView, OpenCallView, RunView, StepState, StepView};
 
 impl RunView {
     /// Adds an event of a call, of a retry or of an iteration.
@@ -26,11 +26,11 @@ impl RunView {
                 let number = self.step_of_call(event, agent, "agent", again)?;
                 // The wait before its next try is over.
                 let step = self.step_mut(number).filter(|step| step.state == StepState::Retrying);
-                step.into_iter().for_each(|step| step.resume(again));
+                step.into_iter().for_each(|step| step.resume_step(again));
                 Some(number)
             }
             EventKind::RetryScheduled { attempt, delay_ms, error } => {
-                self.note(event, || format!("try {attempt} in {delay_ms} ms, because {error}"));
+                self.add_note(event, || format!("try {attempt} in {delay_ms} ms, because {error}"));
                 let (key, at) = (event.key.as_ref()?, self.at_ms);
                 let number = self.step_around(&key.0)?;
                 let step = self.step_mut(number)?;
@@ -38,13 +38,13 @@ impl RunView {
                 // The retries of a fan-out's item do not belong to the fan-out.
                 if !rest.contains('[') {
                     step.tries = step.tries.max(*attempt);
-                    step.open(StepState::Retrying, again);
+                    step.open_step(StepState::Retrying, again);
                     step.retry_ms = Some(at.saturating_add(*delay_ms));
                 }
                 Some(number)
             }
             EventKind::ValidationFailed { iteration, reason } => {
-                self.note(event, || format!("iteration {iteration} did not validate: {reason}"));
+                self.add_note(event, || format!("iteration {iteration} did not validate: {reason}"));
                 self.step_around(key_of(event))
             }
             _ => self.step_around(key_of(event)),
@@ -52,18 +52,19 @@ impl RunView {
     }
 
     /// Records a verdict about a text. What it found is a note; for an iteration, there already is one.
-    pub(super) fn ruled(&mut self, event: &Event, verdict: &Verdict) {
-        let said = matches!(verdict.of, Side::Result | Side::Call) && verdict.ruling == Ruling::Refused;
-        if verdict.ruling != Ruling::Passed && !said {
-            self.note(event, || verdict.to_string());
+    pub(super) fn record_verdict(&mut self, event: &Event, verdict: &Verdict) {
+        let said =
+            matches!(verdict.of, CheckSubject::Result | CheckSubject::Call) && verdict.ruling == VerdictRuling::Refused;
+        if verdict.ruling != VerdictRuling::Passed && !said {
+            self.add_note(event, || verdict.to_string());
         }
-        if verdict.ruling == Ruling::Flagged {
-            self.warnings.push(verdict.finding());
+        if verdict.ruling == VerdictRuling::Flagged {
+            self.warnings.push(verdict.describe_finding());
         }
         let at = event.at_ms;
         if let Some(step) = self.step_around(key_of(event)).and_then(|number| self.step_mut(number)) {
             step.verdicts.push((at, verdict.clone()));
-        } else if verdict.ruling == Ruling::Changed {
+        } else if verdict.ruling == VerdictRuling::Changed {
             // It is about the input of the run.
             self.warnings.push(verdict.to_string());
         }
@@ -72,20 +73,24 @@ impl RunView {
     fn call_started(&mut self, event: &Event) -> Option<usize> {
         let is_full = self.is_full();
         let (name, kind, call): (&str, _, _) = match &event.kind {
-            EventKind::ModelStarted { agent, again, .. } => (agent, "agent", Some(OpenCall::Model { counted: !again })),
+            EventKind::ModelStarted { agent, again, .. } => {
+                (agent, "agent", Some(OpenCallView::Model { counted: !again }))
+            }
             EventKind::EffectStarted { effect: effect @ "tool", detail } => {
                 let tool = detail.get("name").map(|name| name.to_text().to_string());
-                (effect, *effect, Some(OpenCall::Tool(tool.unwrap_or_default())))
+                (effect, *effect, Some(OpenCallView::Tool(tool.unwrap_or_default())))
             }
-            EventKind::EffectStarted { effect: effect @ "command", .. } => (effect, *effect, Some(OpenCall::Command)),
+            EventKind::EffectStarted { effect: effect @ "command", .. } => {
+                (effect, *effect, Some(OpenCallView::Command))
+            }
             EventKind::EffectStarted { effect, .. } => (effect, *effect, None),
             EventKind::SignalWanted { label, .. } => (label, "human", None),
             _ => return None,
         };
-        let (is_call, is_model) = (call.is_some(), matches!(call, Some(OpenCall::Model { .. })));
-        self.calls += u64::from(call == Some(OpenCall::Model { counted: true }));
+        let (is_call, is_model) = (call.is_some(), matches!(call, Some(OpenCallView::Model { .. })));
+        self.calls += u64::from(call == Some(OpenCallView::Model { counted: true }));
         self.open_calls.extend(event.key.clone().zip(call));
-        if let Some(asked) = Waiting::for_person(event) {
+        if let Some(asked) = AwaitedActivity::for_person(event) {
             self.open.waiting.retain(|one| one.key != asked.key);
             self.open.waiting.push(asked);
         }
@@ -94,9 +99,9 @@ impl RunView {
         let number = self.step_of_call(event, name, kind, infers)?;
         let step = self.step_mut(number)?;
         if is_call {
-            step.resume(!is_full);
+            step.resume_step(!is_full);
         } else if kind == "human" {
-            step.open(StepState::Asking, !is_full);
+            step.open_step(StepState::Asking, !is_full);
             step.has_asked = true;
         }
         if let EventKind::ModelStarted { model, .. } = &event.kind {
@@ -108,23 +113,23 @@ impl RunView {
 
     fn call_ended(&mut self, event: &Event) -> Option<usize> {
         let (at, is_full, usage) = (self.at_ms, self.is_full(), usage(event));
-        self.usage.add(usage);
+        self.usage.add_usage(usage);
         let key = event.key.as_ref();
         self.open.waiting.retain(|one| Some(&one.key) != key);
         let call = key.and_then(|key| self.open_calls.shift_remove(key));
         let number = self.step_around(key_of(event))?;
         let step = self.step_mut(number)?;
-        step.usage.add(usage);
+        step.usage.add_usage(usage);
         let (mut is_end, is_inferred) = (false, !is_full && step.is_inferred);
         match &event.kind {
             EventKind::ModelFinished { told, reused_from, .. } => {
                 step.came(call.is_some(), reused_from.is_some());
                 step.model = told.instead.clone().or(step.model.take());
                 if is_inferred {
-                    step.end(StepState::Done, at);
+                    step.end_step(StepState::Done, at);
                     is_end = true;
                 }
-                let is_uncounted = reused_from.is_some() && call == Some(OpenCall::Model { counted: true });
+                let is_uncounted = reused_from.is_some() && call == Some(OpenCallView::Model { counted: true });
                 self.calls = self.calls.saturating_sub(u64::from(is_uncounted));
             }
             EventKind::EffectFinished { reused_from, .. } => step.came(call.is_some(), reused_from.is_some()),
@@ -132,7 +137,7 @@ impl RunView {
                 step.called |= call.is_some();
                 // A step's own failure is reported by its own event.
                 if (is_inferred || (!is_full && step.is_item)) && step.children.is_empty() {
-                    step.end(StepState::Failed, at);
+                    step.end_step(StepState::Failed, at);
                 }
             }
             _ => {}
@@ -141,10 +146,10 @@ impl RunView {
         if let Some(call) = calls.find(|call| call.key == event.key && call.duration_ms.is_none()) {
             ended(Arc::make_mut(call), &event.kind);
         }
-        if is_end { self.settle(number) } else { Some(number) }
+        if is_end { self.settle_step(number) } else { Some(number) }
     }
 
-    pub(super) fn note(&mut self, event: &Event, text: impl FnOnce() -> String) {
+    pub(super) fn add_note(&mut self, event: &Event, text: impl FnOnce() -> String) {
         if !self.is_full() {
             return;
         }
@@ -160,8 +165,8 @@ impl RunView {
 
     /// The innermost step around an activity. `infers`: one is made if it has none.
     fn step_of_call(&mut self, event: &Event, name: &str, kind: &'static str, infers: bool) -> Option<usize> {
-        let inferred = || StepView { kind, is_inferred: true, ..step(event, &Arc::from(name)) };
-        self.step_around(key_of(event)).or_else(|| infers.then(|| self.begin(inferred())))
+        let inferred = || StepView { kind, is_inferred: true, ..new_step(event, &Arc::from(name)) };
+        self.step_around(key_of(event)).or_else(|| infers.then(|| self.begin_step(inferred())))
     }
 }
 

@@ -41,7 +41,7 @@ impl RunHistory {
     }
 
     /// The picture after all of them.
-    pub fn now(&self) -> &RunView {
+    pub fn current_view(&self) -> &RunView {
         &self.now
     }
 

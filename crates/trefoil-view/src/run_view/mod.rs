@@ -4,20 +4,20 @@
 //! Texts are masked, as in the events. [`RunHistory`] has the picture after any number of events.
 
 mod calls;
-mod fold;
+mod event_fold;
 mod history;
-mod wait;
+mod open_wait;
 
 pub use history::RunHistory;
-pub use wait::OpenWait;
+pub use open_wait::OpenWait;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use trefoil_machine::Told;
-use trefoil_machine::event::{ReusedFrom, ShownMessage, Tally};
+use trefoil_machine::AnswerMetadata;
+use trefoil_machine::event::{DisplayedMessage, ItemTally, ReuseOrigin};
 use trefoil_machine::guard::Verdict;
-use trefoil_machine::key::{KeyMap, parent};
+use trefoil_machine::key::{KeyMap, parent_key};
 use trefoil_runtime::{Key, RunError, RunStatus, Usage};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
@@ -50,13 +50,13 @@ pub struct RunView {
     /// Warnings.
     pub warnings: Vec<String>,
     /// How it ended; `None`: it has not.
-    pub end: Option<RunEnd>,
+    pub end: Option<RunViewEnd>,
     /// What it waits for: open questions, and after a suspension everything.
     pub open: OpenWait,
     /// Whether it is suspended.
     pub is_suspended: bool,
     /// The calls that have begun and not ended.
-    pub open_calls: KeyMap<OpenCall>,
+    pub open_calls: KeyMap<OpenCallView>,
     /// Model calls so far, counted like in the outcome: a retry that the manifest did not request is not counted again.
     pub calls: u64,
     /// The usage so far.
@@ -75,13 +75,13 @@ pub struct RunView {
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunEnd {
+pub struct RunViewEnd {
     /// Its output.
     pub output: Option<Value>,
     /// The failure.
     pub error: Option<RunError>,
     /// The items of the fan-outs in which some failed, and the run went on.
-    pub items: Option<Tally>,
+    pub items: Option<ItemTally>,
     /// The usage.
     pub usage: Usage,
     /// Model calls.
@@ -191,7 +191,7 @@ pub struct StepView {
     /// When its next try starts. If it ended before that, the last try did not start.
     pub retry_ms: Option<u64>,
     /// How the items of its fan-out ended.
-    pub items: Option<Tally>,
+    pub items: Option<ItemTally>,
     /// The items of its fan-out so far.
     pub counts: Option<ItemCounts>,
     /// The item that it is, or that directly contains it, if any.
@@ -249,13 +249,13 @@ pub struct CallView {
     /// The model that answers.
     pub model: Option<String>,
     /// What was sent.
-    pub messages: Vec<ShownMessage>,
+    pub messages: Vec<DisplayedMessage>,
     /// Other data that was sent.
     pub parameters: Option<Value>,
     /// The received part of an incomplete answer.
     pub partial: Option<String>,
     /// Other data that the provider returned.
-    pub told: Told,
+    pub told: AnswerMetadata,
     /// Arguments, script or question.
     pub detail: Option<Value>,
     /// The answer.
@@ -265,7 +265,7 @@ pub struct CallView {
     /// The usage.
     pub usage: Option<Usage>,
     /// If nothing was called: the earlier run with the result.
-    pub reused_from: Option<Box<ReusedFrom>>,
+    pub reused_from: Option<Box<ReuseOrigin>>,
     /// When it started, in milliseconds since the start of the run.
     pub started_ms: u64,
     /// The duration in milliseconds.
@@ -274,7 +274,7 @@ pub struct CallView {
 
 /// A call that has begun and not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OpenCall {
+pub enum OpenCallView {
     /// A model call.
     Model {
         /// Whether it is in the number of calls.
@@ -293,18 +293,18 @@ impl RunView {
     }
 
     /// The steps and items with their numbers, in the order in which they started.
-    pub fn steps(&self) -> impl Iterator<Item = (usize, &StepView)> {
+    pub fn numbered_steps(&self) -> impl Iterator<Item = (usize, &StepView)> {
         self.steps.iter().map(|(number, step)| (*number, &**step))
     }
 
     /// A step or item by its number.
-    pub fn step(&self, number: usize) -> Option<&StepView> {
+    pub fn step_by_number(&self, number: usize) -> Option<&StepView> {
         self.steps.get(&number).map(|step| &**step)
     }
 
     /// The last step with exactly this key.
     pub fn step_with_key(&self, key: &str) -> Option<&StepView> {
-        self.step(*self.index.get(key)?)
+        self.step_by_number(*self.index.get(key)?)
     }
 
     /// The number of the innermost step around a key; of rows, also of an item.
@@ -318,7 +318,7 @@ impl RunView {
             if let Some(number) = self.index.get(key).max(item) {
                 return Some(*number);
             }
-            key = parent(key)?;
+            key = parent_key(key)?;
         }
     }
 
@@ -332,9 +332,9 @@ impl RunView {
     }
 
     /// The items of the fan-outs in which some failed, and the run went on.
-    pub fn failed_items(&self) -> Option<Tally> {
-        let mut all = Tally::default();
-        self.steps().filter_map(|(_, step)| step.items?.with_failed()).for_each(|items| all.add(items));
+    pub fn failed_items(&self) -> Option<ItemTally> {
+        let mut all = ItemTally::default();
+        self.numbered_steps().filter_map(|(_, step)| step.items?.with_failed()).for_each(|items| all.add_items(items));
         self.end.as_ref().map_or(all.with_failed(), |end| end.items)
     }
 }

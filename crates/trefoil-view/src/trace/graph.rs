@@ -2,11 +2,11 @@
 //! frame shows each step.
 
 use serde_json::{Value, json};
-use trefoil_machine::key::{KeyPart, parts};
+use trefoil_machine::key::{KeyPart, parse_key_parts};
 use trefoil_syntax::Location;
 
 use crate::graph::GraphPicture;
-use crate::graph::layout::{LayoutBox, heading, layout};
+use crate::graph::layout::{LayoutBox, compute_layout, heading_lines};
 use crate::run_view::StepView;
 
 /// The box and the frame that show each step, in the order of the steps.
@@ -16,7 +16,7 @@ pub(super) struct StepShapes {
 }
 
 /// Finds them by the step's place in the manifest; if several boxes show a flow, by the box of the enclosing step.
-pub(super) fn shown(graph: &GraphPicture, steps: &[&StepView], parents: &[Option<usize>]) -> StepShapes {
+pub(super) fn find_step_shapes(graph: &GraphPicture, steps: &[&StepView], parents: &[Option<usize>]) -> StepShapes {
     let mut found = StepShapes { nodes: Vec::with_capacity(parents.len()), frames: Vec::with_capacity(parents.len()) };
     for (step, parent) in steps.iter().zip(parents) {
         let above = |all: &[Option<usize>]| parent.and_then(|p| all.get(p).copied().flatten());
@@ -39,9 +39,9 @@ pub(super) fn shown(graph: &GraphPicture, steps: &[&StepView], parents: &[Option
 }
 
 /// A step's key without passes, items, iterations and tries.
-pub(super) fn pattern(key: &str) -> String {
+pub(super) fn key_pattern(key: &str) -> String {
     let mut out = String::with_capacity(key.len());
-    for (n, part) in parts(key).enumerate() {
+    for (n, part) in parse_key_parts(key).enumerate() {
         match part {
             KeyPart::Label(_) if n > 0 => out.push('/'),
             KeyPart::Own(_) => out.push('~'),
@@ -59,17 +59,17 @@ const MOST_NODES: usize = 400;
 const MOST_EDGES: usize = 800;
 
 /// The graph as JSON; null if it is too large.
-pub(super) fn json(graph: &GraphPicture, steps: &[&StepView], shown: &StepShapes) -> Value {
+pub(super) fn graph_json(graph: &GraphPicture, steps: &[&StepView], shown: &StepShapes) -> Value {
     if graph.nodes.len() > MOST_NODES || graph.edges.len() > MOST_EDGES {
         return Value::Null;
     }
-    let placed = layout(graph);
+    let placed = compute_layout(graph);
     let round = |n: f64| (n * 10.0).round() / 10.0;
     let corner = |p: &LayoutBox| (round(p.x - p.width / 2.0), round(p.y - p.height / 2.0));
     let patterns = |all: &[Option<usize>], index: usize| {
         let mut keys: Vec<String> = Vec::new();
         for (step, _) in steps.iter().zip(all).filter(|(_, owner)| **owner == Some(index)) {
-            let key = pattern(step.key.as_ref().map_or("", |k| &k.0));
+            let key = key_pattern(step.key.as_ref().map_or("", |k| &k.0));
             if !keys.contains(&key) {
                 keys.push(key);
             }
@@ -92,7 +92,7 @@ pub(super) fn json(graph: &GraphPicture, steps: &[&StepView], shown: &StepShapes
         json!({
             "id": format!("f{i}"), "label": cluster.title, "note": cluster.note, "x": x, "y": y,
             "width": round(at.width), "height": round(at.height), "frame": id('f', cluster.parent),
-            "title_x": round(title.x), "title_y": round(title.y), "title_lines": heading(cluster), "steps": patterns(&shown.frames, i),
+            "title_x": round(title.x), "title_y": round(title.y), "title_lines": heading_lines(cluster), "steps": patterns(&shown.frames, i),
         })
     });
     let edges = graph.edges.iter().zip(&placed.edges).map(|(edge, way)| {
@@ -112,7 +112,7 @@ pub(super) fn json(graph: &GraphPicture, steps: &[&StepView], shown: &StepShapes
 mod tests {
     #[test]
     fn a_pattern_is_a_key_without_what_tells_copies_apart() {
-        assert_eq!(super::pattern("loop@2/each[11]/write#3/review!2"), "loop/each/write/review");
-        assert_eq!(super::pattern("a~2/b"), "a~2/b");
+        assert_eq!(super::key_pattern("loop@2/each[11]/write#3/review!2"), "loop/each/write/review");
+        assert_eq!(super::key_pattern("a~2/b"), "a~2/b");
     }
 }

@@ -2,28 +2,28 @@
 //! `schema.json` describes them.
 
 use serde_json::{Map, Value, json};
-use trefoil_machine::event::ShownMessage;
+use trefoil_machine::event::DisplayedMessage;
 use trefoil_machine::guard::Verdict;
 use trefoil_machine::moment::rfc3339_ms;
 use trefoil_runtime::{Event, EventKind, Key, RunError};
-use trefoil_syntax::Files;
+use trefoil_syntax::SourceFiles;
 
-use super::place::{place, spans};
+use super::location::{resolve_location, spans_json};
 use super::{CalledFailure, RunStatus, Trace, TraceSubject, graph, outer};
 use crate::run_view::{CallView, RunView, StepState, StepView};
 
 /// The contents of a trace file.
-pub(super) fn json(trace: &Trace, about: &TraceSubject) -> Value {
+pub(super) fn trace_json(trace: &Trace, about: &TraceSubject) -> Value {
     let files = &about.files;
     let view = &trace.view;
     let end = view.end.as_ref();
     let why = end.and_then(|end| end.error.as_ref());
     let figures = end.map(|end| (end.usage, end.calls, end.duration_ms)).or(trace.so_far);
-    let (numbers, own): (Vec<usize>, Vec<&StepView>) = view.steps().filter(|(_, step)| !step.is_item).unzip();
+    let (numbers, own): (Vec<usize>, Vec<&StepView>) = view.numbered_steps().filter(|(_, step)| !step.is_item).unzip();
     let position = |number: usize| numbers.binary_search(&number).ok();
     let parents: Vec<Option<usize>> = own.iter().map(|step| parent(step, view).and_then(position)).collect();
-    let shown = graph::shown(&about.graph, &own, &parents);
-    let around = shown.nodes.iter().zip(&shown.frames).zip(&parents).zip(kept(&own, &parents));
+    let shown = graph::find_step_shapes(&about.graph, &own, &parents);
+    let around = shown.nodes.iter().zip(&shown.frames).zip(&parents).zip(find_kept_steps(&own, &parents));
     let steps = own.iter().zip(around).map(|(one, (((node, frame), parent), kept))| {
         // In a run that only waits, so does each step around what it waits for.
         let is_waiting = one.state.is_running() && trace.status() == RunStatus::Waiting;
@@ -49,7 +49,7 @@ pub(super) fn json(trace: &Trace, about: &TraceSubject) -> Value {
         "duration_ms": figures.map(|(_, _, duration_ms)| duration_ms),
         "engine": {"name": "trefoil", "version": env!("CARGO_PKG_VERSION")},
         "program": about.program,
-        "sources": about.sources(),
+        "sources": about.sources_json(),
         "answers_from": about.answers_from,
         "placeholder": about.placeholder,
         "input": view.input,
@@ -60,7 +60,7 @@ pub(super) fn json(trace: &Trace, about: &TraceSubject) -> Value {
         "calls": figures.map(|(_, calls, _)| calls),
         "steps": steps,
         "warnings": view.warnings,
-        "graph": graph::json(&about.graph, &own, &shown),
+        "graph": graph::graph_json(&about.graph, &own, &shown),
     });
     if let Some(members) = all.as_object_mut() {
         members.extend(trace.base.as_ref().map(|base| ("base".to_owned(), json!(base))));
@@ -74,7 +74,7 @@ pub(super) fn json(trace: &Trace, about: &TraceSubject) -> Value {
 }
 
 /// Which steps are kept: something was to be called in them, and all of it has results of earlier runs.
-fn kept(steps: &[&StepView], parents: &[Option<usize>]) -> Vec<bool> {
+fn find_kept_steps(steps: &[&StepView], parents: &[Option<usize>]) -> Vec<bool> {
     let calls = |step: &&StepView| -> (u64, u64) {
         // Conditions and timers of the engine cost nothing, so they say nothing.
         let calls = step.calls.iter().filter(|call| !["decide", "timer"].contains(&call.effect));
@@ -97,13 +97,13 @@ fn parent(step: &StepView, view: &RunView) -> Option<usize> {
 }
 
 /// The key of the step of the trace to which a key belongs: the innermost enclosing one.
-fn known(key: &Key, view: &RunView) -> String {
-    let found = view.step_around(&key.0).and_then(|number| view.step(number)?.key.as_ref());
+fn enclosing_step_key(key: &Key, view: &RunView) -> String {
+    let found = view.step_around(&key.0).and_then(|number| view.step_by_number(number)?.key.as_ref());
     found.unwrap_or(key).to_string()
 }
 
 /// The failure of the run, with that of the called run from which it comes.
-fn error_of_run(why: &RunError, called: Option<&CalledFailure>, files: &Files) -> Value {
+fn error_of_run(why: &RunError, called: Option<&CalledFailure>, files: &SourceFiles) -> Value {
     let mut all = error(why, files);
     if let (Some(members), Some(called)) = (all.as_object_mut(), called) {
         members.insert("called".to_owned(), cause_of(called));
@@ -123,11 +123,11 @@ fn cause_of(called: &CalledFailure) -> Value {
 
 /// `{code, message, key, location: {file, line, column}, cause, help, retry_after_ms, interpolation, others}`; unknown members
 /// are omitted.
-fn error(error: &RunError, files: &Files) -> Value {
+fn error(error: &RunError, files: &SourceFiles) -> Value {
     let mut all = json!(error);
     if let (Some(fields), Some(at)) = (all.as_object_mut(), error.location) {
         // A file id has no meaning outside.
-        match place(at, files) {
+        match resolve_location(at, files) {
             Some((file, line, column)) => {
                 fields.insert("location".to_owned(), json!({"file": file, "line": line, "column": column}))
             }
@@ -138,10 +138,10 @@ fn error(error: &RunError, files: &Files) -> Value {
 }
 
 /// An event with the file, line and column of its step.
-pub(super) fn event(event: &Event, files: &Files) -> Value {
+pub(super) fn event_to_json(event: &Event, files: &SourceFiles) -> Value {
     let mut all = json!(event);
     let Some(fields) = all.as_object_mut() else { return all };
-    if let Some((file, line, column)) = event.location.and_then(|at| place(at, files)) {
+    if let Some((file, line, column)) = event.location.and_then(|at| resolve_location(at, files)) {
         fields.insert("file".to_owned(), file.into());
         fields.insert("line".to_owned(), line.into());
         fields.insert("column".to_owned(), column.into());
@@ -165,20 +165,20 @@ pub(super) fn event(event: &Event, files: &Files) -> Value {
     all
 }
 
-fn messages(sent: &[ShownMessage], files: &Files, known: &dyn Fn(&Key) -> String) -> Value {
-    let one = |message: &ShownMessage| {
+fn messages(sent: &[DisplayedMessage], files: &SourceFiles, known: &dyn Fn(&Key) -> String) -> Value {
+    let one = |message: &DisplayedMessage| {
         let mut all = json!(message);
         if let Some(members) = all.as_object_mut().filter(|_| !message.spans.is_empty()) {
             // After the role and the content.
-            members.shift_insert(2, "spans".to_owned(), spans(&message.spans, files, known));
+            members.shift_insert(2, "spans".to_owned(), spans_json(&message.spans, files, known));
         }
         all
     };
     sent.iter().map(one).collect()
 }
 
-fn step(step: &StepView, state: StepState, files: &Files, view: &RunView) -> Map<String, Value> {
-    let place = step.location.and_then(|at| place(at, files));
+fn step(step: &StepView, state: StepState, files: &SourceFiles, view: &RunView) -> Map<String, Value> {
+    let place = step.location.and_then(|at| resolve_location(at, files));
     let mut all = Map::new();
     let mut put = |key: &str, value: Value| all.insert(key.to_owned(), value);
     put("key", json!(step.key));
@@ -223,7 +223,7 @@ fn step(step: &StepView, state: StepState, files: &Files, view: &RunView) -> Map
     all
 }
 
-fn call(call: &CallView, files: &Files, view: &RunView) -> Value {
+fn call(call: &CallView, files: &SourceFiles, view: &RunView) -> Value {
     let mut all = Map::new();
     let mut put = |key: &str, value: Value| {
         if !value.is_null() {
@@ -239,7 +239,7 @@ fn call(call: &CallView, files: &Files, view: &RunView) -> Value {
     put("before", if call.told.before.is_empty() { Value::Null } else { json!(call.told.before) });
     put("parameters", json!(call.parameters));
     if call.model.is_some() {
-        put("messages", messages(&call.messages, files, &|key| known(key, view)));
+        put("messages", messages(&call.messages, files, &|key| enclosing_step_key(key, view)));
     }
     put("detail", json!(call.detail));
     put("answer", json!(call.answer));

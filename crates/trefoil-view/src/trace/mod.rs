@@ -3,24 +3,24 @@
 //! It is the picture of the run, with what is no event of it: how a stored run stands, and what can be done next. Texts are masked, as
 //! in the events.
 
-mod about;
-mod called;
+mod called_failure;
 mod graph;
 mod json;
+mod location;
 pub mod page;
-mod place;
+mod subject;
 
-pub use about::TraceSubject;
-pub use called::CalledFailure;
-pub use trefoil_machine::key::{parent as outer, without_try};
-pub use trefoil_machine::moment::{moment, rfc3339_ms};
+pub use called_failure::CalledFailure;
+pub use subject::TraceSubject;
+pub use trefoil_machine::key::{parent_key as outer, without_try};
+pub use trefoil_machine::moment::{format_moment, rfc3339_ms};
 
 pub use crate::run_view::OpenWait;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trefoil_runtime::{Event, EventSink, RunOutcome, RunStatus, Usage};
-use trefoil_syntax::Files;
+use trefoil_syntax::SourceFiles;
 
 use crate::run_view::RunView;
 
@@ -57,46 +57,46 @@ pub struct SuggestedCommand {
 }
 
 impl TraceSink {
-    fn locked(&self) -> MutexGuard<'_, Trace> {
+    fn lock_trace(&self) -> MutexGuard<'_, Trace> {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The process has ended, and with it the events. The figures are those of the run so far.
-    pub fn ended(&self, outcome: &RunOutcome) {
-        self.locked().so_far = Some((outcome.usage, outcome.calls, outcome.duration_ms));
+    pub fn record_outcome(&self, outcome: &RunOutcome) {
+        self.lock_trace().so_far = Some((outcome.usage, outcome.calls, outcome.duration_ms));
     }
 
     /// The events were those of a stored run that has not ended, and that stands like this.
-    pub fn stands(&self, status: RunStatus, wait: OpenWait, usage: Usage, calls: u64) {
-        let mut trace = self.locked();
-        trace.view.stand(status, wait);
+    pub fn set_standing(&self, status: RunStatus, wait: OpenWait, usage: Usage, calls: u64) {
+        let mut trace = self.lock_trace();
+        trace.view.set_standing(status, wait);
         trace.standing = Some(status);
         trace.so_far = Some((usage, calls, trace.view.at_ms));
     }
 
     /// Warnings that are no events of the run.
-    pub fn warns(&self, warnings: Vec<String>) {
-        self.locked().view.warnings.extend(warnings);
+    pub fn add_warnings(&self, warnings: Vec<String>) {
+        self.lock_trace().view.warnings.extend(warnings);
     }
 
     /// The run reuses results of an earlier one.
-    pub fn reuses(&self, base: Option<&str>) {
-        self.locked().base = base.map(str::to_owned);
+    pub fn set_reused_run(&self, base: Option<&str>) {
+        self.lock_trace().base = base.map(str::to_owned);
     }
 
     /// What can be done with the run next.
-    pub fn suggests(&self, next: Vec<SuggestedCommand>) {
-        self.locked().next = next;
+    pub fn set_suggestions(&self, next: Vec<SuggestedCommand>) {
+        self.lock_trace().next = next;
     }
 
     /// The run has failed because one that it called has.
     pub fn failed_in(&self, called: Option<CalledFailure>) {
-        self.locked().called = called;
+        self.lock_trace().called = called;
     }
 
     /// The trace so far.
     pub fn trace(&self) -> Trace {
-        self.locked().clone()
+        self.lock_trace().clone()
     }
 }
 
@@ -104,8 +104,8 @@ impl EventSink for TraceSink {
     fn wants_provenance(&self) -> bool {
         true
     }
-    fn event(&self, event: &Event) {
-        self.locked().view.apply_event(event);
+    fn receive_event(&self, event: &Event) {
+        self.lock_trace().view.apply_event(event);
     }
 }
 
@@ -117,8 +117,8 @@ impl Trace {
     }
 
     /// The trace as JSON.
-    pub fn json(&self, about: &TraceSubject) -> serde_json::Value {
-        json::json(self, about)
+    pub fn to_json(&self, about: &TraceSubject) -> serde_json::Value {
+        json::trace_json(self, about)
     }
 }
 
@@ -126,6 +126,6 @@ impl Trace {
 pub const SCHEMA: &str = include_str!("schema.json");
 
 /// An event as JSON, in which places are file names, lines and columns. `files` are those of the program.
-pub fn event_json(event: &Event, files: &Files) -> serde_json::Value {
-    json::event(event, files)
+pub fn event_json(event: &Event, files: &SourceFiles) -> serde_json::Value {
+    json::event_to_json(event, files)
 }

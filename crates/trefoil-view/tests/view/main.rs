@@ -32,7 +32,7 @@ fn the_state_after_any_event_is_the_fold_of_the_events_so_far() {
         let all = events(&mut numbers, if round == 0 { 20_000 } else { 40 * round });
         let mut history = RunHistory::new(RunView::new(detail));
         all.iter().for_each(|event| history.push(event.clone()));
-        assert_eq!(*history.now(), folded(&all, detail));
+        assert_eq!(*history.current_view(), folded(&all, detail));
         for _ in 0..8 {
             let count = numbers.below(all.len() as u64 + 1) as usize;
             assert_eq!(history.state_at(count), folded(&all[..count], detail), "round {round}, after {count} events");

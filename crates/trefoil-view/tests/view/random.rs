@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use trefoil_machine::event::{ReusedFrom, ShownMessage, Tally, Waiting};
-use trefoil_machine::guard::{Side, Verdict};
-use trefoil_machine::request::Role;
+use trefoil_machine::event::{AwaitedActivity, DisplayedMessage, ItemTally, ReuseOrigin};
+use trefoil_machine::guard::{CheckSubject, Verdict};
+use trefoil_machine::request::MessageRole;
 use trefoil_runtime::{Event, EventKind, Key, RunError, Usage};
 use trefoil_template::Value;
 
@@ -62,8 +62,8 @@ fn error(numbers: &mut Numbers) -> RunError {
     error
 }
 
-fn reused(numbers: &mut Numbers) -> Option<Box<ReusedFrom>> {
-    (numbers.below(3) == 0).then(|| Box::new(ReusedFrom { run: "r0".to_owned(), key: None, usage: None }))
+fn reused(numbers: &mut Numbers) -> Option<Box<ReuseOrigin>> {
+    (numbers.below(3) == 0).then(|| Box::new(ReuseOrigin { run: "r0".to_owned(), key: None, usage: None }))
 }
 
 fn usage(numbers: &mut Numbers) -> Usage {
@@ -85,7 +85,7 @@ fn kind(numbers: &mut Numbers) -> EventKind {
         }
         5 => EventKind::StepSkipped { label: "s".to_owned(), reason: "`x` is 3".to_owned() },
         6 | 7 => {
-            let items = (numbers.below(3) == 0).then(|| Tally { total: 9, failed: numbers.below(3) as u32 });
+            let items = (numbers.below(3) == 0).then(|| ItemTally { total: 9, failed: numbers.below(3) as u32 });
             EventKind::StepFinished { output: numbers.one(&["one", "two", ""]).into(), items }
         }
         8 => {
@@ -97,8 +97,8 @@ fn kind(numbers: &mut Numbers) -> EventKind {
         11 | 12 => EventKind::ModelStarted {
             agent: "a".into(),
             model: "openai:m".to_owned(),
-            messages: vec![ShownMessage {
-                role: Role::User,
+            messages: vec![DisplayedMessage {
+                role: MessageRole::User,
                 content: "Say it".into(),
                 spans: Vec::new(),
                 calls: Vec::new(),
@@ -135,7 +135,7 @@ fn kind(numbers: &mut Numbers) -> EventKind {
         },
         18 => EventKind::RetryScheduled { attempt: 2 + numbers.below(2) as u32, delay_ms: 5, error: error(numbers) },
         19 => EventKind::ValidationFailed { iteration: 1, reason: "too short".to_owned() },
-        20 => EventKind::Verdict(Verdict::passed("injection", Side::Input)),
+        20 => EventKind::Verdict(Verdict::without_finding("injection", CheckSubject::Input)),
         21 => EventKind::SignalWanted {
             label: "ask".to_owned(),
             prompt: "Go on?".to_owned(),
@@ -152,8 +152,12 @@ fn kind(numbers: &mut Numbers) -> EventKind {
 fn ends(numbers: &mut Numbers) -> EventKind {
     match numbers.below(3) {
         0 => {
-            let one =
-                |key: &str| Waiting { key: key.into(), step: "ask".to_owned(), sort: "human", ..Waiting::default() };
+            let one = |key: &str| AwaitedActivity {
+                key: key.into(),
+                step: "ask".to_owned(),
+                sort: "human",
+                ..AwaitedActivity::default()
+            };
             let waiting = vec![one(numbers.one(KEYS)), one(numbers.one(KEYS))];
             EventKind::RunSuspended { waiting, wake_at: None, why: (numbers.below(3) == 0).then(|| error(numbers)) }
         }
@@ -183,8 +187,8 @@ pub fn fan_out(items: u32) -> impl Iterator<Item = Event> {
     std::iter::once(first).chain((0..items).flat_map(move |index| {
         let (item, step): (Arc<str>, Arc<str>) = (format!("each[{index}]").into(), format!("each[{index}]/sip").into());
         let text = || Value::from(format!("the text of item {index}, which is not the same as that of another one"));
-        let messages = vec![ShownMessage {
-            role: Role::User,
+        let messages = vec![DisplayedMessage {
+            role: MessageRole::User,
             content: format!("Say something about {index}, in a sentence or two, please").into(),
             spans: Vec::new(),
             calls: Vec::new(),

@@ -17,7 +17,7 @@ struct Seen {
 
 #[async_trait]
 impl ModelProvider for Seen {
-    async fn call(
+    async fn call_model(
         &self,
         _at: CallSite<'_>,
         request: &ModelRequest,
@@ -32,7 +32,7 @@ impl ModelProvider for Seen {
 }
 
 impl EventSink for Seen {
-    fn event(&self, event: &Event) {
+    fn receive_event(&self, event: &Event) {
         if let EventKind::ModelStarted { messages, .. } = &event.kind {
             self.shown.lock().unwrap().push(messages.last().unwrap().content.to_string());
         }
@@ -44,7 +44,7 @@ async fn asked(prompt: &str, input: serde_json::Value) -> (serde_json::Value, St
     let flow = Flow::from_text("a.yaml", &agent).unwrap();
     let seen = Seen::default();
     let engine = Engine::new().provider(seen.clone()).events(seen.clone());
-    engine.start(&flow, input).unwrap().outcome().await.result.unwrap();
+    engine.start_run(&flow, input).unwrap().wait_outcome().await.result.unwrap();
     let (asked, shown) = (seen.asked.lock().unwrap()[0].clone(), seen.shown.lock().unwrap()[0].clone());
     (asked, shown)
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use expect_test::expect;
 use serde_json::{Value as Json, json};
-use trefoil::store::{Letter, LetterKind, Options, SqliteStore, Status, Store};
+use trefoil::store::{InboxMessage, MessageKind, SqliteStore, Status, Store, StoreOptions};
 use trefoil::{Engine, Error, EventKind, Flow};
-use trefoil_project::bundle::{PackedFlow, unpack};
+use trefoil_project::bundle::{PackedFlow, load_run_program};
 use trefoil_store::{Blob, NewRun};
 
 use crate::Folder;
@@ -20,7 +20,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 fn store(folder: &Folder) -> SqliteStore {
-    SqliteStore::open(folder.0.join("runs.db"), Options::default()).unwrap()
+    SqliteStore::open(folder.0.join("runs.db"), StoreOptions::default()).unwrap()
 }
 
 const TWO: &str =
@@ -41,7 +41,7 @@ struct Counting {
 
 #[async_trait::async_trait]
 impl trefoil::ports::ModelProvider for Counting {
-    async fn call(
+    async fn call_model(
         &self,
         _at: trefoil::ports::CallSite<'_>,
         _request: &trefoil::ports::ModelRequest,
@@ -64,10 +64,10 @@ fn a_run_that_was_cut_off_goes_on_elsewhere_with_the_files_it_began_with() {
     let calls = Arc::new(AtomicU32::new(0));
     let engine = |stuck_at| Engine::new().store(store(&folder)).provider(Counting { calls: calls.clone(), stuck_at });
     let id = runtime().block_on(async {
-        let flow = Flow::load(format!("{}#two", folder.0.display())).unwrap();
-        let mut run = engine(2).start(&flow, ()).unwrap();
+        let flow = Flow::load_from_disk(format!("{}#two", folder.0.display())).unwrap();
+        let mut run = engine(2).start_run(&flow, ()).unwrap();
         let id = run.id().to_owned();
-        while let Some(event) = run.event().await {
+        while let Some(event) = run.next_event().await {
             if matches!(&event.kind, EventKind::ModelStarted { agent, .. } if &**agent == "second") {
                 break;
             }
@@ -81,13 +81,13 @@ fn a_run_that_was_cut_off_goes_on_elsewhere_with_the_files_it_began_with() {
     std::fs::write(folder.0.join("second.yaml"), SECOND.replace("two", "three")).unwrap();
     std::fs::remove_file(folder.0.join("first.yaml")).unwrap();
     runtime().block_on(async {
-        let run = engine(0).resume(&id).await.unwrap();
-        let text: String = run.output().await.unwrap();
+        let run = engine(0).resume_run(&id).await.unwrap();
+        let text: String = run.wait_output().await.unwrap();
         assert_eq!(text, "answer 3", "the first call is not made again");
         let record = store(&folder).record(&id).await.unwrap();
         assert_eq!((record.status, record.spent.calls, record.spent.usage.unknown_calls), (Status::Completed, 3, 1));
         // It has ended, so resuming it returns the outcome.
-        assert_eq!(engine(0).resume(&id).await.unwrap().output::<String>().await.unwrap(), "answer 3");
+        assert_eq!(engine(0).resume_run(&id).await.unwrap().wait_output::<String>().await.unwrap(), "answer 3");
         assert_eq!(calls.load(Ordering::SeqCst), 3);
     });
 }
@@ -96,29 +96,29 @@ fn a_run_that_was_cut_off_goes_on_elsewhere_with_the_files_it_began_with() {
 fn a_question_waits_in_the_store_for_its_answer() {
     let folder = Folder::with(&[]);
     let approval = root().join("examples/aegis/approval.yaml");
-    let flow = Flow::load(approval.to_str().unwrap()).unwrap();
+    let flow = Flow::load_from_disk(approval.to_str().unwrap()).unwrap();
     let engine = || Engine::new().store(store(&folder)).model("embedded");
     let input = json!({ "topic": "tide tables", "change": "x", "release": "1.2", "input": "x" });
     runtime().block_on(async {
-        let run = engine().start(&flow, input).unwrap();
+        let run = engine().start_run(&flow, input).unwrap();
         let id = run.id().to_owned();
-        let outcome = run.outcome().await;
+        let outcome = run.wait_outcome().await;
         assert_eq!(outcome.result.unwrap_err().code, "SUSPENDED");
         let [waiting] = outcome.waiting.as_slice() else { panic!("it waits for one") };
         assert_eq!(store(&folder).record(&id).await.unwrap().status, Status::Waiting);
         // Two processes cannot both resume it, and nothing changes until there is an answer.
-        let again = engine().resume(&id).await.unwrap().outcome().await;
+        let again = engine().resume_run(&id).await.unwrap().wait_outcome().await;
         assert_eq!(again.result.unwrap_err().code, "SUSPENDED");
         let answer = waiting.accepts.first().cloned().unwrap_or_else(|| "yes".to_owned());
         let key = waiting.key.to_string();
         let as_of = store(&folder).record(&id).await.unwrap().entries;
-        let letter = Letter { kind: LetterKind::Answer, key, value: answer.as_str().into(), at: 1, as_of };
-        store(&folder).post(&id, letter).await.unwrap();
-        let outcome = engine().resume(&id).await.unwrap().outcome().await;
+        let letter = InboxMessage { kind: MessageKind::Answer, key, value: answer.as_str().into(), at: 1, as_of };
+        store(&folder).post_message(&id, letter).await.unwrap();
+        let outcome = engine().resume_run(&id).await.unwrap().wait_outcome().await;
         assert!(outcome.result.is_ok(), "{:?}", outcome.result);
         let kept = store(&folder);
         assert_eq!(kept.record(&id).await.unwrap().status, Status::Completed);
-        assert_eq!(kept.inbox(&id).await.unwrap(), [], "a letter that was taken is gone");
+        assert_eq!(kept.read_inbox(&id).await.unwrap(), [], "a letter that was taken is gone");
     });
 }
 
@@ -126,12 +126,12 @@ fn a_question_waits_in_the_store_for_its_answer() {
 fn a_run_is_one_engine_s_at_a_time() {
     let folder = two();
     runtime().block_on(async {
-        let flow = Flow::load(format!("{}#two", folder.0.display())).unwrap();
+        let flow = Flow::load_from_disk(format!("{}#two", folder.0.display())).unwrap();
         let provider = || Counting { calls: Arc::default(), stuck_at: 1 };
-        let mut run = Engine::new().store(store(&folder)).provider(provider()).start(&flow, ()).unwrap();
-        while !matches!(run.event().await.unwrap().kind, EventKind::ModelStarted { .. }) {}
+        let mut run = Engine::new().store(store(&folder)).provider(provider()).start_run(&flow, ()).unwrap();
+        while !matches!(run.next_event().await.unwrap().kind, EventKind::ModelStarted { .. }) {}
         let id = run.id().to_owned();
-        let other = Engine::new().store(store(&folder)).provider(provider()).resume(&id).await;
+        let other = Engine::new().store(store(&folder)).provider(provider()).resume_run(&id).await;
         let Err(Error::Store(error)) = other else { panic!("it is in progress") };
         assert!(error.to_string().contains("in progress in another process"), "{error}");
     });
@@ -141,9 +141,9 @@ fn a_run_is_one_engine_s_at_a_time() {
 fn a_run_that_nobody_knows_and_an_engine_without_a_store_say_so() {
     let folder = Folder::with(&[]);
     runtime().block_on(async {
-        let unknown = Engine::new().store(store(&folder)).resume("0123").await.unwrap_err();
+        let unknown = Engine::new().store(store(&folder)).resume_run("0123").await.unwrap_err();
         expect!["unknown run `0123`"].assert_eq(unknown.to_string().lines().next().unwrap());
-        let without = Engine::new().resume("0123").await.unwrap_err();
+        let without = Engine::new().resume_run("0123").await.unwrap_err();
         expect![[r#"
             the run did not start
 
@@ -181,22 +181,24 @@ fn what_the_store_keeps_makes_the_same_program() {
 }
 
 async fn survives(kept: &SqliteStore, target: &Path) -> Result<(), String> {
-    let Ok(flow) = Flow::options().unchecked().load(target.to_str().unwrap()) else { return Ok(()) };
-    let mut packed = PackedFlow::of_loaded(flow.loaded());
-    let fingerprint = flow.loaded().program.fingerprint().to_string();
+    let Ok(flow) = Flow::load_options().without_checks().load_from_disk(target.to_str().unwrap()) else {
+        return Ok(());
+    };
+    let mut packed = PackedFlow::of_loaded(flow.loaded_target());
+    let fingerprint = flow.loaded_target().program.fingerprint().to_string();
     // As if the folder had been deleted.
     let last = packed.blobs.pop().unwrap();
-    let mut bundle: Json = serde_json::from_slice(last.bytes()).unwrap();
+    let mut bundle: Json = serde_json::from_slice(last.content_bytes()).unwrap();
     bundle["root"] = Json::Null;
     let bundle = Blob::new(serde_json::to_vec(&bundle).unwrap());
     let hash = bundle.hash().to_string();
     packed.blobs.push(Arc::new(bundle));
     let run = target.to_string_lossy().into_owned();
-    kept.create(NewRun { run: run.clone(), files: packed.blobs, ..NewRun::default() })
+    kept.create_run(NewRun { run: run.clone(), files: packed.blobs, ..NewRun::default() })
         .await
         .map_err(|e| e.to_string())?;
-    let identity = trefoil_machine::Identity { bundle: Some(hash), ..Default::default() };
-    let (again, _) = unpack(kept, &run, &identity).await.map_err(|e| e.to_string())?;
+    let identity = trefoil_machine::ProgramIdentity { bundle: Some(hash), ..Default::default() };
+    let (again, _) = load_run_program(kept, &run, &identity).await.map_err(|e| e.to_string())?;
     let now = again.program.fingerprint().to_string();
     if now == fingerprint { Ok(()) } else { Err("another program".to_owned()) }
 }

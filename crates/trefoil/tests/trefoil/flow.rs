@@ -11,7 +11,7 @@ const HELLO: &str =
 /// The findings of a flow that does not load: rules, and the text for people.
 fn refused(flow: trefoil::Result<Flow>) -> (Vec<&'static str>, String) {
     match flow {
-        Err(Error::Load(found)) => (found.diagnostics().iter().map(|d| d.rule).collect(), found.to_string()),
+        Err(Error::Load(found)) => (found.found_diagnostics().iter().map(|d| d.rule).collect(), found.to_string()),
         Err(other) => panic!("{other}"),
         Ok(flow) => panic!("{flow:?} loads"),
     }
@@ -21,13 +21,13 @@ fn refused(flow: trefoil::Result<Flow>) -> (Vec<&'static str>, String) {
 fn one_flow_is_the_same_from_disk_and_from_memory() {
     let files = [("main.yaml", MAIN), ("agents/hello.yaml", HELLO)];
     let folder = Folder::with(&[("main.yaml", MAIN), ("hello.yaml", HELLO)]);
-    let disk = Flow::load(format!("{}#main", folder.0.display())).unwrap();
+    let disk = Flow::load_from_disk(format!("{}#main", folder.0.display())).unwrap();
     for entry in ["main.yaml", "#main", ""] {
         let memory = Flow::from_files(entry, files).unwrap();
         assert_eq!((memory.name(), memory.dialect()), (disk.name(), disk.dialect()), "{entry}");
         assert_eq!(
-            memory.plan().text().replace("agents/", ""),
-            disk.plan().text().replace(&format!("{}/", folder.0.display()), "")
+            memory.plan().render_text().replace("agents/", ""),
+            disk.plan().render_text().replace(&format!("{}/", folder.0.display()), "")
         );
     }
     assert_eq!(Flow::from_text("anything at all", HELLO).unwrap().name(), "hello");
@@ -53,7 +53,7 @@ fn nothing_is_read_from_disk_for_a_flow_in_memory() {
         let (rules, text) = refused(Flow::from_files(&entry, [(&*entry, MAIN)]));
         assert_eq!(rules, ["unknown-reference"], "{text}");
     }
-    let (rules, text) = refused(Flow::load(format!("{here}/nothing.yaml")));
+    let (rules, text) = refused(Flow::load_from_disk(format!("{here}/nothing.yaml")));
     assert_eq!(rules, ["file-not-found", "project-file"], "{text}");
     let env = "version: '0.1'\nenv_file: .env\nagents: { a: { model: 'openai:m', system: S } }\nnodes: { n: { agent: a, writes: output.x } }\n";
     let (rules, text) = refused(Flow::from_text("flow.yaml", env));
@@ -89,12 +89,12 @@ fn files_in_memory_have_paths_of_their_own() {
 fn a_project_file_in_memory_counts() {
     let unused = HELLO.replace("prompt:", "inputSchema: { topic: string }\nprompt:");
     let warned = Flow::from_text("a.yaml", unused.as_str()).unwrap();
-    assert_eq!(warned.warnings().diagnostics().iter().map(|d| d.rule).collect::<Vec<_>>(), ["unused-input"]);
-    assert!(!warned.warnings().has_errors() && warned.warnings().to_string().contains("a.yaml:5:"));
+    assert_eq!(warned.load_warnings().found_diagnostics().iter().map(|d| d.rule).collect::<Vec<_>>(), ["unused-input"]);
+    assert!(!warned.load_warnings().has_errors() && warned.load_warnings().to_string().contains("a.yaml:5:"));
     let deny = [("a.yaml", unused.as_str()), ("trefoil.toml", "[rules]\nunused-input = \"deny\"\n")];
     assert_eq!(refused(Flow::from_files("a.yaml", deny)).0, ["unused-input"]);
     let allow = [("a.yaml", unused.as_str()), ("trefoil.toml", "[rules]\nunused-input = \"allow\"\n")];
-    assert!(Flow::from_files("a.yaml", allow).unwrap().warnings().is_empty());
+    assert!(Flow::from_files("a.yaml", allow).unwrap().load_warnings().is_empty());
 }
 
 #[test]
@@ -102,15 +102,19 @@ fn a_flow_is_checked_unless_that_is_not_wanted() {
     let unused = HELLO.replace("prompt:", "inputSchema: { topic: string }\nprompt:");
     let files = [("a.yaml", unused.as_str()), ("trefoil.toml", "[rules]\nunused-input = \"deny\"\n")];
     assert_eq!(refused(Flow::from_files("a.yaml", files)).0, ["unused-input"]);
-    assert!(Flow::options().unchecked().from_files("a.yaml", files).unwrap().warnings().is_empty());
+    assert!(Flow::load_options().without_checks().from_files("a.yaml", files).unwrap().load_warnings().is_empty());
     let broken = HELLO.replace("kind: llm", "kind: lm");
-    assert_eq!(refused(Flow::options().unchecked().from_text("a.yaml", broken)).0.len(), 1, "it does not load at all");
+    assert_eq!(
+        refused(Flow::load_options().without_checks().from_text("a.yaml", broken)).0.len(),
+        1,
+        "it does not load at all"
+    );
 }
 
 #[test]
 fn a_dialect_can_be_said_and_has_to_exist() {
-    assert_eq!(Flow::options().dialect("agntz").from_text("a.yaml", HELLO).unwrap().dialect(), "agntz");
-    let (rules, text) = refused(Flow::options().dialect("agents").from_text("a.yaml", HELLO));
+    assert_eq!(Flow::load_options().with_dialect("agntz").from_text("a.yaml", HELLO).unwrap().dialect(), "agntz");
+    let (rules, text) = refused(Flow::load_options().with_dialect("agents").from_text("a.yaml", HELLO));
     assert_eq!(rules, ["unknown-dialect"]);
     assert!(text.contains("`agents`") && text.contains("sirenspec"), "{text}");
 }
@@ -118,6 +122,6 @@ fn a_dialect_can_be_said_and_has_to_exist() {
 #[test]
 fn findings_are_json_for_programs() {
     let Err(Error::Load(found)) = Flow::from_text("a.yaml", "id: a\nkind: lm\n") else { panic!("it loads") };
-    let json: serde_json::Value = serde_json::from_str(&found.json()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&found.to_json()).unwrap();
     assert_eq!(json["diagnostics"][0]["file"], "a.yaml", "{json}");
 }

@@ -1,16 +1,16 @@
 //! Keys that are only guessed, names that look like others, lists for the shorthand `object`, and lines of environment files: what a check says, and what runs.
 
 use serde_json::json;
-use trefoil::ports::{FnModel, ModelRequest, Role};
+use trefoil::ports::{FnModel, MessageRole, ModelRequest};
 use trefoil::{Engine, Error, Flow, Key};
-use trefoil_project::load::{LoadOptions, check, load};
+use trefoil_project::load::{LoadOptions, check_paths, load_target};
 use trefoil_project::target::LoadTarget;
-use trefoil_syntax::Severity;
+use trefoil_syntax::FindingSeverity;
 
 use crate::Folder;
 
 fn found(folder: &Folder, file: &str) -> Vec<String> {
-    let report = check(&[folder.0.join(file).display().to_string()], &LoadOptions::default().checked());
+    let report = check_paths(&[folder.0.join(file).display().to_string()], &LoadOptions::default().with_checks());
     let root = folder.0.display().to_string();
     report
         .diagnostics
@@ -51,10 +51,13 @@ fn what_is_below_a_guessed_key_stops_no_run() {
     for (meant, written, text) in cases {
         let folder = Folder::with(&[("main.yaml", &text)]);
         let target = LoadTarget::parse(&folder.0.join("main.yaml").display().to_string());
-        let loaded = load(&target, &LoadOptions::default().checked());
+        let loaded = load_target(&target, &LoadOptions::default().with_checks());
         let loaded = loaded.unwrap_or_else(|report| panic!("{written} for {meant}: {}", report.text()));
         let named = loaded.diagnostics.iter().any(|d| d.rule == "unknown-key" && d.message.contains(written));
-        assert!(named && loaded.diagnostics.iter().all(|d| d.severity < Severity::Error), "{written} for {meant}");
+        assert!(
+            named && loaded.diagnostics.iter().all(|d| d.severity < FindingSeverity::Error),
+            "{written} for {meant}"
+        );
     }
 }
 
@@ -73,12 +76,12 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 }
 
 fn ended(engine: &Engine, flow: &Flow) -> trefoil::Result<serde_json::Value> {
-    block_on(async { engine.start(flow, json!({}))?.output().await })
+    block_on(async { engine.start_run(flow, json!({}))?.wait_output().await })
 }
 
 fn echo() -> impl trefoil::ports::ModelProvider {
     FnModel(|_: &Key, request: &ModelRequest| {
-        let user = request.messages.iter().find(|m| m.role == Role::User).unwrap();
+        let user = request.messages.iter().find(|m| m.role == MessageRole::User).unwrap();
         Ok(user.content.to_text().to_string())
     })
 }
@@ -101,7 +104,7 @@ fn the_shorthand_object_takes_a_list() {
         });
         match ended(&engine, &flow) {
             Ok(value) => value.to_string(),
-            Err(Error::Failed(failure)) => failure.code().to_owned(),
+            Err(Error::Failed(failure)) => failure.error_code().to_owned(),
             Err(other) => panic!("{other}"),
         }
     };
@@ -126,7 +129,7 @@ fn a_line_of_an_environment_file_that_sets_nothing_is_named() {
     let marked = Folder::with(&[("main.yaml", &flow), ("s.env", "\u{feff}TREFOIL_TEST_TICKET=abc123\r\n")]);
     assert_eq!(found(&marked, "main.yaml"), [""; 0]);
     let run = |folder: &Folder| {
-        let flow = Flow::load(folder.0.join("main.yaml").display().to_string()).unwrap();
+        let flow = Flow::load_from_disk(folder.0.join("main.yaml").display().to_string()).unwrap();
         match ended(&Engine::new().provider(echo()), &flow) {
             Ok(value) => value.to_string(),
             Err(other) => other.to_string(),
@@ -172,7 +175,8 @@ fn the_character_is_named_by_which_names_that_look_equal_differ() {
     ];
     for (text, said) in cases {
         let folder = Folder::with(&[("main.yaml", &text)]);
-        let report = check(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().checked());
+        let report =
+            check_paths(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().with_checks());
         let help: Vec<&str> = report.diagnostics.iter().filter_map(|d| d.help.as_deref()).collect();
         let named: Vec<&&str> = help.iter().filter(|help| help.contains("U+")).collect();
         match said {
@@ -183,6 +187,7 @@ fn the_character_is_named_by_which_names_that_look_equal_differ() {
     // The declared name may be the strange one.
     let text = agntz("instruction", "recipe").replace("{ recipe:", "{ r\u{435}cipe:");
     let folder = Folder::with(&[("main.yaml", &text)]);
-    let report = check(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().checked());
+    let report =
+        check_paths(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().with_checks());
     assert!(report.text().contains("U+0435"), "{}", report.text());
 }

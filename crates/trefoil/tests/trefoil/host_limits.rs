@@ -64,9 +64,9 @@ async fn most_of_twelve(counts: &Counts, engine: &Engine) -> usize {
     let flow = Flow::from_text("a.yaml", AGENT).unwrap();
     counts.most.store(0, Ordering::SeqCst);
     let runs: Vec<_> =
-        (0..12).map(|n| engine.start(&flow, serde_json::json!({"word": n.to_string()})).unwrap()).collect();
+        (0..12).map(|n| engine.start_run(&flow, serde_json::json!({"word": n.to_string()})).unwrap()).collect();
     for run in runs {
-        let text: String = run.output().await.unwrap();
+        let text: String = run.wait_output().await.unwrap();
         assert_eq!(text, "x");
     }
     counts.most.load(Ordering::SeqCst)
@@ -89,7 +89,7 @@ async fn a_run_that_is_stopped_leaves_the_queue_and_engines_made_of_one_share_it
     let (counts, engine) = server();
     let engine = engine.host_limits(&HostLimits { in_flight: Some(1), ..HostLimits::default() });
     let flow = Flow::from_text("a.yaml", AGENT).unwrap();
-    let start = |engine: &Engine, word: &str| engine.start(&flow, serde_json::json!({ "word": word })).unwrap();
+    let start = |engine: &Engine, word: &str| engine.start_run(&flow, serde_json::json!({ "word": word })).unwrap();
     counts.held.store(true, Ordering::SeqCst);
     let first = start(&engine, "first");
     while counts.all.load(Ordering::SeqCst) == 0 {
@@ -101,7 +101,7 @@ async fn a_run_that_is_stopped_leaves_the_queue_and_engines_made_of_one_share_it
     assert_eq!(counts.all.load(Ordering::SeqCst), 1, "the others wait, whichever engine they are of");
     drop(second);
     counts.held.store(false, Ordering::SeqCst);
-    let _: String = first.output().await.unwrap();
-    let _: String = third.output().await.unwrap();
+    let _: String = first.wait_output().await.unwrap();
+    let _: String = third.wait_output().await.unwrap();
     assert_eq!(counts.all.load(Ordering::SeqCst), 2, "the second was not made");
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use trefoil::ports::{CallSite, ModelAnswer, ModelError, ModelProvider, ModelRequest, Usage};
-use trefoil::runs::{ChangeReason, ReuseDecision, ReuseRequest, StoredRun, TextSource, compare, verify};
-use trefoil::store::{Options, SqliteStore, Store};
+use trefoil::runs::{ChangeReason, ReuseDecision, ReuseRequest, StoredRun, TextSource, compare_runs, verify_run};
+use trefoil::store::{SqliteStore, Store, StoreOptions};
 use trefoil::{Engine, Error, Flow};
 
 use crate::Folder;
@@ -33,7 +33,7 @@ struct Model(Arc<AtomicU32>);
 
 #[async_trait]
 impl ModelProvider for Model {
-    async fn call(
+    async fn call_model(
         &self,
         _at: CallSite<'_>,
         request: &ModelRequest,
@@ -53,21 +53,22 @@ fn an_embedder_edits_forks_compares_verifies_and_uses_answers_again() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let folder = Folder::with(&[]);
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder.0.join("runs.db"), Options::default()).unwrap());
+        let store: Arc<dyn Store> =
+            Arc::new(SqliteStore::open(folder.0.join("runs.db"), StoreOptions::default()).unwrap());
         let model = Model::default();
         let engine = Engine::new().provider(model.clone()).store(store.clone());
         let asked = || model.0.swap(0, Ordering::SeqCst);
-        let run = engine.start(&flow("{{text}} Two."), ()).unwrap();
+        let run = engine.start_run(&flow("{{text}} Two."), ()).unwrap();
         let first = run.id().to_owned();
-        assert_eq!((run.output::<String>().await.unwrap().as_str(), asked()), ("One. Two.", 2));
+        assert_eq!((run.wait_output::<String>().await.unwrap().as_str(), asked()), ("One. Two.", 2));
 
         // An edited flow: one step is kept, and the other one is repeated because of two words.
-        let edited = engine.edit(&flow("{{text}} And two."), &ReuseRequest::whole(&first)).await.unwrap();
-        let lines = edited.lines();
-        let run = edited.start().unwrap();
+        let edited = engine.edit_run(&flow("{{text}} And two."), &ReuseRequest::for_whole_run(&first)).await.unwrap();
+        let lines = edited.step_decisions();
+        let run = edited.start_run().unwrap();
         let second = run.id().to_owned();
-        assert_eq!((run.output::<String>().await.unwrap().as_str(), asked()), ("One. And two.", 1));
-        let all = lines.all();
+        assert_eq!((run.wait_output::<String>().await.unwrap().as_str(), asked()), ("One. And two.", 1));
+        let all = lines.activity_decisions();
         let saved = Usage { input_tokens: 10, output_tokens: 3, unpriced_calls: 1, ..Usage::default() };
         assert_eq!(all[0].fate, ReuseDecision::Kept { run: first.clone(), was: None, saved: Some(saved) });
         let [ChangeReason::Text(reason)] = all[1].reasons.as_slice() else { panic!("{all:?}") };
@@ -75,34 +76,34 @@ fn an_embedder_edits_forks_compares_verifies_and_uses_answers_again() {
         assert_eq!(&reason.diff.now[reason.diff.hunks[0].now.clone()], "And two");
 
         // The savings are also known in a chain of runs.
-        let from = |step: &str| ReuseRequest { from: Some(step.to_owned()), ..ReuseRequest::whole(&second) };
-        let forked = engine.fork(&from("second")).await.unwrap();
-        let lines = forked.lines();
-        forked.start().unwrap().output::<String>().await.unwrap();
+        let from = |step: &str| ReuseRequest { from: Some(step.to_owned()), ..ReuseRequest::for_whole_run(&second) };
+        let forked = engine.fork_run(&from("second")).await.unwrap();
+        let lines = forked.step_decisions();
+        forked.start_run().unwrap().wait_output::<String>().await.unwrap();
         assert_eq!(asked(), 1);
-        let all = lines.all();
+        let all = lines.activity_decisions();
         assert_eq!(all[0].fate, ReuseDecision::Kept { run: second.clone(), was: None, saved: Some(saved) });
         assert_eq!(
             (&all[1].fate, all[1].reasons.as_slice()),
             (&ReuseDecision::Again, [ChangeReason::Wanted].as_slice())
         );
-        let unknown = engine.fork(&from("third")).await;
+        let unknown = engine.fork_run(&from("third")).await;
         assert!(matches!(unknown, Err(Error::NotStarted(_))));
 
-        let diff = compare(store.clone(), &first, &second).await.unwrap();
+        let diff = compare_runs(store.clone(), &first, &second).await.unwrap();
         assert_eq!(diff.steps.iter().map(|step| step.is_same()).collect::<Vec<_>>(), [true, false]);
         assert_eq!(diff.steps[0].b.as_ref().unwrap().kept.as_ref().unwrap().run, first);
         assert_eq!((diff.a.calls, diff.b.calls), (2, 1));
-        let verified = verify(store.clone(), &StoredRun::read(&*store, &second).await.unwrap()).await.unwrap();
-        assert!(verified.holds() && verified.ended && verified.cited[&first] == 1, "{verified:?}");
+        let verified = verify_run(store.clone(), &StoredRun::read_run(&*store, &second).await.unwrap()).await.unwrap();
+        assert!(verified.matches_program() && verified.ended && verified.cited[&first] == 1, "{verified:?}");
 
         // Answers of any run are reused for equal requests.
-        let ready = engine.clone().reuse_answers(None).ready(&flow("{{text}} Two.")).unwrap();
-        let reused = ready.reused();
-        ready.start(()).unwrap().output::<String>().await.unwrap();
-        assert_eq!((asked(), reused.all().len()), (0, 2));
-        assert!(reused.all().iter().all(|line| matches!(line.fate, ReuseDecision::Kept { .. })));
-        let without = Engine::new().provider(model.clone()).reuse_answers(None).ready(&flow("x")).err();
+        let ready = engine.clone().reuse_answers(None).prepare_run(&flow("{{text}} Two.")).unwrap();
+        let reused = ready.step_decisions();
+        ready.start_run(()).unwrap().wait_output::<String>().await.unwrap();
+        assert_eq!((asked(), reused.activity_decisions().len()), (0, 2));
+        assert!(reused.activity_decisions().iter().all(|line| matches!(line.fate, ReuseDecision::Kept { .. })));
+        let without = Engine::new().provider(model.clone()).reuse_answers(None).prepare_run(&flow("x")).err();
         assert!(matches!(without, Some(Error::NotStarted(_))), "there is no store");
     });
 }

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value as Json, json};
-use trefoil::models::{Api, Registry};
+use trefoil::models::{Registry, VendorApi};
 use trefoil::ports::CollectEvents;
 use trefoil::{Engine, Flow};
 
@@ -74,7 +74,7 @@ async fn run(protocol: &'static str) -> (Vec<Json>, String) {
     let env = [format!("{}_API_KEY", provider.to_uppercase()), format!("{}_BASE_URL", provider.to_uppercase())];
     let mut registry = Registry::new(env.into_iter().zip(["k".to_owned(), url]));
     if protocol == "responses" {
-        registry = registry.with_api("openai", Api::Responses);
+        registry = registry.with_api("openai", VendorApi::Responses);
     }
     let agent = format!(
         "id: a\nkind: llm\nmodel: {{ provider: {provider}, name: m }}\ninstruction: I\nprompt: Weather?\n\
@@ -90,9 +90,9 @@ async fn run(protocol: &'static str) -> (Vec<Json>, String) {
         .events(events.clone())
         .tool("forecast", async |at: Place| Ok(format!("rain in {}", at.city)));
     let flow = Flow::from_text("a.yaml", agent).unwrap();
-    let text: String = engine.start(&flow, ()).unwrap().output().await.unwrap();
+    let text: String = engine.start_run(&flow, ()).unwrap().wait_output().await.unwrap();
     assert_eq!(text, "It rains.");
-    let told = events.seen().iter().map(|event| serde_json::to_string(event).unwrap()).collect();
+    let told = events.collected_events().iter().map(|event| serde_json::to_string(event).unwrap()).collect();
     let sent = kept.lock().unwrap().clone();
     (sent, told)
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use trefoil_embedded::Embedded;
+use trefoil_embedded::EmbeddedModel;
 use trefoil_ir::Program;
-use trefoil_machine::{Activity, Cause, Request};
+use trefoil_machine::{Activity, FailureCause, Request};
 use trefoil_runtime::ports::{CallSite, Meter};
 use trefoil_runtime::{
-    Finish, ModelAnswer, ModelError, ModelErrorKind, ModelProvider as _, ModelRequest, RunError, Usage,
+    FinishReason, ModelAnswer, ModelError, ModelErrorKind, ModelProvider as _, ModelRequest, RunError, Usage,
 };
-use trefoil_template::{Object, Value};
+use trefoil_template::{Value, ValueObject};
 
 /// Decisions, all derived from one number.
 pub(crate) struct Choices(u64);
@@ -96,12 +96,12 @@ const CODES: &[&str] = &[
 /// Answers for one program.
 pub(crate) struct Answers {
     pub(crate) choices: Choices,
-    embedded: Embedded,
+    embedded: EmbeddedModel,
 }
 
 impl Answers {
     pub(crate) fn new(program: &Program, mut choices: Choices) -> Self {
-        Self { embedded: Embedded::new(program, choices.next()), choices }
+        Self { embedded: EmbeddedModel::new(program, choices.next()), choices }
     }
 
     /// The seed of the run.
@@ -116,9 +116,9 @@ impl Answers {
             0 => None,
             1 => Some(self.value(3)),
             2 | 3 => Some(self.text().into()),
-            4 => Some(Value::from(Object::default())),
+            4 => Some(Value::from(ValueObject::default())),
             _ => {
-                let mut object = Object::default();
+                let mut object = ValueObject::default();
                 for field in fields {
                     let kind = field.schema.get("type").and_then(Value::as_str).unwrap_or("string").to_owned();
                     let first = field.schema.get("enum").and_then(|e| e.get("0")).cloned();
@@ -178,7 +178,7 @@ impl Answers {
             Request::Describe(wanted) => wanted.iter().map(|_| self.value(3)).collect(),
             Request::Timer { .. } => Value::Null,
             Request::Decide(question) => {
-                let _ = question.answer(&mut |_| Ok::<_, ()>(Some("x".to_owned())));
+                let _ = question.answer_with(&mut |_| Ok::<_, ()>(Some("x".to_owned())));
                 self.choices.one_in(2).into()
             }
         };
@@ -189,12 +189,12 @@ impl Answers {
     pub(crate) fn error(&mut self) -> RunError {
         let mut error = RunError::new(self.choices.of(CODES).unwrap_or(&""), self.text());
         error.cause = match self.choices.below(7) {
-            0 => Some(Cause::Status(429)),
-            1 => Some(Cause::Status(503)),
-            2 => Some(Cause::Status(65535)),
-            3 => Some(Cause::Network),
-            4 => Some(Cause::Guardrail),
-            5 => Some(Cause::Timeout),
+            0 => Some(FailureCause::Status(429)),
+            1 => Some(FailureCause::Status(503)),
+            2 => Some(FailureCause::Status(65535)),
+            3 => Some(FailureCause::Network),
+            4 => Some(FailureCause::Guardrail),
+            5 => Some(FailureCause::Timeout),
             _ => None,
         };
         error.retry_after_ms = *self
@@ -240,13 +240,16 @@ impl Answers {
             3 | 4 => self.text(),
             _ => self.embedded(at, request),
         };
-        let finish = *self.choices.of(&[None, None, None, Some(Finish::Stop), Some(Finish::Length)]).unwrap_or(&None);
+        let finish = *self
+            .choices
+            .of(&[None, None, None, Some(FinishReason::Stop), Some(FinishReason::Length)])
+            .unwrap_or(&None);
         Ok(ModelAnswer { finish, ..ModelAnswer::new(text, self.usage().unwrap_or_default()) })
     }
 
     fn embedded(&mut self, at: CallSite<'_>, request: &ModelRequest) -> String {
         let mut ignore = |_: &str| {};
-        let mut call = self.embedded.call(at, request, &mut ignore);
+        let mut call = self.embedded.call_model(at, request, &mut ignore);
         match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Ok(answer)) => answer.text,
             other => unreachable!("the embedded model answers at once, not {other:?}"),

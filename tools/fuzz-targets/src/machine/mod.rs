@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use testbed::Run;
-use trefoil_machine::{Flags, Machine, Prepared};
+use trefoil_machine::{Flags, Machine, PreparedProgram};
 
 use crate::manifest::{self, Bundle, Folder, KEYS, WORDS};
 use crate::{Shape, Target};
@@ -47,14 +47,14 @@ fn run(bytes: &[u8]) {
     let program = Arc::new(lowered.program);
     let mut answers = Answers::new(&program, choices);
     let input = answers.input(&program);
-    let prepared = Prepared::new(program);
+    let prepared = PreparedProgram::new(program);
     let flags = Flags { seed: answers.seed(), ..Flags::default() };
     let mut run = Run::start(&prepared, input, flags);
     play(&mut run, &mut answers, LONGEST);
     for _ in 0..3 {
         let cut = 1 + answers.choices.below(run.entries.len());
         let kept = run.entries.get(..cut).unwrap_or_default();
-        match Machine::resume(prepared.clone(), kept) {
+        match Machine::replay_journal(prepared.clone(), kept) {
             Err(why) => unreachable!("cut at {cut}: {why}"),
             Ok(resumed) if cut == run.entries.len() => assert!(resumed.machine.is_finished()),
             Ok(resumed) => play(&mut Run::resume(resumed, kept), &mut answers, 10),

@@ -31,7 +31,7 @@ pub(crate) fn play(run: &mut Run, answers: &mut Answers, longest: usize) {
     assert!(run.result.is_some() && run.machine.is_finished(), "cancelled, and not finished");
     // Late completions have no effect.
     stray(run, answers);
-    assert!(run.machine.cancel().commands.is_empty(), "cancelled twice");
+    assert!(run.machine.cancel_run().commands.is_empty(), "cancelled twice");
 }
 
 /// Sends a completion that is not expected.

@@ -6,17 +6,19 @@ mod words;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use trefoil_front::project::{NeedKind, resolve_path};
-use trefoil_front::{Detection, Document, FRONT_ENDS, Findings, FrontEnd, Lowered, Project, detect};
-use trefoil_syntax::yaml::{self, Limits};
-use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, SourceFile, Span};
+use trefoil_front::project::{NeededFileKind, resolve_path};
+use trefoil_front::{
+    CompileFindings, DialectDetection, FRONT_ENDS, FrontEnd, LoweredDocument, ManifestDocument, Project, detect_dialect,
+};
+use trefoil_syntax::yaml::{self, YamlLimits};
+use trefoil_syntax::{Diagnostic, DiagnosticList, FileId, Location, SourceFile, Span};
 
 pub(crate) use places::places;
 pub(crate) use seeds::{AEGIS, AGNTZ, SIRENSPEC};
 pub(crate) use words::{BROKEN, KEYS, WORDS};
 
 /// Small limits, so that inputs are likely to reach them.
-const LIMITS: Limits = Limits { bytes: 1 << 16, depth: 128, nodes: 5000, aliased: 1 << 18 };
+const LIMITS: YamlLimits = YamlLimits { bytes: 1 << 16, depth: 128, nodes: 5000, aliased: 1 << 18 };
 
 /// The prefix of the line before a file, and of the line with the choices.
 const MARK: &str = "=== ";
@@ -57,17 +59,17 @@ impl Bundle {
 pub(crate) struct Folder {
     pub project: Project,
     /// The findings of reading.
-    pub found: Diagnostics,
+    pub found: DiagnosticList,
 }
 
 impl Folder {
     /// Reads all files. Files without a unique dialect are treated as `otherwise`.
     pub(crate) fn read(files: &[(String, String)], otherwise: &'static dyn FrontEnd) -> Self {
         let mut project = Project::default();
-        let mut found = Diagnostics::default();
+        let mut found = DiagnosticList::default();
         for (path, text) in files {
             let file = SourceFile::new(path.as_str(), text.as_str());
-            let id = project.files.add(file.clone());
+            let id = project.files.add_file(file.clone());
             if !path.ends_with(".yaml") {
                 project.attachments.insert(path.clone(), text.clone());
                 continue;
@@ -75,28 +77,31 @@ impl Folder {
             let parsed = yaml::parse(id, &file, &LIMITS);
             found.extend(parsed.diagnostics);
             let Some(root) = parsed.root else { continue };
-            let front = match detect(&root) {
-                Detection::One(front) => front,
-                Detection::Several(all) => {
+            let front = match detect_dialect(&root) {
+                DialectDetection::One(front) => front,
+                DialectDetection::Several(all) => {
                     for (_, evidence) in &all {
                         check_span(&project, id, evidence.span);
                     }
                     otherwise
                 }
-                Detection::Unknown => {
-                    let _ = trefoil_front::companion(&root);
+                DialectDetection::Unknown => {
+                    let _ = trefoil_front::companion_kind(&root);
                     otherwise
                 }
             };
-            project.documents.push(Document { file: id, path: path.clone(), root, front, project: 0 });
+            project.documents.push(ManifestDocument { file: id, path: path.clone(), root, front, project: 0 });
         }
         for document in &project.documents {
-            for need in document.front.needs(document) {
+            for need in document.front.needed_files(document) {
                 check_location(&project, need.location);
                 let _ = resolve_path(&document.path, &need.path);
-                assert!(matches!(need.kind, NeedKind::Manifest | NeedKind::Attachment | NeedKind::EnvFile));
+                assert!(matches!(
+                    need.kind,
+                    NeededFileKind::Manifest | NeededFileKind::Attachment | NeededFileKind::EnvFile
+                ));
             }
-            for (_, location) in document.front.ids(document) {
+            for (_, location) in document.front.unit_ids(document) {
                 check_location(&project, location);
             }
         }
@@ -104,10 +109,10 @@ impl Folder {
     }
 
     /// Lowers a document; returns its findings as well.
-    pub(crate) fn lower(&self, document: usize) -> (Option<Lowered>, Diagnostics) {
-        let mut found = Findings::default();
+    pub(crate) fn lower(&self, document: usize) -> (Option<LoweredDocument>, DiagnosticList) {
+        let mut found = CompileFindings::default();
         let front = self.project.documents.get(document).map(|d| d.front);
-        let lowered = front.and_then(|front| trefoil_lint::lower(front, &self.project, document, &mut found));
+        let lowered = front.and_then(|front| trefoil_lint::lower_document(front, &self.project, document, &mut found));
         (lowered, found.diagnostics)
     }
 }
@@ -131,7 +136,7 @@ pub(crate) fn check_location(project: &Project, at: Location) {
 
 /// Asserts the requirements for every finding.
 pub(crate) fn check_diagnostic(project: &Project, d: &Diagnostic) {
-    assert!(trefoil_check::rule(d.rule).is_some(), "`{}` has no page", d.rule);
+    assert!(trefoil_check::find_rule(d.rule).is_some(), "`{}` has no page", d.rule);
     assert!(!d.message.is_empty() && !d.message.ends_with('.'), "{d:?}");
     assert!(d.help.as_ref().is_none_or(|help| !help.is_empty()), "{d:?}");
     assert_eq!(d.span.is_some(), d.span.is_some() && d.file.is_some(), "a place in no file: {d:?}");

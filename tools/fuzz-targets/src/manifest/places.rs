@@ -1,7 +1,7 @@
 //! Visits every manifest location that a program contains.
 
-use trefoil_ir::walk::{Evaluated, evaluated, evaluated_by_flow, texts};
-use trefoil_ir::{Program, StepKind, Text};
+use trefoil_ir::walk::{EvaluatedPart, evaluated_by_flow, evaluated_by_step, visit_templates};
+use trefoil_ir::{BoundTemplate, Program, StepKind};
 use trefoil_syntax::Location;
 
 /// Calls `visit` with each location.
@@ -24,20 +24,20 @@ pub(crate) fn places(program: &Program, visit: &mut dyn FnMut(Location)) {
             StepKind::Graph(graph) => graph.nodes.iter().flat_map(|n| &n.incoming).for_each(|e| visit(e.origin)),
             _ => {}
         }
-        evaluated(step).into_iter().for_each(|e| of(e, visit));
+        evaluated_by_step(step).into_iter().for_each(|e| of(e, visit));
     }
 }
 
-fn of(evaluated: Evaluated<'_>, visit: &mut dyn FnMut(Location)) {
+fn of(evaluated: EvaluatedPart<'_>, visit: &mut dyn FnMut(Location)) {
     match evaluated {
-        Evaluated::Expr(expr) => texts(expr, &mut |t| text(t, visit)),
-        Evaluated::Text(t) => text(t, visit),
-        Evaluated::Cond(cond) => visit(cond.origin),
-        Evaluated::Source(_) => {}
+        EvaluatedPart::Expr(expr) => visit_templates(expr, &mut |t| text(t, visit)),
+        EvaluatedPart::Text(t) => text(t, visit),
+        EvaluatedPart::Cond(cond) => visit(cond.origin),
+        EvaluatedPart::Source(_) => {}
     }
 }
 
-fn text(text: &Text, visit: &mut dyn FnMut(Location)) {
+fn text(text: &BoundTemplate, visit: &mut dyn FnMut(Location)) {
     visit(text.origin);
     assert_eq!(text.spans.len(), text.template.references().len(), "a place for every reference");
     for span in &text.spans {

@@ -22,7 +22,7 @@ pub(crate) fn check_mistakes(text: &str, mistakes: &[SyntaxError]) {
     assert!(mistakes.is_sorted_by_key(|e| e.span.start), "mistakes in the order of the text");
     for mistake in mistakes {
         inside(text, &mistake.span);
-        assert!(trefoil_check::rule(mistake.code).is_some(), "{}", mistake.code);
+        assert!(trefoil_check::find_rule(mistake.code).is_some(), "{}", mistake.code);
         assert!(!mistake.message.is_empty() && !mistake.message.ends_with('.'), "{}", mistake.message);
     }
 }

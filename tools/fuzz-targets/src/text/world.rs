@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use trefoil_machine::content::QuestionContent;
 use trefoil_template::{
-    Binding, Found, Hole, HoleKind, Missing, Policy, Question, Reference, Scope, Value, policy::StateNames,
+    Hole, HoleKind, HoleQuestion, MissingCause, Policy, Reference, ReferenceBinding, SourceValue, Value, ValueScope,
+    policy::StateLayout,
 };
 
 /// Added before and after all data that looks like code, so that no literal of a template equals it.
@@ -53,7 +54,7 @@ impl World {
     }
 
     /// The source of a reference; its first segment selects the kind of source.
-    pub(crate) fn bind(&self, reference: &Reference) -> Binding {
+    pub(crate) fn bind(&self, reference: &Reference) -> ReferenceBinding {
         let source = match reference.path.first().map(|s| &*s.name) {
             Some("env") => 1,
             Some("secrets") => 2,
@@ -62,19 +63,19 @@ impl World {
             Some("missing") => 5,
             Some("unset") => 6,
             Some("outside") => 7,
-            _ if self.policy.names == StateNames::Namespaces => return Binding { source: 8, skip: 0 },
-            _ => return Binding::default(),
+            _ if self.policy.names == StateLayout::Namespaces => return ReferenceBinding { source: 8, skip: 0 },
+            _ => return ReferenceBinding::default(),
         };
-        Binding { source, skip: 1 }
+        ReferenceBinding { source, skip: 1 }
     }
 
     /// Records the answer to a question, computed like by a driver. A question must not be asked again.
-    pub(crate) fn answer(&self, question: &Question) {
-        let asked = QuestionContent::of(question);
+    pub(crate) fn answer(&self, question: &HoleQuestion) {
+        let asked = QuestionContent::from_question(question);
         let mut answers = self.answers.borrow_mut();
         assert!(answers.iter().all(|(known, _)| *known != asked), "asked again: {asked:?}");
-        let answer = question.answer(&mut fill);
-        assert_eq!(answer, question.answer(&mut fill), "two answers to {asked:?}");
+        let answer = question.answer_with(&mut fill);
+        assert_eq!(answer, question.answer_with(&mut fill), "two answers to {asked:?}");
         answers.push((asked, answer.unwrap_or(false)));
         assert!(answers.len() < 5000, "no end of questions");
     }
@@ -92,29 +93,29 @@ pub(crate) fn fill(hole: &Hole) -> Result<Option<String>, String> {
     })
 }
 
-impl Scope for World {
-    fn source(&self, source: u32) -> Found<'_> {
+impl ValueScope for World {
+    fn source_value(&self, source: u32) -> SourceValue<'_> {
         let under = || -> Value {
             let step: Value = [("out", self.state.clone()), ("in", Value::Null)].into_iter().collect();
             [("a", step.clone()), ("list", step)].into_iter().collect()
         };
         match source {
-            1 => Found::Opaque(HoleKind::Env),
-            2 => Found::Opaque(HoleKind::Secret),
-            3 => Found::Layered { top: self.state.get("obj").cloned().unwrap_or_default(), under: under() },
-            4 => Found::Either(
-                Box::new(Found::Borrowed(self.state.get("obj").unwrap_or(&Value::Null))),
-                Box::new(Found::Opaque(HoleKind::Env)),
+            1 => SourceValue::Opaque(HoleKind::Env),
+            2 => SourceValue::Opaque(HoleKind::Secret),
+            3 => SourceValue::Layered { top: self.state.get("obj").cloned().unwrap_or_default(), under: under() },
+            4 => SourceValue::Either(
+                Box::new(SourceValue::Borrowed(self.state.get("obj").unwrap_or(&Value::Null))),
+                Box::new(SourceValue::Opaque(HoleKind::Env)),
             ),
-            5 => Found::Missing(Missing::Key(1)),
-            6 => Found::Missing(Missing::Unset("HOME".into())),
-            7 => Found::Missing(Missing::OutsideLoop),
-            _ => Found::Borrowed(&self.state),
+            5 => SourceValue::Missing(MissingCause::Key(1)),
+            6 => SourceValue::Missing(MissingCause::Unset("HOME".into())),
+            7 => SourceValue::Missing(MissingCause::OutsideLoop),
+            _ => SourceValue::Borrowed(&self.state),
         }
     }
 
-    fn decided(&self, question: &Question) -> Option<bool> {
-        let asked = QuestionContent::of(question);
+    fn known_answer(&self, question: &HoleQuestion) -> Option<bool> {
+        let asked = QuestionContent::from_question(question);
         self.answers.borrow().iter().find(|(known, _)| *known == asked).map(|(_, answer)| *answer)
     }
 }
@@ -165,7 +166,7 @@ fn state(policy: &Policy, as_seen: &dyn Fn(&str) -> String) -> Value {
     ]
     .into_iter()
     .collect();
-    if policy.names == StateNames::Root {
+    if policy.names == StateLayout::Root {
         return root;
     }
     let node: Value = [("output", code(4)), ("outputs", root.get("list").cloned().into()), ("agents", obj.clone())]

@@ -2,7 +2,7 @@
 //! of transitions.
 
 use trefoil_project::schema::SchemaSegment;
-use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::yaml::{YamlNode, YamlText};
 
 use super::names::states;
 use super::{AEGIS, Class, class};
@@ -39,8 +39,8 @@ pub(super) const CLASSES: &[Class] = &[
     class("a shell's quote that is not closed", AEGIS, open_quote),
 ];
 
-fn text(place: &Place) -> Option<&Text> {
-    place.entry.value.string()
+fn text(place: &Place) -> Option<&YamlText> {
+    place.entry.value.as_string()
 }
 
 /// Texts of these keys, except in schemas, contexts and the like.
@@ -69,7 +69,7 @@ fn other_unit(m: &Manifest) -> Vec<Mutation> {
     let top = m.keyed("kind").filter(|p| p.path.is_empty());
     top.filter_map(|p| {
         let other = if &*text(p)?.value == "Workflow" { "Agent" } else { "Workflow" };
-        m.put(range(text(p)?.content()), other)
+        m.put(range(text(p)?.content_span()), other)
     })
     .collect()
 }
@@ -108,7 +108,7 @@ fn amount(m: &Manifest) -> Vec<Mutation> {
     let known = |p: &&Place| !p.path.iter().any(|s| *s == SchemaSegment::Key("execution".into()));
     texts(m, &["memory", "disk", "size_limit"])
         .filter(known)
-        .filter_map(|p| m.put(range(text(p)?.content()), "plenty"))
+        .filter_map(|p| m.put(range(text(p)?.content_span()), "plenty"))
         .collect()
 }
 
@@ -117,7 +117,7 @@ fn model(m: &Manifest) -> Vec<Mutation> {
         |p: &&Place| text(p).is_some_and(|t| matches!(&*t.value, "default" | "smart" | "judge" | "cheap" | "local"));
     texts(m, &["model"])
         .filter(usual)
-        .filter_map(|p| m.put(range(text(p)?.content()), misspelt(&text(p)?.value)))
+        .filter_map(|p| m.put(range(text(p)?.content_span()), misspelt(&text(p)?.value)))
         .collect()
 }
 
@@ -185,14 +185,14 @@ fn consensus(m: &Manifest) -> Vec<Mutation> {
 }
 
 /// The transitions of each state: its kind, its node, the list.
-fn transitions(m: &Manifest) -> Vec<(String, Node, Vec<Node>)> {
-    let word = |node: &Node, key: &str| Some(node.mapping()?.get(key)?.value.string()?.value.to_string());
-    let of = |node: &Node| Some(node.mapping()?.get("transitions")?.value.sequence()?.to_vec());
+fn transitions(m: &Manifest) -> Vec<(String, YamlNode, Vec<YamlNode>)> {
+    let word = |node: &YamlNode, key: &str| Some(node.as_mapping()?.get(key)?.value.as_string()?.value.to_string());
+    let of = |node: &YamlNode| Some(node.as_mapping()?.get("transitions")?.value.as_sequence()?.to_vec());
     states(m).into_iter().filter_map(|(_, node)| Some((word(&node, "kind")?, node.clone(), of(&node)?))).collect()
 }
 
-fn condition(node: &Node) -> Option<&Text> {
-    node.mapping()?.get("condition")?.value.string()
+fn condition(node: &YamlNode) -> Option<&YamlText> {
+    node.as_mapping()?.get("condition")?.value.as_string()
 }
 
 fn other_condition(m: &Manifest) -> Vec<Mutation> {
@@ -209,7 +209,7 @@ fn other_condition(m: &Manifest) -> Vec<Mutation> {
         })
     };
     let all = transitions(m).into_iter().flat_map(|(_, _, list)| list);
-    all.filter_map(|t| m.put(range(condition(&t)?.content()), other(&condition(&t)?.value)?)).collect()
+    all.filter_map(|t| m.put(range(condition(&t)?.content_span()), other(&condition(&t)?.value)?)).collect()
 }
 
 fn no_condition(m: &Manifest) -> Vec<Mutation> {
@@ -220,7 +220,7 @@ fn no_condition(m: &Manifest) -> Vec<Mutation> {
                 .iter()
                 .skip(at + 1)
                 .any(|t| condition(t).is_some_and(|c| !matches!(&*c.value, "on_failure" | "custom")));
-            let Some(mapping) = t.mapping().filter(|_| later) else { continue };
+            let Some(mapping) = t.as_mapping().filter(|_| later) else { continue };
             let Some(entry) = mapping.get("condition").filter(|_| mapping.entries.len() == 2) else { continue };
             let Some(target) = mapping.get("target").filter(|t| t.key.span.start > entry.key.span.start) else {
                 continue;
@@ -248,7 +248,7 @@ fn other_key(m: &Manifest) -> Vec<Mutation> {
 fn above(m: &Manifest) -> Vec<Mutation> {
     m.keyed("min")
         .filter_map(|p| {
-            let max = p.parent.mapping()?.get("max")?;
+            let max = p.parent.as_mapping()?.get("max")?;
             let (min, max) = (range(p.entry.value.span), range(max.value.span));
             let (low, high) = (m.text[min.clone()].to_owned(), m.text[max.clone()].to_owned());
             m.edits().put(min.clone(), high).put(max.clone(), low).done()
@@ -259,7 +259,7 @@ fn above(m: &Manifest) -> Vec<Mutation> {
 fn exit_code(m: &Manifest) -> Vec<Mutation> {
     let agents = transitions(m).into_iter().filter(|(kind, ..)| kind == "Agent").flat_map(|(_, _, list)| list);
     let words = agents.filter_map(|t| condition(&t).cloned()).filter(|c| &*c.value == "on_success");
-    words.filter_map(|c| m.put(range(c.content()), "exit_code_zero")).collect()
+    words.filter_map(|c| m.put(range(c.content_span()), "exit_code_zero")).collect()
 }
 
 fn no_answer(m: &Manifest) -> Vec<Mutation> {
@@ -267,25 +267,25 @@ fn no_answer(m: &Manifest) -> Vec<Mutation> {
     for (_, node, list) in transitions(m) {
         let open =
             list.iter().any(|t| condition(t).is_none_or(|c| matches!(&*c.value, "always" | "custom" | "on_success")));
-        let Some(entry) = node.mapping().and_then(|n| n.get("default_response")).filter(|_| !open) else { continue };
-        found.extend(entry.value.string().and_then(|t| m.put(range(t.content()), "later")));
+        let Some(entry) = node.as_mapping().and_then(|n| n.get("default_response")).filter(|_| !open) else { continue };
+        found.extend(entry.value.as_string().and_then(|t| m.put(range(t.content_span()), "later")));
     }
     found
 }
 
 fn taken(m: &Manifest) -> Vec<Mutation> {
-    texts(m, &["result_key"]).filter_map(|p| m.put(range(text(p)?.content()), "input")).collect()
+    texts(m, &["result_key"]).filter_map(|p| m.put(range(text(p)?.content_span()), "input")).collect()
 }
 
 fn no_values(m: &Manifest) -> Vec<Mutation> {
     let update = |p: &&Place| {
-        let command = p.parent.mapping().and_then(|s| s.get("command")).and_then(|c| c.value.string());
+        let command = p.parent.as_mapping().and_then(|s| s.get("command")).and_then(|c| c.value.as_string());
         command.is_some_and(|c| &*c.value == "update_blackboard")
     };
     m.keyed("env")
         .filter(update)
         .filter_map(|p| {
-            let command = p.parent.mapping()?.get("command")?;
+            let command = p.parent.as_mapping()?.get("command")?;
             m.edits().put(m.whole(p)?, "").at(command.key.span.start as usize).done()
         })
         .collect()
@@ -305,7 +305,7 @@ fn unread_n(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn no_brace(m: &Manifest) -> Vec<Mutation> {
-    let sub = |p: &&Place| p.parent.mapping().is_some_and(|s| s.get("workflow_id").is_some());
+    let sub = |p: &&Place| p.parent.as_mapping().is_some_and(|s| s.get("workflow_id").is_some());
     texts(m, &["input"])
         .filter(sub)
         .filter(|p| text(p).is_some_and(|t| t.value.starts_with("{\"") && t.value.ends_with('}')))
@@ -321,6 +321,6 @@ fn open_quote(m: &Manifest) -> Vec<Mutation> {
     let quoted = |p: &&Place| text(p).is_some_and(|t| t.value.matches('\'').count() == 2 && t.value.ends_with('\''));
     // In a single-quoted scalar, the shell's single quotes are doubled.
     let plain = |p: &&Place| !m.text[range(p.entry.value.span)].starts_with('\'');
-    let last = |p: &Place| range(text(p)?.content()).end.checked_sub(1);
+    let last = |p: &Place| range(text(p)?.content_span()).end.checked_sub(1);
     commands.filter(quoted).filter(plain).filter_map(|p| m.put(last(p)?..last(p)? + 1, "")).collect()
 }

@@ -121,15 +121,15 @@ fn slash(m: &Manifest) -> Vec<Mutation> {
 
 /// The kinds of inline agents.
 fn kinds(m: &Manifest) -> impl Iterator<Item = &Place> {
-    m.keyed("kind").filter(|p| p.parent.mapping().is_some_and(|a| a.get("id").is_some()))
+    m.keyed("kind").filter(|p| p.parent.as_mapping().is_some_and(|a| a.get("id").is_some()))
 }
 
 fn other_kind(m: &Manifest) -> Vec<Mutation> {
     let one = |p: &Place| {
-        let other = match &*p.entry.value.string()?.value {
+        let other = match &*p.entry.value.as_string()?.value {
             "sequential" => "parallel",
             "parallel" => "sequential",
-            "llm" if p.parent.mapping()?.get("outputSchema").is_none() => "sequential",
+            "llm" if p.parent.as_mapping()?.get("outputSchema").is_none() => "sequential",
             _ => return None,
         };
         m.put(range(p.entry.value.span), other)
@@ -167,7 +167,7 @@ fn open_bracket(m: &Manifest) -> Vec<Mutation> {
 
 fn other_maker(m: &Manifest) -> Vec<Mutation> {
     let one = |p: &Place| {
-        let name = p.parent.mapping()?.get("name")?.value.string()?.value.clone();
+        let name = p.parent.as_mapping()?.get("name")?.value.as_string()?.value.clone();
         let other = if name.starts_with("gpt-") {
             "anthropic"
         } else if name.starts_with("claude-") || name.starts_with("gemini-") {
@@ -188,7 +188,8 @@ fn template_model(m: &Manifest) -> Vec<Mutation> {
 /// The contents of quoted conditions.
 fn conditions(m: &Manifest) -> impl Iterator<Item = std::ops::Range<usize>> {
     let keys = ["when", "until"];
-    let all = m.places.iter().filter(move |p| keys.contains(&&*p.entry.key.value) && p.entry.value.string().is_some());
+    let all =
+        m.places.iter().filter(move |p| keys.contains(&&*p.entry.key.value) && p.entry.value.as_string().is_some());
     all.map(|p| range(p.entry.value.span))
         .filter(|at| m.text[at.clone()].starts_with('"'))
         .map(|at| at.start + 1..at.end - 1)
@@ -218,7 +219,7 @@ fn compared_value(m: &Manifest) -> Vec<Mutation> {
         let lone = text.starts_with("\"{{") && text.ends_with("}}\"") && text.matches("{{").count() == 1;
         (lone && !text.contains('#')).then(|| m.put(at.end - 1..at.end - 1, " == true")).flatten()
     };
-    m.places.iter().filter(output).filter(|p| p.entry.value.string().is_some()).filter_map(one).collect()
+    m.places.iter().filter(output).filter(|p| p.entry.value.as_string().is_some()).filter_map(one).collect()
 }
 
 fn other_word(m: &Manifest) -> Vec<Mutation> {
@@ -241,7 +242,7 @@ fn other_word(m: &Manifest) -> Vec<Mutation> {
 fn lone<'m>(m: &'m Manifest, key: &'m str) -> impl Iterator<Item = &'m Place> {
     let under = move |p: &&Place| matches!(p.path.last(), Some(SchemaSegment::Key(k)) if k == key);
     let alone = |p: &&Place| {
-        let value = p.entry.value.string().map(|t| t.value.trim().to_owned()).unwrap_or_default();
+        let value = p.entry.value.as_string().map(|t| t.value.trim().to_owned()).unwrap_or_default();
         value.starts_with("{{") && value.find("}}") == Some(value.len() - 2)
     };
     m.places.iter().filter(under).filter(alone)
@@ -254,9 +255,10 @@ fn typed_output(m: &Manifest) -> Vec<Mutation> {
 
 fn copied_input(m: &Manifest) -> Vec<Mutation> {
     let all: Vec<&Place> = lone(m, "input").collect();
-    let own =
-        |p: &Place| p.entry.value.string().is_some_and(|t| t.value.trim() == format!("{{{{{}}}}}", p.entry.key.value));
+    let own = |p: &Place| {
+        p.entry.value.as_string().is_some_and(|t| t.value.trim() == format!("{{{{{}}}}}", p.entry.key.value))
+    };
     let pairs = all.windows(2).filter(|pair| pair[0].parent.span == pair[1].parent.span && own(pair[1]));
-    let other = pairs.filter_map(|pair| Some((pair[1], pair[0].entry.value.string()?.value.trim().to_owned())));
+    let other = pairs.filter_map(|pair| Some((pair[1], pair[0].entry.value.as_string()?.value.trim().to_owned())));
     other.filter_map(|(p, value)| m.put(range(p.entry.value.span), format!("\"{value}\""))).collect()
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use trefoil_syntax::yaml::{Node, Scalar};
+use trefoil_syntax::yaml::{YamlNode, YamlScalar};
 
 use super::{AEGIS, AGNTZ, Class, SIREN, class};
 use crate::Manifest;
@@ -34,7 +34,7 @@ struct Comparison {
 
 fn conditions(m: &Manifest) -> impl Iterator<Item = &Place> {
     let keys = ["when", "until", "expression"];
-    m.places.iter().filter(move |p| keys.contains(&&*p.entry.key.value) && p.entry.value.string().is_some())
+    m.places.iter().filter(move |p| keys.contains(&&*p.entry.key.value) && p.entry.value.as_string().is_some())
 }
 
 fn comparisons(m: &Manifest) -> Vec<Comparison> {
@@ -58,17 +58,17 @@ fn comparisons(m: &Manifest) -> Vec<Comparison> {
 }
 
 /// The declaration of a property with this name in the schemas of the file and its folder, if they agree.
-fn declared(m: &Manifest, path: &str) -> Option<Node> {
+fn declared(m: &Manifest, path: &str) -> Option<YamlNode> {
     let name = path.rsplit('.').next()?;
-    fn look(node: &Node, name: &str, inside: bool, found: &mut Vec<Node>) {
-        for entry in node.mapping().into_iter().flat_map(|m| &m.entries) {
+    fn look(node: &YamlNode, name: &str, inside: bool, found: &mut Vec<YamlNode>) {
+        for entry in node.as_mapping().into_iter().flat_map(|m| &m.entries) {
             let schema = matches!(&*entry.key.value, "inputSchema" | "outputSchema");
             if inside && &*entry.key.value == name {
                 found.push(entry.value.clone());
             }
             look(&entry.value, name, inside || schema, found);
         }
-        node.sequence().unwrap_or_default().iter().for_each(|n| look(n, name, inside, found));
+        node.as_sequence().unwrap_or_default().iter().for_each(|n| look(n, name, inside, found));
     }
     let mut found = Vec::new();
     look(&m.root, name, false, &mut found);
@@ -78,8 +78,8 @@ fn declared(m: &Manifest, path: &str) -> Option<Node> {
     (found.len() == 1).then(|| found.pop())?
 }
 
-fn type_of(node: &Node) -> Option<String> {
-    let name = node.string().or_else(|| node.mapping()?.get("type")?.value.string())?;
+fn type_of(node: &YamlNode) -> Option<String> {
+    let name = node.as_string().or_else(|| node.as_mapping()?.get("type")?.value.as_string())?;
     Some(name.value.to_string())
 }
 
@@ -92,7 +92,7 @@ fn of_type<'m>(m: &'m Manifest, types: &'static [&'static str]) -> impl Iterator
 fn choice(m: &Manifest) -> Vec<Mutation> {
     let all = comparisons(m)
         .into_iter()
-        .filter(|c| declared(m, &c.path).is_some_and(|d| d.mapping().is_some_and(|d| d.get("enum").is_some())));
+        .filter(|c| declared(m, &c.path).is_some_and(|d| d.as_mapping().is_some_and(|d| d.get("enum").is_some())));
     all.filter_map(|c| {
         let literal = m.text[c.literal.clone()].to_owned();
         let bare = literal.trim_matches('\'');
@@ -131,8 +131,8 @@ fn text_as_number(m: &Manifest) -> Vec<Mutation> {
 fn out_of_schema(m: &Manifest) -> Vec<Mutation> {
     let bounded = |c: &Comparison| {
         let d = declared(m, &c.path)?;
-        let top = d.mapping()?.get("max").or_else(|| d.mapping()?.get("maximum"))?;
-        matches!(top.value.scalar(), Some((Scalar::Int(_) | Scalar::Float(_), _))).then_some(())
+        let top = d.as_mapping()?.get("max").or_else(|| d.as_mapping()?.get("maximum"))?;
+        matches!(top.value.as_scalar(), Some((YamlScalar::Int(_) | YamlScalar::Float(_), _))).then_some(())
     };
     let all = comparisons(m)
         .into_iter()

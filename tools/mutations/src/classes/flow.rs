@@ -1,7 +1,7 @@
 //! The order of steps and nodes, and the edges between them (agntz and SirenSpec).
 
 use trefoil_project::schema::SchemaSegment;
-use trefoil_syntax::yaml::{Entry, Node};
+use trefoil_syntax::yaml::{YamlEntry, YamlNode};
 
 use super::{AGNTZ, Class, SIREN, class};
 use crate::Manifest;
@@ -53,7 +53,7 @@ fn deleted(m: &Manifest) -> Vec<Mutation> {
     }
     if m.dialect == "sirenspec" {
         for node in m.entries("nodes") {
-            let Some(whole) = m.get("nodes").and_then(Node::mapping).and_then(|n| m.whole_of(node, n)) else {
+            let Some(whole) = m.get("nodes").and_then(YamlNode::as_mapping).and_then(|n| m.whole_of(node, n)) else {
                 continue;
             };
             let name = &*node.key.value;
@@ -61,7 +61,7 @@ fn deleted(m: &Manifest) -> Vec<Mutation> {
             let ends = m
                 .keyed("from")
                 .chain(m.keyed("to"))
-                .filter(|p| p.entry.value.string().is_some_and(|t| &*t.value == name));
+                .filter(|p| p.entry.value.as_string().is_some_and(|t| &*t.value == name));
             let marks: Vec<_> = readers.chain(ends.map(|p| p.entry.value.span.start as usize)).collect();
             if !marks.is_empty() && m.entries("nodes").len() > 1 {
                 found.extend(m.edits().put(whole, "").at_all(marks).done());
@@ -72,9 +72,9 @@ fn deleted(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn agent_deleted(m: &Manifest) -> Vec<Mutation> {
-    let Some(agents) = m.get("agents").and_then(Node::mapping) else { return Vec::new() };
-    let one = |agent: &Entry| {
-        let calls = m.keyed("agent").filter(|p| p.entry.value.string().is_some_and(|t| t.value == agent.key.value));
+    let Some(agents) = m.get("agents").and_then(YamlNode::as_mapping) else { return Vec::new() };
+    let one = |agent: &YamlEntry| {
+        let calls = m.keyed("agent").filter(|p| p.entry.value.as_string().is_some_and(|t| t.value == agent.key.value));
         let marks: Vec<_> = calls.map(|p| p.entry.value.span.start as usize).collect();
         (!marks.is_empty()).then(|| m.edits().put(m.whole_of(agent, agents)?, "").at_all(marks).done())?
     };
@@ -82,8 +82,8 @@ fn agent_deleted(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn input_deleted(m: &Manifest) -> Vec<Mutation> {
-    let Some(inputs) = m.get("input").and_then(Node::mapping) else { return Vec::new() };
-    let one = |input: &Entry| {
+    let Some(inputs) = m.get("input").and_then(YamlNode::as_mapping) else { return Vec::new() };
+    let one = |input: &YamlEntry| {
         let reads = |r: &Reference| {
             r.segments.first().is_some_and(|(n, _)| n == "inputs")
                 && r.segments.get(1).is_some_and(|(n, _)| *n == *input.key.value)
@@ -100,10 +100,11 @@ fn one_name(m: &Manifest) -> Vec<Mutation> {
     let mut found = Vec::new();
     for (_, items, _) in m.pipelines() {
         for pair in items.windows(2) {
-            let (Some(first), Some(entry)) = (state_key(&pair[0]), pair[1].mapping().and_then(|s| s.get("ref"))) else {
+            let (Some(first), Some(entry)) = (state_key(&pair[0]), pair[1].as_mapping().and_then(|s| s.get("ref")))
+            else {
                 continue;
             };
-            let has = pair[1].mapping().is_some_and(|s| s.get("stateKey").is_some());
+            let has = pair[1].as_mapping().is_some_and(|s| s.get("stateKey").is_some());
             if !has && state_key(&pair[1]).as_ref() != Some(&first) {
                 let added = m.beside(entry, &format!("stateKey: {first}"));
                 found.extend(added.map(|mut a| {
@@ -123,10 +124,12 @@ fn one_name(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn shadow(m: &Manifest) -> Vec<Mutation> {
-    let Some(input) = m.entries("inputSchema").iter().find(|e| e.value.string().is_some()) else { return Vec::new() };
+    let Some(input) = m.entries("inputSchema").iter().find(|e| e.value.as_string().is_some()) else {
+        return Vec::new();
+    };
     let steps = m.pipelines().into_iter().filter(|(p, _, _)| p.path.is_empty()).flat_map(|(_, items, _)| items);
-    let one = |step: &Node| {
-        let step = step.mapping()?;
+    let one = |step: &YamlNode| {
+        let step = step.as_mapping()?;
         let entry = step.get("ref").filter(|_| step.get("stateKey").is_none())?;
         m.beside(entry, &format!("stateKey: {}", input.key.value))
     };
@@ -149,7 +152,7 @@ fn swapped(m: &Manifest) -> Vec<Mutation> {
         }));
     };
     for (place, items, ordered) in m.pipelines() {
-        if !ordered || place.parent.mapping().is_some_and(|p| p.get("until").is_some()) {
+        if !ordered || place.parent.as_mapping().is_some_and(|p| p.get("until").is_some()) {
             continue;
         }
         for at in 1..items.len() {
@@ -159,7 +162,7 @@ fn swapped(m: &Manifest) -> Vec<Mutation> {
         }
     }
     if m.dialect == "sirenspec" && m.get("edges").is_none() {
-        let Some(nodes) = m.get("nodes").and_then(Node::mapping) else { return found };
+        let Some(nodes) = m.get("nodes").and_then(YamlNode::as_mapping) else { return found };
         for pair in nodes.entries.windows(2) {
             let (Some(first), Some(second)) = (m.whole_of(&pair[0], nodes), m.whole_of(&pair[1], nodes)) else {
                 continue;
@@ -172,19 +175,19 @@ fn swapped(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn own_ref(m: &Manifest) -> Vec<Mutation> {
-    let Some(id) = m.get("id").and_then(Node::string) else { return Vec::new() };
+    let Some(id) = m.get("id").and_then(YamlNode::as_string) else { return Vec::new() };
     m.keyed("ref")
         .filter(|p| m.is_format_key(p).is_some())
         .filter_map(|p| m.put(range(p.entry.value.span), &*id.value))
         .collect()
 }
 
-fn edges(m: &Manifest) -> &[Node] {
-    m.get("edges").and_then(Node::sequence).unwrap_or_default()
+fn edges(m: &Manifest) -> &[YamlNode] {
+    m.get("edges").and_then(YamlNode::as_sequence).unwrap_or_default()
 }
 
-fn end<'n>(edge: &'n Node, key: &str) -> Option<&'n trefoil_syntax::yaml::Text> {
-    edge.mapping()?.get(key)?.value.string()
+fn end<'n>(edge: &'n YamlNode, key: &str) -> Option<&'n trefoil_syntax::yaml::YamlText> {
+    edge.as_mapping()?.get(key)?.value.as_string()
 }
 
 fn edge_turned(m: &Manifest) -> Vec<Mutation> {
@@ -193,7 +196,7 @@ fn edge_turned(m: &Manifest) -> Vec<Mutation> {
         let (Some(from), Some(to)) = (end(edge, "from"), end(edge, "to")) else { continue };
         // Only what the edge's own ends show: the node at its end, or that node's agent, reads the node at its start.
         let node = m.entries("nodes").iter().find(|n| n.key.value == to.value);
-        let agent = node.and_then(|n| n.value.mapping()?.get("agent")?.value.string());
+        let agent = node.and_then(|n| n.value.as_mapping()?.get("agent")?.value.as_string());
         let mut within = vec![vec![SchemaSegment::Key("nodes".into()), SchemaSegment::Key(to.value.to_string())]];
         within
             .extend(agent.map(|a| vec![SchemaSegment::Key("agents".into()), SchemaSegment::Key(a.value.to_string())]));
@@ -241,11 +244,11 @@ fn circle(m: &Manifest) -> Vec<Mutation> {
 fn own_output(m: &Manifest) -> Vec<Mutation> {
     let mut found = Vec::new();
     for node in m.entries("nodes") {
-        let Some(agent) = node.value.mapping().and_then(|n| n.get("agent")).and_then(|a| a.value.string()) else {
+        let Some(agent) = node.value.as_mapping().and_then(|n| n.get("agent")).and_then(|a| a.value.as_string()) else {
             continue;
         };
         let shared =
-            m.keyed("agent").filter(|p| p.entry.value.string().is_some_and(|t| t.value == agent.value)).count();
+            m.keyed("agent").filter(|p| p.entry.value.as_string().is_some_and(|t| t.value == agent.value)).count();
         let path = [SchemaSegment::Key("agents".into()), SchemaSegment::Key(agent.value.to_string())];
         let system = m.keyed("system").find(|p| p.path == path).filter(|_| shared == 1);
         found.extend(system.and_then(|p| m.append(p, &format!("{{{{ {}.output }}}}", node.key.value))).map(
@@ -261,13 +264,13 @@ fn own_output(m: &Manifest) -> Vec<Mutation> {
 fn unread(m: &Manifest) -> Vec<Mutation> {
     let mut found = Vec::new();
     for (place, items, ordered) in m.pipelines() {
-        let output = place.parent.mapping().is_some_and(|p| p.get("output").is_some());
+        let output = place.parent.as_mapping().is_some_and(|p| p.get("output").is_some());
         for (at, step) in items.iter().enumerate() {
             let Some(key) = state_key(step) else { continue };
             let readers = reading(m, &key, &place.path);
-            let by_id = step
-                .mapping()
-                .and_then(|s| s.get("agent")?.value.mapping()?.get("id")?.value.string().map(|t| t.value.to_string()));
+            let by_id = step.as_mapping().and_then(|s| {
+                s.get("agent")?.value.as_mapping()?.get("id")?.value.as_string().map(|t| t.value.to_string())
+            });
             let aliased = by_id.is_some_and(|id| id != key && !reading(m, &id, &place.path).is_empty());
             // A pipeline around this one may refer to its steps through its own key.
             let outside = m.references().iter().any(|r| {
@@ -296,7 +299,7 @@ fn one_path(m: &Manifest) -> Vec<Mutation> {
             let same = end(first, "from").map(|t| &t.value) == end(second, "from").map(|t| &t.value);
             let writes = |id: &str| {
                 let node = m.entries("nodes").iter().find(|n| &*n.key.value == id)?;
-                Some(node.value.mapping()?.get("writes")?.value.clone())
+                Some(node.value.as_mapping()?.get("writes")?.value.clone())
             };
             let (Some(one), Some(two)) = (writes(&a.value), writes(&b.value)) else { continue };
             if !same || a.value >= b.value {
@@ -305,7 +308,7 @@ fn one_path(m: &Manifest) -> Vec<Mutation> {
             // Without their conditions, both run.
             let mut edits = m.edits();
             for edge in [first, second] {
-                let Some(edge) = edge.mapping() else { continue };
+                let Some(edge) = edge.as_mapping() else { continue };
                 if let Some(whole) = edge.get("when").and_then(|when| m.whole_of(when, edge)) {
                     edits = edits.put(whole, "");
                 }
@@ -314,7 +317,7 @@ fn one_path(m: &Manifest) -> Vec<Mutation> {
             let places = [one.span, two.span, a.span, b.span].map(|s| s.start as usize);
             let nodes = m.entries("nodes").iter().filter(|n| n.key.value == a.value || n.key.value == b.value);
             let inside = nodes.flat_map(|n| {
-                n.value.mapping().into_iter().flat_map(|n| &n.entries).map(|e| e.key.span).chain([n.key.span])
+                n.value.as_mapping().into_iter().flat_map(|n| &n.entries).map(|e| e.key.span).chain([n.key.span])
             });
             let places = places.into_iter().chain(inside.map(|s| s.start as usize));
             found.extend(edits.put(range(two.span), text).at_all(places).done());
@@ -329,7 +332,7 @@ fn own_fallback(m: &Manifest) -> Vec<Mutation> {
         _ => None,
     });
     let plain = m.entries("nodes").iter().filter_map(|n| {
-        let node = n.value.mapping().filter(|n| n.get("on_failure").is_none() && n.get("type").is_none())?;
+        let node = n.value.as_mapping().filter(|n| n.get("on_failure").is_none() && n.get("type").is_none())?;
         m.beside(node.get("agent")?, &format!("on_failure: {{action: fallback, fallback_node: {}}}", n.key.value))
     });
     named.chain(plain).collect()
@@ -337,7 +340,7 @@ fn own_fallback(m: &Manifest) -> Vec<Mutation> {
 
 fn budget(m: &Manifest) -> Vec<Mutation> {
     let agents =
-        m.entries("nodes").iter().filter(|n| n.value.mapping().is_some_and(|n| n.get("agent").is_some())).count();
+        m.entries("nodes").iter().filter(|n| n.value.as_mapping().is_some_and(|n| n.get("agent").is_some())).count();
     let version = m.keyed("version").find(|p| p.path.is_empty());
     let there = m.get("budget").is_some();
     version
@@ -352,10 +355,10 @@ fn words(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn twins(m: &Manifest) -> Vec<Mutation> {
-    let lists = m.keyed("agents").filter_map(|p| p.entry.value.sequence());
-    let ids =
-        lists.map(|items| items.iter().filter_map(|n| n.mapping()?.get("id")?.value.string()).collect::<Vec<_>>());
-    ids.filter_map(|ids| m.put(range(ids.get(1)?.content()), &*ids.first()?.value)).collect()
+    let lists = m.keyed("agents").filter_map(|p| p.entry.value.as_sequence());
+    let ids = lists
+        .map(|items| items.iter().filter_map(|n| n.as_mapping()?.get("id")?.value.as_string()).collect::<Vec<_>>());
+    ids.filter_map(|ids| m.put(range(ids.get(1)?.content_span()), &*ids.first()?.value)).collect()
 }
 
 fn endless(m: &Manifest) -> Vec<Mutation> {

@@ -1,6 +1,6 @@
 //! Invalid YAML, unknown keys, missing keys.
 
-use trefoil_syntax::yaml::{Scalar, Style};
+use trefoil_syntax::yaml::{YamlScalar, YamlStyle};
 
 use super::{AEGIS, AGNTZ, ALL, Class, SIREN, class};
 use crate::Manifest;
@@ -40,7 +40,8 @@ fn tab(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn open_quote(m: &Manifest) -> Vec<Mutation> {
-    let quoted = m.places.iter().filter_map(|p| p.entry.value.string().filter(|t| t.style == Style::Double).map(|_| p));
+    let quoted =
+        m.places.iter().filter_map(|p| p.entry.value.as_string().filter(|t| t.style == YamlStyle::Double).map(|_| p));
     quoted
         .filter_map(|p| {
             let span = range(p.entry.value.span);
@@ -51,7 +52,7 @@ fn open_quote(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn lost_quote(m: &Manifest) -> Vec<Mutation> {
-    let quoted = m.places.iter().filter_map(|p| p.entry.value.string().filter(|t| t.style == Style::Double));
+    let quoted = m.places.iter().filter_map(|p| p.entry.value.as_string().filter(|t| t.style == YamlStyle::Double));
     quoted
         .filter_map(|text| {
             let span = range(text.span);
@@ -66,7 +67,7 @@ fn lost_quote(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn number_sign(m: &Manifest) -> Vec<Mutation> {
-    let texts = first_on_line(m).filter_map(|p| p.entry.value.string().filter(|t| t.style == Style::Double));
+    let texts = first_on_line(m).filter_map(|p| p.entry.value.as_string().filter(|t| t.style == YamlStyle::Double));
     texts
         .filter_map(|text| {
             let span = range(text.span);
@@ -83,12 +84,12 @@ fn fence(m: &Manifest) -> Vec<Mutation> {
 
 fn first_line(m: &Manifest) -> Vec<Mutation> {
     let first = m.places.first().map(|p| range(p.entry.key.span).start).filter(|at| m.column(*at) == 0);
-    let scalar = m.places.first().is_some_and(|p| p.entry.value.scalar().is_some());
+    let scalar = m.places.first().is_some_and(|p| p.entry.value.as_scalar().is_some());
     first.filter(|_| scalar).and_then(|at| m.put(at..at, " ")).into_iter().collect()
 }
 
 fn unquoted(m: &Manifest) -> Vec<Mutation> {
-    let texts = m.places.iter().filter(|p| p.entry.value.string().is_some());
+    let texts = m.places.iter().filter(|p| p.entry.value.as_string().is_some());
     texts
         .filter_map(|p| {
             let span = range(p.entry.value.span);
@@ -99,7 +100,7 @@ fn unquoted(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn twice(m: &Manifest) -> Vec<Mutation> {
-    let scalars = first_on_line(m).filter(|p| p.entry.value.scalar().is_some());
+    let scalars = first_on_line(m).filter(|p| p.entry.value.as_scalar().is_some());
     scalars
         .filter_map(|p| {
             let whole = m.whole(p)?;
@@ -111,7 +112,8 @@ fn twice(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn no_colon(m: &Manifest) -> Vec<Mutation> {
-    let plain = first_on_line(m).filter(|p| p.entry.value.scalar().is_some_and(|(_, t)| t.style == Style::Plain));
+    let plain =
+        first_on_line(m).filter(|p| p.entry.value.as_scalar().is_some_and(|(_, t)| t.style == YamlStyle::Plain));
     plain
         .filter_map(|p| {
             let (key, value) = (range(p.entry.key.span), range(p.entry.value.span));
@@ -136,7 +138,7 @@ fn stray_key(m: &Manifest) -> Vec<Mutation> {
     let open = trefoil_project::schema::SchemaSegment::Key("resources".into());
     let places = m.keyed(key).filter(|p| m.is_format_key(p).is_some() && !p.path.contains(&open));
     places
-        .filter(|p| p.parent.mapping().is_some_and(|o| o.get("model").is_none() || m.dialect == "agntz"))
+        .filter(|p| p.parent.as_mapping().is_some_and(|o| o.get("model").is_none() || m.dialect == "agntz"))
         .filter_map(|p| m.beside(&p.entry, line))
         .collect()
 }
@@ -147,7 +149,7 @@ fn left_out(m: &Manifest) -> Vec<Mutation> {
         .filter_map(|p| {
             let whole = m.whole(p)?;
             let above = m.places.iter().filter(|o| o.path.len() < p.path.len() && o.entry.value.span == p.parent.span);
-            let others = p.parent.mapping()?.entries.iter().filter(|e| e.key.span != p.entry.key.span);
+            let others = p.parent.as_mapping()?.entries.iter().filter(|e| e.key.span != p.entry.key.span);
             let marks = above.map(|o| o.entry.key.span.start).chain(others.map(|e| e.key.span.start));
             m.edits().put(whole, "").at_all(marks.map(|s| s as usize)).done()
         })
@@ -166,27 +168,29 @@ fn both(m: &Manifest) -> Vec<Mutation> {
         &[("from", "from_node"), ("to", "to_node")]
     };
     let all = pairs.iter().flat_map(|(one, other)| m.keyed(one).map(move |p| (p, other)));
-    all.filter(|(p, _)| m.is_format_key(p).is_some() && p.parent.mapping().is_some_and(|o| o.get("judges").is_none()))
-        .filter_map(|(p, other)| {
-            let text = m.text[range(p.entry.value.span)].to_owned();
-            (!text.contains('\n')).then(|| m.beside(&p.entry, &format!("{other}: {text}")))?
-        })
-        .collect()
+    all.filter(|(p, _)| {
+        m.is_format_key(p).is_some() && p.parent.as_mapping().is_some_and(|o| o.get("judges").is_none())
+    })
+    .filter_map(|(p, other)| {
+        let text = m.text[range(p.entry.value.span)].to_owned();
+        (!text.contains('\n')).then(|| m.beside(&p.entry, &format!("{other}: {text}")))?
+    })
+    .collect()
 }
 
 fn no_maximum(m: &Manifest) -> Vec<Mutation> {
     m.keyed("maxIterations")
         .filter_map(|p| {
-            let until = p.parent.mapping()?.get("until")?;
+            let until = p.parent.as_mapping()?.get("until")?;
             m.edits().put(m.whole(p)?, "").at(until.key.span.start as usize).done()
         })
         .collect()
 }
 
 fn no_until(m: &Manifest) -> Vec<Mutation> {
-    let kinds = m.keyed("kind").filter(|p| p.entry.value.string().is_some_and(|t| &*t.value == "sequential"));
+    let kinds = m.keyed("kind").filter(|p| p.entry.value.as_string().is_some_and(|t| &*t.value == "sequential"));
     kinds
-        .filter(|p| p.parent.mapping().is_some_and(|o| o.get("until").is_none()))
+        .filter(|p| p.parent.as_mapping().is_some_and(|o| o.get("until").is_none()))
         .filter_map(|p| m.beside(&p.entry, "maxIterations: 3"))
         .collect()
 }
@@ -196,7 +200,8 @@ fn api_version(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn version(m: &Manifest) -> Vec<Mutation> {
-    let quoted =
-        m.keyed("version").filter(|p| p.path.is_empty() && matches!(p.entry.value.scalar(), Some((Scalar::Str, _))));
+    let quoted = m
+        .keyed("version")
+        .filter(|p| p.path.is_empty() && matches!(p.entry.value.as_scalar(), Some((YamlScalar::Str, _))));
     quoted.filter_map(|p| m.put(range(p.entry.value.span), "0.1")).collect()
 }

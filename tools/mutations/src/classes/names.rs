@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use trefoil_project::schema::SchemaSegment;
-use trefoil_syntax::yaml::Node;
+use trefoil_syntax::yaml::YamlNode;
 
 use super::{AEGIS, AGNTZ, ALL, Class, SIREN, class};
 use crate::Manifest;
@@ -38,15 +38,15 @@ pub fn steps(m: &Manifest) -> HashSet<String> {
 }
 
 /// The states of a workflow by name, in either form.
-pub fn states(m: &Manifest) -> Vec<(String, Node)> {
+pub fn states(m: &Manifest) -> Vec<(String, YamlNode)> {
     let Some(states) = m.get("spec.states") else { return Vec::new() };
     let mapped =
-        states.mapping().into_iter().flat_map(|s| &s.entries).map(|e| (e.key.value.to_string(), e.value.clone()));
+        states.as_mapping().into_iter().flat_map(|s| &s.entries).map(|e| (e.key.value.to_string(), e.value.clone()));
     let listed = states
-        .sequence()
+        .as_sequence()
         .unwrap_or_default()
         .iter()
-        .filter_map(|n| Some((n.mapping()?.get("name")?.value.string()?.value.to_string(), n.clone())));
+        .filter_map(|n| Some((n.as_mapping()?.get("name")?.value.as_string()?.value.to_string(), n.clone())));
     mapped.chain(listed).collect()
 }
 
@@ -57,8 +57,8 @@ fn misspell(m: &Manifest, r: &Reference, at: usize) -> Option<Mutation> {
 }
 
 fn value(m: &Manifest, p: &Place) -> Option<Mutation> {
-    let text = p.entry.value.string().filter(|t| !t.value.contains("{{") && !t.value.is_empty())?;
-    m.put(range(text.content()), misspelt(&text.value))
+    let text = p.entry.value.as_string().filter(|t| !t.value.contains("{{") && !t.value.is_empty())?;
+    m.put(range(text.content_span()), misspelt(&text.value))
 }
 
 fn step(m: &Manifest) -> Vec<Mutation> {
@@ -82,12 +82,12 @@ fn input(m: &Manifest) -> Vec<Mutation> {
             let owner = (0..=place.path.len()).rev().find_map(|n| {
                 m.places.iter().find(|p| p.path == place.path[..n] && &*p.entry.key.value == "inputSchema")
             })?;
-            let declared = owner.entry.value.mapping()?.get(&r.segments.first()?.0).is_some();
+            let declared = owner.entry.value.as_mapping()?.get(&r.segments.first()?.0).is_some();
             declared.then(|| misspell(m, r, 0))?
         }
         "aegis" => {
             let schema = m.get("spec.input_schema").or_else(|| m.get("metadata.input_schema"))?;
-            let declared = schema.mapping()?.get("properties")?.value.mapping()?;
+            let declared = schema.as_mapping()?.get("properties")?.value.as_mapping()?;
             let (root, name) = (r.segments.first()?, r.segments.get(1)?);
             (root.0 == "input" && declared.get(&name.0).is_some()).then(|| misspell(m, r, 1))?
         }
@@ -113,7 +113,7 @@ fn of_text(m: &Manifest) -> Vec<Mutation> {
                 r.segments.len() == 2
                     && r.segments.get(1).is_some_and(|(s, _)| s == "output")
                     && m.entries("nodes").iter().any(|n| {
-                        let node = n.value.mapping();
+                        let node = n.value.as_mapping();
                         *n.key.value == **root
                             && node.is_some_and(|n| n.get("type").is_none() && n.get("agent").is_some())
                     })
@@ -128,11 +128,11 @@ fn of_text(m: &Manifest) -> Vec<Mutation> {
     found
 }
 
-fn is_text_agent(m: &Manifest, step: &Node) -> bool {
+fn is_text_agent(m: &Manifest, step: &YamlNode) -> bool {
     let child = m.child(step);
-    let child = child.as_ref().and_then(Node::mapping);
+    let child = child.as_ref().and_then(YamlNode::as_mapping);
     child.is_some_and(|c| {
-        let llm = c.get("kind").and_then(|e| e.value.string()).is_some_and(|k| &*k.value == "llm");
+        let llm = c.get("kind").and_then(|e| e.value.as_string()).is_some_and(|k| &*k.value == "llm");
         llm && c.get("outputSchema").is_none()
     })
 }
@@ -152,8 +152,8 @@ fn judge(m: &Manifest) -> Vec<Mutation> {
     let inside = |p: &&Place| p.path.iter().any(|s| matches!(s, SchemaSegment::Key(k) if k == "judges"));
     // Validators of tool calls have no effect here.
     let run = |p: &&Place| !p.path.iter().any(|s| matches!(s, SchemaSegment::Key(k) if k == "tool_validation"));
-    let listed = m.keyed("judges").filter_map(|p| p.entry.value.sequence()).flatten().filter_map(|n| n.string());
-    let names = listed.filter_map(|t| m.put(range(t.content()), misspelt(&t.value)));
+    let listed = m.keyed("judges").filter_map(|p| p.entry.value.as_sequence()).flatten().filter_map(|n| n.as_string());
+    let names = listed.filter_map(|t| m.put(range(t.content_span()), misspelt(&t.value)));
     m.keyed("agent_id")
         .chain(m.keyed("agent"))
         .filter(inside)
@@ -193,7 +193,7 @@ fn member(m: &Manifest) -> Vec<Mutation> {
 
 fn beyond(m: &Manifest) -> Vec<Mutation> {
     let panels: Vec<_> =
-        states(m).into_iter().filter(|(_, n)| n.mapping().is_some_and(|n| n.get("consensus").is_some())).collect();
+        states(m).into_iter().filter(|(_, n)| n.as_mapping().is_some_and(|n| n.get("consensus").is_some())).collect();
     let one = |r: &Reference| {
         let (root, agents, number) = (r.segments.first()?, r.segments.get(1)?, r.segments.get(2)?);
         let panel = panels.iter().any(|(name, _)| *name == root.0) && agents.0 == "agents";

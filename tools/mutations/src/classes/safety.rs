@@ -20,7 +20,7 @@ fn prompts(m: &Manifest) -> impl Iterator<Item = &Place> {
         _ => &["system", "prompt"],
     };
     m.places.iter().filter(move |p| {
-        keys.contains(&&*p.entry.key.value) && p.entry.value.string().is_some() && m.is_format_key(p).is_some()
+        keys.contains(&&*p.entry.key.value) && p.entry.value.as_string().is_some() && m.is_format_key(p).is_some()
     })
 }
 
@@ -39,8 +39,9 @@ fn key_in_prompt(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn key_in_header(m: &Manifest) -> Vec<Mutation> {
-    let headers = m.keyed("headers").filter(|p| m.is_format_key(p).is_some()).filter_map(|p| p.entry.value.mapping());
-    let values = headers.flat_map(|h| &h.entries).filter(|e| e.value.string().is_some());
+    let headers =
+        m.keyed("headers").filter(|p| m.is_format_key(p).is_some()).filter_map(|p| p.entry.value.as_mapping());
+    let values = headers.flat_map(|h| &h.entries).filter(|e| e.value.as_string().is_some());
     values
         .filter_map(|e| {
             m.put(range(e.value.span), "\"Bearer sk-proj-4fJ2mQ8vXbT7wLz1RkD9sYc3HnE6uGpA5oIiV0xM2qWtZyBe\"")
@@ -54,10 +55,10 @@ fn host(m: &Manifest) -> Vec<Mutation> {
     m.keyed("url")
         .filter(|p| m.is_format_key(p).is_some() && !closed && is_request(p))
         .filter_map(|p| {
-            let text = p.entry.value.string()?;
+            let text = p.entry.value.as_string()?;
             let start = text.value.find("://")? + 3;
             let end = text.value.get(start..)?.find(['/', '?']).map_or(text.value.len(), |e| start + e);
-            let host = text.source(start as u32..end as u32);
+            let host = text.source_span(start as u32..end as u32);
             m.put(range(p.entry.value.span), format!("\"{}\"", text.value.replacen(&m.text[range(host)], name, 1)))
         })
         .collect()
@@ -65,13 +66,13 @@ fn host(m: &Manifest) -> Vec<Mutation> {
 
 /// Whether an address is a template, and not that of a callback.
 fn is_request(p: &Place) -> bool {
-    let kind = p.parent.mapping().and_then(|o| o.get("kind")).and_then(|e| e.value.string());
+    let kind = p.parent.as_mapping().and_then(|o| o.get("kind")).and_then(|e| e.value.as_string());
     kind.is_none_or(|k| &*k.value == "http")
 }
 
 fn command(m: &Manifest) -> Vec<Mutation> {
     let commands = m.keyed("command").filter(|p| {
-        p.entry.value.string().is_some_and(|t| !t.value.contains("update_blackboard") && !t.value.contains('\n'))
+        p.entry.value.as_string().is_some_and(|t| !t.value.contains("update_blackboard") && !t.value.contains('\n'))
     });
     commands.filter_map(|p| m.put(range(p.entry.value.span), "\"{{workflow.task}} --all\"")).collect()
 }

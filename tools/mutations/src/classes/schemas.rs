@@ -1,7 +1,7 @@
 //! Schemas, values passed to them, and examples and defaults that do not match them.
 
 use trefoil_project::schema::SchemaSegment;
-use trefoil_syntax::yaml::{Entry, Node};
+use trefoil_syntax::yaml::{YamlEntry, YamlNode};
 
 use super::{AGNTZ, Class, class};
 use crate::Manifest;
@@ -46,18 +46,18 @@ fn is_read(m: &Manifest, place: &Place) -> bool {
     above.into_iter().all(|o| m.is_format_key(o).is_some())
 }
 
-fn is_canonical(node: &Node) -> bool {
-    node.mapping().is_some_and(|m| m.get("properties").is_some_and(|e| e.value.mapping().is_some()))
+fn is_canonical(node: &YamlNode) -> bool {
+    node.as_mapping().is_some_and(|m| m.get("properties").is_some_and(|e| e.value.as_mapping().is_some()))
 }
 
 /// The text of a property's type.
-fn type_of(node: &Node) -> Option<&trefoil_syntax::yaml::Text> {
-    node.string().or_else(|| node.mapping()?.get("type")?.value.string())
+fn type_of(node: &YamlNode) -> Option<&trefoil_syntax::yaml::YamlText> {
+    node.as_string().or_else(|| node.as_mapping()?.get("type")?.value.as_string())
 }
 
 fn no_type(m: &Manifest) -> Vec<Mutation> {
     let types = properties(m).filter_map(|p| type_of(&p.entry.value));
-    types.filter_map(|t| m.put(range(t.content()), misspelt(&t.value))).collect()
+    types.filter_map(|t| m.put(range(t.content_span()), misspelt(&t.value))).collect()
 }
 
 fn keyword(m: &Manifest) -> Vec<Mutation> {
@@ -70,10 +70,14 @@ fn keyword(m: &Manifest) -> Vec<Mutation> {
 
 fn required(m: &Manifest) -> Vec<Mutation> {
     // If no properties are declared, any may be required.
-    let declared = |p: &&Place| p.parent.mapping().is_some_and(|o| o.get("properties").is_some());
+    let declared = |p: &&Place| p.parent.as_mapping().is_some_and(|o| o.get("properties").is_some());
     let lists = m.keyed("required").filter(|p| in_schema(p) && m.is_format_key(p).is_some()).filter(declared);
-    let lists = lists.filter_map(|p| p.entry.value.sequence());
-    lists.flatten().filter_map(|n| n.string()).filter_map(|t| m.put(range(t.content()), misspelt(&t.value))).collect()
+    let lists = lists.filter_map(|p| p.entry.value.as_sequence());
+    lists
+        .flatten()
+        .filter_map(|n| n.as_string())
+        .filter_map(|t| m.put(range(t.content_span()), misspelt(&t.value)))
+        .collect()
 }
 
 fn regex(m: &Manifest) -> Vec<Mutation> {
@@ -81,7 +85,8 @@ fn regex(m: &Manifest) -> Vec<Mutation> {
         .keyed("pattern")
         .filter(|p| m.is_format_key(p).is_some())
         .filter_map(|p| m.put(range(p.entry.value.span), "\"([a-z\""));
-    let texts = properties(m).filter_map(|p| p.entry.value.string().filter(|t| &*t.value == "string").map(|t| (p, t)));
+    let texts =
+        properties(m).filter_map(|p| p.entry.value.as_string().filter(|t| &*t.value == "string").map(|t| (p, t)));
     let added = texts
         .filter(|_| m.dialect == "agntz")
         .filter_map(|(_, t)| m.put(range(t.span), "{ type: string, pattern: '([a-z' }"));
@@ -95,18 +100,18 @@ fn default(m: &Manifest) -> Vec<Mutation> {
         _ => "7",
     };
     let there = properties(m).filter_map(|p| {
-        let d = p.entry.value.mapping()?.get("default")?;
+        let d = p.entry.value.as_mapping()?.get("default")?;
         m.put(range(d.value.span), wrong(&type_of(&p.entry.value)?.value))
     });
     let short = properties(m).filter_map(|p| {
-        let t = p.entry.value.string().filter(|_| p.path.contains(&SchemaSegment::Key("inputSchema".into())))?;
+        let t = p.entry.value.as_string().filter(|_| p.path.contains(&SchemaSegment::Key("inputSchema".into())))?;
         m.put(range(t.span), format!("{{ type: {}, default: {} }}", t.value, wrong(&t.value)))
     });
     there.chain(short).collect()
 }
 
 fn choice(m: &Manifest) -> Vec<Mutation> {
-    let lists = properties(m).filter_map(|p| p.entry.value.mapping()?.get("enum")?.value.sequence());
+    let lists = properties(m).filter_map(|p| p.entry.value.as_mapping()?.get("enum")?.value.as_sequence());
     lists.filter_map(|items| m.put(range(items.last()?.span), "{}")).collect()
 }
 
@@ -122,32 +127,35 @@ fn example(m: &Manifest) -> Vec<Mutation> {
 }
 
 /// The inputs that steps pass to agents with a declared input: the step, the entry of `input`, the agent's declaration.
-fn mappings(m: &Manifest) -> Vec<(Node, Entry, Entry)> {
+fn mappings(m: &Manifest) -> Vec<(YamlNode, YamlEntry, YamlEntry)> {
     let mut found = Vec::new();
     for step in m.pipelines().iter().flat_map(|(_, items, _)| items.iter()) {
-        let Some(input) = step.mapping().and_then(|s| s.get("input")).filter(|e| e.value.mapping().is_some()) else {
+        let Some(input) = step.as_mapping().and_then(|s| s.get("input")).filter(|e| e.value.as_mapping().is_some())
+        else {
             continue;
         };
         let child = m.child(step);
-        let Some(schema) = child.as_ref().and_then(Node::mapping).and_then(|c| c.get("inputSchema")) else { continue };
+        let Some(schema) = child.as_ref().and_then(YamlNode::as_mapping).and_then(|c| c.get("inputSchema")) else {
+            continue;
+        };
         found.push((step.clone(), input.clone(), schema.clone()));
     }
     found
 }
 
-fn declared(schema: &Entry) -> Option<&trefoil_syntax::yaml::Mapping> {
-    let root = schema.value.mapping()?;
-    if is_canonical(&schema.value) { root.get("properties")?.value.mapping() } else { Some(root) }
+fn declared(schema: &YamlEntry) -> Option<&trefoil_syntax::yaml::YamlMapping> {
+    let root = schema.value.as_mapping()?;
+    if is_canonical(&schema.value) { root.get("properties")?.value.as_mapping() } else { Some(root) }
 }
 
 fn input_left_out(m: &Manifest) -> Vec<Mutation> {
     let mut found = Vec::new();
     for (_, input, schema) in mappings(m) {
-        let Some(given) = input.value.mapping() else { continue };
+        let Some(given) = input.value.as_mapping() else { continue };
         for entry in &given.entries {
             let optional = declared(&schema)
                 .and_then(|d| d.get(&entry.key.value))
-                .and_then(|d| d.value.mapping()?.get("default"))
+                .and_then(|d| d.value.as_mapping()?.get("default"))
                 .is_some();
             let whole = m.whole_of(entry, given).filter(|_| !optional);
             found.extend(whole.and_then(|w| m.edits().put(w, "").at(input.key.span.start as usize).done()));
@@ -156,7 +164,7 @@ fn input_left_out(m: &Manifest) -> Vec<Mutation> {
     found
 }
 
-fn add_input(m: &Manifest, entry: &Entry, line: &str) -> Option<Mutation> {
+fn add_input(m: &Manifest, entry: &YamlEntry, line: &str) -> Option<Mutation> {
     let start = entry.key.span.start as usize;
     let first = m.text[m.line_start(start)..start].trim().is_empty();
     if first { m.beside(entry, line) } else { m.put(start..start, format!("{line}, ")) }
@@ -165,14 +173,14 @@ fn add_input(m: &Manifest, entry: &Entry, line: &str) -> Option<Mutation> {
 fn extra_input(m: &Manifest) -> Vec<Mutation> {
     let all = mappings(m);
     all.iter()
-        .filter_map(|(_, input, _)| add_input(m, input.value.mapping()?.entries.first()?, "nonsense: \"x\""))
+        .filter_map(|(_, input, _)| add_input(m, input.value.as_mapping()?.entries.first()?, "nonsense: \"x\""))
         .collect()
 }
 
 fn input_type(m: &Manifest) -> Vec<Mutation> {
     let mut found = Vec::new();
     for (_, input, schema) in mappings(m) {
-        for entry in input.value.mapping().into_iter().flat_map(|g| &g.entries) {
+        for entry in input.value.as_mapping().into_iter().flat_map(|g| &g.entries) {
             let wanted =
                 declared(&schema).and_then(|d| d.get(&entry.key.value)).and_then(|d| type_of(&d.value).cloned());
             if wanted.is_some_and(|t| &*t.value != "string") {
@@ -186,7 +194,7 @@ fn input_type(m: &Manifest) -> Vec<Mutation> {
 fn input_misspelt(m: &Manifest) -> Vec<Mutation> {
     let mut found = Vec::new();
     for (_, input, _) in mappings(m) {
-        for entry in input.value.mapping().into_iter().flat_map(|g| &g.entries) {
+        for entry in input.value.as_mapping().into_iter().flat_map(|g| &g.entries) {
             found.extend(m.put(range(entry.key.span), misspelt(&entry.key.value)));
         }
     }
@@ -233,8 +241,8 @@ fn is_sent(m: &Manifest, property: &Place) -> bool {
     m.places.iter().any(|p| {
         let model = p.path == property.path[..at] && &*p.entry.key.value == "kind";
         model
-            && p.entry.value.string().is_some_and(|k| &*k.value == "llm")
-            && p.parent.mapping().is_some_and(|o| o.get("prompt").is_none())
+            && p.entry.value.as_string().is_some_and(|k| &*k.value == "llm")
+            && p.parent.as_mapping().is_some_and(|o| o.get("prompt").is_none())
     })
 }
 

@@ -1,7 +1,7 @@
 //! Mistakes that are specific to SirenSpec: nodes and their types, edges and their conditions, swarms, written paths.
 
 use trefoil_project::schema::SchemaSegment;
-use trefoil_syntax::yaml::{Entry, Node, Style};
+use trefoil_syntax::yaml::{YamlEntry, YamlNode, YamlStyle};
 
 use super::{Class, SIREN, class};
 use crate::Manifest;
@@ -90,11 +90,11 @@ fn bare_agent(m: &Manifest) -> Vec<Mutation> {
 /// Conditions of edges that compare one path with one text: the place, the path, and the text with its quotes.
 fn equalities(m: &Manifest) -> Vec<(&Place, String, String)> {
     let one = |p: &'_ Place| {
-        let text = p.entry.value.string()?;
+        let text = p.entry.value.as_string()?;
         let (path, literal) = text.value.split_once(" == ")?;
         let plain = path.chars().all(|c| c.is_alphanumeric() || "._".contains(c));
         let quoted = literal.len() > 2 && literal.starts_with('"') && literal.ends_with('"') && !literal.contains(' ');
-        (text.style == Style::Plain && plain && quoted).then(|| (path.to_owned(), literal.to_owned()))
+        (text.style == YamlStyle::Plain && plain && quoted).then(|| (path.to_owned(), literal.to_owned()))
     };
     m.keyed("when").filter_map(|p| one(p).map(|(path, literal)| (p, path, literal))).collect()
 }
@@ -121,13 +121,13 @@ fn tautology(m: &Manifest) -> Vec<Mutation> {
 }
 
 /// The text of a key of a mapping.
-fn text_of<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
-    Some(&*node.mapping()?.get(key)?.value.string()?.value)
+fn text_of<'n>(node: &'n YamlNode, key: &str) -> Option<&'n str> {
+    Some(&*node.as_mapping()?.get(key)?.value.as_string()?.value)
 }
 
 fn same_condition(m: &Manifest) -> Vec<Mutation> {
-    let edges = m.get("edges").and_then(Node::sequence).unwrap_or_default();
-    let node = |edge: &Node| {
+    let edges = m.get("edges").and_then(YamlNode::as_sequence).unwrap_or_default();
+    let node = |edge: &YamlNode| {
         let id = text_of(edge, "to")?;
         m.entries("nodes").iter().find(|n| *n.key.value == *id)
     };
@@ -136,7 +136,7 @@ fn same_condition(m: &Manifest) -> Vec<Mutation> {
         for first in edges.iter().take(at) {
             let (Some(one), Some(two)) = (node(first), node(second)) else { continue };
             let writes = text_of(&one.value, "writes").is_some_and(|w| text_of(&two.value, "writes") == Some(w));
-            let (Some(when), Some(other)) = (text_of(first, "when"), second.mapping().and_then(|e| e.get("when")))
+            let (Some(when), Some(other)) = (text_of(first, "when"), second.as_mapping().and_then(|e| e.get("when")))
             else {
                 continue;
             };
@@ -151,8 +151,8 @@ fn same_condition(m: &Manifest) -> Vec<Mutation> {
 }
 
 /// Nodes whose type is not `agent`: the node, and its `type`.
-fn typed(m: &Manifest) -> Vec<(&Entry, &Place)> {
-    let inside = |p: &Place, node: &Entry| {
+fn typed(m: &Manifest) -> Vec<(&YamlEntry, &Place)> {
+    let inside = |p: &Place, node: &YamlEntry| {
         p.path == [SchemaSegment::Key("nodes".into()), SchemaSegment::Key(node.key.value.to_string())]
     };
     let nodes = m.entries("nodes").iter();
@@ -160,8 +160,8 @@ fn typed(m: &Manifest) -> Vec<(&Entry, &Place)> {
 }
 
 fn no_type(m: &Manifest) -> Vec<Mutation> {
-    let one = |(node, place): (&Entry, &Place)| {
-        let keys = node.value.mapping()?.entries.iter().map(|e| e.key.span.start as usize);
+    let one = |(node, place): (&YamlEntry, &Place)| {
+        let keys = node.value.as_mapping()?.entries.iter().map(|e| e.key.span.start as usize);
         let marks = keys.chain([node.key.span.start as usize]);
         m.edits().put(m.whole(place)?, "").at_all(marks).done()
     };
@@ -169,8 +169,8 @@ fn no_type(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn other_type(m: &Manifest) -> Vec<Mutation> {
-    let one = |(_, place): (&Entry, &Place)| {
-        let new = match &*place.entry.value.string()?.value {
+    let one = |(_, place): (&YamlEntry, &Place)| {
+        let new = match &*place.entry.value.as_string()?.value {
             "factory" => "loop",
             "human" => "approval",
             "swrm" => "parallel",
@@ -213,9 +213,9 @@ fn no_condition(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn blank_in_model(m: &Manifest) -> Vec<Mutation> {
-    let models = m.keyed("model").filter_map(|p| Some((p, p.entry.value.string()?)));
+    let models = m.keyed("model").filter_map(|p| Some((p, p.entry.value.as_string()?)));
     let quoted = models.filter(|(p, text)| {
-        text.style == Style::Double && p.path.first() == Some(&SchemaSegment::Key("agents".into()))
+        text.style == YamlStyle::Double && p.path.first() == Some(&SchemaSegment::Key("agents".into()))
     });
     quoted
         .filter_map(|(p, text)| {
@@ -229,18 +229,18 @@ fn blank_in_model(m: &Manifest) -> Vec<Mutation> {
 fn provider_in_model(m: &Manifest) -> Vec<Mutation> {
     let one = |p: &Place| {
         let provider = text_of(&p.parent, "provider")?;
-        let model = p.entry.value.string()?;
-        m.put(range(model.content()), format!("{provider}:{}", model.value))
+        let model = p.entry.value.as_string()?;
+        m.put(range(model.content_span()), format!("{provider}:{}", model.value))
     };
     m.keyed("model").filter_map(one).collect()
 }
 
 fn around_list(m: &Manifest) -> Vec<Mutation> {
-    let lists = m.keyed("for_each").filter_map(|p| p.entry.value.string());
-    let quoted = lists.filter(|t| t.style != Style::Plain && t.value.starts_with("{{"));
+    let lists = m.keyed("for_each").filter_map(|p| p.entry.value.as_string());
+    let quoted = lists.filter(|t| t.style != YamlStyle::Plain && t.value.starts_with("{{"));
     quoted
         .filter_map(|text| {
-            let at = range(text.content()).start;
+            let at = range(text.content_span()).start;
             m.put(at..at, "The tasks: ")
         })
         .collect()
@@ -260,7 +260,7 @@ fn credential(m: &Manifest) -> Vec<Mutation> {
 
 /// `writes` to which nothing else in the file refers.
 fn written(m: &Manifest) -> impl Iterator<Item = (&Place, &str)> {
-    let texts = m.keyed("writes").filter_map(|p| Some((p, &*p.entry.value.string()?.value)));
+    let texts = m.keyed("writes").filter_map(|p| Some((p, &*p.entry.value.as_string()?.value)));
     texts.filter(|(_, text)| m.text.matches(*text).count() == 1)
 }
 
@@ -274,7 +274,7 @@ fn no_name(m: &Manifest) -> Vec<Mutation> {
 
 fn lost_result(m: &Manifest) -> Vec<Mutation> {
     let Some(last) = m.entries("nodes").last() else { return Vec::new() };
-    let agent = last.value.mapping().is_some_and(|n| n.get("type").is_none());
+    let agent = last.value.as_mapping().is_some_and(|n| n.get("type").is_none());
     let end = written(m).filter(|(p, text)| agent && p.parent.span == last.value.span && text.starts_with("output."));
     // Its template may use another `output`, and a caller may read the node.
     let alone = m.others.is_empty() && !m.text.contains(&format!("{}.output", last.key.value));
@@ -289,9 +289,9 @@ fn lost_result(m: &Manifest) -> Vec<Mutation> {
 
 fn no_input(m: &Manifest) -> Vec<Mutation> {
     let calls = m.entries("nodes").iter().filter(|n| text_of(&n.value, "type") == Some("workflow"));
-    let one = |node: &Entry| {
-        let inputs = node.value.mapping()?.get("inputs")?;
-        let field = inputs.value.mapping()?.entries.first()?;
+    let one = |node: &YamlEntry| {
+        let inputs = node.value.as_mapping()?.get("inputs")?;
+        let field = inputs.value.as_mapping()?.entries.first()?;
         m.put(range(field.key.span), format!("{}_x", field.key.value))
     };
     calls.filter_map(one).collect()
@@ -299,7 +299,7 @@ fn no_input(m: &Manifest) -> Vec<Mutation> {
 
 fn templated_start(m: &Manifest) -> Vec<Mutation> {
     let input = |p: &&Place| p.path == [SchemaSegment::Key("input".into())];
-    let texts = m.keyed("message").filter(input).filter_map(|p| Some((p, p.entry.value.string()?)));
+    let texts = m.keyed("message").filter(input).filter_map(|p| Some((p, p.entry.value.as_string()?)));
     texts.filter_map(|(p, _)| m.put(range(p.entry.value.span), "\"{{ env.TOPIC }}\"")).collect()
 }
 
@@ -317,8 +317,8 @@ fn unheard_agent(m: &Manifest) -> Vec<Mutation> {
 fn other_result(m: &Manifest) -> Vec<Mutation> {
     let nodes = m.entries("nodes");
     let other = |own: &Place| {
-        let agent = |n: &&Entry| {
-            n.value.mapping().is_some_and(|node| node.get("agent").is_some() && node.get("type").is_none())
+        let agent = |n: &&YamlEntry| {
+            n.value.as_mapping().is_some_and(|node| node.get("agent").is_some() && node.get("type").is_none())
         };
         nodes.iter().find(|n| agent(n) && n.value.span != own.parent.span)
     };
@@ -331,6 +331,6 @@ fn other_result(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn bare_item(m: &Manifest) -> Vec<Mutation> {
-    let lone = |p: &&Place| p.entry.value.string().is_some_and(|t| &*t.value == "{{ item }}");
+    let lone = |p: &&Place| p.entry.value.as_string().is_some_and(|t| &*t.value == "{{ item }}");
     m.places.iter().filter(lone).filter_map(|p| m.put(range(p.entry.value.span), "item")).collect()
 }

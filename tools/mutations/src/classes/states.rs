@@ -1,7 +1,7 @@
 //! States and their transitions (AEGIS).
 
 use trefoil_project::schema::SchemaSegment;
-use trefoil_syntax::yaml::{Entry, Mapping, Node};
+use trefoil_syntax::yaml::{YamlEntry, YamlMapping, YamlNode};
 
 use super::names::states;
 use super::{AEGIS, Class, class};
@@ -26,21 +26,21 @@ pub(super) const CLASSES: &[Class] = &[
 ];
 
 /// The transitions of each state: the state's name and node, its list.
-fn transitions(m: &Manifest) -> Vec<(String, Node, Vec<Node>)> {
-    let of = |node: &Node| Some(node.mapping()?.get("transitions")?.value.sequence()?.to_vec());
+fn transitions(m: &Manifest) -> Vec<(String, YamlNode, Vec<YamlNode>)> {
+    let of = |node: &YamlNode| Some(node.as_mapping()?.get("transitions")?.value.as_sequence()?.to_vec());
     states(m).into_iter().filter_map(|(name, node)| Some((name, node.clone(), of(&node)?))).collect()
 }
 
-fn text<'n>(node: &'n Node, key: &str) -> Option<&'n trefoil_syntax::yaml::Text> {
-    node.mapping()?.get(key)?.value.string()
+fn text<'n>(node: &'n YamlNode, key: &str) -> Option<&'n trefoil_syntax::yaml::YamlText> {
+    node.as_mapping()?.get(key)?.value.as_string()
 }
 
-fn head(node: &Node) -> usize {
-    node.mapping().and_then(|s| s.entries.first()).map_or(0, |e| e.key.span.start as usize)
+fn head(node: &YamlNode) -> usize {
+    node.as_mapping().and_then(|s| s.entries.first()).map_or(0, |e| e.key.span.start as usize)
 }
 
 /// The places of a state's name and of its first key.
-fn marks(m: &Manifest, name: &str, node: &Node) -> Vec<usize> {
+fn marks(m: &Manifest, name: &str, node: &YamlNode) -> Vec<usize> {
     let keys = m.places.iter().filter(|p| &*p.entry.key.value == name && p.entry.value.span == node.span);
     keys.map(|p| p.entry.key.span.start as usize)
         .chain([head(node)])
@@ -49,14 +49,14 @@ fn marks(m: &Manifest, name: &str, node: &Node) -> Vec<usize> {
 }
 
 fn deleted(m: &Manifest) -> Vec<Mutation> {
-    let Some(all) = m.get("spec.states").and_then(Node::mapping) else { return Vec::new() };
-    let one = |state: &Entry| {
+    let Some(all) = m.get("spec.states").and_then(YamlNode::as_mapping) else { return Vec::new() };
+    let one = |state: &YamlEntry| {
         let name = &*state.key.value;
         let whole = m.whole_of(state, all)?;
         let targets = m
             .keyed("target")
             .chain(m.keyed("initial_state"))
-            .filter(|p| p.entry.value.string().is_some_and(|t| &*t.value == name));
+            .filter(|p| p.entry.value.as_string().is_some_and(|t| &*t.value == name));
         let reads = m
             .references()
             .into_iter()
@@ -74,7 +74,7 @@ fn unreachable(m: &Manifest) -> Vec<Mutation> {
     let states = states(m);
     let mut found = Vec::new();
     for (name, node) in &states {
-        let first = m.get("spec.initial_state").and_then(Node::string).is_none_or(|t| *t.value == **name);
+        let first = m.get("spec.initial_state").and_then(YamlNode::as_string).is_none_or(|t| *t.value == **name);
         let ways: Vec<_> = all
             .iter()
             .flat_map(|(from, _, list)| list.iter().enumerate().map(move |(at, t)| (from, list, at, t)))
@@ -117,7 +117,7 @@ fn no_rest(m: &Manifest) -> Vec<Mutation> {
         });
         if list.len() > 1 && word == "always" && others {
             let inner = list.iter().map(head);
-            let key = node.mapping().and_then(|n| n.get("transitions")).map(|e| e.key.span.start as usize);
+            let key = node.as_mapping().and_then(|n| n.get("transitions")).map(|e| e.key.span.start as usize);
             found
                 .extend(m.item(&list, list.len() - 1).and_then(|w| {
                     m.edits().put(w, "").at_all(marks(m, &name, &node)).at_all(inner).at_all(key).done()
@@ -141,7 +141,7 @@ fn wrong_kind(m: &Manifest) -> Vec<Mutation> {
             .iter()
             .filter_map(|t| text(t, "condition"))
             .filter(|t| !matches!(&*t.value, "custom" | "input_equals"));
-        found.extend(words.filter_map(|t| m.put(range(t.content()), wrong)));
+        found.extend(words.filter_map(|t| m.put(range(t.content_span()), wrong)));
     }
     found
 }
@@ -151,14 +151,15 @@ fn after_always(m: &Manifest) -> Vec<Mutation> {
     for (_, node, list) in transitions(m) {
         for (at, t) in list.iter().enumerate().take(list.len().saturating_sub(1)) {
             let plain =
-                |t: &Mapping| ["threshold", "expression", "value", "min", "max"].iter().all(|k| t.get(k).is_none());
-            let Some(word) = text(t, "condition").filter(|w| &*w.value != "always" && t.mapping().is_some_and(plain))
+                |t: &YamlMapping| ["threshold", "expression", "value", "min", "max"].iter().all(|k| t.get(k).is_none());
+            let Some(word) =
+                text(t, "condition").filter(|w| &*w.value != "always" && t.as_mapping().is_some_and(plain))
             else {
                 continue;
             };
             // A failed agent matches `on_failure` anyway.
             let failures =
-                |t: &Node| text(t, "condition").is_some_and(|c| matches!(&*c.value, "on_failure" | "custom"));
+                |t: &YamlNode| text(t, "condition").is_some_and(|c| matches!(&*c.value, "on_failure" | "custom"));
             let agent = text(&node, "kind").is_some_and(|k| matches!(&*k.value, "Agent" | "Subworkflow"));
             if agent && list.iter().skip(at + 1).all(failures) {
                 continue;
@@ -168,7 +169,7 @@ fn after_always(m: &Manifest) -> Vec<Mutation> {
                 .skip(at + 1)
                 .flat_map(|n| [head(n)].into_iter().chain(text(n, "condition").map(|c| c.span.start as usize)));
             found.extend(
-                m.edits().put(range(word.content()), "always").at(word.span.start as usize).at_all(later).done(),
+                m.edits().put(range(word.content_span()), "always").at(word.span.start as usize).at_all(later).done(),
             );
         }
     }
@@ -178,18 +179,18 @@ fn after_always(m: &Manifest) -> Vec<Mutation> {
 fn gap(m: &Manifest) -> Vec<Mutation> {
     let mut found = Vec::new();
     for (name, node, list) in transitions(m) {
-        let scored = |t: &Node| text(t, "condition").is_some_and(|c| c.value.starts_with("score_"));
+        let scored = |t: &YamlNode| text(t, "condition").is_some_and(|c| c.value.starts_with("score_"));
         if list.len() < 2 || !list.iter().all(scored) {
             continue;
         }
         // Raising the upper threshold opens a new gap, even if `above` and `below` the same number already leave one.
         for t in list.iter().filter(|t| text(t, "condition").is_some_and(|c| &*c.value == "score_above")) {
-            let Some(number) = t.mapping().and_then(|t| t.get("threshold")) else { continue };
+            let Some(number) = t.as_mapping().and_then(|t| t.get("threshold")) else { continue };
             let marks = marks(m, &name, &node)
                 .into_iter()
                 .chain(list.iter().map(head))
                 .chain(list.iter().filter_map(|t| text(t, "condition")).map(|t| t.span.start as usize));
-            let key = node.mapping().and_then(|n| n.get("transitions")).map(|e| e.key.span.start as usize);
+            let key = node.as_mapping().and_then(|n| n.get("transitions")).map(|e| e.key.span.start as usize);
             found.extend(m.edits().put(range(number.value.span), "0.99").at_all(marks).at_all(key).done());
         }
     }
@@ -201,7 +202,7 @@ fn one_name(m: &Manifest) -> Vec<Mutation> {
         m.entries("spec.states").windows(2).filter_map(|pair| m.put(range(pair[1].key.span), &*pair[0].key.value));
     let listed: Vec<_> = m
         .get("spec.states")
-        .and_then(Node::sequence)
+        .and_then(YamlNode::as_sequence)
         .unwrap_or_default()
         .iter()
         .filter_map(|n| text(n, "name"))
@@ -220,7 +221,7 @@ fn no_target(m: &Manifest) -> Vec<Mutation> {
                 .at(head(&p.parent))
                 .at_all(
                     p.parent
-                        .mapping()?
+                        .as_mapping()?
                         .entries
                         .iter()
                         .find(|e| e.key.span != p.entry.key.span)
@@ -233,24 +234,25 @@ fn no_target(m: &Manifest) -> Vec<Mutation> {
 
 fn later(m: &Manifest) -> Vec<Mutation> {
     let states = states(m);
-    let initial = m.get("spec.initial_state").and_then(Node::string);
+    let initial = m.get("spec.initial_state").and_then(YamlNode::as_string);
     let Some((name, node)) = states.iter().find(|(n, _)| initial.is_some_and(|t| *t.value == **n)) else {
         return Vec::new();
     };
     let ends: Vec<_> = states
         .iter()
         .filter(|(_, n)| {
-            n.mapping()
-                .is_some_and(|n| n.get("transitions").is_none_or(|t| t.value.sequence().is_some_and(|s| s.is_empty())))
+            n.as_mapping().is_some_and(|n| {
+                n.get("transitions").is_none_or(|t| t.value.as_sequence().is_some_and(|s| s.is_empty()))
+            })
         })
         .collect();
     let place = m
         .keyed("input")
         .chain(m.keyed("prompt"))
         .chain(m.keyed("input_template"))
-        .find(|p| p.parent.span == node.span && p.entry.value.string().is_some());
+        .find(|p| p.parent.span == node.span && p.entry.value.as_string().is_some());
     let one =
-        |end: &(String, Node)| (end.0 != *name).then(|| m.append(place?, &format!("{{{{{}.output}}}}", end.0)))?;
+        |end: &(String, YamlNode)| (end.0 != *name).then(|| m.append(place?, &format!("{{{{{}.output}}}}", end.0)))?;
     ends.into_iter().filter_map(one).collect()
 }
 
@@ -260,7 +262,7 @@ fn judges(m: &Manifest) -> Vec<Mutation> {
     named
         .filter_map(|p| {
             let above = m.places.iter().filter(|o| {
-                o.entry.value.mapping().is_some() && p.path.starts_with(&o.path) && o.path.len() < p.path.len()
+                o.entry.value.as_mapping().is_some() && p.path.starts_with(&o.path) && o.path.len() < p.path.len()
             });
             let kind = m.places.iter().filter(|o| o.path.len() + 1 == p.path.len() && p.path.starts_with(&o.path));
             m.edits()
@@ -273,12 +275,12 @@ fn judges(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn no_initial(m: &Manifest) -> Vec<Mutation> {
-    let mapped = m.get("spec.states").is_some_and(|s| s.mapping().is_some());
+    let mapped = m.get("spec.states").is_some_and(|s| s.as_mapping().is_some());
     let keys = m.keyed("initial_state").filter(|_| mapped);
     keys.filter_map(|p| {
         let others = p
             .parent
-            .mapping()?
+            .as_mapping()?
             .entries
             .iter()
             .map(|e| e.key.span.start as usize)
@@ -298,7 +300,7 @@ fn no_agent(m: &Manifest) -> Vec<Mutation> {
         m.edits()
             .put(m.whole(p)?, "")
             .at_all(marks(m, &name.0, &name.1))
-            .at_all(p.parent.mapping()?.get("kind").map(|e| e.key.span.start as usize))
+            .at_all(p.parent.as_mapping()?.get("kind").map(|e| e.key.span.start as usize))
             .done()
     })
     .collect()

@@ -111,8 +111,8 @@ fn outside(m: &Manifest) -> Vec<Mutation> {
     let workers: Vec<_> = m
         .entries("nodes")
         .iter()
-        .filter(|e| e.value.mapping().is_some_and(|n| n.get("for_each").is_some() || n.get("swarm_size").is_some()))
-        .filter_map(|e| e.value.mapping()?.get("agent")?.value.string())
+        .filter(|e| e.value.as_mapping().is_some_and(|n| n.get("for_each").is_some() || n.get("swarm_size").is_some()))
+        .filter_map(|e| e.value.as_mapping()?.get("agent")?.value.as_string())
         .collect();
     let agents = m.keyed("system").filter(|p| match p.path.as_slice() {
         [SchemaSegment::Key(agents), SchemaSegment::Key(id)] => {
@@ -122,7 +122,7 @@ fn outside(m: &Manifest) -> Vec<Mutation> {
     });
     let used = |p: &&Place| {
         let Some(SchemaSegment::Key(id)) = p.path.last() else { return false };
-        m.keyed("agent").any(|a| a.entry.value.string().is_some_and(|t| *t.value == **id))
+        m.keyed("agent").any(|a| a.entry.value.as_string().is_some_and(|t| *t.value == **id))
     };
     agents.filter(used).filter_map(|p| m.append(p, "{{ item }}")).collect()
 }

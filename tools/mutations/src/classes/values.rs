@@ -1,7 +1,7 @@
 //! Values of the wrong type, out of range, or not among the allowed ones.
 
 use trefoil_project::schema::{SchemaSegment, ValueForm, values_at};
-use trefoil_syntax::yaml::{Kind, Scalar};
+use trefoil_syntax::yaml::{YamlNodeKind, YamlScalar};
 
 use super::{AEGIS, AGNTZ, ALL, Class, SIREN, class};
 use crate::Manifest;
@@ -30,7 +30,7 @@ pub(super) const CLASSES: &[Class] = &[
 /// Numbers that are not part of the manifest's data.
 fn numbers(m: &Manifest) -> impl Iterator<Item = &Place> {
     m.places.iter().filter(|p| {
-        let number = matches!(p.entry.value.scalar(), Some((Scalar::Int(_) | Scalar::Float(_), _)));
+        let number = matches!(p.entry.value.as_scalar(), Some((YamlScalar::Int(_) | YamlScalar::Float(_), _)));
         let data =
             ["cpu", "memory", "disk", "default", "const", "value", "version", "minimum", "maximum", "min", "max"];
         number && !data.contains(&&*p.entry.key.value) && m.is_format_key(p).is_some()
@@ -42,14 +42,14 @@ fn put(m: &Manifest, p: &Place, new: &str) -> Option<Mutation> {
 }
 
 fn word(m: &Manifest) -> Vec<Mutation> {
-    let words = m.places.iter().filter_map(|p| Some((p, p.entry.value.string()?)));
+    let words = m.places.iter().filter_map(|p| Some((p, p.entry.value.as_string()?)));
     words
         .filter_map(|(p, text)| {
             let mut path = p.path.clone();
             path.push(SchemaSegment::Key(p.entry.key.value.to_string()));
             let choices = values_at(m.dialect, &m.root, &path);
             let closed = choices.iter().any(|c| !c.open && *c.text == *text.value);
-            closed.then(|| m.put(range(text.content()), misspelt(&text.value)))?
+            closed.then(|| m.put(range(text.content_span()), misspelt(&text.value)))?
         })
         .collect()
 }
@@ -59,7 +59,7 @@ fn number(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn boolean(m: &Manifest) -> Vec<Mutation> {
-    let flags = m.places.iter().filter(|p| matches!(p.entry.value.scalar(), Some((Scalar::Bool(_), _))));
+    let flags = m.places.iter().filter(|p| matches!(p.entry.value.as_scalar(), Some((YamlScalar::Bool(_), _))));
     let known = flags.filter(|p| !["default", "const", "value", "when"].contains(&&*p.entry.key.value));
     known
         .filter(|p| m.is_format_key(p).is_some_and(|k| !k.values.is_empty()))
@@ -71,7 +71,7 @@ fn takes(m: &Manifest, wanted: ValueForm) -> Vec<Mutation> {
     let known = m
         .places
         .iter()
-        .filter(|p| p.entry.value.scalar().is_none() && m.is_format_key(p).is_some_and(|k| k.takes == wanted));
+        .filter(|p| p.entry.value.as_scalar().is_none() && m.is_format_key(p).is_some_and(|k| k.takes == wanted));
     known
         .filter(|p| {
             p.entry.key.value.len() > 1 && !["metadata", "spec", "nodes", "states"].contains(&&*p.entry.key.value)
@@ -107,9 +107,9 @@ fn text(m: &Manifest) -> Vec<Mutation> {
         "instruction",
         "pattern",
     ];
-    let texts = m.places.iter().filter(|p| p.entry.value.string().is_some() && keys.contains(&&*p.entry.key.value));
+    let texts = m.places.iter().filter(|p| p.entry.value.as_string().is_some() && keys.contains(&&*p.entry.key.value));
     texts
-        .filter(|p| m.is_format_key(p).is_some() && !matches!(&*p.parent.kind, Kind::Scalar(..)))
+        .filter(|p| m.is_format_key(p).is_some() && !matches!(&*p.parent.kind, YamlNodeKind::Scalar(..)))
         .filter_map(|p| {
             let span = range(p.entry.value.span);
             let inner = m.text[span.clone()].to_owned();
@@ -133,7 +133,7 @@ fn temperature(m: &Manifest) -> Vec<Mutation> {
     let (under, key) = if m.dialect == "agntz" { ("model", "provider") } else { ("runtime", "model") };
     let inside = |p: &&Place| p.path.last() == Some(&SchemaSegment::Key(under.into()));
     let without =
-        m.keyed(key).filter(inside).filter(|p| p.parent.mapping().is_some_and(|o| o.get("temperature").is_none()));
+        m.keyed(key).filter(inside).filter(|p| p.parent.as_mapping().is_some_and(|o| o.get("temperature").is_none()));
     let put = without.filter_map(|p| {
         let end = m.end(&p.entry.value);
         let flow = m.text[range(p.parent.span)].starts_with('{');
@@ -144,7 +144,7 @@ fn temperature(m: &Manifest) -> Vec<Mutation> {
 
 fn duration(m: &Manifest) -> Vec<Mutation> {
     let keys = ["timeout", "iteration_timeout"];
-    let places = m.places.iter().filter(|p| keys.contains(&&*p.entry.key.value) && p.entry.value.string().is_some());
+    let places = m.places.iter().filter(|p| keys.contains(&&*p.entry.key.value) && p.entry.value.as_string().is_some());
     places
         .filter(|p| !p.path.contains(&SchemaSegment::Key("resources".into())) && m.is_format_key(p).is_some())
         .filter_map(|p| put(m, p, "300"))
@@ -154,9 +154,9 @@ fn duration(m: &Manifest) -> Vec<Mutation> {
 fn provider(m: &Manifest) -> Vec<Mutation> {
     let named = m.keyed("provider").filter(|p| m.is_format_key(p).is_some()).filter_map(|p| put(m, p, "opneai"));
     let models = m.keyed("model").filter_map(|p| {
-        let text = p.entry.value.string()?;
+        let text = p.entry.value.as_string()?;
         let end = text.value.find(':')?;
-        m.put(range(text.source(0..end as u32)), "opneai")
+        m.put(range(text.source_span(0..end as u32)), "opneai")
     });
     named.chain(models).collect()
 }
@@ -165,16 +165,16 @@ fn bare_model(m: &Manifest) -> Vec<Mutation> {
     let models = m.keyed("model").filter(|p| p.path.len() == 2);
     models
         .filter_map(|p| {
-            let text = p.entry.value.string()?;
+            let text = p.entry.value.as_string()?;
             let end = text.value.find(':')?;
-            m.put(range(text.source(0..end as u32 + 1)), "")
+            m.put(range(text.source_span(0..end as u32 + 1)), "")
         })
         .collect()
 }
 
 fn text_model(m: &Manifest) -> Vec<Mutation> {
     m.keyed("model")
-        .filter(|p| p.entry.value.mapping().is_some() && m.is_format_key(p).is_some())
+        .filter(|p| p.entry.value.as_mapping().is_some() && m.is_format_key(p).is_some())
         .filter_map(|p| {
             let end = m.end(&p.entry.value);
             m.edits().put(p.entry.key.span.end as usize..end, ": gpt-5.4").at(p.entry.key.span.start as usize).done()

@@ -1,14 +1,14 @@
 //! The rules that reading and lowering report, with their pages.
 
-use trefoil_syntax::Severity;
+use trefoil_syntax::FindingSeverity;
 
-use crate::rule::{Group, Rule, Run};
+use crate::rule::{Rule, RuleGroup, RuleSource};
 
 macro_rules! load {
     ($($name:literal $group:ident $level:ident $($strict:ident)? $(, $run:ident)?;)*) => {
         &[$(Rule {
             name: $name,
-            group: Group::$group,
+            group: RuleGroup::$group,
             level: load!(@level $level),
             strict: load!(@strict $($strict)?),
             page: include_str!(concat!($name, ".md")),
@@ -16,11 +16,11 @@ macro_rules! load {
         },)*]
     };
     (@level Off) => { None };
-    (@level $level:ident) => { Some(Severity::$level) };
-    (@run) => { Run::Load };
-    (@run $run:ident) => { Run::$run };
+    (@level $level:ident) => { Some(FindingSeverity::$level) };
+    (@run) => { RuleSource::Load };
+    (@run $run:ident) => { RuleSource::$run };
     (@strict) => { None };
-    (@strict $strict:ident) => { Some(Severity::$strict) };
+    (@strict $strict:ident) => { Some(FindingSeverity::$strict) };
 }
 
 /// Name, group, usual severity (`Off`: only on request), the one with `--strict` if different, and `Place` if a finding depends on

@@ -2,13 +2,13 @@
 
 mod script;
 
-use trefoil_ir::{CommandCall, Expr, FlowId, Program, StepKind, ToolCall, ToolKind, walk};
+use trefoil_ir::{CommandCall, FlowId, Program, StepKind, ToolCall, ToolKind, ValueExpression, walk};
 
-use crate::rule::Supplied;
+use crate::rule::ProjectDeclarations;
 
 /// What a call does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
+pub enum CallEffect {
     /// Nothing is known.
     Unknown,
     /// It only reads.
@@ -19,9 +19,9 @@ pub enum Effect {
     Writes(String),
 }
 
-impl Effect {
+impl CallEffect {
     /// What changes something, if anything does.
-    pub fn change(&self) -> Option<&str> {
+    pub fn change_text(&self) -> Option<&str> {
         match self {
             Self::Repeatable(what) | Self::Writes(what) => Some(what),
             Self::Unknown | Self::Reads => None,
@@ -41,62 +41,66 @@ const READS: &[&str] =
     &["check", "count", "describe", "fetch", "find", "get", "list", "load", "look", "query", "read", "search", "show"];
 
 /// One call of a tool, with these declarations.
-pub fn of<'s>(call: &ToolCall, supplied: impl Iterator<Item = &'s Supplied> + Clone) -> Effect {
+pub fn tool_call_effect<'s>(
+    call: &ToolCall,
+    supplied: impl Iterator<Item = &'s ProjectDeclarations> + Clone,
+) -> CallEffect {
     match &call.kind {
         ToolKind::Http => request(&call.arguments),
         ToolKind::Local => {
             let tool = supplied.flat_map(|all| &all.tools).find(|tool| *tool.name == *call.name);
             match tool {
-                Some(tool) if tool.writes => Effect::Writes(format!("`{}`", call.name)),
-                Some(_) => Effect::Reads,
-                None => Effect::Unknown,
+                Some(tool) if tool.writes => CallEffect::Writes(format!("`{}`", call.name)),
+                Some(_) => CallEffect::Reads,
+                None => CallEffect::Unknown,
             }
         }
         ToolKind::Mcp { server, .. } => {
             let server = supplied.flat_map(|all| &all.servers).find(|known| *known.name == **server);
             let repeatable = server.is_some_and(|server| server.is_idempotent(&call.name));
-            if repeatable { Effect::Reads } else { by_name(&call.name) }
+            if repeatable { CallEffect::Reads } else { by_name(&call.name) }
         }
-        ToolKind::Python => member(&call.arguments, "function").map_or(Effect::Unknown, by_name),
+        ToolKind::Python => member(&call.arguments, "function").map_or(CallEffect::Unknown, by_name),
     }
 }
 
 /// A shell command.
-pub fn of_command(call: &CommandCall) -> Effect {
-    script::of(&call.script)
+pub fn command_effect(call: &CommandCall) -> CallEffect {
+    script::script_effect(&call.script)
 }
 
 /// Whether a step of a flow, or of the flows that it calls, changes something each time.
-pub fn writes(program: &Program, flow: FlowId, supplied: &Supplied) -> bool {
+pub fn flow_writes(program: &Program, flow: FlowId, supplied: &ProjectDeclarations) -> bool {
     let all = std::iter::once(supplied);
-    walk::reachable(program, flow).into_iter().any(|(_, step)| match &program.steps[step].kind {
-        StepKind::Tool(call) => matches!(of(call, all.clone()), Effect::Writes(_)),
-        StepKind::Command(call) => matches!(of_command(call), Effect::Writes(_)),
+    walk::reachable_steps(program, flow).into_iter().any(|(_, step)| match &program.steps[step].kind {
+        StepKind::Tool(call) => matches!(tool_call_effect(call, all.clone()), CallEffect::Writes(_)),
+        StepKind::Command(call) => matches!(command_effect(call), CallEffect::Writes(_)),
         _ => false,
     })
 }
 
 /// A request (RFC 9110, 9.2). An idempotency key says that the server ignores a repeated one
 /// (draft-ietf-httpapi-idempotency-key-header).
-fn request(arguments: &Expr) -> Effect {
-    let Some(method) = member(arguments, "method") else { return Effect::Unknown };
+fn request(arguments: &ValueExpression) -> CallEffect {
+    let Some(method) = member(arguments, "method") else { return CallEffect::Unknown };
     let what = format!("this {method} request");
-    let is_key = |(name, _): &(_, Expr)| str::eq_ignore_ascii_case(name as &std::sync::Arc<str>, "idempotency-key");
+    let is_key =
+        |(name, _): &(_, ValueExpression)| str::eq_ignore_ascii_case(name as &std::sync::Arc<str>, "idempotency-key");
     let has_key = match part(arguments, "headers") {
-        Some(Expr::Object(headers)) => headers.iter().any(is_key),
+        Some(ValueExpression::Object(headers)) => headers.iter().any(is_key),
         _ => false,
     };
     match method {
-        "GET" | "HEAD" | "OPTIONS" => Effect::Reads,
-        "PUT" | "DELETE" => Effect::Repeatable(what),
-        _ if has_key => Effect::Repeatable(what),
-        _ => Effect::Writes(what),
+        "GET" | "HEAD" | "OPTIONS" => CallEffect::Reads,
+        "PUT" | "DELETE" => CallEffect::Repeatable(what),
+        _ if has_key => CallEffect::Repeatable(what),
+        _ => CallEffect::Writes(what),
     }
 }
 
-fn by_name(name: &str) -> Effect {
+fn by_name(name: &str) -> CallEffect {
     let has = |known: &[&str]| words(name).any(|word| known.contains(&&*word));
-    if has(WRITES) && !has(READS) { Effect::Writes(format!("`{name}`")) } else { Effect::Unknown }
+    if has(WRITES) && !has(READS) { CallEffect::Writes(format!("`{name}`")) } else { CallEffect::Unknown }
 }
 
 /// The words of a name, in lower case: at `_`, `-`, `.`, `/`, and before capital letters.
@@ -113,29 +117,29 @@ fn words(name: &str) -> impl Iterator<Item = String> {
     split.split_whitespace().map(str::to_owned).collect::<Vec<_>>().into_iter()
 }
 
-fn part<'e>(arguments: &'e Expr, name: &str) -> Option<&'e Expr> {
-    let Expr::Object(members) = arguments else { return None };
+fn part<'e>(arguments: &'e ValueExpression, name: &str) -> Option<&'e ValueExpression> {
+    let ValueExpression::Object(members) = arguments else { return None };
     members.iter().find(|(have, _)| &**have == name).map(|(_, value)| value)
 }
 
-fn member<'e>(arguments: &'e Expr, name: &str) -> Option<&'e str> {
+fn member<'e>(arguments: &'e ValueExpression, name: &str) -> Option<&'e str> {
     match part(arguments, name)? {
-        Expr::Const(value) => value.as_str(),
+        ValueExpression::Const(value) => value.as_str(),
         _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Effect, by_name};
+    use super::{CallEffect, by_name};
 
     #[test]
     fn a_name_says_what_a_tool_does() {
         for name in ["write_file", "deleteUser", "mail.send", "create-issue", "git/push", "httpPost"] {
-            assert!(matches!(by_name(name), Effect::Writes(_)), "{name}");
+            assert!(matches!(by_name(name), CallEffect::Writes(_)), "{name}");
         }
         for name in ["read_text_file", "list_orders_by_name", "search", "postcode", "get_order", "add", "borders"] {
-            assert_eq!(by_name(name), Effect::Unknown, "{name}");
+            assert_eq!(by_name(name), CallEffect::Unknown, "{name}");
         }
     }
 }

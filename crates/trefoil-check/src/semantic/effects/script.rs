@@ -1,9 +1,9 @@
 //! What a shell script changes outside of the machine, as far as the programs in it are known for that. Files that it writes do
 //! not count, and neither do programs that are not known.
 
-use trefoil_shell::{Command, Part, Word, assigned, is_keyword, read, written};
+use trefoil_shell::{ShellCommand, ShellWord, ShellWordPart, assigned_variable, is_keyword, parse_script, word_text};
 
-use super::{Effect, READS, WRITES, words};
+use super::{CallEffect, READS, WRITES, words};
 
 /// The programs that send something whenever they are called.
 const MAILS: &[&str] = &["mail", "mailx", "mutt", "msmtp", "sendmail", "swaks"];
@@ -34,53 +34,56 @@ const CURL_DATA: &[&str] =
 const WGET_DATA: &[&str] = &["--post-data", "--post-file"];
 
 /// The first change that is made each time, or else the first one at all.
-pub fn of(script: &str) -> Effect {
-    let script = read(script, &[]);
+pub fn script_effect(script: &str) -> CallEffect {
+    let script = parse_script(script, &[]);
     let mut all = Vec::new();
     for command in &script.commands {
         add(command, &mut all);
     }
-    let each_time = all.iter().position(|one| matches!(one, Effect::Writes(_))).unwrap_or(0);
-    if all.is_empty() { Effect::Unknown } else { all.swap_remove(each_time) }
+    let each_time = all.iter().position(|one| matches!(one, CallEffect::Writes(_))).unwrap_or(0);
+    if all.is_empty() { CallEffect::Unknown } else { all.swap_remove(each_time) }
 }
 
-fn add(command: &Command, all: &mut Vec<Effect>) {
+fn add(command: &ShellCommand, all: &mut Vec<CallEffect>) {
     for word in command.words.iter().chain(command.redirects.iter().map(|(_, word)| word)) {
-        within(word, all);
+        add_substituted_commands(word, all);
     }
     let texts: Vec<String> = command.words.iter().map(lead).collect();
-    let is_before = |text: &&String| is_keyword(text) || assigned(text).is_some();
+    let is_before = |text: &&String| is_keyword(text) || assigned_variable(text).is_some();
     let skipped = texts.iter().take_while(is_before).count();
     if let Some((program, operands)) = texts.get(skipped..).and_then(<[String]>::split_first) {
         let program = program.rsplit('/').next().unwrap_or_default();
-        all.extend(call(program, operands).filter(|effect| effect.change().is_some()));
+        all.extend(call(program, operands).filter(|effect| effect.change_text().is_some()));
     }
 }
 
 /// The commands whose output is a part of a word.
-fn within(word: &Word, all: &mut Vec<Effect>) {
+fn add_substituted_commands(word: &ShellWord, all: &mut Vec<CallEffect>) {
     for part in word {
         match part {
-            Part::Commands(_, commands) => commands.iter().for_each(|command| add(command, all)),
-            Part::Expansion { parts, .. } | Part::Arithmetic(parts) | Part::Subscript(_, parts) => within(parts, all),
+            ShellWordPart::Commands(_, commands) => commands.iter().for_each(|command| add(command, all)),
+            ShellWordPart::Expansion { parts, .. }
+            | ShellWordPart::Arithmetic(parts)
+            | ShellWordPart::Subscript(_, parts) => add_substituted_commands(parts, all),
             _ => {}
         }
     }
 }
 
 /// The text of a word, up to the first value in it.
-fn lead(word: &Word) -> String {
-    written(word).unwrap_or_else(|| {
-        let text =
-            word.iter().map_while(|part| if let Part::Text(text, _) = part { Some(text.as_str()) } else { None });
+fn lead(word: &ShellWord) -> String {
+    word_text(word).unwrap_or_else(|| {
+        let text = word
+            .iter()
+            .map_while(|part| if let ShellWordPart::Text(text, _) = part { Some(text.as_str()) } else { None });
         text.collect()
     })
 }
 
-fn call(program: &str, operands: &[String]) -> Option<Effect> {
+fn call(program: &str, operands: &[String]) -> Option<CallEffect> {
     match program {
         "sudo" | "env" | "nohup" | "nice" => {
-            let inner = operands.iter().position(|word| !word.starts_with('-') && assigned(word).is_none())?;
+            let inner = operands.iter().position(|word| !word.starts_with('-') && assigned_variable(word).is_none())?;
             let (program, operands) = operands.get(inner..)?.split_first()?;
             call(program, operands)
         }
@@ -90,7 +93,7 @@ fn call(program: &str, operands: &[String]) -> Option<Effect> {
             let method = operands.iter().find(|word| !word.starts_with('-'))?;
             method.chars().all(|c| c.is_ascii_uppercase()).then(|| request(method, false))
         }
-        _ if MAILS.contains(&program) => Some(Effect::Writes(format!("`{program}`"))),
+        _ if MAILS.contains(&program) => Some(CallEffect::Writes(format!("`{program}`"))),
         _ if BY_NAME.contains(&program) => Some(by_subcommand(program, operands)),
         _ => {
             let (_, each_time, once) = KNOWN.iter().find(|(name, ..)| *name == program)?;
@@ -99,7 +102,7 @@ fn call(program: &str, operands: &[String]) -> Option<Effect> {
                 return None;
             }
             let what = format!("`{program} {first}`");
-            Some(if each_time.contains(&first) { Effect::Writes(what) } else { Effect::Repeatable(what) })
+            Some(if each_time.contains(&first) { CallEffect::Writes(what) } else { CallEffect::Repeatable(what) })
         }
     }
 }
@@ -117,17 +120,17 @@ fn subcommand(operands: &[String]) -> Option<&str> {
     None
 }
 
-fn request(method: &str, has_key: bool) -> Effect {
+fn request(method: &str, has_key: bool) -> CallEffect {
     let what = format!("this {method} request");
     match method {
-        "GET" | "HEAD" | "OPTIONS" | "" => Effect::Reads,
-        "PUT" | "DELETE" => Effect::Repeatable(what),
-        _ if has_key => Effect::Repeatable(what),
-        _ => Effect::Writes(what),
+        "GET" | "HEAD" | "OPTIONS" | "" => CallEffect::Reads,
+        "PUT" | "DELETE" => CallEffect::Repeatable(what),
+        _ if has_key => CallEffect::Repeatable(what),
+        _ => CallEffect::Writes(what),
     }
 }
 
-fn curl(operands: &[String]) -> Effect {
+fn curl(operands: &[String]) -> CallEffect {
     let (mut method, mut sends, mut gets) = (None, None, false);
     let has_key = operands.iter().any(|word| word.to_ascii_lowercase().contains("idempotency-key:"));
     for (at, word) in operands.iter().enumerate() {
@@ -163,7 +166,7 @@ fn curl(operands: &[String]) -> Effect {
     request(method.as_deref().unwrap_or(sends), has_key)
 }
 
-fn wget(operands: &[String]) -> Effect {
+fn wget(operands: &[String]) -> CallEffect {
     let name = |word: &String| word.split_once('=').map_or(word.clone(), |(name, _)| name.to_owned());
     let method = operands.iter().find_map(|word| word.strip_prefix("--method="));
     let sends = operands.iter().any(|word| WGET_DATA.contains(&name(word).as_str()));
@@ -171,7 +174,7 @@ fn wget(operands: &[String]) -> Effect {
 }
 
 /// By the words of the subcommands, up to the first option.
-fn by_subcommand(program: &str, operands: &[String]) -> Effect {
+fn by_subcommand(program: &str, operands: &[String]) -> CallEffect {
     let names: Vec<&String> =
         operands.iter().take_while(|word| !word.starts_with('-') && !word.is_empty()).take(4).collect();
     // `gh api` and `aws s3` do not say it in a word.
@@ -188,23 +191,23 @@ fn by_subcommand(program: &str, operands: &[String]) -> Effect {
             return request(method.unwrap_or(if sends { "POST" } else { "GET" }), false);
         }
         ("aws", Some("s3"), Some("cp" | "mv" | "rm" | "sync")) => {
-            return Effect::Repeatable(what(names.get(..2).unwrap_or(&names)));
+            return CallEffect::Repeatable(what(names.get(..2).unwrap_or(&names)));
         }
         _ => {}
     }
     for (at, name) in names.iter().enumerate() {
         let has = |known: &[&str]| words(name).any(|word| known.contains(&&*word));
         if has(READS) {
-            return Effect::Reads;
+            return CallEffect::Reads;
         }
         // The first subcommand names a thing: `gh label list`.
         if has(WRITES) || (at > 0 && has(&["comment", "release", "run"])) {
             let what = what(names.get(..=at).unwrap_or(&names));
             let once = has(&["close", "delete", "edit", "merge", "put", "remove", "rename", "update"]);
-            return if once { Effect::Repeatable(what) } else { Effect::Writes(what) };
+            return if once { CallEffect::Repeatable(what) } else { CallEffect::Writes(what) };
         }
     }
-    Effect::Unknown
+    CallEffect::Unknown
 }
 
 #[cfg(test)]
@@ -228,7 +231,7 @@ mod tests {
             ("aws sns publish --message \"${1}\"", "`aws sns publish`"),
             ("X=$(curl -d a https://x.example/)", "this POST request"),
         ] {
-            assert_eq!(of(script), Effect::Writes(what.to_owned()), "{script}");
+            assert_eq!(script_effect(script), CallEffect::Writes(what.to_owned()), "{script}");
         }
     }
 
@@ -243,7 +246,7 @@ mod tests {
             ("gh pr merge 5 --squash", "`gh pr merge`"),
             ("terraform apply -auto-approve", "`terraform apply`"),
         ] {
-            assert_eq!(of(script), Effect::Repeatable(what.to_owned()), "{script}");
+            assert_eq!(script_effect(script), CallEffect::Repeatable(what.to_owned()), "{script}");
         }
     }
 
@@ -267,7 +270,7 @@ mod tests {
             "python main.py \"${1}\" > out.txt",
             "",
         ] {
-            assert_eq!(of(script).change(), None, "{script}");
+            assert_eq!(script_effect(script).change_text(), None, "{script}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::uses::{How, uses};
+use super::value_uses::{ShellUseKind, find_uses};
 
 /// A part of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum ArgPart<'a> {
 
 /// A value that decides what runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunsValue {
+pub struct ExecutedValue {
     /// The index of its word.
     pub word: usize,
     /// Its name.
@@ -26,7 +26,7 @@ pub struct RunsValue {
 }
 
 /// The values that are code, or that decide which code runs. The words are read as a script in which every word is quoted.
-pub fn values_that_run(words: &[Vec<ArgPart<'_>>]) -> Vec<RunsValue> {
+pub fn values_that_run(words: &[Vec<ArgPart<'_>>]) -> Vec<ExecutedValue> {
     let mut script = String::new();
     // A name of its own for each place, and the place.
     let mut places: BTreeMap<String, (usize, &str)> = BTreeMap::new();
@@ -45,17 +45,22 @@ pub fn values_that_run(words: &[Vec<ArgPart<'_>>]) -> Vec<RunsValue> {
         script.push(' ');
     }
     let mut seen = BTreeSet::new();
-    let all = uses(&script, &|name| places.contains_key(name), BTreeMap::new()).into_iter();
+    let all = find_uses(&script, &|name| places.contains_key(name), BTreeMap::new()).into_iter();
     let found = all.filter_map(|(place, how)| {
         let program = match how {
-            How::Code(program) => Some(program),
-            How::Arithmetic => Some("the shell".to_owned()),
-            How::Name | How::Setting(_) | How::Program => None,
+            ShellUseKind::Code(program) => Some(program),
+            ShellUseKind::Arithmetic => Some("the shell".to_owned()),
+            ShellUseKind::Name | ShellUseKind::Setting(_) | ShellUseKind::Program => None,
             // The tool checks the values that look like options, and what it writes or reads is its purpose.
-            How::Option(_) | How::Later(_) | How::File | How::Bare | How::Host | How::Header => return None,
+            ShellUseKind::Option(_)
+            | ShellUseKind::Later(_)
+            | ShellUseKind::File
+            | ShellUseKind::Bare
+            | ShellUseKind::Host
+            | ShellUseKind::Header => return None,
         };
         let (word, name) = *places.get(&place).filter(|_| seen.insert(place.clone()))?;
-        Some(RunsValue { word, name: name.to_owned(), program })
+        Some(ExecutedValue { word, name: name.to_owned(), program })
     });
     found.collect()
 }

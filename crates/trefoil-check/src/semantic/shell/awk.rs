@@ -1,10 +1,10 @@
 //! The commands that an `awk` program runs. It is not parsed; only its strings are distinguished from the rest.
 
 /// Whether it runs commands that are not literals in it.
-pub(super) fn runs(program: &str) -> bool {
+pub(super) fn runs_computed_commands(program: &str) -> bool {
     statements(program).iter().any(|statement| {
         let called = statement.split_once("system").map(|(_, behind)| behind.trim_start());
-        if called.is_some_and(|behind| behind.starts_with('(') && computed(behind)) {
+        if called.is_some_and(|behind| behind.starts_with('(') && is_computed(behind)) {
             return true;
         }
         statement.match_indices('|').any(|(at, _)| {
@@ -13,7 +13,7 @@ pub(super) fn runs(program: &str) -> bool {
             let or = before.ends_with('|') || statement.get(at + 1..).is_some_and(|r| r.starts_with('|'));
             // `COMMAND | getline`, and `print TEXT | COMMAND`.
             let prints = before.trim_start().starts_with("print");
-            !or && if behind.starts_with("getline") { computed(before) } else { prints && computed(behind) }
+            !or && if behind.starts_with("getline") { is_computed(before) } else { prints && is_computed(behind) }
         })
     })
 }
@@ -41,7 +41,7 @@ pub(super) fn prints_to(program: &str) -> Vec<String> {
 }
 
 /// Whether a program reads a variable of its environment.
-pub(super) fn reads(program: &str, name: &str) -> bool {
+pub(super) fn reads_variable(program: &str, name: &str) -> bool {
     program.contains(&format!("ENVIRON[\"{name}\"]"))
 }
 
@@ -72,6 +72,6 @@ fn statements(program: &str) -> Vec<String> {
 }
 
 /// Whether it contains more than strings.
-fn computed(expression: &str) -> bool {
+fn is_computed(expression: &str) -> bool {
     expression.contains(|c: char| c.is_ascii_alphabetic() || matches!(c, '$' | '_'))
 }

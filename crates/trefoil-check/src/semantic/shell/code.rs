@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use trefoil_shell::read;
+use trefoil_shell::parse_script;
 
 use super::awk;
-use super::languages::{Language, Operands};
+use super::languages::{CodeLanguage, OperandMeaning};
 use super::options::last_takes;
-use super::uses::{Follow, How, file};
-use super::words::{DESCRIPTOR, Names, Seen};
+use super::value_uses::{ShellUseKind, ShellValueFlow, file_key};
+use super::words::{DESCRIPTOR, ValueNames, WordValues};
 
 /// Whether a file name refers to the standard input.
 fn is_input(name: &str) -> bool {
@@ -17,11 +17,11 @@ fn is_input(name: &str) -> bool {
 }
 
 /// The state while reading the arguments of a program.
-struct Words<'w> {
+struct CodeArguments<'w> {
     program: &'w str,
-    language: &'w Language,
-    input: &'w Names,
-    rest: std::slice::Iter<'w, Seen>,
+    language: &'w CodeLanguage,
+    input: &'w ValueNames,
+    rest: std::slice::Iter<'w, WordValues>,
     /// Whether code was found.
     given: bool,
     /// Whether the code is the first argument after the options.
@@ -31,14 +31,20 @@ struct Words<'w> {
     /// The number of arguments that are not options.
     count: usize,
     /// The values of its variables.
-    told: Names,
+    told: ValueNames,
     /// Its literal code.
     written: Vec<String>,
 }
 
-impl Follow<'_> {
-    pub(super) fn language(&mut self, program: &str, language: &Language, operands: &[Seen], input: &Names) {
-        let mut words = Words {
+impl ShellValueFlow<'_> {
+    pub(super) fn follow_language(
+        &mut self,
+        program: &str,
+        language: &CodeLanguage,
+        operands: &[WordValues],
+        input: &ValueNames,
+    ) {
+        let mut words = CodeArguments {
             program,
             language,
             input,
@@ -57,12 +63,12 @@ impl Follow<'_> {
             self.awk(program, &words.written, words.told);
         }
         if language.input && !words.given {
-            self.note(input.clone(), &How::Code(program.to_owned()));
+            self.record_use(input.clone(), &ShellUseKind::Code(program.to_owned()));
         }
     }
 
     /// Reads one argument of a program. `Break`: those after it are data.
-    fn word<'w>(&mut self, words: &mut Words<'w>, word: &'w Seen) -> ControlFlow<()> {
+    fn word<'w>(&mut self, words: &mut CodeArguments<'w>, word: &'w WordValues) -> ControlFlow<()> {
         let language = words.language;
         let lead = word.lead.as_str();
         let plain = word.whole.is_some();
@@ -78,7 +84,7 @@ impl Follow<'_> {
         } else if dashed {
             return if self.long_option(words, word) { ControlFlow::Continue(()) } else { self.letters(words, word) };
         } else if !words.ended && lead == "-" && plain && language.input {
-            if language.operands == Operands::File {
+            if language.operands == OperandMeaning::File {
                 return ControlFlow::Break(());
             }
         } else {
@@ -88,7 +94,7 @@ impl Follow<'_> {
     }
 
     /// Reads a long option; returns whether it was one.
-    fn long_option<'w>(&mut self, words: &mut Words<'w>, word: &'w Seen) -> bool {
+    fn long_option<'w>(&mut self, words: &mut CodeArguments<'w>, word: &'w WordValues) -> bool {
         let lead = word.lead.as_str();
         let (name, attached) = lead.split_once('=').map_or((lead, false), |(name, _)| (name, true));
         let takes_code = words.language.long.contains(&name);
@@ -108,14 +114,14 @@ impl Follow<'_> {
     }
 
     /// Reads combined one-letter options.
-    fn letters<'w>(&mut self, words: &mut Words<'w>, word: &'w Seen) -> ControlFlow<()> {
+    fn letters<'w>(&mut self, words: &mut CodeArguments<'w>, word: &'w WordValues) -> ControlFlow<()> {
         let (program, language, input) = (words.program, words.language, words.input);
         let plain = word.whole.is_some();
         let letters = word.lead.trim_start_matches('-');
         if language.switched {
             // An interactive shell reads the file that this variable names.
             if letters.contains('i') {
-                self.note(self.held("ENV"), &How::Setting("ENV".to_owned()));
+                self.record_use(self.variable_values("ENV"), &ShellUseKind::Setting("ENV".to_owned()));
             }
             words.switched |= letters.contains(|c| language.code.contains(c));
             // `-s`: all arguments belong to the script.
@@ -154,120 +160,129 @@ impl Follow<'_> {
                 return ControlFlow::Break(());
             }
         } else if language.assigns.contains(letter) {
-            words.told.extend(value.names());
+            words.told.extend(value.value_names());
         }
         ControlFlow::Continue(())
     }
 
     /// Reads an argument that is not an option.
-    fn operand<'w>(&mut self, words: &mut Words<'w>, word: &'w Seen) -> ControlFlow<()> {
+    fn operand<'w>(&mut self, words: &mut CodeArguments<'w>, word: &'w WordValues) -> ControlFlow<()> {
         let (program, language, input) = (words.program, words.language, words.input);
         words.count += 1;
         match language.operands {
             _ if words.switched => {
-                let arguments: Vec<Seen> = words.rest.clone().cloned().collect();
+                let arguments: Vec<WordValues> = words.rest.clone().cloned().collect();
                 self.code(program, language, word, &arguments, input);
                 words.given = true;
                 return ControlFlow::Break(());
             }
-            Operands::Program(own) if words.count > own => return ControlFlow::Break(()),
-            Operands::File => {
+            OperandMeaning::Program(own) if words.count > own => return ControlFlow::Break(()),
+            OperandMeaning::File => {
                 if !words.given {
                     self.file_of_code(program, word, input);
                     words.given = true;
                 }
                 return ControlFlow::Break(());
             }
-            Operands::Code if !words.given => {
+            OperandMeaning::Code if !words.given => {
                 words.given = true;
                 words.written.extend(word.whole.clone());
                 self.code(program, language, word, &[], input);
             }
-            Operands::Rest(skip) if words.count > skip => {
+            OperandMeaning::Rest(skip) if words.count > skip => {
                 words.given = true;
                 self.code(program, language, word, &[], input);
                 self.elsewhere(word, input);
             }
-            Operands::After(command) if words.count == 1 => {
+            OperandMeaning::After(command) if words.count == 1 => {
                 let said = word.whole.as_deref().is_some_and(|word| word.eq_ignore_ascii_case(command));
                 return if said { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
             }
-            Operands::After(_) => self.code(program, language, word, &[], input),
-            _ if !language.assigns.is_empty() && word.assigns().is_some() => words.told.extend(word.names()),
+            OperandMeaning::After(_) => self.code(program, language, word, &[], input),
+            _ if !language.assigns.is_empty() && word.assigned_name().is_some() => {
+                words.told.extend(word.value_names())
+            }
             _ => {}
         }
         ControlFlow::Continue(())
     }
 
     /// Values that an `awk` program runs.
-    fn awk(&mut self, program: &str, written: &[String], mut told: Names) {
+    fn awk(&mut self, program: &str, written: &[String], mut told: ValueNames) {
         for code in written {
-            let held = self.variables.iter().filter(|(name, _)| awk::reads(code, name));
+            let held = self.variables.iter().filter(|(name, _)| awk::reads_variable(code, name));
             told.extend(held.flat_map(|(_, names)| names.clone()));
-            let names = code.split('"').filter(|name| awk::reads(code, name) && (self.known)(name));
+            let names = code.split('"').filter(|name| awk::reads_variable(code, name) && (self.known)(name));
             told.extend(names.map(str::to_owned));
-            if awk::runs(code) {
-                self.note(told.clone(), &How::Code(program.to_owned()));
+            if awk::runs_computed_commands(code) {
+                self.record_use(told.clone(), &ShellUseKind::Code(program.to_owned()));
             }
             for command in awk::prints_to(code) {
-                self.all(&read(&command, &[]).commands, &told);
+                self.follow_commands(&parse_script(&command, &[]).commands, &told);
             }
         }
     }
 
     /// `KEY=VALUE`, where the key may mean that the value is code; `sure`: it is not an option of a subcommand.
-    fn setting(&mut self, program: &str, language: &Language, word: &Seen, sure: bool) {
+    fn setting(&mut self, program: &str, language: &CodeLanguage, word: &WordValues, sure: bool) {
         for (before, names, _) in &word.values {
-            let runs = |key: &str| language.settings.is_some_and(|s| s.runs(key));
+            let runs = |key: &str| language.settings.is_some_and(|s| s.is_code_key(key));
             if before.split_once(['=', ' ']).map_or(sure, |(key, _)| runs(key)) {
-                self.note(names.clone(), &How::Code(program.to_owned()));
+                self.record_use(names.clone(), &ShellUseKind::Code(program.to_owned()));
             }
         }
     }
 
     /// Code that a shell on another machine runs. It does not have the local variables, but reads the same input.
-    fn elsewhere(&mut self, word: &Seen, input: &Names) {
+    fn elsewhere(&mut self, word: &WordValues, input: &ValueNames) {
         if let Some(script) = word.whole.as_deref().filter(|_| !input.is_empty()) {
-            let mut there = Follow::new(&|_| false, BTreeMap::new());
-            there.all(&read(script, &[]).commands, input);
+            let mut there = ShellValueFlow::new(&|_| false, BTreeMap::new());
+            there.follow_commands(&parse_script(script, &[]).commands, input);
             self.uses.extend(there.uses);
         }
     }
 
-    fn code(&mut self, program: &str, language: &Language, word: &Seen, arguments: &[Seen], input: &Names) {
-        self.note(word.names(), &How::Code(program.to_owned()));
+    fn code(
+        &mut self,
+        program: &str,
+        language: &CodeLanguage,
+        word: &WordValues,
+        arguments: &[WordValues],
+        input: &ValueNames,
+    ) {
+        self.record_use(word.value_names(), &ShellUseKind::Code(program.to_owned()));
         // An inner shell has its own variables and parameters.
         if let (true, Some(script)) = (language.shell, &word.whole) {
             let outer = self.variables.clone();
             let many = arguments.last().filter(|w| w.many);
-            let given = |n: usize| arguments.get(n).or(many).map(Seen::names).unwrap_or_default();
+            let given = |n: usize| arguments.get(n).or(many).map(WordValues::value_names).unwrap_or_default();
             self.variables.extend((0..10).map(|n| (n.to_string(), given(n))));
             let skipped = if arguments.len() == 1 && many.is_some() { 0 } else { 1 };
-            let all: Names = arguments.iter().skip(skipped).flat_map(Seen::names).collect();
+            let all: ValueNames = arguments.iter().skip(skipped).flat_map(WordValues::value_names).collect();
             self.variables.extend(["@", "*"].map(|name| (name.to_owned(), all.clone())));
-            self.all(&read(script, &[]).commands, input);
+            self.follow_commands(&parse_script(script, &[]).commands, input);
             self.variables = outer;
         }
     }
 
-    fn file_of_code(&mut self, program: &str, word: &Seen, input: &Names) {
-        let how = How::Code(program.to_owned());
+    fn file_of_code(&mut self, program: &str, word: &WordValues, input: &ValueNames) {
+        let how = ShellUseKind::Code(program.to_owned());
         if word.whole.as_deref().is_some_and(is_input) {
-            self.note(input.clone(), &how);
+            self.record_use(input.clone(), &how);
         }
-        if let Some(held) = word.key.as_deref().and_then(|name| self.files.get(file(name))) {
-            self.note(held.clone(), &how);
+        if let Some(held) = word.key.as_deref().and_then(|name| self.files.get(file_key(name))) {
+            self.record_use(held.clone(), &how);
         }
         if word.is_local() {
-            self.note(self.folder.clone(), &How::Program);
+            self.record_use(self.folder.clone(), &ShellUseKind::Program);
         }
         // `source` reads it into the current shell, and `<( )` is the text itself rather than a name.
-        let names = word.names();
+        let names = word.value_names();
         let whole = word.lead.is_empty();
         match program {
-            "source" | "." => self.note(names, &how),
-            _ if word.lead == DESCRIPTOR => self.note(names, &how),
-            _ if whole => self.note(names, &How::Program),
+            "source" | "." => self.record_use(names, &how),
+            _ if word.lead == DESCRIPTOR => self.record_use(names, &how),
+            _ if whole => self.record_use(names, &ShellUseKind::Program),
             _ => {}
         }
     }

@@ -1,10 +1,10 @@
 //! Programs that read some of their arguments, or their input, as code.
 
-use super::settings::{GIT, SSH, Settings};
+use super::settings::{CodeSettings, GIT, SSH};
 
 /// The meaning of arguments without a dash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operands {
+pub enum OperandMeaning {
     /// Data.
     Data,
     /// The first one is a file with code; the others are data.
@@ -21,7 +21,7 @@ pub enum Operands {
 
 /// How a program receives code.
 #[derive(Debug, Clone, Copy)]
-pub struct Language {
+pub struct CodeLanguage {
     /// Letters of options followed by code.
     pub code: &'static str,
     /// Letters of options followed by a file with code.
@@ -32,7 +32,7 @@ pub struct Language {
     pub long: &'static [&'static str],
     /// Long options followed by another value.
     pub long_takes: &'static [&'static str],
-    pub operands: Operands,
+    pub operands: OperandMeaning,
     /// Whether it reads code from its input if it got none otherwise.
     pub input: bool,
     /// Whether its code is shell code.
@@ -43,16 +43,16 @@ pub struct Language {
     pub plus: bool,
     /// The letter of the option that sets a variable in its code.
     pub assigns: &'static str,
-    pub settings: Option<&'static Settings>,
+    pub settings: Option<&'static CodeSettings>,
 }
 
-const NONE: Language = Language {
+const NONE: CodeLanguage = CodeLanguage {
     code: "",
     file: "",
     takes: "",
     long: &[],
     long_takes: &[],
-    operands: Operands::Data,
+    operands: OperandMeaning::Data,
     input: false,
     shell: false,
     switched: false,
@@ -62,12 +62,12 @@ const NONE: Language = Language {
 };
 
 /// The language of an unknown program: what most languages have in common.
-pub const UNNAMED: Language = Language { code: "ce", long: &["--eval", "--command"], ..NONE };
+pub const UNNAMED: CodeLanguage = CodeLanguage { code: "ce", long: &["--eval", "--command"], ..NONE };
 
 /// The language of a program.
-pub fn language(program: &str) -> Option<Language> {
+pub fn find_language(program: &str) -> Option<CodeLanguage> {
     if matches!(program, "source" | ".") {
-        return Some(Language { operands: Operands::File, ..NONE });
+        return Some(CodeLanguage { operands: OperandMeaning::File, ..NONE });
     }
     let program = program.strip_suffix(".exe").unwrap_or(program);
     let stem = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -75,11 +75,11 @@ pub fn language(program: &str) -> Option<Language> {
 }
 
 /// Shells and programs that start one.
-fn shell(stem: &str) -> Option<Language> {
-    use Operands::{After, Code, File, Rest};
+fn shell(stem: &str) -> Option<CodeLanguage> {
+    use OperandMeaning::{After, Code, File, Rest};
     Some(match stem {
         "sh" | "bash" | "rbash" | "dash" | "zsh" | "ksh" | "mksh" | "lksh" | "oksh" | "pdksh" | "ash" | "yash"
-        | "posh" | "csh" | "tcsh" | "hush" => Language {
+        | "posh" | "csh" | "tcsh" | "hush" => CodeLanguage {
             code: "c",
             takes: "oO",
             long_takes: &["--rcfile", "--init-file"],
@@ -89,7 +89,7 @@ fn shell(stem: &str) -> Option<Language> {
             switched: true,
             ..NONE
         },
-        "fish" => Language {
+        "fish" => CodeLanguage {
             code: "cC",
             takes: "dDfo",
             long: &["--command", "--init-command"],
@@ -99,9 +99,9 @@ fn shell(stem: &str) -> Option<Language> {
             ..NONE
         },
         "nu" | "elvish" | "xonsh" | "rc" | "es" => {
-            Language { code: "c", long: &["--commands"], operands: File, input: true, ..NONE }
+            CodeLanguage { code: "c", long: &["--commands"], operands: File, input: true, ..NONE }
         }
-        "su" | "runuser" => Language {
+        "su" | "runuser" => CodeLanguage {
             code: "c",
             takes: "sgGuw",
             long: &["--command", "--session-command"],
@@ -109,106 +109,123 @@ fn shell(stem: &str) -> Option<Language> {
             shell: true,
             ..NONE
         },
-        "script" => Language { code: "c", takes: "BEIOTmo", long: &["--command"], input: true, shell: true, ..NONE },
-        "cmd" => Language { operands: After("/c"), ..NONE },
-        "eval" | "alias" => Language { operands: Rest(0), shell: stem == "eval", ..NONE },
-        "trap" => Language { operands: Code, shell: true, ..NONE },
-        "compgen" => Language { code: "CFW", takes: "AGPSXo", ..NONE },
-        "mapfile" | "readarray" => Language { code: "C", takes: "dnOsuc", ..NONE },
-        "bind" => Language { code: "x", takes: "mqur", ..NONE },
+        "script" => {
+            CodeLanguage { code: "c", takes: "BEIOTmo", long: &["--command"], input: true, shell: true, ..NONE }
+        }
+        "cmd" => CodeLanguage { operands: After("/c"), ..NONE },
+        "eval" | "alias" => CodeLanguage { operands: Rest(0), shell: stem == "eval", ..NONE },
+        "trap" => CodeLanguage { operands: Code, shell: true, ..NONE },
+        "compgen" => CodeLanguage { code: "CFW", takes: "AGPSXo", ..NONE },
+        "mapfile" | "readarray" => CodeLanguage { code: "C", takes: "dnOsuc", ..NONE },
+        "bind" => CodeLanguage { code: "x", takes: "mqur", ..NONE },
         _ => return None,
     })
 }
 
 /// Interpreters of programming languages.
-fn interpreter(stem: &str) -> Option<Language> {
-    use Operands::{After, Code, Data, File};
+fn interpreter(stem: &str) -> Option<CodeLanguage> {
+    use OperandMeaning::{After, Code, Data, File};
     Some(match stem {
         "python" | "pypy" | "ipython" => {
-            Language { code: "c", file: "m", takes: "WX", operands: File, input: true, ..NONE }
+            CodeLanguage { code: "c", file: "m", takes: "WX", operands: File, input: true, ..NONE }
         }
-        "perl" => Language { code: "eE", takes: "", operands: File, input: true, ..NONE },
-        "ruby" => Language { code: "e", takes: "rIC", operands: File, input: true, ..NONE },
+        "perl" => CodeLanguage { code: "eE", takes: "", operands: File, input: true, ..NONE },
+        "ruby" => CodeLanguage { code: "e", takes: "rIC", operands: File, input: true, ..NONE },
         "node" | "nodejs" | "bun" => {
-            Language { code: "ep", takes: "r", long: &["--eval", "--print"], operands: File, input: true, ..NONE }
+            CodeLanguage { code: "ep", takes: "r", long: &["--eval", "--print"], operands: File, input: true, ..NONE }
         }
-        "deno" => Language { long: &["--eval"], operands: After("eval"), ..NONE },
+        "deno" => CodeLanguage { long: &["--eval"], operands: After("eval"), ..NONE },
         "php" => {
-            Language { code: "rBRE", file: "f", takes: "dc", long: &["--run"], operands: File, input: true, ..NONE }
+            CodeLanguage { code: "rBRE", file: "f", takes: "dc", long: &["--run"], operands: File, input: true, ..NONE }
         }
         "lua" | "luajit" | "Rscript" | "osascript" | "elixir" | "groovy" | "scala" => {
-            Language { code: "e", operands: File, input: true, ..NONE }
+            CodeLanguage { code: "e", operands: File, input: true, ..NONE }
         }
-        "R" => Language { code: "e", file: "f", operands: Data, input: true, ..NONE },
-        "julia" => {
-            Language { code: "eE", takes: "JLptCH", long: &["--eval", "--print"], operands: File, input: true, ..NONE }
-        }
+        "R" => CodeLanguage { code: "e", file: "f", operands: Data, input: true, ..NONE },
+        "julia" => CodeLanguage {
+            code: "eE",
+            takes: "JLptCH",
+            long: &["--eval", "--print"],
+            operands: File,
+            input: true,
+            ..NONE
+        },
         "tclsh" | "guile" | "octave" | "ghci" | "jshell" | "irb" => {
-            Language { code: "ce", long: &["--eval"], operands: File, input: true, ..NONE }
+            CodeLanguage { code: "ce", long: &["--eval"], operands: File, input: true, ..NONE }
         }
-        "expect" => Language { code: "c", file: "fb", operands: File, input: true, ..NONE },
+        "expect" => CodeLanguage { code: "c", file: "fb", operands: File, input: true, ..NONE },
         "pwsh" | "powershell" => {
-            Language { long: &["-c", "-Command", "-command"], operands: File, input: true, ..NONE }
+            CodeLanguage { long: &["-c", "-Command", "-command"], operands: File, input: true, ..NONE }
         }
-        "awk" | "gawk" | "mawk" | "nawk" => {
-            Language { code: "e", file: "f", takes: "Fv", long: &["--source"], operands: Code, assigns: "v", ..NONE }
-        }
+        "awk" | "gawk" | "mawk" | "nawk" => CodeLanguage {
+            code: "e",
+            file: "f",
+            takes: "Fv",
+            long: &["--source"],
+            operands: Code,
+            assigns: "v",
+            ..NONE
+        },
         "sed" | "gsed" => {
-            Language { code: "e", file: "f", takes: "l", long: &["--expression"], operands: Code, ..NONE }
+            CodeLanguage { code: "e", file: "f", takes: "l", long: &["--expression"], operands: Code, ..NONE }
         }
         _ => return None,
     })
 }
 
 /// Editors, databases and similar programs with their own commands.
-fn tool(stem: &str) -> Option<Language> {
-    use Operands::Rest;
+fn tool(stem: &str) -> Option<CodeLanguage> {
+    use OperandMeaning::Rest;
     Some(match stem {
-        "make" | "gmake" => Language { file: "fC", takes: "IoW", long: &["--eval"], ..NONE },
-        "ed" | "red" => Language { takes: "p", input: true, ..NONE },
-        "ex" => Language { code: "c", file: "S", takes: "tTuU", long: &["--cmd"], plus: true, input: true, ..NONE },
+        "make" | "gmake" => CodeLanguage { file: "fC", takes: "IoW", long: &["--eval"], ..NONE },
+        "ed" | "red" => CodeLanguage { takes: "p", input: true, ..NONE },
+        "ex" => CodeLanguage { code: "c", file: "S", takes: "tTuU", long: &["--cmd"], plus: true, input: true, ..NONE },
         "vi" | "vim" | "nvim" | "view" | "vimdiff" | "rvim" | "rview" | "gvim" | "gview" | "evim" => {
-            Language { code: "c", file: "Ss", takes: "tTuU", long: &["--cmd"], plus: true, ..NONE }
+            CodeLanguage { code: "c", file: "Ss", takes: "tTuU", long: &["--cmd"], plus: true, ..NONE }
         }
-        "emacs" => Language { file: "l", takes: "fu", long: &["--eval", "-eval"], ..NONE },
-        "less" => Language { plus: true, ..NONE },
-        "gdb" => Language {
+        "emacs" => CodeLanguage { file: "l", takes: "fu", long: &["--eval", "-eval"], ..NONE },
+        "less" => CodeLanguage { plus: true, ..NONE },
+        "gdb" => CodeLanguage {
             file: "x",
             long: &["-ex", "--ex", "-iex", "--iex", "-eval-command", "--eval-command", "--init-eval-command"],
             input: true,
             ..NONE
         },
-        "lldb" => Language { code: "oO", file: "sS", long: &["--one-line"], takes: "npa", input: true, ..NONE },
-        "psql" => Language { code: "c", file: "f", takes: "dhpUvoPFRLT", long: &["--command"], input: true, ..NONE },
-        "mysql" | "mariadb" => Language { code: "e", takes: "", long: &["--execute"], input: true, ..NONE },
-        "sqlite" | "duckdb" => Language { long: &["-cmd", "-c", "-s"], operands: Rest(1), input: true, ..NONE },
-        "mongo" | "mongosh" => Language { long: &["--eval"], input: true, ..NONE },
-        "clickhouse-client" => Language { code: "q", long: &["--query"], input: true, ..NONE },
-        "sqlcmd" => Language { code: "qQ", ..NONE },
-        "cqlsh" => Language { code: "e", file: "f", long: &["--execute"], ..NONE },
+        "lldb" => CodeLanguage { code: "oO", file: "sS", long: &["--one-line"], takes: "npa", input: true, ..NONE },
+        "psql" => {
+            CodeLanguage { code: "c", file: "f", takes: "dhpUvoPFRLT", long: &["--command"], input: true, ..NONE }
+        }
+        "mysql" | "mariadb" => CodeLanguage { code: "e", takes: "", long: &["--execute"], input: true, ..NONE },
+        "sqlite" | "duckdb" => CodeLanguage { long: &["-cmd", "-c", "-s"], operands: Rest(1), input: true, ..NONE },
+        "mongo" | "mongosh" => CodeLanguage { long: &["--eval"], input: true, ..NONE },
+        "clickhouse-client" => CodeLanguage { code: "q", long: &["--query"], input: true, ..NONE },
+        "sqlcmd" => CodeLanguage { code: "qQ", ..NONE },
+        "cqlsh" => CodeLanguage { code: "e", file: "f", long: &["--execute"], ..NONE },
         _ => return None,
     })
 }
 
 /// Programs that start other programs.
-fn starter(stem: &str) -> Option<Language> {
-    use Operands::{Code, Data, Program, Rest};
+fn starter(stem: &str) -> Option<CodeLanguage> {
+    use OperandMeaning::{Code, Data, Program, Rest};
     Some(match stem {
-        "watch" => Language { takes: "n", operands: Rest(0), ..NONE },
-        "parallel" => Language { takes: "jIaN", operands: Code, input: true, ..NONE },
-        "entr" => Language { code: "s", shell: true, operands: Program(0), ..NONE },
-        "env" => Language { code: "S", takes: "uC", long: &["--split-string"], operands: Program(0), ..NONE },
-        "flock" => Language { code: "c", takes: "wE", long: &["--command"], shell: true, operands: Program(1), ..NONE },
-        "npx" => Language { code: "c", takes: "p", long: &["--call"], operands: Program(0), ..NONE },
-        // A command in its arguments is read by a shell.
-        "tmux" => Language { takes: "cefFLnSstTxy", operands: Rest(1), ..NONE },
-        "ssh" => {
-            Language { takes: "bcDEeFIiJLlmOopQRSWw", operands: Rest(1), input: true, settings: Some(&SSH), ..NONE }
+        "watch" => CodeLanguage { takes: "n", operands: Rest(0), ..NONE },
+        "parallel" => CodeLanguage { takes: "jIaN", operands: Code, input: true, ..NONE },
+        "entr" => CodeLanguage { code: "s", shell: true, operands: Program(0), ..NONE },
+        "env" => CodeLanguage { code: "S", takes: "uC", long: &["--split-string"], operands: Program(0), ..NONE },
+        "flock" => {
+            CodeLanguage { code: "c", takes: "wE", long: &["--command"], shell: true, operands: Program(1), ..NONE }
         }
-        "scp" | "sftp" => Language { code: "SD", takes: "cFiJlPX", settings: Some(&SSH), ..NONE },
-        "wget" => Language { long: &["--use-askpass"], ..NONE },
-        "rsync" => Language { code: "e", takes: "fTBM", long: &["--rsh", "--rsync-path"], ..NONE },
-        "git" => Language {
+        "npx" => CodeLanguage { code: "c", takes: "p", long: &["--call"], operands: Program(0), ..NONE },
+        // A command in its arguments is read by a shell.
+        "tmux" => CodeLanguage { takes: "cefFLnSstTxy", operands: Rest(1), ..NONE },
+        "ssh" => {
+            CodeLanguage { takes: "bcDEeFIiJLlmOopQRSWw", operands: Rest(1), input: true, settings: Some(&SSH), ..NONE }
+        }
+        "scp" | "sftp" => CodeLanguage { code: "SD", takes: "cFiJlPX", settings: Some(&SSH), ..NONE },
+        "wget" => CodeLanguage { long: &["--use-askpass"], ..NONE },
+        "rsync" => CodeLanguage { code: "e", takes: "fTBM", long: &["--rsh", "--rsync-path"], ..NONE },
+        "git" => CodeLanguage {
             takes: "C",
             long: &[
                 "--exec",
@@ -226,7 +243,7 @@ fn starter(stem: &str) -> Option<Language> {
             settings: Some(&GIT),
             ..NONE
         },
-        "tar" | "gtar" | "bsdtar" => Language {
+        "tar" | "gtar" | "bsdtar" => CodeLanguage {
             code: "IF",
             takes: "fCbgKNTVXLH",
             long: &[
@@ -239,7 +256,7 @@ fn starter(stem: &str) -> Option<Language> {
             ],
             ..NONE
         },
-        "at" | "batch" | "crontab" => Language { file: "f", takes: "qtu", operands: Data, input: true, ..NONE },
+        "at" | "batch" | "crontab" => CodeLanguage { file: "f", takes: "qtu", operands: Data, input: true, ..NONE },
         _ => return None,
     })
 }

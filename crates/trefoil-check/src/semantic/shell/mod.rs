@@ -5,42 +5,42 @@
 //! uses count as harmless. `argv` does the same for a command without a shell.
 
 mod argv;
+mod autorun_files;
 mod awk;
 mod code;
 mod languages;
-mod names;
 mod options;
-mod places;
 mod request;
 mod settings;
-mod starts;
-mod uses;
-mod waits;
+mod started_programs;
+mod value_uses;
+mod variable_names;
+mod wait_times;
 mod words;
 mod xargs;
 
-use trefoil_ir::{CommandCall, Expr};
+use trefoil_ir::{CommandCall, ValueExpression};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use argv::{ArgPart, RunsValue, values_that_run};
+pub use argv::{ArgPart, ExecutedValue, values_that_run};
 pub use languages::decides_code;
-pub use uses::How;
-use uses::{FOLDER, Use};
-pub use waits::waits;
+pub use value_uses::ShellUseKind;
+use value_uses::{FOLDER, ShellValueUse};
+pub use wait_times::find_waits;
 
 /// The uses of a command's values.
-pub fn uses(call: &CommandCall) -> BTreeSet<Use> {
+pub fn command_uses(call: &CommandCall) -> BTreeSet<ShellValueUse> {
     let written = call.env.iter().filter_map(|(name, value)| match value {
-        Expr::Const(value) => Some((name.to_string(), value.as_str()?.to_owned())),
+        ValueExpression::Const(value) => Some((name.to_string(), value.as_str()?.to_owned())),
         _ => None,
     });
     let constants: BTreeMap<String, String> = written.collect();
-    uses::uses(&call.script, &|name| value(call, name).is_some(), constants)
+    value_uses::find_uses(&call.script, &|name| parameter_value(call, name).is_some(), constants)
 }
 
 /// The value of a parameter or a variable of a command, or its working folder.
-pub fn value<'c>(call: &'c CommandCall, name: &str) -> Option<&'c Expr> {
+pub fn parameter_value<'c>(call: &'c CommandCall, name: &str) -> Option<&'c ValueExpression> {
     if name == FOLDER {
         return call.workdir.as_ref();
     }

@@ -1,23 +1,23 @@
 //! How programs parse options: which options take a value, and which arguments start another program.
 
-use super::languages::{Operands, language};
+use super::languages::{OperandMeaning, find_language};
 
 /// How a program distinguishes options from other arguments.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Options {
+pub(super) enum OptionSyntax {
     /// By the dash, anywhere before `--`; the letters of options that take a value. `None`: unknown, so each may.
     Anywhere(Option<&'static str>),
     /// Only before the first other argument.
     BeforeOperands,
     /// It starts the program that follows after some arguments of its own.
-    Started(Started),
+    Started(ProgramStarter),
     /// `find`: it starts the programs after `-exec`.
     Actions,
 }
 
 /// A program that starts another one.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Started {
+pub(super) struct ProgramStarter {
     /// The number of its own arguments before it.
     pub operands: u32,
     /// How many arguments determine what runs: for a container, the image and the program in it.
@@ -30,7 +30,7 @@ pub(super) struct Started {
 
 /// How a program parses options; `command`: its first argument without a dash. `None`: unknown, or none of its options
 /// can do harm.
-pub(super) fn options(program: &str, command: &str) -> Option<Options> {
+pub(super) fn option_syntax(program: &str, command: &str) -> Option<OptionSyntax> {
     match program {
         "" | "echo" | "test" | "[" | "[[" | ":" | "true" | "false" | "exit" | "return" | "cd" | "for" | "case"
         | "in" | "select" | "function" | "wait" | "sleep" | "basename" | "dirname" => None,
@@ -38,22 +38,22 @@ pub(super) fn options(program: &str, command: &str) -> Option<Options> {
         "eval" | "alias" | "trap" | "source" | "." | "su" | "runuser" | "watch" | "at" | "batch" | "crontab"
         | "parallel" | "script" | "fd" | "tmux" => None,
         "awk" | "gawk" | "mawk" | "nawk" => None,
-        "find" => Some(Options::Actions),
-        "printf" => Some(Options::BeforeOperands),
+        "find" => Some(OptionSyntax::Actions),
+        "printf" => Some(OptionSyntax::BeforeOperands),
         "docker" | "podman" | "kubectl" if !matches!(command, "run" | "create" | "exec") => None,
-        _ => match started(program) {
-            Some(started) => Some(Options::Started(started)),
+        _ => match find_starter(program) {
+            Some(started) => Some(OptionSyntax::Started(started)),
             // The arguments of a script belong to the script.
-            None if language(program).is_some_and(|l| l.operands == Operands::File) => None,
+            None if find_language(program).is_some_and(|l| l.operands == OperandMeaning::File) => None,
             // The user's own script.
             None if program.contains('.') => None,
-            None => Some(Options::Anywhere(takes(program, command))),
+            None => Some(OptionSyntax::Anywhere(value_letters(program, command))),
         },
     }
 }
 
 /// Programs that start the one named in their arguments.
-fn started(program: &str) -> Option<Started> {
+fn find_starter(program: &str) -> Option<ProgramStarter> {
     const CONTAINER: &[&str] = &[
         "--add-host",
         "--cap-add",
@@ -96,7 +96,7 @@ fn started(program: &str) -> Option<Started> {
         "--workdir",
     ];
     const SUDO: &[&str] = &["--user", "--group", "--prompt", "--chdir", "--host", "--chroot"];
-    let row = |operands, takes, long| Some(Started { operands, programs: 1, takes, long });
+    let row = |operands, takes, long| Some(ProgramStarter { operands, programs: 1, takes, long });
     match program {
         "timeout" => row(1, "ks", &["--signal", "--kill-after"]),
         "flock" => row(1, "wE", &["--timeout", "--wait", "--conflict-exit-code"]),
@@ -119,7 +119,7 @@ fn started(program: &str) -> Option<Started> {
         "screen" => row(0, "cehpsStT", &[]),
         "npx" | "bunx" | "uvx" => row(0, "p", &["--package", "--from", "--with"]),
         "xargs" => row(0, "InPLdsEa", &["--max-args", "--max-procs", "--max-lines", "--delimiter", "--arg-file"]),
-        "docker" | "podman" => Some(Started { operands: 1, programs: 2, takes: "aecehlmpuvw", long: CONTAINER }),
+        "docker" | "podman" => Some(ProgramStarter { operands: 1, programs: 2, takes: "aecehlmpuvw", long: CONTAINER }),
         // The pod is a separate argument.
         "kubectl" => row(2, "cnf", &["--container", "--namespace", "--image", "--filename", "--context"]),
         _ => None,
@@ -128,16 +128,16 @@ fn started(program: &str) -> Option<Started> {
 
 /// Whether a program starts another one from its arguments.
 pub(super) fn starts_another(program: &str) -> bool {
-    matches!(program, "find" | "fd" | "parallel" | "watch" | "script") || started(program).is_some()
+    matches!(program, "find" | "fd" | "parallel" | "watch" | "script") || find_starter(program).is_some()
 }
 
 /// Whether a program is known.
 pub(super) fn is_known(program: &str) -> bool {
-    takes(program, "").is_some() || program == "git"
+    value_letters(program, "").is_some() || program == "git"
 }
 
 /// The letters of a program's options that take a value; `None`: unknown.
-pub(super) fn takes(program: &str, command: &str) -> Option<&'static str> {
+pub(super) fn value_letters(program: &str, command: &str) -> Option<&'static str> {
     Some(match program {
         "grep" | "egrep" | "fgrep" | "zgrep" => "efmABCdD",
         "rg" => "efgmABCEjMrtT",
@@ -173,7 +173,7 @@ pub(super) fn takes(program: &str, command: &str) -> Option<&'static str> {
         "ssh" => "bcDEeFIiJLlmOopQRSWw",
         "scp" | "sftp" => "cDFiJloPSX",
         "git" => return git(command),
-        _ => return started(program).map(|s| s.takes),
+        _ => return find_starter(program).map(|s| s.takes),
     })
 }
 

@@ -1,12 +1,12 @@
 //! Requests of `curl` and `wget`: values that determine the host, and values in headers.
 
-use super::options::{is_switch, takes};
-use super::uses::{Follow, How};
-use super::words::Seen;
+use super::options::{is_switch, value_letters};
+use super::value_uses::{ShellUseKind, ShellValueFlow};
+use super::words::WordValues;
 
-impl Follow<'_> {
-    pub(super) fn request(&mut self, program: &str, operands: &[Seen]) {
-        let takes = takes(program, "").unwrap_or_default();
+impl ShellValueFlow<'_> {
+    pub(super) fn follow_request(&mut self, program: &str, operands: &[WordValues]) {
+        let takes = value_letters(program, "").unwrap_or_default();
         let mut rest = operands.iter();
         while let Some(word) = rest.next() {
             let lead = word.lead.as_str();
@@ -40,8 +40,8 @@ impl Follow<'_> {
             let Some(value) = value else { continue };
             let curl = program == "curl";
             match name {
-                "H" | "A" if curl => self.note(value.names(), &How::Header),
-                "--header" | "--user-agent" => self.note(value.names(), &How::Header),
+                "H" | "A" if curl => self.record_use(value.value_names(), &ShellUseKind::Header),
+                "--header" | "--user-agent" => self.record_use(value.value_names(), &ShellUseKind::Header),
                 "x" if curl => self.address(value, ""),
                 "--url" | "--proxy" => self.address(value, if attached { lead_option(lead) } else { "" }),
                 _ => {}
@@ -50,14 +50,14 @@ impl Follow<'_> {
     }
 
     /// Values that determine the host: those before the first slash after `://`.
-    fn address(&mut self, word: &Seen, option: &str) {
+    fn address(&mut self, word: &WordValues, option: &str) {
         for (before, names, _) in &word.values {
             let before = before.strip_prefix(option).unwrap_or(before);
             let host = before.split_once("://").map_or(before, |(_, rest)| rest);
             if host.contains(['/', '?', '#']) {
                 return;
             }
-            self.note(names.clone(), &How::Host);
+            self.record_use(names.clone(), &ShellUseKind::Host);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 /// How a program accepts settings.
 #[derive(Debug)]
-pub(super) struct Settings {
+pub(super) struct CodeSettings {
     /// The letter of the option.
     pub letter: char,
     /// The prefixes of keys whose values are code or files with settings.
@@ -11,7 +11,7 @@ pub(super) struct Settings {
     pub ends: &'static [&'static str],
 }
 
-pub(super) static GIT: Settings = Settings {
+pub(super) static GIT: CodeSettings = CodeSettings {
     letter: 'c',
     begins: &["alias.", "pager.", "include.", "includeif.", "protocol."],
     ends: &[
@@ -39,12 +39,12 @@ pub(super) static GIT: Settings = Settings {
     ],
 };
 
-pub(super) static SSH: Settings =
-    Settings { letter: 'o', begins: &["include", "match", "pkcs11provider"], ends: &["command"] };
+pub(super) static SSH: CodeSettings =
+    CodeSettings { letter: 'o', begins: &["include", "match", "pkcs11provider"], ends: &["command"] };
 
-impl Settings {
+impl CodeSettings {
     /// Whether the value of a key is code.
-    pub(super) fn runs(&self, key: &str) -> bool {
+    pub(super) fn is_code_key(&self, key: &str) -> bool {
         let key = key.trim().to_ascii_lowercase();
         self.begins.iter().any(|b| key.starts_with(b)) || self.ends.iter().any(|e| key.ends_with(e))
     }

@@ -2,27 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use super::How;
-use super::uses::uses;
+use super::ShellUseKind;
+use super::value_uses::find_uses;
 
 /// The first use of each value in a script; parameters and `Q` are values.
 fn said(script: &str) -> Vec<String> {
     let known = |name: &str| name == "Q" || name.parse::<u8>().is_ok_and(|n| n > 0);
-    let all = uses(script, &known, BTreeMap::new());
+    let all = find_uses(script, &known, BTreeMap::new());
     let mut names = Vec::new();
     for (name, how) in all {
         let word = match how {
-            How::Code(_) => "code",
-            How::Arithmetic => "arithmetic",
-            How::Option(_) => "option",
-            How::Name => "name",
-            How::Setting(_) => "setting",
-            How::Later(_) => "later",
-            How::File => "file",
-            How::Program => "program",
-            How::Bare => "bare",
-            How::Host => "host",
-            How::Header => "header",
+            ShellUseKind::Code(_) => "code",
+            ShellUseKind::Arithmetic => "arithmetic",
+            ShellUseKind::Option(_) => "option",
+            ShellUseKind::Name => "name",
+            ShellUseKind::Setting(_) => "setting",
+            ShellUseKind::Later(_) => "later",
+            ShellUseKind::File => "file",
+            ShellUseKind::Program => "program",
+            ShellUseKind::Bare => "bare",
+            ShellUseKind::Host => "host",
+            ShellUseKind::Header => "header",
         };
         if !names.iter().any(|(n, _)| *n == name) {
             names.push((name, word));

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use trefoil_shell::{Part, Word, assigned, is_keyword, is_name};
+use trefoil_shell::{ShellWord, ShellWordPart, assigned_variable, is_keyword, is_name};
 
-pub(super) type Names = BTreeSet<String>;
+pub(super) type ValueNames = BTreeSet<String>;
 
 /// The number of values that are followed through one variable, so that a script which adds to one variable again and
 /// again takes linear time.
@@ -12,18 +12,18 @@ const MOST: usize = 256;
 
 /// A word, and the values in it.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Seen {
+pub(super) struct WordValues {
     /// The text before the first value; the whole text if there is none.
     pub lead: String,
     /// Each value with the text before it, and whether the shell splits it.
-    pub values: Vec<(String, Names, bool)>,
+    pub values: Vec<(String, ValueNames, bool)>,
     pub whole: Option<String>,
     /// The whole text, with a marker for each value.
     pub text: String,
     /// The word as a file name, with the names of variables: words with equal keys are the same file.
     pub key: Option<String>,
     /// The name of the program, as far as it can be determined.
-    pub guess: Option<Guess>,
+    pub guess: Option<ProgramGuess>,
     /// Whether it stands for any number of words.
     pub many: bool,
 }
@@ -31,28 +31,28 @@ pub(super) struct Seen {
 /// The marker for a value in a text.
 pub(super) const VALUE: char = '\u{fffd}';
 
-impl Seen {
+impl WordValues {
     /// The words that `xargs` appends to its own.
-    pub fn appended(names: Names) -> Self {
+    pub fn from_appended(names: ValueNames) -> Self {
         let values = vec![(String::new(), names, false)];
-        Seen { values, text: VALUE.into(), many: true, ..Seen::default() }
+        WordValues { values, text: VALUE.into(), many: true, ..WordValues::default() }
     }
-    pub fn names(&self) -> Names {
+    pub fn value_names(&self) -> ValueNames {
         self.values.iter().flat_map(|(_, names, _)| names.iter().cloned()).take(MOST).collect()
     }
     /// The values in the first bytes of its text.
-    pub fn names_before(&self, end: usize) -> Names {
+    pub fn names_before(&self, end: usize) -> ValueNames {
         self.values.iter().filter(|(before, ..)| before.len() < end).flat_map(|(_, names, _)| names.clone()).collect()
     }
     /// The values that determine its first characters.
-    pub fn first(&self) -> Names {
+    pub fn leading_names(&self) -> ValueNames {
         match self.values.first() {
             Some((before, names, _)) if before.is_empty() => names.clone(),
-            _ => Names::new(),
+            _ => ValueNames::new(),
         }
     }
     /// The last component of a literal path.
-    pub fn program(&self) -> &str {
+    pub fn program_name(&self) -> &str {
         let path = self.whole.as_deref().unwrap_or_default();
         path.rsplit('/').next().unwrap_or(path)
     }
@@ -61,9 +61,9 @@ impl Seen {
         self.whole.as_deref().is_some_and(|path| !path.is_empty() && !path.starts_with(['/', '~', '-']))
     }
     /// The rest of the word after a literal start.
-    pub fn after(&self, start: &str) -> Option<Self> {
+    pub fn strip_start(&self, start: &str) -> Option<Self> {
         let cut = |text: &String| text.strip_prefix(start).map(str::to_owned);
-        Some(Seen {
+        Some(WordValues {
             lead: cut(&self.lead)?,
             values: self
                 .values
@@ -77,8 +77,8 @@ impl Seen {
             many: self.many,
         })
     }
-    pub fn assigns(&self) -> Option<&str> {
-        assigned(&self.lead)
+    pub fn assigned_name(&self) -> Option<&str> {
+        assigned_variable(&self.lead)
     }
     /// `NAME[...]=`: the name, and the start and end of the subscript.
     pub fn assigns_element(&self) -> Option<(&str, usize, usize)> {
@@ -91,9 +91,9 @@ impl Seen {
         self.whole.as_deref().is_some_and(is_keyword)
     }
     /// The word with values at the markers `mark`; `None`: it contains none.
-    pub fn filled(&self, mark: &str, names: &Names) -> Option<Self> {
+    pub fn fill_marks(&self, mark: &str, names: &ValueNames) -> Option<Self> {
         let whole = self.whole.as_deref().filter(|w| !mark.is_empty() && w.contains(mark))?;
-        let mut seen = Seen::default();
+        let mut seen = WordValues::default();
         let mut before = String::new();
         for (i, text) in whole.split(mark).enumerate() {
             if i > 0 {
@@ -114,11 +114,11 @@ impl Seen {
 pub(super) const DESCRIPTOR: &str = "/dev/fd/";
 
 /// The parts of a word, with the possible replacements of `${ }`.
-pub(super) fn flat(word: &[Part]) -> Vec<&Part> {
+pub(super) fn flatten_parts(word: &[ShellWordPart]) -> Vec<&ShellWordPart> {
     let mut all = Vec::new();
     for part in word {
         match part {
-            Part::Expansion { parts, .. } => all.extend(flat(parts)),
+            ShellWordPart::Expansion { parts, .. } => all.extend(flatten_parts(parts)),
             part => all.push(part),
         }
     }
@@ -126,17 +126,20 @@ pub(super) fn flat(word: &[Part]) -> Vec<&Part> {
 }
 
 /// The text of a word without values.
-pub(super) fn whole(word: &Word) -> Option<String> {
-    flat(word).into_iter().map(|part| if let Part::Text(text, _) = part { Some(text.as_str()) } else { None }).collect()
+pub(super) fn flat_text(word: &ShellWord) -> Option<String> {
+    flatten_parts(word)
+        .into_iter()
+        .map(|part| if let ShellWordPart::Text(text, _) = part { Some(text.as_str()) } else { None })
+        .collect()
 }
 
 /// A word as a file name; `None`: it contains a command's output.
-pub(super) fn key(word: &Word) -> Option<String> {
-    flat(word)
+pub(super) fn file_name_key(word: &ShellWord) -> Option<String> {
+    flatten_parts(word)
         .into_iter()
         .map(|part| match part {
-            Part::Text(text, _) => Some(text.clone()),
-            Part::Variable(name, _) => Some(format!("${{{name}}}")),
+            ShellWordPart::Text(text, _) => Some(text.clone()),
+            ShellWordPart::Variable(name, _) => Some(format!("${{{name}}}")),
             _ => None,
         })
         .collect()
@@ -144,33 +147,35 @@ pub(super) fn key(word: &Word) -> Option<String> {
 
 /// The name of a program that is not a literal.
 #[derive(Debug, Clone)]
-pub(super) struct Guess {
+pub(super) struct ProgramGuess {
     pub name: String,
     /// Whether the name is literal: `"$BIN/tool"`, `$(which tool)`.
     pub sure: bool,
 }
 
 /// The program that a word with values names: `"$BIN/sh"`, `$(which sh)`, and possibly `${SHELL:-sh}`, `"$PYTHON"`.
-pub(super) fn guess(word: &Word) -> Option<Guess> {
-    let parts = flat(word);
-    let text = |part: &Part| if let Part::Text(text, _) = part { Some(text.clone()) } else { None };
+pub(super) fn guess_program(word: &ShellWord) -> Option<ProgramGuess> {
+    let parts = flatten_parts(word);
+    let text = |part: &ShellWordPart| if let ShellWordPart::Text(text, _) = part { Some(text.clone()) } else { None };
     let all: String = parts.iter().filter_map(|p| text(p)).collect();
     let last = all.rsplit('/').next().unwrap_or_default();
     if !last.is_empty() {
         let ends = parts.iter().rev().map_while(|p| text(p)).any(|end| end.contains('/'));
-        return Some(Guess { name: last.to_owned(), sure: ends });
+        return Some(ProgramGuess { name: last.to_owned(), sure: ends });
     }
-    match parts.into_iter().find(|p| !matches!(p, Part::Text(..)))? {
-        Part::Commands(_, commands) => match commands.as_slice() {
+    match parts.into_iter().find(|p| !matches!(p, ShellWordPart::Text(..)))? {
+        ShellWordPart::Commands(_, commands) => match commands.as_slice() {
             [command] => {
-                let words: Vec<String> = command.words.iter().map(whole).collect::<Option<_>>()?;
+                let words: Vec<String> = command.words.iter().map(flat_text).collect::<Option<_>>()?;
                 let finds = matches!(words.first().map(String::as_str), Some("which" | "command" | "type"));
-                Some(Guess { name: words.last().filter(|_| finds)?.clone(), sure: true })
+                Some(ProgramGuess { name: words.last().filter(|_| finds)?.clone(), sure: true })
             }
             _ => None,
         },
-        Part::Variable(name, _) if name == "SHELL" => Some(Guess { name: "sh".to_owned(), sure: false }),
-        Part::Variable(name, _) => Some(Guess { name: name.to_ascii_lowercase(), sure: false }),
+        ShellWordPart::Variable(name, _) if name == "SHELL" => {
+            Some(ProgramGuess { name: "sh".to_owned(), sure: false })
+        }
+        ShellWordPart::Variable(name, _) => Some(ProgramGuess { name: name.to_ascii_lowercase(), sure: false }),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! The arguments that `xargs` composes, and shell builtins, which it cannot start.
 
-use super::options::{last_takes, takes};
-use super::words::{Names, Seen};
+use super::options::{last_takes, value_letters};
+use super::words::{ValueNames, WordValues};
 
 /// Builtins that are only available in a shell.
 pub(super) fn is_builtin(program: &str) -> bool {
@@ -9,7 +9,7 @@ pub(super) fn is_builtin(program: &str) -> bool {
 }
 
 /// The arguments of `xargs` with its input at the marker; `None`: there is no marker.
-pub(super) fn filled(operands: &[Seen], input: &Names) -> Option<Vec<Seen>> {
+pub(super) fn fill_arguments(operands: &[WordValues], input: &ValueNames) -> Option<Vec<WordValues>> {
     let mut mark = None;
     let mut words = Vec::new();
     let mut rest = operands.iter();
@@ -24,14 +24,14 @@ pub(super) fn filled(operands: &[Seen], input: &Names) -> Option<Vec<Seen>> {
             let behind = if next { rest.next() } else { None };
             words.extend(behind.cloned());
             mark = attached.or_else(|| behind?.whole.as_deref()).or(Some("{}"));
-        } else if takes("xargs", "").is_some_and(|takes| last_takes(option, takes)) {
+        } else if value_letters("xargs", "").is_some_and(|takes| last_takes(option, takes)) {
             words.extend(rest.next().cloned());
         }
     }
     let mark = mark?;
     let mut last = words.pop();
-    last = last.map(|w| w.filled(mark, input).unwrap_or(w));
+    last = last.map(|w| w.fill_marks(mark, input).unwrap_or(w));
     words.extend(last);
-    words.extend(rest.map(|w| w.filled(mark, input).unwrap_or_else(|| w.clone())));
+    words.extend(rest.map(|w| w.fill_marks(mark, input).unwrap_or_else(|| w.clone())));
     Some(words)
 }

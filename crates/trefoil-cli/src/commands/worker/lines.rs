@@ -6,11 +6,11 @@ use trefoil::Error;
 use trefoil_host::command::{PrintedCommand, RunOptions};
 use trefoil_runtime::RunOutcome;
 
-use crate::harmless::safe;
 use crate::output;
-use crate::runs::past::without_project;
-use crate::words::total;
-use trefoil_host::waiting::{StoppedRun, waiting_line};
+use crate::runs::run_history::without_project;
+use crate::terminal_text::escape_line;
+use crate::words::format_total;
+use trefoil_host::waiting_messages::{StoppedRun, waiting_line};
 use trefoil_host::worker::{WorkerEvent, WorkerWatch};
 
 /// Prints what a worker says.
@@ -22,26 +22,30 @@ pub struct WorkerLines {
 }
 
 impl WorkerWatch for WorkerLines {
-    fn event(&self, event: WorkerEvent<'_>) {
+    fn take_event(&self, event: WorkerEvent<'_>) {
         match event {
             WorkerEvent::RunRefused { run, why: reason } => {
-                output::warning(format!("run {run} cannot continue here: {}", why(reason)));
+                output::print_warning(format!("run {run} cannot continue here: {}", why(reason)));
             }
             WorkerEvent::StoreUnavailable(error) => {
-                output::warning(format!("the store cannot be asked for runs: {error}"));
+                output::print_warning(format!("the store cannot be asked for runs: {error}"));
             }
             _ if self.quiet => {}
-            WorkerEvent::ProjectIgnored { run, why } => output::note(format!("run {run}: {}", without_project(why))),
-            WorkerEvent::Working { place, concurrency } => {
-                output::say(format!("working on the runs in {place}, {concurrency} at a time"));
+            WorkerEvent::ProjectIgnored { run, why } => {
+                output::print_note(format!("run {run}: {}", without_project(why)))
             }
-            WorkerEvent::RunBegun { run, flow } => output::say(begun(run, flow)),
-            WorkerEvent::RunEnded { outcome, open, kept } => output::say(ended(outcome, open, kept, &self.options)),
-            WorkerEvent::RunTaken(outcome) => output::say(taken_over(outcome)),
-            WorkerEvent::Stopping { runs, drain } => output::say(stopping(runs, drain)),
+            WorkerEvent::Working { place, concurrency } => {
+                output::print_line(format!("working on the runs in {place}, {concurrency} at a time"));
+            }
+            WorkerEvent::RunBegun { run, flow } => output::print_line(begun(run, flow)),
+            WorkerEvent::RunEnded { outcome, open, kept } => {
+                output::print_line(ended(outcome, open, kept, &self.options))
+            }
+            WorkerEvent::RunTaken(outcome) => output::print_line(taken_over(outcome)),
+            WorkerEvent::Stopping { runs, drain } => output::print_line(stopping(runs, drain)),
             WorkerEvent::CallsCut { runs } => {
                 let (given, whose) = given_back(runs);
-                output::say(format!("{given}, and {whose} calls in progress may be paid for again"));
+                output::print_line(format!("{given}, and {whose} calls in progress may be paid for again"));
             }
         }
     }
@@ -69,24 +73,25 @@ fn given_back(runs: usize) -> (String, &'static str) {
 
 /// The worker starts a run.
 fn begun(run: &str, flow: &str) -> String {
-    safe(&format!("run {run} started: {flow}")).into_owned()
+    escape_line(&format!("run {run} started: {flow}")).into_owned()
 }
 
 /// A run has ended here. `open`: it has not ended in the store, because this process lacks something that another one may
 /// have. `kept`: the store keeps its content.
 fn ended(outcome: &RunOutcome, open: bool, kept: bool, options: &RunOptions) -> String {
-    let spent = total(outcome.calls, &outcome.usage, outcome.duration_ms);
+    let spent = format_total(outcome.calls, &outcome.usage, outcome.duration_ms);
     let run = &outcome.run;
     let line = match &outcome.result {
         Ok(_) => {
             let items = outcome.items.map(|items| format!(", {items}")).unwrap_or_default();
-            let next = if kept { StoppedRun::of_outcome(outcome, None, None).next(options) } else { Vec::new() };
+            let next =
+                if kept { StoppedRun::of_outcome(outcome, None, None).next_commands(options) } else { Vec::new() };
             let next: String = next.iter().map(|next| format!("; {}: {}", next.purpose, next.command)).collect();
             format!("run {run} completed{items}: {spent}{next}")
         }
         Err(_) if !outcome.waiting.is_empty() && !open => {
             let asked: Vec<String> = outcome.waiting.iter().map(|one| waiting_line(one, &outcome.waiting)).collect();
-            let show = options.text(PrintedCommand::Show(run));
+            let show = options.render_command(PrintedCommand::Show(run));
             format!("run {run} waits for an answer: {}; to answer: {show}; {spent}", asked.join("; "))
         }
         Err(error) if outcome.suspended && !open => {
@@ -95,25 +100,25 @@ fn ended(outcome: &RunOutcome, open: bool, kept: bool, options: &RunOptions) -> 
         Err(error) if error.code == "INTERRUPTED" => format!("run {run} given back: {spent}"),
         Err(error) if error.code == "CANCELLED" => format!("run {run} cancelled: {spent}"),
         Err(error) if open => {
-            let why = outcome.denied().unwrap_or(error);
+            let why = outcome.permission_error().unwrap_or(error);
             format!("run {run} left to other workers: {}: {}; {spent}", why.code, why.message)
         }
         Err(error) => format!("run {run} failed: {}: {}; {spent}", error.code, error.message),
     };
-    safe(&line).into_owned()
+    escape_line(&line).into_owned()
 }
 
 /// Another process works on a run that this one has lost.
 fn taken_over(outcome: &RunOutcome) -> String {
-    let spent = total(outcome.calls, &outcome.usage, outcome.duration_ms);
-    safe(&format!("run {} was taken over by another process: {spent}", outcome.run)).into_owned()
+    let spent = format_total(outcome.calls, &outcome.usage, outcome.duration_ms);
+    escape_line(&format!("run {} was taken over by another process: {spent}", outcome.run)).into_owned()
 }
 
 /// Why a run cannot continue here, on one line.
 fn why(error: &Error) -> String {
     let words = match error {
-        Error::NotStarted(findings) => findings.diagnostics().iter().map(|found| found.message.clone()).collect(),
+        Error::NotStarted(findings) => findings.found_diagnostics().iter().map(|found| found.message.clone()).collect(),
         other => vec![other.to_string()],
     };
-    safe(&words.join("; ")).into_owned()
+    escape_line(&words.join("; ")).into_owned()
 }

@@ -12,20 +12,20 @@ use trefoil_project::settings::{self, Settings};
 use trefoil_store::Owner;
 
 use crate::args::{DurabilityArg, HostArgs, StoreArgs, UnknownArg};
-use crate::load::accept_settings;
+use crate::loading::accept_settings;
 use crate::refusal::{cannot_start, refuse_store};
-use crate::run::Signals;
+use crate::run::StopSignals;
 use crate::words::count_of;
 use crate::{exit, output};
 use lines::WorkerLines;
-use trefoil_host::worker::{StopRequests, Worker, WorkerEnd, WorkerEngines, WorkerError, WorkerLimits};
+use trefoil_host::worker::{RunWorker, StopRequests, WorkerEnd, WorkerEngines, WorkerError, WorkerLimits};
 
 /// How many runs a worker works on at a time by default. More runs than model calls would only keep them from other workers.
 const RUNS: u16 = 8;
 
 /// Work on runs that wait for a process: those started with `run --detach`, and those that others left
 #[derive(Args)]
-pub struct WorkerArgs {
+pub struct WorkerCommandArgs {
     /// How many runs to work on at a time (default: 8, but no more than `in_flight` in `[limits]` of the settings)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     concurrency: Option<u16>,
@@ -59,17 +59,21 @@ pub struct WorkerArgs {
 
 /// Exit code 0: no run waits (`--once`), or the worker was stopped and has released its runs; 1: some runs could not
 /// continue here (`--once`) or could not be released; 2: the store cannot be used.
-pub fn run(args: &WorkerArgs) -> Result<u8, u8> {
+pub fn run(args: &WorkerCommandArgs) -> Result<u8, u8> {
     let folder = Path::new(".");
-    let settings = accept_settings(settings::find(folder, args.no_config))?;
-    let store = args.store.resume(&args.durability)?;
+    let settings = accept_settings(settings::find_settings(folder, args.no_config))?;
+    let store = args.store.open_to_resume(&args.durability)?;
     let owner = Owner::of_process_with_lease(store, u64::from(args.lease) * 1_000);
-    let recovery = args.unknown.map_or(settings.recovery, UnknownArg::recovery);
-    let engine =
-        |settings: &Settings| args.host.without_people(Engine::new(), settings).recovery(recovery).owned(owner.clone());
+    let recovery = args.unknown.map_or(settings.recovery, UnknownArg::recovery_policy);
+    let engine = |settings: &Settings| {
+        args.host.without_people(Engine::new(), settings).recovery_policy(recovery).with_owner(owner.clone())
+    };
     // Other runs have the settings of the user only: whoever can write to the store decides what they do.
-    let engines =
-        WorkerEngines { of_project: engine(&settings), own: engine(&settings::own()), folder: folder.to_owned() };
+    let engines = WorkerEngines {
+        of_project: engine(&settings),
+        own: engine(&settings::load_user_settings()),
+        folder: folder.to_owned(),
+    };
     let calls = settings.limits.as_ref().and_then(|limits| limits.in_flight).and_then(|most| u16::try_from(most).ok());
     let concurrency = args.concurrency.unwrap_or_else(|| calls.unwrap_or(RUNS).clamp(1, RUNS));
     let per_flow = settings.limits.as_ref().and_then(|limits| limits.runs_per_flow);
@@ -80,35 +84,35 @@ pub fn run(args: &WorkerArgs) -> Result<u8, u8> {
         once: args.once,
         drain: Duration::from_secs(args.drain.into()),
     };
-    let options = args.host.options(&args.store, args.no_config);
-    work(Worker::new(owner, engines, limits, Arc::new(WorkerLines { quiet: args.quiet, options })))
+    let options = args.host.run_options(&args.store, args.no_config);
+    work(RunWorker::new(owner, engines, limits, Arc::new(WorkerLines { quiet: args.quiet, options })))
 }
 
 /// Lets a worker work until a signal. Returns the exit code.
-fn work(worker: Worker) -> Result<u8, u8> {
+fn work(worker: RunWorker) -> Result<u8, u8> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| cannot_start(&error))?;
     let ended: Result<_, u8> = runtime.block_on(async {
-        let signals = Signals::new().map_err(|error| cannot_start(&error))?;
-        Ok(worker.work(signals).await)
+        let signals = StopSignals::new().map_err(|error| cannot_start(&error))?;
+        Ok(worker.run_until_stopped(signals).await)
     });
     // Remaining tasks only wait for others, so nothing is lost.
     runtime.shutdown_timeout(Duration::from_millis(200));
     match ended? {
         Ok(WorkerEnd::Stopped | WorkerEnd::Idle { left: 0 }) => Ok(exit::OK),
         Ok(WorkerEnd::Idle { left }) => {
-            output::note(format!("{} could not continue here", count_of(left as u64, "run")));
+            output::print_note(format!("{} could not continue here", count_of(left as u64, "run")));
             Ok(exit::FAILED)
         }
         Err(WorkerError::Store(error)) => Err(refuse_store(&error)),
         Err(WorkerError::Release(error)) => {
-            Err(output::failed(&format!("not all runs were given back: {error}"), None))
+            Err(output::report_failure(&format!("not all runs were given back: {error}"), None))
         }
     }
 }
 
-impl StopRequests for Signals {
-    async fn next(&mut self) {
-        Signals::next(self).await;
+impl StopRequests for StopSignals {
+    async fn next_request(&mut self) {
+        StopSignals::next(self).await;
     }
 }

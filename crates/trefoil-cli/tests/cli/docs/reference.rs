@@ -84,7 +84,7 @@ fn every_setting_is_in_the_page_and_the_example_can_be_used() {
         }
     }
     // The other tables.
-    let source = include_str!("../../../../trefoil-project/src/settings/read.rs");
+    let source = include_str!("../../../../trefoil-project/src/settings/trusted_tables.rs");
     for pair in Regex::new(r#"\("([a-z]+)", "([a-z_-]+)"\) =>"#).unwrap().captures_iter(source) {
         let (table, key) = (&pair[1], &pair[2]);
         let part = trusted.split_once(&format!("[{table}]")).unwrap_or_else(|| panic!("[{table}]")).1;

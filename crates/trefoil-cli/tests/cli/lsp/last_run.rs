@@ -287,20 +287,21 @@ fn a_server_that_does_not_respond_holds_nothing_up() {
 #[test]
 fn a_run_is_found_however_many_runs_of_others_are_newer_and_read_again_when_it_goes_on() {
     use trefoil_host::engine::Engine;
-    use trefoil_project::load::{LoadOptions, load};
+    use trefoil_project::load::{LoadOptions, load_target};
     use trefoil_project::target::LoadTarget;
     let (mut client, _provider, run) = opened(&json!({}));
     let other = client.folder.path().join("other.yaml");
     std::fs::write(&other, format!("id: other\n{MODEL}prompt: P.\n")).unwrap();
     let target = LoadTarget::parse(other.to_str().unwrap());
-    let flow = trefoil::Flow::from(load(&target, &LoadOptions::default()).map_err(|_| "it does not load").unwrap());
-    let location = trefoil::store::Location::File(client.folder.path().join("runs.db"));
-    let store = location.open(trefoil::store::Options::default()).unwrap();
+    let flow =
+        trefoil::Flow::from(load_target(&target, &LoadOptions::default()).map_err(|_| "it does not load").unwrap());
+    let location = trefoil::store::StoreLocation::File(client.folder.path().join("runs.db"));
+    let store = location.open(trefoil::store::StoreOptions::default()).unwrap();
     let engine = Engine::new().store(store).for_others();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         for _ in 0..310 {
-            engine.ready(&flow).unwrap().submit(&serde_json::Value::Null).await.unwrap();
+            engine.prepare_run(&flow).unwrap().submit_run(&serde_json::Value::Null).await.unwrap();
         }
     });
     let text = hovered(&mut client, "two after {{te|xt}}");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use trefoil_ir::ToolKind;
 use trefoil_machine::request::{ModelRequest, ToolRequest};
-use trefoil_machine::{Cause, ContentKey, Request, Role, RunError};
+use trefoil_machine::{ContentKey, FailureCause, MessageRole, Request, RunError};
 use trefoil_template::Value;
 
 use crate::machine;
@@ -22,7 +22,7 @@ pub fn answers() -> Answers {
         let (other, usage) = machine::answer(activity);
         let result = match &activity.request {
             Request::Model(request) => says(request, &mut flaky)
-                .map_err(|status| RunError::new("MODEL_ERROR", "no").cause(Cause::Status(status))),
+                .map_err(|status| RunError::new("MODEL_ERROR", "no").with_cause(FailureCause::Status(status))),
             Request::Command(_) => {
                 let out = format!("out {:x}", digits(&activity.request));
                 let members: [(&str, Value); 3] =
@@ -38,7 +38,7 @@ pub fn answers() -> Answers {
 
 /// A number that depends on the request.
 fn digits(request: &Request) -> u64 {
-    u64::from_le_bytes(ContentKey::of(request).0[..8].try_into().unwrap())
+    u64::from_le_bytes(ContentKey::from_request(request).0[..8].try_into().unwrap())
 }
 
 fn digits_of(request: &ModelRequest) -> u64 {
@@ -48,7 +48,7 @@ fn digits_of(request: &ModelRequest) -> u64 {
 /// `flaky`: the requests that have already failed once.
 fn says(request: &ModelRequest, flaky: &mut BTreeSet<u64>) -> Result<Value, u16> {
     let digits = digits_of(request);
-    let last = request.messages.last().map(|m| m.content.canonical()).unwrap_or_default();
+    let last = request.messages.last().map(|m| m.content.canonical_text()).unwrap_or_default();
     let last = last.trim_matches('"');
     let text = match &*request.model {
         "bad" => return Err(500),
@@ -67,8 +67,8 @@ fn says(request: &ModelRequest, flaky: &mut BTreeSet<u64>) -> Result<Value, u16>
 
 /// Calls some tools in the first turns.
 fn talk(request: &ModelRequest) -> Value {
-    let before = request.messages.iter().filter(|m| m.role == Role::Assistant).count() as u64;
-    let opening = request.messages.iter().take_while(|m| m.role != Role::Assistant);
+    let before = request.messages.iter().filter(|m| m.role == MessageRole::Assistant).count() as u64;
+    let opening = request.messages.iter().take_while(|m| m.role != MessageRole::Assistant);
     let opening = ModelRequest { messages: opening.cloned().collect(), ..request.clone() };
     let seed = digits_of(&opening);
     if before >= seed % 4 {

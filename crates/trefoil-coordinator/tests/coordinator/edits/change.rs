@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::json;
 use testbed::build::{Build, nowhere};
 use trefoil_ir::{
-    AnswerFormat, CommandCall, Expr, ModelChoice, Program, ProgramParts, Schema, Source, Step, StepId, StepKind,
-    StepPolicy, ToolCall, ToolKind, walk,
+    AnswerFormat, CommandCall, ModelChoice, Program, ProgramParts, ProgramSchema, Source, Step, StepId, StepKind,
+    StepPolicy, ToolCall, ToolKind, ValueExpression, walk,
 };
 
 /// The kind of an edit, and its place.
@@ -41,7 +41,7 @@ pub fn answered_by_its_model(program: Arc<Program>) -> Arc<Program> {
             {
                 let mut build =
                     Build { slots: (0..=own.0).map(|n| format!("slot{n}").into()).collect(), ..Build::new() };
-                call.user = Expr::Template(build.text(&format!("again {{{{slot{}}}}}", own.0)));
+                call.user = ValueExpression::Template(build.text(&format!("again {{{{slot{}}}}}", own.0)));
             }
         }
     }
@@ -61,7 +61,7 @@ pub fn of_all_dialects(program: &Arc<Program>) -> Arc<Program> {
             (call.kind, call.name) = match at % 4 {
                 0 => (ToolKind::Http, label.clone()),
                 1 => (ToolKind::Python, label.clone()),
-                2 => (ToolKind::mcp("server"), "t".into()),
+                2 => (ToolKind::for_mcp_server("server"), "t".into()),
                 _ => (ToolKind::Local, "t".into()),
             };
         }
@@ -88,10 +88,10 @@ pub fn reading_usage_and_id(program: &Arc<Program>) -> Arc<Program> {
         let mut text = Build::new().text(&format!("{word} {{{{a.total_tokens}}}} in {{{{b}}}}"));
         text.sources = vec![Source::Spent(Vec::new()), Source::RunId];
         let mut call = Build::new().model_call("plain", "");
-        (call.model.name, call.user) = ("plain".into(), Expr::Template(text));
+        (call.model.name, call.user) = ("plain".into(), ValueExpression::Template(text));
         StepKind::Model(Box::new(call))
     };
-    let arguments = vec![Expr::Read(Source::RunId)];
+    let arguments = vec![ValueExpression::Read(Source::RunId)];
     let command = CommandCall { script: "echo \"id ${1}\"".into(), arguments, env: vec![], workdir: None };
     let mut dear = Build::new().cond("{{a.total_tokens}} > 12");
     dear.sources = vec![Source::Spent(Vec::new())];
@@ -139,12 +139,12 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
     let p = &mut program;
     let what = match change.kind {
         0 => {
-            model(p, change.at)?.system = Some(Expr::Const(format!("Be {}.", change.other % 5).into()));
+            model(p, change.at)?.system = Some(ValueExpression::Const(format!("Be {}.", change.other % 5).into()));
             "system"
         }
         1 => {
             let text = Build::new().text("something else");
-            model(p, change.at)?.user = Expr::Template(text);
+            model(p, change.at)?.user = ValueExpression::Template(text);
             "prompt"
         }
         2 => {
@@ -209,7 +209,7 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
         10 => {
             let schema = json!({"type": "object", "properties": {"said": {"type": "string"}}});
             let json = trefoil_template::Value::from_json(schema);
-            let schema = p.schemas.push(Schema { name: "said".into(), json, origin: nowhere() });
+            let schema = p.schemas.push(ProgramSchema { name: "said".into(), json, origin: nowhere() });
             model(p, change.at)?.format = AnswerFormat::Json(schema);
             "schema"
         }
@@ -306,7 +306,7 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
             let other = fresh(p, change.other);
             let step = &mut p.steps[other];
             if change.other & 8 != 0 {
-                let arguments = Expr::Object(vec![("method".into(), Expr::Const("GET".into()))]);
+                let arguments = ValueExpression::Object(vec![("method".into(), ValueExpression::Const("GET".into()))]);
                 step.kind = StepKind::Tool(Box::new(ToolCall { name: old.clone(), kind: ToolKind::Http, arguments }));
             }
             step.label = Some(old);
@@ -343,7 +343,7 @@ fn try_change(before: &Arc<Program>, change: Change) -> Option<Edited> {
     };
     let stable = matches!(change.kind, 0..=2 | 8..=12 | 19);
     // A copy may read slots that its new flow does not have.
-    trefoil_ir::validate::validate(&program).is_empty().then_some(())?;
+    trefoil_ir::validation::validate_program(&program).is_empty().then_some(())?;
     let program = Program::new(program).unwrap();
     Some(Edited { program: Arc::new(program), what, stable, renamed })
 }
@@ -355,7 +355,9 @@ fn acts(step: &Step) -> bool {
 /// Changes what a tool or a command does.
 fn act(step: &mut Step) {
     match &mut step.kind {
-        StepKind::Tool(call) => call.arguments = Expr::Object(vec![("a".into(), Expr::Const("other".into()))]),
+        StepKind::Tool(call) => {
+            call.arguments = ValueExpression::Object(vec![("a".into(), ValueExpression::Const("other".into()))])
+        }
         StepKind::Command(call) => call.script = "echo \"other ${1}\"".into(),
         _ => {}
     }
@@ -381,7 +383,7 @@ fn empty() -> Step {
 
 /// Whether a step is another one, or below it.
 fn inside(program: &ProgramParts, above: StepId, wanted: StepId) -> bool {
-    above == wanted || walk::children(&program.steps[above]).iter().any(|step| inside(program, *step, wanted))
+    above == wanted || walk::children_of(&program.steps[above]).iter().any(|step| inside(program, *step, wanted))
 }
 
 fn constant(other: u32) -> &'static str {
@@ -391,7 +393,8 @@ fn constant(other: u32) -> &'static str {
 /// Picks one of the steps that a run can reach.
 fn pick(program: &ProgramParts, at: u32, is: impl Fn(&Step) -> bool) -> Option<StepId> {
     let program = Program::new(program.clone()).ok()?;
-    let mut all: Vec<StepId> = walk::reachable(&program, program.entry).into_iter().map(|(_, step)| step).collect();
+    let mut all: Vec<StepId> =
+        walk::reachable_steps(&program, program.entry).into_iter().map(|(_, step)| step).collect();
     all.retain(|id| is(&program.steps[*id]));
     (!all.is_empty()).then(|| all[at as usize % all.len()])
 }

@@ -12,13 +12,13 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use trefoil_coordinator::Memo;
-use trefoil_coordinator::memo::{Collect, Layer};
+use trefoil_coordinator::memo::{Layer, LayerCollector};
 use trefoil_ir::{StepId, StepKind, ToolKind};
 use trefoil_machine::journal::Basis;
 use trefoil_machine::key::{own_step, without_try};
 use trefoil_machine::request::{Activity, ToolRequest};
 use trefoil_machine::{
-    ContentKey, Entry, EntryKind, Key, Prepared, PrivateValue, Replay, Request, RunError, Unwatched,
+    ContentKey, Entry, EntryKind, Key, NoObserver, PreparedProgram, PrivateValue, Replay, Request, RunError,
 };
 use trefoil_template::Value;
 
@@ -45,7 +45,7 @@ struct Runs {
 impl Runs {
     /// Runs a program. The first run is `old`, and every other one sees its id, as a run that goes on from it. The processes of the
     /// runs that use results of a run that was cut off, or of several runs, end anywhere.
-    fn run(&mut self, prepared: &Arc<Prepared>, id: &'static str, memo: Option<Memo>) -> Rc<Ran> {
+    fn run(&mut self, prepared: &Arc<PreparedProgram>, id: &'static str, memo: Option<Memo>) -> Rc<Ran> {
         let mut host = MemoryHost::new(prepared, self.seed);
         (host.run, host.memo, host.answers, host.only_reads) = (id.to_owned(), memo, answers(), only_reads);
         host.basis = (id != "old").then(|| Basis { execution: Some("old".to_owned()), ..Basis::default() });
@@ -69,28 +69,28 @@ impl Runs {
         ran
     }
 
-    fn memo_of(&self, prepared: &Arc<Prepared>, id: &str) -> Memo {
-        let mut collect = Collect(Layer { program: Some(prepared.clone()), ..Layer::of(id) });
+    fn memo_of(&self, prepared: &Arc<PreparedProgram>, id: &str) -> Memo {
+        let mut collect = LayerCollector(Layer { program: Some(prepared.clone()), ..Layer::for_run(id) });
         let entries = &self.all[id].entries;
-        follow(Replay::begin(prepared.clone(), &entries[0], &mut collect), entries, &mut collect);
-        Memo::of(collect.0)
+        follow(Replay::from_first_entry(prepared.clone(), &entries[0], &mut collect), entries, &mut collect);
+        Memo::from_layer(collect.0)
     }
 
     /// With all steps of these runs allowed to be repeated.
     fn allowed(&self, memo: Memo, runs: &[&str]) -> Memo {
         let entries = runs.iter().flat_map(|run| &self.all[run].entries);
-        memo.rerunning(entries.filter_map(|entry| match &entry.kind {
+        memo.allow_rerun(entries.filter_map(|entry| match &entry.kind {
             EntryKind::Scheduled { key, .. } => Some(own_step(key.as_str()).to_owned()),
             _ => None,
         }))
     }
 
     /// No result of a different request is reused, and none is changed.
-    fn holds(&self, prepared: &Arc<Prepared>, id: &str, what: &str) -> std::result::Result<(), TestCaseError> {
+    fn holds(&self, prepared: &Arc<PreparedProgram>, id: &str, what: &str) -> std::result::Result<(), TestCaseError> {
         let ran = &self.all[id];
-        let begun = Replay::to_compare(prepared.clone(), &ran.entries[0], &mut Unwatched);
-        let replay = follow(begun, &ran.entries, &mut Unwatched);
-        prop_assert_eq!(&replay.end(&mut Unwatched).unwrap().differences, &[], "{}", what);
+        let begun = Replay::to_compare(prepared.clone(), &ran.entries[0], &mut NoObserver);
+        let replay = follow(begun, &ran.entries, &mut NoObserver);
+        prop_assert_eq!(&replay.finish_replay(&mut NoObserver).unwrap().differences, &[], "{}", what);
         for Result { key, content, value, from, .. } in ran.results() {
             let Some((run, there)) = from else { continue };
             let cited = self.all[&*run].ended().into_iter().find(|cited| cited.key == there);
@@ -157,7 +157,7 @@ impl Ran {
     }
 
     fn shape(&self) -> std::result::Result<String, String> {
-        self.result.as_ref().map(Value::canonical).map_err(|error| error.code.clone())
+        self.result.as_ref().map(Value::canonical_text).map_err(|error| error.code.clone())
     }
 }
 
@@ -211,7 +211,8 @@ fn one(
     let before = change::reading_usage_and_id(&change::answered_by_its_model(program(root)));
     let before = change::of_all_dialects(&before);
     let edited = changes(&before, edits);
-    let (before, after, what) = (Prepared::new(before), Prepared::new(edited.program.clone()), edited.what);
+    let (before, after, what) =
+        (PreparedProgram::new(before), PreparedProgram::new(edited.program.clone()), edited.what);
     let mut runs = Runs { all: BTreeMap::new(), seed: u64::from(cut) };
     let old = runs.run(&before, "old", None);
     let scratch = runs.run(&after, "scratch", None);
@@ -230,7 +231,7 @@ fn one(
     let kept = new.reused();
     prop_assert_eq!(kept.iter().collect::<BTreeSet<_>>().len(), kept.len(), "{}: a result is used twice", what);
 
-    let (had, decisions) = (memo.results(), memo.decisions());
+    let (had, decisions) = (memo.activities_with_result(), memo.reuse_decisions());
     let then = by_key(&had);
     decisions.lock().unwrap().clear();
     let unasked = runs.run(&after, "unasked", Some(memo.clone()));
@@ -241,7 +242,7 @@ fn one(
         let entries = old.entries[..1 + cut as usize % old.entries.len()].to_vec();
         let ended = runs.keep("cut", Ran { result: old.result.clone(), is_stopped: false, entries });
         let memo = runs.memo_of(&before, "cut");
-        let decisions = memo.decisions();
+        let decisions = memo.reuse_decisions();
         let now = runs.run(&after, "after the cut", Some(memo));
         let asked = by_key(decisions.lock().unwrap().iter().map(|decision| &decision.asked));
         nothing_is_done_twice((&before, &ended, &then), (&after, &now, &asked), what)?;
@@ -264,7 +265,7 @@ fn one(
 fn count(
     (old, activities_then): (&Ran, &[Arc<Activity>]),
     new: &Ran,
-    prepared: &Prepared,
+    prepared: &PreparedProgram,
     Edited { what, stable, renamed, .. }: &Edited,
 ) -> std::result::Result<Counts, TestCaseError> {
     let then = by_key(activities_then);
@@ -319,19 +320,19 @@ fn target(activity: &Activity) -> String {
             ToolKind::Local => request.name.to_string(),
             kind => format!("{kind:?}"),
         },
-        request => request.sort().to_owned(),
+        request => request.sort_name().to_owned(),
     }
 }
 
 /// The steps of a program under the names of an effect that perform such effects, as text.
-fn performing(program: &Prepared, activity: &Activity) -> BTreeSet<String> {
+fn performing(program: &PreparedProgram, activity: &Activity) -> BTreeSet<String> {
     let changes_something = |step: &StepId| match &program.program.steps[*step].kind {
-        StepKind::Tool(call) => !only_reads(&ToolRequest::declared(call)),
+        StepKind::Tool(call) => !only_reads(&ToolRequest::from_declaration(call)),
         _ => true,
     };
-    let steps = program.effects(&activity.labels).into_iter();
-    let steps = steps.filter(|step| program.makes(*step, &activity.request) && changes_something(step));
-    steps.filter_map(|step| program.definition(step)).collect()
+    let steps = program.effect_steps(&activity.labels).into_iter();
+    let steps = steps.filter(|step| program.makes_request(*step, &activity.request) && changes_something(step));
+    steps.filter_map(|step| program.step_definition(step)).collect()
 }
 
 /// An effect is what it does. Of the equal ones that a run from scratch performs, the earlier run may have performed some, and the
@@ -372,8 +373,8 @@ fn of_equal_effects_only_the_missing_ones_are_performed(
 /// Without permission, no tool or command of the earlier run is performed again: not under its key, and not by a new step as long as
 /// one is left whose step is gone and that calls the same tool.
 fn nothing_is_done_twice(
-    (before, old, asked_then): (&Prepared, &Ran, &ByKey),
-    (after, new, asked_now): (&Prepared, &Ran, &ByKey),
+    (before, old, asked_then): (&PreparedProgram, &Ran, &ByKey),
+    (after, new, asked_now): (&PreparedProgram, &Ran, &ByKey),
     what: &str,
 ) -> std::result::Result<(), TestCaseError> {
     let performed = |ran: &Ran, wanted: &str| -> Vec<String> {
@@ -387,7 +388,7 @@ fn nothing_is_done_twice(
         let is = |entry: &Entry| matches!(&entry.kind, EntryKind::Failed { key: failed, .. } if failed.as_str() == key);
         ran.entries.iter().any(is)
     };
-    let performing = |program: &Prepared, asked: &ByKey, key: &str| {
+    let performing = |program: &PreparedProgram, asked: &ByKey, key: &str| {
         asked.get(key).map(|one| performing(program, one)).unwrap_or_default()
     };
     let reads = |asked: &ByKey, key: &str| match asked.get(key).map(|one| &one.request) {
@@ -430,10 +431,10 @@ fn nothing_is_done_twice(
 fn taken_back(
     runs: &mut Runs,
     memo: Memo,
-    (before, after): (&Arc<Prepared>, &Arc<Prepared>),
+    (before, after): (&Arc<PreparedProgram>, &Arc<PreparedProgram>),
     what: &str,
 ) -> std::result::Result<(), TestCaseError> {
-    let both = runs.memo_of(after, "edited").over(memo);
+    let both = runs.memo_of(after, "edited").with_older(memo);
     let both = runs.allowed(both, &["old", "scratch"]);
     let (old, back) = (runs.all["old"].clone(), runs.run(before, "back", Some(both)));
     if old.result.is_err() {

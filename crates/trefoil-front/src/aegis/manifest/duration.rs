@@ -1,8 +1,8 @@
 //! Durations in the format's notation: `30s`, `5m`, `1h 30m`.
 
-use trefoil_syntax::yaml::{Node, Scalar};
+use trefoil_syntax::yaml::{YamlNode, YamlScalar};
 
-use crate::{Fields, Reader};
+use crate::{ManifestReader, MappingReader};
 
 const MAX_MS: u64 = 365 * 24 * 3_600_000;
 
@@ -35,30 +35,30 @@ pub fn parse(text: &str) -> Option<u64> {
 }
 
 /// Reads a duration, or reports it. A number without a unit is invalid.
-pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<u64> {
-    let parsed = match node.scalar() {
-        Some((Scalar::Str, text)) => match parse(&text.value) {
+pub fn read_duration(reader: &ManifestReader<'_>, node: &YamlNode, what: &str) -> Option<u64> {
+    let parsed = match node.as_scalar() {
+        Some((YamlScalar::Str, text)) => match parse(&text.value) {
             Some(ms) => Some(ms),
             None => {
-                reader.report(
-                    trefoil_syntax::Diagnostic::error(
+                reader.report_finding(
+                    trefoil_syntax::Diagnostic::new_error(
                         "unknown-value",
-                        reader.at(node.span),
+                        reader.location_of(node.span),
                         format!("`{what}` cannot be `{}`", text.value),
                     )
-                    .help("write a number and a unit, such as `30s`, `5m` or `1h 30m`"),
+                    .with_help("write a number and a unit, such as `30s`, `5m` or `1h 30m`"),
                 );
                 return None;
             }
         },
-        Some((Scalar::Int(n), _)) => {
-            reader.report(
-                trefoil_syntax::Diagnostic::error(
+        Some((YamlScalar::Int(n), _)) => {
+            reader.report_finding(
+                trefoil_syntax::Diagnostic::new_error(
                     "wrong-type",
-                    reader.at(node.span),
+                    reader.location_of(node.span),
                     format!("`{what}` must be a duration, not a number without a unit"),
                 )
-                .help(format!("write `{n}s` for seconds")),
+                .with_help(format!("write `{n}s` for seconds")),
             );
             return None;
         }
@@ -70,21 +70,25 @@ pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<u64> {
     match parsed {
         Some(ms @ 1..=MAX_MS) => Some(ms),
         _ => {
-            reader.error("out-of-range", node.span, format!("`{what}` must be more than 0 and at most one year"));
+            reader.report_error(
+                "out-of-range",
+                node.span,
+                format!("`{what}` must be more than 0 and at most one year"),
+            );
             None
         }
     }
 }
 
 /// The duration under a key.
-pub fn field(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u64> {
+pub fn read_duration_field(fields: &mut MappingReader<'_, '_>, key: &'static str) -> Option<u64> {
     let entry = fields.take(key)?;
-    read(fields.reader, &entry.value, key)
+    read_duration(fields.reader, &entry.value, key)
 }
 
 /// The whole seconds under a key, in milliseconds.
-pub fn seconds(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u64> {
-    fields.integer(key, 1..=31_536_000).and_then(|s| u64::try_from(s).ok()).map(|s| s * 1_000)
+pub fn read_seconds(fields: &mut MappingReader<'_, '_>, key: &'static str) -> Option<u64> {
+    fields.read_integer(key, 1..=31_536_000).and_then(|s| u64::try_from(s).ok()).map(|s| s * 1_000)
 }
 
 #[cfg(test)]

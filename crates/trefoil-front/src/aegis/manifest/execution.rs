@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::Strategy;
+use trefoil_ir::ConsensusStrategy;
 use trefoil_ir::pattern::LinearPattern;
-use trefoil_syntax::yaml::{Kind, Node, Text};
+use trefoil_syntax::yaml::{YamlNode, YamlNodeKind, YamlText};
 use trefoil_syntax::{Diagnostic, Span};
 use trefoil_template::Value;
 
 use super::consensus::{self, STRATEGIES};
-use super::declared::{self, DeclaredPart};
 use super::schema::{self, JsonSchema};
-use super::{RefusedFeature, duration, filled, spelled, text_list, words};
-use crate::{Fields, Reader};
+use super::unsupported_parts::{self, UnsupportedValueType};
+use super::{RefusedFeature, duration, key_synonyms, require_filled_text, take_spelled, text_list};
+use crate::{ManifestReader, MappingReader};
 
 /// How an agent runs.
-pub struct Execution {
+pub struct AgentExecution {
     /// The maximum number of iterations (by default 1 for `one-shot` and 10 for `iterative`).
     pub max_iterations: u32,
     /// The timeout of one iteration in milliseconds.
@@ -42,7 +42,7 @@ pub struct Execution {
     pub refused: Vec<RefusedFeature>,
 }
 
-impl Default for Execution {
+impl Default for AgentExecution {
     fn default() -> Self {
         Self {
             max_iterations: 1,
@@ -91,11 +91,11 @@ pub enum ValidatorKindSpec {
     /// `semantic` and `multi_judge`.
     Judges {
         /// The judges, as names of agents.
-        judges: Vec<Text>,
+        judges: Vec<YamlText>,
         /// The criteria for the judges.
-        criteria: Text,
+        criteria: YamlText,
         /// How their verdicts are combined.
-        strategy: Strategy,
+        strategy: ConsensusStrategy,
         /// The minimum number of verdicts; with fewer, the validator fails.
         min_judges: u32,
         /// The timeout of each judge in milliseconds, and where it is written.
@@ -106,83 +106,88 @@ pub enum ValidatorKindSpec {
 }
 
 /// Reads `execution`.
-pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
-    let mut execution = Execution::default();
-    fields.also_called(words::EXECUTION);
-    fields.deciding(&[("validation", "no answer is checked")]);
-    fields.elsewhere(words::NOT_EXECUTION);
-    let iterative = fields.word("mode", &[("one-shot", false), ("iterative", true)]);
+pub fn read_execution(reader: &ManifestReader<'_>, fields: &mut MappingReader<'_, '_>) -> AgentExecution {
+    let mut execution = AgentExecution::default();
+    fields.also_called(key_synonyms::EXECUTION);
+    fields.set_deciding_keys(&[("validation", "no answer is checked")]);
+    fields.set_foreign_keys(key_synonyms::NOT_EXECUTION);
+    let iterative = fields.read_word("mode", &[("one-shot", false), ("iterative", true)]);
     if iterative == Some(true) {
         execution.max_iterations = 10;
     }
-    if let Some(entry) = spelled(fields, "max_iterations", "max_retries")
-        && let Some(max) = reader.integer(&entry.value, &entry.key.value, 1..=255)
+    if let Some(entry) = take_spelled(fields, "max_iterations", "max_retries")
+        && let Some(max) = reader.read_integer(&entry.value, &entry.key.value, 1..=255)
     {
         execution.max_iterations = u32::try_from(max).unwrap_or(1);
-        if let Some(mode) = fields.entry("mode").filter(|_| iterative == Some(false) && max > 1) {
+        if let Some(mode) = fields.peek_entry("mode").filter(|_| iterative == Some(false) && max > 1) {
             let message = format!("`one-shot` has no effect: `{}` is {max}", entry.key.value);
-            let d = Diagnostic::warning("no-effect", reader.at(mode.value.span), message);
-            let d = d.label(reader.at(entry.key.span), "this decides");
-            reader.report(d.help("remove one of them"));
+            let d = Diagnostic::new_warning("no-effect", reader.location_of(mode.value.span), message);
+            let d = d.with_label(reader.location_of(entry.key.span), "this decides");
+            reader.report_finding(d.with_help("remove one of them"));
         }
     }
     if let Some(entry) = fields.take("iteration_timeout")
-        && let Some(ms) = duration::read(reader, &entry.value, "iteration_timeout")
+        && let Some(ms) = duration::read_duration(reader, &entry.value, "iteration_timeout")
     {
         execution.iteration_timeout_ms = ms;
         execution.iteration_timeout_at = Some(entry.value.span);
     }
-    if let Some(ms) = duration::seconds(fields, "llm_timeout_seconds") {
+    if let Some(ms) = duration::read_seconds(fields, "llm_timeout_seconds") {
         execution.llm_timeout_ms = ms;
-        execution.llm_timeout_at = fields.entry("llm_timeout_seconds").map(|e| e.value.span);
+        execution.llm_timeout_at = fields.peek_entry("llm_timeout_seconds").map(|e| e.value.span);
     }
     if let Some(entry) = fields.take("validation") {
         execution.validation = match &*entry.value.kind {
-            Kind::Mapping(_) => read_object_form(reader, &entry.value),
+            YamlNodeKind::Mapping(_) => read_object_form(reader, &entry.value),
             _ => {
-                let items = reader.list(&entry.value, "validation").unwrap_or_default();
+                let items = reader.read_list(&entry.value, "validation").unwrap_or_default();
                 items.iter().filter_map(|item| read_validator(reader, item)).collect()
             }
         };
     }
     if let Some(entry) = fields.take("tool_validation") {
-        let items = reader.list(&entry.value, "tool_validation").unwrap_or_default();
+        let items = reader.read_list(&entry.value, "tool_validation").unwrap_or_default();
         execution.tool_validation = items.iter().filter_map(|item| read_validator(reader, item)).collect();
         execution.tool_validation_at = (!items.is_empty()).then_some(entry.key.span);
     }
     if let Some(entry) = fields.take("require_tool_call")
-        && reader.boolean(&entry.value, "require_tool_call") == Some(true)
+        && reader.read_boolean(&entry.value, "require_tool_call") == Some(true)
     {
         execution.needs_call_at = Some(entry.key.span);
     }
-    if let Some(max) = fields.integer("max_tool_calls", 1..=i64::from(u32::MAX)) {
+    if let Some(max) = fields.read_integer("max_tool_calls", 1..=i64::from(u32::MAX)) {
         execution.max_calls = u32::try_from(max).unwrap_or(u32::MAX);
-        execution.max_calls_at = fields.entry("max_tool_calls").map(|e| e.value.span);
+        execution.max_calls_at = fields.peek_entry("max_tool_calls").map(|e| e.value.span);
     }
     // Both decide whether an iteration succeeds, so it must not succeed without them.
     for key in ["done_when", "outputs"] {
         if let Some(entry) = fields.take(key) {
             let feature = format!("`{key}`");
-            execution.refused.push(RefusedFeature::report(reader, entry.key.span, &feature, "the agent has no files"));
+            execution.refused.push(RefusedFeature::report_feature(
+                reader,
+                entry.key.span,
+                &feature,
+                "the agent has no files",
+            ));
         }
     }
     if let Some(entry) = fields.take("memory")
-        && reader.boolean(&entry.value, "memory") == Some(true)
+        && reader.read_boolean(&entry.value, "memory") == Some(true)
     {
-        reader.warning("no-effect", entry.key.span, "`memory` has no effect: nothing is kept between runs");
+        reader.report_warning("no-effect", entry.key.span, "`memory` has no effect: nothing is kept between runs");
     }
     if let Some(entry) = fields.take("delivery") {
-        declared::delivery(reader, &entry.value);
+        unsupported_parts::check_delivery(reader, &entry.value);
     }
     fields.no_effect(&["delivery"], "the result is returned to the caller");
     execution
 }
 
-fn read_validator(reader: &Reader<'_>, node: &Node) -> Option<ValidatorSpec> {
-    let mut fields = reader.fields(node, "a validator")?;
-    fields.also_called(words::VALIDATOR);
-    fields.forms(words::LISTS_OF_VALIDATOR, words::SCALARS_OF_VALIDATOR);
-    let entry = fields.require("type")?;
+fn read_validator(reader: &ManifestReader<'_>, node: &YamlNode) -> Option<ValidatorSpec> {
+    let mut fields = reader.read_mapping(node, "a validator")?;
+    fields.also_called(key_synonyms::VALIDATOR);
+    fields.set_key_forms(key_synonyms::LISTS_OF_VALIDATOR, key_synonyms::SCALARS_OF_VALIDATOR);
+    let entry = fields.require_entry("type")?;
     let names = [
         ("exit_code", "exit_code"),
         ("json_schema", "json_schema"),
@@ -190,27 +195,34 @@ fn read_validator(reader: &Reader<'_>, node: &Node) -> Option<ValidatorSpec> {
         ("semantic", "semantic"),
         ("multi_judge", "multi_judge"),
     ];
-    let name = reader.word(&entry.value, "type", &names)?;
+    let name = reader.read_word(&entry.value, "type", &names)?;
     let judged = matches!(name, "semantic" | "multi_judge");
-    let min_score = fields.number("min_score", 0.0..=1.0).unwrap_or(if judged { 0.7 } else { 1.0 });
-    let min_confidence = if judged { fields.number("min_confidence", 0.0..=1.0).unwrap_or(0.0) } else { 0.0 };
+    let min_score = fields.read_number("min_score", 0.0..=1.0).unwrap_or(if judged { 0.7 } else { 1.0 });
+    let min_confidence = if judged { fields.read_number("min_confidence", 0.0..=1.0).unwrap_or(0.0) } else { 0.0 };
     let kind = match name {
-        "exit_code" => Some(ValidatorKindSpec::ExitCode(fields.integer("expected", i64::MIN..=i64::MAX).unwrap_or(0))),
+        "exit_code" => {
+            Some(ValidatorKindSpec::ExitCode(fields.read_integer("expected", i64::MIN..=i64::MAX).unwrap_or(0)))
+        }
         "json_schema" => {
-            let schema = fields.require("schema").and_then(|e| schema::read(reader, &e.value, "schema"));
+            let schema =
+                fields.require_entry("schema").and_then(|e| schema::read_json_schema(reader, &e.value, "schema"));
             schema.map(ValidatorKindSpec::JsonSchema)
         }
         "regex" => read_regex(reader, &mut fields, min_score),
         "semantic" => read_semantic(&mut fields),
         _ => read_multi_judge(reader, &mut fields),
     };
-    fields.finish();
+    fields.finish_mapping();
     Some(ValidatorSpec { kind: kind?, min_score, min_confidence, span: node.span, name })
 }
 
-fn read_regex(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, min_score: f64) -> Option<ValidatorKindSpec> {
-    let pattern = filled(fields, "pattern");
-    let stderr = fields.word("target", &[("stdout", false), ("stderr", true)]).unwrap_or(false);
+fn read_regex(
+    reader: &ManifestReader<'_>,
+    fields: &mut MappingReader<'_, '_>,
+    min_score: f64,
+) -> Option<ValidatorKindSpec> {
+    let pattern = require_filled_text(fields, "pattern");
+    let stderr = fields.read_word("target", &[("stdout", false), ("stderr", true)]).unwrap_or(false);
     let pattern = pattern?;
     let made = LinearPattern::new(&pattern.value);
     if let (Ok(regex), true) = (&made, min_score > 0.0) {
@@ -219,14 +231,18 @@ fn read_regex(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, min_score: f64) 
     if let Err(error) = made {
         let message = error.to_string();
         let last = message.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        reader.error("invalid-regex", pattern.span, format!("`pattern` is not a valid regular expression: {last}"));
+        reader.report_error(
+            "invalid-regex",
+            pattern.span,
+            format!("`pattern` is not a valid regular expression: {last}"),
+        );
         return None;
     }
     Some(ValidatorKindSpec::Regex { pattern: pattern.value.clone(), stderr })
 }
 
 /// Reports a pattern that can never match.
-fn report_vain(reader: &Reader<'_>, pattern: &Text, regex: &LinearPattern, stderr: bool) {
+fn report_vain(reader: &ManifestReader<'_>, pattern: &YamlText, regex: &LinearPattern, stderr: bool) {
     let text = pattern.value.trim();
     let flags = text.rsplit('/').next().unwrap_or_default();
     let slashes = text.starts_with("/^") && text.len() > flags.len() + 2 && flags.chars().all(|c| "gimsuy".contains(c));
@@ -242,17 +258,19 @@ fn report_vain(reader: &Reader<'_>, pattern: &Text, regex: &LinearPattern, stder
     } else {
         return;
     };
-    reader.report(Diagnostic::warning("invalid-regex", reader.at(pattern.span), message).help(help));
+    reader.report_finding(
+        Diagnostic::new_warning("invalid-regex", reader.location_of(pattern.span), message).with_help(help),
+    );
 }
 
-fn read_semantic(fields: &mut Fields<'_, '_>) -> Option<ValidatorKindSpec> {
-    let judge = filled(fields, "judge_agent").cloned();
-    let criteria = filled(fields, "criteria").cloned();
+fn read_semantic(fields: &mut MappingReader<'_, '_>) -> Option<ValidatorKindSpec> {
+    let judge = require_filled_text(fields, "judge_agent").cloned();
+    let criteria = require_filled_text(fields, "criteria").cloned();
     let timeout = judge_timeout(fields);
     Some(ValidatorKindSpec::Judges {
         judges: vec![judge?],
         criteria: criteria?,
-        strategy: Strategy::WeightedAverage,
+        strategy: ConsensusStrategy::WeightedAverage,
         min_judges: 1,
         timeout,
         semantic: true,
@@ -260,62 +278,66 @@ fn read_semantic(fields: &mut Fields<'_, '_>) -> Option<ValidatorKindSpec> {
 }
 
 /// The time limit of a judge: five minutes, if none is written.
-fn judge_timeout(fields: &mut Fields<'_, '_>) -> (u64, Option<Span>) {
-    let written = duration::seconds(fields, "timeout_seconds");
-    (written.unwrap_or(300_000), written.and(fields.entry("timeout_seconds")).map(|entry| entry.value.span))
+fn judge_timeout(fields: &mut MappingReader<'_, '_>) -> (u64, Option<Span>) {
+    let written = duration::read_seconds(fields, "timeout_seconds");
+    (written.unwrap_or(300_000), written.and(fields.peek_entry("timeout_seconds")).map(|entry| entry.value.span))
 }
 
-fn read_multi_judge(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Option<ValidatorKindSpec> {
-    let entry = fields.require("judges");
+fn read_multi_judge(reader: &ManifestReader<'_>, fields: &mut MappingReader<'_, '_>) -> Option<ValidatorKindSpec> {
+    let entry = fields.require_entry("judges");
     let judges = entry.map(|e| text_list(reader, &e.value, "judges")).unwrap_or_default();
     if let Some(entry) = entry.filter(|_| judges.is_empty()) {
-        reader.error("missing-key", entry.value.span, "`judges` is empty");
+        reader.report_error("missing-key", entry.value.span, "`judges` is empty");
     }
-    let criteria = filled(fields, "criteria").cloned();
-    let strategy = fields.word("consensus", STRATEGIES).unwrap_or(Strategy::WeightedAverage);
+    let criteria = require_filled_text(fields, "criteria").cloned();
+    let strategy = fields.read_word("consensus", STRATEGIES).unwrap_or(ConsensusStrategy::WeightedAverage);
     let min_judges = consensus::min_judges(fields, judges.len(), "judges").unwrap_or(1);
     let timeout = judge_timeout(fields);
     Some(ValidatorKindSpec::Judges { judges, criteria: criteria?, strategy, min_judges, timeout, semantic: false })
 }
 
 /// The keys of `semantic` in the older form.
-const OLD_SEMANTIC: &[declared::DeclaredKey] = &[
-    ("enabled", DeclaredPart::Flag, false),
-    ("threshold", DeclaredPart::Share, false),
-    ("prompt", DeclaredPart::Text, false),
-    ("criteria", DeclaredPart::Any, false),
-    ("judge_agent", DeclaredPart::Text, false),
-    ("model", DeclaredPart::Text, false),
+const OLD_SEMANTIC: &[unsupported_parts::UnsupportedKey] = &[
+    ("enabled", UnsupportedValueType::Flag, false),
+    ("threshold", UnsupportedValueType::Share, false),
+    ("prompt", UnsupportedValueType::Text, false),
+    ("criteria", UnsupportedValueType::Any, false),
+    ("judge_agent", UnsupportedValueType::Text, false),
+    ("model", UnsupportedValueType::Text, false),
 ];
 const FORMATS: &[(&str, bool)] = &[("json", true), ("text", false)];
 
 /// Reads the older form, an object with `system`, `output` and `semantic`. Only the exit code and the output format are
 /// used.
-fn read_object_form(reader: &Reader<'_>, node: &Node) -> Vec<ValidatorSpec> {
+fn read_object_form(reader: &ManifestReader<'_>, node: &YamlNode) -> Vec<ValidatorSpec> {
     let mut validators = Vec::new();
     // One entry of the newer form, but not in a list.
-    if node.mapping().is_some_and(|mapping| mapping.get("type").is_some()) {
+    if node.as_mapping().is_some_and(|mapping| mapping.get("type").is_some()) {
         reader.wrong_type(node, "validation", "a list");
         return validators;
     }
-    let Some(mut fields) = reader.fields(node, "validation") else { return validators };
-    reader.report(
-        Diagnostic::warning("deprecated", reader.at(fields.head()), "`validation` as a mapping is an old spelling")
-            .help("write a list of validators, each with a `type`"),
+    let Some(mut fields) = reader.read_mapping(node, "validation") else { return validators };
+    reader.report_finding(
+        Diagnostic::new_warning(
+            "deprecated",
+            reader.location_of(fields.head_span()),
+            "`validation` as a mapping is an old spelling",
+        )
+        .with_help("write a list of validators, each with a `type`"),
     );
     let spec = |kind, span, name| ValidatorSpec { kind, min_score: 1.0, min_confidence: 0.0, span, name };
-    if let Some(mut system) = fields.fields("system") {
-        if system.boolean("must_succeed") != Some(false) {
+    if let Some(mut system) = fields.read_mapping("system") {
+        if system.read_boolean("must_succeed") != Some(false) {
             validators.push(spec(ValidatorKindSpec::ExitCode(0), system.span, "exit_code"));
         }
         system.no_effect(&["allow_stderr"], "a model call has no stderr");
         system.no_effect(&["timeout_seconds"], "`execution.iteration_timeout` limits an iteration");
-        system.finish();
+        system.finish_mapping();
     }
-    if let Some(mut output) = fields.fields("output") {
-        let json = output.take("format").filter(|e| reader.word(&e.value, "format", FORMATS) == Some(true));
+    if let Some(mut output) = fields.read_mapping("output") {
+        let json = output.take("format").filter(|e| reader.read_word(&e.value, "format", FORMATS) == Some(true));
         let schema = match output.take("schema") {
-            Some(entry) => schema::read(reader, &entry.value, "schema"),
+            Some(entry) => schema::read_json_schema(reader, &entry.value, "schema"),
             // Any JSON.
             None => json.map(|e| JsonSchema::new(Value::Object(Arc::default()), e.value.clone())),
         };
@@ -324,20 +346,24 @@ fn read_object_form(reader: &Reader<'_>, node: &Node) -> Vec<ValidatorSpec> {
             validators.push(spec(ValidatorKindSpec::JsonSchema(schema), at, "json_schema"));
         }
         output.no_effect(&["schema_path", "target_path"], "files of a container are not read");
-        output.finish();
+        output.finish_mapping();
     }
     for key in ["semantic", "script"] {
         if let Some(entry) = fields.take(key) {
-            if let Some(mut old) = (key == "semantic").then(|| reader.fields(&entry.value, key)).flatten() {
-                declared::read(&mut old, OLD_SEMANTIC);
-                old.misspelt();
+            if let Some(mut old) = (key == "semantic").then(|| reader.read_mapping(&entry.value, key)).flatten() {
+                unsupported_parts::check_keys(&mut old, OLD_SEMANTIC);
+                old.report_misspelt();
             }
-            reader.report(
-                Diagnostic::warning("no-effect", reader.at(entry.key.span), format!("`{key}` has no effect here"))
-                    .help("write a list entry with `type: semantic`, `judge_agent` and `criteria`"),
+            reader.report_finding(
+                Diagnostic::new_warning(
+                    "no-effect",
+                    reader.location_of(entry.key.span),
+                    format!("`{key}` has no effect here"),
+                )
+                .with_help("write a list entry with `type: semantic`, `judge_agent` and `criteria`"),
             );
         }
     }
-    fields.finish();
+    fields.finish_mapping();
     validators
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use trefoil_syntax::{Diagnostic, Span};
 
-use super::{Unit, words};
-use crate::{Fields, Reader};
+use super::{AegisUnitKind, key_synonyms};
+use crate::{ManifestReader, MappingReader};
 
 /// The identity of a manifest.
-pub struct Identity {
+pub struct ManifestIdentity {
     /// `metadata.name`; empty if it is missing.
     pub name: Arc<str>,
     /// The span of the name; if it is missing, where it should be.
@@ -19,45 +19,49 @@ pub struct Identity {
     pub version: Option<Arc<str>>,
 }
 
-/// Reads name, version and the descriptive keys. The caller reads the other keys and calls [`Fields::finish`].
-pub fn read(fields: &mut Fields<'_, '_>, unit: Unit) -> Identity {
-    fields.also_called(words::METADATA);
-    if unit == Unit::Agent {
-        fields.elsewhere(words::NOT_METADATA_OF_AGENT);
+/// Reads name, version and the descriptive keys. The caller reads the other keys and calls [`MappingReader::finish_mapping`].
+pub fn read_identity(fields: &mut MappingReader<'_, '_>, unit: AegisUnitKind) -> ManifestIdentity {
+    fields.also_called(key_synonyms::METADATA);
+    if unit == AegisUnitKind::Agent {
+        fields.set_foreign_keys(key_synonyms::NOT_METADATA_OF_AGENT);
     }
     let name = fields.require_text("name");
     if let Some(name) = name {
         check_name(fields.reader, &name.value, name.span);
     }
-    let version = fields.text("version");
+    let version = fields.read_text("version");
     if let Some(blank) = version.filter(|t| t.value.trim().is_empty()) {
-        fields.reader.warning("missing-key", blank.span, "`version` is blank");
+        fields.reader.report_warning("missing-key", blank.span, "`version` is blank");
     }
-    if version.is_none() && unit == Unit::Agent {
+    if version.is_none() && unit == AegisUnitKind::Agent {
         fields.note_need("version");
-        fields.reader.report(
-            Diagnostic::warning("missing-key", fields.reader.at(fields.owner()), "`metadata` has no `version`")
-                .help("other tools for this format require it; for example `version: \"1.0.0\"`"),
+        fields.reader.report_finding(
+            Diagnostic::new_warning(
+                "missing-key",
+                fields.reader.location_of(fields.owner_span()),
+                "`metadata` has no `version`",
+            )
+            .with_help("other tools for this format require it; for example `version: \"1.0.0\"`"),
         );
     }
-    fields.text("description");
+    fields.read_text("description");
     for key in ["labels", "annotations"] {
         if let Some(entry) = fields.take(key) {
-            let Some(mapping) = entry.value.mapping() else {
+            let Some(mapping) = entry.value.as_mapping() else {
                 fields.reader.wrong_type(&entry.value, key, "a mapping");
                 continue;
             };
             for label in &mapping.entries {
-                fields.reader.text(&label.value, &label.key.value);
+                fields.reader.read_text(&label.value, &label.key.value);
             }
         }
     }
     fields.take("tags");
-    let span = name.map_or_else(|| fields.head(), |n| n.span);
-    Identity {
+    let span = name.map_or_else(|| fields.head_span(), |n| n.span);
+    ManifestIdentity {
         name: name.map(|n| n.value.clone()).unwrap_or_default(),
         span,
-        at: name.map_or(span, |n| n.content()),
+        at: name.map_or(span, |n| n.content_span()),
         version: version.map(|v| v.value.clone()),
     }
 }
@@ -70,11 +74,11 @@ pub fn is_name(name: &str) -> bool {
         && !name.ends_with('-')
 }
 
-fn check_name(reader: &Reader<'_>, name: &str, span: Span) {
+fn check_name(reader: &ManifestReader<'_>, name: &str, span: Span) {
     if !is_name(name) {
-        reader.report(
-            Diagnostic::error("invalid-name", reader.at(span), format!("`{name}` is not a valid name"))
-                .help("use 1 to 63 lower-case letters, digits and hyphens; start and end with a letter or digit"),
+        reader.report_finding(
+            Diagnostic::new_error("invalid-name", reader.location_of(span), format!("`{name}` is not a valid name"))
+                .with_help("use 1 to 63 lower-case letters, digits and hyphens; start and end with a letter or digit"),
         );
     }
 }

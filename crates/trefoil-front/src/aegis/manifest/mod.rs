@@ -3,26 +3,26 @@
 
 pub mod agent;
 pub mod consensus;
-pub mod declared;
 pub mod duration;
 pub mod execution;
+pub mod key_synonyms;
 pub mod metadata;
 pub mod schema;
 pub mod state;
 pub mod states;
 pub mod tools;
 pub mod transition;
-pub mod words;
+pub mod unsupported_parts;
 pub mod workflow;
 
 use std::sync::Arc;
 
 use trefoil_syntax::Span;
-use trefoil_syntax::yaml::{Entry, Kind, Node, Scalar, Text};
+use trefoil_syntax::yaml::{YamlEntry, YamlNode, YamlNodeKind, YamlScalar, YamlText};
 
-use crate::mend::respelt;
-use crate::{Fields, Reader};
-use trefoil_syntax::suggest::Near;
+use crate::spelling_fixes::fix_spelling;
+use crate::{ManifestReader, MappingReader};
+use trefoil_syntax::suggestions::NearMatch;
 
 /// Names that have another meaning in templates, so states and Blackboard keys should not use them.
 pub const RESERVED: &[&str] =
@@ -33,7 +33,7 @@ pub const API_VERSION: &str = "100monkeys.ai/v1";
 
 /// The kind of unit that a document declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Unit {
+pub enum AegisUnitKind {
     /// `kind: Agent`, or `AgentManifest` in older files.
     Agent,
     /// `kind: Workflow`.
@@ -42,173 +42,193 @@ pub enum Unit {
 
 /// The kind of unit that a document declares. Reports nothing. If `kind` contradicts the contents of `spec`, `spec`
 /// counts, because a single wrong word is more likely than a wrong file.
-pub fn unit(root: &Node) -> Option<Unit> {
-    let declared = match &*root.mapping()?.get("kind")?.value.string()?.value {
-        "Agent" | "AgentManifest" => Unit::Agent,
-        "Workflow" => Unit::Workflow,
+pub fn unit_kind(root: &YamlNode) -> Option<AegisUnitKind> {
+    let declared = match &*root.as_mapping()?.get("kind")?.value.as_string()?.value {
+        "Agent" | "AgentManifest" => AegisUnitKind::Agent,
+        "Workflow" => AegisUnitKind::Workflow,
         _ => return None,
     };
     Some(looks_like(root).unwrap_or(declared))
 }
 
 /// The kind of a document, if the keys under `spec` determine it.
-pub fn looks_like(root: &Node) -> Option<Unit> {
-    let spec = root.mapping()?.get("spec")?.value.mapping()?;
+pub fn looks_like(root: &YamlNode) -> Option<AegisUnitKind> {
+    let spec = root.as_mapping()?.get("spec")?.value.as_mapping()?;
     match (spec.get("task").is_some(), spec.get("states").is_some()) {
-        (true, false) => Some(Unit::Agent),
-        (false, true) => Some(Unit::Workflow),
+        (true, false) => Some(AegisUnitKind::Agent),
+        (false, true) => Some(AegisUnitKind::Workflow),
         _ => None,
     }
 }
 
 /// `metadata.name` of a document. Reports nothing.
-pub fn name(root: &Node) -> Option<&Text> {
-    root.mapping()?.get("metadata")?.value.mapping()?.get("name")?.value.string().filter(|t| !t.value.is_empty())
+pub fn unit_name(root: &YamlNode) -> Option<&YamlText> {
+    root.as_mapping()?
+        .get("metadata")?
+        .value
+        .as_mapping()?
+        .get("name")?
+        .value
+        .as_string()
+        .filter(|t| !t.value.is_empty())
 }
 
 /// `spec.input_schema` of an agent. Reports nothing.
-pub fn input_schema(root: &Node) -> Option<&Node> {
-    let schema = &root.mapping()?.get("spec")?.value.mapping()?.get("input_schema")?.value;
+pub fn input_schema(root: &YamlNode) -> Option<&YamlNode> {
+    let schema = &root.as_mapping()?.get("spec")?.value.as_mapping()?.get("input_schema")?.value;
     (!schema.is_null()).then_some(schema)
 }
 
-fn validation(root: &Node) -> Option<&Node> {
-    let execution = &root.mapping()?.get("spec")?.value.mapping()?.get("execution")?.value;
-    Some(&execution.mapping()?.get("validation")?.value)
+fn validation(root: &YamlNode) -> Option<&YamlNode> {
+    let execution = &root.as_mapping()?.get("spec")?.value.as_mapping()?.get("execution")?.value;
+    Some(&execution.as_mapping()?.get("validation")?.value)
 }
 
 /// The schema that an agent's answer must match. Reports nothing. `None` if there are several, because none of them
 /// describes the whole answer.
-pub fn answer_schema(root: &Node) -> Option<&Node> {
+pub fn answer_schema(root: &YamlNode) -> Option<&YamlNode> {
     let validation = validation(root)?;
     match &*validation.kind {
-        Kind::Sequence(items) => {
-            let of_sort = |t: &Text| &*t.value == "json_schema";
+        YamlNodeKind::Sequence(items) => {
+            let of_sort = |t: &YamlText| &*t.value == "json_schema";
             let mut schemas = items.iter().filter_map(|item| {
-                let validator = item.mapping()?;
-                validator.get("type")?.value.string().filter(|t| of_sort(t))?;
+                let validator = item.as_mapping()?;
+                validator.get("type")?.value.as_string().filter(|t| of_sort(t))?;
                 Some(&validator.get("schema")?.value)
             });
             schemas.next().filter(|_| schemas.next().is_none())
         }
-        _ => Some(&validation.mapping()?.get("output")?.value.mapping()?.get("schema")?.value),
+        _ => Some(&validation.as_mapping()?.get("output")?.value.as_mapping()?.get("schema")?.value),
     }
 }
 
 /// A key of `metadata`. Reports nothing.
-pub fn of_metadata<'n>(root: &'n Node, key: &str) -> Option<&'n Node> {
-    Some(&root.mapping()?.get("metadata")?.value.mapping()?.get(key)?.value)
+pub fn of_metadata<'n>(root: &'n YamlNode, key: &str) -> Option<&'n YamlNode> {
+    Some(&root.as_mapping()?.get("metadata")?.value.as_mapping()?.get(key)?.value)
 }
 
 /// Reads `apiVersion` and `kind` of a document that is read as this kind of unit.
-pub fn header(fields: &mut Fields<'_, '_>, read_as: Unit) {
-    fields.also_called(words::TOP);
-    fields.elsewhere(words::NOT_TOP);
-    if let Some(version) = fields.require("apiVersion") {
-        fields.reader.word(&version.value, "apiVersion", &[(API_VERSION, ())]);
+pub fn read_header(fields: &mut MappingReader<'_, '_>, read_as: AegisUnitKind) {
+    fields.also_called(key_synonyms::TOP);
+    fields.set_foreign_keys(key_synonyms::NOT_TOP);
+    if let Some(version) = fields.require_entry("apiVersion") {
+        fields.reader.read_word(&version.value, "apiVersion", &[(API_VERSION, ())]);
     }
-    let Some(kind) = fields.require("kind") else { return };
-    let words = [("Agent", Unit::Agent), ("Workflow", Unit::Workflow)];
-    if kind.value.string().is_some_and(|t| &*t.value == "AgentManifest") {
-        let d = trefoil_syntax::Diagnostic::warning(
+    let Some(kind) = fields.require_entry("kind") else { return };
+    let words = [("Agent", AegisUnitKind::Agent), ("Workflow", AegisUnitKind::Workflow)];
+    if kind.value.as_string().is_some_and(|t| &*t.value == "AgentManifest") {
+        let d = trefoil_syntax::Diagnostic::new_warning(
             "deprecated",
-            fields.reader.at(kind.value.span),
+            fields.reader.location_of(kind.value.span),
             "`AgentManifest` is an old spelling",
         );
-        let meant = Near { name: "Agent", distance: 0, sure: true };
-        let d = d.help("write `kind: Agent`");
-        fields.reader.report(match kind.value.string() {
-            Some(text) => respelt(d, fields.reader.at(kind.value.span), text, meant),
+        let meant = NearMatch { name: "Agent", distance: 0, sure: true };
+        let d = d.with_help("write `kind: Agent`");
+        fields.reader.report_finding(match kind.value.as_string() {
+            Some(text) => fix_spelling(d, fields.reader.location_of(kind.value.span), text, meant),
             None => d,
         });
-        if read_as == Unit::Agent {
+        if read_as == AegisUnitKind::Agent {
             return;
         }
     }
-    let declared = match kind.value.string() {
-        Some(text) if &*text.value == "AgentManifest" => Some(Unit::Agent),
-        _ => fields.reader.word(&kind.value, "kind", &words),
+    let declared = match kind.value.as_string() {
+        Some(text) if &*text.value == "AgentManifest" => Some(AegisUnitKind::Agent),
+        _ => fields.reader.read_word(&kind.value, "kind", &words),
     };
-    if let (Some(declared), Some(text)) = (declared, kind.value.string())
+    if let (Some(declared), Some(text)) = (declared, kind.value.as_string())
         && declared != read_as
     {
         let (meant, what) = match read_as {
-            Unit::Agent => ("Agent", "`task`, as in an agent"),
-            Unit::Workflow => ("Workflow", "`states`, as in a workflow"),
+            AegisUnitKind::Agent => ("Agent", "`task`, as in an agent"),
+            AegisUnitKind::Workflow => ("Workflow", "`states`, as in a workflow"),
         };
-        let at = fields.reader.at(kind.value.span);
+        let at = fields.reader.location_of(kind.value.span);
         let message = format!("`kind` is `{}`, but `spec` has {what}", text.value);
-        let d = trefoil_syntax::Diagnostic::error("unknown-value", at, message).help(format!("write `kind: {meant}`"));
-        let near = Near { name: meant, distance: 0, sure: true };
-        fields.reader.report(respelt(d, at, text, near));
+        let d = trefoil_syntax::Diagnostic::new_error("unknown-value", at, message)
+            .with_help(format!("write `kind: {meant}`"));
+        let near = NearMatch { name: meant, distance: 0, sure: true };
+        fields.reader.report_finding(fix_spelling(d, at, text, near));
     }
 }
 
 /// The text of a required key; an empty text is reported.
-pub fn filled<'n>(fields: &mut Fields<'n, '_>, key: &'static str) -> Option<&'n Text> {
+pub fn require_filled_text<'n>(fields: &mut MappingReader<'n, '_>, key: &'static str) -> Option<&'n YamlText> {
     let text = fields.require_text(key)?;
     if text.value.trim().is_empty() {
-        fields.reader.error("missing-key", text.span, format!("`{key}` is blank"));
+        fields.reader.report_error("missing-key", text.span, format!("`{key}` is blank"));
         return None;
     }
     Some(text)
 }
 
 /// The entry of a key with two spellings; both at once are an error.
-pub fn spelled<'n>(fields: &mut Fields<'n, '_>, one: &'static str, other: &'static str) -> Option<&'n Entry> {
+pub fn take_spelled<'n>(
+    fields: &mut MappingReader<'n, '_>,
+    one: &'static str,
+    other: &'static str,
+) -> Option<&'n YamlEntry> {
     match (fields.take(one), fields.take(other)) {
         (Some(a), Some(b)) => {
             let (first, second) = if a.key.span.start <= b.key.span.start { (a, b) } else { (b, a) };
-            let d = trefoil_syntax::Diagnostic::error(
+            let d = trefoil_syntax::Diagnostic::new_error(
                 "both-spellings",
-                fields.reader.at(second.key.span),
+                fields.reader.location_of(second.key.span),
                 format!("`{}` and `{}` are the same key", first.key.value, second.key.value),
             );
-            let d = d.label(fields.reader.at(first.key.span), "already set here").help("remove one of them");
+            let d = d
+                .with_label(fields.reader.location_of(first.key.span), "already set here")
+                .with_help("remove one of them");
             let between =
-                |e: &Entry| e.key.span.start > first.key.span.start && e.key.span.start < second.key.span.start;
+                |e: &YamlEntry| e.key.span.start > first.key.span.start && e.key.span.start < second.key.span.start;
             let apart = fields.entries().iter().any(between);
             let end = Span::new(first.value.span.end, second.value.span.end);
-            fields.reader.report(if apart || first.value.string().is_none() || second.value.string().is_none() {
-                d
-            } else {
-                d.suggestion(format!("remove `{}`", second.key.value), fields.reader.at(end), "")
-            });
+            fields.reader.report_finding(
+                if apart || first.value.as_string().is_none() || second.value.as_string().is_none() {
+                    d
+                } else {
+                    d.with_suggestion(format!("remove `{}`", second.key.value), fields.reader.location_of(end), "")
+                },
+            );
             Some(first)
         }
         (a, b) => a.or(b),
     }
 }
 
-/// Like [`spelled`], but a missing key is reported.
+/// Like [`take_spelled`], but a missing key is reported.
 pub fn require_spelled<'n>(
-    fields: &mut Fields<'n, '_>,
+    fields: &mut MappingReader<'n, '_>,
     what: &str,
     one: &'static str,
     other: &'static str,
-) -> Option<&'n Entry> {
-    let entry = spelled(fields, one, other);
+) -> Option<&'n YamlEntry> {
+    let entry = take_spelled(fields, one, other);
     if entry.is_none() {
-        fields.settle(&[one, other]);
-        fields.reader.error("missing-key", fields.lack(&[one, other]), format!("{what} needs `{one}`"));
+        fields.mark_settled(&[one, other]);
+        fields.reader.report_error(
+            "missing-key",
+            fields.missing_key_span(&[one, other]),
+            format!("{what} needs `{one}`"),
+        );
     }
-    let blank = |e: &&Entry| e.value.string().is_some_and(|t| t.value.trim().is_empty());
+    let blank = |e: &&YamlEntry| e.value.as_string().is_some_and(|t| t.value.trim().is_empty());
     if let Some(entry) = entry.filter(blank) {
-        fields.reader.error("missing-key", entry.value.span, format!("`{}` is blank", entry.key.value));
+        fields.reader.report_error("missing-key", entry.value.span, format!("`{}` is blank", entry.key.value));
         return None;
     }
     entry
 }
 
 /// The text of a key with two spellings.
-pub fn spelled_text(fields: &mut Fields<'_, '_>, one: &'static str, other: &'static str) -> Option<Text> {
-    let entry = spelled(fields, one, other)?;
-    fields.reader.text(&entry.value, &entry.key.value).cloned()
+pub fn spelled_text(fields: &mut MappingReader<'_, '_>, one: &'static str, other: &'static str) -> Option<YamlText> {
+    let entry = take_spelled(fields, one, other)?;
+    fields.reader.read_text(&entry.value, &entry.key.value).cloned()
 }
 
 /// A map with text values. Numbers and booleans are converted to text.
-pub fn texts(reader: &Reader<'_>, node: &Node, what: &str) -> Vec<(Text, Text)> {
-    let Some(mapping) = node.mapping() else {
+pub fn read_text_map(reader: &ManifestReader<'_>, node: &YamlNode, what: &str) -> Vec<(YamlText, YamlText)> {
+    let Some(mapping) = node.as_mapping() else {
         reader.wrong_type(node, what, "a mapping");
         return Vec::new();
     };
@@ -216,8 +236,8 @@ pub fn texts(reader: &Reader<'_>, node: &Node, what: &str) -> Vec<(Text, Text)> 
         .entries
         .iter()
         .filter_map(|e| match &*e.value.kind {
-            Kind::Scalar(Scalar::Null, _) => None,
-            Kind::Scalar(_, text) => Some((e.key.clone(), text.clone())),
+            YamlNodeKind::Scalar(YamlScalar::Null, _) => None,
+            YamlNodeKind::Scalar(_, text) => Some((e.key.clone(), text.clone())),
             _ => {
                 reader.wrong_type(&e.value, &e.key.value, "text");
                 None
@@ -227,9 +247,9 @@ pub fn texts(reader: &Reader<'_>, node: &Node, what: &str) -> Vec<(Text, Text)> 
 }
 
 /// A list of texts.
-pub fn text_list(reader: &Reader<'_>, node: &Node, what: &str) -> Vec<Text> {
-    let items = reader.list(node, what).unwrap_or_default();
-    items.iter().filter_map(|item| reader.text(item, what).cloned()).collect()
+pub fn text_list(reader: &ManifestReader<'_>, node: &YamlNode, what: &str) -> Vec<YamlText> {
+    let items = reader.read_list(node, what).unwrap_or_default();
+    items.iter().filter_map(|item| reader.read_text(item, what).cloned()).collect()
 }
 
 /// A feature that is recognised but not supported.
@@ -245,23 +265,23 @@ pub struct RefusedFeature {
 
 impl RefusedFeature {
     /// Reports the warning and returns the data for the step.
-    pub fn report(reader: &Reader<'_>, span: Span, feature: &str, why: &str) -> Self {
-        reader.report(
-            trefoil_syntax::Diagnostic::warning(
+    pub fn report_feature(reader: &ManifestReader<'_>, span: Span, feature: &str, why: &str) -> Self {
+        reader.report_finding(
+            trefoil_syntax::Diagnostic::new_warning(
                 "refused",
-                reader.at(span),
+                reader.location_of(span),
                 format!("{feature} is not supported yet: {why}"),
             )
-            .help("you can check and draw this file, but not run it"),
+            .with_help("you can check and draw this file, but not run it"),
         );
         Self { feature: feature.into(), message: why.into(), span }
     }
     /// The step kind for it.
-    pub fn refused(&self) -> trefoil_ir::Refused {
-        trefoil_ir::Refused {
+    pub fn to_refused(&self) -> trefoil_ir::UnsupportedFeature {
+        trefoil_ir::UnsupportedFeature {
             feature: self.feature.clone(),
             message: self.message.clone(),
-            ..trefoil_ir::Refused::default()
+            ..trefoil_ir::UnsupportedFeature::default()
         }
     }
 }

@@ -1,10 +1,10 @@
 //! JSON Schemas in manifests. They are checked when the manifest is read, so that mistakes have a place.
 
-use trefoil_ir::types::{ObjectType, Type};
-use trefoil_syntax::yaml::Node;
+use trefoil_ir::types::{ObjectType, ValueType};
+use trefoil_syntax::yaml::YamlNode;
 use trefoil_template::Value;
 
-use crate::Reader;
+use crate::ManifestReader;
 
 /// A schema and its place.
 #[derive(Debug, Clone)]
@@ -12,15 +12,15 @@ pub struct JsonSchema {
     /// The schema.
     pub json: Value,
     /// The type of its values.
-    pub of: Type,
+    pub of: ValueType,
     /// The node in the file.
-    pub node: Node,
+    pub node: YamlNode,
 }
 
 impl JsonSchema {
     /// A schema that is written as this node.
-    pub fn new(json: Value, node: Node) -> Self {
-        Self { of: Type::declared(&json), json, node }
+    pub fn new(json: Value, node: YamlNode) -> Self {
+        Self { of: ValueType::from_schema(&json), json, node }
     }
     /// Whether it describes objects, judging by its top level.
     pub fn of_objects(&self) -> bool {
@@ -30,7 +30,7 @@ impl JsonSchema {
         }
     }
     /// Whether undeclared keys are rejected.
-    pub fn closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.of.as_object().is_some_and(ObjectType::is_closed)
     }
     /// Whether an input may have declared properties only: true unless the schema explicitly allows others.
@@ -52,25 +52,25 @@ impl JsonSchema {
             "dependencies",
         ];
         let opened = || OPENING.iter().any(|keyword| self.json.get(keyword).is_some());
-        self.of_objects() && self.properties().next().is_some() && !opened()
+        self.of_objects() && self.declared_properties().next().is_some() && !opened()
     }
     /// The declared properties.
-    pub fn properties(&self) -> impl Iterator<Item = (&std::sync::Arc<str>, &Value)> {
+    pub fn declared_properties(&self) -> impl Iterator<Item = (&std::sync::Arc<str>, &Value)> {
         self.json.get("properties").and_then(Value::as_object).into_iter().flatten()
     }
     /// Whether a property is required.
-    pub fn requires(&self, name: &str) -> bool {
-        self.of.as_object().is_some_and(|object| object.requires(name))
+    pub fn requires_property(&self, name: &str) -> bool {
+        self.of.as_object().is_some_and(|object| object.requires_member(name))
     }
     /// The place of a property's declaration.
     pub fn property_at(&self, name: &str) -> trefoil_syntax::Span {
-        let entry = || self.node.mapping()?.get("properties")?.value.mapping()?.get(name).map(|e| e.key.span);
+        let entry = || self.node.as_mapping()?.get("properties")?.value.as_mapping()?.get(name).map(|e| e.key.span);
         entry().unwrap_or(self.node.span)
     }
 }
 
 /// Reads a schema; an invalid one is reported at the wrong keyword.
-pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<JsonSchema> {
-    let json = crate::schema::read(reader, node, what)?;
+pub fn read_json_schema(reader: &ManifestReader<'_>, node: &YamlNode, what: &str) -> Option<JsonSchema> {
+    let json = crate::schema::read_schema(reader, node, what)?;
     Some(JsonSchema::new(json, node.clone()))
 }

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::yaml::{YamlNode, YamlText};
 
-use super::declared::{self, DeclaredPart};
-use crate::Reader;
+use super::unsupported_parts::{self, UnsupportedValueType};
+use crate::ManifestReader;
 
 /// A tool that an agent's model may call.
-pub struct Tool {
+pub struct AegisTool {
     /// Its name; with a server, only a label.
-    pub name: Text,
+    pub name: YamlText,
     /// The MCP server whose tools are offered, by the operator's name for it.
     pub server: Option<Arc<str>>,
     /// The only tool of the server that is offered; `None`: all.
@@ -21,28 +21,28 @@ pub struct Tool {
 const SERVER: &str = "mcp:";
 
 /// `tools` of an agent: names, or mappings as documented for the original system.
-pub fn read(reader: &Reader<'_>, node: &Node) -> Vec<Tool> {
-    let items = reader.list(node, "tools").unwrap_or_default();
+pub fn read_tools(reader: &ManifestReader<'_>, node: &YamlNode) -> Vec<AegisTool> {
+    let items = reader.read_list(node, "tools").unwrap_or_default();
     items.iter().filter_map(|item| tool(reader, item)).collect()
 }
 
-fn tool(reader: &Reader<'_>, item: &Node) -> Option<Tool> {
-    if let Some(name) = item.string() {
+fn tool(reader: &ManifestReader<'_>, item: &YamlNode) -> Option<AegisTool> {
+    if let Some(name) = item.as_string() {
         // The original system ignores empty names.
         let server = name.value.strip_prefix(SERVER).filter(|server| !server.is_empty());
         let (server, only) = server.map(parts).unzip();
-        return (!name.value.is_empty()).then(|| Tool { name: name.clone(), server, only: only.flatten() });
+        return (!name.value.is_empty()).then(|| AegisTool { name: name.clone(), server, only: only.flatten() });
     }
-    let mut tool = reader.fields(item, "a tool")?;
-    let (name, server) = (tool.require_text("name").cloned(), tool.text("server").cloned());
-    declared::read(&mut tool, &[("config", DeclaredPart::Any, false)]);
+    let mut tool = reader.read_mapping(item, "a tool")?;
+    let (name, server) = (tool.require_text("name").cloned(), tool.read_text("server").cloned());
+    unsupported_parts::check_keys(&mut tool, &[("config", UnsupportedValueType::Any, false)]);
     if server.is_some() {
         tool.no_effect(&["config"], "a server is configured in `trefoil.toml`");
     }
-    tool.misspelt();
+    tool.report_misspelt();
     let written = server.as_ref().map(|server| server.value.strip_prefix(SERVER).unwrap_or(&server.value));
     let (server, only) = written.map(parts).unzip();
-    Some(Tool { name: name?, server, only: only.flatten() })
+    Some(AegisTool { name: name?, server, only: only.flatten() })
 }
 
 /// A server, and one of its tools. An address also contains slashes.

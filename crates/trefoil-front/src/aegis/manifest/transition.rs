@@ -1,22 +1,22 @@
 //! `transitions`: transitions between states, as written.
 
-use trefoil_syntax::suggest::Near;
-use trefoil_syntax::yaml::{Node, Scalar, Text};
+use trefoil_syntax::suggestions::NearMatch;
+use trefoil_syntax::yaml::{YamlNode, YamlScalar, YamlText};
 use trefoil_syntax::{Diagnostic, Span};
 
-use super::{spelled, words};
-use crate::mend::respelt;
-use crate::{Fields, Reader};
+use super::{key_synonyms, take_spelled};
+use crate::spelling_fixes::fix_spelling;
+use crate::{ManifestReader, MappingReader};
 
 /// A transition.
 #[derive(Debug, Clone)]
-pub struct Transition {
+pub struct AegisTransition {
     /// The condition; `None`: it is invalid (reported).
-    pub condition: Option<Condition>,
+    pub condition: Option<TransitionCondition>,
     /// The target.
-    pub target: Option<Text>,
+    pub target: Option<YamlText>,
     /// The template of `state.feedback` in the target.
-    pub feedback: Option<Text>,
+    pub feedback: Option<YamlText>,
     /// The span of the whole transition.
     pub span: Span,
     /// The span of the condition; without one, of the first key.
@@ -28,7 +28,7 @@ pub struct Transition {
 /// The condition of a transition, with its numbers.
 #[derive(Debug, Clone)]
 #[allow(missing_docs, reason = "each is the condition of its name; a missing number is as reference 2.5 has it")]
-pub enum Condition {
+pub enum TransitionCondition {
     Always,
     OnSuccess,
     OnFailure,
@@ -43,13 +43,13 @@ pub enum Condition {
     Consensus { threshold: Option<f64>, agreement: Option<f64> },
     AllApproved(f64),
     AnyRejected(f64),
-    InputEquals(Text),
+    InputEquals(YamlText),
     InputEqualsYes,
     InputEqualsNo,
-    Custom(Text),
+    Custom(YamlText),
 }
 
-impl Condition {
+impl TransitionCondition {
     /// Whether it compares a score or a confidence of one answer.
     pub fn needs_score(&self) -> bool {
         matches!(
@@ -63,7 +63,7 @@ impl Condition {
         )
     }
     /// The condition as shown to people.
-    pub fn describe(&self) -> String {
+    pub fn display_text(&self) -> String {
         match self {
             Self::Always => "always".into(),
             Self::OnSuccess => "on_success".into(),
@@ -94,10 +94,10 @@ pub const NO: &[&str] = &["no", "n", "0", "reject", "rejected", "false"];
 
 /// Whether none of a state's transitions can match its success, so that the workflow ends there when it succeeds. A
 /// condition that can never hold for this kind of state still counts as what it was meant for.
-pub fn leave_success_open(transitions: &[Transition]) -> bool {
-    let for_failure = |t: &Transition| match &t.condition {
-        Some(Condition::OnFailure | Condition::ExitCodeNonZero) => true,
-        Some(Condition::ExitCode(code)) => *code != 0,
+pub fn leave_success_open(transitions: &[AegisTransition]) -> bool {
+    let for_failure = |t: &AegisTransition| match &t.condition {
+        Some(TransitionCondition::OnFailure | TransitionCondition::ExitCodeNonZero) => true,
+        Some(TransitionCondition::ExitCode(code)) => *code != 0,
         _ => false,
     };
     !transitions.is_empty() && transitions.iter().all(for_failure)
@@ -129,18 +129,22 @@ const WORDS: &[&str] = &[
 const PARAMETERS: &[&str] = &["threshold", "confidence", "min", "max", "value", "agreement", "expression"];
 
 /// Reads the list of transitions.
-pub fn read_all(reader: &Reader<'_>, node: &Node) -> Vec<Transition> {
-    let items = reader.list(node, "transitions").unwrap_or_default();
-    let transitions: Vec<Transition> = items.iter().filter_map(|item| read(reader, item)).collect();
+pub fn read_all(reader: &ManifestReader<'_>, node: &YamlNode) -> Vec<AegisTransition> {
+    let items = reader.read_list(node, "transitions").unwrap_or_default();
+    let transitions: Vec<AegisTransition> = items.iter().filter_map(|item| read(reader, item)).collect();
     // A transition for failures may follow one that matches every success.
-    let of_success = |t: &&Transition| !matches!(t.condition, Some(Condition::OnFailure | Condition::Custom(_)) | None);
+    let of_success = |t: &&AegisTransition| {
+        !matches!(t.condition, Some(TransitionCondition::OnFailure | TransitionCondition::Custom(_)) | None)
+    };
     for (i, transition) in transitions.iter().enumerate().filter(|(_, t)| t.unconditional) {
         let mut dead = transitions.iter().skip(i + 1).filter(of_success);
         if let Some(first) = dead.next() {
             let message = "a transition without `condition` is always taken, so the ones after it never are";
-            let d = Diagnostic::warning("missing-key", reader.at(transition.at), message);
-            reader
-                .report(d.label(reader.at(first.at), "never reached").help("add a `condition`, or move it to the end"));
+            let d = Diagnostic::new_warning("missing-key", reader.location_of(transition.at), message);
+            reader.report_finding(
+                d.with_label(reader.location_of(first.at), "never reached")
+                    .with_help("add a `condition`, or move it to the end"),
+            );
             break;
         }
     }
@@ -149,16 +153,25 @@ pub fn read_all(reader: &Reader<'_>, node: &Node) -> Vec<Transition> {
 
 /// Reads the word of a condition. Alternative words are checked first, because some are closer in spelling to another
 /// condition.
-fn read_word(reader: &Reader<'_>, node: &Node) -> Option<&'static str> {
+fn read_word(reader: &ManifestReader<'_>, node: &YamlNode) -> Option<&'static str> {
     let words: Vec<_> = WORDS.iter().map(|w| (*w, *w)).collect();
-    let Some(text) = node.string() else { return reader.word(node, "condition", &words) };
+    let Some(text) = node.as_string() else { return reader.read_word(node, "condition", &words) };
     let written = text.value.trim().to_lowercase().replace(['-', ' '], "_");
     let Some((_, meant)) = OTHERWISE.iter().find(|(others, _)| others.contains(&&*written)) else {
-        return reader.word(node, "condition", &words);
+        return reader.read_word(node, "condition", &words);
     };
-    let d = Diagnostic::error("unknown-value", reader.at(node.span), format!("`condition` cannot be `{}`", text.value))
-        .help(format!("did you mean `{meant}`?"));
-    reader.report(respelt(d, reader.at(node.span), text, Near { name: meant, distance: 0, sure: false }));
+    let d = Diagnostic::new_error(
+        "unknown-value",
+        reader.location_of(node.span),
+        format!("`condition` cannot be `{}`", text.value),
+    )
+    .with_help(format!("did you mean `{meant}`?"));
+    reader.report_finding(fix_spelling(
+        d,
+        reader.location_of(node.span),
+        text,
+        NearMatch { name: meant, distance: 0, sure: false },
+    ));
     None
 }
 
@@ -180,19 +193,19 @@ const OTHERWISE: &[(&[&str], &str)] = &[
     (&["expression", "expr", "if", "when"], "custom"),
 ];
 
-fn read(reader: &Reader<'_>, node: &Node) -> Option<Transition> {
-    let mut fields = reader.fields(node, "a transition")?;
-    fields.also_called(words::TRANSITION);
-    fields.deciding(&[("condition", "the transition is always taken")]);
+fn read(reader: &ManifestReader<'_>, node: &YamlNode) -> Option<AegisTransition> {
+    let mut fields = reader.read_mapping(node, "a transition")?;
+    fields.also_called(key_synonyms::TRANSITION);
+    fields.set_deciding_keys(&[("condition", "the transition is always taken")]);
     if let Some(transition) = read_as_key(reader, &fields, node.span) {
         return Some(transition);
     }
     let target = read_target(&mut fields);
-    let feedback = fields.text("feedback").cloned();
+    let feedback = fields.read_text("feedback").cloned();
     let written = fields.take("condition");
-    let at = written.map_or(fields.head(), |e| e.value.span);
+    let at = written.map_or(fields.head_span(), |e| e.value.span);
     let condition = match written {
-        None => Some(Condition::Always),
+        None => Some(TransitionCondition::Always),
         Some(entry) => {
             let word = read_word(reader, &entry.value);
             word.and_then(|word| read_condition(&mut fields, word, at))
@@ -202,143 +215,143 @@ fn read(reader: &Reader<'_>, node: &Node) -> Option<Transition> {
         if !fields.is_known(key)
             && let Some(entry) = fields.take(key)
         {
-            let d = Diagnostic::warning(
+            let d = Diagnostic::new_warning(
                 "no-effect",
-                reader.at(entry.key.span),
-                match written.and_then(|w| w.value.string()) {
+                reader.location_of(entry.key.span),
+                match written.and_then(|w| w.value.as_string()) {
                     Some(word) => format!("`{key}` has no effect: the condition `{}` does not use it", word.value),
                     None => format!("`{key}` has no effect: a transition without `condition` is always taken"),
                 },
             );
-            reader.report(if *key == "expression" { d.help("write `condition: custom`") } else { d });
+            reader.report_finding(if *key == "expression" { d.with_help("write `condition: custom`") } else { d });
         }
     }
-    fields.finish();
-    Some(Transition { condition, target, feedback, span: node.span, at, unconditional: written.is_none() })
+    fields.finish_mapping();
+    Some(AegisTransition { condition, target, feedback, span: node.span, at, unconditional: written.is_none() })
 }
 
 /// `on_success: NEXT`: the condition is written as the key, and the target as its value.
-fn read_as_key(reader: &Reader<'_>, fields: &Fields<'_, '_>, span: Span) -> Option<Transition> {
-    if fields.entry("condition").is_some() || fields.entry("target").is_some() {
+fn read_as_key(reader: &ManifestReader<'_>, fields: &MappingReader<'_, '_>, span: Span) -> Option<AegisTransition> {
+    if fields.peek_entry("condition").is_some() || fields.peek_entry("target").is_some() {
         return None;
     }
-    let word = WORDS.iter().find(|word| fields.entry(word).is_some())?;
-    let entry = fields.entry(word)?;
-    let target = entry.value.string()?;
+    let word = WORDS.iter().find(|word| fields.peek_entry(word).is_some())?;
+    let entry = fields.peek_entry(word)?;
+    let target = entry.value.as_string()?;
     let message = format!("`{word}` is a condition, but it is used as a key");
-    let d = Diagnostic::error("missing-key", reader.at(entry.key.span), message);
-    reader.report(d.help(format!("write `condition: {word}` and `target: {}`", target.value)));
+    let d = Diagnostic::new_error("missing-key", reader.location_of(entry.key.span), message);
+    reader.report_finding(d.with_help(format!("write `condition: {word}` and `target: {}`", target.value)));
     let condition = match *word {
-        "always" => Some(Condition::Always),
-        "on_success" => Some(Condition::OnSuccess),
-        "on_failure" => Some(Condition::OnFailure),
+        "always" => Some(TransitionCondition::Always),
+        "on_success" => Some(TransitionCondition::OnSuccess),
+        "on_failure" => Some(TransitionCondition::OnFailure),
         _ => None,
     };
     let at = entry.key.span;
-    Some(Transition { condition, target: Some(target.clone()), feedback: None, span, at, unconditional: false })
+    Some(AegisTransition { condition, target: Some(target.clone()), feedback: None, span, at, unconditional: false })
 }
 
 /// Reads the target. In older files, `target: ~` meant the end of the run; now a terminal state does.
-fn read_target(fields: &mut Fields<'_, '_>) -> Option<Text> {
+fn read_target(fields: &mut MappingReader<'_, '_>) -> Option<YamlText> {
     if let Some(entry) = fields.take_nullable("target")
         && entry.value.is_null()
     {
-        fields.reader.report(
-            Diagnostic::error("missing-key", fields.reader.at(entry.key.span), "`target` names no state")
-                .help("to end the run here, point to a state with `transitions: []`"),
+        fields.reader.report_finding(
+            Diagnostic::new_error("missing-key", fields.reader.location_of(entry.key.span), "`target` names no state")
+                .with_help("to end the run here, point to a state with `transitions: []`"),
         );
         return None;
     }
     fields.require_text("target").cloned()
 }
 
-fn read_condition(fields: &mut Fields<'_, '_>, word: &'static str, at: Span) -> Option<Condition> {
+fn read_condition(fields: &mut MappingReader<'_, '_>, word: &'static str, at: Span) -> Option<TransitionCondition> {
     Some(match word {
-        "always" => Condition::Always,
-        "on_success" => Condition::OnSuccess,
-        "on_failure" => Condition::OnFailure,
-        "exit_code_zero" => Condition::ExitCodeZero,
-        "exit_code_non_zero" => Condition::ExitCodeNonZero,
+        "always" => TransitionCondition::Always,
+        "on_success" => TransitionCondition::OnSuccess,
+        "on_failure" => TransitionCondition::OnFailure,
+        "exit_code_zero" => TransitionCondition::ExitCodeZero,
+        "exit_code_non_zero" => TransitionCondition::ExitCodeNonZero,
         "exit_code" => {
-            let entry = fields.require("value")?;
-            Condition::ExitCode(fields.reader.integer(&entry.value, "value", -255..=255)?)
+            let entry = fields.require_entry("value")?;
+            TransitionCondition::ExitCode(fields.reader.read_integer(&entry.value, "value", -255..=255)?)
         }
-        "score_above" => Condition::ScoreAbove(number(fields, word, "threshold", 0.0, at)?),
-        "score_below" => Condition::ScoreBelow(number(fields, word, "threshold", 1.0, at)?),
+        "score_above" => TransitionCondition::ScoreAbove(number(fields, word, "threshold", 0.0, at)?),
+        "score_below" => TransitionCondition::ScoreBelow(number(fields, word, "threshold", 1.0, at)?),
         "score_between" => {
             let (min, max) = (number(fields, word, "min", 0.0, at), number(fields, word, "max", 1.0, at));
             let (min, max) = min.zip(max)?;
             if min > max {
                 let place = |key: &str| fields.entries().iter().find(|e| &*e.key.value == key).map(|e| e.value.span);
                 let (min_at, max_at) = (place("min"), place("max"));
-                let d = Diagnostic::error(
+                let d = Diagnostic::new_error(
                     "out-of-range",
-                    fields.reader.at(min_at.or(max_at).unwrap_or(at)),
+                    fields.reader.location_of(min_at.or(max_at).unwrap_or(at)),
                     format!("`min` {min} is above `max` {max}"),
                 );
-                fields.reader.report(match max_at.filter(|_| min_at.is_some()) {
-                    Some(max_at) => d.label(fields.reader.at(max_at), "the upper bound"),
+                fields.reader.report_finding(match max_at.filter(|_| min_at.is_some()) {
+                    Some(max_at) => d.with_label(fields.reader.location_of(max_at), "the upper bound"),
                     None => d,
                 });
                 return None;
             }
-            Condition::ScoreBetween(min, max)
+            TransitionCondition::ScoreBetween(min, max)
         }
-        "confidence_above" => Condition::ConfidenceAbove(number(fields, word, "threshold", 0.0, at)?),
+        "confidence_above" => TransitionCondition::ConfidenceAbove(number(fields, word, "threshold", 0.0, at)?),
         "score_and_confidence_above" => {
             let score = number(fields, word, "threshold", 0.0, at);
             let confidence = optional(fields, "confidence");
             let (score, confidence) = score.zip(confidence)?;
-            Condition::ScoreAndConfidenceAbove(score, confidence.unwrap_or(score))
+            TransitionCondition::ScoreAndConfidenceAbove(score, confidence.unwrap_or(score))
         }
         "consensus" => {
             let threshold = optional(fields, "threshold");
-            let agreement = spelled(fields, "agreement", "min_agreement_confidence");
+            let agreement = take_spelled(fields, "agreement", "min_agreement_confidence");
             let agreement = match agreement {
-                Some(e) => fields.reader.number(&e.value, "agreement", 0.0..=1.0).map(Some),
+                Some(e) => fields.reader.read_number(&e.value, "agreement", 0.0..=1.0).map(Some),
                 None => Some(None),
             };
             let (threshold, agreement) = threshold.zip(agreement)?;
-            Condition::Consensus { threshold, agreement }
+            TransitionCondition::Consensus { threshold, agreement }
         }
-        "all_approved" => Condition::AllApproved(optional(fields, "threshold")?.unwrap_or(0.8)),
-        "any_rejected" => Condition::AnyRejected(optional(fields, "threshold")?.unwrap_or(0.8)),
+        "all_approved" => TransitionCondition::AllApproved(optional(fields, "threshold")?.unwrap_or(0.8)),
+        "any_rejected" => TransitionCondition::AnyRejected(optional(fields, "threshold")?.unwrap_or(0.8)),
         "input_equals" => {
-            let entry = fields.require("value")?;
-            match entry.value.scalar() {
-                Some((Scalar::Null, _)) | None => {
+            let entry = fields.require_entry("value")?;
+            match entry.value.as_scalar() {
+                Some((YamlScalar::Null, _)) | None => {
                     fields.reader.wrong_type(&entry.value, "value", "text");
                     return None;
                 }
-                Some((_, text)) => Condition::InputEquals(text.clone()),
+                Some((_, text)) => TransitionCondition::InputEquals(text.clone()),
             }
         }
-        "input_equals_yes" | "approved" => Condition::InputEqualsYes,
-        "input_equals_no" | "rejected" => Condition::InputEqualsNo,
-        _ => Condition::Custom(fields.require_text("expression")?.clone()),
+        "input_equals_yes" | "approved" => TransitionCondition::InputEqualsYes,
+        "input_equals_no" | "rejected" => TransitionCondition::InputEqualsNo,
+        _ => TransitionCondition::Custom(fields.require_text("expression")?.clone()),
     })
 }
 
 /// An optional number from 0 to 1; outer `None`: it is invalid (reported).
-fn optional(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Option<f64>> {
-    let written = fields.entry(key).is_some();
-    let number = fields.number(key, 0.0..=1.0);
+fn optional(fields: &mut MappingReader<'_, '_>, key: &'static str) -> Option<Option<f64>> {
+    let written = fields.peek_entry(key).is_some();
+    let number = fields.read_number(key, 0.0..=1.0);
     (number.is_some() || !written).then_some(number)
 }
 
 /// A number for which the original system uses 0 or 1 by default, which is rarely intended. `None`: it is invalid
 /// (reported).
-fn number(fields: &mut Fields<'_, '_>, word: &str, key: &'static str, default: f64, at: Span) -> Option<f64> {
+fn number(fields: &mut MappingReader<'_, '_>, word: &str, key: &'static str, default: f64, at: Span) -> Option<f64> {
     if fields.take(key).is_none() {
-        fields.reader.report(
-            Diagnostic::warning(
+        fields.reader.report_finding(
+            Diagnostic::new_warning(
                 "missing-key",
-                fields.reader.at(at),
+                fields.reader.location_of(at),
                 format!("`{word}` without `{key}` compares with {default}"),
             )
-            .help(format!("write `{key}`")),
+            .with_help(format!("write `{key}`")),
         );
         return Some(default);
     }
-    fields.number(key, 0.0..=1.0)
+    fields.read_number(key, 0.0..=1.0)
 }

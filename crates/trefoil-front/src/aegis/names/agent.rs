@@ -5,16 +5,16 @@ use std::sync::Arc;
 use trefoil_ir::{SlotId, Source};
 use trefoil_template::Value;
 
-use super::known::Input;
 use super::prompt::PromptNames;
-use super::spelling::path;
-use crate::aegis::manifest::agent::{Agent, ContextEntry};
-use crate::build::FlowSlots;
+use super::spelling::name_path;
+use super::workflow_names::AegisInput;
+use crate::aegis::manifest::agent::{AegisAgentManifest, ContextEntry};
+use crate::program_builder::FlowSlots;
 use crate::project::resolve_path;
-use crate::{Document, Project};
+use crate::{ManifestDocument, Project};
 
 /// The names available in an agent's texts, and the slots of its flow.
-pub struct AgentNames {
+pub struct AegisAgentNames {
     /// The names for its prompt.
     pub prompt: Arc<PromptNames>,
     /// Its slots.
@@ -25,25 +25,31 @@ pub struct AgentNames {
     pub baked: Vec<Arc<str>>,
 }
 
-impl AgentNames {
+impl AegisAgentNames {
     /// The names of an agent. With `intent`, its input is an object with `input` and `intent`.
-    pub fn of(project: &Project, document: &Document, agent: &Agent, intent: bool) -> Self {
+    pub fn from_manifest(
+        project: &Project,
+        document: &ManifestDocument,
+        agent: &AegisAgentManifest,
+        intent: bool,
+    ) -> Self {
         let mut slots = FlowSlots::default();
-        let input = slots.add("input");
-        let iteration = slots.add("iteration_number");
-        let previous_error = slots.add("previous_error");
-        let called = intent.then(|| (slots.add("call"), slots.add("intent")));
+        let input = slots.add_slot("input");
+        let iteration = slots.add_slot("iteration_number");
+        let previous_error = slots.add_slot("previous_error");
+        let called = intent.then(|| (slots.add_slot("call"), slots.add_slot("intent")));
         let mut baked = Vec::new();
         let prompt = PromptNames {
             input,
             // If a run starts the agent directly, the intent is a property of its input.
-            intent: called.map_or_else(|| Source::Member(input, path(&["intent"])), |(_, intent)| Source::Slot(intent)),
+            intent: called
+                .map_or_else(|| Source::Member(input, name_path(&["intent"])), |(_, intent)| Source::Slot(intent)),
             iteration,
             previous_error,
             instruction: agent.instruction.as_ref().map_or("".into(), |t| Value::Str(t.value.clone())),
             context: Value::from(context(project, document, agent, &mut baked)),
             skills: Value::from(skills(project, &mut baked)),
-            declared: Input::of(document.file, agent.input_schema.as_ref()),
+            declared: AegisInput::from_schema(document.file, agent.input_schema.as_ref()),
             has_repositories: agent.has_repositories,
         };
         Self { prompt: prompt.into(), slots, called, baked }
@@ -51,7 +57,12 @@ impl AgentNames {
 }
 
 /// `{{context}}`: the context passed by the operator, otherwise the entries joined by a blank line.
-fn context(project: &Project, document: &Document, agent: &Agent, baked: &mut Vec<Arc<str>>) -> Arc<str> {
+fn context(
+    project: &Project,
+    document: &ManifestDocument,
+    agent: &AegisAgentManifest,
+    baked: &mut Vec<Arc<str>>,
+) -> Arc<str> {
     if let Some(given) = &project.context {
         let given: Arc<str> = given.as_str().into();
         baked.push(given.clone());

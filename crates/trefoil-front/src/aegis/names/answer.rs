@@ -2,71 +2,73 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::types::Type;
+use trefoil_ir::types::ValueType;
 use trefoil_syntax::Location;
 
-use crate::Document;
-use crate::aegis::directory::Directory;
+use crate::ManifestDocument;
+use crate::aegis::directory::AegisDirectory;
 use crate::aegis::manifest::state::StateKind;
-use crate::aegis::manifest::{self, Unit};
-use crate::names::{Members, places};
-use crate::read::to_value;
+use crate::aegis::manifest::{self, AegisUnitKind};
+use crate::names::{MemberDeclarations, property_declarations};
+use crate::yaml_reader::to_value;
 
 /// The result of a unit.
 #[derive(Clone)]
-pub struct Answer {
+pub struct UnitResult {
     /// Its type.
-    pub schema: Type,
+    pub schema: ValueType,
     /// Where its members are declared.
-    pub members: Members,
+    pub members: MemberDeclarations,
 }
 
-impl Default for Answer {
+impl Default for UnitResult {
     fn default() -> Self {
-        Self { schema: Type::Any, members: Members::default() }
+        Self { schema: ValueType::Any, members: MemberDeclarations::default() }
     }
 }
 
-impl Answer {
+impl UnitResult {
     /// The results of the units that a state calls, in order.
-    pub fn of_state(directory: &Directory<'_>, state: Option<&StateKind>) -> Vec<Self> {
-        let of = |unit: Unit, name: &Arc<str>| {
-            let answer = directory.document(unit, name).and_then(|document| match unit {
-                Unit::Agent => Self::of_agent(document),
-                Unit::Workflow => Self::of_workflow(document),
+    pub fn of_state(directory: &AegisDirectory<'_>, state: Option<&StateKind>) -> Vec<Self> {
+        let of = |unit: AegisUnitKind, name: &Arc<str>| {
+            let answer = directory.document_of(unit, name).and_then(|document| match unit {
+                AegisUnitKind::Agent => Self::of_agent(document),
+                AegisUnitKind::Workflow => Self::of_workflow(document),
             });
             answer.unwrap_or_default()
         };
         match state {
-            Some(StateKind::Agent(state)) => state.agent.iter().map(|a| of(Unit::Agent, &a.value)).collect(),
-            Some(StateKind::Parallel(state)) => state.agents.iter().map(|a| of(Unit::Agent, &a.agent.value)).collect(),
+            Some(StateKind::Agent(state)) => state.agent.iter().map(|a| of(AegisUnitKind::Agent, &a.value)).collect(),
+            Some(StateKind::Parallel(state)) => {
+                state.agents.iter().map(|a| of(AegisUnitKind::Agent, &a.agent.value)).collect()
+            }
             Some(StateKind::Subworkflow(state)) if state.blocking => {
-                state.workflow.iter().map(|w| of(Unit::Workflow, &w.value)).collect()
+                state.workflow.iter().map(|w| of(AegisUnitKind::Workflow, &w.value)).collect()
             }
             _ => Vec::new(),
         }
     }
 
-    fn of_agent(document: &Document) -> Option<Self> {
+    fn of_agent(document: &ManifestDocument) -> Option<Self> {
         let node = manifest::answer_schema(&document.root)?;
-        let schema = Type::declared(&to_value(node));
-        Some(Self { members: places(document.file, node, &schema), schema })
+        let schema = ValueType::from_schema(&to_value(node));
+        Some(Self { members: property_declarations(document.file, node, &schema), schema })
     }
 
     /// The type of its `output_template`; without one, that of its last state's result.
-    fn of_workflow(document: &Document) -> Option<Self> {
-        let template = manifest::of_metadata(&document.root, "output_template")?.mapping()?;
+    fn of_workflow(document: &ManifestDocument) -> Option<Self> {
+        let template = manifest::of_metadata(&document.root, "output_template")?.as_mapping()?;
         let node = manifest::of_metadata(&document.root, "output_schema");
-        let declared = node.map_or(Type::Any, |node| Type::declared(&to_value(node)));
-        let places = node.map(|n| places(document.file, n, &declared)).unwrap_or_default();
+        let declared = node.map_or(ValueType::Any, |node| ValueType::from_schema(&to_value(node)));
+        let places = node.map(|n| property_declarations(document.file, n, &declared)).unwrap_or_default();
         let keys = template.entries.iter().map(|entry| &entry.key.value);
-        let schema = Type::fields(keys.map(|key| (key.clone(), declared.property(key))));
+        let schema = ValueType::optional_fields(keys.map(|key| (key.clone(), declared.property_type(key))));
         let members = template.entries.iter().map(|entry| {
             let key = &entry.key;
-            let own = || (Some(Location::new(document.file, key.content())), Members::default());
+            let own = || (Some(Location::new(document.file, key.content_span())), MemberDeclarations::default());
             let (at, inner) = places.get(&key.value).unwrap_or_else(own);
             (key.value.clone(), at, inner)
         });
-        Some(Self { schema, members: Members::of(members.collect()) })
+        Some(Self { schema, members: MemberDeclarations::from_members(members.collect()) })
     }
 }

@@ -1,25 +1,25 @@
 //! The names in the templates of an `output_handler`. The templates are checked but not rendered.
 
-use trefoil_ir::types::Type;
-use trefoil_ir::{Defined, Position};
+use trefoil_ir::types::ValueType;
+use trefoil_ir::{TextRole, ValuePresence};
 
-use crate::names::{Entry, Listed, Place};
+use crate::names::{FixedObject, NameEntry, NameScope};
 
 /// The place of an output handler's template.
-pub struct HandlerPlace;
+pub struct OutputHandlerScope;
 
-impl Place for HandlerPlace {
-    fn position(&self) -> Position {
-        Position::Data
+impl NameScope for OutputHandlerScope {
+    fn text_position(&self) -> TextRole {
+        TextRole::Data
     }
 
-    fn called(&self) -> Option<&'static str> {
+    fn scope_description(&self) -> Option<&'static str> {
         Some("an output handler")
     }
 
-    fn root(&self) -> Entry {
+    fn root_entry(&self) -> NameEntry {
         // Their types are unknown.
-        let something = || Entry::new(Type::Any).defined(Defined::Sometimes);
-        Entry::names(Listed::new([("output", something()), ("intent", something())]).namespace())
+        let something = || NameEntry::new(ValueType::Any).with_defined(ValuePresence::Sometimes);
+        NameEntry::from_names(FixedObject::new([("output", something()), ("intent", something())]).as_namespace())
     }
 }

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::types::Type;
-use trefoil_ir::{ComposedPart, Defined, Position, SlotId, Source};
-use trefoil_template::{Object, Segment, Value};
+use trefoil_ir::types::ValueType;
+use trefoil_ir::{ComposedPart, SlotId, Source, TextRole, ValuePresence};
+use trefoil_template::{PathSegment, Value, ValueObject};
 
-use super::board;
-use super::known::Input;
-use super::spelling::{TAGS, path, plain};
-use crate::names::{Bound, End, Entry, Found, Listed, Names, Place, Read, loose};
-use crate::names::{Tags, is_path};
+use super::blackboard;
+use super::spelling::{TAGS, name_path, plain_names};
+use super::workflow_names::AegisInput;
+use crate::names::{
+    BoundPath, FixedObject, NameEntry, NameMatch, NameResolver, NameScope, PathResolution, PathSource,
+    allow_other_members,
+};
+use crate::names::{TagNotation, is_path};
 
 /// Fields of an input that need no declaration.
 pub const FREE: &[&str] = &["intent", "attachments"];
@@ -32,55 +35,56 @@ pub struct PromptNames {
     /// The skills passed by the operator.
     pub skills: Value,
     /// The declared input.
-    pub declared: Input,
+    pub declared: AegisInput,
     /// Whether there is a `repository`.
     pub has_repositories: bool,
 }
 
 impl PromptNames {
     /// The names with which a path in a prompt can start.
-    fn listed(self: &Arc<Self>) -> Listed {
-        let text = || loose(Entry::new(Type::TEXT));
-        let constant = |value: &Value| text().read(Source::Const(value.clone()), 1);
-        let perhaps = |entry: Entry| entry.defined(Defined::Sometimes);
-        let schema = self.declared.schema.as_ref().map_or(Type::Any, |s| s.of.clone());
-        let input = Entry { schema, ..Entry::names(PromptFields(self.clone())) }.read(Source::Slot(self.input), 1);
-        let attached = Source::Member(self.input, path(&["attachments"]));
-        let repository = any().read(Source::Const(Value::Null), 1).note("a declared repository");
+    fn root_names(self: &Arc<Self>) -> FixedObject {
+        let text = || allow_other_members(NameEntry::new(ValueType::TEXT));
+        let constant = |value: &Value| text().with_source(Source::Const(value.clone()), 1);
+        let perhaps = |entry: NameEntry| entry.with_defined(ValuePresence::Sometimes);
+        let schema = self.declared.schema.as_ref().map_or(ValueType::Any, |s| s.of.clone());
+        let input = NameEntry { schema, ..NameEntry::from_names(PromptFields(self.clone())) }
+            .with_source(Source::Slot(self.input), 1);
+        let attached = Source::Member(self.input, name_path(&["attachments"]));
+        let repository = any().with_source(Source::Const(Value::Null), 1).with_note("a declared repository");
         let names = [
-            ("instruction", constant(&self.instruction).note("`task.instruction`")),
-            ("input", input.note("the input of the agent")),
+            ("instruction", constant(&self.instruction).with_note("`task.instruction`")),
+            ("input", input.with_note("the input of the agent")),
             (
                 "iteration_number",
-                loose(Entry::new(Type::INTEGER))
-                    .read(Source::Slot(self.iteration), 1)
-                    .note("the number of this iteration, from 1"),
+                allow_other_members(NameEntry::new(ValueType::INTEGER))
+                    .with_source(Source::Slot(self.iteration), 1)
+                    .with_note("the number of this iteration, from 1"),
             ),
             (
                 "previous_error",
-                perhaps(text().read(Source::Slot(self.previous_error), 1))
-                    .note("why the last iteration failed; empty in the first"),
+                perhaps(text().with_source(Source::Slot(self.previous_error), 1))
+                    .with_note("why the last iteration failed; empty in the first"),
             ),
-            ("agentskills", perhaps(constant(&self.skills)).note("the skills that the operator passes")),
-            ("context", constant(&self.context).note("the entries of `context`")),
-            ("intent", perhaps(any()).read(self.intent.clone(), 1).note("the intent of the call")),
-            ("attachments", perhaps(any()).read(attached, 1).note("the attachments of the call")),
+            ("agentskills", perhaps(constant(&self.skills)).with_note("the skills that the operator passes")),
+            ("context", constant(&self.context).with_note("the entries of `context`")),
+            ("intent", perhaps(any()).with_source(self.intent.clone(), 1).with_note("the intent of the call")),
+            ("attachments", perhaps(any()).with_source(attached, 1).with_note("the attachments of the call")),
         ];
         let repository = self.has_repositories.then_some(("repository", repository));
-        Listed::new(names.into_iter().chain(repository)).read_whole(self.together(), 0)
+        FixedObject::new(names.into_iter().chain(repository)).read_whole(self.together(), 0)
     }
 
     /// Whether a path starts with a name available in a prompt.
-    pub fn begin(self: &Arc<Self>, path: &str) -> bool {
+    pub fn is_path_start(self: &Arc<Self>, path: &str) -> bool {
         let root = path.split('.').next().unwrap_or_default();
-        is_path(path) && matches!(self.listed().get(root), Found::Is(_))
+        is_path(path) && matches!(self.root_names().get(root), NameMatch::Is(_))
     }
 
     /// The available names as one object.
     fn together(&self) -> Source {
         let constants = [("instruction", &self.instruction), ("agentskills", &self.skills), ("context", &self.context)];
-        let seed: Object = constants.into_iter().map(|(name, value)| (name.into(), value.clone())).collect();
-        let part = |name: &str, slot, member| ComposedPart { at: path(&[name]), slot, member };
+        let seed: ValueObject = constants.into_iter().map(|(name, value)| (name.into(), value.clone())).collect();
+        let part = |name: &str, slot, member| ComposedPart { at: name_path(&[name]), slot, member };
         let mut parts = vec![
             part("input", self.input, Vec::new()),
             part("iteration_number", self.iteration, Vec::new()),
@@ -98,43 +102,43 @@ impl PromptNames {
 /// The fields of the input.
 struct PromptFields(Arc<PromptNames>);
 
-impl Names for PromptFields {
-    fn get(&self, name: &str) -> Found {
-        board::field(&self.0.declared, name, FREE)
+impl NameResolver for PromptFields {
+    fn get(&self, name: &str) -> NameMatch {
+        blackboard::input_field(&self.0.declared, name, FREE)
     }
 
-    fn all(&self) -> Vec<(Arc<str>, Entry)> {
-        let names = self.0.declared.fields();
-        names.filter_map(|name| board::found(name, self.get(name))).collect()
+    fn all_entries(&self) -> Vec<(Arc<str>, NameEntry)> {
+        let names = self.0.declared.field_names();
+        names.filter_map(|name| blackboard::named_entry(name, self.get(name))).collect()
     }
 }
 
 /// The place of a prompt with these names.
-pub struct PromptPlace(pub Arc<PromptNames>);
+pub struct PromptScope(pub Arc<PromptNames>);
 
-impl Place for PromptPlace {
-    fn position(&self) -> Position {
-        Position::User
+impl NameScope for PromptScope {
+    fn text_position(&self) -> TextRole {
+        TextRole::User
     }
 
-    fn root(&self) -> Entry {
-        Entry::names(PromptRoot { listed: self.0.listed(), fields: PromptFields(self.0.clone()) })
+    fn root_entry(&self) -> NameEntry {
+        NameEntry::from_names(PromptRoot { listed: self.0.root_names(), fields: PromptFields(self.0.clone()) })
     }
 
-    fn tags(&self) -> Option<&'static Tags> {
+    fn tag_notation(&self) -> Option<&'static TagNotation> {
         Some(&TAGS)
     }
 
     // `lint` knows what else these names are called elsewhere.
-    fn called(&self) -> Option<&'static str> {
+    fn scope_description(&self) -> Option<&'static str> {
         None
     }
 
     /// A single word in single braces is not treated as a placeholder, unless it is a name that is rarely anything
     /// else.
-    fn is_meant(&self, path: &[Segment], bound: &Bound, alone: bool) -> bool {
-        match plain(path).as_deref() {
-            Some(["input", _]) => bound.end == End::There || self.0.declared.schema.is_none(),
+    fn is_meant(&self, path: &[PathSegment], bound: &BoundPath, alone: bool) -> bool {
+        match plain_names(path).as_deref() {
+            Some(["input", _]) => bound.end == PathResolution::There || self.0.declared.schema.is_none(),
             Some([root]) if alone => {
                 matches!(*root, "instruction" | "input" | "previous_error" | "iteration_number" | "agentskills")
             }
@@ -146,25 +150,25 @@ impl Place for PromptPlace {
 
 /// The names available in a prompt; editors also suggest the fields of the input.
 struct PromptRoot {
-    listed: Listed,
+    listed: FixedObject,
     fields: PromptFields,
 }
 
-impl Names for PromptRoot {
-    fn get(&self, name: &str) -> Found {
+impl NameResolver for PromptRoot {
+    fn get(&self, name: &str) -> NameMatch {
         self.listed.get(name)
     }
 
-    fn all(&self) -> Vec<(Arc<str>, Entry)> {
-        let fields = self.fields.all().into_iter().map(|(name, field)| (format!("input.{name}").into(), field));
-        self.listed.all().into_iter().chain(fields).collect()
+    fn all_entries(&self) -> Vec<(Arc<str>, NameEntry)> {
+        let fields = self.fields.all_entries().into_iter().map(|(name, field)| (format!("input.{name}").into(), field));
+        self.listed.all_entries().into_iter().chain(fields).collect()
     }
 
-    fn read(&self) -> Option<Read> {
-        self.listed.read()
+    fn whole_source(&self) -> Option<PathSource> {
+        self.listed.whole_source()
     }
 }
 
-fn any() -> Entry {
-    loose(Entry::new(Type::Any))
+fn any() -> NameEntry {
+    allow_other_members(NameEntry::new(ValueType::Any))
 }

@@ -2,27 +2,29 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::types::{Kind, Type};
-use trefoil_ir::{Defined, Source};
+use trefoil_ir::types::{ValueKind, ValueType};
+use trefoil_ir::{Source, ValuePresence};
 
-use super::answer::Answer;
-use super::known::{Outcome, StateNames, WorkflowNames, response};
-use super::spelling::path;
-use super::whole;
-use crate::names::Members;
-use crate::names::{Entry, Found, Listed, Names, Nothing, Read, Sort, loose};
+use super::answer::UnitResult;
+use super::composed_objects;
+use super::spelling::name_path;
+use super::workflow_names::{AegisStateNames, StateResultForm, WorkflowNames, response_in_slot};
+use crate::names::MemberDeclarations;
+use crate::names::{
+    FixedObject, NameAbsence, NameEntry, NameKind, NameMatch, NameResolver, PathSource, allow_other_members,
+};
 
 /// The members of a container's result, which are repeated under `output`.
 const CONTAINER: [&str; 6] = ["status", "exit_code", "stdout", "stderr", "duration_ms", "attempts"];
 
 /// The members of a result, in this order; `None`: those of another workflow's result.
-fn names(outcome: &Outcome) -> Option<&'static [&'static str]> {
+fn names(outcome: &StateResultForm) -> Option<&'static [&'static str]> {
     Some(match outcome {
-        Outcome::Open => return None,
-        Outcome::Container => {
+        StateResultForm::Open => return None,
+        StateResultForm::Container => {
             &["status", "exit_code", "stdout", "stderr", "duration_ms", "attempts", "output", "error", "execution_id"]
         }
-        Outcome::Containers(_) => &[
+        StateResultForm::Containers(_) => &[
             "output",
             "results",
             "overall_success",
@@ -33,15 +35,17 @@ fn names(outcome: &Outcome) -> Option<&'static [&'static str]> {
             "error",
             "execution_id",
         ],
-        Outcome::Agent => &["output", "score", "confidence", "status", "error", "execution_id"],
-        Outcome::Parallel { .. } => {
+        StateResultForm::Agent => &["output", "score", "confidence", "status", "error", "execution_id"],
+        StateResultForm::Parallel { .. } => {
             &["consensus", "agents", "score", "confidence", "output", "status", "error", "execution_id"]
         }
-        Outcome::Human => &["response", "feedback", "output", "status", "error", "execution_id"],
-        Outcome::Command | Outcome::Echo => {
+        StateResultForm::Human => &["response", "feedback", "output", "status", "error", "execution_id"],
+        StateResultForm::Command | StateResultForm::Echo => {
             &["output", "stdout", "stderr", "exit_code", "status", "error", "execution_id"]
         }
-        Outcome::Update => &["updated", "output", "stdout", "stderr", "exit_code", "status", "error", "execution_id"],
+        StateResultForm::Update => {
+            &["updated", "output", "stdout", "stderr", "exit_code", "status", "error", "execution_id"]
+        }
     })
 }
 
@@ -59,26 +63,26 @@ const METADATA: [&str; 9] = [
 ];
 
 /// The result of a state at this depth of a path. Does not say whether it exists at a place.
-pub fn entry(names: &Arc<WorkflowNames>, state: usize, depth: u16) -> Entry {
+pub fn result_entry(names: &Arc<WorkflowNames>, state: usize, depth: u16) -> NameEntry {
     let inside = ResultFields { names: names.clone(), state, depth };
-    let schema = names.states.get(state).map_or(Type::Any, |s| s.schema.clone());
-    let (at, outcome) = (names.states.get(state).map(|s| s.at), names.outcome(state));
-    Entry { schema, ..Entry::names(inside) }
-        .read(Source::Slot(names.slot(state)), depth)
-        .declared(at)
-        .note(note(outcome))
-        .sort(Sort::Step(state))
+    let schema = names.states.get(state).map_or(ValueType::Any, |s| s.schema.clone());
+    let (at, outcome) = (names.states.get(state).map(|s| s.at), names.result_form(state));
+    NameEntry { schema, ..NameEntry::from_names(inside) }
+        .with_source(Source::Slot(names.state_slot(state)), depth)
+        .with_declaration(at)
+        .with_note(note(outcome))
+        .with_kind(NameKind::Step(state))
 }
 
-fn note(outcome: &Outcome) -> &'static str {
+fn note(outcome: &StateResultForm) -> &'static str {
     match outcome {
-        Outcome::Agent => "the answer of an agent",
-        Outcome::Command | Outcome::Echo => "the output of a command",
-        Outcome::Update => "an update of the Blackboard",
-        Outcome::Human => "a person's answer",
-        Outcome::Parallel { .. } => "the answers of several agents, and their consensus",
-        Outcome::Container | Outcome::Containers(_) => "the output of a container",
-        Outcome::Open => "the result of this state",
+        StateResultForm::Agent => "the answer of an agent",
+        StateResultForm::Command | StateResultForm::Echo => "the output of a command",
+        StateResultForm::Update => "an update of the Blackboard",
+        StateResultForm::Human => "a person's answer",
+        StateResultForm::Parallel { .. } => "the answers of several agents, and their consensus",
+        StateResultForm::Container | StateResultForm::Containers(_) => "the output of a container",
+        StateResultForm::Open => "the result of this state",
     }
 }
 
@@ -89,43 +93,43 @@ struct ResultFields {
     depth: u16,
 }
 
-impl Names for ResultFields {
-    fn get(&self, name: &str) -> Found {
-        match self.named() {
+impl NameResolver for ResultFields {
+    fn get(&self, name: &str) -> NameMatch {
+        match self.result_names() {
             ResultNames::Others(listed) => listed.get(name),
-            ResultNames::Fields(state, names) if names.contains(&name) => Found::Is(field(state, self.depth, name)),
+            ResultNames::Fields(state, names) if names.contains(&name) => NameMatch::Is(field(state, self.depth, name)),
             ResultNames::Fields(_, names) => {
                 let names = names.iter().map(|name| Arc::from(*name)).collect();
-                Found::Never(Nothing { what: Some("an object"), names })
+                NameMatch::Never(NameAbsence { what: Some("an object"), names })
             }
         }
     }
 
-    fn all(&self) -> Vec<(Arc<str>, Entry)> {
-        match self.named() {
-            ResultNames::Others(listed) => listed.all(),
+    fn all_entries(&self) -> Vec<(Arc<str>, NameEntry)> {
+        match self.result_names() {
+            ResultNames::Others(listed) => listed.all_entries(),
             ResultNames::Fields(state, names) => {
                 names.iter().map(|name| (Arc::from(*name), field(state, self.depth, name))).collect()
             }
         }
     }
 
-    fn read(&self) -> Option<Read> {
+    fn whole_source(&self) -> Option<PathSource> {
         let state = self.names.states.get(self.state)?;
-        Some(Read { source: whole::state(&state.outcome, state.slot), skip: self.depth })
+        Some(PathSource { source: composed_objects::compose_state(&state.outcome, state.slot), skip: self.depth })
     }
 }
 
 /// The members of a result.
 enum ResultNames<'n> {
     /// These fields. Each is created on use.
-    Fields(&'n StateNames, &'static [&'static str]),
+    Fields(&'n AegisStateNames, &'static [&'static str]),
     /// The result of another workflow.
-    Others(Box<Listed>),
+    Others(Box<FixedObject>),
 }
 
 impl ResultFields {
-    fn named(&self) -> ResultNames<'_> {
+    fn result_names(&self) -> ResultNames<'_> {
         match self.names.states.get(self.state) {
             None => ResultNames::Others(Box::default()),
             Some(state) => match names(&state.outcome) {
@@ -137,114 +141,123 @@ impl ResultFields {
 }
 
 /// The type of a state's result.
-pub fn schema(state: &StateNames) -> Type {
+pub fn result_type(state: &AegisStateNames) -> ValueType {
     match names(&state.outcome) {
-        Some(names) => Type::fields(names.iter().map(|name| (Arc::from(*name), field(state, 0, name).schema))),
-        None => open(state).schema(),
+        Some(names) => {
+            ValueType::optional_fields(names.iter().map(|name| (Arc::from(*name), field(state, 0, name).schema)))
+        }
+        None => open(state).object_type(),
     }
 }
 
 /// A field of a result at this depth of a path.
-fn field(state: &StateNames, depth: u16, name: &str) -> Entry {
+fn field(state: &AegisStateNames, depth: u16, name: &str) -> NameEntry {
     match (&state.outcome, name) {
         (_, "execution_id") => run_id(depth),
-        (Outcome::Container, "output") => container(),
-        (Outcome::Container, name) if name != "error" => container_field(name),
+        (StateResultForm::Container, "output") => container(),
+        (StateResultForm::Container, name) if name != "error" => container_field(name),
         (_, "error" | "status") => text(),
-        (Outcome::Containers(steps), "output") => {
-            Listed::of(steps.iter().map(|step| (step.clone(), container()))).entry()
+        (StateResultForm::Containers(steps), "output") => {
+            FixedObject::from_entries(steps.iter().map(|step| (step.clone(), container()))).into_entry()
         }
-        (Outcome::Agent, "output") => answer(state.answers.first()),
-        (Outcome::Agent, what) => measure(state, depth, what),
-        (Outcome::Parallel { .. }, name) => parallel(&state.answers, name),
-        (Outcome::Human, "response") => any().read(response(state.slot), depth + 1),
-        (Outcome::Human, "feedback") => member(state, depth, &["output", "feedback"]),
-        (Outcome::Human, "output") => replied(state, depth),
-        (Outcome::Update, "updated") => Entry::new(Type::list_of(Type::TEXT)),
-        (Outcome::Command | Outcome::Echo | Outcome::Update, "output") => printed(state, depth),
+        (StateResultForm::Agent, "output") => answer(state.answers.first()),
+        (StateResultForm::Agent, what) => measure(state, depth, what),
+        (StateResultForm::Parallel { .. }, name) => parallel(&state.answers, name),
+        (StateResultForm::Human, "response") => any().with_source(response_in_slot(state.slot), depth + 1),
+        (StateResultForm::Human, "feedback") => member(state, depth, &["output", "feedback"]),
+        (StateResultForm::Human, "output") => replied(state, depth),
+        (StateResultForm::Update, "updated") => NameEntry::new(ValueType::list_of(ValueType::TEXT)),
+        (StateResultForm::Command | StateResultForm::Echo | StateResultForm::Update, "output") => printed(state, depth),
         (_, "exit_code") => integer(),
         (_, "stdout" | "stderr") => text(),
         _ => any(),
     }
 }
 
-fn run_id(depth: u16) -> Entry {
-    text().read(Source::RunId, depth + 1)
+fn run_id(depth: u16) -> NameEntry {
+    text().with_source(Source::RunId, depth + 1)
 }
 
-fn member(state: &StateNames, depth: u16, at: &[&str]) -> Entry {
-    any().read(Source::Member(state.slot, path(at)), depth + 1)
+fn member(state: &AegisStateNames, depth: u16, at: &[&str]) -> NameEntry {
+    any().with_source(Source::Member(state.slot, name_path(at)), depth + 1)
 }
 
 /// Another workflow's result may have any members in addition to those of every state.
-fn open(state: &StateNames) -> Listed {
+fn open(state: &AegisStateNames) -> FixedObject {
     let of = state.answers.first().cloned().unwrap_or_default();
-    let fields: Vec<(Arc<str>, Entry)> = of
+    let fields: Vec<(Arc<str>, NameEntry)> = of
         .schema
-        .members()
+        .object_members()
         .map(|(name, schema)| {
             let (at, inner) = of.members.get(name).unwrap_or_default();
-            (name.clone(), loose(Entry::new(schema.clone()).declared(at).members(inner)))
+            (name.clone(), allow_other_members(NameEntry::new(schema.clone()).with_declaration(at).with_members(inner)))
         })
         .collect();
     let closed = of.schema.as_object().is_some();
     let own = [("status", text()), ("error", text()), ("output", answer(Some(&of)))];
     let own = own.into_iter().map(|(name, entry)| (Arc::from(name), entry));
-    let others = any().defined(if closed { Defined::Never } else { Defined::Always });
-    Listed::of(own.chain(fields)).others(others)
+    let others = any().with_defined(if closed { ValuePresence::Never } else { ValuePresence::Always });
+    FixedObject::from_entries(own.chain(fields)).with_others(others)
 }
 
 /// A number of a verdict, read from the answer.
-fn measure(state: &StateNames, depth: u16, what: &str) -> Entry {
-    let number = number().read(Source::Member(state.slot, path(&["output", what])), depth + 1);
-    let lacks =
-        |answer: &Answer| answer.schema.kinds().is_some_and(|k| k.is(Kind::Object)) && answer.schema.never_has(what);
-    number.defined(if state.answers.first().is_some_and(lacks) { Defined::Never } else { Defined::Always })
+fn measure(state: &AegisStateNames, depth: u16, what: &str) -> NameEntry {
+    let number = number().with_source(Source::Member(state.slot, name_path(&["output", what])), depth + 1);
+    let lacks = |answer: &UnitResult| {
+        answer.schema.value_kinds().is_some_and(|k| k.is_only(ValueKind::Object)) && answer.schema.never_has(what)
+    };
+    number.with_defined(if state.answers.first().is_some_and(lacks) {
+        ValuePresence::Never
+    } else {
+        ValuePresence::Always
+    })
 }
 
 /// `output` of a Human state: the answer. Its members are those of an answer that is an object.
-fn replied(state: &StateNames, depth: u16) -> Entry {
-    let replied = Listed::default().others(any()).read_whole(response(state.slot), depth + 1);
-    Entry { schema: Type::Any, ..replied.entry() }
+fn replied(state: &AegisStateNames, depth: u16) -> NameEntry {
+    let replied = FixedObject::default().with_others(any()).read_whole(response_in_slot(state.slot), depth + 1);
+    NameEntry { schema: ValueType::Any, ..replied.into_entry() }
 }
 
 /// `output` of a command: its standard output. Its members are those of printed JSON.
-fn printed(state: &StateNames, depth: u16) -> Entry {
+fn printed(state: &AegisStateNames, depth: u16) -> NameEntry {
     let depth = depth + 1;
-    let own = |entry: Entry| entry.read(Source::Slot(state.slot), depth);
-    let printed = Listed::new([
+    let own = |entry: NameEntry| entry.with_source(Source::Slot(state.slot), depth);
+    let printed = FixedObject::new([
         ("stdout", own(text())),
         ("stderr", own(text())),
         ("exit_code", own(integer())),
         ("status", own(text())),
     ]);
-    let json = any().read(Source::Member(state.slot, path(&["json"])), depth);
-    let printed = printed.others(json).read_whole(Source::Member(state.slot, path(&["stdout"])), depth);
+    let json = any().with_source(Source::Member(state.slot, name_path(&["json"])), depth);
+    let printed = printed.with_others(json).read_whole(Source::Member(state.slot, name_path(&["stdout"])), depth);
     // As a whole it is printed as text.
-    Entry { schema: Type::Any, ..printed.entry() }
+    NameEntry { schema: ValueType::Any, ..printed.into_entry() }
 }
 
-fn any() -> Entry {
-    loose(Entry::new(Type::Any))
+fn any() -> NameEntry {
+    allow_other_members(NameEntry::new(ValueType::Any))
 }
 
-fn text() -> Entry {
-    loose(Entry::new(Type::TEXT))
+fn text() -> NameEntry {
+    allow_other_members(NameEntry::new(ValueType::TEXT))
 }
 
-fn integer() -> Entry {
-    loose(Entry::new(Type::INTEGER))
+fn integer() -> NameEntry {
+    allow_other_members(NameEntry::new(ValueType::INTEGER))
 }
 
-fn number() -> Entry {
-    loose(Entry::new(Type::NUMBER))
+fn number() -> NameEntry {
+    allow_other_members(NameEntry::new(ValueType::NUMBER))
 }
 
-fn answer(of: Option<&Answer>) -> Entry {
-    of.map_or_else(any, |answer| loose(Entry::new(answer.schema.clone()).members(answer.members.clone())))
+fn answer(of: Option<&UnitResult>) -> NameEntry {
+    of.map_or_else(any, |answer| {
+        allow_other_members(NameEntry::new(answer.schema.clone()).with_members(answer.members.clone()))
+    })
 }
 
-fn container_field(name: &str) -> Entry {
+fn container_field(name: &str) -> NameEntry {
     match name {
         "exit_code" => integer(),
         "stdout" | "stderr" => text(),
@@ -252,36 +265,40 @@ fn container_field(name: &str) -> Entry {
     }
 }
 
-fn container() -> Entry {
-    Listed::new(CONTAINER.map(|name| (name, container_field(name)))).entry()
+fn container() -> NameEntry {
+    FixedObject::new(CONTAINER.map(|name| (name, container_field(name)))).into_entry()
 }
 
 /// A field of the result of several agents. If the results of all have the same type, so do the items of its lists.
-fn parallel(answers: &[Answer], name: &str) -> Entry {
+fn parallel(answers: &[UnitResult], name: &str) -> NameEntry {
     let alike = || match answers {
         [first, rest @ ..] if rest.iter().all(|a| a.schema == first.schema) => first.schema.clone(),
-        _ => Type::Any,
+        _ => ValueType::Any,
     };
-    let list = |schema: Type, of: &dyn Fn(&Answer) -> Members| {
+    let list = |schema: ValueType, of: &dyn Fn(&UnitResult) -> MemberDeclarations| {
         let each = answers.iter().enumerate().map(|(i, a)| (Arc::from(i.to_string()), None, of(a)));
-        loose(Entry::new(Type::list_of(schema)).members(Members::of(each.collect())))
+        allow_other_members(
+            NameEntry::new(ValueType::list_of(schema)).with_members(MemberDeclarations::from_members(each.collect())),
+        )
     };
     match name {
         "consensus" => {
-            let metadata = Listed::new(METADATA.map(|name| (name, any()))).others(any()).entry();
-            let consensus = Listed::new([
+            let metadata = FixedObject::new(METADATA.map(|name| (name, any()))).with_others(any()).into_entry();
+            let consensus = FixedObject::new([
                 ("score", number()),
                 ("confidence", number()),
                 ("strategy", text()),
                 ("binary_valid", any()),
                 ("metadata", metadata),
             ]);
-            consensus.entry()
+            consensus.into_entry()
         }
         "agents" => {
-            let output = |answer: &Answer| Members::of(vec![(Arc::from("output"), None, answer.members.clone())]);
-            let each = [("output", alike()), ("score", Type::NUMBER), ("confidence", Type::NUMBER)];
-            list(Type::fields(each.into_iter().map(|(name, schema)| (Arc::from(name), schema))), &output)
+            let output = |answer: &UnitResult| {
+                MemberDeclarations::from_members(vec![(Arc::from("output"), None, answer.members.clone())])
+            };
+            let each = [("output", alike()), ("score", ValueType::NUMBER), ("confidence", ValueType::NUMBER)];
+            list(ValueType::optional_fields(each.into_iter().map(|(name, schema)| (Arc::from(name), schema))), &output)
         }
         "output" => list(alike(), &|answer| answer.members.clone()),
         _ => number(),

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use trefoil_template::Segment;
+use trefoil_template::PathSegment;
 
-use crate::names::{Tags, is_path};
+use crate::names::{TagNotation, is_path};
 
 /// A path of names.
-pub fn path(names: &[&str]) -> Vec<Arc<str>> {
+pub fn name_path(names: &[&str]) -> Vec<Arc<str>> {
     names.iter().map(|name| Arc::from(*name)).collect()
 }
 
 /// The notation of tags.
-pub const TAGS: Tags = Tags {
+pub const TAGS: TagNotation = TagNotation {
     space: "",
     statements: "write blocks as `{{#if path}}...{{else}}...{{/if}}` or `{{#each list}}...{{/each}}`",
     comparison: Some("put the comparison in the tag: `{{#if (eq a b)}}`"),
 };
 
 /// The names of a path, if it consists of names only.
-pub fn plain(path: &[Segment]) -> Option<Vec<&str>> {
+pub fn plain_names(path: &[PathSegment]) -> Option<Vec<&str>> {
     path.iter().all(|segment| is_path(&segment.name)).then(|| path.iter().map(|segment| &*segment.name).collect())
 }

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use trefoil_shell::{Part, Quoted, written};
+use trefoil_shell::{QuoteStyle, ShellWordPart, word_text};
 
-use super::Holed;
-use super::scan::{Piece, pieces};
+use super::HoledScript;
+use super::command_pieces::{CommandPiece, split_command};
 
 /// A part of the output of an `echo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
+pub enum EchoPart {
     /// Text.
     Text(String),
     /// The placeholder (or block) of these bytes.
@@ -18,43 +18,43 @@ pub enum Word {
 
 /// Whether a command is a plain `echo`.
 pub fn is_plain_echo(command: &str) -> bool {
-    let pieces = pieces(command);
-    words(&pieces, &Holed::read(&pieces)).is_some()
+    let pieces = split_command(command);
+    echo_parts(&pieces, &HoledScript::read(&pieces)).is_some()
 }
 
 /// The output of a plain `echo`, including the line end; `None` if it is not one.
-pub fn words(pieces: &[Piece], holed: &Holed) -> Option<Vec<Word>> {
+pub fn echo_parts(pieces: &[CommandPiece], holed: &HoledScript) -> Option<Vec<EchoPart>> {
     let script = &holed.script;
     // The meaning of a backslash differs between shells.
-    let backslash = pieces.iter().any(|piece| matches!(piece, Piece::Text(text) if text.contains('\\')));
+    let backslash = pieces.iter().any(|piece| matches!(piece, CommandPiece::Text(text) if text.contains('\\')));
     let [command] = script.commands.as_slice() else { return None };
     let [program, arguments @ ..] = command.words.as_slice() else { return None };
-    if backslash || script.compound || script.open.is_some() || written(program)? != "echo" {
+    if backslash || script.compound || script.open.is_some() || word_text(program)? != "echo" {
         return None;
     }
     let mut out = Vec::new();
     let mut values = pieces.iter().filter_map(|piece| match piece {
-        Piece::Value(range) | Piece::Block { range, .. } => Some(range),
-        Piece::Text(_) => None,
+        CommandPiece::Value(range) | CommandPiece::Block { range, .. } => Some(range),
+        CommandPiece::Text(_) => None,
     });
     for (index, word) in arguments.iter().enumerate() {
         if index > 0 {
             push(&mut out, " ");
         }
-        if matches!(word.first(), Some(Part::Text(text, Quoted::Not)) if text.starts_with('~')) {
+        if matches!(word.first(), Some(ShellWordPart::Text(text, QuoteStyle::Not)) if text.starts_with('~')) {
             return None;
         }
         for part in word {
             match part {
-                Part::Text(text, Quoted::Not) if text.contains(special) => return None,
-                Part::Text(text, _) => push(&mut out, text),
-                Part::Hole { .. } => out.push(Word::Value(values.next()?.clone())),
+                ShellWordPart::Text(text, QuoteStyle::Not) if text.contains(special) => return None,
+                ShellWordPart::Text(text, _) => push(&mut out, text),
+                ShellWordPart::Hole { .. } => out.push(EchoPart::Value(values.next()?.clone())),
                 _ => return None,
             }
         }
     }
     // Reject options that change the output.
-    if let Some(Word::Text(first)) = out.first()
+    if let Some(EchoPart::Text(first)) = out.first()
         && first.split(' ').next().is_some_and(|w| w.len() > 1 && w.strip_prefix('-').is_some_and(is_option))
     {
         return None;
@@ -67,11 +67,11 @@ fn is_option(letters: &str) -> bool {
     letters.chars().all(|c| matches!(c, 'n' | 'e' | 'E'))
 }
 
-fn push(out: &mut Vec<Word>, more: &str) {
+fn push(out: &mut Vec<EchoPart>, more: &str) {
     match out.last_mut() {
-        Some(Word::Text(text)) => text.push_str(more),
+        Some(EchoPart::Text(text)) => text.push_str(more),
         _ if more.is_empty() => {}
-        _ => out.push(Word::Text(more.into())),
+        _ => out.push(EchoPart::Text(more.into())),
     }
 }
 
@@ -83,19 +83,19 @@ fn special(c: char) -> bool {
 #[cfg(test)]
 #[allow(clippy::indexing_slicing, reason = "tests")]
 mod tests {
-    use super::super::Holed;
-    use super::super::scan::pieces;
-    use super::{Word, words};
+    use super::super::HoledScript;
+    use super::super::command_pieces::split_command;
+    use super::{EchoPart, echo_parts};
 
     fn printed(command: &str) -> Option<String> {
-        let pieces = pieces(command);
-        let parts = words(&pieces, &Holed::read(&pieces))?;
+        let pieces = split_command(command);
+        let parts = echo_parts(&pieces, &HoledScript::read(&pieces))?;
         Some(
             parts
                 .into_iter()
                 .map(|w| match w {
-                    Word::Text(t) => t,
-                    Word::Value(r) => format!("<{}>", &command[r]),
+                    EchoPart::Text(t) => t,
+                    EchoPart::Value(r) => format!("<{}>", &command[r]),
                 })
                 .collect(),
         )

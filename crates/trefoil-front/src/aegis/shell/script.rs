@@ -5,14 +5,14 @@
 
 use std::ops::Range;
 
-use trefoil_shell::{Command, Part, Quoted, Substitution, assigned, is_keyword};
+use trefoil_shell::{CommandSubstitution, QuoteStyle, ShellCommand, ShellWordPart, assigned_variable, is_keyword};
 
-use super::Holed;
-use super::scan::Piece;
+use super::HoledScript;
+use super::command_pieces::CommandPiece;
 
 /// A script, and the spans of the placeholders that became its parameters, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Script {
+pub struct ParameterizedScript {
     /// For `sh -c`.
     pub text: String,
     /// The parameters, starting with number 1.
@@ -22,12 +22,12 @@ pub struct Script {
     /// The quote that is still open at its end, if any.
     pub open: Option<char>,
     /// Placeholders that cannot be parameters.
-    pub mistakes: Vec<Mistake>,
+    pub mistakes: Vec<PlaceholderMistake>,
 }
 
 /// A placeholder that cannot be a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistake {
+pub struct PlaceholderMistake {
     /// Its span.
     pub range: Range<usize>,
     /// The reason.
@@ -46,8 +46,8 @@ const MOVED: &str = "a placeholder is not allowed in a script that defines funct
 
 /// A hole at its place in the script.
 #[derive(Debug, Clone, Copy)]
-struct Hole {
-    quoted: Quoted,
+struct ScriptHole {
+    quoted: QuoteStyle,
     /// Why it cannot be a parameter.
     refused: Option<&'static str>,
     /// Whether it names a program.
@@ -59,19 +59,19 @@ struct Hole {
 }
 
 /// A hole that was not found in the commands: it is nested too deeply, or in text that the shell reads only later.
-const UNREAD: Hole =
-    Hole { quoted: Quoted::Not, refused: Some(AGAIN), is_program: false, alone: false, computes: false };
+const UNREAD: ScriptHole =
+    ScriptHole { quoted: QuoteStyle::Not, refused: Some(AGAIN), is_program: false, alone: false, computes: false };
 
 /// The holes of a script.
-struct Holes {
-    all: Vec<Hole>,
+struct ScriptHoles {
+    all: Vec<ScriptHole>,
     /// Whether the script has function definitions, `set` or `shift`, which change the parameters.
     moves_parameters: bool,
 }
 
 /// The context of a word.
 #[derive(Clone, Copy)]
-struct Around<'w> {
+struct WordContext<'w> {
     /// Why no hole in it can be a parameter.
     refused: Option<&'static str>,
     /// Whether an enclosing command, other than the word's own, reads its words as code.
@@ -83,20 +83,20 @@ struct Around<'w> {
 }
 
 /// Makes the script from a split command line.
-pub fn script(pieces: &[Piece], holed: &Holed) -> Script {
+pub fn build_script(pieces: &[CommandPiece], holed: &HoledScript) -> ParameterizedScript {
     let read = &holed.script;
-    let mut holes = Holes { all: vec![UNREAD; holed.count], moves_parameters: false };
+    let mut holes = ScriptHoles { all: vec![UNREAD; holed.count], moves_parameters: false };
     holes.commands(&read.commands, None, false);
-    let mut out = Script::default();
+    let mut out = ParameterizedScript::default();
     let mut number = 0;
     for piece in pieces {
         let (range, inner) = match piece {
-            Piece::Text(text) => {
+            CommandPiece::Text(text) => {
                 out.text.push_str(text);
                 continue;
             }
-            Piece::Value(range) => (range, None),
-            Piece::Block { range, inner } => (range, Some(inner)),
+            CommandPiece::Value(range) => (range, None),
+            CommandPiece::Block { range, inner } => (range, Some(inner)),
         };
         let hole = holes.all.get(number).copied().unwrap_or(UNREAD);
         let late = read.here_document.is_some_and(|first| number >= first);
@@ -111,30 +111,30 @@ pub fn script(pieces: &[Piece], holed: &Holed) -> Script {
             _ => hole.refused,
         };
         if let Some(message) = refused {
-            out.mistakes.push(Mistake { range: range.clone(), message });
+            out.mistakes.push(PlaceholderMistake { range: range.clone(), message });
             continue;
         }
         if hole.is_program {
             out.program_from_data.get_or_insert(range.clone());
         }
         if hole.computes {
-            out.mistakes.push(Mistake { range: range.clone(), message: COMPUTES });
+            out.mistakes.push(PlaceholderMistake { range: range.clone(), message: COMPUTES });
         }
         out.parameters.push(range.clone());
         let n = out.parameters.len();
         out.text.push_str(&match hole.quoted {
-            Quoted::Single => format!("'\"${{{n}}}\"'"),
+            QuoteStyle::Single => format!("'\"${{{n}}}\"'"),
             // Directly after a `$`, the parameter would be read as the process id followed by text.
-            Quoted::Double if ends_in_dollar(&out.text) => format!("\"\"${{{n}}}"),
-            Quoted::Double => format!("${{{n}}}"),
+            QuoteStyle::Double if ends_in_dollar(&out.text) => format!("\"\"${{{n}}}"),
+            QuoteStyle::Double => format!("${{{n}}}"),
             // An unquoted block that renders to nothing must not become an empty word.
-            Quoted::Not if hole.alone && inner.is_some() => format!("${{{n}:+\"${{{n}}}\"}}"),
-            Quoted::Not => format!("\"${{{n}}}\""),
+            QuoteStyle::Not if hole.alone && inner.is_some() => format!("${{{n}:+\"${{{n}}}\"}}"),
+            QuoteStyle::Not => format!("\"${{{n}}}\""),
         });
     }
     if holes.moves_parameters {
         let first = out.parameters.first().cloned();
-        out.mistakes.extend(first.map(|range| Mistake { range, message: MOVED }));
+        out.mistakes.extend(first.map(|range| PlaceholderMistake { range, message: MOVED }));
     }
     // The contents of a here-document are not parsed.
     if read.here_document.is_none() && out.mistakes.is_empty() {
@@ -150,16 +150,16 @@ fn ends_in_dollar(script: &str) -> bool {
 }
 
 /// Whether the texts inside a block are only data for the shell.
-fn is_data(inner: &str, quoted: Quoted) -> bool {
+fn is_data(inner: &str, quoted: QuoteStyle) -> bool {
     match quoted {
-        Quoted::Single => !inner.contains('\''),
-        Quoted::Double => !inner.contains(['"', '$', '`', '\\']),
-        Quoted::Not => inner.chars().all(|c| c.is_alphanumeric() || "_-./:=@%+,".contains(c)),
+        QuoteStyle::Single => !inner.contains('\''),
+        QuoteStyle::Double => !inner.contains(['"', '$', '`', '\\']),
+        QuoteStyle::Not => inner.chars().all(|c| c.is_alphanumeric() || "_-./:=@%+,".contains(c)),
     }
 }
 
-impl Holes {
-    fn commands(&mut self, commands: &[Command], refused: Option<&'static str>, again: bool) {
+impl ScriptHoles {
+    fn commands(&mut self, commands: &[ShellCommand], refused: Option<&'static str>, again: bool) {
         for command in commands {
             let words: Vec<String> = command.words.iter().map(|word| text(word)).collect();
             let computes = computes(&words);
@@ -167,26 +167,26 @@ impl Holes {
             for (at, word) in command.words.iter().enumerate() {
                 let before = words.get(..at);
                 let again = again || reads_code(before.unwrap_or_default());
-                self.word(word, Around { refused, again, before, computes });
+                self.word(word, WordContext { refused, again, before, computes });
             }
             for (_, word) in &command.redirects {
                 let again = again || reads_code(&words);
-                self.word(word, Around { refused, again, before: None, computes });
+                self.word(word, WordContext { refused, again, before: None, computes });
             }
         }
     }
 
-    fn word(&mut self, parts: &[Part], around: Around<'_>) {
-        let within = |message| Around { refused: around.refused.or(Some(message)), before: None, ..around };
+    fn word(&mut self, parts: &[ShellWordPart], around: WordContext<'_>) {
+        let within = |message| WordContext { refused: around.refused.or(Some(message)), before: None, ..around };
         let mut starts = true;
         for part in parts {
             match part {
-                Part::Hole { number, quoted, escaped } => {
-                    let hole = Hole {
+                ShellWordPart::Hole { number, quoted, escaped } => {
+                    let hole = ScriptHole {
                         quoted: *quoted,
                         refused: around
                             .refused
-                            .or((*escaped && *quoted != Quoted::Single).then_some(BACKSLASH))
+                            .or((*escaped && *quoted != QuoteStyle::Single).then_some(BACKSLASH))
                             .or(around.again.then_some(AGAIN)),
                         is_program: starts && around.before.is_some_and(|words| words.iter().all(|w| precedes(w))),
                         alone: parts.len() == 1,
@@ -196,34 +196,36 @@ impl Holes {
                         *place = hole;
                     }
                 }
-                Part::Text(text, _) => starts &= text.is_empty(),
-                Part::Variable(name, _) => {
+                ShellWordPart::Text(text, _) => starts &= text.is_empty(),
+                ShellWordPart::Variable(name, _) => {
                     self.moves_parameters |= is_positional(name);
                     starts = false;
                 }
-                Part::Expansion { name, parts } => {
+                ShellWordPart::Expansion { name, parts } => {
                     self.moves_parameters |= is_positional(name);
                     self.word(parts, within(EXPANSION));
                     starts = false;
                 }
-                Part::Commands(from, commands) => {
-                    let backticks = (*from == Substitution::Backtick).then_some(BACKTICKS);
+                ShellWordPart::Commands(from, commands) => {
+                    let backticks = (*from == CommandSubstitution::Backtick).then_some(BACKTICKS);
                     self.commands(commands, around.refused.or(backticks), around.again);
                 }
-                Part::Arithmetic(inner) | Part::Subscript(_, inner) => self.word(inner, within(COMPUTED)),
-                Part::Indirect(_) | Part::Evaluated(_) => {}
+                ShellWordPart::Arithmetic(inner) | ShellWordPart::Subscript(_, inner) => {
+                    self.word(inner, within(COMPUTED))
+                }
+                ShellWordPart::Indirect(_) | ShellWordPart::Evaluated(_) => {}
             }
         }
     }
 }
 
 /// A word as text, to recognise programs and options.
-fn text(word: &[Part]) -> String {
+fn text(word: &[ShellWordPart]) -> String {
     let mut all = String::new();
     for part in word {
         match part {
-            Part::Text(text, _) => all.push_str(text),
-            Part::Variable(name, _) => all.extend(["$", name]),
+            ShellWordPart::Text(text, _) => all.push_str(text),
+            ShellWordPart::Variable(name, _) => all.extend(["$", name]),
             _ => {}
         }
     }
@@ -232,7 +234,7 @@ fn text(word: &[Part]) -> String {
 
 /// Whether a word comes before the program of its command.
 fn precedes(word: &str) -> bool {
-    is_keyword(word) || assigned(word).is_some()
+    is_keyword(word) || assigned_variable(word).is_some()
 }
 
 fn is_positional(name: &str) -> bool {
@@ -308,13 +310,13 @@ fn reads_code(words: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Holed;
-    use super::super::scan::pieces;
-    use super::Script;
+    use super::super::HoledScript;
+    use super::super::command_pieces::split_command;
+    use super::ParameterizedScript;
 
-    fn script(command: &str) -> Script {
-        let pieces = pieces(command);
-        super::script(&pieces, &Holed::read(&pieces))
+    fn script(command: &str) -> ParameterizedScript {
+        let pieces = split_command(command);
+        super::build_script(&pieces, &HoledScript::read(&pieces))
     }
 
     fn made(command: &str) -> String {

@@ -1,39 +1,39 @@
 //! `examples`: few-shot turns.
 
-use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::yaml::{YamlNode, YamlText};
 
 use super::texts;
-use crate::read::Reader;
+use crate::yaml_reader::ManifestReader;
 
 /// One pair of turns.
-pub struct Example<'n> {
+pub struct AgntzExample<'n> {
     /// The user message.
-    pub input: &'n Text,
+    pub input: &'n YamlText,
     /// The assistant's answer.
-    pub output: &'n Text,
+    pub output: &'n YamlText,
 }
 
 /// Reads the list.
-pub fn read<'n>(reader: &Reader<'_>, node: &'n Node) -> Vec<Example<'n>> {
-    let items = reader.list(node, "examples").unwrap_or_default();
+pub fn read_examples<'n>(reader: &ManifestReader<'_>, node: &'n YamlNode) -> Vec<AgntzExample<'n>> {
+    let items = reader.read_list(node, "examples").unwrap_or_default();
     let mut examples = Vec::with_capacity(items.len());
     for item in items {
-        let Some(mut fields) = reader.fields(item, "an example") else { continue };
+        let Some(mut fields) = reader.read_mapping(item, "an example") else { continue };
         let input = fields.require_text("input").filter(|t| texts::not_empty(reader, t, "input"));
         let output = fields.require_text("output").filter(|t| texts::not_empty(reader, t, "output"));
-        fields.finish();
+        fields.finish_mapping();
         if let (Some(input), Some(output)) = (input, output) {
             as_written(reader, input);
             as_written(reader, output);
-            examples.push(Example { input, output });
+            examples.push(AgntzExample { input, output });
         }
     }
     examples
 }
 
 /// Examples are not templates, so a placeholder in one is sent as written.
-fn as_written(reader: &Reader<'_>, text: &Text) {
+fn as_written(reader: &ManifestReader<'_>, text: &YamlText) {
     if text.value.contains("{{") {
-        reader.warning("no-effect", text.span, "placeholders in an example are sent as written");
+        reader.report_warning("no-effect", text.span, "placeholders in an example are sent as written");
     }
 }

@@ -2,40 +2,40 @@
 
 use std::sync::Arc;
 
-use trefoil_syntax::yaml::{Entry, Mapping, Text};
+use trefoil_syntax::yaml::{YamlEntry, YamlMapping, YamlText};
 use trefoil_syntax::{Diagnostic, Span};
 
-use super::texts::{Tree, body_tree, text_map};
+use super::texts::{TemplateTree, body_tree, text_map};
 use super::{auth, texts};
-use crate::mend::respelt;
-use crate::read::{Fields, Reader};
 use crate::requests;
+use crate::spelling_fixes::fix_spelling;
+use crate::yaml_reader::{ManifestReader, MappingReader};
 
 /// An http request with templates.
-pub struct Http<'n> {
+pub struct HttpToolRequest<'n> {
     /// The address, with `{x}` and `{x?}` placeholders.
-    pub url: Option<&'n Text>,
+    pub url: Option<&'n YamlText>,
     /// The placeholders of the address.
-    pub placeholders: Vec<Placeholder>,
+    pub placeholders: Vec<UrlPlaceholder>,
     /// The method, in upper case.
     pub method: &'static str,
     /// Values for the address's placeholders.
-    pub params: Vec<(&'n Text, &'n Text)>,
+    pub params: Vec<(&'n YamlText, &'n YamlText)>,
     /// The headers.
-    pub headers: Vec<(&'n Text, &'n Text)>,
+    pub headers: Vec<(&'n YamlText, &'n YamlText)>,
     /// How the body is encoded.
     pub body_type: Option<&'static str>,
     /// The body.
-    pub body: Option<Tree<'n>>,
+    pub body: Option<TemplateTree<'n>>,
     /// How a token is obtained and applied.
-    pub auth: Option<Tree<'n>>,
+    pub auth: Option<TemplateTree<'n>>,
     /// The whole mapping as written.
-    pub written: &'n Mapping,
+    pub written: &'n YamlMapping,
 }
 
 /// A `{x}` or `{x?}` of an address.
 #[derive(Clone)]
-pub struct Placeholder {
+pub struct UrlPlaceholder {
     /// Its name.
     pub name: Arc<str>,
     /// Whether it may be omitted.
@@ -52,25 +52,27 @@ pub const METHODS: [(&str, &str); 5] =
 pub const BODY_TYPES: [(&str, &str); 3] = [("json", "json"), ("form", "form"), ("query", "query")];
 
 /// Reads the http fields of a tool.
-pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Http<'n> {
+pub fn read_request<'n>(fields: &mut MappingReader<'n, '_>) -> HttpToolRequest<'n> {
     let reader = fields.reader;
     let url = fields.require_text("url");
     let placeholders = url.map(|u| check_url(reader, u)).unwrap_or_default();
     let method = fields.take("method");
-    let word = fields.word("method", &METHODS);
+    let word = fields.read_word("method", &METHODS);
     let params = fields.take("params");
     let pairs = params.map(|e| text_map(reader, &e.value, "params")).unwrap_or_default();
     let headers = fields.take("headers").map(|e| text_map(reader, &e.value, "headers")).unwrap_or_default();
-    let body_type = fields.word("body_type", &BODY_TYPES);
+    let body_type = fields.read_word("body_type", &BODY_TYPES);
     let body = fields.take("body");
     if let Some(entry) = body {
         check_body(reader, entry, body_type, method.and(word).unwrap_or("GET"), method.is_some() && word.is_none());
     }
     headers.iter().for_each(|(name, _)| misspelt(reader, name));
-    headers.iter().for_each(|(name, value)| reader.report_all(requests::scheme(reader.file, name, value, "{{...}}")));
-    let auth = fields.fields("auth").map(auth::read).zip(fields.entry("auth"));
+    headers
+        .iter()
+        .for_each(|(name, value)| reader.report_all(requests::check_auth_scheme(reader.file, name, value, "{{...}}")));
+    let auth = fields.read_mapping("auth").map(auth::read_auth).zip(fields.peek_entry("auth"));
     let auth = auth.map(|(texts, entry)| body_tree(&entry.value).with_templates(&texts));
-    Http {
+    HttpToolRequest {
         url,
         placeholders,
         method: word.unwrap_or("GET"),
@@ -79,41 +81,50 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Http<'n> {
         body_type,
         body: body.map(|e| body_tree(&e.value)),
         auth,
-        written: fields.mapping(),
+        written: fields.source_mapping(),
     }
 }
 
-impl<'n> Http<'n> {
+impl<'n> HttpToolRequest<'n> {
     /// Every template of the request except its address.
-    pub fn texts(&self, into: &mut Vec<&'n Text>) {
+    pub fn collect_texts(&self, into: &mut Vec<&'n YamlText>) {
         into.extend(self.params.iter().chain(&self.headers).map(|(_, v)| *v));
         if let Some(body) = &self.body {
-            body.texts(into);
+            body.collect_texts(into);
         }
         if let Some(auth) = &self.auth {
-            auth.texts(into);
+            auth.collect_texts(into);
         }
     }
 }
 
 /// Reports common misspellings of a header.
-fn misspelt(reader: &Reader<'_>, name: &Text) {
+fn misspelt(reader: &ManifestReader<'_>, name: &YamlText) {
     let Some(near) = requests::header_slip(&name.value) else { return };
-    let at = reader.at(name.span);
-    let d = Diagnostic::warning("unknown-key", at, format!("unknown header `{}`", name.value));
-    reader.report(respelt(d.help(format!("did you mean `{}`?", near.name)), at, name, near));
+    let at = reader.location_of(name.span);
+    let d = Diagnostic::new_warning("unknown-key", at, format!("unknown header `{}`", name.value));
+    reader.report_finding(fix_spelling(d.with_help(format!("did you mean `{}`?", near.name)), at, name, near));
 }
 
-fn check_body(reader: &Reader<'_>, entry: &Entry, body_type: Option<&str>, method: &str, unknown_method: bool) {
+fn check_body(
+    reader: &ManifestReader<'_>,
+    entry: &YamlEntry,
+    body_type: Option<&str>,
+    method: &str,
+    unknown_method: bool,
+) {
     if !unknown_method && !matches!(method, "POST" | "PUT" | "PATCH") {
-        let d =
-            Diagnostic::error("conflicting-keys", reader.at(entry.key.span), format!("a {method} request has no body"));
-        reader.report(d.help("write `method: POST`, `PUT` or `PATCH`"));
+        let d = Diagnostic::new_error(
+            "conflicting-keys",
+            reader.location_of(entry.key.span),
+            format!("a {method} request has no body"),
+        );
+        reader.report_finding(d.with_help("write `method: POST`, `PUT` or `PATCH`"));
     }
     if matches!(body_type, Some("form" | "query")) {
-        match entry.value.mapping() {
+        match entry.value.as_mapping() {
             None => reader.wrong_type(&entry.value, "body", "a flat mapping of texts"),
-            Some(m) => m.entries.iter().filter(|e| e.value.string().is_none()).for_each(|e| {
+            Some(m) => m.entries.iter().filter(|e| e.value.as_string().is_none()).for_each(|e| {
                 texts::template_wanted(reader, &e.value, &e.key.value);
             }),
         }
@@ -121,7 +132,7 @@ fn check_body(reader: &Reader<'_>, entry: &Entry, body_type: Option<&str>, metho
 }
 
 /// Checks the address and finds its placeholders.
-fn check_url(reader: &Reader<'_>, url: &Text) -> Vec<Placeholder> {
+fn check_url(reader: &ManifestReader<'_>, url: &YamlText) -> Vec<UrlPlaceholder> {
     let text = &*url.value;
     let mut placeholders = Vec::new();
     let mut plain = String::new();
@@ -133,17 +144,17 @@ fn check_url(reader: &Reader<'_>, url: &Text) -> Vec<Placeholder> {
             at += end;
         } else if let Some(inner) = rest.strip_prefix('{') {
             let Some(end) = inner.find('}') else {
-                reader.error("invalid-url", place(url, at, text.len()), "this `{` is not closed");
+                reader.report_error("invalid-url", span_in_text(url, at, text.len()), "this `{` is not closed");
                 break;
             };
             let name = inner.get(..end).unwrap_or_default();
             let in_query = text.get(..at).is_some_and(|before| before.contains('?'));
-            let span = place(url, at, at + end + 2);
+            let span = span_in_text(url, at, at + end + 2);
             match name.strip_prefix('?') {
                 // A query with optional names: `{?units,lang}`.
                 Some(names) => {
                     let all = names.split(',').filter_map(|name| placeholder(reader, name.trim(), span, true));
-                    placeholders.extend(all.map(|p| Placeholder { optional: true, ..p }));
+                    placeholders.extend(all.map(|p| UrlPlaceholder { optional: true, ..p }));
                 }
                 None => placeholders.extend(placeholder(reader, name, span, in_query)),
             }
@@ -155,26 +166,33 @@ fn check_url(reader: &Reader<'_>, url: &Text) -> Vec<Placeholder> {
             at += c.len_utf8();
         }
     }
-    let wrong =
-        if text.starts_with("{{") { None } else { requests::no_address(&plain, true, text, reader.at(url.span)) };
-    reader.report_all(wrong.or_else(|| requests::host(reader.file, url)));
+    let wrong = if text.starts_with("{{") {
+        None
+    } else {
+        requests::no_address(&plain, true, text, reader.location_of(url.span))
+    };
+    reader.report_all(wrong.or_else(|| requests::check_host(reader.file, url)));
     placeholders
 }
 
-fn placeholder(reader: &Reader<'_>, name: &str, span: Span, in_query: bool) -> Option<Placeholder> {
+fn placeholder(reader: &ManifestReader<'_>, name: &str, span: Span, in_query: bool) -> Option<UrlPlaceholder> {
     let (bare, optional) = name.strip_suffix('?').map_or((name, false), |n| (n, true));
     if !crate::agntz::ids::is_tool_name(bare) {
-        let d = Diagnostic::error("invalid-url", reader.at(span), format!("`{{{name}}}` is not a valid placeholder"));
-        reader.report(d.help("start with a letter or `_`, then use letters, digits and `_`"));
+        let d = Diagnostic::new_error(
+            "invalid-url",
+            reader.location_of(span),
+            format!("`{{{name}}}` is not a valid placeholder"),
+        );
+        reader.report_finding(d.with_help("start with a letter or `_`, then use letters, digits and `_`"));
         return None;
     }
     if optional && !in_query {
         let message = format!("`{{{name}}}` is optional, which works only after the `?` of the URL");
-        reader.error("invalid-url", span, message);
+        reader.report_error("invalid-url", span, message);
     }
-    Some(Placeholder { name: bare.into(), optional, span })
+    Some(UrlPlaceholder { name: bare.into(), optional, span })
 }
 
-fn place(text: &Text, start: usize, end: usize) -> Span {
-    text.source(start as u32..end as u32)
+fn span_in_text(text: &YamlText, start: usize, end: usize) -> Span {
+    text.source_span(start as u32..end as u32)
 }

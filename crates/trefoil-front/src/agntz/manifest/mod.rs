@@ -4,45 +4,45 @@
 
 mod auth;
 mod examples;
-mod extras;
-mod hosted;
+mod extra_keys;
+mod hosted_kinds;
 pub mod http;
 mod llm;
-mod maker;
 mod model;
 mod model_call;
+mod model_names;
 mod pipeline;
 mod texts;
 mod tool;
 mod tools;
 
-use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::yaml::{YamlNode, YamlText};
 use trefoil_syntax::{Diagnostic, Span};
 
-pub use examples::Example;
-pub use hosted::Hosted;
-pub use http::Http;
-pub use llm::{Callback, Llm, McpTool, Refusal, Tool};
-pub use model::Model;
-pub use pipeline::{OutputMap, Pipeline, Step, Target};
-pub use texts::Tree;
-pub use tool::{ToolAgent, ToolUse};
+pub use examples::AgntzExample;
+pub use hosted_kinds::HostedAgent;
+pub use http::HttpToolRequest;
+pub use llm::{AgntzRefusal, CallbackTool, LlmAgent, LlmTool, McpTool};
+pub use model::AgntzModel;
+pub use pipeline::{OutputMap, PipelineManifest, PipelineStep, StepTarget};
+pub use texts::TemplateTree;
+pub use tool::{ToolAgent, ToolInvocation};
 
-use crate::agntz::schema::{self, Schema};
-use crate::read::{Fields, Reader};
+use crate::agntz::schema::{self, AgntzSchema};
+use crate::yaml_reader::{ManifestReader, MappingReader};
 
 /// An agent of any kind.
-pub struct Agent<'n> {
+pub struct AgntzAgentManifest<'n> {
     /// Its id; `None`: reported.
-    pub id: Option<&'n Text>,
+    pub id: Option<&'n YamlText>,
     /// The span for findings about the agent as a whole: its first key.
     pub head: Span,
     /// The span of the whole agent.
     pub span: Span,
     /// The state key of its output, if it is written in a step.
-    pub state_key: Option<&'n Text>,
+    pub state_key: Option<&'n YamlText>,
     /// The input contract.
-    pub input: Option<Schema<'n>>,
+    pub input: Option<AgntzSchema<'n>>,
     /// The timeout of one activation in milliseconds.
     pub timeout_ms: Option<u64>,
     /// Where that is.
@@ -54,12 +54,12 @@ pub struct Agent<'n> {
     /// Where that is.
     pub max_turns_at: Option<Span>,
     /// Its description for models that have it as a tool.
-    pub description: Option<&'n Text>,
+    pub description: Option<&'n YamlText>,
     /// Its kind.
-    pub kind: Kind<'n>,
+    pub kind: AgntzAgentKind<'n>,
 }
 
-impl Agent<'_> {
+impl AgntzAgentManifest<'_> {
     /// The id as written, or a placeholder if it is missing.
     pub fn name(&self) -> &str {
         self.id.map_or("agent", |t| &t.value)
@@ -67,17 +67,17 @@ impl Agent<'_> {
 }
 
 /// The kinds of agent.
-pub enum Kind<'n> {
+pub enum AgntzAgentKind<'n> {
     /// One model call.
-    Llm(Box<Llm<'n>>),
+    Llm(Box<LlmAgent<'n>>),
     /// One tool call.
     Tool(Box<ToolAgent<'n>>),
     /// Steps in order, possibly repeated.
-    Sequential(Pipeline<'n>),
+    Sequential(PipelineManifest<'n>),
     /// Concurrent branches.
-    Parallel(Pipeline<'n>),
+    Parallel(PipelineManifest<'n>),
     /// A kind of the hosted product; refused.
-    Hosted(Hosted<'n>),
+    Hosted(HostedAgent<'n>),
     /// No kind or an unknown one; reported.
     Unknown,
 }
@@ -137,38 +137,42 @@ const KIND_KEYS: &[(&str, &[KindWord])] = &[
 ];
 
 /// Reads an agent; `None` if the node is not a mapping.
-pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: AgentPlace) -> Option<Agent<'n>> {
-    if node.mapping().is_none() {
-        let message = format!("an agent must be a mapping, not {}", node.describe());
-        reader.error("wrong-type", node.span, message);
+pub fn read_agent<'n>(
+    reader: &ManifestReader<'_>,
+    node: &'n YamlNode,
+    place: AgentPlace,
+) -> Option<AgntzAgentManifest<'n>> {
+    if node.as_mapping().is_none() {
+        let message = format!("an agent must be a mapping, not {}", node.kind_description());
+        reader.report_error("wrong-type", node.span, message);
         return None;
     }
-    let mut fields = reader.fields(node, "an agent")?;
-    let head = fields.head();
+    let mut fields = reader.read_mapping(node, "an agent")?;
+    let head = fields.head_span();
     let id = fields.require_text("id").filter(|t| texts::not_empty(reader, t, "id"));
-    fields.text("name");
-    let description = fields.text("description");
-    if let Some(entry) = fields.take("$schema").filter(|e| e.value.mapping().is_some()) {
+    fields.read_text("name");
+    let description = fields.read_text("description");
+    if let Some(entry) = fields.take("$schema").filter(|e| e.value.as_mapping().is_some()) {
         let message = "`$schema` has no effect: only editors use it";
-        let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
-        reader.report(d.help("declare inputs in `inputSchema` and outputs in `outputSchema`"));
+        let d = Diagnostic::new_warning("no-effect", reader.location_of(entry.key.span), message);
+        reader.report_finding(d.with_help("declare inputs in `inputSchema` and outputs in `outputSchema`"));
     }
-    let state_key = fields.text("stateKey").filter(|t| texts::not_empty(reader, t, "stateKey"));
+    let state_key = fields.read_text("stateKey").filter(|t| texts::not_empty(reader, t, "stateKey"));
     if place == AgentPlace::File {
         fields.no_effect(&["stateKey"], "it works only on a step, or on an agent inside a step");
     }
-    let input = fields.take("inputSchema").map(|e| schema::read(reader, e));
+    let input = fields.take("inputSchema").map(|e| schema::read_schema(reader, e));
     let timeout_ms = positive(&mut fields, "timeoutMs");
-    let timeout_at = fields.entry("timeoutMs").map(|e| e.value.span);
+    let timeout_at = fields.peek_entry("timeoutMs").map(|e| e.value.span);
     let token_budget = positive(&mut fields, "tokenBudget");
     let max_turns = positive(&mut fields, "maxSteps");
-    let max_turns_at = fields.entry("maxSteps").map(|e| e.value.span);
-    extras::retention(&mut fields);
+    let max_turns_at = fields.peek_entry("maxSteps").map(|e| e.value.span);
+    extra_keys::read_retention(&mut fields);
     fields.no_effect(&["defaultDataset"], "batch runs are not supported yet; the agent runs on its own input");
     if place == AgentPlace::Step {
-        fields.misplaced(&["input", "when", "ref"], "on the step, next to `agent`");
+        fields.mark_misplaced(&["input", "when", "ref"], "on the step, next to `agent`");
     } else {
-        fields.misplaced(&["input", "when", "ref"], "on a step of a pipeline");
+        fields.mark_misplaced(&["input", "when", "ref"], "on a step of a pipeline");
     }
     let kind = kind(&mut fields);
     fields.also_called(match kind {
@@ -176,20 +180,20 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: AgentPlace) -> Opti
         _ => OF_MODEL,
     });
     if !matches!(kind, Some(KindWord::Sequential | KindWord::Parallel | KindWord::Tool)) {
-        fields.elsewhere(ELSEWHERE);
+        fields.set_foreign_keys(ELSEWHERE);
     }
     let other = of_other_kinds(&mut fields, kind);
     let kind = match other.or(kind) {
-        Some(KindWord::Llm) => Kind::Llm(Box::new(model_call::read(&mut fields, id))),
-        Some(KindWord::Tool) => Kind::Tool(Box::new(tool::read(&mut fields))),
-        Some(KindWord::Sequential) => Kind::Sequential(pipeline::sequential(&mut fields)),
-        Some(KindWord::Parallel) => Kind::Parallel(pipeline::parallel(&mut fields)),
-        Some(KindWord::Transcription) => Kind::Hosted(hosted::transcription(&mut fields)),
-        Some(KindWord::Image) => Kind::Hosted(hosted::image(&mut fields)),
-        None => Kind::Unknown,
+        Some(KindWord::Llm) => AgntzAgentKind::Llm(Box::new(model_call::read_llm(&mut fields, id))),
+        Some(KindWord::Tool) => AgntzAgentKind::Tool(Box::new(tool::read_tool(&mut fields))),
+        Some(KindWord::Sequential) => AgntzAgentKind::Sequential(pipeline::read_sequential(&mut fields)),
+        Some(KindWord::Parallel) => AgntzAgentKind::Parallel(pipeline::read_parallel(&mut fields)),
+        Some(KindWord::Transcription) => AgntzAgentKind::Hosted(hosted_kinds::read_transcription(&mut fields)),
+        Some(KindWord::Image) => AgntzAgentKind::Hosted(hosted_kinds::read_image(&mut fields)),
+        None => AgntzAgentKind::Unknown,
     };
-    fields.finish();
-    Some(Agent {
+    fields.finish_mapping();
+    Some(AgntzAgentManifest {
         id,
         head,
         span: node.span,
@@ -206,20 +210,20 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: AgentPlace) -> Opti
 }
 
 /// Reports keys that only other kinds of agents have. Returns the intended kind, if they show that it is another one.
-fn of_other_kinds(fields: &mut Fields<'_, '_>, kind: Option<KindWord>) -> Option<KindWord> {
+fn of_other_kinds(fields: &mut MappingReader<'_, '_>, kind: Option<KindWord>) -> Option<KindWord> {
     let why = match kind {
         Some(KindWord::Llm) | None => "an agent without tools makes one model call",
         Some(_) => "it is a key of `kind: llm`",
     };
     let has_tools = kind.is_some_and(|word| matches!(word, KindWord::Llm))
-        && ["tools", "spawnable"].iter().any(|key| fields.entry(key).is_some());
+        && ["tools", "spawnable"].iter().any(|key| fields.peek_entry(key).is_some());
     if !has_tools {
         fields.no_effect(&["maxSteps"], why);
     }
-    let other = kind.and_then(|word| misplaced(fields, word));
+    let other = kind.and_then(|word| misplaced_kind(fields, word));
     if let (Some(word), None) = (kind, other) {
         for (key, kinds) in KIND_KEYS {
-            if !kinds.contains(&word) && fields.entry(key).is_some() {
+            if !kinds.contains(&word) && fields.peek_entry(key).is_some() {
                 fields.no_effect(&[key], &format!("it is a key of {}", spoken(kinds)));
             }
         }
@@ -289,9 +293,9 @@ const SUBSTANCE: [(&str, KindWord); 4] = [
 
 /// If an agent has nothing of its own kind and everything of another one, returns the kind as which it is read, so that
 /// only this mistake is reported.
-fn misplaced(fields: &mut Fields<'_, '_>, word: KindWord) -> Option<KindWord> {
+fn misplaced_kind(fields: &mut MappingReader<'_, '_>, word: KindWord) -> Option<KindWord> {
     let reader = fields.reader;
-    let written = |key: &str| fields.entry(key);
+    let written = |key: &str| fields.peek_entry(key);
     let (own, _) = SUBSTANCE.iter().find(|(_, w)| *w == word)?;
     if written(own).is_some() {
         return None;
@@ -306,31 +310,34 @@ fn misplaced(fields: &mut Fields<'_, '_>, word: KindWord) -> Option<KindWord> {
     let at = written("kind")?.value.span;
     let (key, name) = (&entry.key.value, WORDS.iter().find(|(_, w)| *w == other).map_or("", |(name, _)| name));
     let kind = WORDS.iter().find(|(_, w)| *w == word).map_or("", |(name, _)| name);
-    let d =
-        Diagnostic::error("missing-key", reader.at(at), format!("`kind: {kind}` needs `{own}`, but this has `{key}`"))
-            .label(reader.at(entry.key.span), format!("only for `kind: {name}`"))
-            .help(format!("write `kind: {name}`, or `{own}` instead of `{key}`"));
-    reader.report(d.suggestion(format!("write `{name}`"), reader.at(at), name));
-    reader.warning("no-effect", entry.key.span, format!("`{key}` has no effect: it is a key of `kind: {name}`"));
+    let d = Diagnostic::new_error(
+        "missing-key",
+        reader.location_of(at),
+        format!("`kind: {kind}` needs `{own}`, but this has `{key}`"),
+    )
+    .with_label(reader.location_of(entry.key.span), format!("only for `kind: {name}`"))
+    .with_help(format!("write `kind: {name}`, or `{own}` instead of `{key}`"));
+    reader.report_finding(d.with_suggestion(format!("write `{name}`"), reader.location_of(at), name));
+    reader.report_warning("no-effect", entry.key.span, format!("`{key}` has no effect: it is a key of `kind: {name}`"));
     // In a sequence, all names of a parallel pipeline are available, and more.
     Some(if pipelines { KindWord::Sequential } else { other })
 }
 
-fn kind(fields: &mut Fields<'_, '_>) -> Option<KindWord> {
-    let written = fields.entry("kind").map(|e| e.key.span);
+fn kind(fields: &mut MappingReader<'_, '_>) -> Option<KindWord> {
+    let written = fields.peek_entry("kind").map(|e| e.key.span);
     if fields.take("kind").is_some() {
-        return fields.word("kind", &WORDS);
+        return fields.read_word("kind", &WORDS);
     }
-    let at = fields.reader.at(written.unwrap_or_else(|| fields.head()));
+    let at = fields.reader.location_of(written.unwrap_or_else(|| fields.head_span()));
     let words = KINDS.map(|k| format!("`{k}`")).join(", ");
-    fields
-        .reader
-        .report(Diagnostic::error("missing-key", at, "an agent needs `kind`").help(format!("available: {words}")));
+    fields.reader.report_finding(
+        Diagnostic::new_error("missing-key", at, "an agent needs `kind`").with_help(format!("available: {words}")),
+    );
     None
 }
 
-fn positive(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u64> {
-    fields.integer(key, 1..=i64::MAX).map(i64::unsigned_abs)
+fn positive(fields: &mut MappingReader<'_, '_>, key: &'static str) -> Option<u64> {
+    fields.read_integer(key, 1..=i64::MAX).map(i64::unsigned_abs)
 }
 
 fn spoken(kinds: &[KindWord]) -> String {

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use trefoil_ir::ModelParameters;
-use trefoil_syntax::yaml::{Kind, Mapping, Node, Scalar, Text};
+use trefoil_syntax::yaml::{YamlMapping, YamlNode, YamlNodeKind, YamlScalar, YamlText};
 use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::Value;
 
-use super::{maker, texts};
+use super::{model_names, texts};
 use crate::providers;
-use crate::read::{Fields, Reader, to_value};
+use crate::yaml_reader::{ManifestReader, MappingReader, to_value};
 
 /// The model that answers, and its parameters.
-pub struct Model<'n> {
+pub struct AgntzModel<'n> {
     /// The provider.
-    pub provider: Option<&'n Text>,
+    pub provider: Option<&'n YamlText>,
     /// The provider's model name.
-    pub name: Option<&'n Text>,
+    pub name: Option<&'n YamlText>,
     /// The places of parameters, by their names in the program.
     pub places: Vec<(&'static str, Location)>,
     /// The parameters.
@@ -51,35 +51,45 @@ const HOST_KEYS: [&str; 10] = [
 ];
 
 /// Reads a model.
-pub fn read<'n>(reader: &Reader<'_>, node: &'n Node) -> Option<Model<'n>> {
-    if let Some(text) = node.string() {
-        let d = Diagnostic::error("wrong-type", reader.at(node.span), "`model` must be a mapping, not text");
+pub fn read_model<'n>(reader: &ManifestReader<'_>, node: &'n YamlNode) -> Option<AgntzModel<'n>> {
+    if let Some(text) = node.as_string() {
+        let d =
+            Diagnostic::new_error("wrong-type", reader.location_of(node.span), "`model` must be a mapping, not text");
         let known = text.value.split_once([':', '/']).filter(|(provider, _)| providers::PROVIDERS.contains(provider));
         let (provider, name) = known.unwrap_or(("openai", &text.value));
-        reader.report(d.help(format!("write `model: {{ provider: {}, name: {} }}`", provider.trim(), name.trim())));
+        reader.report_finding(d.with_help(format!(
+            "write `model: {{ provider: {}, name: {} }}`",
+            provider.trim(),
+            name.trim()
+        )));
         return None;
     }
-    let mut fields = reader.fields(node, "model")?;
+    let mut fields = reader.read_mapping(node, "model")?;
     let provider = fields.require_text("provider").filter(|t| texts::not_empty(reader, t, "provider"));
     if let Some(provider) = provider {
-        reader.report_all(providers::check(&provider.value, reader.providers, reader.at(provider.content())));
+        reader.report_all(providers::check_provider(
+            &provider.value,
+            reader.providers,
+            reader.location_of(provider.content_span()),
+        ));
     }
     let name = fields.require_text("name").filter(|t| texts::not_empty(reader, t, "name"));
     if let (Some(provider), Some(name)) = (provider, name) {
-        maker::check(reader, provider, name);
+        model_names::check_model_name(reader, provider, name);
     }
-    let places = PLACED.iter().filter_map(|(key, name)| Some((*name, reader.at(fields.entry(key)?.value.span))));
+    let places =
+        PLACED.iter().filter_map(|(key, name)| Some((*name, reader.location_of(fields.peek_entry(key)?.value.span))));
     let places = places.collect();
     let count = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
-    let model = Model {
+    let model = AgntzModel {
         provider,
         name,
         places,
         parameters: ModelParameters {
             temperature: usual(&mut fields, "temperature", 0.0, 2.0),
             top_p: usual(&mut fields, "topP", 0.0, 1.0),
-            top_k: fields.integer("topK", 1..=i64::MAX).map(count),
-            max_tokens: fields.integer("maxTokens", 1..=i64::MAX).map(count),
+            top_k: fields.read_integer("topK", 1..=i64::MAX).map(count),
+            max_tokens: fields.read_integer("maxTokens", 1..=i64::MAX).map(count),
             presence_penalty: usual(&mut fields, "presencePenalty", -2.0, 2.0),
             frequency_penalty: usual(&mut fields, "frequencyPenalty", -2.0, 2.0),
             seed: seed(&mut fields),
@@ -87,24 +97,27 @@ pub fn read<'n>(reader: &Reader<'_>, node: &'n Node) -> Option<Model<'n>> {
             provider_options: options(&mut fields, provider).filter(|options| !options.is_null()),
             timeout_ms: None,
         },
-        max_retries: fields.integer("maxRetries", 0..=i64::MAX).map(count),
+        max_retries: fields.read_integer("maxRetries", 0..=i64::MAX).map(count),
     };
     if let Some(entry) = fields.take("options") {
-        let d =
-            Diagnostic::warning("deprecated", reader.at(entry.key.span), "`options` is an old key and has no effect");
-        reader.report(d.help("use `providerOptions`, with one entry for each provider"));
+        let d = Diagnostic::new_warning(
+            "deprecated",
+            reader.location_of(entry.key.span),
+            "`options` is an old key and has no effect",
+        );
+        reader.report_finding(d.with_help("use `providerOptions`, with one entry for each provider"));
     }
-    fields.finish();
+    fields.finish_mapping();
     Some(model)
 }
 
 /// A finite number. Outside the range accepted by the most permissive provider, every request would be rejected.
-fn usual(fields: &mut Fields<'_, '_>, key: &'static str, low: f64, high: f64) -> Option<f64> {
+fn usual(fields: &mut MappingReader<'_, '_>, key: &'static str, low: f64, high: f64) -> Option<f64> {
     let entry = fields.take(key)?;
-    let value = match entry.value.scalar() {
-        Some((Scalar::Int(i), _)) => i as f64,
-        Some((Scalar::Float(f), _)) if f.is_finite() => f,
-        Some((Scalar::Str, _)) => fields.reader.number(&entry.value, key, f64::MIN..=f64::MAX)?,
+    let value = match entry.value.as_scalar() {
+        Some((YamlScalar::Int(i), _)) => i as f64,
+        Some((YamlScalar::Float(f), _)) if f.is_finite() => f,
+        Some((YamlScalar::Str, _)) => fields.reader.read_number(&entry.value, key, f64::MIN..=f64::MAX)?,
         _ => {
             fields.reader.wrong_type(&entry.value, key, "a number");
             return None;
@@ -112,30 +125,30 @@ fn usual(fields: &mut Fields<'_, '_>, key: &'static str, low: f64, high: f64) ->
     };
     if !(low..=high).contains(&value) {
         let message = format!("`{key}` must be from {low} to {high}, not {value}: every provider rejects it");
-        fields.reader.error("out-of-range", entry.value.span, message);
+        fields.reader.report_error("out-of-range", entry.value.span, message);
     }
     Some(value)
 }
 
-fn seed(fields: &mut Fields<'_, '_>) -> Option<i64> {
+fn seed(fields: &mut MappingReader<'_, '_>) -> Option<i64> {
     let entry = fields.take("seed")?;
-    match entry.value.scalar() {
-        Some((Scalar::Int(i), _)) => Some(i),
-        Some((Scalar::Float(f), _)) if f.fract() == 0.0 && f.abs() < 9e15 => Some(f as i64),
-        _ => fields.reader.integer(&entry.value, "seed", i64::MIN..=i64::MAX),
+    match entry.value.as_scalar() {
+        Some((YamlScalar::Int(i), _)) => Some(i),
+        Some((YamlScalar::Float(f), _)) if f.fract() == 0.0 && f.abs() < 9e15 => Some(f as i64),
+        _ => fields.reader.read_integer(&entry.value, "seed", i64::MIN..=i64::MAX),
     }
 }
 
-fn stop(fields: &mut Fields<'_, '_>) -> Vec<Arc<str>> {
+fn stop(fields: &mut MappingReader<'_, '_>) -> Vec<Arc<str>> {
     let reader = fields.reader;
-    let items = fields.list("stopSequences").unwrap_or_default();
-    items.iter().filter_map(|n| reader.text(n, "stopSequences")).map(|t| t.value.clone()).collect()
+    let items = fields.read_list("stopSequences").unwrap_or_default();
+    items.iter().filter_map(|n| reader.read_text(n, "stopSequences")).map(|t| t.value.clone()).collect()
 }
 
-fn options(fields: &mut Fields<'_, '_>, provider: Option<&Text>) -> Option<Value> {
+fn options(fields: &mut MappingReader<'_, '_>, provider: Option<&YamlText>) -> Option<Value> {
     let reader = fields.reader;
     let entry = fields.take("providerOptions")?;
-    let Some(mapping) = entry.value.mapping() else {
+    let Some(mapping) = entry.value.as_mapping() else {
         reader.wrong_type(&entry.value, "providerOptions", "a mapping keyed by provider");
         return None;
     };
@@ -145,9 +158,9 @@ fn options(fields: &mut Fields<'_, '_>, provider: Option<&Text>) -> Option<Value
     for option in &mapping.entries {
         if &*option.key.value != provider {
             let message = format!("`{}` is not the provider of `model`", option.key.value);
-            let d = Diagnostic::error("unknown-value", reader.at(option.key.span), message);
-            reader.report(d.help(format!("write the options under `{provider}`")));
-        } else if option.value.mapping().is_some() {
+            let d = Diagnostic::new_error("unknown-value", reader.location_of(option.key.span), message);
+            reader.report_finding(d.with_help(format!("write the options under `{provider}`")));
+        } else if option.value.as_mapping().is_some() {
             found = Some(to_value(&option.value));
         } else {
             reader.wrong_type(&option.value, provider, "a mapping");
@@ -156,20 +169,20 @@ fn options(fields: &mut Fields<'_, '_>, provider: Option<&Text>) -> Option<Value
     found
 }
 
-fn host_keys(reader: &Reader<'_>, mapping: &Mapping) {
+fn host_keys(reader: &ManifestReader<'_>, mapping: &YamlMapping) {
     for entry in &mapping.entries {
         if HOST_KEYS.contains(&entry.key.value.to_lowercase().as_str()) {
             let message = format!("`{}` can be set only by the host, not by a manifest", entry.key.value);
-            reader.error("unknown-key", entry.key.span, message);
+            reader.report_error("unknown-key", entry.key.span, message);
         }
         host_keys_in(reader, &entry.value);
     }
 }
 
-fn host_keys_in(reader: &Reader<'_>, node: &Node) {
+fn host_keys_in(reader: &ManifestReader<'_>, node: &YamlNode) {
     match &*node.kind {
-        Kind::Mapping(m) => host_keys(reader, m),
-        Kind::Sequence(items) => items.iter().for_each(|n| host_keys_in(reader, n)),
-        Kind::Scalar(..) => {}
+        YamlNodeKind::Mapping(m) => host_keys(reader, m),
+        YamlNodeKind::Sequence(items) => items.iter().for_each(|n| host_keys_in(reader, n)),
+        YamlNodeKind::Scalar(..) => {}
     }
 }

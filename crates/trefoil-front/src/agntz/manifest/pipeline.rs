@@ -4,20 +4,20 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use trefoil_syntax::hash::HashMap;
-use trefoil_syntax::yaml::{Entry, Mapping, Node, Scalar, Text};
-use trefoil_syntax::{Diagnostic, Span, suggest};
+use trefoil_syntax::yaml::{YamlEntry, YamlMapping, YamlNode, YamlScalar, YamlText};
+use trefoil_syntax::{Diagnostic, Span, suggestions};
 
 use super::texts::{entry_span, not_empty, value_wanted};
-use super::{Agent, AgentPlace, agent};
+use super::{AgentPlace, AgntzAgentManifest, read_agent};
 use crate::agntz::ids::state_key;
-use crate::read::{Fields, Reader};
+use crate::yaml_reader::{ManifestReader, MappingReader};
 
 /// A pipeline.
-pub struct Pipeline<'n> {
+pub struct PipelineManifest<'n> {
     /// Steps or branches.
-    pub steps: Vec<Step<'n>>,
+    pub steps: Vec<PipelineStep<'n>>,
     /// The condition that ends the loop.
-    pub until: Option<&'n Text>,
+    pub until: Option<&'n YamlText>,
     /// The maximum number of passes; 0 if there is no `until` or the number is wrong (reported).
     pub max_iterations: u32,
     /// The result of the pipeline.
@@ -25,48 +25,48 @@ pub struct Pipeline<'n> {
 }
 
 /// One step or branch.
-pub struct Step<'n> {
+pub struct PipelineStep<'n> {
     /// The called agent.
-    pub target: Target<'n>,
+    pub target: StepTarget<'n>,
     /// Its input; `None`: no explicit input.
-    pub input: Option<Vec<(&'n Text, &'n Text)>>,
+    pub input: Option<Vec<(&'n YamlText, &'n YamlText)>>,
     /// The names in the input, including those with an invalid value (reported) and those of a misspelt `input`.
-    pub given: Option<Vec<&'n Text>>,
+    pub given: Option<Vec<&'n YamlText>>,
     /// Whether `input` is misspelt or not a mapping (reported), so that what the agent receives is unknown.
     pub unclear: bool,
     /// The texts of an input that has another name, or is in the agent: no step gets them, but they show what was meant.
-    pub misplaced_input: Vec<&'n Text>,
+    pub misplaced_input: Vec<&'n YamlText>,
     /// A condition that is in the agent.
-    pub misplaced_when: Option<&'n Text>,
+    pub misplaced_when: Option<&'n YamlText>,
     /// The place of the `input` key, or of the step.
     pub input_span: Span,
     /// The state key of its output.
-    pub state_key: Option<&'n Text>,
+    pub state_key: Option<&'n YamlText>,
     /// The condition; if false, the step is skipped.
-    pub when: Option<&'n Text>,
+    pub when: Option<&'n YamlText>,
     /// The span of the `ref` or `agent` entry.
     pub span: Span,
     /// The span of the whole step.
     pub whole: Span,
 }
 
-impl<'n> Step<'n> {
+impl<'n> PipelineStep<'n> {
     /// The text that sets the state key of its output, if there is one.
-    pub fn chosen_key(&self) -> Option<&'n Text> {
+    pub fn chosen_key(&self) -> Option<&'n YamlText> {
         let inline = match &self.target {
-            Target::Inline(agent) => agent.state_key,
-            Target::Ref(_) | Target::Nobody => None,
+            StepTarget::Inline(agent) => agent.state_key,
+            StepTarget::Ref(_) | StepTarget::Nobody => None,
         };
         self.state_key.or(inline)
     }
 }
 
 /// The agent that a step calls.
-pub enum Target<'n> {
+pub enum StepTarget<'n> {
     /// Another manifest, by id.
-    Ref(&'n Text),
+    Ref(&'n YamlText),
     /// An agent written in the step.
-    Inline(Arc<Agent<'n>>),
+    Inline(Arc<AgntzAgentManifest<'n>>),
     /// Neither; reported.
     Nobody,
 }
@@ -74,42 +74,48 @@ pub enum Target<'n> {
 /// An output map: templates at the leaves.
 pub enum OutputMap<'n> {
     /// A template.
-    Text(&'n Text),
+    Text(&'n YamlText),
     /// A map of outputs.
-    Map(Vec<(&'n Text, OutputMap<'n>)>),
+    Map(Vec<(&'n YamlText, OutputMap<'n>)>),
 }
 
 /// Reads the keys of a sequential agent.
-pub fn sequential<'n>(fields: &mut Fields<'n, '_>) -> Pipeline<'n> {
-    let mistaken = fields.entry("steps").is_none() && fields.entry("branches").is_some();
+pub fn read_sequential<'n>(fields: &mut MappingReader<'n, '_>) -> PipelineManifest<'n> {
+    let mistaken = fields.peek_entry("steps").is_none() && fields.peek_entry("branches").is_some();
     let steps = steps(fields, if mistaken { "branches" } else { "steps" }, "step");
     let until_entry = fields.take("until");
     let until = until_entry.and_then(|e| condition(fields.reader, e, "until"));
-    let max = fields.integer("maxIterations", 1..=i64::from(u32::MAX));
+    let max = fields.read_integer("maxIterations", 1..=i64::from(u32::MAX));
     let reader = fields.reader;
     match (until_entry, fields.take("maxIterations")) {
         (Some(until), None) => {
-            let d = Diagnostic::error("missing-key", reader.at(until.key.span), "a loop needs `maxIterations`");
-            let d = d.help("`until` repeats the steps; limit them, for example with `maxIterations: 5`");
+            let d = Diagnostic::new_error(
+                "missing-key",
+                reader.location_of(until.key.span),
+                "a loop needs `maxIterations`",
+            );
+            let d = d.with_help("`until` repeats the steps; limit them, for example with `maxIterations: 5`");
             let at = Span::new(until.key.span.start, until.key.span.start);
-            reader.report(match reader.indent(at) {
-                Some(indent) => {
-                    d.suggestion("add `maxIterations: 10`", reader.at(at), format!("maxIterations: 10\n{indent}"))
-                }
+            reader.report_finding(match reader.leading_spaces(at) {
+                Some(indent) => d.with_suggestion(
+                    "add `maxIterations: 10`",
+                    reader.location_of(at),
+                    format!("maxIterations: 10\n{indent}"),
+                ),
                 None => d,
             });
         }
         (Some(_), Some(entry)) if max == Some(1) => {
             let message = "with `maxIterations: 1` the steps run once, and the run fails if `until` is still false";
-            reader.warning("no-effect", entry.value.span, message);
+            reader.report_warning("no-effect", entry.value.span, message);
         }
         (None, Some(max)) => {
             let message = "`maxIterations` has no effect: without `until` the steps run once";
-            reader.warning("no-effect", max.key.span, message);
+            reader.report_warning("no-effect", max.key.span, message);
         }
         _ => {}
     }
-    Pipeline {
+    PipelineManifest {
         steps,
         until,
         max_iterations: max.and_then(|n| u32::try_from(n).ok()).unwrap_or(0),
@@ -118,37 +124,44 @@ pub fn sequential<'n>(fields: &mut Fields<'n, '_>) -> Pipeline<'n> {
 }
 
 /// Reads the keys of a parallel agent.
-pub fn parallel<'n>(fields: &mut Fields<'n, '_>) -> Pipeline<'n> {
-    Pipeline { steps: steps(fields, "branches", "branch"), until: None, max_iterations: 0, output: output(fields) }
+pub fn read_parallel<'n>(fields: &mut MappingReader<'n, '_>) -> PipelineManifest<'n> {
+    PipelineManifest {
+        steps: steps(fields, "branches", "branch"),
+        until: None,
+        max_iterations: 0,
+        output: output(fields),
+    }
 }
 
-fn steps<'n>(fields: &mut Fields<'n, '_>, key: &'static str, what: &str) -> Vec<Step<'n>> {
+fn steps<'n>(fields: &mut MappingReader<'n, '_>, key: &'static str, what: &str) -> Vec<PipelineStep<'n>> {
     let reader = fields.reader;
-    let Some(entry) = fields.require(key) else { return Vec::new() };
-    let items = reader.list(&entry.value, key).unwrap_or_default();
-    if items.is_empty() && entry.value.sequence().is_some() {
-        reader.error("wrong-type", entry.key.span, format!("`{key}` needs at least one {what}"));
+    let Some(entry) = fields.require_entry(key) else { return Vec::new() };
+    let items = reader.read_list(&entry.value, key).unwrap_or_default();
+    if items.is_empty() && entry.value.as_sequence().is_some() {
+        reader.report_error("wrong-type", entry.key.span, format!("`{key}` needs at least one {what}"));
     }
     let a_what = format!("a {what}");
-    let steps: Vec<Step<'n>> = items.iter().filter_map(|n| step(reader, n, &a_what)).collect();
+    let steps: Vec<PipelineStep<'n>> = items.iter().filter_map(|n| step(reader, n, &a_what)).collect();
     repeated_ids(reader, &steps);
     steps
 }
 
 /// Reports agents with the same id in several steps, because traces and events could not distinguish them. Agents whose
 /// outputs have the same key are reported separately.
-fn repeated_ids(reader: &Reader<'_>, steps: &[Step<'_>]) {
+fn repeated_ids(reader: &ManifestReader<'_>, steps: &[PipelineStep<'_>]) {
     let mut seen: HashMap<&str, Vec<(Cow<'_, str>, Span)>> = HashMap::default();
     for step in steps {
-        let Target::Inline(agent) = &step.target else { continue };
+        let StepTarget::Inline(agent) = &step.target else { continue };
         let Some(id) = agent.id else { continue };
         let key = step.chosen_key().map_or_else(|| state_key(&id.value).into(), |text| Cow::from(&*text.value));
         let before = seen.entry(&id.value).or_default();
         // An agent shared by two steps through an alias necessarily has the same id.
         if let Some((_, first)) = before.iter().find(|(other, at)| *other != key && *at != id.span) {
             let message = format!("two agents of this pipeline have the id `{}`", id.value);
-            let d = Diagnostic::warning("duplicate-id", reader.at(id.span), message);
-            reader.report(d.label(reader.at(*first), "the other one").help("rename one of them"));
+            let d = Diagnostic::new_warning("duplicate-id", reader.location_of(id.span), message);
+            reader.report_finding(
+                d.with_label(reader.location_of(*first), "the other one").with_help("rename one of them"),
+            );
         }
         before.push((key, id.span));
     }
@@ -183,11 +196,11 @@ const OF_CALL: &[(&str, &str)] = &[
 /// The same for a step with a callee, in which no key names the agent.
 const OF_STEP: &[(&str, &str)] = OF_CALL.split_at(6).1;
 
-fn step<'n>(reader: &Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n>> {
-    let mut fields = reader.fields(node, a_what)?;
+fn step<'n>(reader: &ManifestReader<'_>, node: &'n YamlNode, a_what: &str) -> Option<PipelineStep<'n>> {
+    let mut fields = reader.read_mapping(node, a_what)?;
     let reference = fields.take("ref");
     let inline = fields.take("agent");
-    fields.deciding(&[("when", "the step always runs")]);
+    fields.set_deciding_keys(&[("when", "the step always runs")]);
     fields.also_called(if reference.or(inline).is_some() { OF_STEP } else { OF_CALL });
     let target = match (reference, inline) {
         (Some(first), Some(second)) => {
@@ -195,49 +208,56 @@ fn step<'n>(reader: &Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n
             let (first, second) =
                 if first.key.span.start < second.key.span.start { (first, second) } else { (second, first) };
             let message = format!("{a_what} cannot have both `ref` and `agent`");
-            let d = Diagnostic::error("ambiguous-step", reader.at(second.key.span), message);
-            let d = d.help(format!("add `- ` to make it a separate {}", a_what.trim_start_matches("a ")));
-            reader.report(d.label(reader.at(first.key.span), format!("`{}` is here", first.key.value)));
-            Target::Nobody
+            let d = Diagnostic::new_error("ambiguous-step", reader.location_of(second.key.span), message);
+            let d = d.with_help(format!("add `- ` to make it a separate {}", a_what.trim_start_matches("a ")));
+            reader.report_finding(
+                d.with_label(reader.location_of(first.key.span), format!("`{}` is here", first.key.value)),
+            );
+            StepTarget::Nobody
         }
-        (Some(entry), None) => reader.text(&entry.value, "ref").map_or(Target::Nobody, Target::Ref),
+        (Some(entry), None) => reader.read_text(&entry.value, "ref").map_or(StepTarget::Nobody, StepTarget::Ref),
         (None, Some(entry)) => inline_agent(reader, entry),
         (None, None) => {
-            let d =
-                Diagnostic::error("missing-key", reader.at(fields.owner()), format!("{a_what} needs `ref` or `agent`"));
-            reader.report(d.help("write `ref: ID` to call another manifest, or `agent:` to define one here"));
-            Target::Nobody
+            let d = Diagnostic::new_error(
+                "missing-key",
+                reader.location_of(fields.owner_span()),
+                format!("{a_what} needs `ref` or `agent`"),
+            );
+            reader.report_finding(
+                d.with_help("write `ref: ID` to call another manifest, or `agent:` to define one here"),
+            );
+            StepTarget::Nobody
         }
     };
     let input_entry = fields.take("input");
     let input = input_entry.map(|e| input(reader, e));
-    let misspelt = || fields.entries().iter().find(|e| suggest::near(&e.key.value, ["input"]).is_some());
+    let misspelt = || fields.entries().iter().find(|e| suggestions::find_near_match(&e.key.value, ["input"]).is_some());
     // What the agent in the step has of the step's keys is reported there.
-    let of_agent = |key: &str| inline.and_then(|e| e.value.mapping()).and_then(|m| m.get(key));
+    let of_agent = |key: &str| inline.and_then(|e| e.value.as_mapping()).and_then(|m| m.get(key));
     let meant = input_entry
         .or_else(|| misspelt().filter(|e| !STEP.contains(&&*e.key.value)))
-        .or_else(|| fields.written_as("input").filter(|e| e.value.mapping().is_some()))
+        .or_else(|| fields.written_as("input").filter(|e| e.value.as_mapping().is_some()))
         .or_else(|| of_agent("input"));
     let given =
-        meant.map(|e| e.value.mapping().map(|m| m.entries.iter().map(|e| &e.key).collect()).unwrap_or_default());
-    let unclear = meant.is_some_and(|e| input_entry.is_none() || e.value.mapping().is_none());
-    let values = meant.filter(|_| input_entry.is_none()).and_then(|e| e.value.mapping());
-    let misplaced_input = values.into_iter().flat_map(|m| &m.entries).filter_map(|e| e.value.string()).collect();
+        meant.map(|e| e.value.as_mapping().map(|m| m.entries.iter().map(|e| &e.key).collect()).unwrap_or_default());
+    let unclear = meant.is_some_and(|e| input_entry.is_none() || e.value.as_mapping().is_none());
+    let values = meant.filter(|_| input_entry.is_none()).and_then(|e| e.value.as_mapping());
+    let misplaced_input = values.into_iter().flat_map(|m| &m.entries).filter_map(|e| e.value.as_string()).collect();
     let when_entry = fields.take("when");
     let when = when_entry.and_then(|e| condition(reader, e, "when"));
-    let state_key = fields.text("stateKey").filter(|t| not_empty(reader, t, "stateKey"));
+    let state_key = fields.read_text("stateKey").filter(|t| not_empty(reader, t, "stateKey"));
     fields.no_effect(&["until", "maxIterations"], "a loop is declared on the pipeline, not on a step");
     fields.no_effect(&["retry", "onError"], "a failing step fails its pipeline");
-    let head = fields.head();
+    let head = fields.head_span();
     let span = reference.or(inline).map_or(head, entry_span);
-    fields.finish();
-    Some(Step {
+    fields.finish_mapping();
+    Some(PipelineStep {
         target,
         input,
         given,
         unclear,
         misplaced_input,
-        misplaced_when: of_agent("when").and_then(|e| e.value.string()),
+        misplaced_when: of_agent("when").and_then(|e| e.value.as_string()),
         input_span: input_entry.map_or(span, |e| e.key.span),
         state_key,
         when,
@@ -246,58 +266,66 @@ fn step<'n>(reader: &Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n
     })
 }
 
-fn inline_agent<'n>(reader: &Reader<'_>, entry: &'n Entry) -> Target<'n> {
-    if let Some(text) = entry.value.string() {
-        let d = Diagnostic::error("wrong-type", reader.at(entry.value.span), "`agent` must be a mapping, not text");
-        let d = d.help(format!("to call another manifest write `ref: {}`", text.value));
-        reader.report(d.suggestion("write `ref`", reader.at(entry.key.content()), "ref"));
-        return Target::Nobody;
+fn inline_agent<'n>(reader: &ManifestReader<'_>, entry: &'n YamlEntry) -> StepTarget<'n> {
+    if let Some(text) = entry.value.as_string() {
+        let d = Diagnostic::new_error(
+            "wrong-type",
+            reader.location_of(entry.value.span),
+            "`agent` must be a mapping, not text",
+        );
+        let d = d.with_help(format!("to call another manifest write `ref: {}`", text.value));
+        reader.report_finding(d.with_suggestion("write `ref`", reader.location_of(entry.key.content_span()), "ref"));
+        return StepTarget::Nobody;
     }
-    agent(reader, &entry.value, AgentPlace::Step).map_or(Target::Nobody, |a| Target::Inline(Arc::new(a)))
+    read_agent(reader, &entry.value, AgentPlace::Step).map_or(StepTarget::Nobody, |a| StepTarget::Inline(Arc::new(a)))
 }
 
-fn input<'n>(reader: &Reader<'_>, entry: &'n Entry) -> Vec<(&'n Text, &'n Text)> {
-    if entry.value.mapping().is_some() {
+fn input<'n>(reader: &ManifestReader<'_>, entry: &'n YamlEntry) -> Vec<(&'n YamlText, &'n YamlText)> {
+    if entry.value.as_mapping().is_some() {
         return super::texts::text_map(reader, &entry.value, "input");
     }
-    let message = format!("`input` must be a mapping, not {}", entry.value.describe());
-    let d = Diagnostic::error("wrong-type", reader.at(entry.value.span), message);
-    reader.report(d.help("list the inputs, for example `input: { text: \"{{draft}}\" }`"));
+    let message = format!("`input` must be a mapping, not {}", entry.value.kind_description());
+    let d = Diagnostic::new_error("wrong-type", reader.location_of(entry.value.span), message);
+    reader.report_finding(d.with_help("list the inputs, for example `input: { text: \"{{draft}}\" }`"));
     Vec::new()
 }
 
-fn condition<'n>(reader: &Reader<'_>, entry: &'n Entry, what: &str) -> Option<&'n Text> {
-    let text = entry.value.string();
+fn condition<'n>(reader: &ManifestReader<'_>, entry: &'n YamlEntry, what: &str) -> Option<&'n YamlText> {
+    let text = entry.value.as_string();
     if text.is_none() {
-        let message = format!("`{what}` must be a condition in quotes, not {}", entry.value.describe());
-        let mut d = Diagnostic::error("wrong-type", reader.at(entry.value.span), message);
-        d = match entry.value.scalar() {
-            Some((Scalar::Bool(_), _)) => d.help("compare something, for example `\"{{reviewer.approved}} == true\"`"),
-            _ => d.help("for example `\"{{language}} != en\"`"),
+        let message = format!("`{what}` must be a condition in quotes, not {}", entry.value.kind_description());
+        let mut d = Diagnostic::new_error("wrong-type", reader.location_of(entry.value.span), message);
+        d = match entry.value.as_scalar() {
+            Some((YamlScalar::Bool(_), _)) => {
+                d.with_help("compare something, for example `\"{{reviewer.approved}} == true\"`")
+            }
+            _ => d.with_help("for example `\"{{language}} != en\"`"),
         };
-        reader.report(d);
+        reader.report_finding(d);
     }
     text
 }
 
-fn output<'n>(fields: &mut Fields<'n, '_>) -> Option<OutputMap<'n>> {
+fn output<'n>(fields: &mut MappingReader<'n, '_>) -> Option<OutputMap<'n>> {
     let reader = fields.reader;
     let entry = fields.take("output")?;
-    match entry.value.mapping() {
+    match entry.value.as_mapping() {
         Some(mapping) => Some(output_map(reader, mapping)),
         None => {
-            let message = format!("`output` must be a mapping, not {}", entry.value.describe());
-            let d = Diagnostic::error("wrong-type", reader.at(entry.value.span), message);
-            reader.report(d.help("list what the pipeline returns, for example `output: { article: \"{{writer}}\" }`"));
+            let message = format!("`output` must be a mapping, not {}", entry.value.kind_description());
+            let d = Diagnostic::new_error("wrong-type", reader.location_of(entry.value.span), message);
+            reader.report_finding(
+                d.with_help("list what the pipeline returns, for example `output: { article: \"{{writer}}\" }`"),
+            );
             None
         }
     }
 }
 
-fn output_map<'n>(reader: &Reader<'_>, mapping: &'n Mapping) -> OutputMap<'n> {
+fn output_map<'n>(reader: &ManifestReader<'_>, mapping: &'n YamlMapping) -> OutputMap<'n> {
     let mut entries = Vec::with_capacity(mapping.entries.len());
     for entry in &mapping.entries {
-        match (entry.value.mapping(), entry.value.string()) {
+        match (entry.value.as_mapping(), entry.value.as_string()) {
             (Some(inner), _) => entries.push((&entry.key, output_map(reader, inner))),
             (None, Some(text)) => entries.push((&entry.key, OutputMap::Text(text))),
             (None, None) => value_wanted(reader, &entry.value, &entry.key.value),

@@ -1,41 +1,41 @@
 //! `kind: tool`: one tool call, no model.
 
 use trefoil_syntax::Span;
-use trefoil_syntax::yaml::Text;
+use trefoil_syntax::yaml::YamlText;
 
-use super::http::{self, Http};
+use super::http::{self, HttpToolRequest};
 use super::texts::{not_empty, text_map};
 use crate::agntz::ids::is_tool_name;
-use crate::read::Fields;
+use crate::yaml_reader::MappingReader;
 
 /// An agent that is one tool call.
 pub struct ToolAgent<'n> {
     /// The tool's name.
-    pub name: Option<&'n Text>,
+    pub name: Option<&'n YamlText>,
     /// The tool.
-    pub tool: Option<ToolUse<'n>>,
+    pub tool: Option<ToolInvocation<'n>>,
     /// The place of the `tool` key.
     pub span: Span,
 }
 
 /// A tool and its arguments.
-pub enum ToolUse<'n> {
+pub enum ToolInvocation<'n> {
     /// A function of the host.
-    Local(Vec<(&'n Text, &'n Text)>),
+    Local(Vec<(&'n YamlText, &'n YamlText)>),
     /// A tool of an MCP server.
     Mcp {
         /// The address or the name of a connection.
-        server: Option<&'n Text>,
+        server: Option<&'n YamlText>,
         /// Arguments.
-        params: Vec<(&'n Text, &'n Text)>,
+        params: Vec<(&'n YamlText, &'n YamlText)>,
     },
     /// A request.
-    Http(Box<Http<'n>>),
+    Http(Box<HttpToolRequest<'n>>),
 }
 
-impl ToolUse<'_> {
+impl ToolInvocation<'_> {
     /// The kind, as written in manifests.
-    pub fn sort(&self) -> &'static str {
+    pub fn kind_word(&self) -> &'static str {
         match self {
             Self::Local(_) => "local",
             Self::Mcp { .. } => "mcp",
@@ -52,29 +52,29 @@ enum ToolKindWord {
 }
 
 /// Reads the keys of a tool agent.
-pub fn read<'n>(fields: &mut Fields<'n, '_>) -> ToolAgent<'n> {
+pub fn read_tool<'n>(fields: &mut MappingReader<'n, '_>) -> ToolAgent<'n> {
     let reader = fields.reader;
-    let Some(entry) = fields.require("tool") else {
-        return ToolAgent { name: None, tool: None, span: fields.head() };
+    let Some(entry) = fields.require_entry("tool") else {
+        return ToolAgent { name: None, tool: None, span: fields.head_span() };
     };
-    let Some(mut inner) = reader.fields(&entry.value, "tool") else {
+    let Some(mut inner) = reader.read_mapping(&entry.value, "tool") else {
         return ToolAgent { name: None, tool: None, span: entry.key.span };
     };
-    inner.require("kind");
-    let kind =
-        inner.word("kind", &[("local", ToolKindWord::Local), ("mcp", ToolKindWord::Mcp), ("http", ToolKindWord::Http)]);
+    inner.require_entry("kind");
+    let kind = inner
+        .read_word("kind", &[("local", ToolKindWord::Local), ("mcp", ToolKindWord::Mcp), ("http", ToolKindWord::Http)]);
     let name = inner.require_text("name").filter(|t| not_empty(reader, t, "name"));
-    let params = |inner: &mut Fields<'n, '_>| {
+    let params = |inner: &mut MappingReader<'n, '_>| {
         inner.take("params").map(|e| text_map(reader, &e.value, "params")).unwrap_or_default()
     };
     let tool = match kind {
-        Some(ToolKindWord::Local) => Some(ToolUse::Local(params(&mut inner))),
+        Some(ToolKindWord::Local) => Some(ToolInvocation::Local(params(&mut inner))),
         Some(ToolKindWord::Mcp) => {
             let server = inner.require_text("server").filter(|t| not_empty(reader, t, "server"));
             if let Some(server) = server {
-                super::tools::server(reader, server);
+                super::tools::check_server(reader, server);
             }
-            Some(ToolUse::Mcp { server, params: params(&mut inner) })
+            Some(ToolInvocation::Mcp { server, params: params(&mut inner) })
         }
         Some(ToolKindWord::Http) => {
             if let Some(name) = name.filter(|n| !is_tool_name(&n.value)) {
@@ -85,11 +85,11 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> ToolAgent<'n> {
                     "start with a letter or `_`, then use letters, digits and `_`",
                 );
             }
-            inner.text("description");
-            Some(ToolUse::Http(Box::new(http::read(&mut inner))))
+            inner.read_text("description");
+            Some(ToolInvocation::Http(Box::new(http::read_request(&mut inner))))
         }
         None => return ToolAgent { name, tool: None, span: entry.key.span },
     };
-    inner.finish();
+    inner.finish_mapping();
     ToolAgent { name, tool, span: entry.key.span }
 }

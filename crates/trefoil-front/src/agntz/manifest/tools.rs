@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use trefoil_syntax::Diagnostic;
-use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::yaml::{YamlNode, YamlText};
 use trefoil_template::{Masked, Value};
 
-use super::extras::versions;
+use super::extra_keys::report_version;
 use super::http;
-use super::llm::{Callback, Llm, McpTool, Refusal, Tool};
+use super::llm::{AgntzRefusal, CallbackTool, LlmAgent, LlmTool, McpTool};
 use super::texts::{bad_name, not_empty, text_map};
 use crate::agntz::ids::is_tool_name;
 use crate::agntz::schema;
-use crate::read::{Fields, Reader};
 use crate::requests;
+use crate::yaml_reader::{ManifestReader, MappingReader};
 
 #[derive(Clone, Copy)]
 enum ToolWord {
@@ -37,28 +37,28 @@ const WORDS: [(&str, ToolWord); 6] = [
 const NAME_RULE: &str = "start with a letter or `_`, then use letters, digits and `_`";
 
 /// Reads `tools`.
-pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
+pub fn read_tools<'n>(fields: &mut MappingReader<'n, '_>, llm: &mut LlmAgent<'n>) {
     let Some(entry) = fields.take("tools") else { return };
     let reader = fields.reader;
-    let items = reader.list(&entry.value, "tools").unwrap_or_default();
-    let mut clients: Vec<&Text> = Vec::new();
-    let mut named: Vec<&Text> = Vec::new();
+    let items = reader.read_list(&entry.value, "tools").unwrap_or_default();
+    let mut clients: Vec<&YamlText> = Vec::new();
+    let mut named: Vec<&YamlText> = Vec::new();
     for item in items {
-        let Some(mut tool) = reader.fields(item, "a tool") else { continue };
-        tool.require("kind");
-        let Some(kind) = tool.word("kind", &WORDS) else { continue };
+        let Some(mut tool) = reader.read_mapping(item, "a tool") else { continue };
+        tool.require_entry("kind");
+        let Some(kind) = tool.read_word("kind", &WORDS) else { continue };
         match kind {
             ToolWord::Local => {
                 let names = local(&mut tool);
                 named.extend(&names);
-                llm.tools.push(Tool::Local(names));
+                llm.tools.push(LlmTool::Local(names));
             }
             ToolWord::Http => {
                 let name = name(&mut tool, "an http tool");
                 named.extend(name);
-                let description = tool.text("description");
-                let http = http::read(&mut tool);
-                llm.tools.extend(name.map(|name| Tool::Http { name, description, http }));
+                let description = tool.read_text("description");
+                let http = http::read_request(&mut tool);
+                llm.tools.extend(name.map(|name| LlmTool::Http { name, description, http }));
             }
             // For the model, the server's name precedes those of its tools.
             ToolWord::Mcp => clashes(reader, &mcp(&mut tool, llm)),
@@ -68,7 +68,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
                 named.extend(name);
                 llm.callbacks.push(callback);
                 let help = "call its address with an http tool";
-                llm.refusals.push(Refusal::report(reader, "kind: callback", item.span, help));
+                llm.refusals.push(AgntzRefusal::report_feature(reader, "kind: callback", item.span, help));
             }
             ToolWord::Client => {
                 let (client, tool) = client(&mut tool, &clients);
@@ -82,23 +82,25 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
                 }
             }
         }
-        tool.finish();
+        tool.finish_mapping();
     }
     clashes(reader, &named);
 }
 
 /// Reports two tools with the same name, because a model calls tools by name.
-fn clashes(reader: &Reader<'_>, named: &[&Text]) {
+fn clashes(reader: &ManifestReader<'_>, named: &[&YamlText]) {
     for (at, second) in named.iter().enumerate() {
         if let Some(first) = named.iter().take(at).find(|n| n.value == second.value) {
             let message = format!("two tools are named `{}`, so the model cannot tell them apart", second.value);
-            let d = Diagnostic::warning("tool-clash", reader.at(second.span), message);
-            reader.report(d.label(reader.at(first.span), "the other one").help("rename one of them"));
+            let d = Diagnostic::new_warning("tool-clash", reader.location_of(second.span), message);
+            reader.report_finding(
+                d.with_label(reader.location_of(first.span), "the other one").with_help("rename one of them"),
+            );
         }
     }
 }
 
-fn name<'n>(tool: &mut Fields<'n, '_>, what: &str) -> Option<&'n Text> {
+fn name<'n>(tool: &mut MappingReader<'n, '_>, what: &str) -> Option<&'n YamlText> {
     let name = tool.require_text("name")?;
     if !is_tool_name(&name.value) {
         bad_name(tool.reader, name, what, NAME_RULE);
@@ -106,14 +108,14 @@ fn name<'n>(tool: &mut Fields<'n, '_>, what: &str) -> Option<&'n Text> {
     Some(name)
 }
 
-fn local<'n>(tool: &mut Fields<'n, '_>) -> Vec<&'n Text> {
+fn local<'n>(tool: &mut MappingReader<'n, '_>) -> Vec<&'n YamlText> {
     let reader = tool.reader;
-    let Some(entry) = tool.require("tools") else { return Vec::new() };
-    let names = reader.list(&entry.value, "tools").unwrap_or_default();
-    if names.is_empty() && entry.value.sequence().is_some() {
-        reader.error("wrong-type", entry.value.span, "a local tool entry needs at least one tool");
+    let Some(entry) = tool.require_entry("tools") else { return Vec::new() };
+    let names = reader.read_list(&entry.value, "tools").unwrap_or_default();
+    if names.is_empty() && entry.value.as_sequence().is_some() {
+        reader.report_error("wrong-type", entry.value.span, "a local tool entry needs at least one tool");
     }
-    let names: Vec<&Text> = names.iter().filter_map(|n| reader.text(n, "tools")).collect();
+    let names: Vec<&YamlText> = names.iter().filter_map(|n| reader.read_text(n, "tools")).collect();
     for name in names.iter().filter(|n| n.value.starts_with("memory_")) {
         bad_name(reader, name, "a local tool", "`memory_` is reserved for the tools of a memory resource");
     }
@@ -121,121 +123,135 @@ fn local<'n>(tool: &mut Fields<'n, '_>) -> Vec<&'n Text> {
 }
 
 /// The names under which its tools are offered, if they are listed.
-fn mcp<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) -> Vec<&'n Text> {
+fn mcp<'n>(tool: &mut MappingReader<'n, '_>, llm: &mut LlmAgent<'n>) -> Vec<&'n YamlText> {
     let reader = tool.reader;
     let named = tool.require_text("server").filter(|t| not_empty(reader, t, "server"));
-    named.into_iter().for_each(|named| server(reader, named));
-    let items = tool.list("tools");
+    named.into_iter().for_each(|named| check_server(reader, named));
+    let items = tool.read_list("tools");
     let tools = items.map(|items| items.iter().filter_map(|item| wrapped(reader, item)).collect::<Vec<_>>());
     let names = tools.iter().flatten().map(|tool| tool.name.unwrap_or(tool.tool)).collect();
     let headers = headers(tool);
-    llm.tools.extend(named.map(|server| Tool::Mcp { server, tools, headers }));
+    llm.tools.extend(named.map(|server| LlmTool::Mcp { server, tools, headers }));
     names
 }
 
 /// One connection serves all calls, so its headers can only read values that are the same for all calls.
-fn headers(tool: &mut Fields<'_, '_>) -> Vec<(Arc<str>, Value)> {
+fn headers(tool: &mut MappingReader<'_, '_>) -> Vec<(Arc<str>, Value)> {
     let reader = tool.reader;
     let all = tool.take("headers").map(|headers| text_map(reader, &headers.value, "headers")).unwrap_or_default();
-    let read = |(name, text): &(&Text, &Text)| match Masked::read(&text.value) {
+    let read = |(name, text): &(&YamlText, &YamlText)| match Masked::parse_text(&text.value) {
         Ok(value) => Some((name.value.clone(), value)),
         Err(why) => {
             let message = "the headers of an MCP server can read secrets and the environment only";
-            reader.report(Diagnostic::error("unknown-value", reader.at(text.span), message).help(why));
+            reader.report_finding(
+                Diagnostic::new_error("unknown-value", reader.location_of(text.span), message).with_help(why),
+            );
             None
         }
     };
     all.iter().filter_map(read).collect()
 }
 
-fn wrapped<'n>(reader: &Reader<'_>, item: &'n Node) -> Option<McpTool<'n>> {
-    if let Some(tool) = item.string() {
+fn wrapped<'n>(reader: &ManifestReader<'_>, item: &'n YamlNode) -> Option<McpTool<'n>> {
+    if let Some(tool) = item.as_string() {
         return Some(McpTool { tool, name: None, description: None, params: Vec::new() });
     }
-    if item.mapping().is_none() {
+    if item.as_mapping().is_none() {
         reader.wrong_type(item, "tools", "a tool's name or a mapping with `tool`");
         return None;
     }
-    let mut inner = reader.fields(item, "a wrapped tool")?;
+    let mut inner = reader.read_mapping(item, "a wrapped tool")?;
     let tool = inner.require_text("tool");
-    let name = inner.text("name");
-    let description = inner.text("description");
+    let name = inner.read_text("name");
+    let description = inner.read_text("description");
     let params = inner.take("params").map(|params| text_map(reader, &params.value, "params")).unwrap_or_default();
-    inner.finish();
+    inner.finish_mapping();
     Some(McpTool { tool: tool?, name, description, params })
 }
 
-fn agent<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
+fn agent<'n>(tool: &mut MappingReader<'n, '_>, llm: &mut LlmAgent<'n>) {
     let reader = tool.reader;
     let target = tool.require_text("agent");
-    let version = tool.text("version");
-    llm.tools.extend(target.map(|target| Tool::Agent { target, version }));
+    let version = tool.read_text("version");
+    llm.tools.extend(target.map(|target| LlmTool::Agent { target, version }));
     if let Some(version) = version {
-        versions(reader, version);
+        report_version(reader, version);
         if let Some(target) = target.filter(|t| t.value.contains('@')) {
             let message = format!("the version of `{}` is set twice", target.value);
-            let d = Diagnostic::error("invalid-reference", reader.at(version.span), message);
-            reader.report(d.label(reader.at(target.span), "already set here"));
+            let d = Diagnostic::new_error("invalid-reference", reader.location_of(version.span), message);
+            reader.report_finding(d.with_label(reader.location_of(target.span), "already set here"));
         }
     }
 }
 
-fn callback<'n>(tool: &mut Fields<'n, '_>) -> (Option<&'n Text>, Callback<'n>) {
+fn callback<'n>(tool: &mut MappingReader<'n, '_>) -> (Option<&'n YamlText>, CallbackTool<'n>) {
     let name = name(tool, "a callback tool");
     let url = tool.require_text("url");
     url.into_iter().for_each(|url| callback_url(tool.reader, url));
-    tool.text("description");
+    tool.read_text("description");
     let secret = tool.require_text("secret");
-    tool.integer("timeoutMs", 1000..=120_000);
-    tool.integer("maxRetries", 0..=5);
+    tool.read_integer("timeoutMs", 1000..=120_000);
+    tool.read_integer("maxRetries", 0..=5);
     if let Some(entry) = tool.take("inputSchema") {
-        schema::read(tool.reader, entry);
+        schema::read_schema(tool.reader, entry);
     }
-    (name, Callback { url, secret })
+    (name, CallbackTool { url, secret })
 }
 
 /// The address of a callback is not a template.
-fn callback_url(reader: &Reader<'_>, url: &Text) {
+fn callback_url(reader: &ManifestReader<'_>, url: &YamlText) {
     let text = &*url.value;
     if text.contains("{{") {
         return;
     }
     if !text.starts_with("https://") && !text.starts_with("http://") {
-        let d = Diagnostic::warning("invalid-url", reader.at(url.span), format!("`{text}` is not an HTTP URL"));
-        reader.report(d.help("start it with `https://` and a host"));
+        let d = Diagnostic::new_warning(
+            "invalid-url",
+            reader.location_of(url.span),
+            format!("`{text}` is not an HTTP URL"),
+        );
+        reader.report_finding(d.with_help("start it with `https://` and a host"));
     } else {
-        reader.report_all(requests::host(reader.file, url));
+        reader.report_all(requests::check_host(reader.file, url));
     }
 }
 
 /// The server of mcp tools, if it looks like an address; the name of a connection contains no slash.
-pub fn server(reader: &Reader<'_>, server: &Text) {
+pub fn check_server(reader: &ManifestReader<'_>, server: &YamlText) {
     let text = &*server.value;
     let scheme = ["https", "http"].into_iter().find(|s| text.starts_with(s) && !text.starts_with(&format!("{s}://")));
     if scheme.is_some() && text.contains('/') && !text.starts_with("https://") {
-        let d = Diagnostic::warning("invalid-url", reader.at(server.span), format!("`{text}` is not an HTTP URL"));
-        reader.report(d.help("start it with `https://` and a host"));
+        let d = Diagnostic::new_warning(
+            "invalid-url",
+            reader.location_of(server.span),
+            format!("`{text}` is not an HTTP URL"),
+        );
+        reader.report_finding(d.with_help("start it with `https://` and a host"));
     } else {
-        reader.report_all(requests::host(reader.file, server));
+        reader.report_all(requests::check_host(reader.file, server));
     }
 }
 
-fn client<'n>(tool: &mut Fields<'n, '_>, known: &[&'n Text]) -> (Option<&'n Text>, Option<Tool<'n>>) {
+fn client<'n>(tool: &mut MappingReader<'n, '_>, known: &[&'n YamlText]) -> (Option<&'n YamlText>, Option<LlmTool<'n>>) {
     let reader = tool.reader;
     let name = name(tool, "a client tool");
     let description = tool.require_text("description").filter(|t| not_empty(reader, t, "description"));
-    tool.integer("timeoutMs", 1000..=120_000);
-    let schema = tool.require("inputSchema").map(|entry| (entry, schema::read(reader, entry)));
+    tool.read_integer("timeoutMs", 1000..=120_000);
+    let schema = tool.require_entry("inputSchema").map(|entry| (entry, schema::read_schema(reader, entry)));
     if let Some((entry, schema)) = &schema
         && schema.shorthand
         && schema.sound
     {
-        let d = Diagnostic::error("invalid-schema", reader.at(entry.key.span), "a client tool needs a JSON Schema");
-        reader.report(d.help("write `type: object` and `properties:`"));
+        let d = Diagnostic::new_error(
+            "invalid-schema",
+            reader.location_of(entry.key.span),
+            "a client tool needs a JSON Schema",
+        );
+        reader.report_finding(d.with_help("write `type: object` and `properties:`"));
     }
     if let Some((name, first)) = name.and_then(|n| known.iter().find(|k| k.value == n.value).map(|k| (n, k))) {
-        reader.twice(name.span, first.span, format!("`{}` is declared twice", name.value));
+        reader.report_duplicate(name.span, first.span, format!("`{}` is declared twice", name.value));
     }
-    let tool = name.zip(schema).map(|(name, (_, input))| Tool::Client { name, description, input });
+    let tool = name.zip(schema).map(|(name, (_, input))| LlmTool::Client { name, description, input });
     (name, tool)
 }

@@ -9,14 +9,14 @@ mod tree;
 use std::sync::Arc;
 use trefoil_syntax::hash::{HashMap, HashSet};
 
-use trefoil_ir::{Position, SlotId};
-use trefoil_syntax::yaml::Text;
+use trefoil_ir::{SlotId, TextRole};
+use trefoil_syntax::yaml::YamlText;
 use trefoil_syntax::{FileId, Location};
-use trefoil_template::Segment;
+use trefoil_template::PathSegment;
 
-use crate::agntz::signature::{Inputs, Signature};
-use crate::names::Tags;
-use crate::names::{Bound, Doubt, End, Entry, Place};
+use crate::agntz::signature::{AgentInputs, AgentSignature};
+use crate::names::TagNotation;
+use crate::names::{BoundPath, MissingValueReason, NameEntry, NameScope, PathResolution};
 use crate::names::{is_there, is_variable};
 
 /// The namespaces. They are not state: the driver fills in their values when it performs the effect
@@ -24,7 +24,7 @@ use crate::names::{is_there, is_variable};
 pub const NAMESPACES: [&str; 2] = ["env", "secrets"];
 
 /// The notation of tags.
-pub const TAGS: Tags = Tags {
+pub const TAGS: TagNotation = TagNotation {
     space: "",
     statements: "the only block is `{{#if path}}...{{/if}}`, with two braces",
     comparison: Some("put the comparison in the tag: `{{#if path == literal}}`"),
@@ -32,30 +32,30 @@ pub const TAGS: Tags = Tags {
 
 /// The names of one agent.
 #[derive(Debug, Clone)]
-pub struct AgentNames {
+pub struct AgntzAgentNames {
     /// Its declared input.
-    pub inputs: Arc<Inputs>,
+    pub inputs: Arc<AgentInputs>,
     /// The slot of its input.
     pub input: SlotId,
     /// The slot of `userQuery`, if there is one.
     pub query: Option<SlotId>,
     /// The slot of its unprocessed input, if that is its message.
     pub raw: Option<SlotId>,
-    /// Its steps, in order; added by [`AgentNames::add`].
+    /// Its steps, in order; added by [`AgntzAgentNames::add_step`].
     pub steps: Vec<StepName>,
     /// Steps by key and by alias.
     by_name: HashMap<Arc<str>, Vec<usize>>,
     /// The order of its steps.
-    pub order: Order,
+    pub order: StepOrder,
     /// The enclosing step, if it is written inside one.
-    pub outside: Option<Arc<Outside>>,
+    pub outside: Option<Arc<EnclosingStep>>,
     /// The file it is in.
     pub file: FileId,
 }
 
 /// Which results steps can see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum StepOrder {
     /// Each step sees those before it.
     Once,
     /// The same, and from the second pass on all of them.
@@ -80,7 +80,7 @@ pub struct StepName {
     /// The slot of its inner results.
     pub exports: Option<SlotId>,
     /// The agent that it calls, if known.
-    pub callee: Option<Arc<Signature>>,
+    pub callee: Option<Arc<AgentSignature>>,
     /// Its `when` as written.
     pub when: Option<Arc<str>>,
     /// Whether it is named by the id of another manifest, where that id is declared.
@@ -89,9 +89,9 @@ pub struct StepName {
 
 /// The context of an agent that is written inside a step.
 #[derive(Debug)]
-pub struct Outside {
+pub struct EnclosingStep {
     /// The names that the step passes to it; `None`: the step has no `input`.
-    pub given: Option<Vec<Text>>,
+    pub given: Option<Vec<YamlText>>,
     /// Whether what it passes is unknown (reported).
     pub unclear: bool,
     /// The text that names the step.
@@ -102,7 +102,7 @@ pub struct Outside {
 
 /// The place of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum At {
+pub enum PipelinePosition {
     /// In the step with this index.
     Step(usize),
     /// After all steps (or in an agent without steps).
@@ -111,7 +111,7 @@ pub enum At {
 
 /// What a text is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum AgntzTextPurpose {
     /// Part of what a model reads.
     Prompt,
     /// An argument of a tool, the input of a step, a part of the output.
@@ -124,21 +124,21 @@ pub enum Purpose {
     Unused,
 }
 
-impl AgentNames {
+impl AgntzAgentNames {
     /// The names of an agent without steps.
     pub fn new(
-        inputs: Arc<Inputs>,
+        inputs: Arc<AgentInputs>,
         input: SlotId,
         query: Option<SlotId>,
-        outside: Option<Arc<Outside>>,
+        outside: Option<Arc<EnclosingStep>>,
         file: FileId,
     ) -> Self {
-        let (steps, by_name, order) = (Vec::new(), HashMap::default(), Order::Once);
+        let (steps, by_name, order) = (Vec::new(), HashMap::default(), StepOrder::Once);
         Self { inputs, input, query, raw: None, steps, by_name, order, outside, file }
     }
 
     /// Adds the next step.
-    pub fn add(&mut self, step: StepName) {
+    pub fn add_step(&mut self, step: StepName) {
         for name in std::iter::once(&step.key).chain(&step.alias) {
             self.by_name.entry(name.clone()).or_default().push(self.steps.len());
         }
@@ -146,27 +146,27 @@ impl AgentNames {
     }
 
     /// The steps with this name, in order.
-    pub fn named(&self, name: &str) -> &[usize] {
+    pub fn steps_named(&self, name: &str) -> &[usize] {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// The names that the enclosing step passes, if the agent itself declares none.
-    pub fn given(&self) -> Option<&[Text]> {
+    pub fn passed_names(&self) -> Option<&[YamlText]> {
         self.outside.as_ref().filter(|_| !self.inputs.declared)?.given.as_deref()
     }
 
     /// Every name with which a path can start, except the namespaces.
-    pub fn roots(&self, at: At) -> Vec<Arc<str>> {
+    pub fn root_names(&self, at: PipelinePosition) -> Vec<Arc<str>> {
         let visible = |i: usize| match (self.order, at) {
-            (_, At::End) | (Order::Loop, _) => true,
-            (Order::Once, At::Step(here)) => i < here,
-            (Order::Parallel, At::Step(_)) => false,
+            (_, PipelinePosition::End) | (StepOrder::Loop, _) => true,
+            (StepOrder::Once, PipelinePosition::Step(here)) => i < here,
+            (StepOrder::Parallel, PipelinePosition::Step(_)) => false,
         };
         // A step without a callee (reported) has no usable name.
         let steps = self.steps.iter().enumerate().filter(|(i, s)| visible(*i) && !s.id.is_empty());
         let mut seen = HashSet::default();
         let inputs = self.inputs.properties.iter().map(|p| p.name.clone());
-        let given = self.given().into_iter().flatten().map(|n| n.value.clone());
+        let given = self.passed_names().into_iter().flatten().map(|n| n.value.clone());
         inputs
             .chain(self.query.map(|_| Arc::from("userQuery")))
             .chain(given)
@@ -177,55 +177,59 @@ impl AgentNames {
 }
 
 /// A place in an agent.
-pub struct Here {
+pub struct AgntzScope {
     /// The agent's names.
-    pub names: Arc<AgentNames>,
+    pub names: Arc<AgntzAgentNames>,
     /// The place in the agent.
-    pub at: At,
+    pub at: PipelinePosition,
     /// What the text is used for.
-    pub purpose: Purpose,
+    pub purpose: AgntzTextPurpose,
     /// The same for facts.
-    pub position: Position,
+    pub position: TextRole,
 }
 
-impl Here {
+impl AgntzScope {
     /// A place for looking up names independently of a text's purpose.
-    pub fn anywhere(names: &Arc<AgentNames>, at: At) -> Self {
-        Self { names: names.clone(), at, purpose: Purpose::Condition, position: Position::Condition }
+    pub fn for_lookup(names: &Arc<AgntzAgentNames>, at: PipelinePosition) -> Self {
+        Self { names: names.clone(), at, purpose: AgntzTextPurpose::Condition, position: TextRole::Condition }
     }
     /// Whether a path names something that exists.
-    pub fn has(&self, path: &str) -> bool {
-        is_there(self, &self.root(), path, true)
+    pub fn has_path(&self, path: &str) -> bool {
+        is_there(self, &self.root_entry(), path, true)
     }
 }
 
-impl Place for Here {
-    fn position(&self) -> Position {
+impl NameScope for AgntzScope {
+    fn text_position(&self) -> TextRole {
         self.position
     }
 
-    fn root(&self) -> Entry {
-        tree::root(self.names.clone(), self.at)
+    fn root_entry(&self) -> NameEntry {
+        tree::root_entry(self.names.clone(), self.at)
     }
 
-    fn tags(&self) -> Option<&'static Tags> {
+    fn tag_notation(&self) -> Option<&'static TagNotation> {
         // In an address, single braces are placeholders of the address.
-        (self.position != Position::Url).then_some(&TAGS)
+        (self.position != TextRole::Url).then_some(&TAGS)
     }
 
     // `lint` knows what else these names are called elsewhere.
-    fn called(&self) -> Option<&'static str> {
+    fn scope_description(&self) -> Option<&'static str> {
         None
     }
 
-    fn is_meant(&self, path: &[Segment], bound: &Bound, _alone: bool) -> bool {
+    fn is_meant(&self, path: &[PathSegment], bound: &BoundPath, _alone: bool) -> bool {
         match path {
             [root, rest @ ..] if NAMESPACES.contains(&&*root.name) => {
                 matches!(rest, [name] if is_variable(&name.name))
             }
             _ => {
                 let doubt = bound.entries.first().and_then(|e| e.doubt.as_ref());
-                bound.end != End::Open(0) && !matches!(doubt, Some(Doubt::Own | Doubt::Beside | Doubt::Later))
+                bound.end != PathResolution::Open(0)
+                    && !matches!(
+                        doubt,
+                        Some(MissingValueReason::Own | MissingValueReason::Beside | MissingValueReason::Later)
+                    )
             }
         }
     }

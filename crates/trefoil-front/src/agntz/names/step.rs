@@ -1,42 +1,48 @@
 //! Which step a name refers to in a place, and whether its output exists there: steps before the place; in a loop, all
 //! steps from the second pass on; in parallel, none.
 
-use trefoil_ir::Defined;
+use trefoil_ir::ValuePresence;
 
-use super::{AgentNames, At, Order};
-use crate::names::Doubt;
+use super::{AgntzAgentNames, PipelinePosition, StepOrder};
+use crate::names::MissingValueReason;
 
 /// The step with this name, and what is known about its output at this place; `None`: no step has the name.
-pub fn standing(names: &AgentNames, name: &str, at: At) -> Option<(usize, Defined, Option<Doubt>)> {
-    let hits = names.named(name);
-    let here = index(names, at);
+pub fn find_step(
+    names: &AgntzAgentNames,
+    name: &str,
+    at: PipelinePosition,
+) -> Option<(usize, ValuePresence, Option<MissingValueReason>)> {
+    let hits = names.steps_named(name);
+    let here = step_index(names, at);
     let before = hits.iter().rev().find(|i| **i < here).copied();
     let step = before.or(hits.first().copied())?;
     let own = hits.contains(&here);
     let (defined, doubt) = match before {
-        _ if names.order == Order::Parallel && at != At::End => (Defined::Never, Some(beside(own))),
-        None if names.order == Order::Loop => (Defined::Sometimes, Some(Doubt::FirstPass)),
-        None => (Defined::Never, Some(if own { Doubt::Own } else { Doubt::Later })),
+        _ if names.order == StepOrder::Parallel && at != PipelinePosition::End => {
+            (ValuePresence::Never, Some(concurrent_reason(own)))
+        }
+        None if names.order == StepOrder::Loop => (ValuePresence::Sometimes, Some(MissingValueReason::FirstPass)),
+        None => (ValuePresence::Never, Some(if own { MissingValueReason::Own } else { MissingValueReason::Later })),
         Some(_) => skipped(names, hits, here),
     };
     Some((step, defined, doubt))
 }
 
 /// The index of the step that contains a place; after the last step, the number of steps.
-pub fn index(names: &AgentNames, at: At) -> usize {
+pub fn step_index(names: &AgntzAgentNames, at: PipelinePosition) -> usize {
     match at {
-        At::Step(i) => i,
-        At::End => names.steps.len(),
+        PipelinePosition::Step(i) => i,
+        PipelinePosition::End => names.steps.len(),
     }
 }
 
-fn beside(own: bool) -> Doubt {
-    if own { Doubt::Own } else { Doubt::Beside }
+fn concurrent_reason(own: bool) -> MissingValueReason {
+    if own { MissingValueReason::Own } else { MissingValueReason::Beside }
 }
 
 /// A step with a `when` may not have run.
-fn skipped(names: &AgentNames, hits: &[usize], here: usize) -> (Defined, Option<Doubt>) {
-    const THERE: (Defined, Option<Doubt>) = (Defined::Always, None);
+fn skipped(names: &AgntzAgentNames, hits: &[usize], here: usize) -> (ValuePresence, Option<MissingValueReason>) {
+    const THERE: (ValuePresence, Option<MissingValueReason>) = (ValuePresence::Always, None);
     // Another step with the same key may have left a result.
     let [only] = hits else { return THERE };
     let when_of = |i: usize| names.steps.get(i).and_then(|s| s.when.as_deref());
@@ -46,5 +52,5 @@ fn skipped(names: &AgentNames, hits: &[usize], here: usize) -> (Defined, Option<
     if own == Some(when) {
         return THERE;
     }
-    (Defined::Sometimes, Some(Doubt::Skipped(Some(when.into()))))
+    (ValuePresence::Sometimes, Some(MissingValueReason::Skipped(Some(when.into()))))
 }

@@ -4,27 +4,27 @@
 //! *Canonical*: `$schema` is text, or `type: object` with a `properties` mapping. Anything else is the *shorthand*: a
 //! map from property names to types or definitions.
 
-mod nullable;
+mod nullable_schema;
 mod shorthand;
 
-use trefoil_syntax::yaml::{Entry, Mapping, Node, Text};
-use trefoil_syntax::{Diagnostic, Span, suggest};
-use trefoil_template::{Object, Value};
+use trefoil_syntax::yaml::{YamlEntry, YamlMapping, YamlNode, YamlText};
+use trefoil_syntax::{Diagnostic, Span, suggestions};
+use trefoil_template::{Value, ValueObject};
 
-pub use crate::schema::fit::fits;
-pub use nullable::nullable;
+pub use crate::schema::value_check::misfit_reason;
+pub use nullable_schema::allow_null;
 
-use crate::mend::respelt;
-use crate::read::Reader;
-use crate::schema::reading::{self, SchemaReading};
-use crate::schema::{MAX_BYTES, bounded, canonical, fit, keywords};
+use crate::schema::schema_reading::{self, SchemaReading};
+use crate::schema::{MAX_BYTES, canonical_syntax, check_work_limit, keywords, value_check};
+use crate::spelling_fixes::fix_spelling;
+use crate::yaml_reader::ManifestReader;
 
 /// A schema as declared.
-pub struct Schema<'n> {
+pub struct AgntzSchema<'n> {
     /// As a strict JSON Schema, for answers.
     pub json: Value,
     /// The properties of its root.
-    pub properties: Vec<Property<'n>>,
+    pub properties: Vec<SchemaProperty<'n>>,
     /// Whether other properties are rejected.
     pub closed: bool,
     /// Whether it is written in the shorthand.
@@ -38,13 +38,13 @@ pub struct Schema<'n> {
     /// The place of its key.
     pub key: Span,
     /// The schema as written.
-    pub node: Option<&'n Node>,
+    pub node: Option<&'n YamlNode>,
 }
 
 /// A property of a schema's root.
-pub struct Property<'n> {
+pub struct SchemaProperty<'n> {
     /// Its name.
-    pub name: &'n Text,
+    pub name: &'n YamlText,
     /// Its strict schema.
     pub json: Value,
     /// The value if the property is omitted.
@@ -54,33 +54,33 @@ pub struct Property<'n> {
 }
 
 /// Reads the schema under a key.
-pub fn read<'n>(reader: &Reader<'_>, entry: &'n Entry) -> Schema<'n> {
+pub fn read_schema<'n>(reader: &ManifestReader<'_>, entry: &'n YamlEntry) -> AgntzSchema<'n> {
     let mut reading = SchemaReading::new(reader);
-    let mut schema = match entry.value.mapping() {
+    let mut schema = match entry.value.as_mapping() {
         None => {
             reader.wrong_type(&entry.value, &entry.key.value, "a mapping");
-            reading.fail();
+            reading.mark_failed();
             empty(entry.key.span)
         }
         Some(mapping) if is_canonical(mapping) => canonical_root(&mut reading, entry, mapping),
         Some(mapping) if let Some(d) = nearly_canonical(&mut reading, mapping) => {
-            reading.report(d);
+            reading.report_finding(d);
             empty(entry.key.span)
         }
         Some(mapping) => shorthand_root(&mut reading, entry, mapping),
     };
     reading.check_pointers(&schema.json);
-    if !reading.failed() {
+    if !reading.has_failed() {
         check_whole(&mut reading, entry, &schema.json);
     }
-    schema.sound = !reading.failed();
+    schema.sound = !reading.has_failed();
     schema.node = Some(&entry.value);
     schema
 }
 
-fn empty<'n>(key: Span) -> Schema<'n> {
-    Schema {
-        json: Value::Object(Object::default().into()),
+fn empty<'n>(key: Span) -> AgntzSchema<'n> {
+    AgntzSchema {
+        json: Value::Object(ValueObject::default().into()),
         properties: Vec::new(),
         closed: false,
         shorthand: false,
@@ -92,50 +92,54 @@ fn empty<'n>(key: Span) -> Schema<'n> {
     }
 }
 
-fn is_canonical(mapping: &Mapping) -> bool {
-    let text = |key: &str| mapping.get(key).and_then(|e| e.value.string());
+fn is_canonical(mapping: &YamlMapping) -> bool {
+    let text = |key: &str| mapping.get(key).and_then(|e| e.value.as_string());
     let object = text("type").is_some_and(|t| &*t.value == "object");
-    let properties = mapping.get("properties").is_some_and(|e| e.value.mapping().is_some());
+    let properties = mapping.get("properties").is_some_and(|e| e.value.as_mapping().is_some());
     text("$schema").is_some() || (object && properties)
 }
 
 /// Reports why a map with `type` and `properties` is not a JSON Schema, unless both are names of properties with types.
-fn nearly_canonical(reading: &mut SchemaReading<'_>, mapping: &Mapping) -> Option<Diagnostic> {
+fn nearly_canonical(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) -> Option<Diagnostic> {
     if let Some((entry, near)) = misspelt(mapping) {
-        let at = reading.reader.at(entry.key.span);
+        let at = reading.reader.location_of(entry.key.span);
         let message = format!("JSON Schema has no keyword `{}`, and this one lacks `{}`", entry.key.value, near.name);
-        let d = Diagnostic::error("unknown-key", at, message).help(format!("did you mean `{}`?", near.name));
-        return Some(respelt(d, at, &entry.key, near));
+        let d = Diagnostic::new_error("unknown-key", at, message).with_help(format!("did you mean `{}`?", near.name));
+        return Some(fix_spelling(d, at, &entry.key, near));
     }
-    let (name, properties) = (mapping.get("type")?.value.string()?, &mapping.get("properties")?.value);
-    if properties.string().is_some() || properties.mapping().is_some_and(|m| m.get("type").is_some()) {
+    let (name, properties) = (mapping.get("type")?.value.as_string()?, &mapping.get("properties")?.value);
+    if properties.as_string().is_some() || properties.as_mapping().is_some_and(|m| m.get("type").is_some()) {
         return None;
     }
     if &*name.value == "object" {
-        let message = format!("`properties` must be a mapping, not {}", properties.describe());
-        let d = Diagnostic::error("invalid-schema", reading.reader.at(properties.span), message);
-        return Some(d.help("write `NAME: { type: string }` for each property"));
+        let message = format!("`properties` must be a mapping, not {}", properties.kind_description());
+        let d = Diagnostic::new_error("invalid-schema", reading.reader.location_of(properties.span), message);
+        return Some(d.with_help("write `NAME: { type: string }` for each property"));
     }
     let message = format!("`type: {}` has no `properties`", name.value);
-    let at = reading.reader.at(name.span);
-    Some(Diagnostic::error("invalid-schema", at, message).suggestion("write `object`", at, "object"))
+    let at = reading.reader.location_of(name.span);
+    Some(Diagnostic::new_error("invalid-schema", at, message).with_suggestion("write `object`", at, "object"))
 }
 
-fn canonical_root<'n>(reading: &mut SchemaReading<'_>, entry: &'n Entry, mapping: &'n Mapping) -> Schema<'n> {
-    let json = canonical::subschema(reading, &entry.value, 1);
+fn canonical_root<'n>(
+    reading: &mut SchemaReading<'_>,
+    entry: &'n YamlEntry,
+    mapping: &'n YamlMapping,
+) -> AgntzSchema<'n> {
+    let json = canonical_syntax::check_subschema(reading, &entry.value, 1);
     let required: Vec<&str> = mapping
         .get("required")
-        .and_then(|e| e.value.sequence())
-        .map(|items| items.iter().filter_map(Node::string).map(|t| &*t.value).collect())
+        .and_then(|e| e.value.as_sequence())
+        .map(|items| items.iter().filter_map(YamlNode::as_string).map(|t| &*t.value).collect())
         .unwrap_or_default();
-    let declared = mapping.get("properties").and_then(|e| e.value.mapping()).map_or(&[][..], |m| &m.entries);
+    let declared = mapping.get("properties").and_then(|e| e.value.as_mapping()).map_or(&[][..], |m| &m.entries);
     let inside = json.as_object().and_then(|o| o.get("properties")).and_then(Value::as_object);
     let properties = declared
         .iter()
         .map(|e| {
             let json = inside.and_then(|o| o.get(&e.key.value)).cloned().unwrap_or(Value::Bool(true));
             let default = default_of(&json);
-            Property { name: &e.key, json, default, required: required.contains(&&*e.key.value) }
+            SchemaProperty { name: &e.key, json, default, required: required.contains(&&*e.key.value) }
         })
         .collect();
     let words = |key: &str| mapping.get(key).is_some();
@@ -145,10 +149,10 @@ fn canonical_root<'n>(reading: &mut SchemaReading<'_>, entry: &'n Entry, mapping
         // Only the declared properties are allowed, unless another keyword could declare more.
         None => !declared.is_empty() && !combined && !o.contains_key("$ref") && !o.contains_key("$dynamicRef"),
     });
-    Schema {
+    AgntzSchema {
         properties,
         closed,
-        object: mapping.get("type").and_then(|e| e.value.string()).is_some_and(|t| &*t.value == "object"),
+        object: mapping.get("type").and_then(|e| e.value.as_string()).is_some_and(|t| &*t.value == "object"),
         combined,
         json,
         ..empty(entry.key.span)
@@ -166,18 +170,22 @@ pub fn closed_object(properties: Value, required: Vec<Value>) -> Value {
     Value::from_iter(members)
 }
 
-fn shorthand_root<'n>(reading: &mut SchemaReading<'_>, entry: &'n Entry, mapping: &'n Mapping) -> Schema<'n> {
+fn shorthand_root<'n>(
+    reading: &mut SchemaReading<'_>,
+    entry: &'n YamlEntry,
+    mapping: &'n YamlMapping,
+) -> AgntzSchema<'n> {
     let mut properties = Vec::with_capacity(mapping.entries.len());
     looks_canonical(reading, mapping);
     own_items(reading, mapping);
     for property in &mapping.entries {
-        let json = shorthand::property(reading, &property.value, &property.key, 2);
+        let json = shorthand::read_property(reading, &property.value, &property.key, 2);
         let default = default_of(&json);
-        properties.push(Property { name: &property.key, json, default, required: false });
+        properties.push(SchemaProperty { name: &property.key, json, default, required: false });
     }
-    let members = properties.iter().map(|p: &Property<'_>| (p.name.value.clone(), p.json.clone()));
+    let members = properties.iter().map(|p: &SchemaProperty<'_>| (p.name.value.clone(), p.json.clone()));
     let required = properties.iter().map(|p| Value::Str(p.name.value.clone()));
-    Schema {
+    AgntzSchema {
         json: closed_object(Value::from_iter(members), required.collect()),
         properties,
         closed: true,
@@ -188,51 +196,51 @@ fn shorthand_root<'n>(reading: &mut SchemaReading<'_>, entry: &'n Entry, mapping
 }
 
 /// Reports a map with `type: object`, or one that consists of keywords only, because JSON Schema was probably intended.
-fn looks_canonical(reading: &mut SchemaReading<'_>, mapping: &Mapping) {
-    let Some((entry, name)) = mapping.get("type").and_then(|e| e.value.string().map(|t| (e, t))) else { return };
+fn looks_canonical(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) {
+    let Some((entry, name)) = mapping.get("type").and_then(|e| e.value.as_string().map(|t| (e, t))) else { return };
     let structural = mapping.entries.iter().all(|e| keywords::STRUCTURAL.contains(&&*e.key.value));
-    if &*name.value == "object" || (structural && reading::TYPES.contains(&&*name.value)) {
+    if &*name.value == "object" || (structural && schema_reading::TYPES.contains(&&*name.value)) {
         let message = "this declares a property named `type`, because `properties` is missing next to it";
-        let d = Diagnostic::warning("invalid-schema", reading.reader.at(entry.key.span), message);
-        reading.reader.report(d.help("to use JSON Schema, write `type: object` and `properties:`"));
+        let d = Diagnostic::new_warning("invalid-schema", reading.reader.location_of(entry.key.span), message);
+        reading.reader.report_finding(d.with_help("to use JSON Schema, write `type: object` and `properties:`"));
     }
 }
 
 /// The misspelt one of the two keywords that every JSON Schema of an object has.
-fn misspelt(mapping: &Mapping) -> Option<(&Entry, suggest::Near<'static>)> {
-    let is_object = |entry: &Entry| entry.value.string().is_some_and(|text| &*text.value == "object");
-    let is_mapping = |entry: &Entry| entry.value.mapping().is_some();
-    let (lacks, fits): (_, &dyn Fn(&Entry) -> bool) = match (mapping.get("type"), mapping.get("properties")) {
+fn misspelt(mapping: &YamlMapping) -> Option<(&YamlEntry, suggestions::NearMatch<'static>)> {
+    let is_object = |entry: &YamlEntry| entry.value.as_string().is_some_and(|text| &*text.value == "object");
+    let is_mapping = |entry: &YamlEntry| entry.value.as_mapping().is_some();
+    let (lacks, fits): (_, &dyn Fn(&YamlEntry) -> bool) = match (mapping.get("type"), mapping.get("properties")) {
         (Some(entry), None) if is_object(entry) => ("properties", &is_mapping),
         (None, Some(entry)) if is_mapping(entry) => ("type", &is_object),
         _ => return None,
     };
     mapping.entries.iter().filter(|entry| fits(entry)).find_map(|entry| {
-        let near = suggest::near(&entry.key.value, [lacks])?;
+        let near = suggestions::find_near_match(&entry.key.value, [lacks])?;
         Some((entry, near))
     })
 }
 
 /// Reports a property named `items` directly after a list that does not declare its items, because it was probably
 /// meant for the list.
-fn own_items(reading: &mut SchemaReading<'_>, mapping: &Mapping) {
+fn own_items(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) {
     for pair in mapping.entries.windows(2) {
         let [list, items] = pair else { continue };
-        if &*items.key.value != "items" || items.value.mapping().is_none() {
+        if &*items.key.value != "items" || items.value.as_mapping().is_none() {
             continue;
         }
-        let array = list.value.mapping().is_some_and(|m| {
+        let array = list.value.as_mapping().is_some_and(|m| {
             m.get("items").is_none()
-                && m.get("type").and_then(|e| e.value.string()).is_some_and(|t| &*t.value == "array")
+                && m.get("type").and_then(|e| e.value.as_string()).is_some_and(|t| &*t.value == "array")
         });
-        if array && !reading.reader.confirms("items", "") {
+        if array && !reading.reader.confirms_misspelling("items", "") {
             let message = format!(
                 "`items` is read as a separate property, so `{}` does not say what its items are",
                 list.key.value
             );
-            let d = Diagnostic::warning("invalid-schema", reading.reader.at(items.key.span), message);
-            let d = d.label(reading.reader.at(list.key.span), "the list");
-            reading.reader.report(d.help(format!("indent it to make it part of `{}`", list.key.value)));
+            let d = Diagnostic::new_warning("invalid-schema", reading.reader.location_of(items.key.span), message);
+            let d = d.with_label(reading.reader.location_of(list.key.span), "the list");
+            reading.reader.report_finding(d.with_help(format!("indent it to make it part of `{}`", list.key.value)));
         }
     }
 }
@@ -243,20 +251,20 @@ fn default_of(schema: &Value) -> Option<Value> {
 }
 
 /// Checks of the whole schema: its size, and mistakes that the checks at the keys do not find.
-fn check_whole(reading: &mut SchemaReading<'_>, entry: &Entry, json: &Value) {
+fn check_whole(reading: &mut SchemaReading<'_>, entry: &YamlEntry, json: &Value) {
     let bytes = json.json_length();
     if bytes > MAX_BYTES {
         let message = format!("the schema is too large: {bytes} bytes, at most {MAX_BYTES}");
-        reading.error(entry.key.span, message);
+        reading.report_error(entry.key.span, message);
     }
-    if reading.failed() || !reading.delicate() {
+    if reading.has_failed() || !reading.is_delicate() {
         return;
     }
     let plain = json.to_json();
-    if let Err(why) = fit::compile(&plain) {
-        return reading.error(entry.key.span, format!("`{}` is not a valid schema: {why}", entry.key.value));
+    if let Err(why) = value_check::compile_schema(&plain) {
+        return reading.report_error(entry.key.span, format!("`{}` is not a valid schema: {why}", entry.key.value));
     }
-    if !bounded(reading.reader, &entry.value, &plain) {
-        reading.fail();
+    if !check_work_limit(reading.reader, &entry.value, &plain) {
+        reading.mark_failed();
     }
 }

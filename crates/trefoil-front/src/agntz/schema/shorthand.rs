@@ -1,85 +1,96 @@
 //! The shorthand: `name: type`, or `name: {type, default, enum, min, max, ...}`.
 
-use trefoil_syntax::yaml::{Mapping, Node, Text};
-use trefoil_syntax::{Diagnostic, suggest};
-use trefoil_template::{Object, Value};
+use trefoil_syntax::yaml::{YamlMapping, YamlNode, YamlText};
+use trefoil_syntax::{Diagnostic, suggestions};
+use trefoil_template::{Value, ValueObject};
 
-use crate::mend::{listed, respelt};
-use crate::read::to_value;
-use crate::schema::canonical;
-use crate::schema::keywords::{KEYWORDS, holds};
-use crate::schema::reading::{SchemaReading, TYPES};
+use crate::schema::canonical_syntax;
+use crate::schema::keywords::{KEYWORDS, keyword_value_kind};
+use crate::schema::schema_reading::{SchemaReading, TYPES};
+use crate::spelling_fixes::{fix_spelling, join_names};
+use crate::yaml_reader::to_value;
 
 /// Reads one property's definition as JSON Schema.
-pub fn property(reading: &mut SchemaReading<'_>, node: &Node, name: &Text, depth: usize) -> Value {
-    if !reading.shallow(node, depth) {
+pub fn read_property(reading: &mut SchemaReading<'_>, node: &YamlNode, name: &YamlText, depth: usize) -> Value {
+    if !reading.check_depth(node, depth) {
         return Value::Bool(true);
     }
     if let Some(bare) = name.value.strip_suffix('?').filter(|bare| !bare.is_empty()) {
-        let at = reading.reader.at(name.span);
+        let at = reading.reader.location_of(name.span);
         let message = format!("`?` is part of the name `{}`, which no template can read", name.value);
-        let d = Diagnostic::warning("invalid-schema", at, message);
-        let d = d.help(format!("write `{bare}`: every input may be missing, and is then null or its `default`"));
-        let near = suggest::Near { name: bare, distance: 1, sure: false };
-        reading.reader.report(respelt(d, at, name, near));
+        let d = Diagnostic::new_warning("invalid-schema", at, message);
+        let d = d.with_help(format!("write `{bare}`: every input may be missing, and is then null or its `default`"));
+        let near = suggestions::NearMatch { name: bare, distance: 1, sure: false };
+        reading.reader.report_finding(fix_spelling(d, at, name, near));
     }
-    if let Some(text) = node.string() {
+    if let Some(text) = node.as_string() {
         let known = reading.type_name(text);
         return if known { Value::from_iter([("type", text.value.clone())]) } else { Value::Bool(true) };
     }
-    match node.mapping() {
+    match node.as_mapping() {
         Some(mapping) => definition(reading, node, mapping, name, depth),
         None => {
-            let message = format!("`{}` must be a type or a definition, not {}", name.value, node.describe());
-            let d = Diagnostic::error("invalid-schema", reading.reader.at(node.span), message);
-            reading.report(d.help(format!(
+            let message = format!("`{}` must be a type or a definition, not {}", name.value, node.kind_description());
+            let d = Diagnostic::new_error("invalid-schema", reading.reader.location_of(node.span), message);
+            reading.report_finding(d.with_help(format!(
                 "for example `{}: string`; types are {}",
                 name.value,
-                listed(TYPES.iter().copied())
+                join_names(TYPES.iter().copied())
             )));
             Value::Bool(true)
         }
     }
 }
 
-fn definition(reading: &mut SchemaReading<'_>, node: &Node, mapping: &Mapping, name: &Text, depth: usize) -> Value {
+fn definition(
+    reading: &mut SchemaReading<'_>,
+    node: &YamlNode,
+    mapping: &YamlMapping,
+    name: &YamlText,
+    depth: usize,
+) -> Value {
     if mapping.get("type").is_none() {
-        let d =
-            Diagnostic::error("invalid-schema", reading.reader.at(name.span), format!("`{}` needs `type`", name.value));
-        reading.report(d.help(format!("available: {}", listed(TYPES.iter().copied()))));
+        let d = Diagnostic::new_error(
+            "invalid-schema",
+            reading.reader.location_of(name.span),
+            format!("`{}` needs `type`", name.value),
+        );
+        reading.report_finding(d.with_help(format!("available: {}", join_names(TYPES.iter().copied()))));
     }
-    let before = reading.failed();
-    let mut schema = Object::default();
+    let before = reading.has_failed();
+    let mut schema = ValueObject::default();
     for entry in &mapping.entries {
         let key = &entry.key;
         let value = match &*key.value {
             "min" | "max" => {
                 let long = if &*key.value == "min" { "minimum" } else { "maximum" };
                 if mapping.get(long).is_some() {
-                    reading.error(key.span, format!("`{}` is short for `{long}`, but both are set", key.value));
+                    reading.report_error(key.span, format!("`{}` is short for `{long}`, but both are set", key.value));
                 }
                 number(reading, &entry.value, &key.value);
                 schema.insert(long.into(), to_value(&entry.value));
                 continue;
             }
             "properties" => properties(reading, &entry.value, depth),
-            "items" => property(reading, &entry.value, key, depth + 1),
+            "items" => read_property(reading, &entry.value, key, depth + 1),
             "default" if entry.value.is_null() => {
-                if entry.value.scalar().is_some_and(|(_, text)| text.value.is_empty()) {
-                    reading.reader.warning("no-effect", key.span, "`default` has no value, so it has no effect");
+                if entry.value.as_scalar().is_some_and(|(_, text)| text.value.is_empty()) {
+                    reading.reader.report_warning("no-effect", key.span, "`default` has no value, so it has no effect");
                 }
                 continue;
             }
-            "required" if entry.value.scalar().is_some() => {
-                let at = reading.reader.at(entry.value.span);
-                let message = format!("`required` must be a list of names, not {}", entry.value.describe());
-                let d = Diagnostic::error("invalid-schema", at, message);
-                reading.report(d.help("remove it: a property without `default` is required, and null if missing"));
+            "required" if entry.value.as_scalar().is_some() => {
+                let at = reading.reader.location_of(entry.value.span);
+                let message = format!("`required` must be a list of names, not {}", entry.value.kind_description());
+                let d = Diagnostic::new_error("invalid-schema", at, message);
+                reading.report_finding(
+                    d.with_help("remove it: a property without `default` is required, and null if missing"),
+                );
                 continue;
             }
             word => {
-                match holds(word) {
-                    Some(_) => canonical::keyword(reading, entry, depth),
+                match keyword_value_kind(word) {
+                    Some(_) => canonical_syntax::check_keyword(reading, entry, depth),
                     None => unknown(reading, key),
                 }
                 to_value(&entry.value)
@@ -91,35 +102,38 @@ fn definition(reading: &mut SchemaReading<'_>, node: &Node, mapping: &Mapping, n
         schema.insert("additionalProperties".into(), Value::Bool(false));
     }
     let schema = Value::Object(schema.into());
-    if before == reading.failed() {
-        canonical::cross_checks(reading, node, &schema, false);
+    if before == reading.has_failed() {
+        canonical_syntax::cross_checks(reading, node, &schema, false);
     }
     schema
 }
 
-fn properties(reading: &mut SchemaReading<'_>, node: &Node, depth: usize) -> Value {
-    let Some(mapping) = node.mapping() else {
+fn properties(reading: &mut SchemaReading<'_>, node: &YamlNode, depth: usize) -> Value {
+    let Some(mapping) = node.as_mapping() else {
         reading.wrong_type(node, "properties", "a mapping");
-        return Value::Object(Object::default().into());
+        return Value::Object(ValueObject::default().into());
     };
-    let inner = mapping.entries.iter().map(|e| (e.key.value.clone(), property(reading, &e.value, &e.key, depth + 1)));
-    Value::Object(inner.collect::<Object>().into())
+    let inner =
+        mapping.entries.iter().map(|e| (e.key.value.clone(), read_property(reading, &e.value, &e.key, depth + 1)));
+    Value::Object(inner.collect::<ValueObject>().into())
 }
 
-fn number(reading: &mut SchemaReading<'_>, node: &Node, what: &str) {
-    use trefoil_syntax::yaml::Scalar;
-    if !matches!(node.scalar(), Some((Scalar::Int(_) | Scalar::UInt(_) | Scalar::Float(_), _))) {
+fn number(reading: &mut SchemaReading<'_>, node: &YamlNode, what: &str) {
+    use trefoil_syntax::yaml::YamlScalar;
+    if !matches!(node.as_scalar(), Some((YamlScalar::Int(_) | YamlScalar::UInt(_) | YamlScalar::Float(_), _))) {
         reading.wrong_type(node, what, "a number");
     }
 }
 
-fn unknown(reading: &mut SchemaReading<'_>, key: &Text) {
-    let at = reading.reader.at(key.span);
-    let d = Diagnostic::warning("unknown-key", at, format!("a property has no key `{}`", key.value));
+fn unknown(reading: &mut SchemaReading<'_>, key: &YamlText) {
+    let at = reading.reader.location_of(key.span);
+    let d = Diagnostic::new_warning("unknown-key", at, format!("a property has no key `{}`", key.value));
     let words = KEYWORDS.iter().map(|(k, _)| *k).chain(["min", "max"]);
-    reading.reader.report(match (&*key.value, suggest::near(&key.value, words)) {
-        ("nullable" | "optional", _) => d.help("every property is optional; a missing one is null, or its `default`"),
-        (_, Some(near)) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, key, near),
+    reading.reader.report_finding(match (&*key.value, suggestions::find_near_match(&key.value, words)) {
+        ("nullable" | "optional", _) => {
+            d.with_help("every property is optional; a missing one is null, or its `default`")
+        }
+        (_, Some(near)) => fix_spelling(d.with_help(format!("did you mean `{}`?", near.name)), at, key, near),
         (_, None) => d,
     });
 }

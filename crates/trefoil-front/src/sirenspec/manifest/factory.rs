@@ -1,23 +1,23 @@
 //! Factory nodes: an agent or swarm for each item of a list, or a number of agents.
 
 use trefoil_ir::OnItemFailure;
-use trefoil_syntax::yaml::{Entry, Scalar, Text};
+use trefoil_syntax::yaml::{YamlEntry, YamlScalar, YamlText};
 use trefoil_syntax::{Diagnostic, Span};
 
 use super::scalar;
-use super::swrm::{self, Swrm};
-use super::write::{self, Write};
-use crate::{Fields, Reader};
+use super::swrm::{self, SirenSwarm};
+use super::write::{self, NodeWrite};
+use crate::{ManifestReader, MappingReader};
 
 /// A factory.
 #[derive(Debug, Clone)]
 pub struct FactoryNode<'n> {
     /// The agent or swarm.
-    pub worker: Option<Worker<'n>>,
+    pub worker: Option<FactoryWorker<'n>>,
     /// The items.
-    pub over: Option<Over<'n>>,
+    pub over: Option<FactoryItems<'n>>,
     /// The inputs, rendered in order for each instance.
-    pub inputs: Vec<&'n Entry>,
+    pub inputs: Vec<&'n YamlEntry>,
     /// The maximum number of concurrent instances.
     pub concurrency: u32,
     /// The timeout of one instance in milliseconds.
@@ -27,74 +27,80 @@ pub struct FactoryNode<'n> {
     /// What happens when an instance fails.
     pub on_failure: OnItemFailure,
     /// The path for the list of outputs.
-    pub writes: Option<Write<'n>>,
+    pub writes: Option<NodeWrite<'n>>,
 }
 
 /// The work of an instance.
 #[derive(Debug, Clone)]
-pub enum Worker<'n> {
+pub enum FactoryWorker<'n> {
     /// A declared agent.
-    Agent(&'n Text),
+    Agent(&'n YamlText),
     /// A swarm.
-    Swrm(Swrm<'n>),
+    Swrm(SirenSwarm<'n>),
 }
 
 /// The items of a factory.
 #[derive(Debug, Clone)]
-pub enum Over<'n> {
+pub enum FactoryItems<'n> {
     /// `for_each`: a list, as a template or as JSON.
-    List(&'n Text),
+    List(&'n YamlText),
     /// `swarm_size`.
-    Count(Size<'n>),
+    Count(SwarmSize<'n>),
 }
 
 /// A number of instances.
 #[derive(Debug, Clone)]
-pub enum Size<'n> {
+pub enum SwarmSize<'n> {
     /// A literal number.
     Fixed(i64),
     /// A template.
-    Text(&'n Text),
+    Text(&'n YamlText),
 }
 
 /// The maximum of `swarm_size`.
 pub const MAX_SWARM_SIZE: u32 = 100;
 
 /// The keys of a factory node.
-pub fn read<'n>(fields: &mut Fields<'n, '_>) -> FactoryNode<'n> {
+pub fn read_factory_node<'n>(fields: &mut MappingReader<'n, '_>) -> FactoryNode<'n> {
     let worker = worker(fields);
     let over = over(fields, worker.as_ref());
     FactoryNode {
         worker,
         over,
-        inputs: inputs(fields),
-        concurrency: scalar::count(fields, "concurrency", 1).unwrap_or(1),
-        timeout_ms: scalar::patience(fields, "timeout_per_instance").unwrap_or(60_000),
-        timeout_at: fields.entry("timeout_per_instance").map(|e| e.value.span),
+        inputs: read_node_inputs(fields),
+        concurrency: scalar::read_count(fields, "concurrency", 1).unwrap_or(1),
+        timeout_ms: scalar::read_call_timeout(fields, "timeout_per_instance").unwrap_or(60_000),
+        timeout_at: fields.peek_entry("timeout_per_instance").map(|e| e.value.span),
         on_failure: swrm::on_failure(fields).unwrap_or(OnItemFailure::Abort),
-        writes: write::require(fields),
+        writes: write::require_write(fields),
     }
 }
 
-fn worker<'n>(fields: &mut Fields<'n, '_>) -> Option<Worker<'n>> {
+fn worker<'n>(fields: &mut MappingReader<'n, '_>) -> Option<FactoryWorker<'n>> {
     let reader = fields.reader;
     match (fields.take("agent"), fields.take("swrm")) {
-        (Some(agent), None) => reader.text(&agent.value, "agent").map(Worker::Agent),
+        (Some(agent), None) => reader.read_text(&agent.value, "agent").map(FactoryWorker::Agent),
         (None, Some(swrm)) => {
-            let mut inner = reader.fields(&swrm.value, "swrm")?;
-            let body = swrm::body(&mut inner);
+            let mut inner = reader.read_mapping(&swrm.value, "swrm")?;
+            let body = swrm::read_swarm_body(&mut inner);
             inner.no_effect(&["on_failure"], "the factory's own `on_failure` decides");
-            inner.finish();
-            Some(Worker::Swrm(body))
+            inner.finish_mapping();
+            Some(FactoryWorker::Swrm(body))
         }
-        (None, None) if fields.entries().iter().any(|e| &*e.key.value == "agents" && e.value.sequence().is_some()) => {
-            let at = fields.take("agents").map_or(fields.head(), |e| e.key.span);
-            let d =
-                Diagnostic::error("missing-key", reader.at(at), "the agents of a factory's swarm belong under `swrm`");
-            reader.report(d.help("write `swrm:` above them, and indent `agents` and `synthesis` under it"));
+        (None, None)
+            if fields.entries().iter().any(|e| &*e.key.value == "agents" && e.value.as_sequence().is_some()) =>
+        {
+            let at = fields.take("agents").map_or(fields.head_span(), |e| e.key.span);
+            let d = Diagnostic::new_error(
+                "missing-key",
+                reader.location_of(at),
+                "the agents of a factory's swarm belong under `swrm`",
+            );
+            reader
+                .report_finding(d.with_help("write `swrm:` above them, and indent `agents` and `synthesis` under it"));
             let concurrency = fields.take("concurrency").is_some();
-            let body = swrm::body(fields);
-            Some(Worker::Swrm(Swrm { concurrency: body.concurrency.filter(|_| !concurrency), ..body }))
+            let body = swrm::read_swarm_body(fields);
+            Some(FactoryWorker::Swrm(SirenSwarm { concurrency: body.concurrency.filter(|_| !concurrency), ..body }))
         }
         (agent, swrm) => {
             one_of(fields, "agent", "swrm", agent.zip(swrm));
@@ -103,39 +109,39 @@ fn worker<'n>(fields: &mut Fields<'n, '_>) -> Option<Worker<'n>> {
     }
 }
 
-fn over<'n>(fields: &mut Fields<'n, '_>, worker: Option<&Worker<'_>>) -> Option<Over<'n>> {
+fn over<'n>(fields: &mut MappingReader<'n, '_>, worker: Option<&FactoryWorker<'_>>) -> Option<FactoryItems<'n>> {
     let reader = fields.reader;
     match (fields.take("for_each"), fields.take("swarm_size")) {
-        (Some(list), None) => match list.value.string() {
-            Some(text) => Some(Over::List(text)),
+        (Some(list), None) => match list.value.as_string() {
+            Some(text) => Some(FactoryItems::List(text)),
             None => {
-                let mut d = Diagnostic::error(
+                let mut d = Diagnostic::new_error(
                     "wrong-type",
-                    reader.at(list.value.span),
-                    format!("`for_each` must be text, not {}", list.value.describe()),
+                    reader.location_of(list.value.span),
+                    format!("`for_each` must be text, not {}", list.value.kind_description()),
                 );
-                if list.value.sequence().is_some() {
-                    d = d.help("write the list as JSON in quotes: `'[\"a\", \"b\"]'`");
+                if list.value.as_sequence().is_some() {
+                    d = d.with_help("write the list as JSON in quotes: `'[\"a\", \"b\"]'`");
                 }
-                reader.report(d);
+                reader.report_finding(d);
                 None
             }
         },
         (None, Some(size)) => {
-            if matches!(worker, Some(Worker::Swrm(_))) {
-                reader.report(
-                    Diagnostic::error(
+            if matches!(worker, Some(FactoryWorker::Swrm(_))) {
+                reader.report_finding(
+                    Diagnostic::new_error(
                         "wrong-type",
-                        reader.at(size.key.span),
+                        reader.location_of(size.key.span),
                         "`swarm_size` works only with `agent`, not with `swrm`",
                     )
-                    .help("use `for_each`"),
+                    .with_help("use `for_each`"),
                 );
             }
-            match size.value.string() {
-                Some(text) if text.value.contains("{{") => Some(Over::Count(Size::Text(text))),
+            match size.value.as_string() {
+                Some(text) if text.value.contains("{{") => Some(FactoryItems::Count(SwarmSize::Text(text))),
                 _ => scalar::whole_node(reader, &size.value, "swarm_size", None, 1..=i64::from(MAX_SWARM_SIZE))
-                    .map(|n| Over::Count(Size::Fixed(n))),
+                    .map(|n| FactoryItems::Count(SwarmSize::Fixed(n))),
             }
         }
         (list, size) => {
@@ -145,33 +151,38 @@ fn over<'n>(fields: &mut Fields<'n, '_>, worker: Option<&Worker<'_>>) -> Option<
     }
 }
 
-fn one_of(fields: &mut Fields<'_, '_>, a: &'static str, b: &'static str, both: Option<(&Entry, &Entry)>) {
+fn one_of(
+    fields: &mut MappingReader<'_, '_>,
+    a: &'static str,
+    b: &'static str,
+    both: Option<(&YamlEntry, &YamlEntry)>,
+) {
     let reader = fields.reader;
-    reader.report(match both {
-        Some((first, second)) => Diagnostic::error(
+    reader.report_finding(match both {
+        Some((first, second)) => Diagnostic::new_error(
             "conflicting-keys",
-            reader.at(second.key.span),
+            reader.location_of(second.key.span),
             format!("a factory cannot have both `{a}` and `{b}`"),
         )
-        .label(reader.at(first.key.span), "the other one"),
+        .with_label(reader.location_of(first.key.span), "the other one"),
         None => {
-            let at = reader.at(fields.lack(&[a, b]));
+            let at = reader.location_of(fields.missing_key_span(&[a, b]));
             // Nothing else needs to be reported about a key without a value.
             for key in [a, b] {
                 fields.take_nullable(key);
             }
-            Diagnostic::error("missing-key", at, format!("a factory needs `{a}` or `{b}`"))
+            Diagnostic::new_error("missing-key", at, format!("a factory needs `{a}` or `{b}`"))
         }
     });
 }
 
 /// `inputs` of a factory or workflow node: texts, or literal numbers or booleans.
-pub fn inputs<'n>(fields: &mut Fields<'n, '_>) -> Vec<&'n Entry> {
+pub fn read_node_inputs<'n>(fields: &mut MappingReader<'n, '_>) -> Vec<&'n YamlEntry> {
     let outer: Vec<&str> = fields.entries().iter().map(|e| &*e.key.value).collect();
-    let Some(inputs) = fields.fields("inputs") else { return Vec::new() };
+    let Some(inputs) = fields.read_mapping("inputs") else { return Vec::new() };
     for entry in inputs.entries() {
         misplaced(inputs.reader, &outer, entry);
-        if entry.value.scalar().is_none() || entry.value.is_null() {
+        if entry.value.as_scalar().is_none() || entry.value.is_null() {
             inputs.reader.wrong_type(&entry.value, &entry.key.value, "text");
         }
     }
@@ -179,17 +190,17 @@ pub fn inputs<'n>(fields: &mut Fields<'n, '_>) -> Vec<&'n Entry> {
 }
 
 /// Reports a key of the node that is wrongly written in its inputs.
-fn misplaced(reader: &Reader<'_>, node: &[&str], entry: &Entry) {
+fn misplaced(reader: &ManifestReader<'_>, node: &[&str], entry: &YamlEntry) {
     let key = &*entry.key.value;
     let fits = match key {
-        "concurrency" | "timeout_per_instance" => matches!(entry.value.scalar(), Some((Scalar::Int(_), _))),
-        "on_failure" => entry.value.string().is_some_and(|t| matches!(&*t.value, "abort" | "continue")),
+        "concurrency" | "timeout_per_instance" => matches!(entry.value.as_scalar(), Some((YamlScalar::Int(_), _))),
+        "on_failure" => entry.value.as_string().is_some_and(|t| matches!(&*t.value, "abort" | "continue")),
         _ => false,
     };
     if !fits || node.contains(&key) || !node.iter().any(|k| matches!(*k, "for_each" | "swarm_size")) {
         return;
     }
     let message = format!("`{key}` under `inputs` is an input of every instance, and the factory has no `{key}`");
-    let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
-    reader.report(d.help(format!("align `{key}` with `inputs` to make it a key of the factory")));
+    let d = Diagnostic::new_warning("no-effect", reader.location_of(entry.key.span), message);
+    reader.report_finding(d.with_help(format!("align `{key}` with `inputs` to make it a key of the factory")));
 }

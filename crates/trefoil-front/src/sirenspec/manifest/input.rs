@@ -1,20 +1,20 @@
 //! `input` and `state`: the initial values of a run.
 
-use trefoil_syntax::yaml::{Entry, Node, Text};
+use trefoil_syntax::yaml::{YamlEntry, YamlNode, YamlText};
 use trefoil_syntax::{Diagnostic, Span};
-use trefoil_template::{Object, Value};
+use trefoil_template::{Value, ValueObject};
 
 use super::scalar;
-use super::write::Root;
-use crate::learn::whole;
-use crate::read::to_value;
-use crate::{Fields, Reader};
+use super::write::StateTree;
+use crate::name_facts::key_value_span;
+use crate::yaml_reader::to_value;
+use crate::{ManifestReader, MappingReader};
 
 /// A declared field of the run's input.
 #[derive(Debug, Clone)]
-pub struct InputField<'n> {
+pub struct DeclaredInputField<'n> {
     /// Its name.
-    pub name: &'n Text,
+    pub name: &'n YamlText,
     /// The span of the whole field.
     pub span: Span,
     /// The default; `None`: the run must pass a value.
@@ -25,68 +25,76 @@ pub struct InputField<'n> {
 #[derive(Debug, Clone, Default)]
 pub struct SeededState<'n> {
     /// Under `working`.
-    pub working: Object,
+    pub working: ValueObject,
     /// Under `output`.
-    pub output: Object,
+    pub output: ValueObject,
     /// The values as written, with their trees.
-    pub written: Vec<(Root, &'n Node)>,
+    pub written: Vec<(StateTree, &'n YamlNode)>,
 }
 
 /// `input`: `message` and other fields, whose defaults define their types.
-pub fn input<'n>(fields: &mut Fields<'n, '_>) -> Vec<InputField<'n>> {
-    let Some(input) = fields.fields("input") else { return Vec::new() };
+pub fn read_input<'n>(fields: &mut MappingReader<'n, '_>) -> Vec<DeclaredInputField<'n>> {
+    let Some(input) = fields.read_mapping("input") else { return Vec::new() };
     input
         .entries()
         .iter()
         .map(|entry| {
             let null = entry.value.is_null();
-            if &*entry.key.value == "message" && !null && entry.value.string().is_none() {
+            if &*entry.key.value == "message" && !null && entry.value.as_string().is_none() {
                 input.reader.wrong_type(&entry.value, "message", "text");
             } else {
                 declared(input.reader, entry);
             }
             stand_in(input.reader, entry);
             scalar::no_templates(input.reader, &entry.value, "input");
-            InputField { name: &entry.key, span: whole(entry), default: (!null).then(|| to_value(&entry.value)) }
+            DeclaredInputField {
+                name: &entry.key,
+                span: key_value_span(entry),
+                default: (!null).then(|| to_value(&entry.value)),
+            }
         })
         .collect()
 }
 
 /// `state`.
-pub fn state<'n>(fields: &mut Fields<'n, '_>) -> SeededState<'n> {
-    let Some(mut state) = fields.fields("state") else { return SeededState::default() };
+pub fn read_seeded_state<'n>(fields: &mut MappingReader<'n, '_>) -> SeededState<'n> {
+    let Some(mut state) = fields.read_mapping("state") else { return SeededState::default() };
     let mut written = Vec::new();
-    let working = tree(&mut state, Root::Working, &mut written);
-    let output = tree(&mut state, Root::Output, &mut written);
+    let working = tree(&mut state, StateTree::Working, &mut written);
+    let output = tree(&mut state, StateTree::Output, &mut written);
     let result = SeededState { working, output, written };
-    state.finish();
+    state.finish_mapping();
     result
 }
 
-fn tree<'n>(state: &mut Fields<'n, '_>, root: Root, written: &mut Vec<(Root, &'n Node)>) -> Object {
-    let key = root.word();
+fn tree<'n>(
+    state: &mut MappingReader<'n, '_>,
+    root: StateTree,
+    written: &mut Vec<(StateTree, &'n YamlNode)>,
+) -> ValueObject {
+    let key = root.tree_name();
     let reader = state.reader;
-    let Some(entry) = state.take(key) else { return Object::default() };
+    let Some(entry) = state.take(key) else { return ValueObject::default() };
     let node = &entry.value;
     written.push((root, node));
     scalar::no_templates(reader, node, "state");
-    match node.mapping() {
+    match node.as_mapping() {
         Some(mapping) => mapping.entries.iter().map(|e| (e.key.value.clone(), to_value(&e.value))).collect(),
         None => {
             reader.wrong_type(node, key, "a mapping");
-            Object::default()
+            ValueObject::default()
         }
     }
 }
 
 /// Reports a default that is not a value: the name of a type, as other formats declare it, or a text that was meant to
 /// be replaced.
-fn stand_in(reader: &Reader<'_>, entry: &Entry) {
+fn stand_in(reader: &ManifestReader<'_>, entry: &YamlEntry) {
     const WORDS: [&str; 16] = [
         "string", "str", "number", "integer", "int", "float", "boolean", "bool", "array", "object", "dict", "required",
         "TODO", "TBD", "FIXME", "...",
     ];
-    let Some(text) = entry.value.string() else { return };
+    let Some(text) = entry.value.as_string() else { return };
     let value = text.value.trim();
     let begins = |word: &str| value.get(1..).is_some_and(|v| v.to_ascii_lowercase().starts_with(word));
     let blank =
@@ -97,29 +105,30 @@ fn stand_in(reader: &Reader<'_>, entry: &Entry) {
         return;
     }
     let message = format!("the default of `{}` is the text `{value}`", entry.key.value);
-    let d = Diagnostic::warning("wrong-default", reader.at(entry.value.span), message);
-    reader.report(d.help(format!("write a default value, or `{}:` for a required field", entry.key.value)));
+    let d = Diagnostic::new_warning("wrong-default", reader.location_of(entry.value.span), message);
+    reader
+        .report_finding(d.with_help(format!("write a default value, or `{}:` for a required field", entry.key.value)));
 }
 
 /// Reports a field that is declared with a type, as in other formats; here the mapping itself would be the default.
-fn declared(reader: &Reader<'_>, entry: &Entry) {
+fn declared(reader: &ManifestReader<'_>, entry: &YamlEntry) {
     const TYPES: [&str; 13] = [
         "string", "str", "text", "number", "integer", "int", "float", "boolean", "bool", "array", "list", "object",
         "dict",
     ];
     // Other keys of a schema may also occur in a field whose value is a schema.
     const KEYS: [&str; 8] = ["type", "default", "description", "required", "enum", "title", "examples", "example"];
-    let Some(mapping) = entry.value.mapping() else { return };
-    let kind = mapping.get("type").and_then(|e| e.value.string());
+    let Some(mapping) = entry.value.as_mapping() else { return };
+    let kind = mapping.get("type").and_then(|e| e.value.as_string());
     let typed = kind.is_some_and(|text| TYPES.contains(&&*text.value));
     if !typed || !mapping.entries.iter().all(|e| KEYS.contains(&&*e.key.value)) {
         return;
     }
     let message = format!("the default of `{}` is this whole mapping", entry.key.value);
-    let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
-    let default = mapping.get("default").and_then(|e| e.value.scalar()).map(|(_, text)| text);
-    reader.report(match default {
-        Some(text) => d.help(format!("write only the default: `{}: {}`", entry.key.value, text.value)),
-        None => d.help(format!("write only the default, or `{}:` for a required field", entry.key.value)),
+    let d = Diagnostic::new_warning("no-effect", reader.location_of(entry.key.span), message);
+    let default = mapping.get("default").and_then(|e| e.value.as_scalar()).map(|(_, text)| text);
+    reader.report_finding(match default {
+        Some(text) => d.with_help(format!("write only the default: `{}: {}`", entry.key.value, text.value)),
+        None => d.with_help(format!("write only the default, or `{}:` for a required field", entry.key.value)),
     });
 }

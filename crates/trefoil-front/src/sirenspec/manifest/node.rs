@@ -1,27 +1,27 @@
 //! `nodes`: the nodes of a workflow. One struct for each `type`.
 
 use trefoil_ir::Retry;
-use trefoil_syntax::yaml::{Entry, Text};
-use trefoil_syntax::{Diagnostic, Span, suggest};
+use trefoil_syntax::yaml::{YamlEntry, YamlText};
+use trefoil_syntax::{Diagnostic, Span, suggestions};
 
 use super::call::{self, CallNode};
 use super::factory::{self, FactoryNode};
 use super::human::{self, HumanNode};
-use super::named::{self, Named};
-use super::policy::{self, OnFailure};
+use super::named_items::{self, NamedItem};
+use super::policy::{self, NodeFailurePolicy};
 use super::scalar;
-use super::swrm::{self, Swrm};
+use super::swrm::{self, SirenSwarm};
 use super::tool::{self, ToolNode};
-use super::write::{self, Write};
+use super::write::{self, NodeWrite};
 
-use crate::mend::respelt;
-use crate::{Fields, Reader};
+use crate::spelling_fixes::fix_spelling;
+use crate::{ManifestReader, MappingReader};
 
 /// A node.
 #[derive(Debug, Clone)]
-pub struct Node<'n> {
+pub struct SirenNode<'n> {
     /// Its id.
-    pub id: &'n Text,
+    pub id: &'n YamlText,
     /// The span of the whole node.
     pub span: Span,
     /// Its type.
@@ -34,7 +34,7 @@ pub enum NodeKind<'n> {
     /// One agent call.
     Agent(AgentNode<'n>),
     /// Several agents and a synthesis.
-    Swrm(Swrm<'n>),
+    Swrm(SirenSwarm<'n>),
     /// A fan-out.
     Factory(FactoryNode<'n>),
     /// Another workflow.
@@ -49,7 +49,7 @@ pub enum NodeKind<'n> {
 
 impl<'n> NodeKind<'n> {
     /// Its `writes`, if it has one.
-    pub fn writes(&self) -> Option<&Write<'n>> {
+    pub fn node_write(&self) -> Option<&NodeWrite<'n>> {
         match self {
             Self::Agent(kind) => kind.writes.as_ref(),
             Self::Human(kind) => kind.writes.as_ref(),
@@ -64,15 +64,15 @@ impl<'n> NodeKind<'n> {
 #[derive(Debug, Clone)]
 pub struct AgentNode<'n> {
     /// The agent.
-    pub agent: Option<&'n Text>,
+    pub agent: Option<&'n YamlText>,
     /// The path for the answer.
-    pub writes: Option<Write<'n>>,
+    pub writes: Option<NodeWrite<'n>>,
     /// Whether text is shown while it arrives.
     pub streaming: bool,
     /// Retries; `None`: the workflow's default.
     pub retry: Option<Retry>,
     /// What happens on failure; `None`: the workflow's default.
-    pub on_failure: Option<OnFailure<'n>>,
+    pub on_failure: Option<NodeFailurePolicy<'n>>,
     /// The maximum number of tokens in the answer.
     pub max_tokens: Option<u32>,
     /// Where it is written.
@@ -80,67 +80,74 @@ pub struct AgentNode<'n> {
 }
 
 /// A reader of the keys of one type of node.
-type ReadKind = for<'n, 'd> fn(&mut Fields<'n, 'd>) -> NodeKind<'n>;
+type ReadKind = for<'n, 'd> fn(&mut MappingReader<'n, 'd>) -> NodeKind<'n>;
 
 const TYPES: [(&str, ReadKind); 6] = [
     ("agent", |f| NodeKind::Agent(agent(f))),
-    ("swrm", |f| NodeKind::Swrm(swrm::node(f))),
-    ("factory", |f| NodeKind::Factory(factory::read(f))),
-    ("workflow", |f| NodeKind::Call(call::read(f))),
-    ("human", |f| NodeKind::Human(human::read(f))),
-    ("tool", |f| NodeKind::Tool(tool::read(f))),
+    ("swrm", |f| NodeKind::Swrm(swrm::read_swarm_node(f))),
+    ("factory", |f| NodeKind::Factory(factory::read_factory_node(f))),
+    ("workflow", |f| NodeKind::Call(call::read_call_node(f))),
+    ("human", |f| NodeKind::Human(human::read_human_node(f))),
+    ("tool", |f| NodeKind::Tool(tool::read_tool_node(f))),
 ];
 
 /// The entries of `nodes`.
-pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Vec<Node<'n>> {
+pub fn read_nodes<'n>(fields: &mut MappingReader<'n, '_>) -> Vec<SirenNode<'n>> {
     let reader = fields.reader;
-    let Some(nodes) = fields.require("nodes") else { return Vec::new() };
-    let nodes = named::read(reader, &nodes.value, "nodes");
+    let Some(nodes) = fields.require_entry("nodes") else { return Vec::new() };
+    let nodes = named_items::read_named_items(reader, &nodes.value, "nodes");
     nodes.iter().for_each(|named| reserved(reader, named.id));
-    nodes.iter().map(|named| Node { id: named.id, span: named.span, kind: kind(reader, named) }).collect()
+    nodes.iter().map(|named| SirenNode { id: named.id, span: named.span, kind: kind(reader, named) }).collect()
 }
 
 /// Names with another meaning in templates and conditions.
 const RESERVED: [&str; 8] = ["inputs", "env", "item", "index", "total", "working", "output", "_budget"];
 
-fn reserved(reader: &Reader<'_>, id: &Text) {
+fn reserved(reader: &ManifestReader<'_>, id: &YamlText) {
     if RESERVED.contains(&&*id.value) {
         let message =
             format!("templates cannot read the result of a node named `{}`: the name means something else", id.value);
-        reader.report(Diagnostic::warning("reserved-name", reader.at(id.span), message).help("rename the node"));
+        reader.report_finding(
+            Diagnostic::new_warning("reserved-name", reader.location_of(id.span), message).with_help("rename the node"),
+        );
     }
 }
 
-fn kind<'n>(reader: &Reader<'_>, named: &Named<'n>) -> NodeKind<'n> {
+fn kind<'n>(reader: &ManifestReader<'_>, named: &NamedItem<'n>) -> NodeKind<'n> {
     let Some(mut fields) = named.keys_of(reader, "node") else { return NodeKind::Broken };
     fields.also_called(&OTHERS);
-    fields.elsewhere(&ELSEWHERE);
+    fields.set_foreign_keys(&ELSEWHERE);
     let read = match fields.take("type") {
         None => match unsaid(&fields) {
             Some(key) => untyped(&fields, &named.id.value, key),
             None => TYPES.first().map(|(_, read)| *read),
         },
-        Some(written) => match written.value.string().and_then(|text| other_type(reader, text)) {
+        Some(written) => match written.value.as_string().and_then(|text| other_type(reader, text)) {
             Some(read) => Some(read),
-            None => reader.word(&written.value, "type", &TYPES),
+            None => reader.read_word(&written.value, "type", &TYPES),
         },
     };
     let read = match swarm_of_agent(&mut fields) {
         Some(at) => {
-            let d = Diagnostic::error(
+            let d = Diagnostic::new_error(
                 "missing-key",
-                reader.at(at.span),
+                reader.location_of(at.span),
                 "an agent node has one `agent`; a swarm has `agents`",
             );
-            let near = suggest::Near { name: "swrm", distance: usize::MAX, sure: false };
-            reader.report(respelt(d.help("write `type: swrm`"), reader.at(at.span), at, near));
+            let near = suggestions::NearMatch { name: "swrm", distance: usize::MAX, sure: false };
+            reader.report_finding(fix_spelling(
+                d.with_help("write `type: swrm`"),
+                reader.location_of(at.span),
+                at,
+                near,
+            ));
             TYPES.iter().find(|(name, _)| *name == "swrm").map(|(_, read)| *read)
         }
         None => read,
     };
     let Some(read) = read else { return NodeKind::Broken };
     let kind = read(&mut fields);
-    fields.finish();
+    fields.finish_mapping();
     kind
 }
 
@@ -190,21 +197,26 @@ const OTHER_TYPES: [(&str, &str); 12] = [
 ];
 
 /// Reports a type with the name of another system; the node is read as the equivalent type.
-fn other_type(reader: &Reader<'_>, text: &Text) -> Option<ReadKind> {
+fn other_type(reader: &ManifestReader<'_>, text: &YamlText) -> Option<ReadKind> {
     let (_, name) = OTHER_TYPES.iter().find(|(word, _)| *word == &*text.value)?;
-    let at = reader.at(text.span);
+    let at = reader.location_of(text.span);
     let all = TYPES.map(|(t, _)| format!("`{t}`")).join(", ");
-    let d = Diagnostic::error("unknown-value", at, format!("`type` cannot be `{}`", text.value));
-    let d = d.help(format!("did you mean `{name}`? available: {all}"));
-    reader.report(respelt(d, at, text, suggest::Near { name, distance: usize::MAX, sure: false }));
+    let d = Diagnostic::new_error("unknown-value", at, format!("`type` cannot be `{}`", text.value));
+    let d = d.with_help(format!("did you mean `{name}`? available: {all}"));
+    reader.report_finding(fix_spelling(
+        d,
+        at,
+        text,
+        suggestions::NearMatch { name, distance: usize::MAX, sure: false },
+    ));
     TYPES.iter().find(|(t, _)| t == name).map(|(_, read)| *read)
 }
 
 /// The `type` of a node that says it has one agent but lists several.
-fn swarm_of_agent<'n>(fields: &mut Fields<'n, '_>) -> Option<&'n Text> {
-    let kind = fields.take("type").and_then(|e| e.value.string()).filter(|text| &*text.value == "agent")?;
+fn swarm_of_agent<'n>(fields: &mut MappingReader<'n, '_>) -> Option<&'n YamlText> {
+    let kind = fields.take("type").and_then(|e| e.value.as_string()).filter(|text| &*text.value == "agent")?;
     let entries = fields.entries();
-    let lists = entries.iter().any(|e| &*e.key.value == "agents" && e.value.sequence().is_some());
+    let lists = entries.iter().any(|e| &*e.key.value == "agents" && e.value.as_sequence().is_some());
     (lists && !entries.iter().any(|e| &*e.key.value == "agent")).then_some(kind)
 }
 
@@ -221,7 +233,7 @@ const TELLING: [(&str, &str); 8] = [
 ];
 
 /// The key that shows the type of a node without `type`, if it cannot be an agent node.
-fn unsaid<'n>(fields: &Fields<'n, '_>) -> Option<(&'n Entry, &'static str)> {
+fn unsaid<'n>(fields: &MappingReader<'n, '_>) -> Option<(&'n YamlEntry, &'static str)> {
     let entries = fields.entries();
     let has = |key: &str| entries.iter().any(|e| &*e.key.value == key && !e.value.is_null());
     let fans = has("for_each") || has("swarm_size");
@@ -229,38 +241,40 @@ fn unsaid<'n>(fields: &Fields<'n, '_>) -> Option<(&'n Entry, &'static str)> {
         return None;
     }
     let find = |key: &str| entries.iter().find(|e| &*e.key.value == key && !e.value.is_null());
-    let swarm = find("agents").filter(|e| e.value.sequence().is_some()).map(|e| (e, "swrm"));
+    let swarm = find("agents").filter(|e| e.value.as_sequence().is_some()).map(|e| (e, "swrm"));
     TELLING.iter().find_map(|(key, kind)| Some((find(key)?, *kind))).or(swarm)
 }
 
 /// Reports such a node; it is read as the type that the key shows.
-fn untyped(fields: &Fields<'_, '_>, id: &str, (tells, kind): (&Entry, &str)) -> Option<ReadKind> {
+fn untyped(fields: &MappingReader<'_, '_>, id: &str, (tells, kind): (&YamlEntry, &str)) -> Option<ReadKind> {
     let reader = fields.reader;
     let message = format!("node `{id}` needs `type: {kind}`: agent nodes have no `{}`", tells.key.value);
-    let head = fields.head();
-    let d = Diagnostic::error("missing-key", reader.at(fields.lack(&["type"])), message);
-    let d = d.label(reader.at(tells.key.span), format!("only for {kind} nodes"));
+    let head = fields.head_span();
+    let d = Diagnostic::new_error("missing-key", reader.location_of(fields.missing_key_span(&["type"])), message);
+    let d = d.with_label(reader.location_of(tells.key.span), format!("only for {kind} nodes"));
     // A `type` that is misspelt or has no value is fixed at its place.
-    let begun =
-        fields.entries().iter().any(|e| &*e.key.value == "kind" || suggest::near(&e.key.value, ["type"]).is_some());
-    reader.report(match reader.indent(head).filter(|_| !begun) {
+    let begun = fields
+        .entries()
+        .iter()
+        .any(|e| &*e.key.value == "kind" || suggestions::find_near_match(&e.key.value, ["type"]).is_some());
+    reader.report_finding(match reader.leading_spaces(head).filter(|_| !begun) {
         Some(indent) => {
-            let place = reader.at(Span::new(head.start, head.start));
-            d.suggestion(format!("write `type: {kind}` above it"), place, format!("type: {kind}\n{indent}"))
+            let place = reader.location_of(Span::new(head.start, head.start));
+            d.with_suggestion(format!("write `type: {kind}` above it"), place, format!("type: {kind}\n{indent}"))
         }
-        None => d.help(format!("write `type: {kind}`")),
+        None => d.with_help(format!("write `type: {kind}`")),
     });
     TYPES.iter().find(|(name, _)| *name == kind).map(|(_, read)| *read)
 }
 
-fn agent<'n>(fields: &mut Fields<'n, '_>) -> AgentNode<'n> {
+fn agent<'n>(fields: &mut MappingReader<'n, '_>) -> AgentNode<'n> {
     AgentNode {
         agent: fields.require_text("agent"),
-        writes: write::require(fields),
-        streaming: scalar::flag(fields, "streaming").unwrap_or(true),
-        retry: policy::retry(fields),
+        writes: write::require_write(fields),
+        streaming: scalar::read_flag(fields, "streaming").unwrap_or(true),
+        retry: policy::read_retry(fields),
         on_failure: policy::on_failure(fields),
-        max_tokens: scalar::count(fields, "max_tokens_per_call", 1),
-        max_tokens_at: fields.entry("max_tokens_per_call").map(|e| e.value.span),
+        max_tokens: scalar::read_count(fields, "max_tokens_per_call", 1),
+        max_tokens_at: fields.peek_entry("max_tokens_per_call").map(|e| e.value.span),
     }
 }

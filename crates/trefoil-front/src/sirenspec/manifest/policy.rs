@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Backoff, Retry, RetryOn};
-use trefoil_syntax::yaml::{Node, Scalar, Text};
-use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_ir::{Retry, RetryBackoff, RetryOn};
+use trefoil_syntax::yaml::{YamlNode, YamlScalar, YamlText};
+use trefoil_syntax::{Diagnostic, suggestions};
 
 use super::scalar;
-use crate::mend::respelt;
-use crate::{Fields, Reader};
+use crate::spelling_fixes::fix_spelling;
+use crate::{ManifestReader, MappingReader};
 
 /// What happens when an agent node still fails after its retries.
 #[derive(Debug, Clone)]
-pub enum OnFailure<'n> {
+pub enum NodeFailurePolicy<'n> {
     /// The run fails.
     Abort,
     /// Another node runs instead.
-    Fallback(&'n Text),
+    Fallback(&'n YamlText),
     /// The run continues without its output.
     Skip,
     /// The run continues with this output.
@@ -24,8 +24,8 @@ pub enum OnFailure<'n> {
 }
 
 /// `retry` of an agent node.
-pub fn retry(fields: &mut Fields<'_, '_>) -> Option<Retry> {
-    let mut retry = fields.fields("retry")?;
+pub fn read_retry(fields: &mut MappingReader<'_, '_>) -> Option<Retry> {
+    let mut retry = fields.read_mapping("retry")?;
     retry.also_called(&[
         ("attempts", "max_attempts"),
         ("max_retries", "max_attempts"),
@@ -34,72 +34,77 @@ pub fn retry(fields: &mut Fields<'_, '_>) -> Option<Retry> {
         ("strategy", "backoff"),
         ("on_status", "on"),
     ]);
-    let attempts = scalar::count(&mut retry, "max_attempts", 1);
+    let attempts = scalar::read_count(&mut retry, "max_attempts", 1);
     let max_attempts = attempts.unwrap_or(1);
     let backoff = retry
-        .word(
+        .read_word(
             "backoff",
-            &[("constant", Backoff::Constant), ("linear", Backoff::Linear), ("exponential", Backoff::Exponential)],
+            &[
+                ("constant", RetryBackoff::Constant),
+                ("linear", RetryBackoff::Linear),
+                ("exponential", RetryBackoff::Exponential),
+            ],
         )
-        .unwrap_or(Backoff::Constant);
-    let base_delay_ms = scalar::seconds(&mut retry, "base_delay", true).unwrap_or(1000);
+        .unwrap_or(RetryBackoff::Constant);
+    let base_delay_ms = scalar::read_seconds(&mut retry, "base_delay", true).unwrap_or(1000);
     let reader = retry.reader;
     let places = ["base_delay", "max_delay"].map(|key| (key, retry.take(key).map(|e| e.value.span)));
     let [(_, least), (_, most)] = places;
-    let max_delay_ms = scalar::seconds(&mut retry, "max_delay", true).unwrap_or(30_000);
+    let max_delay_ms = scalar::read_seconds(&mut retry, "max_delay", true).unwrap_or(30_000);
     let mut long = false;
     for ((key, at), ms) in places.into_iter().zip([base_delay_ms, max_delay_ms]) {
         if let Some(at) = at.filter(|_| ms >= 7_200_000) {
             long = true;
             let (seconds, hours) = (ms / 1000, ms / 3_600_000);
             let message = format!("`{key}` is in seconds: {seconds} seconds are {hours} hours");
-            let d = Diagnostic::warning("out-of-range", reader.at(at), message);
-            reader.report(d.help(format!("if milliseconds were meant, write `{key}: {}`", seconds / 1000)));
+            let d = Diagnostic::new_warning("out-of-range", reader.location_of(at), message);
+            reader
+                .report_finding(d.with_help(format!("if milliseconds were meant, write `{key}: {}`", seconds / 1000)));
         }
     }
     if let Some(at) = least.filter(|_| most.is_none() && max_delay_ms < base_delay_ms && !long) {
         let message = "`base_delay` is above `max_delay`, which is 30 by default, so every delay is 30 seconds";
-        let d = Diagnostic::warning("no-effect", reader.at(at), message);
-        reader.report(d.help("both are in seconds; `max_delay` is the upper bound"));
+        let d = Diagnostic::new_warning("no-effect", reader.location_of(at), message);
+        reader.report_finding(d.with_help("both are in seconds; `max_delay` is the upper bound"));
     }
     if let Some(at) = most.filter(|_| max_delay_ms < base_delay_ms) {
         let message = "`max_delay` is below `base_delay`, so every delay is `max_delay`";
-        let d = Diagnostic::warning("no-effect", retry.reader.at(at), message);
-        retry.reader.report(d.help("both are in seconds; `max_delay` is the upper bound"));
+        let d = Diagnostic::new_warning("no-effect", retry.reader.location_of(at), message);
+        retry.reader.report_finding(d.with_help("both are in seconds; `max_delay` is the upper bound"));
     }
-    let jitter = scalar::flag(&mut retry, "jitter").unwrap_or(false);
+    let jitter = scalar::read_flag(&mut retry, "jitter").unwrap_or(false);
     let mut on = Vec::new();
-    match retry.list("on") {
+    match retry.read_list("on") {
         Some(items) => items.iter().for_each(|item| trigger(retry.reader, item, &mut on)),
         None => on.extend([RetryOn::Status(429), RetryOn::Network, RetryOn::Timeout]),
     }
-    if scalar::flag(&mut retry, "retry_on_guardrail").unwrap_or(false) && !on.contains(&RetryOn::Guardrail) {
+    if scalar::read_flag(&mut retry, "retry_on_guardrail").unwrap_or(false) && !on.contains(&RetryOn::Guardrail) {
         on.push(RetryOn::Guardrail);
     }
     once(&retry, attempts, &on);
-    retry.finish();
+    retry.finish_mapping();
     Some(Retry { max_attempts, backoff, base_delay_ms, max_delay_ms, jitter, on })
 }
 
 /// Reports a configured `retry` that never retries.
-fn once(retry: &Fields<'_, '_>, attempts: Option<u32>, on: &[RetryOn]) {
+fn once(retry: &MappingReader<'_, '_>, attempts: Option<u32>, on: &[RetryOn]) {
     let reader = retry.reader;
-    let empty = || retry.entry("on").filter(|e| e.value.sequence().is_some_and(<[Node]>::is_empty));
+    let empty = || retry.peek_entry("on").filter(|e| e.value.as_sequence().is_some_and(<[YamlNode]>::is_empty));
     let told = |at, message: String, help: &str| {
-        reader.report(Diagnostic::warning("no-effect", reader.at(at), message).help(help));
+        reader.report_finding(Diagnostic::new_warning("no-effect", reader.location_of(at), message).with_help(help));
     };
-    match (attempts, retry.entry("max_attempts")) {
+    match (attempts, retry.peek_entry("max_attempts")) {
         (None, None) => {
             // A misspelling is reported separately.
-            let other = |key: &str| suggest::near(key, ["max_attempts"]).is_some();
+            let other = |key: &str| suggestions::find_near_match(key, ["max_attempts"]).is_some();
             if retry.written_as("max_attempts").is_none() && !retry.entries().iter().any(|e| other(&e.key.value)) {
                 let message = "`retry` allows no retry: `max_attempts` is 1 by default".to_owned();
-                told(retry.owner(), message, "set the total number of attempts: `max_attempts: 3`");
+                told(retry.owner_span(), message, "set the total number of attempts: `max_attempts: 3`");
             }
         }
         (Some(1), Some(_)) => {
             let how = ["backoff", "base_delay", "max_delay", "jitter", "on", "retry_on_guardrail"];
-            if let Some(entry) = how.iter().find_map(|key| retry.entry(key)) {
+            if let Some(entry) = how.iter().find_map(|key| retry.peek_entry(key)) {
                 let message = format!("`{}` has no effect: `max_attempts: 1` allows no retry", entry.key.value);
                 told(entry.key.span, message, "`max_attempts` includes the first attempt");
             }
@@ -116,8 +121,8 @@ fn once(retry: &Fields<'_, '_>, attempts: Option<u32>, on: &[RetryOn]) {
     }
 }
 
-fn trigger(reader: &Reader<'_>, node: &Node, on: &mut Vec<RetryOn>) {
-    let Some((scalar @ (Scalar::Str | Scalar::Int(_)), text)) = node.scalar() else {
+fn trigger(reader: &ManifestReader<'_>, node: &YamlNode, on: &mut Vec<RetryOn>) {
+    let Some((scalar @ (YamlScalar::Str | YamlScalar::Int(_)), text)) = node.as_scalar() else {
         return reader.wrong_type(node, "on", "an HTTP status or a class of failures");
     };
     let found: &[RetryOn] = match &*text.value {
@@ -128,27 +133,30 @@ fn trigger(reader: &Reader<'_>, node: &Node, on: &mut Vec<RetryOn>) {
         other => match other.parse::<u16>() {
             Ok(status) if (200..=299).contains(&status) => {
                 let message = format!("`{status}` has no effect: it means success");
-                return reader.warning("no-effect", node.span, message);
+                return reader.report_warning("no-effect", node.span, message);
             }
             Ok(status) if (100..=599).contains(&status) => &[RetryOn::Status(status)],
-            _ if scalar == Scalar::Str => {
+            _ if scalar == YamlScalar::Str => {
                 let words = ["network_error", "timeout", "guardrail_violation"];
-                let mut d = Diagnostic::warning(
+                let mut d = Diagnostic::new_warning(
                     "no-effect",
-                    reader.at(node.span),
+                    reader.location_of(node.span),
                     format!("`{other}` has no effect: it is not a class of failures"),
                 );
-                d = match suggest::near(other, words) {
-                    Some(near) => {
-                        respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(node.span), text, near)
-                    }
-                    None => d.help(format!("use an HTTP status, `{}`", words.join("`, `"))),
+                d = match suggestions::find_near_match(other, words) {
+                    Some(near) => fix_spelling(
+                        d.with_help(format!("did you mean `{}`?", near.name)),
+                        reader.location_of(node.span),
+                        text,
+                        near,
+                    ),
+                    None => d.with_help(format!("use an HTTP status, `{}`", words.join("`, `"))),
                 };
-                return reader.report(d);
+                return reader.report_finding(d);
             }
             _ => {
                 let message = format!("`on` must name HTTP statuses from 100 to 599, not {other}");
-                return reader.error("out-of-range", node.span, message);
+                return reader.report_error("out-of-range", node.span, message);
             }
         },
     };
@@ -160,59 +168,59 @@ fn trigger(reader: &Reader<'_>, node: &Node, on: &mut Vec<RetryOn>) {
 }
 
 /// `on_failure` of an agent node.
-pub fn on_failure<'n>(fields: &mut Fields<'n, '_>) -> Option<OnFailure<'n>> {
+pub fn on_failure<'n>(fields: &mut MappingReader<'n, '_>) -> Option<NodeFailurePolicy<'n>> {
     #[derive(Clone, Copy, PartialEq)]
-    enum Action {
+    enum FailureAction {
         Abort,
         Fallback,
         Skip,
         UseDefault,
     }
-    if let Some((entry, word)) = fields.entry("on_failure").and_then(|e| Some((e, e.value.string()?))) {
+    if let Some((entry, word)) = fields.peek_entry("on_failure").and_then(|e| Some((e, e.value.as_string()?))) {
         fields.take("on_failure");
         let message = "`on_failure` must be a mapping, not text";
-        let d = Diagnostic::error("wrong-type", fields.reader.at(entry.value.span), message);
-        fields.reader.report(d.help(format!("write `on_failure: {{action: {}}}`", word.value)));
+        let d = Diagnostic::new_error("wrong-type", fields.reader.location_of(entry.value.span), message);
+        fields.reader.report_finding(d.with_help(format!("write `on_failure: {{action: {}}}`", word.value)));
         return None;
     }
-    let mut policy = fields.fields("on_failure")?;
+    let mut policy = fields.read_mapping("on_failure")?;
     policy.also_called(&[("fallback", "fallback_node"), ("node", "fallback_node"), ("default", "default_output")]);
-    let read = policy.word(
+    let read = policy.read_word(
         "action",
         &[
-            ("abort", Action::Abort),
-            ("fallback", Action::Fallback),
-            ("skip", Action::Skip),
-            ("use_default", Action::UseDefault),
+            ("abort", FailureAction::Abort),
+            ("fallback", FailureAction::Fallback),
+            ("skip", FailureAction::Skip),
+            ("use_default", FailureAction::UseDefault),
         ],
     );
     // A misspelt action is reported; the other keys show which one was meant.
     let unreadable = read.is_none() && policy.take("action").is_some();
-    let meant = [("fallback_node", Action::Fallback), ("default_output", Action::UseDefault)];
+    let meant = [("fallback_node", FailureAction::Fallback), ("default_output", FailureAction::UseDefault)];
     let meant = meant.into_iter().find(|(key, _)| unreadable && policy.take(key).is_some());
-    let action = read.or(meant.map(|(_, action)| action)).unwrap_or(Action::Abort);
+    let action = read.or(meant.map(|(_, action)| action)).unwrap_or(FailureAction::Abort);
     let result = match action {
-        Action::Abort => Some(OnFailure::Abort),
-        Action::Skip => Some(OnFailure::Skip),
-        Action::Fallback => policy.require_text("fallback_node").map(OnFailure::Fallback),
-        Action::UseDefault => {
-            let text = scalar::plain(&mut policy, "default_output");
+        FailureAction::Abort => Some(NodeFailurePolicy::Abort),
+        FailureAction::Skip => Some(NodeFailurePolicy::Skip),
+        FailureAction::Fallback => policy.require_text("fallback_node").map(NodeFailurePolicy::Fallback),
+        FailureAction::UseDefault => {
+            let text = scalar::read_plain_text(&mut policy, "default_output");
             if policy.take("default_output").is_none() {
-                let at = policy.take("action").map_or(policy.head(), |e| e.value.span);
+                let at = policy.take("action").map_or(policy.head_span(), |e| e.value.span);
                 let message = "`action: use_default` without `default_output` returns an empty text";
-                let d = Diagnostic::warning("missing-key", policy.reader.at(at), message);
-                policy.reader.report(d.help("set the text to use instead: `default_output: \"...\"`"));
+                let d = Diagnostic::new_warning("missing-key", policy.reader.location_of(at), message);
+                policy.reader.report_finding(d.with_help("set the text to use instead: `default_output: \"...\"`"));
                 policy.take_nullable("default_output");
             }
-            Some(OnFailure::UseDefault(text.map_or_else(|| "".into(), |t| t.value.clone())))
+            Some(NodeFailurePolicy::UseDefault(text.map_or_else(|| "".into(), |t| t.value.clone())))
         }
     };
-    if action != Action::Fallback {
+    if action != FailureAction::Fallback {
         policy.no_effect(&["fallback_node"], "`action` is not `fallback`");
     }
-    if action != Action::UseDefault {
+    if action != FailureAction::UseDefault {
         policy.no_effect(&["default_output"], "`action` is not `use_default`");
     }
-    policy.finish();
+    policy.finish_mapping();
     result
 }

@@ -1,68 +1,80 @@
 //! Reports requests that are unusual but can be sent: a body that servers ignore, invalid JSON, a header with an
 //! unknown name.
 
-use trefoil_syntax::yaml::{Entry, Text};
-use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_syntax::yaml::{YamlEntry, YamlText};
+use trefoil_syntax::{Diagnostic, suggestions};
 use trefoil_template::read_json;
 
-use crate::Reader;
-use crate::mend::respelt;
+use crate::ManifestReader;
 use crate::requests;
+use crate::spelling_fixes::fix_spelling;
 
 /// Checks a header.
-pub fn header(reader: &Reader<'_>, name: &Text, value: &Text) {
+pub fn check_header(reader: &ManifestReader<'_>, name: &YamlText, value: &YamlText) {
     let written = &*name.value;
     let told = |d: Diagnostic, meant: &str, sure: bool| {
-        let near = suggest::Near { name: meant, distance: 1, sure };
-        reader.report(respelt(d.help(format!("did you mean `{meant}`?")), reader.at(name.span), name, near));
+        let near = suggestions::NearMatch { name: meant, distance: 1, sure };
+        reader.report_finding(fix_spelling(
+            d.with_help(format!("did you mean `{meant}`?")),
+            reader.location_of(name.span),
+            name,
+            near,
+        ));
     };
     if let Some(bare) = written.trim().strip_suffix(':').filter(|bare| !bare.is_empty()) {
         let message = format!("a header name cannot contain a colon: `{written}`");
-        told(Diagnostic::warning("invalid-name", reader.at(name.span), message), bare, false);
+        told(Diagnostic::new_warning("invalid-name", reader.location_of(name.span), message), bare, false);
     } else if let Some(near) = requests::header_slip(written) {
         let message = format!("unknown header `{written}`");
-        told(Diagnostic::warning("invalid-name", reader.at(name.span), message), near.name, false);
+        told(Diagnostic::new_warning("invalid-name", reader.location_of(name.span), message), near.name, false);
     }
-    reader.report_all(requests::scheme(reader.file, name, value, "{{ ... }}"));
+    reader.report_all(requests::check_auth_scheme(reader.file, name, value, "{{ ... }}"));
 }
 
 /// Checks a body.
-pub fn body(reader: &Reader<'_>, entry: &Entry, method: &str, headers: &[(&Text, &Text)]) {
+pub fn check_request_body(
+    reader: &ManifestReader<'_>,
+    entry: &YamlEntry,
+    method: &str,
+    headers: &[(&YamlText, &YamlText)],
+) {
     if method == "GET" {
         let message = format!("a {method} request has no body");
-        let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
-        return reader.report(d.help("write `method: POST`"));
+        let d = Diagnostic::new_warning("no-effect", reader.location_of(entry.key.span), message);
+        return reader.report_finding(d.with_help("write `method: POST`"));
     }
     let kind = headers.iter().find(|(name, _)| name.value.eq_ignore_ascii_case("Content-Type"));
     let json = kind.is_none_or(|(_, value)| {
         let kind = value.value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         matches!(&*kind, "application/json" | "text/json") || kind.ends_with("+json")
     });
-    let Some(text) = entry.value.string().filter(|text| json && text.value.trim_start().starts_with(['{', '['])) else {
+    let Some(text) = entry.value.as_string().filter(|text| json && text.value.trim_start().starts_with(['{', '[']))
+    else {
         return;
     };
     let told = |why: &str| {
         let message = format!("the body is sent as JSON but does not parse: {why}");
-        Diagnostic::warning("wrong-type", reader.at(text.span), message)
+        Diagnostic::new_warning("wrong-type", reader.location_of(text.span), message)
     };
     let first = text.value.trim_start_matches(|c: char| matches!(c, '{' | '[') || c.is_whitespace());
     if first.starts_with('\'') && !text.value.contains('"') {
-        return reader.report(told("its texts have single quotes").help("use double quotes: JSON requires them"));
+        return reader
+            .report_finding(told("its texts have single quotes").with_help("use double quotes: JSON requires them"));
     }
-    let Some(example) = filled(text.value.trim()) else { return };
+    let Some(example) = fill_placeholders(text.value.trim()) else { return };
     let Err(error) = read_json::<serde_json::Value>(&example) else { return };
     let error = error.to_string();
     let d = told(error.split(" at line ").next().unwrap_or_default());
     let outside = |word: &str| example.contains(word);
-    reader.report(if [": True", ": False", ": None", ":True", ":False", ":None"].into_iter().any(outside) {
-        d.help("write `true`, `false` or `null`")
+    reader.report_finding(if [": True", ": False", ": None", ":True", ":False", ":None"].into_iter().any(outside) {
+        d.with_help("write `true`, `false` or `null`")
     } else {
         d
     });
 }
 
 /// The JSON with a number instead of every placeholder; `None` if a placeholder may be more than a value.
-fn filled(text: &str) -> Option<String> {
+fn fill_placeholders(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut quoted = false;
@@ -99,11 +111,12 @@ fn filled(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::filled;
+    use super::fill_placeholders;
 
     #[test]
     fn a_placeholder_is_a_value_or_part_of_a_text() {
-        let is = |text: &str, expected: Option<&str>| assert_eq!(filled(text).as_deref(), expected, "{text}");
+        let is =
+            |text: &str, expected: Option<&str>| assert_eq!(fill_placeholders(text).as_deref(), expected, "{text}");
         is(r#"{"a": {{ x }}, "b": "{{ y }} and", "c": [{{ z }}]}"#, Some(r#"{"a": 0, "b": "0 and", "c": [0]}"#));
         is(r#"{"a": "\"{{ x }}"}"#, Some(r#"{"a": "\"0"}"#));
         for more in ["{ {{ all }} }", r#"{"a": 1, {{ more }}}"#, r#"{"a": {{ x }}{{ y }}}"#, r#"{"a": {{ x"#] {

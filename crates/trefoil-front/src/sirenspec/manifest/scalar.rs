@@ -4,38 +4,42 @@
 use std::ops::RangeInclusive;
 
 use trefoil_syntax::Diagnostic;
-use trefoil_syntax::yaml::{Kind, Node, Scalar, Text};
+use trefoil_syntax::yaml::{YamlNode, YamlNodeKind, YamlScalar, YamlText};
 
-use crate::read::number::{NumberUnit, unit_of};
-use crate::{Fields, Reader};
+use crate::yaml_reader::number::{NumberUnit, unit_of};
+use crate::{ManifestReader, MappingReader};
 
 /// The longest duration in a manifest in seconds: over thirty years, far below an overflow in milliseconds.
 const LONGEST: f64 = 1e9;
 
 /// An integer of a key.
-pub fn whole(fields: &mut Fields<'_, '_>, key: &'static str, range: RangeInclusive<i64>) -> Option<i64> {
+pub fn read_whole_number(
+    fields: &mut MappingReader<'_, '_>,
+    key: &'static str,
+    range: RangeInclusive<i64>,
+) -> Option<i64> {
     let entry = fields.take(key)?;
     whole_node(fields.reader, &entry.value, key, unit_of(key), range)
 }
 
 /// An integer with a unit.
 pub fn whole_node(
-    reader: &Reader<'_>,
-    node: &Node,
+    reader: &ManifestReader<'_>,
+    node: &YamlNode,
     what: &str,
     unit: Option<NumberUnit>,
     range: RangeInclusive<i64>,
 ) -> Option<i64> {
-    let lenient = match node.scalar() {
-        Some((Scalar::Str, t)) => t.value.trim().parse::<i64>().ok(),
+    let lenient = match node.as_scalar() {
+        Some((YamlScalar::Str, t)) => t.value.trim().parse::<i64>().ok(),
         // Exact: a small float without a fraction (`2.0`) is an integer.
-        Some((Scalar::Float(f), _)) if f.fract() == 0.0 && f.abs() < 9e15 => Some(f as i64),
-        _ => return reader.integer(node, what, range),
+        Some((YamlScalar::Float(f), _)) if f.fract() == 0.0 && f.abs() < 9e15 => Some(f as i64),
+        _ => return reader.read_integer(node, what, range),
     };
     match lenient {
         Some(i) if range.contains(&i) => Some(i),
         Some(i) => {
-            reader.beyond(node, what, &range, &i);
+            reader.report_out_of_range(node, what, &range, &i);
             None
         }
         None => {
@@ -47,16 +51,16 @@ pub fn whole_node(
 }
 
 /// An integer of a key that fits in 32 bits and is at least `least`.
-pub fn count(fields: &mut Fields<'_, '_>, key: &'static str, least: u32) -> Option<u32> {
-    whole(fields, key, i64::from(least)..=i64::from(u32::MAX)).and_then(|i| u32::try_from(i).ok())
+pub fn read_count(fields: &mut MappingReader<'_, '_>, key: &'static str, least: u32) -> Option<u32> {
+    read_whole_number(fields, key, i64::from(least)..=i64::from(u32::MAX)).and_then(|i| u32::try_from(i).ok())
 }
 
 /// A number of seconds, in milliseconds. `zero`: whether 0 is allowed.
-pub fn seconds(fields: &mut Fields<'_, '_>, key: &'static str, zero: bool) -> Option<u64> {
+pub fn read_seconds(fields: &mut MappingReader<'_, '_>, key: &'static str, zero: bool) -> Option<u64> {
     let entry = fields.take(key)?;
     let reader = fields.reader;
-    let value = match entry.value.scalar() {
-        Some((Scalar::Str, t)) => match t.value.trim().parse::<f64>() {
+    let value = match entry.value.as_scalar() {
+        Some((YamlScalar::Str, t)) => match t.value.trim().parse::<f64>() {
             Ok(f) if f.is_finite() => f,
             _ => {
                 let fits = |text: &str| text.parse::<f64>().is_ok_and(|n| (0.0..=LONGEST).contains(&n));
@@ -64,84 +68,84 @@ pub fn seconds(fields: &mut Fields<'_, '_>, key: &'static str, zero: bool) -> Op
                 return None;
             }
         },
-        _ => reader.number(&entry.value, key, 0.0..=LONGEST)?,
+        _ => reader.read_number(&entry.value, key, 0.0..=LONGEST)?,
     };
     if (0.0..=LONGEST).contains(&value) && (zero || value > 0.0) {
         return Some((value * 1000.0).round().max(if zero { 0.0 } else { 1.0 }) as u64);
     }
     let least = if zero { "from 0" } else { "more than 0" };
-    reader.error("out-of-range", entry.value.span, format!("`{key}` must be {least} seconds, not {value}"));
+    reader.report_error("out-of-range", entry.value.span, format!("`{key}` must be {least} seconds, not {value}"));
     None
 }
 
 /// The timeout of one call in whole seconds, in milliseconds.
-pub fn patience(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u64> {
+pub fn read_call_timeout(fields: &mut MappingReader<'_, '_>, key: &'static str) -> Option<u64> {
     let entry = fields.take(key)?;
     let seconds = whole_node(fields.reader, &entry.value, key, Some(NumberUnit::Seconds), 1..=1_000_000_000)?;
     Some(seconds.unsigned_abs() * 1000)
 }
 
 /// A boolean of a key; also accepts `yes`, `no`, `on`, `off`, `1`, `0`.
-pub fn flag(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<bool> {
+pub fn read_flag(fields: &mut MappingReader<'_, '_>, key: &'static str) -> Option<bool> {
     let entry = fields.take(key)?;
-    let lenient = match entry.value.scalar() {
-        Some((Scalar::Int(i), _)) => match i {
+    let lenient = match entry.value.as_scalar() {
+        Some((YamlScalar::Int(i), _)) => match i {
             0 => Some(false),
             1 => Some(true),
             _ => None,
         },
-        Some((Scalar::Str, t)) => match t.value.to_ascii_lowercase().as_str() {
+        Some((YamlScalar::Str, t)) => match t.value.to_ascii_lowercase().as_str() {
             "yes" | "on" | "true" | "1" | "y" | "t" => Some(true),
             "no" | "off" | "false" | "0" | "n" | "f" => Some(false),
             _ => None,
         },
         _ => None,
     };
-    lenient.or_else(|| fields.reader.boolean(&entry.value, key))
+    lenient.or_else(|| fields.reader.read_boolean(&entry.value, key))
 }
 
 /// A text of a key that is not a template; reports `{{ }}` in it.
-pub fn plain<'n>(fields: &mut Fields<'n, '_>, key: &'static str) -> Option<&'n Text> {
-    let text = fields.text(key)?;
+pub fn read_plain_text<'n>(fields: &mut MappingReader<'n, '_>, key: &'static str) -> Option<&'n YamlText> {
+    let text = fields.read_text(key)?;
     not_a_template(fields.reader, text, key);
     Some(text)
 }
 
 /// The same for a required key.
-pub fn require_plain<'n>(fields: &mut Fields<'n, '_>, key: &'static str) -> Option<&'n Text> {
+pub fn require_plain<'n>(fields: &mut MappingReader<'n, '_>, key: &'static str) -> Option<&'n YamlText> {
     let text = fields.require_text(key)?;
     not_a_template(fields.reader, text, key);
     Some(text)
 }
 
 /// Reports every placeholder in the texts of a value that are not templates.
-pub fn no_templates(reader: &Reader<'_>, node: &Node, key: &str) {
+pub fn no_templates(reader: &ManifestReader<'_>, node: &YamlNode, key: &str) {
     match &*node.kind {
-        Kind::Scalar(Scalar::Str, text) => {
+        YamlNodeKind::Scalar(YamlScalar::Str, text) => {
             let inner = text.value.split_once("{{").and_then(|(_, rest)| Some(rest.split_once("}}")?.0));
             let path = inner.map(|inner| inner.split('|').next().unwrap_or(inner).trim());
             if path.is_some_and(crate::names::is_path) {
                 not_a_template(reader, text, key);
             }
         }
-        Kind::Scalar(..) => {}
-        Kind::Sequence(items) => items.iter().for_each(|item| no_templates(reader, item, key)),
-        Kind::Mapping(mapping) => mapping.entries.iter().for_each(|e| no_templates(reader, &e.value, key)),
+        YamlNodeKind::Scalar(..) => {}
+        YamlNodeKind::Sequence(items) => items.iter().for_each(|item| no_templates(reader, item, key)),
+        YamlNodeKind::Mapping(mapping) => mapping.entries.iter().for_each(|e| no_templates(reader, &e.value, key)),
     }
 }
 
 /// Reports a placeholder in a text that is not a template.
-pub fn not_a_template(reader: &Reader<'_>, text: &Text, key: &str) {
+pub fn not_a_template(reader: &ManifestReader<'_>, text: &YamlText, key: &str) {
     if let Some(at) = text.value.find("{{").filter(|at| text.value.get(*at..).is_some_and(|t| t.contains("}}"))) {
         let start = at as u32;
         let end = text.value.get(at..).and_then(|t| t.find("}}")).map_or(start + 2, |len| start + len as u32 + 2);
-        reader.report(
-            Diagnostic::warning(
+        reader.report_finding(
+            Diagnostic::new_warning(
                 "no-effect",
-                reader.at(text.source(start..end)),
+                reader.location_of(text.source_span(start..end)),
                 format!("placeholders have no effect in `{key}`: it is used as written"),
             )
-            .help("placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`"),
+            .with_help("placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`"),
         );
     }
 }

@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use trefoil_syntax::yaml::Text;
-use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_syntax::yaml::YamlText;
+use trefoil_syntax::{Diagnostic, suggestions};
 
-use crate::mend::{renamed, rewritten};
-use crate::{Fields, Reader};
+use crate::spelling_fixes::{fix_name, fix_path};
+use crate::{ManifestReader, MappingReader};
 
 /// One of the two trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Root {
+pub enum StateTree {
     /// The tree that nodes read.
     Working,
     /// The tree that the run returns.
     Output,
 }
 
-impl Root {
+impl StateTree {
     /// Its name in manifests.
-    pub fn word(self) -> &'static str {
+    pub fn tree_name(self) -> &'static str {
         match self {
             Self::Working => "working",
             Self::Output => "output",
@@ -29,87 +29,89 @@ impl Root {
 
 /// A path to write to.
 #[derive(Debug, Clone)]
-pub struct Write<'n> {
+pub struct NodeWrite<'n> {
     /// The tree.
-    pub root: Root,
+    pub root: StateTree,
     /// The segments after it; at least one.
     pub path: Vec<Arc<str>>,
     /// The path as written; `None`: the format implies it.
-    pub text: Option<&'n Text>,
+    pub text: Option<&'n YamlText>,
 }
 
 /// The required `writes` of a node.
-pub fn require<'n>(fields: &mut Fields<'n, '_>) -> Option<Write<'n>> {
+pub fn require_write<'n>(fields: &mut MappingReader<'n, '_>) -> Option<NodeWrite<'n>> {
     let text = fields.require_text("writes")?;
     parse(fields.reader, text)
 }
 
 /// The optional `writes` of a node.
-pub fn optional<'n>(fields: &mut Fields<'n, '_>) -> Option<Write<'n>> {
-    let text = fields.text("writes")?;
+pub fn optional_write<'n>(fields: &mut MappingReader<'n, '_>) -> Option<NodeWrite<'n>> {
+    let text = fields.read_text("writes")?;
     parse(fields.reader, text)
 }
 
-fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
+fn parse<'n>(reader: &ManifestReader<'_>, text: &'n YamlText) -> Option<NodeWrite<'n>> {
     let mut segments = text.value.split('.');
     let first = segments.next().unwrap_or_default();
     let root = match first {
-        "working" => Root::Working,
-        "output" => Root::Output,
+        "working" => StateTree::Working,
+        "output" => StateTree::Output,
         _ => {
-            let head = reader.at(text.source(0..first.len() as u32));
-            let mut d = Diagnostic::error(
+            let head = reader.location_of(text.source_span(0..first.len() as u32));
+            let mut d = Diagnostic::new_error(
                 "unknown-value",
                 head,
                 format!("`writes` must start with `working.` or `output.`, not `{first}`"),
             );
             let quoted = !first.starts_with(char::is_alphanumeric);
-            d = match suggest::near(first, ["working", "output"]).filter(|_| meant(&text.value).is_none()) {
+            d = match suggestions::find_near_match(first, ["working", "output"])
+                .filter(|_| meant(&text.value).is_none())
+            {
                 // A leading quote is reported where quotes are checked.
-                Some(near) if quoted => d.help(format!("did you mean `{}`?", near.name)),
+                Some(near) if quoted => d.with_help(format!("did you mean `{}`?", near.name)),
                 // The extra characters of the only word may be the name.
                 Some(near) => {
                     let sure = *text.value != *first;
-                    renamed(d.help(format!("did you mean `{}`?", near.name)), Some(head), near, sure)
+                    fix_name(d.with_help(format!("did you mean `{}`?", near.name)), Some(head), near, sure)
                 }
-                None if first == "memory" => d.help("persistent memory is not supported yet"),
+                None if first == "memory" => d.with_help("persistent memory is not supported yet"),
                 None => match meant(&text.value) {
                     Some(path) => {
-                        let all = reader.at(text.source(0..text.value.len() as u32));
-                        rewritten(d.help(format!("write `{path}`")), Some(all), &path, true)
+                        let all = reader.location_of(text.source_span(0..text.value.len() as u32));
+                        fix_path(d.with_help(format!("write `{path}`")), Some(all), &path, true)
                     }
-                    None => d.help(format!("write `working.{0}` or `output.{0}`", text.value)),
+                    None => d.with_help(format!("write `working.{0}` or `output.{0}`", text.value)),
                 },
             };
-            reader.report(d);
+            reader.report_finding(d);
             return None;
         }
     };
     let path: Vec<Arc<str>> = segments.map(Arc::from).collect();
     if path.iter().any(|s| s.is_empty()) {
-        reader.error("bad-path", text.span, format!("`{}` has an empty segment", text.value));
+        reader.report_error("bad-path", text.span, format!("`{}` has an empty segment", text.value));
         return None;
     }
     if let Some(odd) = path.iter().find_map(|s| s.chars().find(|c| !in_path(*c))) {
         let odd = if odd.is_whitespace() { "a space".to_owned() } else { format!("`{odd}`") };
         let message = format!("`{}` contains {odd}, so no template can read it", text.value);
-        reader.warning("bad-path", text.span, message);
+        reader.report_warning("bad-path", text.span, message);
     }
-    if root == Root::Working && path.first().is_some_and(|s| **s == *"_budget") {
+    if root == StateTree::Working && path.first().is_some_and(|s| **s == *"_budget") {
         let message = "`working._budget` cannot be read: the name means the run's usage so far";
-        let d = Diagnostic::warning("reserved-name", reader.at(text.span), message);
-        reader.report(d.help("write to another path"));
+        let d = Diagnostic::new_warning("reserved-name", reader.location_of(text.span), message);
+        reader.report_finding(d.with_help("write to another path"));
     }
     // A lone root writes the key with its own name.
     let path = if path.is_empty() {
         let message = format!("`{first}` alone writes `{first}.{first}`: the name after the dot is missing");
-        let d = Diagnostic::warning("bad-path", reader.at(text.span), message);
-        reader.report(d.help(format!("add a name: `{first}.reply`")));
+        let d = Diagnostic::new_warning("bad-path", reader.location_of(text.span), message);
+        reader.report_finding(d.with_help(format!("add a name: `{first}.reply`")));
         vec![Arc::from(first)]
     } else {
         path
     };
-    Some(Write { root, path, text: Some(text) })
+    Some(NodeWrite { root, path, text: Some(text) })
 }
 
 /// The path in one of the trees, written in the notation of another language: `output/y`, `$.output.y`, `output["y"]`.

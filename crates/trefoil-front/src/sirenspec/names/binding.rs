@@ -2,76 +2,82 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::Position;
+use trefoil_ir::TextRole;
 use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{Span, yaml};
 use trefoil_template::Policy;
 
-use super::inputs::{Inputs, Reads};
-use super::known::Known;
-use super::links::Links;
-use super::place::Here;
-use super::stand::{Reading, Stand};
-use super::texts::OfNode;
-use crate::bound::{BoundText, Parsed};
-use crate::names::End;
-use crate::sirenspec::manifest::{Agent, Manifest, NodeKind, Worker};
+use super::inputs::{InputReads, SirenInputs};
+use super::links::NodeLinks;
+use super::name_scope::SirenScope;
+use super::node_part::{NodePart, ReadingPoint};
+use super::texts::ParsedNodeText;
+use super::workflow_names::SirenNames;
+use crate::bound_text::{BoundText, ParsedText};
+use crate::names::PathResolution;
+use crate::sirenspec::manifest::{FactoryWorker, NodeKind, SirenAgent, SirenManifest};
 
 /// The texts of a workflow.
-pub struct Texts {
-    all: Vec<Bound>,
-    by_place: HashMap<(Reading, Stand, Span), usize>,
+pub struct SirenTexts {
+    all: Vec<SirenText>,
+    by_place: HashMap<(ReadingPoint, NodePart, Span), usize>,
 }
 
 /// A text of a workflow.
-pub struct Bound {
+pub struct SirenText {
     /// Its place.
-    pub here: Arc<Here>,
+    pub here: Arc<SirenScope>,
     /// The text.
     pub text: BoundText,
 }
 
-impl Texts {
+impl SirenTexts {
     /// Binds all texts; those of nodes are already parsed.
-    pub fn new(manifest: &Manifest<'_>, known: &Arc<Known>, links: &Arc<Links>, nodes: Vec<OfNode>) -> Self {
+    pub fn new(
+        manifest: &SirenManifest<'_>,
+        known: &Arc<SirenNames>,
+        links: &Arc<NodeLinks>,
+        nodes: Vec<ParsedNodeText>,
+    ) -> Self {
         let mut texts = Self { all: Vec::with_capacity(nodes.len() + links.edges.len()), by_place: HashMap::default() };
-        let here = |who, stand, position| Here { known: known.clone(), links: links.clone(), who, stand, position };
-        for OfNode { node, stand, position, text } in nodes {
-            texts.add(here(Reading::Node(node), stand, position), text);
+        let here =
+            |who, stand, position| SirenScope { known: known.clone(), links: links.clone(), who, stand, position };
+        for ParsedNodeText { node, stand, position, text } in nodes {
+            texts.add(here(ReadingPoint::Node(node), stand, position), text);
         }
         for link in &links.edges {
             if let Some(when) = manifest.edges.get(link.edge).and_then(|edge| edge.when) {
-                let here = here(Reading::EdgeFrom(link.from), Stand::Plain, Position::Condition);
-                texts.add(here, Parsed::condition(known.file, when, &Policy::SIRENSPEC));
+                let here = here(ReadingPoint::EdgeFrom(link.from), NodePart::Plain, TextRole::Condition);
+                texts.add(here, ParsedText::from_condition(known.file, when, &Policy::SIRENSPEC));
             }
         }
-        for text in unused(manifest).filter_map(|agent| agent.system) {
-            let here = here(Reading::Nobody, Stand::Plain, Position::System);
-            texts.add(here, Parsed::template(known.file, text, &Policy::SIRENSPEC));
+        for text in unused_agents(manifest).filter_map(|agent| agent.system) {
+            let here = here(ReadingPoint::Nobody, NodePart::Plain, TextRole::System);
+            texts.add(here, ParsedText::from_template(known.file, text, &Policy::SIRENSPEC));
         }
         texts
     }
 
     /// A text in several places (a YAML alias) is bound once if the same names are available there.
-    fn add(&mut self, here: Here, text: Parsed) {
+    fn add(&mut self, here: SirenScope, text: ParsedText) {
         let key = (here.who, here.stand, text.source.span);
         if self.by_place.contains_key(&key) {
             return;
         }
         let here = Arc::new(here);
         self.by_place.insert(key, self.all.len());
-        self.all.push(Bound { text: text.bind(here.clone()), here });
+        self.all.push(SirenText { text: text.bind_in_scope(here.clone()), here });
     }
 
     /// All texts: those of nodes in file order, those of edges, and unused ones.
-    pub fn all(&self) -> &[Bound] {
+    pub fn all_texts(&self) -> &[SirenText] {
         &self.all
     }
 
     /// The input fields that the texts read.
-    pub fn reads(&self, inputs: &Inputs) -> Reads {
-        let mut reads = Reads::default();
-        for Bound { here, text } in self.all.iter().filter(|text| !text.here.is_condition()) {
+    pub fn input_reads(&self, inputs: &SirenInputs) -> InputReads {
+        let mut reads = InputReads::default();
+        for SirenText { here, text } in self.all.iter().filter(|text| !text.here.is_condition()) {
             for used in &text.uses {
                 let [root, field, ..] = used.reference.path.as_slice() else { continue };
                 let own = || here.own_inputs().iter().any(|(name, _)| *name == field.name);
@@ -79,12 +85,12 @@ impl Texts {
                     continue;
                 }
                 let needed = used.reference.default.is_none();
-                match inputs.field(&field.name) {
-                    Some(_) if matches!(used.bound.end, End::Nothing(_)) => {}
-                    Some(_) => reads.field(&field.name, used.at, needed),
+                match inputs.find_field(&field.name) {
+                    Some(_) if matches!(used.bound.end, PathResolution::Nothing(_)) => {}
+                    Some(_) => reads.note_field(&field.name, used.at, needed),
                     // It may be an input of a factory if the agent is used in one.
-                    None if here.who == Reading::Nobody && !here.is_slip(&field.name) => {}
-                    None if needed => reads.lack(&field.name),
+                    None if here.who == ReadingPoint::Nobody && !here.is_slip(&field.name) => {}
+                    None if needed => reads.note_missing(&field.name),
                     None => {}
                 }
             }
@@ -93,17 +99,17 @@ impl Texts {
     }
 
     /// The text at a place.
-    pub fn get(&self, who: Reading, stand: Stand, text: &yaml::Text) -> Option<&Bound> {
+    pub fn get(&self, who: ReadingPoint, stand: NodePart, text: &yaml::YamlText) -> Option<&SirenText> {
         self.by_place.get(&(who, stand, text.span)).and_then(|at| self.all.get(*at))
     }
 }
 
 /// The agents that no node uses.
-pub fn unused<'a, 'm>(manifest: &'a Manifest<'m>) -> impl Iterator<Item = &'a Agent<'m>> {
+pub fn unused_agents<'a, 'm>(manifest: &'a SirenManifest<'m>) -> impl Iterator<Item = &'a SirenAgent<'m>> {
     let named = manifest.nodes.iter().filter_map(|node| match &node.kind {
         NodeKind::Agent(kind) => kind.agent,
         NodeKind::Factory(kind) => match &kind.worker {
-            Some(Worker::Agent(agent)) => Some(*agent),
+            Some(FactoryWorker::Agent(agent)) => Some(*agent),
             _ => None,
         },
         _ => None,

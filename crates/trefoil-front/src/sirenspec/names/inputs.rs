@@ -3,37 +3,37 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trefoil_ir::types::Type;
-use trefoil_ir::{InputField, Intake, SlotId};
+use trefoil_ir::types::ValueType;
+use trefoil_ir::{FlowInputField, Intake, SlotId};
 use trefoil_syntax::Location;
-use trefoil_template::{Number, Object, Value};
+use trefoil_template::{Value, ValueNumber, ValueObject};
 
-use super::child::Wanted;
-use crate::sirenspec::manifest::Manifest;
+use super::callee::CalleeInputs;
+use crate::sirenspec::manifest::SirenManifest;
 
 /// The input of a workflow.
-pub struct Inputs {
+pub struct SirenInputs {
     /// The slot of the whole input.
     pub slot: SlotId,
     /// Its fields.
-    pub fields: Vec<Field>,
+    pub fields: Vec<WorkflowInputField>,
 }
 
 /// A field of the input.
-pub struct Field {
+pub struct WorkflowInputField {
     /// Its name.
     pub name: Arc<str>,
     /// Its type.
-    pub schema: Type,
+    pub schema: ValueType,
     /// Its name in `input:`.
     pub declared: Option<Location>,
-    origin: Origin,
+    origin: InputOrigin,
     /// The type of a default that a caller can override.
-    usual: Option<Type>,
+    usual: Option<ValueType>,
 }
 
 /// The origin of a field.
-enum Origin {
+enum InputOrigin {
     /// `input:` of the file, with its default.
     Declared(Location, Option<Value>),
     /// Passed by the workflow node that calls this file; overrides the declarations.
@@ -44,93 +44,93 @@ enum Origin {
 
 /// Which fields a workflow reads.
 #[derive(Debug, Default)]
-pub struct Reads {
-    fields: BTreeMap<Arc<str>, ReadOf>,
+pub struct InputReads {
+    fields: BTreeMap<Arc<str>, InputRead>,
     /// The fields read without a default that are neither declared nor passed.
     lacking: Vec<Arc<str>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct ReadOf {
+struct InputRead {
     at: Location,
     /// Whether it is read without a default.
     needed: bool,
 }
 
-impl Inputs {
+impl SirenInputs {
     /// The input fields of a manifest: `given` by its caller, or, without one, `offered` by other files.
     pub fn new(
-        manifest: &Manifest<'_>,
+        manifest: &SirenManifest<'_>,
         at: impl Fn(trefoil_syntax::Span) -> Location,
         slot: SlotId,
         given: &[Arc<str>],
         offered: &[Arc<str>],
     ) -> Self {
-        let declared = |f: &crate::sirenspec::manifest::InputField<'_>| Field {
+        let declared = |f: &crate::sirenspec::manifest::DeclaredInputField<'_>| WorkflowInputField {
             name: f.name.value.clone(),
             schema: match &f.default {
-                Some(default) => Type::declared(&schema_of(default)),
-                None if &*f.name.value == "message" => Type::TEXT,
-                None => Type::Any,
+                Some(default) => ValueType::from_schema(&schema_of(default)),
+                None if &*f.name.value == "message" => ValueType::TEXT,
+                None => ValueType::Any,
             },
-            origin: Origin::Declared(at(f.name.span), f.default.clone()),
-            declared: Some(at(f.name.content())),
+            origin: InputOrigin::Declared(at(f.name.span), f.default.clone()),
+            declared: Some(at(f.name.content_span())),
             usual: None,
         };
-        let mut fields: Vec<Field> = manifest.input.iter().map(declared).collect();
-        let other = |name: &Arc<str>, origin| Field {
+        let mut fields: Vec<WorkflowInputField> = manifest.input.iter().map(declared).collect();
+        let other = |name: &Arc<str>, origin| WorkflowInputField {
             name: name.clone(),
-            schema: Type::Any,
+            schema: ValueType::Any,
             origin,
             declared: None,
             usual: None,
         };
         if !fields.iter().any(|f| &*f.name == "message") {
             let first = manifest.nodes.first().map_or_else(Default::default, |n| n.id.span);
-            let message = other(&"message".into(), Origin::Declared(at(first), None));
-            fields.insert(0, Field { schema: Type::TEXT, ..message });
+            let message = other(&"message".into(), InputOrigin::Declared(at(first), None));
+            fields.insert(0, WorkflowInputField { schema: ValueType::TEXT, ..message });
         }
         for name in given {
             match fields.iter_mut().find(|f| f.name == *name) {
                 Some(field) => {
-                    field.schema = Type::Any;
-                    if let Origin::Declared(_, Some(default)) = &field.origin {
-                        field.usual = Some(Type::declared(&schema_of(default)));
+                    field.schema = ValueType::Any;
+                    if let InputOrigin::Declared(_, Some(default)) = &field.origin {
+                        field.usual = Some(ValueType::from_schema(&schema_of(default)));
                     }
-                    field.origin = Origin::Given;
+                    field.origin = InputOrigin::Given;
                 }
-                None => fields.push(other(name, Origin::Given)),
+                None => fields.push(other(name, InputOrigin::Given)),
             }
         }
         for name in offered {
             if !fields.iter().any(|f| f.name == *name) {
-                fields.push(other(name, Origin::Offered));
+                fields.push(other(name, InputOrigin::Offered));
             }
         }
         Self { slot, fields }
     }
 
     /// The field with this name.
-    pub fn field(&self, name: &str) -> Option<&Field> {
+    pub fn find_field(&self, name: &str) -> Option<&WorkflowInputField> {
         self.fields.iter().find(|f| &*f.name == name)
     }
 
     /// All field names.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn field_names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|f| &*f.name)
     }
 
     /// What callers need to know.
-    pub fn wanted(&self, reads: &Reads) -> Wanted {
-        let mut wanted = Wanted { lacking: reads.lacking.clone(), ..Wanted::default() };
+    pub fn callee_inputs(&self, reads: &InputReads) -> CalleeInputs {
+        let mut wanted = CalleeInputs { lacking: reads.lacking.clone(), ..CalleeInputs::default() };
         for field in &self.fields {
             wanted.places.extend(field.declared.map(|at| (field.name.clone(), at)));
             let read = reads.fields.get(&field.name);
-            let declared = matches!(field.origin, Origin::Declared(..)) && &*field.name != "message";
+            let declared = matches!(field.origin, InputOrigin::Declared(..)) && &*field.name != "message";
             if read.is_some() || declared {
                 wanted.known.push(field.name.clone());
             }
-            let open = matches!(field.origin, Origin::Declared(_, None));
+            let open = matches!(field.origin, InputOrigin::Declared(_, None));
             if open && (read.is_some_and(|r| r.needed) || declared) {
                 wanted.needed.push(field.name.clone());
             }
@@ -139,77 +139,79 @@ impl Inputs {
     }
 
     /// How a call's input is processed; `entry`: a run can start here.
-    pub fn intake(&self, reads: &Reads, entry: bool) -> Intake {
+    pub fn build_intake(&self, reads: &InputReads, entry: bool) -> Intake {
         let others = self.fields.iter().any(|f| &*f.name != "message");
         let fields = self.fields.iter().map(|field| self.taken(field, reads, others || !entry)).collect();
-        Intake { wrap: Some("message".into()), fields, closed: true, ..Intake::plain(self.slot) }
+        Intake { wrap: Some("message".into()), fields, closed: true, ..Intake::for_any_input(self.slot) }
     }
 
-    fn taken(&self, field: &Field, reads: &Reads, lenient: bool) -> InputField {
+    fn taken(&self, field: &WorkflowInputField, reads: &InputReads, lenient: bool) -> FlowInputField {
         let read = reads.fields.get(&field.name).copied();
         let needed = read.is_some_and(|r| r.needed);
         let message = &*field.name == "message";
         // If it is optional, an empty text triggers the `default(...)` of the reader.
         let unneeded = || Some(Value::from(""));
         let (origin, default) = match &field.origin {
-            Origin::Declared(at, Some(default)) => (*at, Some(default.clone())),
-            Origin::Declared(at, None) if message && !needed && lenient => (*at, unneeded()),
-            Origin::Declared(at, None) => (*at, None),
-            Origin::Given => (read.map_or_else(|| self.place(), |r| r.at), None),
-            Origin::Offered if needed => (read.map_or_else(|| self.place(), |r| r.at), None),
-            Origin::Offered => (self.place(), unneeded()),
+            InputOrigin::Declared(at, Some(default)) => (*at, Some(default.clone())),
+            InputOrigin::Declared(at, None) if message && !needed && lenient => (*at, unneeded()),
+            InputOrigin::Declared(at, None) => (*at, None),
+            InputOrigin::Given => (read.map_or_else(|| self.undeclared_location(), |r| r.at), None),
+            InputOrigin::Offered if needed => (read.map_or_else(|| self.undeclared_location(), |r| r.at), None),
+            InputOrigin::Offered => (self.undeclared_location(), unneeded()),
         };
         let schema = match &field.origin {
-            Origin::Declared(_, Some(default)) if !message => schema_of(default),
-            Origin::Declared(..) if message => schema_of(&Value::from("")),
-            _ => Value::Object(Arc::new(Object::default())),
+            InputOrigin::Declared(_, Some(default)) if !message => schema_of(default),
+            InputOrigin::Declared(..) if message => schema_of(&Value::from("")),
+            _ => Value::Object(Arc::new(ValueObject::default())),
         };
-        let nullable = matches!(field.origin, Origin::Given);
+        let nullable = matches!(field.origin, InputOrigin::Given);
         let usual = field.usual.clone().zip(field.declared);
-        InputField { name: field.name.clone(), schema, default, usual, nullable, optional: false, origin }
+        FlowInputField { name: field.name.clone(), schema, default, usual, nullable, optional: false, origin }
     }
 
     /// A place in the file for fields that it does not mention.
-    fn place(&self) -> Location {
+    fn undeclared_location(&self) -> Location {
         let declared = self.fields.iter().find_map(|f| match &f.origin {
-            Origin::Declared(at, _) => Some(*at),
+            InputOrigin::Declared(at, _) => Some(*at),
             _ => None,
         });
         declared.unwrap_or(Location::new(trefoil_syntax::FileId(0), Default::default()))
     }
 }
 
-impl Field {
+impl WorkflowInputField {
     /// The default value, if a run starts here.
-    pub fn default(&self) -> Option<&Value> {
+    pub fn default_value(&self) -> Option<&Value> {
         match &self.origin {
-            Origin::Declared(_, default) => default.as_ref(),
-            Origin::Given | Origin::Offered => None,
+            InputOrigin::Declared(_, default) => default.as_ref(),
+            InputOrigin::Given | InputOrigin::Offered => None,
         }
     }
 
     /// A one-line description.
-    pub fn note(&self) -> Arc<str> {
+    pub fn field_note(&self) -> Arc<str> {
         match &self.origin {
-            Origin::Declared(_, Some(default)) => format!("an input with the default `{}`", default.to_text()).into(),
-            Origin::Declared(..) if &*self.name == "message" => "the message that starts the run".into(),
-            Origin::Declared(..) => "an input".into(),
-            Origin::Given | Origin::Offered => "passed by the calling workflow".into(),
+            InputOrigin::Declared(_, Some(default)) => {
+                format!("an input with the default `{}`", default.to_text()).into()
+            }
+            InputOrigin::Declared(..) if &*self.name == "message" => "the message that starts the run".into(),
+            InputOrigin::Declared(..) => "an input".into(),
+            InputOrigin::Given | InputOrigin::Offered => "passed by the calling workflow".into(),
         }
     }
 }
 
-impl Reads {
+impl InputReads {
     /// Records that an unknown field is read.
-    pub fn lack(&mut self, name: &Arc<str>) {
+    pub fn note_missing(&mut self, name: &Arc<str>) {
         if !self.lacking.contains(name) {
             self.lacking.push(name.clone());
         }
     }
 
     /// Records that a field is read at this place; `needed`: a value must be passed.
-    pub fn field(&mut self, name: &str, at: Location, needed: bool) {
-        self.fields.entry(name.into()).or_insert(ReadOf { at, needed }).needed |= needed;
+    pub fn note_field(&mut self, name: &str, at: Location, needed: bool) {
+        self.fields.entry(name.into()).or_insert(InputRead { at, needed }).needed |= needed;
     }
 }
 
@@ -217,12 +219,12 @@ impl Reads {
 fn schema_of(default: &Value) -> Value {
     let kind = match default {
         Value::Bool(_) => "boolean",
-        Value::Number(Number::Float(_)) => "number",
+        Value::Number(ValueNumber::Float(_)) => "number",
         Value::Number(_) => "integer",
         Value::List(_) => "array",
         Value::Object(_) => "object",
         Value::Str(_) | Value::Masked(_) => "string",
-        Value::Null => return Value::Object(Arc::new(Object::default())),
+        Value::Null => return Value::Object(Arc::new(ValueObject::default())),
     };
     Value::from_iter([("type", kind)])
 }

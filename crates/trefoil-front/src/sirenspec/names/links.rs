@@ -1,19 +1,19 @@
 //! Computes one order of the nodes from edges, fallbacks, file order and template references. Also records mistakes for
 //! finders to report: cycles, edges without effect.
 
-use super::known::Known;
-use super::order::Order;
-use super::reads::{self, NodeRead};
-use super::texts::OfNode;
-use crate::sirenspec::manifest::{Manifest, NodeKind, OnFailure};
+use super::node_reads::{self, NodeRead};
+use super::order::SirenNodeOrder;
+use super::texts::ParsedNodeText;
+use super::workflow_names::SirenNames;
+use crate::sirenspec::manifest::{NodeFailurePolicy, NodeKind, SirenManifest};
 
 /// The links between the nodes of a workflow.
 #[derive(Default)]
-pub struct Links {
+pub struct NodeLinks {
     /// Edges between existing nodes, except those to fallbacks.
-    pub edges: Vec<Link>,
+    pub edges: Vec<NodeEdge>,
     /// Edges to fallbacks, which only affect the order.
-    pub idle: Vec<Link>,
+    pub idle: Vec<NodeEdge>,
     /// For each node: the node that runs when it fails.
     pub fallback: Vec<Option<usize>>,
     /// For each node: the nodes whose fallback it is.
@@ -23,11 +23,11 @@ pub struct Links {
     /// Whether there are no edges, so that nodes run in file order.
     pub chain: bool,
     /// Which nodes end before which others; `None` if there is a cycle.
-    pub order: Option<Order>,
+    pub order: Option<SirenNodeOrder>,
     /// Which nodes' templates read the results of which other nodes.
     pub reads: Vec<NodeRead>,
     /// The cycles, if there are any.
-    pub knots: Knots,
+    pub knots: NodeCycles,
     /// For each node: its incoming edges.
     into: Vec<Vec<usize>>,
     /// For each node: whether it counts as done, without a result, when it fails.
@@ -38,7 +38,7 @@ pub struct Links {
 
 /// An edge.
 #[derive(Debug, Clone, Copy)]
-pub struct Link {
+pub struct NodeEdge {
     /// Its source.
     pub from: usize,
     /// Its target.
@@ -51,18 +51,18 @@ pub struct Link {
 
 /// Cycles of nodes that wait for each other.
 #[derive(Default)]
-pub struct Knots {
+pub struct NodeCycles {
     /// Cycles caused by edges and fallbacks.
     pub edges: Vec<Vec<usize>>,
     /// Cycles caused by reads in templates.
     pub reads: Vec<Vec<usize>>,
     /// If there are cycles of the second kind, the order without template reads.
-    pub base: Option<Order>,
+    pub base: Option<SirenNodeOrder>,
 }
 
-impl Links {
+impl NodeLinks {
     /// Computes the links.
-    pub fn new(manifest: &Manifest<'_>, known: &Known, texts: &[OfNode]) -> Self {
+    pub fn new(manifest: &SirenManifest<'_>, known: &SirenNames, texts: &[ParsedNodeText]) -> Self {
         let n = manifest.nodes.len();
         let mut links = Self {
             fallback: vec![None; n],
@@ -72,7 +72,7 @@ impl Links {
             into: vec![Vec::new(); n],
             skips: vec![false; n],
             always: vec![false; n],
-            reads: reads::all(known, texts),
+            reads: node_reads::find_reads(known, texts),
             ..Self::default()
         };
         links.fallbacks(manifest, known);
@@ -101,12 +101,12 @@ impl Links {
         links
     }
 
-    fn fallbacks(&mut self, manifest: &Manifest<'_>, known: &Known) {
+    fn fallbacks(&mut self, manifest: &SirenManifest<'_>, known: &SirenNames) {
         for (at, node) in manifest.nodes.iter().enumerate() {
             let NodeKind::Agent(agent) = &node.kind else { continue };
             let target = match agent.on_failure.as_ref().or(manifest.defaults.on_failure.as_ref()) {
-                Some(OnFailure::Fallback(target)) => target,
-                Some(OnFailure::Skip) => {
+                Some(NodeFailurePolicy::Fallback(target)) => target,
+                Some(NodeFailurePolicy::Skip) => {
                     if let Some(skips) = self.skips.get_mut(at) {
                         *skips = true;
                     }
@@ -122,10 +122,10 @@ impl Links {
         }
     }
 
-    fn resolve_edges(&mut self, manifest: &Manifest<'_>, known: &Known) {
+    fn resolve_edges(&mut self, manifest: &SirenManifest<'_>, known: &SirenNames) {
         for (edge, written) in manifest.edges.iter().enumerate() {
             if let (Some(from), Some(to)) = (known.node_of(&written.from.value), known.node_of(&written.to.value)) {
-                self.edges.push(Link { from, to, edge, conditional: written.when.is_some() });
+                self.edges.push(NodeEdge { from, to, edge, conditional: written.when.is_some() });
             }
         }
     }
@@ -173,23 +173,23 @@ impl Links {
     /// Computes the order from these pairs and from template reads, or records the cycles that prevent one.
     fn put_in_order(&mut self, n: usize, mut pairs: Vec<(usize, usize)>) {
         let by_id: Vec<(usize, usize)> = self.reads.iter().filter(|r| r.by_id).map(|r| (r.source, r.reader)).collect();
-        let read_each_other = Order::new(n, &by_id).err().unwrap_or_default();
-        let base = match Order::new(n, &pairs) {
+        let read_each_other = SirenNodeOrder::new(n, &by_id).err().unwrap_or_default();
+        let base = match SirenNodeOrder::new(n, &pairs) {
             Ok(base) => base,
             Err(edges) => {
-                self.knots = Knots { edges, reads: read_each_other, base: None };
+                self.knots = NodeCycles { edges, reads: read_each_other, base: None };
                 return;
             }
         };
         if !read_each_other.is_empty() {
-            self.knots = Knots { edges: Vec::new(), reads: read_each_other, base: Some(base) };
+            self.knots = NodeCycles { edges: Vec::new(), reads: read_each_other, base: Some(base) };
             return;
         }
         let before = pairs.len();
         for read in &self.reads {
             // A node never waits for one that runs later. A reference by id to it is reported when the template is
             // bound; a path reads the value from before.
-            let settled = base.precedes(read.source, read.reader) || base.precedes(read.reader, read.source);
+            let settled = base.ends_before(read.source, read.reader) || base.ends_before(read.reader, read.source);
             if settled || read.reader == read.source || self.chain {
                 continue;
             }
@@ -204,9 +204,9 @@ impl Links {
             self.order = Some(base);
             return;
         }
-        match Order::new(n, &pairs) {
+        match SirenNodeOrder::new(n, &pairs) {
             Ok(order) => self.order = Some(order),
-            Err(reads) => self.knots = Knots { edges: Vec::new(), reads, base: Some(base) },
+            Err(reads) => self.knots = NodeCycles { edges: Vec::new(), reads, base: Some(base) },
         }
     }
 
@@ -215,7 +215,7 @@ impl Links {
         let mut always = vec![false; self.into.len()];
         for &node in &order.sequence {
             let stands_in = self.fallback_of.get(node).is_some_and(|of| !of.is_empty());
-            let mut incoming = self.incoming(node).peekable();
+            let mut incoming = self.incoming_edges(node).peekable();
             let reached = incoming.peek().is_none()
                 || incoming.any(|l| {
                     let source = always.get(l.from).copied().unwrap_or(false);
@@ -230,17 +230,17 @@ impl Links {
     }
 
     /// Whether the node runs in every run.
-    pub fn runs(&self, node: usize) -> bool {
+    pub fn always_runs(&self, node: usize) -> bool {
         self.always.get(node).copied().unwrap_or(false)
     }
 
     /// Whether the node counts as done, without a result, when it fails.
-    pub fn skips(&self, node: usize) -> bool {
+    pub fn skips_on_failure(&self, node: usize) -> bool {
         self.skips.get(node).copied().unwrap_or(false)
     }
 
     /// The edges into a node.
-    pub fn incoming(&self, node: usize) -> impl Iterator<Item = &Link> {
+    pub fn incoming_edges(&self, node: usize) -> impl Iterator<Item = &NodeEdge> {
         self.into.get(node).into_iter().flatten().filter_map(|at| self.edges.get(*at))
     }
 }

@@ -1,26 +1,26 @@
-//! The names of a workflow as data: the available names ([`known`]), the order of nodes ([`links`]), the names visible
-//! from a text's place ([`place`], `roots`, [`tree`]), and every text bound in its place ([`binding`]).
+//! The names of a workflow as data: the available names ([`workflow_names`]), the order of nodes ([`links`]), the names visible
+//! from a text's place ([`name_scope`], `roots`, [`tree`]), and every text bound in its place ([`binding`]).
 //!
 //! Reports nothing: `trefoil-lint` finds mistakes in names.
 
 pub mod binding;
-pub mod child;
-pub mod declare;
-mod gather;
+pub mod callee;
+mod certain_results;
+pub mod declarations;
 pub mod inputs;
 pub mod keys;
-pub mod known;
-pub mod leads;
 pub mod links;
-mod look;
-mod offer;
+mod name_collection;
+pub mod name_scope;
+pub mod node_part;
+pub mod node_reads;
 pub mod order;
-pub mod place;
-pub mod reads;
+mod path_lookup;
+pub mod path_targets;
 mod roots;
 pub mod source;
-pub mod stand;
-mod surely;
+mod suggestions;
 pub mod texts;
 pub mod tree;
 pub mod types;
+pub mod workflow_names;

@@ -6,19 +6,19 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// A transitive relation "ends before" on nodes `0..n`.
-pub struct Order {
+pub struct SirenNodeOrder {
     /// A topological order; nodes without a relation are in declaration order.
     pub sequence: Vec<usize>,
     /// The index of each node in it.
     pub rank: Vec<usize>,
-    before: Vec<Bits>,
+    before: Vec<NodeSet>,
 }
 
 /// A set of nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Bits(Vec<u64>);
+struct NodeSet(Vec<u64>);
 
-impl Bits {
+impl NodeSet {
     fn new(n: usize) -> Self {
         Self(vec![0; n.div_ceil(64)])
     }
@@ -37,7 +37,7 @@ impl Bits {
     }
 }
 
-impl Order {
+impl SirenNodeOrder {
     /// The order given by these pairs (first, then), or one cycle for each group of nodes that wait for each other.
     pub fn new(n: usize, pairs: &[(usize, usize)]) -> Result<Self, Vec<Vec<usize>>> {
         let mut after: Vec<Vec<usize>> = vec![Vec::new(); n];
@@ -50,7 +50,7 @@ impl Order {
         }
         let mut ready: BinaryHeap<Reverse<usize>> =
             waits.iter().enumerate().filter(|(_, w)| **w == 0).map(|(at, _)| Reverse(at)).collect();
-        let mut order = Self { sequence: Vec::with_capacity(n), rank: vec![0; n], before: vec![Bits::new(n); n] };
+        let mut order = Self { sequence: Vec::with_capacity(n), rank: vec![0; n], before: vec![NodeSet::new(n); n] };
         while let Some(Reverse(node)) = ready.pop() {
             if let Some(rank) = order.rank.get_mut(node) {
                 *rank = order.sequence.len();
@@ -74,14 +74,14 @@ impl Order {
     }
 
     /// Whether `first` has ended when `then` starts.
-    pub fn precedes(&self, first: usize, then: usize) -> bool {
+    pub fn ends_before(&self, first: usize, then: usize) -> bool {
         self.before.get(then).is_some_and(|set| set.contains(first))
     }
 
     /// The nodes before this one, in topological order.
-    pub fn preceding(&self, then: usize) -> impl Iterator<Item = usize> {
+    pub fn preceding_nodes(&self, then: usize) -> impl Iterator<Item = usize> {
         let upto = self.rank.get(then).copied().unwrap_or(0);
-        self.sequence.iter().copied().take(upto).filter(move |first| self.precedes(*first, then))
+        self.sequence.iter().copied().take(upto).filter(move |first| self.ends_before(*first, then))
     }
 }
 
@@ -136,25 +136,25 @@ fn around(after: &[Vec<usize>], knot: &[usize], start: usize) -> Option<Vec<usiz
 
 #[cfg(test)]
 mod tests {
-    use super::Order;
+    use super::SirenNodeOrder;
 
     #[test]
     fn ties_go_by_declaration() {
-        let order = Order::new(4, &[(3, 0), (2, 1)]).map(|o| o.sequence).unwrap_or_default();
+        let order = SirenNodeOrder::new(4, &[(3, 0), (2, 1)]).map(|o| o.sequence).unwrap_or_default();
         assert_eq!(order, [2, 1, 3, 0]);
     }
 
     #[test]
     fn precedence_is_transitive() {
-        let order = Order::new(3, &[(0, 1), (1, 2)]).ok().unwrap();
-        assert!(order.precedes(0, 2));
-        assert!(!order.precedes(2, 0));
-        assert_eq!(order.preceding(2).collect::<Vec<_>>(), [0, 1]);
+        let order = SirenNodeOrder::new(3, &[(0, 1), (1, 2)]).ok().unwrap();
+        assert!(order.ends_before(0, 2));
+        assert!(!order.ends_before(2, 0));
+        assert_eq!(order.preceding_nodes(2).collect::<Vec<_>>(), [0, 1]);
     }
 
     #[test]
     fn every_knot_gives_its_shortest_cycle() {
         let pairs = [(0, 1), (1, 2), (2, 0), (1, 0), (3, 3), (2, 4)];
-        assert_eq!(Order::new(5, &pairs).err(), Some(vec![vec![0, 1], vec![3]]));
+        assert_eq!(SirenNodeOrder::new(5, &pairs).err(), Some(vec![vec![0, 1], vec![3]]));
     }
 }

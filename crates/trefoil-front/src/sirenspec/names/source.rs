@@ -4,106 +4,109 @@
 use std::sync::Arc;
 
 use trefoil_ir::{ComposedPart, SlotId, Source};
-use trefoil_template::{Object, Value};
+use trefoil_template::{Value, ValueObject};
 
-use super::known::{Known, NodeName};
-use super::leads::There;
-use super::links::Links;
-use super::tree::Tree;
-use crate::names::Read;
-use crate::sirenspec::manifest::Root;
+use super::links::NodeLinks;
+use super::path_targets::AvailableValues;
+use super::tree::TreeNames;
+use super::workflow_names::{NodeName, SirenNames};
+use crate::names::PathSource;
+use crate::sirenspec::manifest::StateTree;
 
-impl Tree {
+impl TreeNames {
     /// How a run reads the value.
-    pub fn there(&self, there: &There) -> Read {
-        let known = self.known();
+    pub fn available_source(&self, there: &AvailableValues) -> PathSource {
+        let known = self.workflow_names();
         match (there.provided, there.node) {
             (false, Some((node, taken))) => self.in_node(node, self.base + taken),
             (true, Some((node, _))) if let Some(node) = known.nodes.get(node) => {
-                let (first, second) = (self.composed(&there.writes), lay_node(node));
+                let (first, second) = (self.composed_source(&there.writes), lay_node(node));
                 let source = Source::Either(Box::new(first), Box::new(second));
-                Read { source, skip: self.base as u16 }
+                PathSource { source, skip: self.base as u16 }
             }
             _ => self.in_tree(there),
         }
     }
 
     /// The context of a node only.
-    fn in_node(&self, node: usize, skip: usize) -> Read {
-        let Some(node) = self.known().nodes.get(node) else { return Read { source: Source::missing(0), skip: 0 } };
+    fn in_node(&self, node: usize, skip: usize) -> PathSource {
+        let Some(node) = self.workflow_names().nodes.get(node) else {
+            return PathSource { source: Source::missing_segment(0), skip: 0 };
+        };
         let rest = self.path.get(skip - self.base..).unwrap_or(&[]);
         match (node.exports, rest) {
             (Some(under), [output, _, ..]) if **output == *"output" => {
                 let source = Source::Layered { top: node.slot, path: vec!["output".into()], under };
-                Read { source, skip: skip as u16 + 1 }
+                PathSource { source, skip: skip as u16 + 1 }
             }
-            _ => Read { source: Source::Slot(node.slot), skip: skip as u16 },
+            _ => PathSource { source: Source::Slot(node.slot), skip: skip as u16 },
         }
     }
 
     /// Written and seeded values only.
-    fn in_tree(&self, there: &There) -> Read {
-        let known = self.known();
+    fn in_tree(&self, there: &AvailableValues) -> PathSource {
+        let known = self.workflow_names();
         if let [write] = there.writes.as_slice()
             && let Some(write) = known.writes.get(*write)
             && write.path.len() <= self.path.len()
-            && self.path.first().is_some_and(|name| known.seeds(self.root).get(name).is_none())
-            && self.here.surely(&[write.node])
+            && self.path.first().is_some_and(|name| known.tree_seeds(self.root).get(name).is_none())
+            && self.here.surely_has_result(&[write.node])
             && let Some(node) = known.nodes.get(write.node)
         {
             let source = Source::Member(node.slot, write.member.clone());
-            return Read { source, skip: (self.base + write.path.len()) as u16 };
+            return PathSource { source, skip: (self.base + write.path.len()) as u16 };
         }
-        Read { source: self.composed(&there.writes), skip: self.base as u16 }
+        PathSource { source: self.composed_source(&there.writes), skip: self.base as u16 }
     }
 
     /// The part of a tree that the path reads.
-    fn composed(&self, writes: &[usize]) -> Source {
-        let mut seed = Object::default();
+    fn composed_source(&self, writes: &[usize]) -> Source {
+        let mut seed = ValueObject::default();
         if let Some(head) = self.path.first()
-            && let Some(value) = self.known().seeds(self.root).get(head)
+            && let Some(value) = self.workflow_names().tree_seeds(self.root).get(head)
         {
             seed.insert(head.clone(), value.clone());
         }
-        laid_over(seed, parts(self.known(), &self.here.links, writes))
+        laid_over(seed, write_parts(self.workflow_names(), &self.here.links, writes))
     }
 
     /// The whole tree, as far as it exists at this point.
-    pub fn everything(&self) -> Source {
-        let known = self.known();
+    pub fn whole_tree(&self) -> Source {
+        let known = self.workflow_names();
         let mut all = Vec::new();
-        if self.root == Root::Working {
-            let ended = known.nodes.iter().enumerate().filter(|(at, _)| self.here.ended(*at));
+        if self.root == StateTree::Working {
+            let ended = known.nodes.iter().enumerate().filter(|(at, _)| self.here.has_ended(*at));
             all.extend(ended.map(|(_, n)| ComposedPart { at: segments(&n.id), slot: n.slot, member: Vec::new() }));
         }
-        let written = known.writes.iter().enumerate().filter(|(_, w)| w.root == self.root && self.here.ended(w.node));
-        all.extend(parts(known, &self.here.links, &written.map(|(at, _)| at).collect::<Vec<_>>()));
-        laid_over(known.seeds(self.root).clone(), all)
+        let written =
+            known.writes.iter().enumerate().filter(|(_, w)| w.root == self.root && self.here.has_ended(w.node));
+        all.extend(write_parts(known, &self.here.links, &written.map(|(at, _)| at).collect::<Vec<_>>()));
+        laid_over(known.tree_seeds(self.root).clone(), all)
     }
 
     /// The agents of the reader's own swarm.
-    pub fn agents(&self) -> Read {
-        let own = self.here.swarm();
+    pub fn swarm_source(&self) -> PathSource {
+        let own = self.here.swarm_agents();
         let (taken, rest) = self.behind_id();
         let skip = (self.base + taken) as u16;
         if let [_, agent, ..] = rest
             && let Some((_, slot)) = own.iter().find(|(id, _)| id == agent)
         {
-            return Read { source: Source::Slot(*slot), skip: skip + 2 };
+            return PathSource { source: Source::Slot(*slot), skip: skip + 2 };
         }
         let part = |(id, slot): &(Arc<str>, SlotId)| ComposedPart {
             at: vec!["agents".into(), id.clone()],
             slot: *slot,
             member: Vec::new(),
         };
-        let seed: Object = [("agents".into(), Value::Object(Arc::default()))].into_iter().collect();
+        let seed: ValueObject = [("agents".into(), Value::Object(Arc::default()))].into_iter().collect();
         let source = Source::Compose { seed: Value::Object(Arc::new(seed)), parts: own.iter().map(part).collect() };
-        Read { source, skip }
+        PathSource { source, skip }
     }
 }
 
 /// Written values as parts of a tree; later nodes take precedence.
-pub fn parts(known: &Known, links: &Links, writes: &[usize]) -> Vec<ComposedPart> {
+pub fn write_parts(known: &SirenNames, links: &NodeLinks, writes: &[usize]) -> Vec<ComposedPart> {
     let part = |w: &usize| {
         let write = known.writes.get(*w)?;
         let node = known.nodes.get(write.node)?;
@@ -116,7 +119,7 @@ pub fn parts(known: &Known, links: &Links, writes: &[usize]) -> Vec<ComposedPart
 }
 
 /// Parts merged into a seed. Without parts, the value is known at load time.
-fn laid_over(seed: Object, parts: Vec<ComposedPart>) -> Source {
+fn laid_over(seed: ValueObject, parts: Vec<ComposedPart>) -> Source {
     let seed = Value::Object(Arc::new(seed));
     if parts.is_empty() { Source::Const(seed) } else { Source::Compose { seed, parts } }
 }
@@ -136,6 +139,6 @@ fn segments(id: &str) -> Vec<Arc<str>> {
 }
 
 /// Parts merged into all seeded values of a tree.
-pub fn seeded(known: &Known, root: Root, parts: Vec<ComposedPart>) -> Source {
-    Source::Compose { seed: Value::Object(Arc::new(known.seeds(root).clone())), parts }
+pub fn seeded_source(known: &SirenNames, root: StateTree, parts: Vec<ComposedPart>) -> Source {
+    Source::Compose { seed: Value::Object(Arc::new(known.tree_seeds(root).clone())), parts }
 }

@@ -4,156 +4,167 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::types::Type;
-use trefoil_ir::{Defined, Lost, Source};
-use trefoil_template::Missing;
+use trefoil_ir::types::ValueType;
+use trefoil_ir::{BindingFault, Source, ValuePresence};
+use trefoil_template::MissingCause;
 
-use super::known::{self, Known};
-use super::leads::{Leads, There};
-use super::place::Here;
+use super::name_scope::SirenScope;
+use super::path_targets::{AvailableValues, TreePathTarget};
 use super::types;
-use crate::names::{Doubt, Entry, Found, Names, Nothing, Read};
-use crate::sirenspec::manifest::Root;
+use super::workflow_names::{self, SirenNames};
+use crate::names::{MissingValueReason, NameAbsence, NameEntry, NameMatch, NameResolver, PathSource};
+use crate::sirenspec::manifest::StateTree;
 
 /// The names under a path of a tree.
-pub struct Tree {
+pub struct TreeNames {
     /// The reader's place.
-    pub here: Arc<Here>,
+    pub here: Arc<SirenScope>,
     /// Which tree.
-    pub root: Root,
+    pub root: StateTree,
     /// The number of segments that name the tree.
     pub base: usize,
     /// The path so far, without those segments.
     pub path: Vec<Arc<str>>,
     /// What it resolves to.
-    leads: Leads,
+    leads: TreePathTarget,
 }
 
-impl Tree {
+impl TreeNames {
     /// The names under `working` or `output`.
-    pub fn whole(here: Arc<Here>, root: Root) -> Self {
-        Self { here, root, base: 1, path: Vec::new(), leads: Leads::There(There::default()) }
+    pub fn for_tree(here: Arc<SirenScope>, root: StateTree) -> Self {
+        Self { here, root, base: 1, path: Vec::new(), leads: TreePathTarget::There(AvailableValues::default()) }
     }
 
     /// The names under `working` without the prefix, as in templates.
-    pub fn bare(here: Arc<Here>) -> Self {
-        Self { here, root: Root::Working, base: 0, path: Vec::new(), leads: Leads::There(There::default()) }
+    pub fn for_template(here: Arc<SirenScope>) -> Self {
+        Self {
+            here,
+            root: StateTree::Working,
+            base: 0,
+            path: Vec::new(),
+            leads: TreePathTarget::There(AvailableValues::default()),
+        }
     }
 
     fn goes_on(&self, name: &str) -> Self {
         let path: Vec<Arc<str>> = self.path.iter().cloned().chain([name.into()]).collect();
-        let leads = self.here.leads(self.root, &path);
+        let leads = self.here.resolve_path(self.root, &path);
         Self { here: self.here.clone(), root: self.root, base: self.base, path, leads }
     }
 
     /// The names of the workflow.
-    pub fn known(&self) -> &Known {
+    pub fn workflow_names(&self) -> &SirenNames {
         &self.here.known
     }
 
     /// The type and the declaration of the value: in the context of a node (whose id has this number of segments),
     /// otherwise where it is written.
-    fn declared(&self, node: Option<(usize, usize)>) -> Entry {
-        let node = node.and_then(|(node, taken)| Some((self.known().nodes.get(node)?, taken)));
+    fn declared_entry(&self, node: Option<(usize, usize)>) -> NameEntry {
+        let node = node.and_then(|(node, taken)| Some((self.workflow_names().nodes.get(node)?, taken)));
         let Some((node, taken)) = node else { return self.written() };
         let (mut schema, mut at, mut members) =
             (node.schema.clone(), (taken == 1).then_some(node.at), node.members.clone());
         for name in self.path.get(taken..).unwrap_or_default() {
-            schema = types::at(&schema, name).unwrap_or(Type::Any);
+            schema = types::type_at_key(&schema, name).unwrap_or(ValueType::Any);
             (at, members) = members.get(name).unwrap_or_default();
         }
-        Entry::new(schema).declared(at)
+        NameEntry::new(schema).with_declaration(at)
     }
 
     /// The same for a written or seeded path: by its declaration, and beyond that by its type.
-    fn written(&self) -> Entry {
-        let declared = |n: usize| self.known().keys.get(self.root, self.path.get(..n)?);
+    fn written(&self) -> NameEntry {
+        let declared = |n: usize| self.workflow_names().keys.get(self.root, self.path.get(..n)?);
         let depth = (1..=self.path.len()).rev().find(|n| declared(*n).is_some()).unwrap_or(0);
-        let Some(key) = declared(depth) else { return Entry::new(Type::Any) };
+        let Some(key) = declared(depth) else { return NameEntry::new(ValueType::Any) };
         let rest = self.path.get(depth..).unwrap_or_default();
-        let end = rest.iter().fold(key.schema.clone(), |of, name| of.part(name));
-        Entry::new(end).declared(rest.is_empty().then_some(key.at))
+        let end = rest.iter().fold(key.schema.clone(), |of, name| of.part_type(name));
+        NameEntry::new(end).with_declaration(rest.is_empty().then_some(key.at))
     }
 
     /// The segments after the id of the reader, which name its swarm's agents.
     pub fn behind_id(&self) -> (usize, &[Arc<str>]) {
-        let taken = self.known().node_at(&self.path).map_or(0, |(_, taken)| taken);
+        let taken = self.workflow_names().node_at(&self.path).map_or(0, |(_, taken)| taken);
         (taken, self.path.get(taken..).unwrap_or_default())
     }
 
     /// The result of a node that does not exist yet at this point.
-    fn late(&self, node: usize, writes: bool, own: bool) -> Read {
-        let (name, segment) = (self.known().id(node).into(), self.base + self.path.len() - 1);
-        let source = Source::Missing(Missing::Key(segment as u16), Lost::Late { name, writes, own });
-        Read { source, skip: 0 }
+    fn late(&self, node: usize, writes: bool, own: bool) -> PathSource {
+        let (name, segment) = (self.workflow_names().node_id(node).into(), self.base + self.path.len() - 1);
+        let source = Source::Missing(MissingCause::Key(segment as u16), BindingFault::Late { name, writes, own });
+        PathSource { source, skip: 0 }
     }
 
     /// The entry of the agents.
-    fn agents_entry(&self) -> Entry {
+    fn agents_entry(&self) -> NameEntry {
         let (taken, rest) = self.behind_id();
-        let mut schema = Type::fields([("agents".into(), known::agents(self.here.swarm()))]);
-        let mut members = self.here.node().map(|node| node.members.clone()).unwrap_or_default();
-        let mut at = self.here.node().filter(|_| taken == 1).map(|node| node.at);
+        let mut schema =
+            ValueType::optional_fields([("agents".into(), workflow_names::swarm_type(self.here.swarm_agents()))]);
+        let mut members = self.here.reading_node().map(|node| node.members.clone()).unwrap_or_default();
+        let mut at = self.here.reading_node().filter(|_| taken == 1).map(|node| node.at);
         for name in rest {
-            schema = types::at(&schema, name).unwrap_or(Type::Any);
+            schema = types::type_at_key(&schema, name).unwrap_or(ValueType::Any);
             (at, members) = members.get(name).unwrap_or_default();
         }
-        let entry = Entry::new(schema).declared(at);
+        let entry = NameEntry::new(schema).with_declaration(at);
         match self.here.is_lenient() && rest.len() > 1 {
-            true => entry.doubt(Defined::Sometimes, Doubt::Skipped(None)),
+            true => entry.with_missing_reason(ValuePresence::Sometimes, MissingValueReason::Skipped(None)),
             false => entry,
         }
     }
 }
 
-impl Names for Tree {
-    fn get(&self, name: &str) -> Found {
+impl NameResolver for TreeNames {
+    fn get(&self, name: &str) -> NameMatch {
         let here = &self.here;
-        if (self.base, self.root, name) == (1, Root::Working, "_budget")
+        if (self.base, self.root, name) == (1, StateTree::Working, "_budget")
             && self.path.is_empty()
-            && self.known().seeds(Root::Working).get(name).is_none()
+            && self.workflow_names().tree_seeds(StateTree::Working).get(name).is_none()
         {
-            return Found::Is(here.spent(2));
+            return NameMatch::Is(here.usage_entry(2));
         }
         let inner = self.goes_on(name);
-        let named = || inner.known().node_at(&inner.path).filter(|_| self.root == Root::Working);
+        let named = || inner.workflow_names().node_at(&inner.path).filter(|_| self.root == StateTree::Working);
         let entry = match &inner.leads {
-            Leads::There(there) => {
-                let entry = inner.declared(there.node.filter(|_| !there.provided));
-                match there.seeded || here.surely(&here.producers(there, &inner.path)) {
+            TreePathTarget::There(there) => {
+                let entry = inner.declared_entry(there.node.filter(|_| !there.provided));
+                match there.seeded || here.surely_has_result(&here.producing_nodes(there, &inner.path)) {
                     true => entry,
-                    false => entry.doubt(Defined::Sometimes, Doubt::Skipped(None)),
+                    false => entry.with_missing_reason(ValuePresence::Sometimes, MissingValueReason::Skipped(None)),
                 }
             }
-            Leads::Agents => inner.agents_entry(),
-            Leads::Own(_) => inner.declared(named()).doubt(Defined::Never, Doubt::Own),
-            Leads::Late { writes, .. } => {
-                inner.declared(named().filter(|_| !writes)).doubt(Defined::Never, Doubt::Later)
+            TreePathTarget::Agents => inner.agents_entry(),
+            TreePathTarget::Own(_) => {
+                inner.declared_entry(named()).with_missing_reason(ValuePresence::Never, MissingValueReason::Own)
             }
-            Leads::Nowhere { begins: true } => Entry::new(Type::OBJECT),
-            Leads::Nowhere { begins: false } => return Found::Never(Nothing::default()),
+            TreePathTarget::Late { writes, .. } => inner
+                .declared_entry(named().filter(|_| !writes))
+                .with_missing_reason(ValuePresence::Never, MissingValueReason::Later),
+            TreePathTarget::Nowhere { begins: true } => NameEntry::new(ValueType::OBJECT),
+            TreePathTarget::Nowhere { begins: false } => return NameMatch::Never(NameAbsence::default()),
         };
-        Found::Is(entry.inner(inner))
+        NameMatch::Is(entry.with_inner_names(inner))
     }
 
-    fn all(&self) -> Vec<(Arc<str>, Entry)> {
+    fn all_entries(&self) -> Vec<(Arc<str>, NameEntry)> {
         let entry = |name: Arc<str>| match self.get(&name) {
-            Found::Is(entry) | Found::Maybe(entry) => Some((name, entry)),
-            Found::Never(_) => None,
+            NameMatch::Is(entry) | NameMatch::Maybe(entry) => Some((name, entry)),
+            NameMatch::Never(_) => None,
         };
-        self.known().candidates(self.root, &self.path).into_iter().filter_map(entry).collect()
+        self.workflow_names().next_segments(self.root, &self.path).into_iter().filter_map(entry).collect()
     }
 
-    fn read(&self) -> Option<Read> {
+    fn whole_source(&self) -> Option<PathSource> {
         if self.path.is_empty() {
-            return Some(Read { source: self.everything(), skip: self.base as u16 });
+            return Some(PathSource { source: self.whole_tree(), skip: self.base as u16 });
         }
         Some(match &self.leads {
-            Leads::There(there) => self.there(there),
-            Leads::Agents => self.agents(),
-            Leads::Own(node) => self.late(*node, false, true),
-            Leads::Late { node, writes } => self.late(*node, *writes, false),
-            Leads::Nowhere { .. } => Read { source: Source::missing(self.base + self.path.len() - 1), skip: 0 },
+            TreePathTarget::There(there) => self.available_source(there),
+            TreePathTarget::Agents => self.swarm_source(),
+            TreePathTarget::Own(node) => self.late(*node, false, true),
+            TreePathTarget::Late { node, writes } => self.late(*node, *writes, false),
+            TreePathTarget::Nowhere { .. } => {
+                PathSource { source: Source::missing_segment(self.base + self.path.len() - 1), skip: 0 }
+            }
         })
     }
 }

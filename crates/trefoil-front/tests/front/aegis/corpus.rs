@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use trefoil_syntax::Severity;
+use trefoil_syntax::FindingSeverity;
 
 use super::support::{load, show};
 
@@ -42,8 +42,8 @@ fn every_manifest_loads_or_is_reported_where_it_is_broken() {
         let errors: Vec<u32> = folder
             .diagnostics
             .iter()
-            .filter(|d| d.severity == Severity::Error)
-            .map(|d| file.position(d.span.unwrap().start).line)
+            .filter(|d| d.severity == FindingSeverity::Error)
+            .map(|d| file.line_column(d.span.unwrap().start).line)
             .collect();
         let expected = BROKEN.iter().find(|(broken, _)| *broken == name).map_or(&[][..], |(_, lines)| lines);
         assert_eq!(errors, expected, "{name}\n{}", show(&folder.project.files, folder.diagnostics, false));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use trefoil_syntax::Severity;
+use trefoil_syntax::FindingSeverity;
 
 use super::support::{load, show};
 
@@ -31,7 +31,7 @@ fn every_example_loads_without_error_or_warning() {
         let mut ordered = all.clone();
         ordered.swap(0, entry);
         let folder = load(&ordered);
-        let bad = folder.diagnostics.iter().any(|d| d.severity > Severity::Info);
+        let bad = folder.diagnostics.iter().any(|d| d.severity > FindingSeverity::Info);
         assert!(!bad, "{}:\n{}", ordered[0].0, show(&folder.project.files, folder.diagnostics, true));
         assert!(folder.lowered.is_some(), "{} has a program", ordered[0].0);
     }

@@ -3,8 +3,8 @@
 use expect_test::expect;
 use std::process::Command;
 
-use trefoil_ir::{Expr, Source, StepKind, Text};
-use trefoil_template::{Found, Missing, Scope, Value};
+use trefoil_ir::{BoundTemplate, Source, StepKind, ValueExpression};
+use trefoil_template::{MissingCause, SourceValue, Value, ValueScope};
 
 use super::support::{Folder, check_one, load};
 
@@ -39,15 +39,15 @@ fn workflow(command: &str) -> String {
 
 /// A scope that returns the start input for every slot.
 struct Input<'a> {
-    text: &'a Text,
+    text: &'a BoundTemplate,
     input: Value,
 }
 
-impl Scope for Input<'_> {
-    fn source(&self, source: u32) -> Found<'_> {
+impl ValueScope for Input<'_> {
+    fn source_value(&self, source: u32) -> SourceValue<'_> {
         match &self.text.sources[source as usize] {
-            Source::Slot(_) => Found::Borrowed(&self.input),
-            _ => Found::Missing(Missing::Key(0)),
+            Source::Slot(_) => SourceValue::Borrowed(&self.input),
+            _ => SourceValue::Missing(MissingCause::Key(0)),
         }
     }
 }
@@ -61,9 +61,9 @@ fn call(folder: &Folder, input: &Value) -> (String, Vec<String>) {
     });
     let call = call.expect("a command");
     let arguments = call.arguments.iter().map(|argument| match argument {
-        Expr::Template(text) => {
+        ValueExpression::Template(text) => {
             let scope = Input { text, input: input.clone() };
-            text.template.render(&scope).expect("renders").as_str().expect("text").to_owned()
+            text.template.render_text(&scope).expect("renders").as_str().expect("text").to_owned()
         }
         other => panic!("not a template: {other:?}"),
     });

@@ -2,7 +2,7 @@
 
 use expect_test::Expect;
 use trefoil_front::Project;
-use trefoil_front::aegis::Aegis;
+use trefoil_front::aegis::AegisFrontEnd;
 
 use crate::support::{self, bless};
 pub use crate::support::{Changes, Folder, show};
@@ -14,12 +14,12 @@ pub fn load(files: &[(&str, &str)]) -> Folder {
 
 /// The same, with a change to the project before it is lowered.
 pub fn load_with(files: &[(&str, &str)], change: impl FnOnce(&mut Project)) -> Folder {
-    Folder::load(&Aegis, files, 0, change)
+    Folder::load(&AegisFrontEnd, files, 0, change)
 }
 
 /// All findings about the first of several files, one on each line.
 pub fn findings(files: &[(&str, &str)]) -> String {
-    support::findings(&Aegis, files)
+    support::findings(&AegisFrontEnd, files)
 }
 
 /// Compares all findings about the first of several files.
@@ -36,7 +36,7 @@ pub fn check_one(manifest: &str, expected: Expect) {
 
 /// The changes that the findings about one manifest suggest.
 pub fn changes(manifest: &str) -> Changes {
-    support::changes(&Aegis, &[("manifest.yaml", manifest)])
+    support::changes(&AegisFrontEnd, &[("manifest.yaml", manifest)])
 }
 
 /// The text form of a program.
@@ -44,7 +44,7 @@ pub fn ir(folder: &Folder) -> String {
     let Some(lowered) = &folder.lowered else {
         panic!("no program:\n{}", show(&folder.project.files, folder.diagnostics.clone(), true))
     };
-    trefoil_ir::print::print(&lowered.program, &folder.project.files)
+    trefoil_ir::printer::print_program(&lowered.program, &folder.project.files)
 }
 
 /// A state that ends a workflow.

@@ -1,7 +1,7 @@
 //! `kind: Workflow`: forms, states, transitions, output.
 
 use expect_test::expect;
-use trefoil_ir::{FlowId, OnTimeout, StateMachine, StepKind, Takes};
+use trefoil_ir::{FlowId, MatchedOutcome, OnTimeout, StateMachine, StepKind};
 
 use super::support::{Folder, check, check_one, ir, load};
 
@@ -33,12 +33,12 @@ fn transitions(folder: &Folder, state: &str) -> Vec<String> {
     let state = machine.states.iter().find(|s| &*s.name == state).unwrap();
     let shown = state.transitions.iter().map(|t| {
         let takes = match t.takes {
-            Takes::Success => "success",
-            Takes::Failure => "failure",
-            Takes::Both => "both",
+            MatchedOutcome::Success => "success",
+            MatchedOutcome::Failure => "failure",
+            MatchedOutcome::Both => "both",
         };
         let when = t.when.as_ref().map(|w| {
-            let names: Vec<_> = w.condition.references().iter().map(trefoil_template::Reference::dotted).collect();
+            let names: Vec<_> = w.condition.references().iter().map(trefoil_template::Reference::dotted_path).collect();
             format!(" when {}", names.join(", "))
         });
         format!("{takes}: {} -> {}{}", t.text, machine.states[t.target].name, when.unwrap_or_default())

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::ports::{CollectEvents, FnModel, MapSecrets, MemoryJournal, NoTools, SeededRandom, VirtualClock};
 use trefoil_runtime::{
-    Asked, CommandHost, CommandOutput, CommandRequest, EventKind, HumanInbox, HumanRequest, Key, ModelError,
-    ModelErrorKind, ModelRequest, Options, Ports, RunError, ToolError, driver,
+    CommandHost, CommandOutput, CommandRequest, DriverOptions, EventKind, HumanInbox, HumanRequest, Key, ModelError,
+    ModelErrorKind, ModelRequest, Ports, QuestionState, RunError, ToolError, driver,
 };
 use trefoil_template::Value;
 
@@ -64,7 +64,7 @@ struct People(Vec<(String, String)>);
 
 #[async_trait]
 impl HumanInbox for People {
-    async fn ask(&self, _at: CallSite<'_>, request: &HumanRequest) -> Asked {
+    async fn ask_question(&self, _at: CallSite<'_>, request: &HumanRequest) -> QuestionState {
         self.0.iter().find(|(step, _)| **step == *request.step).map(|(_, answer)| answer.clone()).into()
     }
 }
@@ -73,7 +73,7 @@ struct Shell;
 
 #[async_trait]
 impl CommandHost for Shell {
-    async fn run(&self, _at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+    async fn run_command(&self, _at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         let mut command = std::process::Command::new("sh");
         command.arg("-c").arg(&*request.script).arg("trefoil");
         for argument in &request.arguments {
@@ -162,12 +162,12 @@ impl World {
             secrets: Arc::new(MapSecrets::new()),
             events: events.clone(),
         };
-        let options = Options { seed: Some(7), run: Some("r1".to_owned()), ..Options::default() };
+        let options = DriverOptions { seed: Some(7), run: Some("r1".to_owned()), ..DriverOptions::default() };
         let input = (!input.is_null()).then(|| Value::from_json(input));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let outcome = runtime.block_on(driver::run(Arc::new(lowered.program), input, ports, options));
         let seen = self.seen.lock().unwrap().clone();
-        let warnings = events.seen().into_iter().filter_map(|event| match event.kind {
+        let warnings = events.collected_events().into_iter().filter_map(|event| match event.kind {
             EventKind::Warning { message } => Some(message),
             _ => None,
         });

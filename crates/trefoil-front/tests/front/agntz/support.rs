@@ -1,7 +1,7 @@
 //! Manifests in, findings and IR out.
 
 use expect_test::Expect;
-use trefoil_front::agntz::Agntz;
+use trefoil_front::agntz::AgntzFrontEnd;
 
 use crate::support::{self, bless};
 pub use crate::support::{Changes, Folder, show};
@@ -13,12 +13,12 @@ pub fn load(manifests: &[(&str, &str)]) -> Folder {
 
 /// Loads a folder and lowers one of its files.
 pub fn load_as(manifests: &[(&str, &str)], entry: usize) -> Folder {
-    Folder::load(&Agntz, manifests, entry, |_| {})
+    Folder::load(&AgntzFrontEnd, manifests, entry, |_| {})
 }
 
 /// All findings about the first of several manifests, one on each line.
 pub fn findings(manifests: &[(&str, &str)]) -> String {
-    support::findings(&Agntz, manifests)
+    support::findings(&AgntzFrontEnd, manifests)
 }
 
 /// Compares all findings about the first of several manifests.
@@ -36,12 +36,12 @@ pub fn check_one(manifest: &str, expected: Expect) {
 /// Asserts that a manifest has no findings of this rule.
 #[track_caller]
 pub fn silent(manifest: &str, rule: &str) {
-    support::silent(&Agntz, &[("agent.yaml", manifest)], rule);
+    support::silent(&AgntzFrontEnd, &[("agent.yaml", manifest)], rule);
 }
 
 /// The suggested changes.
 pub fn changes(manifests: &[(&str, &str)]) -> Changes {
-    support::changes(&Agntz, manifests)
+    support::changes(&AgntzFrontEnd, manifests)
 }
 
 /// The source, the findings and the program, for snapshots.

@@ -1,7 +1,7 @@
 //! The facts about names from lowering an AEGIS project.
 
-use trefoil_front::aegis::Aegis;
-use trefoil_ir::Defined;
+use trefoil_front::aegis::AegisFrontEnd;
+use trefoil_ir::ValuePresence;
 
 use super::support::learn;
 
@@ -49,7 +49,7 @@ spec:
 
 #[test]
 fn a_workflow() {
-    let learned = learn(&Aegis, &[("flow.yaml", FLOW), ("writer.yaml", WRITER)]);
+    let learned = learn(&AegisFrontEnd, &[("flow.yaml", FLOW), ("writer.yaml", WRITER)]);
     learned.check();
     insta::assert_snapshot!(learned.story());
 }
@@ -57,23 +57,23 @@ fn a_workflow() {
 #[test]
 fn what_is_being_typed_has_its_scope() {
     let text = FLOW.replace("{{WRITE.output}} {{COUNT.updated}} {{WRITE.answer}}", "{{#if WRITE.output}} {{WRI");
-    let learned = learn(&Aegis, &[("flow.yaml", &text), ("writer.yaml", WRITER)]);
+    let learned = learn(&AegisFrontEnd, &[("flow.yaml", &text), ("writer.yaml", WRITER)]);
     let names = learned.names_at("{{WRI");
     assert!(names.contains(&"WRITE".to_owned()) && names.contains(&"COUNT?".to_owned()), "{names:?}");
     assert!(!names.contains(&"END".to_owned()), "it never runs before: {names:?}");
     let text = WRITER.replace("{{previous_eror}}", "{{ prev");
-    let learned = learn(&Aegis, &[("writer.yaml", &text)]);
+    let learned = learn(&AegisFrontEnd, &[("writer.yaml", &text)]);
     assert!(learned.names_at("{{ prev").contains(&"previous_error?".to_owned()));
 }
 
 #[test]
 fn states_are_there_from_where_they_have_run() {
-    let learned = learn(&Aegis, &[("flow.yaml", FLOW), ("writer.yaml", WRITER)]);
+    let learned = learn(&AegisFrontEnd, &[("flow.yaml", FLOW), ("writer.yaml", WRITER)]);
     let at = |name: &str, line: usize| {
         let (_, file) = learned.files.iter().next().unwrap();
-        let on = |m: &&trefoil_ir::Mention| file.position(m.at.span.start).line as usize == line;
+        let on = |m: &&trefoil_ir::Mention| file.line_column(m.at.span.start).line as usize == line;
         learned.facts.mentions.iter().filter(on).find(|m| learned.text(m.at) == name).unwrap().defined
     };
-    assert_eq!(at("WRITE", 25), Defined::Always);
-    assert_eq!(at("COUNT", 25), Defined::Sometimes);
+    assert_eq!(at("WRITE", 25), ValuePresence::Always);
+    assert_eq!(at("COUNT", 25), ValuePresence::Sometimes);
 }

@@ -1,7 +1,7 @@
 //! The facts about names from lowering an agntz project.
 
-use trefoil_front::agntz::Agntz;
-use trefoil_ir::{DeclarationKind as Kind, Defined};
+use trefoil_front::agntz::AgntzFrontEnd;
+use trefoil_ir::{DeclarationKind as Kind, ValuePresence};
 
 use super::support::learn;
 
@@ -39,7 +39,7 @@ instruction: "Find out: {{question}} in {{env.LANG}}"
 
 #[test]
 fn a_pipeline() {
-    let learned = learn(&Agntz, &[("article.yaml", PIPELINE), ("web-researcher.yaml", CHILD)]);
+    let learned = learn(&AgntzFrontEnd, &[("article.yaml", PIPELINE), ("web-researcher.yaml", CHILD)]);
     learned.check();
     insta::assert_snapshot!(learned.story());
 }
@@ -59,11 +59,11 @@ steps:
   - {ref: writing, input: {topic: x}}
 output: {text: "{{writing.writer.draft}}"}
 "#;
-    let learned = learn(&Agntz, &[("all.yaml", outer), ("writing.yaml", inner)]);
+    let learned = learn(&AgntzFrontEnd, &[("all.yaml", outer), ("writing.yaml", inner)]);
     learned.check();
     let names = ["writing", "writer", "draft"].map(|name| {
         let m = learned.facts.mentions.iter().find(|m| m.template && learned.text(m.at) == name).unwrap();
-        let d = learned.facts.declaration(m.to.unwrap()).unwrap();
+        let d = learned.facts.declaration_at(m.to.unwrap()).unwrap();
         (d.kind, d.name.to_string())
     });
     let expected = [(Kind::Step, "writing"), (Kind::Step, "writer"), (Kind::Property, "draft")];
@@ -80,7 +80,7 @@ steps:
     input: {text: "a {{ wri", other: "{{}}"}
     when: "{{wri"
 "#;
-    let learned = learn(&Agntz, &[("p.yaml", text)]);
+    let learned = learn(&AgntzFrontEnd, &[("p.yaml", text)]);
     for place in ["a {{ wri", "\"{{}}\"", "\"{{wri\""] {
         assert!(learned.names_at(place).contains(&"writer".to_owned()), "{place}: {:?}", learned.names_at(place));
     }
@@ -96,10 +96,16 @@ fn steps_are_there_from_where_they_have_run() {
     };
     let steps = step("one", "{{two}}") + &step("two", "{{one}}");
     let once = format!("id: p\nkind: sequential\nsteps:\n{steps}");
-    let learned = learn(&Agntz, &[("p.yaml", &once)]);
-    assert_eq!((learned.mention("two").defined, learned.mention("one").defined), (Defined::Never, Defined::Always));
+    let learned = learn(&AgntzFrontEnd, &[("p.yaml", &once)]);
+    assert_eq!(
+        (learned.mention("two").defined, learned.mention("one").defined),
+        (ValuePresence::Never, ValuePresence::Always)
+    );
     let looped = format!("{once}until: \"{{{{two}}}} == x\"\nmaxIterations: 2\n");
-    let learned = learn(&Agntz, &[("p.yaml", &looped)]);
-    assert_eq!((learned.mention("two").defined, learned.mention("one").defined), (Defined::Sometimes, Defined::Always));
+    let learned = learn(&AgntzFrontEnd, &[("p.yaml", &looped)]);
+    assert_eq!(
+        (learned.mention("two").defined, learned.mention("one").defined),
+        (ValuePresence::Sometimes, ValuePresence::Always)
+    );
     assert_eq!(learned.names_at("{{two}}")[1..3], ["one?".to_owned(), "two?".to_owned()]);
 }

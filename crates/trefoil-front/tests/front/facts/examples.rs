@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use trefoil_front::aegis::Aegis;
-use trefoil_front::agntz::Agntz;
-use trefoil_front::sirenspec::SirenSpec;
-use trefoil_front::{Detection, FrontEnd, detect};
+use trefoil_front::aegis::AegisFrontEnd;
+use trefoil_front::agntz::AgntzFrontEnd;
+use trefoil_front::sirenspec::SirenSpecFrontEnd;
+use trefoil_front::{DialectDetection, FrontEnd, detect_dialect};
 
 use trefoil_syntax::{FileId, SourceFile, yaml};
 
@@ -20,9 +20,9 @@ fn manifests(front: &'static dyn FrontEnd, root: &Path, dir: &Path, files: &mut 
             manifests(front, root, &path, files);
         } else if path.extension().is_some_and(|e| e == "yaml" || e == "yml") {
             let text = std::fs::read_to_string(&path).unwrap();
-            let parsed = yaml::parse(FileId(0), &SourceFile::new("", text.as_str()), &yaml::Limits::default());
+            let parsed = yaml::parse(FileId(0), &SourceFile::new("", text.as_str()), &yaml::YamlLimits::default());
             let Some(root_node) = parsed.root.filter(|_| parsed.diagnostics.is_empty()) else { continue };
-            if matches!(detect(&root_node), Detection::One(f) if f.name() == front.name()) {
+            if matches!(detect_dialect(&root_node), DialectDetection::One(f) if f.name() == front.name()) {
                 files.push((path.strip_prefix(root).unwrap().to_string_lossy().into_owned(), text));
             }
         }
@@ -45,7 +45,11 @@ fn folder(front: &'static dyn FrontEnd, dir: &Path) -> usize {
 #[test]
 fn a_mention_is_the_name_of_what_it_names() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    for (front, name) in [(&Agntz as &'static dyn FrontEnd, "agntz"), (&Aegis, "aegis"), (&SirenSpec, "sirenspec")] {
+    for (front, name) in [
+        (&AgntzFrontEnd as &'static dyn FrontEnd, "agntz"),
+        (&AegisFrontEnd, "aegis"),
+        (&SirenSpecFrontEnd, "sirenspec"),
+    ] {
         assert!(folder(front, &examples.join(name)) > 20, "{name} has templates");
     }
 }
@@ -57,7 +61,7 @@ mod hunt {
     #[test]
     fn the_same_holds_of_manifests_of_others() {
         let Some(corpus) = untested::shared_folder("corpus") else { return };
-        for front in [&Agntz as &'static dyn FrontEnd, &Aegis, &SirenSpec] {
+        for front in [&AgntzFrontEnd as &'static dyn FrontEnd, &AegisFrontEnd, &SirenSpecFrontEnd] {
             assert!(folder(front, &corpus) > 20, "{} has templates", front.name());
         }
     }

@@ -1,7 +1,7 @@
 //! The facts about names from lowering a SirenSpec project.
 
-use trefoil_front::sirenspec::SirenSpec;
-use trefoil_ir::Defined;
+use trefoil_front::sirenspec::SirenSpecFrontEnd;
+use trefoil_ir::ValuePresence;
 
 use super::support::learn;
 
@@ -41,7 +41,7 @@ nodes: {inner: {agent: a, writes: output.answer}}
 
 #[test]
 fn a_workflow() {
-    let learned = learn(&SirenSpec, &[("flow.yaml", FLOW), ("child.yaml", CHILD)]);
+    let learned = learn(&SirenSpecFrontEnd, &[("flow.yaml", FLOW), ("child.yaml", CHILD)]);
     learned.check();
     insta::assert_snapshot!(learned.story());
 }
@@ -54,7 +54,7 @@ nodes:
   plan: {agent: b, writes: working.x}
   next: {agent: a, writes: working.y}
 "#;
-    let learned = learn(&SirenSpec, &[("flow.yaml", text)]);
+    let learned = learn(&SirenSpecFrontEnd, &[("flow.yaml", text)]);
     assert!(learned.names_at("{{ pl").contains(&"plan".to_owned()));
     assert!(!learned.names_at("{{ pl").contains(&"next".to_owned()), "a node does not see itself");
     assert!(!learned.names_at("{{ }}").contains(&"plan".to_owned()));
@@ -73,8 +73,8 @@ edges:
   - {from: first, to: end}
   - {from: maybe, to: end}
 "#;
-    let learned = learn(&SirenSpec, &[("flow.yaml", text)]);
+    let learned = learn(&SirenSpecFrontEnd, &[("flow.yaml", text)]);
     let at = |name: &str| learned.facts.mentions.iter().find(|m| m.template && learned.text(m.at) == name).unwrap();
-    assert_eq!(at("maybe").defined, Defined::Sometimes);
-    assert_eq!(at("first").defined, Defined::Always);
+    assert_eq!(at("maybe").defined, ValuePresence::Sometimes);
+    assert_eq!(at("first").defined, ValuePresence::Always);
 }

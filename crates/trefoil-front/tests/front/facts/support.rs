@@ -2,18 +2,18 @@
 
 use std::fmt::Write;
 
-use trefoil_front::{Document, FrontEnd, Project};
-use trefoil_ir::types::{Kind, Type};
-use trefoil_ir::{Defined, Detail, Facts};
-use trefoil_syntax::{Diagnostic, Diagnostics, Files, Location, Severity, SourceFile, Span, yaml};
+use trefoil_front::{FrontEnd, ManifestDocument, Project};
+use trefoil_ir::types::{ValueKind, ValueType};
+use trefoil_ir::{FactDetail, Facts, ValuePresence};
+use trefoil_syntax::{Diagnostic, DiagnosticList, FindingSeverity, Location, SourceFile, SourceFiles, Span, yaml};
 use trefoil_template::Value;
 
 use crate::support::about_names;
 
 pub struct Learned {
-    pub files: Files,
+    pub files: SourceFiles,
     pub facts: Facts,
-    pub diagnostics: Diagnostics,
+    pub diagnostics: DiagnosticList,
 }
 
 /// Loads a folder and lowers its first file.
@@ -25,10 +25,10 @@ pub fn learn_as(front: &'static dyn FrontEnd, manifests: &[(&str, &str)], entry:
     let mut project = Project::default();
     for (name, text) in manifests {
         let file = SourceFile::new(*name, *text);
-        let id = project.files.add(file.clone());
-        let parsed = yaml::parse(id, &file, &yaml::Limits::default());
+        let id = project.files.add_file(file.clone());
+        let parsed = yaml::parse(id, &file, &yaml::YamlLimits::default());
         assert!(parsed.diagnostics.is_empty(), "{name} is YAML");
-        project.documents.push(Document {
+        project.documents.push(ManifestDocument {
             file: id,
             path: (*name).to_owned(),
             root: parsed.root.unwrap(),
@@ -36,8 +36,8 @@ pub fn learn_as(front: &'static dyn FrontEnd, manifests: &[(&str, &str)], entry:
             project: 0,
         });
     }
-    let linked = trefoil_lint::linked(front.compile(&project, &[entry], Detail::Scopes));
-    let mut diagnostics = Diagnostics::default();
+    let linked = trefoil_lint::link_with_findings(front.compile_documents(&project, &[entry], FactDetail::Scopes));
+    let mut diagnostics = DiagnosticList::default();
     diagnostics.extend(about_names(&linked));
     diagnostics.extend(linked.found);
     Learned { files: project.files, facts: linked.facts, diagnostics }
@@ -52,7 +52,7 @@ impl Learned {
     /// `line:column`, with the file name if there are several files.
     fn place(&self, at: Location) -> String {
         let file = self.files.get(at.file).unwrap();
-        let p = file.position(at.span.start);
+        let p = file.line_column(at.span.start);
         let name = if self.files.iter().count() > 1 { format!("{} ", file.name()) } else { String::new() };
         format!("{name}{}:{}", p.line, p.column)
     }
@@ -79,7 +79,7 @@ impl Learned {
         all.sort_by_key(|m| (m.at, m.to));
         let mut out = String::new();
         for m in all {
-            let to = match m.to.map(|to| (to, self.facts.declaration(to))) {
+            let to = match m.to.map(|to| (to, self.facts.declaration_at(to))) {
                 Some((to, Some(d))) => format!("{} {}", self.place(to), format!("{:?}", d.kind).to_lowercase()),
                 Some((to, None)) => format!("{} ???", self.place(to)),
                 None => "-".to_owned(),
@@ -147,7 +147,7 @@ impl Learned {
         for m in &self.facts.mentions {
             let text = self.text(m.at);
             let Some(to) = m.to else { continue };
-            let Some(d) = self.facts.declaration(to) else {
+            let Some(d) = self.facts.declaration_at(to) else {
                 // A file that is only referenced declares its names when it is an entry itself.
                 assert_ne!(to.file, m.at.file, "{} `{text}` names what is not declared", self.place(m.at));
                 continue;
@@ -162,14 +162,14 @@ impl Learned {
                 d.name,
             );
             assert!(
-                m.defined != Defined::Never || m.template,
+                m.defined != ValuePresence::Never || m.template,
                 "{} `{text}` is found and never there",
                 self.place(m.at)
             );
         }
         self.agree();
         for d in &self.facts.declarations {
-            let parent = d.parent.map(|p| self.facts.declaration(p));
+            let parent = d.parent.map(|p| self.facts.declaration_at(p));
             assert!(parent.is_none_or(|p| p.is_some()), "{} `{}` has a parent", self.place(d.at), d.name);
             let within = d.extent.start <= d.at.span.start && d.at.span.end <= d.extent.end;
             assert!(within || d.at.span.is_empty(), "{} `{}` is in its extent", self.place(d.at), d.name);
@@ -178,7 +178,7 @@ impl Learned {
 
     /// Names that never exist are reported, and reported names never exist.
     fn agree(&self) {
-        for m in self.facts.mentions.iter().filter(|m| m.defined == Defined::Never) {
+        for m in self.facts.mentions.iter().filter(|m| m.defined == ValuePresence::Never) {
             let text = self.text(m.at);
             let within = |d: &Diagnostic| d.file == Some(m.at.file) && d.span.is_some_and(|s| covers(s, m.at.span));
             // One warning is enough for an undeclared name in several places.
@@ -193,12 +193,12 @@ impl Learned {
             assert!(said, "{} `{text}` is never there, and nobody says so", self.place(m.at));
         }
         let rules = ["unresolved-name", "unordered-read"];
-        for d in self.diagnostics.iter().filter(|d| d.severity == Severity::Error && rules.contains(&d.rule)) {
+        for d in self.diagnostics.iter().filter(|d| d.severity == FindingSeverity::Error && rules.contains(&d.rule)) {
             let (Some(file), Some(span)) = (d.file, d.span) else { continue };
             let mut inside =
                 self.facts.mentions.iter().filter(|m| m.at.file == file && covers(span, m.at.span)).peekable();
             let at = self.place(Location::new(file, span));
-            let agrees = inside.peek().is_none() || inside.any(|m| m.defined == Defined::Never);
+            let agrees = inside.peek().is_none() || inside.any(|m| m.defined == ValuePresence::Never);
             assert!(agrees, "{at} is reported as undefined: {}", d.message);
         }
     }
@@ -208,23 +208,23 @@ fn covers(outer: Span, inner: Span) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 
-fn mark(defined: Defined) -> &'static str {
+fn mark(defined: ValuePresence) -> &'static str {
     match defined {
-        Defined::Always => "",
-        Defined::Sometimes => "?",
-        Defined::Never => "!",
+        ValuePresence::Always => "",
+        ValuePresence::Sometimes => "?",
+        ValuePresence::Never => "!",
     }
 }
 
 /// A type in short.
-fn spell(of: &Type) -> String {
-    let names = match (of.keyword("type").and_then(Value::as_list), of.kinds()) {
+fn spell(of: &ValueType) -> String {
+    let names = match (of.schema_keyword("type").and_then(Value::as_list), of.value_kinds()) {
         (Some(names), _) => names.iter().filter_map(Value::as_str).collect(),
         (None, Some(_)) if of.is_integer() => vec!["integer"],
-        (None, Some(kinds)) => kinds.iter().map(Kind::name).collect(),
+        (None, Some(kinds)) => kinds.iter().map(ValueKind::name).collect(),
         (None, None) => vec!["any"],
     };
-    let members = of.members().map(|(name, member)| format!("{name}: {}", spell(member)));
+    let members = of.object_members().map(|(name, member)| format!("{name}: {}", spell(member)));
     match (of.as_object(), of.as_list().and_then(|list| list.rest.as_ref())) {
         (Some(_), _) => format!("{{{}}}", members.collect::<Vec<_>>().join(", ")),
         (None, Some(item)) => format!("[{}]", spell(item)),

@@ -1,8 +1,8 @@
 //! Workflow nodes: the called file, its inputs, and what can be read from its result.
 
 use expect_test::{Expect, expect};
-use trefoil_front::sirenspec::SirenSpec;
-use trefoil_front::{FrontEnd, NeedKind};
+use trefoil_front::sirenspec::SirenSpecFrontEnd;
+use trefoil_front::{FrontEnd, NeededFileKind};
 
 use super::support::{check, lines_with, load};
 
@@ -148,10 +148,10 @@ fn depth() {
 fn files_that_are_needed() {
     let text = "version: \"0.1\"\nenv_file: ../.env\nnodes:\n  a: {type: workflow, ref: ./x.yaml}\n  b: {type: workflow, ref: by-name}\n  c: {agent: a, ref: ./no.yaml}\n";
     let folder = load(&[("sub/a.yaml", text)]);
-    let needs = SirenSpec.needs(&folder.project.documents[0]);
+    let needs = SirenSpecFrontEnd.needed_files(&folder.project.documents[0]);
     let all: Vec<_> = needs.iter().map(|n| (n.kind, n.path.as_str())).collect();
-    assert_eq!(all, [(NeedKind::EnvFile, "../.env"), (NeedKind::Manifest, "./x.yaml")]);
-    let ids: Vec<_> = SirenSpec.ids(&folder.project.documents[0]).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(all, [(NeededFileKind::EnvFile, "../.env"), (NeededFileKind::Manifest, "./x.yaml")]);
+    let ids: Vec<_> = SirenSpecFrontEnd.unit_ids(&folder.project.documents[0]).into_iter().map(|(id, _)| id).collect();
     assert_eq!(ids, ["a"]);
 }
 

@@ -210,11 +210,11 @@ fn a_file_whose_only_block_is_misspelt() {
     let root = trefoil_syntax::yaml::parse(
         trefoil_syntax::FileId(0),
         &trefoil_syntax::SourceFile::new("x.yaml", text),
-        &trefoil_syntax::yaml::Limits::default(),
+        &trefoil_syntax::yaml::YamlLimits::default(),
     );
     let root = root.root.expect("it is YAML");
     assert!(
-        matches!(trefoil_front::detect(&root), trefoil_front::Detection::One(front) if front.name() == "sirenspec")
+        matches!(trefoil_front::detect_dialect(&root), trefoil_front::DialectDetection::One(front) if front.name() == "sirenspec")
     );
     check_one(
         text,

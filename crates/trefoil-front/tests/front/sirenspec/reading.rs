@@ -516,17 +516,18 @@ fn memory_has_no_effect_where_it_is_declared_and_is_undefined_where_it_is_read()
 
 #[test]
 fn what_speaks_for_the_format() {
-    use trefoil_front::sirenspec::SirenSpec;
-    use trefoil_front::{FrontEnd, companion};
+    use trefoil_front::sirenspec::SirenSpecFrontEnd;
+    use trefoil_front::{FrontEnd, companion_kind};
     use trefoil_syntax::{FileId, SourceFile, yaml};
 
-    let root =
-        |text: &str| yaml::parse(FileId(0), &SourceFile::new("x.yaml", text), &yaml::Limits::default()).root.unwrap();
-    let keys = |text: &str| SirenSpec.evidence(&root(text)).into_iter().map(|e| e.key).collect::<Vec<_>>();
+    let root = |text: &str| {
+        yaml::parse(FileId(0), &SourceFile::new("x.yaml", text), &yaml::YamlLimits::default()).root.unwrap()
+    };
+    let keys = |text: &str| SirenSpecFrontEnd.find_evidence(&root(text)).into_iter().map(|e| e.key).collect::<Vec<_>>();
     assert_eq!(keys("version: \"0.1\"\nnodes: {}\nedges: []\nagents: {}\n"), ["nodes", "edges", "agents"]);
     assert_eq!(keys("kind: llm\nid: x\n"), [""; 0]);
     assert_eq!(keys("[nodes]\n"), [""; 0]);
-    let beside = |text: &str, expected: Expect| bless(companion(&root(text)).unwrap_or_default(), &expected);
+    let beside = |text: &str, expected: Expect| bless(companion_kind(&root(text)).unwrap_or_default(), &expected);
     beside("workflow: a.yaml\ninput: x\n", expect!["a SirenSpec test fixture, not a workflow"]);
     beside("interactions: [{key: x, response: y}]\n", expect!["a SirenSpec cassette, not a workflow"]);
     beside("interactions: []\n", expect![""]);

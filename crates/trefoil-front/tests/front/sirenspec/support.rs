@@ -1,19 +1,19 @@
 //! Manifests in, findings and IR out.
 
 use expect_test::Expect;
-use trefoil_front::sirenspec::SirenSpec;
+use trefoil_front::sirenspec::SirenSpecFrontEnd;
 
 use crate::support::{self, bless};
 pub use crate::support::{Folder, show};
 
 /// Loads a folder and lowers its first file.
 pub fn load(manifests: &[(&str, &str)]) -> Folder {
-    Folder::load(&SirenSpec, manifests, 0, |_| {}).consistent()
+    Folder::load(&SirenSpecFrontEnd, manifests, 0, |_| {}).consistent()
 }
 
 /// All findings about the first of several manifests, one on each line.
 pub fn findings(manifests: &[(&str, &str)]) -> String {
-    support::findings(&SirenSpec, manifests)
+    support::findings(&SirenSpecFrontEnd, manifests)
 }
 
 /// Compares all findings about the first of several manifests.
@@ -44,7 +44,7 @@ pub fn lines_with(manifests: &[(&str, &str)], words: &[&str]) -> Vec<String> {
     let Some(lowered) = &folder.lowered else {
         panic!("{}", show(&folder.project.files, folder.diagnostics, true));
     };
-    let text = trefoil_ir::print::print(&lowered.program, &folder.project.files);
+    let text = trefoil_ir::printer::print_program(&lowered.program, &folder.project.files);
     text.lines().filter(|line| words.iter().any(|word| line.contains(word))).map(|l| l.trim().to_owned()).collect()
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::name::Name;
-use trefoil_front::sirenspec::manifest::{NodeKind, Root};
+use super::name::NameReference;
+use trefoil_front::sirenspec::manifest::{NodeKind, StateTree};
 use trefoil_front::sirenspec::names::types;
 
 /// Prefixes of node ids in other systems.
@@ -14,7 +14,7 @@ const MESSAGES: [&str; 4] = ["input", "prompt", "query", "question"];
 
 /// The intended path: an input without `inputs`, a node under `nodes`, a swarm's agent without its node, a path of the
 /// other tree.
-pub fn meant(name: Name<'_, '_>, root: Root, base: usize) -> Option<String> {
+pub fn intended_path(name: NameReference<'_, '_>, root: StateTree, base: usize) -> Option<String> {
     let words: Vec<&str> = name.reference().path.iter().map(|s| &*s.name).collect();
     if base == 1 {
         return other_tree(name, root, words.get(1..)?);
@@ -23,7 +23,7 @@ pub fn meant(name: Name<'_, '_>, root: Root, base: usize) -> Option<String> {
     if let Some(meant) = foreign(name, first, rest) {
         return Some(meant);
     }
-    if name.known().inputs.field(first).is_some() {
+    if name.workflow_names().inputs.find_field(first).is_some() {
         return Some(format!("inputs.{}", words.join(".")));
     }
     if rest.is_empty() && MESSAGES.contains(first) {
@@ -34,34 +34,34 @@ pub fn meant(name: Name<'_, '_>, root: Root, base: usize) -> Option<String> {
 
 /// A path that exists in the other tree. The result of a node is read by its id, not through the tree of written
 /// values.
-fn other_tree(name: Name<'_, '_>, root: Root, words: &[&str]) -> Option<String> {
-    let path = owned(words);
+fn other_tree(name: NameReference<'_, '_>, root: StateTree, words: &[&str]) -> Option<String> {
+    let path = to_segments(words);
     let (other, word) = match root {
-        Root::Working => (Root::Output, "output"),
-        Root::Output => (Root::Working, "working"),
+        StateTree::Working => (StateTree::Output, "output"),
+        StateTree::Output => (StateTree::Working, "working"),
     };
-    let known = name.known();
-    if known.leads(other, &path) && (other == Root::Output || known.node_at(&path).is_none()) {
+    let known = name.workflow_names();
+    if known.has_value_at(other, &path) && (other == StateTree::Output || known.node_at(&path).is_none()) {
         return Some(format!("{word}.{}", words.join(".")));
     }
-    (root == Root::Output && !name.here().is_condition()).then(|| of_node(name, words)).flatten()
+    (root == StateTree::Output && !name.text_position().is_condition()).then(|| of_node(name, words)).flatten()
 }
 
 /// Names of other systems for values that exist: `secrets.TOKEN`, `state.article`, the agent of a node.
-fn foreign(name: Name<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
-    let known = name.known();
+fn foreign(name: NameReference<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
+    let known = name.workflow_names();
     let variable =
         |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_') && !name.is_empty();
     match (first, rest) {
         ("secrets", [name]) => return Some(format!("env.{name}")),
         ("state", rest) => {
             let (root, word, path) = match rest {
-                ["output", path @ ..] => (Root::Output, "output", path),
-                ["working", path @ ..] => (Root::Working, "working", path),
-                path => (Root::Working, "working", path),
+                ["output", path @ ..] => (StateTree::Output, "output", path),
+                ["working", path @ ..] => (StateTree::Working, "working", path),
+                path => (StateTree::Working, "working", path),
             };
-            let segments = owned(path);
-            if known.leads(root, &segments) && known.node_at(&segments).is_none() {
+            let segments = to_segments(path);
+            if known.has_value_at(root, &segments) && known.node_at(&segments).is_none() {
                 return Some(format!("{word}.{}", path.join(".")));
             }
         }
@@ -72,7 +72,7 @@ fn foreign(name: Name<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
             }
         }
         (_, ["output", index, ..]) if index.bytes().all(|b| b.is_ascii_digit()) => {
-            let node = known.node_of(first).and_then(|at| name.kind(at));
+            let node = known.node_of(first).and_then(|at| name.node_kind(at));
             if matches!(node, Some(NodeKind::Factory(_))) {
                 return Some(format!("{first}.outputs.{}", rest.get(1..)?.join(".")));
             }
@@ -81,7 +81,7 @@ fn foreign(name: Name<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
     }
     // The id of an agent instead of that of its node.
     let manifest = name.subject.manifest;
-    manifest.agent(first).filter(|_| known.node_of(first).is_none())?;
+    manifest.find_agent(first).filter(|_| known.node_of(first).is_none())?;
     let mut users = manifest
         .nodes
         .iter()
@@ -92,46 +92,46 @@ fn foreign(name: Name<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
 }
 
 /// An agent of the swarm whose synthesis reads it.
-fn own_agent(name: Name<'_, '_>, words: &[&str]) -> Option<String> {
-    let me = name.here().node()?;
-    let is_own = |word: &&str| name.here().swarm().iter().any(|(id, _)| **id == **word);
+fn own_agent(name: NameReference<'_, '_>, words: &[&str]) -> Option<String> {
+    let me = name.text_position().reading_node()?;
+    let is_own = |word: &&str| name.text_position().swarm_agents().iter().any(|(id, _)| **id == **word);
     let agent = words.iter().position(is_own).filter(|at| *at < 2)?;
-    Some(format!("{}.agents.{}.{}", me.id, words.get(agent)?, after(words.get(agent + 1..))))
+    Some(format!("{}.agents.{}.{}", me.id, words.get(agent)?, answer_path(words.get(agent + 1..))))
 }
 
 /// An agent of another node's swarm, without `agents` or with another word.
-fn agent_of_node(name: Name<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
-    let node = name.known().nodes.get(name.known().node_of(first)?)?;
+fn agent_of_node(name: NameReference<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
+    let node = name.workflow_names().nodes.get(name.workflow_names().node_of(first)?)?;
     let is_agent = |word: &&str| node.agents.iter().any(|(id, _)| **id == **word);
     let agent = rest.iter().take(2).position(is_agent).filter(|_| rest.first() != Some(&"agents"))?;
-    Some(format!("{}.agents.{}.{}", node.id, rest.get(agent)?, after(rest.get(agent + 1..))))
+    Some(format!("{}.agents.{}.{}", node.id, rest.get(agent)?, answer_path(rest.get(agent + 1..))))
 }
 
 /// The part of an agent's result that is read; by default, its whole answer.
-fn after(words: Option<&[&str]>) -> String {
+fn answer_path(words: Option<&[&str]>) -> String {
     words.filter(|words| !words.is_empty()).map_or("output".to_owned(), |words| words.join("."))
 }
 
 /// A node after a prefix of another system.
-fn behind_word(name: Name<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
+fn behind_word(name: NameReference<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
     let (node, more) = rest.split_first().filter(|_| BEFORE_NODES.contains(&first))?;
-    name.known().node_of(node)?;
+    name.workflow_names().node_of(node)?;
     match more.is_empty() {
         true => Some(format!("{node}.output")),
-        false => name.known().leads(Root::Working, &owned(rest)).then(|| rest.join(".")),
+        false => name.workflow_names().has_value_at(StateTree::Working, &to_segments(rest)).then(|| rest.join(".")),
     }
 }
 
 /// The path to the result of a node, from an id and optional further segments.
-fn of_node(name: Name<'_, '_>, words: &[&str]) -> Option<String> {
+fn of_node(name: NameReference<'_, '_>, words: &[&str]) -> Option<String> {
     let (id, rest) = words.split_first()?;
-    let node = name.known().nodes.get(name.known().node_of(id)?)?;
+    let node = name.workflow_names().nodes.get(name.workflow_names().node_of(id)?)?;
     if rest.is_empty() {
         return Some(format!("{id}.{}", node.output.join(".")));
     }
-    types::missing(&node.schema, &owned(rest)).is_none().then(|| words.join("."))
+    types::missing_segment(&node.schema, &to_segments(rest)).is_none().then(|| words.join("."))
 }
 
-fn owned(words: &[&str]) -> Vec<Arc<str>> {
+fn to_segments(words: &[&str]) -> Vec<Arc<str>> {
     words.iter().map(|word| Arc::from(*word)).collect()
 }

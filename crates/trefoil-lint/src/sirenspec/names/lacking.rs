@@ -2,67 +2,75 @@
 
 use std::sync::Arc;
 
-use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_syntax::{Diagnostic, suggestions};
 use trefoil_template::Value;
 
-use super::name::Name;
-use crate::sirenspec::subject::Found;
-use trefoil_front::mend;
-use trefoil_front::sirenspec::manifest::{NodeKind, Over};
-use trefoil_front::sirenspec::names::known::words;
-use trefoil_front::sirenspec::names::stand::{Reading, Stand};
+use super::name::NameReference;
+use crate::sirenspec::subject::FindingList;
+use trefoil_front::sirenspec::manifest::{FactoryItems, NodeKind};
+use trefoil_front::sirenspec::names::node_part::{NodePart, ReadingPoint};
+use trefoil_front::sirenspec::names::workflow_names::segment_names;
+use trefoil_front::spelling_fixes;
 
 /// A path into a default of the input.
-pub fn in_default(name: Name<'_, '_>, field: &str, found: &mut Found) {
-    let hidden = name.here().own_inputs().iter().any(|(own, _)| **own == *field);
+pub fn in_default(name: NameReference<'_, '_>, field: &str, found: &mut FindingList) {
+    let hidden = name.text_position().own_inputs().iter().any(|(own, _)| **own == *field);
     if hidden || name.reference().default.is_some() {
         return;
     }
-    let path = words(&name.reference().path);
-    let default = name.known().inputs.field(field).and_then(|field| field.default());
+    let path = segment_names(&name.reference().path);
+    let default = name.workflow_names().inputs.find_field(field).and_then(|field| field.default_value());
     let Some((missing, keys)) = default.and_then(|default| lacks(default, path.get(2..)?)) else { return };
     let segment = missing + 2;
     let before = path.get(..segment).unwrap_or_default().join(".");
-    lacking(name, segment, &format!("`{before}` has no"), &keys, found);
+    report_missing_member(name, segment, &format!("`{before}` has no"), &keys, found);
 }
 
 /// A member of the items of an input.
-pub fn in_items(name: Name<'_, '_>, found: &mut Found) {
-    let path = words(&name.reference().path);
-    let (Reading::Node(me), None, Some(rest)) = (name.here().who, &name.reference().default, path.get(1..)) else {
+pub fn in_items(name: NameReference<'_, '_>, found: &mut FindingList) {
+    let path = segment_names(&name.reference().path);
+    let (ReadingPoint::Node(me), None, Some(rest)) =
+        (name.text_position().who, &name.reference().default, path.get(1..))
+    else {
         return;
     };
     if path.first().is_none_or(|head| **head != *"item") || rest.is_empty() {
         return;
     }
-    let Some(NodeKind::Factory(factory)) = name.kind(me) else { return };
-    let Some(Over::List(text)) = &factory.over else { return };
-    let over = name.subject.text(me, Stand::Decides("for_each"), text).and_then(|bound| bound.as_template());
+    let Some(NodeKind::Factory(factory)) = name.node_kind(me) else { return };
+    let Some(FactoryItems::List(text)) = &factory.over else { return };
+    let over = name.subject.node_text(me, NodePart::Decides("for_each"), text).and_then(|bound| bound.as_template());
     let Some(template) = over.filter(|template| template.is_single()) else { return };
     let [over] = template.references() else { return };
     let [root, field] = over.path.as_slice() else { return };
     if *root.name != *"inputs" || over.default.is_some() {
         return;
     }
-    let default = name.known().inputs.field(&field.name).and_then(|field| field.default());
+    let default = name.workflow_names().inputs.find_field(&field.name).and_then(|field| field.default_value());
     let items = default.and_then(Value::as_list).unwrap_or_default();
     let Some(all) = items.iter().map(|item| lacks(item, rest)).collect::<Option<Vec<_>>>() else { return };
     let Some((missing, keys)) = all.into_iter().next() else { return };
-    lacking(name, missing + 1, &format!("no item of `{}` has", over.dotted()), &keys, found);
+    report_missing_member(name, missing + 1, &format!("no item of `{}` has", over.dotted_path()), &keys, found);
 }
 
-fn lacking(name: Name<'_, '_>, segment: usize, what: &str, keys: &[&str], found: &mut Found) {
+fn report_missing_member(
+    name: NameReference<'_, '_>,
+    segment: usize,
+    what: &str,
+    keys: &[&str],
+    found: &mut FindingList,
+) {
     let word = name.reference().path.get(segment).map_or("", |s| &*s.name);
     let message = format!("{what} `{word}` by its default, so a run without that input fails");
-    let d = Diagnostic::warning("unresolved-name", name.at(), message);
+    let d = Diagnostic::new_warning("unresolved-name", name.source_location(), message);
     let d = d.of_property();
-    found.push(match suggest::near(word, keys.iter().copied()) {
+    found.push(match suggestions::find_near_match(word, keys.iter().copied()) {
         Some(near) => {
-            let d = d.help(format!("did you mean `{}`?", near.name));
-            mend::renamed(d, name.used.segment(segment), near, false)
+            let d = d.with_help(format!("did you mean `{}`?", near.name));
+            spelling_fixes::fix_name(d, name.used.segment_location(segment), near, false)
         }
         None if keys.is_empty() => d,
-        None => d.help(format!("available: `{}`", keys.join("`, `"))),
+        None => d.with_help(format!("available: `{}`", keys.join("`, `"))),
     });
 }
 

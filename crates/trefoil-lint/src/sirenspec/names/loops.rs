@@ -3,32 +3,34 @@
 use trefoil_syntax::Diagnostic;
 
 use super::lacking;
-use super::name::Name;
-use crate::sirenspec::subject::Found;
+use super::name::NameReference;
+use crate::sirenspec::subject::FindingList;
 use trefoil_front::sirenspec::manifest::NodeKind;
-use trefoil_front::sirenspec::names::stand::Reading;
+use trefoil_front::sirenspec::names::node_part::ReadingPoint;
 
 /// A path that starts with `item`, `index` or `total`.
-pub fn check(name: Name<'_, '_>, found: &mut Found) {
+pub fn check_loop_variable(name: NameReference<'_, '_>, found: &mut FindingList) {
     let variable = name.reference().path.first().map_or("", |s| &*s.name);
-    let instance = name.here().instance();
+    let instance = name.text_position().factory_instance();
     if instance.is_some_and(|instance| variable != "item" || instance.item.is_some()) {
         return lacking::in_items(name, found);
     }
-    if name.reference().default.is_some() || name.here().who == Reading::Nobody {
+    if name.reference().default.is_some() || name.text_position().who == ReadingPoint::Nobody {
         return;
     }
     let message = match instance.is_some() {
         true => format!("`{variable}` is not defined with `swarm_size`, which has no list"),
         false => format!("`{variable}` is defined only inside a factory"),
     };
-    let d = Diagnostic::error("loop-variable", name.at(), message);
-    found.push(match name.here().who {
-        Reading::Node(node) if !matches!(name.kind(node), Some(NodeKind::Factory(_))) => d.help(format!(
-            "node `{}` is not a factory; write `{{{{ {} | default('...') }}}}` if the agent is used in both",
-            name.known().id(node),
-            name.dotted()
-        )),
-        _ => d.help("use it in a factory's `inputs` and in its agents' prompts, where it is the list element"),
+    let d = Diagnostic::new_error("loop-variable", name.source_location(), message);
+    found.push(match name.text_position().who {
+        ReadingPoint::Node(node) if !matches!(name.node_kind(node), Some(NodeKind::Factory(_))) => {
+            d.with_help(format!(
+                "node `{}` is not a factory; write `{{{{ {} | default('...') }}}}` if the agent is used in both",
+                name.workflow_names().node_id(node),
+                name.dotted_path()
+            ))
+        }
+        _ => d.with_help("use it in a factory's `inputs` and in its agents' prompts, where it is the list element"),
     });
 }

@@ -3,32 +3,32 @@
 use trefoil_syntax::Location;
 use trefoil_template::Reference;
 
-use crate::sirenspec::subject::Subject;
-use trefoil_front::names::Use;
+use crate::sirenspec::subject::CheckedWorkflow;
+use trefoil_front::names::BoundReference;
 use trefoil_front::sirenspec::manifest::NodeKind;
-use trefoil_front::sirenspec::names::binding::Bound;
-use trefoil_front::sirenspec::names::known::Known;
-use trefoil_front::sirenspec::names::place::Here;
-use trefoil_front::sirenspec::names::stand::Reading;
+use trefoil_front::sirenspec::names::binding::SirenText;
+use trefoil_front::sirenspec::names::name_scope::SirenScope;
+use trefoil_front::sirenspec::names::node_part::ReadingPoint;
+use trefoil_front::sirenspec::names::workflow_names::SirenNames;
 
 /// A reference with its context.
 #[derive(Clone, Copy)]
-pub struct Name<'a, 's> {
+pub struct NameReference<'a, 's> {
     /// The workflow.
-    pub subject: &'a Subject<'s>,
+    pub subject: &'a CheckedWorkflow<'s>,
     /// The text that contains it.
-    pub text: &'a Bound,
+    pub text: &'a SirenText,
     /// The bound reference.
-    pub used: &'a Use,
+    pub used: &'a BoundReference,
 }
 
-impl<'a, 's> Name<'a, 's> {
+impl<'a, 's> NameReference<'a, 's> {
     /// The place of its text.
-    pub fn here(&self) -> &'a Here {
+    pub fn text_position(&self) -> &'a SirenScope {
         &self.text.here
     }
     /// The names of the workflow.
-    pub fn known(&self) -> &'a Known {
+    pub fn workflow_names(&self) -> &'a SirenNames {
         self.subject.known
     }
     /// The reference.
@@ -36,22 +36,22 @@ impl<'a, 's> Name<'a, 's> {
         &self.used.reference
     }
     /// Its place in the file.
-    pub fn at(&self) -> Location {
+    pub fn source_location(&self) -> Location {
         self.used.at
     }
     /// As written.
-    pub fn dotted(&self) -> String {
-        self.used.reference.dotted()
+    pub fn dotted_path(&self) -> String {
+        self.used.reference.dotted_path()
     }
     /// The node that contains the text.
-    pub fn reader(&self) -> Option<&'s trefoil_front::sirenspec::manifest::Node<'s>> {
-        match self.here().who {
-            Reading::Node(me) => self.subject.manifest.nodes.get(me),
+    pub fn reader_node(&self) -> Option<&'s trefoil_front::sirenspec::manifest::SirenNode<'s>> {
+        match self.text_position().who {
+            ReadingPoint::Node(me) => self.subject.manifest.nodes.get(me),
             _ => None,
         }
     }
     /// The type of a node.
-    pub fn kind(&self, node: usize) -> Option<&'s NodeKind<'s>> {
+    pub fn node_kind(&self, node: usize) -> Option<&'s NodeKind<'s>> {
         self.subject.manifest.nodes.get(node).map(|node| &node.kind)
     }
 }

@@ -7,16 +7,16 @@ use trefoil_front::names::{in_path, is_path};
 
 /// Something that looks like a placeholder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lookalike<'t> {
+pub struct PlaceholderLookalike<'t> {
     /// Its span.
     pub range: Range<usize>,
     /// Its form.
-    pub form: Form<'t>,
+    pub form: LookalikeForm<'t>,
 }
 
 /// The forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form<'t> {
+pub enum LookalikeForm<'t> {
     /// A placeholder with this path.
     Placeholder(&'t str),
     /// A block of another language around this path.
@@ -53,7 +53,7 @@ const BRACKETS: [(&str, &str); 12] = [
 const LONGEST: usize = 200;
 
 /// Searches the text outside its tags. `is_there` says whether a path names something.
-pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike<'t>> {
+pub fn find_lookalikes<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<PlaceholderLookalike<'t>> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
@@ -81,7 +81,7 @@ pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike
             }
             let third = depth == 0 && !unclosed && !tag.starts_with(['{', '#', '/']);
             if third && text.get(at..).is_some_and(|t| t.starts_with('}') && !t.starts_with("}}")) {
-                found.push(Lookalike { range: at..at + 1, form: Form::Brace });
+                found.push(PlaceholderLookalike { range: at..at + 1, form: LookalikeForm::Brace });
                 at += 1;
                 continue;
             }
@@ -113,7 +113,7 @@ fn begins_something(byte: u8) -> bool {
     matches!(byte, b'{' | b'}' | b'$' | b'#' | b'<' | b'[' | b'%' | b'(')
 }
 
-fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<Lookalike<'t>> {
+fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<PlaceholderLookalike<'t>> {
     let rest = text.get(at..)?;
     BRACKETS.iter().find_map(|(left, right)| {
         let inner = nearby(rest.strip_prefix(left)?);
@@ -121,7 +121,7 @@ fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> O
         let mut end = at + left.len() + inner.len() + right.len();
         if *left == "{%" {
             let path = inner.split_whitespace().find(|word| is_path(word) && is_there(word))?;
-            return Some(Lookalike { range: at..end, form: Form::Statement(path) });
+            return Some(PlaceholderLookalike { range: at..end, form: LookalikeForm::Statement(path) });
         }
         let inner = inner.trim();
         let (path, filter) =
@@ -140,54 +140,56 @@ fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> O
             end += 1;
         }
         let whole = if filter.is_some() { inner } else { path };
-        Some(Lookalike { range: at..end, form: Form::Placeholder(whole) })
+        Some(PlaceholderLookalike { range: at..end, form: LookalikeForm::Placeholder(whole) })
     })
 }
 
 /// `$writer.draft`. A single word would be a shell variable.
-fn variable<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<Lookalike<'t>> {
+fn variable<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<PlaceholderLookalike<'t>> {
     let rest = text.get(at..)?.strip_prefix('$')?;
     let end = rest.find(|c: char| !in_path(c)).unwrap_or(rest.len());
     let path = rest.get(..end)?.trim_end_matches(['.', '-']);
     let found = path.contains('.') && path.len() <= LONGEST && is_path(path) && is_there(path);
-    found.then(|| Lookalike { range: at..at + 1 + path.len(), form: Form::Placeholder(path) })
+    found.then(|| PlaceholderLookalike { range: at..at + 1 + path.len(), form: LookalikeForm::Placeholder(path) })
 }
 
 /// `{#if topic}`, `{/if}`.
-fn block(text: &str, at: usize) -> Option<Lookalike<'_>> {
+fn block(text: &str, at: usize) -> Option<PlaceholderLookalike<'_>> {
     let rest = text.get(at..)?;
     if let Some(inner) = rest.strip_prefix("{#if ").map(nearby) {
         let end = inner.find('}').filter(|end| inner.get(..*end).is_some_and(|t| !t.contains(['{', '\n'])))?;
         let braces = if inner.get(end..).is_some_and(|t| t.starts_with("}}")) { 2 } else { 1 };
-        return Some(Lookalike { range: at..at + 5 + end + braces, form: Form::BlockStart });
+        return Some(PlaceholderLookalike { range: at..at + 5 + end + braces, form: LookalikeForm::BlockStart });
     }
     let end = rest.strip_prefix("{/if}").map(|behind| if behind.starts_with('}') { 6 } else { 5 })?;
-    Some(Lookalike { range: at..at + end, form: Form::BlockEnd })
+    Some(PlaceholderLookalike { range: at..at + end, form: LookalikeForm::BlockEnd })
 }
 
 /// `{# words #}`.
-fn comment(text: &str, at: usize) -> Option<Lookalike<'_>> {
+fn comment(text: &str, at: usize) -> Option<PlaceholderLookalike<'_>> {
     let inner = nearby(text.get(at..)?.strip_prefix("{#")?);
     let inner = inner.get(..inner.find("#}")?)?;
     let words = inner.contains(char::is_alphabetic) && !inner.contains(['{', '}']);
-    words.then(|| Lookalike { range: at..at + inner.len() + 4, form: Form::Comment })
+    words.then(|| PlaceholderLookalike { range: at..at + inner.len() + 4, form: LookalikeForm::Comment })
 }
 
 /// `topic}}` without the opening braces.
-fn closed_only<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<Lookalike<'t>> {
+fn closed_only<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<PlaceholderLookalike<'t>> {
     let before = text.get(..at)?.trim_end_matches(' ');
     let start = before.rfind(|c: char| !in_path(c)).map_or(0, |i| i + before.get(i..).map_or(1, first_length));
     let path = before.get(start..).filter(|path| is_path(path) && is_there(path))?;
-    Some(Lookalike { range: start..at + 2, form: Form::Placeholder(path) })
+    Some(PlaceholderLookalike { range: start..at + 2, form: LookalikeForm::Placeholder(path) })
 }
 
 /// A comparison after the tag that should contain it.
-fn comparison(text: &str, at: usize) -> Option<Lookalike<'_>> {
+fn comparison(text: &str, at: usize) -> Option<PlaceholderLookalike<'_>> {
     let rest = text.get(at..)?;
     let start = at + (rest.len() - rest.trim_start_matches(' ').len());
     let operator = ["==", "!="].iter().find(|o| text.get(start..).is_some_and(|t| t.starts_with(**o)))?;
     let behind = text.get(start + operator.len()..)?;
-    behind.starts_with([' ', '\'', '"']).then_some(Lookalike { range: start..start + 2, form: Form::Comparison })
+    behind
+        .starts_with([' ', '\'', '"'])
+        .then_some(PlaceholderLookalike { range: start..start + 2, form: LookalikeForm::Comparison })
 }
 
 /// The longest prefix of a text that a placeholder can have.
@@ -201,11 +203,11 @@ fn first_length(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Form, Lookalike, find};
+    use super::{LookalikeForm, PlaceholderLookalike, find_lookalikes};
 
-    fn all(text: &str) -> Vec<(&str, Form<'_>)> {
+    fn all(text: &str) -> Vec<(&str, LookalikeForm<'_>)> {
         let named = |path: &str| matches!(path, "topic" | "writer.draft");
-        let found: Vec<Lookalike<'_>> = find(text, &named);
+        let found: Vec<PlaceholderLookalike<'_>> = find_lookalikes(text, &named);
         found.into_iter().map(|l| (&text[l.range], l.form)).collect()
     }
 
@@ -225,19 +227,19 @@ mod tests {
             "{ {topic} }",
             "topic}}",
         ] {
-            assert_eq!(all(&format!("About {whole}, é.")), [(whole, Form::Placeholder("topic"))], "{whole}");
+            assert_eq!(all(&format!("About {whole}, é.")), [(whole, LookalikeForm::Placeholder("topic"))], "{whole}");
         }
         for whole in ["{topic | default('x')}", "${ topic|json_or_default('[]') }"] {
             let inner = whole.trim_start_matches('$').trim_matches(['{', '}']).trim();
-            assert_eq!(all(whole), [(whole, Form::Placeholder(inner))], "{whole}");
+            assert_eq!(all(whole), [(whole, LookalikeForm::Placeholder(inner))], "{whole}");
         }
-        assert_eq!(all("About $writer.draft."), [("$writer.draft", Form::Placeholder("writer.draft"))]);
-        assert_eq!(all("{% if topic %}x{% endif %}"), [("{% if topic %}", Form::Statement("topic"))]);
-        assert_eq!(all("a {# short #} b"), [("{# short #}", Form::Comment)]);
-        assert_eq!(all("{{#if x}}a{/if}"), [("{/if}", Form::BlockEnd)]);
-        assert_eq!(all("{#if topic == 'a'}}a"), [("{#if topic == 'a'}}", Form::BlockStart)]);
-        assert_eq!(all("{{#if topic}} == 'a'"), [("==", Form::Comparison)]);
-        assert_eq!(all("é writer.draft }}"), [("writer.draft }}", Form::Placeholder("writer.draft"))]);
+        assert_eq!(all("About $writer.draft."), [("$writer.draft", LookalikeForm::Placeholder("writer.draft"))]);
+        assert_eq!(all("{% if topic %}x{% endif %}"), [("{% if topic %}", LookalikeForm::Statement("topic"))]);
+        assert_eq!(all("a {# short #} b"), [("{# short #}", LookalikeForm::Comment)]);
+        assert_eq!(all("{{#if x}}a{/if}"), [("{/if}", LookalikeForm::BlockEnd)]);
+        assert_eq!(all("{#if topic == 'a'}}a"), [("{#if topic == 'a'}}", LookalikeForm::BlockStart)]);
+        assert_eq!(all("{{#if topic}} == 'a'"), [("==", LookalikeForm::Comparison)]);
+        assert_eq!(all("é writer.draft }}"), [("writer.draft }}", LookalikeForm::Placeholder("writer.draft"))]);
     }
 
     #[test]

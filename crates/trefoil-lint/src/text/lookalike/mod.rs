@@ -6,16 +6,16 @@
 
 mod find;
 
-use trefoil_ir::types::Kind;
-use trefoil_syntax::yaml::Text;
+use trefoil_ir::types::ValueKind;
+use trefoil_syntax::yaml::YamlText;
 use trefoil_syntax::{Diagnostic, FileId, Location};
-use trefoil_template::{Expression, Function, Value};
+use trefoil_template::{BuiltinFunction, ConditionExpression, Value};
 
-use find::{Form, Lookalike, find};
+use find::{LookalikeForm, PlaceholderLookalike, find_lookalikes};
 
-use super::Found;
-use trefoil_front::bound::{BoundText, Content};
-use trefoil_front::names::{Tags, is_path};
+use super::FindingList;
+use trefoil_front::bound_text::{BoundText, ParsedContent};
+use trefoil_front::names::{TagNotation, is_path};
 
 const RULE: &str = "not-a-placeholder";
 
@@ -23,99 +23,102 @@ const RULE: &str = "not-a-placeholder";
 const WORDS_BEFORE: usize = 3;
 
 /// Checks the text outside the tags.
-pub fn placeholders(text: &BoundText, found: &mut Found) {
-    let Some(tags) = text.place.tags().filter(|_| !text.is_condition()) else { return };
+pub fn check_placeholders(text: &BoundText, found: &mut FindingList) {
+    let Some(tags) = text.place.tag_notation().filter(|_| !text.is_condition()) else { return };
     dollar(text, found);
-    let all = find(&text.source.value, &|path| text.is_there(path, false));
+    let all = find_lookalikes(&text.source.value, &|path| text.is_there(path, false));
     found.extend(all.iter().filter_map(|one| finding(text, tags, one)));
 }
 
 /// The finding about a value that consists of a name without braces.
-pub fn bare(file: FileId, source: &Text, path: &str) -> Diagnostic {
-    bare_as(file, source, path, path)
+pub fn bare_name_finding(file: FileId, source: &YamlText, path: &str) -> Diagnostic {
+    foreign_name_finding(file, source, path, path)
 }
 
 /// The same for a name in other notation.
-pub fn bare_as(file: FileId, source: &Text, written: &str, path: &str) -> Diagnostic {
+pub fn foreign_name_finding(file: FileId, source: &YamlText, written: &str, path: &str) -> Diagnostic {
     let place = Location::new(file, source.span);
     let meant = format!("\"{{{{{path}}}}}\"");
-    let d = Diagnostic::warning(RULE, place, format!("`{written}` is text here, so its value is not read"));
+    let d = Diagnostic::new_warning(RULE, place, format!("`{written}` is text here, so its value is not read"));
     // A block scalar consists of more than its text.
     match source.value.contains('\n') {
-        true => d.help(format!("write `{{{{{path}}}}}`")),
-        false => d.suggestion(format!("write `{meant}`"), place, meant),
+        true => d.with_help(format!("write `{{{{{path}}}}}`")),
+        false => d.with_suggestion(format!("write `{meant}`"), place, meant),
     }
 }
 
 /// A value that consists of a path to an existing value. A single word is only a word. Other brackets than braces are
 /// also not placeholders.
-pub fn whole(text: &BoundText, found: &mut Found) {
+pub fn check_whole_value(text: &BoundText, found: &mut FindingList) {
     let value = text.source.value.trim();
     let path = value.strip_prefix('$').or_else(|| value.strip_prefix('<')?.strip_suffix('>')).unwrap_or(value);
     if path.contains('.') && is_path(path) && text.is_there(path, true) {
-        found.push(bare(text.at.file, &text.source, path));
+        found.push(bare_name_finding(text.at.file, &text.source, path));
     }
 }
 
 /// Checks the literals of expressions: a path in quotes is text, and a literal as the first argument of `default`
 /// always has a value.
-pub fn literals(text: &BoundText, found: &mut Found) {
+pub fn check_expression_literals(text: &BoundText, found: &mut FindingList) {
     let expressions = match &text.content {
         _ if !text.policy.reads_literals() => &[],
-        Content::Template(template) => template.expressions(),
-        Content::Condition(condition) => std::slice::from_ref(condition.expression()),
-        Content::Broken { .. } => &[],
+        ParsedContent::Template(template) => template.inner_expressions(),
+        ParsedContent::Condition(condition) => std::slice::from_ref(condition.expression_tree()),
+        ParsedContent::Broken { .. } => &[],
     };
     for expression in expressions {
-        if let Expression::Call(Function::Default, arguments) = expression
-            && let [Expression::Literal(value, at), Expression::Reference(_)] = arguments.as_slice()
+        if let ConditionExpression::Call(BuiltinFunction::Default, arguments) = expression
+            && let [ConditionExpression::Literal(value, at), ConditionExpression::Reference(_)] = arguments.as_slice()
             && let literal = value.to_text()
             && !(value.is_null() || literal.is_empty())
             && !(value.as_str().is_some() && text.is_there(&literal, true))
         {
-            let place = text.written(*at).map_or(text.at, |(at, _)| at);
+            let place = text.literal_location(*at).map_or(text.at, |(at, _)| at);
             let message = format!("`default` has no effect: the literal `{literal}` comes first");
-            let d = Diagnostic::warning("redundant", place, message);
-            found.push(d.help("write the value first, and its fallback after it"));
+            let d = Diagnostic::new_warning("redundant", place, message);
+            found.push(d.with_help("write the value first, and its fallback after it"));
         }
-        quoted(text, expression, found);
+        find_quoted_paths(text, expression, found);
     }
 }
 
-fn quoted(text: &BoundText, expression: &Expression, found: &mut Found) {
+fn find_quoted_paths(text: &BoundText, expression: &ConditionExpression, found: &mut FindingList) {
     match expression {
-        Expression::Literal(Value::Str(path), at) => {
+        ConditionExpression::Literal(Value::Str(path), at) => {
             if !path.contains('.') || !is_path(path) || !text.is_there(path, true) {
                 return;
             }
-            let place = text.written(*at).filter(|(_, straight)| *straight);
+            let place = text.literal_location(*at).filter(|(_, straight)| *straight);
             let at = place.map_or(text.at, |(at, _)| at);
-            let d = Diagnostic::warning(RULE, at, format!("`{path}` in quotes is text, so its value is not read"));
+            let d = Diagnostic::new_warning(RULE, at, format!("`{path}` in quotes is text, so its value is not read"));
             found.push(match place {
-                Some((at, _)) => d.suggestion("remove the quotes", at, &**path),
-                None => d.help("remove the quotes"),
+                Some((at, _)) => d.with_suggestion("remove the quotes", at, &**path),
+                None => d.with_help("remove the quotes"),
             });
         }
-        Expression::Call(_, all) | Expression::Compare(all, _) | Expression::And(all) | Expression::Or(all) => {
-            all.iter().for_each(|e| quoted(text, e, found));
+        ConditionExpression::Call(_, all)
+        | ConditionExpression::Compare(all, _)
+        | ConditionExpression::And(all)
+        | ConditionExpression::Or(all) => {
+            all.iter().for_each(|e| find_quoted_paths(text, e, found));
         }
-        Expression::Not(inner) => quoted(text, inner, found),
+        ConditionExpression::Not(inner) => find_quoted_paths(text, inner, found),
         _ => {}
     }
 }
 
-fn finding(text: &BoundText, tags: &Tags, found: &Lookalike<'_>) -> Option<Diagnostic> {
+fn finding(text: &BoundText, tags: &TagNotation, found: &PlaceholderLookalike<'_>) -> Option<Diagnostic> {
     let whole = text.source.value.get(found.range.clone())?;
     let place = text.place_of(found.range.start as u32..found.range.end as u32);
-    let warning = |message: String| Diagnostic::warning(RULE, place, message);
+    let warning = |message: String| Diagnostic::new_warning(RULE, place, message);
     // Only if the file spells the text as decoded.
     let straight = (place.span.end - place.span.start) as usize == whole.len();
     let mended = |d: Diagnostic, meant: String| match straight {
-        true => d.suggestion(format!("write `{meant}`"), place, meant),
-        false => d.help(format!("write `{meant}`")),
+        true => d.with_suggestion(format!("write `{meant}`"), place, meant),
+        false => d.with_help(format!("write `{meant}`")),
     };
     match found.form {
-        Form::Placeholder(inner) => {
+        LookalikeForm::Placeholder(inner) => {
             let path = inner.split('|').next().unwrap_or(inner).trim();
             // Only a language without blocks has filters; in the others, a `$` may belong to a shell.
             if tags.comparison.is_some() && (inner != path || whole.starts_with('$') && !whole.starts_with("${")) {
@@ -130,36 +133,36 @@ fn finding(text: &BoundText, tags: &Tags, found: &Lookalike<'_>) -> Option<Diagn
             let meant = text.place.whole_path(path).map_or(inner.to_owned(), |whole| inner.replacen(path, &whole, 1));
             Some(mended(warning(message), format!("{{{{{0}{meant}{0}}}}}", tags.space)))
         }
-        Form::Brace => {
+        LookalikeForm::Brace => {
             let d = warning("this `}` is text: a placeholder ends with two braces".to_owned());
-            Some(if straight { d.suggestion("remove it", place, "") } else { d })
+            Some(if straight { d.with_suggestion("remove it", place, "") } else { d })
         }
-        Form::Statement(path) => {
-            Some(warning(format!("`{whole}` is text, so `{path}` is not read")).help(tags.statements))
+        LookalikeForm::Statement(path) => {
+            Some(warning(format!("`{whole}` is text, so `{path}` is not read")).with_help(tags.statements))
         }
-        Form::BlockStart | Form::BlockEnd if tags.comparison.is_none() => None,
+        LookalikeForm::BlockStart | LookalikeForm::BlockEnd if tags.comparison.is_none() => None,
         // A language with blocks in this notation also has other words in such braces: `{:else}`.
-        Form::BlockStart | Form::BlockEnd if text.source.value.contains("{:") => None,
-        Form::BlockStart | Form::BlockEnd => {
+        LookalikeForm::BlockStart | LookalikeForm::BlockEnd if text.source.value.contains("{:") => None,
+        LookalikeForm::BlockStart | LookalikeForm::BlockEnd => {
             let d = warning(format!("`{whole}` is text: a tag has two braces on both sides"));
             Some(match found.form {
-                Form::BlockEnd => mended(d, "{{/if}}".to_owned()),
-                _ => d.help("write `{{#if path}}`"),
+                LookalikeForm::BlockEnd => mended(d, "{{/if}}".to_owned()),
+                _ => d.with_help("write `{{#if path}}`"),
             })
         }
-        Form::Comment => {
+        LookalikeForm::Comment => {
             let d = warning("this comment is text: it is not removed".to_owned());
-            Some(if straight { d.suggestion("remove it", place, "") } else { d.help("remove it") })
+            Some(if straight { d.with_suggestion("remove it", place, "") } else { d.with_help("remove it") })
         }
-        Form::Comparison => {
-            Some(warning(format!("`{whole}` after the tag is text, so nothing is compared")).help(tags.comparison?))
-        }
+        LookalikeForm::Comparison => Some(
+            warning(format!("`{whole}` after the tag is text, so nothing is compared")).with_help(tags.comparison?),
+        ),
     }
 }
 
 /// A placeholder in the notation of other systems, `${{path}}`. Next to other text and before an amount, the sign is a
 /// currency sign, unless the path certainly names something else.
-fn dollar(text: &BoundText, found: &mut Found) {
+fn dollar(text: &BoundText, found: &mut FindingList) {
     let value = &*text.source.value;
     if !value.contains('$') {
         return;
@@ -177,16 +180,16 @@ fn dollar(text: &BoundText, found: &mut Found) {
             continue;
         }
         let place = text.place_of(at as u32..at as u32 + 1);
-        let d = Diagnostic::warning(RULE, place, "the `$` is not part of the placeholder: it stays in the text");
-        found.push(d.suggestion("remove the `$`", place, ""));
+        let d = Diagnostic::new_warning(RULE, place, "the `$` is not part of the placeholder: it stays in the text");
+        found.push(d.with_suggestion("remove the `$`", place, ""));
     }
 }
 
 /// Whether the value of a path is declared as a number.
 fn is_number(text: &BoundText, path: &str) -> bool {
-    let mut uses = text.uses.iter().filter(|used| used.reference.dotted() == path);
+    let mut uses = text.uses.iter().filter(|used| used.reference.dotted_path() == path);
     let declared = uses.find_map(|used| used.bound.last().map(|entry| &entry.schema));
-    declared.is_some_and(|of| of.is(Kind::Number))
+    declared.is_some_and(|of| of.is_kind(ValueKind::Number))
 }
 
 /// Whether a name is that of an amount of money, judging by its words.

@@ -1,10 +1,10 @@
-//! Requests: from the protocol to a feature and back. A new request needs one line in [`answer`] and one function in a
+//! Requests: from the protocol to a feature and back. A new request needs one line in [`answer_request`] and one function in a
 //! file of this folder.
 
 mod actions;
+mod diagnostic_pull;
 mod names;
 mod outline;
-mod pull;
 mod tokens;
 
 use lsp_server::ErrorCode;
@@ -12,35 +12,35 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::session::Session;
+use super::session::EditorSession;
 
 /// An error response.
-pub struct Refused {
+pub struct LspRequestError {
     /// The protocol's error code.
     pub code: ErrorCode,
     /// The message for the user.
     pub message: String,
 }
 
-impl Refused {
+impl LspRequestError {
     fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 }
 
-type Answer = Result<Value, Refused>;
+type LspRequestResult = Result<Value, LspRequestError>;
 
 /// Answers a request.
-pub fn answer(session: &mut Session, method: &str, params: Value) -> Answer {
+pub fn answer_request(session: &mut EditorSession, method: &str, params: Value) -> LspRequestResult {
     match method {
-        "textDocument/completion" => with(session, params, names::completion),
-        "textDocument/hover" => with(session, params, names::hover),
+        "textDocument/completion" => with(session, params, names::answer_completion),
+        "textDocument/hover" => with(session, params, names::answer_hover),
         "textDocument/signatureHelp" => with(session, params, names::signature_help),
-        "textDocument/definition" => with(session, params, names::definition),
-        "textDocument/references" => with(session, params, names::references),
+        "textDocument/definition" => with(session, params, names::answer_definition),
+        "textDocument/references" => with(session, params, names::answer_references),
         "textDocument/documentHighlight" => with(session, params, names::document_highlight),
         "textDocument/prepareRename" => with(session, params, names::prepare_rename),
-        "textDocument/rename" => with(session, params, names::rename),
+        "textDocument/rename" => with(session, params, names::answer_rename),
         "textDocument/inlayHint" => with(session, params, outline::inlay_hints),
         "textDocument/documentSymbol" => with(session, params, outline::document_symbol),
         "workspace/symbol" => with(session, params, outline::workspace_symbol),
@@ -48,22 +48,23 @@ pub fn answer(session: &mut Session, method: &str, params: Value) -> Answer {
         "textDocument/selectionRange" => with(session, params, outline::selection_range),
         "textDocument/documentLink" => with(session, params, outline::document_link),
         "textDocument/codeLens" => with(session, params, outline::code_lens),
-        "textDocument/semanticTokens/full" => with(session, params, tokens::full),
-        "textDocument/semanticTokens/full/delta" => with(session, params, tokens::delta),
-        "textDocument/semanticTokens/range" => with(session, params, tokens::range),
-        "textDocument/diagnostic" => with(session, params, pull::diagnostic),
+        "textDocument/semanticTokens/full" => with(session, params, tokens::full_tokens),
+        "textDocument/semanticTokens/full/delta" => with(session, params, tokens::token_changes),
+        "textDocument/semanticTokens/range" => with(session, params, tokens::tokens_in_range),
+        "textDocument/diagnostic" => with(session, params, diagnostic_pull::answer_diagnostic),
         "textDocument/codeAction" => with(session, params, actions::code_actions),
         "workspace/executeCommand" => with(session, params, actions::execute_command),
-        _ => Err(Refused::new(ErrorCode::MethodNotFound, format!("the method `{method}` is not supported"))),
+        _ => Err(LspRequestError::new(ErrorCode::MethodNotFound, format!("the method `{method}` is not supported"))),
     }
 }
 
 fn with<P: DeserializeOwned, R: Serialize>(
-    session: &mut Session,
+    session: &mut EditorSession,
     params: Value,
-    f: impl FnOnce(&mut Session, P) -> Result<R, Refused>,
-) -> Answer {
-    let params = serde_json::from_value(params).map_err(|e| Refused::new(ErrorCode::InvalidParams, e.to_string()))?;
+    f: impl FnOnce(&mut EditorSession, P) -> Result<R, LspRequestError>,
+) -> LspRequestResult {
+    let params =
+        serde_json::from_value(params).map_err(|e| LspRequestError::new(ErrorCode::InvalidParams, e.to_string()))?;
     let result = f(session, params)?;
-    serde_json::to_value(result).map_err(|e| Refused::new(ErrorCode::InternalError, e.to_string()))
+    serde_json::to_value(result).map_err(|e| LspRequestError::new(ErrorCode::InternalError, e.to_string()))
 }

@@ -3,40 +3,40 @@
 use gen_lsp_types as lsp;
 use lsp_server::ErrorCode;
 
-use super::Refused;
-use crate::server::convert::Converter;
-use crate::server::session::Session;
+use super::LspRequestError;
+use crate::server::converter::ProtocolConverter;
+use crate::server::session::EditorSession;
 use crate::{
     completion as feature, definition as definitions, highlight, hover as hovers, references as reference,
     rename as renames, signature,
 };
-use trefoil_project::door::real;
+use trefoil_project::file_access::resolve_links;
 
-pub fn completion(
-    session: &mut Session,
+pub fn answer_completion(
+    session: &mut EditorSession,
     params: lsp::CompletionParams,
-) -> Result<Option<lsp::CompletionList>, Refused> {
+) -> Result<Option<lsp::CompletionList>, LspRequestError> {
     let at = params.text_document_position_params;
-    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
+    let Some(place) = session.find_position(&at.text_document.uri, at.position) else { return Ok(None) };
     let workspace = &session.workspace;
-    let found = feature::complete(&place.analysis, place.file, place.offset, &mut |text| {
+    let found = feature::complete_at(&place.analysis, place.file, place.offset, &mut |text| {
         workspace.names_with(&place.path, text)
     });
-    let mut converter = Converter::new(session, &place.analysis);
-    let range = converter.range(place.file, found.replace);
+    let mut converter = ProtocolConverter::new(session, &place.analysis);
+    let range = converter.convert_range(place.file, found.replace);
     let items = found.items.into_iter().enumerate().map(|(rank, item)| completion_item(rank, item, range)).collect();
     Ok(Some(lsp::CompletionList { is_incomplete: false, items, ..Default::default() }))
 }
 
-fn completion_item(rank: usize, item: feature::Item, range: lsp::Range) -> lsp::CompletionItem {
-    use feature::ItemSort;
+fn completion_item(rank: usize, item: feature::CompletionItem, range: lsp::Range) -> lsp::CompletionItem {
+    use feature::CompletionKind;
     let kind = match item.sort {
-        ItemSort::Name => lsp::CompletionItemKind::Variable,
-        ItemSort::Property => lsp::CompletionItemKind::Field,
-        ItemSort::Key => lsp::CompletionItemKind::Property,
-        ItemSort::Value => lsp::CompletionItemKind::EnumMember,
-        ItemSort::Word => lsp::CompletionItemKind::Keyword,
-        ItemSort::Rule => lsp::CompletionItemKind::Reference,
+        CompletionKind::Name => lsp::CompletionItemKind::Variable,
+        CompletionKind::Property => lsp::CompletionItemKind::Field,
+        CompletionKind::Key => lsp::CompletionItemKind::Property,
+        CompletionKind::Value => lsp::CompletionItemKind::EnumMember,
+        CompletionKind::Word => lsp::CompletionItemKind::Keyword,
+        CompletionKind::Rule => lsp::CompletionItemKind::Reference,
     };
     lsp::CompletionItem {
         label: item.label,
@@ -53,96 +53,108 @@ fn markdown(value: String) -> lsp::MarkupContent {
     lsp::MarkupContent { kind: lsp::MarkupKind::Markdown, value }
 }
 
-pub fn hover(session: &mut Session, params: lsp::HoverParams) -> Result<Option<lsp::Hover>, Refused> {
+pub fn answer_hover(
+    session: &mut EditorSession,
+    params: lsp::HoverParams,
+) -> Result<Option<lsp::Hover>, LspRequestError> {
     let at = params.text_document_position_params;
-    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
-    let Some(mut found) = hovers::hover(&place.analysis, place.file, place.offset) else { return Ok(None) };
-    let path = highlight::path_to(place.analysis.text(place.file), found.span);
-    let now = place.analysis.text(place.file);
+    let Some(place) = session.find_position(&at.text_document.uri, at.position) else { return Ok(None) };
+    let Some(mut found) = hovers::describe_at(&place.analysis, place.file, place.offset) else { return Ok(None) };
+    let path = highlight::path_to(place.analysis.file_text(place.file), found.span);
+    let now = place.analysis.file_text(place.file);
     if let Some(last) = session.last_run(&place)
-        && let Some(value) = last.value(&place.path, path, now, found.span.start)
+        && let Some(value) = last.placeholder_value(&place.path, path, now, found.span.start)
     {
         let fence = "`".repeat(3);
         found.text.push_str(&format!("\n\nin the last run ({}):\n\n{fence}text\n{value}\n{fence}", last.run.run));
     }
-    let range = Converter::new(session, &place.analysis).range(place.file, found.span);
+    let range = ProtocolConverter::new(session, &place.analysis).convert_range(place.file, found.span);
     Ok(Some(lsp::Hover { contents: lsp::Contents::MarkupContent(markdown(found.text)), range: Some(range) }))
 }
 
-pub fn definition(session: &mut Session, params: lsp::DefinitionParams) -> Result<Option<Vec<lsp::Location>>, Refused> {
+pub fn answer_definition(
+    session: &mut EditorSession,
+    params: lsp::DefinitionParams,
+) -> Result<Option<Vec<lsp::Location>>, LspRequestError> {
     let at = params.text_document_position_params;
-    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
-    let found = definitions::definition(&place.analysis, place.file, place.offset);
-    let mut converter = Converter::new(session, &place.analysis);
-    Ok(Some(found.into_iter().filter_map(|at| converter.location(at)).collect()))
+    let Some(place) = session.find_position(&at.text_document.uri, at.position) else { return Ok(None) };
+    let found = definitions::find_definitions(&place.analysis, place.file, place.offset);
+    let mut converter = ProtocolConverter::new(session, &place.analysis);
+    Ok(Some(found.into_iter().filter_map(|at| converter.convert_location(at)).collect()))
 }
 
-pub fn references(session: &mut Session, params: lsp::ReferenceParams) -> Result<Option<Vec<lsp::Location>>, Refused> {
+pub fn answer_references(
+    session: &mut EditorSession,
+    params: lsp::ReferenceParams,
+) -> Result<Option<Vec<lsp::Location>>, LspRequestError> {
     let at = params.text_document_position_params;
-    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
+    let Some(place) = session.find_position(&at.text_document.uri, at.position) else { return Ok(None) };
     let declaration = params.context.include_declaration;
-    let found = reference::references(&place.analysis, place.file, place.offset, declaration);
-    let mut converter = Converter::new(session, &place.analysis);
-    Ok(Some(found.into_iter().filter_map(|at| converter.location(at)).collect()))
+    let found = reference::find_references(&place.analysis, place.file, place.offset, declaration);
+    let mut converter = ProtocolConverter::new(session, &place.analysis);
+    Ok(Some(found.into_iter().filter_map(|at| converter.convert_location(at)).collect()))
 }
 
 pub fn prepare_rename(
-    session: &mut Session,
+    session: &mut EditorSession,
     params: lsp::PrepareRenameParams,
-) -> Result<Option<lsp::PrepareRenamePlaceholder>, Refused> {
+) -> Result<Option<lsp::PrepareRenamePlaceholder>, LspRequestError> {
     let at = params.text_document_position_params;
-    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
-    let Some((span, placeholder)) = renames::prepare(&place.analysis, place.file, place.offset) else {
+    let Some(place) = session.find_position(&at.text_document.uri, at.position) else { return Ok(None) };
+    let Some((span, placeholder)) = renames::prepare_rename(&place.analysis, place.file, place.offset) else {
         return Ok(None);
     };
-    let range = Converter::new(session, &place.analysis).range(place.file, span);
+    let range = ProtocolConverter::new(session, &place.analysis).convert_range(place.file, span);
     Ok(Some(lsp::PrepareRenamePlaceholder { range, placeholder }))
 }
 
-pub fn rename(session: &mut Session, params: lsp::RenameParams) -> Result<Option<lsp::WorkspaceEdit>, Refused> {
+pub fn answer_rename(
+    session: &mut EditorSession,
+    params: lsp::RenameParams,
+) -> Result<Option<lsp::WorkspaceEdit>, LspRequestError> {
     let at = params.text_document_position_params;
-    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
-    let refuse = |message: String| Refused::new(ErrorCode::RequestFailed, message);
+    let Some(place) = session.find_position(&at.text_document.uri, at.position) else { return Ok(None) };
+    let refuse = |message: String| LspRequestError::new(ErrorCode::RequestFailed, message);
     let before = &place.analysis;
-    let found = renames::rename(before, place.file, place.offset, &params.new_name).map_err(refuse)?;
-    let path = |file| before.source(file).map(|s| real(std::path::Path::new(s.name())));
+    let found = renames::plan_rename(before, place.file, place.offset, &params.new_name).map_err(refuse)?;
+    let path = |file| before.source_file(file).map(|s| resolve_links(std::path::Path::new(s.name())));
     let mut files: Vec<_> = found.edits.iter().map(|e| e.location.file).collect();
     files.dedup();
     let texts = files.into_iter().filter_map(|file| {
         let own = found.edits.iter().filter(|e| e.location.file == file);
-        Some((path(file)?, renames::apply(before.text(file), own)))
+        Some((path(file)?, renames::apply_edits(before.file_text(file), own)))
     });
     if let Some(after) = session.workspace.analysis_after(&place.path, texts) {
-        found.verify(before, &after, |file| after.file(&path(file)?)).map_err(refuse)?;
+        found.check_outcome(before, &after, |file| after.find_file(&path(file)?)).map_err(refuse)?;
     }
-    Ok(Some(Converter::new(session, before).edit(&found.edits)))
+    Ok(Some(ProtocolConverter::new(session, before).convert_edits(&found.edits)))
 }
 
 pub fn document_highlight(
-    session: &mut Session,
+    session: &mut EditorSession,
     params: lsp::DocumentHighlightParams,
-) -> Result<Option<Vec<lsp::DocumentHighlight>>, Refused> {
+) -> Result<Option<Vec<lsp::DocumentHighlight>>, LspRequestError> {
     let at = params.text_document_position_params;
-    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
-    let mut converter = Converter::new(session, &place.analysis);
+    let Some(place) = session.find_position(&at.text_document.uri, at.position) else { return Ok(None) };
+    let mut converter = ProtocolConverter::new(session, &place.analysis);
     let one = |(span, sort)| lsp::DocumentHighlight {
-        range: converter.range(place.file, span),
+        range: converter.convert_range(place.file, span),
         kind: Some(match sort {
             highlight::HighlightSort::Text => lsp::DocumentHighlightKind::Text,
             highlight::HighlightSort::Read => lsp::DocumentHighlightKind::Read,
             highlight::HighlightSort::Write => lsp::DocumentHighlightKind::Write,
         }),
     };
-    Ok(Some(highlight::highlights(&place.analysis, place.file, place.offset).into_iter().map(one).collect()))
+    Ok(Some(highlight::find_highlights(&place.analysis, place.file, place.offset).into_iter().map(one).collect()))
 }
 
 pub fn signature_help(
-    session: &mut Session,
+    session: &mut EditorSession,
     params: lsp::SignatureHelpParams,
-) -> Result<Option<lsp::SignatureHelp>, Refused> {
+) -> Result<Option<lsp::SignatureHelp>, LspRequestError> {
     let at = params.text_document_position_params;
-    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
-    let Some(found) = signature::help(&place.analysis, place.file, place.offset) else { return Ok(None) };
+    let Some(place) = session.find_position(&at.text_document.uri, at.position) else { return Ok(None) };
+    let Some(found) = signature::find_signature(&place.analysis, place.file, place.offset) else { return Ok(None) };
     // Usages are ASCII, so bytes equal columns in every encoding.
     let parameters = found.arguments.into_iter().map(|range| lsp::ParameterInformation {
         label: lsp::ParameterInformationLabel::Tuple((range.start, range.end)),

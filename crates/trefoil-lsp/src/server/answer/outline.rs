@@ -3,31 +3,31 @@
 use gen_lsp_types as lsp;
 use trefoil_syntax::{FileId, Span};
 
-use super::Refused;
-use crate::server::convert::{Converter, symbol_kind};
-use crate::server::position::Lines;
-use crate::server::session::Session;
+use super::LspRequestError;
+use crate::server::converter::{ProtocolConverter, symbol_kind};
+use crate::server::position::LineIndex;
+use crate::server::session::EditorSession;
 use crate::{folding, inlay_hints as hints, lens, links, selection, symbols, workspace_symbols as everywhere};
 
 pub fn document_symbol(
-    session: &mut Session,
+    session: &mut EditorSession,
     params: lsp::DocumentSymbolParams,
-) -> Result<Option<Vec<lsp::DocumentSymbol>>, Refused> {
-    let Some(place) = session.document(&params.text_document.uri) else { return Ok(None) };
-    let mut converter = Converter::new(session, &place.analysis);
-    let all = symbols::symbols(&place.analysis, place.file);
-    Ok(Some(all.iter().map(|s| converter.symbol(place.file, s)).collect()))
+) -> Result<Option<Vec<lsp::DocumentSymbol>>, LspRequestError> {
+    let Some(place) = session.find_document(&params.text_document.uri) else { return Ok(None) };
+    let mut converter = ProtocolConverter::new(session, &place.analysis);
+    let all = symbols::list_symbols(&place.analysis, place.file);
+    Ok(Some(all.iter().map(|s| converter.convert_symbol(place.file, s)).collect()))
 }
 
 pub fn inlay_hints(
-    session: &mut Session,
+    session: &mut EditorSession,
     params: lsp::InlayHintParams,
-) -> Result<Option<Vec<lsp::InlayHint>>, Refused> {
-    let Some(place) = session.document(&params.text_document.uri) else { return Ok(None) };
-    let lines = Lines::new(place.analysis.text(place.file), session.encoding());
-    let within = Span::new(lines.offset(params.range.start), lines.offset(params.range.end));
-    let hints = hints::hints(&place.analysis, place.file, within).into_iter().map(|hint| lsp::InlayHint {
-        position: lines.position(hint.at),
+) -> Result<Option<Vec<lsp::InlayHint>>, LspRequestError> {
+    let Some(place) = session.find_document(&params.text_document.uri) else { return Ok(None) };
+    let lines = LineIndex::new(place.analysis.file_text(place.file), session.column_encoding());
+    let within = Span::new(lines.offset_at(params.range.start), lines.offset_at(params.range.end));
+    let hints = hints::list_hints(&place.analysis, place.file, within).into_iter().map(|hint| lsp::InlayHint {
+        position: lines.position_at(hint.at),
         label: lsp::Label::String(hint.text),
         kind: Some(lsp::InlayHintKind::Type),
         padding_left: Some(true),
@@ -43,27 +43,29 @@ pub fn inlay_hints(
 const FOUND: usize = 500;
 
 pub fn workspace_symbol(
-    session: &mut Session,
+    session: &mut EditorSession,
     params: lsp::WorkspaceSymbolParams,
-) -> Result<Vec<lsp::WorkspaceSymbol>, Refused> {
-    session.workspace.analyse();
+) -> Result<Vec<lsp::WorkspaceSymbol>, LspRequestError> {
+    session.workspace.analyse_missing();
     let mut out = Vec::new();
-    for (root, analysis) in session.workspace.analyses() {
-        let mut converter = Converter::new(session, analysis);
+    for (root, analysis) in session.workspace.list_analyses() {
+        let mut converter = ProtocolConverter::new(session, analysis);
         let own = |file: FileId| {
-            let path = analysis.source(file).map(|s| trefoil_project::door::real(std::path::Path::new(s.name())));
+            let path = analysis
+                .source_file(file)
+                .map(|s| trefoil_project::file_access::resolve_links(std::path::Path::new(s.name())));
             path.is_some_and(|path| session.workspace.speaks_for(&path) == Some(root))
         };
         // A file in two folders is reported for only one of them.
         let mut known: std::collections::HashMap<FileId, bool> = std::collections::HashMap::new();
-        for found in everywhere::find(analysis, &params.query) {
+        for found in everywhere::find_symbols(analysis, &params.query) {
             if out.len() == FOUND {
                 return Ok(out);
             }
             if !*known.entry(found.at.file).or_insert_with(|| own(found.at.file)) {
                 continue;
             }
-            let Some(location) = converter.location(found.at) else { continue };
+            let Some(location) = converter.convert_location(found.at) else { continue };
             out.push(lsp::WorkspaceSymbol {
                 location: location.into(),
                 data: None,
@@ -80,14 +82,14 @@ pub fn workspace_symbol(
 }
 
 pub fn folding_range(
-    session: &mut Session,
+    session: &mut EditorSession,
     params: lsp::FoldingRangeParams,
-) -> Result<Option<Vec<lsp::FoldingRange>>, Refused> {
-    let Some(place) = session.document(&params.text_document.uri) else { return Ok(None) };
-    let lines = Lines::new(place.analysis.text(place.file), session.encoding());
+) -> Result<Option<Vec<lsp::FoldingRange>>, LspRequestError> {
+    let Some(place) = session.find_document(&params.text_document.uri) else { return Ok(None) };
+    let lines = LineIndex::new(place.analysis.file_text(place.file), session.column_encoding());
     let mut out: Vec<lsp::FoldingRange> = Vec::new();
-    for fold in folding::folds(&place.analysis, place.file) {
-        let range = lines.range(fold.span);
+    for fold in folding::find_folds(&place.analysis, place.file) {
+        let range = lines.span_range(fold.span);
         let (start_line, end_line) = (range.start.line, range.end.line);
         // Only the largest range that starts on a line, because editors have one handle per line.
         if start_line < end_line && out.iter().rev().take_while(|f| f.start_line >= start_line).count() == 0 {
@@ -99,15 +101,15 @@ pub fn folding_range(
 }
 
 pub fn selection_range(
-    session: &mut Session,
+    session: &mut EditorSession,
     params: lsp::SelectionRangeParams,
-) -> Result<Option<Vec<lsp::SelectionRange>>, Refused> {
-    let Some(place) = session.document(&params.text_document.uri) else { return Ok(None) };
-    let lines = Lines::new(place.analysis.text(place.file), session.encoding());
+) -> Result<Option<Vec<lsp::SelectionRange>>, LspRequestError> {
+    let Some(place) = session.find_document(&params.text_document.uri) else { return Ok(None) };
+    let lines = LineIndex::new(place.analysis.file_text(place.file), session.column_encoding());
     let one = |position: &lsp::Position| {
-        let around = selection::selections(&place.analysis, place.file, lines.offset(*position));
+        let around = selection::find_selections(&place.analysis, place.file, lines.offset_at(*position));
         let outwards = around.into_iter().rev().fold(None, |parent: Option<lsp::SelectionRange>, span| {
-            Some(lsp::SelectionRange { range: lines.range(span), parent: parent.map(Box::new) })
+            Some(lsp::SelectionRange { range: lines.span_range(span), parent: parent.map(Box::new) })
         });
         outwards.unwrap_or_default()
     };
@@ -115,39 +117,42 @@ pub fn selection_range(
 }
 
 pub fn document_link(
-    session: &mut Session,
+    session: &mut EditorSession,
     params: lsp::DocumentLinkParams,
-) -> Result<Option<Vec<lsp::DocumentLink>>, Refused> {
-    let Some(place) = session.document(&params.text_document.uri) else { return Ok(None) };
-    let lines = Lines::new(place.analysis.text(place.file), session.encoding());
-    let one = |link: links::Link| lsp::DocumentLink {
-        range: lines.range(link.span),
-        target: Some(session.uri(&link.target)),
+) -> Result<Option<Vec<lsp::DocumentLink>>, LspRequestError> {
+    let Some(place) = session.find_document(&params.text_document.uri) else { return Ok(None) };
+    let lines = LineIndex::new(place.analysis.file_text(place.file), session.column_encoding());
+    let one = |link: links::PathLink| lsp::DocumentLink {
+        range: lines.span_range(link.span),
+        target: Some(session.client_uri(&link.target)),
         ..Default::default()
     };
-    Ok(Some(links::links(&place.analysis, place.file).into_iter().map(one).collect()))
+    Ok(Some(links::find_links(&place.analysis, place.file).into_iter().map(one).collect()))
 }
 
 /// The lenses of a program. The client runs their commands; the server answers those that the client does not have with
 /// a message.
-pub fn code_lens(session: &mut Session, params: lsp::CodeLensParams) -> Result<Option<Vec<lsp::CodeLens>>, Refused> {
-    let Some(place) = session.document(&params.text_document.uri) else { return Ok(None) };
-    let Some(span) = lens::entry(&place.analysis, place.file) else { return Ok(Some(Vec::new())) };
-    let range = Lines::new(place.analysis.text(place.file), session.encoding()).range(span);
+pub fn code_lens(
+    session: &mut EditorSession,
+    params: lsp::CodeLensParams,
+) -> Result<Option<Vec<lsp::CodeLens>>, LspRequestError> {
+    let Some(place) = session.find_document(&params.text_document.uri) else { return Ok(None) };
+    let Some(span) = lens::program_name_span(&place.analysis, place.file) else { return Ok(Some(Vec::new())) };
+    let range = LineIndex::new(place.analysis.file_text(place.file), session.column_encoding()).span_range(span);
     let uri = params.text_document.uri;
     let last = session.last_run(&place);
     // With the permissions that the run had: whoever starts it in a terminal sees them first.
-    let command = last.as_ref().map(|last| last.resume(&place.path));
-    let one = |does: lens::Does| lsp::CodeLens {
+    let command = last.as_ref().map(|last| last.resume_command(&place.path));
+    let one = |does: lens::LensAction| lsp::CodeLens {
         range,
         command: Some(lsp::Command {
-            title: does.title().to_owned(),
+            title: does.lens_title().to_owned(),
             tooltip: None,
-            command: does.command().to_owned(),
+            command: does.command_name().to_owned(),
             arguments: Some(match last.as_ref().filter(|_| does.needs_run()) {
                 Some(last) => {
-                    let (run, target) = (last.run.run.clone(), last.target(&place.path));
-                    let command = command.clone().filter(|_| does == lens::Does::Resume);
+                    let (run, target) = (last.run.run.clone(), last.run_target(&place.path));
+                    let command = command.clone().filter(|_| does == lens::LensAction::Resume);
                     let command = command.map(serde_json::Value::from);
                     [uri.0.clone().into(), run.into(), target.into()].into_iter().chain(command).collect()
                 }
@@ -156,6 +161,6 @@ pub fn code_lens(session: &mut Session, params: lsp::CodeLensParams) -> Result<O
         }),
         data: None,
     };
-    let shown = lens::Does::ALL.into_iter().filter(|does| last.is_some() || !does.needs_run());
+    let shown = lens::LensAction::ALL.into_iter().filter(|does| last.is_some() || !does.needs_run());
     Ok(Some(shown.map(one).collect()))
 }

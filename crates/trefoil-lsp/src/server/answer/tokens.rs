@@ -4,38 +4,44 @@ use gen_lsp_types as lsp;
 use serde_json::{Value, json};
 use trefoil_syntax::Span;
 
-use super::Refused;
-use crate::semantic_tokens::{Token, tokens};
-use crate::server::position::Lines;
-use crate::server::session::{RequestPlace, Session};
+use super::LspRequestError;
+use crate::semantic_tokens::{SemanticToken, list_tokens};
+use crate::server::position::LineIndex;
+use crate::server::session::{EditorSession, RequestPosition};
 
 /// Number of integers for each token in the protocol.
 const FIELDS: usize = 5;
 
-pub fn full(session: &mut Session, params: lsp::SemanticTokensParams) -> Result<Value, Refused> {
+pub fn full_tokens(session: &mut EditorSession, params: lsp::SemanticTokensParams) -> Result<Value, LspRequestError> {
     let uri = params.text_document.uri;
-    let Some(place) = session.document(&uri) else { return Ok(Value::Null) };
-    let data = encoded(session, &place, tokens(&place.analysis, place.file));
+    let Some(place) = session.find_document(&uri) else { return Ok(Value::Null) };
+    let data = encode_tokens(session, &place, list_tokens(&place.analysis, place.file));
     let id = session.remember_tokens(&uri, data.clone());
     Ok(json!({ "resultId": id, "data": data }))
 }
 
 /// The tokens that overlap a range.
-pub fn range(session: &mut Session, params: lsp::SemanticTokensRangeParams) -> Result<Value, Refused> {
-    let Some(place) = session.document(&params.text_document.uri) else { return Ok(Value::Null) };
-    let lines = Lines::new(place.analysis.text(place.file), session.encoding());
-    let within = Span::new(lines.offset(params.range.start), lines.offset(params.range.end));
-    let mut all = tokens(&place.analysis, place.file);
+pub fn tokens_in_range(
+    session: &mut EditorSession,
+    params: lsp::SemanticTokensRangeParams,
+) -> Result<Value, LspRequestError> {
+    let Some(place) = session.find_document(&params.text_document.uri) else { return Ok(Value::Null) };
+    let lines = LineIndex::new(place.analysis.file_text(place.file), session.column_encoding());
+    let within = Span::new(lines.offset_at(params.range.start), lines.offset_at(params.range.end));
+    let mut all = list_tokens(&place.analysis, place.file);
     all.retain(|t| t.span.start <= within.end && within.start <= t.span.end);
-    Ok(json!({ "data": encoded(session, &place, all) }))
+    Ok(json!({ "data": encode_tokens(session, &place, all) }))
 }
 
 /// The changes since the tokens that the client has; all tokens if those were not the last ones sent.
-pub fn delta(session: &mut Session, params: lsp::SemanticTokensDeltaParams) -> Result<Value, Refused> {
+pub fn token_changes(
+    session: &mut EditorSession,
+    params: lsp::SemanticTokensDeltaParams,
+) -> Result<Value, LspRequestError> {
     let uri = params.text_document.uri;
-    let Some(place) = session.document(&uri) else { return Ok(Value::Null) };
-    let data = encoded(session, &place, tokens(&place.analysis, place.file));
-    let before = session.tokens(&uri, &params.previous_result_id).map(<[u32]>::to_vec);
+    let Some(place) = session.find_document(&uri) else { return Ok(Value::Null) };
+    let data = encode_tokens(session, &place, list_tokens(&place.analysis, place.file));
+    let before = session.sent_tokens(&uri, &params.previous_result_id).map(<[u32]>::to_vec);
     let id = session.remember_tokens(&uri, data.clone());
     let Some(before) = before else { return Ok(json!({ "resultId": id, "data": data })) };
     let edits: Vec<Value> = edit(&before, &data)
@@ -57,12 +63,12 @@ fn edit<'d>(before: &[u32], now: &'d [u32]) -> Option<(usize, usize, &'d [u32])>
 }
 
 /// Encodes tokens for the protocol, each relative to the previous one.
-fn encoded(session: &Session, place: &RequestPlace, tokens: Vec<Token>) -> Vec<u32> {
-    let lines = Lines::new(place.analysis.text(place.file), session.encoding());
+fn encode_tokens(session: &EditorSession, place: &RequestPosition, tokens: Vec<SemanticToken>) -> Vec<u32> {
+    let lines = LineIndex::new(place.analysis.file_text(place.file), session.column_encoding());
     let mut data = Vec::with_capacity(tokens.len() * FIELDS);
     let mut last = lsp::Position::default();
     for token in tokens {
-        let range = lines.range(token.span);
+        let range = lines.span_range(token.span);
         if range.start.line != range.end.line {
             continue;
         }

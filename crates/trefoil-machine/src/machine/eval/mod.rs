@@ -10,12 +10,12 @@ mod trail;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use trefoil_ir::{Cond, Expr, JsonType, Source, Text};
+use trefoil_ir::{BoundCondition, BoundTemplate, JsonType, Source, ValueExpression};
 use trefoil_syntax::{Location, Span};
-use trefoil_template::{EvalError, Object, Question, Reference, Value, has_too_many_nodes, limits};
+use trefoil_template::{EvalError, HoleQuestion, Reference, Value, ValueObject, has_too_many_nodes, limits};
 
 use super::activation::{Activation, ActivationId};
-use super::arena::Arena;
+use super::arena::GenerationalArena;
 use super::{consensus, verdict};
 use crate::answer;
 use crate::blocks;
@@ -24,21 +24,21 @@ use crate::error::RunError;
 use crate::key::Key;
 use crate::text::strip_fence;
 use scope::EvalScope;
-use text::Joined;
-pub use text::of as text_of;
+use text::MaskedTextBuilder;
+pub use text::text_of;
 
 /// A question for the driver.
 #[derive(Debug)]
-pub struct Ask {
+pub struct DriverQuestion {
     /// The question.
-    pub question: Question,
+    pub question: HoleQuestion,
     /// The places of the holes in it, by the written path.
     pub places: Vec<(String, Location)>,
 }
 
 /// A value that should be a score, and is none.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Unscored {
+pub struct MissingScore {
     /// `score` or `confidence`.
     pub what: Arc<str>,
     /// The path that is read.
@@ -51,14 +51,14 @@ pub struct Unscored {
 #[derive(Debug)]
 pub enum EvalStop {
     /// Ask the driver, then evaluate again.
-    Ask(Box<Ask>),
+    Ask(Box<DriverQuestion>),
     /// The evaluation failed.
     Fail(Box<RunError>),
 }
 
-impl From<Question> for EvalStop {
-    fn from(question: Question) -> Self {
-        Self::Ask(Box::new(Ask { question, places: Vec::new() }))
+impl From<HoleQuestion> for EvalStop {
+    fn from(question: HoleQuestion) -> Self {
+        Self::Ask(Box::new(DriverQuestion { question, places: Vec::new() }))
     }
 }
 
@@ -70,9 +70,9 @@ impl From<RunError> for EvalStop {
 
 /// The data that expressions read.
 #[derive(Clone, Copy)]
-pub struct Context<'a> {
+pub struct EvalContext<'a> {
     /// All activations.
-    pub activations: &'a Arena<Activation>,
+    pub activations: &'a GenerationalArena<Activation>,
     /// The activation whose slots are read.
     pub activation: ActivationId,
     /// [`Source::Result`].
@@ -91,45 +91,47 @@ pub struct Context<'a> {
     pub trails: bool,
 }
 
-impl Context<'_> {
+impl EvalContext<'_> {
     /// The value of an expression. Its new parts count towards the limit of bytes that a run may create.
-    pub fn expr(&self, expr: &Expr) -> Result<Value, EvalStop> {
+    pub fn eval_expr(&self, expr: &ValueExpression) -> Result<Value, EvalStop> {
         let value = self.value(expr)?;
         self.made.set(self.made.get().saturating_add(value.fresh_weight()));
         Ok(value)
     }
 
     /// The value of an expression for a request, which is freed with it; it is not counted here.
-    pub fn passing(&self, expr: &Expr) -> Result<Value, EvalStop> {
+    pub fn eval_uncounted(&self, expr: &ValueExpression) -> Result<Value, EvalStop> {
         self.value(expr)
     }
 
     /// The value of an expression. reason: a table, one arm for each kind.
-    fn value(&self, expr: &Expr) -> Result<Value, EvalStop> {
+    fn value(&self, expr: &ValueExpression) -> Result<Value, EvalStop> {
         Ok(match expr {
-            Expr::Const(value) => value.clone(),
-            Expr::Template(text) => self.text(text)?,
-            Expr::Typed(text) => {
-                let value = text.template.value(&self.of(text)).map_err(|e| stop(e, text))?;
+            ValueExpression::Const(value) => value.clone(),
+            ValueExpression::Template(text) => self.render_text(text)?,
+            ValueExpression::Typed(text) => {
+                let value = text.template.render_value(&self.text_scope(text)).map_err(|e| stop(e, text))?;
                 self.present(value, text)?
             }
-            Expr::Read(source) => self.read(source).unwrap_or_default(),
-            Expr::Object(members) => {
+            ValueExpression::Read(source) => self.read_source(source).unwrap_or_default(),
+            ValueExpression::Object(members) => {
                 let members = members.iter().map(|(key, e)| Ok((key.clone(), self.value(e)?)));
-                members.collect::<Result<Object, EvalStop>>()?.into()
+                members.collect::<Result<ValueObject, EvalStop>>()?.into()
             }
-            Expr::List(items) => items.iter().map(|e| self.value(e)).collect::<Result<Vec<_>, EvalStop>>()?.into(),
-            Expr::Concat(items) => {
-                let mut all = Joined::default();
+            ValueExpression::List(items) => {
+                items.iter().map(|e| self.value(e)).collect::<Result<Vec<_>, EvalStop>>()?.into()
+            }
+            ValueExpression::Concat(items) => {
+                let mut all = MaskedTextBuilder::default();
                 for item in items {
                     all.push_unless_null(&self.value(item)?);
                 }
                 all.into_value()
             }
-            Expr::Join { parts, separator, otherwise } => {
-                let mut found = parts.iter().filter_map(|s| self.read(s)).filter(|v| !v.is_null());
+            ValueExpression::Join { parts, separator, otherwise } => {
+                let mut found = parts.iter().filter_map(|s| self.read_source(s)).filter(|v| !v.is_null());
                 let Some(first) = found.next() else { return self.value(otherwise) };
-                let mut all = Joined::default();
+                let mut all = MaskedTextBuilder::default();
                 all.push_unless_null(&first);
                 for value in found {
                     all.push_text(separator);
@@ -137,8 +139,8 @@ impl Context<'_> {
                 }
                 all.into_value()
             }
-            Expr::Merge(layers) => {
-                let mut merged = Object::default();
+            ValueExpression::Merge(layers) => {
+                let mut merged = ValueObject::default();
                 for layer in layers {
                     if let Value::Object(object) = self.value(layer)? {
                         merged.extend(object.iter().map(|(k, v)| (k.clone(), v.clone())));
@@ -146,37 +148,37 @@ impl Context<'_> {
                 }
                 merged.into()
             }
-            Expr::Lines(inner) => lines(self.value(inner)?),
-            Expr::AsText(inner) => text::of(&self.value(inner)?),
-            Expr::AsMessage(inner) => {
+            ValueExpression::Lines(inner) => lines(self.value(inner)?),
+            ValueExpression::AsText(inner) => text::text_of(&self.value(inner)?),
+            ValueExpression::AsMessage(inner) => {
                 let value = self.value(inner)?;
-                if blocks::of(&value).is_some() { value } else { text::of(&value) }
+                if blocks::parse_blocks(&value).is_some() { value } else { text::text_of(&value) }
             }
-            Expr::If { source, then, otherwise } => {
-                let truth = self.read(source).map_or(Ok(false), |value| self.truth(value))?;
+            ValueExpression::If { source, then, otherwise } => {
+                let truth = self.read_source(source).map_or(Ok(false), |value| self.truth(value))?;
                 self.value(if truth { then } else { otherwise })?
             }
-            Expr::Structured(inner) => {
+            ValueExpression::Structured(inner) => {
                 let value = self.value(inner)?;
                 is_bounded(&value)?;
-                value.as_str().and_then(answer::structure).unwrap_or(value)
+                value.as_str().and_then(answer::find_structure).unwrap_or(value)
             }
-            Expr::Verdict(inner) => {
+            ValueExpression::Verdict(inner) => {
                 let value = self.value(inner)?;
                 is_bounded(&value)?;
-                value.as_str().and_then(verdict::within).unwrap_or(value)
+                value.as_str().and_then(verdict::find_verdict).unwrap_or(value)
             }
-            Expr::Coerce(inner, kind) => {
+            ValueExpression::Coerce(inner, kind) => {
                 let value = self.value(inner)?;
                 if matches!(kind, JsonType::Object | JsonType::List) {
                     is_bounded(&value)?;
                 }
                 coerce(value, *kind)
             }
-            Expr::Consensus { verdicts, consensus: rules } => {
+            ValueExpression::Consensus { verdicts, consensus: rules } => {
                 let outputs = verdicts.iter().map(|ballot| {
                     let value = self.value(&ballot.value)?;
-                    Ok(consensus::Cast {
+                    Ok(consensus::EvaluatedBallot {
                         by: &ballot.by,
                         value,
                         weight: ballot.weight,
@@ -189,68 +191,68 @@ impl Context<'_> {
     }
 
     /// Why the step failed that should have filled the slot which an expression reads.
-    fn cause(&self, expr: &Expr) -> Option<Arc<str>> {
-        let Expr::Read(Source::Slot(slot)) = expr else { return None };
-        let call = self.activations.call(self.activation)?;
+    fn cause(&self, expr: &ValueExpression) -> Option<Arc<str>> {
+        let ValueExpression::Read(Source::Slot(slot)) = expr else { return None };
+        let call = self.activations.flow_call(self.activation)?;
         call.failures.iter().find(|(failed, _)| failed == slot).map(|(_, why)| why.clone())
     }
 
     /// A text in a text position.
-    pub fn text(&self, text: &Text) -> Result<Value, EvalStop> {
-        let value = text.template.render(&self.of(text)).map_err(|e| stop(e, text))?;
+    pub fn render_text(&self, text: &BoundTemplate) -> Result<Value, EvalStop> {
+        let value = text.template.render_text(&self.text_scope(text)).map_err(|e| stop(e, text))?;
         self.present(value, text)
     }
 
     /// A text that is a web address, in which values are percent-encoded.
-    pub fn address(&self, text: &Text) -> Result<Value, EvalStop> {
-        let value = text.template.address(&self.of(text)).map_err(|e| stop(e, text))?;
+    pub fn render_address(&self, text: &BoundTemplate) -> Result<Value, EvalStop> {
+        let value = text.template.render_url(&self.text_scope(text)).map_err(|e| stop(e, text))?;
         self.present(value, text)
     }
 
     /// Returns the value when it is known that every environment variable or secret that must be set is set, so that an
     /// unresolved one fails the evaluation instead of the effect. Holes in another step's result were checked there.
-    fn present(&self, value: Value, text: &Text) -> Result<Value, EvalStop> {
+    fn present(&self, value: Value, text: &BoundTemplate) -> Result<Value, EvalStop> {
         let reads = |source: &Source| matches!(source, Source::Environment | Source::Secrets);
         if !matches!(value, Value::Masked(_)) || !text.sources.iter().any(reads) {
             return Ok(value);
         }
-        let Some(question) = Question::presence(&value) else { return Ok(value) };
+        let Some(question) = HoleQuestion::about_presence(&value) else { return Ok(value) };
         if self.decision(&question).is_some() {
             return Ok(value);
         }
         let file = text.origin.file;
         let references = text.template.references().iter().zip(&text.spans);
-        let places = references.map(|(r, span)| (r.dotted(), Location::new(file, *span))).collect();
-        Err(EvalStop::Ask(Box::new(Ask { question, places })))
+        let places = references.map(|(r, span)| (r.dotted_path(), Location::new(file, *span))).collect();
+        Err(EvalStop::Ask(Box::new(DriverQuestion { question, places })))
     }
 
     /// The truth of a condition.
-    pub fn cond(&self, cond: &Cond) -> Result<bool, EvalStop> {
+    pub fn eval_condition(&self, cond: &BoundCondition) -> Result<bool, EvalStop> {
         let scope = EvalScope::new(self, &cond.sources, cond.condition.references());
-        cond.condition.evaluate(&scope).map_err(|e| match e {
-            EvalError::Undecided(question) => Question { text: Some(cond.text.clone()), ..question }.into(),
-            other => failed(&other, cond.origin),
+        cond.condition.evaluate_in(&scope).map_err(|e| match e {
+            EvalError::Undecided(question) => HoleQuestion { text: Some(cond.text.clone()), ..question }.into(),
+            other => eval_failure(&other, cond.origin),
         })
     }
 
     /// The value of a source read as a whole; `None`: unset or missing.
-    pub fn read(&self, source: &Source) -> Option<Value> {
-        scope::whole(scope::find(self, source, 0))
+    pub fn read_source(&self, source: &Source) -> Option<Value> {
+        scope::found_value(scope::find_source(self, source, 0))
     }
 
     /// The names and values that a condition reads, formatted for messages: `review.score` is 0.4.
-    pub fn seen(&self, cond: &Cond) -> Vec<String> {
+    pub fn describe_values(&self, cond: &BoundCondition) -> Vec<String> {
         let scope = EvalScope::new(self, &cond.sources, cond.condition.references());
         let show = |(reference, value): (&Reference, Option<Value>)| {
             let value = match value.as_ref().map(Value::to_text) {
                 None => "missing".to_owned(),
                 Some(text) if text.is_empty() => "empty".to_owned(),
-                Some(text) => crate::text::shorten(&text, 60),
+                Some(text) => crate::text::shorten_text(&text, 60),
             };
-            format!("`{}` is {value}", reference.dotted())
+            format!("`{}` is {value}", reference.dotted_path())
         };
         let mut seen: Vec<String> = Vec::new();
-        for value in cond.condition.seen(&scope).into_iter().map(show) {
+        for value in cond.condition.evaluated_references(&scope).into_iter().map(show) {
             if !seen.contains(&value) {
                 seen.push(value);
             }
@@ -259,43 +261,46 @@ impl Context<'_> {
     }
 
     /// The values that a condition needs as scores and that are none: what each should be, and what it is.
-    pub fn unscored(&self, cond: &Cond) -> Vec<Unscored> {
+    pub fn missing_scores(&self, cond: &BoundCondition) -> Vec<MissingScore> {
         let references = cond.condition.references();
         let scope = EvalScope::new(self, &cond.sources, references);
         let describe = |(at, value): (usize, Option<Value>)| {
             let reference = references.get(at)?;
-            let (read, what) = (reference.dotted(), reference.path.last()?.name.clone());
+            let (read, what) = (reference.dotted_path(), reference.path.last()?.name.clone());
             let value = value.filter(|value| !value.is_null());
             let seen = match value {
                 Some(Value::Str(text)) => {
-                    format!("`{read}` is the text \"{}\", not a number from 0 to 1", crate::text::shorten(&text, 60))
+                    format!(
+                        "`{read}` is the text \"{}\", not a number from 0 to 1",
+                        crate::text::shorten_text(&text, 60)
+                    )
                 }
                 Some(value) => {
-                    format!("`{read}` is {}, not a number from 0 to 1", crate::text::shorten(&value.to_text(), 60))
+                    format!("`{read}` is {}, not a number from 0 to 1", crate::text::shorten_text(&value.to_text(), 60))
                 }
                 None if self.is_in_text(cond.sources.get(reference.binding.source as usize)) => {
                     format!("`{read}` is missing, because the answer is text, not JSON")
                 }
                 None => format!("`{read}` is missing"),
             };
-            Some(Unscored { what, read: format!("`{read}`"), seen })
+            Some(MissingScore { what, read: format!("`{read}`"), seen })
         };
-        cond.condition.unscored(&scope).into_iter().filter_map(describe).collect()
+        cond.condition.invalid_scores(&scope).into_iter().filter_map(describe).collect()
     }
 
     /// Whether a source is a member of something that is a text.
     fn is_in_text(&self, source: Option<&Source>) -> bool {
         let Some(Source::Member(slot, path)) = source else { return false };
         let around = path.split_last().filter(|(_, around)| !around.is_empty());
-        let around = around.and_then(|(_, around)| self.read(&Source::Member(*slot, around.to_vec())));
+        let around = around.and_then(|(_, around)| self.read_source(&Source::Member(*slot, around.to_vec())));
         around.is_some_and(|value| value.as_str().is_some())
     }
 
     fn truth(&self, value: Value) -> Result<bool, EvalStop> {
-        if let Some(truth) = value.truthy() {
+        if let Some(truth) = value.truth_value() {
             return Ok(truth);
         }
-        let question = Question::truth(value);
+        let question = HoleQuestion::about_truth(value);
         match self.decision(&question) {
             Some(answer) => Ok(answer),
             None => Err(question.into()),
@@ -303,39 +308,39 @@ impl Context<'_> {
     }
 
     /// Whether a value that only the driver knows matches a schema.
-    pub fn matches(&self, value: Value, schema: Value) -> Result<bool, EvalStop> {
-        let question = Question::matches(value, schema);
+    pub fn matches_schema(&self, value: Value, schema: Value) -> Result<bool, EvalStop> {
+        let question = HoleQuestion::about_schema(value, schema);
         match self.decision(&question) {
             Some(answer) => Ok(answer),
             None => Err(question.into()),
         }
     }
 
-    fn decision(&self, question: &Question) -> Option<bool> {
+    fn decision(&self, question: &HoleQuestion) -> Option<bool> {
         if self.decided.is_empty() {
             return None;
         }
-        let asked = QuestionContent::of(question);
+        let asked = QuestionContent::from_question(question);
         self.decided.iter().find(|(known, _)| *known == asked).map(|(_, answer)| *answer)
     }
 }
 
-fn stop(error: EvalError, text: &Text) -> EvalStop {
+fn stop(error: EvalError, text: &BoundTemplate) -> EvalStop {
     match error {
         EvalError::Undecided(question) => question.into(),
         EvalError::Undefined { ref span, .. } => {
             let same = |r: &Reference| r.span == *span;
             let at = text.template.references().iter().position(same).and_then(|i| text.spans.get(i));
-            failed(&error, at.map_or(text.origin, |s: &Span| Location::new(text.origin.file, *s)))
+            eval_failure(&error, at.map_or(text.origin, |s: &Span| Location::new(text.origin.file, *s)))
         }
-        other => failed(&other, text.origin),
+        other => eval_failure(&other, text.origin),
     }
 }
 
-fn failed(error: &EvalError, origin: Location) -> EvalStop {
+fn eval_failure(error: &EvalError, origin: Location) -> EvalStop {
     let mut failure = match error {
         EvalError::Undefined { expression, namespace, reason, .. } => {
-            RunError::interpolation(expression, namespace, reason.as_str())
+            RunError::for_placeholder(expression, namespace, reason.as_str())
         }
         EvalError::Undecided(_) => RunError::new("INTERPOLATION_ERROR", error.to_string()),
         EvalError::Limit(_) => RunError::new("LIMIT_EXCEEDED", error.to_string()),
@@ -385,7 +390,7 @@ fn is_bounded(value: &Value) -> Result<(), EvalStop> {
 fn lines(value: Value) -> Value {
     match value {
         Value::Object(object) => {
-            let mut all = Joined::default();
+            let mut all = MaskedTextBuilder::default();
             for (at, (key, value)) in object.iter().enumerate() {
                 if at > 0 {
                     all.push_text("\n");
@@ -397,7 +402,7 @@ fn lines(value: Value) -> Value {
             all.into_value()
         }
         Value::List(items) => {
-            let mut all = Joined::default();
+            let mut all = MaskedTextBuilder::default();
             let mut first = true;
             for item in items.iter().filter(|v| !text::is_empty(v)) {
                 if !std::mem::take(&mut first) {
@@ -407,6 +412,6 @@ fn lines(value: Value) -> Value {
             }
             all.into_value()
         }
-        other => text::of(&other),
+        other => text::text_of(&other),
     }
 }

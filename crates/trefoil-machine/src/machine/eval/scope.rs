@@ -3,40 +3,40 @@
 use std::sync::Arc;
 
 use trefoil_ir::{ComposedPart, Source};
-use trefoil_template::{Found, HoleKind, Missing, Object, Question, Reference, Scope, Value};
+use trefoil_template::{HoleKind, HoleQuestion, MissingCause, Reference, SourceValue, Value, ValueObject, ValueScope};
 
-use super::Context;
-use crate::machine::activation::member;
+use super::EvalContext;
+use crate::machine::activation::value_member;
 
 /// The scope of one template or condition.
 pub struct EvalScope<'a> {
-    context: &'a Context<'a>,
+    context: &'a EvalContext<'a>,
     sources: &'a [Source],
     references: &'a [Reference],
 }
 
 impl<'a> EvalScope<'a> {
     /// A scope for these sources and references.
-    pub fn new(context: &'a Context<'a>, sources: &'a [Source], references: &'a [Reference]) -> Self {
+    pub fn new(context: &'a EvalContext<'a>, sources: &'a [Source], references: &'a [Reference]) -> Self {
         Self { context, sources, references }
     }
 }
 
-impl Scope for EvalScope<'_> {
-    fn source(&self, index: u32) -> Found<'_> {
+impl ValueScope for EvalScope<'_> {
+    fn source_value(&self, index: u32) -> SourceValue<'_> {
         match self.sources.get(index as usize) {
             Some(Source::Slot(slot)) => {
-                if let Some(value) = self.context.activations.read(self.context.activation, *slot) {
-                    return Found::Borrowed(value);
+                if let Some(value) = self.context.activations.read_slot(self.context.activation, *slot) {
+                    return SourceValue::Borrowed(value);
                 }
-                Found::Missing(Missing::Key(self.skip(index)))
+                SourceValue::Missing(MissingCause::Key(self.skip(index)))
             }
-            Some(source) => find(self.context, source, self.skip(index)),
-            None => Found::Missing(Missing::Key(0)),
+            Some(source) => find_source(self.context, source, self.skip(index)),
+            None => SourceValue::Missing(MissingCause::Key(0)),
         }
     }
 
-    fn decided(&self, question: &Question) -> Option<bool> {
+    fn known_answer(&self, question: &HoleQuestion) -> Option<bool> {
         self.context.decision(question)
     }
 }
@@ -50,50 +50,53 @@ impl EvalScope<'_> {
 }
 
 /// The value of a source.
-pub fn find<'a>(context: &'a Context<'_>, source: &'a Source, skip: u16) -> Found<'a> {
-    let slot = |slot| context.activations.read(context.activation, slot);
-    let missing = || Found::Missing(Missing::Key(skip));
+pub fn find_source<'a>(context: &'a EvalContext<'_>, source: &'a Source, skip: u16) -> SourceValue<'a> {
+    let slot = |slot| context.activations.read_slot(context.activation, slot);
+    let missing = || SourceValue::Missing(MissingCause::Key(skip));
     match source {
-        Source::Slot(id) => slot(*id).map_or_else(missing, Found::Borrowed),
-        Source::Member(id, path) => slot(*id).and_then(|v| member(v, path)).map_or_else(missing, Found::Borrowed),
+        Source::Slot(id) => slot(*id).map_or_else(missing, SourceValue::Borrowed),
+        Source::Member(id, path) => {
+            slot(*id).and_then(|v| value_member(v, path)).map_or_else(missing, SourceValue::Borrowed)
+        }
         Source::Layered { top, path, under } => {
-            let Some(top) = slot(*top).and_then(|v| member(v, path)) else { return missing() };
+            let Some(top) = slot(*top).and_then(|v| value_member(v, path)) else { return missing() };
             match slot(*under) {
-                Some(under) if !under.is_null() => Found::Layered { top: top.clone(), under: under.clone() },
-                _ => Found::Borrowed(top),
+                Some(under) if !under.is_null() => SourceValue::Layered { top: top.clone(), under: under.clone() },
+                _ => SourceValue::Borrowed(top),
             }
         }
-        Source::Either(first, second) => {
-            Found::Either(Box::new(find(context, first, skip)), Box::new(find(context, second, skip)))
-        }
-        Source::Compose { seed, parts } => Found::Owned(composed(context, seed, parts)),
-        Source::Const(value) => Found::Borrowed(value),
-        Source::Environment => Found::Opaque(HoleKind::Env),
-        Source::Secrets => Found::Opaque(HoleKind::Secret),
-        Source::RunId => Found::Owned(Value::Str(context.run.clone())),
-        Source::Spent(slots) => Found::Owned(spent(context, slots)),
-        Source::Result => context.result.map_or_else(missing, Found::Borrowed),
-        Source::Failure => context.failure.map_or_else(missing, |text| Found::Owned(Value::from(text))),
-        Source::Missing(why, _) => Found::Missing(why.clone()),
+        Source::Either(first, second) => SourceValue::Either(
+            Box::new(find_source(context, first, skip)),
+            Box::new(find_source(context, second, skip)),
+        ),
+        Source::Compose { seed, parts } => SourceValue::Owned(compose_slots(context, seed, parts)),
+        Source::Const(value) => SourceValue::Borrowed(value),
+        Source::Environment => SourceValue::Opaque(HoleKind::Env),
+        Source::Secrets => SourceValue::Opaque(HoleKind::Secret),
+        Source::RunId => SourceValue::Owned(Value::Str(context.run.clone())),
+        Source::Spent(slots) => SourceValue::Owned(spent(context, slots)),
+        Source::Result => context.result.map_or_else(missing, SourceValue::Borrowed),
+        Source::Failure => context.failure.map_or_else(missing, |text| SourceValue::Owned(Value::from(text))),
+        Source::Missing(why, _) => SourceValue::Missing(why.clone()),
     }
 }
 
 /// A found value as an owned value, without a rest of the path.
-pub fn whole(found: Found<'_>) -> Option<Value> {
+pub fn found_value(found: SourceValue<'_>) -> Option<Value> {
     match found {
-        Found::Borrowed(value) => Some(value.clone()),
-        Found::Owned(value) | Found::Layered { top: value, .. } => Some(value),
-        Found::Either(first, second) => whole(*first).or_else(|| whole(*second)),
-        Found::Opaque(_) | Found::Missing(_) => None,
+        SourceValue::Borrowed(value) => Some(value.clone()),
+        SourceValue::Owned(value) | SourceValue::Layered { top: value, .. } => Some(value),
+        SourceValue::Either(first, second) => found_value(*first).or_else(|| found_value(*second)),
+        SourceValue::Opaque(_) | SourceValue::Missing(_) => None,
     }
 }
 
 /// An object composed of slots.
-pub fn composed(context: &Context<'_>, seed: &Value, parts: &[ComposedPart]) -> Value {
+pub fn compose_slots(context: &EvalContext<'_>, seed: &Value, parts: &[ComposedPart]) -> Value {
     let mut root = seed.clone();
     for part in parts {
-        let value = context.activations.read(context.activation, part.slot);
-        let Some(value) = value.and_then(|v| member(v, &part.member)) else { continue };
+        let value = context.activations.read_slot(context.activation, part.slot);
+        let Some(value) = value.and_then(|v| value_member(v, &part.member)) else { continue };
         lay(&mut root, &part.at, value);
     }
     root
@@ -103,7 +106,7 @@ pub fn composed(context: &Context<'_>, seed: &Value, parts: &[ComposedPart]) -> 
 fn lay(root: &mut Value, at: &[Arc<str>], value: &Value) {
     let mut members = match std::mem::take(root) {
         Value::Object(object) => Arc::unwrap_or_clone(object),
-        _ => Object::default(),
+        _ => ValueObject::default(),
     };
     match at {
         [] => {
@@ -119,10 +122,10 @@ fn lay(root: &mut Value, at: &[Arc<str>], value: &Value) {
     *root = Value::from(members);
 }
 
-fn spent(context: &Context<'_>, slots: &[trefoil_ir::SlotId]) -> Value {
-    let call = context.activations.call(context.activation);
+fn spent(context: &EvalContext<'_>, slots: &[trefoil_ir::SlotId]) -> Value {
+    let call = context.activations.flow_call(context.activation);
     let tokens = call.map_or(0, |call| match slots {
-        [] => call.used.and(call.kept).tokens,
+        [] => call.used.sum_with(call.kept).tokens,
         slots => call
             .spent
             .iter()

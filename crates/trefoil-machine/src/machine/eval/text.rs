@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use trefoil_template::{Masked, Piece, Value};
+use trefoil_template::{Masked, MaskedPiece, Value};
 
 /// A text under construction.
 #[derive(Default)]
-pub struct Joined {
-    pieces: Vec<Piece>,
+pub struct MaskedTextBuilder {
+    pieces: Vec<MaskedPiece>,
     text: String,
 }
 
-impl Joined {
+impl MaskedTextBuilder {
     /// Known text.
     pub fn push_text(&mut self, text: &str) {
         self.text.push_str(text);
@@ -26,14 +26,14 @@ impl Joined {
 
     /// Appends a value as text; null is `null`.
     pub fn push(&mut self, value: &Value) {
-        match value.text() {
+        match value.text_value() {
             Value::Masked(masked) => {
                 for piece in &masked.pieces {
                     match piece {
-                        Piece::Text(text) => self.text.push_str(text),
-                        Piece::Hole(hole) => {
+                        MaskedPiece::Text(text) => self.text.push_str(text),
+                        MaskedPiece::Hole(hole) => {
                             self.flush();
-                            self.pieces.push(Piece::Hole(hole.clone()));
+                            self.pieces.push(MaskedPiece::Hole(hole.clone()));
                         }
                     }
                 }
@@ -54,15 +54,15 @@ impl Joined {
 
     fn flush(&mut self) {
         if !self.text.is_empty() {
-            self.pieces.push(Piece::Text(Arc::from(self.text.as_str())));
+            self.pieces.push(MaskedPiece::Text(Arc::from(self.text.as_str())));
             self.text.clear();
         }
     }
 }
 
 /// A value as text; null is empty.
-pub fn of(value: &Value) -> Value {
-    if value.is_null() { Value::from("") } else { value.text() }
+pub fn text_of(value: &Value) -> Value {
+    if value.is_null() { Value::from("") } else { value.text_value() }
 }
 
 /// Whether a value's text is empty.

@@ -5,26 +5,26 @@ use std::sync::Arc;
 
 use trefoil_template::Value;
 
-use super::{Changes, Entry, Prepared, Recorded, Replay, RunError, Watcher, differs};
+use super::{Entry, PreparedProgram, RecordedRequest, Replay, ReplayObserver, ResumeChanges, RunError, differs};
 use crate::key::Key;
 use crate::request::Activity;
 
 /// A difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct ReplayDifference {
     /// The number of the entry.
     pub seq: u64,
     /// The activity, if it is about one.
     pub key: Option<Key>,
     /// The kind.
-    pub what: What,
+    pub what: DifferenceKind,
     /// The message.
     pub message: String,
 }
 
 /// The kinds of difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum DifferenceKind {
     /// The files result in another program than the one that ran.
     Program,
     /// The program requests another kind of effect.
@@ -41,7 +41,7 @@ pub enum What {
     Citation,
 }
 
-impl What {
+impl DifferenceKind {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -56,15 +56,18 @@ impl What {
     }
 }
 
-impl Difference {
+impl ReplayDifference {
     /// A difference in an entry.
-    pub fn of(seq: u64, key: Option<&Key>, what: What, message: String) -> Self {
+    pub fn for_entry(seq: u64, key: Option<&Key>, what: DifferenceKind, message: String) -> Self {
         Self { seq, key: key.cloned(), what, message }
     }
 }
 
 /// Collects the difference, or ends the replay with it.
-pub(super) fn note(all: &mut Option<Vec<Difference>>, difference: Difference) -> Result<(), RunError> {
+pub(super) fn note_difference(
+    all: &mut Option<Vec<ReplayDifference>>,
+    difference: ReplayDifference,
+) -> Result<(), RunError> {
     match all {
         Some(all) => all.push(difference),
         None => return Err(differs(difference.message)),
@@ -73,24 +76,28 @@ pub(super) fn note(all: &mut Option<Vec<Difference>>, difference: Difference) ->
 }
 
 impl Replay {
-    /// A replay that does not stop at differences: [`Resumed::differences`](super::Resumed::differences) contains all
+    /// A replay that does not stop at differences: [`ReplayedRun::differences`](super::ReplayedRun::differences) contains all
     /// of them. The machine gets the results in the journal.
     ///
     /// # Errors
     ///
     /// `NONDETERMINISM` if the entry is not the start of a run, or was written by a later version.
-    pub fn to_compare(prepared: Arc<Prepared>, first: &Entry, watcher: &mut dyn Watcher) -> Result<Self, RunError> {
+    pub fn to_compare(
+        prepared: Arc<PreparedProgram>,
+        first: &Entry,
+        watcher: &mut dyn ReplayObserver,
+    ) -> Result<Self, RunError> {
         let traces = watcher.wants_provenance();
-        Self::begin_with(prepared, first, &Changes::default(), (traces, Some(Vec::new())), watcher)
+        Self::begin_with(prepared, first, &ResumeChanges::default(), (traces, Some(Vec::new())), watcher)
     }
 
-    pub(super) fn differ(&mut self, difference: Difference) -> Result<(), RunError> {
-        note(&mut self.differences, difference)
+    pub(super) fn add_difference(&mut self, difference: ReplayDifference) -> Result<(), RunError> {
+        note_difference(&mut self.differences, difference)
     }
 
     /// Compares an activity in the journal with the one that the program requests now.
-    pub(super) fn hold(&mut self, recorded: &Recorded, asked: &Activity) -> Result<(), RunError> {
-        recorded.difference(asked).map_or(Ok(()), |difference| self.differ(difference))
+    pub(super) fn compare_activity(&mut self, recorded: &RecordedRequest, asked: &Activity) -> Result<(), RunError> {
+        recorded.difference(asked).map_or(Ok(()), |difference| self.add_difference(difference))
     }
 
     /// Compares the end in the journal with the machine's, if differences are collected. Texts with holes and the
@@ -110,33 +117,33 @@ impl Replay {
             _ => return Ok(()),
         };
         let message = format!("entry {seq} has a different {what} than the program");
-        self.differ(Difference::of(seq, None, What::End, message))
+        self.add_difference(ReplayDifference::for_entry(seq, None, DifferenceKind::End, message))
     }
 }
 
-impl Recorded {
+impl RecordedRequest {
     /// The difference between the recorded activity and the one that the program requests now.
-    fn difference(&self, asked: &Activity) -> Option<Difference> {
+    fn difference(&self, asked: &Activity) -> Option<ReplayDifference> {
         let Self { seq, sort, content } = self;
         let key = &asked.key;
-        if asked.request.sort() != sort {
-            let now = asked.request.sort();
+        if asked.request.sort_name() != sort {
+            let now = asked.request.sort_name();
             let message = format!("entry {seq} is `{key}` ({sort}), but the program requests `{key}` ({now})");
-            return Some(Difference::of(*seq, Some(key), What::Sort, message));
+            return Some(ReplayDifference::for_entry(*seq, Some(key), DifferenceKind::Sort, message));
         }
         if asked.content != *content {
             let now = asked.content;
             let message = format!(
                 "entry {seq} is `{key}` ({sort}) with content {content}, but the program requests it with content {now}"
             );
-            return Some(Difference::of(*seq, Some(key), What::Content, message));
+            return Some(ReplayDifference::for_entry(*seq, Some(key), DifferenceKind::Content, message));
         }
         None
     }
 
-    pub(super) fn unasked(&self, key: &Key) -> Difference {
+    pub(super) fn unasked_difference(&self, key: &Key) -> ReplayDifference {
         let Self { seq, sort, .. } = self;
         let message = format!("entry {seq} is `{key}` ({sort}), but the program does not request it");
-        Difference::of(*seq, Some(key), What::Unasked, message)
+        ReplayDifference::for_entry(*seq, Some(key), DifferenceKind::Unasked, message)
     }
 }

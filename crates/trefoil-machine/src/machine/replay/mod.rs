@@ -6,7 +6,7 @@
 //! same.
 
 mod differences;
-mod reopen;
+mod reopening;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,49 +15,49 @@ use std::sync::Arc;
 use trefoil_ir::SEMANTICS;
 use trefoil_template::Value;
 
-pub use differences::{Difference, What};
-pub use reopen::{Kept, Rebuild, Reopening, Scan};
+pub use differences::{DifferenceKind, ReplayDifference};
+pub use reopening::{FailureScan, JournalReopening, KeptResult, ReplayRebuild};
 
-use super::prepared::Prepared;
-use super::{Command, Completion, Machine, Noted, Output};
+use super::prepared_program::PreparedProgram;
+use super::{ActivityCompletion, Machine, MachineCommand, MachineEvent, MachineOutput};
 use crate::clock::{RunMs, WorkMs};
 use crate::error::RunError;
 use crate::event::EventKind;
-use crate::journal::{About, CalledRun, Changes, Entry, EntryKind, Lost, Started, VERSION};
+use crate::journal::{ActivityMetadata, CalledRun, Entry, EntryKind, LostModelCall, ResumeChanges, RunStart, VERSION};
 use crate::key::{ContentKey, Key, KeyMap, own_step, without_try};
 use crate::private::PrivateValue;
 use crate::request::{Activity, Request, Usage};
 
 /// A run in the state at the end of its journal.
 #[derive(Debug)]
-pub struct Resumed {
+pub struct ReplayedRun {
     /// Ready for the next completion.
     pub machine: Machine,
     /// Activities recorded as scheduled but not as ended, in the order of their entries. They must be started again,
     /// without a new entry; their outcome is unknown.
     pub restart: Vec<Activity>,
     /// What the machine requested beyond the end of the journal, to be scheduled and started. Without events, which a
-    /// [`Watcher`] got.
-    pub output: Output,
+    /// [`ReplayObserver`] got.
+    pub output: MachineOutput,
     /// How the run started.
-    pub started: Started,
+    pub started: RunStart,
     /// How often the run was resumed so far.
     pub executions: u32,
     /// How often in a row it was resumed without any completion. Something that kills its process would do so again.
     pub fruitless: u32,
     /// How the run ended, according to the journal.
     pub finished: Option<Result<Value, RunError>>,
-    /// The last setting of what answers model calls: see [`Started::answers`].
+    /// The last setting of what answers model calls: see [`RunStart::answers`].
     pub answers: String,
     /// The time at which the run's clock was 0, in milliseconds since 1970-01-01 UTC.
     pub origin: u64,
     /// Results from before the run was reopened that were not requested yet.
-    pub kept: BTreeMap<Key, Kept>,
+    pub kept: BTreeMap<Key, KeptResult>,
     /// Notes for whoever resumes the run.
     pub notes: Vec<String>,
     /// For a replay that [collects](Replay::to_compare) differences: all differences between the journal and the
     /// program.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<ReplayDifference>,
     /// The number of the next entry.
     pub next_seq: u64,
     /// The last entry's time stamp.
@@ -66,38 +66,38 @@ pub struct Resumed {
 
 impl Machine {
     /// Replays a journal. `NONDETERMINISM`: it belongs to another program, or the program now does something else.
-    pub fn resume(prepared: Arc<Prepared>, entries: &[Entry]) -> Result<Resumed, RunError> {
+    pub fn replay_journal(prepared: Arc<PreparedProgram>, entries: &[Entry]) -> Result<ReplayedRun, RunError> {
         let Some((first, rest)) = entries.split_first() else { return Err(differs("the journal is empty")) };
-        let mut replay = Replay::begin(prepared, first, &mut Unwatched)?;
+        let mut replay = Replay::from_first_entry(prepared, first, &mut NoObserver)?;
         for (at, entry) in rest.iter().enumerate() {
-            match replay.reopening(entry)? {
-                None => replay.entry(entry, &mut Unwatched)?,
+            match replay.find_reopening(entry)? {
+                None => replay.replay_entry(entry, &mut NoObserver)?,
                 Some(next) => {
-                    let mut rebuild = replay.rebuild(first, next)?;
+                    let mut rebuild = replay.begin_rebuild(first, next)?;
                     for entry in rest.iter().take(at) {
-                        rebuild.entry(entry)?;
+                        rebuild.replay_entry(entry)?;
                     }
-                    rebuild.end(entry, &mut replay, &mut Unwatched)?;
+                    rebuild.finish_rebuild(entry, &mut replay, &mut NoObserver)?;
                 }
             }
         }
-        replay.end(&mut Unwatched)
+        replay.finish_replay(&mut NoObserver)
     }
 }
 
 /// The steps of a replay, in the order of the entries that caused them; the same in every replay of a journal.
 #[derive(Debug)]
-pub enum Past<'a> {
+pub enum ReplayNotice<'a> {
     /// The machine emitted an event, which the watcher may take.
-    Noted(&'a mut Noted),
+    Noted(&'a mut MachineEvent),
     /// An activity was started, or requested again by a process that resumed the run.
     Began(&'a Activity),
     /// It ended.
-    Ended(&'a Activity, &'a Result<PrivateValue, RunError>, &'a About),
-    /// Another process resumed the run, and perhaps set another source of answers: see [`Started::answers`].
+    Ended(&'a Activity, &'a Result<PrivateValue, RunError>, &'a ActivityMetadata),
+    /// Another process resumed the run, and perhaps set another source of answers: see [`RunStart::answers`].
     Resumed(u32, Option<&'a str>),
     /// The outcome of a model call is unknown.
-    Lost(&'a Activity, &'a Lost),
+    Lost(&'a Activity, &'a LostModelCall),
     /// The run could only wait for these; some of them wait for runs that they have started.
     Suspended(Vec<&'a Activity>, &'a [CalledRun], Option<u64>, Option<&'a RunError>),
     /// The run ended, with these warnings about its output. The machine has its usage.
@@ -105,9 +105,9 @@ pub enum Past<'a> {
 }
 
 /// Observes a replay.
-pub trait Watcher {
+pub trait ReplayObserver {
     /// Something happened at this time of the work clock.
-    fn past(&mut self, at: WorkMs, past: Past<'_>);
+    fn observe_notice(&mut self, at: WorkMs, past: ReplayNotice<'_>);
     /// Whether to record where each part of a message came from: see [`Machine::with_provenance`].
     fn wants_provenance(&self) -> bool {
         false
@@ -116,32 +116,32 @@ pub trait Watcher {
 
 /// No observer.
 #[derive(Debug, Clone, Copy)]
-pub struct Unwatched;
+pub struct NoObserver;
 
-impl Watcher for Unwatched {
-    fn past(&mut self, _at: WorkMs, _past: Past<'_>) {}
+impl ReplayObserver for NoObserver {
+    fn observe_notice(&mut self, _at: WorkMs, _past: ReplayNotice<'_>) {}
 }
 
 /// A replay in progress, which gets one entry after the other.
 #[derive(Debug)]
 pub struct Replay {
     machine: Machine,
-    started: Started,
+    started: RunStart,
     answers: String,
     origin: u64,
-    reopenings: Vec<Reopening>,
+    reopenings: Vec<JournalReopening>,
     /// Results from before the run was reopened that were not requested yet.
-    memo: BTreeMap<Key, Kept>,
+    memo: BTreeMap<Key, KeptResult>,
     executions: u32,
     fruitless: u32,
     notes: Vec<String>,
     /// Requested but not ended in the journal so far.
-    asked: KeyMap<Asked>,
+    asked: KeyMap<RequestedActivity>,
     next_asked: u64,
     /// Requested and cancelled: their usage counts, but their results are not needed.
-    cancelled: KeyMap<Cancelled>,
+    cancelled: KeyMap<CancelledActivity>,
     /// Recorded as scheduled, but not requested so far.
-    unasked: BTreeMap<Key, Recorded>,
+    unasked: BTreeMap<Key, RecordedRequest>,
     /// The steps that were stopped since the last end of an activity, because a step around them failed.
     stopped: BTreeSet<Arc<str>>,
     /// Whether the machine can continue without another entry.
@@ -151,24 +151,24 @@ pub struct Replay {
     /// Whether the journal has ended the run.
     ended: bool,
     /// The differences, if they are collected; `None`: the first one ends the replay.
-    differences: Option<Vec<Difference>>,
+    differences: Option<Vec<ReplayDifference>>,
     next_seq: u64,
     at_ms: u64,
 }
 
 /// A requested activity.
 #[derive(Debug)]
-struct Asked {
+struct RequestedActivity {
     /// Its position in the order of requests.
     at: u64,
     activity: Activity,
     /// Its record in the journal, if it was scheduled.
-    recorded: Option<Recorded>,
+    recorded: Option<RecordedRequest>,
 }
 
 /// An activity that was cancelled.
 #[derive(Debug)]
-struct Cancelled {
+struct CancelledActivity {
     /// `None` for a time limit or a delay: nobody is told how it ended, and a run may have one for each of a million items.
     activity: Option<Box<Activity>>,
     /// Whether the journal has it as scheduled but not as ended.
@@ -177,7 +177,7 @@ struct Cancelled {
 
 /// The record of a requested activity in the journal.
 #[derive(Debug)]
-struct Recorded {
+struct RecordedRequest {
     seq: u64,
     sort: Cow<'static, str>,
     content: ContentKey,
@@ -186,18 +186,22 @@ struct Recorded {
 impl Replay {
     /// Starts with the first entry. Another program is rejected. The same program under another version of the
     /// semantics is resumed as long as it requests the same activities.
-    pub fn begin(prepared: Arc<Prepared>, first: &Entry, watcher: &mut dyn Watcher) -> Result<Self, RunError> {
+    pub fn from_first_entry(
+        prepared: Arc<PreparedProgram>,
+        first: &Entry,
+        watcher: &mut dyn ReplayObserver,
+    ) -> Result<Self, RunError> {
         let traces = watcher.wants_provenance();
-        Self::begin_with(prepared, first, &Changes::default(), (traces, None), watcher)
+        Self::begin_with(prepared, first, &ResumeChanges::default(), (traces, None), watcher)
     }
 
     /// The same with other limits.
     fn begin_with(
-        prepared: Arc<Prepared>,
+        prepared: Arc<PreparedProgram>,
         first: &Entry,
-        limits: &Changes,
-        (traces, mut differences): (bool, Option<Vec<Difference>>),
-        watcher: &mut dyn Watcher,
+        limits: &ResumeChanges,
+        (traces, mut differences): (bool, Option<Vec<ReplayDifference>>),
+        watcher: &mut dyn ReplayObserver,
     ) -> Result<Self, RunError> {
         version(first)?;
         let EntryKind::Started(started) = &first.kind else {
@@ -214,12 +218,16 @@ impl Replay {
             let short = |text: &str| text.chars().take(16).collect::<String>();
             let message =
                 format!("the journal is for program {}, but this is program {}", short(&then.fingerprint), short(now));
-            differences::note(&mut differences, Difference::of(first.seq, None, What::Program, message))?;
+            differences::note_difference(
+                &mut differences,
+                ReplayDifference::for_entry(first.seq, None, DifferenceKind::Program, message),
+            )?;
         }
-        let mut machine = Machine::with(prepared, started.flags.clone()).in_pieces().with_provenance(traces);
-        machine.change(limits);
+        let mut machine = Machine::from_prepared(prepared, started.flags.clone()).in_pieces().with_provenance(traces);
+        machine.apply_changes(limits);
         machine.begin_at(started.at);
-        let output = machine.start(started.execution(), started.input.as_ref().map(|input| input.exact().clone()));
+        let output =
+            machine.start_run(started.execution_id(), started.input.as_ref().map(|input| input.exact_value().clone()));
         let mut replay = Self {
             machine,
             started: (**started).clone(),
@@ -247,41 +255,41 @@ impl Replay {
     }
 
     /// How the run started.
-    pub fn started(&self) -> &Started {
+    pub fn run_start(&self) -> &RunStart {
         &self.started
     }
 
     /// The next entry.
-    pub fn entry(&mut self, entry: &Entry, watcher: &mut dyn Watcher) -> Result<(), RunError> {
+    pub fn replay_entry(&mut self, entry: &Entry, watcher: &mut dyn ReplayObserver) -> Result<(), RunError> {
         version(entry)?;
         self.reach(entry, watcher);
         match &entry.kind {
             EntryKind::Started(_) => Err(differs(format!("entry {} starts the run a second time", entry.seq))),
             EntryKind::Scheduled { key, sort, content, .. } => {
-                let recorded = Recorded { seq: entry.seq, sort: sort.clone(), content: *content };
+                let recorded = RecordedRequest { seq: entry.seq, sort: sort.clone(), content: *content };
                 self.scheduled(key, recorded, watcher);
                 Ok(())
             }
             EntryKind::Completed { key, value, about } => {
                 self.fruitless = 0;
-                self.ended(entry, key, Ok(value.clone()), about, watcher)
+                self.apply_result(entry, key, Ok(value.clone()), about, watcher)
             }
             EntryKind::Failed { key, error, about } => {
                 self.fruitless = 0;
-                self.ended(entry, key, Err(error.clone()), about, watcher)
+                self.apply_result(entry, key, Err(error.clone()), about, watcher)
             }
             EntryKind::Resumed { execution, lost, changes, .. } => {
                 self.executions = *execution;
                 self.fruitless = self.fruitless.saturating_add(1);
                 let answers = changes.models.as_ref().map(|models| models.answers.as_str());
-                watcher.past(self.worked(), Past::Resumed(*execution, answers));
+                watcher.observe_notice(self.work_time(), ReplayNotice::Resumed(*execution, answers));
                 for activity in self.under_way().filter(|a| matches!(a.request, Request::Human(_))) {
-                    watcher.past(self.worked(), Past::Began(activity));
+                    watcher.observe_notice(self.work_time(), ReplayNotice::Began(activity));
                 }
                 if let Some(models) = &changes.models {
                     self.answers.clone_from(&models.answers);
                 }
-                self.machine.change(changes);
+                self.machine.apply_changes(changes);
                 self.lose(entry, lost, watcher)
             }
             EntryKind::Reopened { .. } => {
@@ -289,11 +297,11 @@ impl Replay {
             }
             EntryKind::Restarted { key } => {
                 self.catch_up(watcher);
-                let Some(Asked { activity, .. }) = self.asked.get(key) else {
+                let Some(RequestedActivity { activity, .. }) = self.asked.get(key) else {
                     return Err(differs(format!("entry {} starts `{key}` again, which is not in progress", entry.seq)));
                 };
-                watcher.past(self.worked(), Past::Began(activity));
-                let output = self.machine.restarted(key, entry.at_ms);
+                watcher.observe_notice(self.work_time(), ReplayNotice::Began(activity));
+                let output = self.machine.restart_effect(key, entry.at_ms);
                 self.take(output, watcher);
                 Ok(())
             }
@@ -307,7 +315,10 @@ impl Replay {
                     _ => why.is_none(),
                 };
                 let waiting = self.under_way().filter(waits).collect();
-                watcher.past(self.worked(), Past::Suspended(waiting, called, *wake_at, why.as_deref()));
+                watcher.observe_notice(
+                    self.work_time(),
+                    ReplayNotice::Suspended(waiting, called, *wake_at, why.as_deref()),
+                );
                 Ok(())
             }
             EntryKind::CancelRequested {} => {
@@ -316,7 +327,7 @@ impl Replay {
                 if !self.unasked.is_empty() {
                     self.catch_up(watcher);
                 }
-                let output = self.machine.cancel();
+                let output = self.machine.cancel_run();
                 self.take(output, watcher);
                 Ok(())
             }
@@ -327,11 +338,11 @@ impl Replay {
     }
 
     /// Sets the clocks to the time of an entry.
-    fn reach(&mut self, entry: &Entry, watcher: &mut dyn Watcher) {
+    fn reach(&mut self, entry: &Entry, watcher: &mut dyn ReplayObserver) {
         if let EntryKind::Resumed { .. } = entry.kind {
             // What is possible without another entry happened before.
             self.catch_up(watcher);
-            self.machine.resumed(entry.at_ms);
+            self.machine.mark_resumed(entry.at_ms);
         } else {
             self.machine.read_entry(entry.at_ms);
         }
@@ -339,17 +350,17 @@ impl Replay {
     }
 
     /// The last entry's time on the work clock.
-    pub fn worked(&self) -> WorkMs {
+    pub fn work_time(&self) -> WorkMs {
         self.machine.clock().work_at(RunMs(self.at_ms))
     }
 
     /// An activity was scheduled.
-    fn scheduled(&mut self, key: &Key, recorded: Recorded, watcher: &mut dyn Watcher) {
+    fn scheduled(&mut self, key: &Key, recorded: RecordedRequest, watcher: &mut dyn ReplayObserver) {
         self.catch_up(watcher);
-        let at = self.worked();
+        let at = self.work_time();
         if let Some(asked) = self.asked.get_mut(key) {
-            self.machine.begun(&asked.activity);
-            watcher.past(at, Past::Began(&asked.activity));
+            self.machine.mark_begun(&asked.activity);
+            watcher.observe_notice(at, ReplayNotice::Began(&asked.activity));
             asked.recorded = Some(recorded);
         } else if let Some(cancelled) = self.cancelled.get_mut(key) {
             cancelled.open = true;
@@ -365,53 +376,57 @@ impl Replay {
         output: Option<&PrivateValue>,
         error: Option<&RunError>,
         warnings: &[String],
-        watcher: &mut dyn Watcher,
+        watcher: &mut dyn ReplayObserver,
     ) -> Result<(), RunError> {
         self.catch_up(watcher);
         self.ended = true;
         // A limit shared with other runs; the machine alone does not know that it was reached.
         if let Some(error) = error.filter(|error| error.code == "BUDGET_EXCEEDED" && self.finished.is_none()) {
-            let output = self.machine.end(error.clone());
+            let output = self.machine.end_run(error.clone());
             self.take(output, watcher);
         }
         // For a run that was cancelled while no process worked on it.
         for (key, cancelled) in &self.cancelled {
             let activity = cancelled.activity.as_deref().filter(|_| cancelled.open);
             if let Some(activity) = activity.filter(|activity| matches!(activity.request, Request::Model(_))) {
-                self.machine.spent(key, self.machine.priced(activity, Usage::unknown(), None));
+                self.machine.add_spent_usage(key, self.machine.price_usage(activity, Usage::for_unknown_call(), None));
             }
         }
-        watcher.past(self.worked(), Past::Finished(&self.machine, output, error, warnings));
+        watcher.observe_notice(self.work_time(), ReplayNotice::Finished(&self.machine, output, error, warnings));
         let message = match (&self.finished, error) {
             (Some(Ok(_)), None) | (Some(Err(_)), Some(_)) => {
-                return self.compare_end(entry.seq, output.map(PrivateValue::exact), error);
+                return self.compare_end(entry.seq, output.map(PrivateValue::exact_value), error);
             }
             _ => {
                 let what = if error.is_some() { "failed" } else { "succeeded" };
                 format!("entry {} says that the run {what}, but the program disagrees", entry.seq)
             }
         };
-        self.differ(Difference::of(entry.seq, None, What::End, message))
+        self.add_difference(ReplayDifference::for_entry(entry.seq, None, DifferenceKind::End, message))
     }
 
-    /// The reopening in an entry, if it is one: the entries before it must then be [replayed again](Self::rebuild).
-    pub fn reopening(&self, entry: &Entry) -> Result<Option<(Reopening, Changes)>, RunError> {
+    /// The reopening in an entry, if it is one: the entries before it must then be [replayed again](Self::begin_rebuild).
+    pub fn find_reopening(&self, entry: &Entry) -> Result<Option<(JournalReopening, ResumeChanges)>, RunError> {
         version(entry)?;
         let EntryKind::Reopened { again, changes, .. } = &entry.kind else { return Ok(None) };
         if !self.ended {
             return Err(differs(format!("entry {} reopens a run that has not ended", entry.seq)));
         }
-        Ok(Some((Reopening { seq: entry.seq, again: again.clone() }, (**changes).clone())))
+        Ok(Some((JournalReopening { seq: entry.seq, again: again.clone() }, (**changes).clone())))
     }
 
     /// A replay of the same run without what a reopening makes void.
-    pub fn rebuild(&self, first: &Entry, (next, changes): (Reopening, Changes)) -> Result<Rebuild, RunError> {
-        Rebuild::begin(self.machine.prepared().clone(), first, self, next, &changes)
+    pub fn begin_rebuild(
+        &self,
+        first: &Entry,
+        (next, changes): (JournalReopening, ResumeChanges),
+    ) -> Result<ReplayRebuild, RunError> {
+        ReplayRebuild::from_first_entry(self.machine.prepared_program().clone(), first, self, next, &changes)
     }
 
     /// The activities recorded as scheduled but not as ended, so far, in the order of their entries.
     fn under_way(&self) -> impl Iterator<Item = &Activity> {
-        let recorded = |asked: &'_ Asked| asked.recorded.as_ref().map(|recorded| recorded.seq);
+        let recorded = |asked: &'_ RequestedActivity| asked.recorded.as_ref().map(|recorded| recorded.seq);
         let mut all: Vec<(u64, &Activity)> =
             self.asked.values().filter_map(|asked| Some((recorded(asked)?, &asked.activity))).collect();
         all.sort_by_key(|(seq, _)| *seq);
@@ -419,113 +434,123 @@ impl Replay {
     }
 
     /// The outcome of these model calls is unknown.
-    fn lose(&mut self, entry: &Entry, lost: &[Lost], watcher: &mut dyn Watcher) -> Result<(), RunError> {
+    fn lose(
+        &mut self,
+        entry: &Entry,
+        lost: &[LostModelCall],
+        watcher: &mut dyn ReplayObserver,
+    ) -> Result<(), RunError> {
         for one in lost {
             let key = &one.key;
-            let Some(Asked { activity, recorded: Some(recorded), .. }) = self.asked.swap_remove(key) else {
+            let Some(RequestedActivity { activity, recorded: Some(recorded), .. }) = self.asked.swap_remove(key) else {
                 return Err(differs(format!("entry {} gives `{key}` up, which is not in progress", entry.seq)));
             };
-            self.hold(&recorded, &activity)?;
-            watcher.past(self.worked(), Past::Lost(&activity, one));
+            self.compare_activity(&recorded, &activity)?;
+            watcher.observe_notice(self.work_time(), ReplayNotice::Lost(&activity, one));
         }
         if !lost.is_empty() {
-            let output = self.machine.lost(lost, entry.at_ms);
+            let output = self.machine.recover_lost_calls(lost, entry.at_ms);
             self.take(output, watcher);
         }
         Ok(())
     }
 
-    fn ended(
+    fn apply_result(
         &mut self,
         entry: &Entry,
         key: &Key,
         result: Result<PrivateValue, RunError>,
-        about: &About,
-        watcher: &mut dyn Watcher,
+        about: &ActivityMetadata,
+        watcher: &mut dyn ReplayObserver,
     ) -> Result<(), RunError> {
         self.catch_up(watcher);
-        let at = self.worked();
+        let at = self.work_time();
         let (asked, recorded) = match self.asked.swap_remove(key) {
-            Some(Asked { activity, recorded, .. }) => (Some(activity), recorded),
+            Some(RequestedActivity { activity, recorded, .. }) => (Some(activity), recorded),
             None => (None, self.unasked.remove(key)),
         };
         let known = about.kept.and_then(|_| self.memo.remove(key)).map(|kept| (kept.seq, kept.content));
         let cited = about.from.as_ref().map(|cited| (entry.seq, cited.content));
         let recorded = match known.or(cited) {
             Some((seq, content)) => {
-                let sort = asked.as_ref().map(|activity| activity.request.sort().into()).unwrap_or_default();
-                Some(Recorded { seq, sort, content })
+                let sort = asked.as_ref().map(|activity| activity.request.sort_name().into()).unwrap_or_default();
+                Some(RecordedRequest { seq, sort, content })
             }
             None => recorded,
         };
         match (asked, recorded) {
             (Some(activity), Some(recorded)) => {
                 if about.is_reused() {
-                    watcher.past(at, Past::Began(&activity));
+                    watcher.observe_notice(at, ReplayNotice::Began(&activity));
                     self.machine.not_made(&activity);
                 }
                 if about.from.is_none() {
-                    self.machine.begun(&activity);
+                    self.machine.mark_begun(&activity);
                 }
-                self.hold(&recorded, &activity)?;
+                self.compare_activity(&recorded, &activity)?;
                 self.stopped.clear();
-                watcher.past(at, Past::Ended(&activity, &result, about));
+                watcher.observe_notice(at, ReplayNotice::Ended(&activity, &result, about));
             }
             // The result was not needed any more, but its usage counts.
             (None, _) if let Some(cancelled) = self.cancelled.get_mut(key) => {
                 cancelled.open = false;
                 if let Some(activity) = &cancelled.activity {
-                    watcher.past(at, Past::Ended(activity, &result, about));
+                    watcher.observe_notice(at, ReplayNotice::Ended(activity, &result, about));
                 }
             }
-            (None, Some(recorded)) => return self.differ(recorded.unasked(key)),
+            (None, Some(recorded)) => return self.add_difference(recorded.unasked_difference(key)),
             (asked, None) => {
                 let message = format!("entry {} ends `{key}`, which is not in progress", entry.seq);
-                self.differ(Difference::of(entry.seq, Some(key), What::Unknown, message))?;
+                self.add_difference(ReplayDifference::for_entry(
+                    entry.seq,
+                    Some(key),
+                    DifferenceKind::Unknown,
+                    message,
+                ))?;
                 if asked.is_none() {
                     return Ok(());
                 }
             }
         }
-        let completion = Completion {
+        let completion = ActivityCompletion {
             key: key.clone(),
             at_ms: entry.at_ms,
             result: result.map(PrivateValue::into_exact),
             usage: about.usage,
-            reused: about.reused(),
+            reused: about.reused_usage(),
             repeatable: about.repeatable,
             sent: about.sent.clone(),
         };
-        let output = self.machine.on(completion);
+        let output = self.machine.complete_activity(completion);
         self.take(output, watcher);
         Ok(())
     }
 
     /// Does everything that is possible without another entry.
-    fn catch_up(&mut self, watcher: &mut dyn Watcher) {
+    fn catch_up(&mut self, watcher: &mut dyn ReplayObserver) {
         while self.more {
-            let output = self.machine.proceed();
+            let output = self.machine.next_piece();
             self.take(output, watcher);
         }
     }
 
-    fn take(&mut self, output: Output, watcher: &mut dyn Watcher) {
+    fn take(&mut self, output: MachineOutput, watcher: &mut dyn ReplayObserver) {
         self.more = output.more;
         for mut event in output.events {
             self.note_stopped(&event);
-            watcher.past(self.worked(), Past::Noted(&mut event));
+            watcher.observe_notice(self.work_time(), ReplayNotice::Noted(&mut event));
         }
         for command in output.commands {
             match command {
-                Command::Start(activity) => {
+                MachineCommand::Start(activity) => {
                     let again = self.cancelled.swap_remove(&activity.key).is_some();
                     let recorded = if again { None } else { self.unasked.remove(&activity.key) };
                     let (key, at) = (activity.key.clone(), self.next_asked);
-                    self.asked.insert(key, Asked { at, activity, recorded });
+                    self.asked.insert(key, RequestedActivity { at, activity, recorded });
                     self.next_asked += 1;
                 }
-                Command::Cancel(key) => {
-                    if let Some(Asked { activity, recorded, .. }) = self.asked.swap_remove(&key) {
+                MachineCommand::Cancel(key) => {
+                    if let Some(RequestedActivity { activity, recorded, .. }) = self.asked.swap_remove(&key) {
                         let open = recorded.is_some();
                         if !open {
                             self.machine.not_made(&activity);
@@ -533,16 +558,16 @@ impl Replay {
                         let own = own_step(key.as_str()) != without_try(key.as_str());
                         let untold = own && matches!(activity.request, Request::Timer { .. });
                         let activity = (!untold).then(|| Box::new(activity));
-                        self.cancelled.insert(key, Cancelled { activity, open });
+                        self.cancelled.insert(key, CancelledActivity { activity, open });
                     }
                 }
-                Command::Finish(result) => self.finished = Some(result),
+                MachineCommand::Finish(result) => self.finished = Some(result),
             }
         }
     }
 
     /// Records the steps that a failure stops, until the failure is handled.
-    fn note_stopped(&mut self, event: &Noted) {
+    fn note_stopped(&mut self, event: &MachineEvent) {
         match &event.kind {
             EventKind::StepFailed { handled_as: "cancel", .. } => {
                 self.stopped.extend(event.key.iter().map(|key| key.0.clone()));
@@ -557,29 +582,29 @@ impl Replay {
     }
 
     /// The journal ends here.
-    pub fn end(mut self, watcher: &mut dyn Watcher) -> Result<Resumed, RunError> {
+    pub fn finish_replay(mut self, watcher: &mut dyn ReplayObserver) -> Result<ReplayedRun, RunError> {
         self.catch_up(watcher);
         let (mut restart, mut starts) = (Vec::new(), Vec::new());
-        for Asked { at, activity, recorded } in std::mem::take(&mut self.asked).into_values() {
+        for RequestedActivity { at, activity, recorded } in std::mem::take(&mut self.asked).into_values() {
             match recorded {
                 Some(recorded) => {
-                    self.hold(&recorded, &activity)?;
+                    self.compare_activity(&recorded, &activity)?;
                     restart.push((recorded.seq, activity));
                 }
-                None => starts.push((at, Command::Start(activity))),
+                None => starts.push((at, MachineCommand::Start(activity))),
             }
         }
         for (key, recorded) in std::mem::take(&mut self.unasked) {
-            self.differ(recorded.unasked(&key))?;
+            self.add_difference(recorded.unasked_difference(&key))?;
         }
         restart.sort_by_key(|(seq, _)| *seq);
         starts.sort_by_key(|(at, _)| *at);
         let finished = if self.ended { self.finished.take() } else { None };
         let starts = starts.into_iter().map(|(_, start)| start);
-        let commands = starts.chain(self.finished.map(Command::Finish)).collect();
-        Ok(Resumed {
+        let commands = starts.chain(self.finished.map(MachineCommand::Finish)).collect();
+        Ok(ReplayedRun {
             restart: restart.into_iter().map(|(_, activity)| activity).collect(),
-            output: Output { commands, ..Output::default() },
+            output: MachineOutput { commands, ..MachineOutput::default() },
             started: self.started,
             answers: self.answers,
             origin: self.origin,

@@ -1,18 +1,23 @@
 //! The first arm whose condition holds. Its end is the branch's.
 
-use trefoil_ir::{Arm, StepId};
+use trefoil_ir::{BranchArm, StepId};
 use trefoil_template::Value;
 
 use crate::machine::eval::EvalStop;
-use crate::machine::frame::{FrameId, Started};
-use crate::machine::turn::Turn;
+use crate::machine::frame::{FrameId, StepStart};
+use crate::machine::turn::MachineTurn;
 
 /// Selects an arm and starts it.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, arms: &[Arm], otherwise: Option<StepId>) -> Result<Started, EvalStop> {
-    let context = turn.context(f, None, None);
+pub fn start_branch(
+    turn: &mut MachineTurn<'_>,
+    f: FrameId,
+    arms: &[BranchArm],
+    otherwise: Option<StepId>,
+) -> Result<StepStart, EvalStop> {
+    let context = turn.eval_context(f, None, None);
     let mut chosen = None;
     for (at, arm) in arms.iter().enumerate() {
-        if context.cond(&arm.when)? {
+        if context.eval_condition(&arm.when)? {
             chosen = Some((at, arm.step));
             break;
         }
@@ -23,7 +28,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, arms: &[Arm], otherwise: Option<St
     if !passed_over.is_empty() {
         // The conditions after the one that holds were not evaluated.
         let asked = chosen.map_or(arms.len(), |(at, _)| at + 1);
-        let reason = not_taken(&turn.saw(f, arms.iter().take(asked).map(|a| &a.when)));
+        let reason = not_taken(&turn.describe_condition_values(f, arms.iter().take(asked).map(|a| &a.when)));
         for step in passed_over {
             turn.note_passed_over(f, step, &reason);
         }
@@ -31,9 +36,9 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, arms: &[Arm], otherwise: Option<St
     match chosen {
         Some((at, step)) => {
             turn.spawn_step(f, at as u32, step, None, |_| {})?;
-            Ok(Started::Running)
+            Ok(StepStart::Running)
         }
-        None => Ok(Started::Done(Value::Null)),
+        None => Ok(StepStart::Done(Value::Null)),
     }
 }
 

@@ -1,23 +1,23 @@
 //! Calls of other flows.
 
-use trefoil_ir::{Call, Callee};
-use trefoil_syntax::suggest;
+use trefoil_ir::{FlowCallee, SubflowCall};
+use trefoil_syntax::suggestions;
 
 use super::conversation;
 use crate::error::RunError;
 use crate::machine::eval::EvalStop;
-use crate::machine::frame::{FrameId, Started};
-use crate::machine::progress::{CallTrails, FlowCall};
-use crate::machine::turn::Turn;
+use crate::machine::frame::{FrameId, StepStart};
+use crate::machine::progress::{CallTrails, RunningFlow};
+use crate::machine::turn::MachineTurn;
 
 /// Makes the call. Its end is the step's.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &Call) -> Result<Started, EvalStop> {
-    let given = conversation::given(turn, f).map(|given| given.arguments);
-    let context = turn.context(f, given.as_ref(), None);
+pub fn start_call(turn: &mut MachineTurn<'_>, f: FrameId, call: &SubflowCall) -> Result<StepStart, EvalStop> {
+    let given = conversation::given_arguments(turn, f).map(|given| given.arguments);
+    let context = turn.eval_context(f, given.as_ref(), None);
     let flow = match &call.callee {
-        Callee::Flow(flow) => *flow,
-        Callee::Named { name: text, flows } => {
-            let name = context.text(text)?.to_text();
+        FlowCallee::Flow(flow) => *flow,
+        FlowCallee::Named { name: text, flows } => {
+            let name = context.render_text(text)?.to_text();
             let name = name.trim();
             match flows.iter().find(|(known, _)| **known == *name) {
                 Some((_, flow)) => *flow,
@@ -30,16 +30,16 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &Call) -> Result<Started, Ev
                     };
                     let mut error = RunError::new("AGENT_NOT_FOUND", message);
                     error.location = Some(text.origin);
-                    error.help = suggest::nearest(name, flows.iter().map(|(known, _)| &**known))
+                    error.help = suggestions::nearest_name(name, flows.iter().map(|(known, _)| &**known))
                         .map(|near| format!("did you mean `{near}`?"));
                     return Err(error.into());
                 }
             }
         }
     };
-    let input = call.input.as_ref().map(|e| context.expr(e)).transpose()?;
-    let from = call.input.as_ref().filter(|_| turn.core.traces).and_then(|e| context.trail(e));
-    let Some(frame) = turn.core.frames.get(f) else { return Ok(Started::Running) };
+    let input = call.input.as_ref().map(|e| context.eval_expr(e)).transpose()?;
+    let from = call.input.as_ref().filter(|_| turn.core.traces).and_then(|e| context.expr_trail(e));
+    let Some(frame) = turn.core.frames.get(f) else { return Ok(StepStart::Running) };
     let (key, activation) = (frame.key.clone(), frame.activation);
     turn.spawn_flow(
         Some(f),
@@ -47,7 +47,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &Call) -> Result<Started, Ev
         flow,
         key,
         Some(activation),
-        FlowCall { input, trails: CallTrails::of_input(from), ..FlowCall::default() },
+        RunningFlow { input, trails: CallTrails::of_input(from), ..RunningFlow::default() },
     )?;
-    Ok(Started::Running)
+    Ok(StepStart::Running)
 }

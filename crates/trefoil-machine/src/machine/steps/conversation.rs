@@ -4,17 +4,17 @@ use trefoil_ir::{Conversation, ToolKind};
 use trefoil_template::Value;
 
 use super::super::eval::EvalStop;
-use super::super::frame::{Doing, FrameId, Outcome, Started, Task};
-use super::super::progress::{Given, Talk, TalkCall, TalkTurn};
-use super::super::turn::Turn;
+use super::super::frame::{FrameId, FrameOutcome, FrameState, MachineTask, StepStart};
+use super::super::progress::{ConversationCall, ConversationTurn, RunningConversation, ToolCallArguments};
+use super::super::turn::MachineTurn;
 use super::offers;
 use super::pins;
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::key::Key;
-use crate::provenance::{From, Origin, TextPart};
-use crate::request::{Message, Request, Role, ToolSpec, ToolUse};
-use crate::said;
+use crate::provenance::{Origin, OriginKind, TextPart};
+use crate::request::{MessageRole, ModelMessage, ModelToolCall, Request, ToolSpec};
+use crate::turn_content;
 
 /// The index of the turn among the children; its calls follow, and then their gates.
 const TURN: u32 = 0;
@@ -35,7 +35,7 @@ const END_ALL: &[&str] = &[
 const REMINDER: &str = "You have not called any tool. This task requires a tool call: call a tool, then answer.";
 
 /// The call that a gate checks, as `{tool, arguments}`, for the body of the gate.
-pub fn held(turn: &Turn<'_>, f: FrameId) -> Option<Value> {
+pub fn held_call(turn: &MachineTurn<'_>, f: FrameId) -> Option<Value> {
     let gate = turn.core.frames.get(f)?.parent?;
     let frame = turn.core.frames.get(gate)?;
     let at = frame.place.checked_sub(GATE)? as usize;
@@ -44,7 +44,7 @@ pub fn held(turn: &Turn<'_>, f: FrameId) -> Option<Value> {
 }
 
 /// The arguments for the step of a frame, if a model called it.
-pub fn given(turn: &Turn<'_>, f: FrameId) -> Option<Given> {
+pub fn given_arguments(turn: &MachineTurn<'_>, f: FrameId) -> Option<ToolCallArguments> {
     turn.core.frames.get(f)?.aside.as_deref()?.given.clone()
 }
 
@@ -54,99 +54,112 @@ pub fn ends_all(error: &RunError) -> bool {
 }
 
 /// Requests the descriptions of tools that the manifest does not describe, and starts.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, it: &Conversation) -> Result<Started, EvalStop> {
-    let wanted = offers::wanted(turn.program, it);
+pub fn start_conversation(turn: &mut MachineTurn<'_>, f: FrameId, it: &Conversation) -> Result<StepStart, EvalStop> {
+    let wanted = offers::description_requests(turn.program, it);
     if wanted.is_empty() {
-        return begin(turn, f, it, &[]).map(|()| Started::Running);
+        return begin(turn, f, it, &[]).map(|()| StepStart::Running);
     }
-    turn.effect(f, Request::Describe(wanted));
-    Ok(Started::Running)
+    turn.request_effect(f, Request::Describe(wanted));
+    Ok(StepStart::Running)
 }
 
 /// The descriptions of the tools have arrived.
-pub fn described(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, listed: &Value) -> Result<(), EvalStop> {
-    let listed = offers::listed(turn.program, it, listed);
+pub fn receive_descriptions(
+    turn: &mut MachineTurn<'_>,
+    f: FrameId,
+    it: &Conversation,
+    listed: &Value,
+) -> Result<(), EvalStop> {
+    let listed = offers::parse_descriptions(turn.program, it, listed);
     begin(turn, f, it, &listed)
 }
 
 fn begin(
-    turn: &mut Turn<'_>,
+    turn: &mut MachineTurn<'_>,
     f: FrameId,
     it: &Conversation,
     listed: &[(ToolKind, Vec<ToolSpec>)],
 ) -> Result<(), EvalStop> {
-    let offered = offers::of(turn.program, it, listed);
-    pins::check(turn, f, it, listed)?;
+    let offered = offers::offered_tools(turn.program, it, listed);
+    pins::check_pins(turn, f, it, listed)?;
     if let Some(frame) = turn.core.frames.get_mut(f) {
-        frame.doing = Doing::Conversation(Box::new(Talk { offered, ..Talk::default() }));
+        frame.doing =
+            FrameState::Conversation(Box::new(RunningConversation { offered, ..RunningConversation::default() }));
     }
     ask(turn, f, it)
 }
 
 /// Starts the next turn.
-fn ask(turn: &mut Turn<'_>, f: FrameId, it: &Conversation) -> Result<(), EvalStop> {
+fn ask(turn: &mut MachineTurn<'_>, f: FrameId, it: &Conversation) -> Result<(), EvalStop> {
     let Some(talk) = talk(turn, f) else { return Ok(()) };
     talk.turn += 1;
     let number = talk.turn;
     turn.spawn_step(f, TURN, it.turn, None, |path| {
-        path.pass(number);
+        path.push_pass(number);
     })
 }
 
 /// The tools that the model of a turn may call.
-pub fn tools(turn: &Turn<'_>, f: FrameId) -> Vec<ToolSpec> {
+pub fn turn_tools(turn: &MachineTurn<'_>, f: FrameId) -> Vec<ToolSpec> {
     around(turn, f).map(|talk| talk.offered.iter().map(|tool| tool.spec.clone()).collect()).unwrap_or_default()
 }
 
 /// Adds the turns so far to the messages of the next.
-pub fn say(turn: &Turn<'_>, f: FrameId, messages: &mut Vec<Message>) {
+pub fn append_turns(turn: &MachineTurn<'_>, f: FrameId, messages: &mut Vec<ModelMessage>) {
     let Some(talk) = around(turn, f) else { return };
     let whole = |content: &Value, by: &Key| {
-        let part = || TextPart { len: content.to_text().len() as u32, origin: Origin::of(From::Step(by.clone())) };
+        let part = || TextPart {
+            len: content.to_text().len() as u32,
+            origin: Origin::from_kind(OriginKind::Step(by.clone())),
+        };
         if turn.core.traces { vec![part()] } else { Vec::new() }
     };
-    for TalkTurn { text, calls, by } in &talk.said {
+    for ConversationTurn { text, calls, by } in &talk.said {
         let called = calls.iter().map(|call| call.what.clone()).collect();
         let parts = whole(text, by);
-        messages.push(Message { parts, calls: called, ..Message::new(Role::Assistant, text.clone()) });
+        messages.push(ModelMessage { parts, calls: called, ..ModelMessage::new(MessageRole::Assistant, text.clone()) });
         if calls.is_empty() {
-            messages.push(Message::new(Role::User, REMINDER.into()));
+            messages.push(ModelMessage::new(MessageRole::User, REMINDER.into()));
         }
-        for TalkCall { what, told, by } in calls {
+        for ConversationCall { what, told, by } in calls {
             let answers = Some(what.id.clone());
-            messages.push(Message { parts: whole(told, by), answers, ..Message::new(Role::Tool, told.clone()) });
+            messages.push(ModelMessage {
+                parts: whole(told, by),
+                answers,
+                ..ModelMessage::new(MessageRole::Tool, told.clone())
+            });
         }
     }
 }
 
 /// Records the tool calls that a turn requests; returns whether there are any.
-pub fn calls(turn: &mut Turn<'_>, f: FrameId, answer: &Value) -> bool {
-    let Some(wants) = said::calls(answer) else { return false };
+pub fn record_tool_calls(turn: &mut MachineTurn<'_>, f: FrameId, answer: &Value) -> bool {
+    let Some(wants) = turn_content::parse_tool_calls(answer) else { return false };
     let Some(parent) = turn.core.frames.get(f).and_then(|frame| frame.parent) else { return false };
     talk(turn, parent).is_some_and(|talk| talk.wants.replace(wants).is_none())
 }
 
 /// A turn or a call has ended.
-pub fn ended(
-    turn: &mut Turn<'_>,
+pub fn end_conversation_child(
+    turn: &mut MachineTurn<'_>,
     f: FrameId,
     it: &Conversation,
     place: u32,
-    outcome: &Outcome,
+    outcome: &FrameOutcome,
 ) -> Result<(), EvalStop> {
     let by = turn.ended_child(f, place).cloned();
     let Some(talk) = talk(turn, f) else { return Ok(()) };
     match (place, outcome) {
-        (TURN, Outcome::Done(answer)) => match talk.wants.take() {
+        (TURN, FrameOutcome::Done(answer)) => match talk.wants.take() {
             Some((text, calls)) => return call(turn, f, it, text, calls),
             None if it.calls.needed && talk.made == 0 && !talk.offered.is_empty() => {
-                return remind(turn, f, it, answer.text());
+                return remind(turn, f, it, answer.text_value());
             }
-            None => turn.push(Task::Settle(f, outcome.clone())),
+            None => turn.push_task(MachineTask::Settle(f, outcome.clone())),
         },
-        (TURN, Outcome::Failed(_)) => turn.push(Task::Settle(f, outcome.clone())),
-        (_, Outcome::Failed(error)) if ends_all(error) => turn.push(Task::Settle(f, outcome.clone())),
-        (GATE.., Outcome::Done(_)) => {
+        (TURN, FrameOutcome::Failed(_)) => turn.push_task(MachineTask::Settle(f, outcome.clone())),
+        (_, FrameOutcome::Failed(error)) if ends_all(error) => turn.push_task(MachineTask::Settle(f, outcome.clone())),
+        (GATE.., FrameOutcome::Done(_)) => {
             let at = place - GATE;
             let held = talk.held.iter().position(|(held, ..)| *held == at);
             if let Some((_, offer, given)) = held.map(|held| talk.held.swap_remove(held)) {
@@ -156,8 +169,8 @@ pub fn ended(
         (place, outcome) => {
             let call = if place >= GATE { place - GATE + TURN + 1 } else { place };
             let told = match outcome {
-                Outcome::Done(value) => value.text(),
-                Outcome::Failed(error) => failure(&error.message),
+                FrameOutcome::Done(value) => value.text_value(),
+                FrameOutcome::Failed(error) => failure(&error.message),
             };
             talk.left = talk.left.saturating_sub(1);
             let at = (call - TURN - 1) as usize;
@@ -174,14 +187,14 @@ pub fn ended(
 }
 
 /// The key of a turn of a conversation.
-fn turn_key(turn: &mut Turn<'_>, conversation: &Key, number: u32) -> Key {
-    turn.core.keys.make(conversation, |path| {
-        path.pass(number);
+fn turn_key(turn: &mut MachineTurn<'_>, conversation: &Key, number: u32) -> Key {
+    turn.core.keys.build_key(conversation, |path| {
+        path.push_pass(number);
     })
 }
 
 /// Returns an answer without any tool call once, where one is needed.
-fn remind(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value) -> Result<(), EvalStop> {
+fn remind(turn: &mut MachineTurn<'_>, f: FrameId, it: &Conversation, text: Value) -> Result<(), EvalStop> {
     let Some(key) = turn.core.frames.get(f).map(|frame| frame.key.clone()) else { return Ok(()) };
     let Some(talk) = talk(turn, f) else { return Ok(()) };
     let number = talk.turn;
@@ -190,13 +203,19 @@ fn remind(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value) -> Re
     }
     let by = turn_key(turn, &key, number);
     if let Some(talk) = self::talk(turn, f) {
-        talk.said.push(TalkTurn { text, calls: Vec::new(), by });
+        talk.said.push(ConversationTurn { text, calls: Vec::new(), by });
     }
     ask(turn, f, it)
 }
 
 /// Starts the calls of a turn concurrently.
-fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted: Vec<ToolUse>) -> Result<(), EvalStop> {
+fn call(
+    turn: &mut MachineTurn<'_>,
+    f: FrameId,
+    it: &Conversation,
+    text: Value,
+    wanted: Vec<ModelToolCall>,
+) -> Result<(), EvalStop> {
     let Some((_, step)) = turn.step_of(f) else { return Ok(()) };
     let Some(key) = turn.core.frames.get(f).map(|frame| frame.key.clone()) else { return Ok(()) };
     let Some(talk) = talk(turn, f) else { return Ok(()) };
@@ -225,7 +244,7 @@ fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted:
         let given = if is_one_too_many {
             Err(format!("no more than {} tools are called in one turn", Conversation::MOST_CALLS))
         } else {
-            offers::given(it, &talk.offered, &what)
+            offers::resolve_call(it, &talk.offered, &what)
         };
         let told = match given {
             Ok((offer, given)) => {
@@ -237,12 +256,12 @@ fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted:
                 failure(&why)
             }
         };
-        calls.push(TalkCall { what, told, by: by.clone() });
+        calls.push(ConversationCall { what, told, by: by.clone() });
     }
     talk.left = begun.len();
-    talk.said.push(TalkTurn { text, calls, by: by.clone() });
+    talk.said.push(ConversationTurn { text, calls, by: by.clone() });
     for message in notes {
-        turn.note(&by, step.origin, EventKind::Warning { message });
+        turn.emit_event(&by, step.origin, EventKind::Warning { message });
     }
     if begun.is_empty() {
         return ask(turn, f, it);
@@ -257,7 +276,7 @@ fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted:
             talk.held.push((at, offer, given));
         }
         turn.spawn_step(f, GATE + at, gate, None, |path| {
-            path.pass(number).item(at);
+            path.push_pass(number).push_item(at);
         })?;
     }
     Ok(())
@@ -265,17 +284,17 @@ fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted:
 
 /// Starts a call.
 fn make(
-    turn: &mut Turn<'_>,
+    turn: &mut MachineTurn<'_>,
     f: FrameId,
     it: &Conversation,
     at: u32,
     offer: usize,
-    given: Given,
+    given: ToolCallArguments,
 ) -> Result<(), EvalStop> {
     let Some(offer) = it.offers.get(offer) else { return Ok(()) };
     let Some(number) = talk(turn, f).map(|talk| talk.turn) else { return Ok(()) };
     turn.spawn_step(f, TURN + 1 + at, offer.step, None, |path| {
-        path.pass(number).item(at);
+        path.push_pass(number).push_item(at);
     })?;
     let spawned = turn.core.frames.get(f).and_then(|frame| frame.first_child);
     if let Some(frame) = spawned.and_then(|child| turn.core.frames.get_mut(child)) {
@@ -287,21 +306,21 @@ fn make(
 /// The text for the model about a failed call.
 fn failure(why: &str) -> Value {
     let error: Value = [("error", Value::from(why))].into_iter().collect();
-    error.text()
+    error.text_value()
 }
 
-fn talk<'t>(turn: &'t mut Turn<'_>, f: FrameId) -> Option<&'t mut Talk> {
+fn talk<'t>(turn: &'t mut MachineTurn<'_>, f: FrameId) -> Option<&'t mut RunningConversation> {
     match &mut turn.core.frames.get_mut(f)?.doing {
-        Doing::Conversation(talk) => Some(talk),
+        FrameState::Conversation(talk) => Some(talk),
         _ => None,
     }
 }
 
 /// The conversation that contains a turn.
-fn around<'t>(turn: &'t Turn<'_>, f: FrameId) -> Option<&'t Talk> {
+fn around<'t>(turn: &'t MachineTurn<'_>, f: FrameId) -> Option<&'t RunningConversation> {
     let parent = turn.core.frames.get(f)?.parent?;
     match &turn.core.frames.get(parent)?.doing {
-        Doing::Conversation(talk) => Some(talk),
+        FrameState::Conversation(talk) => Some(talk),
         _ => None,
     }
 }

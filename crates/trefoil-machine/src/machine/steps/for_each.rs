@@ -3,28 +3,28 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, ForEach, Items, OnItemFailure, StepKind};
+use trefoil_ir::{FanOutItems, ForEach, OnItemFailure, StepKind, ValueExpression};
 use trefoil_template::Value;
 
 use crate::error::RunError;
-use crate::event::{EventKind, Tally};
+use crate::event::{EventKind, ItemTally};
 use crate::machine::eval::EvalStop;
-use crate::machine::frame::{Doing, FrameId, Outcome, Started, Task};
-use crate::machine::progress::{CallTrails, FlowCall, ItemTrails, RunningItems};
+use crate::machine::frame::{FrameId, FrameOutcome, FrameState, MachineTask, StepStart};
+use crate::machine::progress::{CallTrails, ItemTrails, RunningFlow, RunningItems};
 use crate::machine::trail::{self};
-use crate::machine::turn::Turn;
-use crate::provenance::From;
-use crate::text::{shorten, strip_fence};
+use crate::machine::turn::MachineTurn;
+use crate::provenance::OriginKind;
+use crate::text::{shorten_text, strip_fence};
 
 /// The maximum number of instances of one fan-out.
 const MAX_ITEMS: usize = 1_000_000;
 
 /// Evaluates the items, and starts as many instances as may run.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started, EvalStop> {
-    let context = turn.context(f, None, None);
+pub fn start_fan_out(turn: &mut MachineTurn<'_>, f: FrameId, each: &ForEach) -> Result<StepStart, EvalStop> {
+    let context = turn.eval_context(f, None, None);
     let (items, total) = match &each.items {
-        Items::List(expr) => {
-            let items = list(expr, context.expr(expr)?)?;
+        FanOutItems::List(expr) => {
+            let items = list(expr, context.eval_expr(expr)?)?;
             if items.len() > MAX_ITEMS {
                 let message = format!("the list has {} items; the limit of a fan-out is {MAX_ITEMS}", items.len());
                 return Err(RunError::new("LIMIT_EXCEEDED", message).into());
@@ -32,29 +32,29 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started,
             let total = items.len() as u32;
             (Some(items), total)
         }
-        Items::Count(expr, limit) => (None, count(expr, &context.expr(expr)?, *limit)?),
+        FanOutItems::Count(expr, limit) => (None, count(expr, &context.eval_expr(expr)?, *limit)?),
     };
-    let captured = each.captures.iter().filter_map(|(slot, source)| Some((*slot, context.read(source)?)));
+    let captured = each.captures.iter().filter_map(|(slot, source)| Some((*slot, context.read_source(source)?)));
     let captured = captured.collect();
     let trails = turn.core.traces.then(|| {
         let items = match &each.items {
-            Items::List(expr) => context.trail(expr),
-            Items::Count(..) => None,
+            FanOutItems::List(expr) => context.expr_trail(expr),
+            FanOutItems::Count(..) => None,
         };
         let captured = each.captures.iter().map(|(slot, source)| (*slot, context.source_trail(source)));
         Arc::new(ItemTrails { items, captured: captured.collect() })
     });
     if total == 0 {
         // Whoever looks at the run must see why nothing happened here.
-        turn.count_items(f, Tally::default());
-        return Ok(Started::Done(Value::from(Vec::<Value>::new())));
+        turn.count_items(f, ItemTally::default());
+        return Ok(StepStart::Done(Value::from(Vec::<Value>::new())));
     }
     if !turn.may_call_for(f, total, each.body) {
-        return Ok(Started::Running);
+        return Ok(StepStart::Running);
     }
     if let Some(frame) = turn.core.frames.get_mut(f) {
         let results = vec![Value::Null; total as usize];
-        frame.doing = Doing::ForEach(Box::new(RunningItems {
+        frame.doing = FrameState::ForEach(Box::new(RunningItems {
             items,
             total,
             captured,
@@ -66,17 +66,17 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started,
             pumping: true,
         }));
     }
-    turn.push(Task::Pump(f));
-    Ok(Started::Running)
+    turn.push_task(MachineTask::Pump(f));
+    Ok(StepStart::Running)
 }
 
 /// Starts the next instance, if one may start.
-pub fn pump(turn: &mut Turn<'_>, f: FrameId) -> Result<(), EvalStop> {
+pub fn start_next_item(turn: &mut MachineTurn<'_>, f: FrameId) -> Result<(), EvalStop> {
     let Some((_, step)) = turn.step_of(f) else { return Ok(()) };
     let StepKind::ForEach(each) = &step.kind else { return Ok(()) };
     let Some(frame) = turn.core.frames.get_mut(f) else { return Ok(()) };
     let caller = frame.activation;
-    let Doing::ForEach(running) = &mut frame.doing else { return Ok(()) };
+    let FrameState::ForEach(running) = &mut frame.doing else { return Ok(()) };
     running.pumping = false;
     let index = running.next;
     if index >= running.total || running.running >= each.concurrency.unwrap_or(u32::MAX).max(1) {
@@ -95,35 +95,41 @@ pub fn pump(turn: &mut Turn<'_>, f: FrameId) -> Result<(), EvalStop> {
     filled.push((each.total, Value::from(total)));
     let trails = running.trails.as_ref().map(|all| {
         let mut marks = all.captured.clone();
-        let item = trail::member(&all.items, &[index.to_string().into()]);
+        let item = trail::trail_member(&all.items, &[index.to_string().into()]);
         marks.extend(each.item.map(|slot| (slot, trail::as_item(item))));
-        marks.extend([each.index, each.total].map(|slot| (slot, trail::whole(From::Index))));
+        marks.extend([each.index, each.total].map(|slot| (slot, trail::from_origin_kind(OriginKind::Index))));
         Box::new(CallTrails { input: None, marks })
     });
-    let call = FlowCall {
+    let call = RunningFlow {
         filled,
         trails,
         captured: Some(running.captured.clone()),
         time_limit: each.timeout_ms,
-        ..FlowCall::default()
+        ..RunningFlow::default()
     };
-    let key = turn.core.keys.make(&frame.key, |path| {
-        path.item(index);
+    let key = turn.core.keys.build_key(&frame.key, |path| {
+        path.push_item(index);
     });
-    turn.note(&key, step.origin, EventKind::ItemStarted { index, total, item });
-    turn.push(Task::Pump(f));
+    turn.emit_event(&key, step.origin, EventKind::ItemStarted { index, total, item });
+    turn.push_task(MachineTask::Pump(f));
     turn.spawn_flow(Some(f), index, each.body, key, Some(caller), call)
 }
 
 /// An instance ended.
-pub fn ended(turn: &mut Turn<'_>, f: FrameId, each: &ForEach, place: u32, outcome: &Outcome) -> Result<(), EvalStop> {
-    let Some(Doing::ForEach(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
+pub fn end_item(
+    turn: &mut MachineTurn<'_>,
+    f: FrameId,
+    each: &ForEach,
+    place: u32,
+    outcome: &FrameOutcome,
+) -> Result<(), EvalStop> {
+    let Some(FrameState::ForEach(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
     running.running -= 1;
     let (result, failed) = match outcome {
-        Outcome::Done(value) => (value.clone(), None),
-        Outcome::Failed(error) if each.on_failure == OnItemFailure::Continue => (each.failed.clone(), Some(error)),
-        Outcome::Failed(_) => {
-            turn.push(Task::Settle(f, outcome.clone()));
+        FrameOutcome::Done(value) => (value.clone(), None),
+        FrameOutcome::Failed(error) if each.on_failure == OnItemFailure::Continue => (each.failed.clone(), Some(error)),
+        FrameOutcome::Failed(_) => {
+            turn.push_task(MachineTask::Settle(f, outcome.clone()));
             return Ok(());
         }
     };
@@ -133,35 +139,35 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, each: &ForEach, place: u32, outcom
     running.failed += u32::from(failed.is_some());
     if running.next < running.total {
         if !std::mem::replace(&mut running.pumping, true) {
-            turn.push(Task::Pump(f));
+            turn.push_task(MachineTask::Pump(f));
         }
     } else if running.running == 0 {
         let results = std::mem::take(&mut running.results);
-        let items = Tally { total: running.total, failed: running.failed };
+        let items = ItemTally { total: running.total, failed: running.failed };
         turn.count_items(f, items);
-        turn.done(f, Value::from(results));
+        turn.succeed_try(f, Value::from(results));
     }
     note_ended(turn, f, place, failed.map(|e| &**e));
     Ok(())
 }
 
 /// Reports that an item has ended; if the step tolerates its failure, as a warning.
-fn note_ended(turn: &mut Turn<'_>, f: FrameId, place: u32, error: Option<&RunError>) {
+fn note_ended(turn: &mut MachineTurn<'_>, f: FrameId, place: u32, error: Option<&RunError>) {
     let (Some((_, step)), Some(frame)) = (turn.step_of(f), turn.core.frames.get(f)) else { return };
-    let key = turn.core.keys.make(&frame.key, |path| {
-        path.item(place);
+    let key = turn.core.keys.build_key(&frame.key, |path| {
+        path.push_item(place);
     });
     if let Some(error) = error {
-        turn.note(
+        turn.emit_event(
             &key,
             step.origin,
             EventKind::Warning { message: format!("item {} failed: {error}", u64::from(place) + 1) },
         );
     }
-    turn.note(&key, step.origin, EventKind::ItemFinished { error: error.cloned() });
+    turn.emit_event(&key, step.origin, EventKind::ItemFinished { error: error.cloned() });
 }
 
-fn list(expr: &Expr, value: Value) -> Result<Arc<Vec<Value>>, EvalStop> {
+fn list(expr: &ValueExpression, value: Value) -> Result<Arc<Vec<Value>>, EvalStop> {
     let parsed = match value {
         Value::List(items) => return Ok(items),
         Value::Str(text) => {
@@ -174,11 +180,11 @@ fn list(expr: &Expr, value: Value) -> Result<Arc<Vec<Value>>, EvalStop> {
     match parsed {
         Value::List(items) => Ok(items),
         Value::Str(_) => Err(no_list(expr, "Expected a JSON list but got a string".to_owned()).into()),
-        other => Err(no_list(expr, format!("Expected a JSON list but got {}", other.describe())).into()),
+        other => Err(no_list(expr, format!("Expected a JSON list but got {}", other.kind_description())).into()),
     }
 }
 
-fn count(expr: &Expr, value: &Value, limit: u32) -> Result<u32, EvalStop> {
+fn count(expr: &ValueExpression, value: &Value, limit: u32) -> Result<u32, EvalStop> {
     let number = match value {
         Value::Number(n) => n.as_i64(),
         Value::Str(text) => text.trim().parse::<i64>().ok(),
@@ -188,22 +194,22 @@ fn count(expr: &Expr, value: &Value, limit: u32) -> Result<u32, EvalStop> {
         Some(n) if n < 1 => format!("swarm_size resolved to {n}; must be >= 1"),
         Some(n) if n > i64::from(limit) => format!("swarm_size resolved to {n}; exceeds MAX_SWARM_SIZE={limit}"),
         Some(n) => return Ok(n as u32),
-        None => format!("Template resolved to non-integer value: '{}'", shorten(&value.to_text(), 60)),
+        None => format!("Template resolved to non-integer value: '{}'", shorten_text(&value.to_text(), 60)),
     };
     let help = format!("make it a whole number from 1 to {limit}");
-    Err(unresolved(expr, Some("swarm_size"), reason).help(help).into())
+    Err(unresolved(expr, Some("swarm_size"), reason).with_help(help).into())
 }
 
-fn no_list(expr: &Expr, reason: String) -> RunError {
+fn no_list(expr: &ValueExpression, reason: String) -> RunError {
     let help = "make it a JSON list; ask a model for a JSON list and nothing else";
-    unresolved(expr, None, reason).help(help)
+    unresolved(expr, None, reason).with_help(help)
 }
 
 /// Worded as in SirenSpec, where fan-outs come from. The namespace is the first segment of the path, as for every
 /// placeholder, unless the position has its own.
-fn unresolved(expr: &Expr, namespace: Option<&str>, reason: String) -> RunError {
+fn unresolved(expr: &ValueExpression, namespace: Option<&str>, reason: String) -> RunError {
     let (text, location) = match expr {
-        Expr::Typed(text) | Expr::Template(text) => (Some(text), Some(text.origin)),
+        ValueExpression::Typed(text) | ValueExpression::Template(text) => (Some(text), Some(text.origin)),
         _ => (None, None),
     };
     let path = match text.map(|text| text.template.references()) {
@@ -212,6 +218,6 @@ fn unresolved(expr: &Expr, namespace: Option<&str>, reason: String) -> RunError 
     };
     let first = path.and_then(|p| p.path.first()).map(|segment| &*segment.name);
     let namespace = namespace.or(first).unwrap_or("for_each");
-    let expression = path.map_or_else(|| namespace.to_owned(), trefoil_template::Reference::dotted);
-    RunError::interpolation(&expression, namespace, reason).at_step(None, location)
+    let expression = path.map_or_else(|| namespace.to_owned(), trefoil_template::Reference::dotted_path);
+    RunError::for_placeholder(&expression, namespace, reason).at_step(None, location)
 }

@@ -1,49 +1,55 @@
 //! Graphs: a node runs when everything before it has ended and one of its incoming edges was taken.
 
-use trefoil_ir::{Graph, IndexVec, NodeId, StepId};
+use trefoil_ir::{IndexVec, NodeId, StepGraph, StepId};
 use trefoil_template::Value;
 
 use super::branch::not_taken;
 use crate::error::RunError;
 use crate::machine::eval::EvalStop;
-use crate::machine::frame::{Doing, FrameId, Outcome, Started, Task};
+use crate::machine::frame::{FrameId, FrameOutcome, FrameState, MachineTask, StepStart};
 use crate::machine::policy;
 use crate::machine::progress::{RunningNode, RunningNodes};
-use crate::machine::turn::Turn;
-use crate::text::joined;
+use crate::machine::turn::MachineTurn;
+use crate::text::join_distinct;
 
 /// Starts the nodes that wait for nothing.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, id: StepId) -> Result<Started, EvalStop> {
-    let Some(plan) = turn.prepared.graph(id) else { return Ok(Started::Done(Value::Null)) };
+pub fn start_graph(turn: &mut MachineTurn<'_>, f: FrameId, id: StepId) -> Result<StepStart, EvalStop> {
+    let Some(plan) = turn.prepared.graph_plan(id) else { return Ok(StepStart::Done(Value::Null)) };
     let node = |&waits_for: &u32| RunningNode { waits_for, ..RunningNode::default() };
     let nodes: IndexVec<NodeId, RunningNode> = plan.waits_for.iter().map(node).collect();
-    let first: Vec<NodeId> = nodes.ids().filter(|at| nodes[*at].waits_for == 0).collect();
+    let first: Vec<NodeId> = nodes.element_ids().filter(|at| nodes[*at].waits_for == 0).collect();
     if let Some(frame) = turn.core.frames.get_mut(f) {
-        frame.doing = Doing::Graph(Box::new(RunningNodes { plan, nodes, running: 0 }));
+        frame.doing = FrameState::Graph(Box::new(RunningNodes { plan, nodes, running: 0 }));
     }
-    let Some((_, step)) = turn.step_of(f) else { return Ok(Started::Running) };
-    let trefoil_ir::StepKind::Graph(graph) = &step.kind else { return Ok(Started::Running) };
+    let Some((_, step)) = turn.step_of(f) else { return Ok(StepStart::Running) };
+    let trefoil_ir::StepKind::Graph(graph) = &step.kind else { return Ok(StepStart::Running) };
     advance(turn, f, graph, first)?;
-    Ok(Started::Running)
+    Ok(StepStart::Running)
 }
 
 /// A node ended.
-pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome: &Outcome) -> Result<(), EvalStop> {
+pub fn end_node(
+    turn: &mut MachineTurn<'_>,
+    f: FrameId,
+    graph: &StepGraph,
+    place: u32,
+    outcome: &FrameOutcome,
+) -> Result<(), EvalStop> {
     let id = NodeId(place);
     let node = &graph.nodes[id];
-    let Some(Doing::Graph(running)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
+    let Some(FrameState::Graph(running)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
     let plan = running.plan.clone();
     let (mut taken, mut carried, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     match outcome {
-        Outcome::Done(value) => {
+        FrameOutcome::Done(value) => {
             let context = turn.context_of(f, place, Some(value), None);
             for &(target, edge) in &plan.outgoing[id] {
                 let edge = graph.nodes[target].incoming.get(edge);
                 let holds = match edge.and_then(|e| e.when.as_ref()) {
                     Some(when) => {
-                        let holds = context.cond(when)?;
+                        let holds = context.eval_condition(when)?;
                         if !holds {
-                            refused.push((target, context.seen(when)));
+                            refused.push((target, context.describe_values(when)));
                         }
                         holds
                     }
@@ -53,17 +59,19 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome
                     taken.push(target);
                     let carry = edge.and_then(|e| e.carry.as_ref());
                     let from = |source| if turn.core.traces { context.source_trail(source) } else { None };
-                    carried.extend(carry.and_then(|(slot, source)| Some((*slot, context.read(source)?, from(source)))));
+                    carried.extend(
+                        carry.and_then(|(slot, source)| Some((*slot, context.read_source(source)?, from(source)))),
+                    );
                 }
             }
         }
-        Outcome::Failed(error) if node.fallback.is_none() || goes_up(turn, node.step, error) => {
-            turn.push(Task::Settle(f, outcome.clone()));
+        FrameOutcome::Failed(error) if node.fallback.is_none() || goes_up(turn, node.step, error) => {
+            turn.push_task(MachineTask::Settle(f, outcome.clone()));
             return Ok(());
         }
-        Outcome::Failed(_) => {}
+        FrameOutcome::Failed(_) => {}
     }
-    let Some(Doing::Graph(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
+    let Some(FrameState::Graph(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
     running.running -= 1;
     for target in taken {
         running.nodes[target].taken = true;
@@ -71,33 +79,33 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome
     for (target, saw) in refused {
         running.nodes[target].saw.extend(saw);
     }
-    running.nodes[id].failed = matches!(outcome, Outcome::Failed(_));
+    running.nodes[id].failed = matches!(outcome, FrameOutcome::Failed(_));
     running.nodes[id].ended = true;
     let mut ready = Vec::new();
-    running.release(id, &mut ready);
+    running.release_waiting(id, &mut ready);
     for (slot, value, from) in carried {
-        turn.write(f, slot, Some(value));
-        turn.mark(f, slot, |_| from);
+        turn.write_slot(f, slot, Some(value));
+        turn.set_slot_trail(f, slot, |_| from);
     }
     advance(turn, f, graph, ready)
 }
 
 /// A guardrail's rejection that no fallback may handle.
-fn goes_up(turn: &Turn<'_>, step: StepId, error: &RunError) -> bool {
+fn goes_up(turn: &MachineTurn<'_>, step: StepId, error: &RunError) -> bool {
     policy::goes_up(&turn.program.steps[step], error)
 }
 
 /// Decides about nodes that have nothing left to wait for, and about those that become ready because of this.
-fn advance(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, mut ready: Vec<NodeId>) -> Result<(), EvalStop> {
+fn advance(turn: &mut MachineTurn<'_>, f: FrameId, graph: &StepGraph, mut ready: Vec<NodeId>) -> Result<(), EvalStop> {
     let skips = turn.skips_remaining(f);
     let mut starting = Vec::new();
     while let Some(id) = ready.pop() {
         let node = &graph.nodes[id];
-        let Some(Doing::Graph(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
+        let Some(FrameState::Graph(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
         let runs = match (&*node.fallback_of, &*node.incoming) {
             ([], []) => true,
             ([], _) => running.nodes[id].taken,
-            (of, _) => of.iter().any(|n| running.failed(*n)),
+            (of, _) => of.iter().any(|n| running.has_failed(*n)),
         };
         if runs && !skips {
             running.running += 1;
@@ -106,18 +114,18 @@ fn advance(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, mut ready: Vec<NodeId
         }
         running.nodes[id].ended = true;
         let saw = std::mem::take(&mut running.nodes[id].saw);
-        running.release(id, &mut ready);
+        running.release_waiting(id, &mut ready);
         let reason = match (runs, &*node.fallback_of) {
             (true, _) => "budget".to_owned(),
-            (false, []) => not_taken(&joined(saw)),
+            (false, []) => not_taken(&join_distinct(saw)),
             (false, _) => "not needed: the node it replaces did not fail".to_owned(),
         };
         turn.note_passed_over(f, node.step, &reason);
     }
-    let Some(Doing::Graph(running)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
+    let Some(FrameState::Graph(running)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
     if running.running == 0 {
         if running.nodes.iter().all(|n| n.ended) {
-            turn.done(f, Value::Null);
+            turn.succeed_try(f, Value::Null);
             return Ok(());
         }
         // A cycle: no program has one.

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trefoil_ir::{Conversation, Offer, Program, StepKind, ToolCall, ToolKind};
-use trefoil_template::{Object, Value};
+use trefoil_template::{Value, ValueObject};
 
-use crate::machine::progress::{Given, Offered};
-use crate::request::{ToolSpec, ToolUse, ToolsRequest};
+use crate::machine::progress::{OfferedTool, ToolCallArguments};
+use crate::request::{ModelToolCall, ToolSpec, ToolsRequest};
 use crate::schemas::ForeignSchema;
 
 /// The maximum length of a tool's name that all providers accept, in characters.
 const LONGEST_NAME: usize = 64;
 
 /// The descriptions to request: of tools that the manifest does not describe.
-pub fn wanted(program: &Program, it: &Conversation) -> Vec<ToolsRequest> {
+pub fn description_requests(program: &Program, it: &Conversation) -> Vec<ToolsRequest> {
     let mut wanted: Vec<ToolsRequest> = Vec::new();
     for offer in it.offers.iter().filter(|offer| offer.parameters.is_none()) {
         let Some(call) = tool_of(program, offer) else { continue };
@@ -33,22 +33,22 @@ pub fn wanted(program: &Program, it: &Conversation) -> Vec<ToolsRequest> {
 }
 
 /// The descriptions received, by place.
-pub fn listed(program: &Program, it: &Conversation, said: &Value) -> Vec<(ToolKind, Vec<ToolSpec>)> {
-    let places = wanted(program, it).into_iter().map(|wanted| wanted.kind);
+pub fn parse_descriptions(program: &Program, it: &Conversation, said: &Value) -> Vec<(ToolKind, Vec<ToolSpec>)> {
+    let places = description_requests(program, it).into_iter().map(|wanted| wanted.kind);
     let lists = match said {
         Value::List(lists) => lists.as_slice(),
         _ => &[],
     };
     let tools = |list: &Value| match list {
-        Value::List(tools) => tools.iter().filter_map(ToolSpec::read).collect(),
+        Value::List(tools) => tools.iter().filter_map(ToolSpec::from_value).collect(),
         _ => Vec::new(),
     };
     places.zip(lists.iter().map(tools)).collect()
 }
 
 /// All tools that the model may call.
-pub fn of(program: &Program, it: &Conversation, listed: &[(ToolKind, Vec<ToolSpec>)]) -> Vec<Offered> {
-    let mut all: Vec<Offered> = Vec::new();
+pub fn offered_tools(program: &Program, it: &Conversation, listed: &[(ToolKind, Vec<ToolSpec>)]) -> Vec<OfferedTool> {
+    let mut all: Vec<OfferedTool> = Vec::new();
     let mut names = FreeNames::default();
     for (at, offer) in it.offers.iter().enumerate() {
         let mut add = |name: &str, spec: ToolSpec, tool| {
@@ -56,11 +56,11 @@ pub fn of(program: &Program, it: &Conversation, listed: &[(ToolKind, Vec<ToolSpe
             let description = offer.description.clone().unwrap_or(spec.description);
             let parameters = without(spec.parameters, &offer.pinned);
             let spec = ToolSpec { name, description, parameters, effects: spec.effects };
-            all.push(Offered { spec, offer: at, tool, takes: ForeignSchema::default() });
+            all.push(OfferedTool { spec, offer: at, tool, takes: ForeignSchema::default() });
         };
         if let Some(schema) = offer.parameters {
             let parameters = program.schemas[schema].json.clone();
-            add(&offer.name, ToolSpec { parameters, ..ToolSpec::bare(offer.name.clone()) }, None);
+            add(&offer.name, ToolSpec { parameters, ..ToolSpec::without_description(offer.name.clone()) }, None);
             continue;
         }
         let Some(call) = tool_of(program, offer) else { continue };
@@ -73,13 +73,17 @@ pub fn of(program: &Program, it: &Conversation, listed: &[(ToolKind, Vec<ToolSpe
         }
         // An existing tool may have no description.
         let tool = known.into_iter().find(|tool| tool.name == call.name);
-        add(&offer.name, tool.cloned().unwrap_or_else(|| ToolSpec::bare(offer.name.clone())), None);
+        add(&offer.name, tool.cloned().unwrap_or_else(|| ToolSpec::without_description(offer.name.clone())), None);
     }
     all
 }
 
 /// The offer and the arguments of a call, or the reason why it cannot be made.
-pub fn given(it: &Conversation, offered: &[Offered], call: &ToolUse) -> Result<(usize, Given), String> {
+pub fn resolve_call(
+    it: &Conversation,
+    offered: &[OfferedTool],
+    call: &ModelToolCall,
+) -> Result<(usize, ToolCallArguments), String> {
     let Some(tool) = offered.iter().find(|tool| tool.spec.name == call.name) else {
         let names: Vec<&str> = offered.iter().map(|tool| &*tool.spec.name).collect();
         return Err(format!("there is no such tool; there are: {}", names.join(", ")));
@@ -89,14 +93,14 @@ pub fn given(it: &Conversation, offered: &[Offered], call: &ToolUse) -> Result<(
         Value::Null => Value::Object(Default::default()),
         _ => return Err("its arguments are not a JSON object".to_owned()),
     };
-    let suits = tool.takes.suits(&tool.spec.parameters, &arguments);
+    let suits = tool.takes.check_value(&tool.spec.parameters, &arguments);
     suits.map_err(|why| format!("its arguments do not fit: {why}"))?;
     let member = it.offers.get(tool.offer).and_then(|offer| offer.member.as_ref());
     let arguments = match member {
         Some(member) => arguments.get(member).cloned().unwrap_or_default(),
         None => arguments,
     };
-    Ok((tool.offer, Given { called: tool.spec.name.clone(), tool: tool.tool.clone(), arguments }))
+    Ok((tool.offer, ToolCallArguments { called: tool.spec.name.clone(), tool: tool.tool.clone(), arguments }))
 }
 
 fn tool_of<'p>(program: &'p Program, offer: &Offer) -> Option<&'p ToolCall> {
@@ -137,10 +141,10 @@ fn without(mut parameters: Value, pinned: &[Arc<str>]) -> Value {
         return parameters;
     }
     let Value::Object(schema) = &parameters else { return parameters };
-    let mut schema: Object = (**schema).clone();
+    let mut schema: ValueObject = (**schema).clone();
     if let Some(Value::Object(properties)) = schema.get("properties") {
         let left = properties.iter().filter(|(name, _)| !pinned.contains(name));
-        let left: Object = left.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let left: ValueObject = left.map(|(name, value)| (name.clone(), value.clone())).collect();
         schema.insert("properties".into(), left.into());
     }
     if let Some(Value::List(required)) = schema.get("required") {

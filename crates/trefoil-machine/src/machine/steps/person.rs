@@ -6,16 +6,18 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{HumanCall, OnTimeout, State, StateId, StateMachine, Step, StepKind, Takes, Transition};
-use trefoil_template::{Expression, Value};
+use trefoil_ir::{
+    HumanCall, MatchedOutcome, OnTimeout, StateId, StateMachine, StateTransition, Step, StepKind, WorkflowState,
+};
+use trefoil_template::{ConditionExpression, Value};
 
-use crate::error::{Cause, RunError};
+use crate::error::{FailureCause, RunError};
 use crate::machine::eval::{EvalStop, text_of};
-use crate::machine::frame::{FrameId, Outcome, Started};
+use crate::machine::frame::{FrameId, FrameOutcome, StepStart};
 use crate::machine::steps::state_machine;
-use crate::machine::turn::Turn;
+use crate::machine::turn::MachineTurn;
 use crate::request::{HumanRequest, Request};
-use crate::text::seconds;
+use crate::text::format_seconds;
 
 /// The maximum number of questions in one visit. Only a program gives so many invalid answers.
 const MAX_QUESTIONS: u32 = 50;
@@ -23,75 +25,75 @@ const MAX_QUESTIONS: u32 = 50;
 const MAX_WORDS: usize = 12;
 
 /// Requests a person's answer.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &HumanCall) -> Result<Started, EvalStop> {
-    let Some((_, step)) = turn.step_of(f) else { return Ok(Started::Running) };
+pub fn start_question(turn: &mut MachineTurn<'_>, f: FrameId, call: &HumanCall) -> Result<StepStart, EvalStop> {
+    let Some((_, step)) = turn.step_of(f) else { return Ok(StepStart::Running) };
     ask(turn, f, step, call, None)?;
-    Ok(Started::Running)
+    Ok(StepStart::Running)
 }
 
 fn ask(
-    turn: &mut Turn<'_>,
+    turn: &mut MachineTurn<'_>,
     f: FrameId,
     step: &Step,
     call: &HumanCall,
     refused: Option<Arc<str>>,
 ) -> Result<(), EvalStop> {
-    let prompt = text_of(&turn.context(f, None, None).passing(&call.prompt)?);
+    let prompt = text_of(&turn.eval_context(f, None, None).eval_uncounted(&call.prompt)?);
     let AnswerWords { accepts, choices } = answer_words(turn, f, step)?;
     let request = HumanRequest {
-        step: turn.labels(f).last().cloned().unwrap_or_else(|| turn.program.name.clone()),
+        step: turn.step_labels(f).last().cloned().unwrap_or_else(|| turn.program.name.clone()),
         prompt,
         accepts,
         choices,
         refused,
         timeout_ms: call.timeout_ms,
         on_timeout: call.on_timeout.clone(),
-        answer_by: call.timeout_ms.map(|ms| turn.core.clock.wall_at(turn.core.clock.now().plus(ms))),
+        answer_by: call.timeout_ms.map(|ms| turn.core.clock.wall_at(turn.core.clock.run_now().plus_ms(ms))),
     };
-    turn.effect(f, Request::Human(request));
+    turn.request_effect(f, Request::Human(request));
     if let Some(ms) = call.timeout_ms {
-        turn.effect_within(f, turn.waiting(ms));
+        turn.effect_within(f, turn.wait_timer(ms));
     }
     Ok(())
 }
 
 /// Timeout: the default is used, or the step fails.
-pub fn unanswered(turn: &mut Turn<'_>, f: FrameId, call: &HumanCall) -> Outcome {
-    let label = turn.labels(f).last().cloned().unwrap_or_else(|| turn.program.name.clone());
+pub fn timeout_outcome(turn: &mut MachineTurn<'_>, f: FrameId, call: &HumanCall) -> FrameOutcome {
+    let label = turn.step_labels(f).last().cloned().unwrap_or_else(|| turn.program.name.clone());
     let aside = turn.core.frames.get(f).and_then(|frame| frame.aside.as_deref());
     let refused = aside.is_some_and(|aside| aside.refused.is_some());
     match &call.on_timeout {
-        OnTimeout::Answer(default) if !refused => Outcome::Done(Value::Str(default.clone())),
+        OnTimeout::Answer(default) if !refused => FrameOutcome::Done(Value::Str(default.clone())),
         _ => {
-            let limit = seconds(call.timeout_ms.unwrap_or_default());
+            let limit = format_seconds(call.timeout_ms.unwrap_or_default());
             let message = format!("`{label}` was not answered within {limit}");
-            let error = RunError::new("HUMAN_TIMEOUT", message).cause(Cause::Timeout);
+            let error = RunError::new("HUMAN_TIMEOUT", message).with_cause(FailureCause::Timeout);
             let help = format!("answer it with `--answer {label}=VALUE`, raise its time limit, or set a default");
-            Outcome::Failed(Box::new(error.help(help)))
+            FrameOutcome::Failed(Box::new(error.with_help(help)))
         }
     }
 }
 
 /// An answer has arrived. `None`: no transition matches it, and the question is asked again.
-pub fn answered(
-    turn: &mut Turn<'_>,
+pub fn process_answer(
+    turn: &mut MachineTurn<'_>,
     f: FrameId,
     step: &Step,
     call: &HumanCall,
-    outcome: &Outcome,
-) -> Result<Option<Outcome>, EvalStop> {
+    outcome: &FrameOutcome,
+) -> Result<Option<FrameOutcome>, EvalStop> {
     let Some(frame) = turn.core.frames.get(f) else { return Ok(None) };
     let refused = frame.aside.as_ref().and_then(|aside| aside.refused.clone());
     let answer = match (outcome, refused) {
         // No person is available to give a better answer.
-        (Outcome::Failed(_), Some(refused)) => return Ok(Some(Outcome::Done(refused))),
-        (Outcome::Failed(error), None) => {
+        (FrameOutcome::Failed(_), Some(refused)) => return Ok(Some(FrameOutcome::Done(refused))),
+        (FrameOutcome::Failed(error), None) => {
             let mut error = error.clone();
-            let at = step.policy.timeout_at.filter(|_| error.cause == Some(Cause::Timeout));
+            let at = step.policy.timeout_at.filter(|_| error.cause == Some(FailureCause::Timeout));
             error.location = error.location.or(at);
-            return Ok(Some(Outcome::Failed(error)));
+            return Ok(Some(FrameOutcome::Failed(error)));
         }
-        (Outcome::Done(answer), _) => answer.clone(),
+        (FrameOutcome::Done(answer), _) => answer.clone(),
     };
     let next = frame.attempt + 1;
     if next > MAX_QUESTIONS || leads_on(turn, f, step, &answer)? {
@@ -99,8 +101,8 @@ pub fn answered(
     }
     let base = frame_base(turn, f);
     let key = base.map(|base| {
-        turn.core.keys.make(&base, |path| {
-            path.attempt(next);
+        turn.core.keys.build_key(&base, |path| {
+            path.push_try(next);
         })
     });
     let text: Arc<str> = (&*answer.to_text()).into();
@@ -113,46 +115,46 @@ pub fn answered(
     Ok(None)
 }
 
-fn frame_base(turn: &Turn<'_>, f: FrameId) -> Option<crate::key::Key> {
+fn frame_base(turn: &MachineTurn<'_>, f: FrameId) -> Option<crate::key::Key> {
     turn.core.frames.get(f).map(|frame| frame.base.clone())
 }
 
 /// The state machine that contains a step as a state, if a transition of that state may match an answer.
-fn around<'p>(turn: &Turn<'p>, f: FrameId) -> Option<(FrameId, &'p StateMachine, &'p State)> {
+fn around<'p>(turn: &MachineTurn<'p>, f: FrameId) -> Option<(FrameId, &'p StateMachine, &'p WorkflowState)> {
     let frame = turn.core.frames.get(f)?;
     let parent = frame.parent?;
     let (_, above) = turn.step_of(parent)?;
     let StepKind::StateMachine(machine) = &above.kind else { return None };
     let state = &machine.states[StateId(frame.place)];
-    let takes = !state.may_end() && state.transitions.iter().any(|t| t.takes != Takes::Failure);
+    let takes = !state.may_end() && state.transitions.iter().any(|t| t.takes != MatchedOutcome::Failure);
     takes.then_some((parent, machine, state))
 }
 
 /// Whether a transition matches an answer; also true if none needs to.
-fn leads_on(turn: &mut Turn<'_>, f: FrameId, step: &Step, answer: &Value) -> Result<bool, EvalStop> {
+fn leads_on(turn: &mut MachineTurn<'_>, f: FrameId, step: &Step, answer: &Value) -> Result<bool, EvalStop> {
     let Some(question) = around(turn, f) else { return Ok(true) };
     Ok(transition(turn, (f, step), question, answer)?.is_some())
 }
 
 /// The transition of a state that an answer to its question takes.
 fn transition<'p>(
-    turn: &mut Turn<'p>,
+    turn: &mut MachineTurn<'p>,
     (f, step): (FrameId, &Step),
-    (parent, machine, state): (FrameId, &StateMachine, &'p State),
+    (parent, machine, state): (FrameId, &StateMachine, &'p WorkflowState),
     answer: &Value,
-) -> Result<Option<&'p Transition>, EvalStop> {
-    let value = turn.shaped(f, step, answer)?;
+) -> Result<Option<&'p StateTransition>, EvalStop> {
+    let value = turn.shape_result(f, step, answer)?;
     // The conditions read the state's slot, so the answer is stored there while they are evaluated.
     let slots = [(step.out, Some(value.clone())), (machine.previous_error, None)];
     let mut before = Vec::new();
     for (slot, value) in slots {
         let Some(slot) = slot else { continue };
-        before.push((slot, turn.read(parent, slot)));
-        turn.write(parent, slot, value);
+        before.push((slot, turn.read_slot(parent, slot)));
+        turn.write_slot(parent, slot, value);
     }
-    let found = state_machine::taken(&turn.context(parent, Some(&value), None), state, false);
+    let found = state_machine::find_transition(&turn.eval_context(parent, Some(&value), None), state, false);
     for (slot, value) in before {
-        turn.write(parent, slot, value);
+        turn.write_slot(parent, slot, value);
     }
     found
 }
@@ -166,11 +168,11 @@ struct AnswerWords {
     choices: Vec<Arc<str>>,
 }
 
-fn answer_words(turn: &mut Turn<'_>, f: FrameId, step: &Step) -> Result<AnswerWords, EvalStop> {
+fn answer_words(turn: &mut MachineTurn<'_>, f: FrameId, step: &Step) -> Result<AnswerWords, EvalStop> {
     let Some((parent, machine, state)) = around(turn, f) else { return Ok(AnswerWords::default()) };
     let mut words = Vec::new();
     for when in state.transitions.iter().filter_map(|t| t.when.as_ref()) {
-        named(when.condition.expression(), &mut words);
+        collect_words(when.condition.expression_tree(), &mut words);
     }
     words.truncate(MAX_WORDS);
     if words.is_empty() {
@@ -193,14 +195,17 @@ fn answer_words(turn: &mut Turn<'_>, f: FrameId, step: &Step) -> Result<AnswerWo
 }
 
 /// The words with which a condition compares. Of a list of spellings, only the first is returned.
-fn named(expression: &Expression, words: &mut Vec<Arc<str>>) {
+fn collect_words(expression: &ConditionExpression, words: &mut Vec<Arc<str>>) {
     match expression {
-        Expression::Literal(Value::Str(word), _) if !word.trim().is_empty() => words.push(word.clone()),
-        Expression::List(items) => items.iter().take(1).for_each(|e| named(e, words)),
-        Expression::And(all) | Expression::Or(all) | Expression::Compare(all, _) | Expression::Call(_, all) => {
-            all.iter().for_each(|e| named(e, words));
+        ConditionExpression::Literal(Value::Str(word), _) if !word.trim().is_empty() => words.push(word.clone()),
+        ConditionExpression::List(items) => items.iter().take(1).for_each(|e| collect_words(e, words)),
+        ConditionExpression::And(all)
+        | ConditionExpression::Or(all)
+        | ConditionExpression::Compare(all, _)
+        | ConditionExpression::Call(_, all) => {
+            all.iter().for_each(|e| collect_words(e, words));
         }
-        Expression::Not(inner) => named(inner, words),
+        ConditionExpression::Not(inner) => collect_words(inner, words),
         _ => {}
     }
 }

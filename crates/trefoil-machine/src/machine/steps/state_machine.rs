@@ -1,38 +1,44 @@
 //! States and transitions (AEGIS workflows).
 
-use trefoil_ir::{State, StateId, StateMachine, Takes, Transition};
+use trefoil_ir::{MatchedOutcome, StateId, StateMachine, StateTransition, WorkflowState};
 use trefoil_template::Value;
 
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::key;
-use crate::machine::eval::{Context, EvalStop};
-use crate::machine::frame::{Doing, FrameId, Outcome, Started, Task};
+use crate::machine::eval::{EvalContext, EvalStop};
+use crate::machine::frame::{FrameId, FrameOutcome, FrameState, MachineTask, StepStart};
 use crate::machine::progress::RunningStates;
 use crate::machine::trail;
-use crate::machine::turn::Turn;
-use crate::provenance::From;
-use crate::text::joined;
+use crate::machine::turn::MachineTurn;
+use crate::provenance::OriginKind;
+use crate::text::join_distinct;
 
 /// Enters the initial state.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine) -> Result<Started, EvalStop> {
+pub fn start_state_machine(
+    turn: &mut MachineTurn<'_>,
+    f: FrameId,
+    machine: &StateMachine,
+) -> Result<StepStart, EvalStop> {
     if let Some(frame) = turn.core.frames.get_mut(f) {
         let visits = machine.states.iter().map(|_| 0).collect();
-        frame.doing = Doing::StateMachine(Box::new(RunningStates { entries: 0, visits }));
+        frame.doing = FrameState::StateMachine(Box::new(RunningStates { entries: 0, visits }));
     }
     enter(turn, f, machine, machine.initial, None)?;
-    Ok(Started::Running)
+    Ok(StepStart::Running)
 }
 
 fn enter(
-    turn: &mut Turn<'_>,
+    turn: &mut MachineTurn<'_>,
     f: FrameId,
     machine: &StateMachine,
     id: StateId,
     from: Option<StateId>,
 ) -> Result<(), EvalStop> {
     let state = &machine.states[id];
-    let Some(Doing::StateMachine(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
+    let Some(FrameState::StateMachine(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else {
+        return Ok(());
+    };
     running.entries += 1;
     if running.entries > machine.max_entries {
         let message = format!("more than {} states entered; the next was `{}`", machine.max_entries, state.name);
@@ -47,43 +53,45 @@ fn enter(
     *visits += 1;
     let visit = *visits;
     set(turn, f, machine.visit, Some(Value::from(visit)));
-    mark(turn, f, machine.visit, |_| trail::whole(From::Index));
+    mark(turn, f, machine.visit, |_| trail::from_origin_kind(OriginKind::Index));
     turn.spawn_step(f, id.0, state.step, None, |path| {
-        path.name(&key::segment(&state.name)).pass(visit);
+        path.push_name(&key::escape_label(&state.name)).push_pass(visit);
     })
 }
 
 /// A state ended.
-pub fn ended(
-    turn: &mut Turn<'_>,
+pub fn end_state(
+    turn: &mut MachineTurn<'_>,
     f: FrameId,
     machine: &StateMachine,
     place: u32,
-    outcome: &Outcome,
+    outcome: &FrameOutcome,
 ) -> Result<(), EvalStop> {
     let id = StateId(place);
     let state = &machine.states[id];
     // These writes may be repeated after a question; the result is the same.
     let (result, failure) = match outcome {
-        Outcome::Done(value) => {
+        FrameOutcome::Done(value) => {
             set(turn, f, machine.previous_error, None);
             (value.clone(), None)
         }
-        Outcome::Failed(error) => {
-            let failed = state.failed.as_ref().map(|e| turn.context(f, None, Some(&error.message)).expr(e));
+        FrameOutcome::Failed(error) => {
+            let failed = state.failed.as_ref().map(|e| turn.eval_context(f, None, Some(&error.message)).eval_expr(e));
             let value = failed.transpose()?.unwrap_or_default();
             let out = turn.program.steps[state.step].out;
             set(turn, f, out, Some(value.clone()));
             set(turn, f, machine.previous_error, Some(Value::from(&*error.message)));
             for slot in [out, machine.previous_error] {
-                mark(turn, f, slot, |turn| trail::whole(From::Failure(turn.ended_child(f, place).cloned())));
+                mark(turn, f, slot, |turn| {
+                    trail::from_origin_kind(OriginKind::Failure(turn.ended_child(f, place).cloned()))
+                });
             }
             (value, Some(error))
         }
     };
     let context = turn.context_of(f, place, Some(&result), failure.map(|e| &*e.message));
-    if let Some(transition) = taken(&context, state, failure.is_some())? {
-        let feedback = transition.feedback.as_ref().map(|text| context.text(text)).transpose()?;
+    if let Some(transition) = find_transition(&context, state, failure.is_some())? {
+        let feedback = transition.feedback.as_ref().map(|text| context.render_text(text)).transpose()?;
         let text = transition.feedback.as_ref().filter(|_| turn.core.traces);
         let from = text.and_then(|text| context.text_trail(text));
         let warnings = if failure.is_some() { Vec::new() } else { without_score(&context, state, transition) };
@@ -95,11 +103,11 @@ pub fn ended(
         return enter(turn, f, machine, transition.target, Some(id));
     }
     if failure.is_some() {
-        turn.push(Task::Settle(f, outcome.clone()));
+        turn.push_task(MachineTask::Settle(f, outcome.clone()));
         return Ok(());
     }
     let failed = match &state.fails_when {
-        Some(when) if state.may_end() => context.cond(when)?,
+        Some(when) if state.may_end() => context.eval_condition(when)?,
         _ => false,
     };
     if !state.may_end() || failed && !state.transitions.is_empty() {
@@ -113,16 +121,17 @@ pub fn ended(
     }
     let slot = turn.program.steps[state.step].out;
     let frame = turn.core.frames.get(f).map(|f| f.activation);
-    let stored = slot.zip(frame).and_then(|(slot, activation)| turn.core.activations.read(activation, slot)).cloned();
-    turn.done(f, stored.unwrap_or(result));
+    let stored =
+        slot.zip(frame).and_then(|(slot, activation)| turn.core.activations.read_slot(activation, slot)).cloned();
+    turn.succeed_try(f, stored.unwrap_or(result));
     Ok(())
 }
 
 /// Warnings about transitions before the taken one that could not match, because what they compare is no score.
-fn without_score(context: &Context<'_>, state: &State, taken: &Transition) -> Vec<String> {
+fn without_score(context: &EvalContext<'_>, state: &WorkflowState, taken: &StateTransition) -> Vec<String> {
     let before = state.transitions.iter().take_while(|t| !std::ptr::eq(*t, taken)).filter(|t| matches(t, false));
     let mut all = Vec::new();
-    for missing in before.filter_map(|t| t.when.as_ref()).flat_map(|when| context.unscored(when)) {
+    for missing in before.filter_map(|t| t.when.as_ref()).flat_map(|when| context.missing_scores(when)) {
         let message = format!("`{}` has no {}: {}", state.name, missing.what, missing.seen);
         if !all.contains(&message) {
             all.push(message);
@@ -132,17 +141,21 @@ fn without_score(context: &Context<'_>, state: &State, taken: &Transition) -> Ve
 }
 
 /// Warns at the last visit of a state.
-fn warn(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, message: String) {
-    let place = at(turn, f, machine, id, RunError::new("", "")).into_data();
+fn warn(turn: &mut MachineTurn<'_>, f: FrameId, machine: &StateMachine, id: StateId, message: String) {
+    let place = locate_failure(turn, f, machine, id, RunError::new("", "")).into_data();
     if let (Some(key), Some(location)) = (place.key, place.location) {
-        turn.note(&key, location, EventKind::Warning { message });
+        turn.emit_event(&key, location, EventKind::Warning { message });
     }
 }
 
 /// The first transition of a state that matches.
-pub fn taken<'s>(context: &Context<'_>, state: &'s State, failed: bool) -> Result<Option<&'s Transition>, EvalStop> {
+pub fn find_transition<'s>(
+    context: &EvalContext<'_>,
+    state: &'s WorkflowState,
+    failed: bool,
+) -> Result<Option<&'s StateTransition>, EvalStop> {
     for transition in state.transitions.iter().filter(|t| matches(t, failed)) {
-        if transition.when.as_ref().map_or(Ok(true), |when| context.cond(when))? {
+        if transition.when.as_ref().map_or(Ok(true), |when| context.eval_condition(when))? {
             return Ok(Some(transition));
         }
     }
@@ -150,64 +163,70 @@ pub fn taken<'s>(context: &Context<'_>, state: &'s State, failed: bool) -> Resul
 }
 
 /// The run fails at a state that itself succeeded; the failure is reported at that state.
-fn fails(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, error: RunError) -> EvalStop {
-    let error = at(turn, f, machine, id, error);
+fn fails(turn: &mut MachineTurn<'_>, f: FrameId, machine: &StateMachine, id: StateId, error: RunError) -> EvalStop {
+    let error = locate_failure(turn, f, machine, id, error);
     let step = &turn.program.steps[machine.states[id].step];
     if let (Some(_), Some(key)) = (&step.label, error.key.clone()) {
-        turn.note(&key, step.origin, EventKind::StepFailed { error: error.clone(), handled_as: "fail" });
+        turn.emit_event(&key, step.origin, EventKind::StepFailed { error: error.clone(), handled_as: "fail" });
     }
     error.into()
 }
 
 /// Sets the place of a failure to a state: the key of its last visit, and its location unless a more precise one is
 /// known.
-fn at(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, mut error: RunError) -> RunError {
+fn locate_failure(
+    turn: &mut MachineTurn<'_>,
+    f: FrameId,
+    machine: &StateMachine,
+    id: StateId,
+    mut error: RunError,
+) -> RunError {
     let state = &machine.states[id];
     error.location = error.location.or(Some(turn.program.steps[state.step].origin));
     let Some(frame) = turn.core.frames.get(f) else { return error };
     let visits = match &frame.doing {
-        Doing::StateMachine(running) => running.visits[id],
+        FrameState::StateMachine(running) => running.visits[id],
         _ => 0,
     };
-    error.key = Some(turn.core.keys.make(&frame.key, |path| {
-        path.name(&key::segment(&state.name)).pass(visits.max(1));
+    error.key = Some(turn.core.keys.build_key(&frame.key, |path| {
+        path.push_name(&key::escape_label(&state.name)).push_pass(visits.max(1));
     }));
     error
 }
 
-fn matches(transition: &Transition, failed: bool) -> bool {
+fn matches(transition: &StateTransition, failed: bool) -> bool {
     match transition.takes {
-        Takes::Success => !failed,
-        Takes::Failure => failed,
-        Takes::Both => true,
+        MatchedOutcome::Success => !failed,
+        MatchedOutcome::Failure => failed,
+        MatchedOutcome::Both => true,
     }
 }
 
-fn set(turn: &mut Turn<'_>, f: FrameId, slot: Option<trefoil_ir::SlotId>, value: Option<Value>) {
+fn set(turn: &mut MachineTurn<'_>, f: FrameId, slot: Option<trefoil_ir::SlotId>, value: Option<Value>) {
     if let Some(slot) = slot {
-        turn.write(f, slot, value);
+        turn.write_slot(f, slot, value);
     }
 }
 
 fn mark(
-    turn: &mut Turn<'_>,
+    turn: &mut MachineTurn<'_>,
     f: FrameId,
     slot: Option<trefoil_ir::SlotId>,
-    from: impl FnOnce(&Turn<'_>) -> trail::Trail,
+    from: impl FnOnce(&MachineTurn<'_>) -> trail::OriginTrail,
 ) {
     if let Some(slot) = slot {
-        turn.mark(f, slot, |turn| from(turn));
+        turn.set_slot_trail(f, slot, |turn| from(turn));
     }
 }
 
-fn no_transition(turn: &Turn<'_>, f: FrameId, state: &State, result: &Value) -> RunError {
-    let context = turn.context(f, Some(result), None);
+fn no_transition(turn: &MachineTurn<'_>, f: FrameId, state: &WorkflowState, result: &Value) -> RunError {
+    let context = turn.eval_context(f, Some(result), None);
     let asked = state.transitions.iter().filter_map(|t| t.when.as_ref());
-    let unscored: Vec<_> = asked.clone().flat_map(|when| context.unscored(when)).collect();
-    let others = asked.flat_map(|when| context.seen(when));
+    let unscored: Vec<_> = asked.clone().flat_map(|when| context.missing_scores(when)).collect();
+    let others = asked.flat_map(|when| context.describe_values(when));
     let others = others.filter(|seen| !unscored.iter().any(|missing| seen.starts_with(&missing.read)));
     let seen: Vec<String> = unscored.iter().map(|missing| missing.seen.clone()).chain(others).collect();
-    let seen = joined(seen);
+    let seen = join_distinct(seen);
     let tried: Vec<&str> = state.transitions.iter().map(|t| &*t.text).collect();
     let mut message = format!("no transition of state `{}` matched (`{}`)", state.name, tried.join("`, `"));
     if !seen.is_empty() {
@@ -215,7 +234,7 @@ fn no_transition(turn: &Turn<'_>, f: FrameId, state: &State, result: &Value) -> 
         message.push_str(&seen);
     }
     let mut error =
-        RunError::new("NO_TRANSITION", message).help("add a transition without a condition as the last one");
+        RunError::new("NO_TRANSITION", message).with_help("add a transition without a condition as the last one");
     error.location = state.transitions.first().map(|t| t.origin);
     error
 }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, PiiAction, PiiEntity, SchemaId, ToolKind};
 use trefoil_machine::content::request_content;
 use trefoil_machine::request::{
-    CommandRequest, Effects, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest, ToolSpec, ToolUse,
-    ToolsRequest,
+    CommandRequest, Effects, HumanRequest, MessageRole, ModelMessage, ModelRequest, ModelToolCall, Request,
+    ToolRequest, ToolSpec, ToolsRequest,
 };
-use trefoil_machine::{ContentKey, Due, RunMs, WorkMs};
+use trefoil_machine::{ContentKey, DueTime, RunMs, WorkMs};
 use trefoil_template::{
-    Comparison, ConditionGrammar, Expression, Function, Hole, HoleKind, Masked, Piece, Policy, Question, Value,
+    BuiltinFunction, ComparisonOperator, ConditionExpression, ConditionGrammar, Hole, HoleKind, HoleQuestion, Masked,
+    MaskedPiece, Policy, Value,
 };
 
 /// One line of the file.
@@ -29,7 +30,7 @@ fn every_sort_of_request_has_the_key_that_it_always_had() {
     let mut new = Vec::new();
     for (name, request) in requests() {
         let content = String::from_utf8(request_content(&request)).unwrap();
-        let now = Vector { name: name.to_owned(), key: ContentKey::of(&request), content };
+        let now = Vector { name: name.to_owned(), key: ContentKey::from_request(&request), content };
         let line = serde_json::to_string(&now).unwrap();
         match known.iter().find(|vector| vector.name == name) {
             Some(then) => assert_eq!(line, serde_json::to_string(then).unwrap(), "the content of `{name}` changed"),
@@ -41,7 +42,7 @@ fn every_sort_of_request_has_the_key_that_it_always_had() {
 
 #[test]
 fn what_decides_the_answer_decides_the_key_and_nothing_else_does() {
-    let key = |request: ModelRequest| ContentKey::of(&Request::Model(Box::new(request)));
+    let key = |request: ModelRequest| ContentKey::from_request(&Request::Model(Box::new(request)));
     let plain = || model();
     let same = [
         ModelRequest { speaker: "somebody else".into(), ..plain() },
@@ -53,7 +54,7 @@ fn what_decides_the_answer_decides_the_key_and_nothing_else_does() {
     for request in same {
         assert_eq!(key(request), key(plain()));
     }
-    let said = |text: &str| vec![Message::new(Role::User, text.into())];
+    let said = |text: &str| vec![ModelMessage::new(MessageRole::User, text.into())];
     let others = [
         ModelRequest { provider: None, ..plain() },
         ModelRequest { model: "other".into(), ..plain() },
@@ -74,7 +75,7 @@ fn what_decides_the_answer_decides_the_key_and_nothing_else_does() {
 /// The name of a step is no part of what it does: in SirenSpec, an HTTP request and a Python function have the name of their node.
 #[test]
 fn the_name_of_a_step_is_no_part_of_its_effect() {
-    let key = |request: Request| ContentKey::of(&request);
+    let key = |request: Request| ContentKey::from_request(&request);
     let tool = |name: &str, kind: ToolKind, n: i64| {
         let arguments = [("n", Value::from(n))].into_iter().collect();
         key(Request::Tool(ToolRequest { name: name.into(), kind, arguments }))
@@ -84,10 +85,10 @@ fn the_name_of_a_step_is_no_part_of_its_effect() {
         assert_ne!(tool("a", kind.clone(), 1), tool("a", kind, 2));
     }
     // The host of these knows them by their names.
-    for kind in [ToolKind::Local, ToolKind::mcp("s")] {
+    for kind in [ToolKind::Local, ToolKind::for_mcp_server("s")] {
         assert_ne!(tool("a", kind.clone(), 1), tool("b", kind, 1));
     }
-    assert_ne!(tool("a", ToolKind::mcp("s"), 1), tool("a", ToolKind::mcp("other"), 1));
+    assert_ne!(tool("a", ToolKind::for_mcp_server("s"), 1), tool("a", ToolKind::for_mcp_server("other"), 1));
     let ask = |step: &str, prompt: &str| {
         key(Request::Human(HumanRequest {
             step: step.into(),
@@ -115,7 +116,8 @@ fn hole() -> Hole {
 
 fn masked() -> Value {
     let secret = Hole::new(HoleKind::Secret, "TOKEN");
-    Masked { pieces: vec![Piece::Text("at ".into()), Piece::Hole(hole()), Piece::Hole(secret)] }.into_value()
+    Masked { pieces: vec![MaskedPiece::Text("at ".into()), MaskedPiece::Hole(hole()), MaskedPiece::Hole(secret)] }
+        .into_value()
 }
 
 fn model() -> ModelRequest {
@@ -123,7 +125,7 @@ fn model() -> ModelRequest {
         speaker: "writer".into(),
         provider: Some("openai".into()),
         model: "gpt-5.4".into(),
-        messages: vec![Message::new(Role::User, "Write.".into())],
+        messages: vec![ModelMessage::new(MessageRole::User, "Write.".into())],
         parameters: ModelParameters::default(),
         format: AnswerFormat::Text,
         schema: None,
@@ -145,12 +147,12 @@ fn tool() -> ToolSpec {
 
 /// One request of every kind, minimal and with all optional fields.
 fn requests() -> Vec<(&'static str, Request)> {
-    let say = |role, content: Value| Message::new(role, content);
+    let say = |role, content: Value| ModelMessage::new(role, content);
     let full = ModelRequest {
         messages: vec![
-            say(Role::System, "Be brief; \u{20ac} \"quoted\"\n".into()),
-            say(Role::User, masked()),
-            say(Role::Assistant, "{}".into()),
+            say(MessageRole::System, "Be brief; \u{20ac} \"quoted\"\n".into()),
+            say(MessageRole::User, masked()),
+            say(MessageRole::Assistant, "{}".into()),
         ],
         parameters: ModelParameters {
             temperature: Some(0.7),
@@ -186,25 +188,26 @@ fn requests() -> Vec<(&'static str, Request)> {
     let alias = ModelRequest { provider: None, model: "smart".into(), format: AnswerFormat::JsonOrText, ..model() };
     let capped = ModelRequest { guards: vec![Guard::CostCap { max_micro: 500_000, warn: true }], ..model() };
     let calls = vec![
-        ToolUse {
+        ModelToolCall {
             id: "call_1".into(),
             name: "search".into(),
             arguments: [("q", Value::from("x"))].into_iter().collect(),
             sealed: None,
         },
-        ToolUse { id: "call_2".into(), name: "search".into(), arguments: "{not json".into(), sealed: None },
+        ModelToolCall { id: "call_2".into(), name: "search".into(), arguments: "{not json".into(), sealed: None },
     ];
-    let answer = |id: &str, text: &str| Message { answers: Some(id.into()), ..say(Role::Tool, text.into()) };
+    let answer =
+        |id: &str, text: &str| ModelMessage { answers: Some(id.into()), ..say(MessageRole::Tool, text.into()) };
     let turns = vec![
-        say(Role::User, "Find it.".into()),
-        Message { calls, ..say(Role::Assistant, "Let me look.".into()) },
+        say(MessageRole::User, "Find it.".into()),
+        ModelMessage { calls, ..say(MessageRole::Assistant, "Let me look.".into()) },
         answer("call_1", "found"),
         answer("call_2", "{\"error\": \"no\"}"),
     ];
     let talk = ModelRequest { messages: turns, tools: vec![tool()], ..model() };
     let described = vec![
         ToolsRequest { kind: ToolKind::Local, names: Some(vec!["search".into()]) },
-        ToolsRequest { kind: ToolKind::mcp("files"), names: None },
+        ToolsRequest { kind: ToolKind::for_mcp_server("files"), names: None },
     ];
     let call = |kind| {
         let arguments = [("q", masked()), ("n", 3.into())].into_iter().collect();
@@ -238,55 +241,61 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("tools, described", Request::Describe(described)),
         ("tool, local", call(ToolKind::Local)),
         ("tool, http", call(ToolKind::Http)),
-        ("tool, mcp", call(ToolKind::mcp("https://mcp.example/"))),
+        ("tool, mcp", call(ToolKind::for_mcp_server("https://mcp.example/"))),
         ("tool, python", call(ToolKind::Python)),
         ("command", Request::Command(command)),
         ("command, bare", Request::Command(bare)),
         ("person", Request::Human(person)),
         ("person, asked again", Request::Human(again)),
-        ("timer", Request::Timer { ms: 1500, due: Due::Run(RunMs(0)) }),
-        ("timer, due", Request::Timer { ms: 1500, due: Due::Run(RunMs(61_500)) }),
-        ("timer, a limit", Request::Timer { ms: 1500, due: Due::Work(WorkMs(61_500)) }),
+        ("timer", Request::Timer { ms: 1500, due: DueTime::Run(RunMs(0)) }),
+        ("timer, due", Request::Timer { ms: 1500, due: DueTime::Run(RunMs(61_500)) }),
+        ("timer, a limit", Request::Timer { ms: 1500, due: DueTime::Work(WorkMs(61_500)) }),
     ];
     all.extend(questions().into_iter().map(|(name, question)| (name, Request::Decide(question))));
     all
 }
 
 /// Every kind of expression node.
-fn questions() -> Vec<(&'static str, Question)> {
-    let lone = |hole| Expression::value(Masked::lone(hole).into_value());
+fn questions() -> Vec<(&'static str, HoleQuestion)> {
+    let lone = |hole| ConditionExpression::from_value(Masked::from_hole(hole).into_value());
     let env = || lone(hole());
-    let literal = |value: Value| Expression::value(value);
-    let boxed = |e: Expression| Box::new(e);
-    let python = Expression::And(vec![
-        Expression::Compare(
+    let literal = |value: Value| ConditionExpression::from_value(value);
+    let boxed = |e: ConditionExpression| Box::new(e);
+    let python = ConditionExpression::And(vec![
+        ConditionExpression::Compare(
             vec![literal(1.into()), env(), literal(2.5.into()), literal(Value::Null)],
-            vec![Comparison::Less, Comparison::LessEqual, Comparison::NotEqual],
+            vec![ComparisonOperator::Less, ComparisonOperator::LessEqual, ComparisonOperator::NotEqual],
         ),
-        Expression::Or(vec![
-            Expression::Not(boxed(env())),
-            Expression::Compare(vec![env(), Expression::List(vec![env()])], vec![Comparison::NotIn]),
+        ConditionExpression::Or(vec![
+            ConditionExpression::Not(boxed(env())),
+            ConditionExpression::Compare(
+                vec![env(), ConditionExpression::List(vec![env()])],
+                vec![ComparisonOperator::NotIn],
+            ),
         ]),
-        Expression::Arithmetic(
-            trefoil_template::Arithmetic::Remainder,
-            boxed(Expression::Negate(boxed(Expression::Call(Function::Int, vec![env()])))),
+        ConditionExpression::Arithmetic(
+            trefoil_template::ArithmeticOperator::Remainder,
+            boxed(ConditionExpression::Negate(boxed(ConditionExpression::Call(BuiltinFunction::Int, vec![env()])))),
             boxed(literal(2.into())),
         ),
-        Expression::Index(boxed(Expression::Member(boxed(env()), "m".into())), boxed(literal("k".into()))),
+        ConditionExpression::Index(
+            boxed(ConditionExpression::Member(boxed(env()), "m".into())),
+            boxed(literal("k".into())),
+        ),
     ]);
-    let helper = Expression::Call(Function::FirstLine, vec![env()]);
-    let with = |grammar, expression| Question {
+    let helper = ConditionExpression::Call(BuiltinFunction::FirstLine, vec![env()]);
+    let with = |grammar, expression| HoleQuestion {
         expression: Arc::new(expression),
-        policy: Policy::with(grammar),
+        policy: Policy::for_grammar(grammar),
         text: None,
         presence: false,
         schema: None,
     };
     let text = Some("env.PLACE == 'x'".into());
     vec![
-        ("decision, python", Question { text, ..with(ConditionGrammar::Python, python) }),
+        ("decision, python", HoleQuestion { text, ..with(ConditionGrammar::Python, python) }),
         ("decision, handlebars", with(ConditionGrammar::Handlebars, helper)),
         ("decision, braced", with(ConditionGrammar::Braced, env())),
-        ("decision, presence", Question { presence: true, ..with(ConditionGrammar::Braced, env()) }),
+        ("decision, presence", HoleQuestion { presence: true, ..with(ConditionGrammar::Braced, env()) }),
     ]
 }

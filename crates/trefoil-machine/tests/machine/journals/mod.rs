@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use testbed::Run;
 use trefoil_machine::journal::VERSION;
-use trefoil_machine::{Entry, EntryKind, Machine, Prepared};
+use trefoil_machine::{Entry, EntryKind, Machine, PreparedProgram};
 
 use crate::machine::{finish, resume, start};
 use crate::random::{Node, program};
@@ -128,7 +128,7 @@ fn a_field_of_a_later_build_is_passed_over_and_a_later_version_is_refused() {
         for entry in &mut newer {
             entry.v = VERSION + 1;
         }
-        let refused = Machine::resume(Prepared::new(program(&root)), &newer).unwrap_err();
+        let refused = Machine::replay_journal(PreparedProgram::new(program(&root)), &newer).unwrap_err();
         assert!(refused.message.contains("this build reads only up to"), "{name}: {refused}");
     }
 }

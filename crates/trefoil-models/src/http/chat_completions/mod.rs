@@ -1,9 +1,9 @@
 //! OpenAI's chat completions, including the variants of compatible servers.
 
-mod ask;
-mod read;
+mod answer;
+mod request;
 
 use crate::vendors::ChatQuirks;
 
 /// The protocol, with the deviations of a server.
-pub(super) struct ChatCompletions(pub ChatQuirks);
+pub(super) struct ChatCompletionsProtocol(pub ChatQuirks);

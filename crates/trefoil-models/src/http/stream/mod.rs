@@ -13,13 +13,13 @@ use trefoil_runtime::{Meter, ModelError, ModelErrorKind};
 use trefoil_template::{json_nodes, limits};
 
 use self::state::StreamFault;
-pub(super) use self::state::{EventNews, StreamInput, StreamState};
+pub(super) use self::state::{EventContribution, StreamInput, StreamState};
 use self::table::EventShape;
 pub(super) use self::table::{DoneMark, StreamTable};
 use super::assembly::CallFault;
-use super::client::Response;
-use super::parts::shown;
-use super::{HttpModel, Partial, refusal, sse};
+use super::client::ModelHttpResponse;
+use super::parts::shorten_name;
+use super::{HttpModel, PartialCall, refusal, sse};
 
 /// How long to wait for the usage, or the end of the stream, after a finish reason that ends an answer by itself. Some
 /// servers send neither, and leave the connection open.
@@ -31,10 +31,10 @@ impl HttpModel {
     /// Reads the events into `partial`.
     pub(super) async fn read_stream(
         &self,
-        mut response: Response,
-        mut events: sse::Decoder,
+        mut response: ModelHttpResponse,
+        mut events: sse::SseDecoder,
         meter: &Meter,
-        partial: &mut Partial,
+        partial: &mut PartialCall,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<(), ModelError> {
         let mut until: Option<(Duration, Instant)> = None;
@@ -46,14 +46,14 @@ impl HttpModel {
             let begin = |wait: Duration| Some((wait, Instant::now().checked_add(wait)?));
             until = wait.and_then(|wait| until.filter(|(of, _)| *of == wait).or_else(|| begin(wait)));
             let next = match until {
-                None => Some(response.chunk().await),
+                None => Some(response.next_chunk().await),
                 // Checked here, too, because a server that never pauses is never waited for.
                 Some((_, until)) if Instant::now() >= until => None,
-                Some((_, until)) => tokio::time::timeout_at(until, response.chunk()).await.ok(),
+                Some((_, until)) => tokio::time::timeout_at(until, response.next_chunk()).await.ok(),
             };
             let is_last = !matches!(next, Some(Ok(Some(_))));
             match next {
-                None => partial.stream.advance(StreamInput::Waited),
+                None => partial.stream.apply_input(StreamInput::Waited),
                 Some(Ok(Some(bytes))) => {
                     let came = events.push(&bytes);
                     partial.stream.note_part(events.is_open());
@@ -66,7 +66,7 @@ impl HttpModel {
                     self.finish_events(&mut events, end, partial, delta)?;
                 }
                 Some(Err(error)) => {
-                    partial.stream.advance(StreamInput::Broken);
+                    partial.stream.apply_input(StreamInput::Broken);
                     // If the answer is complete, that is not an error.
                     if !partial.stream.is_complete() {
                         return Err(error);
@@ -74,7 +74,7 @@ impl HttpModel {
                 }
             }
             if partial.answer.usage.is_some() {
-                meter.tell(partial.answer.used_so_far());
+                meter.report_usage(partial.answer.used_so_far());
             }
             if is_last {
                 break;
@@ -84,8 +84,8 @@ impl HttpModel {
     }
 
     /// Whether the answer is complete, when nothing more is to be read.
-    fn verdict(&self, partial: &Partial) -> Result<(), ModelError> {
-        let what = match partial.stream.fault() {
+    fn verdict(&self, partial: &PartialCall) -> Result<(), ModelError> {
+        let what = match partial.stream.find_fault() {
             None => return Ok(()),
             Some(StreamFault::Foreign) => return Err(self.foreign()),
             Some(StreamFault::Hollow) => "ended its answer without an answer",
@@ -93,26 +93,26 @@ impl HttpModel {
             Some(StreamFault::Doubled) => "began a second answer within the first one",
             Some(StreamFault::Cut) => "closed the connection before the answer was complete",
         };
-        Err(self.endpoint.error(ModelErrorKind::Network, what))
+        Err(self.endpoint.provider_error(ModelErrorKind::Network, what))
     }
 
     /// Reads what the end of the body completes.
     fn finish_events(
         &self,
-        events: &mut sse::Decoder,
+        events: &mut sse::SseDecoder,
         end: StreamInput,
-        partial: &mut Partial,
+        partial: &mut PartialCall,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<(), ModelError> {
-        self.read_events(events.finish().map(Ok), partial, delta)?;
+        self.read_events(events.finish_stream().map(Ok), partial, delta)?;
         partial.stream.note_part(events.is_open());
-        partial.stream.advance(end);
+        partial.stream.apply_input(end);
         Ok(())
     }
 
     /// Nothing that arrived has the form of the protocol.
     fn foreign(&self) -> ModelError {
-        let error = self.endpoint.error(ModelErrorKind::Protocol, "sent a stream in another format");
+        let error = self.endpoint.provider_error(ModelErrorKind::Protocol, "sent a stream in another format");
         let help = "check the base URL, and `api` in the settings of the provider".to_owned();
         ModelError { help: Some(help), ..error }
     }
@@ -121,8 +121,8 @@ impl HttpModel {
     /// errors and more of the answer count.
     fn read_events(
         &self,
-        events: impl IntoIterator<Item = Result<sse::Event, String>>,
-        partial: &mut Partial,
+        events: impl IntoIterator<Item = Result<sse::SseEvent, String>>,
+        partial: &mut PartialCall,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<(), ModelError> {
         for event in events {
@@ -133,10 +133,10 @@ impl HttpModel {
             let event = match event {
                 Ok(event) => event,
                 Err(_) if has_ended => continue,
-                Err(what) => return Err(self.endpoint.error(ModelErrorKind::Protocol, &what)),
+                Err(what) => return Err(self.endpoint.provider_error(ModelErrorKind::Protocol, &what)),
             };
             if event.is_done() {
-                partial.stream.advance(StreamInput::Done(self.endpoint.protocol.stream_table().done));
+                partial.stream.apply_input(StreamInput::Done(self.endpoint.protocol.stream_table().done));
                 continue;
             }
             match self.parse(&event) {
@@ -153,29 +153,29 @@ impl HttpModel {
         Ok(())
     }
 
-    fn parse(&self, event: &sse::Event) -> Result<Json, ModelError> {
+    fn parse(&self, event: &sse::SseEvent) -> Result<Json, ModelError> {
         if event.data.len() > limits::ANSWER_NODES && json_nodes(event.data.as_bytes()) > limits::ANSWER_NODES {
             let what = format!("sent an event with more than {} values", limits::ANSWER_NODES);
-            return Err(self.endpoint.error(ModelErrorKind::Protocol, &what));
+            return Err(self.endpoint.provider_error(ModelErrorKind::Protocol, &what));
         }
-        event.json().map_err(|error| {
+        event.parse_json().map_err(|error| {
             let what = format!("sent an event that is not JSON: {error}");
-            self.endpoint.error(ModelErrorKind::Protocol, &what)
+            self.endpoint.provider_error(ModelErrorKind::Protocol, &what)
         })
     }
 
     fn read_event(
         &self,
-        event: &sse::Event,
+        event: &sse::SseEvent,
         json: &Json,
-        partial: &mut Partial,
+        partial: &mut PartialCall,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<(), ModelError> {
         // An error is one whatever came before it.
-        refusal::check(&self.endpoint, &event.name, json)?;
+        refusal::check_for_error(&self.endpoint, &event.name, json)?;
         let kind = json.get("type").and_then(Json::as_str).unwrap_or(&event.name);
         let table = self.endpoint.protocol.stream_table();
-        let shape = table.shape(kind, json);
+        let shape = table.event_shape(kind, json);
         if shape == EventShape::Strange && partial.stream.has_ended() {
             return Ok(());
         }
@@ -186,15 +186,15 @@ impl HttpModel {
         }
         self.endpoint.read_event(kind, json, partial, delta)?;
         if partial.answer.calls.is_overfull() {
-            return Err(CallFault::TooMany.error(&self.endpoint));
+            return Err(CallFault::TooMany.to_error(&self.endpoint));
         }
         let news = partial.take_news();
         if !news.is_progress() && table.leaves_out(kind, json) {
-            partial.answer.doubts.leave_out(&format!("text in an event of the type `{}`", shown(kind)));
+            partial.answer.doubts.leave_out(&format!("text in an event of the type `{}`", shorten_name(kind)));
         }
         let (known, first, last) = (shape == EventShape::Own, table.is_first(kind), table.is_last(kind, json));
-        let news = EventNews { known, first, last, ..news };
-        partial.stream.advance(StreamInput::Event(news));
+        let news = EventContribution { known, first, last, ..news };
+        partial.stream.apply_input(StreamInput::Event(news));
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! How far a streamed answer is: one state machine for all protocols.
 //!
-//! It does no IO and knows no time. The reader of a protocol says what an event brought ([`EventNews`]); the reader of
+//! It does no IO and knows no time. The reader of a protocol says what an event brought ([`EventContribution`]); the reader of
 //! the connection says that the body ended, broke, or fell silent. Only the table in [`after`] decides what makes an
 //! answer complete. Whatever it does not call complete is a failed call.
 
@@ -9,7 +9,7 @@ use super::table::DoneMark;
 
 /// What one event brought.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct EventNews {
+pub struct EventContribution {
     /// Text, or a part of a tool call.
     pub content: bool,
     /// A part of the turn that is not shown, such as a thought.
@@ -26,7 +26,7 @@ pub struct EventNews {
     pub last: bool,
 }
 
-impl EventNews {
+impl EventContribution {
     /// Whether it continues the answer.
     pub fn is_progress(&self) -> bool {
         self.content || self.thought
@@ -37,7 +37,7 @@ impl EventNews {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamInput {
     /// An event.
-    Event(EventNews),
+    Event(EventContribution),
     /// `[DONE]`.
     Done(DoneMark),
     /// The body ended as the transfer promised.
@@ -131,7 +131,7 @@ fn after(phase: StreamPhase, input: &StreamInput) -> StreamPhase {
             None => Reopened,
             Some(_) => Doubtful,
         },
-        (Reopened, StreamInput::Event(EventNews { word: Some(_), .. })) => Doubtful,
+        (Reopened, StreamInput::Event(EventContribution { word: Some(_), .. })) => Doubtful,
         (_, StreamInput::Event(_)) => phase,
     }
 }
@@ -164,7 +164,7 @@ impl Default for StreamState {
 
 impl StreamState {
     /// Takes in what happened.
-    pub fn advance(&mut self, input: StreamInput) {
+    pub fn apply_input(&mut self, input: StreamInput) {
         let input = match input {
             StreamInput::BodyEnd | StreamInput::Closed | StreamInput::Broken | StreamInput::Waited if self.within => {
                 StreamInput::Torn
@@ -221,7 +221,7 @@ impl StreamState {
     }
 
     /// Why the answer is not complete, when nothing more is to be read.
-    pub fn fault(&self) -> Option<StreamFault> {
+    pub fn find_fault(&self) -> Option<StreamFault> {
         match self.phase {
             _ if self.recognized == Some(false) => Some(StreamFault::Foreign),
             StreamPhase::Complete => None,

@@ -69,7 +69,7 @@ impl StreamTable {
     pub const TYPED: Self = Self { typed: true, ..Self::PLAIN };
 
     /// What an event without an error is. `kind`: its type, or else its name.
-    pub fn shape(&self, kind: &str, json: &Json) -> EventShape {
+    pub fn event_shape(&self, kind: &str, json: &Json) -> EventShape {
         let has = |names: &[&str]| names.iter().any(|name| json.get(name).is_some());
         if has(self.members) || self.kinds.iter().any(|start| kind.starts_with(start)) {
             return EventShape::Own;

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::{AskedBefore, EventKind, Settled, ShownMessage, Told, Waiting};
+use trefoil_machine::event::{
+    AnswerMetadata, AwaitedActivity, DisplayedMessage, EventKind, FailedModelCall, QuestionClosure,
+};
 use trefoil_machine::guard::Verdict;
-use trefoil_machine::journal::About;
-use trefoil_machine::request::ToolUse;
+use trefoil_machine::journal::ActivityMetadata;
+use trefoil_machine::request::ModelToolCall;
 use trefoil_template::Value;
 
 use super::mask::Mask;
@@ -17,113 +19,118 @@ pub fn mask_event(mut kind: EventKind, mask: &Mask) -> EventKind {
     use EventKind as E;
     match &mut kind {
         E::RunStarted { flow: _, at: _, input, effective_input, answers_from: _, placeholder: _ } => {
-            mask.each(input);
-            mask.each(effective_input);
+            mask.mask_optional(input);
+            mask.mask_optional(effective_input);
         }
         E::StepStarted { label: _, kind: _ } => {}
         E::ModelWaiting { agent: _, provider: _, limit: _, delay_ms: _, why } => {
-            why.iter_mut().for_each(|why| mask.string(why));
+            why.iter_mut().for_each(|why| mask.mask_string(why));
         }
-        E::StepSkipped { label: _, reason } | E::ValidationFailed { iteration: _, reason } => mask.string(reason),
-        E::StepFinished { output, items: _ } => mask.member(output),
-        E::ItemStarted { index: _, total: _, item } => mask.each(item),
-        E::ItemFinished { error } => error.iter_mut().for_each(|error| mask.failure(error)),
+        E::StepSkipped { label: _, reason } | E::ValidationFailed { iteration: _, reason } => mask.mask_string(reason),
+        E::StepFinished { output, items: _ } => mask.mask_member(output),
+        E::ItemStarted { index: _, total: _, item } => mask.mask_optional(item),
+        E::ItemFinished { error } => error.iter_mut().for_each(|error| mask.mask_failure(error)),
         E::StepFailed { error, handled_as: _ } | E::RetryScheduled { attempt: _, delay_ms: _, error } => {
-            mask.failure(error);
+            mask.mask_failure(error);
         }
         E::ModelStarted { agent: _, model: _, messages, parameters, again: _ } => {
-            mask.member(parameters);
-            messages.iter_mut().for_each(|message| mask.message(message));
+            mask.mask_member(parameters);
+            messages.iter_mut().for_each(|message| mask.mask_message(message));
         }
         E::TextDelta { text: _, provisional: _ } => {}
         E::ModelFinished { answer, usage: _, duration_ms: _, told, reused_from: _ } => {
-            mask.member(answer);
-            mask.told(told);
+            mask.mask_member(answer);
+            mask.mask_metadata(told);
         }
         E::ModelStopped { usage: _, partial, told } => {
-            partial.iter_mut().for_each(|partial| mask.string(partial));
-            mask.told(told);
+            partial.iter_mut().for_each(|partial| mask.mask_string(partial));
+            mask.mask_metadata(told);
         }
-        E::EffectStarted { effect: _, detail } => mask.member(detail),
-        E::EffectFinished { value, duration_ms: _, reused_from: _, called: _ } => mask.member(value),
+        E::EffectStarted { effect: _, detail } => mask.mask_member(detail),
+        E::EffectFinished { value, duration_ms: _, reused_from: _, called: _ } => mask.mask_member(value),
         E::EffectFailed { error, duration_ms: _, usage: _, partial, told, called: _ } => {
-            mask.failure(error);
-            partial.iter_mut().for_each(|partial| mask.string(partial));
-            mask.told(told);
+            mask.mask_failure(error);
+            partial.iter_mut().for_each(|partial| mask.mask_string(partial));
+            mask.mask_metadata(told);
         }
-        E::Verdict(verdict) => mask.verdict(verdict),
+        E::Verdict(verdict) => mask.mask_verdict(verdict),
         E::SignalWanted { label: _, prompt, accepts, choices, refused, deadline } => {
-            mask.string(prompt);
+            mask.mask_string(prompt);
             let otherwise = deadline.iter_mut().filter_map(|deadline| deadline.otherwise.as_mut());
-            accepts.iter_mut().chain(choices).chain(refused).chain(otherwise).for_each(|answer| mask.string(answer));
+            accepts
+                .iter_mut()
+                .chain(choices)
+                .chain(refused)
+                .chain(otherwise)
+                .for_each(|answer| mask.mask_string(answer));
         }
-        E::Warning { message } => mask.string(message),
+        E::Warning { message } => mask.mask_string(message),
         E::RunSuspended { waiting, wake_at: _, why } => {
-            waiting.iter_mut().for_each(|waiting| mask.waiting(waiting));
-            why.iter_mut().for_each(|why| mask.failure(why));
+            waiting.iter_mut().for_each(|waiting| mask.mask_waiting(waiting));
+            why.iter_mut().for_each(|why| mask.mask_failure(why));
         }
         E::RunResumed { execution: _ } => {}
         E::RunFinished { output, error, items: _, usage: _, calls: _, duration_ms: _ } => {
             *output = output.take().map(|value| {
-                let parts = mask.parts(value.exact());
-                value.hiding(parts)
+                let parts = mask.hidden_parts(value.exact_value());
+                value.with_hidden(parts)
             });
-            error.iter_mut().for_each(|error| mask.failure(error));
+            error.iter_mut().for_each(|error| mask.mask_failure(error));
         }
     }
     kind
 }
 
 impl Mask {
-    fn string(&self, text: &mut String) {
-        if let Some(masked) = self.changed(text) {
+    fn mask_string(&self, text: &mut String) {
+        if let Some(masked) = self.masked_text(text) {
             *text = masked;
         }
     }
 
-    fn name(&self, text: &mut Arc<str>) {
-        if let Some(masked) = self.changed(text) {
+    fn mask_name(&self, text: &mut Arc<str>) {
+        if let Some(masked) = self.masked_text(text) {
             *text = masked.into();
         }
     }
 
-    fn member(&self, value: &mut Value) {
-        *value = self.value(std::mem::take(value));
+    fn mask_member(&self, value: &mut Value) {
+        *value = self.mask_value(std::mem::take(value));
     }
 
-    fn each(&self, value: &mut Option<Value>) {
-        value.iter_mut().for_each(|value| self.member(value));
+    fn mask_optional(&self, value: &mut Option<Value>) {
+        value.iter_mut().for_each(|value| self.mask_member(value));
     }
 
-    fn failure(&self, error: &mut RunError) {
-        *error = self.error(error.clone());
+    fn mask_failure(&self, error: &mut RunError) {
+        *error = self.mask_error(error.clone());
     }
 
-    fn message(&self, message: &mut ShownMessage) {
-        let ShownMessage { role: _, content, spans, calls, answers: _ } = message;
-        let shown = self.text(content);
+    fn mask_message(&self, message: &mut DisplayedMessage) {
+        let DisplayedMessage { role: _, content, spans, calls, answers: _ } = message;
+        let shown = self.mask_text(content);
         // Masking by value moves the text, and no provenance is better than a wrong one.
         if *shown != **content {
             spans.clear();
             *content = shown.into();
         }
-        for ToolUse { id: _, name, arguments, sealed: _ } in calls {
-            self.name(name);
-            self.member(arguments);
+        for ModelToolCall { id: _, name, arguments, sealed: _ } in calls {
+            self.mask_name(name);
+            self.mask_member(arguments);
         }
     }
 
-    fn told(&self, told: &mut Told) {
-        let Told { answered_by, instead: _, before, finish: _, request_id } = told;
-        answered_by.iter_mut().chain(request_id).for_each(|text| self.string(text));
-        for AskedBefore { model: _, why, usage: _ } in before {
-            self.string(why);
+    fn mask_metadata(&self, told: &mut AnswerMetadata) {
+        let AnswerMetadata { answered_by, instead: _, before, finish: _, request_id } = told;
+        answered_by.iter_mut().chain(request_id).for_each(|text| self.mask_string(text));
+        for FailedModelCall { model: _, why, usage: _ } in before {
+            self.mask_string(why);
         }
     }
 
     /// The metadata of a result. The descriptions of tools are digests.
-    pub fn about(&self, about: &mut About) {
-        let About {
+    pub fn mask_about(&self, about: &mut ActivityMetadata) {
+        let ActivityMetadata {
             model: _,
             usage: _,
             repeatable: _,
@@ -140,20 +147,20 @@ impl Mask {
             sent,
             tools: _,
         } = about;
-        self.told(told);
-        warnings.iter_mut().chain(partial).chain(sent).for_each(|text| self.string(text));
-        verdicts.iter_mut().flatten().for_each(|verdict| self.verdict(verdict));
+        self.mask_metadata(told);
+        warnings.iter_mut().chain(partial).chain(sent).for_each(|text| self.mask_string(text));
+        verdicts.iter_mut().flatten().for_each(|verdict| self.mask_verdict(verdict));
     }
 
-    fn verdict(&self, verdict: &mut Verdict) {
+    fn mask_verdict(&self, verdict: &mut Verdict) {
         let Verdict { by: _, of: _, ruling: _, score: _, confidence: _, why, from } = verdict;
-        self.string(why);
-        from.iter_mut().for_each(|path| self.name(path));
+        self.mask_string(why);
+        from.iter_mut().for_each(|path| self.mask_name(path));
     }
 
     /// What a run waits for.
-    pub fn waiting(&self, waiting: &mut Waiting) {
-        let Waiting {
+    pub fn mask_waiting(&self, waiting: &mut AwaitedActivity) {
+        let AwaitedActivity {
             key: _,
             step: _,
             sort: _,
@@ -168,21 +175,21 @@ impl Mask {
             settled,
         } = waiting;
         let otherwise = deadline.iter_mut().filter_map(|deadline| deadline.otherwise.as_mut());
-        prompt.iter_mut().chain(accepts).chain(choices).chain(otherwise).for_each(|text| self.string(text));
-        self.each(call);
-        why.iter_mut().for_each(|why| self.failure(why));
-        if let Some(Settled::Answered(answer)) = settled {
-            self.string(answer);
+        prompt.iter_mut().chain(accepts).chain(choices).chain(otherwise).for_each(|text| self.mask_string(text));
+        self.mask_optional(call);
+        why.iter_mut().for_each(|why| self.mask_failure(why));
+        if let Some(QuestionClosure::Answered(answer)) = settled {
+            self.mask_string(answer);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use trefoil_machine::event::{Deadline, EventKind as E};
-    use trefoil_machine::guard::Side;
+    use trefoil_machine::event::{AnswerDeadline, EventKind as E};
+    use trefoil_machine::guard::CheckSubject;
     use trefoil_machine::key::Key;
-    use trefoil_machine::request::Role;
+    use trefoil_machine::request::MessageRole;
 
     use super::super::mask::KnownValues;
     use super::*;
@@ -191,8 +198,8 @@ mod tests {
 
     fn shown(kind: EventKind) -> String {
         let mut known = KnownValues::default();
-        known.remember(TOKEN, None);
-        let kind = mask_event(kind, &known.mask());
+        known.remember_value(TOKEN, None);
+        let kind = mask_event(kind, &known.prepared_mask());
         serde_json::to_string(&kind).unwrap()
     }
 
@@ -200,22 +207,22 @@ mod tests {
     fn no_text_from_outside_is_shown_with_a_value() {
         let value = || -> Value { [("q", Value::from(vec![TOKEN.into()]))].into_iter().collect() };
         let error = || RunError::new("TOOL_ERROR", format!("got {TOKEN}"));
-        let told = || Told {
+        let told = || AnswerMetadata {
             answered_by: Some(TOKEN.to_owned()),
-            before: vec![AskedBefore { model: "m".to_owned(), why: TOKEN.to_owned(), usage: None }],
+            before: vec![FailedModelCall { model: "m".to_owned(), why: TOKEN.to_owned(), usage: None }],
             request_id: Some(TOKEN.to_owned()),
-            ..Told::default()
+            ..AnswerMetadata::default()
         };
-        let call = ToolUse { id: "1".into(), name: "look".into(), arguments: value(), sealed: None };
-        let message = ShownMessage {
-            role: Role::Assistant,
+        let call = ModelToolCall { id: "1".into(), name: "look".into(), arguments: value(), sealed: None };
+        let message = DisplayedMessage {
+            role: MessageRole::Assistant,
             content: TOKEN.into(),
             spans: Vec::new(),
             calls: vec![call],
             answers: None,
         };
-        let deadline = || Some(Deadline { answer_by: 0, otherwise: Some(TOKEN.to_owned()) });
-        let waiting = Waiting {
+        let deadline = || Some(AnswerDeadline { answer_by: 0, otherwise: Some(TOKEN.to_owned()) });
+        let waiting = AwaitedActivity {
             key: Key("k".into()),
             step: "s".to_owned(),
             sort: "human",
@@ -227,10 +234,13 @@ mod tests {
             deadline: deadline(),
             why: Some(Box::new(error())),
             calls: Vec::new(),
-            settled: Some(Settled::Answered(TOKEN.to_owned())),
+            settled: Some(QuestionClosure::Answered(TOKEN.to_owned())),
         };
-        let verdict =
-            Verdict { why: TOKEN.to_owned(), from: vec![TOKEN.into()], ..Verdict::passed("pii", Side::Input) };
+        let verdict = Verdict {
+            why: TOKEN.to_owned(),
+            from: vec![TOKEN.into()],
+            ..Verdict::without_finding("pii", CheckSubject::Input)
+        };
         let all = [
             E::RunStarted {
                 flow: "f".to_owned(),

@@ -54,7 +54,7 @@ const FOR_HTML: &[char] = &['<', '>', '&'];
 const FOR_ALL: &[char] = &['<', '>', '&', '\'', '+', '`', '\u{7f}'];
 
 /// The value, and the lines that reveal a part of it if they are printed alone or with other line breaks.
-pub fn parts(value: &str) -> Vec<&str> {
+pub fn revealing_parts(value: &str) -> Vec<&str> {
     let mut all = vec![value];
     // A key in JSON has escaped line breaks. Elsewhere, a backslash is more likely a part of a path.
     let escaped = value.contains("-----BEGIN");
@@ -65,16 +65,16 @@ pub fn parts(value: &str) -> Vec<&str> {
 }
 
 /// The value itself, then all other forms as text without duplicates.
-pub fn forms(value: &str) -> Vec<String> {
+pub fn text_forms(value: &str) -> Vec<String> {
     let mut all = forms_of(value);
-    if let Some(misread) = misread(value) {
+    if let Some(misread) = latin1_misreading(value) {
         all.extend(forms_of(&misread));
     }
     all
 }
 
 /// The value as Node and Python read it in a header: each byte as a character of Latin-1.
-fn misread(value: &str) -> Option<String> {
+fn latin1_misreading(value: &str) -> Option<String> {
     (!value.is_ascii()).then(|| value.bytes().map(char::from).collect())
 }
 
@@ -88,16 +88,16 @@ fn forms_of(value: &str) -> Vec<String> {
     // On one line, as in messages.
     add(value.split_whitespace().collect::<Vec<_>>().join(" "));
     // In JSON, and in JSON inside a JSON string; also in ASCII only.
-    let once = quoted(value);
+    let once = json_escaped(value);
     if value.len() > LONGEST {
-        add(quoted(&once));
+        add(json_escaped(&once));
         add(once);
         return all;
     }
     // As a host name; as the name of a variable or a header, or shouted.
     add(value.to_lowercase());
     add(value.to_uppercase());
-    for form in [&once, &quoted(&once)] {
+    for form in [&once, &json_escaped(&once)] {
         for hex in [|unit: u16| format!("\\u{unit:04x}"), |unit: u16| format!("\\u{unit:04X}")] {
             for few in [&[], FOR_HTML, FOR_ALL] {
                 add(in_units(form, hex, |c| few.contains(&c)));
@@ -137,10 +137,10 @@ fn in_html(value: &str) -> Vec<String> {
     let small = |c: char| format!("&#x{:x};", u32::from(c));
     let large = |c: char| format!("&#x{:X};", u32::from(c));
     for entity in [decimal, small, large] {
-        all.push(written(value, entity, |c| !c.is_ascii_alphanumeric()));
-        all.push(written(value, entity, |c| !c.is_ascii_alphanumeric() && !" .,-_".contains(c)));
-        all.push(written(&page, entity, |c| !c.is_ascii()));
-        all.extend(spelled.then(|| written(value, entity, |_| true)));
+        all.push(rewrite_chars(value, entity, |c| !c.is_ascii_alphanumeric()));
+        all.push(rewrite_chars(value, entity, |c| !c.is_ascii_alphanumeric() && !" .,-_".contains(c)));
+        all.push(rewrite_chars(&page, entity, |c| !c.is_ascii()));
+        all.extend(spelled.then(|| rewrite_chars(value, entity, |_| true)));
     }
     let twice: Vec<String> = all.iter().map(|form| form.replace('&', "&amp;")).collect();
     all.extend(twice);
@@ -171,22 +171,22 @@ fn in_addresses(value: &str) -> Vec<String> {
 }
 
 /// Writes some characters in another way.
-fn written(text: &str, how: fn(char) -> String, those: impl Fn(char) -> bool) -> String {
+fn rewrite_chars(text: &str, how: fn(char) -> String, those: impl Fn(char) -> bool) -> String {
     text.chars().map(|c| if those(c) { how(c) } else { c.to_string() }).collect()
 }
 
 /// The encodings of its bytes, which may be wrapped at any length: base64, also of base64 and of UTF-16, and hexadecimal.
-pub fn encoded(value: &str) -> Vec<String> {
+pub fn byte_encodings(value: &str) -> Vec<String> {
     let standard = GeneralPurpose::new(&alphabet::STANDARD, NO_PAD);
     let url = GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD);
     let at_offsets = |engine: &GeneralPurpose, bytes: &[u8]| -> Vec<String> {
-        (0..3).filter_map(|offset| inside(engine, bytes, offset)).collect()
+        (0..3).filter_map(|offset| stable_base64(engine, bytes, offset)).collect()
     };
     let mut all = at_offsets(&standard, value.as_bytes());
     let twice: Vec<String> = all.iter().flat_map(|once| at_offsets(&standard, once.as_bytes())).collect();
     all.extend(twice);
     all.extend(at_offsets(&url, value.as_bytes()));
-    all.extend(misread(value).iter().flat_map(|misread| at_offsets(&standard, misread.as_bytes())));
+    all.extend(latin1_misreading(value).iter().flat_map(|misread| at_offsets(&standard, misread.as_bytes())));
     let wide: Vec<u8> = value.encode_utf16().flat_map(u16::to_le_bytes).collect();
     all.extend(at_offsets(&standard, &wide));
     for separator in ["", ":", " "] {
@@ -200,9 +200,10 @@ pub fn encoded(value: &str) -> Vec<String> {
 /// The most common forms of one line of a longer secret: as text, and encoded.
 pub fn forms_of_line(line: &str) -> (Vec<String>, Vec<String>) {
     let mut texts = vec![line.to_owned()];
-    texts.extend(Some(quoted(line)).filter(|form| form != line));
+    texts.extend(Some(json_escaped(line)).filter(|form| form != line));
     let standard = GeneralPurpose::new(&alphabet::STANDARD, NO_PAD);
-    let mut encoded: Vec<String> = (0..3).filter_map(|offset| inside(&standard, line.as_bytes(), offset)).collect();
+    let mut encoded: Vec<String> =
+        (0..3).filter_map(|offset| stable_base64(&standard, line.as_bytes(), offset)).collect();
     let hex: String = line.bytes().map(|byte| format!("{byte:02x}")).collect();
     encoded.push(hex.to_uppercase());
     encoded.push(hex);
@@ -222,14 +223,14 @@ fn in_units(text: &str, hex: fn(u16) -> String, those: impl Fn(char) -> bool) ->
 }
 
 /// The JSON string without its quotes.
-fn quoted(text: &str) -> String {
+fn json_escaped(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     json.get(1..json.len() - 1).unwrap_or_default().to_owned()
 }
 
 /// The base64 characters that depend only on this value, if `offset` bytes (0, 1 or 2) of a group of three precede it. This also
 /// finds `id:secret` of basic authentication.
-fn inside(engine: &GeneralPurpose, value: &[u8], offset: usize) -> Option<String> {
+fn stable_base64(engine: &GeneralPurpose, value: &[u8], offset: usize) -> Option<String> {
     let bytes: Vec<u8> = std::iter::repeat_n(0, offset).chain(value.iter().copied()).collect();
     let text = engine.encode(&bytes);
     let first = (offset * 8).div_ceil(6);
@@ -258,7 +259,7 @@ mod tests {
     const VALUE: &str = "s3cr3t/ü +\"x\"=";
 
     fn hides(text: &str) -> bool {
-        forms(VALUE).iter().chain(&encoded(VALUE)).any(|form| text.contains(form))
+        text_forms(VALUE).iter().chain(&byte_encodings(VALUE)).any(|form| text.contains(form))
     }
 
     #[test]
@@ -300,12 +301,12 @@ mod tests {
 
     #[test]
     fn a_value_of_several_lines_is_known_on_one() {
-        assert!(forms("-----BEGIN KEY-----\nMIIB\n").contains(&"-----BEGIN KEY----- MIIB".to_owned()));
+        assert!(text_forms("-----BEGIN KEY-----\nMIIB\n").contains(&"-----BEGIN KEY----- MIIB".to_owned()));
     }
 
     #[test]
     fn what_javascript_leaves_in_addresses_is_known() {
-        let forms = forms("a\\b/c;d?e#f");
+        let forms = text_forms("a\\b/c;d?e#f");
         for form in ["a%5Cb/c;d?e#f", "a%5Cb%2Fc%3Bd%3Fe%23f"] {
             assert!(forms.iter().any(|known| known == form), "{form}");
         }
@@ -313,7 +314,7 @@ mod tests {
 
     #[test]
     fn what_servers_make_of_a_key_in_their_answers_is_known() {
-        let forms = forms("Zm9v+Ym/Fy&'<x>\"");
+        let forms = text_forms("Zm9v+Ym/Fy&'<x>\"");
         for form in [
             "Zm9v%2BYm/Fy%26%27%3Cx%3E%22",
             "Zm9v+Ym%2FFy&%27%3Cx%3E%22",
@@ -324,7 +325,7 @@ mod tests {
         ] {
             assert!(forms.iter().any(|known| known == form), "{form}");
         }
-        let spaced = super::forms("a b*c~d!");
+        let spaced = super::text_forms("a b*c~d!");
         for form in ["a+b%2Ac~d%21", "a+b%2Ac%7Ed%21", "a+b*c%7ed!"] {
             assert!(spaced.iter().any(|known| known == form), "{form}");
         }
@@ -342,9 +343,9 @@ mod tests {
 
     #[test]
     fn a_plain_value_has_few_forms() {
-        assert!(forms("abcdefghijkl").len() < 16, "{:?}", forms("abcdefghijkl"));
-        assert!(forms(&"abcdefghijkl".repeat(100)).len() < 5);
-        assert!(forms(VALUE).len() < 300, "{}", forms(VALUE).len());
+        assert!(text_forms("abcdefghijkl").len() < 16, "{:?}", text_forms("abcdefghijkl"));
+        assert!(text_forms(&"abcdefghijkl".repeat(100)).len() < 5);
+        assert!(text_forms(VALUE).len() < 300, "{}", text_forms(VALUE).len());
     }
 
     type Encoder = (&'static str, fn(&str) -> String);
@@ -419,7 +420,7 @@ mod tests {
             [VALUE, "Zm9v+Ym/Fy==", "hunter2-HUNTER", "a b&c d/e", "pa$$<w>'o`rd", "plainoldtoken", "Passwört 2026"];
         let mut count = 0;
         for value in values {
-            let known: Vec<String> = forms(value).into_iter().chain(encoded(value)).collect();
+            let known: Vec<String> = text_forms(value).into_iter().chain(byte_encodings(value)).collect();
             for (name, encode) in encoders() {
                 // Entities beyond ASCII are mixed with others only where a page is escaped, too.
                 let text = encode(value);
@@ -434,9 +435,9 @@ mod tests {
     #[test]
     fn long_lines_of_a_value_are_parts_of_it() {
         let key = "-----BEGIN KEY-----\r\n  MIIBVgIBADANBgkq\nshort\n-----END KEY-----\n";
-        assert_eq!(parts(key), [key, "MIIBVgIBADANBgkq"]);
+        assert_eq!(revealing_parts(key), [key, "MIIBVgIBADANBgkq"]);
         let json = r#"{"key": "-----BEGIN KEY-----\nMIIBVgIBADANBgkq\n-----END KEY-----\n"}"#;
-        assert_eq!(parts(json)[1..], [r#"{"key": "-----BEGIN KEY-----"#, "MIIBVgIBADANBgkq"]);
-        assert_eq!(parts(r"C:\\new\\releases-of-the-month"), [r"C:\\new\\releases-of-the-month"]);
+        assert_eq!(revealing_parts(json)[1..], [r#"{"key": "-----BEGIN KEY-----"#, "MIIBVgIBADANBgkq"]);
+        assert_eq!(revealing_parts(r"C:\\new\\releases-of-the-month"), [r"C:\\new\\releases-of-the-month"]);
     }
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use trefoil_machine::error::RunError;
 use trefoil_machine::private::{HIDDEN, HiddenParts};
-use trefoil_template::{Object, Value};
+use trefoil_template::{Value, ValueObject};
 
-use super::forms::{encoded, forms, forms_of_line, parts};
+use super::forms::{byte_encodings, forms_of_line, revealing_parts, text_forms};
 
 /// Minimum length of a secret that is hidden, in characters. Shorter values would mask half of any text.
 pub const SHORTEST: usize = 6;
@@ -39,7 +39,7 @@ pub struct KnownValues {
 
 impl KnownValues {
     /// Adds a value, if it is long enough to be recognised. Returns whether it is new.
-    pub fn remember(&mut self, value: &str, name: Option<&Arc<str>>) -> bool {
+    pub fn remember_value(&mut self, value: &str, name: Option<&Arc<str>>) -> bool {
         if value.chars().count() < SHORTEST {
             return false;
         }
@@ -49,9 +49,9 @@ impl KnownValues {
         }
         self.prepared = None;
         self.values.push(KnownValue { text: value.to_owned(), name: name.cloned(), alone: None });
-        for (at, part) in parts(value).into_iter().enumerate() {
+        for (at, part) in revealing_parts(value).into_iter().enumerate() {
             // A secret may have hundreds of lines.
-            let (texts, encoded) = if at == 0 { (forms(part), encoded(part)) } else { forms_of_line(part) };
+            let (texts, encoded) = if at == 0 { (text_forms(part), byte_encodings(part)) } else { forms_of_line(part) };
             let solid = |form: &&String| {
                 form.chars().count() >= SHORTEST_WRAPPED && !form.contains(|c: char| c.is_whitespace() || c == '\\')
             };
@@ -70,13 +70,13 @@ impl KnownValues {
 
     /// Removes the values in which another search finds something, and returns them.
     pub fn give_up(&mut self, other: &Mask) -> Vec<(String, Option<Arc<str>>)> {
-        if !self.values.iter().any(|known| other.finds(&known.text)) {
+        if !self.values.iter().any(|known| other.matches_text(&known.text)) {
             return Vec::new();
         }
         let values = std::mem::take(self).values.into_iter().map(|known| (known.text, known.name));
-        let (found, others): (Vec<_>, Vec<_>) = values.partition(|(text, _)| other.finds(text));
+        let (found, others): (Vec<_>, Vec<_>) = values.partition(|(text, _)| other.matches_text(text));
         for (text, name) in &others {
-            self.remember(text, name.as_ref());
+            self.remember_value(text, name.as_ref());
         }
         found
     }
@@ -87,15 +87,15 @@ impl KnownValues {
             let KnownValue { text, alone, .. } = known;
             let alone = alone.get_or_insert_with(|| {
                 let mut one = Self::default();
-                one.remember(text, None);
-                one.mask()
+                one.remember_value(text, None);
+                one.prepared_mask()
             });
-            alone.changes(value)
+            alone.matches_value(value)
         };
         self.values.iter_mut().filter_map(|known| is_in(known).then(|| known.name.clone())).collect()
     }
 
-    pub fn mask(&mut self) -> Arc<Mask> {
+    pub fn prepared_mask(&mut self) -> Arc<Mask> {
         let prepared = self.prepared.get_or_insert_with(|| {
             if self.values.is_empty() {
                 return Arc::default();
@@ -127,7 +127,7 @@ impl FormSet {
     }
 
     /// All matches, which may overlap.
-    fn found(&self, text: &str) -> Vec<Range<usize>> {
+    fn find_matches(&self, text: &str) -> Vec<Range<usize>> {
         match &self.search {
             Some(search) => search.find_overlapping_iter(text).map(|found| found.range()).collect(),
             None => std::iter::once(0..text.len()).collect(),
@@ -135,7 +135,7 @@ impl FormSet {
     }
 
     /// The first position from which the rest of the text may be the start of a form.
-    fn begun(&self, text: &str) -> Option<usize> {
+    fn partial_match_start(&self, text: &str) -> Option<usize> {
         let from = text.len().saturating_sub(self.longest);
         let mut places = text.char_indices().map(|(at, _)| at).skip_while(|at| *at < from);
         places.find(|at| {
@@ -160,72 +160,72 @@ impl Mask {
     }
 
     /// The masked text; `None`: nothing in it is masked.
-    pub(super) fn changed(&self, text: &str) -> Option<String> {
+    pub(super) fn masked_text(&self, text: &str) -> Option<String> {
         if self.is_empty() {
             return None;
         }
-        let ranges = self.ranges(text);
-        (!ranges.is_empty()).then(|| replaced(text, &ranges))
+        let ranges = self.find_ranges(text);
+        (!ranges.is_empty()).then(|| replace_ranges(text, &ranges))
     }
 
     /// Whether anything in a text is masked.
-    pub fn finds(&self, text: &str) -> bool {
-        !self.is_empty() && !self.ranges(text).is_empty()
+    pub fn matches_text(&self, text: &str) -> bool {
+        !self.is_empty() && !self.find_ranges(text).is_empty()
     }
 
-    pub fn text(&self, text: &str) -> String {
-        self.changed(text).unwrap_or_else(|| text.to_owned())
+    pub fn mask_text(&self, text: &str) -> String {
+        self.masked_text(text).unwrap_or_else(|| text.to_owned())
     }
 
     /// Whether anything in a value is masked.
-    pub fn changes(&self, value: &Value) -> bool {
+    pub fn matches_value(&self, value: &Value) -> bool {
         match value {
             _ if self.is_empty() => false,
-            Value::Str(text) => self.changed(text).is_some(),
+            Value::Str(text) => self.masked_text(text).is_some(),
             Value::Number(number) => self.numbers.contains(&number.as_f64()),
-            Value::List(items) => items.iter().any(|item| self.changes(item)),
-            Value::Object(object) => object.iter().any(|(k, v)| self.changed(k).is_some() || self.changes(v)),
+            Value::List(items) => items.iter().any(|item| self.matches_value(item)),
+            Value::Object(object) => object.iter().any(|(k, v)| self.masked_text(k).is_some() || self.matches_value(v)),
             _ => false,
         }
     }
 
     /// The parts of a value that are masked.
-    pub fn parts(&self, value: &Value) -> HiddenParts {
+    pub fn hidden_parts(&self, value: &Value) -> HiddenParts {
         if self.is_empty() {
             return HiddenParts::default();
         }
-        HiddenParts::find(value, &|text| self.ranges(text), &|number| self.numbers.contains(&number))
+        HiddenParts::search_value(value, &|text| self.find_ranges(text), &|number| self.numbers.contains(&number))
     }
 
-    pub fn value(&self, value: Value) -> Value {
+    pub fn mask_value(&self, value: Value) -> Value {
         match value {
             value if self.is_empty() => value,
-            Value::Str(text) => self.changed(&text).map_or(Value::Str(text), Value::from),
+            Value::Str(text) => self.masked_text(&text).map_or(Value::Str(text), Value::from),
             Value::Number(number) if self.numbers.contains(&number.as_f64()) => Value::from(HIDDEN),
-            Value::List(items) => items.iter().map(|v| self.value(v.clone())).collect(),
+            Value::List(items) => items.iter().map(|v| self.mask_value(v.clone())).collect(),
             Value::Object(object) => {
-                let members = object.iter().map(|(k, v)| (self.text(k).into(), self.value(v.clone())));
-                Value::from(members.collect::<Object>())
+                let members = object.iter().map(|(k, v)| (self.mask_text(k).into(), self.mask_value(v.clone())));
+                Value::from(members.collect::<ValueObject>())
             }
             other => other,
         }
     }
 
-    pub fn error(&self, mut error: RunError) -> RunError {
+    pub fn mask_error(&self, mut error: RunError) -> RunError {
         if !self.is_empty() {
-            error.message = self.cut(&self.text(&error.message));
-            error.help = error.help.take().map(|help| self.text(&help));
-            error.sent = error.sent.take().map(|sent| self.cut(&self.text(&sent)));
-            error.answer = error.answer.take().map(|answer| self.cut(&self.text(&answer)));
+            error.message = self.mask_cut_ends(&self.mask_text(&error.message));
+            error.help = error.help.take().map(|help| self.mask_text(&help));
+            error.sent = error.sent.take().map(|sent| self.mask_cut_ends(&self.mask_text(&sent)));
+            error.answer = error.answer.take().map(|answer| self.mask_cut_ends(&self.mask_text(&answer)));
         }
         error
     }
 
     /// The parts of a text that are forms of values, in order. Parts that overlap are one.
-    fn ranges(&self, text: &str) -> Vec<Range<usize>> {
-        let mut found = self.forms.found(text);
-        if let Some(joined) = Joined::of(text) {
-            let wrapped = self.wrapped.found(&joined.text);
+    fn find_ranges(&self, text: &str) -> Vec<Range<usize>> {
+        let mut found = self.forms.find_matches(text);
+        if let Some(joined) = UnwrappedText::from_text(text) {
+            let wrapped = self.wrapped.find_matches(&joined.text);
             found.extend(wrapped.into_iter().map(|part| joined.origin(&part)));
         }
         found.sort_unstable_by_key(|part| (part.start, std::cmp::Reverse(part.end)));
@@ -240,23 +240,23 @@ impl Mask {
     }
 
     /// The first position from which the rest of the text may be the start of a form.
-    fn begun(&self, text: &str) -> Option<usize> {
+    fn partial_match_start(&self, text: &str) -> Option<usize> {
         // Backslashes at the end may be the start of an escaped line break.
         let whole = text.trim_end_matches('\\');
-        let wrapped = || match Joined::of(whole) {
+        let wrapped = || match UnwrappedText::from_text(whole) {
             Some(joined) => {
-                let at = self.wrapped.begun(&joined.text)?;
+                let at = self.wrapped.partial_match_start(&joined.text)?;
                 Some(joined.origin(&(at..at + 1)).start)
             }
-            None if whole.len() < text.len() => self.wrapped.begun(whole),
+            None if whole.len() < text.len() => self.wrapped.partial_match_start(whole),
             None => None,
         };
-        self.forms.begun(text).into_iter().chain(wrapped()).min()
+        self.forms.partial_match_start(text).into_iter().chain(wrapped()).min()
     }
 
     /// Masks parts of values next to a mark: a message may quote the start or the end of a text, and the cut may go through a
     /// value.
-    fn cut(&self, text: &str) -> String {
+    fn mask_cut_ends(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((at, mark)) = CUTS.iter().filter_map(|mark| Some((rest.find(mark)?, *mark))).min() {
@@ -282,7 +282,7 @@ impl Mask {
     }
 }
 
-fn replaced(text: &str, ranges: &[Range<usize>]) -> String {
+fn replace_ranges(text: &str, ranges: &[Range<usize>]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut end = 0;
     for part in ranges {
@@ -313,15 +313,15 @@ fn last_part(value: &str, text: &str) -> Option<usize> {
 }
 
 /// A text without its line breaks, also escaped ones, and without the indentation and marks after them.
-struct Joined {
+struct UnwrappedText {
     text: String,
     /// Where each of its lines starts in it, and in the original text.
     lines: Vec<(usize, usize)>,
 }
 
-impl Joined {
+impl UnwrappedText {
     /// `None`: the text has no line breaks.
-    fn of(text: &str) -> Option<Self> {
+    fn from_text(text: &str) -> Option<Self> {
         let mut joined = Self { text: String::new(), lines: vec![(0, 0)] };
         let mut rest = text;
         while let Some(at) = rest.find(['\n', '\r', '\\']) {
@@ -369,12 +369,12 @@ fn after_break(text: &str) -> &str {
 }
 
 /// A stream of text that holds back text that may be the start of a secret.
-pub struct Stream {
+pub struct MaskedStream {
     mask: Arc<Mask>,
     held: String,
 }
 
-impl Stream {
+impl MaskedStream {
     pub fn new(mask: Arc<Mask>) -> Self {
         Self { mask, held: String::new() }
     }
@@ -385,8 +385,8 @@ impl Stream {
             return text.to_owned();
         }
         self.held.push_str(text);
-        let mut ranges = self.mask.ranges(&self.held);
-        let mut cut = self.mask.begun(&self.held).unwrap_or(self.held.len());
+        let mut ranges = self.mask.find_ranges(&self.held);
+        let mut cut = self.mask.partial_match_start(&self.held).unwrap_or(self.held.len());
         if let Some(part) = ranges.iter().find(|part| part.start < cut && cut < part.end) {
             // One value may start in another one; but text must not be held back without end.
             let waits = self.held.len() - part.start <= self.mask.forms.longest;
@@ -394,12 +394,12 @@ impl Stream {
         }
         ranges.retain(|part| part.start < cut);
         let rest = self.held.split_off(cut);
-        replaced(&std::mem::replace(&mut self.held, rest), &ranges)
+        replace_ranges(&std::mem::replace(&mut self.held, rest), &ranges)
     }
 
     /// Returns the text that is still held back.
-    pub fn finish(self) -> String {
-        self.mask.text(&self.held)
+    pub fn take_rest(self) -> String {
+        self.mask.mask_text(&self.held)
     }
 }
 
@@ -414,8 +414,8 @@ mod tests {
 
     fn mask(value: &str) -> Arc<Mask> {
         let mut known = KnownValues::default();
-        known.remember(value, None);
-        known.mask()
+        known.remember_value(value, None);
+        known.prepared_mask()
     }
 
     /// Base64 in lines of `width` characters.
@@ -435,11 +435,11 @@ mod tests {
     fn a_number_is_compared_by_its_value() {
         let mask = mask("8837261534");
         for json in ["8837261534", "8837261534.0", r#"{"pin":8837261534}"#, "[[8837261534]]"] {
-            let masked = mask.value(Value::parse(json).unwrap()).to_json().to_string();
+            let masked = mask.mask_value(Value::parse(json).unwrap()).to_json().to_string();
             assert!(masked.contains("***") && !masked.contains("8837"), "{masked}");
         }
         let other = Value::parse("[88372615340, 8837261535, 1]").unwrap();
-        assert_eq!(mask.value(other.clone()), other);
+        assert_eq!(mask.mask_value(other.clone()), other);
     }
 
     #[test]
@@ -449,7 +449,7 @@ mod tests {
         for width in [76, 64, 5] {
             for between in ["\n", "\r\n", "\n    ", "\\n", "\\r\\n", "\\\\n", "\n  | ", "\n> "] {
                 let text = wrapped(&token, width, between);
-                let masked = mask.text(&format!("it is\n{text}\nand more"));
+                let masked = mask.mask_text(&format!("it is\n{text}\nand more"));
                 assert!(masked.starts_with("it is\n***") && masked.ends_with("\nand more"), "{masked}");
                 assert!(!leaves(&masked, &text.replace(between, ""), 4), "{between:?}: {masked}");
             }
@@ -464,25 +464,25 @@ mod tests {
         let rewrapped = KEY.replace("0B\nA", "0BA").replace("AUAw", "AUA\nw");
         let escaped = KEY.replace('\n', "\\\\n");
         for text in ["a MIIBVgIBADANBgkqhkiG9w0B b", &crlf, &indented, &rewrapped, &escaped] {
-            let masked = mask.text(text);
+            let masked = mask.mask_text(text);
             assert!(masked.contains("***") && !masked.contains("MIIBV") && !masked.contains("wggE8"), "{masked}");
         }
-        assert_eq!(mask.text("-----BEGIN KEY-----"), "-----BEGIN KEY-----", "not a secret");
-        assert_eq!(mask.text(KEY), "***");
+        assert_eq!(mask.mask_text("-----BEGIN KEY-----"), "-----BEGIN KEY-----", "not a secret");
+        assert_eq!(mask.mask_text(KEY), "***");
     }
 
     #[test]
     fn values_that_overlap_are_masked_together() {
         let mut known = KnownValues::default();
-        known.remember("abcdefgh", None);
-        known.remember("efghijklmn", None);
-        assert_eq!(known.mask().text("1abcdefghijklmn2abcdefgh"), "1***2***");
+        known.remember_value("abcdefgh", None);
+        known.remember_value("efghijklmn", None);
+        assert_eq!(known.prepared_mask().mask_text("1abcdefghijklmn2abcdefgh"), "1***2***");
     }
 
     #[test]
     fn short_values_in_two_lines_are_not_a_value() {
-        assert_eq!(mask("12345678").text("1234\n5678"), "1234\n5678");
-        assert_eq!(mask(r"C:\new\dir").text(r"C:\new\dir"), "***");
+        assert_eq!(mask("12345678").mask_text("1234\n5678"), "1234\n5678");
+        assert_eq!(mask(r"C:\new\dir").mask_text(r"C:\new\dir"), "***");
     }
 
     #[test]
@@ -497,19 +497,19 @@ mod tests {
         let mask = mask(&token);
         for text in &texts {
             for size in [1, 3, 50] {
-                let mut stream = Stream::new(mask.clone());
+                let mut stream = MaskedStream::new(mask.clone());
                 let letters: Vec<char> = text.chars().collect();
                 let mut shown: String =
                     letters.chunks(size).map(|few| stream.push(&few.iter().collect::<String>())).collect();
-                shown.push_str(&stream.finish());
-                assert_eq!(shown, mask.text(text), "{size}");
+                shown.push_str(&stream.take_rest());
+                assert_eq!(shown, mask.mask_text(text), "{size}");
             }
         }
     }
 
     #[test]
     fn a_stream_does_not_hold_back_text_without_end() {
-        let mut stream = Stream::new(mask("aaaaaaaa"));
+        let mut stream = MaskedStream::new(mask("aaaaaaaa"));
         let shown: String = (0..200).map(|_| stream.push("aaaa")).collect();
         assert!(shown.contains("***") && !shown.contains("aa") && stream.held.len() < 200, "{shown} {}", stream.held);
     }

@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use testbed::Build;
 use trefoil_ir::{
-    CommandCall, Expr, HumanCall, OnItemFailure, OnTimeout, Program, StepId, StepKind, Takes, ToolCall, ToolKind,
+    CommandCall, HumanCall, MatchedOutcome, OnItemFailure, OnTimeout, Program, StepId, StepKind, ToolCall, ToolKind,
+    ValueExpression,
 };
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::RunSpec;
-use trefoil_machine::{EntryKind, LimitKind, Prepared, RunLimits};
-use trefoil_runtime::driver::memo::{Memo, Reuse};
-use trefoil_runtime::driver::{self, Options};
-use trefoil_runtime::ports::{Asked, CallSite, HumanInbox, Journal, ToolError};
+use trefoil_machine::{EntryKind, LimitKind, PreparedProgram, RunLimits};
+use trefoil_runtime::driver::memo::{Memo, ReuseOutcome};
+use trefoil_runtime::driver::{self, DriverOptions};
+use trefoil_runtime::ports::{CallSite, HumanInbox, Journal, QuestionState, ToolError};
 use trefoil_runtime::{HumanRequest, RunOutcome, ToolHost, ToolRequest};
 use trefoil_template::Value;
 
@@ -30,13 +31,13 @@ struct Hands(Arc<Mutex<Vec<String>>>);
 
 #[async_trait]
 impl ToolHost for Hands {
-    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
+    fn offers_tool(&self, _name: &str, _kind: &ToolKind) -> bool {
         true
     }
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
         only_reads(request) || &*request.name == "look"
     }
-    async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         let said = request.arguments.get("to").map(|to| to.to_text().to_string()).unwrap_or_default();
         self.0.lock().unwrap().push(format!("{} {said}", request.name));
         match &*said {
@@ -51,8 +52,8 @@ struct Yes;
 
 #[async_trait]
 impl HumanInbox for Yes {
-    async fn ask(&self, _at: CallSite<'_>, _request: &HumanRequest) -> Asked {
-        Asked::Answer("yes".to_owned())
+    async fn ask_question(&self, _at: CallSite<'_>, _request: &HumanRequest) -> QuestionState {
+        QuestionState::Answer("yes".to_owned())
     }
 }
 
@@ -64,7 +65,7 @@ fn desk() -> Desk {
 }
 
 fn tool(b: &mut Build, label: &str, to: &str) -> StepId {
-    let arguments = Expr::Object(vec![("to".into(), b.value(to))]);
+    let arguments = ValueExpression::Object(vec![("to".into(), b.value(to))]);
     let call = ToolCall { name: "mail".into(), kind: ToolKind::Local, arguments };
     b.step(label, StepKind::Tool(Box::new(call)))
 }
@@ -96,7 +97,7 @@ fn stop(outcome: &RunOutcome) -> (&str, &str, &RunError) {
 /// Continues a run that has stopped, with these steps allowed. Returns what was sent.
 fn go_on(desk: &Desk, program: &Arc<Program>, run: &str, memo: Memo) -> (Vec<String>, RunOutcome) {
     desk.sent.lock().unwrap().clear();
-    let (prepared, options) = (Prepared::new(program.clone()), Desk::options(run, Some(memo)));
+    let (prepared, options) = (PreparedProgram::new(program.clone()), Desk::options(run, Some(memo)));
     let outcome = block_on(driver::resume_prepared(prepared, run, desk.world.ports.clone(), options));
     (desk.sent.lock().unwrap().clone(), outcome)
 }
@@ -116,7 +117,7 @@ fn a_tool_that_was_moved_or_renamed_and_changed_is_not_called_again_unasked() {
         assert_eq!((code, at, sent.len()), ("WOULD_REPEAT", key, 0), "{error}");
         assert!(error.message.starts_with("`send` of the earlier run is gone"), "{error}");
         let label = key.rsplit('/').next().unwrap().to_owned();
-        let (sent, outcome) = go_on(&desk, &after, name, desk.memo(&before, "old").rerunning([label]));
+        let (sent, outcome) = go_on(&desk, &after, name, desk.memo(&before, "old").allow_rerun([label]));
         assert_eq!((sent, outcome.result.is_ok()), (vec!["mail other".to_owned()], true));
     }
 }
@@ -127,18 +128,18 @@ fn only_one_new_step_can_be_the_one_that_is_gone() {
     let before = tools(&[("send", "me")]);
     desk.run(&before, "old", None);
     let after = tools(&[("one", "a"), ("two", "b")]);
-    let memo = || desk.memo(&before, "old").rerunning(["one".to_owned()]);
+    let memo = || desk.memo(&before, "old").allow_rerun(["one".to_owned()]);
     let (sent, outcome) = desk.run(&after, "new", Some(memo()));
     assert_eq!((sent.len(), outcome.result.is_ok()), (2, true), "{outcome:?}");
     // As one that is cut off between the two goes on.
     let entries = desk.world.journal.entries("new");
     let done = entries.iter().position(|entry| matches!(&entry.kind, EntryKind::Completed { .. })).unwrap();
     let journal = Arc::new(trefoil_runtime::ports::MemoryJournal::new());
-    block_on(trefoil_runtime::ports::Journal::append(&*journal, "new", &entries[..=done], &[])).unwrap();
+    block_on(trefoil_runtime::ports::Journal::append_entries(&*journal, "new", &entries[..=done], &[])).unwrap();
     desk.sent.lock().unwrap().clear();
     let ports = trefoil_runtime::Ports { journal, ..desk.world.ports.clone() };
     let options = Desk::options("new", Some(memo()));
-    let outcome = block_on(driver::resume_prepared(Prepared::new(after), "new", ports, options));
+    let outcome = block_on(driver::resume_prepared(PreparedProgram::new(after), "new", ports, options));
     assert!(outcome.result.is_ok(), "{outcome:?}");
     assert_eq!(*desk.sent.lock().unwrap(), ["mail b"]);
 }
@@ -154,12 +155,12 @@ fn a_new_step_next_to_the_old_ones_is_not_one_of_them() {
     let renamed = tools(&[("post", "me")]);
     desk.run(&renamed, "renamed", Some(desk.memo(&before, "old")));
     let more = tools(&[("post", "me"), ("third", "x")]);
-    let both = desk.memo(&renamed, "renamed").over(desk.memo(&before, "old"));
+    let both = desk.memo(&renamed, "renamed").with_older(desk.memo(&before, "old"));
     assert_eq!(desk.run(&more, "more", Some(both)).0, ["mail x"]);
     let changed = tools(&[("brief", "you")]);
-    desk.run(&changed, "changed", Some(desk.memo(&before, "old").rerunning(["brief".to_owned()])));
+    desk.run(&changed, "changed", Some(desk.memo(&before, "old").allow_rerun(["brief".to_owned()])));
     let more = tools(&[("brief", "you"), ("third", "x")]);
-    let both = desk.memo(&changed, "changed").over(desk.memo(&before, "old"));
+    let both = desk.memo(&changed, "changed").with_older(desk.memo(&before, "old"));
     assert_eq!(desk.run(&more, "further", Some(both)).0, ["mail x"]);
 }
 
@@ -171,11 +172,11 @@ fn a_command_that_was_renamed_and_changed_replaces_the_earlier_one() {
     desk.run(&first, "1", None);
     let (sent, outcome) = desk.run(&second, "2", Some(desk.memo(&first, "1")));
     assert_eq!((stop(&outcome).1, sent.len()), ("B", 0));
-    desk.run(&second, "2b", Some(desk.memo(&first, "1").rerunning(["B".to_owned()])));
-    let both = || desk.memo(&second, "2b").over(desk.memo(&first, "1"));
+    desk.run(&second, "2b", Some(desk.memo(&first, "1").allow_rerun(["B".to_owned()])));
+    let both = || desk.memo(&second, "2b").with_older(desk.memo(&first, "1"));
     let (sent, outcome) = desk.run(&first, "3", Some(both()));
     assert_eq!((stop(&outcome).1, sent.len()), ("A", 0), "`A` is not what was run last");
-    assert_eq!(desk.run(&first, "4", Some(both().rerunning(["A".to_owned()]))).0, ["v1"]);
+    assert_eq!(desk.run(&first, "4", Some(both().allow_rerun(["A".to_owned()]))).0, ["v1"]);
 }
 
 #[test]
@@ -212,13 +213,13 @@ fn what_would_repeat_a_tool_and_what_is_at_a_limit_are_allowed_together() {
     };
     let before = program("one");
     desk.run(&before, "old", None);
-    let spec = RunSpec { limits: RunLimits::at(LimitKind::Calls, 0), ..RunSpec::NONE };
-    let options = Options { spec, ..Desk::options("new", Some(desk.memo(&before, "old"))) };
+    let spec = RunSpec { limits: RunLimits::for_kind(LimitKind::Calls, 0), ..RunSpec::NONE };
+    let options = DriverOptions { spec, ..Desk::options("new", Some(desk.memo(&before, "old"))) };
     let (sent, outcome) = desk.run_with(&program("two"), "new", options);
     let error = outcome.result.as_ref().unwrap_err();
     let steps: Vec<&str> = error.repeated_steps().map(|key| key.as_str()).collect();
     assert_eq!((sent.len(), &*error.code, steps.as_slice()), (0, "WOULD_REPEAT", ["send"].as_slice()));
-    assert_eq!(error.raise, Some(RunLimits::at(LimitKind::Calls, 2)));
+    assert_eq!(error.raise, Some(RunLimits::for_kind(LimitKind::Calls, 2)));
 }
 
 #[test]
@@ -238,7 +239,7 @@ fn all_steps_that_stop_at_once_are_named() {
     let keys: Vec<&str> = error.repeated_steps().map(|key| key.as_str()).collect();
     assert_eq!((code, keys.as_slice()), ("WOULD_REPEAT", ["a", "b", "c"].as_slice()));
     assert!(error.help.as_ref().unwrap().contains("`--rerun a --rerun b --rerun c`"), "{error:?}");
-    let memo = desk.memo(&before, "old").rerunning(["a", "b", "c"].map(str::to_owned));
+    let memo = desk.memo(&before, "old").allow_rerun(["a", "b", "c"].map(str::to_owned));
     assert_eq!(go_on(&desk, &after, "new", memo).0.len(), 3);
 }
 
@@ -290,14 +291,14 @@ fn an_effect_is_known_by_what_it_does_whatever_its_step_is_called() {
 #[test]
 fn an_effect_whose_tool_has_the_name_of_its_step_is_not_performed_again() {
     let desk = desk();
-    for kind in [ToolKind::Http, ToolKind::Python, ToolKind::mcp("s"), ToolKind::Local] {
+    for kind in [ToolKind::Http, ToolKind::Python, ToolKind::for_mcp_server("s"), ToolKind::Local] {
         let named = matches!(kind, ToolKind::Http | ToolKind::Python);
         let steps = |steps: &[(&str, &str)]| {
             made(|b| {
                 let steps: Vec<StepId> = steps
                     .iter()
                     .map(|(label, to)| {
-                        let arguments = Expr::Object(vec![("to".into(), b.value(to))]);
+                        let arguments = ValueExpression::Object(vec![("to".into(), b.value(to))]);
                         let name = if named { *label } else { "mail" };
                         let call = ToolCall { name: name.into(), kind: kind.clone(), arguments };
                         b.step(label, StepKind::Tool(Box::new(call)))
@@ -326,8 +327,9 @@ fn an_effect_whose_tool_has_the_name_of_its_step_is_not_performed_again() {
 fn an_effect_whose_name_another_step_has_got_is_gone() {
     type Make = fn(&mut Build, &str) -> StepId;
     let call = |b: &mut Build, label: &str, (name, kind): (&str, ToolKind), arguments: &[(&str, &str)]| {
-        let arguments = arguments.iter().map(|(name, value)| ((*name).into(), Expr::Const((*value).into()))).collect();
-        let call = ToolCall { name: name.into(), kind, arguments: Expr::Object(arguments) };
+        let arguments =
+            arguments.iter().map(|(name, value)| ((*name).into(), ValueExpression::Const((*value).into()))).collect();
+        let call = ToolCall { name: name.into(), kind, arguments: ValueExpression::Object(arguments) };
         b.step(label, StepKind::Tool(Box::new(call)))
     };
     let effect = move |b: &mut Build, sort: &str, label: &str, to: &str| match sort {
@@ -343,13 +345,15 @@ fn an_effect_whose_name_another_step_has_got_is_gone() {
             b.step(label, StepKind::Human(Box::new(call)))
         }),
         ("a GET", |b, label| {
-            let arguments =
-                Expr::Object(vec![("method".into(), Expr::Const("GET".into())), ("to".into(), b.value("page"))]);
+            let arguments = ValueExpression::Object(vec![
+                ("method".into(), ValueExpression::Const("GET".into())),
+                ("to".into(), b.value("page")),
+            ]);
             let call = ToolCall { name: label.into(), kind: ToolKind::Http, arguments };
             b.step(label, StepKind::Tool(Box::new(call)))
         }),
         ("another tool", |b, label| {
-            let arguments = Expr::Object(vec![("to".into(), b.value("page"))]);
+            let arguments = ValueExpression::Object(vec![("to".into(), b.value("page"))]);
             let call = ToolCall { name: "look".into(), kind: ToolKind::Local, arguments };
             b.step(label, StepKind::Tool(Box::new(call)))
         }),
@@ -399,7 +403,7 @@ fn an_effect_that_takes_the_name_of_one_that_never_ran_is_not_performed_again() 
             "tool" => tool(b, label, to),
             "command" => command(b, label, to),
             _ => {
-                let arguments = Expr::Object(vec![("to".into(), b.value(to))]);
+                let arguments = ValueExpression::Object(vec![("to".into(), b.value(to))]);
                 let call = ToolCall { name: label.into(), kind: ToolKind::Http, arguments };
                 b.step(label, StepKind::Tool(Box::new(call)))
             }
@@ -429,7 +433,7 @@ fn an_effect_that_takes_the_name_of_one_that_never_ran_is_not_performed_again() 
         desk.run(&before, &name("whole"), None);
         let entries = desk.world.journal.entries(&name("whole"));
         let done = entries.iter().position(|entry| matches!(&entry.kind, EntryKind::Completed { .. })).unwrap();
-        block_on(desk.world.journal.append(&name("ended"), &entries[..=done], &[])).unwrap();
+        block_on(desk.world.journal.append_entries(&name("ended"), &entries[..=done], &[])).unwrap();
         let memo = || desk.memo(&before, &name("ended"));
         let (sent, outcome) = desk.run(&steps(&[("b", "you")], None, &[]), &name("first deleted"), Some(memo()));
         assert!(outcome.result.is_ok() && sent.len() == 1, "{sort}: {outcome:?}");
@@ -449,8 +453,10 @@ fn a_request_that_only_reads_neither_hides_an_effect_nor_takes_its_place() {
         made(|b| {
             let mut all = Vec::new();
             for (label, method, to) in steps {
-                let arguments =
-                    Expr::Object(vec![("method".into(), Expr::Const((*method).into())), ("to".into(), b.value(to))]);
+                let arguments = ValueExpression::Object(vec![
+                    ("method".into(), ValueExpression::Const((*method).into())),
+                    ("to".into(), b.value(to)),
+                ]);
                 let call = ToolCall { name: (*label).into(), kind: ToolKind::Http, arguments };
                 all.push(b.step(label, StepKind::Tool(Box::new(call))));
             }
@@ -475,7 +481,8 @@ fn question(accepts: &[&str]) -> Arc<Program> {
         let call = HumanCall { prompt: b.value("Go?"), timeout_ms: None, on_timeout: OnTimeout::Fail, answer_at: None };
         let ask = b.step("ASK", StepKind::Human(Box::new(call)));
         let (ask, end) = (b.out(ask, "ASK"), b.mark("END"));
-        let to_end = accepts.iter().map(|word| go(b, Takes::Success, &format!("{{{{ASK}}}} == {word:?}"), 1)).collect();
+        let to_end =
+            accepts.iter().map(|word| go(b, MatchedOutcome::Success, &format!("{{{{ASK}}}} == {word:?}"), 1)).collect();
         b.step("", StepKind::StateMachine(machine(vec![state("ASK", ask, to_end), state("END", end, vec![])])))
     })
 }
@@ -487,11 +494,11 @@ fn an_answer_is_kept_as_long_as_the_same_answers_are_accepted() {
     desk.run(&before, "old", None);
     for (accepts, kept) in [(["no", "yes"].as_slice(), true), (&["no"], false), (&["yes", "no", "later"], false)] {
         let memo = desk.memo(&before, "old");
-        let decisions = memo.decisions();
+        let decisions = memo.reuse_decisions();
         let name = accepts.join("-");
-        let options = Options { memo: Some(memo), ..Desk::options(&name, None) };
+        let options = DriverOptions { memo: Some(memo), ..Desk::options(&name, None) };
         desk.run_with(&question(accepts), &name, options);
-        let is_kept = matches!(decisions.lock().unwrap()[0].is, Reuse::Kept { .. });
+        let is_kept = matches!(decisions.lock().unwrap()[0].is, ReuseOutcome::Kept { .. });
         assert_eq!(is_kept, kept, "{accepts:?}");
     }
 }

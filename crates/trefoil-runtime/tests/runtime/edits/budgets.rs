@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use testbed::Build;
 use testbed::build::graph_node;
-use trefoil_ir::prices::{Price, Rates};
-use trefoil_ir::{Budget, Expr, GraphNode, OnExceeded, OnItemFailure, Program, Source, StepId};
-use trefoil_machine::{EntryKind, Prepared};
-use trefoil_runtime::driver::{self, Options};
+use trefoil_ir::prices::{ModelPrice, TokenRates};
+use trefoil_ir::{Budget, GraphNode, OnExceeded, OnItemFailure, Program, Source, StepId, ValueExpression};
+use trefoil_machine::{EntryKind, PreparedProgram};
+use trefoil_runtime::driver::{self, DriverOptions};
 use trefoil_runtime::ports::{Journal as _, MemoryJournal};
 
 use super::directed::Desk;
@@ -94,7 +94,8 @@ fn one_call_too_many_is_not_made_and_would_not_be_made_again() {
         );
         assert!(error.message.starts_with("call limit reached: 1 of 1 model call used"), "{}", error.message);
         let entries = desk.world.journal.entries(&new).len();
-        let (prepared, options) = (Prepared::new(after.clone()), Desk::options(&new, Some(desk.memo(&before, name))));
+        let (prepared, options) =
+            (PreparedProgram::new(after.clone()), Desk::options(&new, Some(desk.memo(&before, name))));
         let again = block_on(driver::resume_prepared(prepared, &new, desk.world.ports.clone(), options));
         assert_eq!(again.result.unwrap_err().code, "WOULD_REPEAT");
         assert_eq!(desk.world.journal.entries(&new).len(), entries, "nothing is written for that");
@@ -106,9 +107,9 @@ fn nothing_is_set_aside_for_what_is_kept() {
     let desk = Desk::new();
     let budget = |micro| Budget { max_cost_micro: Some(micro), ..NONE };
     let priced = |run: &str, memo| {
-        let rates = Rates { output: 1_000_000, ..Rates::default() };
-        let prices = vec![("test".to_owned(), Price { rates, ..Price::default() })];
-        Options { prices, ..Desk::options(run, memo) }
+        let rates = TokenRates { output: 1_000_000, ..TokenRates::default() };
+        let prices = vec![("test".to_owned(), ModelPrice { rates, ..ModelPrice::default() })];
+        DriverOptions { prices, ..Desk::options(run, memo) }
     };
     let before = limited(&["first", "second"], budget(1_000_000), at_once);
     let (_, outcome) = desk.run_with(&before, "old", priced("old", None));
@@ -141,7 +142,7 @@ fn an_edited_run_that_is_cut_off_anywhere_has_the_same_limits_when_it_goes_on() 
         let EntryKind::Finished { output, error, .. } = &whole.last().unwrap().kind else { panic!("{whole:?}") };
         for cut in 1..whole.len() {
             let journal = Arc::new(MemoryJournal::new());
-            block_on(journal.append(name, &whole[..cut], &[])).unwrap();
+            block_on(journal.append_entries(name, &whole[..cut], &[])).unwrap();
             let ports = trefoil_runtime::Ports { journal: journal.clone(), ..desk.world.ports.clone() };
             // What was in progress was made, and is made once more: that is a call.
             let in_progress = whole[..cut].iter().fold(0i32, |open, entry| match &entry.kind {
@@ -153,17 +154,19 @@ fn an_edited_run_that_is_cut_off_anywhere_has_the_same_limits_when_it_goes_on() 
                 continue;
             }
             let options = Desk::options(name, Some(desk.memo(&before, "old")));
-            let outcome = block_on(driver::resume_prepared(Prepared::new(after.clone()), name, ports, options));
+            let outcome = block_on(driver::resume_prepared(PreparedProgram::new(after.clone()), name, ports, options));
             assert_eq!(
                 outcome.result.as_ref().ok(),
-                output.as_ref().map(trefoil_machine::PrivateValue::exact),
+                output.as_ref().map(trefoil_machine::PrivateValue::exact_value),
                 "{cut} of {}",
                 whole.len()
             );
             assert_eq!(outcome.result.as_ref().err().map(|e| &e.message), error.as_ref().map(|e| &e.message));
             assert_eq!(outcome.calls, most, "{cut} of {}", whole.len());
-            let verified = block_on(driver::verify(Prepared::new(after.clone()), name, &*journal)).unwrap();
-            let differences = verified.differences.iter().filter(|d| d.what != trefoil_machine::What::Citation);
+            let verified =
+                block_on(driver::verify_journal(PreparedProgram::new(after.clone()), name, &*journal)).unwrap();
+            let differences =
+                verified.differences.iter().filter(|d| d.what != trefoil_machine::DifferenceKind::Citation);
             assert_eq!(differences.count(), 0, "{:?}", verified.differences);
         }
     }
@@ -175,11 +178,11 @@ fn reading(second: &str) -> Arc<Program> {
     let (a, x, c, d) = (b.model("a", "first"), b.model("b", second), b.model("c", "third"), b.model("d", "{{a}} said"));
     let mut text = b.text(&format!("{second} {{{{a.total_tokens}}}}"));
     text.sources = vec![Source::Spent(Vec::new())];
-    b.call_of(x).user = Expr::Template(text);
+    b.call_of(x).user = ValueExpression::Template(text);
     let mut text = b.text("used {{a.total_tokens}}");
     let Source::Slot(slot) = text.sources[0] else { panic!("a slot") };
     text.sources = vec![Source::Spent(vec![slot])];
-    b.call_of(d).user = Expr::Template(text);
+    b.call_of(d).user = ValueExpression::Template(text);
     let mut when = b.cond("{{a.total_tokens}} > 3");
     when.sources = vec![Source::Spent(Vec::new())];
     b.at(c).when = Some(when);
@@ -199,9 +202,9 @@ fn what_a_program_reads_about_its_usage_is_as_from_scratch() {
     let (sent, outcome) = desk.run(&after, "new", Some(desk.memo(&before, "old")));
     assert_eq!(sent, ["other 3"]);
     // Also if a result was reused by the run that it is reused from.
-    let both = desk.memo(&after, "new").over(desk.memo(&before, "old"));
+    let both = desk.memo(&after, "new").with_older(desk.memo(&before, "old"));
     assert_eq!(desk.run(&before, "back", Some(both)).0, Vec::<String>::new());
-    assert_eq!(outcome.usage.total(), 5, "what is kept is not spent again");
+    assert_eq!(outcome.usage.total_tokens(), 5, "what is kept is not spent again");
 }
 
 #[test]

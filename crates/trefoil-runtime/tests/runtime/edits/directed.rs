@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use testbed::Build;
 use trefoil_ir::{CommandCall, Guard, OnItemFailure, PiiAction, PiiEntity, Program, StepId, StepKind};
 use trefoil_machine::journal::{Basis, RunSpec};
-use trefoil_machine::{EntryKind, Prepared, PrivateValue, RunLimits};
+use trefoil_machine::{EntryKind, PreparedProgram, PrivateValue, RunLimits};
 use trefoil_runtime::driver::memo::{Memo, read_memo};
-use trefoil_runtime::driver::{self, Options};
+use trefoil_runtime::driver::{self, DriverOptions};
 use trefoil_runtime::ports::{CallSite, CommandHost, CommandOutput, ToolError};
 use trefoil_runtime::{CommandRequest, RunOutcome};
 
@@ -24,7 +24,7 @@ struct Shell(Arc<Mutex<Vec<String>>>);
 
 #[async_trait]
 impl CommandHost for Shell {
-    async fn run(&self, _at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+    async fn run_command(&self, _at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         let mut sent = self.0.lock().unwrap();
         sent.push(request.script.to_string());
         Ok(CommandOutput { exit_code: 0, stdout: format!("{} {}", request.script, sent.len()), stderr: String::new() })
@@ -43,8 +43,8 @@ impl Desk {
         Self { world, sent }
     }
 
-    pub fn options(run: &str, memo: Option<Memo>) -> Options {
-        Options { seed: Some(7), run: Some(run.to_owned()), memo, ..Options::default() }
+    pub fn options(run: &str, memo: Option<Memo>) -> DriverOptions {
+        DriverOptions { seed: Some(7), run: Some(run.to_owned()), memo, ..DriverOptions::default() }
     }
 
     /// The requests that were sent, and the outcome.
@@ -53,17 +53,18 @@ impl Desk {
     }
 
     /// The same, with other options.
-    pub fn run_with(&self, program: &Arc<Program>, run: &str, options: Options) -> (Vec<String>, RunOutcome) {
+    pub fn run_with(&self, program: &Arc<Program>, run: &str, options: DriverOptions) -> (Vec<String>, RunOutcome) {
         self.sent.lock().unwrap().clear();
-        let (prepared, ports) = (Prepared::new(program.clone()), self.world.ports.clone());
+        let (prepared, ports) = (PreparedProgram::new(program.clone()), self.world.ports.clone());
         let outcome = block_on(driver::run_prepared(prepared, Some("in".into()), ports, options));
-        let verified = block_on(driver::verify(Prepared::new(program.clone()), run, &*self.world.journal)).unwrap();
+        let verified =
+            block_on(driver::verify_journal(PreparedProgram::new(program.clone()), run, &*self.world.journal)).unwrap();
         assert_eq!(verified.differences, []);
         (self.sent.lock().unwrap().clone(), outcome)
     }
 
     pub fn memo(&self, program: &Arc<Program>, run: &str) -> Memo {
-        let (prepared, options) = (Prepared::new(program.clone()), Options::default());
+        let (prepared, options) = (PreparedProgram::new(program.clone()), DriverOptions::default());
         block_on(read_memo(prepared, run, self.world.ports.clone(), &options)).unwrap()
     }
 }
@@ -148,7 +149,7 @@ fn of_two_equal_commands_the_one_that_changed_runs_and_the_other_keeps_its_own_r
         let error = outcome.result.unwrap_err();
         assert_eq!((&*error.code, error.key.clone().unwrap().as_str()), ("WOULD_REPEAT", changed));
         assert_eq!(sent, Vec::<String>::new());
-        let memo = desk.memo(&before, "old").rerunning([changed.to_owned()]);
+        let memo = desk.memo(&before, "old").allow_rerun([changed.to_owned()]);
         assert_eq!(desk.run(&after, &format!("yes-{changed}"), Some(memo)).0, ["other"]);
     }
 }
@@ -159,7 +160,7 @@ fn a_command_that_becomes_equal_to_a_later_one_does_not_take_its_result() {
     let before = commands(&[("a", "first"), ("b", "second")]);
     desk.run(&before, "old", None);
     let after = commands(&[("a", "second"), ("b", "second")]);
-    let memo = desk.memo(&before, "old").rerunning(["a".to_owned()]);
+    let memo = desk.memo(&before, "old").allow_rerun(["a".to_owned()]);
     let (sent, outcome) = desk.run(&after, "new", Some(memo));
     assert!(outcome.result.is_ok(), "{outcome:?}");
     assert_eq!(sent, ["second"], "`b` is as it was, and is not run again");
@@ -178,8 +179,8 @@ fn whoever_says_that_a_command_may_run_again_goes_on_with_the_run_that_stopped_f
     let EntryKind::Suspended { wake_at: None, why: Some(why), .. } = ended.kind else { panic!("{ended:?}") };
     assert_eq!((&*why.code, why.key.clone().unwrap().as_str()), ("WOULD_REPEAT", "a"));
     desk.sent.lock().unwrap().clear();
-    let memo = desk.memo(&before, "old").rerunning(["a".to_owned()]);
-    let (prepared, options) = (Prepared::new(after.clone()), Desk::options("stopped", Some(memo)));
+    let memo = desk.memo(&before, "old").allow_rerun(["a".to_owned()]);
+    let (prepared, options) = (PreparedProgram::new(after.clone()), Desk::options("stopped", Some(memo)));
     let outcome = block_on(driver::resume_prepared(prepared, "stopped", desk.world.ports.clone(), options));
     assert!(outcome.result.is_ok(), "{outcome:?}");
     assert_eq!(*desk.sent.lock().unwrap(), ["second"], "what ran before it stopped is not run again");
@@ -211,11 +212,11 @@ fn an_edit_that_is_taken_back_finds_the_results_from_before_it() {
     let second = prompts(&[("one", "broken"), ("two", "two after {{one}}"), ("three", "three after {{two}}")]);
     let (sent, outcome) = desk.run(&second, "2", Some(desk.memo(&first, "1")));
     assert_eq!((sent.as_slice(), outcome.result.is_err()), (["broken".to_owned()].as_slice(), true));
-    let both = desk.memo(&second, "2").over(desk.memo(&first, "1"));
+    let both = desk.memo(&second, "2").with_older(desk.memo(&first, "1"));
     assert_eq!(desk.run(&first, "3", Some(both)).0, Vec::<String>::new());
     // The newest run comes first, and a result that it reused from another run counts once.
     let copied = prompts(&[("one", "say one"), ("copy", "say one"), ("two", "two after {{one}}")]);
-    let all = desk.memo(&first, "3").over(desk.memo(&second, "2")).over(desk.memo(&first, "1"));
+    let all = desk.memo(&first, "3").with_older(desk.memo(&second, "2")).with_older(desk.memo(&first, "1"));
     assert_eq!(desk.run(&copied, "4", Some(all)).0, ["say one"], "two ask, and there is one answer");
 }
 
@@ -225,10 +226,10 @@ fn a_command_that_another_run_has_done_otherwise_since_is_not_taken_for_done() {
     let desk = Desk::new();
     let (first, second) = (commands(&[("a", "first")]), commands(&[("a", "second")]));
     desk.run(&first, "1", None);
-    desk.run(&second, "2", Some(desk.memo(&first, "1").rerunning(["a".to_owned()])));
-    let both = || desk.memo(&second, "2").over(desk.memo(&first, "1"));
+    desk.run(&second, "2", Some(desk.memo(&first, "1").allow_rerun(["a".to_owned()])));
+    let both = || desk.memo(&second, "2").with_older(desk.memo(&first, "1"));
     assert_eq!(desk.run(&first, "3", Some(both())).1.result.unwrap_err().code, "WOULD_REPEAT");
-    assert_eq!(desk.run(&first, "4", Some(both().rerunning(["a".to_owned()]))).0, ["first"]);
+    assert_eq!(desk.run(&first, "4", Some(both().allow_rerun(["a".to_owned()]))).0, ["first"]);
 }
 
 #[test]
@@ -266,8 +267,8 @@ fn what_is_kept_does_not_count_for_limits_and_what_would_pass_one_is_not_sent() 
         desk.sent.lock().unwrap().clear();
         let memo = Some(desk.memo(&before, "old"));
         let spec = RunSpec { limits: RunLimits { calls: Some(max_calls), ..RunLimits::NONE }, ..RunSpec::NONE };
-        let options = Options { spec, basis: Some(Basis::default()), ..Desk::options(run, memo) };
-        let (prepared, ports) = (Prepared::new(after.clone()), desk.world.ports.clone());
+        let options = DriverOptions { spec, basis: Some(Basis::default()), ..Desk::options(run, memo) };
+        let (prepared, ports) = (PreparedProgram::new(after.clone()), desk.world.ports.clone());
         let outcome = block_on(driver::run_prepared(prepared, Some("in".into()), ports, options));
         (desk.sent.lock().unwrap().clone(), outcome)
     };
@@ -280,16 +281,17 @@ fn what_is_kept_does_not_count_for_limits_and_what_would_pass_one_is_not_sent() 
     let (sent, outcome) = run(&two, "two", 1);
     let error = outcome.result.as_ref().unwrap_err();
     assert_eq!((&*error.code, outcome.continues, outcome.calls, sent), ("BUDGET_EXCEEDED", true, 0, vec![]));
-    let verified = block_on(driver::verify(Prepared::new(two.clone()), "two", &*desk.world.journal)).unwrap();
-    assert!(verified.holds() && !verified.ended, "{verified:?}");
+    let verified =
+        block_on(driver::verify_journal(PreparedProgram::new(two.clone()), "two", &*desk.world.journal)).unwrap();
+    assert!(verified.matches_program() && !verified.ended, "{verified:?}");
     // The run continues with a higher limit, and with the results that it reuses.
     let EntryKind::Started(started) = desk.world.journal.entries("two").remove(0).kind else { panic!() };
     assert_eq!(started.basis.as_ref().unwrap().limits.calls, Some(1));
     let go_on = |max_calls: Option<u64>| {
         let spec = RunSpec { limits: RunLimits { calls: max_calls, ..RunLimits::NONE }, ..RunSpec::NONE };
         let basis = started.basis.as_deref().cloned();
-        let options = Options { basis, spec, ..Desk::options("two", Some(desk.memo(&before, "old"))) };
-        block_on(driver::resume_prepared(Prepared::new(two.clone()), "two", desk.world.ports.clone(), options))
+        let options = DriverOptions { basis, spec, ..Desk::options("two", Some(desk.memo(&before, "old"))) };
+        block_on(driver::resume_prepared(PreparedProgram::new(two.clone()), "two", desk.world.ports.clone(), options))
     };
     assert_eq!(go_on(None).result.unwrap_err().code, "BUDGET_EXCEEDED");
     assert!(desk.sent.lock().unwrap().is_empty());
@@ -314,13 +316,13 @@ fn a_program_sees_the_id_of_the_run_whose_results_it_keeps() {
     assert_eq!(desk.run(&before, "old", None).0, ["in old", "two"]);
     let based = |memo: Memo| {
         let basis = Basis { run: "old".to_owned(), execution: Some("old".to_owned()), ..Basis::default() };
-        Options { basis: Some(basis), ..Desk::options("new", Some(memo)) }
+        DriverOptions { basis: Some(basis), ..Desk::options("new", Some(memo)) }
     };
     let after = named("then {{run}}");
     assert_eq!(desk.run_with(&after, "new", based(desk.memo(&before, "old"))).0, ["then old"]);
     let entries = desk.world.journal.entries("new");
     let EntryKind::Started(started) = &entries[0].kind else { panic!("{entries:?}") };
-    assert_eq!((&*started.run, started.execution()), ("new", "old"));
+    assert_eq!((&*started.run, started.execution_id()), ("new", "old"));
     // Without a run before it, or with its answers only, a run has its own id.
     assert_eq!(desk.run(&after, "other", Some(desk.memo(&before, "old"))).0, ["in other", "then other"]);
 }
@@ -328,7 +330,7 @@ fn a_program_sees_the_id_of_the_run_whose_results_it_keeps() {
 /// A journal that was tampered with.
 #[test]
 fn a_journal_that_says_otherwise_is_found_out() {
-    use trefoil_machine::What;
+    use trefoil_machine::DifferenceKind;
     use trefoil_runtime::ports::{Journal as _, MemoryJournal};
     let desk = Desk::new();
     let before = prompts(&[("one", "say one"), ("two", "two after {{one}}")]);
@@ -340,9 +342,9 @@ fn a_journal_that_says_otherwise_is_found_out() {
         for run in ["old", "new"] {
             let mut entries = desk.world.journal.entries(run);
             entries.iter_mut().for_each(|entry| change(run, &mut entry.kind));
-            block_on(journal.append(run, &entries, &[])).unwrap();
+            block_on(journal.append_entries(run, &entries, &[])).unwrap();
         }
-        let verified = block_on(driver::verify(Prepared::new(after.clone()), "new", &journal)).unwrap();
+        let verified = block_on(driver::verify_journal(PreparedProgram::new(after.clone()), "new", &journal)).unwrap();
         verified.differences.iter().map(|difference| difference.what).collect::<Vec<_>>()
     };
     let answer = |of: &'static str, key: &'static str| {
@@ -351,20 +353,20 @@ fn a_journal_that_says_otherwise_is_found_out() {
                 && run == of
                 && known.as_str() == key
             {
-                *value = PrivateValue::plain("forged");
+                *value = PrivateValue::without_hidden("forged");
             }
         }
     };
     assert_eq!(what(&|_, _| ()), []);
-    assert_eq!(what(&answer("new", "two")), [What::End]);
-    assert_eq!(what(&answer("new", "one")), [What::Citation, What::Content]);
-    assert_eq!(what(&answer("old", "one")), [What::Citation]);
+    assert_eq!(what(&answer("new", "two")), [DifferenceKind::End]);
+    assert_eq!(what(&answer("new", "one")), [DifferenceKind::Citation, DifferenceKind::Content]);
+    assert_eq!(what(&answer("old", "one")), [DifferenceKind::Citation]);
     assert_eq!(
         what(&|run, kind| if let EntryKind::Finished { output, .. } = kind
             && run == "new"
         {
             *output = None
         }),
-        [What::End]
+        [DifferenceKind::End]
     );
 }

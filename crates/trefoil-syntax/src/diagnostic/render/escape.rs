@@ -41,7 +41,7 @@ fn is_shown(c: char) -> bool {
 }
 
 /// The text with each tricky character replaced by what `escape` adds, except those that `keeps` names.
-pub fn escaped(text: &str, keeps: impl Fn(char) -> bool, escape: impl Fn(char, &mut String)) -> Cow<'_, str> {
+pub fn escape_tricky(text: &str, keeps: impl Fn(char) -> bool, escape: impl Fn(char, &mut String)) -> Cow<'_, str> {
     if !text.contains(is_tricky) {
         return Cow::Borrowed(text);
     }
@@ -62,18 +62,18 @@ pub fn escaped(text: &str, keeps: impl Fn(char) -> bool, escape: impl Fn(char, &
 }
 
 /// The text on one line: white space is a space, and other tricky characters are shown by their number.
-pub fn clean(text: &str) -> String {
+pub fn clean_line(text: &str) -> String {
     let escape = |c: char, out: &mut String| match c {
         '\n' | '\r' | '\t' => out.push(' '),
         c => out.extend(c.escape_unicode()),
     };
-    escaped(text, |_| false, escape).into_owned()
+    escape_tricky(text, |_| false, escape).into_owned()
 }
 
 /// The text of a source line with each tricky character replaced by visible ones of the same number of bytes, so that
 /// offsets stay the same. Line breaks and tabs stay.
-pub(super) fn tame(source: &str) -> Cow<'_, str> {
-    escaped(
+pub(super) fn escape_same_length(source: &str) -> Cow<'_, str> {
+    escape_tricky(
         source,
         |c| c.is_ascii(),
         |c, out| match c.len_utf8() {
@@ -108,7 +108,7 @@ mod tests {
             ("\u{26a0}\u{fe0f}\u{fe0f}\u{fe01}", "\u{26a0}\u{fe0f}\\u{fe0f}\\u{fe01}"),
         ];
         for (text, shown) in cases {
-            assert_eq!(clean(text), shown);
+            assert_eq!(clean_line(text), shown);
         }
     }
 
@@ -116,7 +116,7 @@ mod tests {
     fn source_lines_keep_their_offsets() {
         for c in (0..=0x10_ffff).filter_map(char::from_u32).filter(|c| is_tricky(*c)) {
             let line = format!("a{c}b\n\tc");
-            let tamed = tame(&line);
+            let tamed = escape_same_length(&line);
             assert_eq!(tamed.len(), line.len(), "{c:?}");
             assert!(c.is_ascii() || !tamed.contains(is_tricky_beyond_ascii), "{c:?}: {tamed:?}");
         }

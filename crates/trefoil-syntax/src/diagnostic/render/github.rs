@@ -5,28 +5,28 @@
 
 use std::fmt::Write as _;
 
-use super::{clean, place};
-use crate::diagnostic::{Diagnostic, Severity};
-use crate::file::Files;
+use super::{clean_line, file_and_span};
+use crate::diagnostic::{Diagnostic, FindingSeverity};
+use crate::file::SourceFiles;
 
 /// One line for each finding, `::error file=..,line=..,col=..,endLine=..,endColumn=..,title=rule::message`; the advice
 /// is a second line of the message.
-pub fn github(diagnostics: &[Diagnostic], files: &Files) -> String {
+pub fn render_github(diagnostics: &[Diagnostic], files: &SourceFiles) -> String {
     let mut out = String::new();
     for d in diagnostics {
         let command = match d.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Info | Severity::Hint => "notice",
+            FindingSeverity::Error => "error",
+            FindingSeverity::Warning => "warning",
+            FindingSeverity::Info | FindingSeverity::Hint => "notice",
         };
-        let (file, span) = place(files, d.file, d.span);
+        let (file, span) = file_and_span(files, d.file, d.span);
         let mut properties = String::new();
         if let Some(file) = file {
             // GitHub expects paths relative to the repository, without `./`.
             let name = file.name().trim_start_matches("./");
             let _ = write!(properties, "file={},", property(name));
             if let Some(span) = span {
-                let (start, end) = (file.position(span.start), file.position(span.end.max(span.start)));
+                let (start, end) = (file.line_column(span.start), file.line_column(span.end.max(span.start)));
                 if start.line == end.line {
                     let _ = write!(
                         properties,
@@ -39,8 +39,8 @@ pub fn github(diagnostics: &[Diagnostic], files: &Files) -> String {
             }
         }
         let message = match &d.help {
-            Some(help) => format!("{}\nhelp: {}", clean(&d.message), clean(help)),
-            None => clean(&d.message),
+            Some(help) => format!("{}\nhelp: {}", clean_line(&d.message), clean_line(help)),
+            None => clean_line(&d.message),
         };
         let _ = writeln!(out, "::{command} {properties}title={}::{}", property(d.rule), data(&message));
     }

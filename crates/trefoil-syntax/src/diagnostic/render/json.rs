@@ -2,57 +2,57 @@
 
 use serde::Serialize;
 
-use super::{name, place};
+use super::{file_and_span, name};
 use crate::diagnostic::{Diagnostic, Fix};
-use crate::file::Files;
+use crate::file::SourceFiles;
 use crate::span::{FileId, Span};
 
-/// The JSON Schema (draft 2020-12) of the output of [`json`].
+/// The JSON Schema (draft 2020-12) of the output of [`render_json`].
 pub const JSON_SCHEMA: &str = include_str!("check.schema.json");
 
 /// The whole report.
 #[derive(Serialize)]
-struct Report<'a> {
+struct JsonReport<'a> {
     files: usize,
-    diagnostics: Vec<Finding<'a>>,
+    diagnostics: Vec<JsonFinding<'a>>,
 }
 
 #[derive(Serialize)]
-struct Finding<'a> {
+struct JsonFinding<'a> {
     rule: &'a str,
     severity: &'a str,
     message: &'a str,
     #[serde(flatten)]
-    place: JsonPlace<'a>,
+    place: JsonLocation<'a>,
     help: Option<&'a str>,
-    labels: Vec<Labelled<'a>>,
-    fix: Option<Change<'a>>,
+    labels: Vec<JsonLabel<'a>>,
+    fix: Option<JsonFix<'a>>,
 }
 
 #[derive(Serialize)]
-struct Labelled<'a> {
+struct JsonLabel<'a> {
     message: &'a str,
     #[serde(flatten)]
-    place: JsonPlace<'a>,
+    place: JsonLocation<'a>,
 }
 
 #[derive(Serialize)]
-struct Change<'a> {
+struct JsonFix<'a> {
     message: &'a str,
     safe: bool,
-    edits: Vec<Replaced<'a>>,
+    edits: Vec<JsonEdit<'a>>,
 }
 
 #[derive(Serialize)]
-struct Replaced<'a> {
+struct JsonEdit<'a> {
     #[serde(flatten)]
-    place: JsonPlace<'a>,
+    place: JsonLocation<'a>,
     text: &'a str,
 }
 
 /// Lines and columns count from 1, columns in characters; the end is exclusive. Without a place, all are null.
 #[derive(Serialize)]
-struct JsonPlace<'a> {
+struct JsonLocation<'a> {
     file: Option<&'a str>,
     line: Option<u32>,
     column: Option<u32>,
@@ -60,13 +60,13 @@ struct JsonPlace<'a> {
     end_column: Option<u32>,
 }
 
-impl<'a> JsonPlace<'a> {
-    fn of(files: &'a Files, file: Option<FileId>, span: Option<Span>) -> Self {
-        let (file, span) = place(files, file, span);
-        let at = |offset: Option<u32>| Some(file?.position(offset?));
+impl<'a> JsonLocation<'a> {
+    fn from_span(files: &'a SourceFiles, file: Option<FileId>, span: Option<Span>) -> Self {
+        let (file, span) = file_and_span(files, file, span);
+        let at = |offset: Option<u32>| Some(file?.line_column(offset?));
         let start = at(span.map(|s| s.start));
         let end = at(span.map(|s| s.end.max(s.start)));
-        JsonPlace {
+        JsonLocation {
             file: file.map(|f| f.name()),
             line: start.map(|p| p.line),
             column: start.map(|p| p.column),
@@ -76,40 +76,40 @@ impl<'a> JsonPlace<'a> {
     }
 }
 
-impl<'a> Change<'a> {
+impl<'a> JsonFix<'a> {
     /// `None` if the fix changes a file that is not in `files`.
-    fn of(files: &'a Files, fix: &'a Fix) -> Option<Self> {
+    fn from_fix(files: &'a SourceFiles, fix: &'a Fix) -> Option<Self> {
         let edits = fix.edits.iter().map(|e| {
-            let place = JsonPlace::of(files, Some(e.location.file), Some(e.location.span));
-            place.line.is_some().then_some(Replaced { place, text: &e.text })
+            let place = JsonLocation::from_span(files, Some(e.location.file), Some(e.location.span));
+            place.line.is_some().then_some(JsonEdit { place, text: &e.text })
         });
-        Some(Change { message: &fix.message, safe: fix.safe, edits: edits.collect::<Option<_>>()? })
+        Some(JsonFix { message: &fix.message, safe: fix.safe, edits: edits.collect::<Option<_>>()? })
     }
 }
 
 /// One JSON object on one line, followed by a line break. `checked` is the number of checked files.
-pub fn json(diagnostics: &[Diagnostic], files: &Files, checked: usize) -> String {
+pub fn render_json(diagnostics: &[Diagnostic], files: &SourceFiles, checked: usize) -> String {
     let diagnostics = diagnostics
         .iter()
-        .map(|d| Finding {
+        .map(|d| JsonFinding {
             rule: d.rule,
             severity: name(d.severity),
             message: &d.message,
-            place: JsonPlace::of(files, d.file, d.span),
+            place: JsonLocation::from_span(files, d.file, d.span),
             help: d.help.as_deref(),
             labels: d
                 .labels
                 .iter()
-                .map(|l| Labelled {
+                .map(|l| JsonLabel {
                     message: &l.message,
-                    place: JsonPlace::of(files, Some(l.location.file), Some(l.location.span)),
+                    place: JsonLocation::from_span(files, Some(l.location.file), Some(l.location.span)),
                 })
                 .collect(),
-            fix: d.fix.as_deref().and_then(|fix| Change::of(files, fix)),
+            fix: d.fix.as_deref().and_then(|fix| JsonFix::from_fix(files, fix)),
         })
         .collect();
     // Cannot fail: the report contains only strings and numbers.
-    let mut out = serde_json::to_string(&Report { files: checked, diagnostics }).unwrap_or_default();
+    let mut out = serde_json::to_string(&JsonReport { files: checked, diagnostics }).unwrap_or_default();
     out.push('\n');
     out
 }

@@ -7,9 +7,9 @@ use crate::hash::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::place;
-use crate::diagnostic::{Diagnostic, Fix, Severity};
-use crate::file::{Files, SourceFile};
+use super::file_and_span;
+use crate::diagnostic::{Diagnostic, FindingSeverity, Fix};
+use crate::file::{SourceFile, SourceFiles};
 use crate::span::{FileId, Location, Span};
 
 /// A rule, as described in a SARIF log.
@@ -22,11 +22,11 @@ pub struct SarifRule<'a> {
     /// Its page, in Markdown.
     pub page: &'a str,
     /// Its level; `None` if it is off.
-    pub level: Option<Severity>,
+    pub level: Option<FindingSeverity>,
 }
 
 /// A log with one run, on one line, followed by a line break. Rules that are not in the list are still named.
-pub fn sarif(diagnostics: &[Diagnostic], files: &Files, rules: &[SarifRule<'_>], version: &str) -> String {
+pub fn render_sarif(diagnostics: &[Diagnostic], files: &SourceFiles, rules: &[SarifRule<'_>], version: &str) -> String {
     let index: HashMap<&str, usize> = rules.iter().enumerate().map(|(i, r)| (r.name, i)).collect();
     let results: Vec<Value> = diagnostics.iter().map(|d| result(d, files, &index)).collect();
     let rules: Vec<Value> = rules.iter().map(descriptor).collect();
@@ -48,19 +48,19 @@ fn descriptor(rule: &SarifRule<'_>) -> Value {
         "shortDescription": { "text": rule.summary },
         "fullDescription": { "text": rule.summary },
         "help": { "text": rule.page, "markdown": rule.page },
-        "defaultConfiguration": { "enabled": rule.level.is_some(), "level": level(rule.level.unwrap_or(Severity::Warning)) },
+        "defaultConfiguration": { "enabled": rule.level.is_some(), "level": level(rule.level.unwrap_or(FindingSeverity::Warning)) },
     })
 }
 
-fn level(severity: Severity) -> &'static str {
+fn level(severity: FindingSeverity) -> &'static str {
     match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Info | Severity::Hint => "note",
+        FindingSeverity::Error => "error",
+        FindingSeverity::Warning => "warning",
+        FindingSeverity::Info | FindingSeverity::Hint => "note",
     }
 }
 
-fn result(d: &Diagnostic, files: &Files, index: &HashMap<&str, usize>) -> Value {
+fn result(d: &Diagnostic, files: &SourceFiles, index: &HashMap<&str, usize>) -> Value {
     let mut out = Map::new();
     out.insert("ruleId".into(), d.rule.into());
     if let Some(index) = index.get(d.rule) {
@@ -91,8 +91,8 @@ fn result(d: &Diagnostic, files: &Files, index: &HashMap<&str, usize>) -> Value 
     Value::Object(out)
 }
 
-fn physical(files: &Files, file: Option<FileId>, span: Option<Span>) -> Option<Value> {
-    let (file, span) = place(files, file, span);
+fn physical(files: &SourceFiles, file: Option<FileId>, span: Option<Span>) -> Option<Value> {
+    let (file, span) = file_and_span(files, file, span);
     let file = file?;
     let mut out = json!({ "artifactLocation": { "uri": uri(file.name()) } });
     if let (Some(span), Some(out)) = (span, out.as_object_mut()) {
@@ -102,12 +102,12 @@ fn physical(files: &Files, file: Option<FileId>, span: Option<Span>) -> Option<V
 }
 
 fn region(file: &SourceFile, span: Span) -> Value {
-    let (start, end) = (file.position(span.start), file.position(span.end.max(span.start)));
+    let (start, end) = (file.line_column(span.start), file.line_column(span.end.max(span.start)));
     json!({ "startLine": start.line, "startColumn": start.column, "endLine": end.line, "endColumn": end.column })
 }
 
 /// A fix, with its edits grouped by file; `None` if one of its files is missing.
-fn change(fix: &Fix, files: &Files) -> Option<Value> {
+fn change(fix: &Fix, files: &SourceFiles) -> Option<Value> {
     let mut changed: Vec<(FileId, Vec<Value>)> = Vec::new();
     for edit in &fix.edits {
         let Location { file: id, span } = edit.location;

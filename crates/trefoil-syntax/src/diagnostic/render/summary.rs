@@ -1,11 +1,11 @@
 //! The last line of a report.
 
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, FindingSeverity};
 
 /// `2 errors, 1 warning in 3 files`. Info findings are not counted, and zero counts are omitted.
-pub fn summary(diagnostics: &[Diagnostic], files: usize) -> String {
+pub fn render_summary(diagnostics: &[Diagnostic], files: usize) -> String {
     let count = |severity| diagnostics.iter().filter(|d| d.severity == severity).count();
-    let found: Vec<String> = [(Severity::Error, "error"), (Severity::Warning, "warning")]
+    let found: Vec<String> = [(FindingSeverity::Error, "error"), (FindingSeverity::Warning, "warning")]
         .into_iter()
         .map(|(severity, word)| (count(severity), word))
         .filter(|(n, _)| *n > 0)
@@ -25,12 +25,12 @@ mod tests {
 
     #[test]
     fn counts_what_there_is() {
-        let of = |severities: &[Severity]| -> Vec<Diagnostic> {
-            severities.iter().map(|s| Diagnostic::nowhere("r", *s, None, "m")).collect()
+        let of = |severities: &[FindingSeverity]| -> Vec<Diagnostic> {
+            severities.iter().map(|s| Diagnostic::without_location("r", *s, None, "m")).collect()
         };
-        use Severity::{Error, Info, Warning};
-        assert_eq!(summary(&of(&[Error, Warning, Error, Info]), 3), "2 errors, 1 warning in 3 files");
-        assert_eq!(summary(&of(&[Warning, Warning]), 1), "2 warnings in 1 file");
-        assert_eq!(summary(&of(&[Info]), 0), "no errors in 0 files");
+        use FindingSeverity::{Error, Info, Warning};
+        assert_eq!(render_summary(&of(&[Error, Warning, Error, Info]), 3), "2 errors, 1 warning in 3 files");
+        assert_eq!(render_summary(&of(&[Warning, Warning]), 1), "2 warnings in 1 file");
+        assert_eq!(render_summary(&of(&[Info]), 0), "no errors in 0 files");
     }
 }

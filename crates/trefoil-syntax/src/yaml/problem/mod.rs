@@ -5,22 +5,22 @@ mod wording;
 
 use granit_parser::ScanError;
 
-use super::build::{TreeBuilder, quoted, unquoted_braces};
-use super::limits::Limits;
-use super::mend::{Mask, to_next_key};
+use super::builder::{TreeBuilder, quoted_text, unquoted_braces};
+use super::limits::YamlLimits;
+use super::recovery::{RecoveryMask, to_next_key};
 use super::{locate, rules};
 use crate::diagnostic::Diagnostic;
 use crate::span::{FileId, Location, Span};
-use wording::{ProblemKind, Wording};
+use wording::{ErrorWording, ProblemKind};
 
 /// A syntax error and the mask under which the text can be read again.
-pub(super) struct Problem {
+pub(super) struct SyntaxProblem {
     pub(super) diagnostic: Diagnostic,
-    pub(super) mask: Option<Mask>,
+    pub(super) mask: Option<RecoveryMask>,
 }
 
 /// The context of a syntax error.
-struct Scene<'a> {
+struct SyntaxErrorContext<'a> {
     file: FileId,
     text: &'a str,
     /// The offset where the parser stopped.
@@ -31,7 +31,7 @@ struct Scene<'a> {
     flow: Option<usize>,
 }
 
-impl Scene<'_> {
+impl SyntaxErrorContext<'_> {
     fn location(&self, start: usize, end: usize) -> Location {
         Location::new(self.file, Span::new(start as u32, end as u32))
     }
@@ -42,13 +42,13 @@ impl Scene<'_> {
 }
 
 /// Turns a parser error into a finding.
-pub(super) fn explain(
+pub(super) fn explain_error(
     file: FileId,
     text: &str,
     error: &ScanError,
     builder: &TreeBuilder<'_>,
-    limits: &Limits,
-) -> Problem {
+    limits: &YamlLimits,
+) -> SyntaxProblem {
     let at = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
     let flow = builder.open_flow();
     let value = match (flow, builder.last_value) {
@@ -57,12 +57,13 @@ pub(super) fn explain(
         (None, None) if builder.wants_value() => Some(locate::value_start(text, builder.token_end as usize).min(at)),
         _ => None,
     };
-    let scene = Scene { file, text, at, value, flow: flow.map(|(_, inner)| inner as usize) };
+    let scene = SyntaxErrorContext { file, text, at, value, flow: flow.map(|(_, inner)| inner as usize) };
     let last = builder.last_value.map(|last| last.start as usize);
     if let Some(problem) = braces(&scene).or_else(|| last.and_then(|last| text_of_lines(&scene, last))) {
         return problem;
     }
-    let Wording { kind, rule, message, help, place: told, above, uneven } = wording::of(error.kind(), &scene, limits);
+    let ErrorWording { kind, rule, message, help, place: told, above, uneven } =
+        wording::error_wording(error.kind(), &scene, limits);
     let (kind, message, help) =
         match scene.flow.filter(|open| kind == ProblemKind::Inside && left_open(text, *open, at)) {
             Some(open) => {
@@ -82,17 +83,17 @@ pub(super) fn explain(
     };
     let (start, end) = further.or(told).unwrap_or_else(|| place(kind, &scene));
     let (start, end) = locate::whole_characters(text, start, end);
-    let mut diagnostic = Diagnostic::error(rule, scene.location(start, end), message);
+    let mut diagnostic = Diagnostic::new_error(rule, scene.location(start, end), message);
     if let (ProblemKind::Inside, Some(open)) = (kind, scene.flow)
         && open != start
     {
-        diagnostic = diagnostic.label(scene.location(open, open + 1), "opened here");
+        diagnostic = diagnostic.with_label(scene.location(open, open + 1), "opened here");
     }
     let advice = match (kind, scene.value_on_line()) {
         (ProblemKind::Value, Some(value))
             if flow.is_none() && !text.get(value..).is_some_and(|t| t.starts_with(['"', '\''])) =>
         {
-            quoted(text.get(value..locate::content_end(text, value)).unwrap_or_default())
+            quoted_text(text.get(value..locate::content_end(text, value)).unwrap_or_default())
                 .map(|quoted| format!("put quotes around the whole value: {quoted}"))
         }
         _ => None,
@@ -105,13 +106,14 @@ pub(super) fn explain(
         && let Some(((start, end), why)) = slipped(text, at)
     {
         let (start, end) = locate::whole_characters(text, start, end);
-        diagnostic = diagnostic.label(scene.location(start, end), why);
+        diagnostic = diagnostic.with_label(scene.location(start, end), why);
     }
     if let Some((start, end)) = above {
         let (start, end) = locate::whole_characters(text, start, end);
-        diagnostic = diagnostic.label(scene.location(start, end), "this value continues, because its line has no `:`");
+        diagnostic =
+            diagnostic.with_label(scene.location(start, end), "this value continues, because its line has no `:`");
     }
-    Problem { diagnostic, mask: mask(kind, &scene) }
+    SyntaxProblem { diagnostic, mask: mask(kind, &scene) }
 }
 
 /// The first line of a block, if the line at `at` and those after it are indented less. As the only line with its
@@ -177,14 +179,14 @@ fn left_open(text: &str, open: usize, at: usize) -> bool {
 }
 
 /// The finding, with a suggestion to replace the tabs at `at` with spaces. Their number is guessed from the line above.
-fn without_tab(scene: &Scene<'_>, at: usize, found: Diagnostic) -> Diagnostic {
+fn without_tab(scene: &SyntaxErrorContext<'_>, at: usize, found: Diagnostic) -> Diagnostic {
     let text = scene.text;
     let start = locate::line_start(text, at);
     let line = text.get(start..locate::line_end(text, at)).unwrap_or_default();
     let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
     if at >= start + indent {
         let run = text.get(at..).map_or(0, |t| t.len() - t.trim_start_matches('\t').len());
-        return found.suggestion("write a space", scene.location(at, at + run), " ");
+        return found.with_suggestion("write a space", scene.location(at, at + run), " ");
     }
     let above = text.get(..start).unwrap_or_default().lines().rev();
     let above =
@@ -194,7 +196,7 @@ fn without_tab(scene: &Scene<'_>, at: usize, found: Diagnostic) -> Diagnostic {
     if above.ends_with(':') || in_item {
         width += 2;
     }
-    found.suggestion("indent with spaces", scene.location(start, start + indent), " ".repeat(width))
+    found.with_suggestion("indent with spaces", scene.location(start, start + indent), " ".repeat(width))
 }
 
 /// The value that an error at `at` is about, if the last token is a value: that value if both are on the same line,
@@ -209,7 +211,7 @@ fn behind(text: &str, last: Span, at: usize, in_list: bool) -> Option<usize> {
 }
 
 /// A value that starts with a template tag, whatever error the parser reported.
-fn braces(scene: &Scene<'_>) -> Option<Problem> {
+fn braces(scene: &SyntaxErrorContext<'_>) -> Option<SyntaxProblem> {
     let value = scene.value_on_line()?;
     let rest = scene.text.get(value..)?;
     if !rest.starts_with("{{") && !rest.starts_with("{%") {
@@ -221,11 +223,11 @@ fn braces(scene: &Scene<'_>) -> Option<Problem> {
     let end = locate::content_end(scene.text, value);
     let span = Span::new(value as u32, end as u32);
     let diagnostic = unquoted_braces(scene.file, scene.text, span, false);
-    Some(Problem { diagnostic, mask: Some(Mask::Quote(span)) })
+    Some(SyntaxProblem { diagnostic, mask: Some(RecoveryMask::Quote(span)) })
 }
 
 /// A text of several lines below its key that starts with a template tag and lacks the `|`.
-fn text_of_lines(scene: &Scene<'_>, value: usize) -> Option<Problem> {
+fn text_of_lines(scene: &SyntaxErrorContext<'_>, value: usize) -> Option<SyntaxProblem> {
     let text = scene.text;
     let line = locate::line_start(text, value);
     let width = value - line;
@@ -256,14 +258,14 @@ fn text_of_lines(scene: &Scene<'_>, value: usize) -> Option<Problem> {
     let at = scene.location(value, end);
     let first = scene.location(value, locate::content_end(text, value));
     let message = "a multi-line text that starts with `{{` needs `|` after its key";
-    let d = Diagnostic::error(rules::UNQUOTED_BRACES, first, message);
+    let d = Diagnostic::new_error(rules::UNQUOTED_BRACES, first, message);
     // It is unknown here whether the key accepts text at all.
-    let d = d.suggestion(format!("write `{word}: |`"), scene.location(above.len(), above.len()), " |");
-    Some(Problem { diagnostic: d, mask: Some(Mask::Quote(at.span)) })
+    let d = d.with_suggestion(format!("write `{word}: |`"), scene.location(above.len(), above.len()), " |");
+    Some(SyntaxProblem { diagnostic: d, mask: Some(RecoveryMask::Quote(at.span)) })
 }
 
 /// The bytes to mark.
-fn place(kind: ProblemKind, scene: &Scene<'_>) -> (usize, usize) {
+fn place(kind: ProblemKind, scene: &SyntaxErrorContext<'_>) -> (usize, usize) {
     let text = scene.text;
     let at = scene.at;
     match kind {
@@ -295,31 +297,31 @@ fn place(kind: ProblemKind, scene: &Scene<'_>) -> (usize, usize) {
 }
 
 /// How to continue reading: read a value as text, or skip the broken part up to the next key at the margin.
-fn mask(kind: ProblemKind, scene: &Scene<'_>) -> Option<Mask> {
+fn mask(kind: ProblemKind, scene: &SyntaxErrorContext<'_>) -> Option<RecoveryMask> {
     let text = scene.text;
     if kind == ProblemKind::Value
         && scene.flow.is_none()
         && let Some(value) = scene.value_on_line()
     {
         let end = locate::content_end(text, value);
-        return Some(Mask::Quote(Span::new(value as u32, end as u32)));
+        return Some(RecoveryMask::Quote(Span::new(value as u32, end as u32)));
     }
     if let (ProblemKind::Quote, Some(value)) = (kind, scene.value) {
         // Only one line, because the next ones may be keys again.
         let end = locate::content_end(text, value);
-        return Some(Mask::Quote(Span::new(value as u32, end as u32)));
+        return Some(RecoveryMask::Quote(Span::new(value as u32, end as u32)));
     }
     if kind == ProblemKind::First {
         let ((start, end), _) = wording::lone_line(text)?;
-        return Some(Mask::Skip(Span::new(locate::line_start(text, start) as u32, end as u32)));
+        return Some(RecoveryMask::Skip(Span::new(locate::line_start(text, start) as u32, end as u32)));
     }
     if kind == ProblemKind::Directive {
-        let line = wording::directive(text)?;
-        return Some(Mask::Skip(Span::new(line as u32, locate::line_end(text, line) as u32)));
+        let line = wording::directive_line(text)?;
+        return Some(RecoveryMask::Skip(Span::new(line as u32, locate::line_end(text, line) as u32)));
     }
     let start = match scene.flow {
         Some(_) => scene.value?,
         None => scene.value_on_line().unwrap_or_else(|| locate::line_start(text, scene.at)),
     };
-    Some(Mask::Skip(to_next_key(text, start)))
+    Some(RecoveryMask::Skip(to_next_key(text, start)))
 }

@@ -2,7 +2,7 @@
 
 use granit_parser::ErrorKind as E;
 
-use super::{Limits, Scene, locate, rules};
+use super::{SyntaxErrorContext, YamlLimits, locate, rules};
 
 /// Which place to mark, and how to continue reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) enum ProblemKind {
 }
 
 /// The text of a finding.
-pub(super) struct Wording {
+pub(super) struct ErrorWording {
     pub(super) kind: ProblemKind,
     pub(super) rule: &'static str,
     pub(super) message: String,
@@ -41,7 +41,7 @@ pub(super) struct Wording {
     pub(super) uneven: bool,
 }
 
-impl Wording {
+impl ErrorWording {
     fn new(kind: ProblemKind, message: impl Into<String>) -> Self {
         Self { kind, rule: rules::SYNTAX, message: message.into(), help: None, place: None, above: None, uneven: false }
     }
@@ -58,9 +58,9 @@ impl Wording {
 
 /// The wording of an error.
 // reason: a table with one line for each error
-pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
+pub(super) fn error_wording(error: &E, scene: &SyntaxErrorContext<'_>, limits: &YamlLimits) -> ErrorWording {
     use ProblemKind::{First, Here, Inside, Item, Opening, Tab, Value};
-    let say = |kind, message: &str| Wording::new(kind, message);
+    let say = |kind, message: &str| ErrorWording::new(kind, message);
     match error {
         // Values without quotes.
         E::UnexpectedCharacter { character } => unexpected(*character, scene),
@@ -102,7 +102,7 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
         // Brackets.
         E::UnclosedFlowCollection { open } => {
             let close = if *open == '[' { ']' } else { '}' };
-            Wording::new(Opening, format!("`{open}` is not closed")).help(format!("add `{close}`, or put quotes around the value if it is text"))
+            ErrorWording::new(Opening, format!("`{open}` is not closed")).help(format!("add `{close}`, or put quotes around the value if it is text"))
         }
         E::UnexpectedEofFlowSequence | E::ExpectedFlowSequenceSeparator => {
             say(Inside, "expected `,` or `]` here").help("close the list, or put quotes around a value that contains brackets or commas")
@@ -112,7 +112,7 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
         }
         E::MismatchedFlowCollectionEnd { open, close } => {
             let right = if *open == '[' { ']' } else { '}' };
-            Wording::new(Inside, format!("`{open}` is closed by `{close}`")).help(format!("close it with `{right}`"))
+            ErrorWording::new(Inside, format!("`{open}` is closed by `{close}`")).help(format!("close it with `{right}`"))
         }
         E::MisplacedFlowCollectionEnd => say(Value, "this closing bracket has no opening one").help("remove it, or put quotes around the value"),
         E::BlockEntryInFlowCollection => say(Inside, "`- ` is not allowed inside brackets").help("separate the items with `,`"),
@@ -130,11 +130,11 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
         E::ExpectedBlockMappingKey => key(scene),
         E::ExpectedBlockSequenceEntry => say(Item, "expected `- ` here, because this line is at the level of a list")
             .help("start it with `- `, indent it so that it belongs to the item above, or align it with the keys above the list"),
-        E::ExpectedDocumentStart => match directive(scene.text) {
+        E::ExpectedDocumentStart => match directive_line(scene.text) {
             Some(_) => not_a_directive(scene),
             None => match lone_line(scene.text) {
                 // Because of this line, the following lines belong to nothing.
-                Some((place, indented)) => Wording {
+                Some((place, indented)) => ErrorWording {
                     place: Some(place),
                     ..match indented {
                         true => say(First, "this line is indented further than the keys below it")
@@ -192,7 +192,7 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
         E::BomInsideDocument => say(Here, "a byte order mark (U+FEFF) inside the text").help("remove this invisible character"),
 
         // Limits.
-        E::RecursionLimitExceeded => Wording::new(Here, format!("lists and mappings are nested more than {} levels deep", limits.depth))
+        E::RecursionLimitExceeded => ErrorWording::new(Here, format!("lists and mappings are nested more than {} levels deep", limits.depth))
             .rule(rules::LIMIT)
             .help("flatten the structure"),
         E::AnchorCountOverflow | E::DirectiveByteLimitExceeded { .. } | E::TooManyReservedDirectiveParams { .. } => {
@@ -202,23 +202,23 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
     }
 }
 
-fn unexpected(character: char, scene: &Scene<'_>) -> Wording {
+fn unexpected(character: char, scene: &SyntaxErrorContext<'_>) -> ErrorWording {
     let kind = if scene.value == Some(scene.at) { ProblemKind::Value } else { ProblemKind::Here };
     match character {
-        '`' => Wording::new(kind, "a value cannot start with a backtick").help("put quotes around it"),
+        '`' => ErrorWording::new(kind, "a value cannot start with a backtick").help("put quotes around it"),
         '@' | '%' => {
-            Wording::new(kind, format!("a value cannot start with `{character}`")).help("put quotes around it")
+            ErrorWording::new(kind, format!("a value cannot start with `{character}`")).help("put quotes around it")
         }
         c if c.is_control() => {
             let message = format!("the control character U+{:04X} is not allowed here", u32::from(c));
-            Wording::new(kind, message).rule(rules::CHARACTER).help("remove it")
+            ErrorWording::new(kind, message).rule(rules::CHARACTER).help("remove it")
         }
-        c => Wording::new(kind, format!("`{c}` is not allowed here")),
+        c => ErrorWording::new(kind, format!("`{c}` is not allowed here")),
     }
 }
 
 /// The offset of the line at the top that starts with `%`, if there is one.
-pub(super) fn directive(text: &str) -> Option<usize> {
+pub(super) fn directive_line(text: &str) -> Option<usize> {
     let mut at = 0;
     loop {
         let line = text.get(at..locate::line_end(text, at))?.trim_start_matches('\u{feff}');
@@ -230,24 +230,26 @@ pub(super) fn directive(text: &str) -> Option<usize> {
     }
 }
 
-fn not_a_directive(scene: &Scene<'_>) -> Wording {
-    let place = directive(scene.text).map(|at| (at, locate::line_end(scene.text, at)));
-    let wording =
-        Wording::new(ProblemKind::Directive, "a line that starts with `%` is a directive, and this is not a valid one");
-    Wording { place, ..wording.help("remove the line, or put quotes around it if it is text") }
+fn not_a_directive(scene: &SyntaxErrorContext<'_>) -> ErrorWording {
+    let place = directive_line(scene.text).map(|at| (at, locate::line_end(scene.text, at)));
+    let wording = ErrorWording::new(
+        ProblemKind::Directive,
+        "a line that starts with `%` is a directive, and this is not a valid one",
+    );
+    ErrorWording { place, ..wording.help("remove the line, or put quotes around it if it is text") }
 }
 
 /// A `:` where no key is allowed.
-fn colon(scene: &Scene<'_>) -> Wording {
+fn colon(scene: &SyntaxErrorContext<'_>) -> ErrorWording {
     if scene.flow.is_some() {
-        return Wording::new(ProblemKind::Inside, "`:` is not allowed here, inside brackets")
+        return ErrorWording::new(ProblemKind::Inside, "`:` is not allowed here, inside brackets")
             .help("close the bracket, or put quotes around the text");
     }
     if scene.value_on_line().is_some() {
-        return Wording::new(ProblemKind::Value, "a value without quotes cannot contain `: `")
+        return ErrorWording::new(ProblemKind::Value, "a value without quotes cannot contain `: `")
             .help("put quotes around the whole value");
     }
-    let found = Wording::new(ProblemKind::Item, "this line continues the value above it, so it cannot be a key");
+    let found = ErrorWording::new(ProblemKind::Item, "this line continues the value above it, so it cannot be a key");
     let start = locate::line_start(scene.text, scene.at);
     let end = scene.text.get(..start).unwrap_or_default().trim_end().len();
     let from = locate::line_start(scene.text, end);
@@ -258,19 +260,19 @@ fn colon(scene: &Scene<'_>) -> Wording {
         .is_some_and(|(key, value)| !value.is_empty() && !key.contains([' ', '"', '\'']) && !value.starts_with(' '))
     {
         let colon = from + above.find(':').unwrap_or_default();
-        let found = Wording::new(ProblemKind::Item, "a key needs a space after its `:`");
-        return Wording { place: Some((colon, colon + 1)), ..found }.help("write a space after the `:`");
+        let found = ErrorWording::new(ProblemKind::Item, "a key needs a space after its `:`");
+        return ErrorWording { place: Some((colon, colon + 1)), ..found }.help("write a space after the `:`");
     }
     let word = from + above.len() - above.trim_start().len();
     let line = scene.text.get(start..).unwrap_or_default();
     if is_key_without_colon(above.trim()) && line.len() - line.trim_start_matches(' ').len() == word - from {
-        let found = Wording::new(ProblemKind::Item, "expected `key: value` here");
+        let found = ErrorWording::new(ProblemKind::Item, "expected `key: value` here");
         let place = Some((word, locate::word_end(scene.text, word)));
-        return Wording { place, ..found }.help("add `: ` after the key");
+        return ErrorWording { place, ..found }.help("add `: ` after the key");
     }
     let bare = !above.trim().is_empty() && !above.contains(": ") && !above.ends_with(':');
     let above = bare.then(|| (word, locate::word_end(scene.text, word)));
-    Wording { above, ..found }
+    ErrorWording { above, ..found }
         .help("align it with the other keys; if the line above should be a key too, end it with `:`")
 }
 
@@ -284,32 +286,33 @@ fn is_key_without_colon(line: &str) -> bool {
 }
 
 /// A missing key.
-fn key(scene: &Scene<'_>) -> Wording {
+fn key(scene: &SyntaxErrorContext<'_>) -> ErrorWording {
     let line = scene.text.get(locate::line_start(scene.text, scene.at)..).unwrap_or_default();
     if scene.value_on_line().is_some() {
-        return Wording::new(ProblemKind::Value, "text after the end of the value")
+        return ErrorWording::new(ProblemKind::Value, "text after the end of the value")
             .help("put quotes around the whole value");
     }
     if line.trim_start_matches([' ', '\t']).starts_with("- ") {
-        return Wording::new(ProblemKind::Item, "a list item among the keys of a mapping")
+        return ErrorWording::new(ProblemKind::Item, "a list item among the keys of a mapping")
             .help("indent the list below its key, or remove the `- `");
     }
     let end = locate::line_end(line, 0);
-    if super::super::mend::begins_key(line.get(..end).unwrap_or_default().trim_start()) {
-        return Wording::new(ProblemKind::Item, "this line's indentation matches no line above it")
+    if super::super::recovery::begins_key(line.get(..end).unwrap_or_default().trim_start()) {
+        return ErrorWording::new(ProblemKind::Item, "this line's indentation matches no line above it")
             .help("align it with the keys that it belongs to")
             .uneven();
     }
-    Wording::new(ProblemKind::Item, "expected a key here").help("write `key: value`, aligned with the other keys")
+    ErrorWording::new(ProblemKind::Item, "expected a key here").help("write `key: value`, aligned with the other keys")
 }
 
 /// A bad escape in a quoted value. The parser reports only where the quote opens.
-fn escape(scene: &Scene<'_>, what: &str, help: &str) -> Wording {
+fn escape(scene: &SyntaxErrorContext<'_>, what: &str, help: &str) -> ErrorWording {
     let text = scene.text.get(scene.at..).unwrap_or_default();
     let bad = super::escape::first_bad(text).unwrap_or(0..1);
     let shown = text.get(bad.clone()).unwrap_or_default();
-    let wording = Wording::new(ProblemKind::Value, format!("`{}` {what}", super::super::mapping::shown(shown)));
-    Wording { place: Some((scene.at + bad.start, scene.at + bad.end)), ..wording.help(help) }
+    let wording =
+        ErrorWording::new(ProblemKind::Value, format!("`{}` {what}", super::super::mapping::displayed_key(shown)));
+    ErrorWording { place: Some((scene.at + bad.start, scene.at + bad.end)), ..wording.help(help) }
 }
 
 /// The first line of a text, if it is words without a key or is indented, and whether it is indented.

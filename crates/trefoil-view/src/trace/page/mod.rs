@@ -9,8 +9,8 @@ use serde_json::Value;
 /// The page without a trace. `<!--title-->` and `<!--trace-->` mark where its title and data are inserted.
 const TEMPLATE: &str = include_str!("page.html");
 
-/// A page that shows a trace, which must be made by [`Trace::json`](super::Trace::json).
-pub fn html(trace: &Value) -> String {
+/// A page that shows a trace, which must be made by [`Trace::to_json`](super::Trace::to_json).
+pub fn render_html(trace: &Value) -> String {
     let data = trace.to_string();
     let (head, rest) = TEMPLATE.split_once("<!--title-->").unwrap_or(("", TEMPLATE));
     let (middle, end) = rest.split_once("<!--trace-->").unwrap_or((rest, ""));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{TEMPLATE, html};
+use super::{TEMPLATE, render_html};
 
 /// The text between two others.
 fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
@@ -45,7 +45,7 @@ fn the_data_comes_back_whatever_it_is() {
     ];
     for text in texts {
         let trace = json!({"version": 2, "flow": text, "status": text, "input": {text: [text, {"deep": text}]}});
-        let page = html(&trace);
+        let page = render_html(&trace);
         let inside = data(&page);
         assert!(!inside.contains('<'), "nothing there can end the element: {text:?}");
         assert!(!inside.contains(['\u{2028}', '\u{2029}']), "{text:?}");

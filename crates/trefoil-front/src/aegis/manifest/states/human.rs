@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use trefoil_syntax::Span;
-use trefoil_syntax::yaml::{Scalar, Text};
+use trefoil_syntax::yaml::{YamlScalar, YamlText};
 
-use crate::Fields;
-use crate::aegis::manifest::filled;
+use crate::MappingReader;
+use crate::aegis::manifest::require_filled_text;
 
 /// A Human state.
 pub struct HumanState {
     /// The template of the question.
-    pub prompt: Option<Text>,
+    pub prompt: Option<YamlText>,
     /// The answer used on timeout.
     pub default_response: Option<Arc<str>>,
     /// Where that answer is written.
@@ -19,14 +19,14 @@ pub struct HumanState {
 }
 
 /// Reads the keys specific to a Human state.
-pub fn read(fields: &mut Fields<'_, '_>) -> HumanState {
-    let prompt = filled(fields, "prompt").cloned();
+pub fn read_human_state(fields: &mut MappingReader<'_, '_>) -> HumanState {
+    let prompt = require_filled_text(fields, "prompt").cloned();
     let mut default_response = None;
     let mut default_span = None;
     if let Some(entry) = fields.take("default_response") {
         // Accept `yes` and `true` without quotes, because people write them that way.
-        match entry.value.scalar() {
-            Some((scalar, text)) if scalar != Scalar::Null => {
+        match entry.value.as_scalar() {
+            Some((scalar, text)) if scalar != YamlScalar::Null => {
                 default_response = Some(text.value.clone());
                 default_span = Some(text.span);
             }
@@ -34,10 +34,10 @@ pub fn read(fields: &mut Fields<'_, '_>) -> HumanState {
         }
     }
     if let Some(entry) = fields.take("reject_on_timeout")
-        && fields.reader.boolean(&entry.value, "reject_on_timeout") == Some(true)
+        && fields.reader.read_boolean(&entry.value, "reject_on_timeout") == Some(true)
     {
         match &default_response {
-            Some(_) => fields.reader.warning(
+            Some(_) => fields.reader.report_warning(
                 "no-effect",
                 entry.key.span,
                 "`reject_on_timeout` has no effect: `default_response` decides",

@@ -1,18 +1,18 @@
 //! `kind: ParallelAgents`: several concurrent agents, and the consensus of their verdicts.
 
-use trefoil_ir::Strategy;
-use trefoil_syntax::yaml::{Entry, Node, Text};
+use trefoil_ir::ConsensusStrategy;
+use trefoil_syntax::yaml::{YamlEntry, YamlNode, YamlText};
 use trefoil_syntax::{Diagnostic, Span};
 
 use super::agent::{JudgeEntry, read_judges};
 use crate::aegis::manifest::consensus::{self, ConsensusSpec};
-use crate::aegis::manifest::{duration, require_spelled, spelled_text, words};
-use crate::{Fields, Reader};
+use crate::aegis::manifest::{duration, key_synonyms, require_spelled, spelled_text};
+use crate::{ManifestReader, MappingReader};
 
 /// A ParallelAgents state.
 pub struct ParallelState {
     /// The agents.
-    pub agents: Vec<Branch>,
+    pub agents: Vec<ParallelBranch>,
     /// Whether some of them could not be read (reported), so that their number is unknown.
     pub cut: bool,
     /// How their verdicts are combined.
@@ -22,11 +22,11 @@ pub struct ParallelState {
 }
 
 /// One of the agents.
-pub struct Branch {
+pub struct ParallelBranch {
     /// The agent: a name, or a template of one.
-    pub agent: Text,
+    pub agent: YamlText,
     /// The template of the input; `None`: the workflow's start input.
-    pub input: Option<Text>,
+    pub input: Option<YamlText>,
     /// The weight in the consensus.
     pub weight: f64,
     /// The timeout in milliseconds.
@@ -36,32 +36,33 @@ pub struct Branch {
 }
 
 /// Reads the keys specific to a ParallelAgents state.
-pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> ParallelState {
-    let entry = fields.require("agents");
-    let items = entry.and_then(|e| reader.list(&e.value, "agents"));
+pub fn read_parallel_state(reader: &ManifestReader<'_>, fields: &mut MappingReader<'_, '_>) -> ParallelState {
+    let entry = fields.require_entry("agents");
+    let items = entry.and_then(|e| reader.read_list(&e.value, "agents"));
     if let Some((entry, [])) = entry.zip(items) {
-        reader.error("missing-key", entry.value.span, "`agents` is empty");
+        reader.report_error("missing-key", entry.value.span, "`agents` is empty");
     }
     let mut agents = Vec::new();
     for item in items.unwrap_or_default() {
-        let Some(mut branch) = reader.fields(item, "an entry of `agents`") else { continue };
-        branch.also_called(words::ENTRY);
+        let Some(mut branch) = reader.read_mapping(item, "an entry of `agents`") else { continue };
+        branch.also_called(key_synonyms::ENTRY);
         let agent = require_spelled(&mut branch, "an entry of `agents`", "agent", "agent_id");
-        let agent = agent.and_then(|e| reader.text(&e.value, &e.key.value).cloned());
+        let agent = agent.and_then(|e| reader.read_text(&e.value, &e.key.value).cloned());
         let input = spelled_text(&mut branch, "input", "input_template");
-        let weight = branch.number("weight", 0.0..=f64::MAX).unwrap_or(1.0);
-        let timeout_ms = duration::seconds(&mut branch, "timeout_seconds").unwrap_or(60_000);
-        let timeout_at = branch.entry("timeout_seconds").map(|e| e.value.span);
+        let weight = branch.read_number("weight", 0.0..=f64::MAX).unwrap_or(1.0);
+        let timeout_ms = duration::read_seconds(&mut branch, "timeout_seconds").unwrap_or(60_000);
+        let timeout_at = branch.peek_entry("timeout_seconds").map(|e| e.value.span);
         // Only a polling server uses this.
-        branch.integer("poll_interval_ms", 1..=3_600_000);
-        branch.finish();
-        agents.extend(agent.map(|agent| Branch { agent, input, weight, timeout_ms, timeout_at }));
+        branch.read_integer("poll_interval_ms", 1..=3_600_000);
+        branch.finish_mapping();
+        agents.extend(agent.map(|agent| ParallelBranch { agent, input, weight, timeout_ms, timeout_at }));
     }
-    let consensus = fields.require("consensus").and_then(|e| reader.fields(&e.value, "consensus")).map(|mut c| {
-        let spec = consensus::read(&mut c, agents.len());
-        c.finish();
-        spec
-    });
+    let consensus =
+        fields.require_entry("consensus").and_then(|e| reader.read_mapping(&e.value, "consensus")).map(|mut c| {
+            let spec = consensus::read_consensus(&mut c, agents.len());
+            c.finish_mapping();
+            spec
+        });
     if let Some(consensus) = &consensus {
         report_weights(reader, items.unwrap_or_default(), consensus.consensus.strategy);
     }
@@ -71,21 +72,21 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> ParallelState {
 }
 
 /// Reports different weights if the strategy weights all verdicts equally.
-fn report_weights(reader: &Reader<'_>, agents: &[Node], strategy: Strategy) {
+fn report_weights(reader: &ManifestReader<'_>, agents: &[YamlNode], strategy: ConsensusStrategy) {
     let word = match strategy {
-        Strategy::Majority => "majority",
-        Strategy::Unanimous => "unanimous",
-        Strategy::WeightedAverage | Strategy::BestOfN => return,
+        ConsensusStrategy::Majority => "majority",
+        ConsensusStrategy::Unanimous => "unanimous",
+        ConsensusStrategy::WeightedAverage | ConsensusStrategy::BestOfN => return,
     };
-    let entries = agents.iter().map(|agent| agent.mapping().and_then(|m| m.get("weight")));
-    let number = |e: &Entry| crate::read::to_value(&e.value).as_f64();
+    let entries = agents.iter().map(|agent| agent.as_mapping().and_then(|m| m.get("weight")));
+    let number = |e: &YamlEntry| crate::yaml_reader::to_value(&e.value).as_f64();
     let first = entries.clone().next().flatten().map_or(Some(1.0), number);
-    let apart = |e: Option<&Entry>| e.map_or(Some(1.0), number) != first;
+    let apart = |e: Option<&YamlEntry>| e.map_or(Some(1.0), number) != first;
     if entries.clone().any(apart)
         && let Some(entry) = entries.flatten().next()
     {
         let message = format!("`weight` has no effect: the strategy `{word}` counts all verdicts equally");
-        let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
-        reader.report(d.help("write `strategy: weighted_average` to weight the verdicts"));
+        let d = Diagnostic::new_warning("no-effect", reader.location_of(entry.key.span), message);
+        reader.report_finding(d.with_help("write `strategy: weighted_average` to weight the verdicts"));
     }
 }

@@ -14,7 +14,7 @@ fn calls(face: Face, events: &[Json]) -> String {
 fn called(face: Face, stream: &str) -> String {
     match read(face, &[stream.as_bytes()], End::Body, &names(&["echo", "get_time", "get_date"])) {
         Ok(answer) => {
-            let shown = |call: &trefoil_runtime::ToolUse| format!("{}({})", call.name, call.arguments.to_json());
+            let shown = |call: &trefoil_runtime::ModelToolCall| format!("{}({})", call.name, call.arguments.to_json());
             answer.calls.iter().map(shown).collect::<Vec<_>>().join(" ")
         }
         Err(error) => format!("{:?}", error.kind),
@@ -384,6 +384,6 @@ fn an_item_that_is_incomplete_is_no_call() {
         assert!(called(Face::Responses, &completed(json!([whole.clone()]))).starts_with("echo({"));
         let answer =
             read(Face::Responses, &[completed(json!([torn])).as_bytes()], End::Body, &names(&["echo"])).unwrap();
-        assert_eq!(answer.finish, Some(trefoil_runtime::Finish::Length), "{arguments}");
+        assert_eq!(answer.finish, Some(trefoil_runtime::FinishReason::Length), "{arguments}");
     }
 }

@@ -15,11 +15,11 @@ use serde_json::{Value as Json, json};
 use trefoil_runtime::{AnswerDoubt, ModelAnswer, ToolSpec};
 
 use super::*;
-use crate::address::Address;
-use crate::http::assembly::Pieces;
-use crate::http::tools::Names;
-use crate::http::{Client, endpoint};
-use crate::vendors::{Protocol, vendor};
+use crate::address::ProviderAddress;
+use crate::http::assembly::CallAssembly;
+use crate::http::tools::ToolWireNames;
+use crate::http::{ModelHttpClient, create_endpoint};
+use crate::vendors::{VendorProtocol, find_vendor};
 
 /// A protocol.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,13 +51,13 @@ const ENDS: [End; 4] = [End::Body, End::Closed, End::Cut, End::Silence];
 fn model(face: Face) -> &'static HttpModel {
     static MODELS: OnceLock<Vec<(Face, HttpModel)>> = OnceLock::new();
     let all = || {
-        let client = Client::new().unwrap();
+        let client = ModelHttpClient::new().unwrap();
         FACES.map(|face| (face, new_model(face, client.clone()))).into()
     };
     MODELS.get_or_init(all).iter().find(|(of, _)| *of == face).map(|(_, model)| model).unwrap()
 }
 
-fn new_model(face: Face, client: Client) -> HttpModel {
+fn new_model(face: Face, client: ModelHttpClient) -> HttpModel {
     let name = match face {
         Face::Chat | Face::Responses => "openai",
         Face::Messages => "anthropic",
@@ -66,24 +66,24 @@ fn new_model(face: Face, client: Client) -> HttpModel {
         Face::Ollama => "ollama",
     };
     let protocol = match face {
-        Face::Responses => Protocol::Responses { path: "/v1" },
-        _ => vendor(name).unwrap().protocol.at(&Address::parse("http://h").unwrap()),
+        Face::Responses => VendorProtocol::Responses { path: "/v1" },
+        _ => find_vendor(name).unwrap().protocol.for_address(&ProviderAddress::parse("http://h").unwrap()),
     };
-    let endpoint = endpoint(name, protocol, "http://h", None).unwrap();
+    let endpoint = create_endpoint(name, protocol, "http://h", None).unwrap();
     HttpModel::new(client, endpoint)
 }
 
 /// Names of tools that a request offers.
-fn names(tools: &[&str]) -> Names {
-    Names::of(&tools.iter().map(|name| ToolSpec::bare(*name)).collect::<Vec<_>>())
+fn names(tools: &[&str]) -> ToolWireNames {
+    ToolWireNames::from_tools(&tools.iter().map(|name| ToolSpec::without_description(*name)).collect::<Vec<_>>())
 }
 
 /// Reads a stream that arrives in these chunks. Whatever is not over at the end is an error.
-fn read(face: Face, chunks: &[&[u8]], end: End, names: &Names) -> Result<ModelAnswer, ModelError> {
+fn read(face: Face, chunks: &[&[u8]], end: End, names: &ToolWireNames) -> Result<ModelAnswer, ModelError> {
     let model = model(face);
-    let mut decoder = if face == Face::Ollama { sse::Decoder::of_lines() } else { sse::Decoder::default() };
-    let mut partial = Partial::default();
-    partial.answer.calls = Pieces::offering(names);
+    let mut decoder = if face == Face::Ollama { sse::SseDecoder::of_lines() } else { sse::SseDecoder::default() };
+    let mut partial = PartialCall::default();
+    partial.answer.calls = CallAssembly::for_tools(names);
     for chunk in chunks {
         let events = decoder.push(chunk);
         partial.stream.note_part(decoder.is_open());
@@ -92,18 +92,18 @@ fn read(face: Face, chunks: &[&[u8]], end: End, names: &Names) -> Result<ModelAn
     match end {
         End::Body => model.finish_events(&mut decoder, StreamInput::BodyEnd, &mut partial, &mut |_| ())?,
         End::Closed => model.finish_events(&mut decoder, StreamInput::Closed, &mut partial, &mut |_| ())?,
-        End::Cut => partial.stream.advance(StreamInput::Broken),
-        End::Silence => partial.stream.advance(StreamInput::Waited),
+        End::Cut => partial.stream.apply_input(StreamInput::Broken),
+        End::Silence => partial.stream.apply_input(StreamInput::Waited),
     }
     model.verdict(&partial)?;
     model.settle(&mut partial, names)
 }
 
 /// Reads an answer that is not streamed.
-fn read_whole(face: Face, json: &Json, names: &Names) -> Result<ModelAnswer, ModelError> {
+fn read_whole(face: Face, json: &Json, names: &ToolWireNames) -> Result<ModelAnswer, ModelError> {
     let model = model(face);
     let answer = model.endpoint.read_answer(json)?;
-    model.settle(&mut Partial { answer, ..Partial::default() }, names)
+    model.settle(&mut PartialCall { answer, ..PartialCall::default() }, names)
 }
 
 fn sent(face: Face, event: &Json) -> String {

@@ -59,7 +59,7 @@ fn came(answer: Result<ModelAnswer, ModelError>) -> (String, Vec<String>, bool) 
                 AnswerDoubt::LeftOut(what) => what.clone(),
                 other => panic!("{other:?}"),
             });
-            (answer.text, told.collect(), answer.finish == Some(trefoil_runtime::Finish::Refused))
+            (answer.text, told.collect(), answer.finish == Some(trefoil_runtime::FinishReason::Refused))
         }
         Err(error) => {
             assert_eq!(error.kind, ModelErrorKind::Protocol, "{error:?}");

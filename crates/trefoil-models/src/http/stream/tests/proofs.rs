@@ -1,6 +1,6 @@
 //! What proves that all of an answer has arrived, where a finish reason alone does not.
 
-use trefoil_runtime::Finish;
+use trefoil_runtime::FinishReason;
 
 use super::*;
 
@@ -78,17 +78,21 @@ fn each_choice_with_a_part_of_the_answer_needs_an_end_of_its_own() {
         let table = [
             ("the end of another choice", vec![text(0), text(1), end(1, "stop")], None),
             ("of one that has nothing", vec![text(0), end(1, "stop")], None),
-            ("its own", vec![text(0), text(1), end(0, "stop")], Some(("one", Finish::Stop, 0))),
+            ("its own", vec![text(0), text(1), end(0, "stop")], Some(("one", FinishReason::Stop, 0))),
             (
                 "what cut the other",
                 vec![text(0), text(1), end(0, "stop"), end(1, "length")],
-                Some(("one", Finish::Stop, 0)),
+                Some(("one", FinishReason::Stop, 0)),
             ),
-            ("what cut it", vec![text(0), text(1), end(0, "length"), end(1, "stop")], Some(("one", Finish::Length, 0))),
+            (
+                "what cut it",
+                vec![text(0), text(1), end(0, "length"), end(1, "stop")],
+                Some(("one", FinishReason::Length, 0)),
+            ),
             (
                 "calls in another",
                 vec![text(0), call(1), end(0, "stop"), end(1, "stop")],
-                Some(("one", Finish::Tools, 1)),
+                Some(("one", FinishReason::Tools, 1)),
             ),
             ("of the calls only", vec![text(0), call(1), end(1, "stop")], None),
             ("of the text only", vec![text(0), call(1), end(0, "stop")], None),
@@ -96,9 +100,9 @@ fn each_choice_with_a_part_of_the_answer_needs_an_end_of_its_own() {
             (
                 "all ends before",
                 vec![text(0), end(0, "stop"), call(1), end(1, "stop")],
-                Some(("one", Finish::Tools, 1)),
+                Some(("one", FinishReason::Tools, 1)),
             ),
-            ("nothing but an end", vec![end(1, "stop")], Some(("", Finish::Stop, 0))),
+            ("nothing but an end", vec![end(1, "stop")], Some(("", FinishReason::Stop, 0))),
         ];
         for (name, all, expected) in table {
             let answer = read(face, &[events(face, &all).as_bytes()], End::Body, &names(&["echo"]));

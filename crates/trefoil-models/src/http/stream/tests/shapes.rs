@@ -1,7 +1,7 @@
 //! Events that are not pieces of an answer: errors in the form of any server, signs of life, and what says that an answer
 //! is not whole.
 
-use trefoil_runtime::Finish;
+use trefoil_runtime::FinishReason;
 
 use super::*;
 
@@ -290,9 +290,9 @@ fn of_several_finish_reasons_the_one_that_says_more_counts_and_unfinished_ones_a
     let text = json!({"choices": [{"index": 0, "delta": {"content": "one"}}]});
     let done = "data: [DONE]\n\n";
     for (words, finish) in [
-        (["stop", "length"], Finish::Length),
-        (["length", "stop"], Finish::Length),
-        (["stop", "content_filter"], Finish::Filtered),
+        (["stop", "length"], FinishReason::Length),
+        (["length", "stop"], FinishReason::Length),
+        (["stop", "content_filter"], FinishReason::Filtered),
     ] {
         let together = json!({"choices": [choice(0, words[0]), choice(0, words[1])]});
         assert_eq!(events(Face::Chat, &[text.clone(), together], done).unwrap().finish, Some(finish), "{words:?}");
@@ -301,7 +301,7 @@ fn of_several_finish_reasons_the_one_that_says_more_counts_and_unfinished_ones_a
         assert_eq!(events(Face::Chat, &[text.clone(), first, second], done).unwrap().finish, Some(finish), "{words:?}");
     }
     let other = json!({"choices": [choice(0, "stop"), choice(1, "length")]});
-    assert_eq!(events(Face::Chat, &[text.clone(), other], done).unwrap().finish, Some(Finish::Stop));
+    assert_eq!(events(Face::Chat, &[text.clone(), other], done).unwrap().finish, Some(FinishReason::Stop));
     let mut tried = 0;
     for word in [
         "error",

@@ -1,13 +1,13 @@
 //! Finish reasons and states of servers of all kinds, in all protocols, streamed and whole.
 
-use trefoil_runtime::Finish;
+use trefoil_runtime::FinishReason;
 
 use super::*;
 
 /// What a word makes of an answer that has text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Verdict {
-    Whole(Finish),
+    Whole(FinishReason),
     /// Used, with a warning that names the word.
     Unknown,
     /// Used where the end of the stream is marked, with a warning that there is no reason.
@@ -19,10 +19,10 @@ enum Verdict {
     Missing,
 }
 
-const STOP: Verdict = Verdict::Whole(Finish::Stop);
-const CUT: Verdict = Verdict::Whole(Finish::Length);
-const FILTERED: Verdict = Verdict::Whole(Finish::Filtered);
-const REFUSED: Verdict = Verdict::Whole(Finish::Refused);
+const STOP: Verdict = Verdict::Whole(FinishReason::Stop);
+const CUT: Verdict = Verdict::Whole(FinishReason::Length);
+const FILTERED: Verdict = Verdict::Whole(FinishReason::Filtered);
+const REFUSED: Verdict = Verdict::Whole(FinishReason::Refused);
 
 /// Words, with what sends them where that is known.
 const WORDS: &[(&str, Verdict)] = &[

@@ -1,0 +1,103 @@
+//! The literal texts that models and people receive, for rules about the words of a prompt. Inserted values are left
+//! out.
+
+use trefoil_ir::walk::{callees_of, children_of};
+use trefoil_ir::{ModelCall, Program, Source, Step, StepId, ValueExpression};
+use trefoil_syntax::Location;
+
+use super::text_pieces::{TextPiece, expression_pieces};
+
+/// A message as written.
+#[derive(Debug, Clone)]
+pub struct MessageText {
+    /// Its place; that of the step if the text has no separate one.
+    pub at: Location,
+    /// Its words. An inserted value becomes a space.
+    pub words: String,
+}
+
+/// The maximum number of steps examined for one step.
+const MOST: usize = 64;
+
+/// The messages of a model call.
+pub fn by_call(call: &ModelCall, step: &Step) -> Vec<MessageText> {
+    let messages = call.system.iter().chain(Some(&call.user));
+    messages.filter_map(|message| message_text(message, step)).collect()
+}
+
+fn message_text(message: &ValueExpression, step: &Step) -> Option<MessageText> {
+    let told = MessageText { at: message_location(message).unwrap_or(step.origin), words: words(message) };
+    (!told.words.trim().is_empty()).then_some(told)
+}
+
+/// The messages to the models and people that a step calls, itself or in called flows.
+pub fn by_step(program: &Program, step: StepId) -> Vec<MessageText> {
+    let mut found = Vec::new();
+    let mut stack = vec![step];
+    // Flows may call themselves.
+    for _ in 0..MOST {
+        let Some(step) = stack.pop() else { break };
+        let step = &program.steps[step];
+        found.extend(step.kind.message_texts().into_iter().filter_map(|message| message_text(message, step)));
+        stack.extend(children_of(step));
+        stack.extend(callees_of(step).into_iter().map(|flow| program.flows[flow].body));
+    }
+    found
+}
+
+fn words(message: &ValueExpression) -> String {
+    let text = expression_pieces(message).into_iter().map(|piece| match piece {
+        TextPiece::Written(text) => text,
+        TextPiece::Value(value) => match value.source {
+            Some(Source::Const(known)) => known.to_text().to_string(),
+            _ => " ".to_owned(),
+        },
+    });
+    text.collect()
+}
+
+/// Lists of at least two single words, separated by commas, bars, `or` and `and`.
+pub fn word_lists(words: &str) -> Vec<Vec<&str>> {
+    let mut all = Vec::new();
+    let mut list: Vec<&str> = Vec::new();
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let quote = |c: char| matches!(c, '"' | '\'' | '`');
+    let mut rest = words;
+    while let Some(start) = rest.find(is_part) {
+        let from = rest.get(start..).unwrap_or_default();
+        let end = from.find(|c| !is_part(c)).unwrap_or(from.len());
+        let (word, after) = from.split_at(end);
+        let behind = after.trim_start_matches(quote);
+        let next = behind.trim_start_matches([',', '/', '|', ' ', '\n']);
+        let gap = behind.len() - next.len();
+        let sign = behind.get(..gap).unwrap_or_default().contains([',', '/', '|']);
+        let joined = ["or ", "and "].into_iter().find_map(|or| next.strip_prefix(or));
+        let ends = behind.is_empty() || behind.starts_with(['.', ';', ')', '\n', ':', '!', '?', ']', '}']);
+        if sign || joined.is_some() || ends && !list.is_empty() {
+            list.push(word);
+        } else {
+            list.clear();
+        }
+        if !(sign || joined.is_some()) {
+            if list.len() > 1 {
+                all.push(std::mem::take(&mut list));
+            }
+            list.clear();
+        }
+        rest = joined.unwrap_or(after);
+    }
+    if list.len() > 1 {
+        all.push(list);
+    }
+    all
+}
+
+/// The place of a message.
+pub fn message_location(message: &ValueExpression) -> Option<Location> {
+    match message {
+        ValueExpression::Template(text) | ValueExpression::Typed(text) => Some(text.origin),
+        ValueExpression::AsText(inner) | ValueExpression::AsMessage(inner) => message_location(inner),
+        ValueExpression::Concat(all) => all.iter().find_map(message_location),
+        _ => None,
+    }
+}

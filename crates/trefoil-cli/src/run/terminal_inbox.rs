@@ -1,0 +1,189 @@
+//! Prompts the user at the terminal.
+
+use std::collections::HashSet;
+use std::io::BufRead as _;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use trefoil_host::answers::accepted_word;
+use trefoil_ir::OnTimeout;
+use trefoil_runtime::ports::CallSite;
+use trefoil_runtime::{HumanInbox, HumanRequest, QuestionState};
+
+use super::RunDisplay;
+use crate::terminal_text::TerminalText;
+use crate::words::{escape_line, format_limit, one_line};
+use crate::{output, shown};
+
+/// Asks on stderr and reads lines from stdin.
+pub struct TerminalInbox {
+    shown: Arc<RunDisplay>,
+    /// Whether the run is stored, so that a question can be answered later.
+    is_kept: bool,
+    /// The lines that were typed, and the visits whose question was shown. One question at a time.
+    typed: Mutex<(Option<UnboundedReceiver<String>>, HashSet<String>)>,
+}
+
+impl TerminalInbox {
+    /// Uses the terminal on which the run is shown.
+    pub fn new(shown: Arc<RunDisplay>, is_kept: bool) -> Self {
+        Self { shown, is_kept, typed: Mutex::default() }
+    }
+}
+
+/// Lines of stdin as they are typed. Reading cannot be cancelled, so one separate thread reads for all questions; it
+/// may wait forever without blocking anything.
+fn read_along() -> UnboundedReceiver<String> {
+    let (send, receive) = unbounded_channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            if line.is_err() || line.is_ok_and(|line| send.send(line).is_err()) {
+                break;
+            }
+        }
+    });
+    receive
+}
+
+#[async_trait]
+impl HumanInbox for TerminalInbox {
+    async fn ask_question(&self, at: CallSite<'_>, request: &HumanRequest) -> QuestionState {
+        let mut typed = self.typed.lock().await;
+        let (lines, shown) = &mut *typed;
+        let lines = lines.get_or_insert_with(read_along);
+        // Lines that were typed before the question are not answers to it.
+        while lines.try_recv().is_ok() {}
+        let _paused = self.shown.pause_drawing();
+        let default = match &request.on_timeout {
+            OnTimeout::Answer(default) if request.refused.is_none() => Some(escape_line(default)),
+            OnTimeout::Answer(_) | OnTimeout::Fail => None,
+        };
+        let mut said = TerminalText::default();
+        // If an answer from the command line was rejected, the question has not been shown yet.
+        if shown.insert(format!("{} {}", at.run, at.key.without_try())) {
+            said.push(question(request, default.as_deref()));
+        }
+        if let Some(refused) = &request.refused {
+            said.push(again(refused, &request.accepts));
+            said.push("\n");
+        }
+        said.push(prompt(&request.accepts, &request.choices, default.as_deref()));
+        output::print_part(said);
+        let mut open = OpenPrompt(true);
+        let Some(typed) = lines.recv().await else {
+            // The end of input is no answer. Somebody may give one later.
+            return if self.is_kept { QuestionState::Later } else { QuestionState::Nobody };
+        };
+        open.0 = false;
+        // An empty line means the default, if there is one.
+        let typed = accepted_word(&request.accepts, &typed).map(str::to_owned).unwrap_or(typed);
+        (!typed.is_empty() || default.is_none()).then_some(typed).into()
+    }
+}
+
+/// A prompt whose line has not ended. If it is not answered, because of a timeout or because the run was stopped,
+/// dropping this starts a new line.
+struct OpenPrompt(bool);
+
+impl Drop for OpenPrompt {
+    fn drop(&mut self) {
+        if self.0 {
+            output::print_line("");
+        }
+    }
+}
+
+/// The step, the time limit and the question.
+fn question(request: &HumanRequest, default: Option<&str>) -> TerminalText {
+    let bold = anstyle::Style::new().bold();
+    let dim = anstyle::Style::new().dimmed();
+    let time = request.timeout_ms.map(|ms| {
+        let then = default.map(|default| format!(", then it is: {default}")).unwrap_or_default();
+        shown!("  {}", TerminalText::with_style(dim, format!("{} to answer{then}", format_limit(ms))))
+    });
+    let step = TerminalText::with_style(bold, TerminalText::from_line(&request.step));
+    let text = TerminalText::from(request.prompt.to_text().trim_end());
+    shown!("\n{}{}\n{}\n\n", step, time.unwrap_or_default(), text)
+}
+
+/// The prompt: `(yes/no) [no]> `
+fn prompt(accepts: &[Arc<str>], choices: &[Arc<str>], default: Option<&str>) -> String {
+    let words = match (accepts, choices) {
+        ([], []) => String::new(),
+        ([], some) => format!("({}, or another answer)", join_words(some, "/")),
+        (all, _) => format!("({})", join_words(all, "/")),
+    };
+    let default = default.map(|default| format!("[{default}]"));
+    let hint: Vec<String> = [words, default.unwrap_or_default()].into_iter().filter(|part| !part.is_empty()).collect();
+    format!("{}> ", hint.join(" "))
+}
+
+/// Why the question is repeated.
+fn again(refused: &str, accepts: &[Arc<str>]) -> String {
+    let words = join_words(accepts, ", ");
+    match (refused.trim(), words.as_str()) {
+        ("", "") => "Please type an answer.".to_owned(),
+        ("", words) => format!("Please type an answer: {words}."),
+        (refused, "") => format!("\"{}\" is not accepted here. Please answer again.", one_line(refused)),
+        (refused, words) => format!("\"{}\" is not one of the answers: {words}.", one_line(refused)),
+    }
+}
+
+fn join_words(words: &[Arc<str>], between: &str) -> String {
+    words.iter().map(|word| escape_line(word)).collect::<Vec<_>>().join(between)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use trefoil_runtime::RawRunMessage;
+    use trefoil_runtime::conformance::{InboxFixture, check_inbox};
+
+    /// A person who types the same answer again and again, or never.
+    struct Typing(Arc<TerminalInbox>, QuestionState);
+
+    #[async_trait]
+    impl InboxFixture for Typing {
+        fn inbox(&self) -> Arc<dyn HumanInbox> {
+            self.0.clone()
+        }
+        async fn send(&self, _run: &str, _what: RawRunMessage) -> bool {
+            false
+        }
+        fn expected_state(&self) -> &QuestionState {
+            &self.1
+        }
+    }
+
+    #[test]
+    fn a_person_at_a_terminal_conforms() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        for asked in [QuestionState::Answer("yes".to_owned()), QuestionState::Nobody] {
+            let (keys, lines) = unbounded_channel();
+            let there = asked != QuestionState::Nobody;
+            std::thread::spawn(move || {
+                while there && keys.send(" Yes".to_owned()).is_ok() {
+                    std::thread::sleep(std::time::Duration::from_millis(2));
+                }
+            });
+            let typed = Mutex::new((Some(lines), HashSet::new()));
+            let terminal = TerminalInbox { shown: Arc::new(RunDisplay::new(true)), is_kept: false, typed };
+            assert_eq!(runtime.block_on(check_inbox(&Typing(Arc::new(terminal), asked))), Ok(()));
+        }
+    }
+
+    #[test]
+    fn what_is_said_to_a_person() {
+        let words: Vec<Arc<str>> = vec!["yes".into(), "no".into()];
+        assert_eq!(prompt(&words, &[], None), "(yes/no)> ");
+        assert_eq!(prompt(&words, &[], Some("no")), "(yes/no) [no]> ");
+        assert_eq!(prompt(&[], &words, None), "(yes/no, or another answer)> ");
+        assert_eq!((prompt(&[], &[], None), prompt(&[], &[], Some("no"))), ("> ".to_owned(), "[no]> ".to_owned()));
+        expect![[r#""maybe" is not one of the answers: yes, no."#]].assert_eq(&again("maybe", &words));
+        expect!["Please type an answer: yes, no."].assert_eq(&again(" ", &words));
+        assert!(!again("maybe", &[]).contains("transition"));
+    }
+}

@@ -1,0 +1,359 @@
+//! What earlier runs may have done already: under the same key, with the same request under another key, or as a step that was
+//! moved or renamed, even if it was changed as well.
+//!
+//! Nobody says that a step was renamed *and* changed: one is gone from the program, and another is new. What counts is what a step
+//! does under its name: a tool or command is gone if the program has no step that performs such an effect under its name, even if
+//! another step has got that name. A new tool or command may be one that is gone if it has the same label, or calls the same tool. All commands are calls of one tool, the shell, and so are all
+//! HTTP requests and all Python functions: their names may be those of their steps. Each activity
+//! of a step that is gone is replaced by one activity at most, so really new steps are performed. What was replaced is not the
+//! last execution any more, so its result is not reused. The same applies to a tool call of a model that the model does not make
+//! again, and another call of the same tool.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::effects::StepsByLabels;
+use super::layer::LostResultReason;
+use super::{ClaimPlace, Memo};
+use trefoil_machine::PreparedProgram;
+use trefoil_machine::key::{Key, conversation_turn};
+use trefoil_machine::request::{Activity, Request};
+
+/// How an activity may have been performed by an earlier run.
+#[derive(Debug, Clone)]
+pub enum PossibleExecution {
+    /// Under its own key.
+    Here,
+    /// With the same request under this key. It did not complete.
+    Open(Key),
+    /// As this activity of a step that is not in the program any more.
+    Gone(Arc<Activity>),
+    /// In a run that was not read.
+    Unread,
+}
+
+/// Effects by the labels of their steps: of those that are alike, the one of the oldest run.
+pub type EffectHistory = BTreeMap<Arc<[Arc<str>]>, Vec<(usize, Arc<Activity>)>>;
+
+/// A tool call or command that was performed.
+#[derive(Debug, Clone)]
+pub struct EffectExecution {
+    /// Where it was performed.
+    pub origin: ClaimPlace,
+    /// The newest run that has it.
+    pub at: usize,
+    /// What it is in that run.
+    pub activity: Arc<Activity>,
+}
+
+impl Memo {
+    /// How each of these activities may have been performed before. They are requested at the same time, and have no result.
+    /// `found`: the results of other activities that are requested with them.
+    pub fn possible_executions(
+        &self,
+        lacking: &[&Arc<Activity>],
+        found: &[Option<ClaimPlace>],
+    ) -> Vec<Option<PossibleExecution>> {
+        let mut claimed: BTreeSet<ClaimPlace> = found.iter().flatten().map(|place| self.result_origin(place)).collect();
+        let mut one = |asked: &Activity| {
+            if !self.hands.may_harm(&asked.request) {
+                return None;
+            }
+            if self.is_done_here(asked, &claimed) {
+                return Some(PossibleExecution::Here);
+            }
+            if let Some(key) = self.open(asked) {
+                return Some(PossibleExecution::Open(key.clone()));
+            }
+            if let Some((at, key)) =
+                self.find_former(asked, &claimed).or_else(|| self.find_shifted_call(asked, &claimed))
+            {
+                let (_, before) = self.layers.get(at)?.done.get(&key)?;
+                claimed.insert(self.result_origin(&(at, key)));
+                return Some(PossibleExecution::Gone(before.clone()));
+            }
+            self.cut.then_some(PossibleExecution::Unread)
+        };
+        lacking.iter().map(|asked| one(asked)).collect()
+    }
+
+    /// Whether an earlier run may have performed something under this key, in any try.
+    fn is_done_here(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> bool {
+        for (at, layer) in self.layers.iter().enumerate() {
+            // Something else may have had the name.
+            let acted = |key: &&Key| layer.done.get(*key).is_some_and(|(_, before)| has_effect(&before.request));
+            let mut tries = layer.tries_of(&asked.key).filter(acted).peekable();
+            if tries.peek().is_none() {
+                continue;
+            }
+            let perhaps: Vec<ClaimPlace> =
+                tries.filter(|key| !layer.undone.contains(*key)).map(|key| (at, key.clone())).collect();
+            if perhaps.is_empty() {
+                // It failed and was not performed. The same request is made again, as if the run was resumed.
+                let same = layer.done.get(&asked.key).is_some_and(|(_, before)| before.content == asked.content);
+                if same {
+                    return false;
+                }
+                continue;
+            }
+            // Another step has the results, so it is the one that was there before, and this one is new.
+            let moved = |place: &ClaimPlace| {
+                let origin = self.result_origin(place);
+                claimed.contains(&origin) || self.used.get(&origin).is_some_and(|labels| *labels != asked.labels)
+            };
+            return !(perhaps.iter().all(moved) && self.has_nothing_left(asked, claimed));
+        }
+        false
+    }
+
+    /// Whether the newest run that started an activity does not have its outcome.
+    pub fn has_not_ended(&self, asked: &Activity) -> bool {
+        let lost = self.layers.iter().find_map(|layer| layer.lost.get(&asked.key));
+        matches!(lost, Some(LostResultReason::Unfinished))
+    }
+
+    /// Whether no execution is left that could be the former one of an activity whose own one has become that of another step.
+    fn has_nothing_left(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> bool {
+        let is_claimed = |origin: &ClaimPlace| claimed.contains(origin) || self.used.contains_key(origin);
+        let open: Vec<_> = self.executions(0).into_iter().filter(|one| !is_claimed(&one.origin)).collect();
+        open.iter().all(|one| {
+            let keeps_its_own = !self.asked.contains_key(&one.activity.key) && self.performs(&one.activity);
+            !self.is_alike(asked, &one.activity) || keeps_its_own
+        })
+    }
+
+    /// An activity with the same request under another key that may have been performed and did not complete, if no activity of the
+    /// current run stands for it: one with that key and request, unless it has the result of another key.
+    fn open(&self, asked: &Activity) -> Option<&Key> {
+        self.layers.iter().find_map(|layer| {
+            let is_open = |key: &Key, lost: &LostResultReason| {
+                let open = matches!(lost, LostResultReason::Unfinished | LostResultReason::Failed(_))
+                    && !layer.undone.contains(key);
+                let stands = self.asked.get(key) == Some(&asked.content) && !self.borrowers.contains(key);
+                open && *key != asked.key && !stands
+            };
+            let mut open = layer.lost.iter().filter(|(key, lost)| is_open(key, lost)).map(|(key, _)| key);
+            open.find(|key| layer.done.get(*key).is_some_and(|(_, before)| before.content == asked.content))
+        })
+    }
+
+    /// The activity of a step that is not in the program any more, and that a new tool call or command may repeat: the most
+    /// similar one that nothing has replaced.
+    pub(super) fn find_former(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> Option<ClaimPlace> {
+        if !has_effect(&asked.request) {
+            return None;
+        }
+        let is_open = |origin: &ClaimPlace| {
+            !claimed.contains(origin) && !self.used.contains_key(origin) && !self.matched.contains(origin)
+        };
+        let open = self.former.iter().filter(|one| is_open(&one.origin));
+        self.pick(asked, self.program.as_deref()?, open).map(|one| (one.at, one.activity.key.clone()))
+    }
+
+    /// The call of a model that a call of the same tool may repeat, in the same turn or in an earlier one, if the model has not made it
+    /// again: what it calls first depends on its answer.
+    fn find_shifted_call(&self, asked: &Activity, claimed: &BTreeSet<ClaimPlace>) -> Option<ClaimPlace> {
+        let (conversation, turn) =
+            conversation_turn(asked.key.as_str()).filter(|_| self.hands.may_harm(&asked.request))?;
+        let may = |one: &EffectExecution| {
+            let key = &one.activity.key;
+            let is_earlier =
+                self::conversation_turn(key.as_str()).is_some_and(|(of, at)| of == conversation && at <= turn);
+            let is_open = |origin: &ClaimPlace| {
+                !claimed.contains(origin) && !self.used.contains_key(origin) && !self.matched.contains(origin)
+            };
+            is_earlier && one.activity.labels == asked.labels && !self.asked.contains_key(key) && is_open(&one.origin)
+        };
+        let mut all = self.executions(0).into_iter().filter(|one| self.hands.may_harm(&one.activity.request));
+        all.find(may).map(|one| (one.at, one.activity.key.clone()))
+    }
+
+    /// Records that the current run performs an activity.
+    pub(super) fn replace_by(&mut self, asked: &Activity) {
+        let none = BTreeSet::new();
+        if let Some(place) = self.find_former(asked, &none).or_else(|| self.find_shifted_call(asked, &none)) {
+            self.matched.insert(self.result_origin(&place));
+        }
+    }
+
+    /// Finds what the earlier runs and the current one have replaced so far, the oldest first.
+    pub(super) fn learn_replacements(&mut self) {
+        self.replaced.clear();
+        self.matched.clear();
+        for at in (0..self.layers.len()).rev() {
+            let Some(layer) = self.layers.get(at) else { continue };
+            let Some(program) = layer.program.clone() else { continue };
+            let done = |key: &Key| layer.has_performed(key) && !layer.undone.contains(key);
+            let mut new: Vec<_> =
+                layer.done.iter().filter(|(key, (_, a))| has_effect(&a.request) && done(key)).collect();
+            new.sort_by_key(|(_, (order, _))| *order);
+            let new: Vec<Arc<Activity>> = new.into_iter().map(|(_, (_, activity))| activity.clone()).collect();
+            if new.is_empty() {
+                continue;
+            }
+            let reused: BTreeSet<ClaimPlace> =
+                layer.reused.keys().map(|key| self.result_origin(&(at, key.clone()))).collect();
+            let older = at.saturating_add(1);
+            let mut gone = self.gone_from(&program, older);
+            gone.retain(|one| !reused.contains(&one.origin));
+            for activity in new {
+                if let Some(one) = self.pick(&activity, &program, gone.iter()) {
+                    let origin = one.origin.clone();
+                    gone.retain(|one| one.origin != origin);
+                    self.replaced.insert(origin, (at, activity.key.clone()));
+                }
+            }
+        }
+        self.former = self.program.as_ref().map(|program| self.gone_from(program, 0)).unwrap_or_default();
+        let met = std::mem::take(&mut self.met);
+        met.values().for_each(|asked| self.replace_by(asked));
+        self.met = met;
+    }
+
+    /// The most similar of these executions, if it may be the former one of an activity of a new step of this program.
+    fn pick<'e>(
+        &self,
+        asked: &Activity,
+        program: &PreparedProgram,
+        gone: impl Iterator<Item = &'e EffectExecution>,
+    ) -> Option<&'e EffectExecution> {
+        // Of each run once, because it walks the whole program.
+        let mut known: BTreeMap<usize, bool> = BTreeMap::new();
+        let mut is_new =
+            |one: &EffectExecution| *known.entry(one.at).or_insert_with(|| self.is_new(asked, program, one.at));
+        let score = |one: &EffectExecution| {
+            let (then, now) = (one.activity.labels.split_last(), asked.labels.split_last());
+            let same_label = then.map(|(own, _)| own) == now.map(|(own, _)| own);
+            (one.activity.content == asked.content, same_label, then.map(|(_, up)| up) == now.map(|(_, up)| up))
+        };
+        let may = gone.filter(|one| self.is_alike(asked, &one.activity) && is_new(one));
+        // Of several, the first.
+        may.reduce(|best, one| if score(one) > score(best) { one } else { best })
+    }
+
+    /// Whether the step of an activity is new in this program, compared with that of an earlier run. One that was changed and never
+    /// ran is as good as new: its name may now be that of another.
+    fn is_new(&self, asked: &Activity, program: &PreparedProgram, at: usize) -> bool {
+        let Some(before) = self.layers.get(at).and_then(|layer| layer.program.as_ref()) else { return true };
+        let mut then = StepsByLabels::for_program(before);
+        let ran = || {
+            let known = self.ran.get(&asked.labels).into_iter().flatten();
+            known.filter(|(last, _)| *last >= at).any(|(_, one)| self.is_alike(asked, one))
+        };
+        let is_same = |then: &BTreeSet<String>| {
+            !StepsByLabels::for_program(program).effect_definitions(asked, &self.hands).is_disjoint(then)
+        };
+        !then.has_effect_step(asked, &self.hands) || !ran() && !is_same(&then.effect_definitions(asked, &self.hands))
+    }
+
+    /// Finds which effects have run under which labels.
+    pub(super) fn learn_ran(&mut self) {
+        let mut ran = EffectHistory::new();
+        // The oldest run first: it is the last in which something of the sort ran.
+        for (at, layer) in self.layers.iter().enumerate().rev() {
+            for (_, activity) in layer.done.values().filter(|(_, one)| has_effect(&one.request)) {
+                let known = ran.entry(activity.labels.clone()).or_default();
+                if !known.iter().any(|(_, one)| self.is_alike(activity, one)) {
+                    known.push((at, activity.clone()));
+                }
+            }
+        }
+        self.ran = ran;
+    }
+
+    /// The executions in the runs from this one on whose steps are not in a program, in their order, without those that were replaced.
+    fn gone_from(&self, program: &PreparedProgram, from: usize) -> Vec<EffectExecution> {
+        let mut steps = StepsByLabels::for_program(program);
+        let all = self.executions(from).into_iter().filter(|one| !self.replaced.contains_key(&one.origin));
+        all.filter(|one| !steps.has_effect_step(&one.activity, &self.hands)).collect()
+    }
+
+    /// The tool calls and commands that the runs from this one on may have performed, each once, with the newest name: the newest
+    /// run first, in the order in which they were started. What was performed again under the same key does not count.
+    fn executions(&self, from: usize) -> Vec<EffectExecution> {
+        let mut all = Vec::new();
+        let (mut met, mut keys) = (BTreeSet::new(), BTreeSet::new());
+        for (at, layer) in self.layers.iter().enumerate().skip(from) {
+            let mut of_run: Vec<_> = layer.done.iter().filter(|(_, (_, a))| has_effect(&a.request)).collect();
+            of_run.sort_by_key(|(_, (order, _))| *order);
+            let mut again = Vec::new();
+            for (key, (_, activity)) in of_run {
+                let origin = self.result_origin(&(at, key.clone()));
+                let performed = origin == (at, key.clone());
+                if performed {
+                    again.push(key);
+                }
+                let is_void = performed && (layer.undone.contains(key) || keys.contains(key));
+                if !is_void && met.insert(origin.clone()) {
+                    all.push(EffectExecution { origin, at, activity: activity.clone() });
+                }
+            }
+            keys.extend(again);
+        }
+        all
+    }
+
+    /// Where a result was performed, even if several runs have reused it.
+    pub(super) fn result_origin(&self, place: &ClaimPlace) -> ClaimPlace {
+        let known = self.claim_history(place).take_while(|(at, _)| *at < self.layers.len());
+        known.last().unwrap_or_else(|| place.clone())
+    }
+
+    /// The places that a result has had: this one, and those in older runs from which it was reused. The last may be in a run that
+    /// was not read, after all others.
+    pub(super) fn claim_history(&self, place: &ClaimPlace) -> impl Iterator<Item = ClaimPlace> {
+        std::iter::successors(Some(place.clone()), |(at, key)| {
+            let (run, there) = self.layers.get(*at)?.reused.get(key)?;
+            let older = self.layers.iter().position(|layer| *layer.run == **run).unwrap_or(self.layers.len());
+            // Only an older run comes after it, so this ends.
+            (older > *at).then(|| (older, there.clone()))
+        })
+    }
+
+    /// What a step became in later runs that replaced it, or that have its result under another name.
+    pub(super) fn latest_place(&self, mut place: ClaimPlace) -> ClaimPlace {
+        loop {
+            let (at, key) = &place;
+            let run = self.layers.get(*at).map(|layer| &*layer.run);
+            let mut newer = self.layers.iter().enumerate().take(*at).rev();
+            let reuser = newer.find_map(|(newer, layer)| {
+                let of = |(of, there): &(String, Key)| Some(of.as_str()) == run && there == key;
+                layer.reused.iter().find(|(_, from)| of(from)).map(|(key, _)| (newer, key.clone()))
+            });
+            let next = reuser.or_else(|| self.replaced.get(&self.result_origin(&place)).cloned());
+            // Only a newer run comes after it, so this ends.
+            match next.filter(|(next, _)| *next < *at) {
+                Some(next) => place = next,
+                None => return place,
+            }
+        }
+    }
+
+    /// Whether the program has the step of an activity.
+    pub(super) fn has_step_of(&self, activity: &Activity) -> bool {
+        self.program.as_ref().is_some_and(|program| program.has_step_of(activity))
+    }
+
+    /// Whether the program has a step under the same names that performs the same effect.
+    fn performs(&self, activity: &Activity) -> bool {
+        self.program
+            .as_ref()
+            .is_some_and(|program| StepsByLabels::for_program(program).has_effect_step(activity, &self.hands))
+    }
+
+    /// Whether two tool calls or commands may be the same step before and after an edit.
+    fn is_alike(&self, asked: &Activity, before: &Activity) -> bool {
+        let same_label = asked.labels.last().is_some() && asked.labels.last() == before.labels.last();
+        let same_tool = match (&asked.request, &before.request) {
+            (Request::Tool(now), Request::Tool(then)) => now.calls_same(then),
+            (Request::Command(_), Request::Command(_)) => true,
+            _ => false,
+        };
+        (same_label || same_tool) && self.hands.same_class(&asked.request, &before.request)
+    }
+}
+
+/// Whether an activity may have an effect on the world.
+pub(super) fn has_effect(request: &Request) -> bool {
+    matches!(request, Request::Tool(_) | Request::Command(_))
+}

@@ -1,0 +1,131 @@
+//! Suspends a run that only waits: for people, decisions, called runs or timers.
+
+use trefoil_machine::clock::{DueTime, RunMs};
+use trefoil_machine::error::RunError;
+use trefoil_machine::event::AwaitedActivity;
+use trefoil_machine::journal::{CalledRun, EntryKind};
+use trefoil_machine::request::Usage;
+
+use super::{AgendaTask, InProgressActivity, RunCoordinator, WaitTarget};
+use crate::facts::HostFacts;
+use crate::notice::{Notice, SuspendedRun};
+
+/// A run that is suspended here.
+#[derive(Debug)]
+pub(super) struct LocalSuspension {
+    /// What it waits for.
+    pub waiting: Vec<AwaitedActivity>,
+    /// When the next wait is due.
+    wake: Option<RunMs>,
+}
+
+impl RunCoordinator {
+    /// Whether something would start next, but must not.
+    pub(super) fn is_held(&self) -> bool {
+        self.wanted.is_holding() && !(self.asked.is_empty() && self.queue.is_empty())
+    }
+
+    /// Whether the work in progress of a run has ended that is to stop then.
+    pub(super) fn is_drained(&self) -> bool {
+        self.winding.is_empty() && !self.under_way.values().any(|one| one.waits == WaitTarget::Work)
+    }
+
+    /// Whether anybody works on anything.
+    pub(super) fn is_working(&self) -> bool {
+        !self.winding.is_empty() || self.under_way.values().any(|one| one.work.is_some())
+    }
+
+    /// Whether it waits for a run that it has called.
+    pub(super) fn waits_for_called(&self) -> bool {
+        self.under_way.values().any(|one| matches!(one.waits, WaitTarget::Run(_)))
+    }
+
+    /// Returns what the run waits for, if it can be suspended. A run with a timer that is due soon is not suspended.
+    pub(super) fn only_waits(&self, facts: &dyn HostFacts) -> Option<LocalSuspension> {
+        if !self.queue.is_empty() || self.is_held() {
+            return None;
+        }
+        let mut wake: Option<RunMs> = None;
+        for under_way in self.under_way.values() {
+            match &under_way.waits {
+                WaitTarget::Work => return None,
+                WaitTarget::Time(DueTime::Run(due)) => wake = Some(wake.map_or(*due, |wake| wake.min(*due))),
+                // Time limits stand still while no process has the run.
+                WaitTarget::Time(DueTime::Work(_)) | WaitTarget::Run(_) | WaitTarget::Answer | WaitTarget::Decision => {
+                }
+            }
+        }
+        if wake.is_some_and(|wake| self.time_left(DueTime::Run(wake), facts) <= self.settings.linger_ms) {
+            return None;
+        }
+        let mut waiting = Vec::new();
+        for under_way in self.under_way.values() {
+            match &under_way.waits {
+                WaitTarget::Work | WaitTarget::Time(_) => {}
+                WaitTarget::Run(call) => {
+                    let (key, more) = (&under_way.activity.key, self.machine.still_needed(None));
+                    waiting.extend(call.waiting.iter().map(|one| one.clone().for_caller(key, more)));
+                }
+                WaitTarget::Answer | WaitTarget::Decision => waiting.push(facts.awaited_activity(&under_way.activity)),
+            }
+        }
+        waiting.sort_by(|a, b| (&a.run, &a.key).cmp(&(&b.run, &b.key)));
+        if waiting.is_empty() { None } else { Some(LocalSuspension { waiting, wake }) }
+    }
+
+    /// What called runs that wait have used. The machine counts a called run when that has ended.
+    pub(super) fn used_by_waiting_calls(&self) -> Usage {
+        let mut all = Usage::default();
+        for one in self.under_way.values() {
+            if let WaitTarget::Run(call) = &one.waits {
+                // A call that is made again after a failure has counted before.
+                let counted = self.settings.counted.get(&one.activity.key).copied().unwrap_or_default();
+                all.add_usage(call.usage.difference_from(counted));
+            }
+        }
+        all
+    }
+
+    /// The run waits for somebody who allows what it would do next, and who goes on with it then.
+    pub(super) fn wait_for_permission(&mut self, why: &RunError, facts: &dyn HostFacts) {
+        self.stop_before(why, None, facts);
+    }
+
+    /// The run stops here before something that this process may not do. Another process, which may do it, can continue at once.
+    pub(super) fn leave_to_others(&mut self, why: &RunError, facts: &dyn HostFacts) {
+        self.stop_before(why, Some(facts.wall_ms()), facts);
+    }
+
+    fn stop_before(&mut self, why: &RunError, wake_at: Option<u64>, facts: &dyn HostFacts) {
+        (self.stays, self.is_suspended) = (true, true);
+        let asked = self.under_way.values().filter(|one| one.waits == WaitTarget::Answer);
+        let waiting = asked.map(|one| one.activity.clone()).collect();
+        let run = SuspendedRun { waiting, called: Vec::new(), wake_at, why: Some(why.clone()) };
+        let why = Some(Box::new(why.clone().without_location()));
+        self.record(EntryKind::Suspended { wake_at, called: Vec::new(), why }, facts);
+        self.tell(Notice::Suspended(Box::new(run)));
+    }
+
+    /// Records that the run is suspended. It ends here when that is stored.
+    pub(super) fn suspend_run(&mut self, suspended: LocalSuspension, facts: &dyn HostFacts) {
+        let own = suspended.wake.map(|wake| facts.wall_ms().saturating_add(self.time_left(DueTime::Run(wake), facts)));
+        let of_called =
+            |one: &InProgressActivity| if let WaitTarget::Run(call) = &one.waits { call.wake_at } else { None };
+        let wake_at = self.under_way.values().filter_map(of_called).chain(own).min();
+        let called = |one: &InProgressActivity| match &one.waits {
+            WaitTarget::Run(call) => Some(CalledRun { key: one.activity.key.clone(), run: call.run.to_string() }),
+            _ => None,
+        };
+        let called: Vec<CalledRun> = self.under_way.values().filter_map(called).collect();
+        let waits = |one: &&InProgressActivity| {
+            matches!(one.waits, WaitTarget::Answer | WaitTarget::Decision | WaitTarget::Run(_))
+        };
+        let waiting = self.under_way.values().filter(waits).map(|one| one.activity.clone()).collect();
+        let run = SuspendedRun { waiting, called: called.clone(), wake_at, why: None };
+        self.forget_called_back();
+        self.record(EntryKind::Suspended { wake_at, called, why: None }, facts);
+        self.tell(Notice::Suspended(Box::new(run)));
+        self.agenda.extend([AgendaTask::WindDown, AgendaTask::Suspended(Box::new(suspended))]);
+        self.commit();
+    }
+}

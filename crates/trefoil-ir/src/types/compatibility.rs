@@ -1,0 +1,95 @@
+//! Whether a value of one type may stand where another one is wanted.
+
+use trefoil_template::Value;
+
+use super::{TypeMember, ValueKind, ValueType};
+
+/// The maximum depth of the comparison.
+const DEPTH: usize = 6;
+
+impl ValueType {
+    /// Why no value of this type matches another one: `it must be text, not a number`, `an item must be text, not an
+    /// object`. `None` if one of them may match, or if a type does not say enough.
+    pub fn explain_mismatch(&self, wanted: &Self) -> Option<String> {
+        self.misfit_at(wanted, &mut Vec::new())
+    }
+
+    fn misfit_at(&self, wanted: &Self, way: &mut Vec<String>) -> Option<String> {
+        if way.len() > DEPTH {
+            return None;
+        }
+        let what = |way: &[String]| if way.is_empty() { "it".to_owned() } else { way.join(" of ") };
+        let (is, needs) = (self.solid_kinds()?, wanted.solid_kinds()?);
+        if !is.overlaps_with(needs) {
+            return Some(format!("{} must be {needs}, not {is}", what(way)));
+        }
+        if is.is_only(ValueKind::List) && needs.is_only(ValueKind::List) {
+            // An empty list would match, but people do not pass a list that is always empty.
+            return self.item_type().misfit_inside(&wanted.item_type(), "an item".to_owned(), way);
+        }
+        if !is.is_only(ValueKind::Object) || !needs.is_only(ValueKind::Object) {
+            return None;
+        }
+        wanted.declared_members().iter().find_map(|name| match (self.find_member(name), wanted.find_member(name)) {
+            (TypeMember::Is { of, .. }, TypeMember::Is { of: wanted, .. }) => {
+                of.misfit_inside(&wanted, format!("`{name}`"), way)
+            }
+            (TypeMember::Never { what: "an object", .. }, TypeMember::Is { optional: false, .. }) => {
+                Some(format!("{} has no `{name}`, which is required", what(way)))
+            }
+            _ => None,
+        })
+    }
+
+    fn misfit_inside(&self, wanted: &Self, what: String, way: &mut Vec<String>) -> Option<String> {
+        way.insert(0, what);
+        let why = self.misfit_at(wanted, way);
+        way.remove(0);
+        why
+    }
+
+    /// Why this type rejects a value; `None` if it accepts it, or for reasons that are not examined here.
+    pub fn explain_rejection(&self, value: &Value) -> Option<String> {
+        let kind = ValueKind::from_value(value);
+        if let Some(kinds) = self.value_kinds().filter(|kinds| !kinds.is_empty() && !kinds.contains(kind)) {
+            return Some(format!("it must be {kinds}, not {}", kind.display_name()));
+        }
+        if let Some(choices) = self.allowed_values().filter(|all| !all.contains(value)) {
+            let all = choices.iter().map(|c| format!("`{}`", c.to_text())).collect::<Vec<_>>().join(", ");
+            return Some(format!("it must be one of {all}"));
+        }
+        let below = |keyword: &str, n: f64| self.keyword_limit(keyword).filter(|low| n < *low);
+        let above = |keyword: &str, n: f64| self.keyword_limit(keyword).filter(|high| n > *high);
+        match value {
+            Value::Number(n) => {
+                let n = n.as_f64();
+                if self.is_integer() && n.fract() != 0.0 {
+                    return Some("it must be a whole number".to_owned());
+                }
+                let low = below("minimum", n).map(|low| format!("it must be at least {low}"));
+                low.or_else(|| above("maximum", n).map(|high| format!("it must be at most {high}")))
+            }
+            Value::Str(text) => {
+                let length = text.chars().count() as f64;
+                let low = below("minLength", length).map(|low| format!("it must have at least {low} characters"));
+                low.or_else(|| above("maxLength", length).map(|high| format!("it must have at most {high} characters")))
+            }
+            Value::List(items) => {
+                let length = items.len() as f64;
+                if below("minItems", length).or_else(|| above("maxItems", length)).is_some() {
+                    return Some("it has the wrong number of items".to_owned());
+                }
+                let inner = self.as_list().filter(|list| list.first.is_empty())?.rest.as_ref()?;
+                items
+                    .iter()
+                    .find_map(|item| inner.explain_rejection(item))
+                    .map(|why| format!("its items do not match: {why}"))
+            }
+            Value::Object(members) => {
+                let inner = &self.as_object()?.members;
+                members.iter().find_map(|(k, v)| Some(format!("of `{k}`: {}", inner.get(k)?.explain_rejection(v)?)))
+            }
+            Value::Null | Value::Bool(_) | Value::Masked(_) => None,
+        }
+    }
+}

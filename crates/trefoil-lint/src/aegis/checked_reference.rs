@@ -1,0 +1,78 @@
+//! A reference that a finder checks, and the wording of its findings.
+
+use trefoil_syntax::suggestions::{self, NearMatch};
+use trefoil_syntax::{Diagnostic, Location};
+
+use super::unit::{WorkflowUnit, with_help};
+use trefoil_front::aegis::names::{RenderMoment, WorkflowNames};
+use trefoil_front::names::BoundReference;
+use trefoil_front::spelling_fixes;
+
+/// A reference to check.
+pub struct CheckedReference<'u, 'a, 'd> {
+    pub unit: &'u WorkflowUnit<'a, 'd>,
+    pub names: &'u WorkflowNames,
+    pub moment: RenderMoment,
+    pub used: &'u BoundReference,
+}
+
+impl CheckedReference<'_, '_, '_> {
+    /// The name of a segment.
+    pub fn segment_name(&self, segment: usize) -> &str {
+        self.used.segment_name(segment)
+    }
+
+    /// The number of names in the path.
+    pub fn path_length(&self) -> usize {
+        self.used.reference.path.len()
+    }
+
+    /// The place of a segment.
+    pub fn segment_location(&self, segment: usize) -> Option<Location> {
+        self.used.segment_location(segment)
+    }
+
+    /// A warning about the whole path.
+    pub fn path_warning(&self, rule: &'static str, message: &str, help: &str) -> Diagnostic {
+        with_help(Diagnostic::new_warning(rule, self.used.at, message), help)
+    }
+
+    /// A warning about a segment, with a suggestion of the intended name.
+    pub fn segment_warning(
+        &self,
+        rule: &'static str,
+        message: &str,
+        help: &str,
+        segment: usize,
+        near: Option<NearMatch<'_>>,
+    ) -> Diagnostic {
+        let d = self.path_warning(rule, message, help);
+        match near {
+            Some(near) => spelling_fixes::fix_name(d, self.segment_location(segment), near, true),
+            None => d,
+        }
+    }
+
+    /// A path with a redundant word before a name; `meant` is the rest without it.
+    pub fn redundant_word_warning(&self, word: usize, meant: &[&str]) -> Diagnostic {
+        let meant = meant.join(".");
+        let message = format!("`{}.{}` is not defined", self.segment_name(word), self.segment_name(word + 1));
+        let d = self.path_warning("unresolved-name", &message, &format!("write `{meant}`"));
+        spelling_fixes::fix_path(d, self.used.segments_location(word, word + 1), &meant, false)
+    }
+}
+
+/// The name that was certainly meant, even if any other name may exist: the word differs only by two swapped letters or
+/// one missing letter inside it.
+pub fn certain_misspelling<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<NearMatch<'c>> {
+    let letters = |text: &str| {
+        let mut all: Vec<char> = text.chars().collect();
+        all.sort_unstable();
+        all
+    };
+    let all: Vec<&str> = candidates.collect();
+    let near = suggestions::find_near_match(word, all.iter().copied()).filter(|near| near.sure && near.name != word)?;
+    let swapped = letters(word) == letters(near.name);
+    let left_out = near.distance == 1 && word.len() < near.name.len() && !near.name.starts_with(word);
+    (word.len() >= 4 && (swapped || left_out)).then_some(near)
+}

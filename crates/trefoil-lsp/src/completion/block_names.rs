@@ -1,0 +1,135 @@
+//! Names in the blocks of a template: the properties of a loop's item, or of the value of a block.
+
+use trefoil_ir::facts::{BlockPath, Scope};
+use trefoil_syntax::FileId;
+use trefoil_template::policy::BlockSyntax;
+
+use super::tag::{CursorPath, helper_items, property_items};
+use super::{CompletionItem, CompletionItems, CompletionKind, STAND_IN};
+use crate::analysis::{FolderAnalysis, touches_offset};
+use crate::types;
+
+/// Words that are allowed there in addition to properties.
+const WORDS: &[&str] = &["this", "@index", "@key", "@first", "@last", "@root", "else"];
+
+/// Completes at an offset in a loop or another block with its own value; `None` elsewhere, and for a path that leads
+/// out of the block. `retry` returns the analysis with another text.
+pub fn complete_in_block(
+    analysis: &FolderAnalysis,
+    file: FileId,
+    offset: u32,
+    retry: &mut dyn FnMut(&str) -> Option<(FolderAnalysis, FileId)>,
+) -> Option<CompletionItems> {
+    let scope: &Scope = analysis.scope_at(file, offset).filter(|s| s.policy.blocks == BlockSyntax::Handlebars)?;
+    let text = analysis.file_text(file);
+    let begun = text.get(scope.at.span.start as usize..offset as usize)?;
+    let open = open_blocks(begun);
+    if !open.iter().any(|b| b.has_value) {
+        return None;
+    }
+    let replace = CursorPath::at_offset(text, offset).last;
+    // Only a few words start with `@`, whatever the block's value is.
+    if begun.rsplit("{{").next().is_some_and(|tag| tag.rsplit([' ', '(']).next().is_some_and(|w| w.starts_with('@'))) {
+        let words = WORDS.iter().filter(|w| w.starts_with('@'));
+        return Some(CompletionItems {
+            replace,
+            items: words.map(|w| CompletionItem::new(*w, CompletionKind::Word)).collect(),
+        });
+    }
+    if let Some(inside) = inside_at(analysis, file, offset) {
+        return Some(CompletionItems { replace, items: items(analysis, inside, offset) });
+    }
+    let (above, below) = (text.get(..offset as usize)?, text.get(offset as usize..)?);
+    let line = below.lines().next().unwrap_or_default();
+    let closed = line.find("}}").is_some_and(|end| line.get(..end).is_some_and(|tag| !tag.contains("{{")));
+    let close = if closed { "" } else { "}}" };
+    // First assume that the blocks are closed further below, then close them here.
+    let ends: String = open.iter().rev().map(|b| format!("{{{{/{}}}}}", b.name)).collect();
+    let attempts = [
+        format!("{above}{STAND_IN}{close}{below}"),
+        format!("{above}{STAND_IN}}}}}{ends}{}", below.get(line.len()..).unwrap_or_default()),
+    ];
+    attempts.iter().find_map(|text| {
+        let (analysis, file) = retry(text)?;
+        let inside = inside_at(&analysis, file, offset)?;
+        Some(CompletionItems { replace, items: items(&analysis, inside, offset) })
+    })
+}
+
+/// The path of a block that an offset is in.
+fn inside_at(analysis: &FolderAnalysis, file: FileId, offset: u32) -> Option<&BlockPath> {
+    let all = analysis.facts().insides.iter().filter(|i| i.at.file == file && touches_offset(i.at.span, offset));
+    all.min_by_key(|i| i.at.span.len())
+}
+
+fn items(analysis: &FolderAnalysis, inside: &BlockPath, offset: u32) -> Vec<CompletionItem> {
+    let scope = analysis.scope_at(inside.at.file, offset);
+    let done: Vec<_> = inside.segments.iter().take_while(|s| s.span.end < offset).collect();
+    let schema =
+        done.iter().try_fold(&inside.start, |schema, segment| types::member_type(schema, analysis.text_at(**segment)));
+    let mut items = schema.map(property_items).unwrap_or_default();
+    let bare = inside.segments.first().is_some_and(|first| first.span.start == inside.at.span.start);
+    if done.is_empty() && bare {
+        items.extend(scope.into_iter().flat_map(helper_items));
+        items.extend(WORDS.iter().map(|w| CompletionItem::new(*w, CompletionKind::Word)));
+    }
+    items
+}
+
+/// An unclosed block.
+#[derive(Debug, PartialEq, Eq)]
+struct UnclosedBlock<'t> {
+    name: &'t str,
+    /// Whether paths in it start at its value.
+    has_value: bool,
+}
+
+/// The unclosed blocks of a text, outermost first. An unclosed tag does not count.
+fn open_blocks(text: &str) -> Vec<UnclosedBlock<'_>> {
+    let mut open: Vec<UnclosedBlock<'_>> = Vec::new();
+    let mut at = 0;
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find("{{")) {
+        let start = at + found;
+        let rest = text.get(start + 2..).unwrap_or_default();
+        let end = if rest.starts_with("!--") { "--}}" } else { "}}" };
+        let Some(length) = rest.find(end) else { break };
+        at = start + 2 + length + end.len();
+        if text.get(..start).is_some_and(|before| before.ends_with('\\')) {
+            continue;
+        }
+        let tag = rest.get(..length).unwrap_or_default();
+        let tag = tag.trim_matches(|c: char| c == '~' || c.is_whitespace());
+        if let Some(rest) = tag.strip_prefix(['#', '^']).filter(|rest| !rest.is_empty()) {
+            let name = rest.split_whitespace().next().unwrap_or_default();
+            open.push(UnclosedBlock { name, has_value: matches!(name, "each" | "with") && tag.starts_with('#') });
+        } else if tag.starts_with('/') {
+            open.pop();
+        } else if (tag == "else" || tag == "^" || tag.starts_with("else "))
+            && let Some(last) = open.last_mut()
+        {
+            // The alternative of a loop has no item.
+            last.has_value = false;
+        }
+    }
+    open
+}
+
+#[cfg(test)]
+mod tests {
+    use super::open_blocks;
+
+    #[test]
+    fn blocks_are_open_until_they_are_closed() {
+        let names = |text: &str| {
+            let all = open_blocks(text).into_iter();
+            all.map(|b| format!("{}{}", b.name, if b.has_value { "" } else { "-" })).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(names("a {{#each xs}} {{#if this.a}} {{this."), "each if-");
+        assert_eq!(names("{{#each xs}}{{/each}}{{"), "");
+        assert_eq!(names("{{~#with x as |y| ~}} {{!-- {{/with}} --}} \\{{/with}} {{"), "with");
+        assert_eq!(names("{{#each xs}}{{else}}{{"), "each-");
+        assert_eq!(names("{{#each xs}}{{#if a}}{{else}}{{/if}}{{#each this.b}}"), "each each");
+        assert_eq!(names("{{^each xs}}{{"), "each-");
+        assert_eq!(names("{{#"), "");
+    }
+}

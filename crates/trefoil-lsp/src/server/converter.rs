@@ -1,0 +1,154 @@
+//! Converts plain data to the protocol's types.
+
+use std::collections::HashMap;
+
+use gen_lsp_types as lsp;
+use trefoil_check::find_rule;
+use trefoil_ir::DeclarationKind;
+use trefoil_syntax::{Diagnostic, FileId, FindingSeverity, Location, SourceEdit, Span};
+
+use super::position::LineIndex;
+use super::session::EditorSession;
+use trefoil_project::file_access::resolve_links;
+
+use crate::analysis::FolderAnalysis;
+use crate::creation::CreationProposal;
+use crate::diagnostics::{self, FindingTag};
+use crate::symbols::OutlineSymbol;
+
+/// The URL of the rule pages.
+const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/rules.md#");
+
+/// Converts data of an analysis for one client. Caches the lines of files.
+pub struct ProtocolConverter<'s> {
+    session: &'s EditorSession,
+    analysis: &'s FolderAnalysis,
+    lines: HashMap<FileId, LineIndex<'s>>,
+}
+
+impl<'s> ProtocolConverter<'s> {
+    /// Creates a converter for one response.
+    pub fn new(session: &'s EditorSession, analysis: &'s FolderAnalysis) -> Self {
+        Self { session, analysis, lines: HashMap::new() }
+    }
+    /// Converts a span of a file.
+    pub fn convert_range(&mut self, file: FileId, span: Span) -> lsp::Range {
+        let (analysis, encoding) = (self.analysis, self.session.column_encoding());
+        self.lines.entry(file).or_insert_with(|| LineIndex::new(analysis.file_text(file), encoding)).span_range(span)
+    }
+    /// The client's URI of a file.
+    pub fn file_uri(&self, file: FileId) -> Option<lsp::Uri> {
+        let name = self.analysis.source_file(file)?.name();
+        Some(self.session.client_uri(&resolve_links(std::path::Path::new(name))))
+    }
+    /// Converts a location.
+    pub fn convert_location(&mut self, at: Location) -> Option<lsp::Location> {
+        Some(lsp::Location { uri: self.file_uri(at.file)?, range: self.convert_range(at.file, at.span) })
+    }
+    /// Converts a finding.
+    pub fn convert_diagnostic(&mut self, d: &Diagnostic) -> lsp::Diagnostic {
+        let span = diagnostics::underlined_span(self.analysis, d);
+        let related =
+            d.labels.iter().filter(|_| self.session.related).map(|label| (label.location, label.message.clone()));
+        let related: Vec<_> = related.collect();
+        let related: Vec<_> = related
+            .into_iter()
+            .filter_map(|(at, message)| {
+                Some(lsp::DiagnosticRelatedInformation { location: self.convert_location(at)?, message })
+            })
+            .collect();
+        lsp::Diagnostic {
+            range: d.file.map(|file| self.convert_range(file, span)).unwrap_or_default(),
+            severity: Some(match d.severity {
+                FindingSeverity::Error => lsp::DiagnosticSeverity::Error,
+                FindingSeverity::Warning => lsp::DiagnosticSeverity::Warning,
+                FindingSeverity::Info => lsp::DiagnosticSeverity::Information,
+                FindingSeverity::Hint => lsp::DiagnosticSeverity::Hint,
+            }),
+            code: Some(lsp::Code::String(d.rule.to_owned())),
+            code_description: find_rule(d.rule)
+                .map(|rule| lsp::CodeDescription { href: lsp::Uri(format!("{PAGES}{}", rule.name)) }),
+            source: Some("trefoil".to_owned()),
+            message: lsp::Message::String(diagnostics::editor_message(d)),
+            tags: diagnostics::finding_tag(d)
+                .map(|tag| match tag {
+                    FindingTag::Unused => lsp::DiagnosticTag::Unnecessary,
+                    FindingTag::Deprecated => lsp::DiagnosticTag::Deprecated,
+                })
+                .filter(|tag| self.session.tags.contains(tag))
+                .map(|tag| vec![tag]),
+            related_information: (!related.is_empty()).then_some(related),
+            data: None,
+        }
+    }
+    /// Converts a symbol and its children.
+    pub fn convert_symbol(&mut self, file: FileId, symbol: &OutlineSymbol) -> lsp::DocumentSymbol {
+        let children: Vec<_> = symbol.children.iter().map(|c| self.convert_symbol(file, c)).collect();
+        #[allow(deprecated, reason = "the type has a field that is not used any more")]
+        lsp::DocumentSymbol {
+            name: symbol.name.clone(),
+            detail: symbol.detail.clone(),
+            kind: symbol_kind(symbol.kind),
+            tags: None,
+            deprecated: None,
+            range: self.convert_range(file, symbol.extent),
+            selection_range: self.convert_range(file, symbol.selection),
+            children: (!children.is_empty()).then_some(children),
+        }
+    }
+    /// Converts edits and new files. Every client that can create files supports this form.
+    pub fn convert_creation(&mut self, made: &CreationProposal) -> lsp::WorkspaceEdit {
+        let mut out = self.convert_edits(&made.edits);
+        if made.files.is_empty() {
+            return out;
+        }
+        let mut changes: Vec<lsp::DocumentChange> = Vec::new();
+        let mut put = |uri: lsp::Uri, edits: Vec<lsp::TextEdit>| {
+            let text_document_identifier = lsp::TextDocumentIdentifier { uri };
+            let text_document =
+                lsp::OptionalVersionedTextDocumentIdentifier { version: None, text_document_identifier };
+            let edits = edits.into_iter().map(Into::into).collect();
+            changes.push(lsp::TextDocumentEdit { text_document, edits }.into());
+        };
+        for (path, text) in &made.files {
+            put(self.session.client_uri(path), vec![beginning(text.clone())]);
+        }
+        out.changes.take().into_iter().flatten().for_each(|(uri, edits)| put(uri, edits));
+        let new = made.files.iter().map(|(path, _)| {
+            let create = lsp::CreateFile::new(self.session.client_uri(path), None, None);
+            lsp::DocumentChange::CreateFile(create)
+        });
+        out.document_changes = Some(new.chain(changes).collect());
+        out
+    }
+    /// Converts edits, grouped by file.
+    pub fn convert_edits<'e>(&mut self, edits: impl IntoIterator<Item = &'e SourceEdit>) -> lsp::WorkspaceEdit {
+        let mut changes: HashMap<lsp::Uri, Vec<lsp::TextEdit>> = HashMap::new();
+        for edit in edits {
+            let Some(uri) = self.file_uri(edit.location.file) else { continue };
+            let range = self.convert_range(edit.location.file, edit.location.span);
+            changes.entry(uri).or_default().push(lsp::TextEdit { range, new_text: edit.text.clone() });
+        }
+        lsp::WorkspaceEdit { changes: Some(changes), ..Default::default() }
+    }
+}
+
+/// An insertion at the start of a file.
+fn beginning(text: String) -> lsp::TextEdit {
+    lsp::TextEdit { range: lsp::Range::default(), new_text: text }
+}
+
+/// The icon of a declaration.
+pub fn symbol_kind(kind: DeclarationKind) -> lsp::SymbolKind {
+    match kind {
+        DeclarationKind::Agent => lsp::SymbolKind::Class,
+        DeclarationKind::Workflow => lsp::SymbolKind::Module,
+        DeclarationKind::Step => lsp::SymbolKind::Function,
+        DeclarationKind::State => lsp::SymbolKind::Event,
+        DeclarationKind::Node => lsp::SymbolKind::Method,
+        DeclarationKind::Input => lsp::SymbolKind::Variable,
+        DeclarationKind::Property => lsp::SymbolKind::Property,
+        DeclarationKind::Key => lsp::SymbolKind::Key,
+        DeclarationKind::Tool => lsp::SymbolKind::Interface,
+    }
+}

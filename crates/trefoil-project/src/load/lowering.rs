@@ -1,0 +1,747 @@
+//! From the files of a folder to lowered documents: finds the folder's project, reads what its documents need, and
+//! checks them.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use trefoil_front::project::resolve_path;
+use trefoil_front::{FrontEnd, ManifestDocument, NeededFile, NeededFileKind, Project};
+use trefoil_ir::{FactDetail, Facts, FlowId, Program};
+use trefoil_runtime::ports::EnvFile;
+use trefoil_syntax::yaml::WordRespellings;
+use trefoil_syntax::{Diagnostic, DiagnosticList, FileId, FindingSeverity, Location, SourceFiles};
+use trefoil_template::limits;
+
+use super::compilation::{CompiledDocuments, LinkedProgram};
+use super::discovery::{self, FolderSearch, SearchLimit, UnreadFile};
+use super::file_loader::{DetectedFormat, FileLoader, LoadedManifest, about_shape, is_foreign};
+use super::{CheckStep, rules};
+use crate::file_access::{self, AccessRefusal, AllowedFolders, NamedFile};
+use crate::patterns::PATTERNS;
+use crate::project_file::manifest_folder;
+
+/// A folder with its manifests, ready to be lowered.
+#[derive(Clone, Default)]
+pub(super) struct LoadedFolder {
+    /// As named; empty for the current folder.
+    pub root: PathBuf,
+    /// The path with links resolved.
+    pub(super) real: PathBuf,
+    /// Whether the folder itself was named.
+    whole: bool,
+    /// The data for the front ends.
+    pub project: Project,
+    /// Its documents by path and by file.
+    pub(super) by_path: HashMap<String, usize>,
+    by_file: HashMap<FileId, usize>,
+    /// The roots of the projects of these manifests; the first one is that of the folder itself.
+    pub(super) projects: Vec<PathBuf>,
+    /// The project of each real folder, as an index into `projects`.
+    project_of: HashMap<PathBuf, u32>,
+    /// Every manifest that was read, by file, including those that are not documents.
+    pub(super) manifests: HashMap<FileId, Arc<LoadedManifest>>,
+    /// The files found in the folder, in path order.
+    pub listed: Vec<FileId>,
+    /// Findings about needed files that could not be opened.
+    problems: Vec<Diagnostic>,
+    /// The places that name them.
+    refused: HashSet<Location>,
+    /// Parts of the folder that could not be read.
+    pub unseen: Vec<Diagnostic>,
+    /// Which facts are needed.
+    facts: FactDetail,
+    /// Whether all its manifests were read, not just the named ones and those that they refer to.
+    pub(super) complete: bool,
+}
+
+impl LoadedFolder {
+    /// The directly named files of a folder, with everything that they need, and the compiled result. Most manifests
+    /// need nothing else, and the folder may be large, so the rest is only read if they refer to unknown ids. If that
+    /// finds nothing more, the first result is kept.
+    pub fn load_and_compile(
+        loader: &mut FileLoader,
+        root: &Path,
+        named: &[PathBuf],
+        files: &[FileId],
+    ) -> (Self, CompiledDocuments) {
+        let alone = Self::around(loader, root, named);
+        let made = alone.make_as_meant(loader, &alone.indices(files));
+        if !made.needs_the_folder() {
+            return (alone, made);
+        }
+        let all = Self::read(loader, root, named);
+        let made = if all.has_the_same(&alone) { made } else { all.make_as_meant(loader, &all.indices(files)) };
+        (all, made)
+    }
+    fn around(loader: &mut FileLoader, root: &Path, named: &[PathBuf]) -> Self {
+        let (mut folder, _) = Self::start(loader, root, named, false);
+        folder.finish(loader);
+        folder
+    }
+    /// Reads a folder around the directly named files in it: those are read whatever their extension, their names are
+    /// kept as given, and the requested dialect applies only to them.
+    fn read(loader: &mut FileLoader, root: &Path, named: &[PathBuf]) -> Self {
+        let (mut folder, named_ids) = Self::start(loader, root, named, false);
+        folder.discover(loader, &named_ids);
+        folder.finish(loader);
+        folder
+    }
+    /// Whether the documents of both compile to the same result.
+    fn has_the_same(&self, other: &Self) -> bool {
+        let documents = |folder: &Self| -> Vec<_> {
+            let all = folder.project.documents.iter();
+            all.map(|d| (d.file, d.path.clone(), d.front.name(), d.project)).collect()
+        };
+        self.manifests.len() == other.manifests.len()
+            && self.manifests.keys().all(|file| other.manifests.contains_key(file))
+            && documents(self) == documents(other)
+    }
+    /// Reads a folder that was itself named; the requested dialect applies to all its manifests.
+    pub fn read_whole_folder(loader: &mut FileLoader, root: &Path, named: &[PathBuf]) -> Self {
+        let (mut folder, named_ids) = Self::start(loader, root, named, true);
+        folder.discover(loader, &named_ids);
+        folder.finish(loader);
+        folder
+    }
+    fn start(loader: &mut FileLoader, root: &Path, named: &[PathBuf], whole: bool) -> (Self, BTreeSet<FileId>) {
+        let mut folder = Self {
+            root: root.to_owned(),
+            real: loader.options.door.folder_real(root).unwrap_or_else(|| root.to_owned()),
+            whole,
+            facts: loader.options.facts(),
+            ..Self::default()
+        };
+        let own = loader.options.door.project_of(&folder.real, whole.then_some(&*folder.real));
+        folder.projects.push(own);
+        let mut named_ids = BTreeSet::new();
+        for path in named {
+            let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            let manifest = loader.load_manifest(path);
+            named_ids.insert(manifest.file);
+            folder.add(loader, name, manifest, true);
+        }
+        (folder, named_ids)
+    }
+    /// The real folder of a document.
+    fn folder_of(&self, loader: &FileLoader, document: &str) -> PathBuf {
+        let path = file_access::clean_path(&self.real.join(document));
+        let folder = path.parent().and_then(|folder| loader.options.door.folder_real(folder));
+        folder.unwrap_or_else(|| self.real.clone())
+    }
+    /// The real folder of a document itself, whose project decides what it may read: a link has the project of its target.
+    fn home_of(&self, loader: &FileLoader, document: &str) -> PathBuf {
+        let path = file_access::clean_path(&self.real.join(document));
+        manifest_folder(&loader.options.door, &path).unwrap_or_else(|| self.folder_of(loader, document))
+    }
+    /// The folders that paths in a document may lead into.
+    fn rooms_of(&self, loader: &mut FileLoader, document: &str) -> Arc<AllowedFolders> {
+        let folder = self.home_of(loader, document);
+        loader.allowed_folders(&folder, self.whole.then_some(&*self.real))
+    }
+    /// The folders that paths in a file of a folder may lead into.
+    pub(super) fn allowed_folders(&self, loader: &mut FileLoader, document: &str) -> Arc<AllowedFolders> {
+        let folder = self.folder_of(loader, document);
+        loader.allowed_folders(&folder, self.whole.then_some(&*self.real))
+    }
+    /// The project of a document.
+    fn project_of(&mut self, loader: &FileLoader, document: &str) -> u32 {
+        let folder = self.home_of(loader, document);
+        if let Some(known) = self.project_of.get(&folder) {
+            return *known;
+        }
+        // An unmarked folder within this one belongs to this project, whichever of the two was named.
+        let root = loader.options.door.project_of(&folder, Some(&*self.real));
+        let known = self.projects.iter().position(|known| *known == root).unwrap_or_else(|| {
+            self.projects.push(root);
+            self.projects.len() - 1
+        });
+        self.project_of.insert(folder, known as u32);
+        known as u32
+    }
+    /// Adds a document.
+    pub(super) fn push(
+        &mut self,
+        loader: &FileLoader,
+        manifest: &LoadedManifest,
+        path: String,
+        front: &'static dyn FrontEnd,
+    ) {
+        let (Some(root), file) = (manifest.root.clone(), manifest.file) else { return };
+        let project = self.project_of(loader, &path);
+        self.project.documents.push(ManifestDocument { file, path, root, front, project });
+        self.note(self.project.documents.len() - 1);
+    }
+    /// Adds a document to the indexes.
+    fn note(&mut self, at: usize) {
+        let Some(document) = self.project.documents.get(at) else { return };
+        self.by_path.entry(document.path.clone()).or_insert(at);
+        self.by_file.entry(document.file).or_insert(at);
+    }
+    fn discover(&mut self, loader: &mut FileLoader, named_ids: &BTreeSet<FileId>) {
+        self.complete = true;
+        let rooms = self.allowed_folders(loader, "x");
+        let (shown, real) = (self.root.clone(), self.real.clone());
+        let search = FolderSearch { shown: &shown, real: &real, rooms: &rooms, deep: true, projects: true };
+        let mut found = discovery::find_manifests(loader, &search);
+        let overlay = loader.options.overlay.clone();
+        found.with_unsaved(&self.root, &self.real, overlay.keys());
+        let (all, mut bytes) = (found.files.len(), 0);
+        for (at, (path, full)) in found.files.into_iter().enumerate() {
+            loader.report_progress(CheckStep::Reading(at, all));
+            let manifest = match loader.manifest_in(&rooms, &full, &self.real.join(&path)) {
+                Ok(manifest) => manifest,
+                Err(AccessRefusal::Outside { to, .. }) => {
+                    found.problems.push((full, UnreadFile::Outside(to)));
+                    continue;
+                }
+                Err(why) => {
+                    found.problems.push((full, UnreadFile::Unreadable(why.reason_text())));
+                    continue;
+                }
+            };
+            bytes += loader.read_files().get(manifest.file).map_or(0, |f| f.text().len() as u64);
+            if bytes > limits::FOLDER_BYTES {
+                found.cut = Some(SearchLimit::Bytes);
+                break;
+            }
+            self.listed.push(manifest.file);
+            if !named_ids.contains(&manifest.file) {
+                // Lists, texts and companion files of a format are never read as a requested dialect.
+                let mapping = manifest.root.as_ref().is_some_and(|r| r.as_mapping().is_some());
+                let other = manifest.root.as_ref().and_then(trefoil_front::companion_kind).is_some();
+                let named = self.whole && mapping && !other;
+                self.add(loader, path, manifest, named);
+            }
+        }
+        for (path, problem) in found.problems {
+            let d = unread_finding(loader, &path, problem);
+            self.unseen.push(d);
+        }
+        if let Some(cut) = found.cut {
+            let d = too_much(loader, &self.root, cut);
+            self.unseen.push(d);
+        }
+    }
+    fn finish(&mut self, loader: &mut FileLoader) {
+        self.project.documents.sort_by(|a, b| a.path.cmp(&b.path));
+        (self.by_path, self.by_file) = Default::default();
+        (0..self.project.documents.len()).for_each(|at| self.note(at));
+        self.read_dependencies(loader, 0);
+        self.search_missing_ids(loader);
+        self.project.files = loader.read_files().clone();
+        self.project.context = loader.context.clone();
+        self.project.skills = loader.skills.clone();
+        let files: Vec<FileId> = self.project.documents.iter().map(|document| document.file).collect();
+        self.project.providers = loader.provider_names(files.iter().copied());
+        self.project.servers = files.into_iter().map(|file| (file, loader.server_names(file))).collect();
+    }
+    fn add(&mut self, loader: &FileLoader, path: String, manifest: Arc<LoadedManifest>, named: bool) {
+        let front = match (&manifest.shape, loader.options.dialect) {
+            (_, Some(front)) if named => Some(front),
+            (DetectedFormat::One(front), _) => Some(*front),
+            (DetectedFormat::Several(_), Some(front)) => Some(front),
+            _ => None,
+        };
+        if let Some(front) = front {
+            self.push(loader, &manifest, path, front);
+        }
+        self.manifests.insert(manifest.file, manifest);
+    }
+    /// Reads everything that the documents from this index on need, directly or indirectly, as far as it exists.
+    pub(super) fn read_dependencies(&mut self, loader: &mut FileLoader, from: usize) {
+        let mut next = from;
+        while let Some(document) = self.project.documents.get(next).cloned() {
+            next += 1;
+            self.open(loader, &document);
+        }
+    }
+    /// The same folder with these words in its documents, and with everything that they need then.
+    pub(super) fn with_respellings(&self, loader: &mut FileLoader, words: &HashMap<FileId, WordRespellings>) -> Self {
+        let mut folder = self.clone();
+        let from = folder.project.documents.len();
+        for at in 0..from {
+            let Some(document) = folder.project.documents.get_mut(at) else { continue };
+            let Some(words) = words.get(&document.file) else { continue };
+            document.root = document.root.with_respellings(words);
+            let document = document.clone();
+            folder.problems.retain(|d| d.file != Some(document.file));
+            folder.refused.retain(|at| at.file != document.file);
+            folder.open(loader, &document);
+        }
+        folder.read_dependencies(loader, from);
+        folder.project.files = loader.read_files().clone();
+        folder
+    }
+    /// Reads what a document needs.
+    fn open(&mut self, loader: &mut FileLoader, document: &ManifestDocument) {
+        for need in document.front.needed_files(document) {
+            let path = resolve_path(&document.path, &need.path);
+            let (full, shown) = (self.real.join(&path), self.root.join(&path));
+            let rooms = self.rooms_of(loader, &document.path);
+            let opened = match need.kind {
+                // It was read for another reason, which does not mean that this document may name it.
+                NeededFileKind::Manifest if self.by_path.contains_key(&path) => rooms.check_file(&full),
+                NeededFileKind::Attachment if self.project.attachments.contains_key(&path) => continue,
+                NeededFileKind::Manifest => loader.manifest_in(&rooms, &shown, &full).map(|manifest| {
+                    let front = match manifest.shape {
+                        DetectedFormat::One(front) => front,
+                        _ => document.front,
+                    };
+                    self.push(loader, &manifest, path, front);
+                    self.manifests.insert(manifest.file, manifest);
+                }),
+                NeededFileKind::Attachment => loader.text_in(&rooms, &full).map(|text| {
+                    loader.keep_text(&shown, &text);
+                    self.project.attachments.insert(path, text);
+                }),
+                // Its values are read by the run, but its existence and its lines are checked now.
+                NeededFileKind::EnvFile => rooms.check_file(&full).inspect(|()| {
+                    let bytes = rooms.read_file(&full, limits::TEXT_FILE_BYTES).unwrap_or_default();
+                    let lines = EnvFile::from_text(&String::from_utf8_lossy(&bytes)).unread;
+                    let name = shown.display().to_string();
+                    self.problems.extend(lines.iter().map(|line| {
+                        match line.is_open {
+                            true => Diagnostic::new_error(rules::ENV_LINE, need.location, line.describe_fault(&name))
+                                .with_help(rules::ENV_LINE_HELP),
+                            false => Diagnostic::new_info(rules::ENV_LINE, need.location, line.describe_fault(&name)),
+                        }
+                    }));
+                }),
+            };
+            if let Err(why) = opened {
+                self.refuse(loader, document, &need, &why, &rooms);
+            }
+        }
+    }
+    /// Reports why a needed file was not opened.
+    fn refuse(
+        &mut self,
+        loader: &FileLoader,
+        document: &ManifestDocument,
+        need: &NeededFile,
+        why: &AccessRefusal,
+        rooms: &AllowedFolders,
+    ) {
+        let key = need.kind.key();
+        let d = match why {
+            // Front ends have better advice about what exists instead.
+            AccessRefusal::NotThere if need.kind != NeededFileKind::EnvFile => return,
+            AccessRefusal::NotThere => {
+                let shown = self.root.join(resolve_path(&document.path, &need.path));
+                let message = format!("the environment file `{}` does not exist", shown.display());
+                Diagnostic::new_error(rules::ENV_FILE, need.location, message)
+                    .with_help("create it with one `NAME=value` per line, or remove `env_file`")
+            }
+            AccessRefusal::Outside { link, .. } => {
+                let message = match link {
+                    None => format!("`{key}` leads outside the project: `{}`", need.path),
+                    Some(link) => {
+                        let name = link.strip_prefix(&self.real).unwrap_or(link).display();
+                        format!("`{key}` leads outside the project through the link `{name}`")
+                    }
+                };
+                let d = Diagnostic::new_error(rules::OUTSIDE, need.location, message);
+                if loader.options.door.memory_files().is_some() {
+                    d.with_help("name one of the files that the flow was made of")
+                } else {
+                    let own = self.home_of(loader, &document.path);
+                    let project = rooms.folder_paths().iter().find(|room| own.starts_with(room)).unwrap_or(&self.real);
+                    let folder = why.needed_folder().unwrap_or(Path::new("DIR")).display();
+                    d.with_help(format!(
+                        "the project is `{}`; to allow the other folder as well, add `--allow-path {folder}`",
+                        project.display()
+                    ))
+                }
+            }
+            _ => {
+                let message = format!("`{key}` names `{}`, which cannot be read: {}", need.path, why.reason_text());
+                let rule = if matches!(why, AccessRefusal::TooLarge { .. }) { rules::LIMIT } else { rules::UNREADABLE };
+                Diagnostic::new_error(rule, need.location, message).with_help(why.help_text())
+            }
+        };
+        self.refused.insert(need.location);
+        self.problems.push(d);
+    }
+    /// The findings about limits reached while searching for names.
+    pub fn limit_findings(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.unseen.iter().filter(|d| d.rule == rules::FOLDER_LIMIT)
+    }
+    /// Reports manifests in one folder with the same id. References to that id are errors.
+    fn twins(&self) -> Vec<Diagnostic> {
+        let mut first: BTreeMap<(&str, &str, &str, String), Location> = BTreeMap::new();
+        let mut found = Vec::new();
+        for document in &self.project.documents {
+            let folder = document.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let kind = document.root.as_mapping().and_then(|m| m.get("kind")).and_then(|e| e.value.as_string());
+            // Pipelines and agents share their names; other kinds of a format are named by separate keys.
+            let kind = kind.map_or("", |t| &*t.value).trim_end_matches("Manifest");
+            let kind = if kind.starts_with(|c: char| c.is_ascii_uppercase()) { kind } else { "" };
+            for (id, at) in document.front.unit_ids(document) {
+                match first.entry((folder, document.front.name(), kind, id.clone())) {
+                    Entry::Vacant(entry) => drop(entry.insert(at)),
+                    Entry::Occupied(entry) if entry.get().file != at.file => found.push(
+                        Diagnostic::new_warning(
+                            "duplicate-id",
+                            at,
+                            format!("another manifest in this folder has the id `{id}`"),
+                        )
+                        .with_label(*entry.get(), "here")
+                        .with_help("rename one of them; a reference to this id could mean either"),
+                    ),
+                    Entry::Occupied(_) => {}
+                }
+            }
+        }
+        found
+    }
+    /// Whether none of its files is a manifest, not even a broken one.
+    fn has_no_manifest(&self, files: &SourceFiles) -> bool {
+        // A file without anything in it is no manifest that is broken.
+        let is_wrong = |d: &Diagnostic| d.severity == FindingSeverity::Error && d.rule != "yaml-empty";
+        let broken =
+            |manifest: &LoadedManifest| manifest.diagnostics.iter().any(is_wrong) && !is_foreign(manifest, files);
+        let mut listed = self.listed.iter().filter_map(|file| self.manifest_of_file(*file));
+        self.project.documents.is_empty() && !listed.any(broken)
+    }
+    /// The document of a file.
+    pub fn document_index(&self, file: FileId) -> Option<usize> {
+        self.by_file.get(&file).copied()
+    }
+    /// The documents among files.
+    fn indices(&self, files: &[FileId]) -> Vec<usize> {
+        files.iter().filter_map(|file| self.document_index(*file)).collect()
+    }
+    /// The result of reading a file.
+    pub fn manifest_of_file(&self, file: FileId) -> Option<&LoadedManifest> {
+        self.manifests.get(&file).map(|m| &**m)
+    }
+    /// Compiles documents as entries, each with everything that it reaches.
+    pub fn compile_entries(&self, entries: &[usize]) -> CompiledDocuments {
+        let mut by_dialect: BTreeMap<&str, (&dyn FrontEnd, Vec<usize>)> = BTreeMap::new();
+        for (at, document) in entries.iter().filter_map(|at| Some((*at, self.project.documents.get(*at)?))) {
+            let (_, all) = by_dialect.entry(document.front.name()).or_insert((document.front, Vec::new()));
+            all.push(at);
+        }
+        let mut made = CompiledDocuments { facts: Facts::with_detail(self.facts), ..CompiledDocuments::default() };
+        for (front, entries) in by_dialect.into_values() {
+            let compiled = front.compile_documents(&self.project, &entries, self.facts);
+            made.findings.extend(trefoil_lint::find_if_asked(&compiled));
+            let linked = trefoil_lint::link_with_findings(compiled);
+            made.findings.extend(linked.found);
+            made.facts.merge_from(linked.facts);
+            let entries = linked.entries.into_iter();
+            let entries = entries.filter_map(|(at, flow)| Some((self.project.documents.get(at)?.file, flow)));
+            let (entries, env_files) = (entries.collect(), linked.env_files);
+            made.programs.extend(linked.program.map(|program| LinkedProgram { program, entries, env_files }));
+        }
+        let files = entries.iter().filter_map(|at| self.project.documents.get(*at)).map(|d| d.file);
+        made.touched = files.chain(made.findings.iter().filter_map(|d| d.file)).collect();
+        made.touched.extend(made.programs.iter().flat_map(|linked| linked.program.file_ids()));
+        self.complete_findings(&mut made);
+        made
+    }
+    /// Adds the findings of reading the files, and removes findings that only follow from them.
+    fn complete_findings(&self, made: &mut CompiledDocuments) {
+        let failed = made.findings.iter().filter(|d| d.severity == FindingSeverity::Error).filter_map(|d| d.file);
+        let mut broken: HashSet<FileId> = failed.collect();
+        made.seeks = made.findings.iter().any(|d| self.seeks(d));
+        if made.seeks {
+            // The missing name may be in a file that could not be read completely.
+            made.touched.extend(
+                self.manifests.values().filter(|m| !m.complete && !is_foreign(m, &self.project.files)).map(|m| m.file),
+            );
+        }
+        // A file that was rejected is not missing.
+        let refused =
+            |d: &Diagnostic| d.file.zip(d.span).is_some_and(|(f, s)| self.refused.contains(&Location::new(f, s)));
+        let echo = |d: &Diagnostic| d.rule == "unknown-reference" && refused(d);
+        made.findings.retain(|d| self.holds(d) && !echo(d));
+        // Only the first document of a file is read, so what the rest may hold is not missing.
+        let parted = |m: &LoadedManifest| m.diagnostics.iter().any(|d| d.rule == "yaml-multiple-documents");
+        let parted: HashSet<FileId> = self.manifests.values().filter(|m| parted(m)).map(|m| m.file).collect();
+        made.findings.retain(|d| d.file.is_none_or(|file| !parted.contains(&file)));
+        let read = made.touched.iter().filter_map(|file| self.manifest_of_file(*file));
+        made.findings.extend(read.flat_map(|manifest| manifest.diagnostics.iter().cloned()));
+        let problems = self.problems.iter().filter(|d| d.file.is_some_and(|f| made.touched.contains(&f)));
+        made.findings.extend(problems.cloned());
+        broken.extend(made.findings.iter().filter(|d| trefoil_check::keeps_from_loading(d)).filter_map(|d| d.file));
+        made.broken = made.callers_of(broken);
+        let cut = made.touched.iter().filter(|file| self.manifest_of_file(**file).is_some_and(|m| !m.complete));
+        made.cut = made.callers_of(cut.copied().collect());
+    }
+    /// Whether a finding is about a name that another file may declare.
+    fn seeks(&self, d: &Diagnostic) -> bool {
+        let document = || self.project.documents.get(self.document_index(d.file?)?);
+        d.rule == "unknown-reference"
+            && d.span.zip(document()).is_none_or(|(at, found)| found.front.may_reference_files(found, at))
+    }
+    /// Whether a finding is valid although a part of its file could not be read.
+    fn holds(&self, d: &Diagnostic) -> bool {
+        let complete = d.file.and_then(|f| self.manifest_of_file(f)).is_none_or(|m| m.complete);
+        complete
+            || trefoil_check::find_rule(d.rule).is_some_and(|rule| matches!(rule.run, trefoil_check::RuleSource::Place))
+    }
+    /// Environment files by project path, to be read later.
+    pub fn env_files(&self, loader: &mut FileLoader, paths: &[String]) -> Vec<NamedFile> {
+        let mut files = Vec::new();
+        for path in paths {
+            let rooms = self.allowed_folders(loader, path);
+            files.push(NamedFile::new(self.root.join(path), self.real.join(path), rooms, limits::TEXT_FILE_BYTES));
+        }
+        files
+    }
+}
+
+/// The folder of a file.
+pub(super) fn folder_of(file: &Path) -> PathBuf {
+    file.parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// The programs at a path with the flows of their entries; manifests with load errors are skipped.
+pub(super) fn load_programs(loader: &mut FileLoader, path: &Path) -> Vec<(Program, Vec<FlowId>)> {
+    let made = if loader.options.door.is_folder(path) {
+        let folder = LoadedFolder::read_whole_folder(loader, path, &[]);
+        folder.compile_entries(&folder.indices(&folder.listed))
+    } else {
+        let file = loader.load_manifest(path).file;
+        LoadedFolder::load_and_compile(loader, &folder_of(path), &[path.to_owned()], &[file]).1
+    };
+    let CompiledDocuments { programs, broken, .. } = made;
+    let sound = |entries: Vec<(FileId, FlowId)>| {
+        entries.into_iter().filter(|(file, _)| !broken.contains(file)).map(|(_, flow)| flow).collect()
+    };
+    programs.into_iter().map(|LinkedProgram { program, entries, .. }| (program, sound(entries))).collect()
+}
+
+/// The result of checking paths.
+#[derive(Default)]
+pub(super) struct CheckedPaths {
+    /// The manifests, and whether each was fully checked.
+    pub files: BTreeMap<FileId, bool>,
+    /// Whether a path could not be used.
+    pub unreadable: bool,
+    /// The compiled programs.
+    pub programs: Vec<LinkedProgram>,
+}
+
+/// Checks everything below the paths.
+pub(super) fn check_paths(
+    loader: &mut FileLoader,
+    paths: &[String],
+    found: &mut DiagnosticList,
+    facts: &mut Facts,
+) -> CheckedPaths {
+    let (groups, mut unreadable) = groups(loader, paths, found);
+    let (mut checked, mut programs) = (BTreeMap::new(), Vec::new());
+    let mut told = ReportedFiles::default();
+    for FolderGroup { root, named, everything, .. } in groups {
+        let mut found = Vec::new();
+        let mut named_ids: Vec<FileId> = Vec::new();
+        for file in named.iter().map(|p| loader.load_manifest(p).file) {
+            // A file that is named twice is checked once.
+            if !named_ids.contains(&file) {
+                named_ids.push(file);
+            }
+        }
+        let (folder, made) = match everything {
+            true => (LoadedFolder::read_whole_folder(loader, &root, &named), None),
+            false => {
+                let (folder, made) = LoadedFolder::load_and_compile(loader, &root, &named, &named_ids);
+                (folder, Some(made))
+            }
+        };
+        let mut entries = named_ids.clone();
+        if !everything {
+            found.extend(folder.limit_findings().cloned());
+        }
+        if everything {
+            entries.extend(folder.listed.iter().filter(|f| !named_ids.contains(f)));
+            unreadable |= folder.unseen.iter().any(|d| d.rule == rules::UNREADABLE);
+            found.extend(folder.unseen.iter().cloned());
+            found.extend(folder.twins());
+            if folder.has_no_manifest(loader.read_files()) {
+                unreadable = true;
+                found.push(nothing_in(loader, &root, !folder.listed.is_empty()));
+            }
+        }
+        told.entries(&entries);
+        let all = entries.len();
+        loader.report_progress(CheckStep::Checking(0, all));
+        let made = made.unwrap_or_else(|| folder.make_as_meant(loader, &folder.indices(&entries)));
+        let made = made.with_rule_findings(loader);
+        for (at, file) in entries.into_iter().enumerate() {
+            loader.report_progress(CheckStep::Checking(at, all));
+            let Some(manifest) = folder.manifest_of_file(file) else { continue };
+            unreadable |= manifest.unreadable;
+            if !manifest.unreadable {
+                checked.entry(file).or_insert(false);
+            }
+            let named = named_ids.contains(&file);
+            let foreign = !named && folder.document_index(file).is_none() && is_foreign(manifest, loader.read_files());
+            if let Some(root) = manifest.root.as_ref().filter(|_| loader.options.checks.is_some() && !foreign) {
+                let shown = loader.shown_in(file, manifest.suppressions.is_some());
+                let document = folder.document_index(file).and_then(|at| folder.project.documents.get(at));
+                let words = document.map(|document| document.front.policy().words);
+                found.extend(trefoil_check::check_tree(root, file, words, &shown));
+            }
+            match folder.document_index(file) {
+                Some(_) => drop(checked.insert(file, made.is_proved(file))),
+                None => {
+                    if !foreign {
+                        found.extend(manifest.diagnostics.iter().map(|d| of_stranger(d, named)));
+                    }
+                    found.extend(about_shape(manifest, loader.read_files(), named));
+                }
+            }
+        }
+        found.extend(made.findings);
+        told.groups.push(found);
+        facts.merge_from(made.facts);
+        programs.extend(made.programs);
+    }
+    found.extend(told.each_once());
+    CheckedPaths { files: checked, unreadable, programs }
+}
+
+/// The findings of each group of files. A file used by several groups is reported by the one that checks it, otherwise
+/// by the first one.
+#[derive(Default)]
+struct ReportedFiles {
+    groups: Vec<Vec<Diagnostic>>,
+    /// By file: the group that reports it.
+    by: HashMap<FileId, usize>,
+}
+
+impl ReportedFiles {
+    /// Records which files the next group checks.
+    fn entries(&mut self, files: &[FileId]) {
+        for file in files {
+            self.by.entry(*file).or_insert(self.groups.len());
+        }
+    }
+    fn each_once(self) -> impl Iterator<Item = Diagnostic> {
+        let Self { groups, mut by } = self;
+        for (group, found) in groups.iter().enumerate() {
+            for file in found.iter().filter_map(|d| d.file) {
+                by.entry(file).or_insert(group);
+            }
+        }
+        let groups = groups.into_iter().enumerate();
+        groups.flat_map(move |(group, found)| {
+            let own: Vec<Diagnostic> =
+                found.into_iter().filter(|d| d.file.is_none_or(|file| by.get(&file) == Some(&group))).collect();
+            own
+        })
+    }
+}
+
+/// A finding about a file that is not a manifest. If the file was not named and is empty, the finding is harmless.
+fn of_stranger(d: &Diagnostic, named: bool) -> Diagnostic {
+    let empty = d.rule == trefoil_syntax::yaml::rules::EMPTY && !named;
+    Diagnostic { severity: if empty { FindingSeverity::Info } else { d.severity }, ..d.clone() }
+}
+
+/// The finding about a folder without manifests. `others`: there are files that could have been some.
+pub(super) fn nothing_in(loader: &mut FileLoader, root: &Path, others: bool) -> Diagnostic {
+    let file = loader.add_message_file(root);
+    let nothing = |message| Diagnostic::without_location(rules::NOTHING, FindingSeverity::Error, Some(file), message);
+    if others {
+        return nothing(format!("no manifest in `{}`", root.display()));
+    }
+    nothing(format!("no `.yaml` or `.yml` file in `{}`", root.display()))
+        .with_help("dot-folders, `node_modules`, `target` and anything in `.gitignore` or `exclude` are skipped")
+}
+
+/// The finding about something in a folder that was not read.
+fn unread_finding(loader: &mut FileLoader, path: &Path, problem: UnreadFile) -> Diagnostic {
+    let file = loader.add_message_file(path);
+    match problem {
+        UnreadFile::Unreadable(why) => {
+            let message = format!("`{}` cannot be opened: {why}", path.display());
+            Diagnostic::without_location(rules::UNREADABLE, FindingSeverity::Error, Some(file), message)
+        }
+        UnreadFile::Outside(to) => {
+            // Folders are linked for many reasons, but a link with the name of a manifest was meant as one.
+            let yaml = path.file_name().and_then(|n| n.to_str()).is_some_and(discovery::is_yaml);
+            let severity = if yaml { FindingSeverity::Warning } else { FindingSeverity::Info };
+            let message =
+                format!("`{}` is a link that leads outside the project, so it is not followed", path.display());
+            let folder = if yaml { to.parent().unwrap_or(&to) } else { &to };
+            Diagnostic::without_location(rules::OUTSIDE, severity, Some(file), message)
+                .with_help(format!("to allow it, add `--allow-path {}`", folder.display()))
+        }
+    }
+}
+
+/// The finding about a folder that exceeds a limit.
+pub(super) fn too_much(loader: &mut FileLoader, folder: &Path, cut: SearchLimit) -> Diagnostic {
+    let file = loader.add_message_file(folder);
+    let (message, help) = match cut {
+        SearchLimit::Files(n) => (
+            format!("the folder has more than {n} YAML files; the others were not checked"),
+            "choose a smaller folder, exclude files with `exclude` in `trefoil.toml`, or raise `--max-files`",
+        ),
+        SearchLimit::Entries(n) => (
+            format!("the folder has more than {n} entries; the others were not checked"),
+            "choose a smaller folder, exclude files with `exclude` in `trefoil.toml`, or raise `--max-files`",
+        ),
+        SearchLimit::Patterns => (
+            format!("the ignore files have more than {PATTERNS} patterns; the others have no effect"),
+            "choose a smaller folder, or use fewer patterns",
+        ),
+        SearchLimit::Depth => {
+            ("the folder is nested too deep; deeper folders were not checked".to_owned(), "choose a deeper folder")
+        }
+        SearchLimit::Bytes => (
+            format!(
+                "the YAML files are larger than {} MB together; the others were not checked",
+                limits::FOLDER_BYTES >> 20
+            ),
+            "choose a smaller folder, or exclude files with `exclude` in `trefoil.toml`",
+        ),
+    };
+    Diagnostic::without_location(rules::FOLDER_LIMIT, FindingSeverity::Warning, Some(file), message).with_help(help)
+}
+
+/// What is requested in one folder.
+struct FolderGroup {
+    real: PathBuf,
+    root: PathBuf,
+    named: Vec<PathBuf>,
+    everything: bool,
+}
+
+/// The requests for each folder, and whether a path could not be used.
+fn groups(loader: &mut FileLoader, paths: &[String], found: &mut DiagnosticList) -> (Vec<FolderGroup>, bool) {
+    let mut unreadable = false;
+    let mut groups: Vec<FolderGroup> = Vec::new();
+    let mut useless = BTreeSet::new();
+    for path in paths.iter().map(PathBuf::from) {
+        if loader.options.door.is_folder(&path) {
+            group(loader, &mut groups, &path).everything = true;
+        } else {
+            let manifest = loader.load_manifest(&path);
+            if manifest.unreadable {
+                unreadable = true;
+                if useless.insert(manifest.file) {
+                    found.extend(manifest.diagnostics.iter().cloned());
+                }
+            } else {
+                group(loader, &mut groups, &folder_of(&path)).named.push(path);
+            }
+        }
+    }
+    (groups, unreadable)
+}
+
+fn group<'g>(loader: &FileLoader, groups: &'g mut Vec<FolderGroup>, root: &Path) -> &'g mut FolderGroup {
+    let real = loader.options.door.folder_real(root).unwrap_or_else(|| root.to_owned());
+    let at = groups.iter().position(|g| g.real == real).unwrap_or_else(|| {
+        groups.push(FolderGroup { real, root: root.to_owned(), named: Vec::new(), everything: false });
+        groups.len() - 1
+    });
+    #[allow(clippy::indexing_slicing, reason = "the position was just found or made")]
+    &mut groups[at]
+}

@@ -1,0 +1,171 @@
+//! Files with misspelt words of their format, or names of states, nodes and agents, as they were meant. What only follows from such a
+//! word is not reported: the word is, and everything else that is wrong with the file. A word that is only guessed is reported and
+//! otherwise ignored, and no word stops a run that would start without it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use trefoil_syntax::yaml::WordRespellings;
+use trefoil_syntax::{Diagnostic, FileId, FindingSeverity, Fix, SourceFiles, Span, suggestions};
+
+use super::compilation::{CompiledDocuments, spread_to_reachable};
+use super::file_loader::FileLoader;
+use super::lowering::LoadedFolder;
+
+/// How often a file is read with the words that were found so far. A key that is read correctly only now may contain others.
+const ROUNDS: usize = 8;
+
+/// The rules about words of the format.
+const OF_WORDS: [&str; 2] = ["unknown-key", "unknown-value"];
+/// The rule about names of states, nodes and agents. They may be misspelt where they are declared, but what is meant is the same.
+const OF_NAMES: &str = "unknown-reference";
+
+/// A misspelt word.
+struct MisspelledWord {
+    /// The finding about it.
+    told: Diagnostic,
+    file: FileId,
+    at: Span,
+    /// What was probably meant.
+    word: Arc<str>,
+}
+
+impl LoadedFolder {
+    /// Compiles documents as [`LoadedFolder::compile_entries`] does, and as if misspelt words were written correctly.
+    pub(super) fn make_as_meant(&self, loader: &mut FileLoader, entries: &[usize]) -> CompiledDocuments {
+        let mut made = self.compile_entries(entries);
+        let mut slips: Vec<MisspelledWord> = Vec::new();
+        let mut seen: HashSet<(FileId, Span)> = HashSet::new();
+        let mut meant: Option<CompiledDocuments> = None;
+        let mut comments = None;
+        for _ in 0..ROUNDS {
+            let before = slips.len();
+            let found = &meant.as_ref().unwrap_or(&made).findings;
+            let new: Vec<MisspelledWord> = found.iter().filter_map(|d| slip(d, loader.read_files())).collect();
+            for slip in new {
+                // What follows from a finding that nobody sees has to be reported itself.
+                let comments = comments.get_or_insert_with(|| loader.comment_suppressions());
+                if seen.insert((slip.file, slip.at)) && loader.is_reported(comments, &slip.told) {
+                    slips.push(slip);
+                }
+            }
+            if slips.len() == before {
+                break;
+            }
+            let (now, fit) = self.make_with(loader, entries, &slips, &made);
+            let all = slips.len();
+            slips = slips.into_iter().zip(&fit).filter_map(|(slip, fits)| fits.then_some(slip)).collect();
+            meant = match slips.len() {
+                0 => break,
+                left if left == all => Some(now),
+                _ => Some(self.make_with(loader, entries, &slips, &made).0),
+            };
+        }
+        if let Some(meant) = meant.filter(|_| !slips.is_empty()) {
+            made.as_meant(meant, slips.into_iter().map(|slip| slip.told).collect());
+        }
+        made
+    }
+
+    /// Compiles documents with other words. Also returns which of them may have been meant: the value of such a key has the form
+    /// that the key needs, and such a name leaves no template of its file without a name that it has as it is `written`: a step may
+    /// have the name of the agent that it calls.
+    fn make_with(
+        &self,
+        loader: &mut FileLoader,
+        entries: &[usize],
+        slips: &[MisspelledWord],
+        written: &CompiledDocuments,
+    ) -> (CompiledDocuments, Vec<bool>) {
+        let mut words: HashMap<FileId, WordRespellings> = HashMap::new();
+        for slip in slips {
+            words.entry(slip.file).or_default().insert(slip.at, slip.word.clone());
+        }
+        let made = self.with_respellings(loader, &words).compile_entries(entries);
+        let mistyped = made.findings.iter().filter(|d| d.rule == "wrong-type").filter_map(|d| d.file.zip(d.span));
+        let mistyped: HashSet<(FileId, Span)> = mistyped.collect();
+        let mut values: HashMap<(FileId, Span), Span> = HashMap::new();
+        for (file, words) in &words {
+            let document = self.document_index(*file).and_then(|at| self.project.documents.get(at));
+            let found = document.map(|document| document.root.values_of(words)).unwrap_or_default();
+            values.extend(found.into_iter().map(|(key, value)| ((*file, key), value)));
+        }
+        let fits = |slip: &MisspelledWord| {
+            let value = values.get(&(slip.file, slip.at));
+            let has_form = value.is_none_or(|value| !mistyped.contains(&(slip.file, *value)));
+            has_form
+                && (slip.told.rule != OF_NAMES || made.unresolved_in(slip.file) <= written.unresolved_in(slip.file))
+        };
+        let fit = slips.iter().map(fits).collect();
+        (made, fit)
+    }
+}
+
+impl CompiledDocuments {
+    /// The number of names in templates of a file that nothing has.
+    fn unresolved_in(&self, file: FileId) -> usize {
+        self.findings.iter().filter(|d| d.rule == "unresolved-name" && d.file == Some(file)).count()
+    }
+
+    /// Adds the files as they were probably meant. The programs stay, and so do the files that are broken: what runs is what is written.
+    fn as_meant(&mut self, meant: Self, told: Vec<Diagnostic>) {
+        self.touched.extend(meant.touched.iter().copied());
+        self.cut.extend(meant.cut.iter().copied());
+        self.seeks |= meant.seeks;
+        self.meant = Some(Box::new((meant, told)));
+    }
+
+    /// The findings about misspelt words, and all others of the files as they were probably meant. `errors`: whether a finding
+    /// prevents a run. If the files as they are written have such a finding and the others have none there, the word is what
+    /// prevents it.
+    pub(super) fn of_meant(
+        mut self,
+        meant: Self,
+        mut told: Vec<Diagnostic>,
+        mut errors: impl FnMut(&Diagnostic) -> bool,
+    ) -> Self {
+        let calls: Vec<_> = meant.file_calls().collect();
+        let places: HashSet<_> = told.iter().map(|d| (d.rule, d.file, d.span)).collect();
+        let mut more: Vec<Diagnostic> =
+            meant.findings.into_iter().filter(|d| !places.contains(&(d.rule, d.file, d.span))).collect();
+        let mut failed = |all: &[Diagnostic]| -> HashSet<FileId> {
+            all.iter().filter(|d| errors(d)).filter_map(|d| d.file).collect()
+        };
+        let (before, now) = (failed(&self.findings), &failed(&more) | &failed(&told));
+        for file in &before - &now {
+            let callees = spread_to_reachable([file].into(), self.file_calls());
+            let near = spread_to_reachable([file].into(), self.file_calls().map(|(from, to)| (to, from)));
+            let is_in = |d: &Diagnostic, files: &HashSet<FileId>| d.file.is_some_and(|file| files.contains(&file));
+            let ways = [HashSet::from([file]), callees, near].into_iter();
+            let cause = ways.clone().find(|files| told.iter().any(|d| is_in(d, files)));
+            for d in told.iter_mut().filter(|d| cause.as_ref().is_none_or(|files| is_in(d, files))) {
+                d.severity = FindingSeverity::Error;
+            }
+        }
+        // What runs is what is written. If that has no mistake, what is below a misspelt key keeps nothing from running.
+        let stopped = &before | &failed(&told);
+        let ways: Vec<_> = self.file_calls().chain(calls).collect();
+        let stopped = spread_to_reachable(stopped, ways.iter().flat_map(|(from, to)| [(*from, *to), (*to, *from)]));
+        for d in more.iter_mut().filter(|d| d.file.is_none_or(|file| !stopped.contains(&file))) {
+            d.severity = d.severity.min(FindingSeverity::Warning);
+        }
+        self.findings = [told, more].concat();
+        self.facts = meant.facts;
+        self
+    }
+}
+
+/// The misspelt word that a finding is about, if one is probably meant.
+fn slip(d: &Diagnostic, files: &SourceFiles) -> Option<MisspelledWord> {
+    // A suggestion is only a guess. Where something necessary is missing, nothing runs without it, so the guess does no harm.
+    let certain = |fix: &&Fix| {
+        OF_WORDS.contains(&d.rule) && (fix.safe || d.severity == FindingSeverity::Error)
+            || d.rule == OF_NAMES && fix.safe
+    };
+    let [edit] = d.fix.as_deref().filter(certain)?.edits.as_slice() else { return None };
+    let (file, at) = (edit.location.file, edit.location.span);
+    // A suggestion may be another word, which is only a guess.
+    let written = files.get(file)?.text().get(at.start as usize..at.end as usize)?;
+    suggestions::find_near_match(written, [edit.text.as_str()])?;
+    Some(MisspelledWord { told: d.clone(), file, at, word: edit.text.as_str().into() })
+}

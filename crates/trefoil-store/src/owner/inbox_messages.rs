@@ -1,0 +1,149 @@
+//! Incoming messages for the runs of this process. One query to the store every quarter of a second serves all runs,
+//! however many wait.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use trefoil_runtime::ports::{InboxMessageId, InboxMessageIds as Ids, ReceivedMessage};
+
+use crate::error::StoreResult;
+use crate::inbox::PostedMessage;
+use crate::port::Store;
+
+/// Time between queries.
+pub const PAUSE: Duration = Duration::from_millis(250);
+
+/// The messages that have arrived.
+#[derive(Default)]
+pub struct OwnerInbox {
+    piles: Mutex<BTreeMap<String, RunMessageQueue>>,
+    bell: Notify,
+    /// The number of the last message that the store returned.
+    after: AtomicU64,
+    /// Whether a task queries the store.
+    pub asking: AtomicBool,
+}
+
+/// The messages of one run.
+#[derive(Default)]
+struct RunMessageQueue {
+    waiting: VecDeque<PostedMessage>,
+    /// Messages that entries have acted on: they are deleted, but a query that was in progress may still return them.
+    taken: BTreeSet<u64>,
+    last: u64,
+}
+
+impl RunMessageQueue {
+    fn add(&mut self, letter: PostedMessage) {
+        if letter.id > self.last {
+            self.last = letter.id;
+            self.waiting.push_back(letter);
+        }
+    }
+
+    fn next(&mut self) -> Option<PostedMessage> {
+        loop {
+            let next = self.waiting.pop_front()?;
+            if !self.taken.contains(&next.id) {
+                return Some(next);
+            }
+        }
+    }
+}
+
+impl OwnerInbox {
+    fn lock_queues(&self) -> MutexGuard<'_, BTreeMap<String, RunMessageQueue>> {
+        self.piles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next message of a run. Cancelling this future loses no message.
+    pub async fn next_message(&self, store: &dyn Store, run: &str) -> PostedMessage {
+        while self.load(store, run).await.is_err() {
+            // The next append reports what is wrong with the store.
+            tokio::time::sleep(PAUSE).await;
+        }
+        loop {
+            let rung = self.bell.notified();
+            if let Some(letter) = self.lock_queues().get_mut(run).and_then(RunMessageQueue::next) {
+                return letter;
+            }
+            rung.await;
+        }
+    }
+
+    /// The next message of a run, if one was written before this process first asked, or has been seen since.
+    pub async fn next_now(&self, store: &dyn Store, run: &str) -> StoreResult<Option<PostedMessage>> {
+        self.load(store, run).await?;
+        Ok(self.lock_queues().get_mut(run).and_then(RunMessageQueue::next))
+    }
+
+    /// What the matching messages of a run say; they stay on the pile. The first one counts, and acting on it deletes all of them: they
+    /// are about the same question.
+    pub async fn find_message<T>(
+        &self,
+        store: &dyn Store,
+        run: &str,
+        fits: impl Fn(&PostedMessage) -> Option<T>,
+    ) -> StoreResult<Option<ReceivedMessage<T>>> {
+        // It may have been written just now, so this reads the store.
+        let inbox = store.read_inbox(run).await?;
+        let mut found = inbox.iter().filter_map(|posted| Some((posted.id, fits(posted)?)));
+        let Some((first, what)) = found.next() else { return Ok(None) };
+        let others = found.map(|(id, _)| id);
+        Ok(Some(ReceivedMessage {
+            what,
+            letters: Ids::from_ids(std::iter::once(first).chain(others).map(InboxMessageId)),
+        }))
+    }
+
+    /// Prepares for a new run. It cannot have any messages yet, so the store need not be queried.
+    pub fn expect_run(&self, run: &str) {
+        self.lock_queues().entry(run.to_owned()).or_default();
+    }
+
+    /// Loads the messages that were written before this process first asked.
+    async fn load(&self, store: &dyn Store, run: &str) -> StoreResult<()> {
+        if self.lock_queues().contains_key(run) {
+            return Ok(());
+        }
+        let letters = store.read_inbox(run).await?;
+        let mut piles = self.lock_queues();
+        let pile = piles.entry(run.to_owned()).or_default();
+        letters.into_iter().for_each(|letter| pile.add(letter));
+        Ok(())
+    }
+
+    /// Queries the store once, for all runs.
+    pub async fn query_store(&self, store: &dyn Store, owner: &str) {
+        if self.lock_queues().is_empty() {
+            return;
+        }
+        let Ok(letters) = store.messages_for_owner(owner, self.after.load(Ordering::SeqCst)).await else { return };
+        let Some(last) = letters.last() else { return };
+        self.after.store(last.id, Ordering::SeqCst);
+        let mut piles = self.lock_queues();
+        for letter in letters {
+            // A run without a pile loads its messages when it first asks.
+            if let Some(pile) = piles.get_mut(&letter.run) {
+                pile.add(letter);
+            }
+        }
+        drop(piles);
+        self.bell.notify_waiters();
+    }
+
+    /// Entries have acted on these messages of a run.
+    pub fn mark_taken(&self, run: &str, letters: &[InboxMessageId]) {
+        if let Some(pile) = self.lock_queues().get_mut(run) {
+            pile.taken.extend(letters.iter().map(|letter| letter.0));
+        }
+    }
+
+    /// Forgets a run that this process no longer owns.
+    pub fn forget_run(&self, run: &str) {
+        self.lock_queues().remove(run);
+    }
+}

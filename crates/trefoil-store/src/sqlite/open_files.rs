@@ -1,0 +1,77 @@
+//! Whether the file that is written is still the one that others would open.
+//!
+//! On most systems a file in use can be deleted, moved, replaced or cut, and writing to it goes on without an error: into a file
+//! that nobody will find. So every commit is followed by a look at the names.
+
+use std::fs::Metadata;
+use std::sync::{Mutex, PoisonError};
+
+use rusqlite::Connection;
+
+use super::store_file::StoreFile;
+use crate::error::{StoreError, StoreResult};
+
+/// The files of an open store, as they were last seen.
+#[derive(Default)]
+pub struct OpenFileCheck(Mutex<OpenFileState>);
+
+#[derive(Default)]
+struct OpenFileState {
+    file: Option<DiskFileId>,
+    log: Option<DiskFileId>,
+    bytes: u64,
+}
+
+/// What identifies a file, whatever its name. Without such numbers, only its existence counts.
+#[derive(PartialEq)]
+struct DiskFileId(u64, u64);
+
+impl DiskFileId {
+    #[cfg(unix)]
+    fn from_metadata(file: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+        Self(file.dev(), file.ino())
+    }
+    #[cfg(not(unix))]
+    fn from_metadata(_: &Metadata) -> Self {
+        Self(0, 0)
+    }
+}
+
+impl OpenFileCheck {
+    /// Fails if the files of the store are not those of the first look any more.
+    pub fn check_files(&self, c: &Connection, place: &StoreFile, page: u32) -> StoreResult<()> {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let replaced = || StoreError::Replaced { path: place.path.clone() };
+        let file = std::fs::metadata(&place.path).map_err(|_| replaced())?;
+        let log = std::fs::metadata(place.wal_path()).ok();
+        let is_cut = file.len() < seen.bytes && is_cut(c, place, file.len(), page);
+        if !is_same(&mut seen.file, Some(&file)) || !is_same(&mut seen.log, log.as_ref()) || file.len() == 0 || is_cut {
+            return Err(replaced());
+        }
+        seen.bytes = file.len();
+        Ok(())
+    }
+}
+
+fn is_same(seen: &mut Option<DiskFileId>, file: Option<&Metadata>) -> bool {
+    match (&seen, file.map(DiskFileId::from_metadata)) {
+        (Some(seen), found) => Some(seen) == found.as_ref(),
+        (None, found) => {
+            *seen = found;
+            true
+        }
+    }
+}
+
+/// Whether a file that has become shorter lacks pages. SQLite may have shortened it: then pages that the writer knows of are in the
+/// log. A connection without a cache finds out. The file itself is not opened, because closing it would end SQLite's locks on it.
+fn is_cut(c: &Connection, place: &StoreFile, bytes: u64, page: u32) -> bool {
+    let pages = c.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0)).map_or(u64::MAX, super::uint);
+    if pages.saturating_mul(u64::from(page)) <= bytes {
+        return false;
+    }
+    let found =
+        place.open_reader().ok().map(|c| c.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)));
+    found.is_none_or(|found| !found.is_ok_and(|found| found == "ok"))
+}

@@ -1,0 +1,20 @@
+//! Failures below the protocol: the SDK only reports that a connection is closed; this records why.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use trefoil_runtime::ToolError;
+
+/// The first failure of a connection.
+#[derive(Debug, Clone, Default)]
+pub struct ConnectionFailure(Arc<Mutex<Option<ToolError>>>);
+
+impl ConnectionFailure {
+    /// Records a failure. Later ones are only consequences of the first.
+    pub fn record_failure(&self, error: ToolError) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+    /// Returns the failure once.
+    pub fn take(&self) -> Option<ToolError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}

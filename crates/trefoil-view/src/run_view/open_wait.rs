@@ -1,0 +1,71 @@
+//! What a run waits for. Every view of a run says it with this: the trace, its page, lists of runs and their JSON.
+
+use serde_json::{Map, Value, json};
+use trefoil_machine::event::{AwaitedActivity, QuestionClosure};
+use trefoil_runtime::RunError;
+
+/// What a run waits for. Empty: it does not wait.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OpenWait {
+    /// The questions, decisions and called runs.
+    pub waiting: Vec<AwaitedActivity>,
+    /// What it stopped before, because somebody has to allow it.
+    pub stopped: Option<RunError>,
+}
+
+impl OpenWait {
+    /// Whether it waits for nothing.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.stopped.is_none()
+    }
+
+    /// The time of its record from which on the run can continue unasked. None: it is answered, or needs a process with a permission,
+    /// which no time gives.
+    pub fn due_time(&self, wake_at: Option<u64>) -> Option<u64> {
+        let is_denied = self.stopped.is_some() || self.waiting.iter().any(|one| one.why.is_some());
+        wake_at.filter(|_| !is_denied && !self.is_answered())
+    }
+
+    /// Whether something that it waits for is answered.
+    pub fn is_answered(&self) -> bool {
+        self.waiting.iter().any(|one| matches!(one.settled, Some(QuestionClosure::Answered(_))))
+    }
+
+    /// The keys of the steps that wait.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        // A question of a called run is that of the step that calls it.
+        let asked = self.waiting.iter().map(|one| one.calls.first().unwrap_or(&one.key).as_str());
+        let stopped = self.stopped.iter().flat_map(|why| why.key.iter().chain(&why.others)).map(|key| key.as_str());
+        asked.chain(stopped)
+    }
+
+    /// Adds it to the JSON of a run: `waiting`, each with its question in one sentence, and `stopped`. Without `wake_at`, if no time lets
+    /// the run continue.
+    pub fn add_to(&self, members: &mut Map<String, Value>) {
+        if self.due_time(Some(0)).is_none() {
+            members.remove("wake_at");
+        }
+        if !self.waiting.is_empty() {
+            members.insert("waiting".to_owned(), self.waiting.iter().map(question).collect());
+        }
+        if let Some(why) = &self.stopped {
+            let (step, code, message) = (&why.key, &why.code, &why.message);
+            let text = why.stopped_before();
+            members.insert("stopped".to_owned(), json!({"step": step, "code": code, "message": message, "text": text}));
+        }
+    }
+}
+
+fn question(one: &AwaitedActivity) -> Value {
+    let mut all = json!(one);
+    if let Some(members) = all.as_object_mut() {
+        members.insert("question".to_owned(), one.describe_question(&one.step).into());
+        members.extend(one.called_with().map(|call| ("called_with".to_owned(), call.into())));
+        match &one.settled {
+            Some(QuestionClosure::Answered(answer)) => members.insert("answered".to_owned(), answer.as_str().into()),
+            Some(QuestionClosure::Late) => members.insert("late".to_owned(), true.into()),
+            None => None,
+        };
+    }
+    all
+}
