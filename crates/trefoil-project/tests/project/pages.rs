@@ -129,7 +129,13 @@ fn loading() -> Vec<&'static str> {
 
 /// The names of rules in code: in constants, and where a finding is made.
 fn reported(text: &str) -> Vec<&str> {
-    let made = ["Diagnostic::error(", "Diagnostic::warning(", "Diagnostic::info(", "reader.error(", "reader.warning("];
+    let made = [
+        "Diagnostic::new_error(",
+        "Diagnostic::new_warning(",
+        "Diagnostic::new_info(",
+        "reader.report_error(",
+        "reader.report_warning(",
+    ];
     let places = made.iter().flat_map(|made| text.split(made).skip(1));
     let constants = text.lines().filter(|line| line.contains("const ")).filter_map(|line| line.split_once(": &str = "));
     let named = places.chain(constants.map(|(_, value)| value)).filter_map(|rest| rest.trim_start().strip_prefix('"'));
