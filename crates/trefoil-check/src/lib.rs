@@ -98,15 +98,17 @@ pub fn check_for(
     roots: &[CheckRoot],
     wanted: &dyn Fn(&Rule) -> bool,
 ) -> Vec<Diagnostic> {
-    findings(&model_of(program, facts, mistakes, roots), roots, &supplied_to(roots), wanted)
+    let supplied = supplied_to(roots);
+    findings(&model_of(program, facts, mistakes, roots, &supplied), roots, &supplied, wanted)
 }
 
 /// What is proved about a run that starts at a root, and what nobody can see before.
 pub fn prove_program(program: &Program, facts: &Facts, root: &CheckRoot) -> Vec<proof::ProgramProof> {
     let (mistakes, roots) = (LoadErrors::default(), std::slice::from_ref(root));
-    let model = model_of(program, facts, &mistakes, roots);
+    let supplied = supplied_to(roots);
+    let model = model_of(program, facts, &mistakes, roots, &supplied);
     let needed = |rule: &Rule| proof::ProofKind::ALL.iter().any(|kind| kind.rule_names().contains(&rule.name));
-    proof::build_proofs(&model, root, &findings(&model, roots, &supplied_to(roots), &needed))
+    proof::build_proofs(&model, root, &findings(&model, roots, &supplied, &needed))
 }
 
 fn model_of<'c>(
@@ -114,9 +116,9 @@ fn model_of<'c>(
     facts: &'c Facts,
     mistakes: &'c LoadErrors,
     roots: &[CheckRoot],
+    supplied: &[&ProjectDeclarations],
 ) -> SemanticModel<'c> {
     let flows = roots.iter().map(|root| root.flow).collect();
-    let supplied = supplied_to(roots);
     let tools = || supplied.iter().flat_map(|all| &all.tools);
     let results = tools().filter_map(|tool| Some((tool.name.clone(), tool.result.clone()?))).collect();
     let calls = tools().filter_map(|tool| Some((tool.name.clone(), tool.calls.clone()?))).collect();

@@ -1,6 +1,7 @@
 //! Messages of other processes, which stay in a run's inbox until the run has acted on them.
 //!
-//! What a run receives comes with its [`InboxMessageIds`]. They can only be passed on to an append, together with the entry that acts on the message.
+//! What a run receives comes with its [`InboxMessageIds`]. They can only be passed on to an append, together with
+//! the entry that acts on the message.
 //! So an act and the removal of its message are one transaction, and a process that ends before or after it changes nothing about
 //! that. Messages that are dropped stay in the inbox.
 

@@ -1,4 +1,5 @@
-//! What has happened in a run, for those who watch it: the owned form of what a replay shows ([`ReplayNotice`]), so that one converter makes
+//! What has happened in a run, for those who watch it: the owned form of what a replay shows ([`ReplayNotice`]), so
+//! that one converter makes
 //! the events of both.
 
 use std::sync::Arc;

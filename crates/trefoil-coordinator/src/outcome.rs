@@ -19,7 +19,8 @@ pub const INTERRUPTED: &str = "INTERRUPTED";
 pub struct RunOutcome {
     /// The run's id.
     pub run: Arc<str>,
-    /// Its output as it is, for whoever takes it, or why it failed; [`Self::visible_output`] is for people. `CANCELLED`: it was stopped on request. `SUSPENDED`: it has not ended.
+    /// Its output as it is, for whoever takes it, or why it failed; [`Self::visible_output`] is for people.
+    /// `CANCELLED`: it was stopped on request. `SUSPENDED`: it has not ended.
     pub result: Result<Value, RunError>,
     /// The parts of the output that must not be shown.
     pub hidden: HiddenParts,

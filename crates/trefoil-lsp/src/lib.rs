@@ -4,7 +4,7 @@
 //! buffers --(workspace)--> trefoil_project::load::check --> analysis --(one feature a file)--> plain data --(server)--> the protocol
 //! ```
 //!
-//! A feature is a function over an [`FolderAnalysis`] with byte offsets as input and output. Only [`server`] uses the
+//! A feature is a function over a [`FolderAnalysis`] with byte offsets as input and output. Only [`server`] uses the
 //! protocol's types.
 
 pub mod analysis;

@@ -46,7 +46,8 @@ pub struct InboxMessage {
     pub value: Value,
     /// When it was written: milliseconds since 1970-01-01 UTC.
     pub at: u64,
-    /// For a message that [answers](Self::is_answer), otherwise 0: [`Record::entries`](crate::Record::entries) of the run, read before its writer
+    /// For a message that [answers](Self::is_answer), otherwise 0: [`Record::entries`](crate::Record::entries) of
+    /// the run, read before its writer
     /// saw that the question is open.
     pub as_of: u64,
 }

@@ -125,7 +125,8 @@ pub enum BuiltinFunction {
     Share,
 }
 
-/// Where a literal is written: its index in [`crate::Condition::literal_spans`] or [`crate::Template::expression_literal_spans`]. Not part of
+/// Where a literal is written: its index in [`crate::Condition::literal_spans`] or
+/// [`crate::Template::expression_literal_spans`]. Not part of
 /// an expression's meaning, so all values compare as equal.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LiteralIndex(pub Option<u32>);

@@ -1,6 +1,7 @@
 //! Operations on runs of a [store](crate::store) in addition to [resuming](crate::Engine::resume_run) them: start a run of
 //! an [edited](crate::Engine::edit_run) flow that pays only for what the edit changed, [fork](crate::Engine::fork_run) a run,
-//! [compare](compare_runs) two runs, and [verify](verify_run) a journal. [`Runs`](crate::Runs) follows, answers and cancels runs of any process.
+//! [compare](compare_runs) two runs, and [verify](verify_run) a journal. [`Runs`](crate::Runs) follows, answers and
+//! cancels runs of any process.
 
 pub use trefoil_host::durable::{
     LastRun, PromptedRun, RunDiff, RunSide, StepDiff, StepSide, StoredRun, caller_in, compare_runs, last_of, last_with,

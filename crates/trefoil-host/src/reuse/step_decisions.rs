@@ -103,7 +103,8 @@ impl StepDecisions {
         decisions.iter().filter_map(one).map(with_called).collect()
     }
 
-    /// What was decided in runs that the run has called in this process, with the keys of the calls. [`activity_decisions`](Self::activity_decisions) has it at each
+    /// What was decided in runs that the run has called in this process, with the keys of the calls.
+    /// [`activity_decisions`](Self::activity_decisions) has it at each
     /// call that was decided in this process, too: a resumed run makes a call again that was decided before.
     pub fn called_decisions(&self) -> Vec<(Key, Vec<ActivityDecision>)> {
         let called = self.called.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,9 @@
 //! How JSON Schemas are compiled, and how much work a check against one may take.
 //!
-//! All schemas are compiled with [`compile_schema`]: the regex engine takes linear time, so backreferences and look-around other than at the
-//! start of a pattern are not supported, and nothing is fetched. A [`SchemaChecker`] adds limits, and is the only way to compile a schema that may be
+//! All schemas are compiled with [`compile_schema`]: the regex engine takes linear time, so backreferences and
+//! look-around other than at the
+//! start of a pattern are not supported, and nothing is fetched. A [`SchemaChecker`] adds limits, and is the only
+//! way to compile a schema that may be
 //! from anywhere (a server's tool, a file, a manifest): the size of its patterns before they are compiled, and the work
 //! of a check. With references, a schema of a few lines can take an unbounded amount of work, so the work is estimated
 //! before a value is checked, and rejected beyond [`limits::SCHEMA_WORK`]. The estimate depends only on the schema and

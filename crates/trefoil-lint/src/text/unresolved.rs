@@ -1,4 +1,4 @@
-//! Names that nothing defines, in places about whose names the dialect has no finder of its own (`Place::scope_description`).
+//! Names that nothing defines, in places about whose names the dialect has no finder of its own (`NameScope::scope_description`).
 
 use trefoil_syntax::{Diagnostic, FindingSeverity, suggestions};
 use trefoil_template::policy::UndefinedHandling;

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The id of an item in an [`GenerationalArena`].
+/// The id of an item in a [`GenerationalArena`].
 pub struct ArenaId<T> {
     place: u32,
     generation: u32,

@@ -1,7 +1,8 @@
 //! The machine: synchronous, deterministic, without IO. It turns completions into commands.
 //!
-//! [`Machine::start_run`] starts a run, [`Machine::complete_activity`] passes completions to it, [`Machine::replay_journal`] replays a journal.
-//! Each returns an [`MachineOutput`]: commands for the coordinator, and events. The same program, input, flags and completions in
+//! [`Machine::start_run`] starts a run, [`Machine::complete_activity`] passes completions to it,
+//! [`Machine::replay_journal`] replays a journal.
+//! Each returns a [`MachineOutput`]: commands for the coordinator, and events. The same program, input, flags and completions in
 //! the same order give the same outputs, on every computer and in every process.
 //!
 //! Internally: a tree of frames (`frame`), one for every active step, in an arena; slots in activations (`activation`);

@@ -34,7 +34,8 @@ pub(super) struct FileLoader {
     pub project_findings: Vec<Diagnostic>,
     /// The flows that are tools of others, by their files.
     pub flows_of_tools: HashMap<String, Option<Arc<FlowOfTool>>>,
-    /// What projects declare, by the addresses of their project files; `None`: what the user's own settings declare.
+    /// What projects declare, by the addresses of their project files, which `projects` keeps; `None`: what the user's own
+    /// settings declare.
     pub supplied_by_project: HashMap<Option<usize>, Arc<ProjectDeclarations>>,
     /// What one call of each does, by the tools that a project has and their files.
     pub calls_of_tools: HashMap<Vec<(String, String)>, Arc<CallsOfTools>>,

@@ -43,7 +43,8 @@ impl CancelSwitch {
         self.update_state(|wanted| (wanted == 0).then_some(HOLD));
     }
 
-    /// Lets every run that has this switch end the work in progress, and then stops it as [`interrupt_runs`](Self::interrupt_runs) does: what was
+    /// Lets every run that has this switch end the work in progress, and then stops it as
+    /// [`interrupt_runs`](Self::interrupt_runs) does: what was
     /// asked is not asked again by whoever resumes it. Waits for people and times are not work.
     pub fn drain_runs(&self) {
         self.update_state(|wanted| matches!(wanted, 0 | HOLD).then_some(DRAIN));

@@ -60,7 +60,7 @@ impl<'a> ExpressionEvaluator<'a> {
         self
     }
 
-    /// The truth value of an expression. `FailedModels` is false.
+    /// The truth value of an expression. `ReducedExpression::Failed` is false.
     pub fn evaluate_truth(&self, expression: &ConditionExpression) -> Result<bool, EvalError> {
         match self.reduce_expression(expression)? {
             ReducedExpression::Known(value) => Ok(value.truth_value().unwrap_or(false)),

@@ -1,7 +1,7 @@
 //! Text that looks like a placeholder, or like part of one, but is not: `{topic}`, `${topic}`, `{{#if topic}} == x`.
 //!
 //! Single braces are text, and prompts often contain them, so only names of existing values count. The dialect defines
-//! which names exist and its notation of tags ([`Place`](trefoil_front::names::Place)); everything else is decided
+//! which names exist and its notation of tags ([`NameScope`](trefoil_front::names::NameScope)); everything else is decided
 //! here.
 
 mod find;
