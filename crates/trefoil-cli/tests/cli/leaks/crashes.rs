@@ -94,7 +94,7 @@ mod hunt {
                 command
             });
             assert_eq!(ran.code, 101, "{}\n{}", ran.out, ran.err);
-            ran.says(&["panicked at", "crash::provokable", "the message is not shown", "stack backtrace"]);
+            ran.says(&["panicked at", "crash::with_panicking_tool", "the message is not shown", "stack backtrace"]);
             assert!(project.echo.heard(ENVIRONMENT) && project.echo.heard(KEY), "the prompt was sent");
             let run = ran.lines()[0]["run"].as_str().unwrap().to_owned();
             let mut left = format!("{ran:?}\n{}\n{}\n{}", ran.out, ran.err, files(folder));
