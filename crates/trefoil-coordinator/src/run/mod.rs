@@ -250,6 +250,9 @@ impl RunCoordinator {
     pub fn next_action(&mut self, facts: &dyn HostFacts) -> Option<HostAction> {
         loop {
             if let Some(action) = self.actions.pop_front() {
+                if matches!(action, HostAction::Wait { .. }) {
+                    self.free_buffers();
+                }
                 return Some(action);
             }
             if self.state != CoordinatorState::Ready {
@@ -260,6 +263,17 @@ impl RunCoordinator {
                 self.fail(error);
             }
         }
+    }
+
+    /// Frees the memory that is only needed between two waits. A process may hold thousands of runs that wait.
+    fn free_buffers(&mut self) {
+        self.agenda.shrink_to_fit();
+        self.actions.shrink_to_fit();
+        self.notices.shrink_to_fit();
+        self.asked.shrink_to_fit();
+        self.starting.shrink_to_fit();
+        self.done.shrink_to_fit();
+        self.stopped.shrink_to_fit();
     }
 
     /// Takes an input.

@@ -315,13 +315,10 @@ impl ReadyRun {
         // Boxed, because a future that awaits one of its arguments reserves memory for it twice.
         let (hosts, work) = (self.hosts, Box::pin(begin(self.prepared, self.ports, options)));
         let store = self.kept.as_ref().map(|owner| owner.store().clone());
+        // What comes after the run is boxed when it is needed. A future has room for all that it ever awaits, also while it waits.
         let task = runtime.spawn(async move {
-            let mut outcome = work.await;
-            hosts.close().await;
-            if let Some(store) = store.filter(|_| outcome.continues || outcome.suspended) {
-                add_called_usage(&*store, &mut outcome).await;
-            }
-            outcome
+            let outcome = work.await;
+            Box::pin(end_run(hosts, store, outcome)).await
         });
         Ok(Run::new(id, self.flow, events, cancel, task))
     }
@@ -469,6 +466,15 @@ fn people(parts: &EngineParts) -> Option<Arc<dyn HumanInbox>> {
         return Some(Arc::new(trefoil_store::StoreInbox::new(owner.clone(), parts.humans.clone())));
     }
     parts.humans.clone()
+}
+
+/// What a run leaves behind in this process: its hosts are closed, and what called runs have used is added.
+async fn end_run(hosts: RunHosts, store: Option<Arc<dyn Store>>, mut outcome: RunOutcome) -> RunOutcome {
+    hosts.close().await;
+    if let Some(store) = store.filter(|_| outcome.continues || outcome.suspended) {
+        add_called_usage(&*store, &mut outcome).await;
+    }
+    outcome
 }
 
 /// A run that has not ended does not know what called runs have used that were stopped with it. The store does, but not yet which

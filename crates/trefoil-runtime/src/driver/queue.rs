@@ -104,7 +104,12 @@ impl ModelCallQueue {
 
     /// The permit of a call that starts.
     pub fn take_permit(&mut self, key: &Key) -> Option<Arc<CallPermit>> {
-        if self.admitted.is_empty() { None } else { self.admitted.swap_remove(key) }
+        let permit = self.admitted.swap_remove(key);
+        if self.admitted.is_empty() {
+            // A run may wait for its calls for a long time.
+            self.admitted = KeyMap::default();
+        }
+        permit
     }
 
     /// Reports the delays of a call. Those that it has when it enters the queue wait for [`Self::tell_delays`]: the switch is
