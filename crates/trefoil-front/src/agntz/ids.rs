@@ -32,25 +32,35 @@ impl<'t> AgentRef<'t> {
         if text.is_empty() {
             return Err("the reference is empty".to_owned());
         }
-        if text.chars().any(char::is_whitespace) {
+        if text.contains(char::is_whitespace) {
             return Err("a reference cannot contain spaces".to_owned());
         }
         match text.split_once('@') {
             None => Ok(Self { id: text, version: None }),
             Some(("", _)) => Err("the id before the `@` is missing".to_owned()),
             Some((_, v)) if v.contains('@') => Err("a reference can have only one `@`".to_owned()),
-            Some((id, version)) => check_version(version).map(|()| Self { id, version: Some(version) }),
+            Some((id, version)) => {
+                check_version(version)?;
+                Ok(Self { id, version: Some(version) })
+            }
         }
+    }
+}
+
+/// The id in a reference; the whole text, if it is not a valid reference.
+pub fn referenced_id(text: &str) -> &str {
+    match AgentRef::parse(text) {
+        Ok(reference) => reference.id,
+        Err(_) => text,
     }
 }
 
 /// Checks that a version is `latest`, an alias or a time stamp; the error says what it must be.
 pub fn check_version(version: &str) -> Result<(), String> {
-    let mut letters = version.chars();
-    let alias = letters.next().is_some_and(|c| c.is_ascii_alphanumeric())
+    let is_alias = version.starts_with(|c: char| c.is_ascii_alphanumeric())
         && version.len() <= 64
-        && letters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
-    if alias || is_time_stamp(version) {
+        && version.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+    if is_alias || is_time_stamp(version) {
         return Ok(());
     }
     Err(format!(
@@ -61,26 +71,30 @@ pub fn check_version(version: &str) -> Result<(), String> {
 /// `2026-05-17T15:30:00.000Z`: checks the form, not the calendar.
 fn is_time_stamp(text: &str) -> bool {
     let Some(body) = text.strip_suffix('Z') else { return false };
-    let (seconds, fraction) = body.split_once('.').map_or((body, "0"), |(s, f)| (s, f));
+    let (seconds, fraction) = body.split_once('.').unwrap_or((body, "0"));
     let shape = "dddd-dd-ddTdd:dd:dd";
-    seconds.len() == shape.len()
-        && seconds.chars().zip(shape.chars()).all(|(c, s)| if s == 'd' { c.is_ascii_digit() } else { c == s })
-        && !fraction.is_empty()
-        && fraction.chars().all(|c| c.is_ascii_digit())
+    if seconds.len() != shape.len() {
+        return false;
+    }
+    for (letter, expected) in seconds.chars().zip(shape.chars()) {
+        let fits = if expected == 'd' { letter.is_ascii_digit() } else { letter == expected };
+        if !fits {
+            return false;
+        }
+    }
+    !fraction.is_empty() && fraction.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// `^[a-zA-Z_][a-zA-Z0-9_]*$`: valid names of tools.
 pub fn is_tool_name(name: &str) -> bool {
-    let mut letters = name.chars();
-    letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-        && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// `^[a-z][a-z0-9-]*$`: valid names of skills.
 pub fn is_skill_name(name: &str) -> bool {
-    let mut letters = name.chars();
-    letters.next().is_some_and(|c| c.is_ascii_lowercase())
-        && letters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
 #[cfg(test)]

@@ -60,14 +60,13 @@ impl FrontEnd for AgntzFrontEnd {
         Vec::new()
     }
     fn unit_ids(&self, document: &ManifestDocument) -> Vec<(String, Location)> {
-        binding::id_of(&document.root)
-            .map(|(id, span)| (id.to_owned(), Location::new(document.file, span)))
-            .into_iter()
-            .collect()
+        match binding::id_of(&document.root) {
+            Some((id, span)) => vec![(id.to_owned(), Location::new(document.file, span))],
+            None => Vec::new(),
+        }
     }
     fn mentioned_units<'d>(&self, document: &'d ManifestDocument) -> BTreeSet<&'d str> {
-        let references = crate::texts_under_keys(&document.root, &["ref"]).into_iter();
-        references.map(|text| ids::AgentRef::parse(text).map_or(text, |r| r.id)).collect()
+        crate::texts_under_keys(&document.root, &["ref"]).into_iter().map(ids::referenced_id).collect()
     }
     fn compile_documents<'p>(
         &self,

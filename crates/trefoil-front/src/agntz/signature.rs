@@ -9,7 +9,7 @@ use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use crate::agntz::manifest::AgntzAgentManifest;
-use crate::agntz::schema::allow_null;
+use crate::agntz::schema::{SchemaProperty, allow_null};
 use crate::names::MemberDeclarations;
 
 /// An agent as its callers see it.
@@ -118,23 +118,28 @@ pub struct InputProperty {
     pub span: trefoil_syntax::Span,
 }
 
+impl InputProperty {
+    fn from_schema(property: &SchemaProperty<'_>, shorthand: bool) -> Self {
+        let json = if property.required { property.json.clone() } else { allow_null(&property.json) };
+        Self {
+            name: property.name.value.clone(),
+            with_lists: if shorthand { with_lists(&json) } else { None },
+            of: ValueType::from_schema(&json),
+            json,
+            default: property.default.clone(),
+            required: property.required,
+            needed: property.default.is_none() && (property.required || shorthand),
+            span: property.name.span,
+        }
+    }
+}
+
 impl AgentInputs {
     /// The contract that a manifest declares.
     pub fn from_agent(agent: &AgntzAgentManifest<'_>) -> Self {
         let Some(schema) = &agent.input else { return Self { has_query: true, ..Self::default() } };
-        let properties = schema.properties.iter().map(|p| {
-            let json = if p.required { p.json.clone() } else { allow_null(&p.json) };
-            InputProperty {
-                name: p.name.value.clone(),
-                with_lists: with_lists(&json).filter(|_| schema.shorthand),
-                of: ValueType::from_schema(&json),
-                json,
-                default: p.default.clone(),
-                required: p.required,
-                needed: p.default.is_none() && (p.required || schema.shorthand),
-                span: p.name.span,
-            }
-        });
+        let properties =
+            schema.properties.iter().map(|property| InputProperty::from_schema(property, schema.shorthand));
         Self {
             declared: true,
             // after an error nothing is certain, so do not report names because of it

@@ -10,12 +10,13 @@ use trefoil_syntax::yaml::YamlText;
 use super::binding_subject::{AgentOutcome, BindingSubject};
 use super::{AgntzCallee, AgntzTexts, AgntzUnits, BoundAgent, declarations, pipeline};
 use crate::agntz::manifest::{
-    AgntzAgentKind, AgntzAgentManifest, HttpToolRequest, LlmAgent, LlmTool, PipelineManifest, StepTarget, ToolAgent,
-    ToolInvocation,
+    AgntzAgentKind, AgntzAgentManifest, HttpToolRequest, LlmAgent, LlmTool, PipelineManifest, PipelineStep, StepTarget,
+    ToolAgent, ToolInvocation,
 };
-use crate::agntz::names::{AgntzAgentNames, AgntzTextPurpose, EnclosingStep, PipelinePosition};
+use crate::agntz::names::{AgntzAgentNames, AgntzTextPurpose, EnclosingStep, PipelinePosition, StepName};
 use crate::agntz::signature::{AgentInputs, AgentSignature};
 use crate::name_facts;
+use crate::names::MemberDeclarations;
 use crate::program_builder::FlowSlots;
 use crate::yaml_reader::ManifestReader;
 
@@ -31,17 +32,22 @@ pub fn bind_agent<'p>(
     entry: bool,
 ) -> BoundAgent<'p> {
     let flow = units.flow();
-    let origin = reader.location_of(agent.id.map_or(agent.head, |t| t.span));
-    let at = reader.location_of(agent.id.map_or(agent.head, |t| t.content_span()));
+    let (origin, at) = match agent.id {
+        Some(id) => (id.span, id.content_span()),
+        None => (agent.head, agent.head),
+    };
+    let (origin, at) = (reader.location_of(origin), reader.location_of(at));
     let subject = BindingSubject { agent: &agent, id: agent.name().into(), at };
     let mut inputs = AgentInputs::from_agent(&agent);
     inputs.members = declarations::declare_inputs(reader, &subject, outside.as_deref());
     let mut slots = FlowSlots::default();
     let input = slots.add_slot("input");
-    let query = inputs.has_query.then(|| slots.add_slot("userQuery"));
+    let query = if inputs.has_query { Some(slots.add_slot("userQuery")) } else { None };
     let mut names = AgntzAgentNames::new(Arc::new(inputs), input, query, outside.clone(), reader.file);
     let sends_input = matches!(&agent.kind, AgntzAgentKind::Llm(llm) if llm.prompt.is_none());
-    names.raw = (sends_input && query.is_none()).then(|| slots.add_slot("raw input"));
+    if sends_input && query.is_none() {
+        names.raw = Some(slots.add_slot("raw input"));
+    }
     let mut callees: Vec<AgntzCallee<'p>> = Vec::new();
     let mut texts = AgntzTexts::default();
     if let AgntzAgentKind::Sequential(p) | AgntzAgentKind::Parallel(p) = &agent.kind {
@@ -54,30 +60,11 @@ pub fn bind_agent<'p>(
         callees = called(units, reader, llm);
     }
     let names = Arc::new(names);
-    let outcome = match &agent.kind {
-        AgntzAgentKind::Llm(llm) => model(reader, &subject, llm, &names, &mut texts),
-        AgntzAgentKind::Tool(tool) => {
-            tool_texts(reader, tool, &names, &mut texts);
-            declarations::declare_tool(reader, &subject, tool);
-            AgentOutcome::from_type(ValueType::Any)
-        }
-        AgntzAgentKind::Sequential(p) | AgntzAgentKind::Parallel(p) => {
-            pipeline::bind_outcome(reader, &subject, p, &names, &mut texts)
-        }
-        AgntzAgentKind::Hosted(hosted) => {
-            for (text, position) in [(hosted.instruction, TextRole::System), (hosted.prompt, TextRole::User)] {
-                text.into_iter().for_each(|t| {
-                    texts.bind_text(reader, &names, t, (PipelinePosition::End, AgntzTextPurpose::Prompt, position))
-                });
-            }
-            AgentOutcome::from_type(ValueType::Any)
-        }
-        AgntzAgentKind::Unknown => AgentOutcome::from_type(ValueType::Any),
-    };
+    let outcome = agent_outcome(reader, &subject, &names, &mut texts);
     declarations::declare_agent(reader, &subject, outside.as_deref(), &outcome.schema);
     let calls_model = match &agent.kind {
         AgntzAgentKind::Llm(_) => true,
-        _ => names.steps.iter().any(|s| s.when.is_none() && s.callee.as_ref().is_some_and(|c| c.calls_model)),
+        _ => names.steps.iter().any(always_calls_model),
     };
     let signature = Arc::new(AgentSignature {
         calls_model,
@@ -96,6 +83,49 @@ pub fn bind_agent<'p>(
     BoundAgent { id, origin, at, entry, names, slots: slots.0, callees, signature, texts, agent }
 }
 
+/// Binds the texts of an agent and determines its result.
+fn agent_outcome(
+    reader: &ManifestReader<'_>,
+    subject: &BindingSubject<'_, '_>,
+    names: &Arc<AgntzAgentNames>,
+    texts: &mut AgntzTexts,
+) -> AgentOutcome {
+    match &subject.agent.kind {
+        AgntzAgentKind::Llm(llm) => model(reader, subject, llm, names, texts),
+        AgntzAgentKind::Tool(tool) => {
+            tool_texts(reader, tool, names, texts);
+            declarations::declare_tool(reader, subject, tool);
+            AgentOutcome::from_type(ValueType::Any)
+        }
+        AgntzAgentKind::Sequential(p) | AgntzAgentKind::Parallel(p) => {
+            pipeline::bind_outcome(reader, subject, p, names, texts)
+        }
+        AgntzAgentKind::Hosted(hosted) => {
+            bind_prompts(reader, names, (hosted.instruction, hosted.prompt), texts);
+            AgentOutcome::from_type(ValueType::Any)
+        }
+        AgntzAgentKind::Unknown => AgentOutcome::from_type(ValueType::Any),
+    }
+}
+
+fn always_calls_model(step: &StepName) -> bool {
+    step.when.is_none() && matches!(&step.callee, Some(callee) if callee.calls_model)
+}
+
+/// Binds the texts of the system message and of the user message.
+fn bind_prompts(
+    reader: &ManifestReader<'_>,
+    names: &Arc<AgntzAgentNames>,
+    (instruction, prompt): (Option<&YamlText>, Option<&YamlText>),
+    texts: &mut AgntzTexts,
+) {
+    for (text, role) in [(instruction, TextRole::System), (prompt, TextRole::User)] {
+        if let Some(text) = text {
+            texts.bind_text(reader, names, text, (PipelinePosition::End, AgntzTextPurpose::Prompt, role));
+        }
+    }
+}
+
 /// The agents that the steps of a pipeline call.
 fn steps<'p>(
     units: &mut AgntzUnits<'p>,
@@ -108,13 +138,9 @@ fn steps<'p>(
     let roots: Arc<[Arc<str>]> = names.root_names(PipelinePosition::End).into();
     let mut callees = Vec::with_capacity(pipeline.steps.len());
     for (step, name) in pipeline.steps.iter().zip(&mut names.steps) {
-        let outside = || {
-            let unclear = step.unclear && step.given.as_ref().is_none_or(Vec::is_empty);
-            let given = step.given.as_ref().map(|all| all.iter().map(|t| (*t).clone()).collect());
-            Some(Arc::new(EnclosingStep { given, unclear, step: name.at, names: roots.clone() }))
-        };
+        let outside = || Some(enclosing_step(step, name, &roots));
         let (callee, signature) = callee(units, reader, (&step.target, step.span), outside);
-        if signature.as_ref().is_some_and(|c| c.is_pipeline) {
+        if matches!(&signature, Some(callee) if callee.is_pipeline) {
             name.exports = Some(slots.add_slot(format!("{} (inner)", name.key)));
         }
         name.callee = signature;
@@ -123,17 +149,30 @@ fn steps<'p>(
     callees
 }
 
+/// What an agent in a step knows about the step. `names` are those of the pipeline.
+fn enclosing_step(step: &PipelineStep<'_>, name: &StepName, names: &Arc<[Arc<str>]>) -> Arc<EnclosingStep> {
+    let gives_nothing = match &step.given {
+        Some(given) => given.is_empty(),
+        None => true,
+    };
+    Arc::new(EnclosingStep {
+        given: step.given.as_ref().map(|given| given.iter().copied().cloned().collect()),
+        unclear: step.unclear && gives_nothing,
+        step: name.at,
+        names: names.clone(),
+    })
+}
+
 /// The agents that a model has as tools, in order, followed by those that it may spawn.
 fn called<'p>(units: &mut AgntzUnits<'p>, reader: &ManifestReader<'_>, llm: &LlmAgent<'p>) -> Vec<AgntzCallee<'p>> {
-    let targets = llm.tools.iter().filter_map(|tool| match tool {
-        LlmTool::Agent { target, .. } => Some(*target),
-        _ => None,
-    });
-    let mut document = |target| match units.resolve_reference(reader, target) {
-        Some((document, _)) => AgntzCallee::Document(document),
-        None => AgntzCallee::Nobody,
-    };
-    let mut all: Vec<_> = targets.map(&mut document).collect();
+    let mut all = Vec::new();
+    for tool in &llm.tools {
+        let LlmTool::Agent { target, .. } = tool else { continue };
+        all.push(match units.resolve_reference(reader, target) {
+            Some((document, _)) => AgntzCallee::Document(document),
+            None => AgntzCallee::Nobody,
+        });
+    }
     for spawned in &llm.spawnable {
         let at = match spawned {
             StepTarget::Ref(text) => text.span,
@@ -181,13 +220,7 @@ fn model(
     names: &Arc<AgntzAgentNames>,
     texts: &mut AgntzTexts,
 ) -> AgentOutcome {
-    let mut prompt = |t: Option<&YamlText>, position| {
-        t.into_iter().for_each(|t| {
-            texts.bind_text(reader, names, t, (PipelinePosition::End, AgntzTextPurpose::Prompt, position))
-        });
-    };
-    prompt(llm.instruction, TextRole::System);
-    prompt(llm.prompt, TextRole::User);
+    bind_prompts(reader, names, (llm.instruction, llm.prompt), texts);
     if llm.prompt.is_none() {
         texts.prompted.add_name("userQuery");
     }
@@ -195,29 +228,24 @@ fn model(
         match tool {
             LlmTool::Http { http, .. } => request_texts(reader, http, names, texts),
             LlmTool::Mcp { tools, .. } => {
-                for (_, value) in tools.iter().flatten().flat_map(|tool| &tool.params) {
-                    texts.bind_text(
-                        reader,
-                        names,
-                        value,
-                        (PipelinePosition::End, AgntzTextPurpose::Data, TextRole::Data),
-                    );
+                for tool in tools.iter().flatten() {
+                    bind_values(reader, &tool.params, names, texts);
                 }
             }
             LlmTool::Local(_) | LlmTool::Client { .. } | LlmTool::Agent { .. } => {}
         }
     }
-    let declared = llm.output.as_ref().map(|output| ValueType::from_schema(&output.json));
-    let written = llm.output.as_ref().and_then(|o| Some((o, o.node?))).zip(declared.as_ref());
-    let members = written.map(|((output, node), of)| {
-        name_facts::declare_properties(reader, node, of, output.shorthand, DeclarationKind::Property, subject.at)
-    });
-    let schema = match (&llm.output, declared) {
-        (Some(output), Some(declared)) if output.sound => declared,
-        (Some(_), _) => ValueType::Any,
-        (None, _) => ValueType::Answer,
+    let Some(output) = &llm.output else { return AgentOutcome::from_type(ValueType::Answer) };
+    let declared = ValueType::from_schema(&output.json);
+    let members = match output.node {
+        Some(node) => {
+            let kind = DeclarationKind::Property;
+            name_facts::declare_properties(reader, node, &declared, output.shorthand, kind, subject.at)
+        }
+        None => MemberDeclarations::default(),
     };
-    AgentOutcome { members: members.unwrap_or_default(), ..AgentOutcome::from_type(schema) }
+    let schema = if output.sound { declared } else { ValueType::Any };
+    AgentOutcome { members, ..AgentOutcome::from_type(schema) }
 }
 
 /// Binds the texts of a tool call.
@@ -231,9 +259,18 @@ fn tool_texts(
         return request_texts(reader, http, names, texts);
     }
     if let Some(ToolInvocation::Local(params) | ToolInvocation::Mcp { params, .. }) = &agent.tool {
-        for (_, value) in params {
-            texts.bind_text(reader, names, value, (PipelinePosition::End, AgntzTextPurpose::Data, TextRole::Data));
-        }
+        bind_values(reader, params, names, texts);
+    }
+}
+
+fn bind_values(
+    reader: &ManifestReader<'_>,
+    params: &[(&YamlText, &YamlText)],
+    names: &Arc<AgntzAgentNames>,
+    texts: &mut AgntzTexts,
+) {
+    for (_, value) in params {
+        texts.bind_text(reader, names, value, (PipelinePosition::End, AgntzTextPurpose::Data, TextRole::Data));
     }
 }
 
@@ -243,20 +280,25 @@ fn request_texts(
     names: &Arc<AgntzAgentNames>,
     texts: &mut AgntzTexts,
 ) {
-    let mut bind = |t: &YamlText, position| {
-        texts.bind_text(reader, names, t, (PipelinePosition::End, AgntzTextPurpose::Request, position))
+    let mut bind = |text: &YamlText, role| {
+        texts.bind_text(reader, names, text, (PipelinePosition::End, AgntzTextPurpose::Request, role))
     };
-    http.url.into_iter().for_each(|t| bind(t, TextRole::Url));
-    http.params.iter().for_each(|(_, t)| bind(t, TextRole::Data));
-    http.headers.iter().for_each(|(_, t)| bind(t, TextRole::Header));
-    if let Some(body) = &http.body {
-        let mut texts = Vec::new();
-        body.collect_texts(&mut texts);
-        texts.into_iter().for_each(|t| bind(t, TextRole::Data));
+    if let Some(url) = http.url {
+        bind(url, TextRole::Url);
     }
-    let mut auth = Vec::new();
-    if let Some(tree) = &http.auth {
-        tree.collect_texts(&mut auth);
+    for (_, value) in &http.params {
+        bind(value, TextRole::Data);
     }
-    auth.into_iter().for_each(|t| bind(t, TextRole::Header));
+    for (_, value) in &http.headers {
+        bind(value, TextRole::Header);
+    }
+    for (tree, role) in [(&http.body, TextRole::Data), (&http.auth, TextRole::Header)] {
+        let mut templates = Vec::new();
+        if let Some(tree) = tree {
+            tree.collect_texts(&mut templates);
+        }
+        for template in templates {
+            bind(template, role);
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use trefoil_ir::DeclarationKind;
 use trefoil_ir::types::ValueType;
+use trefoil_syntax::yaml::YamlText;
 use trefoil_syntax::{Location, Span};
 
 use super::binding_subject::BindingSubject;
@@ -19,14 +20,19 @@ pub fn declare_agent(
     outside: Option<&EnclosingStep>,
     output: &ValueType,
 ) {
-    if subject.agent.id.is_none() || outside.is_some_and(|o| o.step == subject.at) {
+    let enclosing_step = outside.map(|outside| outside.step);
+    if subject.agent.id.is_none() || enclosing_step == Some(subject.at) {
         return;
     }
     let (kind, note) = match &subject.agent.kind {
         AgntzAgentKind::Llm(llm) => {
-            let word = |t: Option<&trefoil_syntax::yaml::YamlText>| t.map_or_else(|| "?".into(), |t| t.value.clone());
-            let model = llm.model.as_ref().map(|m| format!(" on `{}/{}`", word(m.provider), word(m.name)));
-            (DeclarationKind::Agent, format!("an agent{}", model.unwrap_or_default()))
+            let note = match &llm.model {
+                Some(model) => {
+                    format!("an agent on `{}/{}`", known_or_unknown(model.provider), known_or_unknown(model.name))
+                }
+                None => "an agent".into(),
+            };
+            (DeclarationKind::Agent, note)
         }
         AgntzAgentKind::Tool(_) => (DeclarationKind::Agent, "a tool call".into()),
         AgntzAgentKind::Sequential(p) => (
@@ -36,8 +42,15 @@ pub fn declare_agent(
         AgntzAgentKind::Parallel(p) => (DeclarationKind::Workflow, format!("{} branches in parallel", p.steps.len())),
         AgntzAgentKind::Hosted(_) | AgntzAgentKind::Unknown => (DeclarationKind::Agent, "an agent".into()),
     };
-    let place = (subject.at, subject.agent.span, outside.map(|o| o.step));
+    let place = (subject.at, subject.agent.span, enclosing_step);
     record_declaration(reader, kind, subject.id.clone(), place, output.clone(), &note);
+}
+
+fn known_or_unknown(text: Option<&YamlText>) -> &str {
+    match text {
+        Some(text) => &text.value,
+        None => "?",
+    }
 }
 
 /// Declares the inputs of an agent: the properties of its schema, otherwise what the enclosing step passes.
@@ -47,26 +60,20 @@ pub fn declare_inputs(
     outside: Option<&EnclosingStep>,
 ) -> MemberDeclarations {
     let kind = DeclarationKind::Input;
-    match &subject.agent.input {
-        Some(schema) => match schema.node {
-            Some(node) => name_facts::declare_properties(
-                reader,
-                node,
-                &ValueType::from_schema(&schema.json),
-                schema.shorthand,
-                kind,
-                subject.at,
-            ),
-            None => MemberDeclarations::default(),
-        },
-        None => {
-            for text in outside.and_then(|o| o.given.as_ref()).into_iter().flatten() {
-                let place = (reader.location_of(text.content_span()), text.span, Some(subject.at));
-                record_declaration(reader, kind, text.value.clone(), place, ValueType::Any, "passed by the step");
-            }
-            MemberDeclarations::default()
+    if let Some(schema) = &subject.agent.input {
+        let Some(node) = schema.node else { return MemberDeclarations::default() };
+        let declared = ValueType::from_schema(&schema.json);
+        return name_facts::declare_properties(reader, node, &declared, schema.shorthand, kind, subject.at);
+    }
+    if let Some(step) = outside
+        && let Some(given) = &step.given
+    {
+        for text in given {
+            let place = (reader.location_of(text.content_span()), text.span, Some(subject.at));
+            record_declaration(reader, kind, text.value.clone(), place, ValueType::Any, "passed by the step");
         }
     }
+    MemberDeclarations::default()
 }
 
 /// Declares the steps of a pipeline, by their state keys.
@@ -79,11 +86,19 @@ pub fn declare_steps(
     if !reader.wants_facts() {
         return;
     }
-    for (written, step) in pipeline.steps.iter().zip(&names.steps).filter(|(_, s)| !s.id.is_empty()) {
-        let when = step.when.as_ref().map(|w| format!(", only when `{}`", w)).unwrap_or_default();
-        let schema = step.callee.as_ref().map_or(ValueType::Any, |c| c.output.clone());
+    for (written, step) in pipeline.steps.iter().zip(&names.steps) {
+        if step.id.is_empty() {
+            continue;
+        }
+        let schema = match &step.callee {
+            Some(callee) => callee.output.clone(),
+            None => ValueType::Any,
+        };
         let place = (step.at, written.whole, Some(subject.at));
-        let note = format!("the output of `{}`{when}", step.id);
+        let mut note = format!("the output of `{}`", step.id);
+        if let Some(when) = &step.when {
+            note.push_str(&format!(", only when `{when}`"));
+        }
         record_declaration(reader, DeclarationKind::Step, step.key.clone(), place, schema, &note);
     }
 }
@@ -104,7 +119,8 @@ pub fn declare_output(
     parent: Location,
 ) -> MemberDeclarations {
     let OutputMap::Map(entries) = output else { return MemberDeclarations::default() };
-    let declared = entries.iter().map(|(key, inner)| {
+    let mut declared = Vec::with_capacity(entries.len());
+    for (key, inner) in entries {
         let schema = schema.part_type(&key.value);
         let (name, at) = (key.value.clone(), reader.location_of(key.content_span()));
         let end = match inner {
@@ -120,7 +136,7 @@ pub fn declare_output(
             schema.clone(),
             "part of the output",
         );
-        (name, Some(at), self::declare_output(reader, inner, &schema, at))
-    });
-    MemberDeclarations::from_members(declared.collect())
+        declared.push((name, Some(at), self::declare_output(reader, inner, &schema, at)));
+    }
+    MemberDeclarations::from_members(declared)
 }

@@ -19,9 +19,10 @@ impl<'p> AgntzIdIndex<'p> {
     pub fn for_project(project: &'p Project) -> Self {
         let mut by_id: HashMap<&str, Vec<usize>> = HashMap::default();
         let mut names = Vec::new();
-        for (at, document) in project.documents.iter().enumerate().filter(|(_, d)| d.front.name() == crate::agntz::NAME)
-        {
-            if let Some((id, _)) = id_of(&document.root) {
+        for (at, document) in project.documents.iter().enumerate() {
+            if document.front.name() == crate::agntz::NAME
+                && let Some((id, _)) = id_of(&document.root)
+            {
                 by_id.entry(id).or_default().push(at);
                 names.push((id, document.project));
             }
@@ -33,18 +34,23 @@ impl<'p> AgntzIdIndex<'p> {
 
     /// The documents with this id that are nearest to the referring document, in the order of the project.
     pub fn find_documents(&self, from: usize, id: &str) -> Vec<(usize, Location)> {
-        let nearest = self.project.nearest_documents(from, self.by_id.get(id).map(Vec::as_slice).unwrap_or_default());
-        let declared = |at: usize| {
-            let document = self.project.documents.get(at)?;
-            Some((at, Location::new(document.file, id_of(&document.root)?.1)))
-        };
-        nearest.into_iter().filter_map(declared).collect()
+        let Some(with_id) = self.by_id.get(id) else { return Vec::new() };
+        let mut nearest = Vec::new();
+        for at in self.project.nearest_documents(from, with_id) {
+            if let Some(document) = self.project.documents.get(at)
+                && let Some((_, span)) = id_of(&document.root)
+            {
+                nearest.push((at, Location::new(document.file, span)));
+            }
+        }
+        nearest
     }
 
     /// The ids that a document may name, sorted.
     pub fn visible_ids(&self, from: usize) -> impl Iterator<Item = &'p str> {
-        let project = self.project.documents.get(from).map(|d| d.project);
-        self.names.iter().filter(move |(_, of)| project.is_none_or(|own| own == *of)).map(|(id, _)| *id)
+        let own_project = self.project.documents.get(from).map(|document| document.project);
+        let is_visible = move |project: u32| own_project.is_none() || own_project == Some(project);
+        self.names.iter().filter(move |(_, project)| is_visible(*project)).map(|(id, _)| *id)
     }
 }
 

@@ -113,13 +113,16 @@ pub struct AgntzTexts {
 impl AgntzTexts {
     /// A text of the manifest, in the step with this index or after all steps.
     pub fn get(&self, source: &YamlText, at: PipelinePosition) -> Option<&BoundText> {
-        let text = self.by_place.get(&(source.span, step(at))).and_then(|i| self.all.get(*i))?;
-        Some(&text.bound)
+        let index = self.by_place.get(&(source.span, step(at)))?;
+        Some(&self.all.get(*index)?.bound)
     }
 
     /// The type of a text's value in a typed position.
     pub fn value_type(&self, source: &YamlText, at: PipelinePosition) -> ValueType {
-        self.get(source, at).map_or(ValueType::Any, BoundText::value_type)
+        match self.get(source, at) {
+            Some(bound) => bound.value_type(),
+            None => ValueType::Any,
+        }
     }
 
     /// Binds a text.
@@ -135,14 +138,17 @@ impl AgntzTexts {
             if purpose == AgntzTextPurpose::Condition { BoundText::from_condition } else { BoundText::from_template };
         let bound = make(reader.file, source, &Policy::AGNTZ, here.clone());
         name_facts::record_text(reader, &bound);
-        for one in &bound.uses {
-            let slot = match one.bound.source {
-                Source::Slot(slot) => Some(slot).filter(|s| *s == names.input || Some(*s) == names.query),
-                _ => None,
+        for used in &bound.uses {
+            let reads_input = match used.bound.source {
+                Source::Slot(slot) => slot == names.input || Some(slot) == names.query,
+                _ => false,
             };
-            self.reads_input |= slot.is_some();
-            if slot.is_some() && purpose == AgntzTextPurpose::Prompt {
-                self.prompted.add_name(one.reference.path.first().map_or("userQuery", |s| &s.name));
+            self.reads_input |= reads_input;
+            if reads_input && purpose == AgntzTextPurpose::Prompt {
+                self.prompted.add_name(match used.reference.path.first() {
+                    Some(segment) => &segment.name,
+                    None => "userQuery",
+                });
             }
         }
         self.by_place.insert((source.span, step(at)), self.all.len());
@@ -196,18 +202,20 @@ impl AgntzUnits<'_> {
         let mut next: Vec<&BoundAgent<'_>> = self.agents.values().rev().flatten().collect();
         while let Some(agent) = next.pop() {
             texts.extend(agent.texts.all.iter().map(|text| &text.bound));
-            next.extend(agent.callees.iter().rev().filter_map(|callee| match callee {
-                AgntzCallee::Inline(inner) => Some(&**inner),
-                AgntzCallee::Document(_) | AgntzCallee::Nobody => None,
-            }));
+            for callee in agent.callees.iter().rev() {
+                if let AgntzCallee::Inline(inner) = callee {
+                    next.push(inner);
+                }
+            }
         }
         texts
     }
     /// The flow of the next agent in the document.
     fn flow(&mut self) -> FlowId {
-        self.own_flows.pop_front().unwrap_or_else(|| {
-            self.flows += 1;
-            FlowId(self.flows - 1)
-        })
+        if let Some(flow) = self.own_flows.pop_front() {
+            return flow;
+        }
+        self.flows += 1;
+        FlowId(self.flows - 1)
     }
 }

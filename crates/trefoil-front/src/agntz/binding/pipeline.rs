@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::TextRole;
 use trefoil_ir::types::ValueType;
+use trefoil_ir::{SlotId, TextRole};
+use trefoil_syntax::Span;
+use trefoil_syntax::yaml::YamlText;
 
 use super::binding_subject::{AgentOutcome, BindingSubject};
 use super::{AgntzTexts, AgntzUnits, declarations};
-use crate::agntz::ids::{AgentRef, state_key};
-use crate::agntz::manifest::{OutputMap, PipelineManifest, StepTarget};
+use crate::agntz::ids::{referenced_id, state_key};
+use crate::agntz::manifest::{OutputMap, PipelineManifest, PipelineStep, StepTarget};
 use crate::agntz::names::{AgntzAgentNames, AgntzTextPurpose, PipelinePosition, StepName, StepOrder};
 use crate::agntz::signature::ExportedStep;
 use crate::name_facts;
@@ -35,7 +37,7 @@ pub fn name_steps(
 ) {
     for (i, step) in pipeline.steps.iter().enumerate() {
         let id = match &step.target {
-            StepTarget::Ref(text) => units.intended_id(AgentRef::parse(&text.value).map_or(&*text.value, |r| r.id)),
+            StepTarget::Ref(text) => units.intended_id(referenced_id(&text.value)),
             StepTarget::Inline(agent) => agent.name(),
             StepTarget::Nobody => "",
         };
@@ -46,22 +48,38 @@ pub fn name_steps(
             None if id.is_empty() => format!("step {}", i + 1).into(),
             None => state_key(id).into(),
         };
-        let alias = (chosen.is_none() && id != &*key && !id.is_empty()).then(|| Arc::from(id));
-        let before = names.steps_named(&key).first().copied();
-        let slot = before.and_then(|b| names.steps.get(b)).map_or_else(|| slots.add_slot(key.clone()), |s| s.slot);
-        let at = match (chosen, &step.target) {
-            (Some(text), _) => text.content_span(),
-            (None, StepTarget::Ref(text)) => {
-                let start = text.value.find(id).unwrap_or(0);
-                text.source_span(start as u32..(start + id.len()) as u32)
-            }
-            (None, StepTarget::Inline(agent)) => agent.id.map_or(agent.head, |t| t.content_span()),
-            (None, StepTarget::Nobody) => step.span,
+        let has_alias = chosen.is_none() && id != &*key && !id.is_empty();
+        let alias = if has_alias { Some(Arc::from(id)) } else { None };
+        let slot = match slot_of_key(names, &key) {
+            Some(slot) => slot,
+            None => slots.add_slot(key.clone()),
         };
         let when = step.when.map(|t| t.value.clone());
         let by_ref = chosen.is_none() && matches!(step.target, StepTarget::Ref(_));
-        let at = reader.location_of(at);
+        let at = reader.location_of(name_span(step, chosen, id));
         names.add_step(StepName { at, key, alias, id: id.into(), slot, exports: None, callee: None, when, by_ref });
+    }
+}
+
+/// The slot of an earlier step with this key.
+fn slot_of_key(names: &AgntzAgentNames, key: &str) -> Option<SlotId> {
+    let first = names.steps_named(key).first()?;
+    Some(names.steps.get(*first)?.slot)
+}
+
+/// The place of the text that names a step: the chosen key, otherwise the id of its agent.
+fn name_span(step: &PipelineStep<'_>, chosen: Option<&YamlText>, id: &str) -> Span {
+    match (chosen, &step.target) {
+        (Some(text), _) => text.content_span(),
+        (None, StepTarget::Ref(text)) => {
+            let start = text.value.find(id).unwrap_or(0);
+            text.source_span(start as u32..(start + id.len()) as u32)
+        }
+        (None, StepTarget::Inline(agent)) => match agent.id {
+            Some(id) => id.content_span(),
+            None => agent.head,
+        },
+        (None, StepTarget::Nobody) => step.span,
     }
 }
 
@@ -75,33 +93,32 @@ pub fn bind_outcome(
 ) -> AgentOutcome {
     for (index, (step, name)) in pipeline.steps.iter().zip(&names.steps).enumerate() {
         let at = PipelinePosition::Step(index);
-        step.when
-            .into_iter()
-            .for_each(|t| texts.bind_text(reader, names, t, (at, AgntzTextPurpose::Condition, TextRole::Condition)));
-        let unused = |position| {
-            (
-                at,
-                if position == TextRole::Condition { AgntzTextPurpose::Condition } else { AgntzTextPurpose::Unused },
-                position,
-            )
-        };
-        step.misplaced_when.into_iter().for_each(|t| texts.bind_text(reader, names, t, unused(TextRole::Condition)));
-        step.misplaced_input.iter().for_each(|t| texts.bind_text(reader, names, t, unused(TextRole::Data)));
+        for condition in [step.when, step.misplaced_when].into_iter().flatten() {
+            texts.bind_text(reader, names, condition, (at, AgntzTextPurpose::Condition, TextRole::Condition));
+        }
+        for text in &step.misplaced_input {
+            texts.bind_text(reader, names, text, (at, AgntzTextPurpose::Unused, TextRole::Data));
+        }
         let map = step.input.as_deref().unwrap_or_default();
         for (key, value) in map {
-            if let Some(declared) = name.callee.as_ref().and_then(|c| c.inputs.members.declaration_of(&key.value)) {
-                name_facts::record_mention(reader, key, Some(declared));
+            let mut purpose = AgntzTextPurpose::Data;
+            if let Some(callee) = &name.callee {
+                if let Some(declared) = callee.inputs.members.declaration_of(&key.value) {
+                    name_facts::record_mention(reader, key, Some(declared));
+                }
+                if callee.prompted.reaches_model(&key.value, map.iter().map(|(key, _)| &key.value)) {
+                    purpose = AgntzTextPurpose::Prompt;
+                }
             }
-            let keys = map.iter().map(|(k, _)| &k.value);
-            let reaches_model = name.callee.as_ref().is_some_and(|c| c.prompted.reaches_model(&key.value, keys));
-            let purpose = if reaches_model { AgntzTextPurpose::Prompt } else { AgntzTextPurpose::Data };
             texts.bind_text(reader, names, value, (at, purpose, TextRole::Data));
         }
     }
-    let until = pipeline.until.filter(|_| names.order == StepOrder::Loop);
-    until.into_iter().for_each(|t| {
-        texts.bind_text(reader, names, t, (PipelinePosition::End, AgntzTextPurpose::Condition, TextRole::Condition))
-    });
+    if let Some(until) = pipeline.until
+        && names.order == StepOrder::Loop
+    {
+        let purpose = (PipelinePosition::End, AgntzTextPurpose::Condition, TextRole::Condition);
+        texts.bind_text(reader, names, until, purpose);
+    }
     let (schema, members) = match &pipeline.output {
         Some(map) => {
             let schema = self::bind_output(reader, names, map, texts);
@@ -119,41 +136,64 @@ fn own_output(names: &AgntzAgentNames) -> ValueType {
         StepOrder::Parallel => {
             ValueType::optional_fields(names.steps.iter().map(|s| (s.key.clone(), step_type(names, s))))
         }
-        StepOrder::Once | StepOrder::Loop => names.steps.last().map_or(ValueType::Any, |s| step_type(names, s)),
+        StepOrder::Once | StepOrder::Loop => match names.steps.last() {
+            Some(last) => step_type(names, last),
+            None => ValueType::Any,
+        },
     }
 }
 
 /// Where the members of a pipeline's own output are declared.
 fn own_members(names: &AgntzAgentNames) -> MemberDeclarations {
-    let of = |s: &StepName| s.callee.as_ref().map(|c| c.members.clone()).unwrap_or_default();
     match names.order {
         StepOrder::Parallel => {
-            MemberDeclarations::from_members(names.steps.iter().map(|s| (s.key.clone(), Some(s.at), of(s))).collect())
+            let branches = names.steps.iter().map(|step| (step.key.clone(), Some(step.at), step_members(step)));
+            MemberDeclarations::from_members(branches.collect())
         }
-        StepOrder::Once | StepOrder::Loop => names.steps.last().map(of).unwrap_or_default(),
+        StepOrder::Once | StepOrder::Loop => match names.steps.last() {
+            Some(last) => step_members(last),
+            None => MemberDeclarations::default(),
+        },
+    }
+}
+
+fn step_members(step: &StepName) -> MemberDeclarations {
+    match &step.callee {
+        Some(callee) => callee.members.clone(),
+        None => MemberDeclarations::default(),
     }
 }
 
 /// What is known about a step's output; nothing if two steps share a key.
 fn step_type(names: &AgntzAgentNames, step: &StepName) -> ValueType {
-    let alone = names.steps_named(&step.key).len() == 1;
-    step.callee.as_ref().filter(|_| alone).map_or(ValueType::Any, |c| c.output.clone())
+    match &step.callee {
+        Some(callee) if names.steps_named(&step.key).len() == 1 => callee.output.clone(),
+        _ => ValueType::Any,
+    }
 }
 
 /// The inner results that callers can read.
 fn exported(names: &AgntzAgentNames) -> Vec<ExportedStep> {
-    let own = names.steps.iter().enumerate();
-    // A later step with the same key replaces it.
-    let own = own.filter(|(i, step)| names.steps_named(&step.key).last() == Some(i)).map(|(_, step)| step);
-    own.map(|step| ExportedStep {
-        key: step.key.clone(),
-        alias: step.alias.clone(),
-        schema: step_type(names, step),
-        at: Some(step.at),
-        members: step.callee.as_ref().map(|c| c.members.clone()).unwrap_or_default(),
-        inner: step.callee.clone().filter(|c| c.is_pipeline),
-    })
-    .collect()
+    let mut exported = Vec::new();
+    for (index, step) in names.steps.iter().enumerate() {
+        // A later step with the same key replaces it.
+        if names.steps_named(&step.key).last() != Some(&index) {
+            continue;
+        }
+        let inner = match &step.callee {
+            Some(callee) if callee.is_pipeline => Some(callee.clone()),
+            _ => None,
+        };
+        exported.push(ExportedStep {
+            key: step.key.clone(),
+            alias: step.alias.clone(),
+            schema: step_type(names, step),
+            at: Some(step.at),
+            members: step_members(step),
+            inner,
+        });
+    }
+    exported
 }
 
 /// Binds the texts of an output map and determines its type.
@@ -169,11 +209,11 @@ pub fn bind_output(
             texts.value_type(source, PipelinePosition::End)
         }
         OutputMap::Map(entries) => {
-            let members = entries.iter().map(|(key, inner)| {
-                let schema = self::bind_output(reader, names, inner, texts);
-                (key.value.clone(), schema)
-            });
-            ValueType::optional_fields(members.collect::<Vec<_>>())
+            let mut members = Vec::with_capacity(entries.len());
+            for (key, inner) in entries {
+                members.push((key.value.clone(), self::bind_output(reader, names, inner, texts)));
+            }
+            ValueType::optional_fields(members)
         }
     }
 }

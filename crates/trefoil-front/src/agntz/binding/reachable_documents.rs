@@ -103,15 +103,21 @@ impl<'p> ReachableDocuments<'p> {
         open: &mut Vec<CycleLink>,
         next: &mut Vec<GatherTask<'p>>,
     ) {
-        let Some(found) = project.documents.get(document).filter(|_| !self.documents.contains_key(&document)) else {
+        if self.documents.contains_key(&document) {
             return;
-        };
+        }
+        let Some(found) = project.documents.get(document) else { return };
         let reader = ManifestReader::for_document(project, found, findings.empty_copy());
         let agent = root(&reader, &found.root).map(Arc::new);
-        let id = agent.as_ref().map(|a| a.name()).unwrap_or_default();
+        let id = match &agent {
+            Some(agent) => agent.name(),
+            None => "",
+        };
         open.push(CycleLink { document, id: id.into(), leaves: None });
         next.push(GatherTask::Done);
-        next.extend(agent.clone().map(|agent| GatherTask::Agent(agent, 0)));
+        if let Some(agent) = &agent {
+            next.push(GatherTask::Agent(agent.clone(), 0));
+        }
         let opened = OpenedDocument {
             agent,
             findings: reader.into_findings(),
@@ -130,20 +136,30 @@ impl<'p> ReachableDocuments<'p> {
         open: &[CycleLink],
         next: &mut Vec<GatherTask<'p>>,
     ) {
-        if let Some(opened) = open.last().and_then(|link| self.documents.get_mut(&link.document)) {
+        if let Some(link) = open.last()
+            && let Some(opened) = self.documents.get_mut(&link.document)
+        {
             opened.flows.push_back(FlowId(self.flows));
             self.flows += 1;
         }
-        if let AgntzAgentKind::Llm(llm) = &agent.kind {
-            let tools = llm.tools.iter().rev().filter_map(|tool| match tool {
-                LlmTool::Agent { target, .. } => Some(GatherTask::Reference(target, inside)),
-                _ => None,
-            });
-            next.extend(llm.spawnable.iter().rev().filter_map(|target| GatherTask::for_target(target, inside)));
-            return next.extend(tools);
+        match &agent.kind {
+            AgntzAgentKind::Llm(llm) => {
+                for target in llm.spawnable.iter().rev() {
+                    next.extend(GatherTask::for_target(target, inside));
+                }
+                for tool in llm.tools.iter().rev() {
+                    if let LlmTool::Agent { target, .. } = tool {
+                        next.push(GatherTask::Reference(target, inside));
+                    }
+                }
+            }
+            AgntzAgentKind::Sequential(pipeline) | AgntzAgentKind::Parallel(pipeline) => {
+                for step in pipeline.steps.iter().rev() {
+                    next.extend(GatherTask::for_target(&step.target, inside));
+                }
+            }
+            AgntzAgentKind::Tool(_) | AgntzAgentKind::Hosted(_) | AgntzAgentKind::Unknown => {}
         }
-        let (AgntzAgentKind::Sequential(pipeline) | AgntzAgentKind::Parallel(pipeline)) = &agent.kind else { return };
-        next.extend(pipeline.steps.iter().rev().filter_map(|step| GatherTask::for_target(&step.target, inside)));
     }
 
     fn reference(
@@ -153,11 +169,12 @@ impl<'p> ReachableDocuments<'p> {
         open: &mut [CycleLink],
         next: &mut Vec<GatherTask<'p>>,
     ) {
-        let Some(from) = open.last().map(|link| link.document) else { return };
+        let Some(CycleLink { document: from, .. }) = open.last() else { return };
+        let from = *from;
         let (Ok(reference), Some(found)) = (AgentRef::parse(&text.value), project.documents.get(from)) else { return };
         let Some((to, _)) = ids.find_documents(from, reference.id).first().copied() else { return };
-        let unfinished = self.documents.get(&to).is_some_and(|opened| opened.open);
-        if let Some(start) = unfinished.then(|| open.iter().position(|link| link.document == to)).flatten() {
+        let is_unfinished = matches!(self.documents.get(&to), Some(opened) if opened.open);
+        if is_unfinished && let Some(start) = open.iter().position(|link| link.document == to) {
             self.rings.insert((from, text.span), open.get(start..).unwrap_or_default().to_vec());
             return;
         }
@@ -171,7 +188,7 @@ impl<'p> ReachableDocuments<'p> {
     }
 
     fn done(&mut self, link: Option<CycleLink>) {
-        let Some(document) = link.map(|link| link.document) else { return };
+        let Some(CycleLink { document, .. }) = link else { return };
         self.order.push(document);
         if let Some(opened) = self.documents.get_mut(&document) {
             opened.open = false;
@@ -210,5 +227,10 @@ fn root<'p>(reader: &ManifestReader<'_>, root: &'p YamlNode) -> Option<AgntzAgen
 
 /// The span for a finding about a whole file.
 fn first_key(root: &YamlNode) -> Span {
-    root.as_mapping().and_then(|m| m.entries.first()).map_or(root.span, |e| e.key.span)
+    if let Some(mapping) = root.as_mapping()
+        && let Some(entry) = mapping.entries.first()
+    {
+        return entry.key.span;
+    }
+    root.span
 }

@@ -42,7 +42,10 @@ impl<'p> AgntzUnits<'p> {
         text: &'p YamlText,
     ) -> Option<(usize, Arc<AgentSignature>)> {
         let document = self.find(reader, text)?;
-        let from = self.current.as_ref().map_or(document, |(from, _)| *from);
+        let from = match &self.current {
+            Some((from, _)) => *from,
+            None => document,
+        };
         if let Some(ring) = self.rings.get(&(from, text.span)) {
             let why = NoAgent::Ring(ring.clone());
             self.lost.push(LostReference { from, text, id: &text.value, why });
@@ -64,7 +67,8 @@ impl<'p> AgntzUnits<'p> {
         };
         let named = reader.location_of(text.source_span(0..reference.id.len() as u32));
         let from = self.current.as_ref()?.0;
-        match self.ids.find_documents(from, reference.id).as_slice() {
+        let documents = self.ids.find_documents(from, reference.id);
+        match documents.as_slice() {
             [(document, _)] => {
                 name_facts::names_at(reader, named, id_index::id_location(self.project, *document));
                 if let Some(version) = reference.version {
@@ -81,8 +85,8 @@ impl<'p> AgntzUnits<'p> {
                 self.lost.push(LostReference { from, text, id: reference.id, why: NoAgent::Unknown });
                 None
             }
-            [(first, place), others @ ..] => {
-                let places = std::iter::once(place).chain(others.iter().map(|(_, at)| at)).copied().collect();
+            [(first, _), ..] => {
+                let places = documents.iter().map(|(_, place)| *place).collect();
                 self.lost.push(LostReference { from, text, id: reference.id, why: NoAgent::Several(places) });
                 name_facts::names_at(reader, named, id_index::id_location(self.project, *first));
                 // What follows from one of them is not reported.
@@ -94,16 +98,18 @@ impl<'p> AgntzUnits<'p> {
     /// The id that was probably meant, so that references to its step are not reported as well: for a path to a file,
     /// the file's name, if that is an id.
     pub(super) fn intended_id<'t>(&self, id: &'t str) -> &'t str {
-        let Some((from, stem)) = self.current.as_ref().map(|(from, _)| *from).zip(file_stem(id)) else { return id };
-        let is_id =
-            || self.ids.find_documents(from, id).is_empty() && self.ids.visible_ids(from).any(|name| name == stem);
-        if is_id() { stem } else { id }
+        let (Some((from, _)), Some(stem)) = (&self.current, file_stem(id)) else { return id };
+        let is_unknown = self.ids.find_documents(*from, id).is_empty();
+        if is_unknown && self.ids.visible_ids(*from).any(|name| name == stem) { stem } else { id }
     }
 }
 
 /// The file name without extension, if the reference is a path instead of an id.
 pub fn file_stem(id: &str) -> Option<&str> {
     let name = id.rsplit('/').next()?;
-    let stem = name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml")).unwrap_or(name);
-    (stem.len() < id.len() && !stem.is_empty()).then_some(stem)
+    let stem = match name.strip_suffix(".yaml") {
+        Some(stem) => stem,
+        None => name.strip_suffix(".yml").unwrap_or(name),
+    };
+    if stem.len() < id.len() && !stem.is_empty() { Some(stem) } else { None }
 }

@@ -1,5 +1,7 @@
 //! The part of a flow that depends on the kind of agent.
 
+use std::sync::Arc;
+
 use trefoil_ir::{FlowExport, StepId, StepKind, UnsupportedFeature, ValueExpression};
 use trefoil_syntax::Location;
 
@@ -33,6 +35,11 @@ pub fn refused_step(lowering: &mut AgntzLowering<'_, '_>, bound: &BoundAgent<'_>
         ..UnsupportedFeature::default()
     };
     let mut step = plain_step(StepKind::Refused(step), Location::new(bound.at.file, refusal.span));
-    step.label = bound.entry.then(|| bound.id.clone());
+    step.label = entry_label(bound);
     lowering.builder.add_step(step)
+}
+
+/// The label of an agent's own step: its id, if no other step is named after it.
+pub fn entry_label(bound: &BoundAgent<'_>) -> Option<Arc<str>> {
+    if bound.entry { Some(bound.id.clone()) } else { None }
 }

@@ -16,28 +16,32 @@ pub fn build_intake(lowering: &mut AgntzLowering<'_, '_>, bound: &BoundAgent<'_>
     let names = &bound.names;
     let inputs = &names.inputs;
     let slot = names.input;
-    let query = names.query.map(|slot| (slot, Some(Arc::from("userQuery"))));
-    let raw = query.or(names.raw.map(|slot| (slot, None)));
-    let Some(declared) = bound.agent.input.as_ref().filter(|s| s.sound) else {
-        return Intake { raw, ..Intake::for_any_input(slot) };
+    let raw = match (names.query, names.raw) {
+        (Some(slot), _) => Some((slot, Some(Arc::from("userQuery")))),
+        (None, Some(slot)) => Some((slot, None)),
+        (None, None) => None,
     };
-    // If the root combines alternatives, filling in null for an optional property could change which one matches.
-    let listed = inputs.properties.iter().filter(|p| !inputs.combined || p.required || p.default.is_some());
-    let fields = listed
-        .map(|p| {
-            let origin = Location::new(bound.at.file, p.span);
-            let loose = p.with_lists.clone();
-            FlowInputField {
-                name: p.name.clone(),
-                usual: loose.is_some().then_some((ValueType::OBJECT, origin)),
-                schema: loose.unwrap_or_else(|| p.json.clone()),
-                default: p.default.clone(),
-                nullable: !p.required,
-                optional: false,
-                origin,
-            }
-        })
-        .collect();
+    let declared = match &bound.agent.input {
+        Some(schema) if schema.sound => schema,
+        _ => return Intake { raw, ..Intake::for_any_input(slot) },
+    };
+    let mut fields = Vec::with_capacity(inputs.properties.len());
+    for property in &inputs.properties {
+        // If the root combines alternatives, filling in null for an optional property could change which one matches.
+        if inputs.combined && !property.required && property.default.is_none() {
+            continue;
+        }
+        let origin = Location::new(bound.at.file, property.span);
+        fields.push(FlowInputField {
+            name: property.name.clone(),
+            usual: if property.with_lists.is_some() { Some((ValueType::OBJECT, origin)) } else { None },
+            schema: accepted_schema(property).clone(),
+            default: property.default.clone(),
+            nullable: !property.required,
+            optional: false,
+            origin,
+        });
+    }
     let schema = ProgramSchema {
         name: format!("{}_input", bound.id).into(),
         json: whole(&declared.json, inputs),
@@ -53,8 +57,15 @@ pub fn build_intake(lowering: &mut AgntzLowering<'_, '_>, bound: &BoundAgent<'_>
 fn whole(declared: &Value, inputs: &AgentInputs) -> Value {
     let (Some(object), false) = (declared.as_object(), inputs.properties.is_empty()) else { return declared.clone() };
     let mut object = object.clone();
-    let schema = |p: &InputProperty| p.with_lists.clone().unwrap_or_else(|| p.json.clone());
-    let properties: ValueObject = inputs.properties.iter().map(|p| (p.name.clone(), schema(p))).collect();
+    let mut properties = ValueObject::default();
+    for property in &inputs.properties {
+        properties.insert(property.name.clone(), accepted_schema(property).clone());
+    }
     object.insert("properties".into(), Value::Object(properties.into()));
     Value::Object(object.into())
+}
+
+/// The schema of what a caller may pass for a property.
+fn accepted_schema(property: &InputProperty) -> &Value {
+    property.with_lists.as_ref().unwrap_or(&property.json)
 }

@@ -8,10 +8,10 @@ use trefoil_ir::{
 };
 use trefoil_syntax::Location;
 
-use super::body::{AgntzFlowBody, refused_step};
+use super::body::{AgntzFlowBody, entry_label, refused_step};
 use super::{AgntzLowering, offers, text};
 use crate::agntz::binding::BoundAgent;
-use crate::agntz::manifest::{AgntzModel, LlmAgent};
+use crate::agntz::manifest::{AgntzExample, AgntzModel, LlmAgent};
 use crate::agntz::names::AgntzAgentNames;
 use crate::program_builder::plain_step;
 
@@ -25,7 +25,8 @@ pub fn lower_llm(lowering: &mut AgntzLowering<'_, '_>, bound: &BoundAgent<'_>, l
     if let [first, ..] = llm.refusals.as_slice() {
         return AgntzFlowBody::from_step(Some(refused_step(lowering, bound, first)));
     }
-    AgntzFlowBody::from_step(llm.model.as_ref().and_then(|model| call(lowering, bound, llm, model)))
+    let Some(model) = &llm.model else { return AgntzFlowBody::from_step(None) };
+    AgntzFlowBody::from_step(call(lowering, bound, llm, model))
 }
 
 fn answer(lowering: &mut AgntzLowering<'_, '_>, bound: &BoundAgent<'_>, llm: &LlmAgent<'_>) -> AnswerFormat {
@@ -62,7 +63,10 @@ fn call(
     let name = model.name?;
     let provider = model.provider?.value.clone();
     let format = answer(lowering, bound, llm);
-    let user = llm.prompt.map(|t| text::prompt_expression(bound, t));
+    let user = match llm.prompt {
+        Some(prompt) => text::prompt_expression(bound, prompt),
+        None => input_as_message(&bound.names),
+    };
     let stream = format == AnswerFormat::Text;
     let call = ModelCall {
         speaker: bound.id.clone(),
@@ -72,12 +76,8 @@ fn call(
             origin: Location::new(bound.at.file, name.span),
         },
         system: llm.instruction.map(|t| text::prompt_expression(bound, t)),
-        examples: llm
-            .examples
-            .iter()
-            .map(|e| ModelCallExample { input: e.input.value.clone(), output: e.output.value.clone() })
-            .collect(),
-        user: user.unwrap_or_else(|| input_as_message(&bound.names)),
+        examples: llm.examples.iter().map(lower_example).collect(),
+        user,
         parameters: model.parameters.clone(),
         places: model.places.clone(),
         format,
@@ -85,14 +85,17 @@ fn call(
         stream,
     };
     let mut step = plain_step(StepKind::Model(Box::new(call)), bound.origin);
-    step.label = bound.entry.then(|| bound.id.clone());
+    step.label = entry_label(bound);
     step.policy.retry = model.max_retries.map(retry);
     let agent = &bound.agent;
     let offers = offers::lower_offers(lowering, bound, llm);
     if offers.is_empty() {
         return Some(lowering.builder.add_step(step));
     }
-    let max_turns = agent.max_turns.map_or(MAX_TURNS, |n| u32::try_from(n).unwrap_or(u32::MAX));
+    let max_turns = match agent.max_turns {
+        Some(turns) => u32::try_from(turns).unwrap_or(u32::MAX),
+        None => MAX_TURNS,
+    };
     let max_turns_at = agent.max_turns_at.map(|at| Location::new(bound.at.file, at));
     let label = step.label.take();
     let turn = lowering.builder.add_step(step);
@@ -102,13 +105,19 @@ fn call(
     Some(lowering.builder.add_step(step))
 }
 
+fn lower_example(example: &AgntzExample<'_>) -> ModelCallExample {
+    ModelCallExample { input: example.input.value.clone(), output: example.output.value.clone() }
+}
+
 fn retry(retries: u32) -> Retry {
+    let mut on: Vec<RetryOn> = PASSING.into_iter().map(RetryOn::Status).collect();
+    on.push(RetryOn::Network);
     Retry {
         max_attempts: retries.saturating_add(1),
         backoff: RetryBackoff::Exponential,
         base_delay_ms: 1_000,
         max_delay_ms: 30_000,
         jitter: true,
-        on: PASSING.into_iter().map(RetryOn::Status).chain([RetryOn::Network]).collect(),
+        on,
     }
 }

@@ -32,14 +32,24 @@ pub fn lower_documents(units: &AgntzUnits<'_>, entries: &[usize]) -> (Option<Pro
     lowering.builder.reserve_flows(units.flows as usize);
     // Each agent needs two steps: its call, and the step that calls it.
     lowering.builder.reserve_steps(2 * units.flows as usize);
-    entries.iter().for_each(|entry| lowering.document(*entry));
-    let flow = |entry: &usize| Some((*entry, units.agents.get(entry)?.as_ref()?.signature.flow));
-    let entries: Vec<_> = entries.iter().filter_map(flow).collect();
-    let Some((_, first)) = entries.first() else { return (None, entries) };
+    let mut entry_flows = Vec::with_capacity(entries.len());
+    for entry in entries {
+        lowering.document(*entry);
+        if let Some(Some(agent)) = units.agents.get(entry) {
+            entry_flows.push((*entry, agent.signature.flow));
+        }
+    }
+    let Some((_, first)) = entry_flows.first() else { return (None, entry_flows) };
     let project = units.project;
-    let documents = units.agents.keys().filter_map(|i| project.documents.get(*i));
-    let texts: Vec<_> = documents.filter_map(|d| project.files.get(d.file)).map(|f| f.text().clone()).collect();
-    (lowering.builder.finish_program(*first, texts.iter().map(|t| &**t)), entries)
+    let mut texts = Vec::with_capacity(units.agents.len());
+    for document in units.agents.keys() {
+        if let Some(document) = project.documents.get(*document)
+            && let Some(file) = project.files.get(document.file)
+        {
+            texts.push(file.text().clone());
+        }
+    }
+    (lowering.builder.finish_program(*first, texts.iter().map(|t| &**t)), entry_flows)
 }
 
 impl AgntzLowering<'_, '_> {

@@ -28,14 +28,21 @@ pub fn lower_offers(lowering: &mut AgntzLowering<'_, '_>, bound: &BoundAgent<'_>
     let spawned = bound.callees.len() - llm.spawnable.len().min(bound.callees.len());
     for tool in &llm.tools {
         match tool {
-            LlmTool::Local(names) => names.iter().for_each(|name| offers.local(name, None, None)),
+            LlmTool::Local(names) => {
+                for name in names {
+                    offers.local(name, None, None);
+                }
+            }
             LlmTool::Client { name, description, input } => offers.local(name, *description, Some(&input.json)),
             LlmTool::Http { name, description, http } => offers.http(name, *description, http),
             LlmTool::Mcp { server, tools, headers } => {
                 let kind = ToolKind::Mcp { server: server.value.clone(), headers: headers.clone() };
-                match tools {
-                    Some(tools) => tools.iter().for_each(|tool| offers.mcp(server, tool, kind.clone())),
-                    None => offers.server(server, kind),
+                let Some(tools) = tools else {
+                    offers.server(server, kind);
+                    continue;
+                };
+                for tool in tools {
+                    offers.mcp(server, tool, kind.clone());
                 }
             }
             LlmTool::Agent { target, version } => {
@@ -98,29 +105,34 @@ impl OfferLowering<'_, '_, '_, '_> {
     fn agent(&mut self, target: &YamlText, version: Option<&YamlText>, document: usize) {
         self.lowering.document(document);
         let Some(Some(callee)) = self.lowering.units.agents.get(&document) else { return };
-        let reference = AgentRef::parse(&target.value).ok();
-        let version = version.map(|v| &*v.value).or(reference.and_then(|r| r.version));
+        let version = match (version, AgentRef::parse(&target.value)) {
+            (Some(version), _) => Some(&*version.value),
+            (None, Ok(reference)) => reference.version,
+            (None, Err(_)) => None,
+        };
         let name = match version {
             Some(version) => format!("invoke_{}__{version}", callee.id),
             None => format!("invoke_{}", callee.id),
         };
-        let input = callee.agent.input.as_ref().map(|schema| schema.json.clone());
-        // An agent without an input contract receives a text.
-        let member = input.is_none().then(|| Arc::from("input"));
-        let parameters = self.schema(&name, input.unwrap_or_else(text_input), target.span);
+        let (input, member) = match &callee.agent.input {
+            Some(schema) => (schema.json.clone(), None),
+            // An agent without an input contract receives a text.
+            None => (text_input(), Some(Arc::from("input"))),
+        };
+        let parameters = self.schema(&name, input, target.span);
         let call = SubflowCall {
             callee: FlowCallee::Flow(callee.signature.flow),
             input: Some(model_arguments()),
             exports: None,
             span: None,
         };
-        let what = callee
-            .agent
-            .description
-            .map_or_else(|| format!("Runs the agent `{}`.", callee.id).into(), |t| t.value.clone());
+        let description = match callee.agent.description {
+            Some(text) => text.value.clone(),
+            None => format!("Runs the agent `{}`.", callee.id).into(),
+        };
         self.offer((&name, target.span), None, Some(parameters), StepKind::Call(Box::new(call)));
         if let Some(offer) = self.all.last_mut() {
-            (offer.description, offer.member) = (Some(what), member);
+            (offer.description, offer.member) = (Some(description), member);
         }
     }
 
@@ -129,13 +141,16 @@ impl OfferLowering<'_, '_, '_, '_> {
     /// concurrently, and the next turn has all results.
     fn spawn(&mut self, callees: &[binding::AgntzCallee<'_>], llm: &LlmAgent<'_>) {
         let mut flows = Vec::new();
-        let mut says = Vec::new();
+        let mut descriptions = Vec::new();
         let mut contracts = Vec::new();
         for callee in callees {
             let agent = match callee {
                 binding::AgntzCallee::Document(document) => {
                     self.lowering.document(*document);
-                    self.lowering.units.agents.get(document).and_then(Option::as_ref)
+                    match self.lowering.units.agents.get(document) {
+                        Some(Some(agent)) => Some(agent),
+                        _ => None,
+                    }
                 }
                 binding::AgntzCallee::Inline(inner) => {
                     self.lowering.lower_agent(inner);
@@ -145,11 +160,19 @@ impl OfferLowering<'_, '_, '_, '_> {
             };
             let Some(agent) = agent else { continue };
             flows.push((agent.id.clone(), agent.signature.flow));
-            let what = agent.agent.description.map(|text| format!(": {}", text.value)).unwrap_or_default();
-            says.push(format!("`{}`{what}", agent.id));
-            contracts.push(agent.agent.input.as_ref().filter(|schema| schema.sound).map(|schema| schema.json.clone()));
+            descriptions.push(match agent.agent.description {
+                Some(text) => format!("`{}`: {}", agent.id, text.value),
+                None => format!("`{}`", agent.id),
+            });
+            contracts.push(match &agent.agent.input {
+                Some(schema) if schema.sound => Some(schema.json.clone()),
+                _ => None,
+            });
         }
-        let Some(at) = llm.spawnable_at.filter(|_| !flows.is_empty()) else { return };
+        let Some(at) = llm.spawnable_at else { return };
+        if flows.is_empty() {
+            return;
+        }
         let origin = Location::new(self.bound.at.file, at);
         let read = |name| result_member(name, &Policy::AGNTZ, origin);
         let (Some(name), Some(input)) = (read("agent_id"), read("input")) else { return };
@@ -162,8 +185,9 @@ impl OfferLowering<'_, '_, '_, '_> {
         let call = SubflowCall { callee, input: Some(ValueExpression::Typed(input)), exports: None, span: None };
         self.offer(("spawn_agent", at), None, Some(parameters), StepKind::Call(Box::new(call)));
         if let Some(offer) = self.all.last_mut() {
-            let all = says.join("; ");
-            offer.description = Some(format!("Runs another agent and returns what it answers. Agents: {all}.").into());
+            let agents = descriptions.join("; ");
+            offer.description =
+                Some(format!("Runs another agent and returns what it answers. Agents: {agents}.").into());
         }
     }
 
@@ -207,8 +231,8 @@ fn taken(contracts: Vec<Option<Value>>) -> Value {
         (true, []) => [("type", Value::from("string"))].into_iter().collect(),
         (false, [one]) => one.clone(),
         _ => {
-            let kinds = has_none.then_some("string").into_iter().chain(["object"]).map(Value::from);
-            [("type", kinds.collect::<Value>())].into_iter().collect()
+            let kinds: &[&str] = if has_none { &["string", "object"] } else { &["object"] };
+            [("type", kinds.iter().copied().collect::<Value>())].into_iter().collect()
         }
     }
 }
@@ -224,8 +248,11 @@ fn text_input() -> Value {
 fn parameters(http: &HttpToolRequest<'_>) -> Value {
     let mut properties = ValueObject::default();
     let mut required = Vec::new();
-    let pinned = |name: &str| http.params.iter().any(|(key, _)| *key.value == *name);
-    for UrlPlaceholder { name, optional, .. } in http.placeholders.iter().filter(|p| !pinned(&p.name)) {
+    for UrlPlaceholder { name, optional, .. } in &http.placeholders {
+        let is_pinned = http.params.iter().any(|(key, _)| key.value == *name);
+        if is_pinned {
+            continue;
+        }
         properties.insert(name.clone(), [("type", Value::from("string"))].into_iter().collect());
         if !optional && !required.contains(&Value::Str(name.clone())) {
             required.push(Value::Str(name.clone()));
@@ -236,6 +263,9 @@ fn parameters(http: &HttpToolRequest<'_>) -> Value {
 
 /// A server as part of a tool's name; for an address, its host.
 fn spoken(server: &str) -> String {
-    let host = server.split_once("://").map_or(server, |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or(rest));
+    let host = match server.split_once("://") {
+        Some((_, address)) => address.split(['/', '?', '#']).next().unwrap_or(address),
+        None => server,
+    };
     host.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).take(SERVER).collect()
 }

@@ -8,12 +8,13 @@ use trefoil_ir::{
     SubflowCall, ValueExpression,
 };
 use trefoil_syntax::Location;
+use trefoil_syntax::yaml::YamlText;
 
 use super::body::AgntzFlowBody;
-use super::{AgntzLowering, output, text};
+use super::{AgntzLowering, output, text, tool};
 use crate::agntz::binding::{self, BoundAgent};
 use crate::agntz::manifest::PipelineManifest;
-use crate::agntz::names::{AgntzAgentNames, PipelinePosition, StepName};
+use crate::agntz::names::{AgntzAgentNames, PipelinePosition};
 use crate::program_builder::plain_step;
 
 /// Lowers a sequential agent.
@@ -24,7 +25,9 @@ pub fn lower_sequential(
 ) -> AgntzFlowBody {
     let steps = steps(lowering, bound, pipeline);
     let mut body = lowering.builder.add_step(plain_step(StepKind::Sequence(steps), bound.origin));
-    if let Some(until) = pipeline.until.and_then(|until| text::bound_condition(bound, until, PipelinePosition::End)) {
+    if let Some(until) = pipeline.until
+        && let Some(until) = text::bound_condition(bound, until, PipelinePosition::End)
+    {
         let kind = StepKind::Loop(Box::new(StepLoop { body, until, max: pipeline.max_iterations }));
         body = lowering.builder.add_step(plain_step(kind, bound.origin));
     }
@@ -82,22 +85,26 @@ fn steps(lowering: &mut AgntzLowering<'_, '_>, bound: &BoundAgent<'_>, pipeline:
         }
     }
     let labels = labels(&bound.names);
-    let named = pipeline.steps.iter().zip(&bound.names.steps).zip(labels).enumerate();
-    let built = named.map(|(index, ((step, name), label))| {
+    let mut built = Vec::with_capacity(pipeline.steps.len());
+    for (index, ((step, name), label)) in pipeline.steps.iter().zip(&bound.names.steps).zip(labels).enumerate() {
         let (at, origin) = (PipelinePosition::Step(index), Location::new(bound.at.file, step.span));
-        let when = step.when.and_then(|t| text::bound_condition(bound, t, at));
-        let input = step.input.as_ref().map(|map| {
-            let members = map.iter().map(|(key, value)| (key.value.clone(), text::typed_expression(bound, value, at)));
-            ValueExpression::Object(members.collect())
-        });
-        // The step itself can be checked even if the agent that it calls does not exist.
-        let flow = name.callee.as_ref().map(|callee| callee.flow).unwrap_or_else(|| {
-            let nobody = lowering.builder.stand_in("agent", origin);
-            lowering.builder.add_flow(nobody)
-        });
-        let span = (name.id != label).then(|| name.id.clone());
+        let when = match step.when {
+            Some(condition) => text::bound_condition(bound, condition, at),
+            None => None,
+        };
+        let typed = |value: &YamlText| text::typed_expression(bound, value, at);
+        let input = step.input.as_ref().map(|map| tool::object_expression(map, &typed));
+        let flow = match &name.callee {
+            Some(callee) => callee.flow,
+            // The step itself can be checked even if the agent that it calls does not exist.
+            None => {
+                let nobody = lowering.builder.stand_in("agent", origin);
+                lowering.builder.add_flow(nobody)
+            }
+        };
+        let span = if name.id == label { None } else { Some(name.id.clone()) };
         let call = SubflowCall { callee: FlowCallee::Flow(flow), input, exports: name.exports, span };
-        lowering.builder.add_step(Step {
+        built.push(lowering.builder.add_step(Step {
             kind: StepKind::Call(Box::new(call)),
             label: Some(label),
             origin,
@@ -105,30 +112,33 @@ fn steps(lowering: &mut AgntzLowering<'_, '_>, bound: &BoundAgent<'_>, pipeline:
             out: Some(name.slot),
             shape: None,
             policy: StepPolicy::default(),
-        })
-    });
-    built.collect()
+        }));
+    }
+    built
 }
 
 /// The labels of the steps in keys: the agent's id; if that repeats, the state key, otherwise a number.
 fn labels(scope: &AgntzAgentNames) -> Vec<Arc<str>> {
     let mut taken: HashSet<Arc<str>> = HashSet::default();
     let mut repeats: HashMap<Arc<str>, usize> = HashMap::default();
-    let label = |step: &StepName| {
+    let mut labels = Vec::with_capacity(scope.steps.len());
+    for step in &scope.steps {
         if taken.insert(step.id.clone()) {
-            return step.id.clone();
+            labels.push(step.id.clone());
+            continue;
         }
         if taken.insert(step.key.clone()) {
-            return step.key.clone();
+            labels.push(step.key.clone());
+            continue;
         }
-        let n = repeats.entry(step.id.clone()).or_insert(1);
-        loop {
-            *n += 1;
-            let label: Arc<str> = format!("{}-{n}", step.id).into();
+        let number = repeats.entry(step.id.clone()).or_insert(1);
+        labels.push(loop {
+            *number += 1;
+            let label: Arc<str> = format!("{}-{number}", step.id).into();
             if taken.insert(label.clone()) {
-                return label;
+                break label;
             }
-        }
-    };
-    scope.steps.iter().map(label).collect()
+        });
+    }
+    labels
 }

@@ -7,7 +7,7 @@ use trefoil_syntax::Location;
 use trefoil_syntax::yaml::YamlText;
 use trefoil_template::Value;
 
-use super::body::AgntzFlowBody;
+use super::body::{AgntzFlowBody, entry_label};
 use super::{AgntzLowering, text};
 use crate::agntz::binding::BoundAgent;
 use crate::agntz::manifest::{HttpToolRequest, TemplateTree, ToolAgent, ToolInvocation};
@@ -25,14 +25,17 @@ pub fn lower_tool(
     let (kind, arguments) = match tool {
         ToolInvocation::Local(params) => (ToolKind::Local, object_expression(params, &typed)),
         ToolInvocation::Mcp { server, params } => {
-            let server = server.map_or_else(|| Arc::from(""), |s| s.value.clone());
+            let server = match server {
+                Some(server) => server.value.clone(),
+                None => Arc::from(""),
+            };
             (ToolKind::for_mcp_server(server), object_expression(params, &typed))
         }
         ToolInvocation::Http(http) => (ToolKind::Http, request_arguments(http, &typed, None)),
     };
     let call = ToolCall { name: name.value.clone(), kind, arguments };
     let mut step = plain_step(StepKind::Tool(Box::new(call)), Location::new(bound.at.file, agent.span));
-    step.label = bound.entry.then(|| bound.id.clone());
+    step.label = entry_label(bound);
     AgntzFlowBody::from_step(Some(lowering.builder.add_step(step)))
 }
 
@@ -53,19 +56,32 @@ pub fn request_arguments(
 ) -> ValueExpression {
     let mut parts: Vec<(Arc<str>, ValueExpression)> =
         vec![("method".into(), ValueExpression::Const(Value::from(http.method)))];
-    parts.extend(http.url.map(|u| ("url".into(), typed(u))));
-    let pinned = (!http.params.is_empty()).then(|| object_expression(&http.params, typed));
-    let params = match (given, pinned) {
-        (Some(given), Some(pinned)) => Some(ValueExpression::Merge(vec![given, pinned])),
-        (given, pinned) => given.or(pinned),
-    };
-    parts.extend(params.map(|params| ("params".into(), params)));
+    if let Some(url) = http.url {
+        parts.push(("url".into(), typed(url)));
+    }
+    let mut params = given;
+    if !http.params.is_empty() {
+        let pinned = object_expression(&http.params, typed);
+        params = Some(match params {
+            Some(given) => ValueExpression::Merge(vec![given, pinned]),
+            None => pinned,
+        });
+    }
+    if let Some(params) = params {
+        parts.push(("params".into(), params));
+    }
     if !http.headers.is_empty() {
         parts.push(("headers".into(), object_expression(&http.headers, typed)));
     }
-    parts.extend(http.body_type.map(|t| ("body_type".into(), ValueExpression::Const(Value::from(t)))));
-    parts.extend(http.body.as_ref().map(|b| ("body".into(), tree(b, typed))));
-    parts.extend(http.auth.as_ref().map(|a| ("auth".into(), tree(a, typed))));
+    if let Some(body_type) = http.body_type {
+        parts.push(("body_type".into(), ValueExpression::Const(Value::from(body_type))));
+    }
+    if let Some(body) = &http.body {
+        parts.push(("body".into(), tree(body, typed)));
+    }
+    if let Some(auth) = &http.auth {
+        parts.push(("auth".into(), tree(auth, typed)));
+    }
     ValueExpression::Object(parts)
 }
 

@@ -3,7 +3,7 @@
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::YamlText;
 
-use super::texts::{body_tree, text_map};
+use super::texts::{body_tree, take_text_map};
 use crate::yaml_reader::MappingReader;
 
 /// The maximum time for which a token is kept, in seconds: a year.
@@ -40,9 +40,8 @@ fn token_exchange<'n>(fields: &mut MappingReader<'n, '_>, found: &mut Vec<&'n Ya
     if let Some(mut request) = fields.read_mapping("request") {
         found.extend(request.require_text("url"));
         request.read_word("method", &[("GET", ()), ("POST", ()), ("PUT", ()), ("PATCH", ())]);
-        let reader = request.reader;
-        if let Some(headers) = request.take("headers") {
-            found.extend(text_map(reader, &headers.value, "headers").into_iter().map(|(_, v)| v));
+        for (_, value) in take_text_map(&mut request, "headers") {
+            found.push(value);
         }
         request.read_word("body_type", &[("json", ()), ("form", ()), ("query", ())]);
         if let Some(body) = request.take("body") {
@@ -54,7 +53,9 @@ fn token_exchange<'n>(fields: &mut MappingReader<'n, '_>, found: &mut Vec<&'n Ya
     if let Some(mut extract) = fields.read_mapping("extract") {
         extract.read_word("response_format", &[("json", ()), ("text", ())]);
         for key in ["token_path", "expires_path"] {
-            if let Some(path) = extract.read_text(key).filter(|p| !p.value.starts_with('$')) {
+            if let Some(path) = extract.read_text(key)
+                && !path.value.starts_with('$')
+            {
                 let d = Diagnostic::new_error(
                     "unknown-value",
                     extract.reader.location_of(path.span),
@@ -71,7 +72,9 @@ fn token_exchange<'n>(fields: &mut MappingReader<'n, '_>, found: &mut Vec<&'n Ya
             apply.require_entry("name");
         }
         apply.read_text("name");
-        if let Some(format) = apply.read_text("format").filter(|f| !f.value.contains("{token}")) {
+        if let Some(format) = apply.read_text("format")
+            && !format.value.contains("{token}")
+        {
             let d = Diagnostic::new_error(
                 "unknown-value",
                 apply.reader.location_of(format.span),

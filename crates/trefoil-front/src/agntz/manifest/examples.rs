@@ -19,8 +19,8 @@ pub fn read_examples<'n>(reader: &ManifestReader<'_>, node: &'n YamlNode) -> Vec
     let mut examples = Vec::with_capacity(items.len());
     for item in items {
         let Some(mut fields) = reader.read_mapping(item, "an example") else { continue };
-        let input = fields.require_text("input").filter(|t| texts::not_empty(reader, t, "input"));
-        let output = fields.require_text("output").filter(|t| texts::not_empty(reader, t, "output"));
+        let input = texts::non_empty_text(reader, fields.require_text("input"), "input");
+        let output = texts::non_empty_text(reader, fields.require_text("output"), "output");
         fields.finish_mapping();
         if let (Some(input), Some(output)) = (input, output) {
             as_written(reader, input);

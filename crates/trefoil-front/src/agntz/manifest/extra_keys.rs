@@ -9,7 +9,7 @@ use trefoil_syntax::yaml::{YamlEntry, YamlNode, YamlScalar, YamlText};
 
 use super::llm::{AgntzRefusal, LlmAgent};
 use super::{AgentPlace, AgntzAgentKind, StepTarget, read_agent, texts};
-use crate::agntz::ids::{AgentRef, check_version, is_skill_name};
+use crate::agntz::ids::{check_version, is_skill_name, referenced_id};
 use crate::yaml_reader::{ManifestReader, MappingReader};
 
 /// `retention`: how long the hosted product keeps a run.
@@ -47,7 +47,7 @@ pub fn read_skills<'n>(fields: &mut MappingReader<'n, '_>, llm: &mut LlmAgent<'n
     let Some(entry) = fields.take("skills") else { return };
     let reader = fields.reader;
     let items = reader.read_list(&entry.value, "skills").unwrap_or_default();
-    let names: Vec<&YamlText> = items.iter().filter_map(|n| reader.read_text(n, "skills")).collect();
+    let names = texts::text_items(reader, items, "skills");
     for (i, name) in names.iter().copied().enumerate() {
         if let Some(first) = names.iter().take(i).find(|n| n.value == name.value) {
             let message = format!("`{}` is listed twice", name.value);
@@ -98,18 +98,19 @@ pub fn read_resources<'n>(fields: &mut MappingReader<'n, '_>, llm: &mut LlmAgent
 
 fn namespaces(reader: &ManifestReader<'_>, node: &YamlNode) {
     match node.as_sequence() {
-        Some(items) => items.iter().for_each(|n| {
-            reader.read_text(n, "namespace");
-        }),
+        Some(items) => {
+            for item in items {
+                reader.read_text(item, "namespace");
+            }
+        }
         None if node.as_string().is_some() => {}
         None => reader.wrong_type(node, "namespace", "text or a list of texts"),
     }
 }
 
 fn check_resource_name(reader: &ManifestReader<'_>, name: &YamlText) {
-    let mut letters = name.value.chars();
-    let good = letters.next().is_some_and(|c| c.is_ascii_alphabetic())
-        && letters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    let good = name.value.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     if !good {
         texts::bad_name(reader, name, "a resource", "start with a letter, then use letters, digits, `_` and `-`");
     }
@@ -150,7 +151,7 @@ pub fn read_spawnable<'n>(fields: &mut MappingReader<'n, '_>, llm: &mut LlmAgent
 
 /// Reads a reference; returns whether it names another agent.
 fn spawn_ref<'n>(reader: &ManifestReader<'_>, id: &'n YamlText, named: &mut Vec<&'n str>) -> bool {
-    let target = AgentRef::parse(&id.value).map_or(&*id.value, |r| r.id);
+    let target = referenced_id(&id.value);
     let is_known = named.contains(&target);
     if is_known {
         reader.report_warning("duplicate-id", id.span, format!("`{target}` is listed twice"));
@@ -180,7 +181,7 @@ fn spawn_inline<'n>(
         AgntzAgentKind::Llm(llm) => {
             instructions.extend(llm.instruction);
             // The names that its placeholders read are not known here.
-            if llm.instruction.is_some_and(|text| text.value.contains("{{")) {
+            if matches!(llm.instruction, Some(text) if text.value.contains("{{")) {
                 return None;
             }
         }

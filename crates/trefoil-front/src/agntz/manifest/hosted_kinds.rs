@@ -57,19 +57,31 @@ pub fn read_image<'n>(fields: &mut MappingReader<'n, '_>) -> HostedAgent<'n> {
 
 fn common<'n>(fields: &mut MappingReader<'n, '_>, kind: &str) -> (Span, Option<&'n YamlText>) {
     let reader = fields.reader;
-    let model = fields.require_entry("model").and_then(|entry| model::read_model(reader, &entry.value));
-    if let Some(name) = model.and_then(|m| m.name) {
+    if let Some(model) = model::require_model(fields)
+        && let Some(name) = model.name
+    {
         model_names::answers_only(reader, name, kind);
     }
     let instruction = fields.read_text("instruction");
-    (fields.take("kind").map_or_else(|| fields.head_span(), |e| e.value.span), instruction)
+    let span = match fields.take("kind") {
+        Some(entry) => entry.value.span,
+        None => fields.head_span(),
+    };
+    (span, instruction)
 }
 
 fn pair(settings: &mut MappingReader<'_, '_>, key: &'static str, between: char, form: &str) {
     let Some(text) = settings.read_text(key) else { return };
-    let number = |s: &str| s.parse::<u32>().is_ok_and(|n| n > 0);
-    if !text.value.split_once(between).is_some_and(|(a, b)| number(a) && number(b)) {
+    let is_pair = match text.value.split_once(between) {
+        Some((width, height)) => is_length(width) && is_length(height),
+        None => false,
+    };
+    if !is_pair {
         let message = format!("`{key}` cannot be `{}`: write {form}", text.value);
         settings.reader.report_error("unknown-value", text.span, message);
     }
+}
+
+fn is_length(text: &str) -> bool {
+    matches!(text.parse::<u32>(), Ok(length) if length > 0)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trefoil_syntax::yaml::{YamlEntry, YamlMapping, YamlText};
 use trefoil_syntax::{Diagnostic, Span};
 
-use super::texts::{TemplateTree, body_tree, text_map};
+use super::texts::{TemplateTree, body_tree, take_text_map};
 use super::{auth, texts};
 use crate::requests;
 use crate::spelling_fixes::fix_spelling;
@@ -55,40 +55,51 @@ pub const BODY_TYPES: [(&str, &str); 3] = [("json", "json"), ("form", "form"), (
 pub fn read_request<'n>(fields: &mut MappingReader<'n, '_>) -> HttpToolRequest<'n> {
     let reader = fields.reader;
     let url = fields.require_text("url");
-    let placeholders = url.map(|u| check_url(reader, u)).unwrap_or_default();
-    let method = fields.take("method");
-    let word = fields.read_word("method", &METHODS);
-    let params = fields.take("params");
-    let pairs = params.map(|e| text_map(reader, &e.value, "params")).unwrap_or_default();
-    let headers = fields.take("headers").map(|e| text_map(reader, &e.value, "headers")).unwrap_or_default();
+    let placeholders = match url {
+        Some(url) => check_url(reader, url),
+        None => Vec::new(),
+    };
+    let has_method = fields.take("method").is_some();
+    let known_method = fields.read_word("method", &METHODS);
+    let method = known_method.unwrap_or("GET");
+    let params = take_text_map(fields, "params");
+    let headers = take_text_map(fields, "headers");
     let body_type = fields.read_word("body_type", &BODY_TYPES);
     let body = fields.take("body");
     if let Some(entry) = body {
-        check_body(reader, entry, body_type, method.and(word).unwrap_or("GET"), method.is_some() && word.is_none());
+        check_body(reader, entry, body_type, method, has_method && known_method.is_none());
     }
-    headers.iter().for_each(|(name, _)| misspelt(reader, name));
-    headers
-        .iter()
-        .for_each(|(name, value)| reader.report_all(requests::check_auth_scheme(reader.file, name, value, "{{...}}")));
-    let auth = fields.read_mapping("auth").map(auth::read_auth).zip(fields.peek_entry("auth"));
-    let auth = auth.map(|(texts, entry)| body_tree(&entry.value).with_templates(&texts));
+    for (name, _) in &headers {
+        misspelt(reader, name);
+    }
+    for (name, value) in &headers {
+        reader.report_all(requests::check_auth_scheme(reader.file, name, value, "{{...}}"));
+    }
     HttpToolRequest {
         url,
         placeholders,
-        method: word.unwrap_or("GET"),
-        params: pairs,
+        method,
+        params,
         headers,
         body_type,
         body: body.map(|e| body_tree(&e.value)),
-        auth,
+        auth: read_auth_tree(fields),
         written: fields.source_mapping(),
     }
+}
+
+fn read_auth_tree<'n>(fields: &mut MappingReader<'n, '_>) -> Option<TemplateTree<'n>> {
+    let templates = auth::read_auth(fields.read_mapping("auth")?);
+    let entry = fields.peek_entry("auth")?;
+    Some(body_tree(&entry.value).with_templates(&templates))
 }
 
 impl<'n> HttpToolRequest<'n> {
     /// Every template of the request except its address.
     pub fn collect_texts(&self, into: &mut Vec<&'n YamlText>) {
-        into.extend(self.params.iter().chain(&self.headers).map(|(_, v)| *v));
+        for (_, value) in self.params.iter().chain(&self.headers) {
+            into.push(value);
+        }
         if let Some(body) = &self.body {
             body.collect_texts(into);
         }
@@ -121,12 +132,15 @@ fn check_body(
         );
         reader.report_finding(d.with_help("write `method: POST`, `PUT` or `PATCH`"));
     }
-    if matches!(body_type, Some("form" | "query")) {
-        match entry.value.as_mapping() {
-            None => reader.wrong_type(&entry.value, "body", "a flat mapping of texts"),
-            Some(m) => m.entries.iter().filter(|e| e.value.as_string().is_none()).for_each(|e| {
-                texts::template_wanted(reader, &e.value, &e.key.value);
-            }),
+    if !matches!(body_type, Some("form" | "query")) {
+        return;
+    }
+    let Some(mapping) = entry.value.as_mapping() else {
+        return reader.wrong_type(&entry.value, "body", "a flat mapping of texts");
+    };
+    for member in &mapping.entries {
+        if member.value.as_string().is_none() {
+            texts::template_wanted(reader, &member.value, &member.key.value);
         }
     }
 }
@@ -137,24 +151,31 @@ fn check_url(reader: &ManifestReader<'_>, url: &YamlText) -> Vec<UrlPlaceholder>
     let mut placeholders = Vec::new();
     let mut plain = String::new();
     let mut at = 0;
-    while let Some(rest) = text.get(at..).filter(|r| !r.is_empty()) {
+    while let Some(rest) = text.get(at..)
+        && !rest.is_empty()
+    {
         if rest.starts_with("{{") {
-            let end = rest.find("}}").map_or(rest.len(), |e| e + 2);
             plain.push('_');
-            at += end;
+            at += match rest.find("}}") {
+                Some(end) => end + 2,
+                None => rest.len(),
+            };
         } else if let Some(inner) = rest.strip_prefix('{') {
             let Some(end) = inner.find('}') else {
                 reader.report_error("invalid-url", span_in_text(url, at, text.len()), "this `{` is not closed");
                 break;
             };
             let name = inner.get(..end).unwrap_or_default();
-            let in_query = text.get(..at).is_some_and(|before| before.contains('?'));
+            let in_query = matches!(text.get(..at), Some(before) if before.contains('?'));
             let span = span_in_text(url, at, at + end + 2);
             match name.strip_prefix('?') {
                 // A query with optional names: `{?units,lang}`.
                 Some(names) => {
-                    let all = names.split(',').filter_map(|name| placeholder(reader, name.trim(), span, true));
-                    placeholders.extend(all.map(|p| UrlPlaceholder { optional: true, ..p }));
+                    for name in names.split(',') {
+                        if let Some(found) = placeholder(reader, name.trim(), span, true) {
+                            placeholders.push(UrlPlaceholder { optional: true, ..found });
+                        }
+                    }
                 }
                 None => placeholders.extend(placeholder(reader, name, span, in_query)),
             }
@@ -166,17 +187,21 @@ fn check_url(reader: &ManifestReader<'_>, url: &YamlText) -> Vec<UrlPlaceholder>
             at += c.len_utf8();
         }
     }
-    let wrong = if text.starts_with("{{") {
-        None
+    if !text.starts_with("{{")
+        && let Some(no_address) = requests::no_address(&plain, true, text, reader.location_of(url.span))
+    {
+        reader.report_finding(no_address);
     } else {
-        requests::no_address(&plain, true, text, reader.location_of(url.span))
-    };
-    reader.report_all(wrong.or_else(|| requests::check_host(reader.file, url)));
+        reader.report_all(requests::check_host(reader.file, url));
+    }
     placeholders
 }
 
 fn placeholder(reader: &ManifestReader<'_>, name: &str, span: Span, in_query: bool) -> Option<UrlPlaceholder> {
-    let (bare, optional) = name.strip_suffix('?').map_or((name, false), |n| (n, true));
+    let (bare, optional) = match name.strip_suffix('?') {
+        Some(bare) => (bare, true),
+        None => (name, false),
+    };
     if !crate::agntz::ids::is_tool_name(bare) {
         let d = Diagnostic::new_error(
             "invalid-url",

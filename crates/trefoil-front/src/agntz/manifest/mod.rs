@@ -62,7 +62,10 @@ pub struct AgntzAgentManifest<'n> {
 impl AgntzAgentManifest<'_> {
     /// The id as written, or a placeholder if it is missing.
     pub fn name(&self) -> &str {
-        self.id.map_or("agent", |t| &t.value)
+        match self.id {
+            Some(id) => &id.value,
+            None => "agent",
+        }
     }
 }
 
@@ -149,24 +152,26 @@ pub fn read_agent<'n>(
     }
     let mut fields = reader.read_mapping(node, "an agent")?;
     let head = fields.head_span();
-    let id = fields.require_text("id").filter(|t| texts::not_empty(reader, t, "id"));
+    let id = texts::non_empty_text(reader, fields.require_text("id"), "id");
     fields.read_text("name");
     let description = fields.read_text("description");
-    if let Some(entry) = fields.take("$schema").filter(|e| e.value.as_mapping().is_some()) {
+    if let Some(entry) = fields.take("$schema")
+        && entry.value.as_mapping().is_some()
+    {
         let message = "`$schema` has no effect: only editors use it";
         let d = Diagnostic::new_warning("no-effect", reader.location_of(entry.key.span), message);
         reader.report_finding(d.with_help("declare inputs in `inputSchema` and outputs in `outputSchema`"));
     }
-    let state_key = fields.read_text("stateKey").filter(|t| texts::not_empty(reader, t, "stateKey"));
+    let state_key = texts::non_empty_text(reader, fields.read_text("stateKey"), "stateKey");
     if place == AgentPlace::File {
         fields.no_effect(&["stateKey"], "it works only on a step, or on an agent inside a step");
     }
     let input = fields.take("inputSchema").map(|e| schema::read_schema(reader, e));
     let timeout_ms = positive(&mut fields, "timeoutMs");
-    let timeout_at = fields.peek_entry("timeoutMs").map(|e| e.value.span);
+    let timeout_at = value_span(&fields, "timeoutMs");
     let token_budget = positive(&mut fields, "tokenBudget");
     let max_turns = positive(&mut fields, "maxSteps");
-    let max_turns_at = fields.peek_entry("maxSteps").map(|e| e.value.span);
+    let max_turns_at = value_span(&fields, "maxSteps");
     extra_keys::read_retention(&mut fields);
     fields.no_effect(&["defaultDataset"], "batch runs are not supported yet; the agent runs on its own input");
     if place == AgentPlace::Step {
@@ -215,12 +220,14 @@ fn of_other_kinds(fields: &mut MappingReader<'_, '_>, kind: Option<KindWord>) ->
         Some(KindWord::Llm) | None => "an agent without tools makes one model call",
         Some(_) => "it is a key of `kind: llm`",
     };
-    let has_tools = kind.is_some_and(|word| matches!(word, KindWord::Llm))
-        && ["tools", "spawnable"].iter().any(|key| fields.peek_entry(key).is_some());
-    if !has_tools {
+    let offers_tools = fields.peek_entry("tools").is_some() || fields.peek_entry("spawnable").is_some();
+    if kind != Some(KindWord::Llm) || !offers_tools {
         fields.no_effect(&["maxSteps"], why);
     }
-    let other = kind.and_then(|word| misplaced_kind(fields, word));
+    let other = match kind {
+        Some(word) => misplaced_kind(fields, word),
+        None => None,
+    };
     if let (Some(word), None) = (kind, other) {
         for (key, kinds) in KIND_KEYS {
             if !kinds.contains(&word) && fields.peek_entry(key).is_some() {
@@ -300,16 +307,20 @@ fn misplaced_kind(fields: &mut MappingReader<'_, '_>, word: KindWord) -> Option<
     if written(own).is_some() {
         return None;
     }
-    let mut others = SUBSTANCE.iter().filter_map(|(key, w)| Some((written(key)?, *w)));
-    let ((entry, other), None) = (others.next()?, others.next()) else { return None };
-    let pipelines = [word, other].iter().all(|w| matches!(w, KindWord::Sequential | KindWord::Parallel));
-    let mut theirs = KIND_KEYS.iter().filter(|(_, kinds)| *kinds == [word]);
-    if !pipelines && theirs.any(|(key, _)| written(key).is_some()) {
+    let mut others = Vec::new();
+    for (key, other) in &SUBSTANCE {
+        if let Some(entry) = written(key) {
+            others.push((entry, *other));
+        }
+    }
+    let [(entry, other)] = *others.as_slice() else { return None };
+    let pipelines = is_pipeline(word) && is_pipeline(other);
+    let has_own_keys = KIND_KEYS.iter().any(|(key, kinds)| *kinds == [word] && written(key).is_some());
+    if !pipelines && has_own_keys {
         return None;
     }
     let at = written("kind")?.value.span;
-    let (key, name) = (&entry.key.value, WORDS.iter().find(|(_, w)| *w == other).map_or("", |(name, _)| name));
-    let kind = WORDS.iter().find(|(_, w)| *w == word).map_or("", |(name, _)| name);
+    let (key, name, kind) = (&entry.key.value, kind_name(other), kind_name(word));
     let d = Diagnostic::new_error(
         "missing-key",
         reader.location_of(at),
@@ -323,12 +334,26 @@ fn misplaced_kind(fields: &mut MappingReader<'_, '_>, word: KindWord) -> Option<
     Some(if pipelines { KindWord::Sequential } else { other })
 }
 
+fn is_pipeline(word: KindWord) -> bool {
+    matches!(word, KindWord::Sequential | KindWord::Parallel)
+}
+
+fn kind_name(word: KindWord) -> &'static str {
+    match WORDS.iter().find(|(_, known)| *known == word) {
+        Some((name, _)) => name,
+        None => "",
+    }
+}
+
 fn kind(fields: &mut MappingReader<'_, '_>) -> Option<KindWord> {
-    let written = fields.peek_entry("kind").map(|e| e.key.span);
     if fields.take("kind").is_some() {
         return fields.read_word("kind", &WORDS);
     }
-    let at = fields.reader.location_of(written.unwrap_or_else(|| fields.head_span()));
+    let span = match fields.peek_entry("kind") {
+        Some(entry) => entry.key.span,
+        None => fields.head_span(),
+    };
+    let at = fields.reader.location_of(span);
     let words = KINDS.map(|k| format!("`{k}`")).join(", ");
     fields.reader.report_finding(
         Diagnostic::new_error("missing-key", at, "an agent needs `kind`").with_help(format!("available: {words}")),
@@ -340,7 +365,16 @@ fn positive(fields: &mut MappingReader<'_, '_>, key: &'static str) -> Option<u64
     fields.read_integer(key, 1..=i64::MAX).map(i64::unsigned_abs)
 }
 
+fn value_span(fields: &MappingReader<'_, '_>, key: &str) -> Option<Span> {
+    Some(fields.peek_entry(key)?.value.span)
+}
+
 fn spoken(kinds: &[KindWord]) -> String {
-    let words = WORDS.iter().filter(|(_, w)| kinds.contains(w)).map(|(name, _)| format!("`kind: {name}`"));
-    words.collect::<Vec<_>>().join(" and ")
+    let mut names = Vec::new();
+    for (name, word) in &WORDS {
+        if kinds.contains(word) {
+            names.push(format!("`kind: {name}`"));
+        }
+    }
+    names.join(" and ")
 }

@@ -50,13 +50,20 @@ const HOST_KEYS: [&str; 10] = [
     "client_secret",
 ];
 
-/// Reads a model.
-pub fn read_model<'n>(reader: &ManifestReader<'_>, node: &'n YamlNode) -> Option<AgntzModel<'n>> {
+/// Reads the required `model`.
+pub fn require_model<'n>(fields: &mut MappingReader<'n, '_>) -> Option<AgntzModel<'n>> {
+    let entry = fields.require_entry("model")?;
+    read_model(fields.reader, &entry.value)
+}
+
+fn read_model<'n>(reader: &ManifestReader<'_>, node: &'n YamlNode) -> Option<AgntzModel<'n>> {
     if let Some(text) = node.as_string() {
         let d =
             Diagnostic::new_error("wrong-type", reader.location_of(node.span), "`model` must be a mapping, not text");
-        let known = text.value.split_once([':', '/']).filter(|(provider, _)| providers::PROVIDERS.contains(provider));
-        let (provider, name) = known.unwrap_or(("openai", &text.value));
+        let (provider, name) = match text.value.split_once([':', '/']) {
+            Some((provider, name)) if providers::PROVIDERS.contains(&provider) => (provider, name),
+            _ => ("openai", &*text.value),
+        };
         reader.report_finding(d.with_help(format!(
             "write `model: {{ provider: {}, name: {} }}`",
             provider.trim(),
@@ -65,7 +72,7 @@ pub fn read_model<'n>(reader: &ManifestReader<'_>, node: &'n YamlNode) -> Option
         return None;
     }
     let mut fields = reader.read_mapping(node, "model")?;
-    let provider = fields.require_text("provider").filter(|t| texts::not_empty(reader, t, "provider"));
+    let provider = texts::non_empty_text(reader, fields.require_text("provider"), "provider");
     if let Some(provider) = provider {
         reader.report_all(providers::check_provider(
             &provider.value,
@@ -73,13 +80,16 @@ pub fn read_model<'n>(reader: &ManifestReader<'_>, node: &'n YamlNode) -> Option
             reader.location_of(provider.content_span()),
         ));
     }
-    let name = fields.require_text("name").filter(|t| texts::not_empty(reader, t, "name"));
+    let name = texts::non_empty_text(reader, fields.require_text("name"), "name");
     if let (Some(provider), Some(name)) = (provider, name) {
         model_names::check_model_name(reader, provider, name);
     }
-    let places =
-        PLACED.iter().filter_map(|(key, name)| Some((*name, reader.location_of(fields.peek_entry(key)?.value.span))));
-    let places = places.collect();
+    let mut places = Vec::new();
+    for (key, name) in PLACED {
+        if let Some(entry) = fields.peek_entry(key) {
+            places.push((name, reader.location_of(entry.value.span)));
+        }
+    }
     let count = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
     let model = AgntzModel {
         provider,
@@ -94,7 +104,7 @@ pub fn read_model<'n>(reader: &ManifestReader<'_>, node: &'n YamlNode) -> Option
             frequency_penalty: usual(&mut fields, "frequencyPenalty", -2.0, 2.0),
             seed: seed(&mut fields),
             stop: stop(&mut fields),
-            provider_options: options(&mut fields, provider).filter(|options| !options.is_null()),
+            provider_options: options(&mut fields, provider),
             timeout_ms: None,
         },
         max_retries: fields.read_integer("maxRetries", 0..=i64::MAX).map(count),
@@ -142,7 +152,7 @@ fn seed(fields: &mut MappingReader<'_, '_>) -> Option<i64> {
 fn stop(fields: &mut MappingReader<'_, '_>) -> Vec<Arc<str>> {
     let reader = fields.reader;
     let items = fields.read_list("stopSequences").unwrap_or_default();
-    items.iter().filter_map(|n| reader.read_text(n, "stopSequences")).map(|t| t.value.clone()).collect()
+    texts::text_items(reader, items, "stopSequences").into_iter().map(|text| text.value.clone()).collect()
 }
 
 fn options(fields: &mut MappingReader<'_, '_>, provider: Option<&YamlText>) -> Option<Value> {
@@ -182,7 +192,11 @@ fn host_keys(reader: &ManifestReader<'_>, mapping: &YamlMapping) {
 fn host_keys_in(reader: &ManifestReader<'_>, node: &YamlNode) {
     match &*node.kind {
         YamlNodeKind::Mapping(m) => host_keys(reader, m),
-        YamlNodeKind::Sequence(items) => items.iter().for_each(|n| host_keys_in(reader, n)),
+        YamlNodeKind::Sequence(items) => {
+            for item in items {
+                host_keys_in(reader, item);
+            }
+        }
         YamlNodeKind::Scalar(..) => {}
     }
 }

@@ -4,23 +4,27 @@ use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::YamlText;
 
 use super::llm::LlmAgent;
-use super::{examples, extra_keys, model, model_names, texts, tools};
+use super::{AgntzModel, examples, extra_keys, model, model_names, texts, tools};
 use crate::agntz::schema;
 use crate::yaml_reader::{ManifestReader, MappingReader};
 
 /// Reads the keys of an llm agent.
 pub fn read_llm<'n>(fields: &mut MappingReader<'n, '_>, id: Option<&'n YamlText>) -> LlmAgent<'n> {
     let reader = fields.reader;
-    let model = fields.require_entry("model").and_then(|e| model::read_model(reader, &e.value));
-    // The name of an Azure deployment is chosen by the customer, so it says nothing about the model.
-    let azure = |m: &model::AgntzModel<'_>| m.provider.is_some_and(|p| &*p.value == "azure");
-    if let Some(name) = model.as_ref().filter(|m| !azure(m)).and_then(|m| m.name) {
+    let model = model::require_model(fields);
+    if let Some(model) = &model
+        && let Some(name) = model.name
+        && !is_azure(model)
+    {
         model_names::check_answers_text(reader, name);
     }
-    let instruction = fields.require_text("instruction").filter(|t| texts::not_empty(reader, t, "instruction"));
+    let instruction = texts::non_empty_text(reader, fields.require_text("instruction"), "instruction");
     let prompt = fields.read_text("prompt").filter(|t| !is_empty(reader, t));
     let output = fields.take("outputSchema").map(|e| schema::read_schema(reader, e));
-    let examples = fields.take("examples").map(|e| examples::read_examples(reader, &e.value)).unwrap_or_default();
+    let examples = match fields.take("examples") {
+        Some(entry) => examples::read_examples(reader, &entry.value),
+        None => Vec::new(),
+    };
     let mut llm = LlmAgent {
         model,
         instruction,
@@ -40,6 +44,11 @@ pub fn read_llm<'n>(fields: &mut MappingReader<'n, '_>, id: Option<&'n YamlText>
     extra_keys::read_resources(fields, &mut llm);
     extra_keys::read_reply(fields);
     llm
+}
+
+/// Whether the model is an Azure deployment. Its name is chosen by the customer, so it says nothing about the model.
+fn is_azure(model: &AgntzModel<'_>) -> bool {
+    matches!(model.provider, Some(provider) if &*provider.value == "azure")
 }
 
 /// Whether a prompt is empty, which counts as absent.

@@ -28,8 +28,11 @@ pub fn check_model_name(reader: &ManifestReader<'_>, provider: &YamlText, name: 
             d
         });
     }
-    let twice = model.strip_prefix(maker).and_then(|rest| rest.strip_prefix(['/', ':']));
-    if let Some(rest) = twice.filter(|rest| !rest.is_empty() && providers::serves_its_own(maker)) {
+    if let Some(rest) = model.strip_prefix(maker)
+        && let Some(rest) = rest.strip_prefix(['/', ':'])
+        && !rest.is_empty()
+        && providers::serves_its_own(maker)
+    {
         let d = warning(format!("`name` must not contain the provider `{maker}`: it goes in `provider`"));
         return reader.report_finding(d.with_suggestion(format!("write `{rest}`"), at, rest));
     }

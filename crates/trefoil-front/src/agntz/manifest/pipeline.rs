@@ -7,7 +7,7 @@ use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::{YamlEntry, YamlMapping, YamlNode, YamlScalar, YamlText};
 use trefoil_syntax::{Diagnostic, Span, suggestions};
 
-use super::texts::{entry_span, not_empty, value_wanted};
+use super::texts::{entry_span, non_empty_text, value_wanted};
 use super::{AgentPlace, AgntzAgentManifest, read_agent};
 use crate::agntz::ids::state_key;
 use crate::yaml_reader::{ManifestReader, MappingReader};
@@ -84,7 +84,7 @@ pub fn read_sequential<'n>(fields: &mut MappingReader<'n, '_>) -> PipelineManife
     let mistaken = fields.peek_entry("steps").is_none() && fields.peek_entry("branches").is_some();
     let steps = steps(fields, if mistaken { "branches" } else { "steps" }, "step");
     let until_entry = fields.take("until");
-    let until = until_entry.and_then(|e| condition(fields.reader, e, "until"));
+    let until = condition(fields.reader, until_entry, "until");
     let max = fields.read_integer("maxIterations", 1..=i64::from(u32::MAX));
     let reader = fields.reader;
     match (until_entry, fields.take("maxIterations")) {
@@ -118,7 +118,7 @@ pub fn read_sequential<'n>(fields: &mut MappingReader<'n, '_>) -> PipelineManife
     PipelineManifest {
         steps,
         until,
-        max_iterations: max.and_then(|n| u32::try_from(n).ok()).unwrap_or(0),
+        max_iterations: u32::try_from(max.unwrap_or(0)).unwrap_or(0),
         output: output(fields),
     }
 }
@@ -153,7 +153,10 @@ fn repeated_ids(reader: &ManifestReader<'_>, steps: &[PipelineStep<'_>]) {
     for step in steps {
         let StepTarget::Inline(agent) = &step.target else { continue };
         let Some(id) = agent.id else { continue };
-        let key = step.chosen_key().map_or_else(|| state_key(&id.value).into(), |text| Cow::from(&*text.value));
+        let key: Cow<'_, str> = match step.chosen_key() {
+            Some(text) => Cow::from(&*text.value),
+            None => state_key(&id.value).into(),
+        };
         let before = seen.entry(&id.value).or_default();
         // An agent shared by two steps through an alias necessarily has the same id.
         if let Some((_, first)) = before.iter().find(|(other, at)| *other != key && *at != id.span) {
@@ -202,7 +205,47 @@ fn step<'n>(reader: &ManifestReader<'_>, node: &'n YamlNode, a_what: &str) -> Op
     let inline = fields.take("agent");
     fields.set_deciding_keys(&[("when", "the step always runs")]);
     fields.also_called(if reference.or(inline).is_some() { OF_STEP } else { OF_CALL });
-    let target = match (reference, inline) {
+    let target = step_target(reader, &fields, (reference, inline), a_what);
+    let input_entry = fields.take("input");
+    let input = input_entry.map(|e| input(reader, e));
+    let intended = IntendedInput::find(&fields, input_entry, inline);
+    let when_entry = fields.take("when");
+    let when = condition(reader, when_entry, "when");
+    let state_key = non_empty_text(reader, fields.read_text("stateKey"), "stateKey");
+    fields.no_effect(&["until", "maxIterations"], "a loop is declared on the pipeline, not on a step");
+    fields.no_effect(&["retry", "onError"], "a failing step fails its pipeline");
+    let span = match reference.or(inline) {
+        Some(entry) => entry_span(entry),
+        None => fields.head_span(),
+    };
+    let input_span = match input_entry {
+        Some(entry) => entry.key.span,
+        None => span,
+    };
+    fields.finish_mapping();
+    Some(PipelineStep {
+        target,
+        input,
+        given: intended.names,
+        unclear: intended.unclear,
+        misplaced_input: intended.misplaced,
+        misplaced_when: agent_entry(inline, "when").and_then(|e| e.value.as_string()),
+        input_span,
+        state_key,
+        when,
+        span,
+        whole: node.span,
+    })
+}
+
+/// The agent that the entries of `ref` and `agent` name.
+fn step_target<'n>(
+    reader: &ManifestReader<'_>,
+    fields: &MappingReader<'n, '_>,
+    (reference, inline): (Option<&'n YamlEntry>, Option<&'n YamlEntry>),
+    a_what: &str,
+) -> StepTarget<'n> {
+    match (reference, inline) {
         (Some(first), Some(second)) => {
             // The later one is probably too many: often it is a separate step that lost its dash.
             let (first, second) =
@@ -215,7 +258,10 @@ fn step<'n>(reader: &ManifestReader<'_>, node: &'n YamlNode, a_what: &str) -> Op
             );
             StepTarget::Nobody
         }
-        (Some(entry), None) => reader.read_text(&entry.value, "ref").map_or(StepTarget::Nobody, StepTarget::Ref),
+        (Some(entry), None) => match reader.read_text(&entry.value, "ref") {
+            Some(text) => StepTarget::Ref(text),
+            None => StepTarget::Nobody,
+        },
         (None, Some(entry)) => inline_agent(reader, entry),
         (None, None) => {
             let d = Diagnostic::new_error(
@@ -228,42 +274,61 @@ fn step<'n>(reader: &ManifestReader<'_>, node: &'n YamlNode, a_what: &str) -> Op
             );
             StepTarget::Nobody
         }
-    };
-    let input_entry = fields.take("input");
-    let input = input_entry.map(|e| input(reader, e));
-    let misspelt = || fields.entries().iter().find(|e| suggestions::find_near_match(&e.key.value, ["input"]).is_some());
-    // What the agent in the step has of the step's keys is reported there.
-    let of_agent = |key: &str| inline.and_then(|e| e.value.as_mapping()).and_then(|m| m.get(key));
-    let meant = input_entry
-        .or_else(|| misspelt().filter(|e| !STEP.contains(&&*e.key.value)))
-        .or_else(|| fields.written_as("input").filter(|e| e.value.as_mapping().is_some()))
-        .or_else(|| of_agent("input"));
-    let given =
-        meant.map(|e| e.value.as_mapping().map(|m| m.entries.iter().map(|e| &e.key).collect()).unwrap_or_default());
-    let unclear = meant.is_some_and(|e| input_entry.is_none() || e.value.as_mapping().is_none());
-    let values = meant.filter(|_| input_entry.is_none()).and_then(|e| e.value.as_mapping());
-    let misplaced_input = values.into_iter().flat_map(|m| &m.entries).filter_map(|e| e.value.as_string()).collect();
-    let when_entry = fields.take("when");
-    let when = when_entry.and_then(|e| condition(reader, e, "when"));
-    let state_key = fields.read_text("stateKey").filter(|t| not_empty(reader, t, "stateKey"));
-    fields.no_effect(&["until", "maxIterations"], "a loop is declared on the pipeline, not on a step");
-    fields.no_effect(&["retry", "onError"], "a failing step fails its pipeline");
-    let head = fields.head_span();
-    let span = reference.or(inline).map_or(head, entry_span);
-    fields.finish_mapping();
-    Some(PipelineStep {
-        target,
-        input,
-        given,
-        unclear,
-        misplaced_input,
-        misplaced_when: of_agent("when").and_then(|e| e.value.as_string()),
-        input_span: input_entry.map_or(span, |e| e.key.span),
-        state_key,
-        when,
-        span,
-        whole: node.span,
-    })
+    }
+}
+
+/// What the author of a step meant as its input, even if it is misspelt or misplaced (reported).
+#[derive(Default)]
+struct IntendedInput<'n> {
+    names: Option<Vec<&'n YamlText>>,
+    unclear: bool,
+    misplaced: Vec<&'n YamlText>,
+}
+
+impl<'n> IntendedInput<'n> {
+    fn find(fields: &MappingReader<'n, '_>, input_entry: Option<&'n YamlEntry>, inline: Option<&'n YamlEntry>) -> Self {
+        let entry = match input_entry {
+            Some(entry) => Some(entry),
+            None => misplaced_input(fields, inline),
+        };
+        let Some(entry) = entry else { return Self::default() };
+        let Some(mapping) = entry.value.as_mapping() else {
+            return Self { names: Some(Vec::new()), unclear: true, misplaced: Vec::new() };
+        };
+        let mut names = Vec::with_capacity(mapping.entries.len());
+        let mut misplaced = Vec::new();
+        for member in &mapping.entries {
+            names.push(&member.key);
+            if input_entry.is_none()
+                && let Some(text) = member.value.as_string()
+            {
+                misplaced.push(text);
+            }
+        }
+        Self { names: Some(names), unclear: input_entry.is_none(), misplaced }
+    }
+}
+
+/// The entry that was meant as the `input` of a step: misspelt, named as in another system, or in the agent.
+fn misplaced_input<'n>(fields: &MappingReader<'n, '_>, inline: Option<&'n YamlEntry>) -> Option<&'n YamlEntry> {
+    let misspelt = fields.entries().iter().find(|e| suggestions::find_near_match(&e.key.value, ["input"]).is_some());
+    if let Some(entry) = misspelt
+        && !STEP.contains(&&*entry.key.value)
+    {
+        return misspelt;
+    }
+    let renamed = fields.written_as("input");
+    if let Some(entry) = renamed
+        && entry.value.as_mapping().is_some()
+    {
+        return renamed;
+    }
+    agent_entry(inline, "input")
+}
+
+/// A key of the step that the agent in it has; this is reported there.
+fn agent_entry<'n>(inline: Option<&'n YamlEntry>, key: &str) -> Option<&'n YamlEntry> {
+    inline?.value.as_mapping()?.get(key)
 }
 
 fn inline_agent<'n>(reader: &ManifestReader<'_>, entry: &'n YamlEntry) -> StepTarget<'n> {
@@ -277,7 +342,10 @@ fn inline_agent<'n>(reader: &ManifestReader<'_>, entry: &'n YamlEntry) -> StepTa
         reader.report_finding(d.with_suggestion("write `ref`", reader.location_of(entry.key.content_span()), "ref"));
         return StepTarget::Nobody;
     }
-    read_agent(reader, &entry.value, AgentPlace::Step).map_or(StepTarget::Nobody, |a| StepTarget::Inline(Arc::new(a)))
+    match read_agent(reader, &entry.value, AgentPlace::Step) {
+        Some(agent) => StepTarget::Inline(Arc::new(agent)),
+        None => StepTarget::Nobody,
+    }
 }
 
 fn input<'n>(reader: &ManifestReader<'_>, entry: &'n YamlEntry) -> Vec<(&'n YamlText, &'n YamlText)> {
@@ -290,7 +358,8 @@ fn input<'n>(reader: &ManifestReader<'_>, entry: &'n YamlEntry) -> Vec<(&'n Yaml
     Vec::new()
 }
 
-fn condition<'n>(reader: &ManifestReader<'_>, entry: &'n YamlEntry, what: &str) -> Option<&'n YamlText> {
+fn condition<'n>(reader: &ManifestReader<'_>, entry: Option<&'n YamlEntry>, what: &str) -> Option<&'n YamlText> {
+    let entry = entry?;
     let text = entry.value.as_string();
     if text.is_none() {
         let message = format!("`{what}` must be a condition in quotes, not {}", entry.value.kind_description());

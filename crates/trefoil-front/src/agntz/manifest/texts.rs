@@ -3,10 +3,15 @@
 use trefoil_syntax::yaml::{YamlNode, YamlNodeKind, YamlScalar, YamlText};
 use trefoil_syntax::{Diagnostic, Span};
 
-use crate::yaml_reader::{ManifestReader, to_value};
+use crate::yaml_reader::{ManifestReader, MappingReader, to_value};
+
+/// The text, unless it is empty, which is reported.
+pub fn non_empty_text<'n>(reader: &ManifestReader<'_>, text: Option<&'n YamlText>, what: &str) -> Option<&'n YamlText> {
+    text.filter(|text| not_empty(reader, text, what))
+}
 
 /// Whether a text is not empty; reports an empty one.
-pub fn not_empty(reader: &ManifestReader<'_>, text: &YamlText, what: &str) -> bool {
+fn not_empty(reader: &ManifestReader<'_>, text: &YamlText, what: &str) -> bool {
     let full = !text.value.trim().is_empty();
     if !full {
         reader.report_error("wrong-type", text.span, format!("`{what}` must not be empty"));
@@ -24,6 +29,19 @@ pub fn bad_name(reader: &ManifestReader<'_>, text: &YamlText, what: &str, rule: 
         )
         .with_help(rule.to_owned()),
     );
+}
+
+/// The texts in a list; everything else in it is reported and left out.
+pub fn text_items<'n>(reader: &ManifestReader<'_>, items: &'n [YamlNode], what: &str) -> Vec<&'n YamlText> {
+    items.iter().filter_map(|item| reader.read_text(item, what)).collect()
+}
+
+/// The map of templates under a key; empty if the key is missing.
+pub fn take_text_map<'n>(fields: &mut MappingReader<'n, '_>, key: &'static str) -> Vec<(&'n YamlText, &'n YamlText)> {
+    match fields.take(key) {
+        Some(entry) => text_map(fields.reader, &entry.value, key),
+        None => Vec::new(),
+    }
 }
 
 /// A map with templates as values; everything else in it is reported and left out.
@@ -82,9 +100,10 @@ pub enum TemplateTree<'n> {
 /// Reads a tree.
 pub fn body_tree(node: &YamlNode) -> TemplateTree<'_> {
     match &*node.kind {
-        YamlNodeKind::Scalar(..) => {
-            node.as_string().map_or_else(|| TemplateTree::Data(to_value(node)), TemplateTree::Text)
-        }
+        YamlNodeKind::Scalar(..) => match node.as_string() {
+            Some(text) => TemplateTree::Text(text),
+            None => TemplateTree::Data(to_value(node)),
+        },
         YamlNodeKind::Sequence(items) => TemplateTree::List(items.iter().map(body_tree).collect()),
         YamlNodeKind::Mapping(m) => {
             TemplateTree::Object(m.entries.iter().map(|e| (&e.key, body_tree(&e.value))).collect())
@@ -114,8 +133,16 @@ impl<'n> TemplateTree<'n> {
         match self {
             TemplateTree::Text(text) => into.push(text),
             TemplateTree::Data(_) => {}
-            TemplateTree::List(items) => items.iter().for_each(|t| t.collect_texts(into)),
-            TemplateTree::Object(entries) => entries.iter().for_each(|(_, t)| t.collect_texts(into)),
+            TemplateTree::List(items) => {
+                for item in items {
+                    item.collect_texts(into);
+                }
+            }
+            TemplateTree::Object(entries) => {
+                for (_, value) in entries {
+                    value.collect_texts(into);
+                }
+            }
         }
     }
 }

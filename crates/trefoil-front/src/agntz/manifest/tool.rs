@@ -4,7 +4,7 @@ use trefoil_syntax::Span;
 use trefoil_syntax::yaml::YamlText;
 
 use super::http::{self, HttpToolRequest};
-use super::texts::{not_empty, text_map};
+use super::texts::{non_empty_text, take_text_map};
 use crate::agntz::ids::is_tool_name;
 use crate::yaml_reader::MappingReader;
 
@@ -63,21 +63,20 @@ pub fn read_tool<'n>(fields: &mut MappingReader<'n, '_>) -> ToolAgent<'n> {
     inner.require_entry("kind");
     let kind = inner
         .read_word("kind", &[("local", ToolKindWord::Local), ("mcp", ToolKindWord::Mcp), ("http", ToolKindWord::Http)]);
-    let name = inner.require_text("name").filter(|t| not_empty(reader, t, "name"));
-    let params = |inner: &mut MappingReader<'n, '_>| {
-        inner.take("params").map(|e| text_map(reader, &e.value, "params")).unwrap_or_default()
-    };
+    let name = non_empty_text(reader, inner.require_text("name"), "name");
     let tool = match kind {
-        Some(ToolKindWord::Local) => Some(ToolInvocation::Local(params(&mut inner))),
+        Some(ToolKindWord::Local) => Some(ToolInvocation::Local(take_text_map(&mut inner, "params"))),
         Some(ToolKindWord::Mcp) => {
-            let server = inner.require_text("server").filter(|t| not_empty(reader, t, "server"));
+            let server = non_empty_text(reader, inner.require_text("server"), "server");
             if let Some(server) = server {
                 super::tools::check_server(reader, server);
             }
-            Some(ToolInvocation::Mcp { server, params: params(&mut inner) })
+            Some(ToolInvocation::Mcp { server, params: take_text_map(&mut inner, "params") })
         }
         Some(ToolKindWord::Http) => {
-            if let Some(name) = name.filter(|n| !is_tool_name(&n.value)) {
+            if let Some(name) = name
+                && !is_tool_name(&name.value)
+            {
                 super::texts::bad_name(
                     reader,
                     name,

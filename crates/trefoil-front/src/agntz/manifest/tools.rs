@@ -9,7 +9,7 @@ use trefoil_template::{Masked, Value};
 use super::extra_keys::report_version;
 use super::http;
 use super::llm::{AgntzRefusal, CallbackTool, LlmAgent, LlmTool, McpTool};
-use super::texts::{bad_name, not_empty, text_map};
+use super::texts::{bad_name, non_empty_text, take_text_map, text_items};
 use crate::agntz::ids::is_tool_name;
 use crate::agntz::schema;
 use crate::requests;
@@ -58,7 +58,9 @@ pub fn read_tools<'n>(fields: &mut MappingReader<'n, '_>, llm: &mut LlmAgent<'n>
                 named.extend(name);
                 let description = tool.read_text("description");
                 let http = http::read_request(&mut tool);
-                llm.tools.extend(name.map(|name| LlmTool::Http { name, description, http }));
+                if let Some(name) = name {
+                    llm.tools.push(LlmTool::Http { name, description, http });
+                }
             }
             // For the model, the server's name precedes those of its tools.
             ToolWord::Mcp => clashes(reader, &mcp(&mut tool, llm)),
@@ -76,7 +78,7 @@ pub fn read_tools<'n>(fields: &mut MappingReader<'n, '_>, llm: &mut LlmAgent<'n>
                 if let Some(client) = client {
                     clients.push(client);
                     // Client tools with the same name are reported separately.
-                    if !named.iter().any(|n| n.value == client.value && clients.iter().any(|c| c.span == n.span)) {
+                    if !named.iter().any(|other| other.value == client.value && is_among(&clients, other)) {
                         named.push(client);
                     }
                 }
@@ -85,6 +87,10 @@ pub fn read_tools<'n>(fields: &mut MappingReader<'n, '_>, llm: &mut LlmAgent<'n>
         tool.finish_mapping();
     }
     clashes(reader, &named);
+}
+
+fn is_among(clients: &[&YamlText], name: &YamlText) -> bool {
+    clients.iter().any(|client| client.span == name.span)
 }
 
 /// Reports two tools with the same name, because a model calls tools by name.
@@ -115,9 +121,11 @@ fn local<'n>(tool: &mut MappingReader<'n, '_>) -> Vec<&'n YamlText> {
     if names.is_empty() && entry.value.as_sequence().is_some() {
         reader.report_error("wrong-type", entry.value.span, "a local tool entry needs at least one tool");
     }
-    let names: Vec<&YamlText> = names.iter().filter_map(|n| reader.read_text(n, "tools")).collect();
-    for name in names.iter().filter(|n| n.value.starts_with("memory_")) {
-        bad_name(reader, name, "a local tool", "`memory_` is reserved for the tools of a memory resource");
+    let names = text_items(reader, names, "tools");
+    for name in &names {
+        if name.value.starts_with("memory_") {
+            bad_name(reader, name, "a local tool", "`memory_` is reserved for the tools of a memory resource");
+        }
     }
     names
 }
@@ -125,31 +133,38 @@ fn local<'n>(tool: &mut MappingReader<'n, '_>) -> Vec<&'n YamlText> {
 /// The names under which its tools are offered, if they are listed.
 fn mcp<'n>(tool: &mut MappingReader<'n, '_>, llm: &mut LlmAgent<'n>) -> Vec<&'n YamlText> {
     let reader = tool.reader;
-    let named = tool.require_text("server").filter(|t| not_empty(reader, t, "server"));
-    named.into_iter().for_each(|named| check_server(reader, named));
+    let server = non_empty_text(reader, tool.require_text("server"), "server");
+    if let Some(server) = server {
+        check_server(reader, server);
+    }
     let items = tool.read_list("tools");
     let tools = items.map(|items| items.iter().filter_map(|item| wrapped(reader, item)).collect::<Vec<_>>());
-    let names = tools.iter().flatten().map(|tool| tool.name.unwrap_or(tool.tool)).collect();
+    let mut names = Vec::new();
+    for tool in tools.iter().flatten() {
+        names.push(tool.name.unwrap_or(tool.tool));
+    }
     let headers = headers(tool);
-    llm.tools.extend(named.map(|server| LlmTool::Mcp { server, tools, headers }));
+    if let Some(server) = server {
+        llm.tools.push(LlmTool::Mcp { server, tools, headers });
+    }
     names
 }
 
 /// One connection serves all calls, so its headers can only read values that are the same for all calls.
 fn headers(tool: &mut MappingReader<'_, '_>) -> Vec<(Arc<str>, Value)> {
     let reader = tool.reader;
-    let all = tool.take("headers").map(|headers| text_map(reader, &headers.value, "headers")).unwrap_or_default();
-    let read = |(name, text): &(&YamlText, &YamlText)| match Masked::parse_text(&text.value) {
-        Ok(value) => Some((name.value.clone(), value)),
-        Err(why) => {
-            let message = "the headers of an MCP server can read secrets and the environment only";
-            reader.report_finding(
-                Diagnostic::new_error("unknown-value", reader.location_of(text.span), message).with_help(why),
-            );
-            None
+    let mut headers = Vec::new();
+    for (name, text) in take_text_map(tool, "headers") {
+        match Masked::parse_text(&text.value) {
+            Ok(value) => headers.push((name.value.clone(), value)),
+            Err(why) => {
+                let message = "the headers of an MCP server can read secrets and the environment only";
+                let d = Diagnostic::new_error("unknown-value", reader.location_of(text.span), message);
+                reader.report_finding(d.with_help(why));
+            }
         }
-    };
-    all.iter().filter_map(read).collect()
+    }
+    headers
 }
 
 fn wrapped<'n>(reader: &ManifestReader<'_>, item: &'n YamlNode) -> Option<McpTool<'n>> {
@@ -164,7 +179,7 @@ fn wrapped<'n>(reader: &ManifestReader<'_>, item: &'n YamlNode) -> Option<McpToo
     let tool = inner.require_text("tool");
     let name = inner.read_text("name");
     let description = inner.read_text("description");
-    let params = inner.take("params").map(|params| text_map(reader, &params.value, "params")).unwrap_or_default();
+    let params = take_text_map(&mut inner, "params");
     inner.finish_mapping();
     Some(McpTool { tool: tool?, name, description, params })
 }
@@ -173,10 +188,14 @@ fn agent<'n>(tool: &mut MappingReader<'n, '_>, llm: &mut LlmAgent<'n>) {
     let reader = tool.reader;
     let target = tool.require_text("agent");
     let version = tool.read_text("version");
-    llm.tools.extend(target.map(|target| LlmTool::Agent { target, version }));
+    if let Some(target) = target {
+        llm.tools.push(LlmTool::Agent { target, version });
+    }
     if let Some(version) = version {
         report_version(reader, version);
-        if let Some(target) = target.filter(|t| t.value.contains('@')) {
+        if let Some(target) = target
+            && target.value.contains('@')
+        {
             let message = format!("the version of `{}` is set twice", target.value);
             let d = Diagnostic::new_error("invalid-reference", reader.location_of(version.span), message);
             reader.report_finding(d.with_label(reader.location_of(target.span), "already set here"));
@@ -187,7 +206,9 @@ fn agent<'n>(tool: &mut MappingReader<'n, '_>, llm: &mut LlmAgent<'n>) {
 fn callback<'n>(tool: &mut MappingReader<'n, '_>) -> (Option<&'n YamlText>, CallbackTool<'n>) {
     let name = name(tool, "a callback tool");
     let url = tool.require_text("url");
-    url.into_iter().for_each(|url| callback_url(tool.reader, url));
+    if let Some(url) = url {
+        callback_url(tool.reader, url);
+    }
     tool.read_text("description");
     let secret = tool.require_text("secret");
     tool.read_integer("timeoutMs", 1000..=120_000);
@@ -235,10 +256,11 @@ pub fn check_server(reader: &ManifestReader<'_>, server: &YamlText) {
 fn client<'n>(tool: &mut MappingReader<'n, '_>, known: &[&'n YamlText]) -> (Option<&'n YamlText>, Option<LlmTool<'n>>) {
     let reader = tool.reader;
     let name = name(tool, "a client tool");
-    let description = tool.require_text("description").filter(|t| not_empty(reader, t, "description"));
+    let description = non_empty_text(reader, tool.require_text("description"), "description");
     tool.read_integer("timeoutMs", 1000..=120_000);
-    let schema = tool.require_entry("inputSchema").map(|entry| (entry, schema::read_schema(reader, entry)));
-    if let Some((entry, schema)) = &schema
+    let schema_entry = tool.require_entry("inputSchema");
+    let schema = schema_entry.map(|entry| schema::read_schema(reader, entry));
+    if let (Some(entry), Some(schema)) = (schema_entry, &schema)
         && schema.shorthand
         && schema.sound
     {
@@ -249,9 +271,14 @@ fn client<'n>(tool: &mut MappingReader<'n, '_>, known: &[&'n YamlText]) -> (Opti
         );
         reader.report_finding(d.with_help("write `type: object` and `properties:`"));
     }
-    if let Some((name, first)) = name.and_then(|n| known.iter().find(|k| k.value == n.value).map(|k| (n, k))) {
+    if let Some(name) = name
+        && let Some(first) = known.iter().find(|known| known.value == name.value)
+    {
         reader.report_duplicate(name.span, first.span, format!("`{}` is declared twice", name.value));
     }
-    let tool = name.zip(schema).map(|(name, (_, input))| LlmTool::Client { name, description, input });
+    let tool = match (name, schema) {
+        (Some(name), Some(input)) => Some(LlmTool::Client { name, description, input }),
+        _ => None,
+    };
     (name, tool)
 }

@@ -16,7 +16,7 @@ use trefoil_template::PathSegment;
 
 use crate::agntz::signature::{AgentInputs, AgentSignature};
 use crate::names::TagNotation;
-use crate::names::{BoundPath, MissingValueReason, NameEntry, NameScope, PathResolution};
+use crate::names::{BoundPath, NameEntry, NameScope, PathResolution};
 use crate::names::{is_there, is_variable};
 
 /// The namespaces. They are not state: the driver fills in their values when it performs the effect
@@ -147,32 +147,46 @@ impl AgntzAgentNames {
 
     /// The steps with this name, in order.
     pub fn steps_named(&self, name: &str) -> &[usize] {
-        self.by_name.get(name).map_or(&[], Vec::as_slice)
+        match self.by_name.get(name) {
+            Some(steps) => steps,
+            None => &[],
+        }
     }
 
     /// The names that the enclosing step passes, if the agent itself declares none.
     pub fn passed_names(&self) -> Option<&[YamlText]> {
-        self.outside.as_ref().filter(|_| !self.inputs.declared)?.given.as_deref()
+        if self.inputs.declared {
+            return None;
+        }
+        self.outside.as_ref()?.given.as_deref()
     }
 
     /// Every name with which a path can start, except the namespaces.
     pub fn root_names(&self, at: PipelinePosition) -> Vec<Arc<str>> {
-        let visible = |i: usize| match (self.order, at) {
-            (_, PipelinePosition::End) | (StepOrder::Loop, _) => true,
-            (StepOrder::Once, PipelinePosition::Step(here)) => i < here,
-            (StepOrder::Parallel, PipelinePosition::Step(_)) => false,
+        let mut names: Vec<Arc<str>> = Vec::new();
+        for property in &self.inputs.properties {
+            names.push(property.name.clone());
+        }
+        if self.query.is_some() {
+            names.push(Arc::from("userQuery"));
+        }
+        for name in self.passed_names().unwrap_or_default() {
+            names.push(name.value.clone());
+        }
+        let visible_steps = match (self.order, at) {
+            (_, PipelinePosition::End) | (StepOrder::Loop, _) => self.steps.len(),
+            (StepOrder::Once, PipelinePosition::Step(here)) => here,
+            (StepOrder::Parallel, PipelinePosition::Step(_)) => 0,
         };
-        // A step without a callee (reported) has no usable name.
-        let steps = self.steps.iter().enumerate().filter(|(i, s)| visible(*i) && !s.id.is_empty());
+        for step in self.steps.iter().take(visible_steps) {
+            // A step without a callee (reported) has no usable name.
+            if !step.id.is_empty() {
+                names.push(step.key.clone());
+            }
+        }
         let mut seen = HashSet::default();
-        let inputs = self.inputs.properties.iter().map(|p| p.name.clone());
-        let given = self.passed_names().into_iter().flatten().map(|n| n.value.clone());
-        inputs
-            .chain(self.query.map(|_| Arc::from("userQuery")))
-            .chain(given)
-            .chain(steps.map(|(_, s)| s.key.clone()))
-            .filter(|n| seen.insert(n.clone()))
-            .collect()
+        names.retain(|name| seen.insert(name.clone()));
+        names
     }
 }
 
@@ -210,7 +224,10 @@ impl NameScope for AgntzScope {
 
     fn tag_notation(&self) -> Option<&'static TagNotation> {
         // In an address, single braces are placeholders of the address.
-        (self.position != TextRole::Url).then_some(&TAGS)
+        match self.position {
+            TextRole::Url => None,
+            _ => Some(&TAGS),
+        }
     }
 
     // `lint` knows what else these names are called elsewhere.
@@ -224,12 +241,8 @@ impl NameScope for AgntzScope {
                 matches!(rest, [name] if is_variable(&name.name))
             }
             _ => {
-                let doubt = bound.entries.first().and_then(|e| e.doubt.as_ref());
-                bound.end != PathResolution::Open(0)
-                    && !matches!(
-                        doubt,
-                        Some(MissingValueReason::Own | MissingValueReason::Beside | MissingValueReason::Later)
-                    )
+                let is_late = matches!(bound.entries.first(), Some(entry) if tree::is_late(entry));
+                bound.end != PathResolution::Open(0) && !is_late
             }
         }
     }

@@ -45,12 +45,14 @@ fn skipped(names: &AgntzAgentNames, hits: &[usize], here: usize) -> (ValuePresen
     const THERE: (ValuePresence, Option<MissingValueReason>) = (ValuePresence::Always, None);
     // Another step with the same key may have left a result.
     let [only] = hits else { return THERE };
-    let when_of = |i: usize| names.steps.get(i).and_then(|s| s.when.as_deref());
-    let Some(when) = when_of(*only) else { return THERE };
-    let own = when_of(here);
+    let Some(when) = step_condition(names, *only) else { return THERE };
     // The reading step has the same condition, so both are skipped.
-    if own == Some(when) {
+    if step_condition(names, here) == Some(when) {
         return THERE;
     }
     (ValuePresence::Sometimes, Some(MissingValueReason::Skipped(Some(when.into()))))
+}
+
+fn step_condition(names: &AgntzAgentNames, index: usize) -> Option<&str> {
+    names.steps.get(index)?.when.as_deref()
 }

@@ -33,35 +33,43 @@ impl NameResolver for AgentRoot {
         }
         let property = self.property(name);
         // An output that hides an input is reported separately.
-        if let Some(step) = self.step(name).filter(|step| property.is_none() || step.defined != ValuePresence::Never) {
+        if let Some(step) = self.step(name)
+            && (property.is_none() || step.defined != ValuePresence::Never)
+        {
             return NameMatch::Is(step);
         }
-        property
-            .map(NameMatch::Is)
-            .or_else(|| self.query(name).map(NameMatch::Is))
-            .unwrap_or_else(|| self.unknown(name))
+        if let Some(property) = property {
+            return NameMatch::Is(property);
+        }
+        match self.query(name) {
+            Some(query) => NameMatch::Is(query),
+            None => self.unknown(name),
+        }
     }
 
     fn all_entries(&self) -> Vec<(Arc<str>, NameEntry)> {
         let mut all: Vec<(Arc<str>, NameEntry)> = Vec::new();
-        let inputs = self.names.inputs.properties.iter();
-        all.extend(inputs.filter_map(|p| Some((p.name.clone(), self.property(&p.name)?.with_note("an input")))));
-        let given = self.names.passed_names().into_iter().flatten();
-        all.extend(given.map(|t| {
-            (
-                t.value.clone(),
-                NameEntry::new(ValueType::Any)
-                    .with_declaration(Some(self.text_location(t)))
-                    .with_note("passed by the step"),
-            )
-        }));
-        let query = self.query("userQuery").filter(|q| q.defined != ValuePresence::Never);
-        all.extend(query.map(|q| ("userQuery".into(), q.with_note("the input, as it was passed"))));
+        for property in &self.names.inputs.properties {
+            if let Some(entry) = self.property(&property.name) {
+                all.push((property.name.clone(), entry.with_note("an input")));
+            }
+        }
+        for text in self.names.passed_names().unwrap_or_default() {
+            let entry = NameEntry::new(ValueType::Any).with_declaration(Some(self.text_location(text)));
+            all.push((text.value.clone(), entry.with_note("passed by the step")));
+        }
+        if let Some(query) = self.query("userQuery")
+            && query.defined != ValuePresence::Never
+        {
+            all.push(("userQuery".into(), query.with_note("the input, as it was passed")));
+        }
         for step in &self.names.steps {
-            let entry = self.step(&step.key);
             // A key that two steps write is listed once.
             let seen = all.iter().any(|(name, _)| *name == step.key);
-            if let Some(entry) = entry.filter(|e| !seen && !is_late(e)) {
+            if !seen
+                && let Some(entry) = self.step(&step.key)
+                && !is_late(&entry)
+            {
                 all.push((step.key.clone(), entry.with_note(format!("the output of `{}`", step.id))));
             }
         }
@@ -72,7 +80,7 @@ impl NameResolver for AgentRoot {
 }
 
 /// Whether the order of steps means that a step's output never exists here.
-fn is_late(entry: &NameEntry) -> bool {
+pub(super) fn is_late(entry: &NameEntry) -> bool {
     matches!(entry.doubt, Some(MissingValueReason::Own | MissingValueReason::Beside | MissingValueReason::Later))
 }
 
@@ -97,10 +105,15 @@ impl AgentRoot {
         let (index, defined, doubt) = find_step(&self.names, name, self.at)?;
         let step = self.names.steps.get(index)?;
         let callee = step.callee.as_deref();
-        // Two steps with the same key may have different results.
-        let schema =
-            callee.filter(|_| self.names.steps_named(name).len() == 1).map_or(ValueType::Any, |c| c.output.clone());
-        let members = callee.map(|c| c.members.clone()).unwrap_or_default();
+        let schema = match callee {
+            // Two steps with the same key may have different results.
+            Some(callee) if self.names.steps_named(name).len() == 1 => callee.output.clone(),
+            _ => ValueType::Any,
+        };
+        let (members, has_exports) = match callee {
+            Some(callee) => (callee.members.clone(), !callee.exports.is_empty()),
+            None => (MemberDeclarations::default(), false),
+        };
         let entry = NameEntry { doubt, ..NameEntry::new(schema).with_defined(defined).with_declaration(Some(step.at)) };
         let entry = match is_late(&entry) {
             true => {
@@ -110,36 +123,36 @@ impl AgentRoot {
             }
             false => entry.with_source(Source::Slot(step.slot), 1),
         };
-        Some(match callee.filter(|c| !c.exports.is_empty()) {
-            Some(_) => {
-                let output = NameEntry { inside: entry.clone().with_members(members.clone()).inside, ..entry.clone() };
-                entry.with_inner_names(StepOutput { output, members, step: step.clone() })
-            }
-            None => entry.with_members(members),
-        })
+        if !has_exports {
+            return Some(entry.with_members(members));
+        }
+        let output = NameEntry { inside: entry.clone().with_members(members.clone()).inside, ..entry.clone() };
+        Some(entry.with_inner_names(StepOutput { output, members, step: step.clone() }))
     }
 
     /// `userQuery`, if there is one.
     fn query(&self, name: &str) -> Option<NameEntry> {
-        let slot = self.names.query.filter(|_| name == "userQuery")?;
-        let entry = NameEntry::new(ValueType::Any).with_source(Source::Slot(slot), 1);
-        let nothing = self.names.outside.as_ref().is_some_and(|o| o.given.is_none());
-        Some(if nothing {
-            entry.with_missing_reason(ValuePresence::Never, MissingValueReason::NotGiven)
-        } else {
-            entry
-        })
+        if name != "userQuery" {
+            return None;
+        }
+        let entry = NameEntry::new(ValueType::Any).with_source(Source::Slot(self.names.query?), 1);
+        match &self.names.outside {
+            Some(outside) if outside.given.is_none() => {
+                Some(entry.with_missing_reason(ValuePresence::Never, MissingValueReason::NotGiven))
+            }
+            _ => Some(entry),
+        }
     }
 
     /// An undeclared name: the enclosing step may pass it, or the caller of the run.
     fn unknown(&self, name: &str) -> NameMatch {
         let names = &self.names;
-        let outside = names.outside.as_ref().filter(|_| !names.inputs.declared);
-        let given = names.passed_names().and_then(|all| all.iter().find(|t| &*t.value == name));
-        if let Some(text) = given {
+        let outside = if names.inputs.declared { None } else { names.outside.as_ref() };
+        let passed = names.passed_names().unwrap_or_default();
+        if let Some(text) = passed.iter().find(|text| &*text.value == name) {
             return NameMatch::Is(self.input(ValueType::Any).with_declaration(Some(self.text_location(text))));
         }
-        if outside.is_some_and(|o| o.unclear) {
+        if matches!(outside, Some(step) if step.unclear) {
             return NameMatch::Maybe(self.input(ValueType::Any));
         }
         if names.inputs.closed {
@@ -183,7 +196,10 @@ struct StepOutput {
 
 impl NameResolver for StepOutput {
     fn get(&self, name: &str) -> NameMatch {
-        let exports = self.step.callee.as_deref().map_or(&[][..], |c| &c.exports);
+        let exports: &[ExportedStep] = match &self.step.callee {
+            Some(callee) => &callee.exports,
+            None => &[],
+        };
         let export = exports.iter().find(|e| e.has_name(name));
         let layered = |entry: NameEntry| match self.step.exports {
             Some(under) => entry.with_source(Source::Layered { top: self.step.slot, path: Vec::new(), under }, 1),
@@ -200,10 +216,9 @@ impl NameResolver for StepOutput {
             }
             _ => match look_up_member(&self.output, &self.members, name) {
                 NameMatch::Never(NameAbsence { what, mut names }) => {
-                    let beneath = exports.iter().map(|e| e.key.clone());
-                    for key in beneath {
-                        if !names.contains(&key) {
-                            names.push(key);
+                    for export in exports {
+                        if !names.contains(&export.key) {
+                            names.push(export.key.clone());
                         }
                     }
                     NameMatch::Never(NameAbsence { what, names })

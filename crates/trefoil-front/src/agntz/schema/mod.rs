@@ -93,10 +93,18 @@ fn empty<'n>(key: Span) -> AgntzSchema<'n> {
 }
 
 fn is_canonical(mapping: &YamlMapping) -> bool {
-    let text = |key: &str| mapping.get(key).and_then(|e| e.value.as_string());
-    let object = text("type").is_some_and(|t| &*t.value == "object");
-    let properties = mapping.get("properties").is_some_and(|e| e.value.as_mapping().is_some());
-    text("$schema").is_some() || (object && properties)
+    let has_schema = matches!(mapping.get("$schema"), Some(entry) if entry.value.as_string().is_some());
+    let has_properties = matches!(mapping.get("properties"), Some(entry) if entry.value.as_mapping().is_some());
+    has_schema || (has_type(mapping, "object") && has_properties)
+}
+
+/// Whether the type is this word.
+fn has_type(mapping: &YamlMapping, word: &str) -> bool {
+    matches!(mapping.get("type"), Some(entry) if is_word(&entry.value, word))
+}
+
+fn is_word(node: &YamlNode, word: &str) -> bool {
+    matches!(node.as_string(), Some(text) if &*text.value == word)
 }
 
 /// Reports why a map with `type` and `properties` is not a JSON Schema, unless both are names of properties with types.
@@ -108,7 +116,8 @@ fn nearly_canonical(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) -> O
         return Some(fix_spelling(d, at, &entry.key, near));
     }
     let (name, properties) = (mapping.get("type")?.value.as_string()?, &mapping.get("properties")?.value);
-    if properties.as_string().is_some() || properties.as_mapping().is_some_and(|m| m.get("type").is_some()) {
+    let defines_property = matches!(properties.as_mapping(), Some(definition) if definition.get("type").is_some());
+    if properties.as_string().is_some() || defines_property {
         return None;
     }
     if &*name.value == "object" {
@@ -127,35 +136,55 @@ fn canonical_root<'n>(
     mapping: &'n YamlMapping,
 ) -> AgntzSchema<'n> {
     let json = canonical_syntax::check_subschema(reading, &entry.value, 1);
-    let required: Vec<&str> = mapping
-        .get("required")
-        .and_then(|e| e.value.as_sequence())
-        .map(|items| items.iter().filter_map(YamlNode::as_string).map(|t| &*t.value).collect())
-        .unwrap_or_default();
-    let declared = mapping.get("properties").and_then(|e| e.value.as_mapping()).map_or(&[][..], |m| &m.entries);
-    let inside = json.as_object().and_then(|o| o.get("properties")).and_then(Value::as_object);
-    let properties = declared
-        .iter()
-        .map(|e| {
-            let json = inside.and_then(|o| o.get(&e.key.value)).cloned().unwrap_or(Value::Bool(true));
-            let default = default_of(&json);
-            SchemaProperty { name: &e.key, json, default, required: required.contains(&&*e.key.value) }
-        })
-        .collect();
-    let words = |key: &str| mapping.get(key).is_some();
-    let combined = keywords::COMBINING.iter().any(|k| words(k));
-    let closed = json.as_object().is_some_and(|o| match o.get("additionalProperties") {
-        Some(more) => *more == Value::Bool(false) && !o.contains_key("patternProperties"),
-        // Only the declared properties are allowed, unless another keyword could declare more.
-        None => !declared.is_empty() && !combined && !o.contains_key("$ref") && !o.contains_key("$dynamicRef"),
-    });
+    let properties = canonical_properties(mapping, &json);
+    let combined = keywords::COMBINING.iter().any(|keyword| mapping.get(keyword).is_some());
     AgntzSchema {
+        closed: is_closed(&json, !properties.is_empty(), combined),
         properties,
-        closed,
-        object: mapping.get("type").and_then(|e| e.value.as_string()).is_some_and(|t| &*t.value == "object"),
+        object: has_type(mapping, "object"),
         combined,
         json,
         ..empty(entry.key.span)
+    }
+}
+
+fn canonical_properties<'n>(mapping: &'n YamlMapping, json: &Value) -> Vec<SchemaProperty<'n>> {
+    let required = required_names(mapping);
+    let mut properties = Vec::new();
+    let Some(declared) = mapping.get("properties") else { return properties };
+    let Some(declared) = declared.value.as_mapping() else { return properties };
+    for property in &declared.entries {
+        let name = &property.key;
+        let json = property_schema(json, &name.value).cloned().unwrap_or(Value::Bool(true));
+        let default = default_of(&json);
+        properties.push(SchemaProperty { name, json, default, required: required.contains(&&*name.value) });
+    }
+    properties
+}
+
+/// The texts in `required`.
+fn required_names(mapping: &YamlMapping) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    let Some(required) = mapping.get("required") else { return names };
+    for item in required.value.as_sequence().unwrap_or_default() {
+        if let Some(name) = item.as_string() {
+            names.push(&name.value);
+        }
+    }
+    names
+}
+
+fn property_schema<'v>(json: &'v Value, name: &str) -> Option<&'v Value> {
+    json.as_object()?.get("properties")?.as_object()?.get(name)
+}
+
+/// Whether a canonical schema allows only the declared properties.
+fn is_closed(json: &Value, has_properties: bool, combined: bool) -> bool {
+    let Some(object) = json.as_object() else { return false };
+    match object.get("additionalProperties") {
+        Some(more) => *more == Value::Bool(false) && !object.contains_key("patternProperties"),
+        // Only the declared properties are allowed, unless another keyword could declare more.
+        None => has_properties && !combined && !object.contains_key("$ref") && !object.contains_key("$dynamicRef"),
     }
 }
 
@@ -176,17 +205,20 @@ fn shorthand_root<'n>(
     mapping: &'n YamlMapping,
 ) -> AgntzSchema<'n> {
     let mut properties = Vec::with_capacity(mapping.entries.len());
+    let mut members = ValueObject::default();
+    let mut required = Vec::with_capacity(mapping.entries.len());
     looks_canonical(reading, mapping);
     own_items(reading, mapping);
     for property in &mapping.entries {
-        let json = shorthand::read_property(reading, &property.value, &property.key, 2);
+        let name = &property.key;
+        let json = shorthand::read_property(reading, &property.value, name, 2);
         let default = default_of(&json);
-        properties.push(SchemaProperty { name: &property.key, json, default, required: false });
+        members.insert(name.value.clone(), json.clone());
+        required.push(Value::Str(name.value.clone()));
+        properties.push(SchemaProperty { name, json, default, required: false });
     }
-    let members = properties.iter().map(|p: &SchemaProperty<'_>| (p.name.value.clone(), p.json.clone()));
-    let required = properties.iter().map(|p| Value::Str(p.name.value.clone()));
     AgntzSchema {
-        json: closed_object(Value::from_iter(members), required.collect()),
+        json: closed_object(members.into(), required),
         properties,
         closed: true,
         shorthand: true,
@@ -197,7 +229,8 @@ fn shorthand_root<'n>(
 
 /// Reports a map with `type: object`, or one that consists of keywords only, because JSON Schema was probably intended.
 fn looks_canonical(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) {
-    let Some((entry, name)) = mapping.get("type").and_then(|e| e.value.as_string().map(|t| (e, t))) else { return };
+    let Some(entry) = mapping.get("type") else { return };
+    let Some(name) = entry.value.as_string() else { return };
     let structural = mapping.entries.iter().all(|e| keywords::STRUCTURAL.contains(&&*e.key.value));
     if &*name.value == "object" || (structural && schema_reading::TYPES.contains(&&*name.value)) {
         let message = "this declares a property named `type`, because `properties` is missing next to it";
@@ -208,17 +241,21 @@ fn looks_canonical(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) {
 
 /// The misspelt one of the two keywords that every JSON Schema of an object has.
 fn misspelt(mapping: &YamlMapping) -> Option<(&YamlEntry, suggestions::NearMatch<'static>)> {
-    let is_object = |entry: &YamlEntry| entry.value.as_string().is_some_and(|text| &*text.value == "object");
-    let is_mapping = |entry: &YamlEntry| entry.value.as_mapping().is_some();
-    let (lacks, fits): (_, &dyn Fn(&YamlEntry) -> bool) = match (mapping.get("type"), mapping.get("properties")) {
-        (Some(entry), None) if is_object(entry) => ("properties", &is_mapping),
-        (None, Some(entry)) if is_mapping(entry) => ("type", &is_object),
+    let missing = match (mapping.get("type"), mapping.get("properties")) {
+        (Some(entry), None) if is_word(&entry.value, "object") => "properties",
+        (None, Some(entry)) if entry.value.as_mapping().is_some() => "type",
         _ => return None,
     };
-    mapping.entries.iter().filter(|entry| fits(entry)).find_map(|entry| {
-        let near = suggestions::find_near_match(&entry.key.value, [lacks])?;
-        Some((entry, near))
-    })
+    for entry in &mapping.entries {
+        let fits = match missing {
+            "type" => is_word(&entry.value, "object"),
+            _ => entry.value.as_mapping().is_some(),
+        };
+        if fits && let Some(near) = suggestions::find_near_match(&entry.key.value, [missing]) {
+            return Some((entry, near));
+        }
+    }
+    None
 }
 
 /// Reports a property named `items` directly after a list that does not declare its items, because it was probably
@@ -229,11 +266,9 @@ fn own_items(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) {
         if &*items.key.value != "items" || items.value.as_mapping().is_none() {
             continue;
         }
-        let array = list.value.as_mapping().is_some_and(|m| {
-            m.get("items").is_none()
-                && m.get("type").and_then(|e| e.value.as_string()).is_some_and(|t| &*t.value == "array")
-        });
-        if array && !reading.reader.confirms_misspelling("items", "") {
+        let Some(definition) = list.value.as_mapping() else { continue };
+        let lacks_items = definition.get("items").is_none() && has_type(definition, "array");
+        if lacks_items && !reading.reader.confirms_misspelling("items", "") {
             let message = format!(
                 "`items` is read as a separate property, so `{}` does not say what its items are",
                 list.key.value
@@ -247,7 +282,10 @@ fn own_items(reading: &mut SchemaReading<'_>, mapping: &YamlMapping) {
 
 /// The default; null counts as no default.
 fn default_of(schema: &Value) -> Option<Value> {
-    schema.as_object()?.get("default").filter(|d| !matches!(d, Value::Null)).cloned()
+    match schema.as_object()?.get("default")? {
+        Value::Null => None,
+        default => Some(default.clone()),
+    }
 }
 
 /// Checks of the whole schema: its size, and mistakes that the checks at the keys do not find.

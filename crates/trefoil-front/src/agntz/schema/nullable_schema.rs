@@ -14,7 +14,8 @@ pub fn allow_null(schema: &Value) -> Value {
             schema.clone()
         };
     };
-    if object.keys().any(|k| DECIDING.contains(&&**k)) || !object.contains_key("type") && object.contains_key("enum") {
+    let is_decided_elsewhere = object.keys().any(|k| DECIDING.contains(&&**k));
+    if is_decided_elsewhere || !object.contains_key("type") && object.contains_key("enum") {
         return either(schema);
     }
     let mut wider = object.clone();
@@ -40,7 +41,9 @@ pub fn allow_null(schema: &Value) -> Value {
 
 fn either(schema: &Value) -> Value {
     let null = Value::from_iter([("type", "null")]);
-    let alternatives = ("anyOf", Value::from(vec![schema.clone(), null]));
-    let default = schema.get("default").map(|default| ("default", default.clone()));
-    Value::from_iter([alternatives].into_iter().chain(default))
+    let mut members = vec![("anyOf", Value::from(vec![schema.clone(), null]))];
+    if let Some(default) = schema.get("default") {
+        members.push(("default", default.clone()));
+    }
+    Value::from_iter(members)
 }

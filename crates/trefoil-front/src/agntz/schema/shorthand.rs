@@ -15,7 +15,9 @@ pub fn read_property(reading: &mut SchemaReading<'_>, node: &YamlNode, name: &Ya
     if !reading.check_depth(node, depth) {
         return Value::Bool(true);
     }
-    if let Some(bare) = name.value.strip_suffix('?').filter(|bare| !bare.is_empty()) {
+    if let Some(bare) = name.value.strip_suffix('?')
+        && !bare.is_empty()
+    {
         let at = reading.reader.location_of(name.span);
         let message = format!("`?` is part of the name `{}`, which no template can read", name.value);
         let d = Diagnostic::new_warning("invalid-schema", at, message);
@@ -74,7 +76,7 @@ fn definition(
             "properties" => properties(reading, &entry.value, depth),
             "items" => read_property(reading, &entry.value, key, depth + 1),
             "default" if entry.value.is_null() => {
-                if entry.value.as_scalar().is_some_and(|(_, text)| text.value.is_empty()) {
+                if matches!(entry.value.as_scalar(), Some((_, text)) if text.value.is_empty()) {
                     reading.reader.report_warning("no-effect", key.span, "`default` has no value, so it has no effect");
                 }
                 continue;
@@ -113,9 +115,12 @@ fn properties(reading: &mut SchemaReading<'_>, node: &YamlNode, depth: usize) ->
         reading.wrong_type(node, "properties", "a mapping");
         return Value::Object(ValueObject::default().into());
     };
-    let inner =
-        mapping.entries.iter().map(|e| (e.key.value.clone(), read_property(reading, &e.value, &e.key, depth + 1)));
-    Value::Object(inner.collect::<ValueObject>().into())
+    let mut properties = ValueObject::default();
+    for property in &mapping.entries {
+        let schema = read_property(reading, &property.value, &property.key, depth + 1);
+        properties.insert(property.key.value.clone(), schema);
+    }
+    Value::Object(properties.into())
 }
 
 fn number(reading: &mut SchemaReading<'_>, node: &YamlNode, what: &str) {
