@@ -67,9 +67,11 @@ impl<'p> SirenCallGraph<'p> {
                     open.push(document);
                     next.push(ReadTask::Done);
                     calls.read(project, references, document, &open);
-                    let called = calls.files.get(&document).into_iter().flat_map(|file| file.calls.iter().flatten());
-                    let called: Vec<usize> = called.map(|call| call.document).collect();
-                    next.extend(called.into_iter().rev().map(ReadTask::File));
+                    if let Some(file) = calls.files.get(&document) {
+                        for call in file.calls.iter().rev().flatten() {
+                            next.push(ReadTask::File(call.document));
+                        }
+                    }
                 }
                 ReadTask::File(_) => {}
                 ReadTask::Done => calls.done(open.pop()),
@@ -80,8 +82,9 @@ impl<'p> SirenCallGraph<'p> {
     }
 
     fn done(&mut self, document: Option<usize>) {
-        self.callees_first.extend(document);
-        if let Some(file) = document.and_then(|document| self.files.get_mut(&document)) {
+        let Some(document) = document else { return };
+        self.callees_first.push(document);
+        if let Some(file) = self.files.get_mut(&document) {
             file.open = false;
         }
     }
@@ -93,18 +96,21 @@ impl<'p> SirenCallGraph<'p> {
         let manifest = manifest::read_manifest(&reader, &found.root).map(Arc::new);
         let file = SirenFile {
             number: self.files.len(),
-            manifest,
+            manifest: manifest.clone(),
             calls: Vec::new(),
             depths: CallDepths::default(),
             open: true,
         };
-        let nodes = file.manifest.clone();
         self.files.insert(document, file);
-        let calls = nodes.iter().flat_map(|manifest| &manifest.nodes).map(|node| match &node.kind {
-            NodeKind::Call(call) => self.call(references, (document, call), open),
-            _ => None,
-        });
-        let calls: Vec<_> = calls.collect();
+        let mut calls = Vec::new();
+        if let Some(manifest) = &manifest {
+            for node in &manifest.nodes {
+                calls.push(match &node.kind {
+                    NodeKind::Call(call) => self.call(references, (document, call), open),
+                    _ => None,
+                });
+            }
+        }
         if let Some(file) = self.files.get_mut(&document) {
             file.calls = calls;
         }
@@ -118,12 +124,18 @@ impl<'p> SirenCallGraph<'p> {
         open: &[usize],
     ) -> Option<FileCall> {
         let reference = call.reference?;
-        let lost = |why| LostCall { from: document, reference, why };
-        let found = references.resolve_reference(document, &reference.value);
-        let at = found.map_err(|why| self.lost.push(lost(why))).ok()?;
-        if self.files.get(&at).is_some_and(|file| file.open) {
-            let ring = open.iter().skip_while(|d| **d != at).chain([&at]).copied().collect();
-            self.lost.push(lost(NoFile::Ring(ring)));
+        let at = match references.resolve_reference(document, &reference.value) {
+            Ok(at) => at,
+            Err(why) => {
+                self.lost.push(LostCall { from: document, reference, why });
+                return None;
+            }
+        };
+        if matches!(self.files.get(&at), Some(file) if file.open) {
+            let start = open.iter().position(|document| *document == at).unwrap_or(open.len());
+            let mut ring = open.get(start..).unwrap_or_default().to_vec();
+            ring.push(at);
+            self.lost.push(LostCall { from: document, reference, why: NoFile::Ring(ring) });
             return None;
         }
         let mut given: Vec<Arc<str>> = call.inputs.iter().map(|e| e.key.value.clone()).collect();
@@ -143,11 +155,11 @@ impl<'p> SirenCallGraph<'p> {
             let (Some(file), Some(found)) = (self.files.get_mut(document), project.documents.get(*document)) else {
                 continue;
             };
+            let Some(manifest) = &file.manifest else { continue };
             let depths = file.depths;
-            let nodes = file.manifest.iter().flat_map(|manifest| &manifest.nodes);
             let mut deeper = Vec::new();
             let reader = ManifestReader::for_document(project, found, self.found.empty_copy());
-            for (node, called) in nodes.zip(&mut file.calls) {
+            for (node, called) in manifest.nodes.iter().zip(&mut file.calls) {
                 let (NodeKind::Call(call), Some(to)) = (&node.kind, called.as_ref()) else { continue };
                 let deepest = call.max_depth.min(DEEPEST);
                 deeper.push((to.document, depths.limited_to(deepest as usize).deepened_by(1)));
@@ -156,7 +168,11 @@ impl<'p> SirenCallGraph<'p> {
                 }
                 let message =
                     format!("node `{}` nests workflows deeper than its `max_depth` of {deepest}", node.id.value);
-                reader.report_error("out-of-range", call.reference.map_or(node.id.span, |text| text.span), message);
+                let place = match call.reference {
+                    Some(reference) => reference.span,
+                    None => node.id.span,
+                };
+                reader.report_error("out-of-range", place, message);
                 *called = None;
             }
             self.found.add_findings(reader.into_findings());

@@ -17,23 +17,34 @@ const TYPES: [&str; 6] = ["agent", "swrm", "factory", "workflow", "human", "tool
 /// The keys that show that it is a SirenSpec workflow; empty if it is not one.
 pub fn find_evidence(root: &YamlNode) -> Vec<DialectEvidence> {
     let Some(mapping) = root.as_mapping() else { return Vec::new() };
-    let own: Vec<&YamlEntry> = BLOCKS.into_iter().filter_map(|key| mapping.get(key)).collect();
-    let nodes = mapping.get("nodes").is_some_and(|e| any(&e.value, is_node));
-    let agents = mapping.get("version").is_some() && mapping.get("agents").is_some_and(|e| any(&e.value, is_agent));
+    let mut blocks: Vec<&YamlEntry> = Vec::new();
+    for key in BLOCKS {
+        blocks.extend(mapping.get(key));
+    }
+    let has_nodes = block_has(mapping, "nodes", is_node);
+    let has_agents = mapping.get("version").is_some() && block_has(mapping, "agents", is_agent);
     // With a version of this format: two of its blocks, whatever mistakes they contain, or nodes by id.
-    let by_id = mapping.get("nodes").is_some_and(|e| any(&e.value, |_| true));
-    let blocks = (own.len() > 1 || by_id) && mapping.get("version").is_some_and(|e| is_own_version(&e.value));
-    let found = if nodes || agents || blocks { own } else { misspelt(mapping).into_iter().collect() };
-    found.into_iter().map(|e| DialectEvidence { key: e.key.value.to_string(), span: e.key.span }).collect()
+    let has_nodes_by_id = block_has(mapping, "nodes", |_| true);
+    let has_blocks = (blocks.len() > 1 || has_nodes_by_id) && has_own_version(mapping);
+    if !(has_nodes || has_agents || has_blocks) {
+        blocks = misspelt(mapping).into_iter().collect();
+    }
+    blocks.into_iter().map(|e| DialectEvidence { key: e.key.value.to_string(), span: e.key.span }).collect()
 }
 
 /// A single block with a misspelt name, if its contents and the version match the format.
 fn misspelt(mapping: &YamlMapping) -> Option<&YamlEntry> {
-    mapping.get("version").filter(|e| is_own_version(&e.value))?;
+    if !has_own_version(mapping) {
+        return None;
+    }
     mapping.entries.iter().find(|e| {
-        let shaped = any(&e.value, is_node) || any(&e.value, is_agent);
+        let shaped = has_entry(&e.value, is_node) || has_entry(&e.value, is_agent);
         shaped && suggestions::nearest_name(&e.key.value, BLOCKS).is_some()
     })
+}
+
+fn has_own_version(mapping: &YamlMapping) -> bool {
+    matches!(mapping.get("version"), Some(entry) if is_own_version(&entry.value))
 }
 
 /// `0.1`, a version that no widespread format has.
@@ -41,23 +52,36 @@ fn is_own_version(node: &YamlNode) -> bool {
     matches!(node.as_scalar(), Some((YamlScalar::Str | YamlScalar::Float(_) | YamlScalar::Int(_), text)) if text.value.starts_with('0'))
 }
 
-fn any(node: &YamlNode, of_entry: fn(&YamlMapping) -> bool) -> bool {
-    node.as_mapping().is_some_and(|m| m.entries.iter().filter_map(|e| e.value.as_mapping()).any(of_entry))
+fn block_has(mapping: &YamlMapping, block: &str, fits: fn(&YamlMapping) -> bool) -> bool {
+    matches!(mapping.get(block), Some(entry) if has_entry(&entry.value, fits))
+}
+
+fn has_entry(node: &YamlNode, fits: fn(&YamlMapping) -> bool) -> bool {
+    let Some(mapping) = node.as_mapping() else { return false };
+    for entry in &mapping.entries {
+        if let Some(inner) = entry.value.as_mapping()
+            && fits(inner)
+        {
+            return true;
+        }
+    }
+    false
 }
 
 fn text<'m>(mapping: &'m YamlMapping, key: &str) -> Option<&'m str> {
-    mapping.get(key).and_then(|e| e.value.as_string()).map(|t| &*t.value)
+    Some(&mapping.get(key)?.value.as_string()?.value)
 }
 
 fn is_node(node: &YamlMapping) -> bool {
-    let agent = node.get("type").is_none() && text(node, "agent").is_some();
-    let typed = text(node, "type").is_some_and(|sort| TYPES.contains(&sort));
-    let writes = text(node, "writes").is_some_and(|path| path.starts_with("working.") || path.starts_with("output."));
-    agent || typed || writes
+    let calls_agent = node.get("type").is_none() && text(node, "agent").is_some();
+    let has_type = matches!(text(node, "type"), Some(sort) if TYPES.contains(&sort));
+    let writes = text(node, "writes").unwrap_or_default();
+    calls_agent || has_type || writes.starts_with("working.") || writes.starts_with("output.")
 }
 
 /// Whether it has a model `provider:model` and a `system` prompt.
 fn is_agent(agent: &YamlMapping) -> bool {
-    let model = text(agent, "model").and_then(providers::split_model_id);
-    model.is_some_and(|(provider, _)| providers::PROVIDERS.contains(&provider)) && agent.get("system").is_some()
+    let Some(model) = text(agent, "model") else { return false };
+    let Some((provider, _)) = providers::split_model_id(model) else { return false };
+    providers::PROVIDERS.contains(&provider) && agent.get("system").is_some()
 }

@@ -15,7 +15,7 @@ mod session;
 use std::collections::BTreeSet;
 
 use trefoil_ir::FactDetail;
-use trefoil_syntax::yaml::YamlNode;
+use trefoil_syntax::yaml::{YamlNode, YamlText};
 use trefoil_syntax::{Location, Span};
 use trefoil_template::Policy;
 
@@ -62,28 +62,30 @@ impl FrontEnd for SirenSpecFrontEnd {
         if has("workflow") && (has("assertions") || has("input")) {
             return Some("a SirenSpec test fixture, not a workflow");
         }
-        let interactions = mapping.get("interactions").and_then(|e| e.value.as_sequence())?;
-        let recorded = interactions.first().and_then(YamlNode::as_mapping).is_some_and(|m| m.get("response").is_some());
-        recorded.then_some("a SirenSpec cassette, not a workflow")
+        let interactions = mapping.get("interactions")?.value.as_sequence()?;
+        interactions.first()?.as_mapping()?.get("response")?;
+        Some("a SirenSpec cassette, not a workflow")
     }
 
     fn needed_files(&self, document: &ManifestDocument) -> Vec<NeededFile> {
-        let mut needs = Vec::new();
-        let mut need = |kind: NeededFileKind, node: &YamlNode| {
-            if let Some(text) = node.as_string() {
-                let location = Location::new(document.file, text.span);
-                needs.push(NeededFile { kind, path: text.value.to_string(), location });
-            }
+        let needed = |kind: NeededFileKind, text: &YamlText| NeededFile {
+            kind,
+            path: text.value.to_string(),
+            location: Location::new(document.file, text.span),
         };
-        let root = document.root.as_mapping();
-        if let Some(entry) = root.and_then(|m| m.get("env_file")) {
-            need(NeededFileKind::EnvFile, &entry.value);
+        let mut needs = Vec::new();
+        if let Some(root) = document.root.as_mapping()
+            && let Some(entry) = root.get("env_file")
+            && let Some(text) = entry.value.as_string()
+        {
+            needs.push(needed(NeededFileKind::EnvFile, text));
         }
         for node in references::workflow_nodes(&document.root) {
-            if let Some(entry) = node.as_mapping().and_then(|m| m.get("ref"))
-                && entry.value.as_string().is_some_and(|text| references::is_path(&text.value))
+            if let Some(entry) = references::reference_entry(node)
+                && let Some(text) = entry.value.as_string()
+                && references::is_path(&text.value)
             {
-                need(NeededFileKind::Manifest, &entry.value);
+                needs.push(needed(NeededFileKind::Manifest, text));
             }
         }
         needs
@@ -95,19 +97,23 @@ impl FrontEnd for SirenSpecFrontEnd {
     }
 
     fn mentioned_units<'d>(&self, document: &'d ManifestDocument) -> BTreeSet<&'d str> {
-        let references = references::workflow_nodes(&document.root).filter_map(|node| node.as_mapping()?.get("ref"));
-        references
-            .filter_map(|e| e.value.as_string())
-            .map(|text| &*text.value)
-            .filter(|name| !references::is_path(name))
-            .collect()
+        let mut names = BTreeSet::new();
+        for node in references::workflow_nodes(&document.root) {
+            if let Some(entry) = references::reference_entry(node)
+                && let Some(text) = entry.value.as_string()
+                && !references::is_path(&text.value)
+            {
+                names.insert(&*text.value);
+            }
+        }
+        names
     }
 
     fn may_reference_files(&self, document: &ManifestDocument, at: Span) -> bool {
         // Agents and nodes are declared in the file itself.
-        references::workflow_nodes(&document.root).any(|node| {
-            let reference = node.as_mapping().and_then(|m| m.get("ref"));
-            reference.is_some_and(|e| e.value.span.start <= at.start && at.end <= e.value.span.end)
+        references::workflow_nodes(&document.root).any(|node| match references::reference_entry(node) {
+            Some(entry) => entry.value.span.start <= at.start && at.end <= entry.value.span.end,
+            None => false,
         })
     }
 

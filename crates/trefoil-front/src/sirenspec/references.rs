@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_syntax::hash::HashMap;
-use trefoil_syntax::yaml::{YamlNode, YamlText};
+use trefoil_syntax::yaml::{YamlEntry, YamlMapping, YamlNode, YamlText};
 
 use crate::project::resolve_path;
 use crate::{ManifestDocument, Project};
@@ -11,7 +11,10 @@ use crate::{ManifestDocument, Project};
 /// A path's last segment without its `.yaml` or `.yml`.
 pub fn path_stem(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
-    name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml")).unwrap_or(name)
+    match name.strip_suffix(".yaml") {
+        Some(stem) => stem,
+        None => name.strip_suffix(".yml").unwrap_or(name),
+    }
 }
 
 /// Whether a `ref` is a path rather than the bare name of a workflow.
@@ -60,20 +63,23 @@ impl<'p> SirenReferences<'p> {
                 all.by_name.entry(path_stem(&document.path)).or_default().push(at);
             }
         }
-        project.documents.iter().enumerate().filter(|(_, d)| is_siren(d)).for_each(|(at, found)| all.offers(at, found));
+        for (at, document) in project.documents.iter().enumerate() {
+            if is_siren(document) {
+                all.offers(at, document);
+            }
+        }
         all
     }
 
     /// Records the input fields that workflow nodes of a document pass to others.
     fn offers(&mut self, at: usize, document: &ManifestDocument) {
-        for mapping in workflow_nodes(&document.root).filter_map(YamlNode::as_mapping) {
-            let reference = mapping.get("ref").and_then(|e| e.value.as_string());
-            let Some(to) = reference.and_then(|text| self.locate(at, &text.value).first().copied()) else {
-                continue;
-            };
+        for node in workflow_nodes(&document.root) {
+            let Some(reference) = reference_entry(node) else { continue };
+            let Some(reference) = reference.value.as_string() else { continue };
+            let Some(to) = self.locate(at, &reference.value).first().copied() else { continue };
+            let Some(inputs) = passed_inputs(node) else { continue };
             let names = self.offered.entry(to).or_default();
-            let inputs = mapping.get("inputs").and_then(|e| e.value.as_mapping());
-            for entry in inputs.into_iter().flat_map(|m| &m.entries) {
+            for entry in &inputs.entries {
                 if !names.contains(&entry.key.value) {
                     names.push(entry.key.value.clone());
                 }
@@ -83,7 +89,10 @@ impl<'p> SirenReferences<'p> {
 
     /// The input fields that workflow nodes of the project pass to a document.
     pub fn offered_inputs(&self, document: usize) -> &[Arc<str>] {
-        self.offered.get(&document).map(Vec::as_slice).unwrap_or_default()
+        match self.offered.get(&document) {
+            Some(names) => names,
+            None => &[],
+        }
     }
 
     /// The document that a `ref` refers to. Of several, none: what follows from one of them is not reported.
@@ -91,8 +100,10 @@ impl<'p> SirenReferences<'p> {
         let found = self.locate(document, reference);
         match found.as_slice() {
             [] => Err(NoFile::Unknown),
-            [one] if self.project.documents.get(*one).is_some_and(is_siren) => Ok(*one),
-            [_] => Err(NoFile::Foreign),
+            [only] => match self.project.documents.get(*only) {
+                Some(document) if is_siren(document) => Ok(*only),
+                _ => Err(NoFile::Foreign),
+            },
             _ => Err(NoFile::Several(found)),
         }
     }
@@ -107,10 +118,14 @@ impl<'p> SirenReferences<'p> {
     /// The documents that a reference can refer to; for a bare name, those nearest to the referring document.
     fn locate(&self, document: usize, reference: &str) -> Vec<usize> {
         if is_path(reference) {
-            let base = self.project.documents.get(document).map_or("", |d| &d.path);
+            let base = match self.project.documents.get(document) {
+                Some(document) => &*document.path,
+                None => "",
+            };
             return self.by_path.get(&*resolve_path(base, reference)).copied().into_iter().collect();
         }
-        self.project.nearest_documents(document, self.by_name.get(reference).map(Vec::as_slice).unwrap_or_default())
+        let Some(named) = self.by_name.get(reference) else { return Vec::new() };
+        self.project.nearest_documents(document, named)
     }
 }
 
@@ -120,9 +135,26 @@ fn is_siren(document: &ManifestDocument) -> bool {
 
 /// The workflow nodes of a file, as raw nodes.
 pub fn workflow_nodes(root: &YamlNode) -> impl Iterator<Item = &YamlNode> {
-    let nodes = root.as_mapping().and_then(|m| m.get("nodes")).and_then(|e| e.value.as_mapping());
-    nodes.into_iter().flat_map(|m| &m.entries).map(|e| &e.value).filter(|node| {
-        let kind = node.as_mapping().and_then(|m| m.get("type")).and_then(|e| e.value.as_string());
-        kind.is_some_and(|text| &*text.value == "workflow")
-    })
+    let nodes: &[YamlEntry] = match node_mapping(root) {
+        Some(nodes) => &nodes.entries,
+        None => &[],
+    };
+    nodes.iter().map(|entry| &entry.value).filter(|node| matches!(node_type(node), Some("workflow")))
+}
+
+fn node_mapping(root: &YamlNode) -> Option<&YamlMapping> {
+    root.as_mapping()?.get("nodes")?.value.as_mapping()
+}
+
+fn node_type(node: &YamlNode) -> Option<&str> {
+    Some(&node.as_mapping()?.get("type")?.value.as_string()?.value)
+}
+
+/// The `ref` of a workflow node.
+pub fn reference_entry(node: &YamlNode) -> Option<&YamlEntry> {
+    node.as_mapping()?.get("ref")
+}
+
+fn passed_inputs(node: &YamlNode) -> Option<&YamlMapping> {
+    node.as_mapping()?.get("inputs")?.value.as_mapping()
 }

@@ -39,7 +39,11 @@ pub struct SirenUnits<'p> {
 impl SirenUnits<'_> {
     /// Every text of every file, for each way in which it is called.
     pub fn bound_texts(&self) -> Vec<&BoundText> {
-        self.all.iter().flat_map(|unit| unit.texts.all_texts()).map(|bound| &bound.text).collect()
+        let mut texts = Vec::new();
+        for unit in &self.all {
+            texts.extend(unit.texts.all_texts().iter().map(|bound| &bound.text));
+        }
+        texts
     }
 }
 
@@ -84,23 +88,36 @@ pub fn compile_documents<'p>(
         }
     }
     let FileSession { references, found, builder, units, done } = session;
-    let flow = |at: &usize| Some((*at, done.get(&(*at, None))?.flow));
-    let entries: Vec<_> = entries.iter().filter_map(flow).collect();
-    let mut opened: Vec<(usize, usize)> = files.iter().map(|(at, file)| (file.number, *at)).collect();
-    opened.sort_unstable();
-    let opened = || opened.iter().filter_map(|(_, at)| Some((project.documents.get(*at)?, files.get(at)?)));
-    let texts = opened().filter_map(|(document, _)| project.files.get(document.file)).map(|file| &**file.text());
-    let program = entries.first().and_then(|(_, first)| builder.finish_program(*first, texts));
-    let mut env_files: Vec<String> = Vec::new();
-    for (document, file) in opened() {
-        let Some(env) = file.manifest.as_ref().and_then(|manifest| manifest.env_file) else { continue };
-        let path = resolve_path(&document.path, &env.value);
-        if !env_files.contains(&path) {
-            env_files.push(path);
+    let mut entry_flows = Vec::with_capacity(entries.len());
+    for entry in entries {
+        if let Some(callee) = done.get(&(*entry, None)) {
+            entry_flows.push((*entry, callee.flow));
         }
     }
+    let mut opened: Vec<(usize, usize)> = files.iter().map(|(at, file)| (file.number, *at)).collect();
+    opened.sort_unstable();
+    let mut sources = Vec::with_capacity(opened.len());
+    let mut env_files: Vec<String> = Vec::new();
+    for (_, at) in opened {
+        let (Some(document), Some(file)) = (project.documents.get(at), files.get(&at)) else { continue };
+        if let Some(source) = project.files.get(document.file) {
+            sources.push(&**source.text());
+        }
+        if let Some(manifest) = &file.manifest
+            && let Some(env_file) = manifest.env_file
+        {
+            let path = resolve_path(&document.path, &env_file.value);
+            if !env_files.contains(&path) {
+                env_files.push(path);
+            }
+        }
+    }
+    let program = match entry_flows.first() {
+        Some((_, first)) => builder.finish_program(*first, sources),
+        None => None,
+    };
     let units = CompiledUnits::Sirenspec(SirenUnits { project, all: units, lost, references });
-    DialectCompilation { units, program, entries, env_files, found, aside: BTreeSet::new() }
+    DialectCompilation { units, program, entries: entry_flows, env_files, found, aside: BTreeSet::new() }
 }
 
 /// The roles of each file. Visits callers first, so that all calls of a file are known before it.
@@ -110,7 +127,8 @@ fn roles(calls: &SirenCallGraph<'_>, entries: &[usize]) -> HashMap<usize, BTreeS
         roles.entry(*entry).or_default().insert(None);
     }
     for at in calls.callees_first.iter().rev() {
-        for called in calls.files.get(at).into_iter().flat_map(|file| &file.calls).flatten() {
+        let Some(file) = calls.files.get(at) else { continue };
+        for called in file.calls.iter().flatten() {
             roles.entry(called.document).or_default().insert(Some(called.given.clone()));
         }
     }
@@ -134,8 +152,13 @@ impl<'p> FileSession<'p> {
         manifest: &Arc<SirenManifest<'p>>,
         calls: &[Option<FileCall>],
     ) {
-        let child = |called: &FileCall| self.done.get(&(called.document, Some(called.given.clone()))).cloned();
-        let children: Vec<Option<SirenCallee>> = calls.iter().map(|called| called.as_ref().and_then(child)).collect();
+        let mut children: Vec<Option<SirenCallee>> = Vec::with_capacity(calls.len());
+        for call in calls {
+            children.push(match call {
+                Some(called) => self.done.get(&(called.document, Some(called.given.clone()))).cloned(),
+                None => None,
+            });
+        }
         let entry = role.is_none();
         let (given, offered) = match role {
             Some(given) => (given.as_slice(), [].as_slice()),
@@ -148,7 +171,9 @@ impl<'p> FileSession<'p> {
         let texts = SirenTexts::new(manifest, &known, &links, nodes);
         let name = path_stem(&opened.path);
         declarations::record_declarations(reader, manifest, &known, &children, (name, opened.root.span));
-        texts.all_texts().iter().for_each(|bound| name_facts::record_text(reader, &bound.text));
+        for bound in texts.all_texts() {
+            name_facts::record_text(reader, &bound.text);
+        }
         let flow = WorkflowLowering { manifest, known: &known, links: &links, texts: &texts, children: &children };
         let (id, wanted) = lowering::lower_workflow(&mut self.builder, &flow, name, entry);
         // No caller reads the output of an entry.

@@ -56,7 +56,9 @@ fn one<'n>(reader: &ManifestReader<'_>, named: &NamedItem<'n>) -> SirenAgent<'n>
         ("system_prompt", "system"),
         ("llm", "model"),
     ]);
-    agent.model = scalar::require_plain(&mut fields, "model").and_then(|text| model(reader, text));
+    if let Some(text) = scalar::require_plain(&mut fields, "model") {
+        agent.model = model(reader, text);
+    }
     agent.system = fields.require_text("system");
     agent.guardrails = guardrail::read_guardrails(&mut fields);
     fields.finish_mapping();
@@ -80,7 +82,9 @@ fn maker(reader: &ManifestReader<'_>, text: &YamlText, provider: &str, name: &st
     let other = match providers::other_maker(provider, name) {
         Some(other) => other,
         None => {
-            if let Some(rest) = name.strip_prefix(provider).and_then(|rest| rest.strip_prefix(':')) {
+            if let Some(rest) = name.strip_prefix(provider)
+                && let Some(rest) = rest.strip_prefix(':')
+            {
                 let message = format!("`{}` names the provider twice", text.value);
                 let d = Diagnostic::new_warning("bad-model", reader.location_of(text.span), message);
                 let meant = format!("{provider}:{rest}");

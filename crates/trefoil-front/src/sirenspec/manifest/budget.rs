@@ -20,14 +20,7 @@ pub fn read_budget(fields: &mut MappingReader<'_, '_>) -> Option<Budget> {
     let max_calls = scalar::read_whole_number(&mut budget, "max_calls", 1..=i64::MAX).map(i64::unsigned_abs);
     let calls_at = budget.take("max_calls").map(|entry| reader.location_of(entry.key.span));
     let max_duration_ms = scalar::read_seconds(&mut budget, "max_duration_s", false);
-    let max_cost_micro = budget.take("max_cost_usd").and_then(|entry| {
-        let dollars = reader.read_number(&entry.value, "max_cost_usd", 0.0..=f64::INFINITY)?;
-        if dollars <= 0.0 {
-            reader.report_error("out-of-range", entry.value.span, "`max_cost_usd` must be more than 0");
-            return None;
-        }
-        Some(to_micro_dollars(dollars))
-    });
+    let max_cost_micro = read_max_cost(&mut budget);
     let on_exceeded = budget
         .read_word(
             "on_exceeded",
@@ -46,6 +39,18 @@ pub fn read_budget(fields: &mut MappingReader<'_, '_>) -> Option<Budget> {
         );
     }
     budget.finish_mapping();
-    let any = [max_tokens, max_calls, max_duration_ms, max_cost_micro].iter().any(Option::is_some);
-    any.then_some(Budget { max_tokens, max_duration_ms, max_calls, calls_at, max_cost_micro, on_exceeded })
+    if [max_tokens, max_calls, max_duration_ms, max_cost_micro] == [None; 4] {
+        return None;
+    }
+    Some(Budget { max_tokens, max_duration_ms, max_calls, calls_at, max_cost_micro, on_exceeded })
+}
+
+fn read_max_cost(budget: &mut MappingReader<'_, '_>) -> Option<u64> {
+    let entry = budget.take("max_cost_usd")?;
+    let dollars = budget.reader.read_number(&entry.value, "max_cost_usd", 0.0..=f64::INFINITY)?;
+    if dollars <= 0.0 {
+        budget.reader.report_error("out-of-range", entry.value.span, "`max_cost_usd` must be more than 0");
+        return None;
+    }
+    Some(to_micro_dollars(dollars))
 }

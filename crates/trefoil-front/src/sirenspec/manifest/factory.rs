@@ -90,7 +90,10 @@ fn worker<'n>(fields: &mut MappingReader<'n, '_>) -> Option<FactoryWorker<'n>> {
         (None, None)
             if fields.entries().iter().any(|e| &*e.key.value == "agents" && e.value.as_sequence().is_some()) =>
         {
-            let at = fields.take("agents").map_or(fields.head_span(), |e| e.key.span);
+            let at = match fields.take("agents") {
+                Some(entry) => entry.key.span,
+                None => fields.head_span(),
+            };
             let d = Diagnostic::new_error(
                 "missing-key",
                 reader.location_of(at),
@@ -98,12 +101,15 @@ fn worker<'n>(fields: &mut MappingReader<'n, '_>) -> Option<FactoryWorker<'n>> {
             );
             reader
                 .report_finding(d.with_help("write `swrm:` above them, and indent `agents` and `synthesis` under it"));
-            let concurrency = fields.take("concurrency").is_some();
-            let body = swrm::read_swarm_body(fields);
-            Some(FactoryWorker::Swrm(SirenSwarm { concurrency: body.concurrency.filter(|_| !concurrency), ..body }))
+            let is_of_factory = fields.take("concurrency").is_some();
+            let mut body = swrm::read_swarm_body(fields);
+            if is_of_factory {
+                body.concurrency = None;
+            }
+            Some(FactoryWorker::Swrm(body))
         }
-        (agent, swrm) => {
-            one_of(fields, "agent", "swrm", agent.zip(swrm));
+        both_or_neither => {
+            one_of(fields, ("agent", "swrm"), both_or_neither);
             None
         }
     }
@@ -144,8 +150,8 @@ fn over<'n>(fields: &mut MappingReader<'n, '_>, worker: Option<&FactoryWorker<'_
                     .map(|n| FactoryItems::Count(SwarmSize::Fixed(n))),
             }
         }
-        (list, size) => {
-            one_of(fields, "for_each", "swarm_size", list.zip(size));
+        both_or_neither => {
+            one_of(fields, ("for_each", "swarm_size"), both_or_neither);
             None
         }
     }
@@ -153,19 +159,18 @@ fn over<'n>(fields: &mut MappingReader<'n, '_>, worker: Option<&FactoryWorker<'_
 
 fn one_of(
     fields: &mut MappingReader<'_, '_>,
-    a: &'static str,
-    b: &'static str,
-    both: Option<(&YamlEntry, &YamlEntry)>,
+    (a, b): (&'static str, &'static str),
+    entries: (Option<&YamlEntry>, Option<&YamlEntry>),
 ) {
     let reader = fields.reader;
-    reader.report_finding(match both {
-        Some((first, second)) => Diagnostic::new_error(
+    reader.report_finding(match entries {
+        (Some(first), Some(second)) => Diagnostic::new_error(
             "conflicting-keys",
             reader.location_of(second.key.span),
             format!("a factory cannot have both `{a}` and `{b}`"),
         )
         .with_label(reader.location_of(first.key.span), "the other one"),
-        None => {
+        _ => {
             let at = reader.location_of(fields.missing_key_span(&[a, b]));
             // Nothing else needs to be reported about a key without a value.
             for key in [a, b] {
@@ -194,7 +199,9 @@ fn misplaced(reader: &ManifestReader<'_>, node: &[&str], entry: &YamlEntry) {
     let key = &*entry.key.value;
     let fits = match key {
         "concurrency" | "timeout_per_instance" => matches!(entry.value.as_scalar(), Some((YamlScalar::Int(_), _))),
-        "on_failure" => entry.value.as_string().is_some_and(|t| matches!(&*t.value, "abort" | "continue")),
+        "on_failure" => {
+            matches!(entry.value.as_string(), Some(text) if matches!(&*text.value, "abort" | "continue"))
+        }
         _ => false,
     };
     if !fits || node.contains(&key) || !node.iter().any(|k| matches!(*k, "for_each" | "swarm_size")) {

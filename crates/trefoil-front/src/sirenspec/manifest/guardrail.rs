@@ -51,7 +51,8 @@ pub fn read_guardrails(fields: &mut MappingReader<'_, '_>) -> Option<GuardList> 
 /// Reports a guardrail that is listed twice; compares only names.
 fn twin(reader: &ManifestReader<'_>, before: &[YamlNode], item: &YamlNode) {
     let Some(name) = item.as_string() else { return };
-    if let Some(first) = before.iter().find(|b| b.as_string().is_some_and(|b| b.value == name.value)) {
+    let has_name = |node: &&YamlNode| matches!(node.as_string(), Some(text) if text.value == name.value);
+    if let Some(first) = before.iter().find(has_name) {
         let message = format!("`{}` has no effect: it is already in the list", name.value);
         let d = Diagnostic::new_warning("no-effect", reader.location_of(item.span), message);
         reader.report_finding(d.with_label(reader.location_of(first.span), "the first one"));
@@ -136,7 +137,9 @@ fn pii(config: Option<&mut MappingReader<'_, '_>>) -> Guard {
     let mut replacement: Arc<str> = "[REDACTED]".into();
     if let Some(config) = config {
         if let Some(items) = config.read_list("entities") {
-            if let Some(entry) = config.peek_entry("entities").filter(|_| items.is_empty()) {
+            if items.is_empty()
+                && let Some(entry) = config.peek_entry("entities")
+            {
                 let d = Diagnostic::new_warning(
                     "no-effect",
                     config.reader.location_of(entry.value.span),

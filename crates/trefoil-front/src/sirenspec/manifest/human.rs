@@ -1,7 +1,5 @@
 //! Human nodes: questions to a person.
 
-use std::sync::Arc;
-
 use trefoil_ir::OnTimeout;
 use trefoil_syntax::yaml::YamlText;
 use trefoil_syntax::{Diagnostic, Span};
@@ -56,16 +54,21 @@ pub fn read_human_node<'n>(fields: &mut MappingReader<'n, '_>) -> HumanNode<'n> 
         TimeoutChoice::UseDefault => {
             let reader = fields.reader;
             if fields.take("default_output").is_none() {
-                let on_timeout = fields.take("on_timeout").map_or(fields.head_span(), |e| e.value.span);
-                let at = fields.take_nullable("default_output").map_or(on_timeout, |e| e.key.span);
+                let at = match (fields.take("on_timeout"), fields.take_nullable("default_output")) {
+                    (_, Some(default_output)) => default_output.key.span,
+                    (Some(on_timeout), None) => on_timeout.value.span,
+                    (None, None) => fields.head_span(),
+                };
                 reader.report_finding(Diagnostic::new_error(
                     "missing-key",
                     reader.location_of(at),
                     "`on_timeout: use_default` needs `default_output`",
                 ));
             }
-            let text: Option<Arc<str>> = scalar::read_plain_text(fields, "default_output").map(|t| t.value.clone());
-            OnTimeout::Answer(text.unwrap_or_else(|| "".into()))
+            OnTimeout::Answer(match scalar::read_plain_text(fields, "default_output") {
+                Some(text) => text.value.clone(),
+                None => "".into(),
+            })
         }
     };
     if choice != TimeoutChoice::UseDefault {

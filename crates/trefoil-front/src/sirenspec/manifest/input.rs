@@ -35,25 +35,20 @@ pub struct SeededState<'n> {
 /// `input`: `message` and other fields, whose defaults define their types.
 pub fn read_input<'n>(fields: &mut MappingReader<'n, '_>) -> Vec<DeclaredInputField<'n>> {
     let Some(input) = fields.read_mapping("input") else { return Vec::new() };
-    input
-        .entries()
-        .iter()
-        .map(|entry| {
-            let null = entry.value.is_null();
-            if &*entry.key.value == "message" && !null && entry.value.as_string().is_none() {
-                input.reader.wrong_type(&entry.value, "message", "text");
-            } else {
-                declared(input.reader, entry);
-            }
-            stand_in(input.reader, entry);
-            scalar::no_templates(input.reader, &entry.value, "input");
-            DeclaredInputField {
-                name: &entry.key,
-                span: key_value_span(entry),
-                default: (!null).then(|| to_value(&entry.value)),
-            }
-        })
-        .collect()
+    let mut declared = Vec::with_capacity(input.entries().len());
+    for entry in input.entries() {
+        let is_null = entry.value.is_null();
+        if &*entry.key.value == "message" && !is_null && entry.value.as_string().is_none() {
+            input.reader.wrong_type(&entry.value, "message", "text");
+        } else {
+            declared_with_type(input.reader, entry);
+        }
+        stand_in(input.reader, entry);
+        scalar::no_templates(input.reader, &entry.value, "input");
+        let default = if is_null { None } else { Some(to_value(&entry.value)) };
+        declared.push(DeclaredInputField { name: &entry.key, span: key_value_span(entry), default });
+    }
+    declared
 }
 
 /// `state`.
@@ -96,12 +91,9 @@ fn stand_in(reader: &ManifestReader<'_>, entry: &YamlEntry) {
     ];
     let Some(text) = entry.value.as_string() else { return };
     let value = text.value.trim();
-    let begins = |word: &str| value.get(1..).is_some_and(|v| v.to_ascii_lowercase().starts_with(word));
-    let blank =
-        value.starts_with('<') && value.ends_with('>') && (begins("your") || begins("insert") || begins("todo"));
     // In a field for the name of a type, such a name is a value.
     let named = ["type", "kind", "format"].iter().any(|word| entry.key.value.to_ascii_lowercase().contains(word));
-    if !blank && (!WORDS.contains(&value) || named) {
+    if !is_blank(value) && (!WORDS.contains(&value) || named) {
         return;
     }
     let message = format!("the default of `{}` is the text `{value}`", entry.key.value);
@@ -110,8 +102,17 @@ fn stand_in(reader: &ManifestReader<'_>, entry: &YamlEntry) {
         .report_finding(d.with_help(format!("write a default value, or `{}:` for a required field", entry.key.value)));
 }
 
+/// Whether a text is to be replaced: `<your name>`.
+fn is_blank(value: &str) -> bool {
+    if !value.starts_with('<') || !value.ends_with('>') {
+        return false;
+    }
+    let inside = value.get(1..).unwrap_or_default().to_ascii_lowercase();
+    inside.starts_with("your") || inside.starts_with("insert") || inside.starts_with("todo")
+}
+
 /// Reports a field that is declared with a type, as in other formats; here the mapping itself would be the default.
-fn declared(reader: &ManifestReader<'_>, entry: &YamlEntry) {
+fn declared_with_type(reader: &ManifestReader<'_>, entry: &YamlEntry) {
     const TYPES: [&str; 13] = [
         "string", "str", "text", "number", "integer", "int", "float", "boolean", "bool", "array", "list", "object",
         "dict",
@@ -119,16 +120,20 @@ fn declared(reader: &ManifestReader<'_>, entry: &YamlEntry) {
     // Other keys of a schema may also occur in a field whose value is a schema.
     const KEYS: [&str; 8] = ["type", "default", "description", "required", "enum", "title", "examples", "example"];
     let Some(mapping) = entry.value.as_mapping() else { return };
-    let kind = mapping.get("type").and_then(|e| e.value.as_string());
-    let typed = kind.is_some_and(|text| TYPES.contains(&&*text.value));
-    if !typed || !mapping.entries.iter().all(|e| KEYS.contains(&&*e.key.value)) {
+    let Some(kind) = mapping.get("type") else { return };
+    let Some(kind) = kind.value.as_string() else { return };
+    if !TYPES.contains(&&*kind.value) || !mapping.entries.iter().all(|e| KEYS.contains(&&*e.key.value)) {
         return;
     }
     let message = format!("the default of `{}` is this whole mapping", entry.key.value);
     let d = Diagnostic::new_warning("no-effect", reader.location_of(entry.key.span), message);
-    let default = mapping.get("default").and_then(|e| e.value.as_scalar()).map(|(_, text)| text);
-    reader.report_finding(match default {
-        Some(text) => d.with_help(format!("write only the default: `{}: {}`", entry.key.value, text.value)),
-        None => d.with_help(format!("write only the default, or `{}:` for a required field", entry.key.value)),
-    });
+    if let Some(default) = mapping.get("default")
+        && let Some((_, text)) = default.value.as_scalar()
+    {
+        reader.report_finding(d.with_help(format!("write only the default: `{}: {}`", entry.key.value, text.value)));
+    } else {
+        reader.report_finding(
+            d.with_help(format!("write only the default, or `{}:` for a required field", entry.key.value)),
+        );
+    }
 }

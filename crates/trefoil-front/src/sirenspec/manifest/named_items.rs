@@ -2,7 +2,7 @@
 //! nobody is told of each use of a name that it is not defined.
 
 use trefoil_syntax::Span;
-use trefoil_syntax::yaml::{YamlNode, YamlText};
+use trefoil_syntax::yaml::{YamlEntry, YamlNode, YamlText};
 
 use crate::name_facts::key_value_span;
 use crate::{ManifestReader, MappingReader};
@@ -22,15 +22,24 @@ const NAMES: [&str; 2] = ["id", "name"];
 /// Reads the value of a key.
 pub fn read_named_items<'n>(reader: &ManifestReader<'_>, node: &'n YamlNode, key: &str) -> Vec<NamedItem<'n>> {
     if let Some(mapping) = node.as_mapping() {
-        let all = mapping.entries.iter();
-        return all
-            .map(|entry| NamedItem { id: &entry.key, span: key_value_span(entry), value: &entry.value })
-            .collect();
+        let named =
+            |entry: &'n YamlEntry| NamedItem { id: &entry.key, span: key_value_span(entry), value: &entry.value };
+        return mapping.entries.iter().map(named).collect();
     }
     reader.wrong_type(node, key, "a mapping");
-    let id = |item: &'n YamlNode| NAMES.iter().find_map(|name| item.as_mapping()?.get(name)?.value.as_string());
-    let items = node.as_sequence().unwrap_or_default().iter();
-    items.filter_map(|value| Some(NamedItem { id: id(value)?, span: value.span, value })).collect()
+    let mut items = Vec::new();
+    for value in node.as_sequence().unwrap_or_default() {
+        if let Some(id) = item_name(value) {
+            items.push(NamedItem { id, span: value.span, value });
+        }
+    }
+    items
+}
+
+/// The name of an entry of a list.
+fn item_name(item: &YamlNode) -> Option<&YamlText> {
+    let mapping = item.as_mapping()?;
+    NAMES.iter().find_map(|name| mapping.get(name)?.value.as_string())
 }
 
 impl<'n> NamedItem<'n> {
@@ -39,7 +48,9 @@ impl<'n> NamedItem<'n> {
         let mut fields = reader.read_mapping(self.value, &format!("{what} `{}`", self.id.value))?;
         // The name of an entry of a list is one of its keys.
         for name in NAMES {
-            if fields.peek_entry(name).and_then(|e| e.value.as_string()).is_some_and(|text| std::ptr::eq(text, self.id))
+            if let Some(entry) = fields.peek_entry(name)
+                && let Some(text) = entry.value.as_string()
+                && std::ptr::eq(text, self.id)
             {
                 fields.take(name);
             }

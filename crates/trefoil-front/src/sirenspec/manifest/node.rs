@@ -96,7 +96,9 @@ pub fn read_nodes<'n>(fields: &mut MappingReader<'n, '_>) -> Vec<SirenNode<'n>> 
     let reader = fields.reader;
     let Some(nodes) = fields.require_entry("nodes") else { return Vec::new() };
     let nodes = named_items::read_named_items(reader, &nodes.value, "nodes");
-    nodes.iter().for_each(|named| reserved(reader, named.id));
+    for named in &nodes {
+        reserved(reader, named.id);
+    }
     nodes.iter().map(|named| SirenNode { id: named.id, span: named.span, kind: kind(reader, named) }).collect()
 }
 
@@ -117,16 +119,7 @@ fn kind<'n>(reader: &ManifestReader<'_>, named: &NamedItem<'n>) -> NodeKind<'n> 
     let Some(mut fields) = named.keys_of(reader, "node") else { return NodeKind::Broken };
     fields.also_called(&OTHERS);
     fields.set_foreign_keys(&ELSEWHERE);
-    let read = match fields.take("type") {
-        None => match unsaid(&fields) {
-            Some(key) => untyped(&fields, &named.id.value, key),
-            None => TYPES.first().map(|(_, read)| *read),
-        },
-        Some(written) => match written.value.as_string().and_then(|text| other_type(reader, text)) {
-            Some(read) => Some(read),
-            None => reader.read_word(&written.value, "type", &TYPES),
-        },
-    };
+    let read = read_type(&mut fields, named);
     let read = match swarm_of_agent(&mut fields) {
         Some(at) => {
             let d = Diagnostic::new_error(
@@ -141,7 +134,7 @@ fn kind<'n>(reader: &ManifestReader<'_>, named: &NamedItem<'n>) -> NodeKind<'n> 
                 at,
                 near,
             ));
-            TYPES.iter().find(|(name, _)| *name == "swrm").map(|(_, read)| *read)
+            type_reader("swrm")
         }
         None => read,
     };
@@ -149,6 +142,27 @@ fn kind<'n>(reader: &ManifestReader<'_>, named: &NamedItem<'n>) -> NodeKind<'n> 
     let kind = read(&mut fields);
     fields.finish_mapping();
     kind
+}
+
+/// The reader of the keys of a node, by its `type`; without one, by its keys.
+fn read_type(fields: &mut MappingReader<'_, '_>, named: &NamedItem<'_>) -> Option<ReadKind> {
+    let Some(written) = fields.take("type") else {
+        return match unsaid(fields) {
+            Some(key) => untyped(fields, &named.id.value, key),
+            None => type_reader("agent"),
+        };
+    };
+    if let Some(text) = written.value.as_string()
+        && let Some(read) = other_type(fields.reader, text)
+    {
+        return Some(read);
+    }
+    fields.reader.read_word(&written.value, "type", &TYPES)
+}
+
+fn type_reader(kind: &str) -> Option<ReadKind> {
+    let (_, read) = TYPES.iter().find(|(name, _)| *name == kind)?;
+    Some(*read)
 }
 
 /// Where keys belong that people write in nodes.
@@ -209,15 +223,19 @@ fn other_type(reader: &ManifestReader<'_>, text: &YamlText) -> Option<ReadKind> 
         text,
         suggestions::NearMatch { name, distance: usize::MAX, sure: false },
     ));
-    TYPES.iter().find(|(t, _)| t == name).map(|(_, read)| *read)
+    type_reader(name)
 }
 
 /// The `type` of a node that says it has one agent but lists several.
 fn swarm_of_agent<'n>(fields: &mut MappingReader<'n, '_>) -> Option<&'n YamlText> {
-    let kind = fields.take("type").and_then(|e| e.value.as_string()).filter(|text| &*text.value == "agent")?;
+    let kind = fields.take("type")?.value.as_string()?;
+    if &*kind.value != "agent" {
+        return None;
+    }
     let entries = fields.entries();
-    let lists = entries.iter().any(|e| &*e.key.value == "agents" && e.value.as_sequence().is_some());
-    (lists && !entries.iter().any(|e| &*e.key.value == "agent")).then_some(kind)
+    let lists_agents = entries.iter().any(|e| &*e.key.value == "agents" && e.value.as_sequence().is_some());
+    let has_agent = entries.iter().any(|e| &*e.key.value == "agent");
+    if lists_agents && !has_agent { Some(kind) } else { None }
 }
 
 /// Keys that only nodes of one type have, and the type.
@@ -235,14 +253,18 @@ const TELLING: [(&str, &str); 8] = [
 /// The key that shows the type of a node without `type`, if it cannot be an agent node.
 fn unsaid<'n>(fields: &MappingReader<'n, '_>) -> Option<(&'n YamlEntry, &'static str)> {
     let entries = fields.entries();
-    let has = |key: &str| entries.iter().any(|e| &*e.key.value == key && !e.value.is_null());
-    let fans = has("for_each") || has("swarm_size");
-    if has("agent") && !fans {
+    let find = |key: &str| entries.iter().find(|e| &*e.key.value == key && !e.value.is_null());
+    let fans = find("for_each").is_some() || find("swarm_size").is_some();
+    if find("agent").is_some() && !fans {
         return None;
     }
-    let find = |key: &str| entries.iter().find(|e| &*e.key.value == key && !e.value.is_null());
-    let swarm = find("agents").filter(|e| e.value.as_sequence().is_some()).map(|e| (e, "swrm"));
-    TELLING.iter().find_map(|(key, kind)| Some((find(key)?, *kind))).or(swarm)
+    for (key, kind) in TELLING {
+        if let Some(entry) = find(key) {
+            return Some((entry, kind));
+        }
+    }
+    let agents = find("agents")?;
+    if agents.value.as_sequence().is_some() { Some((agents, "swrm")) } else { None }
 }
 
 /// Reports such a node; it is read as the type that the key shows.
@@ -257,14 +279,14 @@ fn untyped(fields: &MappingReader<'_, '_>, id: &str, (tells, kind): (&YamlEntry,
         .entries()
         .iter()
         .any(|e| &*e.key.value == "kind" || suggestions::find_near_match(&e.key.value, ["type"]).is_some());
-    reader.report_finding(match reader.leading_spaces(head).filter(|_| !begun) {
-        Some(indent) => {
+    reader.report_finding(match reader.leading_spaces(head) {
+        Some(indent) if !begun => {
             let place = reader.location_of(Span::new(head.start, head.start));
             d.with_suggestion(format!("write `type: {kind}` above it"), place, format!("type: {kind}\n{indent}"))
         }
-        None => d.with_help(format!("write `type: {kind}`")),
+        _ => d.with_help(format!("write `type: {kind}`")),
     });
-    TYPES.iter().find(|(name, _)| *name == kind).map(|(_, read)| *read)
+    type_reader(kind)
 }
 
 fn agent<'n>(fields: &mut MappingReader<'n, '_>) -> AgentNode<'n> {

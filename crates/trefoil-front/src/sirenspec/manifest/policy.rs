@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{Retry, RetryBackoff, RetryOn};
 use trefoil_syntax::yaml::{YamlNode, YamlScalar, YamlText};
-use trefoil_syntax::{Diagnostic, suggestions};
+use trefoil_syntax::{Diagnostic, Span, suggestions};
 
 use super::scalar;
 use crate::spelling_fixes::fix_spelling;
@@ -48,12 +48,14 @@ pub fn read_retry(fields: &mut MappingReader<'_, '_>) -> Option<Retry> {
         .unwrap_or(RetryBackoff::Constant);
     let base_delay_ms = scalar::read_seconds(&mut retry, "base_delay", true).unwrap_or(1000);
     let reader = retry.reader;
-    let places = ["base_delay", "max_delay"].map(|key| (key, retry.take(key).map(|e| e.value.span)));
-    let [(_, least), (_, most)] = places;
+    let base_delay_at = value_span(&mut retry, "base_delay");
+    let max_delay_at = value_span(&mut retry, "max_delay");
     let max_delay_ms = scalar::read_seconds(&mut retry, "max_delay", true).unwrap_or(30_000);
     let mut long = false;
-    for ((key, at), ms) in places.into_iter().zip([base_delay_ms, max_delay_ms]) {
-        if let Some(at) = at.filter(|_| ms >= 7_200_000) {
+    for (key, at, ms) in [("base_delay", base_delay_at, base_delay_ms), ("max_delay", max_delay_at, max_delay_ms)] {
+        if let Some(at) = at
+            && ms >= 7_200_000
+        {
             long = true;
             let (seconds, hours) = (ms / 1000, ms / 3_600_000);
             let message = format!("`{key}` is in seconds: {seconds} seconds are {hours} hours");
@@ -62,12 +64,17 @@ pub fn read_retry(fields: &mut MappingReader<'_, '_>) -> Option<Retry> {
                 .report_finding(d.with_help(format!("if milliseconds were meant, write `{key}: {}`", seconds / 1000)));
         }
     }
-    if let Some(at) = least.filter(|_| most.is_none() && max_delay_ms < base_delay_ms && !long) {
+    if let (Some(at), None) = (base_delay_at, max_delay_at)
+        && max_delay_ms < base_delay_ms
+        && !long
+    {
         let message = "`base_delay` is above `max_delay`, which is 30 by default, so every delay is 30 seconds";
         let d = Diagnostic::new_warning("no-effect", reader.location_of(at), message);
         reader.report_finding(d.with_help("both are in seconds; `max_delay` is the upper bound"));
     }
-    if let Some(at) = most.filter(|_| max_delay_ms < base_delay_ms) {
+    if let Some(at) = max_delay_at
+        && max_delay_ms < base_delay_ms
+    {
         let message = "`max_delay` is below `base_delay`, so every delay is `max_delay`";
         let d = Diagnostic::new_warning("no-effect", retry.reader.location_of(at), message);
         retry.reader.report_finding(d.with_help("both are in seconds; `max_delay` is the upper bound"));
@@ -75,7 +82,11 @@ pub fn read_retry(fields: &mut MappingReader<'_, '_>) -> Option<Retry> {
     let jitter = scalar::read_flag(&mut retry, "jitter").unwrap_or(false);
     let mut on = Vec::new();
     match retry.read_list("on") {
-        Some(items) => items.iter().for_each(|item| trigger(retry.reader, item, &mut on)),
+        Some(items) => {
+            for item in items {
+                trigger(retry.reader, item, &mut on);
+            }
+        }
         None => on.extend([RetryOn::Status(429), RetryOn::Network, RetryOn::Timeout]),
     }
     if scalar::read_flag(&mut retry, "retry_on_guardrail").unwrap_or(false) && !on.contains(&RetryOn::Guardrail) {
@@ -86,10 +97,13 @@ pub fn read_retry(fields: &mut MappingReader<'_, '_>) -> Option<Retry> {
     Some(Retry { max_attempts, backoff, base_delay_ms, max_delay_ms, jitter, on })
 }
 
+fn value_span(fields: &mut MappingReader<'_, '_>, key: &'static str) -> Option<Span> {
+    Some(fields.take(key)?.value.span)
+}
+
 /// Reports a configured `retry` that never retries.
 fn once(retry: &MappingReader<'_, '_>, attempts: Option<u32>, on: &[RetryOn]) {
     let reader = retry.reader;
-    let empty = || retry.peek_entry("on").filter(|e| e.value.as_sequence().is_some_and(<[YamlNode]>::is_empty));
     let told = |at, message: String, help: &str| {
         reader.report_finding(Diagnostic::new_warning("no-effect", reader.location_of(at), message).with_help(help));
     };
@@ -110,7 +124,10 @@ fn once(retry: &MappingReader<'_, '_>, attempts: Option<u32>, on: &[RetryOn]) {
             }
         }
         _ => {
-            if let Some(entry) = empty().filter(|_| on.is_empty()) {
+            if let Some(entry) = retry.peek_entry("on")
+                && matches!(entry.value.as_sequence(), Some([]))
+                && on.is_empty()
+            {
                 told(
                     entry.value.span,
                     "`retry` has no effect: `on` is empty".to_owned(),
@@ -176,7 +193,9 @@ pub fn on_failure<'n>(fields: &mut MappingReader<'n, '_>) -> Option<NodeFailureP
         Skip,
         UseDefault,
     }
-    if let Some((entry, word)) = fields.peek_entry("on_failure").and_then(|e| Some((e, e.value.as_string()?))) {
+    if let Some(entry) = fields.peek_entry("on_failure")
+        && let Some(word) = entry.value.as_string()
+    {
         fields.take("on_failure");
         let message = "`on_failure` must be a mapping, not text";
         let d = Diagnostic::new_error("wrong-type", fields.reader.location_of(entry.value.span), message);
@@ -194,11 +213,14 @@ pub fn on_failure<'n>(fields: &mut MappingReader<'n, '_>) -> Option<NodeFailureP
             ("use_default", FailureAction::UseDefault),
         ],
     );
-    // A misspelt action is reported; the other keys show which one was meant.
-    let unreadable = read.is_none() && policy.take("action").is_some();
-    let meant = [("fallback_node", FailureAction::Fallback), ("default_output", FailureAction::UseDefault)];
-    let meant = meant.into_iter().find(|(key, _)| unreadable && policy.take(key).is_some());
-    let action = read.or(meant.map(|(_, action)| action)).unwrap_or(FailureAction::Abort);
+    let action = match read {
+        Some(action) => action,
+        None if policy.take("action").is_none() => FailureAction::Abort,
+        // A misspelt action is reported; the other keys show which one was meant.
+        None if policy.take("fallback_node").is_some() => FailureAction::Fallback,
+        None if policy.take("default_output").is_some() => FailureAction::UseDefault,
+        None => FailureAction::Abort,
+    };
     let result = match action {
         FailureAction::Abort => Some(NodeFailurePolicy::Abort),
         FailureAction::Skip => Some(NodeFailurePolicy::Skip),
@@ -206,13 +228,19 @@ pub fn on_failure<'n>(fields: &mut MappingReader<'n, '_>) -> Option<NodeFailureP
         FailureAction::UseDefault => {
             let text = scalar::read_plain_text(&mut policy, "default_output");
             if policy.take("default_output").is_none() {
-                let at = policy.take("action").map_or(policy.head_span(), |e| e.value.span);
+                let at = match policy.take("action") {
+                    Some(entry) => entry.value.span,
+                    None => policy.head_span(),
+                };
                 let message = "`action: use_default` without `default_output` returns an empty text";
                 let d = Diagnostic::new_warning("missing-key", policy.reader.location_of(at), message);
                 policy.reader.report_finding(d.with_help("set the text to use instead: `default_output: \"...\"`"));
                 policy.take_nullable("default_output");
             }
-            Some(NodeFailurePolicy::UseDefault(text.map_or_else(|| "".into(), |t| t.value.clone())))
+            Some(NodeFailurePolicy::UseDefault(match text {
+                Some(text) => text.value.clone(),
+                None => "".into(),
+            }))
         }
     };
     if action != FailureAction::Fallback {

@@ -21,7 +21,9 @@ pub fn check_header(reader: &ManifestReader<'_>, name: &YamlText, value: &YamlTe
             near,
         ));
     };
-    if let Some(bare) = written.trim().strip_suffix(':').filter(|bare| !bare.is_empty()) {
+    if let Some(bare) = written.trim().strip_suffix(':')
+        && !bare.is_empty()
+    {
         let message = format!("a header name cannot contain a colon: `{written}`");
         told(Diagnostic::new_warning("invalid-name", reader.location_of(name.span), message), bare, false);
     } else if let Some(near) = requests::header_slip(written) {
@@ -43,15 +45,10 @@ pub fn check_request_body(
         let d = Diagnostic::new_warning("no-effect", reader.location_of(entry.key.span), message);
         return reader.report_finding(d.with_help("write `method: POST`"));
     }
-    let kind = headers.iter().find(|(name, _)| name.value.eq_ignore_ascii_case("Content-Type"));
-    let json = kind.is_none_or(|(_, value)| {
-        let kind = value.value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        matches!(&*kind, "application/json" | "text/json") || kind.ends_with("+json")
-    });
-    let Some(text) = entry.value.as_string().filter(|text| json && text.value.trim_start().starts_with(['{', '[']))
-    else {
+    let Some(text) = entry.value.as_string() else { return };
+    if !sends_json(headers) || !text.value.trim_start().starts_with(['{', '[']) {
         return;
-    };
+    }
     let told = |why: &str| {
         let message = format!("the body is sent as JSON but does not parse: {why}");
         Diagnostic::new_warning("wrong-type", reader.location_of(text.span), message)
@@ -73,6 +70,15 @@ pub fn check_request_body(
     });
 }
 
+/// Whether the body is sent as JSON, which is the default.
+fn sends_json(headers: &[(&YamlText, &YamlText)]) -> bool {
+    let Some((_, value)) = headers.iter().find(|(name, _)| name.value.eq_ignore_ascii_case("Content-Type")) else {
+        return true;
+    };
+    let kind = value.value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    matches!(&*kind, "application/json" | "text/json") || kind.ends_with("+json")
+}
+
 /// The JSON with a number instead of every placeholder; `None` if a placeholder may be more than a value.
 fn fill_placeholders(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
@@ -85,7 +91,7 @@ fn fill_placeholders(text: &str) -> Option<String> {
             let before = out.trim_end().chars().next_back()?;
             let next = behind.trim_start().chars().next();
             let value = before == ':' || before == '[' || before == ',' && open.last() == Some(&'[');
-            let alone = value && next.is_none_or(|c| matches!(c, ',' | ']' | '}'));
+            let alone = value && matches!(next, None | Some(',' | ']' | '}'));
             if !quoted && !alone {
                 return None;
             }

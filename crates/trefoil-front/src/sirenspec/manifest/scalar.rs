@@ -43,7 +43,7 @@ pub fn whole_node(
             None
         }
         None => {
-            let fits = |text: &str| text.parse::<i64>().is_ok_and(|n| range.contains(&n));
+            let fits = |text: &str| matches!(text.parse::<i64>(), Ok(number) if range.contains(&number));
             reader.not_a_number(node, what, "a whole number", unit, fits);
             None
         }
@@ -52,7 +52,8 @@ pub fn whole_node(
 
 /// An integer of a key that fits in 32 bits and is at least `least`.
 pub fn read_count(fields: &mut MappingReader<'_, '_>, key: &'static str, least: u32) -> Option<u32> {
-    read_whole_number(fields, key, i64::from(least)..=i64::from(u32::MAX)).and_then(|i| u32::try_from(i).ok())
+    let count = read_whole_number(fields, key, i64::from(least)..=i64::from(u32::MAX))?;
+    u32::try_from(count).ok()
 }
 
 /// A number of seconds, in milliseconds. `zero`: whether 0 is allowed.
@@ -63,7 +64,7 @@ pub fn read_seconds(fields: &mut MappingReader<'_, '_>, key: &'static str, zero:
         Some((YamlScalar::Str, t)) => match t.value.trim().parse::<f64>() {
             Ok(f) if f.is_finite() => f,
             _ => {
-                let fits = |text: &str| text.parse::<f64>().is_ok_and(|n| (0.0..=LONGEST).contains(&n));
+                let fits = |text: &str| matches!(text.parse::<f64>(), Ok(number) if (0.0..=LONGEST).contains(&number));
                 reader.not_a_number(&entry.value, key, "a number of seconds", Some(NumberUnit::Seconds), fits);
                 return None;
             }
@@ -101,7 +102,10 @@ pub fn read_flag(fields: &mut MappingReader<'_, '_>, key: &'static str) -> Optio
         },
         _ => None,
     };
-    lenient.or_else(|| fields.reader.read_boolean(&entry.value, key))
+    match lenient {
+        Some(flag) => Some(flag),
+        None => fields.reader.read_boolean(&entry.value, key),
+    }
 }
 
 /// A text of a key that is not a template; reports `{{ }}` in it.
@@ -122,30 +126,38 @@ pub fn require_plain<'n>(fields: &mut MappingReader<'n, '_>, key: &'static str) 
 pub fn no_templates(reader: &ManifestReader<'_>, node: &YamlNode, key: &str) {
     match &*node.kind {
         YamlNodeKind::Scalar(YamlScalar::Str, text) => {
-            let inner = text.value.split_once("{{").and_then(|(_, rest)| Some(rest.split_once("}}")?.0));
-            let path = inner.map(|inner| inner.split('|').next().unwrap_or(inner).trim());
-            if path.is_some_and(crate::names::is_path) {
+            if let Some((_, rest)) = text.value.split_once("{{")
+                && let Some((inner, _)) = rest.split_once("}}")
+                && crate::names::is_path(inner.split('|').next().unwrap_or(inner).trim())
+            {
                 not_a_template(reader, text, key);
             }
         }
         YamlNodeKind::Scalar(..) => {}
-        YamlNodeKind::Sequence(items) => items.iter().for_each(|item| no_templates(reader, item, key)),
-        YamlNodeKind::Mapping(mapping) => mapping.entries.iter().for_each(|e| no_templates(reader, &e.value, key)),
+        YamlNodeKind::Sequence(items) => {
+            for item in items {
+                no_templates(reader, item, key);
+            }
+        }
+        YamlNodeKind::Mapping(mapping) => {
+            for entry in &mapping.entries {
+                no_templates(reader, &entry.value, key);
+            }
+        }
     }
 }
 
 /// Reports a placeholder in a text that is not a template.
 pub fn not_a_template(reader: &ManifestReader<'_>, text: &YamlText, key: &str) {
-    if let Some(at) = text.value.find("{{").filter(|at| text.value.get(*at..).is_some_and(|t| t.contains("}}"))) {
-        let start = at as u32;
-        let end = text.value.get(at..).and_then(|t| t.find("}}")).map_or(start + 2, |len| start + len as u32 + 2);
-        reader.report_finding(
-            Diagnostic::new_warning(
-                "no-effect",
-                reader.location_of(text.source_span(start..end)),
-                format!("placeholders have no effect in `{key}`: it is used as written"),
-            )
-            .with_help("placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`"),
-        );
-    }
+    let Some(start) = text.value.find("{{") else { return };
+    let Some(length) = text.value.get(start..).unwrap_or_default().find("}}") else { return };
+    let end = start + length + 2;
+    reader.report_finding(
+        Diagnostic::new_warning(
+            "no-effect",
+            reader.location_of(text.source_span(start as u32..end as u32)),
+            format!("placeholders have no effect in `{key}`: it is used as written"),
+        )
+        .with_help("placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`"),
+    );
 }

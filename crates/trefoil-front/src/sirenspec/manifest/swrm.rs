@@ -62,10 +62,11 @@ pub fn read_swarm_node<'n>(fields: &mut MappingReader<'n, '_>) -> SirenSwarm<'n>
 pub fn read_swarm_body<'n>(fields: &mut MappingReader<'n, '_>) -> SirenSwarm<'n> {
     let reader = fields.reader;
     let mut members: Vec<SwarmMember<'n>> = Vec::new();
-    if let Some(items) = fields.require_entry("agents").and_then(|e| reader.read_list(&e.value, "agents")) {
+    if let Some(entry) = fields.require_entry("agents")
+        && let Some(items) = reader.read_list(&entry.value, "agents")
+    {
         if items.is_empty() {
-            let at = fields.take("agents").map_or(fields.head_span(), |e| e.value.span);
-            reader.report_error("out-of-range", at, "`agents` needs at least one agent");
+            reader.report_error("out-of-range", entry.value.span, "`agents` needs at least one agent");
         }
         for item in items {
             if let Some(member) = member(reader, item) {
@@ -74,11 +75,11 @@ pub fn read_swarm_body<'n>(fields: &mut MappingReader<'n, '_>) -> SirenSwarm<'n>
         }
     }
     let concurrency = scalar::read_count(fields, "concurrency", 1);
-    let synthesis = fields.read_mapping("synthesis").map(|mut f| {
-        let call = call(&mut f);
-        f.finish_mapping();
-        call
-    });
+    let mut synthesis = None;
+    if let Some(mut keys) = fields.read_mapping("synthesis") {
+        synthesis = Some(call(&mut keys));
+        keys.finish_mapping();
+    }
     SirenSwarm { members, concurrency, synthesis, on_failure: OnItemFailure::Abort }
 }
 
@@ -99,7 +100,9 @@ fn member<'n>(reader: &ManifestReader<'_>, item: &'n YamlNode) -> Option<SwarmMe
     let mut fields = reader.read_mapping(item, "a swrm agent")?;
     fields.also_called(&[("name", "id"), ("system", "prompt"), ("message", "prompt"), ("llm", "model")]);
     let id = fields.require_text("id");
-    if let Some(id) = id.filter(|id| id.value.trim().is_empty()) {
+    if let Some(id) = id
+        && id.value.trim().is_empty()
+    {
         reader.report_error("invalid-name", id.span, "the `id` of a swarm agent is empty");
     }
     let call = call(&mut fields);
@@ -111,41 +114,44 @@ fn call<'n>(fields: &mut MappingReader<'n, '_>) -> SwarmSynthesis<'n> {
     let origin = fields.head_span();
     let provider = scalar::require_plain(fields, "provider");
     let name = scalar::read_plain_text(fields, "model");
-    let model = provider.and_then(|provider| {
-        let name: Arc<str> = match name {
-            Some(name) => {
-                alone(fields.reader, provider);
-                bare(fields.reader, provider, name);
-                foreign(fields.reader, provider, name);
-                name.value.clone()
-            }
-            None => match crate::providers::split_model_id(&provider.value)
-                .filter(|(p, _)| crate::providers::PROVIDERS.contains(p))
-            {
-                Some(two) => {
-                    split(fields.reader, provider, two);
-                    return None;
-                }
-                None => default_model(fields.reader, provider)?.into(),
-            },
-        };
-        Some(SirenModel { provider: provider.value.clone(), name, text: provider })
-    });
+    let model = match provider {
+        Some(provider) => model(fields.reader, provider, name),
+        None => None,
+    };
     let prompt = fields.require_text("prompt");
     let guardrails = guardrail::read_guardrails(fields);
     SwarmSynthesis { model, prompt, guardrails, origin }
 }
 
+fn model<'n>(reader: &ManifestReader<'_>, provider: &'n YamlText, name: Option<&YamlText>) -> Option<SirenModel<'n>> {
+    let name: Arc<str> = match name {
+        Some(name) => {
+            alone(reader, provider);
+            bare(reader, provider, name);
+            foreign(reader, provider, name);
+            name.value.clone()
+        }
+        None => match crate::providers::split_model_id(&provider.value) {
+            Some(two) if crate::providers::PROVIDERS.contains(&two.0) => {
+                split(reader, provider, two);
+                return None;
+            }
+            _ => default_model(reader, provider)?.into(),
+        },
+    };
+    Some(SirenModel { provider: provider.value.clone(), name, text: provider })
+}
+
 /// Checks a provider; reports a model written after it, because the model has a separate key here.
 fn alone(reader: &ManifestReader<'_>, provider: &YamlText) {
-    let known = |name: &&str| crate::providers::PROVIDERS.contains(name);
-    let Some(name) = provider.value.split([':', '/']).next().filter(known).filter(|n| **n != *provider.value) else {
+    let name = provider.value.split([':', '/']).next().unwrap_or_default();
+    if !crate::providers::PROVIDERS.contains(&name) || *name == *provider.value {
         return reader.report_all(crate::providers::check_provider(
             &provider.value,
             reader.providers,
             reader.location_of(provider.content_span()),
         ));
-    };
+    }
     let at = reader.location_of(provider.span);
     let d =
         Diagnostic::new_warning("unknown-provider", at, "`provider` must be the name of the provider, without a model");
@@ -163,7 +169,7 @@ fn bare(reader: &ManifestReader<'_>, provider: &YamlText, name: &YamlText) {
     super::agent::check_model_text(reader, name, name.value.trim());
     let Some((first, rest)) = name.value.split_once([':', '/']) else { return };
     // Some providers use names with a colon (`llama3.2:1b`) or with the maker first (`meta/llama`).
-    let colon = name.value.get(first.len()..).is_some_and(|t| t.starts_with(':'));
+    let colon = matches!(name.value.get(first.len()..), Some(rest) if rest.starts_with(':'));
     let known = colon && crate::providers::PROVIDERS.contains(&first);
     if rest.is_empty() || !known && (first != &*provider.value || first == "openrouter") {
         return;

@@ -59,18 +59,21 @@ pub fn read_tool_node<'n>(fields: &mut MappingReader<'n, '_>) -> ToolNode<'n> {
         Python,
     }
     let reader = fields.reader;
-    let tool = fields.require_entry("tool");
-    let sort = tool
-        .and_then(|e| reader.read_word(&e.value, "tool", &[("http", ToolSort::Http), ("python", ToolSort::Python)]));
-    let config = fields.require_entry("config").and_then(|e| reader.read_mapping(&e.value, "config"));
-    let settings = sort.zip(config).map(|(sort, mut config)| {
-        let settings = match sort {
+    let sort = match fields.require_entry("tool") {
+        Some(tool) => reader.read_word(&tool.value, "tool", &[("http", ToolSort::Http), ("python", ToolSort::Python)]),
+        None => None,
+    };
+    let mut settings = None;
+    if let Some(config) = fields.require_entry("config")
+        && let Some(mut config) = reader.read_mapping(&config.value, "config")
+        && let Some(sort) = sort
+    {
+        settings = Some(match sort {
             ToolSort::Http => http(&mut config),
             ToolSort::Python => python(&mut config),
-        };
+        });
         config.finish_mapping();
-        settings
-    });
+    }
     let output_key = match scalar::read_plain_text(fields, "output_key") {
         Some(text) if text.value.split('.').any(str::is_empty) => {
             reader.report_error("bad-path", text.span, format!("`{}` has an empty segment", text.value));
@@ -93,25 +96,19 @@ fn http<'n>(config: &mut MappingReader<'n, '_>) -> ToolSettings<'n> {
     }
     let written = config.read_word("method", &[("GET", "GET"), ("POST", "POST")]);
     let method = written.unwrap_or("GET");
-    let headers: Vec<(&YamlText, &YamlText)> = match config.read_mapping("headers") {
-        Some(headers) => headers
-            .entries()
-            .iter()
-            .filter_map(|e| headers.reader.read_text(&e.value, &e.key.value).map(|value| (&e.key, value)))
-            .inspect(|(name, value)| request::check_header(headers.reader, name, value))
-            .collect(),
-        None => Vec::new(),
-    };
+    let headers = headers(config);
     let body = config.read_text("body");
-    if let Some(entry) = config
-        .peek_entry("body")
-        .filter(|_| body.is_some() && (method != "GET" || config.peek_entry("method").is_none()))
+    if let Some(entry) = config.peek_entry("body")
+        && body.is_some()
+        && (method != "GET" || config.peek_entry("method").is_none())
     {
         request::check_request_body(config.reader, entry, method, &headers);
     }
     let timeout_ms = scalar::read_call_timeout(config, "timeout").unwrap_or(10_000);
     let timeout_at = config.peek_entry("timeout").map(|e| e.value.span);
-    if let Some(at) = timeout_at.filter(|_| timeout_ms > LONGEST_REQUEST_MS) {
+    if let Some(at) = timeout_at
+        && timeout_ms > LONGEST_REQUEST_MS
+    {
         let message = format!("a request is stopped after {} seconds", LONGEST_REQUEST_MS / 1000);
         let d = Diagnostic::new_warning("no-effect", config.reader.location_of(at), message);
         config.reader.report_finding(
@@ -119,6 +116,18 @@ fn http<'n>(config: &mut MappingReader<'n, '_>) -> ToolSettings<'n> {
         );
     }
     ToolSettings::Http { url, method, headers, body, timeout_ms, timeout_at }
+}
+
+fn headers<'n>(config: &mut MappingReader<'n, '_>) -> Vec<(&'n YamlText, &'n YamlText)> {
+    let mut headers = Vec::new();
+    let Some(mapping) = config.read_mapping("headers") else { return headers };
+    for entry in mapping.entries() {
+        if let Some(value) = mapping.reader.read_text(&entry.value, &entry.key.value) {
+            request::check_header(mapping.reader, &entry.key, value);
+            headers.push((&entry.key, value));
+        }
+    }
+    headers
 }
 
 /// Checks a literal address, or its literal start: without `http` and a host, no request can be sent.
@@ -129,11 +138,17 @@ fn address(reader: &ManifestReader<'_>, url: &YamlText) {
     if let Some(d) = requests::no_address(written, whole, text, reader.location_of(url.span)) {
         return reader.report_finding(d);
     }
-    let outside = text.split("{{").map(|part| part.split_once("}}").map_or(part, |(_, behind)| behind));
-    if outside.into_iter().any(|part| part.contains(char::is_whitespace)) {
+    if text.split("{{").any(|part| behind_placeholder(part).contains(char::is_whitespace)) {
         let d =
             Diagnostic::new_warning("invalid-url", reader.location_of(url.span), format!("`{text}` contains a space"));
         reader.report_finding(d.with_help("write `%20`, or remove it"));
+    }
+}
+
+fn behind_placeholder(part: &str) -> &str {
+    match part.split_once("}}") {
+        Some((_, behind)) => behind,
+        None => part,
     }
 }
 
@@ -141,13 +156,13 @@ fn python<'n>(config: &mut MappingReader<'n, '_>) -> ToolSettings<'n> {
     let module = config.require_text("module");
     let function = config.require_text("function");
     let reader = config.reader;
-    let args = config.take("args").filter(|entry| {
-        let fits = entry.value.as_mapping().is_some();
-        if !fits {
+    let args = match config.take("args") {
+        Some(entry) if entry.value.as_mapping().is_none() => {
             reader.wrong_type(&entry.value, "args", "a mapping");
+            None
         }
-        fits
-    });
+        args => args,
+    };
     config.no_effect(&["kwargs"], "pass arguments in `args`");
     ToolSettings::Python { module, function, args }
 }

@@ -43,7 +43,15 @@ pub struct SirenManifest<'n> {
 impl<'n> SirenManifest<'n> {
     /// The agent with this id.
     pub fn find_agent(&self, id: &str) -> Option<&SirenAgent<'n>> {
-        self.by_id.get(id).and_then(|at| self.agents.get(*at))
+        self.agents.get(*self.by_id.get(id)?)
+    }
+
+    /// The id of the first node, as the place of what concerns the whole workflow.
+    pub fn first_node_span(&self) -> Span {
+        match self.nodes.first() {
+            Some(node) => node.id.span,
+            None => Span::default(),
+        }
     }
 }
 

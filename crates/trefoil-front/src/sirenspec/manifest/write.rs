@@ -64,9 +64,12 @@ fn parse<'n>(reader: &ManifestReader<'_>, text: &'n YamlText) -> Option<NodeWrit
                 format!("`writes` must start with `working.` or `output.`, not `{first}`"),
             );
             let quoted = !first.starts_with(char::is_alphanumeric);
-            d = match suggestions::find_near_match(first, ["working", "output"])
-                .filter(|_| meant(&text.value).is_none())
-            {
+            let meant_path = meant(&text.value);
+            let near = match meant_path {
+                Some(_) => None,
+                None => suggestions::find_near_match(first, ["working", "output"]),
+            };
+            d = match near {
                 // A leading quote is reported where quotes are checked.
                 Some(near) if quoted => d.with_help(format!("did you mean `{}`?", near.name)),
                 // The extra characters of the only word may be the name.
@@ -75,7 +78,7 @@ fn parse<'n>(reader: &ManifestReader<'_>, text: &'n YamlText) -> Option<NodeWrit
                     fix_name(d.with_help(format!("did you mean `{}`?", near.name)), Some(head), near, sure)
                 }
                 None if first == "memory" => d.with_help("persistent memory is not supported yet"),
-                None => match meant(&text.value) {
+                None => match meant_path {
                     Some(path) => {
                         let all = reader.location_of(text.source_span(0..text.value.len() as u32));
                         fix_path(d.with_help(format!("write `{path}`")), Some(all), &path, true)
@@ -97,7 +100,7 @@ fn parse<'n>(reader: &ManifestReader<'_>, text: &'n YamlText) -> Option<NodeWrit
         let message = format!("`{}` contains {odd}, so no template can read it", text.value);
         reader.report_warning("bad-path", text.span, message);
     }
-    if root == StateTree::Working && path.first().is_some_and(|s| **s == *"_budget") {
+    if root == StateTree::Working && matches!(path.first(), Some(name) if **name == *"_budget") {
         let message = "`working._budget` cannot be read: the name means the run's usage so far";
         let d = Diagnostic::new_warning("reserved-name", reader.location_of(text.span), message);
         reader.report_finding(d.with_help("write to another path"));
@@ -123,10 +126,15 @@ fn meant(text: &str) -> Option<String> {
         segments.remove(0);
     }
     // `output-y`, `working->y`
-    if let Some((head, rest)) = segments.first().and_then(|first| first.split_once('-')) {
+    if let Some(first) = segments.first()
+        && let Some((head, rest)) = first.split_once('-')
+    {
         segments.splice(..1, [head, rest].into_iter().filter(|s| !s.is_empty()));
     }
-    (matches!(segments.first(), Some(&("working" | "output"))) && segments.len() > 1).then(|| segments.join("."))
+    match segments.as_slice() {
+        ["working" | "output", _, ..] => Some(segments.join(".")),
+        _ => None,
+    }
 }
 
 /// Whether a character can be in a path that a template reads.
