@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{SlotId, Source, ValueExpression};
-use trefoil_template::Value;
+use trefoil_ir::{ComposedPart, SlotId, Source, ValueExpression};
+use trefoil_template::{Value, ValueObject};
 
 use crate::program_builder::FlowSlots;
 use crate::sirenspec::names::workflow_names::{FactoryInstance, INSTANCE, SirenNames};
@@ -42,7 +42,9 @@ impl FactoryBody {
                 Source::Either(Box::new(self.close_source(known, *first)), Box::new(self.close_source(known, *second)))
             }
             Source::Compose { seed, mut parts } if parts.iter().all(|part| instance_slot(part.slot).is_some()) => {
-                parts.iter_mut().for_each(|part| part.slot = instance_slot(part.slot).unwrap_or(part.slot));
+                for part in &mut parts {
+                    part.slot = instance_slot(part.slot).unwrap_or(part.slot);
+                }
                 Source::Compose { seed, parts }
             }
             Source::Compose { .. } | Source::Spent(_) => Source::Slot(self.capture(known, source)),
@@ -70,28 +72,42 @@ impl FactoryBody {
     }
 
     fn slot(&mut self, known: &SirenNames, slot: SlotId) -> SlotId {
-        instance_slot(slot).unwrap_or_else(|| self.capture(known, Source::Slot(slot)))
+        match instance_slot(slot) {
+            Some(slot) => slot,
+            None => self.capture(known, Source::Slot(slot)),
+        }
     }
 
     fn capture(&mut self, known: &SirenNames, source: Source) -> SlotId {
         if let Some((slot, _)) = self.captures.iter().find(|(_, s)| *s == source) {
             return *slot;
         }
-        let name: Arc<str> = match &source {
-            Source::Slot(slot) if *slot == known.inputs.slot => "inputs (outer)".into(),
-            Source::Slot(slot) => {
-                let node = known.nodes.iter().find(|n| n.slot == *slot);
-                node.map_or_else(|| "outer".into(), |n| n.id.clone())
-            }
-            Source::Spent(_) => "_budget".into(),
-            Source::Compose { seed: Value::Object(seed), parts } => {
-                let first = parts.first().and_then(|p| p.at.first()).or_else(|| seed.keys().next());
-                first.cloned().unwrap_or_else(|| "outer".into())
-            }
-            _ => "outer".into(),
-        };
-        let slot = self.slots.add_slot(name);
+        let slot = self.slots.add_slot(capture_name(known, &source));
         self.captures.push((slot, source));
         slot
     }
+}
+
+fn capture_name(known: &SirenNames, source: &Source) -> Arc<str> {
+    let name = match source {
+        Source::Slot(slot) if *slot == known.inputs.slot => return "inputs (outer)".into(),
+        Source::Slot(slot) => known.nodes.iter().find(|node| node.slot == *slot).map(|node| &node.id),
+        Source::Spent(_) => return "_budget".into(),
+        Source::Compose { seed: Value::Object(seed), parts } => first_key(seed, parts),
+        _ => None,
+    };
+    match name {
+        Some(name) => name.clone(),
+        None => "outer".into(),
+    }
+}
+
+/// The first key of a composed tree: that of a written part, otherwise that of a seeded value.
+fn first_key<'s>(seed: &'s ValueObject, parts: &'s [ComposedPart]) -> Option<&'s Arc<str>> {
+    if let Some(part) = parts.first()
+        && let Some(key) = part.at.first()
+    {
+        return Some(key);
+    }
+    seed.keys().next()
 }

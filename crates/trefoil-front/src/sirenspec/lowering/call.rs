@@ -17,8 +17,10 @@ pub fn lower_call_node(
     node: &CallNode<'_>,
 ) -> Option<LoweredNode> {
     let mut scope = NodeTextSite::for_node(at);
-    let given: Vec<(Arc<str>, ValueExpression)> =
-        node.inputs.iter().map(|e| (e.key.value.clone(), flow.input_expression(&mut scope, &e.value))).collect();
+    let mut given: Vec<(Arc<str>, ValueExpression)> = Vec::with_capacity(node.inputs.len());
+    for entry in &node.inputs {
+        given.push((entry.key.value.clone(), flow.input_expression(&mut scope, &entry.value)));
+    }
     let child = flow.children.get(at)?.as_ref()?;
     let mut layers = Vec::new();
     let overridden = node.inputs.iter().any(|e| &*e.key.value == "message");
@@ -39,7 +41,10 @@ pub fn lower_call_node(
         1 => layers.pop(),
         _ => Some(ValueExpression::Merge(layers)),
     };
-    let exports = flow.known.nodes.get(at).and_then(|n| n.exports);
+    let exports = match flow.known.nodes.get(at) {
+        Some(name) => name.exports,
+        None => None,
+    };
     let mut lowered = LoweredNode::new(StepKind::Call(Box::new(SubflowCall {
         callee: FlowCallee::Flow(child.flow),
         input,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trefoil_ir::{
     FanOutItems, FlowDefinition, FlowId, ForEach, Intake, Source, Step, StepId, StepKind, ValueExpression,
 };
+use trefoil_syntax::Span;
 use trefoil_template::Value;
 
 use super::body::{self, FactoryBody};
@@ -30,8 +31,10 @@ pub fn lower_factory_node(
     let items = items(flow, at, node.over.as_ref()?);
     let mut body = FactoryBody::new(instance);
     let mut scope = NodeTextSite { node: at, stand: NodePart::Inputs, body: Some(&mut body) };
-    let inputs = node.inputs.iter().map(|e| (e.key.value.clone(), flow.input_expression(&mut scope, &e.value)));
-    let rendered: Vec<(Arc<str>, ValueExpression)> = inputs.collect();
+    let mut rendered: Vec<(Arc<str>, ValueExpression)> = Vec::with_capacity(node.inputs.len());
+    for entry in &node.inputs {
+        rendered.push((entry.key.value.clone(), flow.input_expression(&mut scope, &entry.value)));
+    }
     let step = worker(flow, made, carried, node, instance, NodeTextSite { stand: NodePart::Instance, ..scope })?;
     let own = |slot| body::instance_slot(slot).unwrap_or(slot);
     let (index, total, item) = (own(instance.index), own(instance.total), instance.item.map(own));
@@ -79,7 +82,10 @@ fn worker(
         FactoryWorker::Swrm(swarm) => {
             let own = |(id, slot): &(Arc<str>, _)| (id.clone(), body::instance_slot(*slot).unwrap_or(*slot));
             let members: Vec<_> = instance.agents.iter().map(own).collect();
-            let origin = flow.manifest.nodes.get(scope.node).map_or_else(Default::default, |n| n.id.span);
+            let origin = match flow.manifest.nodes.get(scope.node) {
+                Some(node) => node.id.span,
+                None => Span::default(),
+            };
             let kind = swrm::swarm_steps(flow, made, &mut scope, &members, swarm);
             plain_step(kind, flow.location_of(origin))
         }
@@ -150,9 +156,10 @@ fn items(flow: &WorkflowLowering<'_>, node: usize, over: &FactoryItems<'_>) -> F
         |key, text| flow.typed_expression(&mut NodeTextSite { node, stand: NodePart::Decides(key), body: None }, text);
     match over {
         FactoryItems::List(text) => FanOutItems::List(match typed("for_each", text) {
-            ValueExpression::Const(Value::Str(written)) => {
-                written_list(&written).map_or_else(broken_expression, ValueExpression::Const)
-            }
+            ValueExpression::Const(Value::Str(written)) => match written_list(&written) {
+                Some(list) => ValueExpression::Const(list),
+                None => broken_expression(),
+            },
             other => other,
         }),
         FactoryItems::Count(SwarmSize::Fixed(count)) => {

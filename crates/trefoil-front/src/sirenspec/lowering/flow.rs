@@ -94,23 +94,35 @@ impl WorkflowLowering<'_> {
 
     /// A template as text.
     pub fn text_expression(&self, scope: &mut NodeTextSite<'_>, text: &YamlText) -> ValueExpression {
-        self.bound(scope, text).map_or_else(broken_expression, program_builder::as_text)
+        match self.bound(scope, text) {
+            Some(bound) => program_builder::as_text(bound),
+            None => broken_expression(),
+        }
     }
 
     /// An optional template as text.
     pub fn text_or(&self, scope: &mut NodeTextSite<'_>, text: Option<&YamlText>) -> ValueExpression {
-        text.map_or_else(broken_expression, |t| self.text_expression(scope, t))
+        match text {
+            Some(text) => self.text_expression(scope, text),
+            None => broken_expression(),
+        }
     }
 
     /// A system message. Literal text also keeps its place, because a trace shows where each part of a prompt is
     /// written.
     pub fn prompt_expression(&self, scope: &mut NodeTextSite<'_>, text: &YamlText) -> ValueExpression {
-        self.bound(scope, text).map_or_else(broken_expression, ValueExpression::Template)
+        match self.bound(scope, text) {
+            Some(bound) => ValueExpression::Template(bound),
+            None => broken_expression(),
+        }
     }
 
     /// A template as a value: a lone placeholder keeps its type.
     pub fn typed_expression(&self, scope: &mut NodeTextSite<'_>, text: &YamlText) -> ValueExpression {
-        self.bound(scope, text).map_or_else(broken_expression, program_builder::as_typed)
+        match self.bound(scope, text) {
+            Some(bound) => program_builder::as_typed(bound),
+            None => broken_expression(),
+        }
     }
 
     /// A value of `inputs`: a template, or a literal number or boolean.
@@ -124,13 +136,14 @@ impl WorkflowLowering<'_> {
     /// The guardrails of a call: its own, otherwise the workflow's, otherwise the default.
     pub fn call_guards(&self, made: &mut FlowBuilder<'_>, own: Option<&GuardList>) -> Vec<Guard> {
         let Some(list) = own.or(self.manifest.guardrails.as_ref()) else { return vec![Guard::Injection] };
-        list.guards
-            .iter()
-            .map(|guard| match guard {
+        let mut guards = Vec::with_capacity(list.guards.len());
+        for guard in &list.guards {
+            guards.push(match guard {
                 SirenGuardrail::Ready(guard) => guard.clone(),
                 SirenGuardrail::Schema(json, span) => Guard::Schema(made.schema(json, self.location_of(*span))),
-            })
-            .collect()
+            });
+        }
+        guards
     }
 
     /// A model call without parameters, streaming or retries.

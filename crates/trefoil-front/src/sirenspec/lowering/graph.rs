@@ -1,6 +1,7 @@
 //! The graph of a workflow: its nodes and edges, and the output tree.
 
-use trefoil_ir::{FlowExport, GraphEdge, GraphNode, NodeId, StepGraph, StepId, ValueExpression};
+use trefoil_ir::{BoundCondition, FlowExport, GraphEdge, GraphNode, NodeId, StepGraph, StepId, ValueExpression};
+use trefoil_syntax::yaml::YamlText;
 
 use super::flow::WorkflowLowering;
 use super::message::CarriedMessages;
@@ -17,39 +18,54 @@ pub fn build_graph(flow: &WorkflowLowering<'_>, carried: &CarriedMessages, steps
 
 fn node(flow: &WorkflowLowering<'_>, carried: &CarriedMessages, at: usize, step: StepId) -> GraphNode {
     let links = flow.links;
-    let incoming = links.incoming_edges(at).filter_map(|link| edge(flow, carried, link)).collect();
-    let mut after: Vec<NodeId> = links.after.get(at).into_iter().flatten().map(|n| id(*n)).collect();
+    let mut incoming = Vec::new();
+    for link in links.incoming_edges(at) {
+        incoming.extend(edge(flow, carried, link));
+    }
+    let mut after = match links.after.get(at) {
+        Some(after) => ids(after),
+        None => Vec::new(),
+    };
     after.sort_unstable();
     after.dedup();
-    GraphNode {
-        step,
-        incoming,
-        after,
-        fallback_of: links.fallback_of.get(at).into_iter().flatten().map(|n| id(*n)).collect(),
-        fallback: links.fallback.get(at).copied().flatten().map(id),
-    }
+    let fallback_of = ids(links.replaced_by(at));
+    let fallback = links.fallback.get(at).copied().flatten().map(id);
+    GraphNode { step, incoming, after, fallback_of, fallback }
 }
 
 fn edge(flow: &WorkflowLowering<'_>, carried: &CarriedMessages, link: &NodeEdge) -> Option<GraphEdge> {
     let written = flow.manifest.edges.get(link.edge)?;
-    let when = written.when.and_then(|text| flow.texts.get(ReadingPoint::EdgeFrom(link.from), NodePart::Plain, text));
-    let result = flow.known.nodes.get(link.from).map(|n| n.result_source());
-    Some(GraphEdge {
-        from: id(link.from),
-        when: when.and_then(|bound| bound.text.to_condition()),
-        carry: carried.edge_slot(link.from, link.to).zip(result),
-        origin: flow.location_of(written.node.span),
-    })
+    let when = match written.when {
+        Some(text) => condition(flow, link, text),
+        None => None,
+    };
+    let carry = match (carried.edge_slot(link.from, link.to), flow.known.nodes.get(link.from)) {
+        (Some(slot), Some(source)) => Some((slot, source.result_source())),
+        _ => None,
+    };
+    Some(GraphEdge { from: id(link.from), when, carry, origin: flow.location_of(written.node.span) })
+}
+
+fn condition(flow: &WorkflowLowering<'_>, link: &NodeEdge, text: &YamlText) -> Option<BoundCondition> {
+    flow.texts.get(ReadingPoint::EdgeFrom(link.from), NodePart::Plain, text)?.text.to_condition()
 }
 
 fn id(at: usize) -> NodeId {
     NodeId(at as u32)
 }
 
+fn ids(nodes: &[usize]) -> Vec<NodeId> {
+    nodes.iter().map(|node| id(*node)).collect()
+}
+
 /// The output tree: the seeds under `output`, overlaid with what nodes wrote there; later nodes take precedence.
 pub fn output_expression(flow: &WorkflowLowering<'_>) -> ValueExpression {
-    let written = flow.known.writes.iter().enumerate().filter(|(_, write)| write.root == StateTree::Output);
-    let writes: Vec<usize> = written.map(|(at, _)| at).collect();
+    let mut writes = Vec::new();
+    for (at, write) in flow.known.writes.iter().enumerate() {
+        if write.root == StateTree::Output {
+            writes.push(at);
+        }
+    }
     ValueExpression::Read(seeded_source(flow.known, StateTree::Output, write_parts(flow.known, flow.links, &writes)))
 }
 

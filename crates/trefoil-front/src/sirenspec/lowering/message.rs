@@ -32,11 +32,10 @@ impl WorkflowLowering<'_> {
                 continue;
             }
             for from in sources {
-                let conditional = self.links.incoming_edges(to).filter(|l| l.from == from).all(|l| l.conditional);
-                let ids = [from, to].map(|at| self.known.nodes.get(at).map_or("", |n| &*n.id));
-                if conditional {
-                    let slot = made.slots.add_slot(ids.join(" -> "));
-                    carried.0.insert((from, to), slot);
+                let is_conditional = self.links.incoming_edges(to).all(|link| link.from != from || link.conditional);
+                if is_conditional {
+                    let name = format!("{} -> {}", self.known.node_id(from), self.known.node_id(to));
+                    carried.0.insert((from, to), made.slots.add_slot(name));
                 }
             }
         }
@@ -53,7 +52,7 @@ impl WorkflowLowering<'_> {
 
     /// The user message of a node.
     pub fn user_message(&self, made: &mut FlowBuilder<'_>, carried: &CarriedMessages, node: usize) -> ValueExpression {
-        let mains = self.links.fallback_of.get(node).map(Vec::as_slice).unwrap_or_default();
+        let mains = self.links.replaced_by(node);
         match mains {
             // A fallback directly after its node, which has no output, gets the same message as that node.
             [main] if self.links.chain && self.leading(node) == mains => {
@@ -71,49 +70,55 @@ impl WorkflowLowering<'_> {
         depth: u32,
     ) -> ValueExpression {
         let leading = self.leading(node);
-        let mains = self.links.fallback_of.get(node).map(Vec::as_slice).unwrap_or_default();
         if leading.is_empty() {
-            return match mains {
+            return match self.links.replaced_by(node) {
                 // A fallback gets the message of the node that failed.
                 [main] if depth > 0 => self.message_within(made, carried, *main, depth - 1),
                 _ => self.input_message(made),
             };
         }
-        let parts = leading.iter().filter_map(|from| match carried.edge_slot(*from, node) {
-            Some(slot) => Some(Source::Slot(slot)),
-            None => self.known.nodes.get(*from).map(|n| n.result_source()),
-        });
+        let mut parts = Vec::with_capacity(leading.len());
+        for from in &leading {
+            if let Some(slot) = carried.edge_slot(*from, node) {
+                parts.push(Source::Slot(slot));
+            } else if let Some(source) = self.known.nodes.get(*from) {
+                parts.push(source.result_source());
+            }
+        }
         let otherwise = match leading.as_slice() {
             all if all.iter().all(|from| self.leaves_something(*from)) => ValueExpression::Const("".into()),
             [from] if depth > 0 => self.message_within(made, carried, *from, depth - 1),
             _ => self.input_message(made),
         };
-        ValueExpression::Join { parts: parts.collect(), separator: "\n\n".into(), otherwise: Box::new(otherwise) }
+        ValueExpression::Join { parts, separator: "\n\n".into(), otherwise: Box::new(otherwise) }
     }
 
     fn input_message(&self, made: &mut FlowBuilder<'_>) -> ValueExpression {
-        let at = self.manifest.nodes.first().map_or_else(Default::default, |n| n.id.span);
-        made.message.get_or_insert(self.location_of(at));
+        made.message.get_or_insert(self.location_of(self.manifest.first_node_span()));
         ValueExpression::Read(Source::Member(self.known.inputs.slot, vec!["message".into()]))
     }
 
     /// The nodes whose output a node receives.
     fn leading(&self, node: usize) -> Vec<usize> {
         if self.links.chain {
-            return self.links.after.get(node).and_then(|after| after.first()).copied().into_iter().collect();
+            return match self.links.after.get(node) {
+                Some(after) => after.iter().copied().take(1).collect(),
+                None => Vec::new(),
+            };
         }
         self.predecessors(node)
     }
 
     /// Whether a predecessor that ran certainly has an output.
     fn leaves_something(&self, node: usize) -> bool {
-        let stands_in = self.links.fallback_of.get(node).is_some_and(|of| !of.is_empty());
-        match self.manifest.nodes.get(node).map(|n| &n.kind) {
-            // May be null.
-            Some(NodeKind::Tool(_)) => false,
-            _ if self.links.chain => !stands_in && self.links.leaves_result(node),
-            // An edge is taken only if its source succeeded.
-            _ => !self.links.skips_on_failure(node),
+        // The result of a tool may be null.
+        if matches!(self.manifest.nodes.get(node), Some(written) if matches!(written.kind, NodeKind::Tool(_))) {
+            return false;
         }
+        if self.links.chain {
+            return self.links.replaced_by(node).is_empty() && self.links.leaves_result(node);
+        }
+        // An edge is taken only if its source succeeded.
+        !self.links.skips_on_failure(node)
     }
 }

@@ -36,7 +36,7 @@ pub fn lower_workflow(
     let nodes = 0..flow.manifest.nodes.len();
     made.builder.reserve_steps(nodes.len() + 1);
     let steps: Vec<StepId> = nodes.filter_map(|at| node::lower_node(flow, &mut made, &carried, at)).collect();
-    let origin = flow.known.location_of(flow.manifest.nodes.first().map_or_else(Default::default, |n| n.id.span));
+    let origin = flow.known.location_of(flow.manifest.first_node_span());
     let graph = graph::build_graph(flow, &carried, &steps);
     let body = made.builder.add_step(plain_step(StepKind::Graph(graph), origin));
     let mut reads = flow.texts.input_reads(&flow.known.inputs);

@@ -26,15 +26,15 @@ pub fn lower_node(
         NodeKind::Tool(kind) => tool::lower_tool_node(flow, at, kind),
         NodeKind::Broken => None,
     };
-    // A node that lacks something required (reported) is still a node, but its effect is unknown.
-    let unknown = || {
-        StepKind::Refused(UnsupportedFeature {
+    let mut lowered = match lowered {
+        Some(lowered) => lowered,
+        // A node that lacks something required (reported) is still a node, but its effect is unknown.
+        None => LoweredNode::new(StepKind::Refused(UnsupportedFeature {
             feature: "an unknown node".into(),
             message: "".into(),
             ..UnsupportedFeature::default()
-        })
+        })),
     };
-    let mut lowered = lowered.unwrap_or_else(|| LoweredNode::new(unknown()));
     if matches!(node.kind, NodeKind::Swrm(_) | NodeKind::Factory(_)) {
         // Retries by default are for agent nodes, but no retries at all concerns every model call.
         lowered.policy.retry = flow.manifest.defaults.retry.clone().filter(|retry| retry.max_attempts == 1);

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::{ComposedPart, ParallelSteps, SlotId, Source, Step, StepId, StepKind, StepPolicy, ValueExpression};
+use trefoil_syntax::Span;
 use trefoil_template::Value;
 
 use super::flow::{FlowBuilder, NodeTextSite, WorkflowLowering};
@@ -18,7 +19,7 @@ pub fn lower_swarm_node(
     at: usize,
     swrm: &SirenSwarm<'_>,
 ) -> Option<LoweredNode> {
-    let members = flow.known.nodes.get(at).map(|n| n.agents.clone())?;
+    let members = flow.known.nodes.get(at)?.agents.clone();
     let kind = swarm_steps(flow, made, &mut NodeTextSite::for_node(at), &members, swrm);
     let mut lowered = LoweredNode::new(kind);
     let parts = members.into_iter().map(|(id, slot)| ComposedPart { at: vec![id], slot, member: Vec::new() }).collect();
@@ -37,25 +38,24 @@ pub fn swarm_steps(
     members: &[(Arc<str>, SlotId)],
     swrm: &SirenSwarm<'_>,
 ) -> StepKind {
-    let branches: Vec<StepId> = swrm
-        .members
-        .iter()
-        .zip(members)
-        .map(|(member, (_, slot))| {
-            let id = &member.id.value;
-            let kind = call(flow, made, scope, id.clone(), &member.call);
-            made.builder.add_step(Step {
-                kind,
-                label: Some(id.clone()),
-                origin: flow.location_of(member.id.span),
-                when: None,
-                out: Some(*slot),
-                shape: Some(ValueExpression::Object(vec![("output".into(), ValueExpression::Read(Source::Result))])),
-                policy: StepPolicy::default(),
-            })
-        })
-        .collect();
-    let origin = swrm.members.first().map_or_else(Default::default, |m| m.id.span);
+    let mut branches: Vec<StepId> = Vec::with_capacity(swrm.members.len());
+    for (member, (_, slot)) in swrm.members.iter().zip(members) {
+        let id = &member.id.value;
+        let kind = call(flow, made, scope, id.clone(), &member.call);
+        branches.push(made.builder.add_step(Step {
+            kind,
+            label: Some(id.clone()),
+            origin: flow.location_of(member.id.span),
+            when: None,
+            out: Some(*slot),
+            shape: Some(ValueExpression::Object(vec![("output".into(), ValueExpression::Read(Source::Result))])),
+            policy: StepPolicy::default(),
+        }));
+    }
+    let origin = match swrm.members.first() {
+        Some(member) => member.id.span,
+        None => Span::default(),
+    };
     let parallel = ParallelSteps { branches, concurrency: swrm.concurrency, on_failure: swrm.on_failure };
     let parallel = made
         .builder

@@ -22,9 +22,11 @@ pub fn lower_tool_node(flow: &WorkflowLowering<'_>, at: usize, node: &ToolNode<'
                 ("method".into(), ValueExpression::Const(Value::from(*method))),
             ];
             if !headers.is_empty() {
-                let all =
-                    headers.iter().map(|(name, value)| (name.value.clone(), flow.text_expression(&mut scope, value)));
-                arguments.push(("headers".into(), ValueExpression::Object(all.collect())));
+                let mut members = Vec::with_capacity(headers.len());
+                for (name, value) in headers {
+                    members.push((name.value.clone(), flow.text_expression(&mut scope, value)));
+                }
+                arguments.push(("headers".into(), ValueExpression::Object(members)));
             }
             if let Some(body) = body {
                 arguments.push(("body".into(), flow.text_expression(&mut scope, body)));
@@ -32,10 +34,10 @@ pub fn lower_tool_node(flow: &WorkflowLowering<'_>, at: usize, node: &ToolNode<'
             (ToolKind::Http, arguments, Some((*timeout_ms, *timeout_at)))
         }
         ToolSettings::Python { module, function, args } => {
-            let args = args.map_or_else(
-                || ValueExpression::Object(Vec::new()),
-                |entry| nested_expression(flow, &mut scope, &entry.value),
-            );
+            let args = match args {
+                Some(entry) => nested_expression(flow, &mut scope, &entry.value),
+                None => ValueExpression::Object(Vec::new()),
+            };
             let arguments = vec![
                 ("module".into(), flow.text_or(&mut scope, *module)),
                 ("function".into(), flow.text_or(&mut scope, *function)),
@@ -49,13 +51,24 @@ pub fn lower_tool_node(flow: &WorkflowLowering<'_>, at: usize, node: &ToolNode<'
         kind,
         arguments: ValueExpression::Object(arguments),
     })));
-    let result = ValueExpression::Read(Source::Result);
-    lowered.shape = Some(
-        node.output_key.iter().rev().fold(result, |inner, key| ValueExpression::Object(vec![(key.clone(), inner)])),
-    );
-    lowered.policy.timeout_ms = limit.map(|(ms, _)| ms);
-    lowered.policy.timeout_at = limit.and_then(|(_, at)| at).map(|at| flow.location_of(at));
-    lowered.policy.retry = node.retries.map(|retries| Retry {
+    let mut shape = ValueExpression::Read(Source::Result);
+    for key in node.output_key.iter().rev() {
+        shape = ValueExpression::Object(vec![(key.clone(), shape)]);
+    }
+    lowered.shape = Some(shape);
+    if let Some((timeout_ms, timeout_at)) = limit {
+        lowered.policy.timeout_ms = Some(timeout_ms);
+        lowered.policy.timeout_at = timeout_at.map(|at| flow.location_of(at));
+    }
+    lowered.policy.retry = node.retries.map(retry);
+    if node.skip {
+        lowered.policy.on_failure = OnStepFailure::Use(Box::new(ValueExpression::Const(Value::Null)));
+    }
+    Some(lowered)
+}
+
+fn retry(retries: u32) -> Retry {
+    Retry {
         max_attempts: retries.saturating_add(1),
         backoff: RetryBackoff::Constant,
         base_delay_ms: 0,
@@ -67,11 +80,7 @@ pub fn lower_tool_node(flow: &WorkflowLowering<'_>, at: usize, node: &ToolNode<'
             RetryOn::Network,
             RetryOn::Timeout,
         ],
-    });
-    if node.skip {
-        lowered.policy.on_failure = OnStepFailure::Use(Box::new(ValueExpression::Const(Value::Null)));
     }
-    Some(lowered)
 }
 
 /// A value whose texts are templates; its keys are not.

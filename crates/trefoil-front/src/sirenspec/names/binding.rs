@@ -46,14 +46,18 @@ impl SirenTexts {
             texts.add(here(ReadingPoint::Node(node), stand, position), text);
         }
         for link in &links.edges {
-            if let Some(when) = manifest.edges.get(link.edge).and_then(|edge| edge.when) {
+            if let Some(edge) = manifest.edges.get(link.edge)
+                && let Some(when) = edge.when
+            {
                 let here = here(ReadingPoint::EdgeFrom(link.from), NodePart::Plain, TextRole::Condition);
                 texts.add(here, ParsedText::from_condition(known.file, when, &Policy::SIRENSPEC));
             }
         }
-        for text in unused_agents(manifest).filter_map(|agent| agent.system) {
-            let here = here(ReadingPoint::Nobody, NodePart::Plain, TextRole::System);
-            texts.add(here, ParsedText::from_template(known.file, text, &Policy::SIRENSPEC));
+        for agent in unused_agents(manifest) {
+            if let Some(text) = agent.system {
+                let here = here(ReadingPoint::Nobody, NodePart::Plain, TextRole::System);
+                texts.add(here, ParsedText::from_template(known.file, text, &Policy::SIRENSPEC));
+            }
         }
         texts
     }
@@ -77,11 +81,13 @@ impl SirenTexts {
     /// The input fields that the texts read.
     pub fn input_reads(&self, inputs: &SirenInputs) -> InputReads {
         let mut reads = InputReads::default();
-        for SirenText { here, text } in self.all.iter().filter(|text| !text.here.is_condition()) {
+        for SirenText { here, text } in &self.all {
+            if here.is_condition() {
+                continue;
+            }
             for used in &text.uses {
                 let [root, field, ..] = used.reference.path.as_slice() else { continue };
-                let own = || here.own_inputs().iter().any(|(name, _)| *name == field.name);
-                if *root.name != *"inputs" || own() {
+                if *root.name != *"inputs" || here.own_inputs().iter().any(|(name, _)| *name == field.name) {
                     continue;
                 }
                 let needed = used.reference.default.is_none();
@@ -100,20 +106,25 @@ impl SirenTexts {
 
     /// The text at a place.
     pub fn get(&self, who: ReadingPoint, stand: NodePart, text: &yaml::YamlText) -> Option<&SirenText> {
-        self.by_place.get(&(who, stand, text.span)).and_then(|at| self.all.get(*at))
+        self.all.get(*self.by_place.get(&(who, stand, text.span))?)
     }
 }
 
 /// The agents that no node uses.
 pub fn unused_agents<'a, 'm>(manifest: &'a SirenManifest<'m>) -> impl Iterator<Item = &'a SirenAgent<'m>> {
-    let named = manifest.nodes.iter().filter_map(|node| match &node.kind {
-        NodeKind::Agent(kind) => kind.agent,
-        NodeKind::Factory(kind) => match &kind.worker {
-            Some(FactoryWorker::Agent(agent)) => Some(*agent),
+    let mut used: HashSet<&str> = HashSet::default();
+    for node in &manifest.nodes {
+        let agent = match &node.kind {
+            NodeKind::Agent(kind) => kind.agent,
+            NodeKind::Factory(kind) => match &kind.worker {
+                Some(FactoryWorker::Agent(agent)) => Some(*agent),
+                _ => None,
+            },
             _ => None,
-        },
-        _ => None,
-    });
-    let used: HashSet<&str> = named.map(|text| &*text.value).collect();
+        };
+        if let Some(agent) = agent {
+            used.insert(&agent.value);
+        }
+    }
     manifest.agents.iter().filter(move |agent| !used.contains(&*agent.id.value))
 }

@@ -1,13 +1,13 @@
 //! Whether a result certainly exists when a node runs: on every path to the node.
 
 use super::links::NodeLinks;
+use super::order::SirenNodeOrder;
 
 impl NodeLinks {
     /// Whether one of these nodes certainly has a result when a node runs.
     pub fn surely_has_result(&self, node: usize, producers: &[usize]) -> bool {
         let Some(order) = &self.order else { return true };
-        let sure = |p: &usize| self.always_runs(*p) && self.produces_result(*p, producers);
-        if producers.iter().any(|p| order.ends_before(*p, node) && sure(p)) {
+        if self.has_sure_producer(order, node, producers) {
             return true;
         }
         if self.chain {
@@ -20,10 +20,10 @@ impl NodeLinks {
         let mut on_all_ways = vec![false; (last + 1).saturating_sub(first)];
         for at_rank in first..=last {
             let Some(&at) = order.sequence.get(at_rank) else { continue };
-            let mains = self.fallback_of.get(at).map(Vec::as_slice).unwrap_or_default();
-            let known = |p: usize| {
-                let place = rank(&p).checked_sub(first);
-                place.and_then(|place| on_all_ways.get(place)).copied().unwrap_or(false)
+            let mains = self.replaced_by(at);
+            let known = |node: usize| match rank(&node).checked_sub(first) {
+                Some(place) => on_all_ways.get(place).copied().unwrap_or(false),
+                None => false,
             };
             let mut incoming = self.incoming_edges(at).peekable();
             let defined = if mains.is_empty() {
@@ -33,12 +33,19 @@ impl NodeLinks {
             } else {
                 mains.iter().all(|m| known(*m))
             };
-            let defined = defined || producers.iter().any(|p| order.ends_before(*p, at) && sure(p));
+            let defined = defined || self.has_sure_producer(order, at, producers);
             if let Some(place) = on_all_ways.get_mut(at_rank - first) {
                 *place = defined;
             }
         }
         on_all_ways.last().copied().unwrap_or(false)
+    }
+
+    /// Whether one of these nodes ends before a node, in every run and with a result.
+    fn has_sure_producer(&self, order: &SirenNodeOrder, node: usize, producers: &[usize]) -> bool {
+        producers
+            .iter()
+            .any(|p| order.ends_before(*p, node) && self.always_runs(*p) && self.produces_result(*p, producers))
     }
 
     /// Whether a node that ran, or its fallback, has a result.

@@ -64,7 +64,7 @@ struct DeclarationRecorder<'s, 'd> {
 
 impl DeclarationRecorder<'_, '_> {
     fn child(&self, node: usize) -> Option<&SirenCallee> {
-        self.children.get(node).and_then(Option::as_ref)
+        self.children.get(node)?.as_ref()
     }
 
     fn inputs(&self) {
@@ -88,7 +88,10 @@ impl DeclarationRecorder<'_, '_> {
 
     fn agents(&self) {
         for agent in &self.manifest.agents {
-            let note = agent.model.as_ref().map_or("an agent".into(), |m| format!("an agent on `{}`", m.text.value));
+            let note = match &agent.model {
+                Some(model) => format!("an agent on `{}`", model.text.value),
+                None => "an agent".into(),
+            };
             let place = (self.reader.location_of(agent.id.content_span()), agent.span, Some(self.workflow));
             name_facts::record_declaration(
                 self.reader,
@@ -152,7 +155,8 @@ impl DeclarationRecorder<'_, '_> {
     }
 
     fn seeds(&self, root: StateTree, tree: &Yaml, parent: Location) {
-        for entry in tree.as_mapping().map(|m| m.entries.as_slice()).unwrap_or_default() {
+        let Some(mapping) = tree.as_mapping() else { return };
+        for entry in &mapping.entries {
             let at = self.reader.location_of(entry.key.content_span());
             let schema = type_of(&crate::yaml_reader::to_value(&entry.value));
             let (place, note) =
@@ -164,22 +168,19 @@ impl DeclarationRecorder<'_, '_> {
 
     /// A written path: each part is declared where it is written first, and mentioned where it is written again.
     fn write(&self, node: usize, written: &SirenNode<'_>) {
-        let Some((write, text)) = written.kind.node_write().and_then(|write| Some((write, write.text?))) else {
-            return;
-        };
+        let Some(write) = written.kind.node_write() else { return };
+        let Some(text) = write.text else { return };
         let mut parent = Some(self.workflow);
         for (depth, at) in part_locations(write, &|span| self.reader.location_of(span)) {
-            let Some(key) = write.path.get(..=depth).and_then(|path| self.known.keys.get(write.root, path)) else {
-                return;
-            };
-            let name: &str = write.path.get(depth).map_or("", |name| name);
+            let Some(path) = write.path.get(..=depth) else { return };
+            let (Some(name), Some(key)) = (path.last(), self.known.keys.get(write.root, path)) else { return };
             if key.at == at {
                 let schema = if depth + 1 == write.path.len() { key.first.clone() } else { ValueType::OBJECT };
                 let note = format!("written by `{}`", self.known.node_id(node));
                 name_facts::record_declaration(
                     self.reader,
                     DeclarationKind::Key,
-                    name,
+                    &**name,
                     (at, text.span, parent),
                     schema,
                     &note,
@@ -193,41 +194,63 @@ impl DeclarationRecorder<'_, '_> {
 
     /// Records names outside templates.
     fn references(&self) {
-        let (reader, manifest) = (self.reader, self.manifest);
-        let node =
-            |text: &YamlText| self.known.node_of(&text.value).and_then(|at| self.known.nodes.get(at)).map(|n| n.at);
-        let agent = |text: &YamlText| manifest.find_agent(&text.value).map(|a| reader.location_of(a.id.content_span()));
-        for edge in &manifest.edges {
-            name_facts::record_mention(reader, edge.from, node(edge.from));
-            name_facts::record_mention(reader, edge.to, node(edge.to));
+        for edge in &self.manifest.edges {
+            self.mention_node(edge.from);
+            self.mention_node(edge.to);
         }
-        let fallback = |choice: Option<&NodeFailurePolicy<'_>>| {
-            if let Some(NodeFailurePolicy::Fallback(target)) = choice {
-                name_facts::record_mention(reader, target, node(target));
-            }
-        };
-        fallback(manifest.defaults.on_failure.as_ref());
-        for (at, written) in manifest.nodes.iter().enumerate() {
+        self.mention_fallback(self.manifest.defaults.on_failure.as_ref());
+        for (at, written) in self.manifest.nodes.iter().enumerate() {
             match &written.kind {
                 NodeKind::Agent(kind) => {
-                    kind.agent.into_iter().for_each(|text| name_facts::record_mention(reader, text, agent(text)));
-                    fallback(kind.on_failure.as_ref());
+                    if let Some(agent) = kind.agent {
+                        self.mention_agent(agent);
+                    }
+                    self.mention_fallback(kind.on_failure.as_ref());
                 }
                 NodeKind::Factory(kind) => {
-                    if let Some(FactoryWorker::Agent(text)) = &kind.worker {
-                        name_facts::record_mention(reader, text, agent(text));
+                    if let Some(FactoryWorker::Agent(agent)) = &kind.worker {
+                        self.mention_agent(agent);
                     }
                 }
                 NodeKind::Call(kind) => {
-                    let to = self.child(at).map(|c| Location::new(c.file, Span::new(0, 0)));
-                    kind.reference.into_iter().for_each(|text| name_facts::record_mention(reader, text, to));
-                    let place = |name: &Arc<str>| self.child(at)?.wanted.places.iter().find(|(n, _)| n == name);
-                    for (entry, (_, to)) in kind.inputs.iter().filter_map(|e| Some((e, place(&e.key.value)?))) {
-                        name_facts::record_mention(reader, &entry.key, Some(*to));
+                    if let Some(reference) = kind.reference {
+                        let file = self.child(at).map(|child| Location::new(child.file, Span::new(0, 0)));
+                        name_facts::record_mention(self.reader, reference, file);
+                    }
+                    for entry in &kind.inputs {
+                        if let Some(declared) = self.input_of_child(at, &entry.key.value) {
+                            name_facts::record_mention(self.reader, &entry.key, Some(declared));
+                        }
                     }
                 }
                 _ => {}
             }
         }
+    }
+
+    fn mention_node(&self, text: &YamlText) {
+        let node = match self.known.node_of(&text.value) {
+            Some(at) => self.known.nodes.get(at),
+            None => None,
+        };
+        name_facts::record_mention(self.reader, text, node.map(|node| node.at));
+    }
+
+    fn mention_agent(&self, text: &YamlText) {
+        let agent = self.manifest.find_agent(&text.value);
+        let declared = agent.map(|agent| self.reader.location_of(agent.id.content_span()));
+        name_facts::record_mention(self.reader, text, declared);
+    }
+
+    fn mention_fallback(&self, on_failure: Option<&NodeFailurePolicy<'_>>) {
+        if let Some(NodeFailurePolicy::Fallback(target)) = on_failure {
+            self.mention_node(target);
+        }
+    }
+
+    /// Where the workflow that a node calls declares an input.
+    fn input_of_child(&self, node: usize, name: &Arc<str>) -> Option<Location> {
+        let (_, at) = self.child(node)?.wanted.places.iter().find(|(known, _)| known == name)?;
+        Some(*at)
     }
 }

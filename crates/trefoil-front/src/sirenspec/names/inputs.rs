@@ -9,7 +9,7 @@ use trefoil_syntax::Location;
 use trefoil_template::{Value, ValueNumber, ValueObject};
 
 use super::callee::CalleeInputs;
-use crate::sirenspec::manifest::SirenManifest;
+use crate::sirenspec::manifest::{DeclaredInputField, SirenManifest};
 
 /// The input of a workflow.
 pub struct SirenInputs {
@@ -66,18 +66,20 @@ impl SirenInputs {
         given: &[Arc<str>],
         offered: &[Arc<str>],
     ) -> Self {
-        let declared = |f: &crate::sirenspec::manifest::DeclaredInputField<'_>| WorkflowInputField {
-            name: f.name.value.clone(),
-            schema: match &f.default {
-                Some(default) => ValueType::from_schema(&schema_of(default)),
-                None if &*f.name.value == "message" => ValueType::TEXT,
-                None => ValueType::Any,
-            },
-            origin: InputOrigin::Declared(at(f.name.span), f.default.clone()),
-            declared: Some(at(f.name.content_span())),
-            usual: None,
-        };
-        let mut fields: Vec<WorkflowInputField> = manifest.input.iter().map(declared).collect();
+        let mut fields = Vec::with_capacity(manifest.input.len() + 1);
+        for DeclaredInputField { name, default, .. } in &manifest.input {
+            fields.push(WorkflowInputField {
+                name: name.value.clone(),
+                schema: match default {
+                    Some(default) => ValueType::from_schema(&schema_of(default)),
+                    None if &*name.value == "message" => ValueType::TEXT,
+                    None => ValueType::Any,
+                },
+                origin: InputOrigin::Declared(at(name.span), default.clone()),
+                declared: Some(at(name.content_span())),
+                usual: None,
+            });
+        }
         let other = |name: &Arc<str>, origin| WorkflowInputField {
             name: name.clone(),
             schema: ValueType::Any,
@@ -86,8 +88,8 @@ impl SirenInputs {
             usual: None,
         };
         if !fields.iter().any(|f| &*f.name == "message") {
-            let first = manifest.nodes.first().map_or_else(Default::default, |n| n.id.span);
-            let message = other(&"message".into(), InputOrigin::Declared(at(first), None));
+            let origin = InputOrigin::Declared(at(manifest.first_node_span()), None);
+            let message = other(&"message".into(), origin);
             fields.insert(0, WorkflowInputField { schema: ValueType::TEXT, ..message });
         }
         for name in given {
@@ -124,14 +126,17 @@ impl SirenInputs {
     pub fn callee_inputs(&self, reads: &InputReads) -> CalleeInputs {
         let mut wanted = CalleeInputs { lacking: reads.lacking.clone(), ..CalleeInputs::default() };
         for field in &self.fields {
-            wanted.places.extend(field.declared.map(|at| (field.name.clone(), at)));
+            if let Some(at) = field.declared {
+                wanted.places.push((field.name.clone(), at));
+            }
             let read = reads.fields.get(&field.name);
             let declared = matches!(field.origin, InputOrigin::Declared(..)) && &*field.name != "message";
             if read.is_some() || declared {
                 wanted.known.push(field.name.clone());
             }
             let open = matches!(field.origin, InputOrigin::Declared(_, None));
-            if open && (read.is_some_and(|r| r.needed) || declared) {
+            let is_needed = matches!(read, Some(read) if read.needed);
+            if open && (is_needed || declared) {
                 wanted.needed.push(field.name.clone());
             }
         }
@@ -147,7 +152,7 @@ impl SirenInputs {
 
     fn taken(&self, field: &WorkflowInputField, reads: &InputReads, lenient: bool) -> FlowInputField {
         let read = reads.fields.get(&field.name).copied();
-        let needed = read.is_some_and(|r| r.needed);
+        let needed = matches!(read, Some(read) if read.needed);
         let message = &*field.name == "message";
         // If it is optional, an empty text triggers the `default(...)` of the reader.
         let unneeded = || Some(Value::from(""));
@@ -155,8 +160,8 @@ impl SirenInputs {
             InputOrigin::Declared(at, Some(default)) => (*at, Some(default.clone())),
             InputOrigin::Declared(at, None) if message && !needed && lenient => (*at, unneeded()),
             InputOrigin::Declared(at, None) => (*at, None),
-            InputOrigin::Given => (read.map_or_else(|| self.undeclared_location(), |r| r.at), None),
-            InputOrigin::Offered if needed => (read.map_or_else(|| self.undeclared_location(), |r| r.at), None),
+            InputOrigin::Given => (self.read_location(read), None),
+            InputOrigin::Offered if needed => (self.read_location(read), None),
             InputOrigin::Offered => (self.undeclared_location(), unneeded()),
         };
         let schema = match &field.origin {
@@ -165,17 +170,28 @@ impl SirenInputs {
             _ => Value::Object(Arc::new(ValueObject::default())),
         };
         let nullable = matches!(field.origin, InputOrigin::Given);
-        let usual = field.usual.clone().zip(field.declared);
+        let usual = match (&field.usual, field.declared) {
+            (Some(usual), Some(declared)) => Some((usual.clone(), declared)),
+            _ => None,
+        };
         FlowInputField { name: field.name.clone(), schema, default, usual, nullable, optional: false, origin }
+    }
+
+    fn read_location(&self, read: Option<InputRead>) -> Location {
+        match read {
+            Some(read) => read.at,
+            None => self.undeclared_location(),
+        }
     }
 
     /// A place in the file for fields that it does not mention.
     fn undeclared_location(&self) -> Location {
-        let declared = self.fields.iter().find_map(|f| match &f.origin {
-            InputOrigin::Declared(at, _) => Some(*at),
-            _ => None,
-        });
-        declared.unwrap_or(Location::new(trefoil_syntax::FileId(0), Default::default()))
+        for field in &self.fields {
+            if let InputOrigin::Declared(at, _) = field.origin {
+                return at;
+            }
+        }
+        Location::new(trefoil_syntax::FileId(0), Default::default())
     }
 }
 

@@ -52,7 +52,8 @@ impl TreeKeys {
 
     /// Adds the seeded values of a tree at any depth. `at` makes locations in the file.
     pub fn add_seeds(&mut self, root: StateTree, tree: &Yaml, path: &mut Vec<Arc<str>>, at: &dyn Fn(Span) -> Location) {
-        for entry in tree.as_mapping().map(|m| m.entries.as_slice()).unwrap_or_default() {
+        let Some(mapping) = tree.as_mapping() else { return };
+        for entry in &mapping.entries {
             path.push(entry.key.value.clone());
             let schema = type_of(&crate::yaml_reader::to_value(&entry.value));
             let at_key = at(entry.key.content_span());
@@ -90,12 +91,16 @@ impl TreeKeys {
 
     /// The keys under a path, as members.
     pub fn members_under(&self, root: StateTree, path: &[Arc<str>]) -> Vec<MemberDeclaration> {
-        let direct = self.keys_under(root, path).filter(|(p, _)| p.len() == path.len() + 1);
-        let member = |(p, key): (&Vec<Arc<str>>, &TreeKey)| {
-            let name = p.last().cloned().unwrap_or_default();
-            (name, Some(key.at), MemberDeclarations::from_members(self.members_under(root, p)))
-        };
-        direct.map(member).collect()
+        let mut members = Vec::new();
+        for (key_path, key) in self.keys_under(root, path) {
+            if key_path.len() != path.len() + 1 {
+                continue;
+            }
+            let name = key_path.last().cloned().unwrap_or_default();
+            let inner = MemberDeclarations::from_members(self.members_under(root, key_path));
+            members.push((name, Some(key.at), inner));
+        }
+        members
     }
 
     fn keys_under(&self, root: StateTree, path: &[Arc<str>]) -> impl Iterator<Item = (&Vec<Arc<str>>, &TreeKey)> {
@@ -110,17 +115,38 @@ impl TreeKeys {
         prefix: &str,
         ended: &dyn Fn(usize) -> Option<ValuePresence>,
     ) -> Vec<(Arc<str>, NameEntry)> {
-        let first = |(path, key): (&Vec<Arc<str>>, &TreeKey)| {
-            let [name] = path.as_slice() else { return None };
-            let writers = self.keys_under(root, path).flat_map(|(_, k)| k.writers.iter()).filter_map(|w| ended(*w));
-            let defined = match key.seeded {
-                true => ValuePresence::Always,
-                false => writers.min_by_key(|d| *d != ValuePresence::Always)?,
+        let mut names = Vec::new();
+        for (path, key) in self.tree_keys(root) {
+            let [name] = path.as_slice() else { continue };
+            let presence = match key.seeded {
+                true => Some(ValuePresence::Always),
+                false => self.written_presence(root, path, ended),
             };
-            let entry = NameEntry::new(key.schema.clone()).with_defined(defined).with_declaration(Some(key.at));
-            Some((format!("{prefix}{name}").into(), entry))
-        };
-        self.tree_keys(root).iter().filter_map(first).collect()
+            if let Some(presence) = presence {
+                let entry = NameEntry::new(key.schema.clone()).with_defined(presence).with_declaration(Some(key.at));
+                names.push((format!("{prefix}{name}").into(), entry));
+            }
+        }
+        names
+    }
+
+    /// The presence of what nodes have written under a path; `None`: none of them has ended.
+    fn written_presence(
+        &self,
+        root: StateTree,
+        path: &[Arc<str>],
+        ended: &dyn Fn(usize) -> Option<ValuePresence>,
+    ) -> Option<ValuePresence> {
+        let mut first = None;
+        for (_, key) in self.keys_under(root, path) {
+            for writer in &key.writers {
+                match ended(*writer) {
+                    Some(ValuePresence::Always) => return Some(ValuePresence::Always),
+                    presence => first = first.or(presence),
+                }
+            }
+        }
+        first
     }
 }
 
@@ -136,10 +162,11 @@ pub fn part_locations(write: &NodeWrite<'_>, at: &dyn Fn(Span) -> Location) -> V
     let Some(text) = write.text else { return Vec::new() };
     // After `working.`; a lone root is the key with its own name.
     let mut start = if &*text.value == write.root.tree_name() { 0 } else { write.root.tree_name().len() + 1 };
-    let place = |segment: &Arc<str>| {
-        let at = at(text.source_span(start as u32..(start + segment.len()) as u32));
-        start += segment.len() + 1;
-        at
-    };
-    write.path.iter().map(place).enumerate().collect()
+    let mut parts = Vec::with_capacity(write.path.len());
+    for (depth, segment) in write.path.iter().enumerate() {
+        let end = start + segment.len();
+        parts.push((depth, at(text.source_span(start as u32..end as u32))));
+        start = end + 1;
+    }
+    parts
 }

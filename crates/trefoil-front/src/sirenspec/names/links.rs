@@ -79,7 +79,9 @@ impl NodeLinks {
         links.resolve_edges(manifest, known);
         let mut pairs: Vec<(usize, usize)> = links.edges.iter().map(|l| (l.from, l.to)).collect();
         for (main, fallback) in links.fallback.iter().enumerate() {
-            pairs.extend(fallback.map(|f| (main, f)));
+            if let Some(fallback) = fallback {
+                pairs.push((main, *fallback));
+            }
         }
         if links.chain {
             let chain = links.file_order();
@@ -114,10 +116,12 @@ impl NodeLinks {
                 }
                 _ => continue,
             };
-            let Some(found) = known.node_of(&target.value).filter(|found| *found != at) else { continue };
-            if let (Some(f), Some(of)) = (self.fallback.get_mut(at), self.fallback_of.get_mut(found)) {
-                *f = Some(found);
-                of.push(at);
+            let Some(found) = known.node_of(&target.value) else { continue };
+            if found != at
+                && let (Some(fallback), Some(mains)) = (self.fallback.get_mut(at), self.fallback_of.get_mut(found))
+            {
+                *fallback = Some(found);
+                mains.push(at);
             }
         }
     }
@@ -138,9 +142,8 @@ impl NodeLinks {
         let mut place = |from: usize, order: &mut Vec<usize>| {
             let mut todo = vec![from];
             while let Some(at) = todo.pop() {
-                let mains = self.fallback_of.get(at).map(Vec::as_slice).unwrap_or_default();
                 let done = placed.get(at).copied().unwrap_or(true);
-                if done || mains.iter().any(|m| !placed.get(*m).copied().unwrap_or(false)) {
+                if done || self.replaced_by(at).iter().any(|main| !placed.get(*main).copied().unwrap_or(false)) {
                     continue;
                 }
                 if let Some(mark) = placed.get_mut(at) {
@@ -148,7 +151,11 @@ impl NodeLinks {
                 }
                 order.push(at);
                 // A fallback that is further down in the file is visited later.
-                todo.extend(self.fallback.get(at).copied().flatten().filter(|f| *f < from));
+                if let Some(Some(fallback)) = self.fallback.get(at)
+                    && *fallback < from
+                {
+                    todo.push(*fallback);
+                }
             }
         };
         for at in 0..n {
@@ -161,10 +168,12 @@ impl NodeLinks {
     fn part_idle_edges(&mut self) {
         let Self { edges, idle, fallback_of, after, .. } = self;
         edges.retain(|link| {
-            let stands_in = fallback_of.get(link.to).is_some_and(|mains| !mains.is_empty());
+            let stands_in = matches!(fallback_of.get(link.to), Some(mains) if !mains.is_empty());
             if stands_in {
                 idle.push(*link);
-                after.get_mut(link.to).into_iter().for_each(|list| list.push(link.from));
+                if let Some(list) = after.get_mut(link.to) {
+                    list.push(link.from);
+                }
             }
             !stands_in
         });
@@ -172,7 +181,12 @@ impl NodeLinks {
 
     /// Computes the order from these pairs and from template reads, or records the cycles that prevent one.
     fn put_in_order(&mut self, n: usize, mut pairs: Vec<(usize, usize)>) {
-        let by_id: Vec<(usize, usize)> = self.reads.iter().filter(|r| r.by_id).map(|r| (r.source, r.reader)).collect();
+        let mut by_id: Vec<(usize, usize)> = Vec::new();
+        for read in &self.reads {
+            if read.by_id {
+                by_id.push((read.source, read.reader));
+            }
+        }
         let read_each_other = SirenNodeOrder::new(n, &by_id).err().unwrap_or_default();
         let base = match SirenNodeOrder::new(n, &pairs) {
             Ok(base) => base,
@@ -214,19 +228,31 @@ impl NodeLinks {
         let Some(order) = &self.order else { return };
         let mut always = vec![false; self.into.len()];
         for &node in &order.sequence {
-            let stands_in = self.fallback_of.get(node).is_some_and(|of| !of.is_empty());
-            let mut incoming = self.incoming_edges(node).peekable();
-            let reached = incoming.peek().is_none()
-                || incoming.any(|l| {
-                    let source = always.get(l.from).copied().unwrap_or(false);
-                    source && !l.conditional && self.fallback.get(l.from).is_some_and(Option::is_none)
-                });
-            drop(incoming);
+            let mut has_incoming = false;
+            let mut certain = false;
+            for link in self.incoming_edges(node) {
+                has_incoming = true;
+                let source_runs = always.get(link.from).copied().unwrap_or(false);
+                let cannot_fail_over = matches!(self.fallback.get(link.from), Some(None));
+                if source_runs && !link.conditional && cannot_fail_over {
+                    certain = true;
+                    break;
+                }
+            }
+            let reached = certain || !has_incoming;
             if let Some(place) = always.get_mut(node) {
-                *place = reached && !stands_in;
+                *place = reached && self.replaced_by(node).is_empty();
             }
         }
         self.always = always;
+    }
+
+    /// The nodes whose fallback a node is.
+    pub fn replaced_by(&self, node: usize) -> &[usize] {
+        match self.fallback_of.get(node) {
+            Some(mains) => mains,
+            None => &[],
+        }
     }
 
     /// Whether the node runs in every run.

@@ -43,10 +43,16 @@ impl SirenNames {
         };
         for (at, node) in manifest.nodes.iter().enumerate() {
             known.by_id.insert(node.id.value.clone(), at);
-            known.node(node, children.get(at).and_then(Option::as_ref));
+            let child = match children.get(at) {
+                Some(Some(child)) => Some(child),
+                _ => None,
+            };
+            known.node(node, child);
         }
         for write in &known.writes {
-            if let Some(slot) = known.nodes.get(write.node).and_then(|n| known.slots.0.find_element_mut(n.slot)) {
+            if let Some(node) = known.nodes.get(write.node)
+                && let Some(slot) = known.slots.0.find_element_mut(node.slot)
+            {
                 slot.writes.push(format!("{}.{}", write.root.tree_name(), write.path.join(".")).into());
             }
         }
@@ -78,8 +84,10 @@ impl SirenNames {
             NodeKind::Swrm(swrm) => {
                 let schema = swrm_output(swrm);
                 self.write(at, id, Some(&implied), &output, &schema);
-                let members = swrm.members.iter().map(|m| &m.id.value);
-                name.agents = members.map(|m| (m.clone(), self.slots.add_slot(format!("{id}.{m}")))).collect();
+                for member in &swrm.members {
+                    let member = &member.id.value;
+                    name.agents.push((member.clone(), self.slots.add_slot(format!("{id}.{member}"))));
+                }
                 name.schema = ValueType::optional_fields([
                     ("output".into(), schema),
                     ("agents".into(), swarm_type(&name.agents)),
@@ -102,14 +110,18 @@ impl SirenNames {
                 name.instance = Some(self.instance(factory));
             }
             NodeKind::Call(call) => {
-                let tree = child.map_or(ValueType::Any, |c| c.output.clone());
+                let (tree, readable) = match child {
+                    Some(child) => (child.output.clone(), child.readable.clone()),
+                    None => (ValueType::Any, ValueType::Any),
+                };
                 self.write(at, id, Some(&implied), &output, &tree);
                 self.write(at, id, call.writes.as_ref(), &output, &tree);
                 name.exports = Some(self.slots.add_slot(format!("{id} (inner)")));
-                name.schema = types::nested_type(&output, child.map_or(ValueType::Any, |c| c.readable.clone()));
-                name.members = MemberDeclarations::from_members(
-                    child.map(|c| ("output".into(), None, c.members.clone())).into_iter().collect(),
-                );
+                name.schema = types::nested_type(&output, readable);
+                if let Some(child) = child {
+                    let members = vec![("output".into(), None, child.members.clone())];
+                    name.members = MemberDeclarations::from_members(members);
+                }
             }
             NodeKind::Tool(tool) => {
                 name.output = tool.output_key.clone();
@@ -140,7 +152,7 @@ impl SirenNames {
         };
         FactoryInstance {
             intake: add("call".into()),
-            item: each.then(|| add("item".into())),
+            item: if each { Some(add("item".into())) } else { None },
             index: add("index".into()),
             total: add("total".into()),
             rendered: add("inputs".into()),
@@ -182,8 +194,11 @@ impl SirenNames {
                 // Writes are in the order of the nodes.
                 let from = self.writes.partition_point(|w| w.node < at);
                 let mut own = self.writes.iter().skip(from).take_while(|w| w.node == at);
-                let found = own.find(|w| w.root == write.root && w.path == write.path);
-                keys.add_write(write, at, &found.map_or(ValueType::Any, |w| w.schema.clone()), &place);
+                let schema = match own.find(|w| w.root == write.root && w.path == write.path) {
+                    Some(own) => &own.schema,
+                    None => &ValueType::Any,
+                };
+                keys.add_write(write, at, schema, &place);
             }
             if matches!(node.kind, NodeKind::Swrm(_) | NodeKind::Call(_)) {
                 let key = TreeKey::new(known.at, known.schema.part_type("output"));

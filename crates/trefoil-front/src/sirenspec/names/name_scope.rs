@@ -59,24 +59,32 @@ impl SirenScope {
     pub fn own_inputs(&self) -> &[(Arc<str>, trefoil_syntax::Location)] {
         match self.stand {
             NodePart::Inputs => &[],
-            _ => self.factory_instance().map_or(&[], |instance| instance.inputs.as_slice()),
+            _ => match self.factory_instance() {
+                Some(instance) => &instance.inputs,
+                None => &[],
+            },
         }
     }
 
     /// The agents of the reader's own swarm, in its synthesis.
     pub fn swarm_agents(&self) -> &[(Arc<str>, SlotId)] {
-        match self.stand {
-            NodePart::Synthesis { instance: true } => {
-                self.factory_instance().map_or(&[], |instance| instance.agents.as_slice())
-            }
-            NodePart::Synthesis { instance: false } => self.reading_node().map_or(&[], |node| node.agents.as_slice()),
-            _ => &[],
+        let NodePart::Synthesis { instance } = self.stand else { return &[] };
+        if instance {
+            return match self.factory_instance() {
+                Some(instance) => &instance.agents,
+                None => &[],
+            };
+        }
+        match self.reading_node() {
+            Some(node) => &node.agents,
+            None => &[],
         }
     }
 
     /// Whether the other agents of that swarm continue when one fails.
     pub fn is_lenient(&self) -> bool {
-        self.stand == NodePart::Synthesis { instance: false } && self.reading_node().is_some_and(|node| node.lenient)
+        self.stand == NodePart::Synthesis { instance: false }
+            && matches!(self.reading_node(), Some(node) if node.lenient)
     }
 
     /// Whether a node has ended at this point.
@@ -103,7 +111,7 @@ impl SirenScope {
     /// Whether an unknown input, in an agent that no node uses, is a misspelling. Otherwise a factory may pass it.
     pub fn is_slip(&self, field: &str) -> bool {
         let near = suggestions::find_near_match(field, self.known.inputs.field_names());
-        !self.known.is_made(field) && near.is_some_and(|near| near.sure)
+        !self.known.is_made(field) && matches!(near, Some(near) if near.sure)
     }
 
     /// An unknown name. In an agent that no node uses, it may exist where the agent will be used.
@@ -114,21 +122,30 @@ impl SirenScope {
     /// The usage so far, at this depth of a path.
     pub fn usage_entry(&self, skip: u16) -> NameEntry {
         let mut spent: Vec<SlotId> = Vec::new();
-        let slot = |node: usize| self.known.nodes.get(node).map(|n| n.slot);
         if let (Some(order), ReadingPoint::Node(node) | ReadingPoint::EdgeFrom(node)) = (&self.links.order, self.who) {
-            spent.extend(order.preceding_nodes(node).filter_map(slot));
+            for earlier in order.preceding_nodes(node) {
+                spent.extend(self.node_slot(earlier));
+            }
         }
         if let ReadingPoint::EdgeFrom(node) = self.who {
-            spent.extend(slot(node));
+            spent.extend(self.node_slot(node));
         }
-        let nothing = || {
-            let values = SPENT.into_iter().zip([Value::from(0i64), Value::Null]);
-            let values: ValueObject = values.map(|(name, value)| (name.into(), value)).collect();
-            Source::Const(Value::Object(Arc::new(values)))
-        };
-        let source = if spent.is_empty() { nothing() } else { Source::Spent(spent) };
+        let source = if spent.is_empty() { Source::Const(nothing_spent()) } else { Source::Spent(spent) };
         NameEntry::new(spent_type()).with_source(source, skip)
     }
+
+    fn node_slot(&self, node: usize) -> Option<SlotId> {
+        Some(self.known.nodes.get(node)?.slot)
+    }
+}
+
+/// The usage before any node has run.
+fn nothing_spent() -> Value {
+    let mut values = ValueObject::default();
+    for (name, value) in SPENT.into_iter().zip([Value::from(0i64), Value::Null]) {
+        values.insert(name.into(), value);
+    }
+    Value::Object(Arc::new(values))
 }
 
 /// The type of the usage so far.

@@ -40,11 +40,15 @@ pub fn find_reads(known: &SirenNames, texts: &[ParsedNodeText]) -> Vec<NodeRead>
                     all.push(NodeRead { reader: *reader, source, at, path: reference.dotted_path(), by_id });
                 }
             };
-            if let Some((source, _)) = look.named.filter(|_| look.in_node) {
+            let mut named = None;
+            if let Some((source, _)) = look.named
+                && look.in_node
+            {
                 add(source, true);
+                named = Some(source);
             }
             for write in look.writes.iter().filter_map(|w| known.writes.get(*w)) {
-                if Some(write.node) != look.named.map(|(n, _)| n) || !look.in_node {
+                if Some(write.node) != named {
                     add(write.node, false);
                 }
             }

@@ -28,7 +28,7 @@ impl NodeSet {
         }
     }
     fn contains(&self, at: usize) -> bool {
-        self.0.get(at / 64).is_some_and(|word| word & (1 << (at % 64)) != 0)
+        matches!(self.0.get(at / 64), Some(word) if word & (1 << (at % 64)) != 0)
     }
     fn join(&mut self, other: &Self) {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
@@ -48,8 +48,12 @@ impl SirenNodeOrder {
                 *count += 1;
             }
         }
-        let mut ready: BinaryHeap<Reverse<usize>> =
-            waits.iter().enumerate().filter(|(_, w)| **w == 0).map(|(at, _)| Reverse(at)).collect();
+        let mut ready: BinaryHeap<Reverse<usize>> = BinaryHeap::new();
+        for (node, count) in waits.iter().enumerate() {
+            if *count == 0 {
+                ready.push(Reverse(node));
+            }
+        }
         let mut order = Self { sequence: Vec::with_capacity(n), rank: vec![0; n], before: vec![NodeSet::new(n); n] };
         while let Some(Reverse(node)) = ready.pop() {
             if let Some(rank) = order.rank.get_mut(node) {
@@ -75,7 +79,7 @@ impl SirenNodeOrder {
 
     /// Whether `first` has ended when `then` starts.
     pub fn ends_before(&self, first: usize, then: usize) -> bool {
-        self.before.get(then).is_some_and(|set| set.contains(first))
+        matches!(self.before.get(then), Some(set) if set.contains(first))
     }
 
     /// The nodes before this one, in topological order.
@@ -96,15 +100,15 @@ fn cycles(after: &[Vec<usize>], waits: &[usize]) -> Vec<Vec<usize>> {
             }
         }
     }
-    let mut found: Vec<Vec<usize>> = petgraph::algo::tarjan_scc(&graph)
-        .into_iter()
-        .map(|knot| knot.into_iter().map(petgraph::graph::NodeIndex::index).collect::<Vec<_>>())
-        .filter_map(|knot| {
-            let start = *knot.iter().min()?;
-            let stuck = waits.get(start).is_some_and(|w| *w > 0);
-            if stuck { around(after, &knot, start) } else { None }
-        })
-        .collect();
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    for knot in petgraph::algo::tarjan_scc(&graph) {
+        let knot: Vec<usize> = knot.into_iter().map(petgraph::graph::NodeIndex::index).collect();
+        let Some(start) = knot.iter().copied().min() else { continue };
+        let is_stuck = matches!(waits.get(start), Some(count) if *count > 0);
+        if is_stuck {
+            found.extend(around(after, &knot, start));
+        }
+    }
     found.sort();
     found
 }

@@ -33,7 +33,9 @@ impl SirenNames {
         for (more, segment) in rest.iter().enumerate() {
             id.push('.');
             id.push_str(segment);
-            found = self.node_of(&id).map(|at| (at, more + 2)).or(found);
+            if let Some(at) = self.node_of(&id) {
+                found = Some((at, more + 2));
+            }
         }
         found
     }
@@ -52,26 +54,30 @@ impl SirenNames {
         {
             look.named = Some((node, taken));
             let rest = path.get(taken..).unwrap_or(&[]);
-            look.in_node = self.nodes.get(node).is_some_and(|n| types::missing_segment(&n.schema, rest).is_none());
+            if let Some(node) = self.nodes.get(node) {
+                look.in_node = types::missing_segment(&node.schema, rest).is_none();
+            }
         }
-        if let Some(head) = path.first() {
-            let touching = self.by_head.get(head).map(Vec::as_slice).unwrap_or_default();
-            look.writes = touching.iter().copied().filter(|w| self.touches(*w, root, path)).collect();
+        if let Some(head) = path.first()
+            && let Some(with_head) = self.by_head.get(head)
+        {
+            for write in with_head {
+                if matches!(self.writes.get(*write), Some(written) if overlaps(written, root, path)) {
+                    look.writes.push(*write);
+                }
+            }
         }
         look.seeded = self.seeded_value(root, path).is_some();
         look
     }
 
-    fn touches(&self, write: usize, root: StateTree, path: &[Arc<str>]) -> bool {
-        self.writes.get(write).is_some_and(|w| w.root == root && w.path.iter().zip(path).all(|(a, b)| a == b))
-    }
-
     /// Whether an overlapping write can provide the value that the path reads.
     pub fn provides_value(&self, write: usize, path: &[Arc<str>]) -> bool {
-        self.writes.get(write).is_some_and(|w| match path.get(w.path.len()..) {
-            Some(rest) => types::missing_segment(&w.schema, rest).is_none(),
+        let Some(write) = self.writes.get(write) else { return false };
+        match path.get(write.path.len()..) {
+            Some(rest) => types::missing_segment(&write.schema, rest).is_none(),
             None => true,
-        })
+        }
     }
 
     /// Whether the path can have a value in any run.
@@ -100,17 +106,26 @@ impl SirenNames {
         if root == StateTree::Working {
             match self.node_at(path) {
                 Some((node, taken)) => {
-                    let rest = path.get(taken..).unwrap_or(&[]);
-                    all.extend(self.nodes.get(node).into_iter().flat_map(|node| types::keys_at(&node.schema, rest)));
+                    if let Some(node) = self.nodes.get(node) {
+                        all.extend(types::keys_at(&node.schema, path.get(taken..).unwrap_or(&[])));
+                    }
                 }
                 None if path.is_empty() => all.extend(self.nodes.iter().map(|n| n.id.clone())),
                 None => {}
             }
         }
-        let along = |w: &&WriteName| w.root == root && w.path.iter().zip(path).all(|(a, b)| a == b);
-        all.extend(self.writes.iter().filter(along).filter_map(|w| w.path.get(path.len()).cloned()));
-        let around = self.writes.iter().filter(along).filter(|w| !path.is_empty() && w.path.len() <= path.len());
-        all.extend(around.flat_map(|w| types::keys_at(&w.schema, path.get(w.path.len()..).unwrap_or(&[]))));
+        let mut in_written_values = Vec::new();
+        for write in &self.writes {
+            if !overlaps(write, root, path) {
+                continue;
+            }
+            all.extend(write.path.get(path.len()).cloned());
+            if !path.is_empty() && write.path.len() <= path.len() {
+                let rest = path.get(write.path.len()..).unwrap_or(&[]);
+                in_written_values.extend(types::keys_at(&write.schema, rest));
+            }
+        }
+        all.append(&mut in_written_values);
         match path.is_empty() {
             true => all.extend(self.tree_seeds(root).keys().cloned()),
             false => {
@@ -121,4 +136,9 @@ impl SirenNames {
         }
         all
     }
+}
+
+/// Whether a write is at the path, under it or above it.
+fn overlaps(write: &WriteName, root: StateTree, path: &[Arc<str>]) -> bool {
+    write.root == root && write.path.iter().zip(path).all(|(written, name)| written == name)
 }

@@ -46,19 +46,22 @@ impl SirenScope {
     /// What a path in a tree resolves to.
     pub fn resolve_path(&self, root: StateTree, path: &[Arc<str>]) -> TreePathTarget {
         let known = &*self.known;
-        let mut look = known.look_up_path(root, path);
+        let look = known.look_up_path(root, path);
         if let Some((node, taken)) = look.named
             && self.is_own(node)
             && !self.swarm_agents().is_empty()
-            && path.get(taken).is_some_and(|name| **name == *"agents")
+            && matches!(path.get(taken), Some(name) if **name == *"agents")
         {
             return self.own_agents(path.get(taken + 1));
         }
-        let written = |w: &usize| known.writes.get(*w).is_some_and(|w| self.has_ended(w.node));
-        let late: Vec<usize> = look.writes.iter().copied().filter(|w| !written(w)).collect();
-        look.writes.retain(written);
-        let provided = look.seeded || look.writes.iter().any(|w| known.provides_value(*w, path));
-        let node = match look.named.filter(|_| look.in_node) {
+        let is_written = |write: &usize| match known.writes.get(*write) {
+            Some(write) => self.has_ended(write.node),
+            None => false,
+        };
+        let (writes, late): (Vec<usize>, Vec<usize>) = look.writes.into_iter().partition(is_written);
+        let provided = look.seeded || writes.iter().any(|w| known.provides_value(*w, path));
+        let named = if look.in_node { look.named } else { None };
+        let node = match named {
             Some((node, _)) if self.is_own(node) && provided => None,
             Some((node, taken)) if self.is_own(node) => {
                 let all = !self.swarm_agents().is_empty() && path.len() == taken;
@@ -69,14 +72,17 @@ impl SirenScope {
             node => node,
         };
         if !provided && node.is_none() {
-            let later = late.iter().find(|w| known.provides_value(**w, path)).and_then(|w| known.writes.get(*w));
+            let later = match late.iter().find(|w| known.provides_value(**w, path)) {
+                Some(write) => known.writes.get(*write),
+                None => None,
+            };
             return match later {
                 Some(write) if self.is_own(write.node) => TreePathTarget::Own(write.node),
                 Some(write) => TreePathTarget::Late { node: write.node, writes: true },
                 None => TreePathTarget::Nowhere { begins: root == StateTree::Working && known.begins_id(path) },
             };
         }
-        TreePathTarget::There(AvailableValues { writes: look.writes, node, provided, seeded: look.seeded })
+        TreePathTarget::There(AvailableValues { writes, node, provided, seeded: look.seeded })
     }
 
     fn is_own(&self, node: usize) -> bool {
@@ -95,11 +101,19 @@ impl SirenScope {
     /// The nodes that may have written the value, in order.
     pub fn producing_nodes(&self, there: &AvailableValues, path: &[Arc<str>]) -> Vec<usize> {
         let known = &*self.known;
-        let writers =
-            there.writes.iter().filter(|w| known.provides_value(**w, path)).filter_map(|w| known.writes.get(*w));
-        let mut all: Vec<usize> = writers.map(|w| w.node).chain(there.node.map(|(n, _)| n)).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
+        let mut nodes: Vec<usize> = Vec::with_capacity(there.writes.len() + 1);
+        for at in &there.writes {
+            if let Some(write) = known.writes.get(*at)
+                && known.provides_value(*at, path)
+            {
+                nodes.push(write.node);
+            }
+        }
+        if let Some((node, _)) = there.node {
+            nodes.push(node);
+        }
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
     }
 }

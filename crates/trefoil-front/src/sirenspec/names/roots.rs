@@ -25,11 +25,11 @@ const TAGS: TagNotation = TagNotation {
 impl SirenScope {
     /// The input field with this name.
     fn field(&self, name: &str) -> NameMatch {
-        let rendered = self.factory_instance().map(|i| i.rendered);
-        if let Some(((_, at), slot)) = self.own_inputs().iter().find(|(n, _)| &**n == name).zip(rendered) {
-            return NameMatch::Is(
-                NameEntry::new(ValueType::Any).with_source(Source::Slot(slot), 1).with_declaration(Some(*at)),
-            );
+        if let Some(instance) = self.factory_instance()
+            && let Some((_, at)) = self.own_inputs().iter().find(|(known, _)| &**known == name)
+        {
+            let entry = NameEntry::new(ValueType::Any).with_source(Source::Slot(instance.rendered), 1);
+            return NameMatch::Is(entry.with_declaration(Some(*at)));
         }
         let inputs = &self.known.inputs;
         match inputs.find_field(name) {
@@ -42,23 +42,27 @@ impl SirenScope {
                     .with_defined(ValuePresence::Sometimes)
                     .with_source(Source::missing_segment(1), 0),
             ),
-            None => {
-                let own = self.own_inputs().iter().map(|(name, _)| name.clone());
-                NameMatch::Never(NameAbsence {
-                    what: None,
-                    names: inputs.field_names().map(Arc::from).chain(own).collect(),
-                })
-            }
+            None => NameMatch::Never(NameAbsence { what: None, names: self.input_names() }),
         }
+    }
+
+    /// The input fields of the workflow, followed by those of the instance.
+    fn input_names(&self) -> Vec<Arc<str>> {
+        let mut names: Vec<Arc<str>> = self.known.inputs.field_names().map(Arc::from).collect();
+        for (name, _) in self.own_inputs() {
+            names.push(name.clone());
+        }
+        names
     }
 
     /// A loop variable.
     fn variable(&self, name: &str) -> NameEntry {
-        let slot = self.factory_instance().and_then(|instance| match name {
-            "item" => instance.item,
-            "index" => Some(instance.index),
-            _ => Some(instance.total),
-        });
+        let slot = match (self.factory_instance(), name) {
+            (Some(instance), "item") => instance.item,
+            (Some(instance), "index") => Some(instance.index),
+            (Some(instance), _) => Some(instance.total),
+            (None, _) => None,
+        };
         let schema = if name == "item" { ValueType::Any } else { ValueType::INTEGER };
         match slot {
             Some(slot) => NameEntry::new(schema).with_source(Source::Slot(slot), 1),
@@ -93,7 +97,7 @@ impl NameScope for SirenScope {
         let words: Vec<&str> = path.iter().map(|s| &*s.name).collect();
         match words.as_slice() {
             ["item" | "index" | "total", ..] => {
-                bound.entries.first().is_some_and(|e| e.defined == ValuePresence::Always)
+                matches!(bound.entries.first(), Some(entry) if entry.defined == ValuePresence::Always)
             }
             ["inputs", _, ..] => bound.end != PathResolution::Open(1),
             ["env", name] => is_variable(name),
@@ -105,8 +109,11 @@ impl NameScope for SirenScope {
     }
 
     fn whole_path(&self, path: &str) -> Option<String> {
-        let own = self.own_inputs().iter().any(|(name, _)| **name == *path);
-        (own || self.known.inputs.find_field(path).is_some()).then(|| format!("inputs.{path}"))
+        let is_own = self.own_inputs().iter().any(|(name, _)| **name == *path);
+        if is_own || self.known.inputs.find_field(path).is_some() {
+            return Some(format!("inputs.{path}"));
+        }
+        None
     }
 }
 
@@ -150,13 +157,13 @@ impl NameResolver for InputFields {
     }
 
     fn all_entries(&self) -> Vec<(Arc<str>, NameEntry)> {
-        let fields = self.0.known.inputs.field_names().map(Arc::from);
-        let own = self.0.own_inputs().iter().map(|(name, _)| name.clone());
-        let entry = |name: Arc<str>| match self.0.field(&name) {
-            NameMatch::Is(entry) => Some((name, entry)),
-            _ => None,
-        };
-        fields.chain(own).filter_map(entry).collect()
+        let mut all = Vec::new();
+        for name in self.0.input_names() {
+            if let NameMatch::Is(entry) = self.0.field(&name) {
+                all.push((name, entry));
+            }
+        }
+        all
     }
 }
 

@@ -49,7 +49,8 @@ impl TreeNames {
         if let [write] = there.writes.as_slice()
             && let Some(write) = known.writes.get(*write)
             && write.path.len() <= self.path.len()
-            && self.path.first().is_some_and(|name| known.tree_seeds(self.root).get(name).is_none())
+            && let Some(head) = self.path.first()
+            && known.tree_seeds(self.root).get(head).is_none()
             && self.here.surely_has_result(&[write.node])
             && let Some(node) = known.nodes.get(write.node)
         {
@@ -75,12 +76,19 @@ impl TreeNames {
         let known = self.workflow_names();
         let mut all = Vec::new();
         if self.root == StateTree::Working {
-            let ended = known.nodes.iter().enumerate().filter(|(at, _)| self.here.has_ended(*at));
-            all.extend(ended.map(|(_, n)| ComposedPart { at: segments(&n.id), slot: n.slot, member: Vec::new() }));
+            for (at, node) in known.nodes.iter().enumerate() {
+                if self.here.has_ended(at) {
+                    all.push(ComposedPart { at: segments(&node.id), slot: node.slot, member: Vec::new() });
+                }
+            }
         }
-        let written =
-            known.writes.iter().enumerate().filter(|(_, w)| w.root == self.root && self.here.has_ended(w.node));
-        all.extend(write_parts(known, &self.here.links, &written.map(|(at, _)| at).collect::<Vec<_>>()));
+        let mut written = Vec::new();
+        for (at, write) in known.writes.iter().enumerate() {
+            if write.root == self.root && self.here.has_ended(write.node) {
+                written.push(at);
+            }
+        }
+        all.extend(write_parts(known, &self.here.links, &written));
         laid_over(known.tree_seeds(self.root).clone(), all)
     }
 
@@ -107,15 +115,23 @@ impl TreeNames {
 
 /// Written values as parts of a tree; later nodes take precedence.
 pub fn write_parts(known: &SirenNames, links: &NodeLinks, writes: &[usize]) -> Vec<ComposedPart> {
-    let part = |w: &usize| {
-        let write = known.writes.get(*w)?;
-        let node = known.nodes.get(write.node)?;
-        let rank = links.order.as_ref().and_then(|o| o.rank.get(write.node).copied()).unwrap_or(write.node);
-        Some((rank, ComposedPart { at: write.path.clone(), slot: node.slot, member: write.member.clone() }))
-    };
-    let mut parts: Vec<(usize, ComposedPart)> = writes.iter().filter_map(part).collect();
+    let mut parts: Vec<(usize, ComposedPart)> = Vec::with_capacity(writes.len());
+    for write in writes {
+        let Some(write) = known.writes.get(*write) else { continue };
+        let Some(node) = known.nodes.get(write.node) else { continue };
+        let part = ComposedPart { at: write.path.clone(), slot: node.slot, member: write.member.clone() };
+        parts.push((node_rank(links, write.node), part));
+    }
     parts.sort_by_key(|(rank, _)| *rank);
     parts.into_iter().map(|(_, part)| part).collect()
+}
+
+/// The place of a node in the order; without one, in the file.
+fn node_rank(links: &NodeLinks, node: usize) -> usize {
+    match &links.order {
+        Some(order) => order.rank.get(node).copied().unwrap_or(node),
+        None => node,
+    }
 }
 
 /// Parts merged into a seed. Without parts, the value is known at load time.
@@ -127,9 +143,10 @@ fn laid_over(seed: ValueObject, parts: Vec<ComposedPart>) -> Source {
 /// A node's context as a tree, so that a path that starts with the node's id resolves in it.
 fn lay_node(node: &NodeName) -> Source {
     let at = segments(&node.id);
-    let seed = at.iter().rev().fold(Value::Object(Arc::default()), |inner, key| {
-        Value::Object(Arc::new([(key.clone(), inner)].into_iter().collect()))
-    });
+    let mut seed = Value::Object(Arc::default());
+    for key in at.iter().rev() {
+        seed = Value::Object(Arc::new([(key.clone(), seed)].into_iter().collect()));
+    }
     Source::Compose { seed, parts: vec![ComposedPart { at, slot: node.slot, member: Vec::new() }] }
 }
 

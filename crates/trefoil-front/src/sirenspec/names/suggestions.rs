@@ -7,7 +7,7 @@ use trefoil_ir::types::ValueType;
 
 use super::name_scope::{SirenScope, spent_type};
 use super::node_part::ReadingPoint;
-use super::workflow_names::{self, NodeName};
+use super::workflow_names;
 use crate::names::NameEntry;
 use crate::sirenspec::manifest::StateTree;
 
@@ -17,12 +17,15 @@ impl SirenScope {
         let local = self.local();
         let mut names = self.nodes_ended("");
         // In an instance, its own inputs hide the workflow's.
-        let fields = self.known.inputs.fields.iter().map(|field| {
+        for field in &self.known.inputs.fields {
+            let name: Arc<str> = format!("inputs.{}", field.name).into();
+            if local.iter().any(|(own, _)| *own == name) {
+                continue;
+            }
             let schema = if &*field.name == "message" { ValueType::TEXT } else { field.schema.clone() };
             let entry = NameEntry::new(schema).with_declaration(field.declared).with_note(field.field_note());
-            (Arc::from(format!("inputs.{}", field.name)), entry)
-        });
-        names.extend(fields.filter(|(name, _)| !local.iter().any(|(l, _)| l == name)));
+            names.push((name, entry));
+        }
         for (root, prefix) in
             [(StateTree::Working, ""), (StateTree::Working, "working."), (StateTree::Output, "output.")]
         {
@@ -46,12 +49,13 @@ impl SirenScope {
     }
 
     fn nodes_ended(&self, prefix: &str) -> Vec<(Arc<str>, NameEntry)> {
-        let node = |(at, node): (usize, &NodeName)| {
-            let entry =
-                NameEntry::new(node.schema.clone()).with_defined(self.as_offered(at)?).with_declaration(Some(node.at));
-            Some((format!("{prefix}{}", node.id).into(), entry.with_note(node.note.clone())))
-        };
-        self.known.nodes.iter().enumerate().filter_map(node).collect()
+        let mut names = Vec::new();
+        for (at, node) in self.known.nodes.iter().enumerate() {
+            let Some(presence) = self.as_offered(at) else { continue };
+            let entry = NameEntry::new(node.schema.clone()).with_defined(presence).with_declaration(Some(node.at));
+            names.push((format!("{prefix}{}", node.id).into(), entry.with_note(node.note.clone())));
+        }
+        names
     }
 
     /// Whether a node has run at this point, judging by the node alone: a node that a condition may skip is
@@ -59,7 +63,11 @@ impl SirenScope {
     fn as_offered(&self, node: usize) -> Option<ValuePresence> {
         let always =
             self.links.always_runs(node) && self.links.leaves_result(node) || self.who == ReadingPoint::EdgeFrom(node);
-        self.has_ended(node).then_some(if always { ValuePresence::Always } else { ValuePresence::Sometimes })
+        match (self.has_ended(node), always) {
+            (true, true) => Some(ValuePresence::Always),
+            (true, false) => Some(ValuePresence::Sometimes),
+            (false, _) => None,
+        }
     }
 
     /// Loop variables, rendered inputs, the agents of the reader's own swarm.
@@ -75,13 +83,15 @@ impl SirenScope {
             let number = |note: &str| NameEntry::new(ValueType::INTEGER).with_note(note);
             names.push(("index".into(), number("the position of this instance, from 0")));
             names.push(("total".into(), number("the number of instances")));
-            names.extend(self.own_inputs().iter().map(|(name, at)| {
+            for (name, at) in self.own_inputs() {
                 let entry =
                     NameEntry::new(ValueType::Any).with_declaration(Some(*at)).with_note("an input of this instance");
-                (format!("inputs.{name}").into(), entry)
-            }));
+                names.push((format!("inputs.{name}").into(), entry));
+            }
         }
-        if let Some(node) = self.reading_node().filter(|_| !self.swarm_agents().is_empty()) {
+        if let Some(node) = self.reading_node()
+            && !self.swarm_agents().is_empty()
+        {
             let agents =
                 NameEntry::new(workflow_names::swarm_type(self.swarm_agents())).with_declaration(Some(node.at));
             names.push((format!("{}.agents", node.id).into(), agents.with_note("the agents of this swarm")));

@@ -8,7 +8,8 @@ use trefoil_template::Policy;
 use super::node_part::NodePart;
 use crate::bound_text::ParsedText;
 use crate::sirenspec::manifest::{
-    FactoryItems, FactoryWorker, NodeKind, SirenManifest, SirenNode, SirenSwarm, SwarmSize, ToolNode, ToolSettings,
+    FactoryItems, FactoryNode, FactoryWorker, NodeKind, SirenManifest, SirenNode, SirenSwarm, SwarmSize, ToolNode,
+    ToolSettings,
 };
 
 /// A text with its place and purpose.
@@ -37,75 +38,100 @@ pub struct ParsedNodeText {
 /// Parses the templates of all nodes before they are bound: their references determine the order of the nodes, which in
 /// turn affects binding.
 pub fn parse_templates(file: FileId, manifest: &SirenManifest<'_>) -> Vec<ParsedNodeText> {
-    let nodes = manifest.nodes.iter().enumerate();
-    let templates = nodes.flat_map(|(at, node)| of_node(manifest, node).into_iter().map(move |t| (at, t)));
-    let parsed = templates.map(|(node, NodeTemplate { text, stand, position })| {
-        let text = ParsedText::from_template(file, text, &Policy::SIRENSPEC);
-        ParsedNodeText { node, stand, position, text }
-    });
-    parsed.collect()
+    let mut parsed = Vec::new();
+    for (at, node) in manifest.nodes.iter().enumerate() {
+        for NodeTemplate { text, stand, position } in of_node(manifest, node) {
+            let text = ParsedText::from_template(file, text, &Policy::SIRENSPEC);
+            parsed.push(ParsedNodeText { node: at, stand, position, text });
+        }
+    }
+    parsed
 }
 
 /// The templates of a node, including those of its agent.
 pub fn of_node<'m>(manifest: &SirenManifest<'m>, node: &SirenNode<'m>) -> Vec<NodeTemplate<'m>> {
-    let mut all = Vec::new();
-    let system =
-        |agent: Option<&YamlText>| agent.and_then(|id| manifest.find_agent(&id.value)).and_then(|agent| agent.system);
-    let of = |stand, position| move |text| NodeTemplate { text, stand, position };
+    let mut all = NodeTemplates(Vec::new());
     match &node.kind {
-        NodeKind::Agent(agent) => all.extend(system(agent.agent).map(of(NodePart::Plain, TextRole::System))),
-        NodeKind::Swrm(swrm) => swarm(swrm, false, &mut all),
-        NodeKind::Factory(factory) => {
-            match &factory.over {
-                Some(FactoryItems::List(text)) => all.push(of(NodePart::Decides("for_each"), TextRole::Text)(text)),
-                Some(FactoryItems::Count(SwarmSize::Text(text))) => {
-                    all.push(of(NodePart::Decides("swarm_size"), TextRole::Text)(text));
-                }
-                Some(FactoryItems::Count(SwarmSize::Fixed(_))) | None => {}
-            }
-            all.extend(
-                factory.inputs.iter().filter_map(|e| e.value.as_string()).map(of(NodePart::Inputs, TextRole::Text)),
-            );
-            match &factory.worker {
-                Some(FactoryWorker::Agent(agent)) => {
-                    all.extend(system(Some(agent)).map(of(NodePart::Instance, TextRole::System)));
-                }
-                Some(FactoryWorker::Swrm(swrm)) => swarm(swrm, true, &mut all),
-                None => {}
-            }
-        }
+        NodeKind::Agent(kind) => all.add(system_text(manifest, kind.agent), NodePart::Plain, TextRole::System),
+        NodeKind::Swrm(swrm) => all.add_swarm(swrm, false),
+        NodeKind::Factory(factory) => all.add_factory(manifest, factory),
         NodeKind::Call(call) => {
-            all.extend(call.inputs.iter().filter_map(|e| e.value.as_string()).map(of(NodePart::Plain, TextRole::Data)));
+            for entry in &call.inputs {
+                all.add(entry.value.as_string(), NodePart::Plain, TextRole::Data);
+            }
         }
-        NodeKind::Human(human) => all.extend(human.prompt.map(of(NodePart::Plain, TextRole::Person))),
-        NodeKind::Tool(node) => tool(node, &mut all),
+        NodeKind::Human(human) => all.add(human.prompt, NodePart::Plain, TextRole::Person),
+        NodeKind::Tool(tool) => all.add_tool(tool),
         NodeKind::Broken => {}
     }
-    all
+    all.0
 }
 
-fn swarm<'m>(swrm: &SirenSwarm<'m>, instance: bool, all: &mut Vec<NodeTemplate<'m>>) {
-    let stand = if instance { NodePart::Instance } else { NodePart::Plain };
-    let user = |stand| move |text| NodeTemplate { text, stand, position: TextRole::User };
-    all.extend(swrm.members.iter().filter_map(|m| m.call.prompt).map(user(stand)));
-    all.extend(swrm.synthesis.iter().filter_map(|s| s.prompt).map(user(NodePart::Synthesis { instance })));
+fn system_text<'m>(manifest: &SirenManifest<'m>, agent: Option<&YamlText>) -> Option<&'m YamlText> {
+    manifest.find_agent(&agent?.value)?.system
 }
 
-fn tool<'m>(node: &ToolNode<'m>, all: &mut Vec<NodeTemplate<'m>>) {
-    let of = |position| move |text| NodeTemplate { text, stand: NodePart::Plain, position };
-    match &node.settings {
-        Some(ToolSettings::Http { url, headers, body, .. }) => {
-            all.extend(url.map(of(TextRole::Url)));
-            all.extend(headers.iter().map(|(_, text)| *text).map(of(TextRole::Header)));
-            all.extend(body.map(of(TextRole::Text)));
+struct NodeTemplates<'m>(Vec<NodeTemplate<'m>>);
+
+impl<'m> NodeTemplates<'m> {
+    fn add(&mut self, text: Option<&'m YamlText>, stand: NodePart, position: TextRole) {
+        if let Some(text) = text {
+            self.0.push(NodeTemplate { text, stand, position });
         }
-        Some(ToolSettings::Python { module, function, args }) => {
-            all.extend(module.iter().chain(function).copied().map(of(TextRole::Text)));
-            let mut texts = Vec::new();
-            args.iter().for_each(|entry| collect_nested_texts(&entry.value, &mut texts));
-            all.extend(texts.into_iter().map(of(TextRole::Data)));
+    }
+
+    fn add_factory(&mut self, manifest: &SirenManifest<'m>, factory: &FactoryNode<'m>) {
+        match &factory.over {
+            Some(FactoryItems::List(text)) => self.add(Some(text), NodePart::Decides("for_each"), TextRole::Text),
+            Some(FactoryItems::Count(SwarmSize::Text(text))) => {
+                self.add(Some(text), NodePart::Decides("swarm_size"), TextRole::Text);
+            }
+            Some(FactoryItems::Count(SwarmSize::Fixed(_))) | None => {}
         }
-        None => {}
+        for entry in &factory.inputs {
+            self.add(entry.value.as_string(), NodePart::Inputs, TextRole::Text);
+        }
+        match &factory.worker {
+            Some(FactoryWorker::Agent(agent)) => {
+                self.add(system_text(manifest, Some(agent)), NodePart::Instance, TextRole::System);
+            }
+            Some(FactoryWorker::Swrm(swrm)) => self.add_swarm(swrm, true),
+            None => {}
+        }
+    }
+
+    fn add_swarm(&mut self, swrm: &SirenSwarm<'m>, instance: bool) {
+        let stand = if instance { NodePart::Instance } else { NodePart::Plain };
+        for member in &swrm.members {
+            self.add(member.call.prompt, stand, TextRole::User);
+        }
+        if let Some(synthesis) = &swrm.synthesis {
+            self.add(synthesis.prompt, NodePart::Synthesis { instance }, TextRole::User);
+        }
+    }
+
+    fn add_tool(&mut self, tool: &ToolNode<'m>) {
+        match &tool.settings {
+            Some(ToolSettings::Http { url, headers, body, .. }) => {
+                self.add(*url, NodePart::Plain, TextRole::Url);
+                for (_, value) in headers {
+                    self.add(Some(value), NodePart::Plain, TextRole::Header);
+                }
+                self.add(*body, NodePart::Plain, TextRole::Text);
+            }
+            Some(ToolSettings::Python { module, function, args }) => {
+                self.add(*module, NodePart::Plain, TextRole::Text);
+                self.add(*function, NodePart::Plain, TextRole::Text);
+                let mut texts = Vec::new();
+                if let Some(args) = args {
+                    collect_nested_texts(&args.value, &mut texts);
+                }
+                for text in texts {
+                    self.add(Some(text), NodePart::Plain, TextRole::Data);
+                }
+            }
+            None => {}
+        }
     }
 }
 
@@ -114,7 +140,15 @@ fn collect_nested_texts<'m>(node: &'m yaml::YamlNode, texts: &mut Vec<&'m YamlTe
     match &*node.kind {
         YamlNodeKind::Scalar(YamlScalar::Str, text) => texts.push(text),
         YamlNodeKind::Scalar(..) => {}
-        YamlNodeKind::Sequence(items) => items.iter().for_each(|item| collect_nested_texts(item, texts)),
-        YamlNodeKind::Mapping(mapping) => mapping.entries.iter().for_each(|e| collect_nested_texts(&e.value, texts)),
+        YamlNodeKind::Sequence(items) => {
+            for item in items {
+                collect_nested_texts(item, texts);
+            }
+        }
+        YamlNodeKind::Mapping(mapping) => {
+            for entry in &mapping.entries {
+                collect_nested_texts(&entry.value, texts);
+            }
+        }
     }
 }

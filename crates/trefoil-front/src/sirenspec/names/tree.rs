@@ -12,7 +12,9 @@ use super::name_scope::SirenScope;
 use super::path_targets::{AvailableValues, TreePathTarget};
 use super::types;
 use super::workflow_names::{self, SirenNames};
-use crate::names::{MissingValueReason, NameAbsence, NameEntry, NameMatch, NameResolver, PathSource};
+use crate::names::{
+    MemberDeclarations, MissingValueReason, NameAbsence, NameEntry, NameMatch, NameResolver, PathSource,
+};
 use crate::sirenspec::manifest::StateTree;
 
 /// The names under a path of a tree.
@@ -47,7 +49,9 @@ impl TreeNames {
     }
 
     fn goes_on(&self, name: &str) -> Self {
-        let path: Vec<Arc<str>> = self.path.iter().cloned().chain([name.into()]).collect();
+        let mut path: Vec<Arc<str>> = Vec::with_capacity(self.path.len() + 1);
+        path.extend_from_slice(&self.path);
+        path.push(name.into());
         let leads = self.here.resolve_path(self.root, &path);
         Self { here: self.here.clone(), root: self.root, base: self.base, path, leads }
     }
@@ -60,10 +64,10 @@ impl TreeNames {
     /// The type and the declaration of the value: in the context of a node (whose id has this number of segments),
     /// otherwise where it is written.
     fn declared_entry(&self, node: Option<(usize, usize)>) -> NameEntry {
-        let node = node.and_then(|(node, taken)| Some((self.workflow_names().nodes.get(node)?, taken)));
         let Some((node, taken)) = node else { return self.written() };
-        let (mut schema, mut at, mut members) =
-            (node.schema.clone(), (taken == 1).then_some(node.at), node.members.clone());
+        let Some(node) = self.workflow_names().nodes.get(node) else { return self.written() };
+        let (mut schema, mut members) = (node.schema.clone(), node.members.clone());
+        let mut at = if taken == 1 { Some(node.at) } else { None };
         for name in self.path.get(taken..).unwrap_or_default() {
             schema = types::type_at_key(&schema, name).unwrap_or(ValueType::Any);
             (at, members) = members.get(name).unwrap_or_default();
@@ -73,18 +77,34 @@ impl TreeNames {
 
     /// The same for a written or seeded path: by its declaration, and beyond that by its type.
     fn written(&self) -> NameEntry {
-        let declared = |n: usize| self.workflow_names().keys.get(self.root, self.path.get(..n)?);
-        let depth = (1..=self.path.len()).rev().find(|n| declared(*n).is_some()).unwrap_or(0);
-        let Some(key) = declared(depth) else { return NameEntry::new(ValueType::Any) };
-        let rest = self.path.get(depth..).unwrap_or_default();
-        let end = rest.iter().fold(key.schema.clone(), |of, name| of.part_type(name));
-        NameEntry::new(end).with_declaration(rest.is_empty().then_some(key.at))
+        for depth in (1..=self.path.len()).rev() {
+            let (declared, rest) = self.path.split_at(depth);
+            let Some(key) = self.workflow_names().keys.get(self.root, declared) else { continue };
+            let mut schema = key.schema.clone();
+            for name in rest {
+                schema = schema.part_type(name);
+            }
+            let at = if rest.is_empty() { Some(key.at) } else { None };
+            return NameEntry::new(schema).with_declaration(at);
+        }
+        NameEntry::new(ValueType::Any)
     }
 
     /// The segments after the id of the reader, which name its swarm's agents.
     pub fn behind_id(&self) -> (usize, &[Arc<str>]) {
-        let taken = self.workflow_names().node_at(&self.path).map_or(0, |(_, taken)| taken);
+        let taken = match self.workflow_names().node_at(&self.path) {
+            Some((_, taken)) => taken,
+            None => 0,
+        };
         (taken, self.path.get(taken..).unwrap_or_default())
+    }
+
+    /// The node whose id starts the path, and the number of segments in its id.
+    fn named_node(&self) -> Option<(usize, usize)> {
+        match self.root {
+            StateTree::Working => self.workflow_names().node_at(&self.path),
+            StateTree::Output => None,
+        }
     }
 
     /// The result of a node that does not exist yet at this point.
@@ -99,8 +119,10 @@ impl TreeNames {
         let (taken, rest) = self.behind_id();
         let mut schema =
             ValueType::optional_fields([("agents".into(), workflow_names::swarm_type(self.here.swarm_agents()))]);
-        let mut members = self.here.reading_node().map(|node| node.members.clone()).unwrap_or_default();
-        let mut at = self.here.reading_node().filter(|_| taken == 1).map(|node| node.at);
+        let (mut members, mut at) = match self.here.reading_node() {
+            Some(node) => (node.members.clone(), if taken == 1 { Some(node.at) } else { None }),
+            None => (MemberDeclarations::default(), None),
+        };
         for name in rest {
             schema = types::type_at_key(&schema, name).unwrap_or(ValueType::Any);
             (at, members) = members.get(name).unwrap_or_default();
@@ -123,10 +145,9 @@ impl NameResolver for TreeNames {
             return NameMatch::Is(here.usage_entry(2));
         }
         let inner = self.goes_on(name);
-        let named = || inner.workflow_names().node_at(&inner.path).filter(|_| self.root == StateTree::Working);
         let entry = match &inner.leads {
             TreePathTarget::There(there) => {
-                let entry = inner.declared_entry(there.node.filter(|_| !there.provided));
+                let entry = inner.declared_entry(if there.provided { None } else { there.node });
                 match there.seeded || here.surely_has_result(&here.producing_nodes(there, &inner.path)) {
                     true => entry,
                     false => entry.with_missing_reason(ValuePresence::Sometimes, MissingValueReason::Skipped(None)),
@@ -134,11 +155,13 @@ impl NameResolver for TreeNames {
             }
             TreePathTarget::Agents => inner.agents_entry(),
             TreePathTarget::Own(_) => {
-                inner.declared_entry(named()).with_missing_reason(ValuePresence::Never, MissingValueReason::Own)
+                let entry = inner.declared_entry(inner.named_node());
+                entry.with_missing_reason(ValuePresence::Never, MissingValueReason::Own)
             }
-            TreePathTarget::Late { writes, .. } => inner
-                .declared_entry(named().filter(|_| !writes))
-                .with_missing_reason(ValuePresence::Never, MissingValueReason::Later),
+            TreePathTarget::Late { writes, .. } => {
+                let entry = inner.declared_entry(if *writes { None } else { inner.named_node() });
+                entry.with_missing_reason(ValuePresence::Never, MissingValueReason::Later)
+            }
             TreePathTarget::Nowhere { begins: true } => NameEntry::new(ValueType::OBJECT),
             TreePathTarget::Nowhere { begins: false } => return NameMatch::Never(NameAbsence::default()),
         };
@@ -146,11 +169,14 @@ impl NameResolver for TreeNames {
     }
 
     fn all_entries(&self) -> Vec<(Arc<str>, NameEntry)> {
-        let entry = |name: Arc<str>| match self.get(&name) {
-            NameMatch::Is(entry) | NameMatch::Maybe(entry) => Some((name, entry)),
-            NameMatch::Never(_) => None,
-        };
-        self.workflow_names().next_segments(self.root, &self.path).into_iter().filter_map(entry).collect()
+        let mut all = Vec::new();
+        for name in self.workflow_names().next_segments(self.root, &self.path) {
+            match self.get(&name) {
+                NameMatch::Is(entry) | NameMatch::Maybe(entry) => all.push((name, entry)),
+                NameMatch::Never(_) => {}
+            }
+        }
+        all
     }
 
     fn whole_source(&self) -> Option<PathSource> {

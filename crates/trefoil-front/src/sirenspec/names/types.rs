@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::types::{ObjectType, TypeMember, ValueKind, ValueType};
+use trefoil_ir::types::{TypeMember, ValueKind, ValueType};
 use trefoil_template::{Value, read_json};
 
 use crate::types::type_of;
 
 /// The type at the end of a chain of keys.
 pub fn nested_type(path: &[Arc<str>], inner: ValueType) -> ValueType {
-    path.iter().rev().fold(inner, |inner, key| ValueType::optional_fields([(key.clone(), inner)]))
+    let mut nested = inner;
+    for key in path.iter().rev() {
+        nested = ValueType::optional_fields([(key.clone(), nested)]);
+    }
+    nested
 }
 
 /// The type of a seeded value. Its objects are complete; its lists may contain anything.
@@ -47,11 +51,14 @@ pub fn missing_segment(of: &ValueType, path: &[Arc<str>]) -> Option<usize> {
 
 /// The keys at the end of a path, if they are known.
 pub fn keys_at(of: &ValueType, path: &[Arc<str>]) -> Vec<Arc<str>> {
-    let end = path.iter().try_fold(of.clone(), |from, key| match from.find_member(key) {
-        TypeMember::Is { of, .. } if from.is_kind(ValueKind::Object) => Some(of),
-        _ => None,
-    });
-    end.map(|end| end.declared_members()).unwrap_or_default()
+    let mut end = of.clone();
+    for key in path {
+        end = match end.find_member(key) {
+            TypeMember::Is { of, .. } if end.is_kind(ValueKind::Object) => of,
+            _ => return Vec::new(),
+        };
+    }
+    end.declared_members()
 }
 
 /// A type merged into another one at a path. If both are objects, their keys are joined. Otherwise the later one takes
@@ -69,8 +76,12 @@ pub fn overlay_type(of: &ValueType, path: &[Arc<str>], inner: &ValueType) -> Val
         // Another value is also possible.
         return ValueType::Any;
     }
-    let mut members: Vec<(Arc<str>, ValueType)> =
-        of.declared_members().into_iter().filter_map(|key| Some((key.clone(), type_at_key(of, &key)?))).collect();
+    let mut members: Vec<(Arc<str>, ValueType)> = Vec::new();
+    for key in of.declared_members() {
+        if let Some(member) = type_at_key(of, &key) {
+            members.push((key, member));
+        }
+    }
     match members.iter_mut().find(|(key, _)| key == first) {
         Some((_, member)) => *member = overlay_type(member, rest, inner),
         None => members.push((first.clone(), nested_type(rest, inner.clone()))),
@@ -80,18 +91,21 @@ pub fn overlay_type(of: &ValueType, path: &[Arc<str>], inner: &ValueType) -> Val
 
 /// Whether a type is an object whose keys are all known.
 pub fn is_closed(of: &ValueType) -> bool {
-    of.is_kind(ValueKind::Object) && of.as_object().is_some_and(ObjectType::is_closed)
+    of.is_kind(ValueKind::Object) && matches!(of.as_object(), Some(object) if object.is_closed())
 }
 
 /// Whether a value has no members.
 fn is_scalar(of: &ValueType) -> bool {
-    of.value_kinds().is_some_and(|all| !all.contains(ValueKind::Object) && !all.contains(ValueKind::List))
+    match of.value_kinds() {
+        Some(kinds) => !kinds.contains(ValueKind::Object) && !kinds.contains(ValueKind::List),
+        None => false,
+    }
 }
 
 /// A literal JSON list.
 pub fn written_list(text: &str) -> Option<Value> {
     let json: serde_json::Value = read_json(text.trim()).ok()?;
-    json.is_array().then(|| Value::from_json(json))
+    if json.is_array() { Some(Value::from_json(json)) } else { None }
 }
 
 #[cfg(test)]

@@ -125,7 +125,10 @@ impl SirenNames {
 
     /// A node's id.
     pub fn node_id(&self, node: usize) -> &str {
-        self.nodes.get(node).map_or("", |n| &*n.id)
+        match self.nodes.get(node) {
+            Some(node) => &node.id,
+            None => "",
+        }
     }
 
     /// All node ids.
@@ -135,7 +138,14 @@ impl SirenNames {
 
     /// Whether an input with this name is made by a factory for its instances.
     pub fn is_made(&self, input: &str) -> bool {
-        self.nodes.iter().filter_map(|n| n.instance.as_ref()).any(|i| i.inputs.iter().any(|(name, _)| &**name == input))
+        for node in &self.nodes {
+            if let Some(instance) = &node.instance
+                && instance.inputs.iter().any(|(name, _)| &**name == input)
+            {
+                return true;
+            }
+        }
+        false
     }
 
     /// The seeds of a tree.
@@ -149,9 +159,13 @@ impl SirenNames {
 
     /// The type of a whole tree, which callers of a sub-workflow can read.
     pub fn tree_type(&self, root: StateTree) -> ValueType {
-        let seeds = types::seed_type(&Value::Object(Arc::new(self.tree_seeds(root).clone())));
-        let writes = self.writes.iter().filter(|w| w.root == root);
-        writes.fold(seeds, |tree, write| types::overlay_type(&tree, &write.path, &write.schema))
+        let mut tree = types::seed_type(&Value::Object(Arc::new(self.tree_seeds(root).clone())));
+        for write in &self.writes {
+            if write.root == root {
+                tree = types::overlay_type(&tree, &write.path, &write.schema);
+            }
+        }
+        tree
     }
 
     /// The output tree with the nodes' results under it; names in the tree take precedence.
@@ -160,11 +174,16 @@ impl SirenNames {
             return output.clone();
         }
         let keys = output.declared_members();
-        let mut all: Vec<(Arc<str>, ValueType)> =
-            keys.iter().filter_map(|key| Some((key.clone(), types::type_at_key(output, key)?))).collect();
-        for node in self.nodes.iter().filter(|node| !keys.contains(&node.id)) {
-            let result = node.output.iter().try_fold(node.schema.clone(), |of, key| types::type_at_key(&of, key));
-            all.push((node.id.clone(), result.unwrap_or(ValueType::Any)));
+        let mut all: Vec<(Arc<str>, ValueType)> = Vec::new();
+        for key in &keys {
+            if let Some(member) = types::type_at_key(output, key) {
+                all.push((key.clone(), member));
+            }
+        }
+        for node in &self.nodes {
+            if !keys.contains(&node.id) {
+                all.push((node.id.clone(), node.result_type().unwrap_or(ValueType::Any)));
+            }
         }
         ValueType::optional_fields(all)
     }
@@ -172,10 +191,11 @@ impl SirenNames {
     /// The declarations of the members of the output tree and of the nodes under it.
     pub fn output_members(&self) -> MemberDeclarations {
         let mut members = self.keys.members_under(StateTree::Output, &[]);
-        let hidden = |n: &&NodeName| self.keys.get(StateTree::Output, std::slice::from_ref(&n.id)).is_none();
-        members.extend(
-            self.nodes.iter().filter(hidden).map(|n| (n.id.clone(), Some(n.at), MemberDeclarations::default())),
-        );
+        for node in &self.nodes {
+            if self.keys.get(StateTree::Output, std::slice::from_ref(&node.id)).is_none() {
+                members.push((node.id.clone(), Some(node.at), MemberDeclarations::default()));
+            }
+        }
         MemberDeclarations::from_members(members)
     }
 }
@@ -184,6 +204,15 @@ impl NodeName {
     /// The node's main result.
     pub fn result_source(&self) -> Source {
         Source::Member(self.slot, self.output.clone())
+    }
+
+    /// The type of the node's main result; `None`: its context never has one.
+    fn result_type(&self) -> Option<ValueType> {
+        let mut result = self.schema.clone();
+        for key in &self.output {
+            result = types::type_at_key(&result, key)?;
+        }
+        Some(result)
     }
 }
 
