@@ -47,10 +47,38 @@ pub fn read_retry(fields: &mut MappingReader<'_, '_>) -> Option<Retry> {
         )
         .unwrap_or(RetryBackoff::Constant);
     let base_delay_ms = scalar::read_seconds(&mut retry, "base_delay", true).unwrap_or(1000);
-    let reader = retry.reader;
     let base_delay_at = value_span(&mut retry, "base_delay");
     let max_delay_at = value_span(&mut retry, "max_delay");
     let max_delay_ms = scalar::read_seconds(&mut retry, "max_delay", true).unwrap_or(30_000);
+    check_delays(retry.reader, (base_delay_at, base_delay_ms), (max_delay_at, max_delay_ms));
+    let jitter = scalar::read_flag(&mut retry, "jitter").unwrap_or(false);
+    let mut on = Vec::new();
+    match retry.read_list("on") {
+        Some(items) => {
+            for item in items {
+                trigger(retry.reader, item, &mut on);
+            }
+        }
+        None => on.extend([RetryOn::Status(429), RetryOn::Network, RetryOn::Timeout]),
+    }
+    if scalar::read_flag(&mut retry, "retry_on_guardrail").unwrap_or(false) && !on.contains(&RetryOn::Guardrail) {
+        on.push(RetryOn::Guardrail);
+    }
+    once(&retry, attempts, &on);
+    retry.finish_mapping();
+    Some(Retry { max_attempts, backoff, base_delay_ms, max_delay_ms, jitter, on })
+}
+
+fn value_span(fields: &mut MappingReader<'_, '_>, key: &'static str) -> Option<Span> {
+    Some(fields.take(key)?.value.span)
+}
+
+/// Reports delays that were probably meant in milliseconds, and a `base_delay` above `max_delay`.
+fn check_delays(
+    reader: &ManifestReader<'_>,
+    (base_delay_at, base_delay_ms): (Option<Span>, u64),
+    (max_delay_at, max_delay_ms): (Option<Span>, u64),
+) {
     let mut long = false;
     for (key, at, ms) in [("base_delay", base_delay_at, base_delay_ms), ("max_delay", max_delay_at, max_delay_ms)] {
         if let Some(at) = at
@@ -76,29 +104,9 @@ pub fn read_retry(fields: &mut MappingReader<'_, '_>) -> Option<Retry> {
         && max_delay_ms < base_delay_ms
     {
         let message = "`max_delay` is below `base_delay`, so every delay is `max_delay`";
-        let d = Diagnostic::new_warning("no-effect", retry.reader.location_of(at), message);
-        retry.reader.report_finding(d.with_help("both are in seconds; `max_delay` is the upper bound"));
+        let d = Diagnostic::new_warning("no-effect", reader.location_of(at), message);
+        reader.report_finding(d.with_help("both are in seconds; `max_delay` is the upper bound"));
     }
-    let jitter = scalar::read_flag(&mut retry, "jitter").unwrap_or(false);
-    let mut on = Vec::new();
-    match retry.read_list("on") {
-        Some(items) => {
-            for item in items {
-                trigger(retry.reader, item, &mut on);
-            }
-        }
-        None => on.extend([RetryOn::Status(429), RetryOn::Network, RetryOn::Timeout]),
-    }
-    if scalar::read_flag(&mut retry, "retry_on_guardrail").unwrap_or(false) && !on.contains(&RetryOn::Guardrail) {
-        on.push(RetryOn::Guardrail);
-    }
-    once(&retry, attempts, &on);
-    retry.finish_mapping();
-    Some(Retry { max_attempts, backoff, base_delay_ms, max_delay_ms, jitter, on })
-}
-
-fn value_span(fields: &mut MappingReader<'_, '_>, key: &'static str) -> Option<Span> {
-    Some(fields.take(key)?.value.span)
 }
 
 /// Reports a configured `retry` that never retries.
@@ -225,23 +233,7 @@ pub fn on_failure<'n>(fields: &mut MappingReader<'n, '_>) -> Option<NodeFailureP
         FailureAction::Abort => Some(NodeFailurePolicy::Abort),
         FailureAction::Skip => Some(NodeFailurePolicy::Skip),
         FailureAction::Fallback => policy.require_text("fallback_node").map(NodeFailurePolicy::Fallback),
-        FailureAction::UseDefault => {
-            let text = scalar::read_plain_text(&mut policy, "default_output");
-            if policy.take("default_output").is_none() {
-                let at = match policy.take("action") {
-                    Some(entry) => entry.value.span,
-                    None => policy.head_span(),
-                };
-                let message = "`action: use_default` without `default_output` returns an empty text";
-                let d = Diagnostic::new_warning("missing-key", policy.reader.location_of(at), message);
-                policy.reader.report_finding(d.with_help("set the text to use instead: `default_output: \"...\"`"));
-                policy.take_nullable("default_output");
-            }
-            Some(NodeFailurePolicy::UseDefault(match text {
-                Some(text) => text.value.clone(),
-                None => "".into(),
-            }))
-        }
+        FailureAction::UseDefault => Some(NodeFailurePolicy::UseDefault(default_output(&mut policy))),
     };
     if action != FailureAction::Fallback {
         policy.no_effect(&["fallback_node"], "`action` is not `fallback`");
@@ -251,4 +243,23 @@ pub fn on_failure<'n>(fields: &mut MappingReader<'n, '_>) -> Option<NodeFailureP
     }
     policy.finish_mapping();
     result
+}
+
+/// The text of `action: use_default`.
+fn default_output(policy: &mut MappingReader<'_, '_>) -> Arc<str> {
+    let text = scalar::read_plain_text(policy, "default_output");
+    if policy.take("default_output").is_none() {
+        let at = match policy.take("action") {
+            Some(entry) => entry.value.span,
+            None => policy.head_span(),
+        };
+        let message = "`action: use_default` without `default_output` returns an empty text";
+        let d = Diagnostic::new_warning("missing-key", policy.reader.location_of(at), message);
+        policy.reader.report_finding(d.with_help("set the text to use instead: `default_output: \"...\"`"));
+        policy.take_nullable("default_output");
+    }
+    match text {
+        Some(text) => text.value.clone(),
+        None => "".into(),
+    }
 }

@@ -57,36 +57,7 @@ fn parse<'n>(reader: &ManifestReader<'_>, text: &'n YamlText) -> Option<NodeWrit
         "working" => StateTree::Working,
         "output" => StateTree::Output,
         _ => {
-            let head = reader.location_of(text.source_span(0..first.len() as u32));
-            let mut d = Diagnostic::new_error(
-                "unknown-value",
-                head,
-                format!("`writes` must start with `working.` or `output.`, not `{first}`"),
-            );
-            let quoted = !first.starts_with(char::is_alphanumeric);
-            let meant_path = meant(&text.value);
-            let near = match meant_path {
-                Some(_) => None,
-                None => suggestions::find_near_match(first, ["working", "output"]),
-            };
-            d = match near {
-                // A leading quote is reported where quotes are checked.
-                Some(near) if quoted => d.with_help(format!("did you mean `{}`?", near.name)),
-                // The extra characters of the only word may be the name.
-                Some(near) => {
-                    let sure = *text.value != *first;
-                    fix_name(d.with_help(format!("did you mean `{}`?", near.name)), Some(head), near, sure)
-                }
-                None if first == "memory" => d.with_help("persistent memory is not supported yet"),
-                None => match meant_path {
-                    Some(path) => {
-                        let all = reader.location_of(text.source_span(0..text.value.len() as u32));
-                        fix_path(d.with_help(format!("write `{path}`")), Some(all), &path, true)
-                    }
-                    None => d.with_help(format!("write `working.{0}` or `output.{0}`", text.value)),
-                },
-            };
-            reader.report_finding(d);
+            reader.report_finding(unknown_root_finding(reader, text, first));
             return None;
         }
     };
@@ -115,6 +86,36 @@ fn parse<'n>(reader: &ManifestReader<'_>, text: &'n YamlText) -> Option<NodeWrit
         path
     };
     Some(NodeWrite { root, path, text: Some(text) })
+}
+
+/// The finding about a path whose first segment is neither tree.
+fn unknown_root_finding(reader: &ManifestReader<'_>, text: &YamlText, first: &str) -> Diagnostic {
+    let head = reader.location_of(text.source_span(0..first.len() as u32));
+    let message = format!("`writes` must start with `working.` or `output.`, not `{first}`");
+    let d = Diagnostic::new_error("unknown-value", head, message);
+    let quoted = !first.starts_with(char::is_alphanumeric);
+    let meant_path = meant(&text.value);
+    let near = match meant_path {
+        Some(_) => None,
+        None => suggestions::find_near_match(first, ["working", "output"]),
+    };
+    match near {
+        // A leading quote is reported where quotes are checked.
+        Some(near) if quoted => d.with_help(format!("did you mean `{}`?", near.name)),
+        // The extra characters of the only word may be the name.
+        Some(near) => {
+            let sure = *text.value != *first;
+            fix_name(d.with_help(format!("did you mean `{}`?", near.name)), Some(head), near, sure)
+        }
+        None if first == "memory" => d.with_help("persistent memory is not supported yet"),
+        None => match meant_path {
+            Some(path) => {
+                let all = reader.location_of(text.source_span(0..text.value.len() as u32));
+                fix_path(d.with_help(format!("write `{path}`")), Some(all), &path, true)
+            }
+            None => d.with_help(format!("write `working.{0}` or `output.{0}`", text.value)),
+        },
+    }
 }
 
 /// The path in one of the trees, written in the notation of another language: `output/y`, `$.output.y`, `output["y"]`.
